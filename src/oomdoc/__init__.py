@@ -1,0 +1,32 @@
+"""oomdoc says why an LLM server ran out of memory.
+
+The library door: `oomdoc.analyze("bundle.tar.gz")` gives a `Report`; `report.to_dict()` is the JSON of the contract and
+`report.sql("...")` answers from the evidence tables. Nothing heavy is imported before it is used, so that
+`oomdoc --version` costs no more than starting Python.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oomdoc.diagnose import Analysis as Analysis
+    from oomdoc.diagnose import analyze as analyze
+    from oomdoc.errors import OomdocError as OomdocError
+
+__version__ = "0.1.0"
+
+__all__ = ["Analysis", "OomdocError", "__version__", "analyze"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the public names on first use (PEP 562)."""
+    if name in ("analyze", "Analysis"):
+        from oomdoc import diagnose
+
+        return getattr(diagnose, name)
+    if name == "OomdocError":
+        from oomdoc.errors import OomdocError
+
+        return OomdocError
+    raise AttributeError(f"module 'oomdoc' has no attribute {name!r}")

@@ -1,0 +1,212 @@
+"""What every ingestor is made of: the head of a source, batches of typed columns, and patterns that are data.
+
+An ingestor is a module with `KIND`, `TABLES`, `matches(head)` and `read(path, chunks)`. `read` streams, raises for nothing
+in the data, never guesses (unknown is NULL) and yields a `problem` row for what it ought to have understood. It converts
+units once, at the door. This module knows neither DuckDB nor rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from oomdoc.scan import Chunk
+from oomdoc.tables import TABLES
+from oomdoc.units import parse_size
+
+HEAD_BYTES = 64 << 10
+TEXT_CAP = 400
+LOOKALIKE = "lookalike"  # a pseudo-table: rows are counted in `source.lookalikes` and not stored
+
+
+class Batch(NamedTuple):
+    """Columns for one table, all of one length; `line` is always there, columns left out are NULL.
+
+    A column is a list of Python values (None = NULL), a numpy array, or a numpy masked array (masked = NULL).
+    """
+
+    table: str
+    columns: Mapping[str, Any]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns["line"])
+
+
+class Rows:
+    """Collects rare rows one by one for several tables and hands them out as batches."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, dict[str, list[Any]]] = {}
+        self.count = 0
+
+    def add(self, table: str, line: int, **values: Any) -> None:
+        """Append one row; a name that the table does not have is a bug and raises KeyError."""
+        columns = self._tables.get(table)
+        if columns is None:
+            names = ("line",) if table == LOOKALIKE else TABLES[table].column_names[1:]
+            columns = self._tables[table] = {name: [] for name in names}
+        for name, column in columns.items():
+            column.append(line if name == "line" else values.pop(name, None))
+        if values:
+            raise KeyError(f"table {table} has no column {', '.join(sorted(values))}")
+        self.count += 1
+
+    def problem(self, line: int, reason: str, text: str) -> None:
+        """Note a place that ought to have been understood and was not."""
+        self.add("problem", line, reason=reason, text=text[:200])
+
+    def take(self) -> Iterator[Batch]:
+        """Hand out what was collected so far and begin anew."""
+        tables, self._tables, self.count = self._tables, {}, 0
+        for name, columns in tables.items():
+            yield Batch(name, columns)
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of a source, by which its kind is recognised; never decide by the path.
+
+    `data` holds at most 64 KiB as they are; `lines` the first 400 lines of it as text, outer envelopes (docker JSON, CRI,
+    time stamps, pod prefixes, ANSI colour) peeled off; `path` is there for the few formats that carry a time in it.
+    """
+
+    path: str
+    data: bytes
+    lines: tuple[str, ...]
+
+    def count(self, pattern: re.Pattern[str]) -> int:
+        """How many of the lines match from their beginning."""
+        return sum(1 for line in self.lines if pattern.match(line))
+
+
+class Ingestor(Protocol):
+    """The shape of an ingestor module."""
+
+    KIND: str
+    TABLES: tuple[str, ...]
+
+    def matches(self, head: Head) -> bool:
+        """Whether the source is of this kind, by content."""
+
+    def read(self, path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+        """Typed columns of the source, streamed."""
+
+
+Sample = tuple[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A line shape as data: what to look for first, how to read it, the row it gives, and samples that prove it.
+
+    `anchors` are literals of which one must be in the line (found on bytes, before anything is decoded; no quotes,
+    backslashes or non-ASCII, so that JSON envelopes cannot hide them). `regex` is searched in the record's message. Each
+    named group fills the column of its name: `_bytes` columns go through `parse_size` (with `unit` where the text has
+    none, binary for the engine's old `GB`), `kv_used`-like shares written as percent name their group `..._pct`. `const`
+    adds fixed columns. `convert` may finish or drop the row (None). `samples` pair a line with the columns expected;
+    a pattern without one is refused.
+    """
+
+    name: str
+    dialect: str
+    anchors: tuple[str, ...]
+    regex: re.Pattern[str]
+    table: str
+    samples: tuple[Sample, ...]
+    const: Mapping[str, Any] = field(default_factory=dict)
+    unit: str = ""
+    binary: bool = True
+    convert: Callable[[dict[str, Any], re.Match[str]], dict[str, Any] | None] | None = None
+    repeat: bool = False  # every match in the line gives a row, not the first only
+
+    def __post_init__(self) -> None:
+        if not self.samples:
+            raise ValueError(f"pattern {self.name} has no sample")
+        if self.table not in TABLES:
+            raise ValueError(f"pattern {self.name} fills an unknown table {self.table}")
+        for anchor in self.anchors:
+            if len(anchor) < 4 or not anchor.isascii() or set(anchor) & set("\"'\\/\n\r\t"):
+                raise ValueError(f"pattern {self.name}: anchor {anchor!r} is too short or could be escaped by an envelope")
+
+    def rows(self, text: str) -> Iterator[dict[str, Any]]:
+        """The rows that this pattern reads from a message; none where it does not match."""
+        found: Iterable[re.Match[str]]
+        if self.repeat:
+            found = self.regex.finditer(text)
+        else:
+            first = self.regex.search(text)
+            found = (first,) if first else ()
+        for match in found:
+            row: dict[str, Any] = dict(self.const)
+            for name, value in match.groupdict().items():
+                if value is not None:
+                    self._fill(row, name, value)
+            if self.convert:
+                finished = self.convert(row, match)
+                if finished is None:
+                    continue
+                row = finished
+            yield row
+
+    def _fill(self, row: dict[str, Any], name: str, value: str) -> None:
+        if name.endswith("_bytes"):
+            row[name] = parse_size(value, binary=self.binary, unit=self.unit)
+        elif name.endswith("_pct"):
+            row[name.removesuffix("_pct")] = float(value) / 100
+        else:
+            row[name] = _TYPED[_column_type(self.table, name)](value)
+
+
+def _column_type(table: str, name: str) -> str:
+    for column in TABLES[table].columns:
+        if column.name == name:
+            return column.type
+    return "VARCHAR"  # a helper group for `convert`, which removes it
+
+
+def _whole(text: str) -> int | None:
+    try:
+        return int(text.replace(",", ""))
+    except ValueError:
+        return None
+
+
+def _real(text: str) -> float | None:
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return None
+
+
+_TYPED: Mapping[str, Callable[[str], Any]] = {
+    "VARCHAR": lambda text: text,
+    "DOUBLE": _real,
+    "BIGINT": _whole,
+    "INTEGER": _whole,
+    "UINTEGER": _whole,
+    "UBIGINT": _whole,
+    "BOOLEAN": lambda text: text.lower() in ("true", "1", "yes"),
+}
+
+
+def interval(value: float, printed: str, factor: float) -> tuple[float, float]:
+    """Smallest and largest value that print as `printed`: half of its last decimal, in units of `factor`.
+
+    >>> interval(5.11, "5.11", 1.0)
+    (5.105, 5.115)
+    """
+    decimals = len(printed.partition(".")[2])
+    half = 0.5 * 10.0**-decimals
+    return (value - half) * factor, (value + half) * factor
+
+
+def check_patterns(patterns: Sequence[Pattern]) -> None:
+    """Refuse a set in which two patterns share a name."""
+    names = [pattern.name for pattern in patterns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"pattern names used twice: {', '.join(twice)}")

@@ -1,0 +1,259 @@
+"""One physical line to one record: outer envelopes off, process tag read, time made whole.
+
+Collectors put things in front of a log line: docker JSON, CRI, `kubectl --timestamps`, `[pod/...]`, compose `name |`,
+journald, Loki, Ray, `srun -l`, Markdown quotes, ANSI colour. The same line in any of them gives the same record. The
+engine's own head comes in three layouts (0.1.7 to 0.7.3, 0.8.0 to 0.30.0, 0.31.0 on) and as JSON logging.
+
+Engine stamps have no year and no zone. `Clock` gives them the year of an outer stamp where there is one, else they
+count in `NOMINAL_YEAR` until the bundle's year is known (`store` shifts them); December to January is stepped over.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from oomdoc.units import parse_time
+
+NOMINAL_YEAR = 2000  # a leap year long before any engine: stamps still in it have no known year
+DAY_S = 86400
+_LINE_CAP = 64 << 10  # evidence stands at the head of a line; crash dumps reach megabytes
+
+ANSI = re.compile(r"(?:\x1b|\^\[|#033)\[[0-9;]*[A-Za-z]|\[(?:\d{1,2};)*\d{1,2}m(?=[\s(A-Z\[]|$)|\x00")
+HEAD = re.compile(
+    r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) "
+    r"(?:(?P<mon>\d\d)-(?P<day>\d\d) (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d) |\.\.\. ?)?"
+    r"(?:\[?(?P<src>[\w./-]+\.py)(?::(?P<no>\d+))?\] ?)?"
+)
+TAG = re.compile(
+    r"\((?P<name>[A-Za-z][\w.:-]*(?: [A-Za-z]\w*)*?)(?: rank=(?P<rank>\d+))?(?: pid=(?P<pid>\d+))?(?:, ip=[\w.:]+)?\) ?"
+)
+TORCH_RANK = re.compile(r"\[rank(\d+)\]: ?")
+WORKER_RANK = re.compile(r"_TP(\d+)")
+V1_WORKER = re.compile(r"VllmWorker-(\d+)$")
+RAY_REPEAT = re.compile(r" \[repeated (\d+)x across cluster\]")
+_CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) [FP] (.*)", re.S)
+_STAMPED = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s+(.*)", re.S)
+_LOKI = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) \| (.*)", re.S)
+_POD = re.compile(r"\[pod/([\w.-]+/[\w.-]+)\] ?(.*)", re.S)
+_COMPOSE = re.compile(r"([A-Za-z0-9][\w.-]*)\s+\| (.*)", re.S)
+_SYSLOG = re.compile(r"([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) \S+ [\w./@:-]+(?:\[\d+\])?: (.*)", re.S)
+_SRUN = re.compile(r"\d{1,4}: (.*)", re.S)
+_MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body")
+_TIME_KEYS = ("time", "timestamp", "@timestamp", "asctime", "ts", "eventTime")
+
+
+@dataclass(slots=True)
+class Record:
+    """A line after peeling. `text` is the message; `headed` says that a vLLM record head was found.
+
+    `t` is epoch seconds or None; `repeat` the weight of a Ray-deduplicated line (1 = printed once).
+    """
+
+    line: int
+    text: str
+    t: float | None = None
+    process: str | None = None
+    pid: int | None = None
+    rank: int | None = None
+    level: str | None = None
+    headed: bool = False
+    repeat: int = 1
+
+    def who(self) -> dict[str, Any]:
+        """The columns that say when and which process."""
+        return {"t": self.t, "process": self.process, "pid": self.pid, "rank": self.rank}
+
+
+class Clock:
+    """Makes the engine's year-less stamps into epoch seconds that never run backwards over New Year."""
+
+    def __init__(self) -> None:
+        self._outer_year: int | None = None
+        self._month = 0
+        self._step = 0
+        self._key = ""
+        self._day_s = 0.0
+
+    def outer(self, t: float | None) -> float | None:
+        """Learn the year from an envelope's stamp."""
+        if t is not None:
+            self._outer_year = dt.datetime.fromtimestamp(t, dt.UTC).year
+        return t
+
+    def at(self, month: int, day: int, hour: int, minute: int, second: int) -> float | None:
+        """Epoch seconds of a year-less stamp; None for a date that does not exist."""
+        if self._outer_year is None and month == 1 and self._month == 12:
+            self._step += 1
+        self._month = month
+        year = self._outer_year if self._outer_year is not None else NOMINAL_YEAR + self._step
+        try:
+            moment = dt.datetime(year, month, day, tzinfo=dt.UTC)
+        except ValueError:
+            return None
+        return moment.timestamp() + hour * 3600 + minute * 60 + second
+
+
+def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
+    """The text inside the envelopes, the outermost stamp's epoch seconds, and what JSON logging says of the process.
+
+    >>> peel("2026-11-20T20:04:51Z stdout F INFO 11-20 20:04:51 [a.py:1] hi")[0]
+    'INFO 11-20 20:04:51 [a.py:1] hi'
+    """
+    t: float | None = None
+    extra: dict[str, Any] = {}
+    text = line.rstrip("\r\n")
+    for _ in range(5):
+        if "\x1b" in text or "[" in text or "^" in text or "#" in text or "\x00" in text:
+            text = ANSI.sub("", text)
+        first = text[:1]
+        if first == "{":
+            inner = _json(text)
+            if inner is None:
+                break
+            text, stamp, more = inner
+            extra.update(more)
+            t = t if t is not None else stamp
+            continue
+        match = None
+        if first.isdigit():
+            match = _CRI.match(text) or _STAMPED.match(text) or _LOKI.match(text)
+            if match:
+                t = t if t is not None else parse_time(match[1])
+                text = match[2]
+                continue
+            match = _SRUN.match(text)
+            if match:
+                text = match[1]
+                continue
+        elif first == "[":
+            match = _POD.match(text)
+            if match:
+                extra.setdefault("instance", match[1])
+                text = match[2]
+                continue
+        elif first == ">":
+            text = text[1:].lstrip(" ")
+            continue
+        elif first.isalpha():
+            match = _SYSLOG.match(text)
+            if match:
+                extra.setdefault("stamp", (_MONTHS.get(match[1], 0), *(int(match[i]) for i in range(2, 6))))
+                text = match[6]
+                continue
+            match = _COMPOSE.match(text[:200])
+            if match and match[1] not in ("GPU", "NVIDIA-SMI"):
+                extra.setdefault("instance", match[1])
+                text = text[match.start(2) :]
+                continue
+        break
+    return text, t, extra
+
+
+def _json(text: str) -> tuple[str, float | None, dict[str, Any]] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    message = next((value[key] for key in _MESSAGE_KEYS if isinstance(value.get(key), str)), None)
+    if message is None:
+        return None
+    stamp: float | None = None
+    for key in _TIME_KEYS:
+        found = value.get(key)
+        if isinstance(found, str):
+            stamp = parse_time(found)
+        if stamp is not None:
+            break
+    micros = value.get("__REALTIME_TIMESTAMP")
+    if stamp is None and isinstance(micros, str) and micros.isdigit():
+        stamp = int(micros) / 1e6
+    extra: dict[str, Any] = {}
+    level = value.get("levelname") or value.get("level") or value.get("severity")
+    if isinstance(level, str):
+        extra["level"] = level.upper()
+    process = value.get("vllm_process_name") or value.get("processName")
+    if isinstance(process, str):
+        extra["process"] = process
+    if isinstance(value.get("process"), int):
+        extra["pid"] = value["process"]
+    if "levelname" in value:
+        extra["headed"] = True
+    for key in ("exc_info", "exc_text"):
+        if isinstance(value.get(key), str):
+            message += "\n" + value[key]
+    return message.rstrip("\n"), stamp, extra
+
+
+def decode(line: bytes) -> str:
+    """Text of a physical line: its head only where it is very long; invalid bytes become replacement characters."""
+    return line[:_LINE_CAP].decode("utf-8", "replace")
+
+
+def read_record(line: int, raw: str, clock: Clock) -> Record:
+    """Peel a line and read its head."""
+    match = HEAD.match(raw)
+    if match and match["mon"]:  # the common case: nothing in front
+        text, t, extra = raw.rstrip("\r\n"), None, {}
+    else:
+        text, t, extra = peel(raw)
+    clock.outer(t)
+    record = Record(line, text, t)
+    at = 0
+    for _ in range(4):
+        tag = TAG.match(text, at)
+        if tag and (tag["pid"] or tag["rank"] or tag["name"].startswith(("Worker", "EngineCore", "APIServer", "raylet"))):
+            record.process = tag["name"]
+            if tag["pid"]:
+                record.pid = int(tag["pid"])
+            if tag["rank"]:
+                record.rank = int(tag["rank"])
+            at = tag.end()
+            continue
+        ranked = TORCH_RANK.match(text, at)
+        if ranked:
+            record.rank = int(ranked[1])
+            at = ranked.end()
+            continue
+        break
+    if record.process and record.rank is None:
+        found = WORKER_RANK.search(record.process) or V1_WORKER.search(record.process)
+        if found:
+            record.rank = int(found[1])
+    head = HEAD.match(text, at)
+    if head is None and at == 0:
+        # a progress bar without its carriage return, or text of another writer, may be glued in front
+        head = _GLUED.search(text)
+    if head and (head["mon"] or head["src"] or head.end() > at + len(head["level"]) + 1):
+        record.headed = True
+        record.level = head["level"]
+        if head["mon"]:
+            stamp = clock.at(*(int(head[name]) for name in ("mon", "day", "h", "m", "s")))
+            record.t = t if t is not None else stamp
+        at = head.end()
+    if "process" in extra and record.process is None:
+        record.process = extra["process"]
+        found = WORKER_RANK.search(extra["process"]) or V1_WORKER.search(extra["process"])
+        record.rank = int(found[1]) if found else None
+    if record.pid is None:
+        record.pid = extra.get("pid")
+    if record.level is None:
+        record.level = extra.get("level")
+    record.headed = record.headed or extra.get("headed", False)
+    if record.t is None and "stamp" in extra and extra["stamp"][0]:
+        record.t = clock.at(*extra["stamp"])
+    record.text = text[at:] if at else text
+    repeat = RAY_REPEAT.search(record.text, max(0, len(record.text) - 60))
+    if repeat:
+        record.repeat = int(repeat[1])
+        record.text = record.text[: repeat.start()]
+    return record
+
+
+_GLUED = re.compile(r"(?:it/s\]|s/it\])\s*(?:\([^)]*\)\s*)?" + HEAD.pattern)

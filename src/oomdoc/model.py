@@ -1,0 +1,215 @@
+"""What a report may see: frozen dataclasses that hold every number a report prints, and their JSON form.
+
+The fields are the public contract (docs/json.md); sizes are bytes, times epoch seconds (ISO 8601 in JSON), shares 0..1,
+None is unknown. This module knows neither DuckDB nor rules nor how a report looks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from oomdoc.units import show_time
+
+SCHEMA_VERSION = "1"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One observation that weighs for or against a cause.
+
+    `weight` is what it added to the log-odds (natural logarithm); `factor` in words is exp(|weight|). `refs` are
+    `path:line`. `grouped` is set where a stronger item of the same group spoke for it and its weight is 0.
+    """
+
+    id: str
+    says: str
+    weight: float
+    refs: tuple[str, ...] = ()
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something to do: `changes` maps engine flags (underscores) to new values, numbers where they are numbers."""
+
+    id: str
+    do: str
+    why: str
+    cost: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    verify: str = ""
+    was: Mapping[str, Any] = field(default_factory=dict)  # the present values of the same flags, where known
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One cause with its probability and what made it so."""
+
+    rank: int
+    cause: str
+    category: str
+    reason: str | None
+    probability: float
+    prior: float
+    title: str
+    summary: str
+    evidence: tuple[Evidence, ...]
+    against: tuple[Evidence, ...]
+    unknown: tuple[str, ...]
+    actions: tuple[Action, ...]
+    references: tuple[Mapping[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class FirstFailure:
+    """The line that failed first: `path:line`, its time, its text."""
+
+    ref: str
+    time: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Incident:
+    """One failure or episode. `kind` says what was seen first (device-oom, startup-check, killed, error, pressure, restart)."""
+
+    id: str
+    kind: str
+    phase: str | None
+    started: float | None
+    engine: str | None
+    first_failure: FirstFailure | None
+    cascade: tuple[str, ...]
+    diagnoses: tuple[Diagnosis, ...]
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """Where the memory of one device went, for one engine start and rank. A part that is None is unknown."""
+
+    engine: str | None
+    rank: int | None
+    device: str | None
+    total_bytes: int | None
+    parts: Mapping[str, int | None]
+    kv_bytes_per_token: float | None
+    kv_pool_tokens: int | None
+    refs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Flag:
+    """An engine setting and where it is known from: logged, config, command, environment, metrics, file, default."""
+
+    value: Any
+    origin: str
+    ref: str | None = None
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One engine start."""
+
+    id: str
+    ref: str
+    started: float | None
+    version: str | None
+    model: str | None
+    generation: str | None
+    flags: Mapping[str, Flag]
+    last_milestone: str | None
+    failed: bool
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What was handed over. `sha256` is over names and contents of what was read, in path order."""
+
+    name: str
+    sha256: str
+    bytes: int
+    files: int
+
+
+@dataclass(frozen=True)
+class SourceRow:
+    """What was read of one source."""
+
+    path: str
+    kind: str
+    bytes: int
+    lines: int
+    rows: int
+    problems: int
+    lookalikes: int = 0
+
+
+@dataclass(frozen=True)
+class Unread:
+    """What was not read, and why."""
+
+    path: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Everything read and everything not read."""
+
+    sources: tuple[SourceRow, ...]
+    unread: tuple[Unread, ...]
+
+
+@dataclass(frozen=True)
+class CollectNext:
+    """What would move the ranking most: the missing evidence, the command that fetches it, causes it would separate."""
+
+    what: str
+    command: str
+    separates: tuple[str, ...]
+    moves: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """The whole answer. `verdict` is diagnosed, healthy, not-memory or undecided."""
+
+    oomdoc_version: str
+    rules_version: str
+    bundle: Bundle
+    verdict: str
+    diagnoses: tuple[Diagnosis, ...]
+    incidents: tuple[Incident, ...]
+    ledger: tuple[LedgerEntry, ...]
+    engines: tuple[Engine, ...]
+    traffic: Mapping[str, Any]
+    coverage: Coverage
+    collect_next: tuple[CollectNext, ...]
+    warnings: tuple[str, ...]
+    schema_version: str = SCHEMA_VERSION
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object of the contract: plain dicts, lists, numbers, strings and None, in a fixed order."""
+        plain: dict[str, Any] = _plain(self)
+        return {"schema_version": plain.pop("schema_version"), **plain}
+
+
+_TIMES = frozenset({"started", "time", "from_t", "to_t"})
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            item.name: show_time(getattr(value, item.name)) if item.name in _TIMES else _plain(getattr(value, item.name))
+            for item in dataclasses.fields(value)
+        }
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float):
+        return None if value != value else round(value, 6)
+    return value

@@ -1,0 +1,148 @@
+"""The hot path's one door: chunks of bytes in, hits and columns out.
+
+A log is never split into lines as a whole. `chunks` cuts a stream at the last newline of about 1 MiB; `LiteralScan` finds
+every anchor in a chunk with one Aho-Corasick pass and gives the line of each hit; only those lines are decoded and
+parsed. docs/performance.md holds the figures that chose this design. Each fast function has a plain twin
+(`*_plain`) that the tests hold it against.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from typing import BinaryIO, NamedTuple, TypeVar
+
+CHUNK_BYTES = 1 << 20  # 512 KiB to 2 MiB measured best for numpy paths, 256 KiB to 1 MiB for search
+LINE_CAP_BYTES = 4 << 20  # a longer line goes on in pieces, so that one line without newline cannot fill the memory
+
+T = TypeVar("T")
+
+
+class Chunk(NamedTuple):
+    """A run of whole lines, or a piece of one very long line.
+
+    `first_line` is the 1-based number of the line in which `data` begins. `at_line_start` is False for the second and
+    later pieces of a line longer than `LINE_CAP_BYTES`: what such a piece begins with is the middle of a line.
+    """
+
+    data: bytes
+    first_line: int
+    at_line_start: bool
+
+
+def chunks(stream: BinaryIO, size: int = CHUNK_BYTES, cap: int = LINE_CAP_BYTES) -> Iterator[Chunk]:
+    """Cut a stream into chunks that end with a newline (the last one may not); linear in time whatever the lines."""
+    line, fresh, parts, held = 1, True, [], 0
+    while block := stream.read(size):
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            parts.append(block[:cut] if cut < len(block) else block)
+            data = b"".join(parts) if len(parts) > 1 else parts[0]
+            yield Chunk(data, line, fresh)
+            line += data.count(b"\n")
+            fresh = True
+            parts, held = ([block[cut:]], len(block) - cut) if cut < len(block) else ([], 0)
+        else:
+            parts.append(block)
+            held += len(block)
+            if held >= cap:
+                yield Chunk(b"".join(parts), line, fresh)
+                parts, held, fresh = [], 0, False
+    if parts:
+        yield Chunk(b"".join(parts), line, fresh)
+
+
+def read_ahead(items: Iterable[T], depth: int = 6) -> Iterator[T]:
+    """The same items, produced in a thread that runs at most `depth` ahead (decompression releases the GIL).
+
+    An exception of the producer is raised here; leaving the loop early stops the producer.
+    """
+    line: queue.Queue[tuple[bool, object]] = queue.Queue(depth)
+    stopped = threading.Event()
+
+    def put(entry: tuple[bool, object]) -> bool:
+        while not stopped.is_set():
+            try:
+                line.put(entry, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def produce() -> None:
+        try:
+            for item in items:
+                if not put((True, item)):
+                    return
+            put((False, None))
+        except BaseException as problem:
+            put((False, problem))
+
+    worker = threading.Thread(target=produce, name="oomdoc-reader", daemon=True)
+    worker.start()
+    try:
+        while True:
+            more, item = line.get()
+            if not more:
+                if isinstance(item, BaseException):
+                    raise item
+                return
+            yield item  # type: ignore[misc]
+    finally:
+        stopped.set()
+        worker.join()
+
+
+class Hit(NamedTuple):
+    """An anchor found: its index, where it begins in the chunk, and the physical line it stands in.
+
+    `begin` and `end` bound that line without its newline.
+    """
+
+    anchor: int
+    at: int
+    begin: int
+    end: int
+    line: int
+
+
+class LiteralScan:
+    """Finds many literals in one pass; of several that begin at one place the first in the list wins."""
+
+    def __init__(self, anchors: Sequence[bytes]) -> None:
+        from ahocorasick_rs import BytesAhoCorasick, MatchKind
+
+        self.anchors = tuple(anchors)
+        # LeftmostFirst switches on the SIMD prefilter of the crate; the default kind costs four times as much
+        self._search = BytesAhoCorasick(list(anchors), matchkind=MatchKind.LeftmostFirst)
+
+    def hits(self, chunk: Chunk) -> Iterator[Hit]:
+        """Every hit of the chunk in order, each with its line."""
+        data, line, counted = chunk.data, chunk.first_line, 0
+        begin = end = -1
+        for anchor, at, _ in self._search.find_matches_as_indexes(data):
+            if at >= end:
+                line += data.count(b"\n", counted, at)
+                counted = at
+                begin = data.rfind(b"\n", 0, at) + 1
+                end = data.find(b"\n", at)
+                if end < 0:
+                    end = len(data)
+            yield Hit(anchor, at, begin, end, line)
+
+    def hits_plain(self, chunk: Chunk) -> Iterator[Hit]:
+        """The same by the obvious way: every line, every anchor. The twin that tests compare `hits` with."""
+        offset, line = 0, chunk.first_line
+        for text in chunk.data.split(b"\n"):
+            at = 0
+            while at < len(text):
+                found = [(text.find(anchor, at), index) for index, anchor in enumerate(self.anchors)]
+                found = [(place, index) for place, index in found if place >= 0]
+                if not found:
+                    break
+                place, index = min(found)
+                yield Hit(index, offset + place, offset, offset + len(text), line)
+                at = place + len(self.anchors[index])
+            offset += len(text) + 1
+            line += 1

@@ -1,0 +1,333 @@
+"""Every evidence table: its columns, their types, units and meaning. The contract between ingestors, views and rules.
+
+Each table begins with `source` (path inside the bundle) and `line` (1-based physical line), so that every number in a
+report can be traced. NULL means *unknown*, never zero. `_bytes` are bytes, `_s` seconds, `t` is epoch seconds in UTC as
+far as the log tells its zone; fractions are 0..1 and named for what they are a share of. This module knows names and
+types only: no SQL, no parsing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: DuckDB type and what a value means (units, range, what NULL says)."""
+
+    name: str
+    type: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: a row per what (`says`), and its columns in order."""
+
+    name: str
+    says: str
+    columns: tuple[Column, ...]
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names in order, `source` and `line` first."""
+        return tuple(column.name for column in self.columns)
+
+
+_PLACE = (
+    Column("source", "VARCHAR", "path inside the bundle"),
+    Column("line", "UINTEGER", "1-based physical line in that source"),
+)
+_WHO = (
+    Column("t", "DOUBLE", "epoch seconds; NULL where the line and its neighbours carry no time"),
+    Column("process", "VARCHAR", "process tag as printed (EngineCore_DP0, Worker_TP1, ...); NULL without a tag"),
+    Column("pid", "BIGINT", "process id of the tag"),
+    Column("rank", "INTEGER", "worker rank as far as the tag tells (TP rank, else V1 `rank=`)"),
+)
+
+
+def _table(name: str, says: str, *columns: Column, who: bool = False) -> Table:
+    return Table(name, says, (*_PLACE, *(_WHO if who else ()), *columns))
+
+
+_ALL = (
+    Table(
+        "source",
+        "one row per file, member or stream that was read",
+        (
+            Column("source", "VARCHAR", "path inside the bundle"),
+            Column("kind", "VARCHAR", "kind of evidence, by content (see `oomdoc tables`)"),
+            Column("bytes", "UBIGINT", "bytes after decompression"),
+            Column("lines", "UBIGINT", "physical lines"),
+            Column("rows", "UBIGINT", "rows of evidence found"),
+            Column("problems", "UBIGINT", "places that should have been understood and were not"),
+            Column("lookalikes", "UBIGINT", "log-like text inside prompts and echoes that was refused as evidence"),
+        ),
+    ),
+    _table(
+        "problem",
+        "one row per place that ought to have been understood and was not",
+        Column("reason", "VARCHAR", "what was expected"),
+        Column("text", "VARCHAR", "head of the text, at most 200 characters"),
+    ),
+    _table(
+        "milestone",
+        "one row per step of a server's life that the log states",
+        Column("name", "VARCHAR", "server-version, engine-init, load-start, load-progress, loaded, profiled, kv-available, "
+               "kv-sized, capture-start, captured, engine-ready, serving, shutdown, server-process, ..."),
+        Column("text", "VARCHAR", "its detail: the version, the model, `k/n` of a progress bar"),
+        who=True,
+    ),
+    _table(
+        "engine_flag",
+        "one row per engine setting seen, in vLLM's own names with underscores",
+        Column("flag", "VARCHAR", "e.g. max_model_len, gpu_memory_utilization, tensor_parallel_size, model, version"),
+        Column("value", "VARCHAR", "as text, Python spelling"),
+        Column("origin", "VARCHAR", "logged (args line), config (engine-config line), command, environment, metrics, file"),
+        who=True,
+    ),
+    _table(
+        "engine_figure",
+        "one row per memory or capacity figure the engine printed, per rank where the line tells",
+        Column("name", "VARCHAR", "weights_bytes, kv_available_bytes, kv_pool_tokens, max_concurrency, graph_bytes, "
+               "graph_estimate_bytes, activation_bytes, non_torch_bytes, non_kv_bytes, budget_bytes, total_bytes, "
+               "free_at_start_bytes, requested_bytes, gpu_memory_utilization, num_gpu_blocks, num_cpu_blocks, block_size, "
+               "kv_reserved_bytes, offload_bytes, swap_space_bytes, encoder_budget_tokens, max_num_batched_tokens, ..."),
+        Column("value", "DOUBLE", "in the unit that the name ends with; may be negative where the engine prints so"),
+        Column("low", "DOUBLE", "smallest value the printed rounding allows; NULL = exact"),
+        Column("high", "DOUBLE", "largest value the printed rounding allows; NULL = exact"),
+        who=True,
+    ),
+    _table(
+        "engine_stat",
+        "one row per periodic statistics line of an engine",
+        Column("engine", "INTEGER", "engine index; NULL for V0 and for aggregated lines"),
+        Column("prompt_tokens_per_s", "DOUBLE", "average prompt throughput of the interval"),
+        Column("generation_tokens_per_s", "DOUBLE", "average generation throughput of the interval"),
+        Column("running", "INTEGER", "requests running"),
+        Column("waiting", "INTEGER", "requests waiting (V0: Pending)"),
+        Column("swapped", "INTEGER", "requests swapped out (V0)"),
+        Column("kv_used", "DOUBLE", "share of KV blocks held by live requests, 0..1"),
+        Column("cpu_kv_used", "DOUBLE", "share of CPU swap blocks in use, 0..1 (V0)"),
+        Column("prefix_hit_rate", "DOUBLE", "prefix-cache hit rate over the last requests, 0..1; NULL = not printed"),
+        Column("preemptions", "INTEGER", "preemptions of the interval; NULL = not printed, which is not zero"),
+        who=True,
+    ),
+    _table(
+        "preemption",
+        "one row per preemption warning (V0; rate-limited, so use the counter)",
+        Column("mode", "VARCHAR", "RECOMPUTE or SWAP"),
+        Column("cumulative", "BIGINT", "preemptions so far in this scheduler"),
+        who=True,
+    ),
+    _table(
+        "oom",
+        "one row per out-of-memory message of an allocator; NULL = the wording does not say",
+        Column("allocator", "VARCHAR", "torch, cuda, driver, cublas, nccl, triton, hip, host, pinned"),
+        Column("device", "INTEGER", "index as torch prints it (after CUDA_VISIBLE_DEVICES)"),
+        Column("requested_bytes", "BIGINT", "the failed request, rounded by the allocator"),
+        Column("total_bytes", "BIGINT", "device capacity"),
+        Column("free_bytes", "BIGINT", "free on the device"),
+        Column("this_process_bytes", "BIGINT", "held by the failing process, non-torch included"),
+        Column("other_processes_bytes", "BIGINT", "held by other processes that are truly others"),
+        Column("other_processes", "INTEGER", "how many other processes the message names"),
+        Column("allocated_bytes", "BIGINT", "allocated by torch, private pools included"),
+        Column("private_pool_bytes", "BIGINT", "of it in private pools (CUDA graphs)"),
+        Column("unallocated_bytes", "BIGINT", "reserved by torch but unallocated"),
+        Column("allowed_bytes", "BIGINT", "per-process cap, where one is set"),
+        Column("text", "VARCHAR", "head of the message"),
+        who=True,
+    ),
+    _table(
+        "startup_check",
+        "one row per refusal by the engine's own start-up arithmetic",
+        Column("name", "VARCHAR", "no-kv-blocks, kv-below-max-model-len, free-memory, profiling-interference, warmup, "
+               "mamba-blocks, load-oom, no-autofit, kv-request-exceeds-host, shm-space, swap-space"),
+        Column("max_model_len", "BIGINT", "tokens of one longest request"),
+        Column("needed_bytes", "BIGINT", "KV bytes that one longest request needs"),
+        Column("available_bytes", "BIGINT", "KV bytes available"),
+        Column("pool_tokens", "BIGINT", "tokens that the pool would store"),
+        Column("estimated_max_model_len", "BIGINT", "the engine's own estimate of what fits"),
+        Column("free_bytes", "BIGINT", "free on the device or host node"),
+        Column("total_bytes", "BIGINT", "its total"),
+        Column("utilization", "DOUBLE", "gpu_memory_utilization in the message, 0..1"),
+        Column("wanted_bytes", "BIGINT", "utilization x total, or the request that was refused"),
+        Column("dummy_requests", "INTEGER", "sequences of the sampler or pooler warm-up"),
+        Column("device_kind", "VARCHAR", "gpu, cpu, shm"),
+        Column("text", "VARCHAR", "head of the message"),
+        who=True,
+    ),
+    _table(
+        "log_error",
+        "one row per exception or fatal line in a log",
+        Column("level", "VARCHAR", "ERROR, CRITICAL, ...; NULL for a bare traceback"),
+        Column("exception", "VARCHAR", "class name, e.g. ValueError, torch.OutOfMemoryError; NULL = fatal message without one"),
+        Column("kind", "VARCHAR", "echo (wrapper or consequence), memory, host-memory, shm, driver, hardware, nccl, "
+               "bad-argument, missing-file, network, kernel, client, hang, other"),
+        Column("text", "VARCHAR", "head of the message, at most 400 characters"),
+        who=True,
+    ),
+    _table(
+        "frame",
+        "one row per stack frame of a traceback that the log holds",
+        Column("function", "VARCHAR", "function name"),
+        Column("file", "VARCHAR", "file path as printed"),
+        who=True,
+    ),
+    _table(
+        "process_exit",
+        "one row per statement that a process ended",
+        Column("name", "VARCHAR", "process name as printed"),
+        Column("exit_code", "INTEGER", "negative = signal, as Python prints it; NULL = not told"),
+        who=True,
+    ),
+    _table(
+        "crash_step",
+        "one row per crash dump of the scheduler: what the failing step held",
+        Column("scheduled_tokens", "BIGINT", "total_num_scheduled_tokens of the step"),
+        Column("largest_prompt_tokens", "BIGINT", "longest new prompt in the step"),
+        Column("running", "INTEGER", "requests running"),
+        Column("waiting", "INTEGER", "requests waiting"),
+        Column("kv_used", "DOUBLE", "share of the pool in use, 0..1"),
+        Column("prompt_logprobs", "BOOLEAN", "a request of the step asked for prompt logprobs"),
+        who=True,
+    ),
+    _table(
+        "request",
+        "one row per request with token counts",
+        Column("t", "DOUBLE", "arrival (or the only time the log has), epoch seconds"),
+        Column("input_tokens", "BIGINT", "prompt tokens; NULL = unknown"),
+        Column("output_tokens", "BIGINT", "generated tokens; NULL = unknown"),
+        Column("max_tokens", "BIGINT", "asked limit of generated tokens"),
+        Column("cached_tokens", "BIGINT", "prompt tokens served from the prefix cache"),
+        Column("latency_s", "DOUBLE", "end to end"),
+        Column("ttft_s", "DOUBLE", "time to first token"),
+        Column("status", "INTEGER", "HTTP status; 0 = no answer; NULL = unknown"),
+        Column("model", "VARCHAR", "model name"),
+        Column("tenant", "VARCHAR", "tenant, user or client"),
+    ),
+    _table(
+        "gpu_sample",
+        "one row per device and moment, from nvidia-smi",
+        Column("t", "DOUBLE", "epoch seconds; NULL = a snapshot without time"),
+        Column("gpu", "INTEGER", "nvidia-smi index"),
+        Column("used_bytes", "BIGINT", "memory in use on the device"),
+        Column("total_bytes", "BIGINT", "usable frame buffer"),
+        Column("gpu_util", "DOUBLE", "share of time with a kernel running, 0..1"),
+        Column("memory_util", "DOUBLE", "memory bandwidth activity, 0..1: not occupancy"),
+    ),
+    _table(
+        "gpu_device",
+        "one row per device (or MIG instance) that the bundle describes",
+        Column("gpu", "INTEGER", "index; NULL where only a name is told"),
+        Column("name", "VARCHAR", "product name"),
+        Column("total_bytes", "BIGINT", "memory"),
+        Column("mig_profile", "VARCHAR", "MIG profile such as 1g.10gb; NULL = a whole card"),
+        Column("count", "INTEGER", "how many such devices the line states, at least 1"),
+    ),
+    _table(
+        "gpu_process",
+        "one row per process that nvidia-smi shows on a device",
+        Column("t", "DOUBLE", "epoch seconds"),
+        Column("gpu", "INTEGER", "device index"),
+        Column("pid", "BIGINT", "process id, perhaps of another namespace"),
+        Column("type", "VARCHAR", "C compute, G graphics, M+C MPS"),
+        Column("name", "VARCHAR", "process name, may be cut"),
+        Column("used_bytes", "BIGINT", "device memory of that process"),
+        Column("gpu_uuid", "VARCHAR", "device uuid, where rows name no index"),
+    ),
+    _table(
+        "allocator_stat",
+        "one row per metric of a torch.cuda.memory_summary() table",
+        Column("device", "INTEGER", "torch device index"),
+        Column("summary", "INTEGER", "number of the table within its source, from 1"),
+        Column("metric", "VARCHAR", "allocated_bytes, active_bytes, requested_bytes, reserved_bytes, inactive_split_bytes, "
+               "allocation, active, segment, inactive_split, oversize_allocations, oversize_segments, num_ooms, num_alloc_retries"),
+        Column("pool", "VARCHAR", "all, large_pool, small_pool"),
+        Column("current", "BIGINT", "floor of the printed unit"),
+        Column("peak", "BIGINT", "likewise"),
+        Column("allocated", "BIGINT", "ever allocated"),
+        Column("freed", "BIGINT", "ever freed"),
+    ),
+    _table(
+        "metric",
+        "one row per sample of a Prometheus series that matters for memory (histogram buckets are left out)",
+        Column("t", "DOUBLE", "scrape time from the file name, a stamp in the file, or the sample; NULL = unknown"),
+        Column("name", "VARCHAR", "as exposed, e.g. vllm:num_preemptions_total"),
+        Column("labels", "VARCHAR", "the label text between the braces"),
+        Column("value", "DOUBLE", "sample value"),
+    ),
+    _table(
+        "host_event",
+        "one row per statement of the kernel, container runtime or Ray about host memory, shared memory or a device error",
+        Column("t", "DOUBLE", "epoch seconds; NULL = only seconds since boot"),
+        Column("kind", "VARCHAR", "cgroup-oom-kill, node-oom-kill, cgroup-oom-count, ray-memory-kill, slurm-oom-kill, "
+               "bus-error, shm-full, host-alloc-failed, pinned-alloc-failed, segfault, xid, reboot, killed-by-operator"),
+        Column("process", "VARCHAR", "victim's name"),
+        Column("pid", "BIGINT", "victim's pid"),
+        Column("bytes", "BIGINT", "size that the line names: resident set, usage, failed request"),
+        Column("limit_bytes", "BIGINT", "limit that the line names"),
+        Column("count", "BIGINT", "how often, where the line counts; Xid code for kind xid"),
+        Column("text", "VARCHAR", "head of the line"),
+    ),
+    _table(
+        "container",
+        "one row per container state that Kubernetes describes",
+        Column("pod", "VARCHAR", "pod name"),
+        Column("name", "VARCHAR", "container name"),
+        Column("state", "VARCHAR", "current state: Running, Waiting, Terminated"),
+        Column("reason", "VARCHAR", "reason of the current state"),
+        Column("last_reason", "VARCHAR", "reason of the last termination: OOMKilled, Error, Completed, ..."),
+        Column("exit_code", "INTEGER", "exit code of the last termination"),
+        Column("restarts", "INTEGER", "restart count"),
+        Column("ran_s", "DOUBLE", "seconds that the last life lasted"),
+        Column("memory_limit_bytes", "BIGINT", "container memory limit"),
+        Column("gpus", "INTEGER", "nvidia.com/gpu limit"),
+        Column("mig_profile", "VARCHAR", "MIG resource in the limits"),
+        Column("shm_bytes", "BIGINT", "size limit of the memory-backed volume at /dev/shm"),
+        Column("liveness", "VARCHAR", "liveness probe as printed"),
+        Column("startup", "VARCHAR", "startup probe as printed"),
+    ),
+    _table(
+        "cluster_event",
+        "one row per Kubernetes event",
+        Column("t", "DOUBLE", "epoch seconds; NULL = only an age"),
+        Column("age_s", "DOUBLE", "age at the time of collection"),
+        Column("type", "VARCHAR", "Normal or Warning"),
+        Column("reason", "VARCHAR", "Unhealthy, Killing, BackOff, OOMKilling, Evicted, FailedScheduling, ..."),
+        Column("object", "VARCHAR", "what it is about"),
+        Column("count", "INTEGER", "how often"),
+        Column("message", "VARCHAR", "message, at most 400 characters"),
+    ),
+    _table(
+        "scaler",
+        "one row per statement about an autoscaler: its metric, condition or decision",
+        Column("t", "DOUBLE", "epoch seconds"),
+        Column("kind", "VARCHAR", "metric, condition, replicas, decision, blind"),
+        Column("name", "VARCHAR", "metric or condition name"),
+        Column("status", "VARCHAR", "condition status, or current/target as printed"),
+        Column("text", "VARCHAR", "head of the line"),
+    ),
+    _table(
+        "process_memory",
+        "one row per sample of a process's own memory (RSS or device) outside nvidia-smi tables",
+        Column("t", "DOUBLE", "epoch seconds"),
+        Column("name", "VARCHAR", "process or label"),
+        Column("state", "VARCHAR", "what the server was doing: idle, after round 3, asleep, ..."),
+        Column("resource", "VARCHAR", "host or gpu"),
+        Column("bytes", "BIGINT", "memory held"),
+    ),
+    _table(
+        "note",
+        "one row per statement in free text (notes, issue text, workload descriptions) that bears on a cause",
+        Column("topic", "VARCHAR", "prompt-logprobs, long-prompt, multimodal, lora, draft-model, eager-cures, repeated-prefix, "
+               "no-hits, grows, restart-cures, shm, transient, ..."),
+        Column("value", "DOUBLE", "number in the statement, if any"),
+        Column("text", "VARCHAR", "the sentence, at most 300 characters"),
+    ),
+)
+
+TABLES: Mapping[str, Table] = MappingProxyType({table.name: table for table in _ALL})
+"""All evidence tables by name, in the order in which `oomdoc tables` shows them."""

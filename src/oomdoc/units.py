@@ -1,0 +1,134 @@
+"""Bytes, tokens, times and shares: how they are read and how they are written.
+
+The bottom of the house. GiB is 2**30 and GB is 10**9, and what is printed always says which. Old engines and old torch
+print `GB` and mean 2**30: the pattern that reads them says so, never this module.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
+
+_FACTORS: dict[str, int] = {
+    "": 1, "b": 1, "byte": 1, "bytes": 1,
+    "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB, "ki": KIB, "mi": MIB, "gi": GIB, "ti": TIB,
+    "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+}  # fmt: skip
+_SIZE = re.compile(r"\s*(-?[\d,]*\.?\d+(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)\s*")
+
+UNKNOWN_SIZE = (1 << 64) - 1  # torch prints this sentinel (17179869184.00 GiB) where NVML cannot tell
+
+
+def parse_size(text: str, *, binary: bool = False, unit: str = "") -> int | None:
+    """Bytes of a printed size such as `3.02 GiB`, `64Gi`, `286.31 MiB`, `1,024`; None where it is no size.
+
+    `binary` reads `KB MB GB` as powers of 1024 (old vLLM, torch tables, dmon, kernel kB). `unit` is used where the text
+    has none. The sentinel that torch prints for "unknown" gives None.
+
+    >>> parse_size("1.50 GiB"), parse_size("64Gi"), parse_size("2 GB"), parse_size("2 GB", binary=True)
+    (1610612736, 68719476736, 2000000000, 2147483648)
+    """
+    match = _SIZE.fullmatch(text)
+    if not match:
+        return None
+    word = (match[2] or unit).lower()
+    if binary and len(word) == 2 and word[0] in "kmgt" and word[1] == "b":
+        word = word[0] + "ib"
+    elif binary and word in ("k", "m", "g", "t"):
+        word += "ib"
+    factor = _FACTORS.get(word)
+    if factor is None:
+        return None
+    value = round(float(match[1].replace(",", "")) * factor)
+    return None if value >= UNKNOWN_SIZE - GIB else value
+
+
+def show_bytes(count: float | None) -> str:
+    """A size for people, always binary: `39.48 GiB`, `286.3 MiB`, `512 B`; `unknown` for None.
+
+    >>> show_bytes(1610612736), show_bytes(300_000_000), show_bytes(-GIB), show_bytes(None)
+    ('1.50 GiB', '286.1 MiB', '-1.00 GiB', 'unknown')
+    """
+    if count is None:
+        return "unknown"
+    size = abs(count)
+    if size >= GIB:
+        return f"{count / GIB:.2f} GiB"
+    if size >= MIB:
+        return f"{count / MIB:.1f} MiB"
+    if size >= KIB:
+        return f"{count / KIB:.1f} KiB"
+    return f"{count:.0f} B"
+
+
+def show_time(epoch_s: float | None) -> str | None:
+    """UTC ISO 8601 with milliseconds only where there are any; None stays None.
+
+    >>> show_time(0.0), show_time(1.5)
+    ('1970-01-01T00:00:00Z', '1970-01-01T00:00:01.500Z')
+    """
+    if epoch_s is None:
+        return None
+    moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=round(epoch_s * 1000))
+    form = moment.isoformat(timespec="milliseconds" if moment.microsecond else "seconds")
+    return form.replace("+00:00", "Z")
+
+
+def show_seconds(seconds: float | None) -> str:
+    """A duration for people: `43 s`, `5 min 12 s`, `3 h 20 min`.
+
+    >>> show_seconds(43), show_seconds(312), show_seconds(12000), show_seconds(None)
+    ('43 s', '5 min 12 s', '3 h 20 min', 'unknown')
+    """
+    if seconds is None:
+        return "unknown"
+    whole = round(seconds)
+    if whole < 100:
+        return f"{seconds:.1f} s" if seconds < 10 and seconds != whole else f"{whole} s"
+    if whole < 6000:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+_AGE = re.compile(r"(?:(\d+)y)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?")
+
+
+def parse_age(text: str) -> float | None:
+    """Seconds of a Kubernetes age such as `5m12s`, `2d4h`, `42s`; None for `<unknown>` and the like.
+
+    >>> parse_age("5m12s"), parse_age("2d4h"), parse_age("<unknown>")
+    (312.0, 187200.0, None)
+    """
+    match = _AGE.fullmatch(text.strip())
+    if not match or not any(match.groups()):
+        return None
+    years, days, hours, minutes, seconds = (int(group or 0) for group in match.groups())
+    return float((((years * 365 + days) * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+_STAMP = re.compile(
+    r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?"
+)
+
+
+def parse_time(text: str) -> float | None:
+    """Epoch seconds of an ISO-like stamp anywhere in the text (UTC where it names no zone); None where there is none.
+
+    >>> parse_time("2026-11-20T20:04:51.500Z"), parse_time("2026/11/20 20:04:51 +0100"), parse_time("noon")
+    (1795205091.5, 1795201491.0, None)
+    """
+    match = _STAMP.search(text)
+    if not match:
+        return None
+    try:
+        moment = dt.datetime(*(int(part) for part in match.groups()[:6]), tzinfo=dt.UTC)  # type: ignore[misc,arg-type]
+    except ValueError:
+        return None
+    fraction = int((match[7] or "0").ljust(9, "0")) / 1e9
+    zone = match[8]
+    offset = 0
+    if zone and zone != "Z":
+        offset = (1 if zone[0] == "+" else -1) * (int(zone[1:3]) * 3600 + int(zone[-2:]) * 60)
+    return moment.timestamp() + fraction - offset
