@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -331,3 +332,20 @@ _ALL = (
 
 TABLES: Mapping[str, Table] = MappingProxyType({table.name: table for table in _ALL})
 """All evidence tables by name, in the order in which `oomdoc tables` shows them."""
+
+LOOKALIKE = "lookalike"  # a pseudo-table: rows are counted in `source.lookalikes` and not stored
+
+
+class Batch(NamedTuple):
+    """Columns for one table, all of one length; `line` is always there, columns left out are NULL.
+
+    A column is a list of Python values (None = NULL), a numpy array, or a numpy masked array (masked = NULL).
+    """
+
+    table: str
+    columns: Mapping[str, Any]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns["line"])

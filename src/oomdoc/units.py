@@ -21,6 +21,9 @@ _SIZE = re.compile(r"\s*(-?[\d,]*\.?\d+(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)\s*")
 UNKNOWN_SIZE = (1 << 64) - 1  # torch prints this sentinel (17179869184.00 GiB) where NVML cannot tell
 
 
+NOMINAL_YEAR = 2000  # a leap year long before any engine: stamps still in it (or the next two) have no known year
+
+
 def parse_size(text: str, *, binary: bool = False, unit: str = "") -> int | None:
     """Bytes of a printed size such as `3.02 GiB`, `64Gi`, `286.31 MiB`, `1,024`; None where it is no size.
 
@@ -64,15 +67,17 @@ def show_bytes(count: float | None) -> str:
 
 
 def show_time(epoch_s: float | None) -> str | None:
-    """UTC ISO 8601 with milliseconds only where there are any; None stays None.
+    """UTC ISO 8601 with milliseconds only where there are any; None stays None; `--MM-DD...` where the year is not known.
 
-    >>> show_time(0.0), show_time(1.5)
-    ('1970-01-01T00:00:00Z', '1970-01-01T00:00:01.500Z')
+    >>> show_time(0.0), show_time(1.5), show_time(946684800.0)
+    ('1970-01-01T00:00:00Z', '1970-01-01T00:00:01.500Z', '--01-01T00:00:00Z')
     """
     if epoch_s is None:
         return None
     moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=round(epoch_s * 1000))
     form = moment.isoformat(timespec="milliseconds" if moment.microsecond else "seconds")
+    if NOMINAL_YEAR <= moment.year < NOMINAL_YEAR + 3:
+        form = "-" + form[4:]
     return form.replace("+00:00", "Z")
 
 

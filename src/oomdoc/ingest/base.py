@@ -10,30 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from oomdoc.scan import Chunk
-from oomdoc.tables import TABLES
+from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import parse_size
 
 HEAD_BYTES = 64 << 10
 TEXT_CAP = 400
-LOOKALIKE = "lookalike"  # a pseudo-table: rows are counted in `source.lookalikes` and not stored
-
-
-class Batch(NamedTuple):
-    """Columns for one table, all of one length; `line` is always there, columns left out are NULL.
-
-    A column is a list of Python values (None = NULL), a numpy array, or a numpy masked array (masked = NULL).
-    """
-
-    table: str
-    columns: Mapping[str, Any]
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return len(self.columns["line"])
 
 
 class Rows:
@@ -99,12 +83,12 @@ class Ingestor(Protocol):
 Sample = tuple[str, Mapping[str, Any]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pattern:
     """A line shape as data: what to look for first, how to read it, the row it gives, and samples that prove it.
 
-    `anchors` are literals of which one must be in the line (found on bytes, before anything is decoded; no quotes,
-    backslashes or non-ASCII, so that JSON envelopes cannot hide them). `regex` is searched in the record's message. Each
+    `anchors` are literals of which one must be in the line (found on bytes, before anything is decoded; no quotes or
+    backslashes, so that JSON envelopes cannot hide them). `regex` is searched in the record's message. Each
     named group fills the column of its name: `_bytes` columns go through `parse_size` (with `unit` where the text has
     none, binary for the engine's old `GB`), `kv_used`-like shares written as percent name their group `..._pct`. `const`
     adds fixed columns. `convert` may finish or drop the row (None). `samples` pair a line with the columns expected;
@@ -129,7 +113,7 @@ class Pattern:
         if self.table not in TABLES:
             raise ValueError(f"pattern {self.name} fills an unknown table {self.table}")
         for anchor in self.anchors:
-            if len(anchor) < 4 or not anchor.isascii() or set(anchor) & set("\"'\\/\n\r\t"):
+            if len(anchor) < 4 or set(anchor) & set("\"'\\/\n\r\t"):
                 raise ValueError(f"pattern {self.name}: anchor {anchor!r} is too short or could be escaped by an envelope")
 
     def rows(self, text: str) -> Iterator[dict[str, Any]]:

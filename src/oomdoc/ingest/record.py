@@ -16,9 +16,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.units import parse_time
+from oomdoc.units import NOMINAL_YEAR, parse_time
 
-NOMINAL_YEAR = 2000  # a leap year long before any engine: stamps still in it have no known year
 DAY_S = 86400
 _LINE_CAP = 64 << 10  # evidence stands at the head of a line; crash dumps reach megabytes
 

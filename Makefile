@@ -1,0 +1,46 @@
+# Bare `make` lists the verbs. `make demo` and `make test` install everything they need into .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types check samples golden bench docs clean
+
+help: ## list the verbs
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "oomdoc needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/ready ## install, then diagnose a shipped bundle
+	$(BIN)/oomdoc analyze sample_logs/kv-demand-long-chats
+
+test: $(VENV)/ready lint types check ## install, then lint, types, tests
+
+lint: $(VENV)/ready ## ruff: style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/ready ## mypy, strict
+	$(BIN)/mypy
+
+check: $(VENV)/ready ## the tests alone
+	$(BIN)/python -m pytest
+
+samples: $(VENV)/ready ## write the generated sample bundles again
+	$(BIN)/python sample_logs/make_samples.py
+
+golden: $(VENV)/ready ## accept the present reports as snapshots; read the diff
+	OOMDOC_UPDATE=1 $(BIN)/python -m pytest tests -k "snapshot or golden"
+
+docs: $(VENV)/ready ## write the generated pages again
+	$(BIN)/python docs/generate.py
+
+bench: $(VENV)/ready ## the table of ratios on a generated bundle (SIZE=256M)
+	$(BIN)/python tests/bench/bench.py --size $(or $(SIZE),256M)
+
+clean: ## remove what was built
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

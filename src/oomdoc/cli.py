@@ -1,0 +1,714 @@
+"""The command line: arguments in, one call, one report out, and the exit status of the contract; nothing else.
+
+Everything heavy is imported inside the command that needs it, so that `--help` costs a few hundredths of a second.
+Standard output is the result and standard error is progress, notes and warnings.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oomdoc.errors import EXIT_FOUND, EXIT_INTERRUPTED, EXIT_OK, BundleError, OomdocError, UsageError
+
+if TYPE_CHECKING:
+    from oomdoc.diagnose import Analysis
+    from oomdoc.model import Report
+    from oomdoc.rules import Rule
+
+EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
+PIPE_WIDTH = 100  # columns where no terminal says
+PROGRESS_AFTER_S = 1.0
+PROGRESS_EVERY_S = 0.1
+
+app = typer.Typer(
+    name="oomdoc",
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+rules_app = typer.Typer(
+    rich_markup_mode=None,
+    help="""List and test the rule set: one cause per file.
+
+    \b
+    Example:
+      oomdoc rules list
+      oomdoc rules test ./my-rules
+    """,
+)
+app.add_typer(rules_app, name="rules")
+
+Paths = Annotated[
+    list[str], typer.Argument(metavar="PATH", help="Archive, folder or files; - is standard input.", show_default=False)
+]
+Bundle = Annotated[
+    str, typer.Argument(metavar="BUNDLE", help="Archive, folder or file; - is standard input.", show_default=False)
+]
+Types = Annotated[
+    list[str] | None,
+    typer.Option("--type", metavar="GLOB=KIND", help="Read sources whose path matches GLOB as KIND (repeatable)."),
+]
+Since = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Leave out evidence before TIME (ISO 8601, UTC without a zone).")
+]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="Leave out evidence after TIME.")]
+Zone = Annotated[
+    str | None, typer.Option("--tz", metavar="ZONE", help="Zone of logs that name none: +02:00 or Europe/Berlin.")
+]
+RuleFolder = Annotated[Path | None, typer.Option("--rules", metavar="DIR", help="Add the rules of this folder.")]
+Color = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|always|never", help="Colour; auto heeds NO_COLOR, FORCE_COLOR and whether a terminal reads."
+    ),
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, notes or warnings on standard error.")]
+
+
+def run(argv: list[str]) -> int:
+    """Run one command; the exit status of the contract. Errors for people become one sentence on standard error."""
+    root = typer.main.get_command(app)
+    commands: Iterable[str] = root.commands  # type: ignore[attr-defined]
+    usage_error: type[Exception] = typer.BadParameter.__mro__[2]  # ClickException, wherever this typer keeps it
+    try:
+        if not argv:
+            sys.stderr.write(root.get_help(root.make_context("oomdoc", [], resilient_parsing=True)) + "\n")
+            return UsageError.exit_code
+        status = root.main(args=_with_command(argv, list(commands)), prog_name="oomdoc", standalone_mode=False)
+        if status == EXIT_INTERRUPTED:
+            raise KeyboardInterrupt
+        return int(status or EXIT_OK)
+    except OomdocError as problem:
+        _say(str(problem))
+        return problem.exit_code
+    except usage_error as problem:
+        _say(_usage_sentence(problem))
+        return UsageError.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        _say("interrupted")
+        return EXIT_INTERRUPTED
+    except Exception:  # not 1, which means that --fail-on found something
+        import traceback
+
+        traceback.print_exc()
+        _say("this is a bug. Please report it with the lines above")
+        return EXIT_BUG
+
+
+def _with_command(argv: list[str], commands: list[str]) -> list[str]:
+    """A bare `oomdoc PATH` means `oomdoc analyze PATH`; a mistyped command is told, not looked for as a file."""
+    first = argv[0]
+    if first in commands or first in ("-h", "--help", "--version"):
+        return argv
+    near = difflib.get_close_matches(first, commands, 1, 0.7)
+    if near and not Path(first).exists():
+        raise UsageError(f"'{first}' is neither a command nor a file here", f"Did you mean `oomdoc {near[0]}`?")
+    return ["analyze", *argv]
+
+
+def _usage_sentence(problem: Exception) -> str:
+    said = problem.format_message() if hasattr(problem, "format_message") else str(problem)
+    context = getattr(problem, "ctx", None)
+    path = context.command_path if context else "oomdoc"
+    said = said.strip().rstrip(".")
+    return f"{said[:1].lower()}{said[1:]}{'' if said.endswith('?') else '.'} `{path} --help` tells more"
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from oomdoc import __version__
+
+        _out(f"oomdoc {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Says why an LLM server (vLLM) ran out of memory.
+
+    Ranked causes, the lines that prove them, and the flags that would have held. It reads a support bundle (logs,
+    request logs, nvidia-smi, Kubernetes and kernel output in any archive or folder),
+    needs no network and no GPU, and changes nothing. A bare `oomdoc PATH` is `oomdoc analyze PATH`.
+
+    \b
+    Example:
+      oomdoc bundle.tar.gz
+      oomdoc show bundle.tar.gz pods/vllm-0/vllm.log:812
+      oomdoc explain kv-demand-exceeds-pool
+
+    \b
+    Exit status:
+      0    the analysis was made, whatever it found
+      1    with --fail-on P, a cause other than `healthy` reached P;
+           with `rules test`, a test failed
+      2    wrong usage
+      3    the input could not be read or held nothing that can be analysed
+      70   a bug in oomdoc; the traceback says where
+      130  interrupted
+    """
+
+
+@app.command()
+def analyze(
+    paths: Paths,
+    form: Annotated[
+        str, typer.Option("--format", metavar="terminal|json", help="Form of what goes to standard output.")
+    ] = "terminal",
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write to FILE, .txt or .json, instead (repeatable; - is standard output).",
+        ),
+    ] = None,
+    top: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many causes the terminal form shows; the JSON has all.")
+    ] = 3,
+    fail_on: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P", help="Exit with 1 when a cause other than `healthy` is at least this probable (0 to 1)."
+        ),
+    ] = None,
+    db: Annotated[
+        Path | None, typer.Option(metavar="FILE.duckdb", help="Keep the evidence tables in this new file.")
+    ] = None,
+    rules: RuleFolder = None,
+    model_config: Annotated[
+        Path | None, typer.Option(metavar="CONFIG.json", help="The model's config.json, if the bundle lacks it.")
+    ] = None,
+    gpu: Annotated[
+        str | None, typer.Option(metavar="NAME|SIZE", help="The GPU, if the bundle does not tell: H100, or 80GiB.")
+    ] = None,
+    types: Types = None,
+    since: Since = None,
+    until: Until = None,
+    tz: Zone = None,
+    color: Color = "auto",
+    quiet: Quiet = False,
+) -> int:
+    """Rank the causes of a memory failure, with proof and fix.
+
+    The report tells the verdict, where the memory is, what failed first, the evidence by path:line, and the fix.
+    Several PATHs are read as one bundle. The same bundle and rules give the same report, byte for byte.
+
+    \b
+    Example:
+      oomdoc analyze bundle.tar.gz
+      oomdoc analyze vllm.log requests.jsonl nvidia-smi.csv --gpu H100
+      oomdoc analyze bundle.tar.gz -o report.txt -o report.json --fail-on 0.8
+      kubectl logs vllm-0 --previous | oomdoc analyze - --format json
+    """
+    if fail_on is not None and not 0 <= fail_on <= 1:
+        raise UsageError(f"--fail-on {fail_on:g} is no probability", "Give a number from 0 to 1, such as 0.8")
+    colored = _colored(color)
+    plan = [(_form(form), "-")] if not outputs else [_target(name, form) for name in outputs]
+    _spare_inputs(paths, [*(name for _, name in plan), *([str(db)] if db else [])])
+    options = {"rules": rules, "db": db, "model_config": _file(model_config), "gpu": gpu}
+    with _analysis(paths, quiet, types, since, until, tz, **options) as analysis:
+        report = analysis.report
+    from oomdoc.report import REPORTS
+
+    for name, target in plan:
+        if target == "-":
+            text = REPORTS[name](report, top=top, width=_width(), color=colored)
+            _out(text, utf8=name != "terminal")
+        else:
+            _write(target, REPORTS[name](report, top=top, width=PIPE_WIDTH, color=False))
+            _note(f"wrote {target}", quiet)
+    if ("terminal", "-") not in plan:
+        for warning in report.warnings:
+            _note(f"warning: {warning}", quiet)
+    return EXIT_FOUND if fail_on is not None and _reached(report, fail_on) else EXIT_OK
+
+
+@app.command()
+def profile(
+    paths: Paths,
+    form: Annotated[str, typer.Option("--format", metavar="terminal|json", help="Form of the profile.")] = "terminal",
+    types: Types = None,
+    since: Since = None,
+    until: Until = None,
+    tz: Zone = None,
+    color: Color = "auto",
+    quiet: Quiet = False,
+) -> int:
+    """Show the traffic: sizes, percentiles, tokens in flight.
+
+    Requests are bucketed S, M, L, XL by tokens; the share of long contexts is told before and during the incident.
+
+    \b
+    Example:
+      oomdoc profile requests.jsonl
+      oomdoc profile bundle.tar.gz --since 2026-11-20T18:00 --until 2026-11-20T21:00
+    """
+    if form not in ("terminal", "json"):
+        raise UsageError(f"--format {form} is unknown", "Choose terminal or json")
+    colored = _colored(color)
+    with _analysis(paths, quiet, types, since, until, tz) as analysis:
+        report = analysis.report
+    if not report.traffic.get("requests"):
+        raise BundleError(
+            f"no requests with token counts in {report.bundle.name}",
+            "Add a request log: JSON lines, CSV or key=value with prompt and output tokens",
+        )
+    if form == "json":
+        from oomdoc.report.json import dump
+
+        plain = report.to_dict()
+        _out(dump({key: plain[key] for key in ("schema_version", "oomdoc_version", "bundle", "traffic")}), utf8=True)
+    else:
+        from oomdoc.report.profile import render
+
+        _out(render(report, width=_width(), color=colored))
+    return EXIT_OK
+
+
+@app.command()
+def sql(
+    bundle: Bundle,
+    query: Annotated[
+        str,
+        typer.Argument(
+            metavar="SELECT", help="One SELECT over the tables that `oomdoc tables` lists.", show_default=False
+        ),
+    ],
+    form: Annotated[str, typer.Option("--format", metavar="table|csv|json|jsonl", help="Form of the rows.")] = "table",
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most N rows.")] = None,
+    types: Types = None,
+    since: Since = None,
+    until: Until = None,
+    tz: Zone = None,
+    quiet: Quiet = False,
+) -> int:
+    """Answer one SELECT from the evidence tables of a bundle.
+
+    The dialect is DuckDB's; nothing can be written and no file opened. `oomdoc tables` says what there is.
+
+    \b
+    Example:
+      oomdoc sql bundle.tar.gz "SELECT t, kv_used, waiting FROM engine_stat ORDER BY kv_used DESC LIMIT 5"
+      oomdoc sql bundle.tar.gz "FROM oom" --format json
+    """
+    if form not in ("table", "csv", "json", "jsonl"):
+        raise UsageError(f"--format {form} is unknown", "Choose table, csv, json or jsonl")
+    with _analysis([bundle], quiet, types, since, until, tz) as analysis:
+        names, rows = analysis.sql(query, limit + 1 if limit else None)
+    shown = rows[:limit]
+    from oomdoc.report import rows as forms
+    from oomdoc.report.words import count
+
+    if form == "table":
+        _out(forms.table(names, shown, _width() if sys.stdout.isatty() else None))
+    else:
+        _out({"csv": forms.csv, "json": forms.json, "jsonl": forms.jsonl}[form](names, shown), utf8=True)
+    if len(shown) < len(rows):
+        _note(f"only the first {count(len(shown), 'row')}; --limit gives more", quiet)
+    return EXIT_OK
+
+
+@app.command()
+def tables(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One table or view.", show_default=False)] = None,
+    short: Annotated[bool, typer.Option("--short", help="Names and meanings only, no columns.")] = False,
+) -> int:
+    """List the evidence tables and views, and what each column means.
+
+    \b
+    Example:
+      oomdoc tables --short
+      oomdoc tables engine_stat
+    """
+    from oomdoc.report.rows import Described, catalogue
+    from oomdoc.tables import TABLES
+    from oomdoc.views import VIEWS
+
+    known = {
+        table.name: Described(
+            "table", table.says, [(column.name, column.type, column.says) for column in table.columns]
+        )
+        for table in TABLES.values()
+    }
+    for view in VIEWS.values():
+        known[view.name] = Described(
+            f"view per {view.scope}", view.says, [(column, "", says) for column, says in view.columns.items()]
+        )
+    if name is not None and name not in known:
+        raise UsageError(f"no table or view '{name}'", _nearest(name, known, "`oomdoc tables --short` lists them"))
+    chosen = known if name is None else {name: known[name]}
+    _out(catalogue(chosen, columns=not short, width=_width()))
+    return EXIT_OK
+
+
+@app.command()
+def show(
+    paths: Paths,
+    ref: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH:LINE", help="A place as a report cites it; path:first-last too.", show_default=False
+        ),
+    ],
+    context: Annotated[
+        int, typer.Option("-C", "--context", min=0, max=10_000, metavar="N", help="Lines before and after.")
+    ] = 3,
+    color: Color = "auto",
+) -> int:
+    """Print the lines behind a path:line that a report cites.
+
+    Name the bundle as it was analysed. The cited path may leave out its first folders where that is unambiguous.
+    Control characters are made visible.
+
+    \b
+    Example:
+      oomdoc show bundle.tar.gz pods/vllm-0/vllm.log:812 -C 10
+    """
+    from oomdoc.report.words import neutral, neutral_line
+    from oomdoc.show import lines
+
+    bold, dim, end = ("\x1b[1m", "\x1b[2m", "\x1b[0m") if _colored(color) else ("", "", "")
+    excerpt = lines(_inputs(paths), ref, context)
+    digits = len(str(excerpt.lines[-1][0]))
+    _out(f"{dim}{neutral(excerpt.path)}{end}\n")
+    for number, text in excerpt.lines:
+        asked = excerpt.first <= number <= excerpt.last
+        mark, on, off = (">", bold, end) if asked else (" ", "", "")
+        _out(f"{mark} {dim}{number:>{digits}}{end}  {on}{neutral_line(text)}{off}".rstrip() + "\n")
+    return EXIT_OK
+
+
+@app.command()
+def explain(
+    cause: Annotated[
+        str,
+        typer.Argument(
+            metavar="CAUSE", help="A cause id, as reports and `oomdoc rules list` name it.", show_default=False
+        ),
+    ],
+    rules: RuleFolder = None,
+    color: Color = "auto",
+) -> int:
+    """Print a cause's page: meaning, evidence, actions, references.
+
+    \b
+    Example:
+      oomdoc explain kv-demand-exceeds-pool
+    """
+    from oomdoc.report.page import render
+
+    known = {rule.id: rule for rule in _rules(rules)[0]}
+    if cause not in known:
+        raise UsageError(f"no cause '{cause}'", _nearest(cause, known, "`oomdoc rules list` names them all"))
+    _out(render(known[cause], width=_width(), color=_colored(color)))
+    return EXIT_OK
+
+
+@rules_app.command("list")
+def rules_list(rules: RuleFolder = None, color: Color = "auto") -> int:
+    """List every cause by category with its prior and how much evidence it weighs.
+
+    \b
+    Example:
+      oomdoc rules list
+    """
+    from oomdoc.report.page import table
+
+    _out(table(_rules(rules)[0], width=_width(), color=_colored(color)))
+    return EXIT_OK
+
+
+@rules_app.command("test")
+def rules_test(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="DIR", help="A folder of rules to add; else the built-in ones.", show_default=False),
+    ] = None,
+) -> int:
+    """Run the tests that every rule file carries; exit status 1 when one fails.
+
+    \b
+    Example:
+      oomdoc rules test
+      oomdoc rules test ./my-rules
+    """
+    from oomdoc.report.words import count, neutral
+    from oomdoc.rule_tests import run as run_tests
+
+    chosen, faults = _rules(folder, told=True)
+    results = run_tests(chosen)
+    failed = [result for result in results if not result[2]]
+    for fault in faults:
+        _out(f"BROKEN {neutral(fault)}\n")
+    for rule_id, name, _, detail in failed:
+        _out(f"FAILED {neutral(rule_id)}: {neutral(name)}\n")
+        _out("".join(f"    {neutral(line)}\n" for line in str(detail).splitlines()))
+    done = f"{len(results) - len(failed)} passed, {len(failed)} failed" + (
+        f", {count(len(faults), 'broken file')}" if faults else ""
+    )
+    _out(f"{count(len(results), 'test')} of {count(len(chosen), 'rule')}: {done}\n")
+    return EXIT_FOUND if failed or faults else EXIT_OK
+
+
+@app.command()
+def schema() -> int:
+    """Print the JSON Schema of the report (draft 2020-12).
+
+    It describes what `analyze --format json` writes, every field with its unit.
+
+    \b
+    Example:
+      oomdoc schema > report.schema.json
+    """
+    from oomdoc.schema import text
+
+    _out(text(), utf8=True)
+    return EXIT_OK
+
+
+# --- what the commands share ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _analysis(
+    paths: Sequence[str],
+    quiet: bool,
+    types: Sequence[str] | None,
+    since: str | None,
+    until: str | None,
+    tz: str | None,
+    **options: Any,
+) -> Iterator[Analysis]:
+    """Analyse with a progress line; the store is closed at the end."""
+    for given in types or ():
+        glob, _, kind = given.rpartition("=")
+        if not glob or not kind:
+            raise UsageError(f"--type '{given}' lacks a part", "Write GLOB=KIND, such as '*.txt=vllm-log'")
+    begin, end = _moment("--since", since, tz), _moment("--until", until, tz)
+    if begin is not None and end is not None and begin > end:
+        raise UsageError(f"--since {since} is after --until {until}", "Swap them")
+    inputs = _inputs(paths)
+    from oomdoc import diagnose
+
+    progress = _Progress(quiet)
+    chosen = diagnose.Options(
+        types=tuple(types or ()), since=begin, until=end, tz=tz, progress=progress if progress.on else None, **options
+    )
+    try:
+        analysis = diagnose.analyze(inputs, chosen)
+    finally:
+        progress.clear()
+    with analysis:
+        yield analysis
+
+
+def _inputs(paths: Sequence[str]) -> list[str]:
+    if "-" in paths and sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError(
+            "- reads standard input, and that is a terminal",
+            "Pipe a bundle into it: `oomdoc analyze - < bundle.tar.gz`",
+        )
+    return list(paths)
+
+
+def _moment(option: str, text: str | None, tz: str | None) -> float | None:
+    """Epoch seconds of an option; a time without a zone is in `--tz`, else UTC."""
+    import datetime as dt
+
+    zone: dt.tzinfo = dt.UTC
+    if tz is not None:
+        zone = _zone(tz)
+    if text is None:
+        return None
+    try:
+        moment = dt.datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(
+            f"{option} '{text}' is no ISO 8601 time", "Write it like 2026-11-20T20:04:51Z or 2026-11-20"
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp()
+
+
+def _zone(name: str) -> Any:
+    import datetime as dt
+    import zoneinfo
+
+    try:
+        if name[:1] in ("+", "-"):
+            return dt.datetime.fromisoformat(f"2000-01-01T00:00:00{name}").tzinfo
+        return zoneinfo.ZoneInfo(name)
+    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        raise UsageError(
+            f"--tz '{name}' is no time zone", "Write an offset such as +02:00, or a name such as Europe/Berlin"
+        ) from None
+
+
+def _form(name: str) -> str:
+    from oomdoc.report import REPORTS, SUFFIXES
+
+    if name in REPORTS:
+        return name
+    if name in SUFFIXES.values():
+        raise UsageError(f"the {name} form comes with a later version", f"Choose {' or '.join(REPORTS)}")
+    near = difflib.get_close_matches(name, list(REPORTS), 1)
+    raise UsageError(
+        f"--format {name} is unknown", f"Did you mean {near[0]}?" if near else f"Choose {' or '.join(REPORTS)}"
+    )
+
+
+def _target(name: str, form: str) -> tuple[str, str]:
+    """Form and place of one `-o`: the suffix chooses the form, `-` takes that of `--format`."""
+    from oomdoc.report import SUFFIXES
+
+    if name == "-":
+        return _form(form), "-"
+    path = Path(name)
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"-o {name} does not say which form to write", "End the name with .txt or .json")
+    if not path.parent.is_dir():
+        raise UsageError(f"cannot write {name}, there is no folder {path.parent}", "Make it first")
+    return _form(SUFFIXES[path.suffix.lower()]), name
+
+
+def _spare_inputs(paths: Sequence[str], targets: Sequence[str]) -> None:
+    """Refuse to write over what is read."""
+    for target in targets:
+        for path in paths:
+            if target != "-" and Path(path).exists() and Path(target).exists() and Path(path).samefile(target):
+                raise UsageError(f"{target} is the input", "Choose another file to write")
+
+
+def _file(path: Path | None) -> Path | None:
+    if path is not None and not path.is_file():
+        raise UsageError(f"no file {path}", "Give the config.json that lies beside the model's weights")
+    return path
+
+
+def _write(name: str, text: str) -> None:
+    try:
+        Path(name).write_bytes(text.encode("utf-8"))
+    except OSError as problem:
+        raise UsageError(f"cannot write {name}: {problem.strerror or problem}", "Choose another file") from None
+
+
+def _reached(report: Report, probability: float) -> bool:
+    every = [report.diagnoses, *(incident.diagnoses for incident in report.incidents)]
+    return any(
+        item.cause != "healthy" and round(item.probability, 6) >= probability
+        for diagnoses in every
+        for item in diagnoses
+    )
+
+
+def _rules(folder: Path | None, told: bool = False) -> tuple[list[Rule], list[str]]:
+    """The rules and the faults of broken files; the faults go to standard error unless the caller tells them."""
+    from oomdoc.rules import load_rules
+
+    rules, faults = load_rules(folder)
+    for fault in () if told else faults:
+        _say(f"warning: {fault}")
+    return rules, faults
+
+
+def _nearest(name: str, known: Iterable[str], otherwise: str) -> str:
+    near = difflib.get_close_matches(name, list(known), 3, 0.5)
+    return (
+        f"Did you mean {' or '.join(f'`{item}`' for item in near)}?" if near else otherwise[:1].upper() + otherwise[1:]
+    )
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
+
+
+def _colored(choice: str) -> bool:
+    """`--color` before NO_COLOR before FORCE_COLOR before whether a terminal reads."""
+    if choice not in ("auto", "always", "never"):
+        raise UsageError(f"--color {choice} is unknown", "Choose auto, always or never")
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _out(text: str, utf8: bool = False) -> None:
+    """Write to standard output in its encoding, or as UTF-8 what machines read; a reader that left is no error."""
+    try:
+        raw = getattr(sys.stdout, "buffer", None)
+        if raw is None:
+            sys.stdout.write(text)
+        else:
+            encoding = "utf-8" if utf8 else sys.stdout.encoding or "utf-8"
+            sys.stdout.flush()
+            raw.write(text.encode(encoding, "replace"))
+        sys.stdout.flush()
+    except BrokenPipeError:  # whatever is written from here on, and at exit, goes nowhere
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _note(sentence: str, quiet: bool) -> None:
+    if not quiet:
+        _say(sentence)
+
+
+def _say(sentence: str) -> None:
+    from oomdoc.report.words import neutral
+
+    encoding = sys.stderr.encoding or "utf-8"
+    sys.stderr.write(f"oomdoc: {neutral(sentence)}\n".encode(encoding, "replace").decode(encoding))
+    sys.stderr.flush()
+
+
+class _Progress:
+    """One line on standard error that is overwritten: only for a terminal, only when it takes long."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.on = not quiet and sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._next = time.monotonic() + PROGRESS_AFTER_S
+        self._drawn = False
+
+    def __call__(self, path: str, read_bytes: int) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + PROGRESS_EVERY_S
+        from oomdoc.report.words import neutral
+        from oomdoc.units import show_bytes
+
+        size = show_bytes(read_bytes)
+        room = max(shutil.get_terminal_size().columns - len(size) - 12, 10)
+        name = neutral(path)
+        sys.stderr.write(f"\rreading {name if len(name) <= room else '…' + name[1 - room :]}  {size}\x1b[K")
+        sys.stderr.flush()
+        self._drawn = True
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._drawn:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._drawn = False

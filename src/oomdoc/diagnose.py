@@ -1,0 +1,423 @@
+"""The wiring: bundle -> sources -> ingest -> tables -> views -> rules -> evidence -> diagnosis.
+
+`analyze` reads like that line; each arrow is a function of another module. The result is an `Analysis`: the report, and
+the tables behind it for further questions.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import duckdb
+
+from oomdoc import __version__, ingest
+from oomdoc.bundle import Intake, Member, looks_binary, open_bundle
+from oomdoc.errors import BundleError
+from oomdoc.model import (
+    Bundle,
+    CollectNext,
+    Coverage,
+    Diagnosis,
+    Engine,
+    FirstFailure,
+    Flag,
+    Incident,
+    LedgerEntry,
+    Report,
+    SourceRow,
+    Unread,
+)
+from oomdoc.rules import Rule, load_rules, rules_version
+from oomdoc.scan import Chunk, chunks, read_ahead
+from oomdoc.store import Store
+from oomdoc.tables import LOOKALIKE, TABLES, Batch
+from oomdoc.traffic import profile
+from oomdoc.views import VIEWS
+from oomdoc.weigh import Finding, rank, weigh
+
+DECIDED_FROM = 0.5  # a first place below this is a guess: the verdict is `undecided`
+MOST_INCIDENTS = 20  # shown in a report; the rest is counted in a warning
+DIAGNOSED_INCIDENTS = 5  # the gravest get their own ranking; others only their first failure
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person may set. `types` are `GLOB=KIND`; times are epoch seconds; `progress(path, bytes_so_far)` is called per chunk."""
+
+    rules: Path | None = None
+    db: Path | None = None
+    types: tuple[str, ...] = ()
+    since: float | None = None
+    until: float | None = None
+    tz: str | None = None
+    model_config: Path | None = None
+    gpu: str | None = None
+    progress: Callable[[str, int], None] | None = None
+
+
+class Analysis:
+    """A finished analysis: `report`, and `sql` over its tables until it is closed. Use as a context manager."""
+
+    def __init__(self, report: Report, store: Store, scratch: tempfile.TemporaryDirectory[str]) -> None:
+        self.report = report
+        self._store = store
+        self._scratch = scratch
+
+    def __enter__(self) -> Analysis:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the tables and remove the scratch folder."""
+        self._store.close()
+        self._scratch.cleanup()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object of the report."""
+        return self.report.to_dict()
+
+    def sql(self, query: str, limit: int | None = None) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Column names and rows that one SELECT gives; UsageError with DuckDB's sentence where it is wrong."""
+        return self._store.query(query, limit)
+
+
+def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = None) -> Analysis:
+    """Diagnose a bundle: an archive, a folder, files, or `-`. Raises BundleError where nothing can be analysed."""
+    options = options or Options()
+    ingest.check_types(options.types)
+    rules, faults = load_rules(options.rules)
+    intake = open_bundle([paths] if isinstance(paths, (str, Path)) else list(paths))
+    scratch = tempfile.TemporaryDirectory(prefix="oomdoc-")
+    store = None
+    try:
+        store = Store(Path(scratch.name), options.db)
+        sources, unread = _ingest(intake, store, options)
+        if not sources:
+            raise BundleError(f"{intake.name} holds nothing that can be read" + _why(unread), "Hand over logs as text, or an archive of them")
+        _narrow(store, options)
+        store.finish()
+        report = _report(intake, store, rules, sources, unread, faults)
+    except BaseException:
+        if store is not None:
+            store.close()
+        scratch.cleanup()
+        raise
+    return Analysis(report, store, scratch)
+
+
+def _why(unread: Sequence[Unread]) -> str:
+    return f" ({unread[0].path}: {unread[0].why})" if unread else ""
+
+
+# ---- bundle -> tables
+
+
+def _stream(intake: Intake) -> Iterator[Member | Chunk]:
+    for member in intake.members():
+        yield member
+        yield from chunks(member.stream)
+
+
+def _ingest(intake: Intake, store: Store, options: Options) -> tuple[list[SourceRow], list[Unread]]:
+    """Read every member with its ingestor into the store; what was not read is named with the reason."""
+    sources: list[SourceRow] = []
+    refused: list[Unread] = []
+    events = read_ahead(_stream(intake))
+    current: Member | Chunk | None = next(events, None)
+    while current is not None:
+        member = current
+        assert isinstance(member, Member)
+        counted = _Counted(events, member.path, options.progress)
+        row = _read_member(member, counted, store, options, refused)
+        for _ in counted:  # whatever the ingestor left
+            pass
+        if row is not None:
+            sources.append(row)
+            store.add("source", [{"source": row.path, "kind": row.kind, "bytes": row.bytes, "lines": row.lines, "rows": row.rows, "problems": row.problems, "lookalikes": row.lookalikes}])
+        current = counted.following
+    unread = [Unread(entry.path, entry.why) for entry in intake.unread]
+    return sorted(sources, key=lambda row: row.path), sorted([*unread, *refused], key=lambda entry: (entry.path, entry.why))
+
+
+class _Counted:
+    """The chunks of one member out of the stream of all, with lines and bytes counted; `following` is what came after."""
+
+    def __init__(self, events: Iterator[Member | Chunk], path: str, progress: Callable[[str, int], None] | None) -> None:
+        self._events, self._path, self._progress = events, path, progress
+        self._held: Chunk | None = None
+        self.following: Member | None = None
+        self._ended = False
+        self.bytes = 0
+        self._last: Chunk | None = None
+
+    def peek(self) -> Chunk | None:
+        """The first chunk, which stays in line; None for an empty member."""
+        if self._held is None:
+            self._held = self._next()
+        return self._held
+
+    def __iter__(self) -> Iterator[Chunk]:
+        while (chunk := self.peek()) is not None:
+            self._held = None
+            yield chunk
+
+    def _next(self) -> Chunk | None:
+        if self._ended:
+            return None
+        event = next(self._events, None)
+        if not isinstance(event, Chunk):
+            self.following, self._ended = event, True
+            return None
+        self.bytes += len(event.data)
+        self._last = event
+        if self._progress:
+            self._progress(self._path, self.bytes)
+        return event
+
+    @property
+    def lines(self) -> int:
+        """Physical lines so far; a last line without newline counts."""
+        if self._last is None:
+            return 0
+        last = self._last
+        return last.first_line - 1 + last.data.count(b"\n") + (0 if last.data.endswith(b"\n") else 1)
+
+
+def _read_member(member: Member, counted: _Counted, store: Store, options: Options, refused: list[Unread]) -> SourceRow | None:
+    first = counted.peek()
+    if first is None:
+        return SourceRow(member.path, "empty", 0, 0, 0, 0)
+    head = ingest.make_head(member.path, first.data)
+    if looks_binary(head.data):
+        refused.append(Unread(member.path, "binary content, no format that holds evidence"))
+        return None
+    ingestor, kind = ingest.recognise(head, options.types)
+    rows = problems = lookalikes = 0
+    for batch in ingest.read(ingestor, member.path, counted):
+        rows, problems, lookalikes = _count(batch, rows, problems, lookalikes)
+        store.load(member.path, batch)
+    return SourceRow(member.path, kind, counted.bytes, counted.lines, rows, problems, lookalikes)
+
+
+def _count(batch: Batch, rows: int, problems: int, lookalikes: int) -> tuple[int, int, int]:
+    if batch.table == LOOKALIKE:
+        return rows, problems, lookalikes + batch.rows
+    if batch.table == "problem":
+        return rows, problems + batch.rows, lookalikes
+    return rows + batch.rows, problems, lookalikes
+
+
+def _narrow(store: Store, options: Options) -> None:
+    """Keep what lies in the asked time; rows without a time stay."""
+    if options.since is not None or options.until is not None:
+        store.keep_between(options.since, options.until)
+
+
+# ---- tables -> report
+
+
+def _report(intake: Intake, store: Store, rules: list[Rule], sources: list[SourceRow], unread: list[Unread], faults: list[str]) -> Report:
+    found = store.rows_of("SELECT * FROM incident")
+    warnings = [f"rule left out: {fault}" for fault in faults]
+    incidents: list[Incident] = []
+    diagnoses: tuple[Diagnosis, ...] = ()
+    findings: list[Finding] = []
+    ledger: tuple[LedgerEntry, ...] = ()
+    for place, row in enumerate(found[:MOST_INCIDENTS] or [None]):
+        ranked: tuple[Diagnosis, ...] = ()
+        phase = None
+        if place < DIAGNOSED_INCIDENTS:
+            store.focus(row["incident"] if row else None)
+            ask = _careful(store, warnings)
+            weighed = [weigh(rule, ask) for rule in rules]
+            ranked = rank(weighed, ask)
+            phase = (store.rows_of("SELECT phase FROM failure") or [{"phase": None}])[0]["phase"]
+            if place == 0:
+                diagnoses, findings, ledger = ranked, weighed, _ledger(store)
+        if row:
+            incidents.append(_incident(store, row, phase, ranked))
+    if len(found) > MOST_INCIDENTS:
+        warnings.append(f"{len(found) - MOST_INCIDENTS} more incidents were found and are not shown")
+    warnings += _warnings(store, sources)
+    return Report(
+        oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
+        verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(incidents), ledger=ledger, engines=_engines(store), traffic=profile(store, found[0] if found else None),
+        coverage=Coverage(tuple(sources), tuple(unread)), collect_next=_collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)),
+    )  # fmt: skip
+
+
+def _careful(store: Store, warnings: list[str]) -> Callable[[str], Mapping[str, Any] | None]:
+    """`ask` that answers each query once, and turns a broken query into `unknown` and a warning."""
+    known: dict[str, Mapping[str, Any] | None] = {}
+
+    def ask(sql: str) -> Mapping[str, Any] | None:
+        if sql not in known:
+            try:
+                known[sql] = store.ask(sql)
+            except duckdb.Error as problem:
+                warnings.append(f"a rule's query failed and counts as unknown: {str(problem).splitlines()[0][:160]} in {' '.join(sql.split())[:80]}")
+                known[sql] = None
+        return known[sql]
+
+    return ask
+
+
+def _verdict(diagnoses: Sequence[Diagnosis], sources: Sequence[SourceRow]) -> str:
+    if not diagnoses or diagnoses[0].probability < DECIDED_FROM or not any(row.rows for row in sources):
+        return "undecided"
+    return diagnoses[0].cause if diagnoses[0].cause in ("healthy", "not-memory") else "diagnosed"
+
+
+def _incident(store: Store, row: Mapping[str, Any], phase: str | None, ranked: tuple[Diagnosis, ...]) -> Incident:
+    cascade: list[str] = []
+    if row["start_id"] is not None:
+        cascade = [entry["ref"] for entry in store.rows_of(
+            f"SELECT DISTINCT source || ':' || line AS ref, source, line FROM failure_event WHERE start_id = {_quoted(row['start_id'])} "
+            f"AND (source <> {_quoted(row['source'])} OR line > {int(row['line'])}) ORDER BY source, line LIMIT 20")]  # fmt: skip
+    first = FirstFailure(row["ref"], row["t"], (row["text"] or "")[:400]) if row["text"] else FirstFailure(row["ref"], row["t"], "usage of the KV pool reaches its limit")
+    return Incident(row["incident"], row["kind"], phase, row["t"], row["start_id"], first, tuple(cascade), ranked)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+_PARTS = ("other_processes_bytes", "non_torch_bytes", "weights_bytes", "kv_pool_bytes", "cuda_graph_bytes", "activation_bytes", "allocator_slack_bytes", "free_bytes")
+
+
+def _ledger(store: Store) -> tuple[LedgerEntry, ...]:
+    entries = []
+    for row in store.rows_of("SELECT * FROM ledger"):
+        parts: dict[str, int | None] = {name: row[name] for name in _PARTS}
+        if all(value is None for value in parts.values()):
+            continue
+        known = [value for value in parts.values() if value is not None]
+        total = row["total_bytes"]
+        # a remainder is only honest where the books are closed: weights, pool and what is free are all known
+        closed = total is not None and parts["weights_bytes"] is not None and parts["kv_pool_bytes"] is not None and parts["free_bytes"] is not None
+        parts["unexplained_bytes"] = total - sum(known) if closed else None
+        entries.append(LedgerEntry(row["start_id"], row["rank"], row["device"], total, parts, row["kv_bytes_per_token"], row["kv_pool_tokens"], tuple(row["refs"] or ())))
+    return tuple(entries)
+
+
+def _engines(store: Store) -> tuple[Engine, ...]:
+    starts = store.rows_of("SELECT s.*, s.start_id IN (SELECT start_id FROM incident WHERE gravity >= 20) AS failed FROM engine_start s ORDER BY source, first_line")
+    flags = store.rows_of(
+        "SELECT s.start_id, f.flag, f.value, f.origin, f.source || ':' || f.line AS ref FROM engine_flag f JOIN engine_start s ON s.source = f.source AND f.line BETWEEN s.first_line AND s.last_line "
+        "QUALIFY row_number() OVER (PARTITION BY s.start_id, f.flag ORDER BY CASE f.origin WHEN 'logged' THEN 1 WHEN 'config' THEN 2 ELSE 3 END, f.line) = 1 ORDER BY s.start_id, f.flag"
+    )
+    by_start: dict[str, dict[str, Flag]] = {}
+    for row in flags:
+        by_start.setdefault(row["start_id"], {})[row["flag"]] = Flag(_typed(row["value"]), row["origin"], row["ref"])
+    loose = store.rows_of(
+        "SELECT flag, value, origin, source || ':' || line AS ref FROM engine_flag WHERE source NOT IN (SELECT source FROM engine_start) AND origin IN ('command', 'file') "
+        "QUALIFY row_number() OVER (PARTITION BY flag ORDER BY source, line DESC) = 1 ORDER BY flag"
+    )
+    engines = []
+    for row in starts:
+        known = by_start.get(row["start_id"], {})
+        for entry in loose:  # a launch command beside the log speaks for every start of it
+            known.setdefault(entry["flag"], Flag(_typed(entry["value"]), entry["origin"], entry["ref"]))
+        model = known.get("model")
+        version = row["version"] or (str(known["version"].value) if "version" in known else None)
+        engines.append(
+            Engine(row["start_id"], f"{row['source']}:{max(1, row['first_line'])}", row["t"], version, str(model.value) if model else None, _generation(version), dict(sorted(known.items())), row["last_milestone"], bool(row["failed"]))
+        )
+    return tuple(engines)
+
+
+def _generation(version: str | None) -> str | None:
+    from oomdoc.physics.defaults import version_number
+
+    number = version_number(version) if version else None
+    if number is None:
+        return None
+    return "V0" if number < 6_006 else "V1" if number >= 11_000 else None
+
+
+def _typed(value: str | None) -> Any:
+    if value is None or value == "None":
+        return None
+    if value in ("True", "False"):
+        return value == "True"
+    if re.fullmatch(r"-?\d{1,15}", value):
+        return int(value)
+    if re.fullmatch(r"-?\d*\.\d+", value):
+        return float(value)
+    return value
+
+
+def _warnings(store: Store, sources: Sequence[SourceRow]) -> list[str]:
+    told = []
+    problems = sum(row.problems for row in sources)
+    if problems:
+        told.append(f"{problems} places look like known messages and could not be read: see table problem")
+    if store.rows_of("SELECT 1 FROM engine_flag WHERE value LIKE '%***HIDDEN***%' LIMIT 1"):
+        told.append("some settings are redacted, which is not the same as unset")
+    if store.rows_of("SELECT 1 FROM milestone WHERE t < 1009843200 LIMIT 1"):
+        told.append("log times carry no year and nothing in the bundle tells it: times are shown without a year")
+    return told
+
+
+# What to fetch for a table that is empty: what it is, the command
+_FETCH: Mapping[str, tuple[str, str]] = {
+    "engine_figure": ("the server log from its very first line", "kubectl logs POD -c CONTAINER --previous --timestamps > vllm.log   # or: docker logs NAME &> vllm.log"),
+    "engine_stat": ("the server log of the minutes before the failure, with statistics lines", "kubectl logs POD --previous --timestamps --since=30m > vllm.log"),
+    "engine_flag": ("the launch command of the server", "kubectl get pod POD -o jsonpath='{.spec.containers[*].args}' > command.txt   # or: ps -ww -o args= -p PID"),
+    "oom": ("the traceback with the allocator's message", "grep -n -B60 'Tried to allocate' SERVER.log > oom.txt"),
+    "log_error": ("the whole traceback, not its last lines", "kubectl logs POD --previous > vllm.log"),
+    "metric": ("the server's metrics, twice some minutes apart", "curl -s http://HOST:8000/metrics > metrics-$(date -u +%Y%m%dT%H%M%SZ).prom"),
+    "request": ("the request log with token counts of the hour before", "the gateway's access log with input_tokens and output_tokens per request"),
+    "gpu_sample": ("what holds each device's memory", "nvidia-smi > nvidia-smi.txt"),
+    "gpu_process": ("the processes on each device, from the host", "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv > gpu-processes.csv"),
+    "gpu_device": ("the list of devices", "nvidia-smi -L > gpus.txt"),
+    "host_event": ("the kernel log of the node", "dmesg -T > dmesg.txt   # or: journalctl -k --since '-2h' > dmesg.txt"),
+    "container": ("the pod's state and limits", "kubectl describe pod POD > describe-pod.txt"),
+    "cluster_event": ("the events of the namespace", "kubectl get events -A --sort-by=.lastTimestamp > events.txt"),
+    "scaler": ("the autoscaler's view", "kubectl describe hpa > hpa.txt"),
+    "allocator_stat": ("the allocator's own table", "python -c 'import torch; print(torch.cuda.memory_summary())'   # in the server process"),
+    "process_memory": ("the server's memory over time", "while sleep 60; do date -u +%FT%TZ; ps -eo pid,rss,args | grep -i vllm; done > rss.txt"),
+    "process_exit": ("the exit status of the server", "docker inspect -f '{{.State.ExitCode}} {{.State.OOMKilled}}' NAME > exit.txt"),
+}
+
+
+def _collect_next(store: Store, findings: Sequence[Finding]) -> tuple[CollectNext, ...]:
+    """The missing evidence that could move the top of the ranking most, grouped by what to fetch."""
+    empty = {name for name in _FETCH if not store.rows_of(f"SELECT 1 FROM {name} LIMIT 1")}
+    top = sorted(findings, key=lambda finding: -finding.odds)[:5]
+    moves: dict[str, dict[str, float]] = {}
+    for finding in top:
+        for item in finding.rule.evidence:
+            if finding.answers[item.id].holds is not None:
+                continue
+            reach = abs(item.p_cause - item.p_other)
+            for table in _tables_behind(item.sql) & empty:
+                causes = moves.setdefault(table, {})
+                causes[finding.rule.id] = max(causes.get(finding.rule.id, 0.0), reach)
+    ordered = sorted(moves, key=lambda table: (-sum(moves[table].values()), table))
+    return tuple(CollectNext(*_FETCH[table], tuple(sorted(moves[table])), round(sum(moves[table].values()), 3)) for table in ordered[:3])
+
+
+_WORD = re.compile(r"[a-z_]+")
+
+
+def _tables_behind(sql: str) -> frozenset[str]:
+    """Base tables that a query reads, followed through the views."""
+    seen: set[str] = set()
+    todo = [word for word in _WORD.findall(sql) if word in VIEWS or word in TABLES]
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in VIEWS:
+            todo += [word for word in _WORD.findall(VIEWS[name].sql) if word in VIEWS or word in TABLES]
+    return frozenset(seen & set(TABLES))

@@ -1,0 +1,80 @@
+"""One module per kind of source, and the tuple that lists them: a new ingestor is a module and a line here.
+
+A source is recognised by its content. The dense kinds (numbers in columns) read alone; every other text is also searched
+with the patterns of all dialects, since people paste logs into notes and notes into logs.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
+
+from oomdoc.errors import UsageError
+from oomdoc.ingest import (
+    kernel_log,
+    kubernetes,
+    launch,
+    memory_summary,
+    metrics,
+    notes,
+    nvidia_smi,
+    request_log,
+    text_log,
+)
+from oomdoc.ingest.base import HEAD_BYTES, Batch, Head, Ingestor
+from oomdoc.ingest.record import decode, peel
+from oomdoc.scan import Chunk
+
+DENSE: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (metrics, memory_summary, nvidia_smi, request_log))
+"""Kinds of numbers in columns, asked first."""
+PROSE: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (kubernetes, kernel_log, launch, notes))
+"""Kinds of text with a structure of their own; their text is searched by patterns as well."""
+INGESTORS: tuple[Ingestor, ...] = (*DENSE, *PROSE, cast("Ingestor", text_log))
+KINDS: tuple[str, ...] = (*(module.KIND for module in INGESTORS), "vllm-log")
+
+_HEAD_LINES = 400
+
+
+def make_head(path: str, data: bytes) -> Head:
+    """The head of a source from its first bytes."""
+    cut = data[:HEAD_BYTES]
+    lines = cut.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]
+    return Head(path, cut, tuple(peel(decode(line[:4096]))[0] for line in lines))
+
+
+def recognise(head: Head, types: Sequence[str] = ()) -> tuple[Ingestor, str]:
+    """The ingestor for a source and the name of its kind; `types` are `GLOB=KIND` overrides, the first that matches wins."""
+    for entry in types:
+        glob, _, kind = entry.partition("=")
+        if fnmatch.fnmatch(head.path, glob):
+            wanted = text_log.KIND if kind == "vllm-log" else kind
+            return next(module for module in INGESTORS if wanted == module.KIND), kind
+    ingestor = next(module for module in INGESTORS if module.matches(head))
+    if ingestor.KIND == text_log.KIND:
+        return ingestor, text_log.kind_of(head)
+    return ingestor, ingestor.KIND
+
+
+def check_types(types: Sequence[str]) -> None:
+    """Refuse a `--type` that names no kind."""
+    for entry in types:
+        glob, equals, kind = entry.partition("=")
+        if not glob or not equals or kind not in KINDS:
+            raise UsageError(f"--type {entry} is not GLOB=KIND", f"Kinds are {', '.join(KINDS)}")
+
+
+def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """Everything that a source holds, by its own ingestor and, for text, by the patterns of all dialects."""
+    if ingestor in DENSE or ingestor.KIND == text_log.KIND:
+        yield from ingestor.read(path, chunks)
+        return
+    reader = text_log.Reader()
+
+    def overheard() -> Iterator[Chunk]:
+        for chunk in chunks:
+            reader.chunk(chunk)
+            yield chunk
+
+    yield from ingestor.read(path, overheard())
+    yield from reader.rows.take()

@@ -1,0 +1,878 @@
+"""Host memory and device errors as the kernel, Ray, Slurm, NCCL and the C library tell them; memory-group counters.
+
+Two things live here. `PATTERNS` are single lines that fill `host_event` in any text, because dmesg, journal, container
+and engine output are glued together in real bundles. The reader of KIND `cgroup` takes `cat` output of a memory group
+(v1 and v2), in which a name and its value stand in different lines.
+
+    [ 4038.131905] Memory cgroup out of memory: Killed process 23603 (python) total-vm:454kB, anon-rss:190kB, ...
+    == memory.limit_in_bytes                        memory.events:oom_kill 1
+    2831155200
+
+What is *not* told here on purpose: an exit code 137 by itself (a probe or an operator can be its cause), a full disk, a
+broadcast-block notice. A notice that only lists "killed by the OOM killer" among its guesses is a weak `worker-died`.
+One kill may give two or three rows (constraint, victim, usage): the victim's pid tells them apart.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, Sample
+from oomdoc.scan import Chunk
+from oomdoc.tables import Batch
+from oomdoc.units import KIB, parse_size, parse_time
+
+KIND = "cgroup"
+TABLES: tuple[str, ...] = ("host_event", "problem")
+
+UNLIMITED = 1 << 60  # the kernel prints page-rounded 2**63 for "no limit"
+
+KINDS: dict[str, str] = {
+    "cgroup-oom-kill": "the kernel killed a process for a memory group's limit (the container's)",
+    "cgroup-usage": "usage and limit of that group, as the kernel dumps them with a kill",
+    "node-oom-kill": "the kernel or an oom daemon killed a process because the whole machine was full",
+    "oom-kill": "the kernel's oom-killer worked; the line does not say for which limit",
+    "cgroup-oom-count": "counters of a memory group: kills so far (0 is told too), limit, highest usage",
+    "ray-memory-kill": "Ray's memory monitor ended a worker",
+    "slurm-oom-kill": "the batch system reports a kill for host memory",
+    "worker-died": "a worker is gone and the notice only lists possible causes: weak",
+    "bus-error": "SIGBUS, the usual end of a write into a full /dev/shm",
+    "segfault": "SIGSEGV",
+    "shm-full": "an allocation in /dev/shm failed for want of space, or it is 100 % full",
+    "pinned-alloc-failed": "page-locked host memory could not be had",
+    "host-alloc-failed": "malloc, mmap or a CPU tensor failed",
+    "swap-space": "the engine refused its own swap space (bytes) as too large for the host (limit_bytes)",
+    "xid": "a device error of NVIDIA's driver, its code in `count`",
+    "reboot": "the machine was rebooted",
+    "process-limit": "an address-space limit on a process",
+    "killed-by-operator": "a person or script sent the kill",
+}
+"""Every kind of `host_event` that this module and `notes` give, and what it says."""
+
+FACTS: dict[str, str] = {
+    "shm-size": "how large /dev/shm is, bytes",
+    "host-size": "physical memory of the machine, bytes",
+    "container-limit": "a memory limit given to a container or unit, bytes",
+    "swap-space": "the engine warns that its own swap space (bytes) is large for the host",
+    "pinned-alloc": "page-locked host memory is asked for: if `CUDA error: invalid argument` follows, that failed",
+}
+"""Topics of `note` rows that this module and `launch` give: sizes and circumstances, no failures."""
+
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1
+    )
+}
+_HUMAN = re.compile(r"\s*\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
+_SIZE = r"[\d,]*\.?\d+ ?(?:[kKMGT]i?B?|bytes|B)?"
+
+Row = dict[str, Any]
+Convert = Callable[[Row, re.Match[str]], Row | None]
+
+
+def boot_free_time(text: str) -> float | None:
+    """Epoch seconds of a `dmesg -T` stamp at the head of a line; None for seconds since boot, which have no date.
+
+    >>> boot_free_time("[Thu Nov 19 04:00:01 2026] x"), boot_free_time("[ 4038.131905] x")
+    (1795060801.0, None)
+    """
+    found = _HUMAN.match(text)
+    if not found or found[1] not in _MONTHS:
+        return None
+    day, hour, minute, second, year = (int(found[group]) for group in (2, 3, 4, 5, 6))
+    try:
+        return dt.datetime(year, _MONTHS[found[1]], day, hour, minute, second, tzinfo=dt.UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def _bytes(printed: str) -> int | None:
+    size = parse_size(printed, binary=True)
+    return None if size is None or size >= UNLIMITED else size
+
+
+def _told(kind: str, row: Row, match: re.Match[str]) -> Row:
+    """The row finished: groups `size…` and `limit…` become bytes, the head of the line `text`, its date `t`."""
+    for column, prefix in (("bytes", "size"), ("limit_bytes", "limit")):
+        for group in [name for name in row if name.startswith(prefix) and name != column]:
+            row[column] = _bytes(row.pop(group))
+    row["kind"] = kind
+    stamp = boot_free_time(match.string)
+    if stamp is not None:
+        row["t"] = stamp
+    row["text"] = match.string.strip()[:TEXT_CAP]
+    return row
+
+
+def _event(kind: str, unless: str | None = None) -> Convert:
+    """A converter to an event of one kind; None where `unless` is found in the line."""
+    other = re.compile(unless) if unless else None
+
+    def convert(row: Row, match: re.Match[str]) -> Row | None:
+        return None if other and other.search(match.string) else _told(kind, row, match)
+
+    return convert
+
+
+def _fact(topic: str) -> Convert:
+    """A converter to a `note` of one topic; a group `size…` or `limit…` is its value in bytes."""
+
+    def convert(row: Row, match: re.Match[str]) -> Row | None:
+        printed = [text for name, text in match.groupdict().items() if text and name.startswith(("size", "limit"))]
+        value = _bytes(printed[0]) if printed else None
+        return {"topic": topic, "value": value, "text": match.string.strip()[:300]}
+
+    return convert
+
+
+def _pattern(
+    name: str,
+    dialect: str,
+    anchors: tuple[str, ...],
+    shapes: tuple[str, ...],
+    convert: Convert,
+    *samples: Sample,
+    table: str = "host_event",
+) -> Pattern:
+    return Pattern(name, dialect, anchors, re.compile("|".join(shapes)), table, samples, convert=convert)
+
+
+def _victim(row: Row, match: re.Match[str]) -> Row | None:
+    rest, scope, named = row.pop("rest"), row.pop("scope", None), row.pop("oom", None)
+    if not named and "total-vm" not in rest:
+        return None  # somebody else's "Killed process"
+    resident = re.search(r"anon-rss:(\d+ ?kB)", rest)
+    if resident:
+        row["bytes"] = _bytes(resident[1])
+    return _told("cgroup-oom-kill" if scope else "node-oom-kill" if named else "oom-kill", row, match)
+
+
+def _constraint(row: Row, match: re.Match[str]) -> Row | None:
+    return _told("cgroup-oom-kill" if row.pop("constraint") == "MEMCG" else "node-oom-kill", row, match)
+
+
+def _ray_kill(row: Row, match: re.Match[str]) -> Row | None:
+    if "Memory on the node" in match.string or row.get("count") == 0:
+        return None  # the first is read with its figures by another pattern, the second tells of a crash without a kill
+    return _told("ray-memory-kill", row, match)
+
+
+def _ray_lost(row: Row, match: re.Match[str]) -> Row | None:
+    if re.search(r"running low on memory|memory pressure|NODE_OUT_OF_MEMORY", match.string):
+        return None
+    pid = re.search(r"Worker PID: (\d{1,9})\b", match.string)
+    if pid:
+        row["pid"] = int(pid[1])
+    return _told("worker-died", row, match)
+
+
+def _process_limit(row: Row, match: re.Match[str]) -> Row | None:
+    """An address-space limit: plain numbers are bytes, the shell's `ulimit -v` counts KiB."""
+    kib = row.pop("kib", None)
+    if kib:
+        row["limit"] = f"{kib} kB"
+    process = re.search(r"--pid[ =](\d{1,9})\b", match.string)
+    if process:
+        row["pid"] = int(process[1])
+    row = _told("process-limit", row, match)
+    stamp = parse_time(match.string)
+    if stamp is not None:
+        row["t"] = stamp
+    return row if row.get("limit_bytes") is not None else None
+
+
+def _disk(row: Row, match: re.Match[str]) -> Row | None:
+    """A line of `df` for /dev/shm, full; numbers without a unit are KiB."""
+    row = {"size": _kib(match["used"]), "limit": _kib(match["all"])}
+    return _told("shm-full", row, match) if int(match["share"]) >= 100 else None
+
+
+def _disk_size(row: Row, match: re.Match[str]) -> Row | None:
+    return {"topic": "shm-size", "value": _bytes(_kib(match["all"])), "text": match.string.strip()[:300]}
+
+
+def _kib(printed: str) -> str:
+    return printed if printed[-1].isalpha() else f"{printed} kB"
+
+
+def _host_size(row: Row, match: re.Match[str]) -> Row | None:
+    if match["node"]:
+        return None
+    return {"topic": "host-size", "value": int(match["kib"][:15]) * KIB, "text": match.string.strip()[:300]}
+
+
+def _no_memory(row: Row, match: re.Match[str]) -> Row | None:
+    return {"kind": "memory", "text": match.string.strip()[:TEXT_CAP]}
+
+
+# Names that only objects in /dev/shm have; a full disk says the same words about other paths
+_SHM_NAME = (
+    r"(?:dev/shm\b|\bpsm_[0-9a-f]{4,}|\btorch_\d+_\d+|\bnccl-\w{4,}|\bsem\.mp-|"
+    r"[Ss]hared[ _]memory (?:segment|object|block|region|file)|\bSharedMemory\(|\bshm_\w+|"
+    r"NCCL WARN [^\n]{0,200}posix_fallocate)"
+)
+# "Cannot allocate memory" of a network card's registration limit, of a device, or in a line of source
+_NOT_HOST = (
+    r"\bibv_|\bmlx\d|RDMA|rdma|[Ii]nfini[Bb]and|DefaultCPUAllocator|cudaErrorMemoryAllocation|CUDA error"
+    rf"|^\s*(?:raise|except|if|#|>>>|//|catch)\b|{_SHM_NAME}"
+)
+_DF = (
+    r"^\s*(?:tmpfs|shm)\s+(?P<all>[\d.]+[KMGTP]?i?)\s+(?P<used>[\d.]+[KMGTP]?i?)\s+[\d.]+[KMGTP]?i?"
+    r"\s+(?P<share>\d{1,3})%\s+/dev/shm\s*$"
+)
+_NOT_SPACE = r"No such file|Permission denied|invalid argument|File exists|Operation not permitted"
+_EXIT = r"\bexit(?:ed)?[ _-]?(?:code|status|with)\W{0,3}(?:code|status)?\W{0,3}(?<![\d.])(?:135|(?<=\D)-7)(?![\d.])"
+
+_OOM_KILLER: tuple[Pattern, ...] = (
+    _pattern(
+        "kernel-oom-victim",
+        "kernel",
+        ("Killed process", "Kill process"),
+        (
+            r"(?:(?P<scope>Memory cgroup )?(?P<oom>[Oo]ut of memory(?: \([^)]*\))?): )?"
+            r"Kill(?:ed)? process (?P<pid>\d+),? (?:UID \d+,? )?\((?P<process>[^)]*)\)(?P<rest>.*)",
+        ),
+        _victim,
+        (
+            "[ 91.1] Memory cgroup out of memory: Killed process 4711 (VLLM::Worker) total-vm:9000kB, "
+            "anon-rss:2048kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:48kB oom_score_adj:0",
+            {"kind": "cgroup-oom-kill", "pid": 4711, "process": "VLLM::Worker", "bytes": 2048 * KIB, "t": None},
+        ),
+        (
+            "[Thu Nov 19 04:00:01 2026] Out of memory: Killed process 88 (python3) total-vm:9kB, anon-rss:4kB",
+            {"kind": "node-oom-kill", "pid": 88, "bytes": 4096, "t": 1795060801.0},
+        ),
+        (
+            "Out of memory: Kill process 88 (python3) score 903 or sacrifice child",
+            {"kind": "node-oom-kill", "process": "python3"},
+        ),
+        ("Killed process 88 (python3) total-vm:9kB, anon-rss:4kB", {"kind": "oom-kill", "bytes": 4096}),
+    ),
+    _pattern(
+        "kernel-oom-constraint",
+        "kernel",
+        ("oom-kill:constraint",),
+        (r"oom-kill:constraint=CONSTRAINT_(?P<constraint>\w+).{0,2000}?\btask=(?P<process>[^,]*),pid=(?P<pid>\d+)",),
+        _constraint,
+        (
+            "oom-kill:constraint=CONSTRAINT_MEMCG,cpuset=/,oom_memcg=/a,task_memcg=/a,task=python,pid=12,uid=0",
+            {"kind": "cgroup-oom-kill", "pid": 12, "process": "python"},
+        ),
+        ("oom-kill:constraint=CONSTRAINT_NONE,...,task=a::b,pid=13,uid=0", {"kind": "node-oom-kill", "pid": 13}),
+    ),
+    _pattern(
+        "kernel-cgroup-usage",
+        "kernel",
+        ("memory: usage", "as a result of limit of"),
+        (
+            r"(?<![\w+])memory: usage (?P<size>\d+ ?kB), limit (?P<limit>\d+ ?kB), failcnt \d+",
+            r"Tasks? in \S+ killed as a result of limit of",
+        ),
+        _event("cgroup-usage"),
+        (
+            "[ 91.1] memory: usage 2048kB, limit 2048kB, failcnt 17",
+            {"kind": "cgroup-usage", "bytes": 2048 * KIB, "limit_bytes": 2048 * KIB, "pid": None},
+        ),
+        ("Task in /docker/ab killed as a result of limit of /docker/ab", {"kind": "cgroup-usage"}),
+    ),
+    _pattern(
+        "kernel-oom-invoked",
+        "kernel",
+        ("invoked oom-killer", "oom_reaper: reaped"),
+        (r"\binvoked oom-killer: ", r"oom_reaper: reaped process (?P<pid>\d+) \((?P<process>[^)]*)\)"),
+        _event("oom-kill"),
+        ("python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0", {"kind": "oom-kill", "process": None}),
+        ("oom_reaper: reaped process 31 (VLLM::Worker), now anon-rss:0kB", {"pid": 31, "process": "VLLM::Worker"}),
+    ),
+    _pattern(
+        "kubelet-system-oom",
+        "kubelet",
+        ("System OOM encountered",),
+        (r"System OOM encountered, victim process: (?P<process>[^,]+), pid: (?P<pid>\d+)",),
+        _event("node-oom-kill"),
+        ("System OOM encountered, victim process: python3, pid: 77", {"pid": 77, "process": "python3"}),
+    ),
+    _pattern(
+        "oom-daemon",
+        "systemd",
+        ("systemd-oomd", "being more than", "sending SIG", "killed by the OOM killer", "with result"),
+        (
+            r"systemd-oomd\S* Killed ",
+            r"^Killed /\S+ due to memory (?:used|pressure)",
+            r"sending SIG(?:TERM|KILL) to process (?P<pid>\d+) uid \d+ \"(?P<process>[^\"]+)\": .{0,200}VmRSS",
+            r"process(?:es)? of this unit (?:has|have) been killed by the OOM killer",
+            r"Failed with result 'oom-kill'",
+        ),
+        _event("node-oom-kill"),
+        ("vllm.service: A process of this unit has been killed by the OOM killer.", {"kind": "node-oom-kill"}),
+        (
+            "Killed /user.slice/a.scope due to memory used (60) / total (62) and swap used being more than 90.00%",
+            {"kind": "node-oom-kill"},
+        ),
+        (
+            'sending SIGTERM to process 12 uid 0 "python3": oom_score 900, VmRSS 2000 MiB',
+            {"pid": 12, "process": "python3"},
+        ),
+    ),
+    _pattern(
+        "docker-oom",
+        "docker",
+        ("OOMKilled", "TaskOOM", "container oom"),
+        (r"OOMKilled\"? ?[:=] ?\"?true\b", r"\bTaskOOM event", r"\bcontainer oom [0-9a-f]{12}"),
+        _event("cgroup-oom-kill"),
+        ('            "OOMKilled": true,', {"kind": "cgroup-oom-kill"}),
+        ("container oom 0123456789abcdef (image=a, name=b)", {"kind": "cgroup-oom-kill"}),
+    ),
+    _pattern(
+        "batch-oom",
+        "slurm",
+        (
+            "oom_kill event",
+            "oom-kill event",
+            "OOM Killed",
+            "memory limit",
+            "Out Of Memory",
+            "OUT_OF_ME",
+            "TERM_MEMLIMIT",
+            "job killed: mem",
+        ),
+        (
+            r"Detected (?P<count>\d+) oom[_-]kill event",
+            r"slurmstepd: error: (?!Detected).{0,200}(?:memory limit|OOM Killed)",
+            r"srun: error: .{0,200}: Out Of Memory",
+            r"\bOUT_OF_ME(?:MORY|\+)",
+            r"\bTERM_MEMLIMIT\b",
+            r"\bPBS: job killed: mem ",
+        ),
+        _event("slurm-oom-kill"),
+        (
+            "slurmstepd: error: Detected 2 oom_kill events in StepId=7.0. Some of the step tasks have been OOM Killed.",
+            {"kind": "slurm-oom-kill", "count": 2},
+        ),
+        ("srun: error: node1: task 0: Out Of Memory", {"kind": "slurm-oom-kill", "count": None}),
+        ("slurmstepd: error: Exceeded job memory limit at some point.", {"kind": "slurm-oom-kill"}),
+    ),
+)
+
+_RAY: tuple[Pattern, ...] = (
+    _pattern(
+        "ray-node-memory",
+        "ray",
+        ("Memory on the node", "Node memory usage above"),
+        (
+            r"Memory on the node.{0,400}?(?:name=(?P<process>[^,)]{1,200}).{0,200}?)?(?:pid=(?P<pid>\d+).{0,200}?)?"
+            rf"\bwas (?P<size>{_SIZE}) ?/ ?(?P<limit>{_SIZE})",
+            r"Node memory usage above threshold, used: (?P<size2>\d+),.{0,100}?total(?: bytes)?: (?P<limit2>\d+)",
+        ),
+        _event("ray-memory-kill"),
+        (
+            "Memory on the node (IP: 192.0.2.9, ID: 0a) where the task (actor ID: 0b, name=Worker.run, pid=558, "
+            "memory used=11.50GB) was running was 12.50GB / 13.00GB (0.961538), which exceeds the memory usage "
+            "threshold of 0.95. Ray killed this worker (ID: 0c)",
+            {
+                "kind": "ray-memory-kill",
+                "pid": 558,
+                "process": "Worker.run",
+                "bytes": 25 << 29,
+                "limit_bytes": 13 << 30,
+            },
+        ),
+        (
+            "1 worker(s) were killed due to the node running low on memory. Memory on the node (IP: 192.0.2.9) was "
+            "60.00GB / 62.00GB (0.967742)",
+            {"bytes": 60 << 30, "limit_bytes": 62 << 30, "pid": None},
+        ),
+        (
+            "memory_monitor.cc:71: Node memory usage above threshold, used: 2500, threshold_bytes: 2400, "
+            "total bytes: 2600, threshold fraction: 0.95",
+            {"bytes": 2500, "limit_bytes": 2600},
+        ),
+    ),
+    _pattern(
+        "ray-memory-kill",
+        "ray",
+        (
+            "memory pressure",
+            "running low on memory",
+            "exceptions.OutOfMemoryError",
+            "NODE_OUT_OF_MEMORY",
+            "OOM kill reason",
+            "to free up memory",
+        ),
+        (
+            r"(?P<count>\d+) Workers? \(tasks / actors\) killed due to memory pressure",
+            r"killed due to the node running low on memory",
+            r"ray\.exceptions\.OutOfMemoryError",
+            r"NODE_OUT_OF_MEMORY",
+            r"OOM kill reason:",
+            r"Killing worker with .{0,60}to free up memory",
+        ),
+        _ray_kill,
+        (
+            "2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons",
+            {"kind": "ray-memory-kill", "count": 2},
+        ),
+        (
+            "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
+            {"kind": "ray-memory-kill", "count": None},
+        ),
+    ),
+    _pattern(
+        "ray-worker-lost",
+        "ray",
+        ("unexpected system error", "exit type: SYSTEM_ERROR", "connection error code"),
+        (
+            r"died or was killed while executing a task by an unexpected system error",
+            r"exit type: SYSTEM_ERROR",
+            r"unexpectedly exits with a connection error code",
+        ),
+        _ray_lost,
+        (
+            "A worker died or was killed while executing a task by an unexpected system error. Worker PID: 31 ...",
+            {"kind": "worker-died", "pid": 31},
+        ),
+        ("Worker exit type: SYSTEM_ERROR Worker exit detail: ...", {"kind": "worker-died", "pid": None}),
+    ),
+)
+
+_SIGNALS: tuple[Pattern, ...] = (
+    _pattern(
+        "bus-error",
+        "libc",
+        ("SIGBUS", "Bus error", "bus error", "exit code", "exit status", "exited with", "exitcode"),
+        (
+            r"\*\*\* SIGBUS",
+            r"(?:received|killed by|terminated by|[Ss]ignal:?|with) \(?SIGBUS\b",
+            r"Fatal Python error: Bus error",
+            r"[Ss]ignal: Bus error",
+            r"(?:^|: |\d +)Bus error(?: +\(core dumped\)|\s*$)",
+            r"Unexpected bus error encountered in worker",
+            _EXIT,
+        ),
+        _event("bus-error"),
+        ("(RayWorker pid=41) *** SIGBUS received at time=1 on cpu 2 ***", {"kind": "bus-error"}),
+        ("Fatal Python error: Bus error", {"kind": "bus-error"}),
+        ("run.sh: line 3:    12 Bus error               (core dumped) vllm serve m", {"kind": "bus-error"}),
+        ("ERROR: Unexpected bus error encountered in worker. This might be caused by", {"kind": "bus-error"}),
+        ("Worker VllmWorkerProcess pid 991 died, exit code: -7", {"kind": "bus-error"}),
+        ("engine-1 exited with code 135", {"kind": "bus-error"}),
+    ),
+    _pattern(
+        "segfault",
+        "libc",
+        ("SIGSEGV", "Segmentation fault", "segfault at", "Segfault encountered"),
+        (
+            r"\*\*\* SIGSEGV received",
+            r"Fatal Python error: Segmentation fault",
+            r"(?:^|: |\d +)Segmentation fault(?: +\(core dumped\)|\s*$)",
+            r"(?P<process>\S+)\[(?P<pid>\d+)\]: segfault at ",
+            r"Segfault encountered",
+            r"(?:killed|terminated) by (?:signal:? )?(?:SIGSEGV|Segmentation fault)",
+        ),
+        _event("segfault"),
+        ("*** SIGSEGV received at time=1 on cpu 2 ***", {"kind": "segfault"}),
+        (
+            "[ 4.2] python3[77]: segfault at 10 ip 00007f sp 00007f error 4 in libcuda.so[7f+1]",
+            {"kind": "segfault", "pid": 77, "process": "python3"},
+        ),
+    ),
+)
+
+_SHARED_MEMORY: tuple[Pattern, ...] = (
+    _pattern(
+        "shm-insufficient",
+        "shm",
+        ("Insufficient space in", "exceeds memory available in", "Please check that"),
+        (
+            rf"Insufficient space in \S*shm\S*[^:\n]*: (?P<size>{_SIZE}) required, (?P<limit>{_SIZE}) free",
+            r"memory request exceeds memory available in /dev/shm"
+            r"(?:\. The request is for (?P<size2>\d+) bytes, and the amount available is (?P<limit2>\d+) bytes)?",
+            r"Not enough memory to write total of (?P<size3>\d+) bytes\. Please check that /dev/shm",
+        ),
+        _event("shm-full"),
+        (
+            "RuntimeError: Insufficient space in /dev/shm for shared-memory allocation: 128 MiB required, 16 MiB free.",
+            {"kind": "shm-full", "bytes": 128 << 20, "limit_bytes": 16 << 20},
+        ),
+        (
+            "System memory request exceeds memory available in /dev/shm. The request is for 9000 bytes, and the "
+            "amount available is 8000 bytes.",
+            {"kind": "shm-full", "bytes": 9000, "limit_bytes": 8000},
+        ),
+    ),
+    _pattern(
+        "shm-no-space",
+        "shm",
+        (
+            "No space left on device",
+            "failed to extend",
+            "shared memory segment",
+            "shared memory object",
+            "shared memory(shm)",
+        ),
+        (
+            rf"No space left on device(?=[^\n]{{0,400}}?{_SHM_NAME})",
+            rf"{_SHM_NAME}[^\n]{{0,400}}?No space left on device",
+            r"failed to extend /dev/shm/\S+ to (?P<size>\d+) bytes",
+            r"Error while creating shared memory segment \S* ?\(size (?P<size2>\d+)\)",
+            r"unable to (?:allocate|open|mmap|resize) shared memory ?(?:\(shm\)|object)[^\n]{0,200}\((?:28|12|11)\)",
+        ),
+        _event("shm-full", unless=_NOT_SPACE),
+        ("OSError: [Errno 28] No space left on device: '/psm_0a1b2c3d'", {"kind": "shm-full"}),
+        (
+            "unable to open shared memory object </torch_11_22> in read-write mode: No space left on device (28)",
+            {"kind": "shm-full"},
+        ),
+        (
+            "misc/shmutils.cc:72 NCCL WARN Error: failed to extend /dev/shm/nccl-Ab12Cd to 33030532 bytes",
+            {"kind": "shm-full", "bytes": 33030532},
+        ),
+        (
+            "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Ab12Cd (size 9637888)",
+            {"kind": "shm-full", "bytes": 9637888},
+        ),
+        ("shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device", {"kind": "shm-full"}),
+    ),
+    _pattern(
+        "shm-df-full",
+        "host",
+        ("tmpfs ", "shm  "),
+        (_DF,),
+        _disk,
+        (
+            "shm              64M   64M     0 100% /dev/shm",
+            {"kind": "shm-full", "bytes": 64 << 20, "limit_bytes": 64 << 20},
+        ),
+    ),
+    _pattern(
+        "shm-df",
+        "host",
+        ("tmpfs ", "shm  "),
+        (_DF,),
+        _disk_size,
+        ("tmpfs               8192     0      8192   0% /dev/shm", {"topic": "shm-size", "value": 8 << 20}),
+        table="note",
+    ),
+    _pattern(
+        "shm-stated",
+        "host",
+        ("shm type tmpfs", "shm bytes", "shm total", "shm size", "shm: size", "object store is using"),
+        (
+            rf"/dev/shm type tmpfs \([^)]*\bsize=(?P<limit>{_SIZE})",
+            rf"/dev/shm (?:bytes )?(?:total |size )?(?:size|total)?[:= ]+(?P<limit2>{_SIZE})(?![\d.%])",
+            r"object store is using \S+ instead of /dev/shm because /dev/shm has only (?P<limit3>\d+) bytes available",
+        ),
+        _fact("shm-size"),
+        ("shm on /dev/shm type tmpfs (rw,nosuid,size=65536k)", {"topic": "shm-size", "value": 64 << 20}),
+        ("# /dev/shm bytes total=4096000 free=4095000", {"topic": "shm-size", "value": 4096000}),
+        (
+            "The object store is using /tmp instead of /dev/shm because /dev/shm has only 67108864 bytes available.",
+            {"topic": "shm-size", "value": 64 << 20},
+        ),
+        table="note",
+    ),
+)
+
+_ALLOCATIONS: tuple[Pattern, ...] = (
+    _pattern(
+        "pinned-alloc-failed",
+        "cuda",
+        ("pinned", "pin_memory", "cudaHostAlloc", "cudaHostRegister", "num_cpu_blocks"),
+        (
+            r"(?:[Pp]inned (?:host )?(?:memory|pool)|pin_memory|cudaHost(?:Alloc|Register)|num_cpu_blocks)"
+            r"(?:[^\n]{0,2000}?CUDA error: (?:invalid argument|out of memory)"
+            rf"|\W{{1,3}}failed|[^\n]{{0,60}}needs ~?(?P<size>{_SIZE}) but only (?P<limit>{_SIZE}) of RAM)",
+            r"_allocate_kv_cache\(\s*self\.num_cpu_blocks",  # a frame of the CPU half of the cache
+        ),
+        _event("pinned-alloc-failed"),
+        (
+            "pinned host pool needs ~96 GiB but only 60 GiB of RAM is available.",
+            {"kind": "pinned-alloc-failed", "bytes": 96 << 30, "limit_bytes": 60 << 30},
+        ),
+        (
+            "torch.zeros(shape, pin_memory=True) RuntimeError: CUDA error: invalid argument",
+            {"kind": "pinned-alloc-failed", "bytes": None},
+        ),
+    ),
+    _pattern(
+        "pinned-alloc",
+        "cuda",
+        ("pinned memory",),
+        (r"CPU cache blocks, pinned memory(?![^\n]{0,2000}CUDA error)",),
+        _fact("pinned-alloc"),
+        ("CPU cache blocks, pinned memory, alloc_shape=(2, 100, 16, 2, 64)", {"topic": "pinned-alloc", "value": None}),
+        table="note",
+    ),
+    _pattern(
+        "cpu-allocator",
+        "torch",
+        ("DefaultCPUAllocator",),
+        (r"DefaultCPUAllocator: (?:can.t allocate|not enough) memory: you tried to allocate (?P<size>\d+) bytes",),
+        _event("host-alloc-failed"),
+        (
+            "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
+            "allocate 90000 bytes. Error code 12 (Cannot allocate memory)",
+            {"kind": "host-alloc-failed", "bytes": 90000},
+        ),
+    ),
+    _pattern(
+        "host-alloc-failed",
+        "libc",
+        (
+            "std::bad_alloc",
+            "Cannot allocate memory",
+            "MemoryError",
+            "memory allocation of",
+            "host memory",
+            "CPU memory",
+        ),
+        (
+            r"\bstd::bad_alloc\b",
+            r"Cannot allocate memory",
+            r"(?<![A-Za-z])_?(?:Array)?MemoryError"
+            rf"(?:: Unable to allocate (?P<size>{_SIZE}) for an array|:|$)",
+            r"memory allocation of (?P<size2>\d+) bytes failed",
+            rf"(?:[Ff]ailed|[Uu]nable) to allocate (?P<size3>{_SIZE}) (?:of )?"
+            r"(?:pinned |page-locked )?(?:host|CPU) memory",
+        ),
+        _event("host-alloc-failed", unless=_NOT_HOST),
+        ("terminate called after throwing an instance of 'std::bad_alloc'", {"kind": "host-alloc-failed"}),
+        ("OSError: [Errno 12] Cannot allocate memory", {"kind": "host-alloc-failed"}),
+        ("_ArrayMemoryError: Unable to allocate 1.50 GiB for an array with shape (1, 2)", {"bytes": 3 << 29}),
+        ("memory allocation of 4096 bytes failed", {"bytes": 4096}),
+        ("MemoryError", {"kind": "host-alloc-failed", "bytes": None}),
+    ),
+    _pattern(
+        "swap-space",
+        "vllm",
+        ("Too large swap space",),
+        (rf"Too large swap space\. (?P<size>{_SIZE}) out of the (?P<limit>{_SIZE}) total CPU memory",),
+        _event("swap-space"),
+        (
+            "ValueError: Too large swap space. 36.00 GiB out of the 48.00 GiB total CPU memory is allocated for it",
+            {"kind": "swap-space", "bytes": 36 << 30, "limit_bytes": 48 << 30},
+        ),
+    ),
+    _pattern(
+        "swap-space-warning",
+        "vllm",
+        ("too large swap space",),
+        (rf"Possibly too large swap space\. (?P<size>{_SIZE}) out of the {_SIZE} total CPU memory",),
+        _fact("swap-space"),
+        (
+            "Possibly too large swap space. 24.00 GiB out of the 48.00 GiB total CPU memory is allocated for the swap",
+            {"topic": "swap-space", "value": 24 << 30},
+        ),
+        table="note",
+    ),
+    _pattern(
+        "driver-no-memory",
+        "kernel",
+        ("NV_ERR_NO_MEMORY",),
+        (r"NVRM: .{0,300}NV_ERR_NO_MEMORY",),
+        _no_memory,
+        ("NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x51)", {"kind": "memory"}),
+        table="log_error",
+    ),
+)
+
+_MACHINE: tuple[Pattern, ...] = (
+    _pattern(
+        "xid",
+        "xid",
+        ("NVRM: Xid",),
+        (
+            r"NVRM: Xid \((?:PCI:)?[^)]*\): (?P<count>\d+)(?:, pid='?(?:(?P<pid>\d+)|[^',]*)'?)?"
+            r"(?:, name=(?P<process>[^,]+))?",
+        ),
+        _event("xid"),
+        (
+            "[ 9.1] NVRM: Xid (PCI:0000:41:00): 31, pid=797, name=python3, Ch 0000000a, intr 10000000. MMU Fault",
+            {"kind": "xid", "count": 31, "pid": 797, "process": "python3"},
+        ),
+        (
+            "NVRM: Xid (PCI:0000:65:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+            {"count": 79, "pid": None},
+        ),
+    ),
+    _pattern(
+        "reboot",
+        "systemd",
+        ("reboot", "powering down", "systemd-shutdown"),
+        (
+            r"reboot: Restarting system",
+            r"System is (?:rebooting|powering down)",
+            r"system will (?:reboot|power off) now",
+            r"has been rebooted, boot id",
+            r"^reboot\s+system boot",
+            r"systemd-shutdown\[1\]",
+        ),
+        _event("reboot"),
+        ("systemd-logind[611]: System is rebooting.", {"kind": "reboot"}),
+        ("Node node-b has been rebooted, boot id: 0a1b", {"kind": "reboot"}),
+    ),
+    _pattern(
+        "process-limit",
+        "host",
+        ("prlimit", "ulimit"),
+        (
+            r"\bprlimit\b[^\n]{0,200}?--as[= ](?P<limit>\d+)"
+            r"(?:[^\n]*?virtual size[^:\n]{0,60}: (?P<size>\d+ bytes))?",
+            r"\bulimit (?:-[SH]+ )?-[SH]*v (?P<kib>\d+)",
+        ),
+        _process_limit,
+        (
+            "prlimit --pid 44 --as=3000000000   # at 2026-11-19T04:00:01Z, virtual size before: 2900000000 bytes",
+            {
+                "kind": "process-limit",
+                "pid": 44,
+                "limit_bytes": 3000000000,
+                "bytes": 2900000000,
+                "t": 1795060801.0,
+            },
+        ),
+        ("ulimit -v 4194304", {"kind": "process-limit", "limit_bytes": 4 << 30}),
+    ),
+    _pattern(
+        "process-limit-table",
+        "host",
+        ("Max address space", "virtual memory ", "address space limit"),
+        (
+            r"^\s*Max address space\s+(?P<limit>\d+)\s",
+            r"^\s*virtual memory\s+\(kbytes, -v\)\s+(?P<kib>\d+)",
+            r"^\s*AS\s+address space limit\s+(?P<limit2>\d+)\s",
+        ),
+        _process_limit,
+        (
+            "Max address space         3000000000           unlimited            bytes",
+            {"kind": "process-limit", "limit_bytes": 3000000000},
+        ),
+        ("virtual memory              (kbytes, -v) 2048", {"limit_bytes": 2 << 20}),
+    ),
+    _pattern(
+        "host-memory",
+        "host",
+        ("MemTotal",),
+        (r"(?P<node>Node \d+ )?MemTotal\w*[:=]\s*(?P<kib>\d+)(?: ?kB)?",),
+        _host_size,
+        ("MemTotal:       24684092 kB", {"topic": "host-size", "value": 24684092 * KIB}),
+        table="note",
+    ),
+)
+
+PATTERNS: tuple[Pattern, ...] = (*_OOM_KILLER, *_RAY, *_SIGNALS, *_SHARED_MEMORY, *_ALLOCATIONS, *_MACHINE)
+"""Statements about host memory, shared memory and device errors; `KINDS` and `FACTS` say what each means."""
+
+
+# ---- memory-group files
+
+_NAME = r"(?P<path>[^\s:=<>]*?)(?P<name>memory(?:\.memsw|\.kmem|\.swap)?\.[a-z_.]+)"
+_HEADING = re.compile(rf"^\W*(?:(?:sudo )?cat )?{_NAME}\W*$")
+_PAIR = re.compile(rf"^\W*{_NAME}\s*[:=]?\s*(?P<value>-?\d+|max)\s*$")
+_NESTED = re.compile(rf"^\W*{_NAME}\s*[:=]\s*(?P<key>[a-z_]+)[ =:]+(?P<value>\d+)\s*$")
+_VALUE = re.compile(r"^\s*(-?\d+|max)\s*$")
+_KEYED = re.compile(r"^\s*([a-z_]+)[ =:]+(\d+)\s*$")
+_LIMITS = ("memory.limit_in_bytes", "memory.max")
+_PEAKS = ("memory.max_usage_in_bytes", "memory.peak")
+_USAGES = ("memory.usage_in_bytes", "memory.current")
+_EVENT_KEYS = frozenset(
+    ("oom_kill", "oom", "oom_kill_disable", "under_oom", "oom_group_kill", "low", "high", "max", "sock_throttled")
+)
+
+
+def matches(head: Head) -> bool:
+    """Counter files of a memory group: nearly every line is a name, a value, or a name with its value."""
+    lines = [line for line in head.lines if line.strip()]
+    if len(lines) < 2:
+        return False
+    named = keyed = plain = 0
+    for line in lines:
+        if _HEADING.match(line) or _PAIR.match(line) or _NESTED.match(line):
+            named += 1
+        elif found := _KEYED.match(line):
+            keyed += 1
+            named += found[1] == "oom_kill"
+        elif _VALUE.match(line):
+            plain += 1
+    return named > 0 and named + keyed + plain >= 0.8 * len(lines)
+
+
+class _Group:
+    """What is known of one memory group: plain values, and the keys of its event file."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, tuple[str, int]] = {}
+        self.kills: tuple[int, int] | None = None  # count, line
+
+    def row(self) -> tuple[int, dict[str, Any]] | None:
+        """The line and row of this group; None where it says nothing of limits or kills."""
+        limit, peak, usage, fails = (self._first(names) for names in (_LIMITS, _PEAKS, _USAGES, ("memory.failcnt",)))
+        if self.kills is None and limit is None and fails is None and peak is None:
+            return None
+        places = [found[1] for found in (self.kills, limit, peak, usage, fails) if found]
+        told = (("oom_kill", self.kills), ("failcnt", fails), ("limit", limit), ("peak", peak), ("usage", usage))
+        highest = peak or usage
+        return places[0], {
+            "kind": "cgroup-oom-count",
+            "count": self.kills[0] if self.kills else None,
+            "limit_bytes": limit[0] if limit and limit[0] < UNLIMITED else None,
+            "bytes": highest[0] if highest else None,
+            "text": ", ".join(f"{name} {found[0]}" for name, found in told if found),
+        }
+
+    def _first(self, names: tuple[str, ...]) -> tuple[int, int] | None:
+        for name in names:
+            printed, line = self.values.get(name, ("", 0))
+            if printed.lstrip("-").isdigit() and not printed.startswith("-"):
+                return int(printed[:30]), line
+        return None
+
+
+def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """One `cgroup-oom-count` row per memory group: kills, limit, highest usage; NULL limit = none set."""
+    rows, groups = Rows(), dict[str, _Group]()
+    where, name = "", ""
+    first_line = 0
+    for line, text in _lines(chunks):
+        first_line = first_line or line
+        found = _NESTED.match(text) or _PAIR.match(text) or _HEADING.match(text)
+        if found:
+            where, name = found["path"], found["name"]
+            parts = found.groupdict()
+            if parts.get("value") is None:
+                if name in groups.get(where, _Group()).values:  # the same file again: another group without a path
+                    where = f"{where}#{line}"
+                continue
+            _note(groups.setdefault(where, _Group()), parts.get("key") or name, parts["value"], line)
+        elif value := _VALUE.match(text):
+            if name:
+                _note(groups.setdefault(where, _Group()), name, value[1], line)
+                name = ""
+        elif (pair := _KEYED.match(text)) and pair[1] in _EVENT_KEYS:
+            _note(groups.setdefault(where, _Group()), pair[1], pair[2], line)
+    for group in groups.values():
+        told = group.row()
+        if told:
+            rows.add("host_event", told[0], **told[1])
+    if not rows.count and first_line:
+        rows.problem(first_line, "counters of a memory group without a limit, a peak or a kill", path)
+    yield from rows.take()
+
+
+def _note(group: _Group, name: str, value: str, line: int) -> None:
+    if name == "oom_kill":
+        group.kills = (int(value[:18]), line)
+    elif name not in _EVENT_KEYS:
+        group.values.setdefault(name, (value, line))
+
+
+def _lines(chunks: Iterable[Chunk]) -> Iterator[tuple[int, str]]:
+    """Numbered lines as text, at most 400 characters each; a long line is told once."""
+    for chunk in chunks:
+        for number, line in enumerate(chunk.data.split(b"\n"), chunk.first_line):
+            if line.strip() and (number > chunk.first_line or chunk.at_line_start):
+                yield number, line[:400].decode("utf-8", "replace").rstrip("\r")

@@ -1,0 +1,118 @@
+"""Exceptions and fatal lines in a log, sorted by what they say of the resource that failed.
+
+The decisive line is rarely the last: wrappers and consequences ("See root cause above", EngineDeadError) are *echoes* and
+never outrank a cause. Data only: `ERROR_KINDS` is searched in order, the first that matches names the kind.
+"""
+
+from __future__ import annotations
+
+import re
+
+from oomdoc.ingest.base import Pattern
+
+ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern, re.I))
+    for kind, pattern in (
+        # an allocator spoke: read as `oom`, told here so that nothing sorts it elsewhere
+        ("memory", r"out of memory occurred when warming up|(?:CUDA|HIP|NPU) out of memory|CUDA (?:driver )?error: out of memory|Tried to allocate"
+                   r"|CUBLAS_STATUS_ALLOC_FAILED|'out of memory'|No available memory for the cache blocks|KV cache is needed"
+                   r"|can be stored in KV cache|less than desired (?:GPU|CPU) memory utilization|kv cache allocation is less"
+                   r"|Error in memory profiling|not enough GPU memory|lack of CPU swap space|No free blocks are available|Cannot auto-fit"
+                   r"|Mamba cache blocks|Triton Error \[CUDA\]: out of memory|NVML_SUCCESS == r INTERNAL ASSERT"),
+        ("shm", r"/dev/shm|shared memory segment|shared memory object|psm_|insufficient shared memory"),
+        ("host-memory", r"Cannot allocate memory|can't allocate memory|bad_alloc|MemoryError|low on memory|memory usage threshold|Too large swap space"),
+        # consequences and wrappers
+        ("echo", r"See (?:root cause|stack trace) (?:above|\(above\))|See stack trace for root cause|EngineDeadError|AsyncEngineDeadError"
+                 r"|Background loop (?:has errored|is stopped|is not running)|EngineCore (?:failed to start|encountered a fatal error|hit an exception)"
+                 r"|WorkerProc (?:failed to start|hit an exception|initialization failed)|output_handler failed|Engine loop is not running"
+                 r"|MQEngineDeadError|Exception in worker|Error executing method|cancelled|CancelledError|BrokenPipeError|EOFError|GeneratorExit"
+                 r"|Engine core proc|executor failed|Worker proc|leaked (?:shared_memory|semaphore)|engine dead|is already dead|RPC call to"
+                 r"|ClientDisconnect|ConnectionResetError|KeyboardInterrupt|SystemExit|Engine process .*died|ChildFailedError|died with exit code"
+                 r"|The actor is dead|RayActorError|ActorDiedError|RayTaskError|ProcessExitedException|QueueOverflowError|resource_tracker"
+                 r"|TCPStore|destroy_process_group|Failed core proc|failed: Engine|unexpectedly"),
+        ("hang", r"No available shared memory broadcast block|timed out waiting for engine|Watchdog caught collective|execution timed out"),
+        ("driver", r"Error 80[34]|forward compatibility|driver version is insufficient|unsupported display driver|no CUDA-capable device|CUDA driver initialization failed"
+                   r"|Found no NVIDIA driver|No CUDA GPUs are available|no kernel image|Failed to infer device type|libcuda|not compiled with CUDA|invalid device ordinal"
+                   r"|Torch not compiled|compute capability|CUDA unknown error|system not yet initialized|could not select device driver|undefined symbol"),
+        ("hardware", r"ECC error|uncorrectable|fallen off the bus|Xid|NVLink error|GPU is lost|hardware error"),
+        ("kernel", r"illegal memory access|device-side assert|misaligned address|OutOfResources|unspecified launch failure|invalid (?:argument|configuration)"
+                   r"|PTXAS|ptxas|triton.*(?:Error|failed)|CUBLAS_STATUS_(?!ALLOC)|CUDNN_STATUS|flash_?attn|AlignedAllocator|Failed to allocate memory for batch_|No valid triton"
+                   r"|CompilationError|InductorError|nvcc|torch\._dynamo"),
+        ("nccl", r"NCCL|nccl|ProcessGroup|DistBackendError|DistNetworkError|gloo|all-?reduce"),
+        ("network", r"ConnectionError|Connection refused|Max retries exceeded|Name or service not known|Temporary failure in name|SSLError|HTTPError|ConnectTimeout|ReadTimeout"
+                    r"|Address already in use|LocalEntryNotFoundError|couldn't connect|50[234] Server Error|403 Client|401 Client|GatedRepo|offline mode"),
+        ("missing-file", r"FileNotFoundError|No such file|not a valid model identifier|Repo id must be|RepositoryNotFoundError|Cannot find any model weights|does not appear to have"
+                         r"|ModuleNotFoundError|No module named|ImportError|cannot import name|EntryNotFound|PermissionError|Permission denied|No space left on device|Invalid repository"),
+        ("bad-argument", r"must be divisible|is greater than the derived max_model_len|invalid literal|ValidationError|validation error|unrecognized arguments|invalid choice"
+                         r"|smaller than max_model_len|must be greater than or equal|larger than the number of available GPUs|cannot be larger than the number|not supported|does not match"
+                         r"|Unknown quantization|not recognized|Invalid value|must be (?:one of|less than|a |an |between|positive|in )|expected one argument|unexpected keyword|required positional"
+                         r"|Value error|ambiguous option|Unsupported|Not enough allowed NUMA|KeyError|TypeError|AttributeError|NotImplementedError|JSONDecodeError|exceeds the total number of available"
+                         r"|placement group|incompatible|Unknown|not a multiple|AssertionError|ValueError|invalid"),
+        ("client", r"maximum context length|BadRequest|longer than the maximum model length|RequestValidationError|prompt is too long|exceeds model's maximum"),
+    )
+)  # fmt: skip
+
+
+def error_kind(exception: str | None, text: str) -> str:
+    """The kind of an exception by its class and words; `other` where nothing is known of it.
+
+    >>> error_kind("RuntimeError", "Engine core initialization failed. See root cause above."), error_kind("ValueError", "bad x")
+    ('echo', 'bad-argument')
+    """
+    whole = f"{exception}: {text}" if exception else text
+    return next((kind for kind, pattern in ERROR_KINDS if pattern.search(whole)), "other")
+
+
+def _finish(row: dict[str, object], match: re.Match[str]) -> dict[str, object] | None:
+    exception = row.get("exception")
+    text = str(row.get("text") or "")[:400]
+    name = str(exception).rpartition(".")[2] if exception else None
+    if name and name.endswith("Warning"):
+        return None
+    return {**row, "text": text, "kind": error_kind(str(exception) if exception else None, text)}
+
+
+PATTERNS: tuple[Pattern, ...] = (
+    Pattern(
+        "exception", "python", ("Error: ", "Exception: ", "Interrupt: ", "Error(", "Exception(", "error: ", "Exit: "),
+        re.compile(
+            r"^(?:Exception: |Failed: |.{0,40}?Process group watchdog.*?)?(?P<exception>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Overflow)(?:Group)?)"
+            r"(?:: |\(['\"]?)(?P<text>.*)", re.S,
+        ),
+        "log_error", convert=_finish, samples=(
+            ("ValueError: bad value of a thing", {"exception": "ValueError", "kind": "bad-argument", "text": "bad value of a thing"}),
+            ("torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled cuda error", {"exception": "torch.distributed.DistBackendError", "kind": "nccl"}),
+            ("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}", {"kind": "echo"}),
+            ("OutOfMemoryError('Error in model execution: CUDA out of memory. Tried to allocate 5.00 MiB.", {"exception": "OutOfMemoryError", "kind": "memory"}),
+        ),
+    ),
+    Pattern(
+        "bare-assertion", "python", ("AssertionError", "NotImplementedError", "KeyboardInterrupt", "RecursionError"),
+        re.compile(r"^(?P<exception>AssertionError|NotImplementedError|KeyboardInterrupt|RecursionError)(?P<text>)$"),
+        "log_error", convert=_finish, samples=(("AssertionError", {"exception": "AssertionError", "kind": "bad-argument"}),),
+    ),
+    Pattern(
+        "fatal-line", "vllm",
+        ("failed to start", "encountered a fatal error", "hit an exception", "initialization failed", "already dead", "output_handler failed", "Exception in worker"),
+        re.compile(r"^(?P<text>(?:EngineCore|WorkerProc|Engine|AsyncLLM|MQLLMEngine|Exception in worker).{0,200})"), "log_error", convert=_finish,
+        samples=(("EngineCore encountered a fatal error.", {"text": "EngineCore encountered a fatal error.", "kind": "echo"}),),
+    ),
+    Pattern(
+        "usage-error", "python", (": error: ",), re.compile(r"^\S+(?:\.py)?(?: \w+)?: error: (?P<text>.*)"), "log_error",
+        convert=lambda row, match: {"text": row["text"][:400], "kind": "bad-argument"}, samples=(
+            ("api_server.py: error: unrecognized arguments: --max-num-on-the-fly-batches 4", {"kind": "bad-argument"}),
+        ),
+    ),
+    Pattern(
+        "cuda-error-line", "cuda", ("CUDA error (", "Cuda failure", "Error 803", "Error 804", "CUDA error: "),
+        re.compile(r"^(?P<text>(?:CUDA error|Cuda failure|.{0,200}Error 80[34]:).*)"), "log_error", convert=_finish,
+        samples=(
+            ("CUDA error (/build/attention/launch.h:188): invalid argument", {"kind": "kernel"}),
+            ("Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'", {"kind": "driver"}),
+        ),
+    ),
+    Pattern(
+        "uvicorn-bind", "uvicorn", ("address already in use",), re.compile(r"(?P<text>.*address already in use.*)"), "log_error", convert=_finish,
+        samples=(("ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use", {"kind": "network"}),),
+    ),
+)  # fmt: skip

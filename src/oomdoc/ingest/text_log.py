@@ -1,0 +1,264 @@
+"""Any text log: one byte search for every anchor of every dialect, then only the hit lines are decoded and read.
+
+Real files glue outputs together (engine, kernel, Ray, kubelet), so the patterns of all dialects look at all text. A hit counts
+only where the line is a record or a bare traceback: log-like words inside a request echo or a quoted prompt are
+*look-alikes*; they are counted and refused. Frames, settings and allocator messages that no single regular expression can
+read have their own readers here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from oomdoc.ingest import kernel_log, kubernetes, log_errors, torch_oom, vllm_log
+from oomdoc.ingest.base import LOOKALIKE, TEXT_CAP, Batch, Head, Pattern, Rows, check_patterns
+from oomdoc.ingest.record import HEAD, Clock, Record, decode, read_record
+from oomdoc.scan import Chunk, Hit, LiteralScan
+from oomdoc.tables import TABLES as ALL_TABLES
+
+KIND = "text-log"
+PATTERNS: tuple[Pattern, ...] = (*vllm_log.PATTERNS, *log_errors.PATTERNS, *kernel_log.PATTERNS, *kubernetes.PATTERNS)
+check_patterns(PATTERNS)
+TABLES = tuple(sorted({pattern.table for pattern in PATTERNS} | {"oom", "frame", "engine_flag", "problem"}))
+
+FLUSH_ROWS = 20_000  # rows held before they are handed on: a few MB
+_FOLLOW_LINES = 6  # how far a wrapped allocator message may reach
+
+_ECHO = re.compile(
+    r"(?:\(\S+ pid=\d+\) )?(?:Received request \S+|Request \S+ (?:details|JSON body)|Generated response|Added request|async_llm|POST /|GET /)"
+)
+_DATA_LINE = re.compile(r"\s*\|\s|\s*[{\[]\s*\"")
+_FRAME = re.compile(r"File \"?(?P<file>[^\",\n]{1,300})\"?, line \d+, in (?P<function>[\w<>.]+)")
+_LANDMARK = re.compile(r"\b(" + "|".join(vllm_log.LANDMARKS) + r")\b")
+_VLLM_RECORD = re.compile(HEAD.pattern)
+_VLLM_WORDS = re.compile(r"vllm|KV cache|torch\.|CUDA|EngineCore|Traceback \(most recent", re.I)
+_KERNEL_LINE = re.compile(r"\[ *\d+\.\d{3,6}\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,60}\bkernel: ")
+_BACKWARD = 4096  # how far back the time of an untimed line is looked for
+_LAST_STAMP = re.compile(rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
+
+_FRAME_ANCHORS = (", line ", *vllm_log.LANDMARKS)
+_KNOWN_SHAPES = (
+    # words that announce a figure; if no pattern took the line the wording is new and worth a `problem` row
+    ("KV cache size:", re.compile(r"KV cache size: [\d,]+ tokens")),
+    ("Model loading took", re.compile(r"Model loading took [\d.]+ Gi?B")),
+    ("KV cache memory:", re.compile(r"Available KV cache memory: -?[\d.]+ GiB")),
+)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What to do on each anchor: the patterns to try, and whether frames, settings or an allocator message may stand there."""
+
+    scan: LiteralScan
+    patterns: tuple[tuple[Pattern, ...], ...]
+    frame: tuple[bool, ...]
+    setting: tuple[tuple[re.Pattern[str], str] | None, ...]
+    oom: tuple[bool, ...]
+    known: tuple[re.Pattern[str] | None, ...]
+
+
+def _plan() -> _Plan:
+    by_anchor: dict[str, list[Pattern]] = {}
+    for pattern in PATTERNS:
+        for anchor in pattern.anchors:
+            by_anchor.setdefault(anchor, []).append(pattern)
+    others = (*torch_oom.ANCHORS, *_FRAME_ANCHORS, *(anchor for anchor, _, _ in vllm_log.SETTINGS), *(anchor for anchor, _ in _KNOWN_SHAPES))
+    # of two anchors that begin at one place the search reports the first of the list: put the longer first, and let an
+    # anchor do the work of every anchor inside it
+    anchors = sorted({*by_anchor, *others}, key=lambda anchor: (-len(anchor), anchor))
+    inside = [[inner for inner in anchors if inner in outer] for outer in anchors]
+    settings = {anchor: (regex, origin) for anchor, regex, origin in vllm_log.SETTINGS}
+    known = dict(_KNOWN_SHAPES)
+    return _Plan(
+        LiteralScan([anchor.encode() for anchor in anchors]),
+        tuple(tuple(dict.fromkeys(p for inner in group for p in by_anchor.get(inner, ()))) for group in inside),
+        tuple(any(inner in _FRAME_ANCHORS for inner in group) for group in inside),
+        tuple(next((settings[inner] for inner in group if inner in settings), None) for group in inside),
+        tuple(any(inner in torch_oom.ANCHORS for inner in group) for group in inside),
+        tuple(next((known[inner] for inner in group if inner in known), None) for group in inside),
+    )
+
+
+_plan_once: list[_Plan] = []
+
+
+def matches(head: Head) -> bool:
+    """Any text: the last of the kinds to be asked."""
+    return True
+
+
+def has_engine_records(head: Head) -> bool:
+    """Whether the head holds records of the engine, so that nobody takes a log for a note or a command."""
+    return any(found["src"] for line in head.lines[:200] if (found := _VLLM_RECORD.search(line)))
+
+
+def kind_of(head: Head) -> str:
+    """`vllm-log`, `kernel-log` or `text-log`: a name for coverage, no difference in reading."""
+    if has_engine_records(head) or any(_VLLM_WORDS.search(line) for line in head.lines):
+        return "vllm-log"
+    if sum(1 for line in head.lines if _KERNEL_LINE.match(line)) * 2 > len([line for line in head.lines if line.strip()]):
+        return "kernel-log"
+    return KIND
+
+
+class Reader:
+    """The state of one source: its clock, the record in hand, the rows collected."""
+
+    def __init__(self) -> None:
+        if not _plan_once:
+            _plan_once.append(_plan())
+        self.plan = _plan_once[0]
+        self.clock = Clock()
+        self.rows = Rows()
+        self.last_t: float | None = None
+
+    def chunk(self, chunk: Chunk) -> None:
+        """Read one chunk."""
+        data = chunk.data
+        at_begin, at_end = -1, -1
+        record: Record | None = None
+        refused = False
+        done: set[str] = set()
+        skip_first = not chunk.at_line_start
+        for hit in self.plan.scan.hits(chunk):
+            if skip_first and hit.begin == 0:
+                continue  # the middle of a line longer than the cap: its head has been read
+            if not at_begin <= hit.at < at_end:
+                at_begin, at_end = _piece(data, hit)
+                record = read_record(hit.line, decode(data[at_begin:at_end]), self.clock)
+                refused = _is_echo(data, at_begin, record, hit.at)
+                done = set()
+                if refused:
+                    self.rows.add(LOOKALIKE, hit.line)
+                elif record.t is not None:
+                    self.last_t = record.t
+            if refused or record is None:
+                continue
+            self._apply(chunk, hit, record, at_begin, at_end, done)
+
+    def _apply(self, chunk: Chunk, hit: Hit, record: Record, begin: int, end: int, done: set[str]) -> None:
+        plan, anchor, text = self.plan, hit.anchor, record.text
+        found = False
+        for pattern in plan.patterns[anchor]:
+            if pattern.name in done:
+                found = True
+                continue
+            for row in pattern.rows(text):
+                self._add(pattern.table, chunk, record, begin, row)
+                done.add(pattern.name)
+                found = True
+        setting = plan.setting[anchor]
+        if setting and "settings" not in done:
+            body = setting[0].search(text)
+            if body:
+                done.add("settings")
+                found = True
+                self._settings(record, body["body"], setting[1])
+        if plan.oom[anchor] and "oom" not in done:
+            message = text
+            if torch_oom.wants_more(message):
+                message = _with_following(chunk.data, end, message)
+            row_or_none = torch_oom.read_oom(message)
+            if row_or_none:
+                done.add("oom")
+                found = True
+                self._add("oom", chunk, record, begin, row_or_none)
+        if plan.frame[anchor] and "frame" not in done:
+            done.add("frame")
+            self._frames(record, text)
+        known = plan.known[anchor]
+        if known and not found and "problem" not in done and record.headed and not known.search(text):
+            done.add("problem")
+            self.rows.problem(record.line, "a known message in a wording that is new", text)
+
+    def _add(self, table: str, chunk: Chunk, record: Record, begin: int, row: dict[str, object]) -> None:
+        if record.t is None:
+            record.t = self._time_before(chunk, begin)
+        names = _COLUMNS[table]
+        for name, value in record.who().items():
+            if name in names and row.get(name) is None:
+                row[name] = value
+        if table == "log_error":
+            row.setdefault("level", record.level)
+        elif table == "preemption" and record.repeat > 1 and row.get("cumulative") is None:
+            row["cumulative"] = record.repeat
+        self.rows.add(table, record.line, **row)
+
+    def _time_before(self, chunk: Chunk, begin: int) -> float | None:
+        """The time of the nearest record before an untimed line: bare tracebacks carry none."""
+        window = chunk.data[max(0, begin - _BACKWARD) : begin]
+        last = None
+        for last in _LAST_STAMP.finditer(window):
+            pass
+        if last is None:
+            return self.last_t
+        head = HEAD.match(last[0].decode())
+        if head is None:
+            return self.last_t
+        return self.clock.at(*(int(head[name]) for name in ("mon", "day", "h", "m", "s")))
+
+    def _settings(self, record: Record, body: str, origin: str) -> None:
+        count = 0
+        for row in vllm_log.flag_rows(body, origin):
+            self.rows.add("engine_flag", record.line, **row, **record.who())
+            count += 1
+        if not count and body.strip(" })"):
+            self.rows.problem(record.line, "a settings line without one readable setting", body)
+
+    def _frames(self, record: Record, text: str) -> None:
+        seen = set()
+        for frame in _FRAME.finditer(text):
+            seen.add(frame["function"])
+            self.rows.add("frame", record.line, function=frame["function"], file=frame["file"], **record.who())
+        for function in _LANDMARK.findall(text):
+            if function not in seen and ("line" in text or "(" in text or record.level == "ERROR"):
+                seen.add(function)
+                self.rows.add("frame", record.line, function=function, **record.who())
+
+
+_COLUMNS = {name: frozenset(table.column_names) for name, table in ALL_TABLES.items()}
+
+
+def _piece(data: bytes, hit: Hit) -> tuple[int, int]:
+    """Bounds of the text that holds the hit: a physical line, or what stands between carriage returns in it."""
+    begin = data.rfind(b"\r", hit.begin, hit.at) + 1
+    end = data.find(b"\r", hit.at, hit.end)
+    return (begin or hit.begin), (end if end >= 0 else hit.end)
+
+
+def _is_echo(data: bytes, begin: int, record: Record, at: int) -> bool:
+    """Whether the hit stands in text that a user sent: a request echo, an access line, a data line, a quoted prompt."""
+    if _ECHO.match(record.text):
+        return True
+    return not record.headed and bool(_DATA_LINE.match(decode(data[begin : begin + 40])) and _DATA_LINE.match(record.text))
+
+
+def _with_following(data: bytes, end: int, message: str) -> str:
+    """The message and the lines after it up to the next record: people paste these texts wrapped."""
+    parts, at = [message], end + 1
+    for _ in range(_FOLLOW_LINES):
+        if at >= len(data):
+            break
+        stop = data.find(b"\n", at)
+        stop = stop if stop >= 0 else len(data)
+        record = read_record(0, decode(data[at : min(stop, at + 2000)]), Clock())
+        if record.level == "INFO" or "ried to allocate" in record.text:
+            break
+        parts.append(record.text.strip())
+        at = stop + 1
+    return " ".join(parts)
+
+
+def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """Rows of every table that the patterns of all dialects find in a text."""
+    reader = Reader()
+    for chunk in chunks:
+        reader.chunk(chunk)
+        if reader.rows.count >= FLUSH_ROWS:
+            yield from reader.rows.take()
+    yield from reader.rows.take()
+
+
+__all__ = ["KIND", "PATTERNS", "TABLES", "TEXT_CAP", "Reader", "has_engine_records", "kind_of", "matches", "read"]

@@ -1,0 +1,545 @@
+"""What vLLM itself writes, 0.1.7 to 0.33.0: settings, milestones, memory figures, statistics, refusals, deaths.
+
+Shapes were read from the sources of the engine's releases; docs/decisions/0004-patterns.md says how versions are told
+apart (by wording, never by file name or line number, which move every release). Labels lie in old versions: what 0.4.0 to
+0.8.0 call `GB` is 2**30, so every pattern here reads binary. The scan over the text is `text_log`'s; this module is data.
+
+Sample of the three record layouts:
+    INFO 01-05 12:00:00 model_runner.py:415] Loading model weights took 14.9888 GB             (to 0.7.3)
+    INFO 01-05 12:00:00 [gpu_model_runner.py:1801] Model loading took 14.9889 GiB and 3.2 seconds  (0.8.0 to 0.30.0)
+    (EngineCore pid=77) INFO 01-05 12:00:00 [gpu_worker.py:440] Available KV cache memory: 9.1 GiB  (0.31.0 on)
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from oomdoc.ingest.base import Pattern, interval
+from oomdoc.units import GIB
+
+_NUM = r"-?[\d,]*\.?\d+"
+
+
+def _figure(name: str, factor: float = 1.0) -> Callable[[dict[str, Any], re.Match[str]], dict[str, Any] | None]:
+    """A converter for `engine_figure`: group `value` times `factor`, with the interval that its decimals allow."""
+
+    def convert(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | None:
+        printed = match["value"].replace(",", "")
+        try:
+            value = float(printed)
+        except ValueError:
+            return None
+        low, high = interval(value, printed, factor) if "." in printed else (None, None)
+        return {"name": name, "value": value * factor, "low": low, "high": high}
+
+    return convert
+
+
+def _gib(name: str, pattern: str, anchor: str | tuple[str, ...], sample: str, value: float, *more: tuple[str, float]) -> Pattern:
+    """A pattern for one memory figure printed in units of 2**30.
+
+    The same figure is printed in several dialects: a prefix `v0_`, `breakdown_` or `cpu_` names the pattern, not the figure.
+    """
+    figure = re.sub(r"^(?:v0|breakdown|cpu)_", "", name)
+    samples = tuple((text, {"name": figure, "value": number}) for text, number in ((sample, value), *more))
+    return Pattern(
+        name="figure-" + name.removesuffix("_bytes").replace("_", "-"), dialect="vllm", anchors=(anchor,) if isinstance(anchor, str) else anchor, regex=re.compile(pattern),
+        table="engine_figure", convert=_figure(figure, GIB), samples=samples,
+    )  # fmt: skip
+
+
+def _count(name: str, pattern: str, anchor: str, sample: str, value: float, label: str = "") -> Pattern:
+    """A pattern for one plain number."""
+    return Pattern(
+        name="figure-" + (label or name.replace("_", "-")), dialect="vllm", anchors=(anchor,), regex=re.compile(pattern),
+        table="engine_figure", convert=_figure(name), samples=((sample, {"name": name, "value": value}),),
+    )  # fmt: skip
+
+
+def _milestone(name: str, anchor: str, pattern: str, sample: str, text: str | None = None, label: str = "") -> Pattern:
+    """A pattern for a step of the server's life; group `text` is its detail."""
+    return Pattern(
+        name=label or f"milestone-{name}", dialect="vllm", anchors=(anchor,), regex=re.compile(pattern), table="milestone",
+        const={"name": name}, samples=((sample, {"name": name, "text": text}),),
+    )  # fmt: skip
+
+
+def settings(text: str, opening: str = "") -> Iterator[tuple[str, str]]:
+    """Key and value of `k=v, k=v` or `'k': v, 'k': v`, where values are Python reprs with nested commas and strings.
+
+    A bracket-aware scan that survives what is no literal (`<object at ...>`), cut text and missing quotes.
+
+    >>> list(settings("a=1, b='x, y', c=[1, 2], d={'e': 'f'}"))
+    [('a', '1'), ('b', 'x, y'), ('c', '[1, 2]'), ('d', "{'e': 'f'}")]
+    """
+    depth, quote, start = 0, "", 0
+    pieces: list[str] = []
+    at = 0
+    while at < len(text):
+        letter = text[at]
+        if quote:
+            if letter == "\\":
+                at += 1
+            elif letter == quote:
+                quote = ""
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "([{<":
+            depth += 1
+        elif letter in ")]}>":
+            if depth == 0:
+                break
+            depth -= 1
+        elif letter == "," and depth == 0:
+            pieces.append(text[start:at])
+            start = at + 1
+        at += 1
+    pieces.append(text[start:at])
+    for piece in pieces:
+        match = _PAIR.match(piece)
+        if match:
+            value = match["value"].strip()
+            if len(value) > 1 and value[0] in "'\"" and value[-1] == value[0]:
+                try:
+                    value = str(ast.literal_eval(value))
+                except (ValueError, SyntaxError):
+                    value = value[1:-1]
+            yield match["key"], value
+
+
+_PAIR = re.compile(r"\s*['\"]?(?P<key>[A-Za-z_][\w-]*)['\"]?\s*[=:]\s*(?P<value>.*)", re.S)
+
+# keys of the engine-config line that go by another name elsewhere
+_RENAMED = {"max_seq_len": "max_model_len", "chunked_prefill_enabled": "enable_chunked_prefill", "model_tag": "model"}
+_SECRET = re.compile(r"key|token$|secret|password", re.I)
+
+
+def flag_rows(text: str, origin: str) -> Iterator[dict[str, Any]]:
+    """Rows of `engine_flag` from a settings text; secrets are masked, `model_tag` and `max_seq_len` get their usual names."""
+    for key, value in settings(text):
+        flag = _RENAMED.get(key, key)
+        if _SECRET.search(flag) and flag not in ("skip_tokenizer_init",) and value not in ("None", "[]"):
+            value = "***"
+        yield {"flag": flag, "value": value[:2000], "origin": origin}
+
+
+_STAT_KEYS = re.compile(
+    r"(?P<key>Swapped|Pending|Waiting|Preemptions|(?:[A-Z]+ )?KV cache usage|External prefix cache hit rate"
+    r"|MM cache hit rate|Prefix cache hit rate): (?P<value>[\d.]+?)(?=%| reqs|,|\.?$)"
+)
+
+
+def _stat(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
+    """Finish a statistics row: the optional parts by key, never by position."""
+    for part in _STAT_KEYS.finditer(match["rest"]):
+        key, value = part["key"], float(part["value"])
+        if key in ("Waiting", "Pending"):
+            row["waiting"] = int(value)
+        elif key == "Swapped":
+            row["swapped"] = int(value)
+        elif key == "Preemptions":
+            row["preemptions"] = int(value)
+        elif key == "CPU KV cache usage" and "kv_used" in row:
+            row["cpu_kv_used"] = value / 100
+        elif key.endswith("KV cache usage"):
+            row["kv_used"] = value / 100
+        elif key == "Prefix cache hit rate":
+            row["prefix_hit_rate"] = value / 100
+    del row["rest"]
+    return row
+
+
+def _prefix_rate(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | None:
+    return None if row["prefix_hit_rate"] < 0 else row
+
+
+def _check(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
+    row["text"] = match.string[match.start() :][:400]
+    return row
+
+
+def _profiling(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
+    row = _check(row, match)
+    for name, group, unit in (("free_bytes", "a", "ua"), ("wanted_bytes", "b", "ub")):
+        if match[group]:
+            row[name] = round(float(match[group]) * (GIB if match[unit] else 1))
+        row.pop(group, None)
+        row.pop(unit, None)
+    row.pop("what", None)
+    return row
+
+
+def _step(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
+    text = match.string
+    prompts = [int(size) for size in re.findall(r"prompt_token_ids_len=(\d+)", text)]
+    return {
+        "scheduled_tokens": int(match["scheduled_tokens"]),
+        "largest_prompt_tokens": max(prompts) if prompts else None,
+        "prompt_logprobs": bool(re.search(r"prompt_logprobs=\d", text)),
+    }
+
+
+_WANT = rf"(?P<free_bytes>{_NUM})/(?P<total_bytes>{_NUM}) GiB\)"
+
+_LOADED = ("Model loading took", "Loading model weights took")
+
+PATTERNS: tuple[Pattern, ...] = (
+    # ---- a server's life
+    Pattern(
+        "server-version", "vllm", ("server version ",), re.compile(r"vLLM (?:API )?server version (?P<text>[^\s,]+)"),
+        "milestone", const={"name": "server-version"}, samples=(
+            ("vLLM API server version 0.9.1", {"name": "server-version", "text": "0.9.1"}),
+            ("vLLM server version 0.32.0, serving model /models/a", {"name": "server-version", "text": "0.32.0"}),
+        ),
+    ),
+    Pattern(
+        "banner-version", "vllm", ("█  version ",), re.compile(r"█  version (?P<text>\d[^\s,]*)"),
+        "milestone", const={"name": "server-version"}, samples=(
+            ("  █▄█▀ █     █     █     █  version 0.16.0", {"name": "server-version", "text": "0.16.0"}),
+        ),
+    ),
+    Pattern(
+        "engine-init", "vllm", ("LLM engine",),
+        re.compile(r"Initializing an? (?:(?P<generation>V[01]) )?LLM engine (?:\(v(?P<version>[^)]+)\) )?with config: (?P<config>.*)", re.S),
+        "milestone", const={"name": "engine-init"},
+        convert=lambda row, match: {"name": "engine-init", "text": " ".join(x for x in (match["generation"], match["version"]) if x) or None},
+        samples=(
+            ("Initializing a V1 LLM engine (v0.11.0) with config: model='m', dtype=torch.bfloat16", {"name": "engine-init", "text": "V1 0.11.0"}),
+            ("Initializing an LLM engine with config: model='m'", {"name": "engine-init", "text": None}),
+        ),
+    ),
+    _milestone("server-process", "Started server process", r"Started server process \[(?P<text>\d+)\]",
+               "INFO:     Started server process [4127]", "4127"),
+    _milestone("load-start", "Starting to load model", r"Starting to load model (?P<text>.*?)(?:\.\.\.)?$",
+               "Starting to load model /models/qwen...", "/models/qwen"),
+    _milestone("load-progress", "checkpoint shards:", r"checkpoint shards:\s+\d+% Completed \| (?P<text>\d+/\d+)",
+               "Loading safetensors checkpoint shards:  25% Completed | 1/4 [00:02<00:06,  2.1s/it]", "1/4"),
+    _milestone("load-draft", "Loading drafter model", r"(?:Loading drafter model)(?P<text>.*)",
+               "Loading drafter model...", "..."),
+    _milestone("weights-read", "Loading weights took", r"Loading weights took (?P<text>[\d.]+) seconds",
+               "Loading weights took 19.44 seconds", "19.44"),
+    Pattern(
+        "milestone-loaded", "vllm", _LOADED, re.compile(r"(?:Loading model weights|Model loading) took (?P<text>[\d.]+ G)"), "milestone",
+        const={"name": "loaded"}, samples=(("Model loading took 33.9833 GiB and 21.104523 seconds", {"name": "loaded", "text": "33.9833 G"}),),
+    ),
+    _milestone("profiled", "Memory profiling", r"Memory profiling (?P<text>takes|results)", "Memory profiling takes 1.07 seconds", "takes"),
+    _milestone("kv-available", "KV cache memory", r"Available KV cache memory: (?P<text>-?[\d.]+ GiB)",
+               "Available KV cache memory: 36.12 GiB", "36.12 GiB"),
+    _milestone("kv-sized", "cache size: ", r"KV cache size: (?P<text>[\d,]+) tokens", "GPU KV cache size: 473,440 tokens", "473,440"),
+    _milestone("kv-blocks", " blocks: ", r"# \w+ blocks: (?P<text>\d+)", "# GPU blocks: 2356, # CPU blocks: 2048", "2356"),
+    _milestone("capture-start", "Capturing ", r"Capturing (?:the model for CUDA graphs|cudagraphs for decoding)(?P<text>)",
+               "Capturing cudagraphs for decoding. This may lead to unexpected consequences", ""),
+    _milestone("capture-progress", "Capturing CUDA graph", r"Capturing CUDA graph(?: shapes|s(?: \([^)]*\))?):\s+\d+%\|[^|]*\| (?P<text>\d+/\d+)",
+               "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):   3%|▎         | 2/67 [00:01<00:40,  1.6it/s]", "2/67"),
+    _milestone("captured", "capturing finished", r"(?<!Encoder )[Gg]raph capturing finished in (?P<text>\d+) secs",
+               "Graph capturing finished in 24 secs, took 0.85 GiB", "24"),
+    _milestone("engine-ready", "init engine", r"init engine \([^)]*\) took (?P<text>[\d.]+)",
+               "init engine (profile, create kv cache, warmup model) took 61.02 seconds", "61.02"),
+    _milestone("serving", "startup complete", r"Application startup complete(?P<text>)\.", "INFO:     Application startup complete.", ""),
+    _milestone("shutdown", "Shutting down", r"^(?:INFO:\s+)?Shutting down(?P<text>)$", "INFO:     Shutting down", ""),
+    _milestone("terminated", "KeyboardInterrupt: ter", r"KeyboardInterrupt: (?P<text>terminated)", "KeyboardInterrupt: terminated", "terminated"),
+    _milestone("v0-fallback", "Falling back to V0", r"(?P<text>.{0,80})Falling back to V0", "X is not supported by the V1 Engine. Falling back to V0.",
+               "X is not supported by the V1 Engine. "),
+    _milestone("sleeping", "fall asleep", r"took (?P<text>[\d.]+) seconds to fall asleep", "It took 2.02 seconds to fall asleep.", "2.02"),
+    _milestone("eager", "Cudagraph is disabled", r"Cudagraph is disabled(?P<text>)", "Cudagraph is disabled under eager mode", ""),
+    _milestone("lora", " LoRA adapter", r"(?P<text>Loaded new LoRA adapter[^.]{0,60})",
+               "Loaded new LoRA adapter: name 'a', path '/x'", "Loaded new LoRA adapter: name 'a', path '/x'"),
+    # ---- settings (the flags themselves are read by text_log through SETTINGS below)
+    Pattern(
+        "max-model-len", "vllm", ("Using max model len",), re.compile(r"Using max model len (?P<value>\d+)"), "engine_flag",
+        const={"flag": "max_model_len", "origin": "config"}, samples=(("Using max model len 8192", {"flag": "max_model_len", "value": "8192"}),),
+    ),
+    Pattern(
+        "chunked-prefill", "vllm", ("max_num_batched_tokens=",), re.compile(r"Chunked prefill is enabled with max_num_batched_tokens=(?P<value>\d+)"),
+        "engine_flag", const={"flag": "max_num_batched_tokens", "origin": "config"},
+        samples=(("Chunked prefill is enabled with max_num_batched_tokens=2048.", {"flag": "max_num_batched_tokens", "value": "2048"}),),
+    ),
+    Pattern(
+        "default-length", "vllm", ("max-model-len is not specified",), re.compile(r"--max-model-len is not specified.* default length (?P<value>\d+)"),
+        "engine_flag", const={"flag": "max_model_len", "origin": "default"},
+        samples=(("--max-model-len is not specified, it's currently using model's default length 131072", {"value": "131072", "origin": "default"}),),
+    ),
+    Pattern(
+        "architecture", "vllm", ("Resolved architecture",), re.compile(r"Resolved architecture: (?P<value>\w+)"), "engine_flag",
+        const={"flag": "architecture", "origin": "config"}, samples=(("Resolved architecture: LlamaForCausalLM", {"value": "LlamaForCausalLM"}),),
+    ),
+    Pattern(
+        "kv-dtype", "vllm", ("data type to store kv cache",), re.compile(r"Using (?P<value>\w+) data type to store kv cache"), "engine_flag",
+        const={"flag": "kv_cache_dtype", "origin": "config"}, samples=(("Using fp8 data type to store kv cache. It reduces", {"value": "fp8"}),),
+    ),
+    Pattern(
+        "cast-dtype", "vllm", ("casting torch.", "Casting torch."), re.compile(r"(?P<flag>Upcasting|Downcasting|Casting) (?P<value>torch\.\w+ to torch\.\w+)"),
+        "engine_flag", const={"origin": "config"}, convert=lambda row, match: {**row, "flag": "dtype_cast"},
+        samples=(("Casting torch.float32 to torch.bfloat16.", {"flag": "dtype_cast", "value": "torch.float32 to torch.bfloat16"}),),
+    ),
+    Pattern(
+        "auto-fit", "vllm", ("Auto-fit max_model_len",), re.compile(r"Auto-fit max_model_len: reduced from \d+ to (?P<value>\d+)"), "engine_flag",
+        const={"flag": "max_model_len", "origin": "config"}, samples=(("Auto-fit max_model_len: reduced from 131072 to 30000 to fit", {"value": "30000"}),),
+    ),
+    # ---- memory figures
+    _gib("weights_bytes", rf"(?:Loading model weights|Model loading) took (?P<value>{_NUM}) (?:GB|GiB)", _LOADED,
+         "Model loading took 33.9833 GiB and 21.104523 seconds", 33.9833 * GIB, ("Loading model weights took 14.9888 GB", 14.9888 * GIB)),
+    _gib("kv_available_bytes", rf"Available KV cache memory: (?P<value>{_NUM}) GiB", "KV cache memory",
+         "Available KV cache memory: -3.86 GiB", -3.86 * GIB),
+    _gib("graph_bytes", rf"(?<!Encoder )[Gg]raph capturing finished in \d+ secs?, took (?P<value>{_NUM}) GiB", "capturing finished",
+         "Graph capturing finished in 24 secs, took 0.85 GiB", 0.85 * GIB),
+    _gib("encoder_graph_bytes", rf"Encoder graph capturing finished in \d+ secs?, took (?P<value>{_NUM}) GiB", "Encoder graph",
+         "Encoder graph capturing finished in 3 secs, took 0.20 GiB (4 graphs)", 0.20 * GIB),
+    _gib("graph_estimate_bytes", rf"Estimated CUDA graph memory: (?P<value>{_NUM}) GiB total", "CUDA graph memory",
+         "Estimated CUDA graph memory: -0.90 GiB total", -0.90 * GIB),
+    _gib("graph_actual_bytes", rf"CUDA graph pool memory: (?P<value>{_NUM}) GiB \(actual\)", "graph pool memory",
+         "CUDA graph pool memory: 2.44 GiB (actual), 2.35 GiB (estimated), difference: 0.09 GiB (3.7%)", 2.44 * GIB),
+    _gib("v0_total_bytes", rf"total_gpu_memory \((?P<value>{_NUM})GiB\)", "total_gpu_memory",
+         "the current vLLM instance can use total_gpu_memory (39.50GiB) x gpu_memory_utilization (0.90) = 35.55GiB", 39.50 * GIB),
+    _gib("v0_budget_bytes", rf"gpu_memory_utilization \([\d.]+\) = (?P<value>{_NUM})GiB", "total_gpu_memory",
+         "the current vLLM instance can use total_gpu_memory (39.50GiB) x gpu_memory_utilization (0.90) = 35.55GiB", 35.55 * GIB),
+    _gib("v0_weights_bytes", rf"model weights take (?P<value>{_NUM})GiB", "model weights take",
+         "model weights take 14.96GiB; non_torch_memory takes 0.10GiB; PyTorch activation peak memory takes 9.37GiB;", 14.96 * GIB),
+    _gib("non_torch_bytes", rf"non_torch_memory takes (?P<value>{_NUM})GiB", "model weights take",
+         "model weights take 14.96GiB; non_torch_memory takes 0.10GiB; PyTorch activation", 0.10 * GIB),
+    _gib("activation_bytes", rf"activation peak memory takes (?P<value>{_NUM})GiB", "model weights take",
+         "model weights take 1.0GiB; PyTorch activation peak memory takes 9.37GiB; the rest", 9.37 * GIB),
+    _gib("v0_kv_available_bytes", rf"reserved for KV Cache is (?P<value>{_NUM})GiB", "model weights take",
+         "model weights take 1.0GiB; the rest of the memory reserved for KV Cache is 11.12GiB.", 11.12 * GIB),
+    _gib("breakdown_free_bytes", rf"Free memory on device(?: \S+)? \((?P<value>{_NUM})/{_NUM} GiB\) on startup\.", "Desired GPU memory utilization",
+         "Free memory on device (78.6/79.2 GiB) on startup. Desired GPU memory utilization is (0.92, 72.9 GiB).", 78.6 * GIB),
+    _gib("breakdown_total_bytes", rf"Free memory on device(?: \S+)? \({_NUM}/(?P<value>{_NUM}) GiB\) on startup\.", "Desired GPU memory utilization",
+         "Free memory on device (78.6/79.2 GiB) on startup. Desired GPU memory utilization is (0.92, 72.9 GiB).", 79.2 * GIB),
+    _gib("breakdown_budget_bytes", rf"Desired GPU memory utilization is \([\d.]+, (?P<value>{_NUM}) GiB\)", "Desired GPU memory utilization",
+         "Desired GPU memory utilization is (0.92, 72.9 GiB). Actual usage is", 72.9 * GIB),
+    _gib("breakdown_weights_bytes", rf"Actual usage is (?P<value>{_NUM}) GiB for weight", "Actual usage is",
+         "Actual usage is 15.3 GiB for weight, 1.4 GiB for peak activation, 0.2 GiB for non-torch memory, and 0.7 GiB for CUDAGraph memory", 15.3 * GIB),
+    _gib("consumed_bytes", rf"Actual usage is (?P<value>{_NUM}) GiB for consumed memory", "Actual usage is",
+         "Actual usage is 16.1 GiB for consumed memory (weights + non-torch), 1.4 GiB for peak activation", 16.1 * GIB),
+    _gib("breakdown_activation_bytes", rf"(?P<value>{_NUM}) GiB for peak activation", "Actual usage is",
+         "Actual usage is 15.3 GiB for weight, 1.4 GiB for peak activation,", 1.4 * GIB),
+    _gib("breakdown_non_torch_bytes", rf"(?P<value>{_NUM}) GiB for non-torch memory", "Actual usage is",
+         "Actual usage is 15.3 GiB for weight, 1.4 GiB for peak activation, 0.2 GiB for non-torch memory", 0.2 * GIB),
+    _gib("breakdown_graph_bytes", rf"(?P<value>{_NUM}) GiB for CUDAGraph memory", "Actual usage is",
+         "Actual usage is 15.3 GiB for weight, and 0.7 GiB for CUDAGraph memory", 0.7 * GIB),
+    _gib("kv_reserved_bytes", rf"reserved (?P<value>{_NUM}) ?GiB memory for KV Cache as specified", "memory for KV Cache as specified",
+         "Initial free memory 78.6 GiB, reserved 40.0 GiB memory for KV Cache as specified by kv_cache_memory_bytes config", 40.0 * GIB),
+    _gib("cpu_kv_reserved_bytes", rf"(?:Explicitly|Auto) set \((?P<value>{_NUM})/{_NUM}\) GiB for KV cache", "GiB for KV cache",
+         "Explicitly set (0.06/8.46) GiB for KV cache on node 0.", 0.06 * GIB),
+    _gib("cpu_total_bytes", rf"(?:Explicitly|Auto) set \({_NUM}/(?P<value>{_NUM})\) GiB for KV cache", "GiB for KV cache",
+         "Auto set (2.41/12.46) GiB for KV cache on node 0.", 12.46 * GIB),
+    _gib("checkpoint_bytes", rf"Checkpoint size: (?P<value>{_NUM}) GiB", "Checkpoint size:", "Checkpoint size: 61.1 GiB. Available RAM: 180.0 GiB.", 61.1 * GIB),
+    _gib("host_available_bytes", rf"Available RAM: (?P<value>{_NUM}) GiB", "Checkpoint size:", "Checkpoint size: 61.1 GiB. Available RAM: 180.0 GiB.", 180.0 * GIB),
+    _gib("multimodal_reserve_bytes", rf"Reserving (?P<value>{_NUM}) GiB of GPU memory for frontend", "memory for frontend",
+         "Reserving 1.5 GiB of GPU memory for frontend multimodal decoding (x); KV cache memory reduced to 9 GiB.", 1.5 * GIB),
+    _gib("swap_space_bytes", rf"(?P<value>{_NUM}) GiB out of the {_NUM} GiB total CPU memory is allocated for the swap", "too large swap space",
+         "Possibly too large swap space. 16.00 GiB out of the 31.20 GiB total CPU memory is allocated for the swap space.", 16.0 * GIB),
+    _gib("host_total_bytes", rf"GiB out of the (?P<value>{_NUM}) GiB total CPU memory", "total CPU memory",
+         "Possibly too large swap space. 16.00 GiB out of the 31.20 GiB total CPU memory is allocated", 31.20 * GIB),
+    _gib("sleep_freed_bytes", rf"Sleep mode freed (?P<value>{_NUM}) GiB", "Sleep mode freed",
+         "Sleep mode freed 46.35 GiB memory, 26.10 GiB memory is still in use.", 46.35 * GIB),
+    _gib("asleep_used_bytes", rf"freed {_NUM} GiB memory, (?P<value>{_NUM}) GiB memory is still in use", "Sleep mode freed",
+         "Sleep mode freed 46.35 GiB memory, 26.10 GiB memory is still in use.", 26.10 * GIB),
+    _gib("offloaded_bytes", rf"Total CPU offloaded parameters: (?P<value>{_NUM})", "offloaded parameters", "Total CPU offloaded parameters: 8.03", 8.03 * GIB),
+    _count("gpu_memory_utilization", r"gpu_memory_utilization \((?P<value>[\d.]+)\)", "total_gpu_memory",
+           "can use total_gpu_memory (39.50GiB) x gpu_memory_utilization (0.90) = 35.55GiB", 0.9, "v0-utilization"),
+    _count("gpu_memory_utilization", r"Desired GPU memory utilization is \((?P<value>[\d.]+),", "Desired GPU memory utilization",
+           "Desired GPU memory utilization is (0.92, 72.9 GiB).", 0.92, "breakdown-utilization"),
+    _count("gpu_memory_utilization", r"current --gpu-memory-utilization=(?P<value>[\d.]+) is equivalent", "gpu-memory-utilization=",
+           "The current --gpu-memory-utilization=0.9200 is equivalent to --gpu-memory-utilization=0.9010 without", 0.92, "graph-notice-utilization"),
+    _count("kv_pool_tokens", r"KV cache size: (?P<value>[\d,]+) tokens", "cache size: ", "GPU KV cache size: 473,440 tokens", 473440),
+    _count("max_concurrency", r"Maximum concurrency for [\d,]+ tokens per request: (?P<value>[\d.]+)x", "Maximum concurrency",
+           "Maximum concurrency for 32,768 tokens per request: 14.45x", 14.45),
+    _count("concurrency_tokens", r"Maximum concurrency for (?P<value>[\d,]+) tokens", "Maximum concurrency",
+           "Maximum concurrency for 32,768 tokens per request: 14.45x", 32768),
+    _count("num_gpu_blocks", r"# (?!CPU)[A-Za-z]+ blocks: (?P<value>\d+)", " blocks: ", "# cuda blocks: 2356, # CPU blocks: 2048", 2356),
+    _count("num_cpu_blocks", r"# CPU blocks: (?P<value>\d+)", " blocks: ", "# GPU blocks: 2356, # CPU blocks: 2048", 2048),
+    _count("num_gpu_blocks", r"num_gpu_blocks is: (?P<value>\d+)", "num_gpu_blocks is", "vllm cache_config_info with initialization after num_gpu_blocks is: 9999",
+           9999, "cache-config-blocks"),
+    _count("num_gpu_blocks", r"with num_gpu_blocks_override=(?P<value>\d+)", "num_gpu_blocks_override=", "Overriding num_gpu_blocks=2048 with num_gpu_blocks_override=96",
+           96, "blocks-override"),
+    _count("block_size", r"Setting attention block size to (?P<value>\d+) tokens", "attention block size", "Setting attention block size to 784 tokens to ensure", 784),
+    _count("encoder_budget_tokens", r"Encoder cache will be initialized with a budget of (?P<value>\d+) tokens", "Encoder cache",
+           "Encoder cache will be initialized with a budget of 16384 tokens, and profiled with 1 image items", 16384),
+    # ---- running
+    Pattern(
+        "stats", "vllm", ("Avg prompt throughput",),
+        re.compile(
+            r"(?:Engine (?P<engine>\d+): |\d+ Engines Aggregated: )?Avg prompt throughput: (?P<prompt_tokens_per_s>[\d.]+) tokens/s, "
+            r"Avg generation throughput: (?P<generation_tokens_per_s>[\d.]+) tokens/s, Running: (?P<running>\d+) reqs, (?P<rest>.*)"
+        ),
+        "engine_stat", convert=_stat, samples=(
+            ("Engine 000: Avg prompt throughput: 1345.7 tokens/s, Avg generation throughput: 96.0 tokens/s, Running: 9 reqs, Waiting: 23 reqs, "
+             "Deferred: 2 reqs, KV fetch: 1 waiting to start, 0 in progress, 2 completed waiting, CPU KV cache usage: 99.5%, Prefix cache hit rate: 6.5%",
+             {"engine": 0, "running": 9, "waiting": 23, "kv_used": 0.995, "prefix_hit_rate": 0.065, "prompt_tokens_per_s": 1345.7}),
+            ("Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 720.5 tokens/s, Running: 2 reqs, Swapped: 1 reqs, Pending: 98 reqs, "
+             "GPU KV cache usage: 73.8%, CPU KV cache usage: 1.0%.",
+             {"running": 2, "swapped": 1, "waiting": 98, "kv_used": 0.738, "cpu_kv_used": 0.01}),
+        ),
+    ),
+    Pattern(
+        "prefix-rate-v0", "vllm", ("cache hit rate: GPU",), re.compile(r"Prefix cache hit rate: GPU: (?P<prefix_hit_rate_pct>-?[\d.]+)%"), "engine_stat",
+        convert=_prefix_rate, samples=(("Prefix cache hit rate: GPU: 12.50%, CPU: 0.00%", {"prefix_hit_rate": 0.125}),),
+    ),
+    Pattern(
+        "preempted", "vllm", ("is preempted by",),
+        re.compile(r"Sequence group \S+ is preempted by (?:PreemptionMode\.)?(?P<mode>\w+) mode(?:.*total_num_cumulative_preemption=(?P<cumulative>\d+))?"),
+        "preemption", samples=(
+            ("Sequence group 341 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space. total_num_cumulative_preemption=101",
+             {"mode": "RECOMPUTE", "cumulative": 101}),
+        ),
+    ),
+    # ---- refusals by the engine's own arithmetic
+    Pattern(
+        "no-kv-blocks", "vllm", ("memory for the cache blocks",), re.compile(r"No available memory for the cache blocks"), "startup_check",
+        const={"name": "no-kv-blocks"}, convert=_check, samples=(
+            ("ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.", {"name": "no-kv-blocks"}),
+        ),
+    ),
+    Pattern(
+        "kv-needed", "vllm", ("KV cache is needed",),
+        re.compile(
+            rf"max seq len \((?P<max_model_len>\d+)\), \((?P<needed_bytes>{_NUM} (?:GB|GiB)) KV cache is needed, which is larger than the available "
+            rf"KV cache memory \((?P<available_bytes>{_NUM} (?:GB|GiB))\)(?:.*?estimated maximum model length is (?P<estimated_max_model_len>\d+))?"
+        ),
+        "startup_check", const={"name": "kv-below-max-model-len"}, convert=_check, samples=(
+            ("ValueError: To serve at least one request with the models's max seq len (65536), (4.50 GiB KV cache is needed, which is larger than the available "
+             "KV cache memory (1.50 GiB). Based on the available memory, the estimated maximum model length is 21845. Try",
+             {"max_model_len": 65536, "needed_bytes": int(4.5 * GIB), "available_bytes": int(1.5 * GIB), "estimated_max_model_len": 21845}),
+            ("To serve at least one request with the models's max seq len (32768), (8.00 GB KV cache is needed, which is larger than the available KV cache memory (2.00 GB).",
+             {"needed_bytes": 8 * GIB, "available_bytes": 2 * GIB}),
+        ),
+    ),
+    Pattern(
+        "seq-len-larger", "vllm", ("that can be stored in KV cache",),
+        re.compile(r"max seq len \((?P<max_model_len>\d+)\) is larger than the maximum number of tokens that can be stored in KV cache \((?P<pool_tokens>\d+)\)"),
+        "startup_check", const={"name": "kv-below-max-model-len"}, convert=_check, samples=(
+            ("The model's max seq len (32768) is larger than the maximum number of tokens that can be stored in KV cache (7344). Try",
+             {"max_model_len": 32768, "pool_tokens": 7344}),
+        ),
+    ),
+    Pattern(
+        "no-autofit", "vllm", ("Cannot auto-fit",), re.compile(r"Cannot auto-fit max_model_len"), "startup_check", const={"name": "no-autofit"}, convert=_check,
+        samples=(("Cannot auto-fit max_model_len: not enough GPU memory available to serve even a single token.", {"name": "no-autofit"}),),
+    ),
+    Pattern(
+        "free-below-budget", "vllm", ("on startup is less than",),
+        re.compile(
+            rf"(?P<what>Free memory on device|Available memory on node)[^(]*\((?P<free_bytes>{_NUM})/(?P<total_bytes>{_NUM}) GiB\) on startup is less than desired "
+            rf"(?:GPU|CPU) memory utilization \((?P<utilization>[\d.]+), (?P<wanted_bytes>{_NUM}) GiB\)"
+        ),
+        "startup_check", const={"name": "free-memory"}, unit="GiB",
+        convert=lambda row, match: _check({**{k: v for k, v in row.items() if k != "what"}, "device_kind": "gpu" if "device" in match["what"] else "cpu"}, match),
+        samples=(
+            ("ValueError: Free memory on device cuda:0 (22.50/79.25 GiB) on startup is less than desired GPU memory utilization (0.8, 63.40 GiB). Decrease",
+             {"free_bytes": int(22.5 * GIB), "total_bytes": int(79.25 * GIB), "utilization": 0.8, "device_kind": "gpu"}),
+            ("Available memory on node 0 (1.25/2.50 GiB) on startup is less than desired CPU memory utilization (0.8, 2.00 GiB).",
+             {"free_bytes": int(1.25 * GIB), "wanted_bytes": 2 * GIB, "device_kind": "cpu"}),
+        ),
+    ),
+    Pattern(
+        "cpu-kv-refused", "vllm", ("on kv cache allocation is less",),
+        re.compile(
+            rf"Available memory on node \d+ \((?P<free_bytes>{_NUM})/(?P<total_bytes>{_NUM}) GiB\) on kv cache allocation is less than requested memory for kv "
+            rf"\((?P<wanted_bytes>{_NUM})(?:/(?P<available_bytes>{_NUM}))? GiB\)"
+        ),
+        "startup_check", const={"name": "kv-request-exceeds-host", "device_kind": "cpu"}, unit="GiB", convert=_check, samples=(
+            ("Available memory on node 0 (6.75/8.50 GiB) on kv cache allocation is less than requested memory for kv (40.0 GiB). Decrease --kv-cache-memory-bytes",
+             {"free_bytes": int(6.75 * GIB), "wanted_bytes": 40 * GIB}),
+            ("Available memory on node 0 (6.75/8.50 GiB) on kv cache allocation is less than requested memory for kv (-0.25/0.50 GiB).",
+             {"wanted_bytes": -GIB // 4, "available_bytes": GIB // 2}),
+        ),
+    ),
+    Pattern(
+        "profiling-interference", "vllm", ("Error in memory profiling",),
+        re.compile(
+            r"Error in memory profiling\.?(?: Initial (?P<what>free|used) memory (?P<a>\d+(?:\.\d+)?)(?P<ua> GiB)?, current(?:ly used| free) memory (?P<b>\d+(?:\.\d+)?)(?P<ub> GiB)?)?"
+        ),
+        "startup_check", const={"name": "profiling-interference"}, convert=_profiling, samples=(
+            ("AssertionError: Error in memory profiling. Initial free memory 60.5 GiB, current free memory 61.5 GiB. This happens when other processes",
+             {"name": "profiling-interference", "free_bytes": int(60.5 * GIB), "wanted_bytes": int(61.5 * GIB)}),
+            ("Error in memory profiling. Initial free memory 15000, current free memory 16000", {"free_bytes": 15000, "wanted_bytes": 16000}),
+        ),
+    ),
+    Pattern(
+        "warmup", "vllm", ("when warming up",),
+        re.compile(r"out of memory occurred when warming up (?:sampler|pooler)[^.]*? with (?P<dummy_requests>\d+) dummy requests"),
+        "startup_check", const={"name": "warmup"}, convert=_check, samples=(
+            ("RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering", {"name": "warmup", "dummy_requests": 1024}),
+        ),
+    ),
+    Pattern(
+        "mamba-blocks", "vllm", ("available Mamba cache blocks",),
+        re.compile(r"max_num_seqs \((?P<dummy_requests>\d+)\) exceeds available Mamba cache blocks \((?P<pool_tokens>\d+)\)"), "startup_check",
+        const={"name": "mamba-blocks"}, convert=_check,
+        samples=(("max_num_seqs (1024) exceeds available Mamba cache blocks (410). lower max_num_seqs", {"dummy_requests": 1024, "pool_tokens": 410}),),
+    ),
+    Pattern(
+        "load-oom", "vllm", ("not enough GPU memory",), re.compile(r"Failed to load model - not enough GPU memory"), "startup_check",
+        const={"name": "load-oom"}, convert=_check, samples=(("Failed to load model - not enough GPU memory. Try lowering", {"name": "load-oom"}),),
+    ),
+    Pattern(
+        "swap-too-large", "vllm", ("Too large swap space",), re.compile(rf"Too large swap space\. (?P<wanted_bytes>{_NUM} GiB) out of the (?P<total_bytes>{_NUM} GiB) total CPU"),
+        "startup_check", const={"name": "swap-space"}, convert=_check,
+        samples=(("ValueError: Too large swap space. 48.00 GiB out of the 62.00 GiB total CPU memory is allocated for the swap space.", {"wanted_bytes": 48 * GIB}),),
+    ),
+    Pattern(
+        "pool-exhausted-v0", "vllm", ("lack of CPU swap space", "No free blocks are available", "enough kv cache blocks to run"),
+        re.compile(r"(?:lack of CPU swap space|No free blocks are available|not enough kv cache blocks to run)"), "preemption",
+        const={"mode": "ABORT"}, samples=(
+            ("RuntimeError: Aborted due to the lack of CPU swap space. Please increase the swap space to avoid this error.", {"mode": "ABORT"}),
+            ("ValueError: Out of memory! No free blocks are available.", {"mode": "ABORT"}),
+        ),
+    ),
+    # ---- death
+    Pattern(
+        "worker-died", "vllm", (" died unexpectedly", " died, exit code", " died with exit code"),
+        re.compile(
+            r"(?:Worker (?:proc )?|Engine core proc(?:ess)? |RayWorkerProc |Process )(?P<name>\S+)(?: pid \d+| \(PID: \d+\))? died(?: unexpectedly)?"
+            r"(?:(?:,| with)? ?\(?exit code:? (?P<exit_code>-?\d+)\)?)?"
+        ),
+        "process_exit", samples=(
+            ("Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down executor.", {"name": "VllmWorker-0", "exit_code": -9}),
+            ("Worker VllmWorkerProcess pid 991 died, exit code: -7", {"name": "VllmWorkerProcess", "exit_code": -7}),
+            ("Engine core proc EngineCore_DP0 died unexpectedly, shutting down client.", {"name": "EngineCore_DP0"}),
+        ),
+    ),
+    Pattern(
+        "engine-process-died", "vllm", ("Engine process (pid",), re.compile(r"Engine process \(pid (?P<pid>\d+)\) died"), "process_exit",
+        convert=lambda row, match: {"name": f"engine {match['pid']}"}, samples=(("RuntimeError: Engine process (pid 77) died.", {"name": "engine 77"}),),
+    ),
+    Pattern(
+        "failed-core", "vllm", ("Failed core proc",), re.compile(r"'(?P<name>[\w]+)': (?P<exit_code>-\d+)"), "process_exit", repeat=True,
+        samples=(("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_0': -9}", {"name": "EngineCore_0", "exit_code": -9}),),
+    ),
+    Pattern(
+        "crash-step", "vllm", ("Dumping scheduler output",), re.compile(r"Dumping scheduler output.*?total_num_scheduled_tokens=(?P<scheduled_tokens>\d+)", re.S),
+        "crash_step", convert=_step, samples=(
+            ("Dumping scheduler output for model execution: SchedulerOutput(scheduled_new_reqs=[NewRequestData(req_id=a,prompt_token_ids_len=3500,"
+             "sampling_params=SamplingParams(prompt_logprobs=1),num_computed_tokens=0)], total_num_scheduled_tokens=3500, num_x=1)",
+             {"scheduled_tokens": 3500, "largest_prompt_tokens": 3500, "prompt_logprobs": True}),
+        ),
+    ),
+    Pattern(
+        "crash-stats", "vllm", ("Dumping scheduler stats",),
+        re.compile(r"SchedulerStats\(num_running_reqs=(?P<running>\d+), num_waiting_reqs=(?P<waiting>\d+).*?kv_cache_usage=(?P<kv_used>[\d.e-]+)"),
+        "crash_step", samples=(
+            ("Dumping scheduler stats: SchedulerStats(num_running_reqs=6, num_waiting_reqs=2, step_counter=0, kv_cache_usage=0.0449, prefix",
+             {"running": 6, "waiting": 2, "kv_used": 0.0449}),
+        ),
+    ),
+)  # fmt: skip
+
+SETTINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
+    # anchor, where the settings text begins and ends, origin of the flags
+    ("non-default args", re.compile(r"non-default args: \{(?P<body>.*)", re.S), "logged"),
+    ("args: Namespace(", re.compile(r"args: Namespace\((?P<body>.*)", re.S), "logged"),
+    ("LLM engine", re.compile(r"Initializing an? (?:V[01] )?LLM engine (?:\(v[^)]+\) )?with config: (?P<body>.*)", re.S), "config"),
+)
+"""Lines that hold many settings at once: each key becomes a row of `engine_flag`."""
+
+# Functions that tell the phase when milestones are cut off; docs/method.md lists them by phase (views/failure.sql reads `frame`).
+LANDMARKS = (
+    "profile_cudagraph_memory", "determine_available_memory", "determine_num_available_blocks", "profile_num_available_blocks",
+    "profile_run", "_dummy_sampler_run", "_dummy_pooler_run", "capture_model", "load_model", "create_weights", "execute_model",
+    "initialize_kv_cache", "_initialize_kv_caches", "compile_or_warm_up_model", "kernel_warmup", "init_device", "process_weights_after_loading",
+    "_allocate_kv_cache", "allocate_gpu_cache", "_get_workspace_buffer", "_get_prompt_logprobs_dict", "embed_multimodal", "get_multimodal_embeddings",
+)  # fmt: skip

@@ -1,0 +1,25 @@
+"""The report as one JSON object: what `oomdoc schema` describes, in the order of the model, as UTF-8."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from oomdoc.model import Report
+
+
+def render(report: Report, *, compact: bool = False, **_: Any) -> str:
+    """The object of the contract; `compact` puts it on one line. A NaN or infinity is a bug and raises ValueError."""
+    return dump(report.to_dict(), compact=compact)
+
+
+def dump(value: Any, *, compact: bool = False) -> str:
+    """JSON text that any UTF-8 stream takes: half surrogates (undecodable file names) stay written as escapes."""
+    text = json.dumps(
+        value,
+        ensure_ascii=False,
+        allow_nan=False,
+        indent=None if compact else 2,
+        separators=(",", ":") if compact else None,
+    )
+    return text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n"

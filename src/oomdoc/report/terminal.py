@@ -1,0 +1,523 @@
+"""The report for a person at a terminal: the verdict and what to do first, then what backs it, then what is missing.
+
+Good at 80 and at 160 columns, without colour and in a pipe: colour repeats what a word or a glyph already says. Text of
+the bundle goes through `words.neutral` and into rich `Text` objects, never through markup. Lines that are there to be
+pasted (flags, commands) are not wrapped. Deterministic: the report, the width and the colour decide every byte.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from oomdoc.model import Action, Coverage, Diagnosis, Engine, Evidence, Incident, LedgerEntry, Report
+from oomdoc.report.words import cells, count, factor, likelihood, moment, neutral, paste_lines, percent
+from oomdoc.units import GIB, show_bytes
+
+WIDEST = 140  # longer lines are hard to follow
+NARROWEST_COLUMN = 24
+RIVAL_SHARE = 0.02  # below this a rival needs no answer
+EVIDENCE_SHOWN = 8
+UNKNOWN_SHOWN = 6
+TEXT_SHOWN = 480
+
+# Part of the ledger, what it is called, its glyph and colour; the order is that of the bar.
+PARTS = (
+    ("weights_bytes", "weights", "█", "blue"),
+    ("kv_pool_bytes", "KV pool", "▓", "green"),
+    ("cuda_graph_bytes", "graphs", "▒", "magenta"),
+    ("activation_bytes", "activations", "░", "yellow"),
+    ("non_torch_bytes", "outside torch", "#", "cyan"),
+    ("other_processes_bytes", "other processes", "x", "red"),
+    ("allocator_slack_bytes", "allocator slack", "~", "bright_yellow"),
+    ("unexplained_bytes", "unexplained", "?", "bright_red"),
+    ("free_bytes", "free", "·", "bright_black"),
+)
+# Engine settings worth a place on the engine's line, and their short names.
+SETTINGS = (
+    ("tensor_parallel_size", "TP"),
+    ("pipeline_parallel_size", "PP"),
+    ("data_parallel_size", "DP"),
+    ("quantization", "quantization"),
+    ("dtype", "dtype"),
+    ("kv_cache_dtype", "kv-cache-dtype"),
+    ("max_model_len", "max-model-len"),
+    ("max_num_seqs", "max-num-seqs"),
+    ("max_num_batched_tokens", "max-num-batched-tokens"),
+    ("gpu_memory_utilization", "utilization"),
+    ("kv_cache_memory_bytes", "kv-cache-memory-bytes"),
+    ("enforce_eager", "enforce-eager"),
+)
+KINDS = {
+    "device-oom": "out of memory on the device",
+    "startup-check": "refused by the engine's own start-up check",
+    "host-kill": "killed by the host",
+    "host-alloc": "out of host memory",
+    "shm": "out of shared memory",
+    "error": "an error",
+    "exit": "a process ended",
+    "echo": "the consequence of something the bundle does not show",
+    "pressure": "memory pressure",
+    "restart": "a restart",
+}
+
+
+def render(report: Report, *, top: int = 3, width: int = 100, color: bool = False, **_: Any) -> str:
+    """The whole report as text; `top` is how many causes, rivals and incidents are shown."""
+    page = Page(width, color)
+    incident = _gravest(report)
+    first = report.diagnoses[0] if report.diagnoses else None
+    _verdict(page, report, first)
+    _ledger(page, report.ledger, incident.engine if incident else None)
+    if incident:
+        _first_failure(page, incident)
+    _causes(page, report, top)
+    told = 2 if report.verdict == "undecided" else 1
+    for diagnosis in report.diagnoses[:told]:
+        _evidence(page, diagnosis)
+    if first:
+        _actions(page, first.actions)
+        _rivals(page, report.diagnoses[told:], top)
+    _other_incidents(page, report.incidents, incident, top)
+    _engines(page, report.engines)
+    _traffic(page, report.traffic)
+    _collect(page, report, top)
+    _coverage(page, report.coverage)
+    _warnings(page, report.warnings)
+    _more(page, report, first, incident)
+    return page.text()
+
+
+class Page:
+    """Collects lines and writes them at a width, with or without colour; knows how to indent and to wrap."""
+
+    def __init__(self, width: int, color: bool) -> None:
+        self.width = max(40, min(width, WIDEST))
+        self.color = color
+        self._out = io.StringIO()
+        self._console = Console(
+            file=self._out,
+            width=self.width,
+            color_system="standard" if color else None,
+            force_terminal=color,
+            no_color=not color,
+            legacy_windows=False,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            _environ={},
+        )
+
+    def text(self) -> str:
+        """Everything so far; no line ends with a blank, the last one ends with a newline."""
+        lines = self._out.getvalue().split("\n")
+        return "\n".join(line.rstrip(" ") for line in lines).strip("\n") + "\n"
+
+    def line(self, text: Text) -> None:
+        """One line as it is, however long."""
+        self._console.print(text, soft_wrap=True)
+
+    def heading(self, title: str, aside: str = "") -> None:
+        """A section's title after an empty line; the aside says what its figures are."""
+        self.line(Text())
+        head, note = ink(title, "bold"), ink(f"({aside})" if aside else "", "dim")
+        if head.cell_len + 1 + note.cell_len <= self.width:
+            self.flow(head, note, gap=1)
+        else:
+            self.flow(Text(), head)
+            self.flow(Text(), note, indent=2)
+
+    def flow(self, lead: Text, body: Text, *, indent: int = 0, gap: int = 2, lead_width: int = 0) -> None:
+        """`lead` and then `body`, wrapped so that its later lines begin under its first."""
+        lead = ink(" " * indent) + lead
+        lead.append(
+            " " * (max(indent + lead_width - lead.cell_len, 0) + (gap if body and lead.cell_len > indent else 0))
+        )
+        room = self.width - lead.cell_len
+        if room < NARROWEST_COLUMN and lead.cell_len > indent + 2:  # no place beside it: the body goes below
+            lead.rstrip()
+            self.line(lead)
+            lead = ink(" " * (indent + 2))
+            room = self.width - indent - 2
+        margin = ink(" " * lead.cell_len)
+        for number, part in enumerate(body.wrap(self._console, room) or [Text()]):
+            part.rstrip()
+            self.line((margin if number else lead) + part)
+
+    def items(self, pieces: Iterable[Text], *, indent: int = 2, between: str = "  ") -> None:
+        """Pieces side by side; a piece is never broken unless it is longer than a line."""
+        row = Text()
+        for piece in pieces:
+            if row and indent + row.cell_len + len(between) + piece.cell_len > self.width:
+                self.flow(Text(), row, indent=indent)
+                row = Text()
+            row = row + ink(between if row else "") + piece
+        if row:
+            self.flow(Text(), row, indent=indent)
+
+    def prose(self, text: str, refs: Sequence[str] = (), style: str = "") -> Text:
+        """Text of a rule or a bundle made harmless, with its `path:line` and its `code` set off."""
+        clean = neutral(text)
+        body = Text()
+        for number, piece in enumerate(re.split(r"`([^`]+)`", clean)):
+            if number % 2 == 0:
+                body.append(piece)
+            elif self.color:
+                body.append(piece, "bold")
+            else:
+                body.append(f"`{piece}`")
+        for ref in refs:
+            if name := neutral(ref):
+                body.highlight_words([name], "cyan")
+        if style:
+            body.stylize_before(style)
+        return body
+
+
+def ink(text: str, style: str = "") -> Text:
+    """Text in a style that ends where the text ends, whatever is added to it (a `Text`'s own style would spread)."""
+    return Text().append(text, style)
+
+
+def _gravest(report: Report) -> Incident | None:
+    """The incident whose ranking is the report's own."""
+    for incident in report.incidents:
+        if incident.diagnoses == report.diagnoses:
+            return incident
+    return report.incidents[0] if report.incidents else None
+
+
+def _verdict(page: Page, report: Report, first: Diagnosis | None) -> None:
+    style = {"diagnosed": "bold red", "healthy": "bold green"}.get(report.verdict, "bold yellow")
+    chance = f" ({percent(first.probability)})" if first else ""
+    advice = first.actions[0].do if first and first.actions else ""
+    if report.verdict == "diagnosed" and first:
+        label = f"{likelihood(first.probability).upper()}{chance}"
+        what = first.title
+    elif report.verdict == "healthy" and first:
+        label = f"HEALTHY{chance}"
+        what = first.title
+        advice = advice or "Nothing has to be done"
+    elif report.verdict == "not-memory" and first:
+        label = f"NOT A MEMORY FAILURE{chance}"
+        what = first.title + (f": {first.reason.replace('-', ' ')}" if first.reason else "")
+    else:
+        label = "UNDECIDED"
+        named = [f"{item.title} ({percent(item.probability)})" for item in report.diagnoses[:2]]
+        what = (
+            f"The evidence does not single out one cause; closest: {'; '.join(named)}"
+            if named
+            else "Nothing in this bundle speaks about memory, for or against"
+        )
+        advice = f"Collect more and analyse again: {report.collect_next[0].what}" if report.collect_next else ""
+    rows = [(label, style, page.prose(what, style="bold"))]
+    if advice:
+        rows.append(("What to do", "bold", page.prose(advice)))
+    rows.append(("Bundle", "bold", _bundle_line(report)))
+    lead_width = min(max(len(label) for label, _, _ in rows), 26)
+    for label, look, body in rows:
+        page.flow(ink(label, look), body, lead_width=lead_width)
+
+
+def _bundle_line(report: Report) -> Text:
+    said = [neutral(report.bundle.name)]
+    if report.engines:
+        last = report.engines[-1]
+        said += [f"vLLM {neutral(last.version)}"] if last.version else []
+        said += [neutral(last.model)] if last.model else []
+        shards = last.flags.get("tensor_parallel_size")
+        said += [f"TP {neutral(str(shards.value))}"] if shards else []
+    return ink(", ".join(said))
+
+
+def _ledger(page: Page, ledger: Sequence[LedgerEntry], engine: str | None) -> None:
+    starts = list(dict.fromkeys(entry.engine for entry in ledger))
+    if not starts:
+        return
+    start = engine if engine in starts else starts[-1]
+    entries = [entry for entry in ledger if entry.engine == start and any(entry.parts.values())]
+    if not entries:
+        return
+    name = f"engine {neutral(start)}, " if start and len(starts) > 1 else ""
+    page.heading("Where the memory is", f"{name}GiB per GPU")
+    labels = [_device(entry) for entry in entries]
+    totals = [f"{entry.total_bytes / GIB:.2f} GiB" if entry.total_bytes else "of unknown" for entry in entries]
+    label_width = max(map(len, labels)) + (len(str(len(entries))) + 1 if len(entries) > 1 else 0)
+    room = page.width - 2 - label_width - 2 - 1 - max(map(len, totals))
+    whole = max(entry.total_bytes or 0 for entry in entries)
+    shares = [cells([float(entry.parts.get(key) or 0) for key, *_ in PARTS], room, whole) for entry in entries]
+    groups: list[list[int]] = []  # neighbours whose bars look the same share one; the legend tells the range
+    for index in range(len(entries)):
+        if groups and (shares[groups[-1][0]], totals[groups[-1][0]]) == (shares[index], totals[index]):
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    for group in groups:
+        label = labels[group[0]] + (f"–{labels[group[-1]].split()[-1]}" if len(group) > 1 else "")
+        bar = Text()
+        for (_, _, glyph, style), size in zip(PARTS, shares[group[0]], strict=True):
+            bar.append(glyph * size, style)
+        bar.append(" " * (room - bar.cell_len))
+        page.line(ink(f"  {label:<{label_width}}  ") + bar + ink(f" {totals[group[0]]}"))
+    page.items(_legend(entries))
+    missing = [title for key, title, _, _ in PARTS if all(entry.parts.get(key) is None for entry in entries)]
+    missing = [title for title in missing if title != "unexplained"]
+    if missing:
+        page.flow(Text(), ink("not known: " + ", ".join(missing), "dim"), indent=2)
+    _pool(page, entries)
+    if len(starts) > 1:
+        page.flow(
+            Text(), ink(f"{count(len(starts), 'engine start')} in all; --format json has the others", "dim"), indent=2
+        )
+
+
+def _device(entry: LedgerEntry) -> str:
+    return f"rank {entry.rank}" if entry.rank is not None else neutral(entry.device or "GPU")[:24]
+
+
+def _legend(entries: Sequence[LedgerEntry]) -> Iterable[Text]:
+    for key, title, glyph, style in PARTS:
+        sizes = [size for entry in entries if (size := entry.parts.get(key)) is not None]
+        if not sizes or not any(sizes):
+            continue
+        low, high = f"{min(sizes) / GIB:.2f}", f"{max(sizes) / GIB:.2f}"
+        yield ink(glyph, style) + ink(f" {title} ") + ink(low if low == high else f"{low} to {high}", "bold")
+
+
+def _pool(page: Page, entries: Sequence[LedgerEntry]) -> None:
+    said = []
+    if tokens := next((entry.kv_pool_tokens for entry in entries if entry.kv_pool_tokens), None):
+        said.append(f"the KV pool holds {count(tokens, 'token')}")
+    if each := next((entry.kv_bytes_per_token for entry in entries if entry.kv_bytes_per_token), None):
+        said.append(f"one token costs {show_bytes(each)} per GPU")
+    refs = list(dict.fromkeys(ref for entry in entries for ref in entry.refs))
+    said += [f"from {_refs(refs)}"] if refs else []
+    page.flow(Text(), page.prose("; ".join(said), refs, style="dim"), indent=2)
+
+
+def _first_failure(page: Page, incident: Incident) -> None:
+    about = [KINDS.get(incident.kind, incident.kind)] + ([f"phase {incident.phase}"] if incident.phase else [])
+    page.heading("What failed first", neutral(", ".join(about)))
+    failure = incident.first_failure
+    if failure is None:
+        page.flow(Text(), ink("no line of this bundle says it"), indent=2)
+    else:
+        page.flow(Text(), ink(neutral(failure.ref), "cyan") + ink(f"  {moment(failure.time)}", "bold"), indent=2)
+        text = neutral(failure.text)
+        page.flow(Text(), ink(text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else "")), indent=2)
+    if incident.cascade:
+        page.flow(Text(), ink(f"what followed from it: {_refs(incident.cascade)}", "dim"), indent=2)
+
+
+def _refs(refs: Sequence[str], shown: int = 3) -> str:
+    rest = f" and {len(refs) - shown} more" if len(refs) > shown else ""
+    return ", ".join(neutral(ref) for ref in refs[:shown]) + rest
+
+
+def _causes(page: Page, report: Report, top: int) -> None:
+    if not report.diagnoses:
+        return
+    page.heading("Causes, most likely first")
+    room = 10 if page.width < 100 else 20
+    for item in report.diagnoses[:top]:
+        full = round(item.probability * room)
+        lead = ink(f"{percent(item.probability):>4} ", "bold") + ink(
+            "█" * full, "red" if item.cause != "healthy" else "green"
+        )
+        lead += ink("░" * (room - full), "bright_black")
+        name = neutral(item.cause) + (f" ({neutral(item.reason)})" if item.reason else "")
+        page.flow(lead, page.prose(item.title) + ink(f"  {name}", "dim"), indent=2)
+    if rest := report.diagnoses[top:]:
+        most = percent(rest[0].probability) + (" or less" if len(rest) > 1 else "")
+        page.flow(Text(), ink(f"{count(len(rest), 'further cause')}, {most}", "dim"), indent=2)
+
+
+def _evidence(page: Page, item: Diagnosis) -> None:
+    page.heading(f"Why {neutral(item.cause)}", f"starts at {percent(item.prior)}; each line multiplies the odds")
+    if item.summary:
+        page.flow(Text(), page.prose(item.summary), indent=2)
+    _weighed(page, item.evidence, "green", "nothing in this bundle speaks for it")
+    if item.against:
+        page.flow(Text(), ink("against it", "bold"), indent=2)
+        _weighed(page, item.against, "yellow", "")
+    if item.unknown:
+        names = ", ".join(neutral(name) for name in item.unknown[:UNKNOWN_SHOWN])
+        names += f" and {len(item.unknown) - UNKNOWN_SHOWN} more" if len(item.unknown) > UNKNOWN_SHOWN else ""
+        page.flow(ink("not in this bundle:", "dim"), ink(names, "dim"), indent=2, gap=1)
+
+
+def _weighed(page: Page, evidence: Sequence[Evidence], style: str, nothing: str) -> None:
+    for item in evidence[:EVIDENCE_SHOWN]:
+        body = page.prose(item.says, item.refs)
+        if unnamed := [ref for ref in item.refs if ref not in item.says]:
+            body += ink("  ") + ink(_refs(unnamed, 2), "cyan")
+        if item.weight == 0:
+            body += ink("  (the same fact as a stronger line)", "dim")
+        page.flow(ink(factor(item.weight), style), body, indent=2, lead_width=5, gap=1)
+    if len(evidence) > EVIDENCE_SHOWN:
+        page.flow(Text(), ink(f"and {len(evidence) - EVIDENCE_SHOWN} weaker; --format json has all", "dim"), indent=8)
+    if not evidence and nothing:
+        page.flow(Text(), ink(nothing, "dim"), indent=2)
+
+
+def _actions(page: Page, actions: Sequence[Action]) -> None:
+    if not actions:
+        return
+    best, *others = actions
+    page.heading("The fix", "flags to paste" if best.changes else "")
+    _flags(page, best, 2)
+    for label, text in (
+        ("do", "" if best.changes else best.do),
+        ("why", best.why),
+        ("cost", best.cost),
+        ("check", best.verify),
+    ):
+        if text:
+            page.flow(ink(label, "dim"), page.prose(text), indent=2, lead_width=5, gap=1)
+    if not others:
+        return
+    page.heading("What else would help")
+    for action in others:
+        page.flow(ink("-"), page.prose(action.do), indent=2, gap=1)
+        if action.why:
+            page.flow(ink("why", "dim"), page.prose(action.why), indent=4, lead_width=4, gap=1)
+        if action.cost:
+            page.flow(ink("cost", "dim"), page.prose(action.cost), indent=4, lead_width=4, gap=1)
+        _flags(page, action, 4)
+
+
+def _flags(page: Page, action: Action, indent: int) -> None:
+    lines = paste_lines(action.changes, action.was)
+    longest = max((len(flag) for flag, _ in lines), default=0)
+    for flag, comment in lines:
+        line = ink(" " * indent) + ink(f"{flag:<{longest}}" if comment else flag, "bold green")
+        page.line(line + ink(f"   {comment}" if comment else "", "dim"))
+
+
+def _rivals(page: Page, rivals: Sequence[Diagnosis], top: int) -> None:
+    near = [item for item in rivals if item.probability > RIVAL_SHARE][: max(top, 1)]
+    if not near:
+        return
+    page.heading("Why not the others")
+    for item in near:
+        name = ink(neutral(item.cause), "bold") + ink(": ")
+        if item.against:
+            strongest = min(item.against, key=lambda reading: reading.weight)
+            body = ink(factor(strongest.weight), "yellow") + ink(" ") + page.prose(strongest.says, strongest.refs)
+        elif item.unknown:
+            body = ink(f"nothing speaks against it; not in this bundle: {', '.join(map(neutral, item.unknown[:3]))}")
+        else:
+            body = ink("nothing speaks against it; less speaks for it")
+        page.flow(ink(f"{percent(item.probability):>4}"), name + body, indent=2, gap=1)
+
+
+def _other_incidents(page: Page, incidents: Sequence[Incident], shown: Incident | None, top: int) -> None:
+    others = [incident for incident in incidents if incident is not shown]
+    if not others:
+        return
+    page.heading("Other incidents", f"{count(len(incidents), 'incident')} in this bundle, the gravest is told above")
+    for incident in others[:top]:
+        cause = incident.diagnoses[0] if incident.diagnoses else None
+        told = f"; {neutral(cause.cause)} {percent(cause.probability)}" if cause else ""
+        at = f" at {neutral(incident.first_failure.ref)}" if incident.first_failure else ""
+        kind = neutral(KINDS.get(incident.kind, incident.kind))
+        page.flow(ink(neutral(incident.id)), ink(f"{moment(incident.started)}: {kind}{at}{told}"), indent=2)
+    if len(others) > top:
+        page.flow(Text(), ink(f"and {len(others) - top} more", "dim"), indent=2)
+
+
+def _engines(page: Page, engines: Sequence[Engine], shown: int = 4) -> None:
+    if not engines:
+        return
+    page.heading("Engine" if len(engines) == 1 else f"Engine starts ({len(engines)})")
+    for engine in engines[-shown:]:
+        said = [
+            f"vLLM {engine.version or 'of unknown version'}" + (f" {engine.generation}" if engine.generation else "")
+        ]
+        said += [engine.model] if engine.model else []
+        for name, short in SETTINGS:
+            if (flag := engine.flags.get(name)) and flag.value not in (None, False, "auto", "None", "False"):
+                said.append(f"{short} {flag.value}" + (" (default)" if flag.origin == "default" else ""))
+        state = "failed" if engine.failed else "did not fail"
+        said.append(f"{state}, last seen: {engine.last_milestone}" if engine.last_milestone else state)
+        lead = ink(moment(engine.started)) if engine.started is not None else ink(neutral(engine.ref), "cyan")
+        page.flow(lead, ink(neutral(", ".join(said))), indent=2)
+    if len(engines) > shown:
+        page.flow(Text(), ink(f"and {len(engines) - shown} earlier", "dim"), indent=2)
+
+
+def _traffic(page: Page, traffic: Any) -> None:
+    if not traffic or not traffic.get("requests"):
+        return
+    said = [count(traffic["requests"], "request")]
+    if traffic.get("failed"):
+        said[0] += f" ({count(traffic['failed'])} failed)"
+    percentiles = traffic.get("percentiles") or {}
+    for key, title in (("input_tokens", "input"), ("output_tokens", "output")):
+        if row := percentiles.get(key):
+            said.append(
+                f"{title} tokens "
+                + ", ".join(f"{name} {count(row[name])}" for name in ("p50", "p95", "max") if name in row)
+            )
+    peak = (traffic.get("peaks") or {}).get("tokens_in_flight") or {}
+    said += [f"at most {count(peak['value'])} tokens in flight"] if peak.get("value") else []
+    longer = traffic.get("long_context") or {}
+    if longer.get("share_before") is not None and longer.get("share_during") is not None:
+        said.append(f"long contexts {percent(longer['share_before'])} before, {percent(longer['share_during'])} during")
+    page.heading("Traffic")
+    page.flow(Text(), ink("; ".join(said)), indent=2)
+
+
+def _collect(page: Page, report: Report, top: int) -> None:
+    if not report.collect_next:
+        return
+    page.heading("To be surer, collect")
+    for number, item in enumerate(report.collect_next[:top], 1):
+        causes = ", ".join(map(neutral, item.separates[:3])) + (", ..." if len(item.separates) > 3 else "")
+        aside = ink(f"  (bears on {causes})" if causes else "", "dim")
+        page.flow(ink(f"{number}."), page.prose(item.what) + aside, indent=2, gap=1)
+        if item.command:
+            page.line(ink("     ") + ink(neutral(item.command), "bold"))
+
+
+def _coverage(page: Page, coverage: Coverage) -> None:
+    sources = coverage.sources
+    page.heading("What was read")
+    lines, rows = sum(item.lines for item in sources), sum(item.rows for item in sources)
+    size = show_bytes(sum(item.bytes for item in sources))
+    said = [f"{count(len(sources), 'source')}, {size}, {count(lines, 'line')}: {count(rows, 'row')} of evidence"]
+    if bad := [item for item in sources if item.problems]:
+        said.append("not understood: " + ", ".join(f"{item.path} {count(item.problems, 'place')}" for item in bad[:3]))
+    if alike := sum(item.lookalikes for item in sources):
+        said.append(f"{count(alike, 'log-like line')} inside prompts and echoes refused")
+    page.flow(Text(), ink(neutral("; ".join(said))), indent=2)
+    if coverage.unread:
+        named = [f"{item.path} ({item.why})" for item in coverage.unread[:3]]
+        more = f" and {len(coverage.unread) - 3} more" if len(coverage.unread) > 3 else ""
+        page.flow(ink("not read:", "yellow"), ink(neutral(", ".join(named) + more)), indent=2, gap=1)
+
+
+def _warnings(page: Page, warnings: Sequence[str]) -> None:
+    if not warnings:
+        return
+    page.heading("Mind")
+    for warning in warnings:
+        page.flow(ink("!", "bold yellow"), page.prose(warning), indent=2, gap=1)
+
+
+def _more(page: Page, report: Report, first: Diagnosis | None, incident: Incident | None) -> None:
+    said = [f"oomdoc {neutral(report.oomdoc_version)}, rules {neutral(report.rules_version)}"]
+    if first:
+        said.append(f"oomdoc explain {neutral(first.cause)}")
+        failure = incident.first_failure if incident else None
+        if ref := failure.ref if failure else next((ref for item in first.evidence for ref in item.refs), None):
+            said.append(f"oomdoc show {shlex.quote(neutral(report.bundle.name))} {shlex.quote(neutral(ref))}")
+    page.line(Text())
+    for piece in said:
+        page.line(ink(piece, "dim"))

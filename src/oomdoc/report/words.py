@@ -1,0 +1,202 @@
+"""How reports word what is uncertain, write flags to paste, and make text from a bundle harmless.
+
+Evidence is text that somebody else wrote: it may hold colour codes, cursor movements, line breaks or marks that turn
+the writing direction. Nothing from a bundle reaches a terminal except through `neutral`. Pure functions, no rich.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oomdoc.units import show_time
+
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+_YEARS_FROM = 1_262_304_000  # 2010-01-01: no server of this kind is older; stamps without a year count from 2000 on
+_PLACEHOLDER = re.compile(r"\{(\w+)[^{}]*\}")
+
+
+def neutral(text: str) -> str:
+    r"""One line that no terminal acts on: colours dropped, blanks collapsed, every other control made visible.
+
+    C0 controls become their pictures, C1 controls, direction marks, invisible characters and half surrogates their code
+    point.
+
+    >>> neutral("\x1b[31mred\x1b[0m\tand\nblue"), neutral("a\x1b]0;title\x07"), neutral("abc\u202ecba")
+    ('red and blue', 'a␛]0;title␇', 'abc<U+202E>cba')
+    """
+    return neutral_line(re.sub(r"\s+", " ", text)).strip()
+
+
+def neutral_line(text: str) -> str:
+    r"""The same for a line whose blanks matter: tabs become four spaces, nothing is collapsed.
+
+    >>> neutral_line("  a\tb\r")
+    '  a    b␍'
+    """
+    return _UNSAFE.sub(_visible, _COLOUR.sub("", text).replace("\t", "    "))
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"<U+{code:04X}>"
+
+
+def likelihood(probability: float) -> str:
+    """A probability in words.
+
+    >>> likelihood(0.93), likelihood(0.6), likelihood(0.1)
+    ('very likely', 'more likely than not', 'unlikely')
+    """
+    for least, words in (
+        (0.98, "almost certain"),
+        (0.9, "very likely"),
+        (0.7, "likely"),
+        (0.5, "more likely than not"),
+    ):
+        if probability >= least:
+            return words
+    return "possible" if probability >= 0.2 else "unlikely"
+
+
+def percent(share: float | None) -> str:
+    """A share of 0..1 for people; never rounded to certainty.
+
+    >>> percent(0.93), percent(0.9996), percent(0.0004), percent(1.0), percent(0.0), percent(None)
+    ('93%', '>99%', '<1%', '100%', '0%', 'unknown')
+    """
+    if share is None:
+        return "unknown"
+    if 0.99 < share < 1 and share > 0.9949:
+        return ">99%"
+    if 0 < share < 0.005:
+        return "<1%"
+    return f"{share:.0%}"
+
+
+def factor(weight: float) -> str:
+    """What a weight in log-odds does to the odds: `×16` for, `÷2.1` against, `=` where it adds nothing.
+
+    >>> factor(2.74), factor(-0.742), factor(0.0), factor(20.0)
+    ('×15', '÷2.1', '=', '×1000+')
+    """
+    size = math.exp(min(abs(weight), 50.0))
+    if size < 1.005:
+        return "="
+    number = "1000+" if size >= 1000 else f"{size:.0f}" if size >= 9.95 else f"{size:.1f}"
+    return ("×" if weight > 0 else "÷") + number
+
+
+def flag(name: str, value: Any) -> str:
+    r"""An engine setting as it is pasted into a command line, quoted for a shell; capitals are environment variables.
+
+    >>> flag("max_num_seqs", 25), flag("enforce_eager", True), flag("enable_prefix_caching", False)
+    ('--max-num-seqs 25', '--enforce-eager', '--no-enable-prefix-caching')
+    >>> flag("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"), flag("hf_overrides", {"a": 1})
+    ('PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True', '--hf-overrides \'{"a": 1}\'')
+    """
+    name = neutral(name)
+    if name.isupper():
+        return f"{name}={shlex.quote(_value(value))}"
+    option = "--" + name.lstrip("-").replace("_", "-")
+    if value is True:
+        return option
+    if value is False:
+        return "--no-" + option[2:]
+    if value is None:
+        return f"(leave out {option})"
+    return f"{option} {shlex.quote(_value(value))}"
+
+
+def paste_lines(changes: Mapping[str, Any], was: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The flags of an action with a comment that tells the present value where it is known."""
+    return [
+        (flag(name, value), f"# was {neutral(_value(was[name]))}" if was.get(name) is not None else "")
+        for name, value in changes.items()
+    ]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    return neutral(value if isinstance(value, str) else json.dumps(value, default=str))
+
+
+def cells(amounts: Sequence[float], width: int, whole: float) -> list[int]:
+    """Cells of a stacked bar of `width` for amounts of `whole`: by largest remainder, at least one for any amount.
+
+    >>> cells([34.0, 36.0, 0.1, 9.9], 40, 80.0), cells([150.0], 10, 80.0)
+    ([17, 18, 1, 4], [10])
+    """
+    whole = max(whole, sum(amount for amount in amounts if amount > 0))
+    if whole <= 0 or width <= 0:
+        return [0] * len(amounts)
+    exact = [max(amount, 0.0) / whole * width for amount in amounts]
+    counts = [max(int(share), 1 if share > 0 else 0) for share in exact]
+    goal = round(sum(exact))
+    while sum(counts) < goal:
+        counts[max(range(len(exact)), key=lambda i: exact[i] - counts[i])] += 1
+    while sum(counts) > max(goal, sum(1 for share in exact if share > 0)):
+        candidates = [i for i in range(len(counts)) if counts[i] > 1]
+        counts[min(candidates, key=lambda i: exact[i] - counts[i])] -= 1
+    return counts
+
+
+def spark(values: Sequence[float], width: int) -> str:
+    """A line of blocks for a series of amounts >= 0; more values than cells are told by the highest of each cell.
+
+    >>> spark([0, 1, 2, 4, 8], 5), spark([1, 8, 2, 4], 2)
+    (' ▁▂▄█', '█▄')
+    """
+    top = max(values, default=0.0)
+    if top <= 0 or width <= 0:
+        return ""
+    count = min(width, len(values))
+    tall = [
+        max(values[i * len(values) // count : max((i + 1) * len(values) // count, i * len(values) // count + 1)])
+        for i in range(count)
+    ]
+    return "".join(" ▁▂▃▄▅▆▇█"[math.ceil(value / top * 8)] for value in tall)
+
+
+def moment(time: float | str | None) -> str:
+    """A time for people: UTC ISO 8601 from epoch seconds, text as it is; a year that no log told is left out.
+
+    >>> moment(1795205091.0), moment(974750400.0), moment("2026-11-20T20:04:51Z"), moment(None)
+    ('2026-11-20T20:04:51Z', '11-20 20:00:00 (year unknown)', '2026-11-20T20:04:51Z', 'time unknown')
+    """
+    if isinstance(time, str):
+        return neutral(time)
+    shown = show_time(time)
+    if time is None or shown is None:
+        return "time unknown"
+    return shown if time >= _YEARS_FROM else f"{shown[2:].rstrip('Z').replace('T', ' ')} (year unknown)"
+
+
+def blank_placeholders(sentence: str) -> str:
+    """A rule's sentence before any bundle: `{share:.0%}` reads `<share>`."""
+    return _PLACEHOLDER.sub(r"<\1>", sentence)
+
+
+def count(number: float | int | None, noun: str = "", plural: str = "") -> str:
+    """`1 request`, `18,234 requests`; `unknown` for None.
+
+    >>> count(1, "request"), count(18234, "request"), count(2, "entry", "entries"), count(7)
+    ('1 request', '18,234 requests', '2 entries', '7')
+    """
+    if number is None:
+        return "unknown"
+    figure = f"{number:,.0f}"
+    if not noun:
+        return figure
+    return f"{figure} {noun if number == 1 else plural or noun + 's'}"

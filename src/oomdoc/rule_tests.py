@@ -1,0 +1,71 @@
+"""Runs the tests that rule files carry: given rows of evidence tables, the answers, probability and advice expected.
+
+The same machine as in a real analysis (tables, views, queries, weighing), on a few hand-written rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import duckdb
+
+from oomdoc.rules import Rule
+from oomdoc.store import Store
+from oomdoc.weigh import rank, weigh
+
+
+def run(rules: Iterable[Rule]) -> list[tuple[str, str, bool, str]]:
+    """Every test of every rule: rule id, test name, whether it passed, and what was wrong (empty when it passed)."""
+    return [(rule.id, str(test["name"]), not (detail := run_one(rule, test)), detail) for rule in rules for test in rule.tests]
+
+
+def run_one(rule: Rule, test: Mapping[str, Any]) -> str:
+    """What is wrong with a rule on one test, as a sentence; empty where everything is as expected."""
+    with Store() as store:
+        for table, rows in test.get("given", {}).items():
+            store.add(table, _numbered(rows))
+        try:
+            store.finish()
+            incidents = store.rows_of("SELECT incident FROM incident LIMIT 1")
+            store.focus(incidents[0]["incident"] if incidents else None)
+            finding = weigh(rule, store.ask)
+            diagnosis = rank([finding], store.ask)[0]
+        except duckdb.Error as problem:
+            return f"a query failed: {str(problem).splitlines()[0]}"
+    faults = []
+    expect = test["expect"]
+    for key, wanted in (("holds", True), ("fails", False), ("unknown", None)):
+        for name in expect.get(key, ()):
+            told = finding.answers[name].holds
+            if told is not wanted:
+                faults.append(f"{name} should be {_word(wanted)} and is {_word(told)}")
+    if "probability" in expect:
+        low, high = expect["probability"]
+        if not low <= diagnosis.probability <= high:
+            faults.append(f"probability {diagnosis.probability:.3f} is not within {low} to {high}")
+    if "reason" in expect and diagnosis.reason != expect["reason"]:
+        faults.append(f"reason {diagnosis.reason} is not {expect['reason']}")
+    if "action" in expect:
+        faults += _advice(expect["action"], diagnosis.actions)
+    return "; ".join(faults)
+
+
+def _numbered(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with a source and a line of their own where the test leaves them out."""
+    return [{"source": "given", "line": place, **row} for place, row in enumerate(rows, 1)]
+
+
+def _advice(wanted: Mapping[str, Any], actions: Iterable[Any]) -> list[str]:
+    made = next((action for action in actions if action.id == wanted["id"]), None)
+    if made is None:
+        return [f"action {wanted['id']} was not given"]
+    return [
+        f"action {wanted['id']}: {flag} is {made.changes.get(flag)}, not {value}"
+        for flag, value in wanted.items()
+        if flag != "id" and made.changes.get(flag) != value
+    ]
+
+
+def _word(holds: bool | None) -> str:
+    return "unknown" if holds is None else "true" if holds else "false"

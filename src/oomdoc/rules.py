@@ -1,0 +1,231 @@
+"""Rule files: read, checked, refused with `path:line` and the nearest valid name.
+
+One TOML file per cause, `rules/<category>/<cause-id>.toml` (docs/adding-a-rule.md). This module knows the shape of a rule; it
+neither runs a query nor weighs anything.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oomdoc.errors import RuleError
+from oomdoc.tables import TABLES
+
+CATEGORIES = ("weights", "kv-cache", "parameters", "parallelism", "scheduling", "allocator", "host", "none")
+
+
+@dataclass(frozen=True)
+class EvidenceRule:
+    """One observation: a query whose `holds` is TRUE, FALSE or NULL, and how often it holds with and without the cause."""
+
+    id: str
+    says: str
+    sql: str
+    p_cause: float
+    p_other: float
+    group: str | None
+    unless: str  # how it reads when it does not hold; empty = the sentence with "not:" before it
+
+
+@dataclass(frozen=True)
+class ReasonRule:
+    """A sub-reason: told if its query holds; the first that does."""
+
+    id: str
+    says: str
+    sql: str
+
+
+@dataclass(frozen=True)
+class ActionRule:
+    """Advice whose numbers are columns of its query; `changes` maps engine flags to column names or fixed values."""
+
+    id: str
+    do: str
+    why: str
+    cost: str
+    verify: str
+    changes: Mapping[str, Any]
+    sql: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One cause."""
+
+    id: str
+    category: str
+    title: str
+    summary: str
+    prior: float
+    evidence: tuple[EvidenceRule, ...]
+    reasons: tuple[ReasonRule, ...]
+    actions: tuple[ActionRule, ...]
+    references: tuple[Mapping[str, str], ...]
+    tests: tuple[Mapping[str, Any], ...]
+    path: Path
+
+
+def rules_folder() -> Path:
+    """Where the shipped rules are: in the wheel, or at the top of the checkout (an editable install)."""
+    packed = Path(__file__).with_name("_rules")
+    if packed.is_dir():
+        return packed
+    checkout = Path(__file__).parents[2] / "rules"
+    if checkout.is_dir():
+        return checkout
+    raise RuleError("the rule files are missing from this installation", "Install oomdoc again, or name a folder with --rules")
+
+
+def load_rules(extra: Path | None = None) -> tuple[list[Rule], list[str]]:
+    """All shipped rules, and those of `extra` on top (same id replaces), in order of id; and the faults of broken files.
+
+    A broken file is left out and named; the other rules go on. A folder that does not exist raises RuleError.
+    """
+    rules: dict[str, Rule] = {}
+    faults: list[str] = []
+    folders = [rules_folder()]
+    if extra is not None:
+        if not extra.is_dir():
+            raise RuleError(f"there is no rule folder {extra}", "Name a folder with <category>/<cause-id>.toml files")
+        folders.append(extra)
+    for folder in folders:
+        for path in sorted(folder.glob("**/*.toml")):
+            try:
+                rule = read_rule(path)
+            except RuleError as fault:
+                faults.append(str(fault))
+                continue
+            rules[rule.id] = rule
+    return [rules[name] for name in sorted(rules)], faults
+
+
+def rules_version(rules: Iterable[Rule]) -> str:
+    """Twelve hex digits over the texts of the rule files: the same rules, the same version."""
+    digest = hashlib.sha256()
+    for rule in rules:
+        digest.update(rule.id.encode() + b"\0" + rule.path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+_RULE_KEYS = {"id", "title", "summary", "prior", "evidence", "reason", "action", "reference", "test", "counted"}
+_EVIDENCE_KEYS = {"id", "says", "sql", "p_cause", "p_other", "group", "unless"}
+_REASON_KEYS = {"id", "says", "sql"}
+_ACTION_KEYS = {"id", "do", "why", "cost", "verify", "changes", "sql"}
+_REFERENCE_KEYS = {"url", "backs"}
+_TEST_KEYS = {"name", "given", "expect"}
+_EXPECT_KEYS = {"holds", "fails", "unknown", "probability", "action", "reason"}
+
+
+def read_rule(path: Path) -> Rule:
+    """Read and check one rule file; RuleError names file, line and the nearest valid name."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        raw = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as problem:
+        raise RuleError(f"{path}: cannot be read ({problem})") from None
+    except tomllib.TOMLDecodeError as problem:
+        line = re.search(r"line (\d+)", str(problem))
+        raise RuleError(f"{path}:{line[1] if line else 1}: not TOML: {problem}", "Mend the syntax") from None
+    check = _Check(path, text)
+    check.keys(raw, _RULE_KEYS, "rule")
+    for key in ("id", "title", "summary", "prior"):
+        check.need(raw, key, "rule")
+    if raw["id"] != path.stem:
+        check.fail(f'id = "{raw["id"]}" but the file is {path.name}', "id", "Give both the same name")
+    category = path.parent.name
+    if category not in CATEGORIES:
+        check.fail(f"folder {category} is no category", "id", f"Use one of {', '.join(CATEGORIES)}")
+    check.share(raw["prior"], "prior", "prior")
+    evidence = tuple(_evidence(check, item) for item in raw.get("evidence", ()))
+    if not evidence:
+        check.fail("a rule without evidence says nothing", "id", "Add an [[evidence]] table")
+    names = [item.id for item in evidence]
+    for name in names:
+        if names.count(name) > 1:
+            check.fail(f"evidence id {name} is used twice", name)
+    return Rule(
+        id=raw["id"], category=category, title=raw["title"], summary=raw["summary"], prior=float(raw["prior"]), evidence=evidence,
+        reasons=tuple(ReasonRule(item["id"], item.get("says", ""), item["sql"]) for item in check.all(raw, "reason", _REASON_KEYS, ("id", "sql"))),
+        actions=tuple(
+            ActionRule(item["id"], item["do"], item.get("why", ""), item.get("cost", ""), item.get("verify", ""), item.get("changes", {}), item.get("sql", "SELECT true AS holds"))
+            for item in check.all(raw, "action", _ACTION_KEYS, ("id", "do"))
+        ),
+        references=tuple(dict(item) for item in check.all(raw, "reference", _REFERENCE_KEYS, ("url", "backs"))),
+        tests=tuple(_test(check, item, names) for item in check.all(raw, "test", _TEST_KEYS, ("name", "expect"))),
+        path=path,
+    )  # fmt: skip
+
+
+class _Check:
+    """Faults of one file, each with its line."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        self.lines = text.splitlines()
+
+    def fail(self, what: str, near: str, hint: str = "") -> None:
+        """Raise RuleError at the first line that holds `near`."""
+        number = next((i for i, line in enumerate(self.lines, 1) if near in line), 1)
+        raise RuleError(f"{self.path}:{number}: {what}", hint)
+
+    def keys(self, table: Mapping[str, Any], allowed: set[str], where: str) -> None:
+        """Refuse keys that a table does not have."""
+        for key in table:
+            if key not in allowed:
+                nearest = difflib.get_close_matches(key, sorted(allowed), 1, 0.0)
+                self.fail(f"{where} has no key {key!r}", key, f"Did you mean {nearest[0]!r}?" if nearest else "")
+
+    def need(self, table: Mapping[str, Any], key: str, where: str) -> None:
+        """Refuse a missing key."""
+        if key not in table:
+            self.fail(f"{where} {table.get('id', '')} lacks {key!r}".replace("  ", " "), str(table.get("id", where)))
+
+    def share(self, value: Any, near: str, what: str) -> None:
+        """Refuse what is no probability strictly between 0 and 1."""
+        if not isinstance(value, (int, float)) or not 0 < value < 1:
+            self.fail(f"{what} = {value} is not between 0 and 1", near)
+
+    def all(self, raw: Mapping[str, Any], key: str, allowed: set[str], needed: tuple[str, ...]) -> list[Mapping[str, Any]]:
+        """The tables of an array, each checked."""
+        items: list[Mapping[str, Any]] = list(raw.get(key, ()))
+        for item in items:
+            self.keys(item, allowed, key)
+            for name in needed:
+                self.need(item, name, key)
+        return items
+
+
+def _evidence(check: _Check, item: Mapping[str, Any]) -> EvidenceRule:
+    check.keys(item, _EVIDENCE_KEYS, f"evidence {item.get('id', '')}".strip())
+    for key in ("id", "says", "sql", "p_cause", "p_other"):
+        check.need(item, key, "evidence")
+    for key in ("p_cause", "p_other"):
+        check.share(item[key], str(item["id"]), f"{key} of {item['id']}")
+    return EvidenceRule(item["id"], item["says"], item["sql"], float(item["p_cause"]), float(item["p_other"]), item.get("group"), item.get("unless", ""))
+
+
+def _test(check: _Check, item: Mapping[str, Any], evidence: list[str]) -> Mapping[str, Any]:
+    check.keys(item["expect"], _EXPECT_KEYS, f"expect of test {item['name']!r}")
+    for key in ("holds", "fails", "unknown"):
+        for name in item["expect"].get(key, ()):
+            if name not in evidence:
+                nearest = difflib.get_close_matches(name, evidence, 1, 0.0)
+                check.fail(f"test {item['name']!r} speaks of evidence {name!r} that the rule does not have", name, f"Did you mean {nearest[0]!r}?" if nearest else "")
+    for table, rows in item.get("given", {}).items():
+        if table not in TABLES:
+            nearest = difflib.get_close_matches(table, sorted(TABLES), 1, 0.0)
+            check.fail(f"test {item['name']!r} fills an unknown table {table!r}", table, f"Did you mean {nearest[0]!r}?" if nearest else "")
+        for row in rows:
+            for column in row:
+                if column not in TABLES[table].column_names:
+                    nearest = difflib.get_close_matches(column, TABLES[table].column_names, 1, 0.0)
+                    check.fail(f"test {item['name']!r}: table {table} has no column {column!r}", column, f"Did you mean {nearest[0]!r}?" if nearest else "")
+    return item

@@ -1,0 +1,327 @@
+"""The only module that opens DuckDB: loads tables, makes views, asks one question at a time.
+
+Tables live in memory under a limit and spill into the scratch folder, so that 4 GiB of logs cost no more memory than 1 GiB.
+Rule queries are data from outside: exactly one SELECT, no files, no extensions, configuration locked, bounded in time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from oomdoc.errors import UsageError
+from oomdoc.physics.defaults import defaults
+from oomdoc.tables import LOOKALIKE, TABLES, Batch
+from oomdoc.units import NOMINAL_YEAR
+from oomdoc.views import VIEWS, View
+
+MEMORY_LIMIT = "150MB"  # measured: at 4 GiB of logs the process stays below 320 MiB with it (docs/performance.md)
+QUERY_SECONDS = 10.0  # a rule's query answers in milliseconds; longer is a runaway join
+_BUFFER_ROWS = 4_000  # rows of rare evidence that are held before one insert: single inserts cost 0.4 ms each
+_NUMPY_ROWS = 500  # from here on importing numpy costs less than parameter binding
+
+LOG_TABLES = (
+    "milestone", "engine_flag", "engine_figure", "engine_stat", "preemption", "oom", "startup_check", "log_error", "frame",
+    "process_exit", "crash_step",
+)  # fmt: skip
+"""Tables that belong to an engine start and are seen per incident."""
+
+
+class Store:
+    """Evidence tables and the views over them. Use as a context manager; everything in the scratch folder goes with it."""
+
+    def __init__(self, scratch: Path | None = None, db: Path | None = None) -> None:
+        """Open a store in memory (spilling to `scratch`) or, with `db`, in a new file that stays."""
+        config: dict[str, Any] = {"threads": 1, "memory_limit": MEMORY_LIMIT, "autoinstall_known_extensions": False}
+        if scratch is not None:
+            config["temp_directory"] = str(scratch)
+        elif db is None:
+            config["enable_external_access"] = False  # no numpy arrays either: rule tests need neither
+        try:
+            self._con = duckdb.connect(str(db) if db else ":memory:", config=config)
+        except duckdb.Error as problem:
+            raise UsageError(f"cannot write the database {db}: {_first_line(problem)}", "Choose a path that can be written") from None
+        self._pending: dict[str, dict[str, list[Any]]] = {}
+        self._pending_rows = 0
+        self._checked: set[str] = set()
+        self._watchdog = _Watchdog(self._con)
+        for table in TABLES.values():
+            columns = ", ".join(f'"{column.name}" {column.type}' for column in table.columns)
+            self._con.execute(f'CREATE TABLE "{table.name}" ({columns})')
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database (an open connection at exit prints leak notices)."""
+        self._watchdog.stop()
+        self._con.close()
+
+    # ---- loading
+
+    def load(self, source: str, batch: Batch) -> None:
+        """Append a batch; small ones are gathered, columns of numpy arrays go straight in."""
+        if batch.table == LOOKALIKE or not batch.rows:
+            return
+        if any(type(column).__module__.startswith("numpy") for column in batch.columns.values()):
+            self._insert_arrays(batch.table, source, batch.columns, batch.rows)
+            return
+        held = self._pending.setdefault(batch.table, {name: [] for name in TABLES[batch.table].column_names})
+        count = batch.rows
+        for name, values in held.items():
+            if name == "source":
+                values.extend([source] * count)
+            else:
+                values.extend(batch.columns.get(name) or [None] * count)
+        self._pending_rows += count
+        if self._pending_rows >= _BUFFER_ROWS:
+            self.flush()
+
+    def add(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Append rows given as mappings (rule tests, the `source` table); absent columns are NULL."""
+        names = TABLES[table].column_names
+        held = self._pending.setdefault(table, {name: [] for name in names})
+        for row in rows:
+            for name in names:
+                held[name].append(row.get(name))
+        self._pending_rows += len(rows)
+
+    def flush(self) -> None:
+        """Write what was gathered."""
+        pending, self._pending, self._pending_rows = self._pending, {}, 0
+        for table, columns in pending.items():
+            count = len(next(iter(columns.values())))
+            if count >= _NUMPY_ROWS:
+                self._insert_arrays(table, None, _arrays(table, columns), count)
+            elif count:
+                types = {column.name: column.type for column in TABLES[table].columns}
+                used = [name for name, values in columns.items() if any(value is not None for value in values)]
+                picked = ", ".join(f"unnest(${i}::{types[name]}[])" for i, name in enumerate(used, 1))
+                names = ", ".join(f'"{name}"' for name in used)
+                self._con.execute(f'INSERT INTO "{table}" ({names}) SELECT {picked}', [columns[name] for name in used])
+
+    def _insert_arrays(self, table: str, source: str | None, columns: Mapping[str, Any], count: int) -> None:
+        import numpy as np
+
+        arrays = {}
+        for name, values in columns.items():
+            if type(values).__module__.startswith("numpy"):
+                arrays[name] = values
+            elif any(value is not None for value in values):
+                arrays.update(_arrays(table, {name: values}))
+        names = ", ".join(f'"{name}"' for name in arrays)
+        incoming = {f"c{i}": values for i, values in enumerate(arrays.values())}
+        if not incoming:
+            incoming, names = {"c0": np.zeros(count, dtype=np.uint32)}, '"line"'
+        if source is None:
+            self._con.execute(f'INSERT INTO "{table}" ({names}) SELECT * FROM incoming')
+        else:
+            self._con.execute(f'INSERT INTO "{table}" (source, {names}) SELECT $1, * FROM incoming', [source])
+
+    def keep_between(self, since: float | None, until: float | None) -> None:
+        """Drop rows whose time lies outside; rows without a time stay."""
+        self.flush()
+        self._set_years()
+        for name, table in TABLES.items():
+            if "t" in table.column_names:
+                self._con.execute(f"DELETE FROM {name} WHERE t < $1 OR t > $2", [since if since is not None else -1e18, until if until is not None else 1e18])
+
+    # ---- views
+
+    def finish(self) -> None:
+        """Everything is loaded: give year-less stamps their year, make the views of the whole bundle, lock the door."""
+        self.flush()
+        self._set_years()
+        self._con.execute("CREATE SCHEMA seen")
+        self._con.execute("CREATE OR REPLACE TABLE engine_default (flag VARCHAR, since BIGINT, until BIGINT, value DOUBLE)")
+        for default in defaults():
+            self._con.execute("INSERT INTO engine_default VALUES (?, ?, ?, ?)", [default.flag, default.since, default.until, default.value])
+        for view in VIEWS.values():
+            if view.scope == "bundle":
+                self._make(view)
+        self._con.execute("SET enable_external_access = false")
+        self._con.execute("SET lock_configuration = true")
+
+    def focus(self, incident: str | None) -> None:
+        """Make the views of one incident: log rows of its engine start, everything else of the bundle. None = all."""
+        self._con.execute("CREATE OR REPLACE TEMP TABLE focus AS SELECT $1::VARCHAR AS incident", [incident])
+        hidden = self._con.execute(_HIDDEN).fetchall()
+        self._con.execute("CREATE OR REPLACE TEMP TABLE hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)")
+        for row in hidden:
+            self._con.execute("INSERT INTO hidden VALUES (?, ?, ?)", row)
+        where = (
+            " ANTI JOIN hidden h ON x.source = h.source AND x.line BETWEEN h.first_line AND h.last_line" if hidden else ""
+        )
+        for table in LOG_TABLES:
+            self._con.execute(f"CREATE OR REPLACE VIEW seen.{table} AS SELECT x.* FROM main.{table} x{where}")
+        for view in VIEWS.values():
+            if view.scope == "incident":
+                self._make(view)
+
+    def _make(self, view: View) -> None:
+        self._con.execute(f"CREATE OR REPLACE TABLE {view.name} AS {view.sql}")
+
+    def _set_years(self) -> None:
+        """Move stamps of the nominal year into the year that other stamps of the bundle show; leave them if none does."""
+        timed = [name for name, table in TABLES.items() if "t" in table.column_names]
+        lowest, highest = _year_start(NOMINAL_YEAR), _year_start(NOMINAL_YEAR + 3)
+        latest = None
+        nominal = []
+        for name in timed:
+            row = self._con.execute(
+                f"SELECT max(t) FILTER (t >= {highest}), count(*) FILTER (t >= {lowest} AND t < {highest}) FROM {name}"
+            ).fetchone()
+            assert row is not None
+            if row[0] is not None and (latest is None or row[0] > latest):
+                latest = row[0]
+            if row[1]:
+                nominal.append(name)
+        if latest is None:
+            return
+        year = f"year(make_timestamp(({latest} * 1e6)::BIGINT))"
+        # per source the newest nominal year is the bundle's year; an older one lies before a New Year
+        spans = " UNION ALL ".join(f"SELECT source, max(t) AS t FROM {name} WHERE t < {highest} GROUP BY source" for name in nominal)
+        if not spans:
+            return
+        self._con.execute(f"CREATE TEMP TABLE newest AS SELECT source, max(year(make_timestamp((t * 1e6)::BIGINT))) AS y FROM ({spans}) GROUP BY source")
+        for name in nominal:
+            self._con.execute(
+                f"UPDATE {name} SET t = epoch(make_timestamp((t * 1e6)::BIGINT) + to_years(({year} - newest.y)::INTEGER)) "
+                f"FROM newest WHERE newest.source = {name}.source AND t < {highest}"
+            )
+
+    # ---- questions
+
+    def ask(self, sql: str) -> dict[str, Any] | None:
+        """The single row that a rule's query gives, or None for no row. Raises `duckdb.Error` for a broken query."""
+        if sql not in self._checked:
+            self._checked.add(one_select(sql))
+        with self._bounded():
+            cursor = self._con.execute(sql)
+            names = [column[0] for column in cursor.description or ()]
+            row = cursor.fetchone()
+        return dict(zip(names, row, strict=True)) if row is not None else None
+
+    def query(self, sql: str, limit: int | None = None) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Column names and rows for a person's query; UsageError with DuckDB's sentence where it is wrong."""
+        try:
+            with self._bounded(60):
+                cursor = self._con.execute(one_select(sql))
+                names = [column[0] for column in cursor.description or ()]
+                rows = cursor.fetchmany(limit) if limit else cursor.fetchall()
+        except duckdb.Error as problem:
+            raise UsageError(f"the query failed: {_first_line(problem)}", "`oomdoc tables` lists tables and columns") from None
+        return names, rows
+
+    def rows_of(self, sql: str) -> list[dict[str, Any]]:
+        """All rows of a query of our own as mappings."""
+        cursor = self._con.execute(sql)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    @contextmanager
+    def _bounded(self, seconds: float = QUERY_SECONDS) -> Iterator[None]:
+        self._watchdog.begin(seconds)
+        try:
+            yield
+        finally:
+            self._watchdog.end()
+
+    def empty(self) -> None:
+        """Forget all rows and views (rule tests use one store many times); only before `finish` locked the door."""
+        for table in TABLES:
+            self._con.execute(f'DELETE FROM "{table}"')
+        self._con.execute("DROP SCHEMA IF EXISTS seen CASCADE")
+
+
+class _Watchdog:
+    """Interrupts a query that runs too long. One sleeping thread for all: starting a timer per query costs as much as a query."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._deadline: float | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, seconds: float) -> None:
+        """A query begins that may take this long."""
+        self._deadline = time.monotonic() + seconds
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="oomdoc-watchdog", daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        """The query is done."""
+        self._deadline = None
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(0.25):
+            deadline = self._deadline
+            if deadline is not None and time.monotonic() > deadline:
+                self._connection.interrupt()
+
+
+# Log ranges that another incident, or another start of the same source, owns: invisible to the incident in focus
+_HIDDEN = """
+SELECT s.source, s.first_line, s.last_line FROM engine_start s, focus f LEFT JOIN incident i ON i.incident = f.incident
+WHERE i.start_id IS NOT NULL AND s.marked AND s.start_id <> i.start_id
+  AND (s.source = i.start_source OR s.start_id IN (SELECT start_id FROM incident WHERE start_id IS NOT NULL))
+"""
+
+
+def one_select(sql: str) -> str:
+    """The query if it is exactly one SELECT; raises `duckdb.InvalidInputException` otherwise."""
+    statements = duckdb.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise duckdb.InvalidInputException("exactly one SELECT is allowed")
+    return sql
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).strip().splitlines()[0][:300] if str(problem).strip() else type(problem).__name__
+
+
+def _year_start(year: int) -> int:
+    import datetime as dt
+
+    return int(dt.datetime(year, 1, 1, tzinfo=dt.UTC).timestamp())
+
+
+_NUMPY_TYPES = {"VARCHAR": object, "DOUBLE": "float64", "BOOLEAN": "bool", "UINTEGER": "uint32", "INTEGER": "int32", "BIGINT": "int64", "UBIGINT": "uint64"}
+
+
+def _arrays(table: str, columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Lists with None to numpy arrays (masked where NULL), by the column's type; all-NULL columns are left out."""
+    import numpy as np
+
+    types = {column.name: column.type for column in TABLES[table].columns}
+    arrays = {}
+    for name, values in columns.items():
+        kind = _NUMPY_TYPES[types[name]]
+        missing = [value is None for value in values]
+        if all(missing):
+            continue
+        if kind is object:
+            array = np.empty(len(values), dtype=object)
+            array[:] = values
+            arrays[name] = array
+        elif any(missing):
+            arrays[name] = np.ma.masked_array(np.array([0 if value is None else value for value in values], dtype=kind), mask=missing)
+        else:
+            arrays[name] = np.array(values, dtype=kind)
+    return arrays

@@ -1,0 +1,54 @@
+-- says: one row per start of an engine that a log shows, and one for the lines of a log before its first start
+-- scope: bundle
+-- start_id: source#number; number 0 = lines before the first marker
+-- source: log that shows it
+-- marked: whether a start marker was seen; false for excerpts that begin in the middle
+-- first_line: first line of the start's range in that log
+-- last_line: last line of the range
+-- t: time of the marker
+-- version: version that the marker names
+-- served: the server came up: start-up complete, engine ready, or statistics lines
+-- last_milestone: last step that was reached
+WITH event AS (
+  SELECT source, line, t, name, text,
+         CASE name WHEN 'server-version' THEN 0 WHEN 'engine-init' THEN 1 ELSE 2 END AS class
+  FROM milestone
+), has_version AS (
+  SELECT source, bool_or(class = 0) AS versioned FROM event GROUP BY source
+), stepped AS (
+  SELECT e.*, versioned, lag(class) OVER (PARTITION BY e.source ORDER BY line, class) AS before
+  FROM event e JOIN has_version USING (source)
+  WHERE class < 2 OR name IN ('load-start', 'loaded', 'kv-available', 'kv-sized', 'engine-ready', 'serving', 'shutdown')
+), marker AS (
+  SELECT source, line, t, text FROM stepped
+  WHERE (class = 0 AND (before IS NULL OR before > 0)) OR (NOT versioned AND class = 1 AND (before IS NULL OR before > 1))
+), log AS (
+  SELECT source, min(line) AS lo, max(line) AS hi FROM (
+    SELECT source, line FROM milestone UNION ALL SELECT source, line FROM oom UNION ALL SELECT source, line FROM startup_check
+    UNION ALL SELECT source, line FROM log_error UNION ALL SELECT source, line FROM engine_stat UNION ALL SELECT source, line FROM preemption
+    UNION ALL SELECT source, line FROM process_exit UNION ALL SELECT source, line FROM engine_figure WHERE name NOT IN ('num_gpu_blocks', 'block_size', 'gpu_memory_utilization')
+    UNION ALL SELECT source, line FROM crash_step UNION ALL SELECT source, line FROM frame
+  ) GROUP BY source
+), ranged AS (
+  SELECT source, true AS marked, line AS first_line, t, text,
+         row_number() OVER w AS number, coalesce(lead(line) OVER w - 1, 4294967295)::UINTEGER AS last_line
+  FROM marker WINDOW w AS (PARTITION BY source ORDER BY line)
+  UNION ALL BY NAME
+  SELECT log.source, false AS marked, 0 AS first_line, NULL AS t, NULL AS text, 0 AS number,
+         coalesce(min(marker.line) - 1, 4294967295)::UINTEGER AS last_line
+  FROM log LEFT JOIN marker ON marker.source = log.source
+  GROUP BY log.source, log.lo HAVING min(marker.line) IS NULL OR log.lo < min(marker.line)
+), reached AS (
+  SELECT r.source, r.number, bool_or(m.name IN ('engine-ready', 'serving')) AS up, arg_max(m.name, m.line) AS last_milestone,
+         any_value(m.text) FILTER (m.name = 'engine-init') AS init
+  FROM ranged r JOIN milestone m ON m.source = r.source AND m.line BETWEEN r.first_line AND r.last_line
+  GROUP BY ALL
+), counted AS (
+  SELECT r.source, r.number, count(*) AS stats
+  FROM ranged r JOIN engine_stat s ON s.source = r.source AND s.line BETWEEN r.first_line AND r.last_line GROUP BY ALL
+)
+SELECT r.source || '#' || r.number AS start_id, r.source, r.marked, r.first_line, r.last_line, r.t,
+       coalesce(regexp_extract(r.text, '\d+\.\d+[\w.+]*'), nullif(regexp_extract(init, '\d+\.\d+[\w.+]*'), '')) AS version,
+       coalesce(up, false) OR coalesce(stats, 0) > 0 AS served, last_milestone
+FROM ranged r LEFT JOIN reached USING (source, number) LEFT JOIN counted USING (source, number)
+ORDER BY r.source, r.number

@@ -1,0 +1,27 @@
+-- says: one row per engine start with statistics: how full the pool was and whether anything waited
+-- scope: bundle
+-- start_id: engine start
+-- samples: statistics lines with a usage
+-- share_pinned: share of the samples with usage at 95 % or more
+-- peak: highest usage, 0..1
+-- queued_full: samples at 85 % or more with requests waiting
+-- pressed: the pool was the limit: pinned with a queue, or preemption warnings
+-- first_ref: where pressure began
+-- first_t: when
+WITH stat AS (
+  SELECT s.start_id, x.* FROM engine_stat x JOIN engine_start s ON s.source = x.source AND x.line BETWEEN s.first_line AND s.last_line
+  WHERE x.kv_used IS NOT NULL
+), warned AS (
+  SELECT s.start_id, count(*) AS warnings, min_by(x.source || ':' || x.line, x.line) AS ref, min(x.t) AS t
+  FROM preemption x JOIN engine_start s ON s.source = x.source AND x.line BETWEEN s.first_line AND s.last_line GROUP BY s.start_id
+), folded AS (
+  SELECT start_id, count(*) AS samples, avg((kv_used >= 0.95)::INT) AS share_pinned, max(kv_used) AS peak,
+         count(*) FILTER (kv_used >= 0.85 AND waiting > 0) AS queued_full,
+         min_by(source || ':' || line, line) FILTER (kv_used >= 0.95 OR (kv_used >= 0.85 AND waiting > 0)) AS first_ref,
+         min(t) FILTER (kv_used >= 0.95 OR (kv_used >= 0.85 AND waiting > 0)) AS first_t
+  FROM stat GROUP BY start_id
+)
+SELECT coalesce(f.start_id, w.start_id) AS start_id, coalesce(samples, 0) AS samples, share_pinned, peak, coalesce(queued_full, 0) AS queued_full,
+       coalesce(queued_full, 0) >= 2 OR coalesce(share_pinned, 0) >= 0.2 OR warnings > 0 AS pressed,
+       coalesce(first_ref, w.ref) AS first_ref, coalesce(first_t, w.t) AS first_t
+FROM folded f FULL JOIN warned w ON w.start_id = f.start_id

@@ -1,0 +1,46 @@
+-- says: one row per failure or episode, the gravest first
+-- scope: bundle
+-- incident: i1, i2, ... in order of gravity
+-- kind: device-oom, startup-check, host-kill, host-alloc, shm, error, exit, echo, pressure, restart
+-- start_id: engine start; NULL for what only the host or the cluster saw
+-- start_source: log of that start
+-- source: where the first failure stands
+-- line: its line
+-- ref: source:line
+-- t: when
+-- text: the line
+-- gravity: higher is graver: 40 a memory failure, 30 another failure, 20 a kill, 15 pressure, 10 restarts, 5 only echoes
+-- events: failure lines, echoes included
+WITH ranked AS (
+  SELECT *, coalesce(start_id, 'outside') AS place,
+         row_number() OVER (PARTITION BY coalesce(start_id, 'outside') ORDER BY CASE WHEN grade >= 3 THEN 3 ELSE grade END DESC, line, grade DESC, source) AS nth,
+         count(*) OVER (PARTITION BY coalesce(start_id, 'outside')) AS events
+  FROM failure_event
+), first_of AS (
+  SELECT * FROM ranked WHERE nth = 1
+), inside AS (
+  SELECT count(*) FILTER (grade >= 2) AS real FROM first_of WHERE start_id IS NOT NULL
+), failed AS (
+  SELECT f.kind, f.start_id, s.source AS start_source, f.source, f.line, f.t, f.text, events, coalesce(s.served, false) AS served,
+         CASE WHEN grade = 4 THEN 40 WHEN grade = 3 AND kind = 'device-oom' THEN 38 WHEN grade = 3 THEN 30 WHEN grade = 2 THEN 20 ELSE 5 END AS gravity
+  FROM first_of f LEFT JOIN engine_start s USING (start_id)
+  -- what the host saw belongs to an incident of the engine where there is one
+  WHERE (f.start_id IS NOT NULL OR (SELECT real FROM inside) = 0)
+    -- weak words in a server that came up are no incident
+    AND (grade >= 2 OR NOT coalesce(s.served, false))
+    AND NOT (grade = 0 AND (SELECT real FROM inside) > 0)
+), pressed AS (
+  SELECT 'pressure' AS kind, p.start_id, s.source AS start_source, s.source, coalesce(regexp_extract(first_ref, ':(\d+)$', 1)::UINTEGER, s.first_line) AS line,
+         first_t AS t, NULL AS text, samples AS events, true AS served, 15 AS gravity
+  FROM pressure_start p JOIN engine_start s USING (start_id) WHERE pressed AND p.start_id NOT IN (SELECT start_id FROM failed WHERE start_id IS NOT NULL)
+), restarted AS (
+  SELECT 'restart' AS kind, NULL AS start_id, NULL AS start_source, source, line, NULL::DOUBLE AS t, concat_ws(' ', pod, last_reason, 'restarts ' || restarts) AS text,
+         restarts AS events, false AS served, 10 AS gravity
+  FROM container WHERE restarts > 0 AND NOT EXISTS (FROM failed WHERE gravity >= 20) ORDER BY restarts DESC, source, line LIMIT 1
+), everything AS (
+  SELECT * FROM failed UNION ALL BY NAME SELECT * FROM pressed UNION ALL BY NAME SELECT * FROM restarted
+)
+SELECT 'i' || row_number() OVER (ORDER BY gravity DESC, served DESC, t DESC NULLS LAST, source, line DESC) AS incident,
+       kind, start_id, start_source, source, line, source || ':' || line AS ref, t, text, gravity, events
+FROM everything
+ORDER BY gravity DESC, served DESC, t DESC NULLS LAST, source, line DESC

@@ -1,0 +1,50 @@
+-- says: the accelerators that the bundle shows, all sources together
+-- scope: bundle
+-- devices: devices seen (nvidia-smi rows, device lists, statements, Kubernetes limits); NULL = nobody says
+-- devices_ref: where
+-- name: product name of the first
+-- total_bytes: memory of the smallest
+-- total_max_bytes: memory of the largest
+-- used_max_bytes: memory in use on the fullest, at its last sample
+-- used_min_bytes: memory in use on the emptiest, at its last sample
+-- idle_devices: devices with less than 5 % in use at their last sample, while another holds 50 % or more
+-- idle_ref: where
+-- mig_profile: MIG profile, where one is named
+-- mig_ref: where
+-- processes: most processes on one device
+-- foreign_processes: processes on a device that are no part of the server, by name; NULL = no list
+-- foreign_bytes: what they hold
+-- foreign_ref: where
+-- engines_on_device: processes of engines on one device that belong to different servers, as far as names tell
+-- samples: samples of nvidia-smi
+-- used_spread: (fullest - emptiest) / total among devices that are in use
+WITH last_sample AS (
+  SELECT source, gpu, arg_max(used_bytes, line) AS used, max(total_bytes) AS total, max(line) AS line, count(*) AS samples FROM gpu_sample GROUP BY ALL
+), sampled AS (
+  SELECT gpu, arg_max(used, source) AS used, max(total) AS total, min(source || ':' || line) AS ref, sum(samples) AS samples FROM last_sample GROUP BY gpu
+), sample_sum AS (
+  SELECT count(*) AS n, min(total) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref, sum(samples) AS samples,
+         count(*) FILTER (used < 0.05 * total) AS idle, max(used / total) AS fullest, min(ref) FILTER (used < 0.05 * total) AS idle_ref,
+         (max(used) FILTER (used > 0.1 * total) - min(used) FILTER (used > 0.1 * total)) / max(total) AS used_spread
+  FROM sampled
+), listed AS (
+  SELECT source, sum(coalesce(count, 1)) FILTER (mig_profile IS NULL) AS n, min(source || ':' || line) AS ref FROM (
+    SELECT source, gpu, max(count) AS count, max(mig_profile) AS mig_profile, min(line) AS line FROM gpu_device GROUP BY source, gpu, CASE WHEN gpu IS NULL THEN line END) GROUP BY source
+), described AS (
+  SELECT (SELECT max(n) FROM listed) AS n, (SELECT max_by(ref, n) FROM listed) AS ref, arg_min(name, line) FILTER (name IS NOT NULL) AS name, min(total_bytes) AS total, max(total_bytes) AS total_max,
+         any_value(mig_profile) AS mig_profile, min(source || ':' || line) FILTER (mig_profile IS NOT NULL) AS mig_ref FROM gpu_device
+), granted AS (
+  SELECT max(gpus) AS n, max(mig_profile) AS mig_profile, min(source || ':' || line) AS ref FROM container
+), process AS (
+  SELECT gpu, coalesce(t, 0) AS t, source, count(DISTINCT pid) AS n, count(DISTINCT pid) FILTER (foreigner) AS foreigners, sum(used_bytes) FILTER (foreigner) AS foreign_bytes,
+         min(source || ':' || line) FILTER (foreigner) AS foreign_ref, count(DISTINCT pid) FILTER (name ILIKE '%EngineCore%') AS engines
+  FROM (SELECT *, NOT regexp_matches(coalesce(name, ''), '(?i)^$|^-$|vllm|python|ray::|sglang|not found|n/a') AND coalesce(type, 'C') <> 'G' AS foreigner FROM gpu_process) GROUP BY ALL
+), process_max AS (
+  SELECT max(n) AS n, max(foreigners) AS foreigners, max(foreign_bytes) AS foreign_bytes, min(foreign_ref) AS foreign_ref, max(engines) AS engines, count(*) AS seen FROM process
+)
+SELECT nullif(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), 0)::INTEGER AS devices, CASE WHEN s.n > 0 THEN s.ref WHEN d.n > 0 THEN d.ref ELSE g.ref END AS devices_ref, d.name,
+  coalesce(s.total, d.total)::BIGINT AS total_bytes, coalesce(s.total_max, d.total_max)::BIGINT AS total_max_bytes, s.used_max::BIGINT AS used_max_bytes, s.used_min::BIGINT AS used_min_bytes,
+  CASE WHEN s.n > 0 THEN CASE WHEN s.fullest >= 0.5 THEN s.idle ELSE 0 END END AS idle_devices, s.idle_ref, coalesce(d.mig_profile, g.mig_profile) AS mig_profile, coalesce(d.mig_ref, g.ref) AS mig_ref,
+  p.n AS processes, CASE WHEN p.seen > 0 THEN p.foreigners END AS foreign_processes, p.foreign_bytes::BIGINT AS foreign_bytes, p.foreign_ref, p.engines AS engines_on_device,
+  s.samples::BIGINT AS samples, s.used_spread
+FROM sample_sum s, described d, granted g, process_max p

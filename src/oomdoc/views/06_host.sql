@@ -1,0 +1,71 @@
+-- says: what the kernel, the container runtime, Ray and the log say about host memory, shared memory and kills
+-- scope: bundle
+-- oom_kills: kills by the kernel or the container limit that name memory as the reason
+-- kill_ref: where
+-- kill_process: victim
+-- kill_bytes: its resident set
+-- kill_limit_bytes: the limit, where named
+-- kill_scope: container or node
+-- oomkilled: a container was ended with reason OOMKilled
+-- oomkilled_ref: where
+-- memory_limit_bytes: container memory limit
+-- ray_kills: kills by Ray's memory monitor
+-- ray_ref: where
+-- alloc_failures: host allocations that failed (pinned ones included)
+-- alloc_ref: where
+-- alloc_bytes: size asked
+-- pinned: a pinned allocation failed
+-- swap_refused: swap space was refused or warned about
+-- shm_events: statements that shared memory is too small, or bus errors
+-- shm_ref: where
+-- shm_text: what they say
+-- bus_errors: of them bus errors
+-- sigkills: processes that ended by SIGKILL (-9, 137)
+-- sigkill_ref: where
+-- sigbus: processes that ended by SIGBUS (-7, 135)
+-- silent_deaths: a worker vanished without a Python error (runtime's notice, or no code)
+-- silent_ref: where
+-- cgroup_watched: counters of the container's memory group are in the bundle
+-- cgroup_kills: kills counted there
+-- kernel_log: a kernel log is in the bundle
+-- process_limit_bytes: a cap on the address space of a process
+-- xids: Xid lines
+-- xid_ref: where
+-- reboot: the node went down
+WITH event AS (SELECT *, source || ':' || line AS ref FROM host_event),
+folded AS (
+  SELECT count(*) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'slurm-oom-kill')) AS oom_kills,
+    min_by(ref, line) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'slurm-oom-kill') AND (process IS NOT NULL OR bytes IS NOT NULL)) AS kill_ref,
+    min(ref) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'slurm-oom-kill')) AS any_ref,
+    min_by(process, line) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill') AND process IS NOT NULL) AS kill_process,
+    max(bytes) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill')) AS kill_bytes, max(limit_bytes) FILTER (kind LIKE 'cgroup%') AS kill_limit_bytes,
+    bool_or(kind = 'cgroup-oom-kill') AS cgroup,
+    count(*) FILTER (kind = 'ray-memory-kill') AS ray_kills, min(ref) FILTER (kind = 'ray-memory-kill') AS ray_ref,
+    count(*) FILTER (kind IN ('host-alloc-failed', 'pinned-alloc-failed')) AS alloc_failures, min(ref) FILTER (kind IN ('host-alloc-failed', 'pinned-alloc-failed')) AS alloc_ref,
+    max(bytes) FILTER (kind IN ('host-alloc-failed', 'pinned-alloc-failed')) AS alloc_bytes, bool_or(kind = 'pinned-alloc-failed') AS pinned, bool_or(kind = 'swap-space') AS swap,
+    count(*) FILTER (kind IN ('bus-error', 'shm-full')) AS shm_events, min(ref) FILTER (kind IN ('bus-error', 'shm-full')) AS shm_ref, min_by(text, line) FILTER (kind IN ('shm-full', 'bus-error')) AS shm_text,
+    count(*) FILTER (kind = 'bus-error') AS bus_errors, count(*) FILTER (kind = 'worker-died') AS died, min(ref) FILTER (kind = 'worker-died') AS died_ref,
+    bool_or(kind = 'cgroup-oom-count') AS cgroup_watched, max(count) FILTER (kind = 'cgroup-oom-count') AS cgroup_kills, max(limit_bytes) FILTER (kind = 'process-limit') AS process_limit,
+    count(*) FILTER (kind = 'xid') AS xids, min(ref) FILTER (kind = 'xid') AS xid_ref, bool_or(kind = 'reboot') AS reboot,
+    min(ref) FILTER (kind = 'cgroup-oom-count' AND count > 0) AS cgroup_ref
+  FROM event
+), boxes AS (
+  SELECT bool_or(reason = 'OOMKilled' OR last_reason = 'OOMKilled') AS oomkilled, min(source || ':' || line) FILTER (reason = 'OOMKilled' OR last_reason = 'OOMKilled') AS ref,
+         max(memory_limit_bytes) AS memory_limit, count(*) AS n FROM container
+), exits AS (
+  SELECT count(*) FILTER (exit_code IN (-9, 137)) AS sigkills, min(source || ':' || line) FILTER (exit_code IN (-9, 137)) AS sigkill_ref, count(*) FILTER (exit_code IN (-7, 135)) AS sigbus,
+         min(source || ':' || line) FILTER (exit_code IN (-7, 135)) AS sigbus_ref FROM process_exit
+), logged AS (
+  SELECT count(*) FILTER (kind = 'host-memory') AS n, min(source || ':' || line) FILTER (kind = 'host-memory') AS ref,
+         count(*) FILTER (kind = 'shm') AS shm, min(source || ':' || line) FILTER (kind = 'shm') AS shm_ref, min_by(text, line) FILTER (kind = 'shm') AS shm_text FROM log_error
+), checked AS (
+  SELECT bool_or(name = 'swap-space') AS swap, count(*) FILTER (name = 'shm-space') AS shm FROM startup_check
+), kernel AS (SELECT count(*) AS n FROM source WHERE kind IN ('kernel-log'))
+SELECT oom_kills + coalesce(cgroup_kills, 0) AS oom_kills, coalesce(kill_ref, any_ref, cgroup_ref) AS kill_ref, kill_process, kill_bytes, kill_limit_bytes,
+  CASE WHEN oom_kills > 0 OR cgroup_kills > 0 THEN CASE WHEN cgroup OR cgroup_kills > 0 THEN 'container' ELSE 'node' END END AS kill_scope,
+  boxes.oomkilled, boxes.ref AS oomkilled_ref, boxes.memory_limit AS memory_limit_bytes, ray_kills, ray_ref, alloc_failures + logged.n AS alloc_failures, coalesce(alloc_ref, logged.ref) AS alloc_ref, alloc_bytes,
+  coalesce(pinned, false) AS pinned, coalesce(folded.swap, false) OR coalesce(checked.swap, false) AS swap_refused,
+  shm_events + logged.shm + coalesce(checked.shm, 0) AS shm_events, coalesce(folded.shm_ref, logged.shm_ref, sigbus_ref) AS shm_ref, coalesce(folded.shm_text, logged.shm_text) AS shm_text, bus_errors,
+  sigkills, sigkill_ref, sigbus, died AS silent_deaths, died_ref AS silent_ref, coalesce(cgroup_watched, false) AS cgroup_watched, cgroup_kills, kernel.n > 0 OR oom_kills > 0 AS kernel_log,
+  process_limit AS process_limit_bytes, xids, xid_ref, coalesce(reboot, false) AS reboot
+FROM folded, boxes, exits, logged, checked, kernel

@@ -1,0 +1,35 @@
+-- says: what Kubernetes (or a supervisor) says of the server: restarts, probes, exit codes, scaling; no row where nobody says
+-- scope: bundle
+-- restarts: most restarts of a container
+-- restart_ref: where
+-- probe_failures: liveness or startup probe failures
+-- probe_ref: where
+-- probe_text: one of them
+-- probe_kills: ends by the kubelet for a failed probe
+-- probe_kill_ref: where
+-- ran_s: shortest last life of a container
+-- exit_code: exit code of the last termination
+-- last_reason: reason of the last termination
+-- back_off: the container is held back from restarting
+-- evicted: evicted by the node
+-- unschedulable: no node could take it
+-- starts: engine starts that the logs show
+-- clean_starts: of them that end without an error line
+-- memory_words: some source holds an explicit memory failure
+WITH box AS (
+  SELECT max(restarts) AS restarts, max_by(source || ':' || line, restarts) AS restart_ref, min(ran_s) AS ran_s, arg_max(exit_code, restarts) AS exit_code, arg_max(last_reason, restarts) AS last_reason,
+         bool_or(reason = 'CrashLoopBackOff') AS back_off, count(*) AS n FROM container
+), event AS (
+  SELECT sum(coalesce(count, 1)) FILTER (reason = 'Unhealthy' AND NOT message ILIKE '%readiness%') AS probe_failures, min(source || ':' || line) FILTER (reason = 'Unhealthy' AND NOT message ILIKE '%readiness%') AS probe_ref,
+         min_by(message, line) FILTER (reason = 'Unhealthy' AND NOT message ILIKE '%readiness%') AS probe_text,
+         sum(coalesce(count, 1)) FILTER (reason = 'Killing' AND message ILIKE '%probe%') AS probe_kills, min(source || ':' || line) FILTER (reason = 'Killing' AND message ILIKE '%probe%') AS probe_kill_ref,
+         bool_or(reason IN ('BackOff', 'CrashLoopBackOff')) AS back_off, bool_or(reason = 'Evicted') AS evicted, bool_or(reason = 'FailedScheduling') AS unschedulable,
+         sum(coalesce(count, 1)) FILTER (reason IN ('Restarted', 'Started')) AS started, count(*) AS n FROM cluster_event
+), life AS (
+  SELECT count(*) FILTER (marked) AS starts, count(*) FILTER (marked AND start_id NOT IN (SELECT start_id FROM failure_event WHERE grade >= 2 AND start_id IS NOT NULL)) AS clean FROM engine_start
+), words AS (SELECT count(*) > 0 AS memory FROM failure_event WHERE grade = 4)
+SELECT greatest(box.restarts, CASE WHEN event.started > 1 THEN event.started - 1 END)::INTEGER AS restarts, coalesce(restart_ref, probe_ref) AS restart_ref, coalesce(probe_failures, 0)::INTEGER AS probe_failures, probe_ref, probe_text,
+  coalesce(probe_kills, 0)::INTEGER AS probe_kills, probe_kill_ref, ran_s, exit_code, last_reason, coalesce(box.back_off, false) OR coalesce(event.back_off, false) AS back_off, coalesce(evicted, false) AS evicted,
+  coalesce(unschedulable, false) AS unschedulable, life.starts, life.clean AS clean_starts, words.memory AS memory_words
+FROM box, event, life, words
+WHERE box.n > 0 OR event.n > 0

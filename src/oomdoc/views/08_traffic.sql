@@ -1,0 +1,42 @@
+-- says: the recorded requests in one row: counts, percentiles, buckets, arrival; no row without a request log
+-- scope: bundle
+-- requests: requests with an input length
+-- ref: first row
+-- input_p50: median prompt, tokens
+-- input_p95: 95th percentile
+-- input_p99: 99th percentile
+-- input_max: longest prompt
+-- output_p50: median generation
+-- output_p95: 95th percentile
+-- output_max: longest generation
+-- context_p50: prompt + generation, median
+-- context_p95: 95th percentile
+-- context_max: longest
+-- small: share of requests below 512 prompt tokens
+-- medium: 512 to 2047
+-- large: 2048 to 8191
+-- xlarge: 8192 and more
+-- from_t: first arrival
+-- to_t: last arrival
+-- per_s: arrivals per second
+-- input_tokens: all prompt tokens
+-- output_tokens: all generated tokens
+-- failed: answers with status 500 and above
+-- refused: status 429 or 503
+-- client_gone: status 499
+-- unanswered: status 0
+-- long_share_early: share of 2048 tokens and more in the first half of the time
+-- long_share_late: in the second half
+-- ttft_p95_s: 95th percentile of the time to first token
+-- cached_share: cached prompt tokens / prompt tokens
+WITH span AS (SELECT min(t) AS a, max(t) AS b FROM request)
+SELECT count(input_tokens) AS requests, min_by(source || ':' || line, line) AS ref,
+  approx_quantile(input_tokens, 0.5)::BIGINT AS input_p50, approx_quantile(input_tokens, 0.95)::BIGINT AS input_p95, approx_quantile(input_tokens, 0.99)::BIGINT AS input_p99, max(input_tokens) AS input_max,
+  approx_quantile(output_tokens, 0.5)::BIGINT AS output_p50, approx_quantile(output_tokens, 0.95)::BIGINT AS output_p95, max(output_tokens) AS output_max,
+  approx_quantile(input_tokens + coalesce(output_tokens, 0), 0.5)::BIGINT AS context_p50, approx_quantile(input_tokens + coalesce(output_tokens, 0), 0.95)::BIGINT AS context_p95, max(input_tokens + coalesce(output_tokens, 0)) AS context_max,
+  avg((input_tokens < 512)::INT) AS small, avg((input_tokens BETWEEN 512 AND 2047)::INT) AS medium, avg((input_tokens BETWEEN 2048 AND 8191)::INT) AS large, avg((input_tokens >= 8192)::INT) AS xlarge,
+  min(t) AS from_t, max(t) AS to_t, CASE WHEN max(t) > min(t) THEN count(*) / (max(t) - min(t)) END AS per_s, sum(input_tokens)::BIGINT AS input_tokens, sum(output_tokens)::BIGINT AS output_tokens,
+  count(*) FILTER (status >= 500 AND status <> 503) AS failed, count(*) FILTER (status IN (429, 503)) AS refused, count(*) FILTER (status = 499) AS client_gone, count(*) FILTER (status = 0) AS unanswered,
+  avg((input_tokens >= 2048)::INT) FILTER (t < (a + b) / 2) AS long_share_early, avg((input_tokens >= 2048)::INT) FILTER (t >= (a + b) / 2) AS long_share_late,
+  approx_quantile(ttft_s, 0.95) AS ttft_p95_s, sum(cached_tokens) / nullif(sum(input_tokens), 0) AS cached_share
+FROM request, span HAVING count(*) > 0

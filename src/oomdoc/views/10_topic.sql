@@ -1,0 +1,20 @@
+-- says: what notes and small texts state, one column per topic; one row always
+-- scope: bundle
+-- prompt_logprobs: prompt logprobs or echo were asked
+-- long_prompt: a long prompt is named as the trigger
+-- multimodal: images, video or audio are in the requests
+-- lora: adapters are used
+-- draft: a draft model is used
+-- eager_cures: eager mode cures it
+-- transient: the next start succeeds
+-- several_engines: several engines, instances or models share a device
+-- orphan: a process of a dead server is still there
+-- shm: shared memory size is spoken of
+-- notes: statements found
+-- ref: the first of them
+-- text: its sentence
+SELECT coalesce(bool_or(topic = 'prompt-logprobs'), false) AS prompt_logprobs, coalesce(bool_or(topic = 'long-prompt'), false) AS long_prompt, coalesce(bool_or(topic = 'multimodal'), false) AS multimodal,
+  coalesce(bool_or(topic = 'lora'), false) AS lora, coalesce(bool_or(topic = 'draft-model'), false) AS draft, coalesce(bool_or(topic = 'eager-cures'), false) AS eager_cures,
+  coalesce(bool_or(topic = 'transient'), false) AS transient, coalesce(bool_or(topic = 'several-engines'), false) AS several_engines, coalesce(bool_or(topic = 'orphan-process'), false) AS orphan,
+  coalesce(bool_or(topic = 'shm'), false) AS shm, count(*) AS notes, min_by(source || ':' || line, line) AS ref, min_by(text, line) AS text
+FROM note

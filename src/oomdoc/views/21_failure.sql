@@ -1,0 +1,141 @@
+-- says: the first failure of the incident in focus, with the books of its allocator message, the refusal's figures, the phase and what the server did just before
+-- scope: incident
+-- failed: something failed; false = an engine log is there and shows no failure; NULL = no engine log
+-- kind: kind of the first failure (see incident); NULL = none
+-- ref: where it stands
+-- t: when
+-- text: the line
+-- phase: init, load, profile, kv-plan (the engine's arithmetic), graph-profile, kv-alloc, sampler-warmup, capture, warmup, init, forward; NULL = cannot tell
+-- phase_by: frames or milestones
+-- last_milestone: last step before the failure
+-- ooms: allocator messages about a device
+-- oom_ref: the first of them
+-- allocator: who said it
+-- device: index in the message
+-- requested_bytes: failed request
+-- total_bytes: device total, from the message or the refusal
+-- free_bytes: free at the failure
+-- this_process_bytes: the failing process
+-- other_bytes: held by other processes on the device
+-- other_processes: how many
+-- allocated_bytes: by torch
+-- private_pool_bytes: of it in graph pools
+-- unallocated_bytes: reserved by torch but unallocated
+-- live_bytes: allocated without private pools
+-- reserved_bytes: allocated + unallocated
+-- non_torch_bytes: this process less reserved
+-- allowed_bytes: per-process cap
+-- live_share: allocated / total
+-- pieces_fit: free + unallocated would hold the request, each alone would not
+-- split_share: unallocated / requested
+-- check_name: the engine's own refusal
+-- check_ref: where
+-- check_len: max_model_len in it
+-- needed_bytes: KV bytes needed
+-- available_bytes: KV bytes available
+-- pool_tokens: tokens that the pool would store
+-- estimated_len: the engine's estimate of what fits
+-- check_free_bytes: free in the refusal
+-- check_total_bytes: total in the refusal
+-- check_wanted_bytes: asked in the refusal
+-- check_utilization: utilization in the refusal
+-- dummy_requests: sequences of the warm-up
+-- check_cpu: the refusal is about host memory of the CPU backend
+-- kv_used: last usage before the failure, or in the crash dump
+-- running: requests running then
+-- waiting: requests waiting then
+-- scheduled_tokens: tokens of the failing step, from the crash dump
+-- largest_prompt_tokens: longest new prompt in the failing step
+-- prompt_logprobs: the step (or a request) asked for prompt logprobs
+-- in_sampler: the sampler or logits part is in the traceback
+-- in_attention_workspace: an attention workspace is in the traceback
+-- in_draft: a draft model is in the traceback
+-- in_lora: LoRA is in the traceback
+-- in_vision: a vision encoder is in the traceback
+-- in_moe: an expert layer is in the traceback
+-- in_create_weights: parameters were being created
+-- first_error_kind: kind of the first error that is no echo and not about memory
+-- first_error_ref: where
+-- first_error_text: its text
+-- ranks_failed: ranks that report an allocator message or refusal
+-- graph_hint: the message itself speaks of CUDA graph memory
+WITH logs AS (
+  SELECT count(*) AS n FROM source WHERE kind IN ('vllm-log', 'text-log')
+), told AS (
+  SELECT i.* FROM incident i, focus f WHERE i.incident = f.incident
+), book AS (
+  SELECT *, source || ':' || line AS ref FROM seen.oom
+  ORDER BY requested_bytes IS NULL AND total_bytes IS NULL, source <> coalesce((SELECT source FROM told), source), line, source LIMIT 1
+), refusal AS (
+  SELECT *, source || ':' || line AS ref FROM seen.startup_check ORDER BY name = 'load-oom', line, source LIMIT 1
+), place AS (
+  SELECT coalesce(book.source, refusal.source, told.source) AS source, coalesce(book.line, refusal.line, told.line) AS line, coalesce(book.pid, refusal.pid) AS pid
+  FROM (SELECT 1) LEFT JOIN book ON true LEFT JOIN refusal ON true LEFT JOIN told ON true
+), near AS (
+  SELECT f.* FROM seen.frame f, place WHERE f.source = place.source AND f.line BETWEEN place.line - least(place.line, 150)::UINTEGER AND place.line + 40
+    AND (place.pid IS NULL OR f.pid IS NULL OR f.pid = place.pid)
+), stack AS (
+  SELECT bool_or(function IN ('profile_cudagraph_memory')) AS graph_profile,
+    bool_or(function IN ('_dummy_sampler_run', '_dummy_pooler_run')) AS sampler,
+    bool_or(function IN ('capture_model', 'capture', 'capture_graphs', '_capture_cudagraphs')) AS capture,
+    bool_or(function IN ('compile_or_warm_up_model', 'kernel_warmup')) AS warmup,
+    bool_or(function IN ('initialize_kv_cache', '_allocate_kv_cache', 'allocate_gpu_cache', '_allocate_kv_cache_tensors', 'initialize_cache', '_init_cache')) AS kv_alloc,
+    bool_or(function IN ('profile_run', 'determine_available_memory', 'determine_num_available_blocks', 'profile_num_available_blocks')) AS profile,
+    bool_or(function IN ('load_model', 'create_weights', 'process_weights_after_loading', 'load_weights', 'initialize_model', 'make_layers')
+            OR (function = '__init__' AND file LIKE '%model_executor/%')) AS load,
+    bool_or(function IN ('init_device', 'init_worker_distributed_environment')) AS init,
+    bool_or(function IN ('execute_model', 'generate', 'step', 'engine_step', 'run_busy_loop', '_process_engine_step')) AS forward,
+    bool_or(function IN ('execute_model') OR file LIKE '%model_runner_base%') AS executed,
+    bool_or(function LIKE '%sampl%' OR function IN ('compute_logits', '_get_logits', '_get_prompt_logprobs_dict', 'apply_top_k_top_p') OR file LIKE '%sampler%' OR file LIKE '%logits_processor%') AS in_sampler,
+    bool_or(function LIKE '%workspace%') AS workspace,
+    bool_or(file LIKE '%spec_decode%' OR file LIKE '%eagle%' OR file LIKE '%medusa%' OR function LIKE '%draft%') AS draft,
+    bool_or(file LIKE '%/lora/%' OR function LIKE '%lora%' OR file LIKE '%punica%') AS lora,
+    bool_or(function LIKE '%multimodal%' OR function LIKE '%vision%' OR file LIKE '%vision%' OR file LIKE '%\_vl.%' ESCAPE '\' OR file LIKE '%clip%' OR file LIKE '%siglip%') AS vision,
+    bool_or(file LIKE '%fused_moe%' OR function LIKE '%experts%') AS moe,
+    bool_or(function IN ('create_weights')) AS create_weights,
+    bool_or(function = '_get_prompt_logprobs_dict') AS prompt_logprobs
+  FROM near
+), before AS (
+  SELECT arg_max(m.name, m.line) AS name, bool_or(m.name IN ('serving', 'engine-ready')) AS up FROM seen.milestone m, place
+  WHERE m.source = place.source AND m.line < place.line AND m.name NOT IN ('shutdown', 'terminated', 'server-process', 'sleeping', 'lora', 'eager', 'v0-fallback')
+), stat AS (
+  SELECT s.* FROM seen.engine_stat s, place WHERE s.kv_used IS NOT NULL AND (s.source <> place.source OR s.line <= place.line) ORDER BY s.source <> place.source, s.line DESC LIMIT 1
+), step AS (
+  SELECT max(scheduled_tokens) AS scheduled_tokens, max(largest_prompt_tokens) AS largest_prompt_tokens, max(running) AS running, max(waiting) AS waiting,
+         max(kv_used) AS kv_used, bool_or(prompt_logprobs) AS prompt_logprobs FROM seen.crash_step
+), error AS (
+  SELECT *, source || ':' || line AS ref FROM seen.log_error WHERE kind NOT IN ('echo', 'memory', 'client', 'host-memory', 'shm') ORDER BY source <> coalesce((SELECT source FROM told), source), line LIMIT 1
+), counted AS (
+  SELECT count(*) AS ooms, count(DISTINCT coalesce(rank, pid)) AS ranks FROM seen.oom
+), hint AS (
+  SELECT bool_or(text ILIKE '%cudagraph%' OR text ILIKE '%CUDA graph%capture%') AS graphs FROM seen.oom
+)
+SELECT CASE WHEN told.kind IS NOT NULL AND told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n > 0 THEN false END AS failed,
+  CASE WHEN told.kind NOT IN ('pressure') THEN told.kind END AS kind, told.ref, told.t, coalesce(told.text, book.text, refusal.text) AS text,
+  CASE WHEN book.ref IS NULL AND refusal.name IN ('no-kv-blocks', 'kv-below-max-model-len', 'no-autofit', 'mamba-blocks', 'kv-request-exceeds-host') THEN 'kv-plan'
+       WHEN book.ref IS NULL AND refusal.name IN ('free-memory', 'shm-space', 'swap-space') THEN 'init' WHEN book.ref IS NULL AND refusal.name = 'profiling-interference' THEN 'profile'
+       WHEN stack.graph_profile THEN 'graph-profile' WHEN stack.sampler OR refusal.name IN ('warmup') THEN 'sampler-warmup' WHEN stack.capture THEN 'capture'
+       WHEN stack.kv_alloc THEN 'kv-alloc' WHEN stack.profile THEN 'profile'
+       WHEN stack.load OR refusal.name = 'load-oom' THEN 'load' WHEN stack.warmup THEN 'warmup' WHEN stack.init THEN 'init'
+       WHEN stack.executed THEN 'forward' WHEN before.up OR stat.kv_used IS NOT NULL THEN 'forward'
+       WHEN before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft') THEN 'load' WHEN before.name IN ('loaded') THEN 'profile'
+       WHEN before.name IN ('profiled', 'kv-available') THEN 'kv-alloc'
+       WHEN before.name IN ('kv-sized', 'kv-blocks', 'capture-start', 'capture-progress') THEN 'capture' WHEN before.name IN ('captured') THEN 'warmup'
+       WHEN stack.forward THEN 'forward' WHEN before.name IN ('server-version', 'engine-init') THEN 'init' END AS phase,
+  CASE WHEN stack.graph_profile OR stack.sampler OR stack.capture OR stack.warmup OR stack.kv_alloc OR stack.profile OR stack.load OR stack.executed THEN 'frames' WHEN before.name IS NOT NULL THEN 'milestones' END AS phase_by,
+  before.name AS last_milestone, counted.ooms, book.ref AS oom_ref, book.allocator, book.device, book.requested_bytes,
+  coalesce(book.total_bytes, refusal.total_bytes) AS total_bytes, book.free_bytes, book.this_process_bytes, book.other_processes_bytes AS other_bytes, book.other_processes,
+  book.allocated_bytes, book.private_pool_bytes, book.unallocated_bytes, book.allocated_bytes - coalesce(book.private_pool_bytes, 0) AS live_bytes,
+  book.allocated_bytes + book.unallocated_bytes AS reserved_bytes, book.this_process_bytes - book.allocated_bytes - book.unallocated_bytes AS non_torch_bytes, book.allowed_bytes,
+  book.allocated_bytes / book.total_bytes AS live_share,
+  book.unallocated_bytes + book.free_bytes >= book.requested_bytes AND book.free_bytes < book.requested_bytes AS pieces_fit,
+  book.unallocated_bytes / book.requested_bytes AS split_share,
+  refusal.name AS check_name, refusal.ref AS check_ref, refusal.max_model_len AS check_len, refusal.needed_bytes, refusal.available_bytes, refusal.pool_tokens,
+  refusal.estimated_max_model_len AS estimated_len, refusal.free_bytes AS check_free_bytes, refusal.total_bytes AS check_total_bytes, refusal.wanted_bytes AS check_wanted_bytes,
+  refusal.utilization AS check_utilization, refusal.dummy_requests, refusal.device_kind = 'cpu' AS check_cpu,
+  coalesce(step.kv_used, stat.kv_used) AS kv_used, coalesce(step.running, stat.running) AS running, coalesce(step.waiting, stat.waiting) AS waiting,
+  step.scheduled_tokens, step.largest_prompt_tokens, coalesce(step.prompt_logprobs, false) OR coalesce(stack.prompt_logprobs, false) AS prompt_logprobs,
+  stack.in_sampler, stack.workspace AS in_attention_workspace, stack.draft AS in_draft, stack.lora AS in_lora, stack.vision AS in_vision, stack.moe AS in_moe, stack.create_weights AS in_create_weights,
+  error.kind AS first_error_kind, error.ref AS first_error_ref, error.text AS first_error_text, counted.ranks AS ranks_failed, coalesce(hint.graphs, false) AS graph_hint
+FROM logs LEFT JOIN told ON true LEFT JOIN book ON true LEFT JOIN refusal ON true LEFT JOIN stack ON true LEFT JOIN before ON true LEFT JOIN stat ON true
+  LEFT JOIN step ON true LEFT JOIN error ON true LEFT JOIN counted ON true LEFT JOIN hint ON true

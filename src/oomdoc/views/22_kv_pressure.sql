@@ -1,0 +1,52 @@
+-- says: how hard live traffic pressed on the KV pool, from statistics lines and metrics together; no row without either
+-- scope: incident
+-- samples: points with a usage
+-- share_pinned: share of them at 95 % or more
+-- share_high: share at 85 % or more
+-- peak: highest usage, 0..1
+-- peak_ref: where
+-- mean: mean usage
+-- waiting_max: most requests waiting
+-- queued_full: points at 85 % or more with requests waiting
+-- queued_roomy: points below 50 % with requests waiting
+-- queued: points with requests waiting
+-- running_max: most requests running
+-- rising: usage at the end less usage at the beginning
+-- stalled: points with a queue at 90 % or more and no prompt tokens for the interval
+-- preemptions: preemptions counted by warnings or metrics; NULL = nobody counted
+-- preemption_ref: where
+-- swaps: preemptions by swapping or aborts for lack of blocks
+-- first_ref: where pressure began
+-- hit_rate: last prefix-cache hit rate of the log, 0..1
+-- running_drop: while the pool was full, running fell and waiting rose
+WITH stat AS (
+  SELECT source, line, t, running, waiting, kv_used, prompt_tokens_per_s, prefix_hit_rate FROM seen.engine_stat WHERE kv_used IS NOT NULL
+), gauge AS (
+  SELECT source, min(line) AS line, t, max(value) FILTER (name = 'vllm:num_requests_running') AS running, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
+         max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used, NULL::DOUBLE AS prompt_tokens_per_s, NULL::DOUBLE AS prefix_hit_rate
+  FROM metric WHERE name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc') AND labels IS DISTINCT FROM 'delta'
+  GROUP BY source, t HAVING kv_used BETWEEN 0 AND 1
+), point AS (
+  SELECT * FROM stat UNION ALL SELECT * FROM gauge WHERE (SELECT count(*) FROM stat) < 3
+), stepped AS (
+  SELECT *, lag(running) OVER w AS running_before, lag(waiting) OVER w AS waiting_before FROM point WINDOW w AS (PARTITION BY source ORDER BY line, t)
+), folded AS (
+  SELECT count(*) AS samples, avg((kv_used >= 0.95)::INT) AS share_pinned, avg((kv_used >= 0.85)::INT) AS share_high, max(kv_used) AS peak,
+    max_by(source || ':' || line, kv_used) AS peak_ref, avg(kv_used) AS mean, max(waiting) AS waiting_max,
+    count(*) FILTER (kv_used >= 0.85 AND waiting > 0) AS queued_full, count(*) FILTER (kv_used < 0.5 AND waiting > 0) AS queued_roomy, count(*) FILTER (waiting > 0) AS queued,
+    max(running) AS running_max, arg_max(kv_used, line) - arg_min(kv_used, line) AS rising,
+    count(*) FILTER (kv_used >= 0.9 AND waiting > 0 AND prompt_tokens_per_s = 0) AS stalled,
+    min_by(source || ':' || line, line) FILTER (kv_used >= 0.85 AND (waiting > 0 OR kv_used >= 0.95)) AS first_ref,
+    arg_max(prefix_hit_rate, line) AS hit_rate,
+    count(*) FILTER (kv_used >= 0.9 AND running < running_before AND waiting > waiting_before) AS running_drop
+  FROM stepped
+), warned AS (
+  SELECT max(coalesce(cumulative, 1)) FILTER (mode <> 'ABORT') AS preemptions, min_by(source || ':' || line, line) AS ref, count(*) FILTER (mode IN ('SWAP', 'ABORT')) AS swaps, count(*) AS n FROM seen.preemption
+), counted AS (
+  SELECT sum(grown) AS preemptions, min(ref) AS ref FROM (
+    SELECT max(value) AS grown, min_by(source || ':' || line, t) FILTER (value > 0) AS ref FROM metric WHERE name IN ('vllm:num_preemptions_total', 'vllm:num_preemptions') GROUP BY labels)
+)
+SELECT f.*, CASE WHEN w.n > 0 OR c.preemptions IS NOT NULL THEN greatest(coalesce(w.preemptions, 0), coalesce(c.preemptions, 0), CASE WHEN w.n > 0 THEN 1 ELSE 0 END) END::BIGINT AS preemptions,
+  coalesce(w.ref, CASE WHEN c.preemptions > 0 THEN c.ref END) AS preemption_ref, CASE WHEN w.n > 0 THEN w.swaps END AS swaps
+FROM folded f, warned w, counted c
+WHERE f.samples > 0 OR w.n > 0 OR c.preemptions IS NOT NULL

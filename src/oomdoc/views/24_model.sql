@@ -1,0 +1,31 @@
+-- says: what the model should weigh by its name and format, against what was loaded and what the device holds
+-- scope: incident
+-- name: model path or name
+-- params: parameters by the name (7B, 8x7B, 0.6B); NULL = the name does not tell
+-- bytes_per_param: by format in the name, quantization flag or dtype; 2 where nothing speaks
+-- quantised: the name or a flag says that the weights are quantised
+-- expected_bytes: params x bytes_per_param, all ranks
+-- expected_rank_bytes: per rank
+-- loaded_bytes: as logged, per rank
+-- loaded_share: loaded / device total
+-- expected_share: expected per rank / device total
+-- total_bytes: device total
+-- wider_than_meant: what is held is at least 1.5 times what the format should take
+-- world_size: ranks that share the weights
+-- fits_sharded: the weights would fit if they were spread over all devices seen
+WITH text AS (
+  SELECT coalesce(model, '') AS name, concat_ws(' ', model, quantization, dtype) AS words, e.* EXCLUDE (model) FROM engine e
+), parsed AS (
+  SELECT *, try_cast(regexp_extract(name, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 1) AS DOUBLE) * try_cast(regexp_extract(name, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 2) AS DOUBLE) * 0.83 AS moe,
+         try_cast(regexp_extract(name, '(?i)(?:^|[-_/. A-Za-z])(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 1) AS DOUBLE) AS dense,
+    CASE WHEN regexp_matches(words, '(?i)nvfp4|mxfp4|fp4') THEN 0.58 WHEN regexp_matches(words, '(?i)awq|gptq|int4|w4a|4[-_]?bit|nf4|q4|bnb|bitsandbytes') THEN 0.56
+         WHEN regexp_matches(words, '(?i)fp8|int8|w8a|8[-_]?bit|q8') THEN 1.05 WHEN regexp_matches(coalesce(dtype, ''), '(?i)float32|fp32') THEN 4.0 ELSE 2.0 END AS bytes_per_param
+  FROM text
+), sized AS (
+  SELECT p.*, coalesce(moe, dense) * 1e9 AS params, coalesce(p.total_bytes, f.total_bytes, d.total_bytes) AS device_bytes, d.devices, f.live_bytes, f.phase FROM parsed p, failure f, device d
+)
+SELECT nullif(name, '') AS name, params, bytes_per_param, bytes_per_param < 2 AS quantised, params * bytes_per_param AS expected_bytes, params * bytes_per_param / world_size AS expected_rank_bytes, weights_bytes AS loaded_bytes,
+  weights_bytes / device_bytes AS loaded_share, params * bytes_per_param / world_size / device_bytes AS expected_share, device_bytes AS total_bytes,
+  CASE WHEN params IS NOT NULL AND bytes_per_param < 2 THEN greatest(coalesce(weights_bytes, 0), CASE WHEN phase = 'load' THEN coalesce(live_bytes, 0) ELSE 0 END) > 1.5 * params * bytes_per_param / world_size END AS wider_than_meant, world_size,
+  CASE WHEN devices > world_size AND coalesce(params * bytes_per_param, live_bytes * world_size) IS NOT NULL THEN coalesce(params * bytes_per_param, live_bytes * world_size * 1.1) / devices < 0.85 * device_bytes END AS fits_sharded
+FROM sized

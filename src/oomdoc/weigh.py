@@ -1,0 +1,194 @@
+"""Rule + answers -> diagnosis. Pure arithmetic: it is handed `ask(sql)`, it opens nothing.
+
+Start at ln(prior / (1 - prior)). Add ln(p_cause / p_other) where an item holds, ln((1 - p_cause) / (1 - p_other)) where it does
+not, 0 where it is unknown; of a `group` only the item with the largest weight counts. Back to a probability at the end.
+Causes are judged one by one, since two can be true. docs/method.md redoes one by hand.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from oomdoc.model import Action, Diagnosis, Evidence
+from oomdoc.rules import ActionRule, EvidenceRule, Rule
+from oomdoc.units import show_bytes, show_seconds
+
+Ask = Callable[[str], Mapping[str, Any] | None]
+
+CEILING = 0.99  # no rule of thumb is surer than this until counted on many cases
+ACTION_FROM = 0.05  # advice is computed for causes at or above this probability
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a query said: TRUE, FALSE or None (the bundle cannot tell), and its other columns."""
+
+    holds: bool | None
+    values: Mapping[str, Any]
+
+
+class Sentence(string.Formatter):
+    """Templates of rule files: `{share:.0%}`, `{free_bytes:bytes}`, `{age:seconds}`; an unknown value reads `unknown`."""
+
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A column of the query; what is absent is unknown."""
+        return kwargs.get(str(key))
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Format a number by the specification, never failing on what the data hold."""
+        if value is None:
+            return "unknown"
+        if format_spec == "bytes":
+            return show_bytes(value) if isinstance(value, (int, float)) else str(value)
+        if format_spec == "seconds":
+            return show_seconds(value) if isinstance(value, (int, float)) else str(value)
+        try:
+            return format(value, format_spec)
+        except (ValueError, TypeError):
+            return str(value)
+
+
+_SENTENCE = Sentence()
+
+
+def say(template: str, values: Mapping[str, Any]) -> str:
+    """Fill a template of a rule file.
+
+    >>> say("{free:bytes} free of {total:bytes}, {n} requests", {"free": 1 << 30, "n": 3})
+    '1.00 GiB free of unknown, 3 requests'
+    """
+    return _SENTENCE.vformat(template, (), values)
+
+
+def answer(ask: Ask, sql: str) -> Answer:
+    """Ask one query; no row and NULL both mean that the bundle cannot tell."""
+    row = ask(sql)
+    if row is None:
+        return Answer(None, {})
+    holds = row.get("holds")
+    return Answer(None if holds is None else bool(holds), {name: value for name, value in row.items() if name != "holds"})
+
+
+def weight_of(item: EvidenceRule, holds: bool | None) -> float:
+    """What an item adds to the log-odds."""
+    if holds is None:
+        return 0.0
+    if holds:
+        return math.log(item.p_cause / item.p_other)
+    return math.log((1 - item.p_cause) / (1 - item.p_other))
+
+
+def log_odds(p: float) -> float:
+    """ln(p / (1 - p))."""
+    return math.log(p / (1 - p))
+
+
+def probability(odds: float) -> float:
+    """The probability of log-odds, held between 1 - CEILING and CEILING... computed without overflow."""
+    p = 1 / (1 + math.exp(-max(-40.0, min(40.0, odds))))
+    return min(CEILING, p)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One cause weighed: its log-odds and the answers behind them."""
+
+    rule: Rule
+    odds: float
+    answers: Mapping[str, Answer]
+    weights: Mapping[str, float]
+
+
+def weigh(rule: Rule, ask: Ask) -> Finding:
+    """Weigh one rule against a bundle."""
+    answers = {item.id: answer(ask, item.sql) for item in rule.evidence}
+    weights = {item.id: weight_of(item, answers[item.id].holds) for item in rule.evidence}
+    strongest: dict[str, str] = {}
+    for item in rule.evidence:
+        if item.group is None:
+            continue
+        held = strongest.get(item.group)
+        if held is None or abs(weights[item.id]) > abs(weights[held]):
+            strongest[item.group] = item.id
+    for item in rule.evidence:
+        if item.group is not None and strongest[item.group] != item.id:
+            weights[item.id] = 0.0
+    return Finding(rule, log_odds(rule.prior) + sum(weights.values()), answers, weights)
+
+
+def rank(findings: Iterable[Finding], ask: Ask, quiet: frozenset[str] = frozenset()) -> tuple[Diagnosis, ...]:
+    """Findings as a ranked diagnosis, best first; ties by id so that the same bundle gives the same bytes."""
+    ordered = sorted(findings, key=lambda finding: (-finding.odds, finding.rule.id))
+    return tuple(replace(_diagnosis(finding, ask), rank=place) for place, finding in enumerate(ordered, 1))
+
+
+def _diagnosis(finding: Finding, ask: Ask) -> Diagnosis:
+    rule = finding.rule
+    support, against, unknown = [], [], []
+    for item in rule.evidence:
+        told = finding.answers[item.id]
+        if told.holds is None:
+            unknown.append(item.id)
+            continue
+        weight = finding.weights[item.id]
+        words = say(item.says, told.values) if told.holds else _denied(item, told)
+        piece = Evidence(item.id, words, round(weight, 4), _refs(told.values), _numbers(told.values))
+        if weight > 0:
+            support.append(piece)
+        elif weight < 0:
+            against.append(piece)
+    p = probability(finding.odds)
+    reason = None
+    actions: list[Action] = []
+    if p >= ACTION_FROM:
+        for candidate in rule.reasons:
+            if answer(ask, candidate.sql).holds:
+                reason = candidate.id
+                break
+        actions = [made for made in (_action(item, ask) for item in rule.actions) if made is not None]
+    support.sort(key=lambda piece: (-piece.weight, piece.id))
+    against.sort(key=lambda piece: (piece.weight, piece.id))
+    return Diagnosis(
+        rank=0, cause=rule.id, category=rule.category, reason=reason, probability=round(p, 4), prior=rule.prior, title=rule.title, summary=rule.summary,
+        evidence=tuple(support), against=tuple(against), unknown=tuple(unknown), actions=tuple(actions), references=rule.references,
+    )  # fmt: skip
+
+
+def _denied(item: EvidenceRule, told: Answer) -> str:
+    if item.unless:
+        return say(item.unless, told.values)
+    return "not so: " + say(item.says, told.values)
+
+
+def _action(item: ActionRule, ask: Ask) -> Action | None:
+    told = answer(ask, item.sql)
+    if not told.holds:
+        return None
+    changes = {flag: _plain(told.values.get(value, value) if isinstance(value, str) else value) for flag, value in item.changes.items()}
+    if any(value is None for value in changes.values()):
+        return None  # advice without its number is no advice
+    was = {flag: _plain(told.values["now"]) for flag in item.changes if told.values.get("now") is not None and len(item.changes) == 1}
+    values = told.values
+    return Action(item.id, say(item.do, values), say(item.why, values), say(item.cost, values), changes, say(item.verify, values), was)
+
+
+def _plain(value: Any) -> Any:
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _refs(values: Mapping[str, Any]) -> tuple[str, ...]:
+    refs = []
+    for name, value in values.items():
+        if (name == "ref" or name.endswith("_ref")) and isinstance(value, str):
+            refs.append(value)
+        elif name == "refs" and isinstance(value, list):
+            refs.extend(str(entry) for entry in value)
+    return tuple(dict.fromkeys(refs))
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value}

@@ -1,0 +1,140 @@
+"""The terminal form: whole reports as snapshots, and what must hold for every report."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from oomdoc.model import LedgerEntry, Report
+from oomdoc.report import REPORTS, SUFFIXES
+from oomdoc.units import GIB
+from report_samples import SAMPLES, hostile, kv_demand, parts, undecided, weights_exceed
+from snapshot import check
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+PASTED = re.compile(r" *(--|\(leave out|[A-Z_]+=|kubectl |curl |nvidia-smi )|oomdoc (show|explain) ")
+
+
+def render(report: Report, **options: object) -> str:
+    return REPORTS["terminal"](report, **options)
+
+
+@pytest.mark.parametrize("width", [80, 160])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_whole_report_as_accepted(name: str, width: int) -> None:
+    check(SNAPSHOTS / f"{name}.terminal-{width}.txt", render(SAMPLES[name](), width=width))
+
+
+def test_whole_report_in_colour_as_accepted() -> None:
+    check(SNAPSHOTS / "kv-demand.terminal-80.ansi", render(kv_demand(), width=80, color=True))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 160])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_no_line_is_wider_than_the_terminal_unless_it_is_there_to_be_pasted(name: str, width: int) -> None:
+    for line in render(SAMPLES[name](), width=width).splitlines():
+        assert cell_len(line) <= width or PASTED.match(line), line
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_colour_adds_escapes_and_nothing_but_them(name: str) -> None:
+    plain = render(SAMPLES[name](), width=100)
+    colored = render(SAMPLES[name](), width=100, color=True)
+    assert "\x1b" not in plain
+    assert "\x1b[" in colored
+    without = re.sub(r"\x1b\[[0-9;]*m", "", colored)
+    squeezed = [" ".join(text.replace("`", "").split()) for text in (plain, without)]
+    assert squeezed[0] == squeezed[1]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_same_report_gives_the_same_bytes(name: str) -> None:
+    assert render(SAMPLES[name](), width=90) == render(SAMPLES[name](), width=90)
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_hostile_text_moves_nothing_and_colours_nothing(color: bool) -> None:
+    text = render(hostile(), width=100, color=color)
+    harmless = re.sub(r"\x1b\[[0-9;]*m", "", text) if color else text
+    assert not CONTROL.search(harmless)
+    assert "]8;;" not in text  # no hyperlink made of markup
+    assert "[red]" in harmless  # markup stays text
+    assert "[/]" in harmless
+    if color:  # only the styles of the report itself: no blinking, no bright red background of the evidence
+        assert set(re.findall(r"\x1b\[([0-9;]*)m", text)) <= set(re.findall(r"\x1b\[([0-9;]*)m", _all_styles()))
+
+
+def _all_styles() -> str:
+    return "".join(render(sample(), color=True) for name, sample in SAMPLES.items() if name != "hostile")
+
+
+def test_a_flag_from_a_bundle_cannot_leave_its_quotes() -> None:
+    line = next(line for line in render(hostile(), width=100).splitlines() if "rm -rf" in line)
+    assert line.strip().startswith("--model '$(rm -rf /); ")
+
+
+def test_the_first_lines_say_cause_probability_and_what_to_do() -> None:
+    first, second, *_ = render(kv_demand(), width=100).splitlines()
+    assert first == "VERY LIKELY (93%)  Live traffic needs more KV cache than the pool holds"
+    assert second == "What to do         Lower `--max-num-seqs` from 256 to 49"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("healthy", "HEALTHY (97%)"),
+        ("not-memory", "NOT A MEMORY FAILURE (91%)"),
+        ("undecided", "UNDECIDED"),
+        ("weights-exceed", "ALMOST CERTAIN (98%)"),
+    ],
+)
+def test_each_verdict_is_worded(name: str, words: str) -> None:
+    assert render(SAMPLES[name](), width=100).startswith(words)
+
+
+def test_undecided_with_nothing_to_say_says_so() -> None:
+    text = render(replace(undecided(), diagnoses=(), incidents=(), collect_next=()), width=100)
+    assert text.startswith("UNDECIDED  Nothing in this bundle speaks about memory, for or against")
+
+
+def test_top_chooses_how_many_causes_are_shown() -> None:
+    few, many = render(kv_demand(), top=1), render(kv_demand(), top=10)
+    assert "gpu-shared" not in few
+    assert "3 further causes, 6% or less" in few
+    assert "gpu-shared" in many
+
+
+def test_ranks_that_look_alike_share_a_bar_and_others_do_not() -> None:
+    lines = render(kv_demand(), width=80).splitlines()
+    assert [line[:10] for line in lines if line.startswith("  rank")] == ["  rank 0  ", "  rank 1–3"]
+    entries = tuple(
+        LedgerEntry("e1", rank, None, 80 * GIB, parts(weights=30.0 + 5 * rank, free=50.0 - 5 * rank), None, None, ())
+        for rank in range(4)
+    )
+    bars = [line for line in render(replace(kv_demand(), ledger=entries), width=80).splitlines() if "rank" in line]
+    assert len(bars) == 4
+    assert len({len(bar) for bar in bars}) == 1
+
+
+def test_an_unknown_part_is_named_and_not_drawn_as_zero() -> None:
+    text = render(weights_exceed(), width=80)
+    assert "not known: KV pool, graphs, activations" in text
+    assert "KV pool 0.00" not in text
+
+
+def test_parts_beyond_the_device_still_fit_the_bar() -> None:
+    entry = LedgerEntry("e1", 0, None, 24 * GIB, parts(weights=20.0, kv_pool=9.0, unexplained=-5.0), None, None, ())
+    bar = next(
+        line for line in render(replace(weights_exceed(), ledger=(entry,)), width=80).splitlines() if "rank" in line
+    )
+    assert cell_len(bar) <= 80
+    assert "█" in bar and "▓" in bar
+
+
+def test_every_form_is_registered_under_a_suffix() -> None:
+    assert set(REPORTS) <= set(SUFFIXES.values())
