@@ -229,6 +229,10 @@ def read_record(line: int, raw: str, clock: Clock) -> Record:
     if head is None and at == 0:
         # a progress bar without its carriage return, or text of another writer, may be glued in front
         head = _GLUED.search(text)
+    if head is None and at == 0:
+        inner = _EMBEDDED.match(text)
+        if inner:  # another program's logger passes the engine's record on
+            record.headed, record.level, at = True, inner["level"], inner.end()
     if head and (head["mon"] or head["src"] or head.end() > at + len(head["level"]) + 1):
         record.headed = True
         record.level = head["level"]
@@ -255,4 +259,5 @@ def read_record(line: int, raw: str, clock: Clock) -> Record:
     return record
 
 
+_EMBEDDED = re.compile(r"(?P<level>DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b[^\"'{]{1,120}?\b[\w./-]+\.py:\d+\] ")
 _GLUED = re.compile(r"(?:it/s\]|s/it\])\s*(?:\([^)]*\)\s*)?" + HEAD.pattern)

@@ -65,10 +65,10 @@ def _plan() -> _Plan:
         for anchor in pattern.anchors:
             by_anchor.setdefault(anchor, []).append(pattern)
     others = (*torch_oom.ANCHORS, *_FRAME_ANCHORS, *(anchor for anchor, _, _ in vllm_log.SETTINGS), *(anchor for anchor, _ in _KNOWN_SHAPES))
-    # of two anchors that begin at one place the search reports the first of the list: put the longer first, and let an
-    # anchor do the work of every anchor inside it
+    # of two anchors that begin at one place the search reports the first of the list, and it goes on behind a hit: put the
+    # longer first, and let an anchor do the work of every anchor that lies inside it or begins in it
     anchors = sorted({*by_anchor, *others}, key=lambda anchor: (-len(anchor), anchor))
-    inside = [[inner for inner in anchors if inner in outer] for outer in anchors]
+    inside = [[inner for inner in anchors if _overlaps(outer, inner)] for outer in anchors]
     settings = {anchor: (regex, origin) for anchor, regex, origin in vllm_log.SETTINGS}
     known = dict(_KNOWN_SHAPES)
     return _Plan(
@@ -79,6 +79,11 @@ def _plan() -> _Plan:
         tuple(any(inner in torch_oom.ANCHORS for inner in group) for group in inside),
         tuple(next((known[inner] for inner in group if inner in known), None) for group in inside),
     )
+
+
+def _overlaps(outer: str, inner: str) -> bool:
+    """Whether a hit of `outer` can hide one of `inner`: it holds it, or its end is the beginning of it."""
+    return inner in outer or any(outer.endswith(inner[:size]) for size in range(2, len(inner)))
 
 
 _plan_once: list[_Plan] = []
