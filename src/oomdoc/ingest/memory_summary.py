@@ -1,22 +1,151 @@
-"""In work: the memory-summary reader."""
+"""Tables of `torch.cuda.memory_summary()`, full or abbreviated, any number to a file, other text between them.
+
+    |===========================================================================|
+    |                  PyTorch CUDA memory summary, device ID 0                 |
+    |---------------------------------------------------------------------------|
+    |            CUDA OOMs: 1            |        cudaMalloc retries: 2         |
+    |===========================================================================|
+    |        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |
+    |---------------------------------------------------------------------------|
+    | Allocated memory      |  71680 MiB |  73728 MiB |    900 GiB |    830 GiB |
+    |       from large pool |  70963 MiB |  72990 MiB |    891 GiB |    821 GiB |
+
+Every line is 77 wide; a table of another width is not torch's own and is refused. Sizes are powers of 1024 in all versions,
+also where old ones print `MB`, and rounded down: a figure is the least that its print allows. Counts with `K` and `M` are
+powers of 1000. Known from torch 1.4 (four sizes) to 2.13 (`Requested memory`, the two oversize rows).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from oomdoc.ingest.base import Head
+from oomdoc.ingest.problems import Capped
+from oomdoc.ingest.record import HEAD, peel
 from oomdoc.scan import Chunk
+from oomdoc.tables import TABLES as ALL_TABLES
 from oomdoc.tables import Batch
 
 KIND = "memory-summary"
 TABLES = ("allocator_stat", "problem")
 
+_COLUMNS = ALL_TABLES["allocator_stat"].column_names[1:]
+_WIDTH = 77
+_RULE = "|" + "=" * 75 + "|"
+_METRICS = {
+    "Allocated memory": "allocated_bytes", "Active memory": "active_bytes", "Requested memory": "requested_bytes",
+    "GPU reserved memory": "reserved_bytes", "Non-releasable memory": "inactive_split_bytes", "Allocations": "allocation",
+    "Active allocs": "active", "GPU reserved segments": "segment", "Non-releasable allocs": "inactive_split",
+    "Oversize allocations": "oversize_allocations", "Oversize GPU segments": "oversize_segments",
+}  # fmt: skip
+_POOLS = {"from large pool": "large_pool", "from small pool": "small_pool"}
+_UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6}
+for _power, _letter in enumerate("KMGTP", 1):
+    _UNITS[_letter + "iB"] = _UNITS[_letter + "B"] = 1024**_power
+_BANNER = re.compile(r"\| +PyTorch CUDA memory summary, device ID (\d{1,4}) +\|")
+_COUNTS = re.compile(r"\| +CUDA OOMs: (\d{1,15}) +\| +cudaMalloc retries: (\d{1,15}) +\|")
 
-def matches(head: Head) -> bool:
-    """Nothing yet."""
-    return False
+
+class _Tables:
+    """The state of one source: which table, device and metric the next row belongs to."""
+
+    def __init__(self) -> None:
+        self.rows = Capped()
+        self._summary = 0
+        self._device: int | None = None
+        self._metric: str | None = None
+        self._open = False
+        self._wide = False  # the line before was a rule of the right width
+
+    def chunk(self, data: bytes, first_line: int) -> Iterator[Batch]:
+        """Everything that a chunk of whole lines holds."""
+        found: list[tuple[Any, ...]] = []
+        for number, raw in enumerate(data.decode("utf-8", "replace").split("\n"), first_line):
+            if "|" not in raw:
+                continue
+            line = raw.rstrip("\r")
+            if line[0] != "|" or line[-1] != "|":  # an envelope around, or no line of a table
+                line = peel(line[:4096])[0].strip()
+                if line[:1] != "|" or line[-1] != "|":
+                    continue
+            self._line(number, line, found)
+        if found:
+            yield Batch("allocator_stat", {name: list(column) for name, column in zip(_COLUMNS, zip(*found, strict=True), strict=True)})
+        yield from self.rows.take()
+
+    def _line(self, number: int, line: str, found: list[tuple[Any, ...]]) -> None:
+        if line[24:25] == "|":
+            if self._open:
+                self._row(number, line, found)
+            return
+        if line[1:2] in ("-", "="):
+            self._wide = len(line) == _WIDTH
+        elif match := _BANNER.fullmatch(line):
+            self._open, self._metric = self._wide, None
+            if self._open:
+                self._summary, self._device = self._summary + 1, int(match[1])
+            else:
+                self.rows.problem(number, "a memory summary whose lines are not 77 wide is not torch's", line)
+        elif self._open and (match := _COUNTS.fullmatch(line)):
+            for metric, value in (("num_ooms", match[1]), ("num_alloc_retries", match[2])):
+                found.append((number, self._device, self._summary, metric, "all", int(value), None, None, None))
+
+    def _row(self, number: int, line: str, found: list[tuple[Any, ...]]) -> None:
+        label = line[1:24].strip()
+        if label == "Metric":
+            return
+        pool = _POOLS.get(label)
+        if pool is None:
+            pool, self._metric = "all", _METRICS.get(label)
+        values = [_VALUES[cell] for cell in line[25:-1].split("|")]
+        if self._metric is None or len(values) != 4 or None in values:
+            self.rows.problem(number, "no row of a memory summary", line)
+            return
+        found.append((number, self._device, self._summary, self._metric, pool, *values))
+
+
+def _value(cell: str) -> int | None:
+    """Bytes or a count; None for what is neither."""
+    number, _, unit = cell.strip().partition(" ")
+    factor = _UNITS.get(unit.strip())
+    if factor is None or not number.isascii() or not number.isdigit() or len(number) > 15:
+        return None
+    value = int(number) * factor
+    return value if value < 1 << 63 else None
+
+
+class _Values(dict[str, "int | None"]):
+    """Values of cells that were seen: pools repeat those of the whole, and tables those of the table before."""
+
+    def __missing__(self, cell: str) -> int | None:
+        if len(self) >= 1 << 14:
+            self.clear()
+        value = self[cell] = _value(cell)
+        return value
+
+
+_VALUES = _Values()
 
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
-    """Nothing yet."""
-    yield from ()
+    """Rows of `allocator_stat`, and of `problem` for rows and tables that are not torch's."""
+    tables = _Tables()
+    for chunk in chunks:
+        data, first_line = chunk.data, chunk.first_line
+        if not chunk.at_line_start:
+            cut = data.find(b"\n") + 1
+            if not cut:
+                continue
+            data, first_line = data[cut:], first_line + 1
+        yield from tables.chunk(data, first_line)
+    yield from tables.rows.close()
+
+
+def matches(head: Head) -> bool:
+    """The banner under a rule of the right width, in a text that is no server's log."""
+    lines = [line.strip() for line in head.lines]
+    banner = any(_BANNER.fullmatch(line) and above == _RULE for above, line in zip(lines, lines[1:], strict=False))
+    records = sum(1 for line in lines if (match := HEAD.match(line)) and match["mon"] and match["src"])
+    return banner and records < 3

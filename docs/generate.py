@@ -1,0 +1,594 @@
+"""Writes the pages that come from the code: `make docs`. With `--check` it writes nothing and exits 1 if a page is old.
+
+Whole pages: docs/tables.md, docs/rules.md, docs/cli.md. Blocks between `<!-- generated: NAME -->` and `<!-- end -->` in
+pages that people write: the run in README.md, the diagnosis redone by hand in docs/method.md, the fields in docs/json.md.
+Everything is made from the program itself and from one shipped bundle, so that no page can say what the code does not do.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+DEMO = "sample_logs/kv-demand-long-chats"
+WIDTH = 80
+RUN_ENDS_BEFORE = "What else would help"  # README shows the first screen; `make demo` shows the rest
+CATEGORIES = {
+    "weights": "Weights",
+    "kv-cache": "KV cache",
+    "parameters": "Parameters",
+    "parallelism": "Parallelism",
+    "scheduling": "Scheduling and sharing",
+    "allocator": "Allocator",
+    "host": "Host memory",
+    "none": "No memory failure",
+}
+ONE_SIDED = r"SELECT CASE WHEN (?:(?!\bTHEN\b).)* THEN true END AS holds\b"  # TRUE or NULL, never FALSE
+MADE = "<!-- Made by `make docs` from the code. Do not edit. -->\n\n"
+
+
+def pages() -> dict[Path, str]:
+    """Every page that is made or holds a made block, with the text it ought to have."""
+    whole = {"docs/tables.md": tables, "docs/rules.md": rules, "docs/cli.md": cli}
+    blocks: dict[str, dict[str, Callable[[], str]]] = {
+        "README.md": {"run": run},
+        "docs/method.md": {"by-hand": by_hand},
+        "docs/json.md": {"fields": fields},
+    }
+    made = {ROOT / name: MADE + render() for name, render in whole.items()}
+    for name, renders in blocks.items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        for block, render in renders.items():
+            text = with_block(text, block, render())
+        made[ROOT / name] = text
+    return made
+
+
+def with_block(text: str, name: str, body: str) -> str:
+    """The text with the block of that name replaced; KeyError where it has none."""
+    found = re.search(rf"(<!-- generated: {re.escape(name)} -->\n).*?(<!-- end -->)", text, re.S)
+    if not found:
+        raise KeyError(f"no block <!-- generated: {name} -->")
+    return text[: found.start()] + found[1] + body.rstrip("\n") + "\n" + found[2] + text[found.end() :]
+
+
+# ---- the shipped bundle
+
+
+@functools.cache
+def demo() -> Any:
+    """The report of the shipped bundle that README and method.md show."""
+    from oomdoc import diagnose
+
+    with diagnose.analyze(ROOT / DEMO) as analysis:
+        return analysis.report
+
+
+def run() -> str:
+    """README's run: what `oomdoc analyze` prints at 80 columns, down to the fix."""
+    from oomdoc.report import REPORTS
+
+    lines = REPORTS["terminal"](demo(), width=WIDTH, color=False).splitlines()
+    shown = next((place for place, line in enumerate(lines) if line.startswith(RUN_ENDS_BEFORE)), len(lines))
+    headings = [line.split(" (")[0] for place, line in enumerate(lines) if place >= shown and _is_heading(lines, place)]
+    rest = f"\nBelow that it prints: {', '.join(headings)}.\n" if headings else ""
+    return fenced("console", f"$ oomdoc analyze {DEMO}\n" + "\n".join(lines[:shown]).rstrip()) + rest
+
+
+def _is_heading(lines: Sequence[str], place: int) -> bool:
+    return place > 0 and not lines[place - 1] and lines[place][:1].isupper()
+
+
+def by_hand() -> str:
+    """The first cause of the shipped bundle: every step from its prior to its probability."""
+    report = demo()
+    first = report.diagnoses[0]
+    odds = math.log(first.prior / (1 - first.prior))
+    body = [
+        ["prior", f"{first.prior:.0%} of cases", f"ln({first.prior:g} / {1 - first.prior:g})", f"{odds:+.4f}", ""],
+    ]
+    known = {item.id: item for item in _rule(first.cause).evidence}
+    for item in (*first.evidence, *first.against):
+        rule = known[item.id]
+        held = (item.weight > 0) == (rule.p_cause > rule.p_other)
+        ratio = f"{rule.p_cause:g} / {rule.p_other:g}" if held else f"{1 - rule.p_cause:g} / {1 - rule.p_other:g}"
+        odds += item.weight
+        body.append([f"`{item.id}`", text(item.says), f"ln({ratio})", f"{item.weight:+.4f}", ", ".join(item.refs[:1])])
+    p = 1 / (1 + math.exp(-odds))
+    table_text = table(["step", "what the bundle says", "arithmetic", "log-odds", "where"], body)
+    silent = [f"`{name}`" for name in first.unknown]
+    grouped = sorted({item.group for item in known.values() if item.group})
+    notes = [
+        f"The sum is {odds:+.4f}; 1 / (1 + e^-({odds:.4f})) = {p:.6f}, and the report shows {first.probability:g}"
+        + (" (the ceiling, see below)." if p > first.probability + 5e-5 else ".")
+    ]
+    if grouped:
+        notes.append(f"Of the group {' and '.join(f'`{name}`' for name in grouped)} only the strongest line counts.")
+    if silent:
+        notes.append(f"The bundle could not answer {', '.join(silent)}: they add 0.")
+    return f"`{first.cause}` in `{DEMO}`:\n\n{table_text}\n" + " ".join(notes) + "\n"
+
+
+def _rule(cause: str) -> Any:
+    return next(rule for rule in all_rules() if rule.id == cause)
+
+
+# ---- tables
+
+
+def tables() -> str:
+    """docs/tables.md."""
+    from oomdoc.ingest import INGESTORS
+    from oomdoc.tables import TABLES
+    from oomdoc.views import VIEWS
+
+    filled: dict[str, list[str]] = {}
+    for module in INGESTORS:
+        for name in module.TABLES:
+            if name != "problem":
+                filled.setdefault(name, []).append(module.KIND)
+    out = [
+        "# Evidence tables and views",
+        "",
+        "What the ingestors write and the rules ask. `oomdoc tables` prints the same in a terminal, and",
+        '`oomdoc sql BUNDLE "SELECT ..."` answers from all of it. NULL is *unknown*, never zero. `_bytes` are bytes, `_s`',
+        "seconds, `t` is epoch seconds in UTC, shares are 0..1. Every table begins with `source` (path inside the bundle) and",
+        "`line` (1-based physical line).",
+        "",
+        f"{len(TABLES)} tables: {', '.join(link(name) for name in TABLES)}.",
+        "",
+        f"{len(VIEWS)} views: {', '.join(link(name) for name in VIEWS)}.",
+        "",
+        "`focus` holds the incident in question and `engine_default` the defaults of the engine by version; `seen.<table>` is a",
+        "log table without the rows that belong to another incident ([architecture](architecture.md#how-an-incident-is-focused)).",
+        "",
+        "## Tables",
+    ]
+    for one in TABLES.values():
+        out += ["", f"### {one.name}", "", sentence(one.says)]
+        if one.name in filled:
+            out += ["", f"Filled by the ingestors {', '.join(f'`{kind}`' for kind in filled[one.name])}."]
+        columns = [[f"`{column.name}`", column.type, text(column.says)] for column in one.columns]
+        out += ["", table(["column", "type", "meaning"], columns).rstrip()]
+    out += ["", "## Views"]
+    asked = askers()
+    for view in VIEWS.values():
+        out += ["", f"### {view.name}", "", sentence(view.says), ""]
+        out.append(f"Made once per {view.scope}. Reads {', '.join(link(name) for name in sources_of(view.sql))}.")
+        if view.name in asked:
+            out += ["", f"Asked by {', '.join(f'[`{cause}`](rules.md#{cause})' for cause in asked[view.name])}."]
+        columns = [[f"`{name}`", text(says)] for name, says in view.columns.items()]
+        out += ["", table(["column", "meaning"], columns).rstrip()]
+    return "\n".join(out) + "\n"
+
+
+def link(name: str) -> str:
+    """A table or view as a link within docs/tables.md; plain where the page has no such heading."""
+    from oomdoc.tables import TABLES
+    from oomdoc.views import VIEWS
+
+    bare = name.removeprefix("seen.")
+    return f"[`{name}`](#{bare})" if bare in TABLES or bare in VIEWS else f"`{name}`"
+
+
+def sources_of(sql: str) -> list[str]:
+    """The tables and views that a query names, in order of name; those of `seen` with that prefix."""
+    from oomdoc.tables import TABLES
+    from oomdoc.views import VIEWS
+
+    found: set[str] = set()
+
+    def walk(node: Any) -> None:
+        if isinstance(node, Mapping):
+            if node.get("type") == "BASE_TABLE":
+                prefix = f"{node['schema_name']}." if node.get("schema_name") else ""
+                found.add(prefix + node["table_name"])
+            for inner in node.values():
+                walk(inner)
+        elif isinstance(node, list):
+            for inner in node:
+                walk(inner)
+
+    walk(syntax(sql))
+    known = {*TABLES, *VIEWS, "focus", "engine_default"}
+    return sorted(name for name in found if name.removeprefix("seen.") in known)
+
+
+@functools.cache
+def syntax(sql: str) -> Any:
+    """The syntax tree that DuckDB has of a query."""
+    import duckdb
+
+    row = duckdb.execute("SELECT json_serialize_sql($1)", [sql]).fetchone()
+    return json.loads(row[0]) if row else None
+
+
+def askers() -> dict[str, list[str]]:
+    """For each table or view the causes whose evidence asks it."""
+    asked: dict[str, list[str]] = {}
+    for rule in all_rules():
+        for name in sorted({name for item in rule.evidence for name in sources_of(item.sql)}):
+            asked.setdefault(name, []).append(rule.id)
+    return asked
+
+
+# ---- rules
+
+
+@functools.cache
+def all_rules() -> tuple[Any, ...]:
+    """The shipped rules by category and id; a broken file is an error here."""
+    from oomdoc.rules import CATEGORIES as ORDER
+    from oomdoc.rules import load_rules
+
+    found, faults = load_rules()
+    if faults:
+        raise SystemExit("\n".join(faults))
+    return tuple(sorted(found, key=lambda rule: (ORDER.index(rule.category), rule.id)))
+
+
+def rules() -> str:
+    """docs/rules.md: the matrix, who asks what, the evidence by id, and a page for every cause."""
+    every = all_rules()
+    out = [
+        "# Causes and evidence",
+        "",
+        f"{len(every)} causes, {sum(len(rule.evidence) for rule in every)} pieces of evidence, "
+        f"{sum(len(rule.tests) for rule in every)} tests of their own. ×16 multiplies the odds of the cause by 16, ÷16 divides",
+        "them; what a bundle cannot tell does nothing, and `-` marks evidence that cannot be refuted, only found or not.",
+        "[The method](method.md) says how they add up, and `oomdoc explain CAUSE` prints one page in a terminal.",
+        "",
+        "- [The matrix](#the-matrix): cause, signal, what speaks against it, first action",
+        "- [Who asks what](#who-asks-what): causes × views, the strongest factor of each",
+        "- [Evidence by id](#evidence-by-id): which causes it lifts and which it lowers",
+        "- [Every cause](#every-cause)",
+        "",
+        "## The matrix",
+        "",
+        matrix(every),
+        "## Who asks what",
+        "",
+        "The strongest factor that a cause draws from each [table or view](tables.md): × lifts it, ÷ lowers it.",
+        "",
+        heat(every),
+        "## Evidence by id",
+        "",
+        "The same id in several rules is the same kind of observation. The factor is what it does to the odds when it holds.",
+        "",
+        by_evidence(every),
+        "## Every cause",
+        "",
+    ]
+    category = ""
+    for rule in every:
+        if rule.category != category:
+            category = rule.category
+            out += [f"### {CATEGORIES[category]}", ""]
+        out.append(cause_page(rule))
+    return "\n".join(out).rstrip() + "\n"
+
+
+def weights(item: Any) -> tuple[float, float]:
+    """What an item adds to the log-odds when it holds and when it is refuted; 0 where its query never says FALSE."""
+    so, not_so = math.log(item.p_cause / item.p_other), math.log((1 - item.p_cause) / (1 - item.p_other))
+    return so, 0.0 if re.match(ONE_SIDED, " ".join(item.sql.split())) else not_so
+
+
+def matrix(every: Iterable[Any]) -> str:
+    """One row per cause: what tells most for it, what tells most against it, the first action.
+
+    Most telling is not the largest factor but the largest that can be expected: a rare proof tells little on average.
+    """
+    body = []
+    for rule in every:
+        signal = max(rule.evidence, key=lambda item: item.p_cause * weights(item)[0])
+        held = min(rule.evidence, key=lambda item: item.p_other * weights(item)[0])
+        refuted = min(rule.evidence, key=lambda item: (1 - item.p_other) * weights(item)[1])
+        if held.p_other * weights(held)[0] <= (1 - refuted.p_other) * weights(refuted)[1]:
+            against = f"{factor(weights(held)[0])} {open_sentence(held.says)}"
+        else:
+            against = f"{factor(weights(refuted)[1])} {open_sentence(refuted.unless or 'not so: ' + refuted.says)}"
+        action = open_sentence(rule.actions[0].do) if rule.actions else ""
+        lead = f"{factor(weights(signal)[0])} {open_sentence(signal.says)}"
+        body.append([rule.category, f"[`{rule.id}`](#{rule.id})", lead, against, action])
+    return table(["category", "cause", "most telling signal", "most telling against it", "first action"], body)
+
+
+def heat(every: Sequence[Any]) -> str:
+    """Causes × tables and views: the strongest factor in each cell."""
+    cells: dict[tuple[str, str], float] = {}
+    for rule in every:
+        for item in rule.evidence:
+            for name in sources_of(item.sql):
+                cells[rule.id, name] = max((*weights(item), cells.get((rule.id, name), 0.0)), key=abs)
+    names = sorted({name for _, name in cells}, key=lambda name: (-sum(1 for _, used in cells if used == name), name))
+    body = [
+        [
+            f"[`{rule.id}`](#{rule.id})",
+            *(factor(cells[rule.id, name]) if (rule.id, name) in cells else "" for name in names),
+        ]
+        for rule in every
+    ]
+    return table(["cause", *names], body)
+
+
+def by_evidence(every: Iterable[Any]) -> str:
+    """Evidence ids and the causes they lift or lower."""
+    lifts: dict[str, list[tuple[float, str]]] = {}
+    for rule in every:
+        for item in rule.evidence:
+            lifts.setdefault(item.id, []).append((weights(item)[0], rule.id))
+
+    def listed(entries: Iterable[tuple[float, str]]) -> str:
+        ordered = sorted(entries, key=lambda entry: (-abs(entry[0]), entry[1]))
+        return ", ".join(f"`{cause}` {factor(weight)}" for weight, cause in ordered)
+
+    body = [
+        [
+            f"`{name}`",
+            listed(entry for entry in lifts[name] if entry[0] > 0),
+            listed(entry for entry in lifts[name] if entry[0] < 0),
+        ]
+        for name in sorted(lifts)
+    ]
+    return table(["evidence", "speaks for", "speaks against"], body)
+
+
+def cause_page(rule: Any) -> str:
+    """One cause: what it means, its evidence with factors, sub-reasons, actions, references."""
+    file = f"rules/{rule.category}/{rule.id}.toml"
+    out = [f"#### {rule.id}", "", f"**{text(rule.title)}.** {text(rule.summary)}", ""]
+    out += [f"Prior {rule.prior:.0%}; source [`{file}`](../{file}), tests of its own: {len(rule.tests)}.", ""]
+    body = []
+    for item in rule.evidence:
+        so, not_so = weights(item)
+        asks = ", ".join(f"[{name}](tables.md#{name.removeprefix('seen.')})" for name in sources_of(item.sql))
+        refuted = factor(not_so) if not_so else "-"
+        body.append([f"`{item.id}`", open_sentence(item.says), factor(so), refuted, item.group or "", asks])
+    out.append(table(["evidence", "says", "so", "not so", "group", "asks"], body))
+    if rule.reasons:
+        out += [f"Sub-reasons, the first that holds: {', '.join(f'`{reason.id}`' for reason in rule.reasons)}.", ""]
+    if rule.actions:
+        body = [
+            [
+                f"`{action.id}`",
+                open_sentence(action.do),
+                open_sentence(action.cost),
+                ", ".join(f"`{name}`" for name in action.changes),
+            ]
+            for action in rule.actions
+        ]
+        out.append(table(["action", "do", "cost", "changes"], body))
+    for reference in rule.references:
+        out.append(f"- <{reference['url']}>: {text(reference['backs'])}")
+    return "\n".join(out).rstrip() + "\n"
+
+
+# ---- command line
+
+
+def cli() -> str:
+    """docs/cli.md: every command as its `--help` tells it."""
+    import typer.main
+
+    from oomdoc.cli import app
+
+    root: Any = typer.main.get_command(app)
+    commands = dict(_commands(root, "oomdoc"))
+    names = [name for name in commands if name != "oomdoc"]
+    out = [
+        "# Commands",
+        "",
+        "Every command works offline, reads only and never writes beside its input. Standard output is the result, standard",
+        "error is progress and warnings. `oomdoc COMMAND --help` prints the same.",
+        "",
+        *(f"- [`{name}`](#{name.replace(' ', '-')}): {text(first_line(commands[name]))}" for name in names),
+    ]
+    for name, command in commands.items():
+        out += ["", f"## {name}", "", "```text", usage(name, command), "```", "", prose(command.help or "")]
+        arguments = [param for param in command.params if param.param_type_name == "argument"]
+        options = [param for param in command.params if param.param_type_name == "option" and param.name != "help"]
+        if arguments:
+            rows = [[f"`{param.metavar or param.name.upper()}`", text(param.help or "")] for param in arguments]
+            out += ["", table(["argument", "what"], rows).rstrip()]
+        if options:
+            out += ["", table(["option", "what"], [option(param) for param in options]).rstrip()]
+    return "\n".join(out) + "\n"
+
+
+def _commands(command: Any, path: str) -> Iterable[tuple[str, Any]]:
+    yield path, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _commands(inner, f"{path} {name}")
+
+
+def first_line(command: Any) -> str:
+    """The first sentence of a command's help."""
+    return str(command.help or "").strip().splitlines()[0]
+
+
+def usage(name: str, command: Any) -> str:
+    """How a command is called, on one line."""
+    words = [name]
+    if any(param.param_type_name == "option" and param.name != "help" for param in command.params):
+        words.append("[OPTIONS]")
+    for param in command.params:
+        if param.param_type_name == "argument":
+            word = str(param.metavar or param.name.upper()) + ("..." if param.nargs == -1 else "")
+            words.append(word if param.required else f"[{word}]")
+    return " ".join([*words, "COMMAND [ARGS]..."] if hasattr(command, "commands") else words)
+
+
+def option(param: Any) -> list[str]:
+    """Names with the placeholder, and the meaning with the default, of one option."""
+    value = "" if getattr(param, "is_flag", False) else f" {param.metavar or param.name.upper()}"
+    default = param.default
+    shown = f" Default: `{default}`." if default not in (None, False, ()) and not callable(default) else ""
+    names = ", ".join(f"`{name}{value}`".replace("|", "\\|") for name in param.opts)
+    return [names, text(param.help or "") + shown]
+
+
+def prose(help_text: str) -> str:
+    """Help text as Markdown: paragraphs after a form-feed mark are kept as they are, the others flow."""
+    out = []
+    for paragraph in re.split(r"\n\s*\n", help_text.strip()):
+        lines = [line.rstrip() for line in paragraph.splitlines()]
+        if lines[0].strip() == "\b":
+            title, body = lines[1].strip(), lines[2:]
+            margin = min((len(line) - len(line.lstrip()) for line in body if line.strip()), default=0)
+            out.append(
+                f"{title}\n\n"
+                + fenced("text" if "status" in title else "sh", "\n".join(line[margin:] for line in body)).rstrip()
+            )
+        else:
+            out.append(text(" ".join(line.strip() for line in lines)))
+    return "\n\n".join(out)
+
+
+# ---- the JSON report
+
+
+def fields() -> str:
+    """Every field of the report, from its JSON Schema: one table per object."""
+    from oomdoc.schema import load
+
+    out: list[str] = []
+    kinds = _kinds()
+    _object(out, "The report", load())
+    for name in ("diagnosis", "evidence", "action", "incident", "first_failure", "ledger_entry", "parts", "engine", "flag",
+                 "traffic", "bucket", "peak", "source", "unread", "collect"):  # fmt: skip
+        if name in kinds:
+            _object(out, name, kinds[name])
+    return "\n".join(out)
+
+
+def _object(out: list[str], title: str, schema: Mapping[str, Any]) -> None:
+    out += [f"### {title}", "", text(schema.get("description", "")), ""]
+    body: list[list[str]] = []
+    _rows(body, "", schema)
+    out.append(table(["field", "type", "meaning"], body))
+
+
+def _rows(body: list[list[str]], path: str, schema: Mapping[str, Any]) -> None:
+    kinds = _kinds()
+    for name, field in (schema.get("properties") or {}).items():
+        target = kinds.get(str(field.get("$ref")).rsplit("/", 1)[-1], {})
+        body.append([f"`{path}{name}`", _type(field), text(field.get("description") or target.get("description", ""))])
+        inner = field.get("properties") or {}
+        alike = {tuple(value.get("properties", ())) for value in inner.values()}
+        if len(inner) > 1 and len(alike) == 1 and () not in alike:  # the same measures of several things: one row
+            of = ", ".join(f"`{key}`" for key in next(iter(alike)))
+            body.append([f"`{path}{name}.*`", "object", f"For each of {', '.join(f'`{key}`' for key in inner)}: {of}."])
+        elif inner:
+            _rows(body, f"{path}{name}.", field)
+
+
+@functools.cache
+def _kinds() -> Mapping[str, Any]:
+    from oomdoc.schema import load
+
+    return load()["$defs"]
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[-1]
+        return {
+            "bytes": "bytes or null",
+            "time": "time or null",
+            "ref": "`path:line`",
+            "refs": "list of `path:line`",
+            "id": "id",
+        }.get(name, f"[{name}](#{name})")
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if schema.get("type") == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            return " or ".join(dict.fromkeys(_type(one) for one in schema[key]))
+    if isinstance(schema.get("additionalProperties"), Mapping) and not schema.get("properties"):
+        return f"object: name to {_type(schema['additionalProperties'])}"
+    kind = schema.get("type", "any")
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+
+
+# ---- Markdown
+
+
+def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+    """A Markdown table with an empty line after it."""
+    lines = [head, ["---"] * len(head), *body]
+    return "\n".join("| " + " | ".join(cell.strip() for cell in line) + " |" for line in lines) + "\n"
+
+
+def text(raw: str) -> str:
+    """Text of the code for a Markdown cell: one line, no table bars, no tags."""
+    flat = " ".join(raw.split())
+    parts = re.split(r"(`[^`]*`)", flat)
+    return "".join(part.replace("|", "\\|") if place % 2 else _escaped(part) for place, part in enumerate(parts))
+
+
+def _escaped(part: str) -> str:
+    return part.replace("<", "&lt;").replace("|", "\\|").replace("*", "\\*")
+
+
+def sentence(raw: str) -> str:
+    """A description as a sentence: a capital in front, a full stop behind."""
+    said = text(raw)
+    return said[:1].upper() + said[1:] + ("" if said.endswith(".") else ".")
+
+
+def open_sentence(raw: str) -> str:
+    """A rule's sentence before any bundle: `{share:.0%}` reads *share*."""
+    said = text(
+        re.sub(r"`([^`]*\{[^`]*)`", lambda match: "`" + re.sub(r"\{(\w+)[^{}]*\}", r"<\1>", match[1]) + "`", raw)
+    )
+    return re.sub(r"\{(\w+)[^{}]*\}", lambda match: f"*{match[1]}*", said)
+
+
+def factor(weight: float) -> str:
+    """What a weight does to the odds, as reports write it."""
+    from oomdoc.report.words import factor as written
+
+    return written(weight)
+
+
+def fenced(language: str, body: str) -> str:
+    """A code block."""
+    return f"```{language}\n{body}\n```\n"
+
+
+def stale() -> list[Path]:
+    """Pages that are not as the code has them now."""
+    return [
+        path for path, wanted in pages().items() if not path.is_file() or path.read_text(encoding="utf-8") != wanted
+    ]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the pages, or with `--check` name those that are old."""
+    if list(argv) not in ([], ["--check"]):
+        print("usage: generate.py [--check]", file=sys.stderr)
+        return 2
+    old = stale()
+    if argv:
+        for path in old:
+            print(f"{path.relative_to(ROOT)} is not current: run `make docs`")
+        return 1 if old else 0
+    made = pages()
+    for path in old:
+        path.write_text(made[path], encoding="utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
