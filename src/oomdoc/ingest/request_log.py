@@ -41,6 +41,7 @@ TABLES = ("request", "problem")
 
 _COLUMNS = ALL_TABLES["request"].column_names[1:]
 _DOCUMENT_CAP = 64 << 20  # a benchmark's JSON of several lines, or of one very long line, is read whole up to here
+_LEARN_CAP = 16 << 10  # longer lines hold prompts, and are read by json anyway
 _TOKEN_CAP = 10**15
 _LINE_CAP = 64 << 10  # key=value pairs stand before any text of prompts
 
@@ -794,6 +795,8 @@ class _Reader:
             begin = data.find(b"\n", place) + 1 if place else 0
             end = data.find(b"\n", begin)
             line = data[begin : end if end >= 0 else len(data)]
+            if len(line) > _LEARN_CAP:
+                continue
             try:
                 plan = _learn_csv(line, self.sheet) if self.sheet else _learn_json(line) if line[:1] == b"{" else _learn_pairs(line)
             except _Refused:

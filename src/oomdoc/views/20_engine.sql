@@ -14,8 +14,9 @@
 -- max_num_batched_tokens: tokens of one step
 -- tensor_parallel_size: TP
 -- pipeline_parallel_size: PP
--- world_size: TP x PP
+-- world_size: TP x PP; at least the workers seen where neither is stated
 -- parallel_given: TP or PP was stated
+-- world_known: world_size is exact: stated, or nothing shows several workers
 -- dtype: model dtype as printed
 -- quantization: method as printed; NULL = none or unknown
 -- kv_cache_dtype: as printed
@@ -127,6 +128,11 @@ WITH pick AS (
   SELECT *, try_cast(regexp_extract(version, '(\d+)\.(\d+)(?:\.(\d+))?', 1) AS BIGINT) * 1000000 + try_cast(regexp_extract(version, '(\d+)\.(\d+)(?:\.(\d+))?', 2) AS BIGINT) * 1000
             + coalesce(try_cast(regexp_extract(version, '(\d+)\.(\d+)(?:\.(\d+))?', 3) AS BIGINT), 0) AS version_number FROM told
 ), stats AS (SELECT count(*) AS n FROM seen.engine_stat)
+, worker AS (
+  SELECT coalesce(max(rank), -1) + 1 AS ranks, count(DISTINCT pid) AS pids, bool_or(process LIKE 'VllmWorkerProcess%' OR process LIKE 'Worker\_TP%' ESCAPE '\' OR process LIKE 'Worker\_PP%' ESCAPE '\' OR rank >= 1) AS several
+  FROM (SELECT process, pid, rank FROM seen.oom UNION ALL SELECT process, pid, rank FROM seen.log_error UNION ALL SELECT process, pid, rank FROM seen.engine_figure UNION ALL SELECT process, pid, rank FROM seen.startup_check)
+  WHERE process LIKE '%Worker%'
+)
 SELECT numbered.version, version_number,
   coalesce(generation, CASE WHEN version_number < 8000 THEN 'V0' WHEN version_number >= 11000 THEN 'V1' END) AS generation,
   CASE WHEN checks.cpu OR flags.cpu_device THEN 'cpu' ELSE 'gpu' END AS platform,
@@ -135,7 +141,8 @@ SELECT numbered.version, version_number,
   coalesce(flags.utilization, figures.utilization, checks.utilization, d.value) AS gpu_memory_utilization,
   CASE WHEN flags.utilization IS NOT NULL THEN utilization_origin WHEN coalesce(figures.utilization, checks.utilization) IS NOT NULL THEN 'figure' WHEN d.value IS NOT NULL THEN 'default' END AS utilization_origin,
   max_num_seqs, max_num_seqs IS NOT NULL AS max_num_seqs_given, max_num_batched_tokens,
-  coalesce(tp, 1) AS tensor_parallel_size, coalesce(pp, 1) AS pipeline_parallel_size, coalesce(tp, 1) * coalesce(pp, 1) AS world_size, tp IS NOT NULL OR pp IS NOT NULL AS parallel_given,
+  coalesce(tp, 1) AS tensor_parallel_size, coalesce(pp, 1) AS pipeline_parallel_size, CASE WHEN tp IS NULL AND pp IS NULL AND coalesce(worker.several, false) THEN greatest(2, worker.ranks, worker.pids) ELSE coalesce(tp, 1) * coalesce(pp, 1) END::INTEGER AS world_size,
+  tp IS NOT NULL OR pp IS NOT NULL AS parallel_given, tp IS NOT NULL OR pp IS NOT NULL OR NOT coalesce(worker.several, false) AS world_known,
   dtype, quantization, kv_cache_dtype, coalesce(enforce_eager, steps.eager, false) AS enforce_eager,
   coalesce(prefix_caching, CASE WHEN coalesce(generation, CASE WHEN version_number >= 8000 THEN 'V1' END) = 'V1' THEN true END) AS prefix_caching,
   coalesce(speculative, false) OR coalesce(draft, false) AS speculative, coalesce(flags.lora, false) OR coalesce(steps.lora, false) AS lora,
@@ -150,5 +157,5 @@ SELECT numbered.version, version_number,
   host_available_bytes::BIGINT AS host_available_bytes, checkpoint_bytes::BIGINT AS checkpoint_bytes,
   coalesce(up, false) OR stats.n > 0 AS served, last_milestone,
   coalesce(kv_available_bytes, kv_reserved_bytes, kv_cache_memory_bytes) / nullif(coalesce(kv_pool_tokens, num_gpu_blocks * coalesce(block_size, 16)), 0) AS kv_bytes_per_token, start_ref
-FROM numbered, flags, figures, checks, steps, stats
+FROM numbered, flags, figures, checks, steps, stats, worker
   LEFT JOIN engine_default d ON d.flag = 'gpu_memory_utilization' AND version_number BETWEEN d.since AND d.until

@@ -118,11 +118,12 @@ SELECT CASE WHEN told.kind IS NOT NULL AND told.kind NOT IN ('pressure', 'restar
        WHEN stack.kv_alloc THEN 'kv-alloc' WHEN stack.profile THEN 'profile'
        WHEN stack.load OR refusal.name = 'load-oom' THEN 'load' WHEN stack.warmup THEN 'warmup' WHEN stack.init THEN 'init'
        WHEN stack.executed OR book.text LIKE '%Error in model execution%' THEN 'forward' WHEN before.up OR stat.kv_used IS NOT NULL THEN 'forward'
+       -- private pools are filled by graph capture: whatever failed, failed during or after it, whatever the log shows last
+       WHEN book.private_pool_bytes >= 4194304 AND before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft', 'loaded', 'profiled') THEN 'after-capture'
        WHEN before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft') THEN 'load' WHEN before.name IN ('loaded') THEN 'profile'
        WHEN before.name IN ('profiled', 'kv-available') THEN 'kv-alloc'
        WHEN before.name IN ('kv-sized', 'kv-blocks', 'capture-start', 'capture-progress') THEN 'capture' WHEN before.name IN ('captured') THEN 'warmup'
        WHEN stack.forward THEN 'forward' WHEN before.name IN ('server-version', 'engine-init') THEN 'init'
-       -- private pools are filled by graph capture: whatever failed, failed during or after it
        WHEN book.private_pool_bytes >= 4194304 THEN 'after-capture' END AS phase,
   CASE WHEN stack.graph_profile OR stack.sampler OR stack.capture OR stack.warmup OR stack.kv_alloc OR stack.profile OR stack.load OR stack.executed THEN 'frames' WHEN before.name IS NOT NULL THEN 'milestones' END AS phase_by,
   before.name AS last_milestone, counted.ooms, book.ref AS oom_ref, book.allocator, book.device, book.requested_bytes,
