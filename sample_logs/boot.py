@@ -4,7 +4,6 @@ Shapes by version follow the engine's releases; `Plan` is the arithmetic behind 
 total; pool = budget - weights - activation peak - non-torch, less the graph estimate from 0.20 on; tokens = whole blocks).
 """
 
-# ruff: noqa: E501 - the shapes of real log lines are long, and broken ones cannot be compared by eye
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -127,7 +126,7 @@ def boot(
         return t
     if server.tp > 1:
         server.log("core", "multiproc_worker_utils.py:307" if v < 9_000 else "multiproc_executor.py:153", (
-            f"Reducing Torch parallelism from 48 threads to 1 to avoid unnecessary CPU contention. Set OMP_NUM_THREADS in the external environment to tune this value as needed."
+            "Reducing Torch parallelism from 48 threads to 1 to avoid unnecessary CPU contention. Set OMP_NUM_THREADS in the external environment to tune this value as needed."
             if v < 15_000 else f"DP group leader: node_rank=0, node_rank_within_dp=0, master_addr=127.0.0.1, mq_connect_ip=192.0.2.61 (local), world_size={server.tp}, local_world_size={server.tp}"))  # fmt: skip
     t += 5
     server.go(t)
@@ -139,12 +138,18 @@ def boot(
     for rank in ranks:
         if server.tp > 1:
             server.log(f"w{rank}", "pynccl.py:103", "vLLM is using nccl==2.27.3")
-            server.log(
-                f"w{rank}",
-                "custom_all_reduce.py:144",
-                "Custom allreduce is disabled because it's not supported on more than two PCIe-only GPUs. To silence this warning, specify disable_custom_all_reduce=True explicitly.",
-                "WARNING",
+            why = (
+                "it's not supported on more than two PCIe-only GPUs"
+                if server.tp > 2
+                else "your platform lacks GPU P2P capability or P2P test failed"
             )
+            if plan.total < 60:  # cards without NVLink
+                server.log(
+                    f"w{rank}",
+                    "custom_all_reduce.py:144",
+                    f"Custom allreduce is disabled because {why}. To silence this warning, specify disable_custom_all_reduce=True explicitly.",
+                    "WARNING",
+                )
         server.log(
             f"w{rank}",
             "parallel_state.py:1208",
@@ -493,7 +498,7 @@ def step_dump(
         for name, tokens, extra in new
     )
     ids, have = [name for name, _ in cached], [tokens for _, tokens in cached]
-    parts = {**{name: tokens for name, tokens, _ in new}, **{name: 1 for name in ids}}
+    parts = {**{name: tokens for name, tokens, _ in new}, **dict.fromkeys(ids, 1)}
     server.log(
         "core",
         "dump_input.py:69",

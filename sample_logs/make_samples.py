@@ -6,7 +6,6 @@ documentation, names are invented. A compressed file is left alone where it alre
 builds of zlib may pack the same bytes differently.
 """
 
-# ruff: noqa: E501 - the shapes of real log lines are long, and broken ones cannot be compared by eye
 from __future__ import annotations
 
 import datetime as dt
@@ -101,10 +100,28 @@ def pick(rng: random.Random, *bands: tuple[float, int, int]) -> int:
     return bands[-1][1]
 
 
-def traffic(rng: random.Random, begin: float, end: float, per_s: float, tenant: str, prompt: tuple[tuple[float, int, int], ...], output: tuple[tuple[float, int, int], ...], cached: float = 0.0, patience: float = 600.0) -> list[Ask]:
+def traffic(
+    rng: random.Random,
+    begin: float,
+    end: float,
+    per_s: float,
+    tenant: str,
+    prompt: tuple[tuple[float, int, int], ...],
+    output: tuple[tuple[float, int, int], ...],
+    cached: float = 0.0,
+    patience: float = 600.0,
+) -> list[Ask]:
     """Requests of one tenant over a stretch of time."""
     return [
-        Ask(t, tenant, pick(rng, *prompt), pick(rng, *output), cached * (0.6 + 0.8 * rng.random()) if cached else 0.0, patience) for t in arrivals(rng, begin, end, per_s)
+        Ask(
+            t,
+            tenant,
+            pick(rng, *prompt),
+            pick(rng, *output),
+            cached * (0.6 + 0.8 * rng.random()) if cached else 0.0,
+            patience,
+        )
+        for t in arrivals(rng, begin, end, per_s)
     ]
 
 
@@ -121,16 +138,16 @@ def chat_speed(single: float, crowd: float) -> Callable[[int], float]:
     return lambda running: single / (1 + running / crowd)
 
 
-def stamped(text: str, start: dt.datetime, step: float = 0.0031) -> str:
-    """What `kubectl logs --timestamps` gives: every physical line with the collector's own stamp, which follows the record's."""
+def stamped(text: str, start: dt.datetime) -> str:
+    """What `kubectl logs --timestamps` gives: before every physical line the collector's own stamp, which follows the record's."""
     out, now = [], start
     for nth, line in enumerate(text.split("\n")[:-1]):
+        now += dt.timedelta(microseconds=180 + nth * 31 % 400)
         for word in line.split(" ")[:6]:
             if len(word) == 8 and word[2] == word[5] == ":" and word.replace(":", "").isdigit():
                 hour, minute, second = (int(part) for part in word.split(":"))
-                seen = now.replace(hour=hour, minute=minute, second=second, microsecond=0)
-                now = max(now, seen)
-        out.append(f"{(now + dt.timedelta(seconds=step * (nth % 97))).isoformat(timespec='microseconds')}{nth * 37 % 1000:03d}Z {line}\n")
+                now = max(now, now.replace(hour=hour, minute=minute, second=second, microsecond=0))
+        out.append(f"{now.isoformat(timespec='microseconds')}{nth * 37 % 1000:03d}Z {line}\n")
     return "".join(out)
 
 
@@ -139,12 +156,17 @@ def compose(text: str, name: str) -> str:
     return "".join(f"{name}  | {line}\n" for line in text.split("\n")[:-1])
 
 
-def loop(start: dt.datetime, rows: Callable[[float], list[tuple[int, int, int, int]]], seconds: float, step: float) -> str:
+def loop(
+    start: dt.datetime, rows: Callable[[float], list[tuple[int, int, int, int]]], seconds: float, step: float
+) -> str:
     """A snapshot loop around nvidia-smi: `=== date ===`, then index, utilizations, used and total per device."""
     out, at = [], 0.0
     while at <= seconds:
         out.append(f"=== {start + dt.timedelta(seconds=at):%Y-%m-%d %H:%M:%S} ===\n")
-        out += [f"{index}, {util} %, {memory} %, {used} MiB, {total} MiB\n" for index, (util, memory, used, total) in enumerate(rows(at))]
+        out += [
+            f"{index}, {util} %, {memory} %, {used} MiB, {total} MiB\n"
+            for index, (util, memory, used, total) in enumerate(rows(at))
+        ]
         at += step
     return "".join(out)
 
@@ -169,12 +191,28 @@ def kv_demand_long_chats() -> Case:
     """Four L40S serve a 70B; at lunch a tenant begins to send whole case files, and the pool fills."""
     rng = random.Random(411)
     server = Server("0.18.1", "2026-11-18 12:31:07", tp=4, pid=1)
-    plan = Plan("/models/llama-3.3-70b-instruct-fp8-dynamic", 44.39, 0.9, 16.97, 1.18, 1.42, 81_920, 32_768, graphs=0.52, estimate=0.61, files=15, load_s=94)
+    plan = Plan(
+        "/models/llama-3.3-70b-instruct-fp8-dynamic",
+        44.39,
+        0.9,
+        16.97,
+        1.18,
+        1.42,
+        81_920,
+        32_768,
+        graphs=0.52,
+        estimate=0.61,
+        files=15,
+        load_s=94,
+    )
     args = {
         "model_tag": plan.model, "host": "0.0.0.0", "model": plan.model, "max_model_len": 32768, "served_model_name": ["assistant-70b"], "tensor_parallel_size": 4,
         "enable_prompt_tokens_details": True,
     }  # fmt: skip
-    server.say("api", "/usr/local/lib/python3.12/dist-packages/transformers/utils/hub.py:110: FutureWarning: Using `TRANSFORMERS_CACHE` is deprecated and will be removed in v5 of Transformers. Use `HF_HOME` instead.\n  warnings.warn(")
+    server.say(
+        "api",
+        "/usr/local/lib/python3.12/dist-packages/transformers/utils/hub.py:110: FutureWarning: Using `TRANSFORMERS_CACHE` is deprecated and will be removed in v5 of Transformers. Use `HF_HOME` instead.\n  warnings.warn(",
+    )
     ready = boot(server, plan, args, quantization="compressed-tensors", served="assistant-70b", warm=True)
     chat = ((0.62, 180, 900), (0.3, 900, 3200), (0.08, 3200, 7600))
     answer = ((0.5, 60, 260), (0.4, 260, 620), (0.1, 620, 1100))
@@ -206,7 +244,15 @@ def kv_demand_long_chats() -> Case:
 
     def devices(at: float) -> list[tuple[int, int, int, int]]:
         busy = next((stat.running for stat in course.stats if stat.t >= at - ready), 0)
-        return [(0 if not busy else 88 + (int(at) // 30 * 7 + 3 * card) % 12, 31 + (int(at) // 30 * 5 + card) % 17 if busy else 0, 42_391 + 2 * (card % 2) - 14 * (card == 3), 46_068) for card in range(4)]
+        return [
+            (
+                0 if not busy else 88 + (int(at) // 30 * 7 + 3 * card) % 12,
+                31 + (int(at) // 30 * 5 + card) % 17 if busy else 0,
+                42_391 + 2 * (card % 2) - 14 * (card == 3),
+                46_068,
+            )
+            for card in range(4)
+        ]
 
     scrapes = {}
     for minute in (15, 45, 58, 70, 82, 89):
@@ -238,14 +284,28 @@ def kv_pool_default_length() -> Case:
 
     def start(server: Server, max_len: int, given: bool, peak: float, at: float) -> tuple[int, float]:
         server.go(at)
-        args: dict[str, object] = {"host": "0.0.0.0", "model": model, "gpu_memory_utilization": 0.9, "served_model_name": ["llama"]}
+        args: dict[str, object] = {
+            "host": "0.0.0.0",
+            "model": model,
+            "gpu_memory_utilization": 0.9,
+            "served_model_name": ["llama"],
+        }
         if given:
             args["max_model_len"] = max_len
         arguments(server, args)
         server.go(at + 9)
-        server.log("api", "config.py:510", "This model supports multiple tasks: {'generate', 'classify', 'reward', 'embed', 'score'}. Defaulting to 'generate'.")
+        server.log(
+            "api",
+            "config.py:510",
+            "This model supports multiple tasks: {'generate', 'classify', 'reward', 'embed', 'score'}. Defaulting to 'generate'.",
+        )
         if max_len > 32768:
-            server.log("api", "arg_utils.py:969", "Chunked prefill is enabled by default for models with max_model_len > 32K. Currently, chunked prefill might not work with some features or models. If you encounter any issues, please disable chunked prefill by setting --enable-chunked-prefill=False.", "WARNING")
+            server.log(
+                "api",
+                "arg_utils.py:969",
+                "Chunked prefill is enabled by default for models with max_model_len > 32K. Currently, chunked prefill might not work with some features or models. If you encounter any issues, please disable chunked prefill by setting --enable-chunked-prefill=False.",
+                "WARNING",
+            )
             server.log("api", "config.py:1310", "Chunked prefill is enabled with max_num_batched_tokens=2048.")
         server.log("api", "llm_engine.py:234", config_text(server, model, max_len, served="llama", caching=False))
         server.go(at + 12)
@@ -264,13 +324,21 @@ def kv_pool_default_length() -> Case:
             f"model weights take {weights:.2f}GiB; non_torch_memory takes {non_torch:.2f}GiB; PyTorch activation peak memory takes {peak:.2f}GiB; the rest of the memory reserved for KV Cache is {kv:.2f}GiB."))  # fmt: skip
         blocks = int(kv * GIB / (131_072 * 16))
         server.log("api", "gpu_executor.py:76", f"# GPU blocks: {blocks}, # CPU blocks: 2048")
-        server.log("api", "gpu_executor.py:80", f"Maximum concurrency for {max_len} tokens per request: {blocks * 16 / max_len:.2f}x")
+        server.log(
+            "api",
+            "gpu_executor.py:80",
+            f"Maximum concurrency for {max_len} tokens per request: {blocks * 16 / max_len:.2f}x",
+        )
         return blocks, at + 28
 
     old = Server("0.6.6.post1", "2025-02-10 06:12:44", v0=True, pid=812)
     blocks, t = start(old, 16384, True, 1.23, 0)
     old.go(t + 3)
-    old.log("api", "model_runner.py:1415", "Capturing cudagraphs for decoding. This may lead to unexpected consequences if the model is not static. To run the model in eager mode, set 'enforce_eager=True' or use '--enforce-eager' in the CLI. If out-of-memory error occurs during cudagraph capture, consider decreasing `gpu_memory_utilization` or switching to eager mode. You can also reduce the `max_num_seqs` as needed to decrease memory usage.")
+    old.log(
+        "api",
+        "model_runner.py:1415",
+        "Capturing cudagraphs for decoding. This may lead to unexpected consequences if the model is not static. To run the model in eager mode, set 'enforce_eager=True' or use '--enforce-eager' in the CLI. If out-of-memory error occurs during cudagraph capture, consider decreasing `gpu_memory_utilization` or switching to eager mode. You can also reduce the `max_num_seqs` as needed to decrease memory usage.",
+    )
     old.bar("api", "Capturing CUDA graph shapes", [0, 4, 9, 17, 26, 35], 35, 2.1)
     old.go(t + 20)
     old.log("api", "model_runner.py:1535", "Graph capturing finished in 17 secs, took 0.26 GiB")
@@ -290,7 +358,11 @@ def kv_pool_default_length() -> Case:
     asks = named(traffic(rng, 10, 2400, 0.11, "web", ((0.8, 60, 700), (0.2, 700, 5200)), ((1, 40, 500),)), "chatcmpl-")
     course = serve(asks, blocks=blocks, until=2400, prefill=5200, decode=chat_speed(33, 40), interval=10)
     begin = t + 24
-    events: list[tuple[float, Callable[[], None]]] = [(stat.t, lambda stat=stat: old.log("api", "metrics.py:455", stat_line_v0(stat))) for stat in course.stats if stat.running or stat.generation]  # type: ignore[misc]
+    events: list[tuple[float, Callable[[], None]]] = [
+        (stat.t, lambda stat=stat: old.log("api", "metrics.py:455", stat_line_v0(stat)))
+        for stat in course.stats
+        if stat.running or stat.generation
+    ]  # type: ignore[misc]
     for nth, ask in enumerate(asks):
         said = f"<|begin_of_text|><|start_header_id|>user<|end_header_id|>\\n\\n{questions[nth % 5]}<|eot_id|><|start_header_id|>assistant<|end_header_id|>\\n\\n"
         events.append((ask.t, lambda ask=ask, said=said: old.log("api", "logger.py:37", (  # type: ignore[misc]
@@ -311,27 +383,61 @@ def kv_pool_default_length() -> Case:
 
     new = Server("0.6.6.post1", "2025-02-11 07:02:19", v0=True, pid=994)
     frames = (
-        ("vllm/engine/multiprocessing/engine.py", 366, "run_mp_engine", "engine = MQLLMEngine.from_engine_args(engine_args=engine_args,"),
+        (
+            "vllm/engine/multiprocessing/engine.py",
+            366,
+            "run_mp_engine",
+            "engine = MQLLMEngine.from_engine_args(engine_args=engine_args,",
+        ),
         ("vllm/engine/multiprocessing/engine.py", 119, "from_engine_args", "return cls(ipc_path=ipc_path,"),
         ("vllm/engine/multiprocessing/engine.py", 71, "__init__", "self.engine = LLMEngine(*args, **kwargs)"),
         ("vllm/engine/llm_engine.py", 276, "__init__", "self._initialize_kv_caches()"),
-        ("vllm/engine/llm_engine.py", 429, "_initialize_kv_caches", "self.model_executor.initialize_cache(num_gpu_blocks, num_cpu_blocks)"),
-        ("vllm/executor/gpu_executor.py", 83, "initialize_cache", "self.driver_worker.initialize_cache(num_gpu_blocks, num_cpu_blocks)"),
+        (
+            "vllm/engine/llm_engine.py",
+            429,
+            "_initialize_kv_caches",
+            "self.model_executor.initialize_cache(num_gpu_blocks, num_cpu_blocks)",
+        ),
+        (
+            "vllm/executor/gpu_executor.py",
+            83,
+            "initialize_cache",
+            "self.driver_worker.initialize_cache(num_gpu_blocks, num_cpu_blocks)",
+        ),
         ("vllm/worker/worker.py", 279, "initialize_cache", "raise_if_cache_size_invalid(num_gpu_blocks,"),
         ("vllm/worker/worker.py", 533, "raise_if_cache_size_invalid", "raise ValueError("),
     )
     for attempt in range(3):
         blocks, t = start(new, 131_072, False, 0.53, attempt * 52.0)
-        last = (f"The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache ({blocks * 16}). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.")
+        last = f"The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache ({blocks * 16}). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine."
         new.go(t + 1)
         new.error("api", "engine.py:366", last, traceback(frames, "ValueError: " + last))
-        new.say("api", "Process SpawnProcess-1:\n" + traceback((("vllm/engine/multiprocessing/engine.py", 368, "run_mp_engine", "raise e"), *frames), "ValueError: " + last))
+        new.say(
+            "api",
+            "Process SpawnProcess-1:\n"
+            + traceback(
+                (("vllm/engine/multiprocessing/engine.py", 368, "run_mp_engine", "raise e"), *frames),
+                "ValueError: " + last,
+            ),
+        )
         new.go(t + 3)
         api = (
-            ("vllm/entrypoints/openai/api_server.py", 740, "run_server", "async with build_async_engine_client(args) as engine_client:"),
-            ("vllm/entrypoints/openai/api_server.py", 223, "build_async_engine_client_from_engine_args", "raise RuntimeError("),
+            (
+                "vllm/entrypoints/openai/api_server.py",
+                740,
+                "run_server",
+                "async with build_async_engine_client(args) as engine_client:",
+            ),
+            (
+                "vllm/entrypoints/openai/api_server.py",
+                223,
+                "build_async_engine_client_from_engine_args",
+                "raise RuntimeError(",
+            ),
         )
-        new.say("api", traceback(api, "RuntimeError: Engine process failed to start. See stack trace for the root cause."))
+        new.say(
+            "api", traceback(api, "RuntimeError: Engine process failed to start. See stack trace for the root cause.")
+        )
     return Case(
         "The length flag got lost when the service file was rewritten", "kv-cache", "kv-pool-below-max-model-len", (),
         f"131,072 tokens are the model's own length; {blocks * 16:,} fit. The day before, with 16,384, the same card served.",
@@ -362,9 +468,24 @@ def weights_70b_on_one_card() -> Case:
     last = "torch.OutOfMemoryError: " + oom_text(want, plan.total * GIB, free, used, 1.6 * MIB)
     frames = (
         *LOAD,
-        ("vllm/model_executor/models/llama.py", 569, "__init__", "self.model = self._init_model(vllm_config=vllm_config,"),
-        ("vllm/model_executor/models/llama.py", 368, "__init__", "self.start_layer, self.end_layer, self.layers = make_layers("),
-        ("vllm/model_executor/models/utils.py", 642, "make_layers", 'maybe_offload_to_cpu(layer_fn(prefix=f"{prefix}.{idx}"))'),
+        (
+            "vllm/model_executor/models/llama.py",
+            569,
+            "__init__",
+            "self.model = self._init_model(vllm_config=vllm_config,",
+        ),
+        (
+            "vllm/model_executor/models/llama.py",
+            368,
+            "__init__",
+            "self.start_layer, self.end_layer, self.layers = make_layers(",
+        ),
+        (
+            "vllm/model_executor/models/utils.py",
+            642,
+            "make_layers",
+            'maybe_offload_to_cpu(layer_fn(prefix=f"{prefix}.{idx}"))',
+        ),
         ("vllm/model_executor/models/llama.py", 261, "__init__", "self.self_attn = LlamaAttention("),
         ("vllm/model_executor/models/llama.py", 163, "__init__", "self.qkv_proj = QKVParallelLinear("),
         ("vllm/model_executor/layers/linear.py", 908, "__init__", "super().__init__(input_size=input_size,"),
@@ -393,13 +514,31 @@ def edge_097_chat_server() -> Case:
     """A 14B on an A100 of 40 GB at 0.97: an ordinary step of the afternoon finds 62 MiB."""
     rng = random.Random(97)
     server = Server("0.11.0", "2025-11-06 13:02:51", pid=1)
-    plan = Plan("Qwen/Qwen2.5-14B-Instruct", 39.49, 0.97, 27.5681, 1.42, 0.25, 196_608, 16_384, graphs=0.84, files=8, load_s=31)
-    args = {"model_tag": plan.model, "model": plan.model, "max_model_len": 16384, "gpu_memory_utilization": 0.97, "enable_auto_tool_choice": True, "tool_call_parser": "hermes"}
+    plan = Plan(
+        "Qwen/Qwen2.5-14B-Instruct", 39.49, 0.97, 27.5681, 1.42, 0.25, 196_608, 16_384, graphs=0.84, files=8, load_s=31
+    )
+    args = {
+        "model_tag": plan.model,
+        "model": plan.model,
+        "max_model_len": 16384,
+        "gpu_memory_utilization": 0.97,
+        "enable_auto_tool_choice": True,
+        "tool_call_parser": "hermes",
+    }
     ready = boot(server, plan, args)
-    asks = traffic(rng, 4, 4300, 0.19, "chat", ((0.55, 150, 1100), (0.35, 1100, 3000), (0.1, 3000, 7000)), ((0.7, 80, 400), (0.3, 400, 900)), 0.4)
+    asks = traffic(
+        rng,
+        4,
+        4300,
+        0.34,
+        "chat",
+        ((0.55, 150, 1100), (0.35, 1100, 3000), (0.1, 3000, 7000)),
+        ((0.7, 80, 400), (0.3, 400, 900)),
+        0.4,
+    )
     named(asks, "cmpl-7e")
     blocks = plan.blocks(server.v) - 1
-    course = serve(asks, blocks=blocks, until=4200, prefill=6800, decode=chat_speed(44, 30))
+    course = serve(asks, blocks=blocks, until=4200, prefill=6800, decode=chat_speed(30, 16))
     begin = ready + 1
     live_log(server, course, begin, place="loggers.py:127", until=4192)
     stat = course.stats[-1]
@@ -411,9 +550,19 @@ def edge_097_chat_server() -> Case:
         *BUSY,
         ("vllm/v1/worker/gpu_model_runner.py", 2280, "execute_model", "model_output = self.model("),
         ("vllm/compilation/cuda_graph.py", 121, "__call__", "return self.runnable(*args, **kwargs)"),
-        ("vllm/model_executor/models/qwen2.py", 490, "forward", "hidden_states = self.model(input_ids, positions, intermediate_tensors,"),
+        (
+            "vllm/model_executor/models/qwen2.py",
+            490,
+            "forward",
+            "hidden_states = self.model(input_ids, positions, intermediate_tensors,",
+        ),
         ("vllm/compilation/decorators.py", 310, "__call__", "model_output = self.forward(*args, **kwargs)"),
-        ("vllm/compilation/cuda_piecewise_backend.py", 90, "__call__", "return self.compiled_graph_for_general_shape(*args)"),
+        (
+            "vllm/compilation/cuda_piecewise_backend.py",
+            90,
+            "__call__",
+            "return self.compiled_graph_for_general_shape(*args)",
+        ),
         ("torch/_inductor/output_code.py", 584, "__call__", "return self.current_callable(inputs)"),
     )
     server.go(begin + 4196.3)
@@ -425,7 +574,9 @@ def edge_097_chat_server() -> Case:
     table = ["timestamp,request_id,model,prompt_tokens,completion_tokens,latency_ms,status"]
     for ask in sorted((*course.done, *course.live), key=lambda ask: ask.t):
         if ask.end is not None and ask.end < 4196:
-            table.append(f"{iso(origin, ask.t)},{ask.id},qwen2.5-14b,{ask.prompt},{ask.made},{(ask.end - ask.t) * 1000:.0f},200")
+            table.append(
+                f"{iso(origin, ask.t)},{ask.id},qwen2.5-14b,{ask.prompt},{ask.made},{(ask.end - ask.t) * 1000:.0f},200"
+            )
         elif ask.t < 4196:
             table.append(f"{iso(origin, ask.t)},{ask.id},qwen2.5-14b,{ask.prompt},,{(4196.7 - ask.t) * 1000:.0f},500")
     used = int((plan.total * GIB - free) / MIB) + 447
@@ -446,7 +597,13 @@ def prompt_logprobs_spike() -> Case:
     rng = random.Random(1212)
     server = Server("0.12.0", "2026-01-14 08:20:33", pid=1)
     plan = Plan("Qwen/Qwen3-14B", 79.25, 0.9, 27.5157, 1.96, 0.27, 163_840, 32_768, graphs=0.9, files=8, load_s=27)
-    args = {"model_tag": plan.model, "model": plan.model, "max_model_len": 32768, "max_num_batched_tokens": 8192, "enable_prefix_caching": True}
+    args = {
+        "model_tag": plan.model,
+        "model": plan.model,
+        "max_model_len": 32768,
+        "max_num_batched_tokens": 8192,
+        "enable_prefix_caching": True,
+    }
     ready = boot(server, plan, args, tokens_per_step=8192, warm=True)
     asks = traffic(rng, 3, 1500, 0.5, "chat", ((0.7, 120, 900), (0.3, 900, 4000)), ((1, 60, 500),), 0.5)
     named(asks, "chat-")
@@ -461,14 +618,43 @@ def prompt_logprobs_spike() -> Case:
     held = (plan.weights + plan.available(server.v)) * GIB + private + hidden + half + whole
     free = plan.total * GIB - held - slack - 0.57 * GIB
     assert 0 < free < whole
-    last = "torch.OutOfMemoryError: " + oom_text(-(-whole // (2 * MIB)) * 2 * MIB, plan.total * GIB, free, held, slack, private=private, own_pid=2_714_403, modern=True)
+    last = "torch.OutOfMemoryError: " + oom_text(
+        -(-whole // (2 * MIB)) * 2 * MIB,
+        plan.total * GIB,
+        free,
+        held,
+        slack,
+        private=private,
+        own_pid=2_714_403,
+        modern=True,
+    )
     frames = (
         *BUSY[:-1],
-        ("vllm/v1/worker/gpu_worker.py", 561, "sample_tokens", "return self.model_runner.sample_tokens(grammar_output)"),
+        (
+            "vllm/v1/worker/gpu_worker.py",
+            561,
+            "sample_tokens",
+            "return self.model_runner.sample_tokens(grammar_output)",
+        ),
         ("vllm/v1/worker/gpu_model_runner.py", 3113, "sample_tokens", ") = self._bookkeeping_sync("),
-        ("vllm/v1/worker/gpu_model_runner.py", 2588, "_bookkeeping_sync", "prompt_logprobs_dict = self._get_prompt_logprobs_dict("),
-        ("vllm/v1/worker/gpu_model_runner.py", 3812, "_get_prompt_logprobs_dict", "logprobs = self.sampler.compute_logprobs(logits)"),
-        ("vllm/v1/sample/sampler.py", 226, "compute_logprobs", "return logits.log_softmax(dim=-1, dtype=torch.float32)"),
+        (
+            "vllm/v1/worker/gpu_model_runner.py",
+            2588,
+            "_bookkeeping_sync",
+            "prompt_logprobs_dict = self._get_prompt_logprobs_dict(",
+        ),
+        (
+            "vllm/v1/worker/gpu_model_runner.py",
+            3812,
+            "_get_prompt_logprobs_dict",
+            "logprobs = self.sampler.compute_logprobs(logits)",
+        ),
+        (
+            "vllm/v1/sample/sampler.py",
+            226,
+            "compute_logprobs",
+            "return logits.log_softmax(dim=-1, dtype=torch.float32)",
+        ),
     )
     server.go(begin + 1506.2)
     step_dump(
@@ -484,7 +670,21 @@ def prompt_logprobs_spike() -> Case:
         lines.append(json.dumps({
             "ts": iso(origin, ask.t), "id": ask.id, "route": "/v1/chat/completions", "model": "qwen3-14b", "max_tokens": ask.output, "latency_ms": round(((ask.end or 1506.6) - ask.t) * 1000),
             "status": 200 if answered else 500, "usage": {"prompt_tokens": ask.prompt, "completion_tokens": ask.made, "total_tokens": ask.prompt + ask.made, "prompt_tokens_details": {"cached_tokens": ask.hit}} if answered else None}))  # fmt: skip
-    lines.append(json.dumps({"ts": iso(origin, 1504.9), "id": "eval-b7c1", "route": "/v1/completions", "model": "qwen3-14b", "max_tokens": 1, "prompt_logprobs": 1, "latency_ms": 1840, "status": 500, "usage": None}))
+    lines.append(
+        json.dumps(
+            {
+                "ts": iso(origin, 1504.9),
+                "id": "eval-b7c1",
+                "route": "/v1/completions",
+                "model": "qwen3-14b",
+                "max_tokens": 1,
+                "prompt_logprobs": 1,
+                "latency_ms": 1840,
+                "status": 500,
+                "usage": None,
+            }
+        )
+    )
     return Case(
         "An evaluation job asks for prompt probabilities", "parameters", "prefill-activation-spike", ("memory-utilization-edge",),
         f"{size_of(whole)} fail, which is {rows:,} tokens x {vocabulary:,} entries x 4 bytes; the pool is nearly empty, and no profile covers this.",
@@ -500,25 +700,35 @@ def size_of(amount: float) -> str:
 
 @case
 def graph_capture_on_24gb() -> Case:
-    """A workstation card at 0.95: the pool is there, the graphs find no room."""
+    """A workstation card at 0.92: the pool is there, the graphs find no room."""
     server = Server("0.11.0", "2026-05-22 19:11:40", pid=4102)
-    plan = Plan("Qwen/Qwen3-8B", 23.53, 0.95, 15.2683, 1.40, 0.05, 147_456, 32_768, files=5, load_s=12)
-    args = {"model_tag": plan.model, "model": plan.model, "max_model_len": 32768, "gpu_memory_utilization": 0.95}
-    t = boot(server, plan, args, upto="capture", captured=(67, 9))
-    free, private, slack = 14.44 * MIB, 1.24 * GIB, 51.3 * MIB
+    plan = Plan("Qwen/Qwen3-8B", 23.53, 0.92, 15.2683, 1.40, 0.05, 147_456, 32_768, files=5, load_s=12)
+    args = {"model_tag": plan.model, "model": plan.model, "max_model_len": 32768, "gpu_memory_utilization": 0.92}
+    t = boot(server, plan, args, upto="capture", captured=(67, 23))
+    free, private, slack = 14.44 * MIB, 1.79 * GIB, 51.3 * MIB
     held = (plan.weights + plan.available(server.v)) * GIB + private + 18 * MIB
     last = "torch.OutOfMemoryError: " + oom_text(20 * MIB, plan.total * GIB, free, held, slack, private=private)
     frames = (
         *CAPTURE,
-        ("vllm/model_executor/models/qwen3.py", 321, "forward", "hidden_states = self.model(input_ids, positions, intermediate_tensors,"),
-        ("vllm/model_executor/layers/logits_processor.py", 60, "forward", "logits = self._get_logits(hidden_states, lm_head, embedding_bias)"),
+        (
+            "vllm/model_executor/models/qwen3.py",
+            321,
+            "forward",
+            "hidden_states = self.model(input_ids, positions, intermediate_tensors,",
+        ),
+        (
+            "vllm/model_executor/layers/logits_processor.py",
+            60,
+            "forward",
+            "logits = self._get_logits(hidden_states, lm_head, embedding_bias)",
+        ),
     )
     server.go(t)
     die_at_start(server, frames, last)
     server.say("api", "vllm-qwen.service: Main process exited, code=exited, status=1/FAILURE")
     return Case(
         "The last graphs of a start do not fit", "parameters", "cuda-graph-overhead", ("memory-utilization-edge",),
-        "The pool is allocated, the first kind of graphs is captured, the second stops at 9 of 35 with 14 MiB free: 2.1 GiB outside the plan were not enough. Eager mode would have come up.",
+        "The pool is allocated, the first kind of graphs is captured, the second stops at 23 of 35 with 14 MiB free: 1.9 GiB outside the plan were not enough. Eager mode would have come up.",
         "the error is glued to a progress bar; weights, pool and length are fine; 20 MiB is what torch asks for anything between 1 and 10",
         server.version, "RTX 4090 24GB", plan.model,
         {"vllm.log": server.text(), "nvidia-smi.txt": smi_table("Fri May 22 19:14:02 2026", "NVIDIA GeForce RTX 4090", [Card(11, 24_564, watts=22, cap=450)], "560.35.05", "12.6")},
@@ -529,11 +739,22 @@ def graph_capture_on_24gb() -> Case:
 def sampler_warmup_1024() -> Case:
     """1,024 sequences on two small cards: the rehearsal of the sampler does not fit."""
     server = Server("0.8.5", "2025-06-03 10:08:25", tp=2, pid=210)
-    plan = Plan("Qwen/Qwen2.5-14B-Instruct", 22.05, 0.9, 13.9205, 1.06, 0.62, 98_304, 8192, graphs=0.55, files=8, load_s=22)
-    args = {"model": plan.model, "tensor_parallel_size": 2, "max_model_len": 8192, "max_num_seqs": 1024, "gpu_memory_utilization": 0.9, "model_tag": plan.model}
+    plan = Plan(
+        "Qwen/Qwen2.5-14B-Instruct", 22.05, 0.9, 13.9205, 1.06, 0.62, 98_304, 8192, graphs=0.55, files=8, load_s=22
+    )
+    args = {
+        "model": plan.model,
+        "tensor_parallel_size": 2,
+        "max_model_len": 8192,
+        "max_num_seqs": 1024,
+        "gpu_memory_utilization": 0.9,
+        "model_tag": plan.model,
+    }
     t = boot(server, plan, args, tokens_per_step=2048, upto="capture")
     for rank in (0, 1):
-        server.log(f"w{rank}", "gpu_model_runner.py:1686", f"Graph capturing finished in 26 secs, took {plan.graphs:.2f} GiB")
+        server.log(
+            f"w{rank}", "gpu_model_runner.py:1686", f"Graph capturing finished in 26 secs, took {plan.graphs:.2f} GiB"
+        )
     logits = 1024 * 152_064 * 4.0
     held = (plan.weights + plan.available(server.v)) * GIB + 0.31 * GIB + logits * 2 + 0.05 * GIB
     slack, non_torch = 27.9 * MIB, 1.31 * GIB
@@ -543,9 +764,19 @@ def sampler_warmup_1024() -> Case:
         ("torch/utils/_contextlib.py", 116, "decorate_context", "return func(*args, **kwargs)"),
     )
     inner = (
-        ("vllm/v1/worker/gpu_model_runner.py", 1506, "_dummy_sampler_run", "sampler_output = self.sampler(logits=logits,"),
+        (
+            "vllm/v1/worker/gpu_model_runner.py",
+            1506,
+            "_dummy_sampler_run",
+            "sampler_output = self.sampler(logits=logits,",
+        ),
         ("vllm/v1/sample/sampler.py", 49, "forward", "sampled = self.sample(logits, sampling_metadata)"),
-        ("vllm/v1/sample/ops/topk_topp_sampler.py", 169, "apply_top_k_top_p", "logits_sort, logits_idx = logits.sort(dim=-1, descending=False)"),
+        (
+            "vllm/v1/sample/ops/topk_topp_sampler.py",
+            169,
+            "apply_top_k_top_p",
+            "logits_sort, logits_idx = logits.sort(dim=-1, descending=False)",
+        ),
     )
     words = "CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering `max_num_seqs` or `gpu_memory_utilization` when initializing the engine."
     server.go(t + 2)
@@ -553,12 +784,24 @@ def sampler_warmup_1024() -> Case:
         free = plan.total * GIB - held - slack - non_torch - rank * 6 * MIB
         want = -(-logits * 2 // (2 * MIB)) * 2 * MIB
         assert 0 < free < want
-        text = traceback((*frames, *inner), "torch.OutOfMemoryError: " + oom_text(want, plan.total * GIB, free, held, slack, private=0.31 * GIB, device=rank))
+        text = traceback(
+            (*frames, *inner),
+            "torch.OutOfMemoryError: "
+            + oom_text(want, plan.total * GIB, free, held, slack, private=0.31 * GIB, device=rank),
+        )
         text += "\n\nThe above exception was the direct cause of the following exception:\n\n" + traceback(
             (*frames, ("vllm/v1/worker/gpu_model_runner.py", 1510, "_dummy_sampler_run", "raise RuntimeError(")), "RuntimeError: " + words)  # fmt: skip
         server.error(f"w{rank}", "multiproc_executor.py:470", "WorkerProc hit an exception.", text)
-    core = (*INIT, ("vllm/v1/engine/core.py", 71, "__init__", "self._initialize_kv_caches(vllm_config)"), ("vllm/v1/executor/multiproc_executor.py", 215, "collective_rpc", "result = get_response(w, dequeue_timeout)"))
-    die_at_start(server, core, f"RuntimeError: Worker failed with error '{words}', please check the stack trace above for the root cause")
+    core = (
+        *INIT,
+        ("vllm/v1/engine/core.py", 71, "__init__", "self._initialize_kv_caches(vllm_config)"),
+        ("vllm/v1/executor/multiproc_executor.py", 215, "collective_rpc", "result = get_response(w, dequeue_timeout)"),
+    )
+    die_at_start(
+        server,
+        core,
+        f"RuntimeError: Worker failed with error '{words}', please check the stack trace above for the root cause",
+    )
     return Case(
         "Somebody raised the number of sequences to 1,024 on two L4", "parameters", "max-num-seqs-too-high", ("memory-utilization-edge",),
         "The sampler is warmed up with 1,024 rows of 152,064 logits: two copies of 594 MiB are there, the sort asks for 1.16 GiB more. Loading, profile, pool and graphs went well.",
@@ -572,7 +815,19 @@ def sampler_warmup_1024() -> Case:
 def utilization_left_at_035() -> Case:
     """A figure from a notebook with two models on one card came along into production."""
     server = Server("0.31.0", "2026-08-19 15:27:05", pid=1, as_json=True)
-    plan = Plan("mistralai/Mistral-Small-3.2-24B-Instruct", 79.18, 0.35, 43.91, 1.87, 0.31, 163_840, 32_768, estimate=0.71, files=10, load_s=38)
+    plan = Plan(
+        "mistralai/Mistral-Small-3.2-24B-Instruct",
+        79.18,
+        0.35,
+        43.91,
+        1.87,
+        0.31,
+        163_840,
+        32_768,
+        estimate=0.71,
+        files=10,
+        load_s=38,
+    )
     args = {"model_tag": plan.model, "model": plan.model, "max_model_len": 32768, "gpu_memory_utilization": 0.35}
     t = boot(server, plan, args, upto="plan", tokens_per_step=8192)
     server.go(t)
@@ -595,7 +850,13 @@ def one_of_four_cards() -> Case:
     """Four A100 of 40 GB in the host, a 32B on the first."""
     server = Server("0.16.0", "2026-04-09 11:55:18", pid=1)
     plan = Plan("Qwen/Qwen3-32B", 39.49, 0.9, 61.03, 2.0, 0.3, 262_144, 16_384, files=17)
-    args = {"model_tag": plan.model, "model": plan.model, "max_model_len": 16384, "enable_auto_tool_choice": True, "tool_call_parser": "hermes"}
+    args = {
+        "model_tag": plan.model,
+        "model": plan.model,
+        "max_model_len": 16384,
+        "enable_auto_tool_choice": True,
+        "tool_call_parser": "hermes",
+    }
     t = boot(server, plan, args, upto="load", loaded=0.0)
     context = 0.47 * GIB
     # vocabulary, then per layer qkv, o, gate and up, down: 100 + 80 + 500 + 250 MiB
@@ -612,8 +873,18 @@ def one_of_four_cards() -> Case:
         f"See https://docs.vllm.ai/en/latest/configuration/conserving_memory/ for more tips. (original error: {message})"), "ERROR")  # fmt: skip
     frames = (
         *LOAD,
-        ("vllm/model_executor/models/qwen3.py", 285, "__init__", 'self.model = Qwen3Model(vllm_config=vllm_config, prefix=maybe_prefix(prefix, "model"))'),
-        ("vllm/model_executor/models/utils.py", 667, "make_layers", 'maybe_offload_to_cpu(layer_fn(prefix=f"{prefix}.{idx}"))'),
+        (
+            "vllm/model_executor/models/qwen3.py",
+            285,
+            "__init__",
+            'self.model = Qwen3Model(vllm_config=vllm_config, prefix=maybe_prefix(prefix, "model"))',
+        ),
+        (
+            "vllm/model_executor/models/utils.py",
+            667,
+            "make_layers",
+            'maybe_offload_to_cpu(layer_fn(prefix=f"{prefix}.{idx}"))',
+        ),
         ("vllm/model_executor/models/qwen3.py", 199, "__init__", "self.mlp = Qwen3MLP("),
         ("vllm/model_executor/models/qwen2.py", 85, "__init__", "self.gate_up_proj = MergedColumnParallelLinear("),
         *LAYER,
@@ -623,7 +894,10 @@ def one_of_four_cards() -> Case:
     rows = ["timestamp, index, name, memory.used [MiB], memory.total [MiB], utilization.gpu [%]"]
     for k, used_mib in enumerate(fill):
         at = server.start + dt.timedelta(seconds=5 * k)
-        rows += [f"{at:%Y/%m/%d %H:%M:%S}.{211 + 3 * k + card}, {card}, NVIDIA A100-SXM4-40GB, {used_mib + 4 if card == 0 else 4} MiB, 40960 MiB, {37 if card == 0 and 5 < k < 9 else 0} %" for card in range(4)]
+        rows += [
+            f"{at:%Y/%m/%d %H:%M:%S}.{211 + 3 * k + card}, {card}, NVIDIA A100-SXM4-40GB, {used_mib + 4 if card == 0 else 4} MiB, 40960 MiB, {37 if card == 0 and 5 < k < 9 else 0} %"
+            for card in range(4)
+        ]
     return Case(
         "A 32B is put on the first of four cards", "parallelism", "tp-undersharded", ("weights-exceed-gpu",),
         "61 GiB of parameters on a 40 GB card, while three of the same kind hold 4 MiB each: spread over four ranks it is 15 GiB apiece.",
@@ -640,7 +914,20 @@ def one_of_four_cards() -> Case:
 def second_tenant_on_card_one() -> Case:
     """A job of the night shift still sits on one of the two cards when the server is rolled out."""
     first = Server("0.31.0", "2026-09-02 17:40:09", tp=2, pid=1)
-    plan = Plan("Qwen/Qwen3-32B", 79.18, 0.92, 30.59, 1.94, 1.33, 131_072, 40_960, graphs=0.72, estimate=0.81, files=17, load_s=46)
+    plan = Plan(
+        "Qwen/Qwen3-32B",
+        79.18,
+        0.92,
+        30.59,
+        1.94,
+        1.33,
+        131_072,
+        40_960,
+        graphs=0.72,
+        estimate=0.81,
+        files=17,
+        load_s=46,
+    )
     args = {"model_tag": plan.model, "model": plan.model, "tensor_parallel_size": 2, "max_model_len": 40960}
     ready = boot(first, plan, args, tokens_per_step=8192, free=(78.66, 78.66))
     rng = random.Random(31)
@@ -657,7 +944,11 @@ def second_tenant_on_card_one() -> Case:
         t = boot(second, plan, args, at=attempt * 41.0, upto="config", tokens_per_step=8192)
         second.go(t + 8)
         for rank in (0, 1):
-            second.log(f"w{rank}", "parallel_state.py:1906", f"world_size=2 rank={rank} local_rank={rank} distributed_init_method=tcp://127.0.0.1:51{attempt}77 backend=nccl")
+            second.log(
+                f"w{rank}",
+                "parallel_state.py:1906",
+                f"world_size=2 rank={rank} local_rank={rank} distributed_init_method=tcp://127.0.0.1:51{attempt}77 backend=nccl",
+            )
         second.log("w0", "pynccl.py:111", "vLLM is using nccl==2.28.9")
         second.go(t + 11)
         last = (
@@ -668,16 +959,37 @@ def second_tenant_on_card_one() -> Case:
             ("vllm/v1/executor/multiproc_executor.py", 870, "worker_main", "worker = WorkerProc(*args, **kwargs)"),
             ("vllm/v1/executor/multiproc_executor.py", 655, "__init__", "self.worker.init_device()"),
             ("vllm/v1/worker/worker_base.py", 322, "init_device", "self.worker.init_device()"),
-            ("vllm/v1/worker/gpu_worker.py", 301, "init_device", "self.requested_memory = request_memory(init_snapshot, self.cache_config)"),
+            (
+                "vllm/v1/worker/gpu_worker.py",
+                301,
+                "init_device",
+                "self.requested_memory = request_memory(init_snapshot, self.cache_config)",
+            ),
             ("vllm/v1/worker/utils.py", 412, "request_memory", "raise ValueError("),
         )
         second.error("w1", "multiproc_executor.py:899", "WorkerProc failed to start.", traceback(frames, last))
         second.log("w0", "multiproc_executor.py:843", "Parent process exited, terminating worker queues")
-        core = (*INIT, ("vllm/v1/executor/multiproc_executor.py", 178, "_init_executor", "self.workers = WorkerProc.wait_for_ready(unready_workers)"))
-        die_at_start(second, core, "Exception: WorkerProc initialization failed due to an exception in a background process. See stack trace for root cause.", core_proc="{'EngineCore': 1}")
+        core = (
+            *INIT,
+            (
+                "vllm/v1/executor/multiproc_executor.py",
+                178,
+                "_init_executor",
+                "self.workers = WorkerProc.wait_for_ready(unready_workers)",
+            ),
+        )
+        die_at_start(
+            second,
+            core,
+            "Exception: WorkerProc initialization failed due to an exception in a background process. See stack trace for root cause.",
+            core_proc="{'EngineCore': 1}",
+        )
     kept = stamped(first.text(), first.start)
     log = stamped(second.text(), second.start)
-    cards = [Card(4, 81_559, watts=70, cap=700), Card(41_808, 81_559, 63, ((2_190_447, "/opt/night/venv/bin/finetune-runner", 41_796),), 389, 700, 58)]
+    cards = [
+        Card(4, 81_559, watts=70, cap=700),
+        Card(41_808, 81_559, 63, ((2_190_447, "/opt/night/venv/bin/finetune-runner", 41_796),), 389, 700, 58),
+    ]
     return Case(
         "A night job still holds 40 GiB of the second card", "scheduling", "gpu-shared", (),
         "37.9 of 79.2 GiB are free on the second card before anything is loaded; nvidia-smi names a fine-tuning job with 41,796 MiB. The evening before, the same flags served.",
@@ -691,11 +1003,25 @@ def second_tenant_on_card_one() -> Case:
 def startup_probe_too_short() -> Case:
     """Weights come from a slow share, the liveness probe gives the server three minutes."""
     plan = Plan("/models/qwen3-32b", 79.18, 0.92, 61.03, 2, 0.4, 262_144, 32_768, files=17, load_s=420)
-    args = {"model_tag": plan.model, "model": plan.model, "host": "0.0.0.0", "max_model_len": 32768, "served_model_name": ["qwen3-32b"]}
+    args = {
+        "model_tag": plan.model,
+        "model": plan.model,
+        "host": "0.0.0.0",
+        "max_model_len": 32768,
+        "served_model_name": ["qwen3-32b"],
+    }
     lives = []
     for life, begun in enumerate(("07:58:02", "08:01:25", "08:04:59", "08:09:04")):
         server = Server("0.20.2", f"2026-07-14 {begun}", pid=1)
-        t = boot(server, plan, args, upto="load", loaded=(0.31, 0.36, 0.36, 0.31)[life], tokens_per_step=8192, served="qwen3-32b")
+        t = boot(
+            server,
+            plan,
+            args,
+            upto="load",
+            loaded=(0.31, 0.36, 0.36, 0.31)[life],
+            tokens_per_step=8192,
+            served="qwen3-32b",
+        )
         if life < 3:
             server.go(t)
             server.say("api", "")
@@ -803,10 +1129,21 @@ def pieces_of_seven_gib() -> Case:
     """A workstation server with prompts of every size: seven GiB are reserved and none of it in one piece."""
     rng = random.Random(77)
     server = Server("0.9.2", "2025-08-27 09:33:48", pid=5120)
-    plan = Plan("Qwen/Qwen2.5-14B-Instruct", 47.53, 0.8, 27.5681, 3.31, 0.13, 196_608, 32_768, graphs=0, files=8, load_s=19)
-    args = {"model": plan.model, "max_model_len": 32768, "gpu_memory_utilization": 0.8, "max_num_batched_tokens": 32768, "enforce_eager": True, "enable_lora": False}
+    plan = Plan(
+        "Qwen/Qwen2.5-14B-Instruct", 47.53, 0.8, 27.5681, 3.31, 0.13, 196_608, 32_768, graphs=0, files=8, load_s=19
+    )
+    args = {
+        "model": plan.model,
+        "max_model_len": 32768,
+        "gpu_memory_utilization": 0.8,
+        "max_num_batched_tokens": 32768,
+        "enforce_eager": True,
+        "enable_lora": False,
+    }
     ready = boot(server, plan, args, tokens_per_step=32768, eager=True)
-    asks = traffic(rng, 6, 2600, 0.06, "notebook", ((0.4, 200, 2000), (0.4, 2000, 9000), (0.2, 9000, 27000)), ((1, 50, 350),), 0.1)
+    asks = traffic(
+        rng, 6, 2600, 0.06, "notebook", ((0.4, 200, 2000), (0.4, 2000, 9000), (0.2, 9000, 27000)), ((1, 50, 350),), 0.1
+    )
     named(asks, "cmpl-")
     blocks = plan.blocks(server.v) - 1
     course = serve(asks, blocks=blocks, until=2600, prefill=7000, decode=chat_speed(38, 25), chunk=32768)
@@ -822,10 +1159,20 @@ def pieces_of_seven_gib() -> Case:
     frames = (
         *BUSY,
         ("vllm/v1/worker/gpu_model_runner.py", 1376, "execute_model", "model_output = self.model("),
-        ("vllm/model_executor/models/qwen2.py", 481, "forward", "hidden_states = self.model(input_ids, positions, intermediate_tensors,"),
+        (
+            "vllm/model_executor/models/qwen2.py",
+            481,
+            "forward",
+            "hidden_states = self.model(input_ids, positions, intermediate_tensors,",
+        ),
         ("vllm/model_executor/models/qwen2.py", 256, "forward", "hidden_states = self.mlp(hidden_states)"),
         ("vllm/model_executor/models/qwen2.py", 104, "forward", "gate_up, _ = self.gate_up_proj(x)"),
-        ("vllm/model_executor/layers/utils.py", 85, "default_unquantized_gemm", "return torch.nn.functional.linear(x, weight, bias)"),
+        (
+            "vllm/model_executor/layers/utils.py",
+            85,
+            "default_unquantized_gemm",
+            "return torch.nn.functional.linear(x, weight, bias)",
+        ),
     )
     server.go(begin + 2592.8)
     step_dump(
@@ -873,7 +1220,14 @@ def killed_while_loading() -> Case:
     """Offloaded weights need host memory, and the pod has a limit."""
     server = Server("0.14.1", "2026-02-17 21:04:36", tp=2, pid=1)
     plan = Plan("meta-llama/Llama-3.3-70B-Instruct", 44.39, 0.92, 33.8, 1.6, 1.4, 163_840, 8192, files=30, load_s=300)
-    args = {"model_tag": plan.model, "model": plan.model, "tensor_parallel_size": 2, "max_model_len": 8192, "gpu_memory_utilization": 0.92, "cpu_offload_gb": 32.0}
+    args = {
+        "model_tag": plan.model,
+        "model": plan.model,
+        "tensor_parallel_size": 2,
+        "max_model_len": 8192,
+        "gpu_memory_utilization": 0.92,
+        "cpu_offload_gb": 32.0,
+    }
     t = boot(server, plan, args, upto="load", loaded=0.74, tokens_per_step=2048)
     server.go(t)
     log = server.text()
@@ -980,17 +1334,68 @@ def healthy_full_device() -> Case:
     """A device at 96 per cent all day, a log full of alarming words, and nothing the matter."""
     rng = random.Random(33)
     server = Server("0.33.0", "2026-11-24 08:11:02", pid=1)
-    plan = Plan("Qwen/Qwen3-30B-A3B-Instruct-2507-FP8", 79.18, 0.94, 29.06, 2.41, 0.36, 98_304, 131_072, graphs=0.94, estimate=0.99, files=7, load_s=22)
-    args = {"model_tag": plan.model, "model": plan.model, "gpu_memory_utilization": 0.94, "max_model_len": 131072, "enable_prefix_caching": True, "served_model_name": ["qwen3"]}
-    server.say("api", "W1124 08:11:00.412000 1 torch/utils/cpp_extension.py:2425] TORCH_CUDA_ARCH_LIST is not set, all archs for visible cards are included for compilation.")
-    server.log("api", "system_utils.py:255", "Found ulimit of 65536 and failed to automatically increase with error current limit exceeds maximum limit. This can cause fd limit errors like `OSError: [Errno 24] Too many open files`. Consider increasing with ulimit -n", "WARNING")
-    server.log("api", "plugins/__init__.py:44", "Failed to load plugin lora_filesystem_resolver: No module named 'custom_resolver'. This may cause errors later if the plugin is needed.", "WARNING")
+    plan = Plan(
+        "Qwen/Qwen3-30B-A3B-Instruct-2507-FP8",
+        79.18,
+        0.94,
+        29.06,
+        2.41,
+        0.36,
+        98_304,
+        131_072,
+        graphs=0.94,
+        estimate=0.99,
+        files=7,
+        load_s=22,
+    )
+    args = {
+        "model_tag": plan.model,
+        "model": plan.model,
+        "gpu_memory_utilization": 0.94,
+        "max_model_len": 131072,
+        "enable_prefix_caching": True,
+        "served_model_name": ["qwen3"],
+    }
+    server.say(
+        "api",
+        "W1124 08:11:00.412000 1 torch/utils/cpp_extension.py:2425] TORCH_CUDA_ARCH_LIST is not set, all archs for visible cards are included for compilation.",
+    )
+    server.log(
+        "api",
+        "system_utils.py:255",
+        "Found ulimit of 65536 and failed to automatically increase with error current limit exceeds maximum limit. This can cause fd limit errors like `OSError: [Errno 24] Too many open files`. Consider increasing with ulimit -n",
+        "WARNING",
+    )
+    server.log(
+        "api",
+        "plugins/__init__.py:44",
+        "Failed to load plugin lora_filesystem_resolver: No module named 'custom_resolver'. This may cause errors later if the plugin is needed.",
+        "WARNING",
+    )
     ready = boot(server, plan, args, tokens_per_step=8192, quantization="fp8", served="qwen3", warm=True, free=(78.66,))
     server.go(ready - 1)
-    server.log("core", "torch_utils.py:295", "Reducing Torch threads from 48 to 1 for serving. Set OMP_NUM_THREADS in the external environment to override.")
-    server.log("w0", "fused_moe.py:1090", "Using default MoE config. Performance might be sub-optimal! Config file not found at /usr/local/lib/python3.12/dist-packages/vllm/model_executor/layers/fused_moe/configs/E=128,N=768,device_name=NVIDIA_H100_80GB_HBM3,dtype=fp8_w8a8.json", "WARNING")
-    asks = traffic(rng, 4, 3500, 0.42, "app", ((0.5, 150, 1200), (0.35, 1200, 6000), (0.15, 6000, 22_000)), ((0.8, 60, 500), (0.2, 500, 1600)), 0.55)
-    asks += traffic(rng, 1400, 2200, 0.03, "review", ((1, 30_000, 90_000),), ((1, 400, 900),), 0.3)
+    server.log(
+        "core",
+        "torch_utils.py:295",
+        "Reducing Torch threads from 48 to 1 for serving. Set OMP_NUM_THREADS in the external environment to override.",
+    )
+    server.log(
+        "w0",
+        "fused_moe.py:1090",
+        "Using default MoE config. Performance might be sub-optimal! Config file not found at /usr/local/lib/python3.12/dist-packages/vllm/model_executor/layers/fused_moe/configs/E=128,N=768,device_name=NVIDIA_H100_80GB_HBM3,dtype=fp8_w8a8.json",
+        "WARNING",
+    )
+    asks = traffic(
+        rng,
+        4,
+        3500,
+        0.42,
+        "app",
+        ((0.5, 150, 1200), (0.35, 1200, 6000), (0.15, 6000, 22_000)),
+        ((0.8, 60, 500), (0.2, 500, 1600)),
+        0.55,
+    )
+    asks += traffic(rng, 1400, 2200, 0.11, "review", ((1, 30_000, 90_000),), ((1, 600, 1400),), 0.3)
     named(asks, "a")
     blocks = plan.blocks(server.v) - 1
     course = serve(asks, blocks=blocks, until=3590, prefill=21_000, decode=chat_speed(82, 45))
@@ -1009,7 +1414,10 @@ def healthy_full_device() -> Case:
     server.uvicorn("Shutting down")
     server.uvicorn("Waiting for application shutdown.")
     server.uvicorn("Application shutdown complete.")
-    server.say("api", "/usr/lib/python3.12/multiprocessing/resource_tracker.py:279: UserWarning: resource_tracker: There appear to be 1 leaked shared_memory objects to clean up at shutdown\n  warnings.warn('resource_tracker: There appear to be %d '")
+    server.say(
+        "api",
+        "/usr/lib/python3.12/multiprocessing/resource_tracker.py:279: UserWarning: resource_tracker: There appear to be 1 leaked shared_memory objects to clean up at shutdown\n  warnings.warn('resource_tracker: There appear to be %d '",
+    )
     origin = server.start + dt.timedelta(seconds=begin)
     rows = [
         json.dumps({"timestamp": iso(origin, ask.t), "request_id": ask.id, "model": "qwen3", "tenant": ask.tenant, "input_tokens": ask.prompt, "output_tokens": ask.made,
@@ -1034,20 +1442,48 @@ def healthy_older_server() -> Case:
     rng = random.Random(63)
     server = Server("0.6.3.post1", "2024-12-12 18:02:14", v0=True, tp=2, pid=337)
     model, total, weights, peak, per_token = "mistralai/Mistral-Nemo-Instruct-2407", 23.65, 11.4421, 0.88, 81_920
-    args = {"model": model, "tensor_parallel_size": 2, "max_model_len": 65536, "swap_space": 16, "served_model_name": ["nemo"], "enable_prefix_caching": True, "enable_chunked_prefill": True}
+    args = {
+        "model": model,
+        "tensor_parallel_size": 2,
+        "max_model_len": 65536,
+        "swap_space": 16,
+        "served_model_name": ["nemo"],
+        "enable_prefix_caching": True,
+        "enable_chunked_prefill": True,
+    }
     arguments(server, args)
     server.go(6)
-    server.log("api", "arg_utils.py:1019", "The model has a long context length (65536). This may cause OOM errors during the initial memory profiling phase, or result in low performance due to small KV cache space. Consider setting --max-model-len to a smaller value.", "WARNING")
+    server.log(
+        "api",
+        "arg_utils.py:1019",
+        "The model has a long context length (65536). This may cause OOM errors during the initial memory profiling phase, or result in low performance due to small KV cache space. Consider setting --max-model-len to a smaller value.",
+        "WARNING",
+    )
     server.log("api", "config.py:1021", "Chunked prefill is enabled with max_num_batched_tokens=512.")
-    server.log("api", "config.py:904", "Possibly too large swap space. 32.00 GiB out of the 62.52 GiB total CPU memory is allocated for the swap space.", "WARNING")
+    server.log(
+        "api",
+        "config.py:904",
+        "Possibly too large swap space. 32.00 GiB out of the 62.52 GiB total CPU memory is allocated for the swap space.",
+        "WARNING",
+    )
     server.log("api", "llm_engine.py:237", config_text(server, model, 65536, served="nemo"))
-    server.log("api", "multiproc_gpu_executor.py:53", "Reducing Torch parallelism from 16 threads to 1 to avoid unnecessary CPU contention. Set OMP_NUM_THREADS in the external environment to tune this value as needed.", "WARNING")
+    server.log(
+        "api",
+        "multiproc_gpu_executor.py:53",
+        "Reducing Torch parallelism from 16 threads to 1 to avoid unnecessary CPU contention. Set OMP_NUM_THREADS in the external environment to tune this value as needed.",
+        "WARNING",
+    )
     server.go(11)
     server.log("w1", "multiproc_worker_utils.py:215", "Worker ready; awaiting tasks")
     for role in ("w0", "w1"):
         server.log(role, "utils.py:1008", "Found nccl from library libnccl.so.2")
         server.log(role, "pynccl.py:63", "vLLM is using nccl==2.20.5")
-        server.log(role, "custom_all_reduce.py:134", "Custom allreduce is disabled because your platform lacks GPU P2P capability or P2P test failed. To silence this warning, specify disable_custom_all_reduce=True explicitly.", "WARNING")
+        server.log(
+            role,
+            "custom_all_reduce.py:134",
+            "Custom allreduce is disabled because your platform lacks GPU P2P capability or P2P test failed. To silence this warning, specify disable_custom_all_reduce=True explicitly.",
+            "WARNING",
+        )
         server.log(role, "model_runner.py:1060", f"Starting to load model {model}...")
     server.shards("w0", 5, 14)
     server.go(27)
@@ -1056,11 +1492,25 @@ def healthy_older_server() -> Case:
     kv = total * 0.9 - weights - peak - 0.41
     blocks = int(kv * GIB / (per_token * 16))
     server.go(31)
-    server.log("w0", "distributed_gpu_executor.py:57", f"# GPU blocks: {blocks}, # CPU blocks: {16 * GIB // (per_token * 16)}")
-    server.log("w0", "distributed_gpu_executor.py:61", f"Maximum concurrency for 65536 tokens per request: {blocks * 16 / 65536:.2f}x")
+    server.log(
+        "w0", "distributed_gpu_executor.py:57", f"# GPU blocks: {blocks}, # CPU blocks: {16 * GIB // (per_token * 16)}"
+    )
+    server.log(
+        "w0",
+        "distributed_gpu_executor.py:61",
+        f"Maximum concurrency for 65536 tokens per request: {blocks * 16 / 65536:.2f}x",
+    )
     for role in ("w0", "w1"):
-        server.log(role, "model_runner.py:1402", "Capturing the model for CUDA graphs. This may lead to unexpected consequences if the model is not static. To run the model in eager mode, set 'enforce_eager=True' or use '--enforce-eager' in the CLI.")
-        server.log(role, "model_runner.py:1406", "CUDA graphs can take additional 1~3 GiB memory per GPU. If you are running out of memory, consider decreasing `gpu_memory_utilization` or enforcing eager mode. You can also reduce the `max_num_seqs` as needed to decrease memory usage.")
+        server.log(
+            role,
+            "model_runner.py:1402",
+            "Capturing the model for CUDA graphs. This may lead to unexpected consequences if the model is not static. To run the model in eager mode, set 'enforce_eager=True' or use '--enforce-eager' in the CLI.",
+        )
+        server.log(
+            role,
+            "model_runner.py:1406",
+            "CUDA graphs can take additional 1~3 GiB memory per GPU. If you are running out of memory, consider decreasing `gpu_memory_utilization` or enforcing eager mode. You can also reduce the `max_num_seqs` as needed to decrease memory usage.",
+        )
     server.go(49)
     for role in ("w0", "w1"):
         server.log(role, "model_runner.py:1530", "Graph capturing finished in 18 secs.")
@@ -1068,16 +1518,29 @@ def healthy_older_server() -> Case:
     server.uvicorn(f"Started server process [{server.pids['api']}]")
     server.uvicorn("Waiting for application startup.")
     server.uvicorn("Application startup complete.")
-    asks = named(traffic(rng, 5, 1900, 0.16, "forum", ((0.8, 80, 900), (0.2, 900, 9000)), ((1, 40, 450),)), "cmpl-")
+    asks = named(traffic(rng, 5, 1900, 0.31, "forum", ((0.7, 80, 900), (0.3, 900, 12_000)), ((1, 60, 600),)), "cmpl-")
     course: Course = serve(asks, blocks=blocks, until=1920, prefill=3300, decode=chat_speed(31, 30), chunk=512)
     events: list[tuple[float, Callable[[], None]]] = []
     for stat in course.stats:
         if stat.running or stat.generation:
             events.append((stat.t, lambda stat=stat: server.log("api", "metrics.py:349", stat_line_v0(stat))))  # type: ignore[misc]
-            events.append((stat.t, lambda stat=stat: server.log("api", "metrics.py:365", f"Prefix cache hit rate: GPU: {stat.hit_rate * 100 + 11.2:.2f}%, CPU: 0.00%")))  # type: ignore[misc]
+            events.append(
+                (
+                    stat.t,
+                    lambda stat=stat: server.log(
+                        "api",
+                        "metrics.py:365",
+                        f"Prefix cache hit rate: GPU: {stat.hit_rate * 100 + 11.2:.2f}%, CPU: 0.00%",
+                    ),
+                )
+            )  # type: ignore[misc]
     for nth, ask in enumerate(asks):
-        topic = ("Explain what 'RuntimeError: CUDA out of memory. Tried to allocate 512.00 MiB' means for a beginner.", "Draft a polite reminder.", "Continue: No available memory for the cache blocks, said the old computer,")[nth % 3]
-        events.append((ask.t, lambda ask=ask, topic=topic: server.log("api", "logger.py:37", (  # type: ignore[misc]
+        topic = (
+            "Explain what 'RuntimeError: CUDA out of memory. Tried to allocate 512.00 MiB' means for a beginner.",
+            "Draft a polite reminder.",
+            "Continue: No available memory for the cache blocks, said the old computer,",
+        )[nth % 3]
+        events.append((ask.t, lambda ask=ask, topic=topic, nth=nth: server.log("api", "logger.py:37", (  # type: ignore[misc]
             f"Received request {ask.id}-0: prompt: {topic!r}, params: SamplingParams(n=1, presence_penalty=0.0, frequency_penalty=0.0, repetition_penalty=1.0, temperature=0.8, top_p=0.95, top_k=-1, min_p=0.0, seed=None, stop=[], "
             f"max_tokens={ask.output}, min_tokens=0, logprobs=None, prompt_logprobs=None, skip_special_tokens=True), prompt_token_ids: [{', '.join(str(1 + (k * 7919 + nth) % 131_072) for k in range(12))}], lora_request: None, prompt_adapter_request: None."))))  # fmt: skip
         if ask.end is not None:
@@ -1102,7 +1565,12 @@ def healthy_older_server() -> Case:
 def driver_too_old_for_image() -> Case:
     """The image moved to a newer CUDA, the host did not."""
     server = Server("0.21.0", "2026-06-11 05:30:44", pid=1)
-    args = {"model_tag": "Qwen/Qwen3-8B", "model": "Qwen/Qwen3-8B", "gpu_memory_utilization": 0.95, "max_model_len": 32768}
+    args = {
+        "model_tag": "Qwen/Qwen3-8B",
+        "model": "Qwen/Qwen3-8B",
+        "gpu_memory_utilization": 0.95,
+        "max_model_len": 32768,
+    }
     warning = (
         "/usr/local/lib/python3.12/dist-packages/torch/cuda/__init__.py:182: UserWarning: CUDA initialization: The NVIDIA driver on your system is too old (found version 12040). Please update your GPU driver by downloading "
         "and installing a new version from the URL: http://www.nvidia.com/Download/index.aspx Alternatively, go to: https://pytorch.org to install a PyTorch version that has been compiled with your version of the CUDA driver. "
@@ -1130,7 +1598,9 @@ def driver_too_old_for_image() -> Case:
         die_at_start(server, frames, last, core_proc="{'EngineCore': 1}")
     files = {
         "vllm.log": server.text(),
-        "nvidia-smi.txt": smi_table("Thu Jun 11 05:33:10 2026", "NVIDIA L40S", [Card(1, 46_068, watts=33, cap=350)], "550.54.15", "12.4"),
+        "nvidia-smi.txt": smi_table(
+            "Thu Jun 11 05:33:10 2026", "NVIDIA L40S", [Card(1, 46_068, watts=33, cap=350)], "550.54.15", "12.4"
+        ),
         "docker-inspect-state.txt": "exited 1 false\n",
         "notes.txt": "Worked until last night's image update (v0.17.1 -> v0.21.0). Is 0.95 too much for the new version?\n",
     }
@@ -1148,7 +1618,13 @@ def illegal_access_in_decode() -> Case:
     rng = random.Random(13)
     server = Server("0.15.1", "2026-02-26 14:45:51", pid=1)
     plan = Plan("Qwen/Qwen3-8B", 44.39, 0.92, 15.27, 1.31, 0.24, 147_456, 40_960, graphs=0.61, files=5, load_s=9)
-    args = {"model_tag": plan.model, "model": plan.model, "gpu_memory_utilization": 0.92, "max_model_len": 40960, "kv_cache_dtype": "auto"}
+    args = {
+        "model_tag": plan.model,
+        "model": plan.model,
+        "gpu_memory_utilization": 0.92,
+        "max_model_len": 40960,
+        "kv_cache_dtype": "auto",
+    }
     ready = boot(server, plan, args, warm=True)
     asks = named(traffic(rng, 4, 1300, 0.4, "chat", ((0.7, 100, 900), (0.3, 900, 5000)), ((1, 60, 600),), 0.4), "c")
     course = serve(asks, blocks=plan.blocks(server.v) - 1, until=1260, prefill=8000, decode=chat_speed(46, 40))
@@ -1162,9 +1638,21 @@ def illegal_access_in_decode() -> Case:
         "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
     )
     frames = (*BUSY, ("vllm/v1/worker/gpu_model_runner.py", 3266, "execute_model", "self.transfer_event.synchronize()"))
-    step_dump(server, plan, new=[], cached=[(f"chatcmpl-{k:02x}a", 310 + 173 * k) for k in range(stat.running)], scheduled=stat.running, running=stat.running, waiting=0, used=round(stat.used, 10))
+    step_dump(
+        server,
+        plan,
+        new=[],
+        cached=[(f"chatcmpl-{k:02x}a", 310 + 173 * k) for k in range(stat.running)],
+        scheduled=stat.running,
+        running=stat.running,
+        waiting=0,
+        used=round(stat.used, 10),
+    )
     server.error("core", "core.py:948", "EngineCore encountered a fatal error.", traceback(frames, last))
-    server.say("core", "[rank0]:[E226 15:08:04.771902311 ProcessGroupNCCL.cpp:2057] [PG ID 2 PG GUID 3 Rank 0] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered")
+    server.say(
+        "core",
+        "[rank0]:[E226 15:08:04.771902311 ProcessGroupNCCL.cpp:2057] [PG ID 2 PG GUID 3 Rank 0] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered",
+    )
     server.now += 0.5
     server.error("api", "async_llm.py:689", "AsyncLLM output_handler failed.", traceback(
         (("vllm/v1/engine/async_llm.py", 640, "output_handler", "outputs = await engine_core.get_output_async()"),), "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause."))  # fmt: skip

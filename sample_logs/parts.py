@@ -5,8 +5,6 @@ real server's do, and no clock, locale or C library takes part: the same script 
 additions and products only, never `log` or `exp`, whose last digit differs between machines).
 """
 
-# ruff: noqa: E501 - the shapes of real log lines are long, and broken ones cannot be compared by eye
-
 from __future__ import annotations
 
 import datetime as dt
@@ -675,8 +673,8 @@ def config_text(
 ) -> str:  # fmt: skip
     """The engine-config line in the keys of the version."""
     v = server.v
-    sizes = [top for top in range(graph_top, 256, -16)] + [n for n in range(min(graph_top, 256), 0, -8)] + [4, 2, 1] if v >= 11_001 else [
-        n for n in range(graph_top, 0, -8)] + [4, 2, 1]  # fmt: skip
+    top = range(graph_top, 256, -16) if v >= 11_001 else ()
+    sizes = [*top, *range(256 if v >= 11_001 else graph_top, 0, -8), 4, 2, 1]
     word = (
         "Initializing an LLM engine"
         if server.v0 and v < 7_000

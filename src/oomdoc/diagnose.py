@@ -33,7 +33,7 @@ from oomdoc.model import (
     SourceRow,
     Unread,
 )
-from oomdoc.rules import Rule, load_rules, rules_version
+from oomdoc.rules import Rule, load_rules, place_of, rules_version
 from oomdoc.scan import Chunk, chunks, read_ahead
 from oomdoc.store import Store
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
@@ -231,12 +231,13 @@ def _report(intake: Intake, store: Store, rules: list[Rule], sources: list[Sourc
     diagnoses: tuple[Diagnosis, ...] = ()
     findings: list[Finding] = []
     ledger: tuple[LedgerEntry, ...] = ()
-    for place, row in enumerate(found[:MOST_INCIDENTS] or [None]):
+    shown: list[dict[str, Any] | None] = [*found[:MOST_INCIDENTS]] or [None]
+    for place, row in enumerate(shown):
         ranked: tuple[Diagnosis, ...] = ()
         phase = None
         if place < DIAGNOSED_INCIDENTS:
             store.focus(row["incident"] if row else None)
-            ask = _careful(store, warnings)
+            ask = _careful(store, rules, warnings)
             weighed = [weigh(rule, ask) for rule in rules]
             ranked = rank(weighed, ask)
             phase = (store.rows_of("SELECT phase FROM failure") or [{"phase": None}])[0]["phase"]
@@ -254,7 +255,12 @@ def _report(intake: Intake, store: Store, rules: list[Rule], sources: list[Sourc
     )  # fmt: skip
 
 
-def _careful(store: Store, warnings: list[str]) -> Callable[[str], Mapping[str, Any] | None]:
+def _sentence(problem: Exception) -> str:
+    """DuckDB's complaint and its nearest valid name, without the drawing of the query."""
+    return " ".join(line.strip() for line in str(problem).split("\n\nLINE")[0].splitlines())[:300]
+
+
+def _careful(store: Store, rules: Sequence[Rule], warnings: list[str]) -> Callable[[str], Mapping[str, Any] | None]:
     """`ask` that answers each query once, and turns a broken query into `unknown` and a warning."""
     known: dict[str, Mapping[str, Any] | None] = {}
 
@@ -263,7 +269,7 @@ def _careful(store: Store, warnings: list[str]) -> Callable[[str], Mapping[str, 
             try:
                 known[sql] = store.ask(sql)
             except duckdb.Error as problem:
-                warnings.append(f"a rule's query failed and counts as unknown: {str(problem).splitlines()[0][:160]} in {' '.join(sql.split())[:80]}")
+                warnings.append(f"{place_of(rules, sql)}: the query failed and counts as unknown: {_sentence(problem)}")
                 known[sql] = None
         return known[sql]
 

@@ -115,6 +115,18 @@ def rules_version(rules: Iterable[Rule]) -> str:
     return digest.hexdigest()[:12]
 
 
+def place_of(rules: Iterable[Rule], sql: str) -> str:
+    """Where a query stands: `path:line id`; the query's head where no rule has it."""
+    for rule in rules:
+        for item in (*rule.evidence, *rule.reasons, *rule.actions):
+            if item.sql == sql:
+                lines = rule.path.read_text(encoding="utf-8").splitlines()
+                wanted = re.compile(rf'\s*id\s*=\s*"{re.escape(item.id)}"')
+                number = next((i for i, line in enumerate(lines, 1) if wanted.match(line)), 1)
+                return f"{rule.path}:{number} {item.id}"
+    return " ".join(sql.split())[:80]
+
+
 _RULE_KEYS = {"id", "title", "summary", "prior", "evidence", "reason", "action", "reference", "test", "counted"}
 _EVIDENCE_KEYS = {"id", "says", "sql", "p_cause", "p_other", "group", "unless"}
 _REASON_KEYS = {"id", "says", "sql"}

@@ -302,7 +302,7 @@ def _year_start(year: int) -> int:
     return int(dt.datetime(year, 1, 1, tzinfo=dt.UTC).timestamp())
 
 
-_NUMPY_TYPES = {"VARCHAR": object, "DOUBLE": "float64", "BOOLEAN": "bool", "UINTEGER": "uint32", "INTEGER": "int32", "BIGINT": "int64", "UBIGINT": "uint64"}
+_NUMPY_TYPES: dict[str, Any] = {"VARCHAR": object, "DOUBLE": "float64", "BOOLEAN": "bool", "UINTEGER": "uint32", "INTEGER": "int32", "BIGINT": "int64", "UBIGINT": "uint64"}
 
 
 def _arrays(table: str, columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:

@@ -22,9 +22,10 @@ from oomdoc.ingest import (
     request_log,
     text_log,
 )
-from oomdoc.ingest.base import HEAD_BYTES, Batch, Head, Ingestor
+from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor
 from oomdoc.ingest.record import decode, peel
 from oomdoc.scan import Chunk
+from oomdoc.tables import Batch
 
 DENSE: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (metrics, memory_summary, nvidia_smi, request_log))
 """Kinds of numbers in columns, asked first."""

@@ -273,7 +273,8 @@ PATTERNS: tuple[Pattern, ...] = (
         ("exited", "Exited (", "Restarting ("),
         re.compile(
             r"\bpid[= ](?P<pid>\d+) exited (?:with )?(?:code|status)?[= ]?(?P<exit_code>-?\d+)"
-            r"|(?<![\w.@-])(?P<name>[\w.@-]{1,80}): Main process exited, code=(?:killed|dumped), status=\d+/(?P<signal>[A-Z]+)"
+            r"|(?<![\w.@-])(?P<name>[\w.@-]{1,80}): Main process exited, code=(?:killed|dumped), "
+            r"status=\d+/(?P<signal>[A-Z]+)"
         ),
         "process_exit",
         (
@@ -291,7 +292,8 @@ PATTERNS: tuple[Pattern, ...] = (
         ("exited", "Exited (", "Restarting ("),
         re.compile(
             r"(?<![\w.@-])(?P<name>[\w.@-]{1,80}): Main process exited, code=exited, status=(?P<exit_code>\d+)"
-            r"|\bexited: (?P<program>[\w.:-]{1,80}) \((?:exit status (?P<status>\d+)|terminated by SIG(?P<signal>[A-Z]+))"
+            r"|\bexited: (?P<program>[\w.:-]{1,80}) "
+            r"\((?:exit status (?P<status>\d+)|terminated by SIG(?P<signal>[A-Z]+))"
             r"|^(?:\S{1,80} )?(?P<container>[\w.-]{1,80}) exited with code (?P<code>\d+)\b"
             r"|\b(?:Exited|Restarting) \((?P<docker>\d+)\) "
         ),

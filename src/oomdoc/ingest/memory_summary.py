@@ -46,6 +46,7 @@ for _power, _letter in enumerate("KMGTP", 1):
     _UNITS[_letter + "iB"] = _UNITS[_letter + "B"] = 1024**_power
 _BANNER = re.compile(r"\| +PyTorch CUDA memory summary, device ID (\d{1,4}) +\|")
 _COUNTS = re.compile(r"\| +CUDA OOMs: (\d{1,15}) +\| +cudaMalloc retries: (\d{1,15}) +\|")
+_FAILURE = re.compile(r"Traceback \(most recent|[A-Za-z]Error\b|out of memory", re.I)
 
 
 class _Tables:
@@ -144,8 +145,17 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
 
 
 def matches(head: Head) -> bool:
-    """The banner under a rule of the right width, in a text that is no server's log."""
-    lines = [line.strip() for line in head.lines]
-    banner = any(_BANNER.fullmatch(line) and above == _RULE for above, line in zip(lines, lines[1:], strict=False))
-    records = sum(1 for line in lines if (match := HEAD.match(line)) and match["mon"] and match["src"])
-    return banner and records < 3
+    """The banner under a rule of the right width, in a text that is mostly tables and tells of no failure besides.
+
+    Logs and reports that quote a table hold more than the table, so they are left to the readers of text.
+    """
+    lines = [line.strip() for line in head.lines if line.strip()]
+    if not any(_BANNER.fullmatch(line) and above == _RULE for above, line in zip(lines, lines[1:], strict=False)):
+        return False
+    others = [line for line in lines if line[0] != "|"]
+    return 2 * len(others) <= len(lines) and not any(_FAILURE.search(line) or _is_record(line) for line in others)
+
+
+def _is_record(line: str) -> bool:
+    match = HEAD.match(line)
+    return match is not None and match["mon"] is not None

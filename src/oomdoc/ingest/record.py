@@ -198,8 +198,9 @@ def decode(line: bytes) -> str:
 def read_record(line: int, raw: str, clock: Clock) -> Record:
     """Peel a line and read its head."""
     match = HEAD.match(raw)
+    extra: dict[str, Any] = {}
     if match and match["mon"]:  # the common case: nothing in front
-        text, t, extra = raw.rstrip("\r\n"), None, {}
+        text, t = raw.rstrip("\r\n"), None
     else:
         text, t, extra = peel(raw)
     clock.outer(t)

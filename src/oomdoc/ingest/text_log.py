@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from oomdoc.ingest import kernel_log, kubernetes, log_errors, torch_oom, vllm_log
-from oomdoc.ingest.base import LOOKALIKE, TEXT_CAP, Batch, Head, Pattern, Rows, check_patterns
+from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, read_record
 from oomdoc.scan import Chunk, Hit, LiteralScan
+from oomdoc.tables import LOOKALIKE, Batch
 from oomdoc.tables import TABLES as ALL_TABLES
 
 KIND = "text-log"

@@ -30,7 +30,9 @@ _HEADER = re.compile(r"-- (\w+): (.*)")
 
 def read_view(path: Path) -> View:
     """Read one view file; raises ValueError where the header lacks `says` or `scope`."""
-    says, scope, columns, body = "", "", {}, []
+    says, scope = "", ""
+    columns: dict[str, str] = {}
+    body: list[str] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         match = _HEADER.fullmatch(line) if not body else None
         if match is None:

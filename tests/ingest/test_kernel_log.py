@@ -1,0 +1,174 @@
+"""Host memory told in single lines, memory-group counters, and the lines that only sound like them."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oomdoc.ingest import kernel_log, make_head
+from oomdoc.ingest.base import Pattern
+from oomdoc.scan import chunks
+from oomdoc.tables import TABLES
+
+SAMPLES = [(pattern, text, want) for pattern in kernel_log.PATTERNS for text, want in pattern.samples]
+NAMES = [f"{pattern.name}-{number}" for number, (pattern, _, _) in enumerate(SAMPLES)]
+
+
+def kinds(text: str) -> list[str]:
+    """Kinds and topics that the patterns tell of a line."""
+    found = []
+    for pattern in kernel_log.PATTERNS:
+        if any(anchor in text for anchor in pattern.anchors):
+            found += [row.get("kind") or row["topic"] for row in pattern.rows(text)]
+    return found
+
+
+def read(text: str | bytes, size: int = 1 << 20) -> list[dict[str, Any]]:
+    data = text if isinstance(text, bytes) else text.encode()
+    rows = []
+    for batch in kernel_log.read("any", chunks(io.BytesIO(data), size)):
+        names, columns = list(batch.columns), list(batch.columns.values())
+        rows += [{"table": batch.table, **dict(zip(names, row, strict=True))} for row in zip(*columns, strict=True)]
+    return rows
+
+
+def is_cgroup(text: str) -> bool:
+    return kernel_log.matches(make_head("any", text.encode()))
+
+
+@pytest.mark.parametrize(("pattern", "text", "want"), SAMPLES, ids=NAMES)
+def test_every_sample_gives_its_row(pattern: Pattern, text: str, want: dict[str, Any]) -> None:
+    assert any(anchor in text for anchor in pattern.anchors)
+    row = next(iter(pattern.rows(text)))
+    assert {name: row.get(name) for name in want} == want
+    assert set(row) <= set(TABLES[pattern.table].column_names)
+
+
+@pytest.mark.parametrize(("pattern", "text", "want"), SAMPLES, ids=NAMES)
+def test_no_sample_is_told_twice_in_one_table(pattern: Pattern, text: str, want: dict[str, Any]) -> None:
+    others = [other for other in kernel_log.PATTERNS if other is not pattern and other.table == pattern.table]
+    assert [other.name for other in others if list(other.rows(text))] == []
+
+
+def test_every_kind_is_explained() -> None:
+    told = {row["kind"] for pattern in kernel_log.PATTERNS for text, _ in pattern.samples for row in pattern.rows(text)
+            if pattern.table == "host_event"}  # fmt: skip
+    assert told <= set(kernel_log.KINDS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "exit code 137",
+        "Process 12 exited with code 137",
+        "OSError: [Errno 28] No space left on device: '/root/.cache/engine/compile/ab12'",
+        "tar: /data/model.bin: Cannot write: No space left on device",
+        "NCCL WARN Error while attaching to shared memory segment /dev/shm/nccl- (size 0), error: No such file",
+        "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-ab12cd (size 100), error: Permission denied",
+        "No available shared memory broadcast block found in 60 seconds.",
+        "There appear to be 1 leaked shared_memory objects to clean up at shutdown",
+        "NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "std::bad_alloc: out_of_memory: CUDA error at: pool.cpp: cudaErrorMemoryAllocation",
+        "    raise MemoryError(size)",
+        "0 Workers (tasks / actors) killed due to memory pressure (OOM), 1 Workers crashed due to other reasons",
+        "pcieport 0000:00:01.0: PCIe Bus Error: severity=Corrected, type=Physical Layer",
+        '            "OOMKilled": false,',
+        "memory+swap: usage 2048kB, limit 9007199254740988kB, failcnt 0",
+        "Killed process 7 by request of the user",
+        "Node 0 MemTotal:        8874196 kB",
+        "users often write out of memory into a prompt",
+        "slot exit in 135 s",
+    ],
+)
+def test_near_misses_are_no_events(line: str) -> None:
+    assert kinds(line) == []
+
+
+def test_an_unlimited_group_has_no_limit() -> None:
+    pattern = next(one for one in kernel_log.PATTERNS if one.name == "kernel-cgroup-usage")
+    row = next(iter(pattern.rows("memory: usage 100kB, limit 9007199254740988kB, failcnt 0")))
+    assert row["limit_bytes"] is None and row["bytes"] == 102400
+
+
+def test_a_list_of_guesses_is_weak_and_an_explicit_reason_is_not() -> None:
+    guess = "The actor died unexpectedly. Worker exit type: SYSTEM_ERROR (1) the process is killed by the OOM killer"
+    assert kinds(guess) == ["worker-died"]
+    told = "Worker exit type: SYSTEM_ERROR Task was killed due to the node running low on memory."
+    assert kinds(told) == ["ray-memory-kill"]
+
+
+def test_possible_swap_space_is_a_fact_and_a_refusal_is_an_event() -> None:
+    tail = "large swap space. 9.00 GiB out of the 10.00 GiB total CPU memory is allocated for the swap space."
+    assert kinds("WARNING Possibly too " + tail) == ["swap-space"]
+    event = [one for one in kernel_log.PATTERNS if one.name == "swap-space"][0]
+    assert list(event.rows("Possibly too " + tail)) == [] and len(list(event.rows("ValueError: Too " + tail))) == 1
+
+
+VERSION_1 = """== memory.limit_in_bytes
+3000000000
+== memory.max_usage_in_bytes
+2999000000
+== memory.usage_in_bytes
+1000
+== memory.failcnt
+17
+== memory.oom_control
+oom_kill_disable 0
+under_oom 0
+oom_kill 2
+"""
+
+
+@pytest.mark.parametrize("size", [7, 40, 1 << 20])
+def test_version_1_counters(size: int) -> None:
+    assert is_cgroup(VERSION_1)
+    (row,) = read(VERSION_1, size)
+    wanted = ("cgroup-oom-count", 2, 3000000000, 2999000000, 12)
+    assert (row["kind"], row["count"], row["limit_bytes"], row["bytes"], row["line"]) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/sys/fs/cgroup/memory.max:max\n/sys/fs/cgroup/memory.peak:900\n/sys/fs/cgroup/memory.events:oom_kill 0\n",
+        "==> memory.max <==\nmax\n==> memory.peak <==\n900\n==> memory.events <==\nlow 0\nhigh 0\nmax 3\noom 1\noom_kill 0\n",
+        "$ cat /sys/fs/cgroup/memory.max\nmax\n$ cat memory.peak\n900\n# memory.events\noom 0\noom_kill 0\n",
+    ],
+)
+def test_version_2_counters_in_several_layouts(text: str) -> None:
+    assert is_cgroup(text)
+    counts = [row for row in read(text) if row["table"] == "host_event"]
+    assert all(row["limit_bytes"] is None for row in counts)
+    assert [row["count"] for row in counts if row["count"] is not None] == [0]
+    assert 900 in [row["bytes"] for row in counts]
+
+
+def test_counters_without_a_word_on_memory_are_a_problem() -> None:
+    (row,) = read("memory.swappiness\n60\n")
+    assert row["table"] == "problem"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "INFO 01-05 12:00:00 [gpu_worker.py:1] memory.max is unknown\n" * 5,
+        "[ 1.0] memory: usage 1kB, limit 1kB, failcnt 0\n[ 1.1] cache 5\n[ 1.2] rss 6\n",
+        "a note about memory.max and what it does\nanother line of prose\n",
+    ],
+)
+def test_other_texts_are_no_counters(text: str) -> None:
+    assert not is_cgroup(text)
+
+
+@given(st.binary(max_size=400) | st.text(max_size=300).map(str.encode))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_read_without_an_exception(data: bytes) -> None:
+    kernel_log.matches(make_head("any", data))
+    read(data, 64)
+    kinds(data.decode("utf-8", "replace"))

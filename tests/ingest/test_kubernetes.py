@@ -1,0 +1,387 @@
+"""Cluster texts: descriptions, tables, objects, fragments, autoscalers, supervisors; and what is none of them."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oomdoc.ingest import kubernetes, make_head
+from oomdoc.ingest.base import Pattern
+from oomdoc.scan import chunks
+from oomdoc.tables import TABLES
+
+SAMPLES = [(pattern, text, want) for pattern in kubernetes.PATTERNS for text, want in pattern.samples]
+NAMES = [f"{pattern.name}-{number}" for number, (pattern, _, _) in enumerate(SAMPLES)]
+
+
+def told(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """What the patterns tell of a text, line by line."""
+    found = []
+    for line in text.split("\n"):
+        for pattern in kubernetes.PATTERNS:
+            if any(anchor in line for anchor in pattern.anchors):
+                found += [(pattern.table, row) for row in pattern.rows(line)]
+    return found
+
+
+def read(text: str | bytes, size: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:
+    data = text if isinstance(text, bytes) else text.encode()
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for batch in kubernetes.read("any", chunks(io.BytesIO(data), size)):
+        names, columns = list(batch.columns), list(batch.columns.values())
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        tables.setdefault(batch.table, []).extend(rows)
+    return tables
+
+
+def flags(tables: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
+    return {row["flag"]: row["value"] for row in tables.get("engine_flag", [])}
+
+
+def is_kubernetes(text: str) -> bool:
+    return kubernetes.matches(make_head("any", text.encode()))
+
+
+@pytest.mark.parametrize(("pattern", "text", "want"), SAMPLES, ids=NAMES)
+def test_every_sample_gives_its_row(pattern: Pattern, text: str, want: dict[str, Any]) -> None:
+    assert any(anchor in text for anchor in pattern.anchors)
+    row = next(iter(pattern.rows(text)))
+    assert {name: row.get(name) for name in want} == want
+    assert set(row) <= set(TABLES[pattern.table].column_names)
+
+
+@pytest.mark.parametrize(("pattern", "text", "want"), SAMPLES, ids=NAMES)
+def test_no_sample_is_told_twice_in_one_table(pattern: Pattern, text: str, want: dict[str, Any]) -> None:
+    others = [other for other in kubernetes.PATTERNS if other is not pattern and other.table == pattern.table]
+    assert [other.name for other in others if list(other.rows(text))] == []
+
+
+DESCRIBED = """NAME       READY   STATUS             RESTARTS        AGE
+engine-0   0/1     CrashLoopBackOff   6 (90s ago)     21m
+Name:             engine-0
+Namespace:        lab
+Controlled By:    ReplicaSet/engine
+Init Containers:
+  fetch:
+    Image:         busybox:1.36
+    State:          Terminated
+      Reason:       Completed
+      Exit Code:    0
+    Ready:          True
+    Restart Count:  0
+Containers:
+  engine:
+    Image:         vllm/vllm-openai:v0.9.2
+    Command:
+      python3
+      -m
+      vllm.entrypoints.openai.api_server
+      --model
+      org/model
+    Args:
+      --max-model-len=16384
+      --enforce-eager
+    State:          Waiting
+      Reason:       CrashLoopBackOff
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+      Started:      Thu, 19 Nov 2026 05:00:01 +0100
+      Finished:     Thu, 19 Nov 2026 05:01:31 +0100
+    Ready:          False
+    Restart Count:  7
+    Limits:
+      memory:                  24Gi
+      nvidia.com/mig-1g.10gb:  1
+    Liveness:       http-get http://:8000/health delay=30s timeout=1s period=10s #success=1 #failure=3
+    Environment:
+      PYTORCH_CUDA_ALLOC_CONF:  expandable_segments:True
+      OTHER_NAME:               ignored
+    Mounts:
+      /dev/shm from dshm (rw)
+Volumes:
+  dshm:
+    Type:       EmptyDir (a temporary directory that shares a pod's lifetime)
+    Medium:     Memory
+    SizeLimit:  1Gi
+QoS Class:      Burstable
+Events:
+  Type     Reason     Age                From     Message
+  ----     ------     ----               ----     -------
+  Warning  Unhealthy  2m (x9 over 8m)    kubelet  Liveness probe failed: HTTP probe failed with statuscode: 503
+  Normal   Killing    90s (x3 over 8m)   kubelet  Container engine failed liveness probe, will be restarted
+"""
+
+
+@pytest.mark.parametrize("size", [64, 1 << 20])
+def test_a_described_pod(size: int) -> None:
+    assert is_kubernetes(DESCRIBED)
+    tables = read(DESCRIBED, size)
+    assert [row["name"] for row in tables["container"]] == ["fetch", "engine"]
+    row = tables["container"][1]
+    assert (row["pod"], row["state"], row["reason"]) == ("engine-0", "Waiting", "CrashLoopBackOff")
+    assert (row["last_reason"], row["exit_code"], row["restarts"], row["ran_s"]) == ("OOMKilled", 137, 7, 90.0)
+    assert (row["memory_limit_bytes"], row["mig_profile"], row["shm_bytes"]) == (24 << 30, "1g.10gb", 1 << 30)
+    assert row["liveness"].startswith("http-get") and row["gpus"] is None
+    assert flags(tables) == {
+        "version": "0.9.2",
+        "model": "org/model",
+        "max_model_len": "16384",
+        "enforce_eager": "True",
+        "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+    }
+
+
+def test_events_are_left_to_the_patterns() -> None:
+    assert "cluster_event" not in read(DESCRIBED)
+    events = [row for table, row in told(DESCRIBED) if table == "cluster_event"]
+    assert [(row["reason"], row.get("count")) for row in events] == [("OOMKilled", None), ("Unhealthy", 9), ("Killing", 3)]
+
+
+def test_a_state_block_alone_with_odd_indentation() -> None:
+    text = "      State:          Waiting\n   Reason:       CrashLoopBackOff\n Last State:     Terminated\n"
+    text += "        Reason:       Error\n      Exit Code:    1\n"
+    assert is_kubernetes(text)
+    (row,) = read(text)["container"]
+    assert (row["state"], row["reason"], row["last_reason"], row["exit_code"]) == ("Waiting", "CrashLoopBackOff", "Error", 1)
+    assert row["pod"] is None and row["name"] is None and row["restarts"] is None
+
+
+def test_a_list_of_pods_and_their_memory() -> None:
+    text = "NAMESPACE   NAME   READY   STATUS   RESTARTS   AGE\n"
+    text += "lab   engine-0   0/1   OOMKilled   4 (25s ago)   9m\nlab   web-1   1/1   Running   0   2d\n"
+    assert is_kubernetes(text)
+    first, second = read(text)["container"]
+    assert (first["pod"], first["last_reason"], first["restarts"]) == ("engine-0", "OOMKilled", 4)
+    assert (second["state"], second["last_reason"], second["restarts"]) == ("Running", None, 0)
+    top = "NAME       CPU(cores)   MEMORY(bytes)\nengine-0   2114m        15230Mi\n"
+    (sample,) = read(top)["process_memory"]
+    assert (sample["name"], sample["bytes"], sample["resource"]) == ("engine-0", 15230 << 20, "host")
+
+
+POD: dict[str, Any] = {
+    "kind": "Pod",
+    "metadata": {"name": "p"},
+    "spec": {
+        "containers": [
+            {
+                "name": "c",
+                "image": "vllm/vllm-openai:v0.8.4",
+                "args": ["--model", "org/m", "--max-num-seqs=8"],
+                "resources": {"limits": {"memory": "16Gi", "nvidia.com/gpu": "2"}},
+                "startupProbe": {"httpGet": {"path": "/health", "port": 8000}, "failureThreshold": 6},
+                "volumeMounts": [{"name": "s", "mountPath": "/dev/shm"}],
+            }
+        ],
+        "volumes": [{"name": "s", "emptyDir": {"medium": "Memory", "sizeLimit": "512Mi"}}],
+    },
+    "status": {
+        "containerStatuses": [
+            {
+                "name": "c",
+                "restartCount": 3,
+                "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+                "lastState": {
+                    "terminated": {
+                        "exitCode": 137,
+                        "reason": "Error",
+                        "startedAt": "2026-11-19T04:00:00Z",
+                        "finishedAt": "2026-11-19T04:00:18Z",
+                    }
+                },
+            }
+        ]
+    },
+}
+EVENT = {
+    "kind": "Event",
+    "reason": "Unhealthy",
+    "type": "Warning",
+    "message": "Startup probe failed: refused",
+    "count": 4,
+    "lastTimestamp": "2026-11-19T04:00:01Z",
+    "involvedObject": {"kind": "Pod", "name": "p"},
+}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_objects_as_json(indent: int | None) -> None:
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [POD, EVENT]}, indent=indent)
+    assert is_kubernetes(text)
+    tables = read(text)
+    (row,) = tables["container"]
+    assert (row["pod"], row["gpus"], row["ran_s"], row["shm_bytes"]) == ("p", 2, 18.0, 512 << 20)
+    assert row["startup"] == "http-get http://:8000/health delay=0s timeout=1s period=10s #success=1 #failure=6"
+    (event,) = tables["cluster_event"]
+    assert (event["object"], event["count"], event["t"]) == ("pod/p", 4, 1795060801.0)
+    assert flags(tables)["max_num_seqs"] == "8" and flags(tables)["model"] == "org/m"
+    assert row["line"] >= 1 and (indent is None or row["line"] > 3)
+
+
+def test_a_manifest_and_a_scaler_as_yaml() -> None:
+    text = """apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: engine
+spec:
+  template:
+    spec:
+      containers:
+      - name: engine
+        image: vllm/vllm-openai:latest
+        args:
+        - --model
+        - org/m
+        - "--tensor-parallel-size=2"
+        env:
+        - {name: VLLM_USE_V1, value: "0"}
+        resources:
+          limits: {memory: 8Gi}
+---
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+spec:
+  triggers:
+  - type: cpu
+    metadata:
+      value: "80"
+"""
+    assert is_kubernetes(text)
+    tables = read(text)
+    assert tables["container"][0]["memory_limit_bytes"] == 8 << 30
+    assert flags(tables) == {"VLLM_USE_V1": "0", "model": "org/m", "tensor_parallel_size": "2"}
+    assert [(row["kind"], row["name"], row["line"]) for row in tables["scaler"]] == [("metric", "cpu", 23)]
+
+
+def test_docker_inspect() -> None:
+    state = {"Status": "exited", "OOMKilled": True, "ExitCode": 137}
+    config = {"Image": "vllm/vllm-openai:v0.9.1", "Cmd": ["--model", "org/m"], "Env": ["VLLM_X=1"]}
+    host = {"Memory": 1 << 34, "ShmSize": 64 << 20}
+    text = json.dumps([{"Name": "/e", "RestartCount": 2, "State": state, "HostConfig": host, "Config": config}], indent=2)
+    assert is_kubernetes(text)
+    tables = read(text)
+    (row,) = tables["container"]
+    assert (row["last_reason"], row["restarts"], row["memory_limit_bytes"], row["shm_bytes"]) == (
+        "OOMKilled", 2, 1 << 34, 64 << 20,
+    )  # fmt: skip
+    assert flags(tables) == {"version": "0.9.1", "VLLM_X": "1", "model": "org/m"}
+
+
+def test_a_node_counts_its_devices_once() -> None:
+    text = """Name:               node-b
+Labels:             nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB
+                    nvidia.com/gpu.memory=81920
+Capacity:
+  nvidia.com/gpu:     8
+Allocatable:
+  nvidia.com/gpu:     8
+"""
+    assert is_kubernetes(text)
+    (row,) = read(text)["gpu_device"]
+    assert (row["name"], row["count"], row["total_bytes"]) == ("NVIDIA A100 SXM4 80GB", 8, 81920 << 20)
+
+
+def test_an_autoscaler_without_its_metric() -> None:
+    text = """Conditions:
+  Type           Status  Reason                 Message
+  ----           ------  ------                 -------
+  AbleToScale    True    SucceededGetScale      the controller was able to get the current scale
+  ScalingActive  False   FailedGetPodsMetric    unable to get metric queue_len: no metrics returned
+"""
+    assert is_kubernetes(text)
+    rows = [row for _, row in told(text)]
+    assert [(row["kind"], row.get("status")) for row in rows] == [("condition", "True"), ("condition", "False"), ("blind", None)]
+
+
+def test_an_annotation_file() -> None:
+    assert is_kubernetes("serving.example.org/model-id: small-model\n")
+    (row,) = read("serving.example.org/model-id: small-model\n")["scaler"]
+    assert (row["kind"], row["status"]) == ("annotation", "small-model")
+
+
+def test_a_supervisor_that_plays_the_kubelet() -> None:
+    text = "\n".join(
+        f"2026-11-19T04:00:0{number}Z keeper: {said}"
+        for number, said in enumerate(
+            ["started pid=11 restart=0", "startup probe failed: refused", "startup probe deadline 9s exceeded, sending SIGTERM"]
+            + ["pid=11 exited code=-9", "started pid=12 restart=1"]
+        )
+    )
+    assert is_kubernetes(text)
+    rows = told(text)
+    assert [row.get("reason") or row["exit_code"] for _, row in rows] == ["Started", "Unhealthy", "Killing", -9, "Restarted"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "INFO 01-05 12:00:00 [api_server.py:1] vLLM API server version 0.9.1\n" * 9 + "  Reason: nothing\n",
+        "Name: a story\nOnce upon a time there was a pod.\n",
+        "Warning  this model is old\nNormal  people read on\n",
+        '{"model": "org/m", "max_model_len": 4096}',
+        "vllm serve org/m --max-model-len 4096\n",
+    ],
+)
+def test_other_texts_are_not_the_clusters(text: str) -> None:
+    assert not is_kubernetes(text)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Warning  this model may be slow",
+        '    "message": "Startup probe failed: refused",',
+        "  message: Liveness probe failed: HTTP probe failed",
+        "the container was not OOMKilled, exit code 137 came from elsewhere",
+        '        "OOMKilled": false,',
+        "restart=always",
+        "there is no metrics endpoint to skip",
+        "the program exited early",
+    ],
+)
+def test_near_misses_are_no_events(line: str) -> None:
+    assert told(line) == []
+
+
+def test_a_broken_object_is_a_problem() -> None:
+    assert list(read('{"kind": "Pod", "spec": ')) == ["problem"]
+
+
+@given(st.binary(max_size=400) | st.text(max_size=300).map(str.encode))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_read_without_an_exception(data: bytes) -> None:
+    kubernetes.matches(make_head("any", data))
+    read(data, 64)
+    told(data.decode("utf-8", "replace"))
+
+
+@given(st.lists(st.sampled_from(DESCRIBED.split("\n")), max_size=40))
+@settings(max_examples=100, deadline=None)
+def test_any_order_of_known_lines_is_read_without_an_exception(lines: list[str]) -> None:
+    read("\n".join(lines), 200)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(["kind", "spec", "status", "items", "containers", "metadata", "name", "containerStatuses", "State",
+                         "HostConfig", "env", "resources", "limits", "args", "state", "lastState", "involvedObject", "reason",
+                         "capacity", "labels", "metrics", "template", "triggers", "volumes", "emptyDir"]),
+        inner | st.sampled_from(["Pod", "Event", "Node", "List", "HorizontalPodAutoscaler", "ScaledObject"]),
+        max_size=5,
+    ),
+    max_leaves=25,
+)  # fmt: skip
+
+
+@given(JSON)
+@settings(max_examples=200, deadline=None)
+def test_any_object_is_read_without_an_exception(value: Any) -> None:
+    read(json.dumps(value))

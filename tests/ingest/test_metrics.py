@@ -1,0 +1,169 @@
+"""Prometheus text: which series are kept, when a scrape was, and what the labels of the cache configuration say."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oomdoc.ingest import make_head, metrics
+from oomdoc.scan import chunks
+
+SCRAPE = """\
+# HELP python_info Python platform information
+# TYPE python_info gauge
+python_info{implementation="CPython",major="3"} 1.0
+# HELP process_resident_memory_bytes Resident memory size in bytes.
+# TYPE process_resident_memory_bytes gauge
+process_resident_memory_bytes 6.25e+08
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{engine="0",model_name="acme/m-7b"} 12.0
+vllm:kv_cache_usage_perc{engine="0",model_name="acme/m-7b"} 0.875
+vllm:num_preemptions_total{engine="0",model_name="acme/m-7b"} 41.0
+vllm:num_preemptions_created{engine="0",model_name="acme/m-7b"} 1.79e+09
+# TYPE vllm:request_prompt_tokens histogram
+vllm:request_prompt_tokens_bucket{engine="0",le="1.0",model_name="acme/m-7b"} 0.0
+vllm:request_prompt_tokens_bucket{engine="0",le="+Inf",model_name="acme/m-7b"} 9.0
+vllm:request_prompt_tokens_sum{engine="0",model_name="acme/m-7b"} 9000.0
+vllm:request_prompt_tokens_count{engine="0",model_name="acme/m-7b"} 9.0
+vllm:cache_config_info{block_size="16",cache_dtype="auto",engine="0",kv_cache_max_concurrency="5.5",kv_cache_size_tokens="22528",num_cpu_blocks="None",num_gpu_blocks="1408",gpu_memory_utilization="0.93"} 1.0
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-1",pod=""} 71234
+DCGM_FI_DEV_FB_RESERVED{gpu="0"} 600
+DCGM_FI_DEV_SM_CLOCK{gpu="0"} 1980
+gpu_memory_used_bytes{gpu="0"} 6.8e+10
+nvidia_smi_memory_used_bytes{uuid="a"} 7.0e+10
+nvidia_smi_fan_speed_ratio{uuid="a"} 0.3
+container_memory_working_set_bytes{container="vllm"} 4.0e+10
+http_requests_total{handler="/v1/completions"} 77.0
+"""  # noqa: E501
+
+
+def read(text: str | bytes, path: str = "metrics.txt", size: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:
+    """All rows by table."""
+    data = text if isinstance(text, bytes) else text.encode()
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for batch in metrics.read(path, chunks(io.BytesIO(data), size)):
+        names, columns = list(batch.columns), list(batch.columns.values())
+        tables.setdefault(batch.table, []).extend(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+    return tables
+
+
+def is_metrics(text: str) -> bool:
+    return metrics.matches(make_head("any", text.encode()))
+
+
+def test_the_series_that_matter() -> None:
+    rows = read(SCRAPE)["metric"]
+    assert [row["name"].removeprefix("vllm:") for row in rows] == [
+        "process_resident_memory_bytes", "num_requests_running", "kv_cache_usage_perc", "num_preemptions_total",
+        "request_prompt_tokens_sum", "request_prompt_tokens_count", "cache_config_info", "DCGM_FI_DEV_FB_USED",
+        "DCGM_FI_DEV_FB_RESERVED", "gpu_memory_used_bytes", "nvidia_smi_memory_used_bytes", "container_memory_working_set_bytes",
+    ]  # fmt: skip
+    assert rows[0] == {"line": 6, "t": None, "name": "process_resident_memory_bytes", "labels": None, "value": 6.25e8}
+    assert rows[2]["labels"] == 'engine="0",model_name="acme/m-7b"'
+    assert rows[2]["value"] == 0.875
+    assert "problem" not in read(SCRAPE)
+
+
+def test_the_cache_configuration_is_settings_and_figures() -> None:
+    tables = read(SCRAPE, "metrics-1790000000.prom")
+    flags = {row["flag"]: row["value"] for row in tables["engine_flag"]}
+    assert flags == {
+        "block_size": "16", "cache_dtype": "auto", "kv_cache_max_concurrency": "5.5", "kv_cache_size_tokens": "22528",
+        "num_gpu_blocks": "1408", "gpu_memory_utilization": "0.93",
+    }  # fmt: skip
+    assert {row["origin"] for row in tables["engine_flag"]} == {"metrics"}
+    figures = {row["name"]: row["value"] for row in tables["engine_figure"]}
+    assert figures == {
+        "block_size": 16, "max_concurrency": 5.5, "kv_pool_tokens": 22528, "num_gpu_blocks": 1408, "gpu_memory_utilization": 0.93,
+    }  # fmt: skip
+    assert {row["line"] for row in tables["engine_figure"]} == {17}
+    assert {row["t"] for row in tables["engine_figure"]} == {1790000000.0}
+
+
+def test_settings_are_told_again_only_where_they_change() -> None:
+    line = 'vllm:cache_config_info{block_size="16"} 1.0\n'
+    assert len(read(line * 3)["engine_flag"]) == 1
+    assert len(read(line + line.replace("16", "32"))["engine_flag"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "t"),
+    [
+        ("run/metrics-20261120T204630Z.prom", 1795207590.0),
+        ("metrics-2026-11-20T20:46:30Z.txt", 1795207590.0),
+        ("metrics-1710460860.prom", 1710460860.0),
+        ("scrape-1710460860/metrics.prom", 1710460860.0),
+        ("metrics-17104608601.prom", None),
+        ("metrics-20261120T204630.prom", None),
+        ("metrics.prom", None),
+    ],
+)
+def test_the_time_of_a_file(path: str, t: float | None) -> None:
+    assert metrics.time_of_file(path) == t
+
+
+def test_times_inside_of_a_file() -> None:
+    text = (
+        "vllm:a 1\n# scraped at 2026-11-20T20:46:30Z\nvllm:a 2\n=== 2026-11-20 20:46:31 ===\nvllm:a 3\n"
+        "# HELP vllm:a since 2020-01-01T00:00:00Z\nvllm:a 4 1795207590500\n2026-11-20T20:46:32Z\nvllm:a 5\n"
+    )
+    assert [row["t"] for row in read(text)["metric"]] == [None, 1795207590.0, 1795207591.0, 1795207590.5, 1795207592.0]
+
+
+def test_values() -> None:
+    text = 'vllm:a{x="1"} NaN\nvllm:a{x="2"} +Inf\nvllm:a{x="a b} 3"} 4\nvllm:a{x="3"}\t5\r\nvllm:a -1e-3\nvllm:a  7\n'
+    rows = read(text)["metric"]
+    assert [(row["labels"], row["value"]) for row in rows] == [('x="a b} 3"', 4), ('x="3"', 5), (None, -0.001), (None, 7)]
+
+
+def test_broken_samples_are_problems() -> None:
+    tables = read('vllm:a{x="1"} 1\nvllm:b{x="1" oops\nvllm:c twelve\nvllm:d\n')
+    assert [row["line"] for row in tables["problem"]] == [2, 3, 4]
+    assert len(tables["metric"]) == 1
+    many = read("vllm:a x\n" * 500)["problem"]
+    assert len(many) == 101
+    assert many[-1]["reason"].startswith("400 more")
+
+
+def test_chunks_do_not_matter() -> None:
+    whole = read(SCRAPE)
+    assert read(SCRAPE, size=200) == whole
+
+
+def test_recognised() -> None:
+    assert is_metrics(SCRAPE)
+    assert is_metrics("# TYPE node_load1 gauge\nnode_load1 0.5\n")
+    assert is_metrics('vllm:num_requests_running{engine="0"} 1.0\nvllm:num_requests_waiting{engine="0"} 0.0\n')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "INFO 11-20 20:04:51 [loggers.py:118] Engine 000: Avg prompt throughput: 1.0 tokens/s, Running: 1 reqs\n" * 9,
+        "anon 12288\nfile 4096\nkernel_stack 16384\noom_kill 1\n",
+        "MemTotal:       24689764 kB\nMemFree:        10000000 kB\n",
+        "replicas: 3\nport: 8000\nmetadata:\n  name: vllm\n",
+        "Name:         vllm-0\nNamespace:    prod\nPort:  8000/TCP\n",
+        "[   12.345678] oom-kill:constraint=CONSTRAINT_MEMCG,task=python,pid=77\n",
+        "After the change\nvllm:prefix_cache_queries_total  +48021\nand nothing else moved\n",
+        "We watched vllm:num_requests_waiting for an hour and it never moved.\n",
+        "# TODO 2026\n# TYPE of GPU: unknown\nsome words here\n",
+        "timestamp,pid,rss_bytes\n2026-11-20T20:04:51Z,7,1000\n",
+    ],
+)
+def test_not_recognised(text: str) -> None:
+    assert not is_metrics(text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.one_of(st.sampled_from(SCRAPE.encode().splitlines()), st.binary(max_size=40))), st.integers(1, 300))
+def test_any_bytes(lines: list[bytes], size: int) -> None:
+    data = b"\n".join(lines)
+    tables = read(data, size=size)
+    assert all(1 <= row["line"] <= data.count(b"\n") + 1 for rows in tables.values() for row in rows)
+    metrics.matches(make_head("any", data))
