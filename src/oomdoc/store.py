@@ -43,6 +43,8 @@ class Store:
             config["temp_directory"] = str(scratch)
         elif db is None:
             config["enable_external_access"] = False  # no numpy arrays either: rule tests need neither
+        if db is not None and db.exists():
+            raise UsageError(f"{db} exists already", "Name a new file, or remove this one first")
         try:
             self._con = duckdb.connect(str(db) if db else ":memory:", config=config)
         except duckdb.Error as problem:

@@ -105,7 +105,7 @@ def test_a_list_of_guesses_is_weak_and_an_explicit_reason_is_not() -> None:
 def test_possible_swap_space_is_a_fact_and_a_refusal_is_an_event() -> None:
     tail = "large swap space. 9.00 GiB out of the 10.00 GiB total CPU memory is allocated for the swap space."
     assert kinds("WARNING Possibly too " + tail) == ["swap-space"]
-    event = [one for one in kernel_log.PATTERNS if one.name == "swap-space"][0]
+    event = next(one for one in kernel_log.PATTERNS if one.name == "swap-space")
     assert list(event.rows("Possibly too " + tail)) == [] and len(list(event.rows("ValueError: Too " + tail))) == 1
 
 

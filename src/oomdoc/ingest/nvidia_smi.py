@@ -175,7 +175,7 @@ def _infer(rows: Sequence[Sequence[str]]) -> tuple[_Sheet | None, str]:
     percents = [at for at, kind in enumerate(kinds) if kind == "percent"]
     memories = [at for at, kind in enumerate(kinds) if kind == "memory"]
     texts = [at for at, kind in enumerate(kinds) if kind == "text"]
-    if not memories and not percents:
+    if not memories:
         return None, "columns cannot be told without header and units"
     if any(roles.count(role) > 1 for role in ("t", "uuid", "bus")):
         return None, "columns cannot be told: two of one kind"
@@ -195,7 +195,7 @@ def _infer(rows: Sequence[Sequence[str]]) -> tuple[_Sheet | None, str]:
         if len(set(sizes[0])) == 1:
             return None, "one size without header: used or total memory?"
         roles[memories[0]] = "used_bytes"
-    elif memories:
+    else:
         largest = [at for at, size in zip(memories, sizes, strict=True) if all(a <= b for other in sizes for a, b in zip(other, size, strict=True))]
         if not largest:
             return None, "columns cannot be told: no size is the largest in every row"
@@ -257,6 +257,7 @@ class _Reader:
         self.sheet: _Sheet | None = None
         self.bare: dict[int, _Sheet | None] = {}  # columns without header, by their number
         self._told: set[str] = set()
+        self._untold: set[tuple[str, ...]] = set()  # kinds of cells of which no columns could be made
         self._known: set[tuple[Any, ...]] = set()
         self._names: dict[int, str] = {}
         self._index: dict[str, int] = {}  # device index by uuid or bus id
@@ -406,8 +407,12 @@ class _Reader:
         count = len(cells)
         known = self.bare.get(count)
         kinds = tuple(map(_kind, cells))
-        if known and all(kind in ("", own) for kind, own in zip(kinds, known.kinds, strict=True)):
+        if known and all(
+            kind in ("", own) or role not in _FAST for kind, own, role in zip(kinds, known.kinds, known.roles, strict=True)
+        ):
             return known
+        if kinds in self._untold:
+            return None
         rows = [cells]
         for raw in self._lines[self._at + 1 : self._at + _AHEAD]:
             other = [cell.strip() for cell in raw[:8192].decode("utf-8", "replace").split(",")]
@@ -419,6 +424,7 @@ class _Reader:
             self._told.add(doubt)
             self.rows.problem(line, doubt, text)
         if sheet is None:
+            self._untold.add(kinds)
             if expected:
                 self.rows.problem(line, f"not {len(expected.roles)} cells as in the rows before", text)
             return None
@@ -663,7 +669,8 @@ class _Reader:
             cells = [row[at] for row in rows]
             identity = role in ("uuid", "bus") and "gpu" not in sheet.roles
             if role in _FAST or identity:
-                made = _fast_field("identity" if identity else role, at, cells, b"\r" if at == width - 1 and cells[0].endswith(b"\r") else b"")
+                ending = b"\r" if at == width - 1 and cells[0].endswith(b"\r") else b""
+                made = _fast_field("identity" if identity else role, at, cells, ending, not sheet.header)
                 if made is None:
                     return None
                 fields.append(made)
@@ -706,8 +713,11 @@ _FAST_CELL = re.compile(rb"(\s*)\d+( MiB| %|)")
 _BLOCKS = Template(b"\n", 1, (Field("stamp", "t", 0, 0, b"=== ", b" ==="),))
 
 
-def _fast_field(role: str, at: int, cells: Sequence[bytes], ending: bytes) -> Field | None:
-    """A template's field for a column, as its first cells show it; None where they have a form of another kind."""
+def _fast_field(role: str, at: int, cells: Sequence[bytes], ending: bytes, bare: bool) -> Field | None:
+    """A template's field for a column, as its first cells show it; None where they have a form of another kind.
+
+    Columns that were told by their units (`bare`) have to keep them.
+    """
     texts = [cell[: len(cell) - len(ending)] for cell in cells if cell.endswith(ending)]
     if not texts:
         return None
@@ -721,7 +731,9 @@ def _fast_field(role: str, at: int, cells: Sequence[bytes], ending: bytes) -> Fi
         match = _FAST_CELL.fullmatch(text)
         if match:
             unit = b" MiB" if role.endswith("_bytes") else b" %" if role.endswith("_util") else b""
-            return Field("integer", role, at, at, match[1], match[2] + ending) if match[2] in (unit, b"") else None
+            if match[2] != unit and (match[2] or bare):
+                return None
+            return Field("integer", role, at, at, match[1], match[2] + ending)
     return Field("integer", role, at, at, lead, ending) if all(is_null(text.strip()) for text in texts) else None
 
 

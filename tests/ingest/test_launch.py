@@ -1,0 +1,260 @@
+"""How a server was started: commands, constructors, environments, documents; and logs that only echo a command."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oomdoc.ingest import launch, make_head
+from oomdoc.ingest.launch import flags_of, flags_of_tokens, image_version, read_document
+from oomdoc.scan import chunks
+
+
+def read(text: str | bytes, size: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:
+    data = text if isinstance(text, bytes) else text.encode()
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for batch in launch.read("any", chunks(io.BytesIO(data), size)):
+        names, columns = list(batch.columns), list(batch.columns.values())
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        tables.setdefault(batch.table, []).extend(rows)
+    return tables
+
+
+def flags(text: str, origin: str | None = None) -> dict[str, str]:
+    rows = read(text).get("engine_flag", [])
+    return {row["flag"]: row["value"] for row in rows if origin in (None, row["origin"])}
+
+
+def is_launch(text: str) -> bool:
+    return launch.matches(make_head("any", text.encode()))
+
+
+COMMANDS: list[tuple[str, dict[str, str]]] = [
+    ("vllm serve org/m", {"model": "org/m"}),
+    (
+        "vllm serve org/m --max-model-len 4096 -tp 8 -pp=2 --gpu-memory-utilization=0.9",
+        {
+            "model": "org/m",
+            "max_model_len": "4096",
+            "tensor_parallel_size": "8",
+            "pipeline_parallel_size": "2",
+            "gpu_memory_utilization": "0.9",
+        },
+    ),
+    (
+        "python3 -m vllm.entrypoints.openai.api_server --model org/m \\\n  --swap-space 0 \\\n  --enforce-eager\n",
+        {"model": "org/m", "swap_space": "0", "enforce_eager": "True"},
+    ),
+    ("--kv-cache-memory-bytes 40G --no-enable-prefix-caching", {"kv_cache_memory_bytes": "40G", "enable_prefix_caching": "False"}),
+    ("$ vllm serve org/m\n    --max-num-seqs 16\n    -tp4\n", {"model": "org/m", "max_num_seqs": "16", "tensor_parallel_size": "4"}),
+    ("vllm serve --trust-remote-code org/m --port 8000", {"trust_remote_code": "True", "model": "org/m", "port": "8000"}),
+    (
+        'vllm serve org/m --speculative-config \'{"method": "mtp", "num_speculative_tokens": 2}\'',
+        {"model": "org/m", "speculative_config": '{"method": "mtp", "num_speculative_tokens": 2}'},
+    ),
+    ("vllm serve org/m --served-model-name a b --seed -1", {"model": "org/m", "served_model_name": "a b", "seed": "-1"}),
+    ("nohup vllm serve org/m --max-num-seqs 4 > server.log 2>&1 &", {"model": "org/m", "max_num_seqs": "4"}),
+    ('bash -c "cd /srv && vllm serve org/m --max-model-len 100"', {"model": "org/m", "max_model_len": "100"}),
+    ("sh -c 'echo $$ > group/vllm/procs && exec \"$@\"' sh vllm serve org/m -tp 2", {"model": "org/m", "tensor_parallel_size": "2"}),
+    ("vllm serve org/m —max-model-len 2048", {"model": "org/m", "max_model_len": "2048"}),
+    ("M=org/m\nvllm serve $M --max-num-seqs ${SEQS:-64} --port ${PORT}", {"model": "org/m", "max_num_seqs": "64"}),
+    ("trl vllm-serve --model org/m --tensor_parallel_size 2", {"model": "org/m", "tensor_parallel_size": "2"}),
+    ("TP=2\nMODEL=org/m\ngpu_memory_utilization=0.98\nROUNDS=9", {"tensor_parallel_size": "2", "model": "org/m", "gpu_memory_utilization": "0.98"}),
+    (
+        "llm = LLM('org/m', tensor_parallel_size=4,\n          gpu_memory_utilization=1, seed=args.seed, dtype=torch.float16)",
+        {"model": "org/m", "tensor_parallel_size": "4", "gpu_memory_utilization": "1", "dtype": "float16"},
+    ),
+    (
+        "args = AsyncEngineArgs(\n    model=\"org/m\",\n    max_model_len=4096,  # tokens\n    enforce_eager=True)",
+        {"model": "org/m", "max_model_len": "4096", "enforce_eager": "True"},
+    ),
+    ("run(engine_kwargs={'gpu_memory_utilization': 0.5, 'x': 1})", {"gpu_memory_utilization": "0.5"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "want"), COMMANDS)
+def test_commands(text: str, want: dict[str, str]) -> None:
+    assert is_launch(text)
+    assert flags(text, "command") == want
+    assert dict(flags_of(text)) == want
+
+
+def test_lines_are_those_of_the_text() -> None:
+    rows = read("# how we start\nvllm serve org/m \\\n  --max-model-len 10 \\\n  --max-num-seqs 2\n")["engine_flag"]
+    assert [(row["flag"], row["line"]) for row in rows] == [("model", 2), ("max_model_len", 3), ("max_num_seqs", 4)]
+
+
+def test_environment_and_secrets() -> None:
+    text = "CUDA_VISIBLE_DEVICES=0,1 VLLM_USE_V1=1 HOME=/root VLLM_API_KEY=hush vllm serve org/m --api-key hush\n"
+    assert flags(text, "environment") == {"CUDA_VISIBLE_DEVICES": "0,1", "VLLM_USE_V1": "1", "VLLM_API_KEY": "***"}
+    assert flags(text, "command") == {"model": "org/m", "api_key": "***"}
+    listing = "HOME=/root\nLANG=C\nPYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n# total memory 5 kB\n"
+    assert is_launch(listing)
+    assert flags(listing) == {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+
+
+def test_a_container_is_read_on_both_sides_of_its_image() -> None:
+    text = (
+        "docker run --gpus all --shm-size 2g -m 32g -e VLLM_USE_V1=0 -v ~/c:/c -p 8000:8000 \\\n"
+        "  vllm/vllm-openai:v0.8.5 --model org/m --max-num-seqs 8\n"
+    )
+    tables = read(text)
+    assert flags(text) == {"VLLM_USE_V1": "0", "version": "0.8.5", "model": "org/m", "max_num_seqs": "8"}
+    assert [(row["topic"], row["value"]) for row in tables["note"]] == [
+        ("shm-size", 2 << 30),
+        ("container-limit", 32 << 30),
+    ]
+
+
+def test_a_small_dev_shm_mounted_by_hand() -> None:
+    text = "unshare -m sh -c 'mount -t tmpfs -o size=16M tmpfs /dev/shm && exec \"$@\"' sh vllm serve org/m\n"
+    assert [(row["topic"], row["value"]) for row in read(text)["note"]] == [("shm-size", 16 << 20)]
+    assert flags(text) == {"model": "org/m"}
+
+
+def test_several_engines_are_kept_apart() -> None:
+    text = "vllm serve org/a --port 1\nvllm serve org/b --port 2\n"
+    rows = read(text)["engine_flag"]
+    assert {(row["value"], row["process"]) for row in rows if row["flag"] == "model"} == {
+        ("org/a", "engine 0"),
+        ("org/b", "engine 1"),
+    }
+
+
+def test_compose() -> None:
+    text = """services:
+  engine:
+    image: vllm/vllm-openai:v0.9.2
+    shm_size: "4gb"
+    command: >
+      --model org/m
+      --tensor-parallel-size 2
+    environment:
+      - VLLM_USE_V1=1
+      - OTHER=2
+  web:
+    image: nginx
+"""
+    assert is_launch(text)
+    assert flags(text) == {"version": "0.9.2", "model": "org/m", "tensor_parallel_size": "2", "VLLM_USE_V1": "1"}
+    assert read(text)["note"][0]["value"] == 4 << 30
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("model: org/m\ntensor-parallel-size: 2\nenforce-eager: true\n", {"model": "org/m", "tensor_parallel_size": "2", "enforce_eager": "True"}),
+        ('{"model": "org/m", "gpu_memory_utilization": 0.8, "dtype": "auto"}', {"model": "org/m", "gpu_memory_utilization": "0.8", "dtype": "auto"}),
+        ("config:\n  maxModelLen: 4096\n  other: 1\n", {"max_model_len": "4096"}),
+        ("stages:\n  - stage_id: 0\n    engine_args:\n      gpu_memory_utilization: 0.3\n      model: org/m\n", {"gpu_memory_utilization": "0.3", "model": "org/m"}),
+        ("engine: {max_num_seqs: 4, block_size: 16}  # flow\n", {"max_num_seqs": "4", "block_size": "16"}),
+    ],
+)  # fmt: skip
+def test_files(text: str, want: dict[str, str]) -> None:
+    assert is_launch(text)
+    assert flags(text, "file") == want
+
+
+def test_documents_know_their_lines() -> None:
+    (document,) = read_document("a: 1\nb:\n  - x: one\n    y: |\n      two\n      three\n  - [4, five]\n")
+    assert document == {"a": "1", "b": [{"x": "one", "y": "two\nthree"}, [4, "five"]] if False else document["b"]}
+    assert document["b"][0]["x"] == "one" and document["b"][0]["x"].line == 3
+    assert document["b"][0]["y"] == "two\nthree"
+    assert document["b"][1] == ["4", "five"]
+
+
+def test_argument_vectors() -> None:
+    assert flags_of_tokens(["vllm", "serve", "org/m", "--max-num-seqs", "4"]) == [
+        ("model", "org/m"),
+        ("max_num_seqs", "4"),
+    ]
+    assert flags_of_tokens(["--config", "x"]) == []
+    assert flags_of_tokens(["--model", "org/m"], sure=True) == [("model", "org/m")]
+
+
+@pytest.mark.parametrize(
+    ("image", "want"),
+    [("vllm/vllm-openai:v0.10.1", "0.10.1"), ("registry.example.org/lab/vllm:0.6.3.post1", "0.6.3.post1"),
+     ("vllm/vllm-openai:latest", None), ("nginx:1.27", None)],
+)  # fmt: skip
+def test_versions_of_images(image: str, want: str | None) -> None:
+    assert image_version(image) == want
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "+ vllm serve org/m --max-model-len 9\nINFO 01-05 12:00:00 [api_server.py:1] vLLM API server version 0.9\n",
+        'vllm serve org/m\nTraceback (most recent call last):\n  File "a.py", line 1, in b\nValueError: bad\n',
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. Try --max-num-seqs 4.\n",
+        "We start it with the usual options and it works with --enforce-eager but is too slow for us then.\n",
+        "GPU 0: NVIDIA H100\ndriver: 535.1\n",
+        "A=1\nB=2\n",
+        '{"peft_type": "LORA", "r": 8}',
+        "timestamp,pid,rss_bytes\n2026-11-19T04:00:00Z,1,5\n",
+        "vllm bench serve --model org/m --num-prompts 100\n",
+    ],
+)
+def test_other_texts_are_no_launch(text: str) -> None:
+    assert not is_launch(text)
+
+
+def test_an_echo_in_a_log() -> None:
+    (pattern,) = launch.PATTERNS
+    for text, want in pattern.samples:
+        row = next(iter(pattern.rows(text)))
+        assert {name: row.get(name) for name in want} == want
+    echo = "root 7 python vllm serve org/m --enforce-eager --no-enable-prefix-caching -tp 4 --port 8000"
+    assert [(row["flag"], row["value"]) for row in pattern.rows(echo)] == [
+        ("enforce_eager", "True"), ("enable_prefix_caching", "False"), ("tensor_parallel_size", "4"),
+    ]  # fmt: skip
+    for near in (
+        "usage: vllm serve [--max-model-len N]",
+        "try vllm serve with a lower --max-model-len",
+        "--max-model-len 4",
+    ):
+        assert list(pattern.rows(near)) == []
+
+
+def test_nothing_readable_is_a_problem() -> None:
+    assert list(read("vllm bench serve --model org/m\n")) == ["problem"]
+
+
+@given(st.binary(max_size=500) | st.text(max_size=300).map(str.encode))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_read_without_an_exception(data: bytes) -> None:
+    launch.matches(make_head("any", data))
+    read(data, 64)
+
+
+WORDS = st.sampled_from(
+    ["vllm", "serve", "--max-model-len", "4096", "-tp", "\\\n", "\n", "'", '"', "LLM(", ")", "{", "}", "[", "]", "model=", ",",
+     ":", "- ", "  ", "key: ", "|", "$A", "${A:-b}", "A=b", "docker run", "-e", "image:v1.0", "#", "engine_args:", "org/m", "=0.9"]
+)  # fmt: skip
+
+
+@given(st.lists(WORDS, max_size=60).map(" ".join))
+@settings(max_examples=300, deadline=None)
+def test_any_words_are_read_without_an_exception(text: str) -> None:
+    launch.matches(make_head("any", text.encode()))
+    read(text)
+    read_document(text)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["max_model_len", "block_size", "max_num_seqs"]), st.integers(0, 10**9), min_size=1)
+)
+def test_options_keywords_and_files_agree(settings_of: dict[str, int]) -> None:
+    want = {name: str(value) for name, value in settings_of.items()}
+    options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in settings_of.items())
+    keywords = ", ".join(f"{name}={value}" for name, value in settings_of.items())
+    assert flags(options) == want
+    assert flags(f"EngineArgs({keywords})") == want
+    assert flags(json.dumps(settings_of)) == want
+    assert flags("".join(f"{name}: {value}\n" for name, value in settings_of.items())) == want

@@ -1,0 +1,108 @@
+"""The store: loading, years, and a locked door for questions."""
+
+import datetime as dt
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from oomdoc.errors import UsageError
+from oomdoc.store import Store
+from oomdoc.tables import TABLES, Batch
+
+
+@pytest.fixture
+def loaded(tmp_path: Path):
+    with Store(tmp_path) as store:
+        yield store
+
+
+def test_small_and_large_batches_give_the_same_rows(loaded: Store) -> None:
+    loaded.load("a.log", Batch("oom", {"line": [1, 2], "allocator": ["torch", None], "requested_bytes": [None, 5]}))
+    many = list(range(1, 6001))
+    loaded.load("b.log", Batch("oom", {"line": many, "allocator": ["torch"] * 6000, "requested_bytes": [None if n % 2 else n for n in many]}))
+    loaded.flush()
+    assert loaded.rows_of("SELECT source, count(*) AS n, count(requested_bytes) AS known, count(allocator) AS named FROM oom GROUP BY source ORDER BY source") == [
+        {"source": "a.log", "n": 2, "known": 1, "named": 1},
+        {"source": "b.log", "n": 6000, "known": 3000, "named": 6000},
+    ]
+
+
+def test_numpy_columns_keep_their_nulls(loaded: Store) -> None:
+    used = np.ma.masked_array(np.array([5, 0, 7], dtype=np.int64), mask=[False, True, False])
+    loaded.load("gpu.csv", Batch("gpu_sample", {"line": np.array([1, 2, 3], dtype=np.uint32), "used_bytes": used}))
+    assert loaded.rows_of("SELECT used_bytes AS b, gpu FROM gpu_sample ORDER BY line") == [{"b": 5, "gpu": None}, {"b": None, "gpu": None}, {"b": 7, "gpu": None}]
+
+
+def nominal(year: int, month: int, day: int) -> float:
+    return dt.datetime(year, month, day, tzinfo=dt.UTC).timestamp()
+
+
+def test_yearless_stamps_take_the_year_of_the_bundle_and_step_over_new_year(loaded: Store) -> None:
+    loaded.add("milestone", [{"source": "v.log", "line": 1, "t": nominal(2000, 12, 31), "name": "x"}, {"source": "v.log", "line": 2, "t": nominal(2001, 1, 1), "name": "x"}])
+    loaded.add("request", [{"source": "r.log", "line": 1, "t": nominal(2026, 1, 1), "input_tokens": 1}])
+    loaded.finish()
+    assert [row["t"] for row in loaded.rows_of("SELECT t FROM milestone ORDER BY line")] == [nominal(2025, 12, 31), nominal(2026, 1, 1)]
+
+
+def test_without_any_year_the_stamps_stay_nominal(loaded: Store) -> None:
+    loaded.add("milestone", [{"source": "v.log", "line": 1, "t": nominal(2000, 5, 1), "name": "x"}])
+    loaded.finish()
+    assert loaded.rows_of("SELECT t FROM milestone") == [{"t": nominal(2000, 5, 1)}]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_text('/etc/hostname')",
+        "SELECT * FROM '/etc/hostname'",
+        "COPY oom TO 'x.csv'",
+        "INSTALL httpfs",
+        "SET threads = 4",
+        "DROP TABLE oom",
+        "SELECT 1; SELECT 2",
+        "ATTACH 'x.db'",
+        "INSERT INTO oom (line) VALUES (1)",
+    ],
+)
+def test_a_question_reads_tables_and_nothing_else(loaded: Store, sql: str, tmp_path: Path) -> None:
+    loaded.finish()
+    with pytest.raises(duckdb.Error):
+        loaded.ask(sql)
+    with pytest.raises(UsageError):
+        loaded.query(sql)
+
+
+def test_a_runaway_query_is_interrupted(loaded: Store) -> None:
+    loaded.finish()
+    with loaded._bounded(0.3), pytest.raises(duckdb.InterruptException):
+        loaded._con.execute("SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b").fetchall()
+
+
+def test_a_kept_database_opens_with_plain_duckdb(tmp_path: Path) -> None:
+    path = tmp_path / "kept.duckdb"
+    with Store(tmp_path, path) as store:
+        store.add("oom", [{"source": "v.log", "line": 3, "allocator": "torch"}])
+        store.finish()
+        store.focus(None)
+    with duckdb.connect(str(path), read_only=True) as plain:
+        assert plain.execute("SELECT line FROM oom").fetchall() == [(3,)]
+        assert plain.execute("SELECT ooms FROM failure").fetchall() == [(1,)]
+
+
+def test_every_table_begins_with_its_place_and_says_what_it_means() -> None:
+    for table in TABLES.values():
+        assert table.says
+        assert table.column_names[0] == "source"
+        assert table.name == "source" or table.column_names[1] == "line"
+        assert all(column.says for column in table.columns)
+        assert len(set(table.column_names)) == len(table.column_names)
+
+
+def test_a_database_is_never_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "there.duckdb"
+    path.write_bytes(b"mine")
+    with pytest.raises(UsageError, match="exists"):
+        Store(tmp_path, path)
+    assert path.read_bytes() == b"mine"
