@@ -461,7 +461,7 @@ def fields() -> str:
 
     out: list[str] = []
     kinds = _kinds()
-    _object(out, "The report", load())
+    _object(out, "report", load())
     for name in ("diagnosis", "evidence", "action", "incident", "first_failure", "ledger_entry", "parts", "engine", "flag",
                  "traffic", "bucket", "peak", "source", "unread", "collect"):  # fmt: skip
         if name in kinds:

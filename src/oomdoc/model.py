@@ -126,7 +126,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class Bundle:
-    """What was handed over. `sha256` is over names and contents of what was read, in path order."""
+    """What was handed over. `sha256` is that of the file given, or of the `sha256sum` listing of a folder in path order."""
 
     name: str
     sha256: str

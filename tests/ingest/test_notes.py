@@ -92,11 +92,15 @@ TOPICS: list[tuple[str, dict[str, float | None]]] = [
     ("the second start succeeds", {"transient": None}),
     ("models: org/m, two instances", {"several-engines": 2.0}),
     ("another user's notebook holds 9 GB of the same GPU", {"several-engines": None}),
+    ("both servers were started at the same moment", {"co-start": None}),
+    ("only GPU 0 is used", {"idle-device": None}),
+    ("with TP 8 each rank holds hardly less", {"tp-no-gain": None}),
     ("the old server's worker is a zombie process", {"orphan-process": None}),
     ("the same system prompt in every chat; hit rate 0.0 %", {"repeated-prefix": None, "no-hits": None}),
     ("sessions one after another in a circle", {"repeated-prefix": None}),
     ("docker's default /dev/shm of 64 MiB", {"shm": 64.0 * (1 << 20)}),
     ("RSS stays flat", {"plateau": None}),
+    ("memory does not grow", {"plateau": None}),
 ]
 
 
@@ -115,7 +119,6 @@ def test_topics(text: str, want: dict[str, float | None]) -> None:
         "without speculative decoding",
         "speculative decoding is disabled",
         "prompt_logprobs: None",
-        "memory does not grow",
         "KV cache usage rises with long generations",
         "no other process on the GPU",
         "container image: registry/engine:1",
@@ -223,6 +226,25 @@ def test_changes_of_counters() -> None:
     assert is_note(text)
     rows = read(text)["metric"]
     assert [(row["labels"], row["value"]) for row in rows] == [("delta", 48021.0), ("delta", 0.0), ("delta", 7.0)]
+
+
+def test_how_full_devices_are() -> None:
+    text = "GPU 0: 45.5 of 47.5 GiB\nGPU 1: 3 MiB / 48676 MiB, GPU 2: 10 GiB free of 24 GiB\n"
+    assert is_note(text)
+    rows = read(text)["gpu_sample"]
+    assert [(row["gpu"], row["used_bytes"], row["total_bytes"]) for row in rows] == [
+        (0, 91 * GIB // 2, 95 * GIB // 2),
+        (1, 3 << 20, 48676 << 20),
+        (2, 14 * GIB, 24 * GIB),
+    ]
+
+
+def test_the_body_of_a_request() -> None:
+    text = '{"model": "m", "prompt_logprobs": 5, "messages": [{"content": [{"type": "image_url"}, {"type": "image_url"}]}]}'
+    assert is_note(text)
+    rows = read(text, 16)["note"]
+    assert [(row["topic"], row["value"]) for row in rows] == [("prompt-logprobs", None), ("multimodal", 2.0)]
+    assert not is_note('{"model": "m", "prompt": "hello", "max_tokens": 5}')
 
 
 def test_an_adapters_configuration() -> None:

@@ -341,12 +341,12 @@ def test_a_listing() -> None:
     at = t("2026-11-20 20:04:51")
     assert tables["gpu_sample"] == [
         {"line": 24, "t": at, "gpu": 0, "used_bytes": 61234 * MIB, "total_bytes": 81920 * MIB, "gpu_util": 0.97, "memory_util": 0.44},
-        {"line": 46, "t": at, "gpu": 1, "total_bytes": 81920 * MIB},
+        {"line": 47, "t": at, "gpu": 1, "total_bytes": 81920 * MIB},
     ]
     assert tables["gpu_device"] == [
         {"line": 18, "gpu": 0, "name": "NVIDIA A100-SXM4-80GB", "total_bytes": 40192 * MIB, "mig_profile": "MIG", "count": 1},
         {"line": 24, "gpu": 0, "name": "NVIDIA A100-SXM4-80GB", "total_bytes": 81920 * MIB, "count": 1},
-        {"line": 46, "gpu": 1, "name": "NVIDIA A100-SXM4-80GB", "total_bytes": 81920 * MIB, "count": 1},
+        {"line": 47, "gpu": 1, "name": "NVIDIA A100-SXM4-80GB", "total_bytes": 81920 * MIB, "count": 1},
     ]
     assert tables["gpu_process"] == [
         {"line": 35, "t": at, "gpu": 0, "pid": 4711, "type": "C", "name": "VLLM::Worker_TP0", "used_bytes": 61000 * MIB},

@@ -649,7 +649,8 @@ _KEYWORD = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*=(?!=)\s*(?P<value>.*)", re.
 
 def _keywords(inner: str, line: int, named: dict[str, str], sure: bool) -> Iterator[Setting]:
     for index, (offset, piece) in enumerate(_pieces(inner)):
-        here = line + inner.count("\n", 0, offset) + len(piece) - len(piece.lstrip("\n"))
+        piece = re.sub(r"#[^\n'\"]*(?=\n|$)", "", piece)
+        here = line + inner.count("\n", 0, offset) + piece[: len(piece) - len(piece.lstrip())].count("\n")
         match = _KEYWORD.fullmatch(piece)
         if match is None:
             value = _python_value(piece.strip(), named)
@@ -844,7 +845,7 @@ def _flow(printed: str, line: int) -> Any:
     try:
         value = _from_json(json.loads(printed), 0)
     except (ValueError, RecursionError):
-        inner = printed.strip()[1:-1]
+        inner = re.sub(r"\s+#[^\]}]*$", "", printed).strip()[1:-1]
         parts = [piece for _, piece in _pieces(inner) if piece.strip()]
         if printed[0] == "[":
             return [_scalar(part, line) for part in parts]
@@ -972,7 +973,7 @@ def matches(head: Head) -> bool:
         return False
     text = head.data.decode("utf-8", "replace")
     lines = [line for line in text.split("\n") if line.strip()]
-    if not lines or not re.search(r"[=:-]", text):
+    if not lines or not re.search(r"[=:-]|vllm", text):
         return False
     found, document = _everything(text)
     if not found:
@@ -1034,6 +1035,9 @@ def _where(text: str, one: Setting) -> int:
     return text.count("\n", 0, at) + 1 if at >= 0 else 1
 
 
+_ASKED = re.compile(
+    r"\bprompt_logprobs\"?\s*[=:]\s*[1-9]\d*|\becho\"?\s*[=:]\s*[Tt]rue\b"
+)  # in a script that also asks
 _TMPFS = re.compile(r"mount\s[^\n;&|']{0,80}?\bsize=(?P<size>[\d.]+[kKmMgG]?)[^\n;&|']{0,80}?/dev/shm")
 _UNIT_LIMIT = re.compile(r"\bMemoryMax=(?P<size>[\d.]+[KMGT]?)")
 
@@ -1062,6 +1066,10 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
                 "engine_flag", max(1, one.line), flag=one.flag, value=one.value, origin=one.origin, process=process
             )
     _bounds(rows, text, [one for one in found if one.origin == "bound"])
+    asked = _ASKED.search(text)
+    if asked:
+        line = text.count("\n", 0, asked.start()) + 1
+        rows.add("note", line, topic="prompt-logprobs", text=asked[0][:300])
     if not rows.count and text.strip():
         rows.problem(1, "a launch command or config without one readable setting", text.strip())
     yield from rows.take()

@@ -34,6 +34,7 @@ TABLES: tuple[str, ...] = (
     "process_exit",
     "host_event",
     "metric",
+    "gpu_sample",
     "problem",
 )
 
@@ -184,6 +185,26 @@ TOPICS: tuple[Topic, ...] = (
         r"\bco-?located\b|\btime-?slic(?:ed|ing)\b",
         unless=r"\b(?:no|nothing|none) (?:other|else|another)\b|\bexclusive"
         rf"|\b(?:one {_DEVICE} each|its own {_DEVICE})\b",
+    ),
+    _topic(
+        "co-start",
+        "engines were started at the same moment",
+        rf"\b(?:{_COUNT}|both|all|the) (?:\w+ )?(?:engines|instances|servers|containers|stages|pods|replicas)\b[^.;]{{0,40}}"
+        r"\b(?:start\w*|launched|came? up|brought up)\b[^.;]{0,30}"
+        r"\b(?:together|at the same time|simultaneously|in parallel|at once|the same (?:second|moment))\b",
+    ),
+    _topic(
+        "idle-device",
+        "devices are there that the engine does not use",
+        r"\bonly (?:one|a single|the first|gpu ?\d|card ?\d)\b[^.;]{0,30}\b(?:used|busy|in use|loaded|works?)\b",
+        r"\b(?:other|others|remaining|second|rest)\b[^.;]{0,20}\b(?:is|are|stays?|sits?|remains?) (?:idle|empty|unused|free)\b",
+        rf"\b{_DEVICE}\b[^.;]{{0,20}}\b(?:is|are|stays?|sits?|remains?) (?:idle|unused)\b",
+    ),
+    _topic(
+        "tp-no-gain",
+        "more ranks do not lower what each of them holds",
+        r"\b(?:tp|tensor[- ]parallel\w*)[ =]?\d+\b[^.;]{0,80}"
+        r"\b(?:hardly|no less|as much|barely|does not (?:fall|shrink|drop)|the same (?:memory|amount|usage))\b",
     ),
     _topic(
         "orphan-process",
@@ -400,6 +421,26 @@ _IN_PROSE = re.compile(
     r"(?:\b(?:on|over|with|using|across|have|has|has got|of)\s+(?:a single |single |an? |the |one )?|^)"
     rf"(?:(?P<count>{_COUNT})\s?(?:[x×]\s?| ))?(?=[A-Z])"
 )
+
+
+_OCCUPIED = re.compile(
+    rf"\bGPU ?(?P<gpu>\d{{1,3}})\b[^\d\n]{{0,30}}?(?P<part>\d[\d,]*(?:\.\d+)?(?:\s?[KMGT]i?B)?)\s*(?P<free>free\s)?\s*(?:used |in use )?"
+    rf"(?:/|of|out of)\s*(?P<total>{_SIZE})(?P<after>\s*(?:is |are )?free)?",
+    re.I,
+)
+
+
+def _occupied(text: str) -> Iterator[dict[str, Any]]:
+    """How full each device is: `GPU 0: 45.2 of 47.5 GiB`, `GPU 1: 3 MiB / 81559 MiB`, `GPU 2: 10 GiB free of 24 GiB`."""
+    if "capacity" in text:
+        return
+    for match in _OCCUPIED.finditer(text):
+        unit = re.sub(r"[^A-Za-z]", "", match["total"])
+        part, total = (parse_size(match[name], binary=True, unit=unit) for name in ("part", "total"))
+        if part is None or total is None or part > total:
+            continue
+        free = match["free"] or match["after"] or re.search(r"\bfree\b", text[match.start() : match.start("part")])
+        yield {"gpu": int(match["gpu"]), "used_bytes": total - part if free else part, "total_bytes": total}
 
 
 class _Devices:
@@ -759,8 +800,12 @@ class _Reader:
         if _is_log(raw):
             return
         delta = _DELTA.match(text)
+        samples = list(_occupied(text))
         if delta:
             self._delta(number, delta)
+        elif samples:
+            for sample in samples:
+                self.rows.add("gpu_sample", number, **sample)
         elif self.devices.line(number, text):
             self._state(number, text, topics=bool(_MIG.search(text)) or "," in text)
         else:
@@ -906,6 +951,28 @@ def _adapter(text: str) -> dict[str, Any] | None:
     }
 
 
+def _request(text: str) -> Iterator[dict[str, Any]]:
+    """What the body of one API request asks for that costs memory; nothing where the text is none."""
+    if text.lstrip()[:1] != "{" or not re.search(r"\"(?:messages|prompt|prompt_logprobs|echo)\"\s*:", text):
+        return
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(value, dict) or not {"messages", "prompt", "prompt_logprobs", "echo"} & set(value):
+        return
+    for key in ("prompt_logprobs", "echo"):
+        if value.get(key) not in (None, False):
+            yield {"topic": "prompt-logprobs", "text": f"the request asks for {key} = {value[key]}"[:_TEXT]}
+    media = re.findall(r"\"(?:type)\"\s*:\s*\"(?:image|video|audio|input_audio)\w*\"", text)
+    if media:
+        yield {
+            "topic": "multimodal",
+            "value": float(len(media)),
+            "text": f"the request carries {len(media)} media parts",
+        }
+
+
 def matches(head: Head) -> bool:
     """A small text with statements that are understood and hardly a log line; a memory series of any length."""
     if b"\x00" in head.data:
@@ -920,7 +987,7 @@ def matches(head: Head) -> bool:
         return 2 * len(fit) >= len(lines[1:20]) > 0
     if len(head.data) >= HEAD_BYTES:
         return False
-    if _adapter(text) is not None:
+    if _adapter(text) is not None or any(True for _ in _request(text)):
         return True
     if text.lstrip()[:1] in ("{", "["):
         return False
@@ -940,23 +1007,25 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """Rows of every table that free text can fill, in the order of the text."""
     rows = Rows()
     reader = _Reader(rows)
-    head: list[bytes] = []
-    held, adapter = 0, None
+    document: list[bytes] | None = None
+    begun = False
     for chunk in chunks:
-        if held < HEAD_BYTES:
-            head.append(chunk.data)
-            held += len(chunk.data)
-            adapter = _adapter(b"".join(head).decode("utf-8", "replace"))
-            if adapter is None and held < HEAD_BYTES and head[0].lstrip()[:1] == b"{":
-                continue
-        if adapter is not None:
+        if not begun and chunk.data.strip():
+            begun = True
+            document = [] if chunk.data.lstrip()[:1] == b"{" else None
+        if document is not None:
+            if sum(map(len, document)) < HEAD_BYTES:
+                document.append(chunk.data)
             continue
         for number, line in enumerate(chunk.data.split(b"\n"), chunk.first_line):
             if line.strip() and (number > chunk.first_line or chunk.at_line_start):
                 reader.line(number, line[:_LINE_CAP].decode("utf-8", "replace").rstrip("\r"))
         if rows.count >= 20_000:
             yield from rows.take()
-    if adapter is not None:
-        rows.add("note", 1, **adapter)
     reader.end()
+    if document is not None:
+        text = b"".join(document).decode("utf-8", "replace")
+        adapter = _adapter(text)
+        for row in [adapter] if adapter else _request(text):
+            rows.add("note", 1, **row)
     yield from rows.take()

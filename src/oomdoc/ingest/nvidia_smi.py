@@ -38,6 +38,7 @@ _SAMPLE_COLUMNS = ALL_TABLES["gpu_sample"].column_names[1:]
 _MIB_CAP = 10**9  # a pebibyte: more is no memory of a device
 _INDEX_CAP = 10**4
 _WIDE = 256  # characters of a line of the boxed table or of -q that are looked at; drivers print up to 120
+_CELLS = 64  # more is no row of a query
 _AHEAD = 64  # rows that are looked at to tell columns without header
 MIG = "MIG"
 
@@ -411,20 +412,21 @@ class _Reader:
             kind in ("", own) or role not in _FAST for kind, own, role in zip(kinds, known.kinds, known.roles, strict=True)
         ):
             return known
-        if kinds in self._untold:
+        expected = self.sheet or next((sheet for sheet in self.bare.values() if sheet), None)
+        if count > _CELLS:
             return None
-        rows = [cells]
-        for raw in self._lines[self._at + 1 : self._at + _AHEAD]:
+        rows = [cells] if kinds not in self._untold else []
+        for raw in self._lines[self._at + 1 : self._at + _AHEAD] if rows else ():
             other = [cell.strip() for cell in raw[:8192].decode("utf-8", "replace").split(",")]
             if len(other) == count and all(a == b or "" in (a, b) for a, b in zip(kinds, map(_kind, other), strict=True)):
                 rows.append(other)
-        expected = self.sheet or next((sheet for sheet in self.bare.values() if sheet), None)
-        sheet, doubt = _infer(rows)
+        sheet, doubt = _infer(rows) if rows else (None, "")
         if doubt and doubt not in self._told and not (sheet is None and expected):
             self._told.add(doubt)
             self.rows.problem(line, doubt, text)
         if sheet is None:
-            self._untold.add(kinds)
+            if len(self._untold) < 1000:
+                self._untold.add(kinds)
             if expected:
                 self.rows.problem(line, f"not {len(expected.roles)} cells as in the rows before", text)
             return None

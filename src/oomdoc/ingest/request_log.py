@@ -59,9 +59,9 @@ _SAME: Mapping[str, str] = {
     "cache_read": "cache_read_input_tokens",
     "cache_write": "cache_creation_input_tokens",
     "limit": "max_tokens max_new_tokens max_completion_tokens max_output_tokens gen_ai.request.max_tokens",
-    "start": "start start_time start_ts created_at arrival_time received_at request_start_time arrived_at start_time_unix_nano",
+    "start": "start_time start_ts created_at arrival_time received_at request_start_time arrived_at start_time_unix_nano",
     "stamp": "timestamp ts time @timestamp created request_time date datetime",
-    "end": "end end_time end_ts finish_time finished_at completed_at completion_time end_time_unix_nano",
+    "end": "end_time end_ts finish_time finished_at completed_at completion_time end_time_unix_nano",
     "first": "completion_start_time first_token_time",
     "latency": "latency duration elapsed e2e_latency response_time request_latency total_time request_duration total_latency "
     "e2e_request_latency gen_ai.latency.e2e e2e",
@@ -110,6 +110,7 @@ def _meaning(name: str) -> tuple[str, float] | None:
 
 # ---- values
 
+_STATUS = re.compile(r"([0-9]{1,3})(?: .{0,60})?")
 _COUNT = re.compile(r"([0-9]{1,15})(?:\.0*)?")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|us|µs|ns|m)?")
 _UNITS = {"ms": 1e3, "s": 1.0, "us": 1e6, "µs": 1e6, "ns": 1e9}
@@ -179,10 +180,9 @@ def _time(value: Any) -> float | None:
 
 def _status(value: Any) -> int | None:
     """An HTTP status; None for words such as `success`."""
-    if isinstance(value, str) and len(value) >= 3 and value[:3].isdigit() and value[3:4] in ("", " "):
-        value = int(value[:3])
-    if isinstance(value, str) and value == "0":
-        value = 0
+    if isinstance(value, str):
+        match = _STATUS.fullmatch(value)
+        return int(match[1]) if match else None
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1000 else None
 
 
@@ -715,13 +715,15 @@ def _plan_batch(plan: _Plan, cut: Cut, first_line: int, bare: Bare) -> Batch | N
                 columns[name + "_s"] = value / divisor
         elif name == "epoch":
             columns["t"] = _epochs(value)
+        elif name == "status":
+            columns[name] = np.ma.masked_greater(value, 999) if len(value) and value.max() > 999 else value
         else:
             columns[_TABLE_NAMES[name]] = value
     return Batch("request", columns)
 
 
 _TABLE_NAMES = {"t": "t", "input": "input_tokens", "output": "output_tokens", "limit": "max_tokens", "cached": "cached_tokens",
-                "status": "status", "model": "model", "tenant": "tenant"}  # fmt: skip
+                "model": "model", "tenant": "tenant"}  # fmt: skip
 
 
 def _epochs(values: Any) -> Any:

@@ -157,7 +157,7 @@ def _prefix_rate(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | 
 
 
 def _check(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
-    row["text"] = match.string[match.start() :][:400]
+    row["text"] = match.string.strip()[:400]
     return row
 
 
