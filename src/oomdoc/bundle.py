@@ -5,50 +5,61 @@ one at a time, however deep they lie (`node.tar.gz` in `bundle.zip`). Formats ar
 the file's name. Links, devices and pipes are never followed. What could not be read stands in `Intake.unread` with the
 reason, and the rest is read all the same; only an input that gives nothing at all is a `BundleError`.
 
-How it is built: every layer is a forward-only `_Stream` over another one (file, decompressor, slice of an archive,
-member), and one generator, `Intake._open`, looks at the first bytes of a stream and goes one layer deeper. A `read`
-never raises for bad data, since it runs wherever the consumer runs: it ends early and leaves a note. This module does
-not know what a log is; it offers `binary_form` to tell what is no text.
+Reading bytes is the work of `streams.py`; here one generator, `Intake._open`, looks at the first bytes of a stream and
+goes one layer deeper, and the limits are kept. This module does not know what a log is; it offers `binary_form` to tell
+what is no text. docs/decisions/0008-intake-on-libraries.md says why it is built on libraries, and what that costs.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
+import copy
 import hashlib
-import io
 import os
 import re
 import stat
-import struct
 import sys
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from oomdoc.errors import BundleError
-from oomdoc.units import GIB, KIB, MIB, show_bytes
+from oomdoc.streams import (
+    BLOCK,
+    BZIP2,
+    DEFLATE,
+    UNPRINTABLE,
+    ZSTD,
+    Checked,
+    Form,
+    Slice,
+    Source,
+    Stream,
+    Unpacked,
+    form_of,
+    reason,
+    stored_bytes,
+    tar_headers,
+)
+from oomdoc.units import GIB, MIB, show_bytes
 
-_LEAST = 64 * KIB  # a read gives at least this much (or all that was asked) before the end; also the head for detection
-_FEED_FIRST, _FEED_MOST = 4 * KIB, 512 * KIB  # compressed bytes at once; 64 KiB at most would cost a sixth more CPU
-_STEP = MIB  # what is read at once where nobody asks for a size
-_MEMORY_CAP = 256 * MIB  # dictionary of one xz decoder: `xz -9` needs 65 MiB, the format would allow 4 GiB
-_WINDOW_CAP = 128 * MIB  # window of one zstd decoder: the zstd tool's own limit without `--long`
 _SPOOL_IN_MEMORY = 4 * MIB  # a zip that cannot be sought in is kept in memory up to here, then in an unnamed file
 _LABEL_CAP = 1024  # characters of a member's name; a header may claim megabytes
 _ZIP_ENTRY_BYTES = 256  # of a zip's table of contents, per entry allowed: 46 are fixed, the rest is the name
-_HEADERS_PER_MEMBER = 4  # headers of any sort allowed per member allowed: folders, long names, attributes
-_HURTS = 20  # damaged places in one tar after which it is given up
-_BLOCK = tarfile.BLOCKSIZE
+_STDIN = Path("-")
 
 
 @dataclass(frozen=True)
 class Limits:
     """Where reading stops, so that a hostile or broken bundle costs bounded time and memory. Sizes are bytes.
 
-    `max_members` counts files and links over the whole bundle (a large must-gather has some ten thousand).
+    `max_members` counts files, links and an archive's folders over the whole bundle (a large must-gather has some ten
+    thousand).
     `max_depth` is how many archives may lie inside each other: real ones have two or three, self-copying ones no end.
     `max_total_bytes` bounds what is handed out and, counted apart, what all decompressors together give.
     `max_member_bytes` bounds one member; what follows is left out.
@@ -92,257 +103,56 @@ class Unread(NamedTuple):
     why: str
 
 
-# --- streams: each layer reads from the one below -----------------------------------------------------------
+_WINDOWS = re.compile(r"[A-Za-z]:|\\|.*[\\/]\.\.\\|\.\.\\|.*\\\.\.(?:$|[\\/])", re.S)
 
 
-class _Stream(io.BufferedIOBase):
-    """A forward-only reader; a subclass gives bytes by `_more` and never raises there.
+def safe_path(name: str) -> str:
+    """A relative posix path for a name that somebody else chose: no root, no drive, no `..`, nothing unprintable.
 
-    `label` is how notes name it, `taken` counts bytes given, `failed` says that it ended before its time.
+    >>> safe_path("./logs/a.log"), safe_path("/etc/../../passwd"), safe_path("C:\\\\logs\\\\a.log"), safe_path("..")
+    ('logs/a.log', 'etc/passwd', 'logs/a.log', 'unnamed')
     """
-
-    def __init__(self, label: str) -> None:
-        super().__init__()
-        self.label = label
-        self.taken = 0
-        self.failed = False
-        self._held = b""  # read ahead, given out up to `_at`
-        self._at = 0
-
-    def _more(self, size: int) -> bytes:
-        """Up to about `size` bytes, b"" at the end."""
-        raise NotImplementedError
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        if size is None or size < 0:
-            return b"".join(iter(lambda: self.read(_STEP), b""))
-        if self._at == len(self._held) and size >= _LEAST:  # the common case, without a copy
-            self._held, self._at = self._more(size), 0
-        while (have := len(self._held) - self._at) < min(size, _LEAST):
-            # a large read is only topped up: the next one finds nothing held and needs no copy either
-            more = self._more(_LEAST - have if size >= _LEAST else _LEAST)
-            if not more:
-                break
-            self.push_back(b"", more)
-        if self._at == 0 and len(self._held) <= size:
-            data, self._held = self._held, b""
-        else:
-            data = self._held[self._at : self._at + size]
-            self._at += len(data)
-        self.taken += len(data)
-        return data
-
-    def read1(self, size: int | None = -1, /) -> bytes:
-        return self.read(size)
-
-    def peek(self, size: int = 0, /) -> bytes:
-        """Some of the next bytes: what `readline` asks for."""
-        return self.ahead()
-
-    def ahead(self, size: int = _LEAST) -> bytes:
-        """The next `size` bytes (less at the end), which the next read gives again."""
-        while len(self._held) - self._at < size:
-            more = self._more(_LEAST)
-            if not more:
-                break
-            self.push_back(b"", more)
-        return self._held[self._at : self._at + size]
-
-    def push_back(self, before: bytes, after: bytes = b"") -> None:
-        """Put bytes in front of (or behind) what was read ahead; `before` no longer counts as taken."""
-        self.taken -= len(before)
-        if not after and self._held[max(0, self._at - len(before)) : self._at] == before:
-            self._at -= len(before)  # what was just read from here: thousands of tiny gzip members cost no copies
-        else:
-            self._held, self._at = before + self._held[self._at :] + after, 0
-
-    def exactly(self, size: int) -> bytes:
-        """Just `size` bytes, or EOFError."""
-        data = self.read(size)
-        while len(data) < size and (more := self.read(size - len(data))):
-            data += more
-        if len(data) < size:
-            raise EOFError
-        return data
-
-    def skip(self, size: int) -> int:
-        """Pass over `size` bytes; how many there were."""
-        left = size
-        while left and (data := self.read(min(left, _STEP))):
-            left -= len(data)
-        return size - left
-
-    def skip_zeros(self, unit: int = 1) -> None:
-        """Pass over NUL bytes, in whole units."""
-        while data := self.read(_LEAST):
-            zeros = len(data) - len(data.lstrip(b"\0"))
-            if zeros < len(data):
-                self.push_back(data[zeros - zeros % unit :])
-                return
-
-    def drain(self) -> None:
-        """Pass over the rest."""
-        while self.read(_STEP):
-            pass
+    while True:
+        if _WINDOWS.match(name):
+            name = re.sub(r"^(?:[A-Za-z]:)+", "", name.replace("\\", "/"))
+        parts = [part for part in UNPRINTABLE.sub("\ufffd", name).split("/") if part not in ("", ".", "..")]
+        label = "/".join(parts)[-_LABEL_CAP:] or "unnamed"
+        if label == name:
+            return label
+        name = label  # what was taken away may have hidden more: `/C:/x`
 
 
-class _File(_Stream):
-    """The bytes as they were given, hashed and counted on their way."""
-
-    def __init__(self, intake: Intake, raw: BinaryIO, label: str, regular: bool) -> None:
-        super().__init__(label)
-        self.raw = raw
-        self.regular = regular
-        self.hash = hashlib.sha256() if intake.hashing else None
-        self._intake = intake
-
-    def _more(self, size: int) -> bytes:
-        if self.failed:
-            return b""
-        try:
-            data = self.raw.read(size) or b""
-        except (OSError, ValueError) as problem:
-            self.failed = True
-            self._intake.note(self.label, f"read error: {_reason(problem)}")
-            return b""
-        if self.hash:
-            self.hash.update(data)
-        self._intake.bytes += len(data)
-        return data
+def _shortest_tails(paths: Sequence[Path]) -> list[str]:
+    """For each path the shortest tail that tells it from the others: `vllm.log`, or `node1/vllm.log`."""
+    whole = [
+        ("stdin",) if path == _STDIN else (path.resolve() if path.name in ("", "..") else path.absolute()).parts
+        for path in paths
+    ]
+    tails = []
+    for index, parts in enumerate(whole):
+        others = [other for at, other in enumerate(whole) if at != index]
+        count = 1
+        while count < len(parts) and any(other[-count:] == parts[-count:] for other in others):
+            count += 1
+        tails.append(safe_path("/".join(parts[-count:])))
+    return tails
 
 
-class _Random(_Stream):
-    """A file that can be sought in: what a zip needs."""
-
-    def __init__(self, file: BinaryIO, label: str) -> None:
-        super().__init__(label)
-        self._file = file
-
-    def _more(self, size: int) -> bytes:
-        try:
-            return self._file.read(size)
-        except OSError:
-            self.failed = True
-            return b""
-
-    def go(self, offset: int) -> None:
-        """Read on from `offset`."""
-        self._held, self._at = b"", 0
-        self._file.seek(offset)
-
-
-class _Slice(_Stream):
-    """The next `size` bytes of another stream; notes when that one ends before."""
-
-    def __init__(self, intake: Intake, source: _Stream, size: int, label: str) -> None:
-        super().__init__(label)
-        self._intake = intake
-        self._source = source
-        self._size = self._left = size
-
-    def _more(self, size: int) -> bytes:
-        if not self._left:
-            return b""
-        data = self._source.read(min(size, self._left))
-        self._left -= len(data)
-        if not data:
-            self.failed = True
-            self._intake.note(self.label, f"truncated: ended after {self._size - self._left:,} of {self._size:,} bytes")
-            self._left = 0
-        return data
-
-
-class _Decoder(Protocol):
-    """A decompressing reader: `read1` gives up to `size` bytes or a little more, b"" at the end, and raises at damage.
-
-    EOFError says that the compressed bytes end too early.
-    """
-
-    def read1(self, size: int, /) -> bytes: ...
-
-
-class _Unpacked(_Stream):
-    """What a decoder gives. It ends at damage, or where it grows past the limits, and notes why."""
-
-    def __init__(self, intake: Intake, decoder: _Decoder, source: _Stream, form: str, label: str) -> None:
-        super().__init__(label)
-        self._intake = intake
-        self._decoder = decoder
-        self._source = source
-        self._before = source.taken
-        self._form = form
-        self._out = 0
-        self._over = False
-
-    def _more(self, size: int) -> bytes:
-        if self._over or self._intake.stopped:
-            return b""
-        try:
-            data = self._decoder.read1(size)
-        except EOFError:
-            return self._end(f"truncated: the {self._form} data end too early, after {self._out:,} bytes of content")
-        except Exception as problem:  # decoders raise what they like for hostile bytes
-            return self._end(
-                f"damaged: bad {self._form} data after {self._out:,} bytes of content ({_reason(problem)})"
-            )
-        self._out += len(data)
-        self._over = not data
-        why = self._intake.grown(len(data), self._out, self._source.taken - self._before)
-        return self._end(why) if why else data
-
-    def _end(self, why: str) -> bytes:
-        self._over = self.failed = True
-        self._intake.note(self.label, why)
-        return b""
-
-
-class _Checked(_Stream):
-    """The content of a zip entry, its checksum compared at the end: the bytes are given in any case."""
-
-    def __init__(self, intake: Intake, source: _Stream, crc: int) -> None:
-        from isal import isal_zlib
-
-        super().__init__(source.label)
-        self._crc32 = isal_zlib.crc32
-        self._intake = intake
-        self._source = source
-        self._wanted = crc
-        self._crc = 0
-
-    def _more(self, size: int) -> bytes:
-        data = self._source.read(size)
-        self._crc = self._crc32(data, self._crc)
-        if not data:
-            if self._source.failed:
-                self.failed = True
-            elif self._crc != self._wanted:
-                self._intake.note(
-                    self.label, "damaged: the checksum of the zip entry differs, the content is not as packed"
-                )
-                self._wanted = self._crc
-        return data
-
-
-class _Leaf(_Stream):
+class _Leaf(Stream):
     """What a member's consumer reads: counted, and cut at the limits."""
 
-    def __init__(self, intake: Intake, source: _Stream, label: str) -> None:
-        super().__init__(label)
+    def __init__(self, intake: Intake, source: Stream, label: str) -> None:
+        super().__init__(label, intake.note)
         self._intake = intake
         self._source = source
         self._left = intake.limits.max_member_bytes
 
     def _more(self, size: int) -> bytes:
-        if self._intake.stopped:
+        if self.failed or self._intake.stopped:
             return b""
         if not self._left:
-            if not self.failed and self._source.ahead(1):
-                self.failed = True
-                cap = show_bytes(self._intake.limits.max_member_bytes)
-                self._intake.note(self.label, f"larger than {cap}: the rest was not read")
+            if self._source.ahead(1):
+                self.fail(f"larger than {show_bytes(self._intake.limits.max_member_bytes)}: the rest was not read")
             return b""
         data = self._source.read(min(size, self._left))
         self._left -= len(data)
@@ -350,224 +160,327 @@ class _Leaf(_Stream):
         return data
 
 
-# --- decoders -----------------------------------------------------------------------------------------------
+class _Place(NamedTuple):
+    """Where a stream lies: its own path, what its members' paths begin with, how many archives are around it.
 
-
-class _Engine(Protocol):
-    """The shape that the decompressor objects of bz2, lzma and igzip_lib share."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def needs_input(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
-
-
-class _Blocks:
-    """Reads a decompressor object; with `magic` further streams that begin so may follow, zero padding between them.
-
-    Each stream is fed 4 KiB at first and then twice as much each time: tiny ones cost little, damaged ones lose little.
+    `packed` says that the layer around it is a compression: an archive in that is the same archive.
     """
 
-    def __init__(self, source: _Stream, new: Callable[[], _Engine], magic: bytes = b"") -> None:
-        self._source = source
-        self._new = new
-        self._engine = new()
-        self._magic = magic
-        self._feed = _FEED_FIRST
-        self._over = False
+    label: str
+    inside: str
+    depth: int = 0
+    packed: bool = False
+    size: int | None = None
 
-    def read1(self, size: int, /) -> bytes:
-        while not self._over:
-            if self._engine.eof:
-                self._source.push_back(self._engine.unused_data)
-                self._over = not self._follows()
-                self._engine, self._feed = self._new(), _FEED_FIRST
+    def entry(self, label: str, size: int) -> _Place:
+        """The place of a member of the archive here."""
+        return _Place(label, f"{label}/", self.depth + 1, size=size)
+
+
+class _Given(NamedTuple):
+    """A file to open: its path (None is standard input), and whether it was found in a folder."""
+
+    path: Path | None
+    place: _Place
+    found: bool
+
+    def open(self) -> contextlib.AbstractContextManager[BinaryIO]:
+        if self.path is None:
+            return contextlib.nullcontext(sys.stdin.buffer)
+        if not self.found:
+            return self.path.open("rb", buffering=0)
+        # since it was listed, a file may have become a link or a pipe: neither follow the one nor wait for the other
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        raw = open(os.open(self.path, flags), "rb", buffering=0)  # noqa: PTH123, SIM115 - a descriptor, closed by `with`
+        if not _is_regular(raw):
+            raw.close()
+            raise OSError("it is no regular file any more")
+        return raw
+
+
+@dataclass
+class Intake:
+    """A bundle that is being read. Iterate `members` once; the other fields are filled on the way.
+
+    `bytes` counts what was given, packed as it was; `content_bytes` and `files` what was handed out.
+    `unread` lists what was not read, in the order it was met. `digest` is known at the end of the iteration: for a
+    single file or standard input the SHA-256 of its bytes as given (what `sha256sum` prints), for a folder or several
+    paths that of the lines `sha256sum` would print for its files (`<hex>  <path>`), sorted by path, so it does not
+    depend on the order in which a file system lists them. Files that could not be opened have no line. A pipe counts
+    as far as it was read. Hashing costs 0.8 s of CPU per GiB given; `hashing=False` leaves it out, `digest` stays "".
+    """
+
+    name: str
+    limits: Limits = DEFAULT_LIMITS
+    hashing: bool = True
+    unread: list[Unread] = field(default_factory=list)
+    digest: str = ""
+    bytes: int = 0
+    content_bytes: int = 0
+    files: int = 0
+    stopped: str = ""  # why nothing more is read: a limit of the whole bundle
+    _given: list[_Given] = field(default_factory=list, repr=False)
+    _given_bytes: int = field(default=0, repr=False)
+    _entries: int = field(default=0, repr=False)
+    _unpacked: int = field(default=0, repr=False)
+    _names: dict[str, int] = field(default_factory=dict, repr=False)
+    _seen: dict[tuple[int, int], str] = field(default_factory=dict, repr=False)
+
+    def members(self) -> Iterator[Member]:
+        """Every file of the bundle, folders sorted by name and archives in their own order; to be called once.
+
+        Raises BundleError at the end where nothing at all could be read.
+        """
+        hashes: list[tuple[str, str]] = []
+        for given in self._given:
+            label = given.place.label
+            if self.stopped:
+                self.note(label, self.stopped)
                 continue
-            block = b""
-            if self._engine.needs_input:
-                block = self._source.read(self._feed)
-                if not block:
-                    raise EOFError
-                self._feed = min(2 * self._feed, _FEED_MOST)
-            if data := self._engine.decompress(block, size):
-                return data
-        return b""
-
-    def _follows(self) -> bool:
-        if not self._magic:
-            return False
-        self._source.skip_zeros()
-        head = self._source.ahead(len(self._magic))
-        if head and not head.startswith(self._magic):
-            raise OSError("other data follow the end")
-        return bool(head)
-
-
-class _Gzip:
-    """Reads gzip streams: header and checksum here, deflate by isal.
-
-    `igzip.open` (isal 1.9) costs the same, but drops up to a whole read of good content where the file is cut off or
-    its checksum differs.
-    """
-
-    def __init__(self, source: _Stream) -> None:
-        from isal import isal_zlib
-
-        self._source = source
-        self._crc32 = isal_zlib.crc32
-        self._body: _Decoder | None = None
-        self._crc = self._size = 0
-
-    def read1(self, size: int, /) -> bytes:
-        while self._body or self._source.ahead(1):
-            if self._body is None:
-                if self._source.ahead(2) != _GZIP:
-                    raise OSError("other data follow the end")
-                self._pass_header()
-                self._body, self._crc, self._size = _inflate(self._source), 0, 0
-            if data := self._body.read1(size):
-                self._crc = self._crc32(data, self._crc)
-                self._size += len(data)
-                return data
-            self._body = None
-            if struct.unpack("<II", self._source.exactly(8)) != (self._crc, self._size & 0xFFFFFFFF):
-                raise OSError("the checksum differs")
-            self._source.skip_zeros()
-        return b""
-
-    def _pass_header(self) -> None:
-        """Pass over the header, after RFC 1952."""
-        head = self._source.exactly(10)
-        if head[2] != 8:
-            raise OSError("unknown method")
-        if head[3] & 4:
-            self._source.exactly(int.from_bytes(self._source.exactly(2), "little"))
-        for flag in (8, 16):  # name and comment, each up to a NUL
-            while head[3] & flag:
-                held = self._source.ahead()
-                at = held.find(b"\0")
-                if not self._source.skip(at + 1 if at >= 0 else len(held)):
-                    raise EOFError
-                if at >= 0:
-                    break
-        if head[3] & 2:
-            self._source.exactly(2)
-
-
-def _inflate(source: _Stream) -> _Decoder:
-    from isal import igzip_lib
-
-    return _Blocks(source, lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE))
-
-
-class _Zstd:
-    """Reads zstd frames block by block.
-
-    `zstandard`'s own reader ends without a word where a frame is cut off (0.25), and its `decompressobj` gives all that
-    its input holds at once, 32,000 times as much in the worst case. One block gives 128 KiB at most.
-    """
-
-    def __init__(self, source: _Stream) -> None:
-        import zstandard
-
-        self._pieces = _zstd_pieces(source)
-        self._decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW_CAP)
-        self._frame: Any = None
-        self._problem: Exception | None = None  # met after bytes that were still good
-
-    def read1(self, size: int, /) -> bytes:
-        parts: list[bytes] = []
-        held = 0
-        while not self._problem and (not held or held + _ZSTD_BLOCK <= size):
             try:
-                opens, piece = next(self._pieces, (False, b""))
-                if opens:
-                    self._frame = self._decompressor.decompressobj()
-                data = self._frame.decompress(piece) if piece else b""
-            except Exception as problem:  # EOFError, ZstdError: raised below, once the good bytes are given
-                self._problem = problem
-                break
-            if not piece:
-                break
-            parts.append(data)
-            held += len(data)
-        if self._problem and not held:
-            raise self._problem
-        return b"".join(parts)
+                opened = given.open()
+            except OSError as problem:
+                self.note(label, reason(problem))
+                continue
+            with opened as raw:
+                digest = hashlib.sha256()
+                file = Source(raw, label, self.note, partial(self._took, digest))
+                regular = _is_regular(raw)
+                yield from self._open(file, given.place, raw if regular else None)
+                if self.hashing and regular:
+                    file.drain()
+                hashes.append((label, digest.hexdigest()))
+        if self.hashing and hashes:
+            lines = "".join(f"{digest}  {label}\n" for label, digest in sorted(hashes))
+            alone = len(self._given) == 1 and not self._given[0].found
+            self.digest = hashes[0][1] if alone else hashlib.sha256(lines.encode()).hexdigest()
+        if not self.content_bytes:
+            raise self.nothing()
+
+    def note(self, path: str, why: str) -> None:
+        """List something as unread. Once a limit has stopped everything, only that is worth telling."""
+        if not self.stopped or why == self.stopped:
+            self.unread.append(Unread(path, why))
+
+    def nothing(self) -> BundleError:
+        """The error that says why nothing could be read."""
+        if not self.unread:
+            what = "holds no files" if not self.files else "is empty" if self.files == 1 else "holds only empty files"
+            hint = "Give the folder, archive or log file that holds the server's output"
+            return BundleError(f"{self.name} {what}", hint)
+        path, why = self.unread[0]
+        where = "" if path == self.name else f"{path}: "
+        more = f", and {len(self.unread) - 1:,} more" if len(self.unread) > 1 else ""
+        told = f"nothing in {self.name} could be read ({where}{why}{more})"
+        return BundleError(told, "Check how the bundle was made")
+
+    # limits
+
+    def handed_out(self, label: str, count: int) -> None:
+        """Account for `count` more bytes that a consumer reads."""
+        self.content_bytes += count
+        if self.content_bytes > self.limits.max_total_bytes:
+            self._stop(label, f"more than {show_bytes(self.limits.max_total_bytes)} in all: the rest was not read")
+
+    def _took(self, digest: Any, data: bytes) -> None:
+        """Account for bytes of what was given."""
+        self.bytes += len(data)
+        if self.hashing:
+            digest.update(data)
+
+    def _grown(self, count: int, out: int, taken: int) -> str:
+        """Account for `count` more unpacked bytes of a stream, now `out` from `taken`; why it has to end, or ""."""
+        self._unpacked += count
+        ratio, start = self.limits.max_ratio, self.limits.ratio_from_bytes
+        if out > start and out > ratio * taken:
+            return f"grew more than {ratio:,} times while unpacking: the rest was not read"
+        if self._unpacked > start and self._unpacked > ratio * max(self.bytes, self._given_bytes):
+            return f"the bundle grew more than {ratio:,} times while unpacking: the rest of this was not read"
+        if self._unpacked > self.limits.max_total_bytes:
+            self.stopped = f"more than {show_bytes(self.limits.max_total_bytes)} in all: the rest was not read"
+        return self.stopped
+
+    def _entry(self, place: _Place) -> bool:
+        """Count one more file, link or packed folder (50 µs each); False where there are too many."""
+        self._entries += 1
+        if self._entries > self.limits.max_members:
+            self._stop(place.label, f"more than {self.limits.max_members:,} files in all: the rest was not read")
+        return not self.stopped
+
+    def _stop(self, label: str, why: str) -> None:
+        if not self.stopped:
+            self.stopped = why
+            self.note(label, why)
+
+    def _unique(self, label: str) -> str:
+        """The label, or with `#2`, `#3` ... where it was used before."""
+        number = self._names.get(label, 0) + 1
+        self._names[label] = number
+        return label if number == 1 else self._unique(f"{label}#{number}")
+
+    # one layer deeper
+
+    def _open(self, stream: Stream, place: _Place, raw: BinaryIO | None = None) -> Iterator[Member]:
+        """The members of a stream, whatever it is: itself, or what it holds. `raw` is its file, if one can seek in it."""
+        head = stream.ahead(BLOCK)
+        if not head and (stream.failed or self.stopped):
+            return
+        form = form_of(head)
+        if form is None:
+            leaf = _Leaf(self, stream, place.label)
+            self.files += 1
+            yield Member(place.label, cast(BinaryIO, leaf), place.size)
+            leaf.drain()
+        elif place.depth >= self.limits.max_depth:
+            self.note(place.label, f"more than {self.limits.max_depth} archives inside each other: not opened")
+        elif form == "tar":
+            yield from self._tar(stream, place)
+        elif form == "zip":
+            yield from self._zip(stream, place, raw)
+        else:
+            unpacked = Unpacked(cast(Form, form), stream, place.label, self.note, self._grown)
+            yield from self._open(unpacked, place._replace(depth=place.depth + place.packed, packed=True, size=None))
+
+    def _tar(self, stream: Stream, place: _Place) -> Iterator[Member]:
+        for info in tar_headers(stream):
+            if not self._entry(place):
+                return
+            if info.type in _TAR_FOLDERS:
+                continue
+            label = place.inside + safe_path(info.name)
+            if info.type in _TAR_KINDS:
+                self.note(label, _TAR_KINDS[info.type])
+                continue
+            label = self._unique(label)
+            body = Slice(stream, stored_bytes(info), label, self.note)
+            yield from self._open(body, place.entry(label, stored_bytes(info)))
+            body.drain()
+
+    def _zip(self, stream: Stream, place: _Place, raw: BinaryIO | None) -> Iterator[Member]:
+        with tempfile.SpooledTemporaryFile(_SPOOL_IN_MEMORY) as spool:
+            if raw:
+                stream.drain()  # for the digest
+            elif why := self._spool(stream, cast(BinaryIO, spool)):
+                self.note(place.label, why)
+                return
+            try:
+                archive = zipfile.ZipFile(
+                    cast(BinaryIO, _Bounded(raw or cast(BinaryIO, spool), self.limits.max_members * _ZIP_ENTRY_BYTES))
+                )
+            except Exception as problem:  # `zipfile` raises many things for hostile bytes
+                why = "truncated or damaged: no usable table of contents at its end"
+                self.note(place.label, f"{why} ({reason(problem)})")
+                return
+            for info in archive.infolist():
+                if not self._entry(place):
+                    return
+                if not info.is_dir():
+                    yield from self._zip_entry(archive, info, place)
+
+    def _zip_entry(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, place: _Place) -> Iterator[Member]:
+        """`zipfile` finds an entry and gives it packed; unpacked it is like everything else, damage and bombs too."""
+        label = place.inside + safe_path(info.filename)
+        if why := _refused(info):
+            self.note(label, why)
+            return
+        as_packed = copy.copy(info)
+        as_packed.compress_type, as_packed.file_size = zipfile.ZIP_STORED, info.compress_size
+        del as_packed.CRC  # it is that of the content
+        try:
+            packed = archive.open(as_packed)
+        except Exception as problem:  # as above
+            self.note(label, f"damaged: the zip has no such entry where it says ({reason(problem)})")
+            return
+        label = self._unique(label)
+        stream: Stream = Source(cast(BinaryIO, packed), label, self.note)
+        if form := _ZIP_METHODS[info.compress_type]:
+            stream = Unpacked(form, stream, label, self.note, self._grown)
+        yield from self._open(Checked(stream, info.CRC, self.note), place.entry(label, info.file_size))
+
+    def _spool(self, stream: Stream, spool: BinaryIO) -> str:
+        """Keep a zip that cannot be sought in, since its table of contents is at its end; why that was not possible."""
+        left = self.limits.max_spool_bytes
+        while data := stream.read(MIB):
+            left -= len(data)
+            if left < 0:
+                cap = show_bytes(self.limits.max_spool_bytes)
+                return f"zip of more than {cap} in an archive or pipe: give it as a file"
+            try:
+                spool.write(data)
+            except OSError as problem:
+                return f"no room to keep the zip in a temporary file: {reason(problem)}"
+        return ""
+
+    # what a person named
+
+    def add(self, path: Path, label: str, inside: str) -> None:
+        """Take in one path: its label in notes, and what the paths of its members begin with."""
+        if path == _STDIN:
+            self._given.append(_Given(None, _Place(label, inside), found=False))
+            self._unique(label)
+            return
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            before = len(self._given)
+            self.walk(path, inside)
+            if len(self._given) == before and inside:
+                self.note(label, "folder holds no files")
+            return
+        if inside:
+            label = self._unique(label)
+            inside = f"{label}/"
+        if stat.S_ISFIFO(status.st_mode):
+            self._given.append(_Given(path, _Place(label, inside), found=False))
+        else:
+            self._file(path, status, _Place(label, inside, size=status.st_size), found=False)
+
+    def _file(self, path: Path, status: os.stat_result, place: _Place, found: bool) -> None:
+        """Take in a regular file, unless it is there already by another name."""
+        first = self._seen.setdefault((status.st_dev, status.st_ino), place.label) if status.st_ino else place.label
+        if first != place.label:
+            self.note(place.label, f"the same file as {first}, read once")
+            return
+        self._given_bytes += status.st_size
+        self._given.append(_Given(path, place, found))
+
+    def walk(self, root: Path, inside: str) -> None:
+        """List the regular files below a folder, its own first, by name; note what is no file."""
+        folders = [(root, inside)]
+        while folders:
+            folder, prefix = folders.pop()
+            try:
+                with os.scandir(folder) as listing:
+                    entries = sorted(listing, key=lambda entry: entry.name)
+            except OSError as problem:
+                self.note(prefix.rstrip("/") or self.name, f"folder not listed: {reason(problem)}")
+                continue
+            deeper = []
+            for entry in entries:
+                label = prefix + safe_path(entry.name)
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except OSError as problem:
+                    self.note(label, reason(problem))
+                    continue
+                if stat.S_ISDIR(status.st_mode):
+                    deeper.append((folder / entry.name, f"{label}/"))
+                elif self._entry(_Place(self.name, "")):
+                    self._found(folder / entry.name, status, label)
+                else:
+                    self.stopped = ""  # those that are listed by now are read
+                    return
+            folders += reversed(deeper)
+
+    def _found(self, path: Path, status: os.stat_result, label: str) -> None:
+        why = _KINDS.get(stat.S_IFMT(status.st_mode))
+        if why:
+            self.note(label, why)
+            return
+        label = self._unique(label)
+        self._file(path, status, _Place(label, f"{label}/", size=status.st_size), found=True)
 
 
-def _zstd_pieces(source: _Stream) -> Iterator[tuple[bool, bytes]]:
-    """Frame headers (True) and what follows them block by block (False), after RFC 8878; EOFError where cut off."""
-    import zstandard
-
-    while source.ahead(1):
-        start = source.exactly(4)
-        if start[1:] == _ZSTD_SKIP and start[0] >> 4 == 5:
-            size = source.exactly(4)
-            if source.skip(int.from_bytes(size, "little")) < int.from_bytes(size, "little"):
-                raise EOFError
-            continue
-        if start != _ZSTD:
-            raise OSError("other data follow the end")
-        header = start + source.exactly(zstandard.frame_header_size(start + source.ahead(14)) - 4)
-        yield True, header
-        last = False
-        while not last:
-            lead = source.exactly(3)
-            value = int.from_bytes(lead, "little")
-            last = bool(value & 1)
-            repeated = value >> 1 & 3 == 1  # one byte, to be repeated
-            yield False, lead + source.exactly(1 if repeated else value >> 3)
-        if zstandard.get_frame_parameters(header).has_checksum:
-            yield False, source.exactly(4)
-
-
-_GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_ZSTD_SKIP = b"\x2a\x4d\x18"  # after one byte 0x50 to 0x5f: a frame to pass over, with which pzstd begins
-_ZSTD_BLOCK = 128 * KIB
-_BZ2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)")
-_XZ = b"\xfd7zXZ\0"
-_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-
-
-def _form(head: bytes) -> str | None:
-    """Which packing a stream has by its first bytes: gzip, zstd, xz, bzip2, zip, tar; None for a plain file."""
-    if head[:2] == _GZIP:
-        return "gzip"
-    if head[:4] == _ZSTD or (head[1:4] == _ZSTD_SKIP and head[0] >> 4 == 5):
-        return "zstd"
-    if head[:6] == _XZ:
-        return "xz"
-    if head[:4] in _ZIP:
-        return "zip"
-    if _BZ2.match(head):
-        return "bzip2"
-    return "tar" if _tar_header(head[:_BLOCK]) else None
-
-
-def _decoder(form: str, source: _Stream) -> _Decoder:
-    """The decoder of a compressed stream; each is imported only where it is needed."""
-    if form == "gzip":
-        return _Gzip(source)
-    if form == "zstd":
-        return _Zstd(source)
-    if form == "xz":
-        import lzma
-
-        return _Blocks(source, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_CAP), _XZ)
-    import bz2
-
-    return _Blocks(source, bz2.BZ2Decompressor, b"BZh")
-
-
-# --- tar and zip headers ------------------------------------------------------------------------------------
-
-_PAX = re.compile(rb"(\d{1,6}) ([^=\n]{1,200})=")
-_TAR_KINDS = {
+_KINDS = {
     tarfile.SYMTYPE: "symbolic link, not followed",
     tarfile.LNKTYPE: "hard link, not followed",
     tarfile.CHRTYPE: "device, not read",
@@ -1152,6 +1065,14 @@ _KINDS = {
     stat.S_IFCHR: "device, not read",
     stat.S_IFBLK: "device, not read",
 }
+_TAR_FOLDERS = (tarfile.DIRTYPE, b"D", b"V")  # the others are GNU's directory listings and volume labels
+_TAR_KINDS = {
+    tarfile.SYMTYPE: "symbolic link, not followed",
+    tarfile.LNKTYPE: "hard link, not followed",
+    tarfile.CHRTYPE: "device, not read",
+    tarfile.BLKTYPE: "device, not read",
+    tarfile.FIFOTYPE: "named pipe, not read",
+}
 
 
 def _is_regular(raw: BinaryIO) -> bool:
@@ -1161,13 +1082,34 @@ def _is_regular(raw: BinaryIO) -> bool:
         return False
 
 
-_ZIP_METHODS: dict[int, Callable[[_Stream], _Decoder]] = {
-    0: lambda source: source,
-    8: _inflate,
-    12: lambda source: _decoder("bzip2", source),
-    93: _Zstd,
-}
-_ZIP_NAMES = {8: "deflate", 12: "bzip2", 93: "zstd"}
+_ZIP_METHODS: dict[int, Form | None] = {0: None, 8: DEFLATE, 12: BZIP2, 93: ZSTD}
+
+
+def _refused(info: zipfile.ZipInfo) -> str:
+    """Why an entry of a zip is not read, or ""."""
+    if info.create_system == 3 and stat.S_ISLNK(info.external_attr >> 16):
+        return "symbolic link, not followed"
+    if info.flag_bits & 1:
+        return "encrypted: unpack it with its password and give the files"
+    if info.compress_type not in _ZIP_METHODS:
+        return f"zip compression method {info.compress_type} is not supported: pack it anew with deflate"
+    return ""
+
+
+class _Bounded:
+    """A file for `zipfile` that refuses to read a table of contents larger than `cap` bytes at once."""
+
+    def __init__(self, file: BinaryIO, cap: int) -> None:
+        self._file = file
+        self._cap = cap
+
+    def read(self, size: int = -1) -> bytes:
+        if size > self._cap:
+            raise OSError("its table of contents is too large")
+        return self._file.read(size)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 def open_bundle(paths: Sequence[str | Path], limits: Limits = DEFAULT_LIMITS, *, hashing: bool = True) -> Intake:
@@ -1193,12 +1135,9 @@ def open_bundle(paths: Sequence[str | Path], limits: Limits = DEFAULT_LIMITS, *,
     intake = Intake(labels[0] if only else f"{labels[0]} and {len(wanted) - 1} more", limits, hashing)
     for path, label in zip(wanted.values(), labels, strict=True):
         intake.add(path, label, "" if only else f"{label}/")
-    if intake.empty:
+    if not intake._given:
         raise intake.nothing()
     return intake
-
-
-_STDIN = Path("-")
 
 
 def _check(path: Path) -> None:
@@ -1216,7 +1155,7 @@ def _check(path: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         raise BundleError(f"{path} does not exist", "Check the path") from None
     except (OSError, ValueError) as problem:
-        raise BundleError(f"{path} cannot be read: {_reason(problem)}", "Check the path and its permissions") from None
+        raise BundleError(f"{path} cannot be read: {reason(problem)}", "Check the path and its permissions") from None
     if kind not in (stat.S_IFDIR, stat.S_IFREG, stat.S_IFIFO):
         raise BundleError(f"{path} is a device or a socket", "Name a folder, an archive or a file")
 

@@ -199,6 +199,9 @@ def _read_member(member: Member, counted: _Counted, store: Store, options: Optio
     if looks_binary(head.data):
         refused.append(Unread(member.path, "binary content, no format that holds evidence"))
         return None
+    if ingest.is_label(head):
+        refused.append(Unread(member.path, "the label of a sample case, no evidence"))
+        return None
     ingestor, kind = ingest.recognise(head, options.types)
     rows = problems = lookalikes = 0
     for batch in ingest.read(ingestor, member.path, counted):

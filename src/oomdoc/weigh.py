@@ -46,6 +46,8 @@ class Sentence(string.Formatter):
             return show_bytes(value) if isinstance(value, (int, float)) else str(value)
         if format_spec == "seconds":
             return show_seconds(value) if isinstance(value, (int, float)) else str(value)
+        if isinstance(value, float) and not format_spec:
+            format_spec = ".6g"  # 0.9299999999999999 is 0.93
         try:
             return format(value, format_spec)
         except (ValueError, TypeError):

@@ -7,6 +7,7 @@ with the patterns of all dialects, since people paste logs into notes and notes 
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
@@ -55,6 +56,14 @@ def recognise(head: Head, types: Sequence[str] = ()) -> tuple[Ingestor, str]:
     if ingestor.KIND == text_log.KIND:
         return ingestor, text_log.kind_of(head)
     return ingestor, ingestor.KIND
+
+
+_LABEL = (re.compile(r'cause\s*=\s*"[a-z-]+"'), re.compile(r'category\s*=\s*"[a-z-]+"'))
+
+
+def is_label(head: Head) -> bool:
+    """Whether this is the label of a sample case (`case.toml`): the answer must not be read as evidence."""
+    return all(head.count(pattern) for pattern in _LABEL)
 
 
 def check_types(types: Sequence[str]) -> None:

@@ -31,7 +31,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                  r"|The actor is dead|RayActorError|ActorDiedError|RayTaskError|ProcessExitedException|QueueOverflowError|resource_tracker"
                  r"|TCPStore|destroy_process_group|Failed core proc|failed: Engine|unexpectedly"),
         ("hang", r"No available shared memory broadcast block|timed out waiting for engine|Watchdog caught collective|execution timed out"),
-        ("driver", r"Error 80[34]|forward compatibility|driver version is insufficient|unsupported display driver|no CUDA-capable device|CUDA driver initialization failed"
+        ("driver", r"Error 80[34]|driver on your system is too old|forward compatibility|driver version is insufficient|unsupported display driver|no CUDA-capable device|CUDA driver initialization failed"
                    r"|Found no NVIDIA driver|No CUDA GPUs are available|no kernel image|Failed to infer device type|libcuda|not compiled with CUDA|invalid device ordinal"
                    r"|Torch not compiled|compute capability|CUDA unknown error|system not yet initialized|could not select device driver|undefined symbol"),
         ("hardware", r"ECC error|uncorrectable|fallen off the bus|Xid|NVLink error|GPU is lost|hardware error"),
@@ -96,6 +96,18 @@ PATTERNS: tuple[Pattern, ...] = (
         ("failed to start", "encountered a fatal error", "hit an exception", "initialization failed", "already dead", "output_handler failed", "Exception in worker"),
         re.compile(r"^(?P<text>(?:EngineCore|WorkerProc|Engine|AsyncLLM|MQLLMEngine|Exception in worker).{0,200})"), "log_error", convert=_finish,
         samples=(("EngineCore encountered a fatal error.", {"text": "EngineCore encountered a fatal error.", "kind": "echo"}),),
+    ),
+    Pattern(
+        "collective-timeout", "nccl", ("Watchdog caught collective",), re.compile(r"(?P<text>Watchdog caught collective operation timeout.*)"), "log_error",
+        convert=lambda row, match: {"text": row["text"][:400], "kind": "nccl"}, samples=(
+            ("[E101 10:00:00 ProcessGroupNCCL.cpp:629] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)", {"kind": "nccl"}),
+        ),
+    ),
+    Pattern(
+        "stalled-broadcast", "vllm", ("shared memory broadcast block found",), re.compile(r"(?P<text>No available shared memory broadcast block found.*)"), "log_error",
+        convert=lambda row, match: {"text": row["text"][:400], "kind": "hang"}, samples=(
+            ("No available shared memory broadcast block found in 60 seconds. This typically happens", {"kind": "hang"}),
+        ),
     ),
     Pattern(
         "usage-error", "python", (": error: ",), re.compile(r"^\S+(?:\.py)?(?: \w+)?: error: (?P<text>.*)"), "log_error",

@@ -55,9 +55,9 @@ class _Plan:
     scan: LiteralScan
     patterns: tuple[tuple[Pattern, ...], ...]
     frame: tuple[bool, ...]
-    setting: tuple[tuple[re.Pattern[str], str] | None, ...]
+    setting: tuple[tuple[tuple[re.Pattern[str], str], ...], ...]
     oom: tuple[bool, ...]
-    known: tuple[re.Pattern[str] | None, ...]
+    known: tuple[tuple[re.Pattern[str], ...], ...]
 
 
 def _plan() -> _Plan:
@@ -76,9 +76,9 @@ def _plan() -> _Plan:
         LiteralScan([anchor.encode() for anchor in anchors]),
         tuple(tuple(dict.fromkeys(p for inner in group for p in by_anchor.get(inner, ()))) for group in inside),
         tuple(any(inner in _FRAME_ANCHORS for inner in group) for group in inside),
-        tuple(next((settings[inner] for inner in group if inner in settings), None) for group in inside),
+        tuple(tuple(settings[inner] for inner in group if inner in settings) for group in inside),
         tuple(any(inner in torch_oom.ANCHORS for inner in group) for group in inside),
-        tuple(next((known[inner] for inner in group if inner in known), None) for group in inside),
+        tuple(tuple(known[inner] for inner in group[:1] if inner in known) for group in inside),
     )
 
 
@@ -113,10 +113,10 @@ def has_engine_records(head: Head) -> bool:
 
 def kind_of(head: Head) -> str:
     """`vllm-log`, `kernel-log` or `text-log`: a name for coverage, no difference in reading."""
-    if has_engine_records(head) or any(_VLLM_WORDS.search(line) for line in head.lines):
-        return "vllm-log"
     if sum(1 for line in head.lines if _KERNEL_LINE.match(line)) * 2 > len([line for line in head.lines if line.strip()]):
         return "kernel-log"
+    if has_engine_records(head) or any(_VLLM_WORDS.search(line) for line in head.lines):
+        return "vllm-log"
     return KIND
 
 
@@ -137,7 +137,7 @@ class Reader:
         at_begin, at_end = -1, -1
         record: Record | None = None
         refused = False
-        done: set[str] = set()
+        pieces: list[tuple[str, set[str]]] = []
         skip_first = not chunk.at_line_start
         for hit in self.plan.scan.hits(chunk):
             if skip_first and hit.begin == 0:
@@ -146,17 +146,20 @@ class Reader:
                 at_begin, at_end = _piece(data, hit)
                 record = read_record(hit.line, decode(data[at_begin:at_end]), self.clock)
                 refused = _is_echo(data, at_begin, record, hit.at)
-                done = set()
+                # JSON logging keeps a whole traceback in one record: each of its lines is read by itself
+                pieces = [(text, set()) for text in record.text.split("\n")]
                 if refused:
                     self.rows.add(LOOKALIKE, hit.line)
                 elif record.t is not None:
                     self.last_t = record.t
             if refused or record is None:
                 continue
-            self._apply(chunk, hit, record, at_begin, at_end, done)
+            for text, done in pieces:
+                if len(pieces) == 1 or self.plan.scan.anchors[hit.anchor].decode() in text:
+                    self._apply(chunk, hit, record, text, at_begin, at_end, done)
 
-    def _apply(self, chunk: Chunk, hit: Hit, record: Record, begin: int, end: int, done: set[str]) -> None:
-        plan, anchor, text = self.plan, hit.anchor, record.text
+    def _apply(self, chunk: Chunk, hit: Hit, record: Record, text: str, begin: int, end: int, done: set[str]) -> None:
+        plan, anchor = self.plan, hit.anchor
         found = False
         for pattern in plan.patterns[anchor]:
             if pattern.name in done:
@@ -166,13 +169,12 @@ class Reader:
                 self._add(pattern.table, chunk, record, begin, row)
                 done.add(pattern.name)
                 found = True
-        setting = plan.setting[anchor]
-        if setting and "settings" not in done:
-            body = setting[0].search(text)
+        for regex, origin in plan.setting[anchor]:
+            body = regex.search(text) if "settings" not in done else None
             if body:
                 done.add("settings")
                 found = True
-                self._settings(record, body["body"], setting[1])
+                self._settings(record, body["body"], origin)
         if plan.oom[anchor] and "oom" not in done:
             message = text
             if torch_oom.wants_more(message):
@@ -185,10 +187,10 @@ class Reader:
         if plan.frame[anchor] and "frame" not in done:
             done.add("frame")
             self._frames(record, text)
-        known = plan.known[anchor]
-        if known and not found and "problem" not in done and record.headed and not known.search(text):
-            done.add("problem")
-            self.rows.problem(record.line, "a known message in a wording that is new", text)
+        for known in plan.known[anchor]:
+            if not found and "problem" not in done and record.headed and not known.search(text):
+                done.add("problem")
+                self.rows.problem(record.line, "a known message in a wording that is new", text)
 
     def _add(self, table: str, chunk: Chunk, record: Record, begin: int, row: dict[str, object]) -> None:
         if record.t is None:

@@ -507,6 +507,12 @@ PATTERNS: tuple[Pattern, ...] = (
         convert=lambda row, match: {"name": f"engine {match['pid']}"}, samples=(("RuntimeError: Engine process (pid 77) died.", {"name": "engine 77"}),),
     ),
     Pattern(
+        "shell-killed", "shell", (" Killed  ",), re.compile(r"line \d+: +(?P<pid>\d+) Killed +(?P<name>\S+)"), "process_exit", const={"exit_code": -9},
+        convert=lambda row, match: {"exit_code": -9, "name": match["name"]}, samples=(
+            ("run.sh: line 5: 12345 Killed                  python -m vllm.entrypoints.openai.api_server", {"exit_code": -9, "name": "python"}),
+        ),
+    ),
+    Pattern(
         "failed-core", "vllm", ("Failed core proc",), re.compile(r"'(?P<name>[\w]+)': (?P<exit_code>-\d+)"), "process_exit", repeat=True,
         samples=(("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_0': -9}", {"name": "EngineCore_0", "exit_code": -9}),),
     ),

@@ -9,6 +9,7 @@
 -- version: version that the marker names
 -- served: the server came up: start-up complete, engine ready, or statistics lines
 -- last_milestone: last step that was reached
+-- complete: the log tells a whole life: weights were loaded or the pool was sized, not only a front end's lines
 WITH event AS (
   SELECT source, line, t, name, text,
          CASE name WHEN 'server-version' THEN 0 WHEN 'engine-init' THEN 1 ELSE 2 END AS class
@@ -26,9 +27,9 @@ WITH event AS (
   SELECT source, min(line) AS lo, max(line) AS hi FROM (
     SELECT source, line FROM milestone UNION ALL SELECT source, line FROM oom UNION ALL SELECT source, line FROM startup_check
     UNION ALL SELECT source, line FROM log_error UNION ALL SELECT source, line FROM engine_stat UNION ALL SELECT source, line FROM preemption
-    UNION ALL SELECT source, line FROM process_exit UNION ALL SELECT source, line FROM engine_figure WHERE name NOT IN ('num_gpu_blocks', 'block_size', 'gpu_memory_utilization')
+    UNION ALL SELECT source, line FROM process_exit UNION ALL SELECT source, line FROM engine_figure
     UNION ALL SELECT source, line FROM crash_step UNION ALL SELECT source, line FROM frame
-  ) GROUP BY source
+  ) WHERE source NOT IN (SELECT source FROM source WHERE kind NOT IN ('vllm-log', 'text-log')) GROUP BY source
 ), ranged AS (
   SELECT source, true AS marked, line AS first_line, t, text,
          row_number() OVER w AS number, coalesce(lead(line) OVER w - 1, 4294967295)::UINTEGER AS last_line
@@ -39,7 +40,7 @@ WITH event AS (
   FROM log LEFT JOIN marker ON marker.source = log.source
   GROUP BY log.source, log.lo HAVING min(marker.line) IS NULL OR log.lo < min(marker.line)
 ), reached AS (
-  SELECT r.source, r.number, bool_or(m.name IN ('engine-ready', 'serving')) AS up, arg_max(m.name, m.line) AS last_milestone,
+  SELECT r.source, r.number, bool_or(m.name IN ('engine-ready', 'serving')) AS up, arg_max(m.name, m.line) AS last_milestone, bool_or(m.name IN ('loaded', 'weights-read', 'kv-sized', 'kv-blocks', 'kv-available')) AS complete,
          any_value(m.text) FILTER (m.name = 'engine-init') AS init
   FROM ranged r JOIN milestone m ON m.source = r.source AND m.line BETWEEN r.first_line AND r.last_line
   GROUP BY ALL
@@ -49,6 +50,6 @@ WITH event AS (
 )
 SELECT r.source || '#' || r.number AS start_id, r.source, r.marked, r.first_line, r.last_line, r.t,
        coalesce(regexp_extract(r.text, '\d+\.\d+[\w.+]*'), nullif(regexp_extract(init, '\d+\.\d+[\w.+]*'), '')) AS version,
-       coalesce(up, false) OR coalesce(stats, 0) > 0 AS served, last_milestone
+       coalesce(up, false) OR coalesce(stats, 0) > 0 AS served, last_milestone, coalesce(complete, false) AS complete
 FROM ranged r LEFT JOIN reached USING (source, number) LEFT JOIN counted USING (source, number)
 ORDER BY r.source, r.number

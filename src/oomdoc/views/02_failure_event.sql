@@ -20,7 +20,7 @@ WITH said AS (
     concat('process ', name, ' ended', ' with exit code ' || exit_code) FROM process_exit
   UNION ALL SELECT h.source, h.line, h.t, h.process, NULL, m.kind, CASE WHEN h.kind = 'cgroup-oom-count' AND coalesce(h.count, 0) = 0 THEN -1 ELSE m.grade END, h.text
   FROM host_event h JOIN (VALUES
-    ('cgroup-oom-kill', 'host-kill', 4), ('node-oom-kill', 'host-kill', 4), ('slurm-oom-kill', 'host-kill', 4), ('cgroup-oom-count', 'host-kill', 4), ('ray-memory-kill', 'host-kill', 4),
+    ('cgroup-oom-kill', 'host-kill', 4), ('node-oom-kill', 'host-kill', 4), ('oom-kill', 'host-kill', 4), ('slurm-oom-kill', 'host-kill', 4), ('cgroup-oom-count', 'host-kill', 4), ('ray-memory-kill', 'host-kill', 4),
     ('bus-error', 'shm', 4), ('shm-full', 'shm', 4), ('host-alloc-failed', 'host-alloc', 4), ('pinned-alloc-failed', 'host-alloc', 4), ('swap-space', 'host-alloc', 3),
     ('worker-died', 'exit', 2), ('killed-by-operator', 'exit', 2), ('segfault', 'error', 2), ('reboot', 'error', 2), ('xid', 'error', 1)
   ) m(says, kind, grade) ON m.says = h.kind

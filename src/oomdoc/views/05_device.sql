@@ -7,7 +7,7 @@
 -- total_max_bytes: memory of the largest
 -- used_max_bytes: memory in use on the fullest, at its last sample
 -- used_min_bytes: memory in use on the emptiest, at its last sample
--- idle_devices: devices with less than 5 % in use at their last sample, while another holds 50 % or more
+-- idle_devices: devices that never had 5 % in use, while another reached 50 % or more (a collector runs on after a crash)
 -- idle_ref: where
 -- mig_profile: MIG profile, where one is named
 -- mig_ref: where
@@ -19,12 +19,12 @@
 -- samples: samples of nvidia-smi
 -- used_spread: (fullest - emptiest) / total among devices that are in use
 WITH last_sample AS (
-  SELECT source, gpu, arg_max(used_bytes, line) AS used, max(total_bytes) AS total, max(line) AS line, count(*) AS samples FROM gpu_sample GROUP BY ALL
+  SELECT source, gpu, arg_max(used_bytes, line) AS used, max(used_bytes) AS peak, max(total_bytes) AS total, max(line) AS line, count(*) AS samples FROM gpu_sample GROUP BY ALL
 ), sampled AS (
-  SELECT gpu, arg_max(used, source) AS used, max(total) AS total, min(source || ':' || line) AS ref, sum(samples) AS samples FROM last_sample GROUP BY gpu
+  SELECT gpu, arg_max(used, source) AS used, max(peak) AS peak, max(total) AS total, min(source || ':' || line) AS ref, sum(samples) AS samples FROM last_sample GROUP BY gpu
 ), sample_sum AS (
   SELECT count(*) AS n, min(total) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref, sum(samples) AS samples,
-         count(*) FILTER (used < 0.05 * total) AS idle, max(used / total) AS fullest, min(ref) FILTER (used < 0.05 * total) AS idle_ref,
+         count(*) FILTER (peak < 0.05 * total) AS idle, max(peak / total) AS fullest, min(ref) FILTER (peak < 0.05 * total) AS idle_ref,
          (max(used) FILTER (used > 0.1 * total) - min(used) FILTER (used > 0.1 * total)) / max(total) AS used_spread
   FROM sampled
 ), listed AS (

@@ -34,9 +34,9 @@
 -- reboot: the node went down
 WITH event AS (SELECT *, source || ':' || line AS ref FROM host_event),
 folded AS (
-  SELECT count(*) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'slurm-oom-kill')) AS oom_kills,
-    min_by(ref, line) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'slurm-oom-kill') AND (process IS NOT NULL OR bytes IS NOT NULL)) AS kill_ref,
-    min(ref) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'slurm-oom-kill')) AS any_ref,
+  SELECT count(DISTINCT coalesce(pid::VARCHAR, ref)) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')) AS oom_kills,
+    min_by(ref, line) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill') AND (process IS NOT NULL OR bytes IS NOT NULL)) AS kill_ref,
+    min(ref) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')) AS any_ref,
     min_by(process, line) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill') AND process IS NOT NULL) AS kill_process,
     max(bytes) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill')) AS kill_bytes, max(limit_bytes) FILTER (kind LIKE 'cgroup%') AS kill_limit_bytes,
     bool_or(kind = 'cgroup-oom-kill') AS cgroup,

@@ -19,12 +19,16 @@
 WITH box AS (
   SELECT max(restarts) AS restarts, max_by(source || ':' || line, restarts) AS restart_ref, min(ran_s) AS ran_s, arg_max(exit_code, restarts) AS exit_code, arg_max(last_reason, restarts) AS last_reason,
          bool_or(reason = 'CrashLoopBackOff') AS back_off, count(*) AS n FROM container
-), event AS (
-  SELECT sum(coalesce(count, 1)) FILTER (reason = 'Unhealthy' AND NOT message ILIKE '%readiness%') AS probe_failures, min(source || ':' || line) FILTER (reason = 'Unhealthy' AND NOT message ILIKE '%readiness%') AS probe_ref,
+), told AS (
+  -- the same events stand in `describe` and in the list of events: the source that counts most speaks
+  SELECT source, sum(coalesce(count, 1)) FILTER (reason = 'Unhealthy' AND NOT message ILIKE '%readiness%') AS probe_failures, min(source || ':' || line) FILTER (reason = 'Unhealthy' AND NOT message ILIKE '%readiness%') AS probe_ref,
          min_by(message, line) FILTER (reason = 'Unhealthy' AND NOT message ILIKE '%readiness%') AS probe_text,
          sum(coalesce(count, 1)) FILTER (reason = 'Killing' AND message ILIKE '%probe%') AS probe_kills, min(source || ':' || line) FILTER (reason = 'Killing' AND message ILIKE '%probe%') AS probe_kill_ref,
          bool_or(reason IN ('BackOff', 'CrashLoopBackOff')) AS back_off, bool_or(reason = 'Evicted') AS evicted, bool_or(reason = 'FailedScheduling') AS unschedulable,
-         sum(coalesce(count, 1)) FILTER (reason IN ('Restarted', 'Started')) AS started, count(*) AS n FROM cluster_event
+         sum(coalesce(count, 1)) FILTER (reason IN ('Restarted', 'Started')) AS started FROM cluster_event GROUP BY source
+), event AS (
+  SELECT max(probe_failures) AS probe_failures, arg_max(probe_ref, probe_failures) AS probe_ref, arg_max(probe_text, probe_failures) AS probe_text, max(probe_kills) AS probe_kills, arg_max(probe_kill_ref, probe_kills) AS probe_kill_ref,
+         bool_or(back_off) AS back_off, bool_or(evicted) AS evicted, bool_or(unschedulable) AS unschedulable, max(started) AS started, count(*) AS n FROM told
 ), life AS (
   SELECT count(*) FILTER (marked) AS starts, count(*) FILTER (marked AND start_id NOT IN (SELECT start_id FROM failure_event WHERE grade >= 2 AND start_id IS NOT NULL)) AS clean FROM engine_start
 ), words AS (SELECT count(*) > 0 AS memory FROM failure_event WHERE grade = 4)

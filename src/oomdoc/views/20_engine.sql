@@ -9,6 +9,7 @@
 -- max_model_len_given: a person asked for it (logged or command)
 -- gpu_memory_utilization: share of the device that the engine may plan with
 -- utilization_origin: logged, command, metrics, figure, default
+-- utilization_ref: where it stands
 -- max_num_seqs: most sequences at once; NULL = default unknown
 -- max_num_seqs_given: a person asked for it
 -- max_num_batched_tokens: tokens of one step
@@ -66,7 +67,7 @@ WITH pick AS (
     max(try_cast(value AS BIGINT)) FILTER (flag = 'max_model_len') AS max_model_len,
     bool_or(origin IN ('logged', 'command')) FILTER (flag = 'max_model_len') AS max_model_len_given,
     max(try_cast(value AS DOUBLE)) FILTER (flag = 'gpu_memory_utilization') AS utilization,
-    max(origin) FILTER (flag = 'gpu_memory_utilization') AS utilization_origin,
+    max(origin) FILTER (flag = 'gpu_memory_utilization') AS utilization_origin, max(ref) FILTER (flag = 'gpu_memory_utilization') AS utilization_ref,
     max(try_cast(value AS BIGINT)) FILTER (flag = 'max_num_seqs') AS max_num_seqs,
     max(try_cast(value AS BIGINT)) FILTER (flag = 'max_num_batched_tokens') AS max_num_batched_tokens,
     max(try_cast(value AS INTEGER)) FILTER (flag = 'tensor_parallel_size') AS tp,
@@ -139,7 +140,7 @@ SELECT numbered.version, version_number,
   coalesce(flags.model, steps.model) AS model,
   coalesce(flags.max_model_len, checks.max_model_len, concurrency_tokens)::BIGINT AS max_model_len, coalesce(max_model_len_given, false) AS max_model_len_given,
   coalesce(flags.utilization, figures.utilization, checks.utilization, d.value) AS gpu_memory_utilization,
-  CASE WHEN flags.utilization IS NOT NULL THEN utilization_origin WHEN coalesce(figures.utilization, checks.utilization) IS NOT NULL THEN 'figure' WHEN d.value IS NOT NULL THEN 'default' END AS utilization_origin,
+  CASE WHEN flags.utilization IS NOT NULL THEN utilization_origin WHEN coalesce(figures.utilization, checks.utilization) IS NOT NULL THEN 'figure' WHEN d.value IS NOT NULL THEN 'default' END AS utilization_origin, coalesce(utilization_ref, start_ref) AS utilization_ref,
   max_num_seqs, max_num_seqs IS NOT NULL AS max_num_seqs_given, max_num_batched_tokens,
   coalesce(tp, 1) AS tensor_parallel_size, coalesce(pp, 1) AS pipeline_parallel_size, CASE WHEN tp IS NULL AND pp IS NULL AND coalesce(worker.several, false) THEN greatest(2, worker.ranks, worker.pids) ELSE coalesce(tp, 1) * coalesce(pp, 1) END::INTEGER AS world_size,
   tp IS NOT NULL OR pp IS NOT NULL AS parallel_given, tp IS NOT NULL OR pp IS NOT NULL OR NOT coalesce(worker.several, false) AS world_known,

@@ -27,12 +27,17 @@ WITH who AS (
 ), ranks AS (
   SELECT rank FROM who UNION SELECT rank FROM books
 ), known AS (SELECT count(*) FILTER (rank IS NOT NULL) AS n FROM ranks), shared AS (SELECT * FROM who WHERE rank IS NULL)
+, other AS (
+  -- from 0.11.1 on only local rank 0 prints its figures; they hold for its silent siblings
+  SELECT who.* FROM who, engine e WHERE rank IS NOT NULL AND weights IS NOT NULL AND coalesce(e.version_number, 11001) >= 11001 ORDER BY rank LIMIT 1
+)
 SELECT (SELECT i.start_id FROM incident i, focus f WHERE i.incident = f.incident) AS start_id, r.rank,
   coalesce('GPU ' || b.device, CASE WHEN e.platform = 'cpu' THEN 'host node' END) AS device,
-  coalesce(b.total, w.total, s.total, e.total_bytes)::BIGINT AS total_bytes, b.others::BIGINT AS other_processes_bytes, greatest(0, coalesce(b.non_torch, w.non_torch, s.non_torch))::BIGINT AS non_torch_bytes,
-  coalesce(w.weights, s.weights)::BIGINT AS weights_bytes, greatest(0, coalesce(w.kv, s.kv))::BIGINT AS kv_pool_bytes, greatest(0, coalesce(w.graphs, s.graphs, b.private))::BIGINT AS cuda_graph_bytes, coalesce(w.activation, s.activation)::BIGINT AS activation_bytes,
+  coalesce(b.total, w.total, s.total, e.total_bytes, d.total_bytes)::BIGINT AS total_bytes, b.others::BIGINT AS other_processes_bytes, CASE WHEN coalesce(b.non_torch, w.non_torch, s.non_torch) >= 0 THEN coalesce(b.non_torch, w.non_torch, s.non_torch) END::BIGINT AS non_torch_bytes,
+  coalesce(w.weights, s.weights, o.weights)::BIGINT AS weights_bytes, if(coalesce(w.kv, s.kv, o.kv) < 0, 0, coalesce(w.kv, s.kv, o.kv))::BIGINT AS kv_pool_bytes,
+  if(coalesce(w.graphs, s.graphs, o.graphs, b.private) < 0, 0, coalesce(w.graphs, s.graphs, o.graphs, b.private))::BIGINT AS cuda_graph_bytes, coalesce(w.activation, s.activation, o.activation)::BIGINT AS activation_bytes,
   b.slack::BIGINT AS allocator_slack_bytes, b.free::BIGINT AS free_bytes, e.kv_bytes_per_token, e.kv_pool_tokens,
-  list_filter([b.ref, coalesce(w.weights_ref, s.weights_ref), coalesce(w.kv_ref, s.kv_ref), coalesce(w.graph_ref, s.graph_ref)], lambda x: x IS NOT NULL) AS refs
-FROM ranks r LEFT JOIN who w ON w.rank IS NOT DISTINCT FROM r.rank LEFT JOIN books b ON b.rank IS NOT DISTINCT FROM r.rank LEFT JOIN shared s ON true, engine e, known
+  list_filter([b.ref, coalesce(w.weights_ref, s.weights_ref, o.weights_ref), coalesce(w.kv_ref, s.kv_ref, o.kv_ref), coalesce(w.graph_ref, s.graph_ref, o.graph_ref)], lambda x: x IS NOT NULL) AS refs
+FROM ranks r LEFT JOIN who w ON w.rank IS NOT DISTINCT FROM r.rank LEFT JOIN books b ON b.rank IS NOT DISTINCT FROM r.rank LEFT JOIN shared s ON true LEFT JOIN other o ON true, engine e, known, device d
 WHERE r.rank IS NOT NULL OR known.n = 0
 ORDER BY r.rank

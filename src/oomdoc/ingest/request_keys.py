@@ -1,0 +1,360 @@
+"""What the keys and values of request logs mean, and the rows they make.
+
+Keys are compared without case, dots, dashes, underscores and camel case; `_NAMES` lists the synonyms of gateways, SDKs,
+OpenTelemetry and datasets. `request_log` finds the pairs, `request_shapes` reads the dense ones by columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from oomdoc.columns import is_null
+from oomdoc.ingest.problems import Capped
+from oomdoc.tables import TABLES, Batch
+from oomdoc.units import parse_time
+
+COLUMNS = TABLES["request"].column_names[1:]
+_TOKEN_CAP = 10**15
+
+# ---- keys
+
+_NAMES: Mapping[str, str] = {
+    "input": """input_tokens prompt_tokens prompt_token_count input_token_count num_prompt_tokens n_prompt_tokens
+        prompt_len input_len input_length prompt_length prefill_tokens context_tokens tokens_in in_tokens
+        llm_input_token llm_input_tokens gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens prompt_eval_count
+        num_input_tokens request_tokens""",
+    "output": """output_tokens completion_tokens completion_token_count generated_tokens generation_tokens
+        num_output_tokens num_generated_tokens num_generation_tokens num_completion_tokens output_token_count output_len
+        output_length tokens_out out_tokens llm_output_token llm_output_tokens gen_ai.usage.output_tokens
+        gen_ai.usage.completion_tokens eval_count candidates_token_count response_tokens""",
+    "cached": "cached_tokens prefix_cached_tokens num_cached_tokens prompt_cached_tokens cached_prompt_tokens",
+    "cache_read": "cache_read_input_tokens",
+    "cache_write": "cache_creation_input_tokens",
+    "limit": "max_tokens max_new_tokens max_completion_tokens max_output_tokens gen_ai.request.max_tokens",
+    "start": """start_time start_ts created_at arrival_time received_at request_start_time arrived_at
+        start_time_unix_nano""",
+    "stamp": "timestamp ts time @timestamp created request_time date datetime",
+    "end": "end_time end_ts finish_time finished_at completed_at completion_time end_time_unix_nano",
+    "first": "completion_start_time first_token_time",
+    "latency": """latency duration elapsed e2e_latency response_time request_latency total_time request_duration
+        total_latency e2e_request_latency e2e""",
+    "ttft": "ttft time_to_first_token first_token first_token_latency",
+    "status": "status status_code http_status response_code http_status_code response_status",
+    "model": "model model_name model_id served_model gen_ai.request.model served_model_name",
+    "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias",
+}
+_FACTORS: Mapping[str, float] = {
+    "": 0.0, "ms": 1e3, "millis": 1e3, "milliseconds": 1e3, "msec": 1e3, "s": 1.0, "sec": 1.0, "secs": 1.0,
+    "seconds": 1.0, "us": 1e6, "micros": 1e6, "microseconds": 1e6, "ns": 1e9, "nanos": 1e9, "nanoseconds": 1e9,
+}  # fmt: skip
+_CONTAINERS = frozenset(
+    ("usage", "response", "body", "responsebody", "data", "metainfo", "metrics", "request", "requestbody", "attributes",
+     "metadata", "payload", "result", "record", "fields", "jsonpayload", "extra", "prompttokensdetails",
+     "inputtokensdetails", "usagemetadata", "log", "event", "params", "samplingparams", "message")
+)  # fmt: skip
+"""Keys under which another object is looked into; never messages, prompts or choices."""
+DEPTH = 5
+
+
+class Meaning(NamedTuple):
+    """What a key says: one of the words of `_NAMES`, the divisor of a duration to seconds (0 = the key does not tell)."""
+
+    what: str
+    divisor: float
+    apart: bool  # `input_tokens`: the style in which cached tokens stand beside the count, not in it
+
+
+def _fold(name: str) -> str:
+    return re.sub(r"[_.\- @]", "", name.lower())
+
+
+def _meanings() -> dict[str, Meaning]:
+    meanings: dict[str, Meaning] = {}
+    for what, names in _NAMES.items():
+        for name in map(_fold, names.split()):
+            for suffix, divisor in _FACTORS.items() if what in ("latency", "ttft") else (("", 0.0),):
+                meanings[name + suffix] = Meaning(what, divisor, name == "inputtokens")
+    # OpenTelemetry's durations are seconds by definition
+    meanings["genailatencye2e"] = Meaning("latency", 1.0, False)
+    meanings["genailatencytimetofirsttoken"] = Meaning("ttft", 1.0, False)
+    return meanings
+
+
+class _Keys(dict[str, "Meaning | None"]):
+    """Meanings of keys as written; those that were seen cost one lookup."""
+
+    _folded = _meanings()
+
+    def __missing__(self, name: str) -> Meaning | None:
+        if len(self) >= 4096:
+            self.clear()
+        meaning = self[name] = self._folded.get(_fold(name)) if len(name) < 60 else None
+        return meaning
+
+
+MEANING = _Keys()
+
+
+@lru_cache(maxsize=4096)
+def is_container(name: str) -> bool:
+    """Whether an object under this key may hold the counts of a request."""
+    return _fold(name) in _CONTAINERS
+
+
+# ---- values
+
+_STATUS = re.compile(r"([0-9]{1,3})(?: .{0,60})?")
+_COUNT = re.compile(r"([0-9]{1,15})(?:\.0*)?")
+_DURATION = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*(ms|s|us|µs|ns|m)?")
+_UNITS = {None: 0.0, "ms": 1e3, "s": 1.0, "us": 1e6, "µs": 1e6, "ns": 1e9, "m": 1 / 60}
+_STAMP = re.compile(
+    r"(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d):([0-5]\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?", re.ASCII
+)
+_CLF = re.compile(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})", re.ASCII)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+class UnreadableError(ValueError):
+    """A value that its key says to be a number and that is none."""
+
+
+def tokens(value: Any) -> int | None:
+    """A count of tokens, or None for a spelled NULL; anything else is an `UnreadableError`."""
+    if isinstance(value, str):
+        text = value.strip()
+        match = _COUNT.fullmatch(text)
+        if match:
+            return int(match[1])
+        if is_null(text.encode("utf-8", "replace")):
+            return None
+    elif value is None or isinstance(value, bool) or value != value:
+        return None
+    elif isinstance(value, (int, float)) and 0 <= value < _TOKEN_CAP and value == int(value):
+        return int(value)
+    raise UnreadableError
+
+
+def number(value: Any) -> tuple[float | None, float]:
+    """A number and the divisor to seconds that a unit behind it names (0 = none)."""
+    if isinstance(value, str):
+        match = _DURATION.fullmatch(value.strip())
+        return (float(match[1]), _UNITS[match[2]]) if match else (None, 0.0)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e18:
+        return float(value), 0.0
+    return None, 0.0
+
+
+def epoch(value: float) -> float | None:
+    """Seconds of an epoch number in s, ms, us or ns by its size (1990 to 2200); None for a number that is none.
+
+    >>> epoch(1795205091.5), epoch(1795205091500), epoch(27482)
+    (1795205091.5, 1795205091.5, None)
+    """
+    for factor in (1.0, 1e3, 1e6, 1e9):
+        if 6.3e8 <= value / factor < 7.3e9:
+            return value / factor
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _minute(text: str) -> float | None:
+    return parse_time(text + ":00")
+
+
+def stamp(text: str) -> float | None:
+    """`parse_time`, three times as fast where stamps share their minutes."""
+    match = _STAMP.search(text)
+    seconds = _minute(match[1]) if match else None
+    if match is None or seconds is None:
+        return None
+    seconds += int(match[2])
+    if match[3]:
+        seconds += int(match[3].ljust(9, "0")) / 1e9
+    zone = match[4]
+    if zone and zone != "Z":
+        seconds -= (1 if zone[0] == "+" else -1) * (int(zone[1:3]) * 3600 + int(zone[-2:]) * 60)
+    return seconds
+
+
+def moment(value: Any) -> float | None:
+    """Epoch seconds of a stamp (ISO or of an access log) or of an epoch number."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        text = value[:400]
+        seconds = stamp(text)
+        if seconds is not None:
+            return seconds
+        clf = _CLF.search(text)
+        if clf and clf[2] in _MONTHS:
+            return stamp(f"{clf[3]}-{_MONTHS.index(clf[2]) + 1:02}-{clf[1]} {clf[4]}{clf[5]}")
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e20:
+        return epoch(float(value))
+    return None
+
+
+def status(value: Any) -> int | None:
+    """An HTTP status; None for words such as `success`."""
+    if isinstance(value, str):
+        match = _STATUS.fullmatch(value)
+        return int(match[1]) if match else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1000 else None
+
+
+@lru_cache(maxsize=1 << 14)
+def _text(value: str) -> str | None:
+    data = value.encode("utf-8", "replace")
+    return None if is_null(data) else data[:64].decode("utf-8", "replace")
+
+
+def word(value: Any) -> str | None:
+    """A name, at most 64 bytes long."""
+    if isinstance(value, str):
+        return _text(value)
+    return _text(str(value)) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+class Bare:
+    """The unit of durations whose key names none: decided once a source, from the first values that tell."""
+
+    def __init__(self) -> None:
+        self.divisor: float | None = None
+
+    def see(self, values: Iterable[float]) -> None:
+        """Learn from values without a unit: milliseconds where one is 1000 or more, seconds where one has a fraction."""
+        if self.divisor is None:
+            seen = list(values)
+            if seen and max(seen) >= 1000:
+                self.divisor = 1e3
+            elif any(value != int(value) for value in seen):
+                self.divisor = 1.0
+
+
+# ---- one request
+
+Found = dict[str, Any]
+"""Values by meaning; under the meaning and a slash what the key told besides."""
+
+
+def put(found: Found, meaning: Meaning, value: Any) -> None:
+    """Note a value under its meaning; the first that is not null stays."""
+    what = meaning.what
+    if found.get(what) is not None or (value is None and what in found):
+        return
+    if what == "status":
+        value = status(value)
+        if value is None:
+            return
+    elif what in ("start", "stamp") and not isinstance(value, str) and value is not None and value < 1e8:
+        return  # counts from the start of a recording, or is a proxy's `request_time`
+    found[what] = value
+    found[what + "/"] = meaning
+
+
+def collect(value: Mapping[str, Any], found: Found, depth: int = 0) -> Found:
+    """Values by meaning from an object and the containers in it, outer ones first."""
+    inner = []
+    for name, entry in value.items():
+        kind = type(entry)
+        if kind is dict:
+            if is_container(name):
+                inner.append(entry)
+        elif kind is list:
+            if name == "attributes":  # OTLP: [{"key": ..., "value": {"intValue": "12"}}]
+                inner.append({str(pair.get("key")): _otlp(pair.get("value")) for pair in entry if isinstance(pair, dict)})
+        else:
+            meaning = MEANING[name]
+            if meaning is not None:
+                put(found, meaning, entry)
+    if depth < DEPTH:
+        for entry in inner:
+            collect(entry, found, depth + 1)
+    return found
+
+
+def _otlp(value: Any) -> Any:
+    return next(iter(value.values()), None) if isinstance(value, dict) else value
+
+
+class Requests:
+    """Rows of requests, gathered from keys and values; handed out once a chunk."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+        self.bare = Bare()
+        self.noted = Capped()
+
+    def add(self, line: int, found: Found, otherwise_t: float | None, text: str | bytes) -> bool:
+        """A row from values by meaning; False where they are no request. `text` is told if a count is none."""
+        if "input" not in found and "output" not in found:
+            return False
+        given, made = self._count(line, found, "input", text), self._count(line, found, "output", text)
+        cached, limit = self._count(line, found, "cached"), self._count(line, found, "limit")
+        if "cache_read" in found:
+            read = self._count(line, found, "cache_read")
+            cached = read if cached is None else cached
+            if given is not None and read is not None and found["input/"].apart:
+                given += read + (self._count(line, found, "cache_write") or 0)
+        start, end = moment(found.get("start")), moment(found.get("end"))
+        latency, ttft = self._seconds(found, "latency"), self._seconds(found, "ttft")
+        if end is not None:
+            if not isinstance(latency, float) and start is not None and end >= start:
+                latency = end - start
+            elif start is None and isinstance(latency, float):
+                start = end - latency
+        if start is None:
+            start = moment(found.get("stamp"))
+        if ttft is None and start is not None and "first" in found:
+            first = moment(found["first"])
+            ttft = first - start if first is not None and first >= start else None
+        t = start if start is not None else otherwise_t
+        model, tenant = word(found.get("model")), word(found.get("tenant"))
+        self.rows.append((line, t, given, made, limit, cached, latency, ttft, found.get("status"), model, tenant))
+        return True
+
+    def _count(self, line: int, found: Found, what: str, text: str | bytes | None = None) -> int | None:
+        value = found.get(what)
+        if value is None:
+            return None
+        try:
+            return tokens(value)
+        except UnreadableError:
+            if text is not None:
+                shown = text if isinstance(text, str) else text[:400].decode("utf-8", "replace")
+                self.noted.problem(line, f"{what} tokens are not a number", shown)
+            return None
+
+    @staticmethod
+    def _seconds(found: Found, what: str) -> float | tuple[float] | None:
+        """Seconds; a tuple holds a number whose unit is not known yet."""
+        if what not in found:
+            return None
+        value, unit = number(found[what])
+        if value is None:
+            return None
+        divisor = unit or found[what + "/"].divisor
+        return value / divisor if divisor else (value,)
+
+    def take(self) -> Iterator[Batch]:
+        """The rows gathered so far, durations without unit settled, and the problems."""
+        rows, self.rows = self.rows, []
+        if rows:
+            columns = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
+            for name in ("latency_s", "ttft_s"):
+                column = columns[name]
+                bare = [value[0] for value in column if isinstance(value, tuple)]
+                if bare:
+                    self.bare.see(bare)
+                    divisor = self.bare.divisor
+                    settled = [value[0] / divisor if divisor else None for value in column if isinstance(value, tuple)]
+                    values = iter(settled)
+                    columns[name] = [next(values) if isinstance(value, tuple) else value for value in column]
+            yield Batch("request", columns)
+        yield from self.noted.take()

@@ -1,0 +1,417 @@
+"""Forward-only streams: files, slices of them, and what the libraries unpack of them; forms told by their first bytes.
+
+A `read` never raises for bad data, since it runs wherever the consumer runs: it ends early and says why to `note`.
+Nothing here knows of bundles, names or limits; `bundle.py` lays these streams over each other.
+"""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import io
+import lzma
+import os
+import re
+import tarfile
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+from oomdoc.units import KIB, MIB
+
+LEAST = 64 * KIB  # a read gives at least this much (or all that was asked) before the end
+BLOCK = tarfile.BLOCKSIZE
+_MEMORY_CAP = 256 * MIB  # dictionary of one xz decoder: `xz -9` needs 65 MiB, the format would allow 4 GiB
+_WINDOW_CAP = 128 * MIB  # window of one zstd decoder: the zstd tool's own limit without `--long`
+_HEADER_CAP = (
+    16 * KIB
+)  # what is kept of one tar header: two paths of 4,096 and attributes; a header may claim gigabytes
+_HEADERS_CAP = 64 * KIB  # of all headers before one member; old versions of `tarfile` may hold 4,000 times as much
+
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+Note = Callable[[str, str], None]  # (label, why): something was not read, or not to its end
+Allow = Callable[[int, int, int], str]  # (new bytes, unpacked bytes so far, packed bytes so far) -> why to stop, or ""
+
+
+class Stream(io.BufferedIOBase):
+    """A forward-only reader; a subclass gives bytes by `_more`, b"" at the end and ever after, and never raises there.
+
+    `label` is how notes name it, `taken` counts bytes given, `failed` says that it ended before its time.
+    """
+
+    def __init__(self, label: str, note: Note) -> None:
+        super().__init__()
+        self.label = label
+        self.taken = 0
+        self.failed = False
+        self._note = note
+        self._held = b""  # read ahead, given out up to `_at`
+        self._at = 0
+
+    def _more(self, size: int) -> bytes:
+        """Up to about `size` bytes."""
+        raise NotImplementedError
+
+    def fail(self, why: str) -> None:
+        """Note why this ends before its time."""
+        self.failed = True
+        self._note(self.label, why)
+
+    def _hold(self, need: int, ask: int = LEAST) -> None:
+        """Have `need` bytes in hand, or all there are; where nothing is, `ask` at once, so that no copy is made."""
+        have = len(self._held) - self._at
+        if have >= need:
+            return
+        parts = [self._held[self._at :]] if have else []
+        while have < need and (more := self._more(LEAST if have else ask)):
+            parts.append(more)
+            have += len(more)
+        self._held, self._at = parts[0] if len(parts) == 1 else b"".join(parts), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is None or size < 0:
+            return b"".join(iter(lambda: self.read(MIB), b""))
+        self._hold(min(size, LEAST), max(size, LEAST))
+        data = self._held[self._at : self._at + size]
+        self._at += len(data)
+        self.taken += len(data)
+        return data
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        return self.read(size)
+
+    def peek(self, size: int = 0, /) -> bytes:
+        """Some of the next bytes: what `readline` asks for."""
+        return self.ahead(LEAST)
+
+    def ahead(self, size: int) -> bytes:
+        """The next `size` bytes (less at the end), which the next read gives again."""
+        self._hold(size)
+        return self._held[self._at : self._at + size]
+
+    def unread(self, count: int) -> None:
+        """Give the last bytes of the latest read once more."""
+        self._at -= count
+        self.taken -= count
+
+    def skip(self, size: int) -> int:
+        """Pass over `size` bytes; how many there were."""
+        left = size
+        while left > 0 and (data := self.read(min(left, MIB))):
+            left -= len(data)
+        return size - left
+
+    def skip_zeros(self, unit: int = 1) -> None:
+        """Pass over NUL bytes, in whole units where something follows them."""
+        while data := self.ahead(LEAST):
+            zeros = len(data) - len(data.lstrip(b"\0"))
+            self.skip(zeros if zeros == len(data) else zeros - zeros % unit)
+            if zeros < len(data):
+                return
+
+    def drain(self) -> int:
+        """Pass over the rest; how much that was."""
+        start = self.taken
+        while self.read(MIB):
+            pass
+        return self.taken - start
+
+    def tell(self) -> int:
+        return self.taken
+
+    def seek(self, to: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go forward to a place counted from the start."""
+        if whence != io.SEEK_SET or to < self.taken:
+            raise io.UnsupportedOperation("this stream goes forward only")
+        self.skip(to - self.taken)
+        return self.taken
+
+
+class Source(Stream):
+    """The bytes of a file object; `seen` gets them too."""
+
+    def __init__(self, raw: BinaryIO, label: str, note: Note, seen: Callable[[bytes], None] | None = None) -> None:
+        super().__init__(label, note)
+        self._raw = raw
+        self._seen = seen
+        self._over = False
+
+    def _more(self, size: int) -> bytes:
+        if self._over:  # somebody else may have gone elsewhere in the file since
+            return b""
+        data = b""
+        try:
+            data = self._raw.read(size) or b""
+        except Exception as problem:  # OSError of a disk, anything of an entry in a hostile zip
+            self.fail(f"read error: {reason(problem)}")
+        self._over = not data
+        if self._seen:
+            self._seen(data)
+        return data
+
+
+class Slice(Stream):
+    """The next `size` bytes of another stream; notes when that one ends before."""
+
+    def __init__(self, source: Stream, size: int, label: str, note: Note) -> None:
+        super().__init__(label, note)
+        self._source = source
+        self._size = self._left = max(size, 0)
+
+    def _more(self, size: int) -> bytes:
+        if not self._left or self.failed:
+            return b""
+        data = self._source.read(min(size, self._left))
+        self._left -= len(data)
+        if not data:
+            self.fail(f"truncated: ended after {self._size - self._left:,} of {self._size:,} bytes")
+        return data
+
+
+class Checked(Stream):
+    """Another stream, its CRC-32 compared at the end: the bytes are given in any case."""
+
+    def __init__(self, source: Stream, crc: int, note: Note) -> None:
+        from isal import isal_zlib
+
+        super().__init__(source.label, note)
+        self._crc32: Callable[[bytes, int], int] = isal_zlib.crc32
+        self._source = source
+        self._wanted = crc
+        self._crc = 0
+
+    def _more(self, size: int) -> bytes:
+        data = self._source.read(size)
+        self._crc = self._crc32(data, self._crc)
+        if not data and self._source.failed:
+            self.failed = True
+        elif not data and self._crc != self._wanted and not self.failed:
+            self.fail("damaged: the checksum of the zip entry differs, the content is not as packed")
+        return data
+
+
+def reason(problem: Exception) -> str:
+    """Why, in a few words."""
+    if isinstance(problem, OSError) and problem.errno:
+        told = {errno.ENOENT: "it is gone", errno.EACCES: "permission denied"}
+        return told.get(problem.errno, os.strerror(problem.errno).lower())
+    return UNPRINTABLE.sub(" ", str(problem))[:100] or type(problem).__name__
+
+
+# --- what is packed -------------------------------------------------------------------------------------------
+
+
+class _Zstd:
+    """The object of `zstandard` in the shape of the others.
+
+    Its `stream_reader` ends without a word where a frame is cut off (0.25). This object says `eof`, but gives all that
+    its input holds at once, 32,000 times as much in the worst case: it is fed small pieces, which cost nothing.
+    """
+
+    _PIECE = 2 * KIB
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._frame = zstandard.ZstdDecompressor(max_window_size=_WINDOW_CAP).decompressobj()
+        self._rest = memoryview(b"")
+
+    @property
+    def eof(self) -> bool:
+        return self._frame.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._rest
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._frame.unused_data + self._rest
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        if data:
+            self._rest = memoryview(data)
+        piece, self._rest = self._rest[: self._PIECE], self._rest[self._PIECE :]
+        return self._frame.decompress(piece)
+
+
+def _isal(flag: str) -> Any:
+    from isal import igzip_lib
+
+    return igzip_lib.IgzipDecompressor(flag=getattr(igzip_lib, flag))
+
+
+class Form(NamedTuple):
+    """A compression: its name, its first bytes (None where others say so), the size of the checksum at its end.
+
+    `new` gives a decompressor for one stream, of the shape that bz2's, lzma's and isal's have in common: `decompress`,
+    `needs_input`, `eof`, `unused_data`.
+    """
+
+    name: str
+    magic: re.Pattern[bytes] | None
+    new: Callable[[], Any]
+    tail: int = 0
+
+
+DEFLATE = Form("deflate", None, lambda: _isal("DECOMP_DEFLATE"))
+GZIP = Form("gzip", re.compile(rb"\x1f\x8b"), lambda: _isal("DECOMP_GZIP"), tail=8)
+# the second is a frame to pass over, with which pzstd begins
+ZSTD = Form("zstd", re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), _Zstd, tail=4)
+XZ = Form("xz", re.compile(rb"\xfd7zXZ\0"), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_CAP))
+BZIP2 = Form("bzip2", re.compile(rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)"), bz2.BZ2Decompressor)
+_ZIP = re.compile(rb"PK(?:\x03\x04|\x05\x06)")
+
+
+def form_of(head: bytes) -> Form | str | None:
+    """Which form a stream has by its first 512 bytes: a compression, "zip", "tar"; None for a plain file."""
+    for form in (GZIP, ZSTD, XZ, BZIP2):
+        if form.magic and form.magic.match(head):
+            return form
+    return "zip" if _ZIP.match(head) else "tar" if is_tar(head) else None
+
+
+class Unpacked(Stream):
+    """What a library unpacks of another stream; several compressed ones in a row are one, as their tools have it.
+
+    It ends at damage, or where `allow` says so, and notes why. What was good before is given.
+    """
+
+    def __init__(self, form: Form, source: Stream, label: str, note: Note, allow: Allow) -> None:
+        super().__init__(label, note)
+        self._form = form
+        self._engine = form.new()
+        self._source = source
+        self._before = source.taken
+        self._allow = allow
+        self._out = 0
+        self._over = False
+
+    def _more(self, size: int) -> bytes:
+        parts: list[bytes] = []
+        start = self._out
+        why = ""
+        try:
+            while not self._over and self._out - start < size:
+                parts.append(self._piece())
+                self._out += len(parts[-1])
+                self._over = not parts[-1]
+        except EOFError:
+            why = f"truncated: the {self._form.name} data end too early, after {self._out:,} bytes of content"
+        except Exception as problem:  # decoders raise what they like for hostile bytes
+            why = f"damaged: bad {self._form.name} data after {self._out:,} bytes of content ({reason(problem)})"
+        stop = self._allow(self._out - start, self._out, self._source.taken - self._before)
+        if why or stop:
+            self._over = True
+            self.fail(why or stop)
+        return b"" if stop else b"".join(parts)
+
+    def _piece(self) -> bytes:
+        """Some more content, b"" at the end; EOFError where the packed bytes end too early.
+
+        64 KiB at most (zstd gives more), since all of a piece is lost where its library meets damage.
+        """
+        while True:
+            if self._engine.eof:
+                self._source.unread(len(self._engine.unused_data))
+                if not self._follows():
+                    return b""
+                self._engine = self._form.new()
+            packed = self._feed() if self._engine.needs_input else b""
+            data: bytes = self._engine.decompress(packed, LEAST)
+            if data:
+                return data
+
+    def _feed(self) -> bytes:
+        """The next packed bytes; a checksum at the end comes alone, so that the content is out when it is compared.
+
+        Less than 64 KiB would not do: isal (1.9) misreads a gzip header that comes in two pieces.
+        """
+        left = len(self._source.ahead(LEAST + self._form.tail)) - self._form.tail
+        packed = self._source.read(left if 0 < left < LEAST else LEAST)
+        if not packed:
+            raise EOFError
+        return packed
+
+    def _follows(self) -> bool:
+        if not self._form.magic:
+            return False
+        self._source.skip_zeros()  # padding
+        head = self._source.ahead(BLOCK)
+        if head and not self._form.magic.match(head):
+            raise OSError("other data follow the end")
+        return bool(head)
+
+
+# --- tar ------------------------------------------------------------------------------------------------------
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether the first 512 bytes are a tar header."""
+    try:
+        return tarfile.TarInfo.frombuf(head[:BLOCK], "utf-8", "replace").size >= 0
+    except tarfile.HeaderError:
+        return False
+
+
+class _Headers:
+    """What `tarfile` reads headers from: a stream, of which it is given `_HEADERS_CAP` per member."""
+
+    # before 3.11.10 `tarfile` takes quadratic time for digits (CVE-2024-6232)
+    _HOSTILE = re.compile(rb"\d{1000}")
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self.left = _HEADERS_CAP
+        self.tell = stream.tell
+        self.seek = stream.seek
+
+    def read(self, size: int) -> bytes:
+        kept = min(size, _HEADER_CAP)
+        self.left -= kept
+        if size < 0 or self.left < 0:
+            raise tarfile.ReadError("headers of an impossible size")
+        data = self._stream.read(kept)
+        self._stream.skip(size - kept)
+        if self._HOSTILE.search(data):
+            raise tarfile.ReadError("a header full of digits")
+        return data
+
+
+def tar_headers(stream: Stream) -> Iterator[tarfile.TarInfo]:
+    """The headers of a tar, and of those written behind it, by `tarfile`; after each, the stream stands at its content.
+
+    The content is read from the stream itself: as much as `stored_bytes` says, or less. Where there is no header any
+    more, the rest is noted as one.
+    """
+    start, why = stream.taken, "no tar header where one should be"
+    try:
+        while is_tar(stream.ahead(BLOCK)):
+            headers: Any = _Headers(stream)
+            archive = tarfile.TarFile(fileobj=headers, encoding="utf-8", errors="replace")
+            while info := archive.next():
+                yield info
+                stream.seek(archive.offset)
+                start = stream.taken
+                if not is_tar(stream.ahead(BLOCK)):
+                    break
+                headers.left = _HEADERS_CAP
+                archive.members.clear()  # it would keep all
+                archive.pax_headers.clear()
+            stream.skip_zeros(BLOCK)
+            start = stream.taken
+    except Exception as problem:  # `tarfile` raises many things for hostile headers
+        why = reason(problem)
+    stream.drain()
+    if lost := stream.taken - start:
+        cut = "truncated: ended within a header" if lost < BLOCK else f"damaged: {why}"
+        stream.fail(f"{cut}, {lost:,} bytes at {start:,} not read")
+
+
+def stored_bytes(info: tarfile.TarInfo) -> int:
+    """How many bytes of a tar member are there; the holes of a sparse file are not, and zeros are no text."""
+    sparse: list[tuple[int, int]] | None = getattr(info, "sparse", None)
+    return info.size if sparse is None else sum(size for _, size in sparse)
