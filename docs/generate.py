@@ -78,7 +78,7 @@ def run() -> str:
     lines = REPORTS["terminal"](demo(), width=WIDTH, color=False).splitlines()
     shown = next((place for place, line in enumerate(lines) if line.startswith(RUN_ENDS_BEFORE)), len(lines))
     headings = [line.split(" (")[0] for place, line in enumerate(lines) if place >= shown and _is_heading(lines, place)]
-    rest = f"\nBelow that it prints: {', '.join(headings)}.\n" if headings else ""
+    rest = f"\nBelow that it prints: {'; '.join(headings)}.\n" if headings else ""
     return fenced("console", f"$ oomdoc analyze {DEMO}\n" + "\n".join(lines[:shown]).rstrip()) + rest
 
 

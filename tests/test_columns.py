@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc.columns import NULLS, Cut, Field, Memo, Template, is_null
+from oomdoc.columns import NULLS, Cut, Field, Memo, Template, is_null, stamp
+from oomdoc.units import parse_time
 
 QUERY = Template(
     b",",
@@ -118,7 +119,10 @@ def test_other_reals_are_odd(text: str) -> None:
      (b"[2026-11-20 20-04:00+01:00]", None), (b"[2026-11-20 20:04:00+02:00]", None), (b"[2026/11/20 20:04:51+01:00]", 1795201491.0)],
 )  # fmt: skip
 def test_stamps(stamp: bytes, t: float | None) -> None:
-    cut = agree(PAIRS, stamp + b" id=x in=5 took=1.5ms done=yes\n" + b"[2026-11-20 20:04:51+01:00] id=y in=6 took=2ms done=yes\n")
+    cut = agree(
+        PAIRS,
+        stamp + b" id=x in=5 took=1.5ms done=yes\n" + b"[2026-11-20 20:04:51+01:00] id=y in=6 took=2ms done=yes\n",
+    )
     assert cut is not None
     assert cut.columns["t"].tolist() == ([1795201491.0] if t is None else [t, 1795201491.0])
 
@@ -159,7 +163,9 @@ def test_carriage_returns_belong_to_a_suffix() -> None:
 
 
 def test_texts() -> None:
-    template = Template(b",", 2, (Field("text", "x", 0, 0), Field("text", "y", 1, 1, decode=Memo(lambda text: text.hex()))))
+    template = Template(
+        b",", 2, (Field("text", "x", 0, 0), Field("text", "y", 1, 1, decode=Memo(lambda text: text.hex())))
+    )
     data = b"abc,1\n" + b"x" * 64 + b",2\n" + b"x" * 65 + b",3\n,4\nN/A,5\n\xffz,6\nend\0,7\n"
     cut = agree(template, data)
     assert cut is not None
@@ -174,6 +180,19 @@ def test_a_memo_stays_small() -> None:
     assert len(memo) <= 1 << 16
 
 
+def test_many_texts_share_a_table() -> None:
+    memo = Memo(lambda text: text.decode().upper())
+    template = Template(b",", 1, (Field("text", "x", 0, 0, decode=memo),))
+    for seed in range(3):
+        texts = [f"tenant-{(at * 7919 + seed) % 30_011}" for at in range(40_000)]
+        cut = template.read("\n".join(texts).encode())
+        assert cut is not None
+        assert cut.columns["x"].tolist() == [text.upper() for text in texts]
+    cut = template.read(b"one\n" * 100)
+    assert cut is not None
+    assert cut.columns["x"].tolist() == ["ONE"] * 100
+
+
 def test_is_null() -> None:
     assert is_null(b"[N/A]")
     assert not is_null(b"0")
@@ -182,8 +201,10 @@ def test_is_null() -> None:
 CELL = st.one_of(
     st.integers(0, 10**17).map(lambda value: b"%d" % value),
     st.floats(0, 1e9).map(lambda value: b"%.3f" % value),
-    st.sampled_from([*NULLS, b"2026-11-20 20:04:51.123", b"2024/12/31 23:59:59.999", b"2026-11-31 00:00:00.000", b"7 MiB"]),
-    st.text("ab=,\" \\{}\r\0é0123456789.%:-", max_size=12).map(str.encode),
+    st.sampled_from(
+        [*NULLS, b"2026-11-20 20:04:51.123", b"2024/12/31 23:59:59.999", b"2026-11-31 00:00:00.000", b"7 MiB"]
+    ),
+    st.text('ab=," \\{}\r\0é0123456789.%:-', max_size=12).map(str.encode),
     st.binary(max_size=6),
 )
 
@@ -214,7 +235,9 @@ def test_any_chunk_reads_alike_both_ways(data: bytes) -> None:
     agree(BLOCK, data)
 
 
-REALS = Template(b",", 3, (Field("real", "a", 0, 0), Field("real", "b", 1, 1, b"x", b"s"), Field("key", "", 2, 2, b"k", b"!")))
+REALS = Template(
+    b",", 3, (Field("real", "a", 0, 0), Field("real", "b", 1, 1, b"x", b"s"), Field("key", "", 2, 2, b"k", b"!"))
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -232,3 +255,14 @@ def test_any_bytes_read_alike_both_ways(data: bytes, template: Template) -> None
 def test_numpy_waits_for_the_first_chunk() -> None:
     code = "import sys, oomdoc.columns; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-11-20T20:04:51Z", "2026/11/20 20:04:51.120", "x 2026-11-20 20:04:51,5 +0100 y", "2026-11-20T20:04:51-05:30",
+        "2026-02-30 20:04:51", "2026-11-20 24:04:51", "2026-11-20", "", "0000-00-00 00:00:00", "2026-11-20T20:04:51.123456789Z",
+    ],
+)  # fmt: skip
+def test_a_stamp_is_what_parse_time_says(text: str) -> None:
+    assert stamp(text) == parse_time(text)

@@ -129,7 +129,11 @@ _WANTED = frozenset({"holds", "fails", "unknown", "probability"})
 @pytest.fixture(scope="module")
 def outcomes(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Future[str]]]:
     """What is wrong with each collected case, worked out on all cores: a store of its own for each."""
-    wanted = [item.callspec.params["case"] for item in request.session.items if getattr(item, "originalname", "") == "test_rule_file_test"]  # type: ignore[attr-defined]
+    wanted = [
+        item.callspec.params["case"]
+        for item in request.session.items
+        if getattr(item, "originalname", "") == "test_rule_file_test"
+    ]  # type: ignore[attr-defined]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield {_name(rule, test): pool.submit(rule_tests.run_one, rule, test) for rule, test in wanted}
 
@@ -174,7 +178,9 @@ def test_a_rule_shows_itself_and_its_closest_rival(rule: Rule) -> None:
     positive, missed = [], []
     for test in rule.tests:
         expect = test["expect"]
-        assert "probability" in expect and _WANTED - {"probability"} & set(expect), f"{test['name']}: expects too little"
+        assert "probability" in expect and _WANTED - {"probability"} & set(expect), (
+            f"{test['name']}: expects too little"
+        )
         low, high = expect["probability"]
         assert 0 <= low < high <= 1
         match = re.match(r"near miss, ([\w-]+)", str(test["name"]))
@@ -188,17 +194,23 @@ def test_a_rule_shows_itself_and_its_closest_rival(rule: Rule) -> None:
     assert set(missed) <= {*CATALOGUE, "plateau", "hang"}
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if any(action.changes for action in rule.actions)], ids=lambda rule: rule.id)
+@pytest.mark.parametrize(
+    "rule", [rule for rule in RULES if any(action.changes for action in rule.actions)], ids=lambda rule: rule.id
+)
 def test_every_number_of_advice_is_expected_by_a_test(rule: Rule) -> None:
     expected = [test["expect"]["action"] for test in rule.tests if "action" in test["expect"]]
     for action in rule.actions:
         for flag in action.changes:
-            assert any(wanted["id"] == action.id and flag in wanted for wanted in expected), f"{action.id} sets {flag} untested"
+            assert any(wanted["id"] == action.id and flag in wanted for wanted in expected), (
+                f"{action.id} sets {flag} untested"
+            )
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.reasons], ids=lambda rule: rule.id)
 def test_every_reason_is_expected_by_a_test(rule: Rule) -> None:
-    assert {reason.id for reason in rule.reasons} == {test["expect"]["reason"] for test in rule.tests if "reason" in test["expect"]}
+    assert {reason.id for reason in rule.reasons} == {
+        test["expect"]["reason"] for test in rule.tests if "reason" in test["expect"]
+    }
 
 
 # ---- the set
@@ -206,7 +218,9 @@ def test_every_reason_is_expected_by_a_test(rule: Rule) -> None:
 
 def test_all_files_are_read() -> None:
     assert FAULTS == []
-    assert {str(path.relative_to(rules_folder())) for path in rules_folder().glob("**/*.toml")} == {f"{rule.category}/{rule.id}.toml" for rule in RULES}
+    assert {str(path.relative_to(rules_folder())) for path in rules_folder().glob("**/*.toml")} == {
+        f"{rule.category}/{rule.id}.toml" for rule in RULES
+    }
 
 
 def test_catalogue_and_files_agree_both_ways() -> None:
@@ -263,7 +277,9 @@ def _fields(template: str) -> set[str]:
     fields = set()
     for _, name, spec, conversion in string.Formatter().parse(template):
         if name is not None:
-            assert name.isidentifier() and conversion is None and "{" not in (spec or ""), f"odd placeholder in {template!r}"
+            assert name.isidentifier() and conversion is None and "{" not in (spec or ""), (
+                f"odd placeholder in {template!r}"
+            )
             fields.add(name)
     return fields
 
@@ -418,17 +434,25 @@ def test_the_sound_file_is_read_and_passes(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(RuleError, match=r"there is no rule folder .*Name a folder with <category>/<cause-id>\.toml files"):
+    with pytest.raises(
+        RuleError, match=r"there is no rule folder .*Name a folder with <category>/<cause-id>\.toml files"
+    ):
         load_rules(tmp_path / "none")
 
 
 def test_the_other_rules_go_on(tmp_path: Path) -> None:
     broken = _write(tmp_path, "id = [", name="broken")
     _write(tmp_path, RULE)
-    _write(tmp_path, (rules_folder() / "host" / "shm-exhausted.toml").read_text(encoding="utf-8").replace("0.03", "0.5", 1), name="shm-exhausted")
+    _write(
+        tmp_path,
+        (rules_folder() / "host" / "shm-exhausted.toml").read_text(encoding="utf-8").replace("0.03", "0.5", 1),
+        name="shm-exhausted",
+    )
     rules, faults = load_rules(tmp_path)
     assert {rule.id for rule in rules} == {*BY_ID, "my-cause"}
-    assert next(rule for rule in rules if rule.id == "shm-exhausted").prior == 0.5, "one's own rule replaces the shipped one"
+    assert next(rule for rule in rules if rule.id == "shm-exhausted").prior == 0.5, (
+        "one's own rule replaces the shipped one"
+    )
     assert len(faults) == 1 and faults[0].startswith(f"{broken}:1: not TOML")
 
 
@@ -484,7 +508,11 @@ def _report(bundle: Path, rules: Path) -> dict[str, Any]:
 def test_hostile_queries_are_unknown_and_warned_of_and_the_others_go_on(log: Path, tmp_path: Path) -> None:
     rules = tmp_path / "rules"
     for number, (sql, _) in enumerate(HOSTILE.values()):
-        _write(rules, _hostile_rule(sql.replace("HERE", str(tmp_path))).replace("my-cause", f"hostile-{number}"), name=f"hostile-{number}")
+        _write(
+            rules,
+            _hostile_rule(sql.replace("HERE", str(tmp_path))).replace("my-cause", f"hostile-{number}"),
+            name=f"hostile-{number}",
+        )
     plain = _report(log, tmp_path / "bundle")  # a folder without rules adds none
     told = _report(log, rules)
     by_cause = {diagnosis["cause"]: diagnosis for diagnosis in told["diagnoses"]}
@@ -492,11 +520,16 @@ def test_hostile_queries_are_unknown_and_warned_of_and_the_others_go_on(log: Pat
         assert by_cause[f"hostile-{number}"]["unknown"] == ["seen"], what
         assert by_cause[f"hostile-{number}"]["probability"] == pytest.approx(0.1), what
         where = f"{rules / 'host' / f'hostile-{number}.toml'}:7 seen: the query failed and counts as unknown: "
-        assert any(warning.startswith(where) and says in warning for warning in told["warnings"]), (what, told["warnings"])
+        assert any(warning.startswith(where) and says in warning for warning in told["warnings"]), (
+            what,
+            told["warnings"],
+        )
     assert len([warning for warning in told["warnings"] if "counts as unknown" in warning]) == len(HOSTILE)
     assert not list(tmp_path.glob("leak*"))
     ours = [diagnosis for diagnosis in told["diagnoses"] if not diagnosis["cause"].startswith("hostile")]
-    assert [{**diagnosis, "rank": 0} for diagnosis in ours] == [{**diagnosis, "rank": 0} for diagnosis in plain["diagnoses"]]
+    assert [{**diagnosis, "rank": 0} for diagnosis in ours] == [
+        {**diagnosis, "rank": 0} for diagnosis in plain["diagnoses"]
+    ]
     assert ours[0]["cause"] == "weights-exceed-gpu"
     json.dumps(told, allow_nan=False)
 
@@ -567,14 +600,19 @@ WRONG_TYPES: Mapping[str, str] = MappingProxyType(
         "a list of changes": RULE + '[[action]]\nid = "act"\ndo = "d"\nchanges = ["max_num_seqs"]\n',
         "a word for given rows": _change("given.oom          = [{ requested_bytes = 5 }]", 'given = "x"'),
         "a probability that is no interval": _change("[0.4, 0.6]", "0.5"),
-        "an expected action without its id": _change("expect.holds       =", "expect.action = { seqs = 3 }\nexpect.holds       ="),
+        "an expected action without its id": _change(
+            "expect.holds       =", "expect.action = { seqs = 3 }\nexpect.holds       ="
+        ),
         "a placeholder that is not closed": _change("{n} times", "{n times"),
         "a placeholder that looks inside": _change("{n} times", "{n.real} times"),
     }
 )
 
 
-@pytest.mark.xfail(raises=(AssertionError, AttributeError, TypeError, ValueError, pytest.fail.Exception), reason="read_rule does not check the types of values and the placeholders yet")
+@pytest.mark.xfail(
+    raises=(AssertionError, AttributeError, TypeError, ValueError, pytest.fail.Exception),
+    reason="read_rule does not check the types of values and the placeholders yet",
+)
 @pytest.mark.parametrize("what", WRONG_TYPES)
 def test_a_value_of_the_wrong_type_is_refused(what: str, tmp_path: Path) -> None:
     path = _write(tmp_path, WRONG_TYPES[what])

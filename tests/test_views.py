@@ -130,7 +130,9 @@ def test_a_header_without_scope_is_refused(tmp_path: Path) -> None:
     path.write_text("-- says: a sentence\n-- n: a number\nSELECT 1 AS n\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"99_new\.sql: the header needs"):
         read_view(path)
-    path.write_text("-- says: a sentence\n-- scope: bundle\n-- n: a number\nSELECT 1 AS n -- not a header\n", encoding="utf-8")
+    path.write_text(
+        "-- says: a sentence\n-- scope: bundle\n-- n: a number\nSELECT 1 AS n -- not a header\n", encoding="utf-8"
+    )
     view = read_view(path)
     assert (view.name, view.scope, dict(view.columns)) == ("new", "bundle", {"n": "a number"})
     assert view.sql == "SELECT 1 AS n -- not a header"
@@ -153,11 +155,21 @@ def test_two_starts_in_one_log_are_two_incidents_with_their_own_flags() -> None:
         ]  # fmt: skip
         engine, failure = one(held, "engine"), one(held, "failure")
         assert (engine["max_model_len"], engine["gpu_memory_utilization"], engine["served"]) == (32768, 0.97, True)
-        assert (failure["kind"], failure["check_name"], failure["ooms"], failure["phase"]) == ("device-oom", None, 1, "forward")
+        assert (failure["kind"], failure["check_name"], failure["ooms"], failure["phase"]) == (
+            "device-oom",
+            None,
+            1,
+            "forward",
+        )
         held.focus("i2")
         engine, failure = one(held, "engine"), one(held, "failure")
         assert (engine["max_model_len"], engine["gpu_memory_utilization"], engine["served"]) == (131072, 0.9, False)
-        assert (failure["kind"], failure["check_name"], failure["ooms"], failure["phase"]) == ("startup-check", "kv-below-max-model-len", 0, "kv-plan")
+        assert (failure["kind"], failure["check_name"], failure["ooms"], failure["phase"]) == (
+            "startup-check",
+            "kv-below-max-model-len",
+            0,
+            "kv-plan",
+        )
         assert held.rows_of("SELECT * FROM kv_pressure") == []
         assert [(row["start_id"], row["served"], row["first_line"], row["last_line"]) for row in held.rows_of("SELECT * FROM engine_start")] == [
             (f"{LOG}#1", False, 1, 99), (f"{LOG}#2", True, 100, 2**32 - 1),
@@ -166,23 +178,45 @@ def test_two_starts_in_one_log_are_two_incidents_with_their_own_flags() -> None:
 
 def test_an_excerpt_that_begins_in_the_middle_is_a_start_without_a_marker() -> None:
     with made(oom=[oom(5)], frame=[{"line": 3, "function": "execute_model", "file": "/v/worker.py"}]) as held:
-        assert one(held, "engine_start") | {"t": None} == {
-            "start_id": f"{LOG}#0", "source": LOG, "marked": False, "first_line": 0, "last_line": 2**32 - 1, "t": None, "version": None,
-            "served": False, "last_milestone": None,
-        }  # fmt: skip
+        row = one(held, "engine_start")
+        assert (row["start_id"], row["marked"], row["first_line"], row["last_line"], row["t"]) == (
+            f"{LOG}#0",
+            False,
+            0,
+            2**32 - 1,
+            None,
+        )
+        assert (row["version"], row["served"], row["last_milestone"]) == (None, False, None)
         assert one(held, "incident")["start_id"] == f"{LOG}#0"
 
 
 def test_the_banner_and_the_config_line_of_one_start_are_one() -> None:
-    with made(milestone=[start(1), step(3, "server-version", "0.11.0"), step(9, "engine-init", "V1 0.11.0"), step(11, "engine-init", "V1 0.11.0"), step(20, "load-start", "m")]) as held:
+    with made(
+        milestone=[
+            start(1),
+            step(3, "server-version", "0.11.0"),
+            step(9, "engine-init", "V1 0.11.0"),
+            step(11, "engine-init", "V1 0.11.0"),
+            step(20, "load-start", "m"),
+        ]
+    ) as held:
         assert one(held, "engine_start")["version"] == "0.11.0"
 
 
 def test_an_echo_in_the_api_servers_log_does_not_outrank_the_workers_failure() -> None:
-    echo = {"source": "a-api.log", "line": 4, "kind": "echo", "exception": "RuntimeError", "text": "Engine core initialization failed. See root cause above."}
+    echo = {
+        "source": "a-api.log",
+        "line": 4,
+        "kind": "echo",
+        "exception": "RuntimeError",
+        "text": "Engine core initialization failed. See root cause above.",
+    }
     with made(
         source=[{"source": "a-api.log", "kind": "vllm-log"}, {"source": "worker.log", "kind": "vllm-log"}],
-        log_error=[echo, {**echo, "line": 9, "exception": "EngineDeadError", "text": "EngineCore encountered an issue"}],
+        log_error=[
+            echo,
+            {**echo, "line": 9, "exception": "EngineDeadError", "text": "EngineCore encountered an issue"},
+        ],
         oom=[{"source": "worker.log", **oom(70)}],
     ) as held:
         (row,) = held.rows_of("SELECT * FROM incident")
@@ -190,7 +224,9 @@ def test_an_echo_in_the_api_servers_log_does_not_outrank_the_workers_failure() -
 
 
 def test_only_echoes_are_a_weak_incident_and_no_memory_failure() -> None:
-    with made(log_error=[{"line": 4, "kind": "echo", "exception": "RuntimeError", "text": "See root cause above"}]) as held:
+    with made(
+        log_error=[{"line": 4, "kind": "echo", "exception": "RuntimeError", "text": "See root cause above"}]
+    ) as held:
         assert (one(held, "incident")["kind"], one(held, "incident")["gravity"]) == ("echo", 5)
         assert (one(held, "failure")["failed"], one(held, "failure")["first_error_kind"]) == (True, None)
 
@@ -199,7 +235,12 @@ def test_a_start_that_came_up_with_warnings_only_is_no_incident() -> None:
     with made(
         milestone=[start(1), step(60, "serving"), step(900, "shutdown")],
         log_error=[
-            {"line": 300, "level": "WARNING", "kind": "hang", "text": "No available shared memory broadcast block found in 60 seconds."},
+            {
+                "line": 300,
+                "level": "WARNING",
+                "kind": "hang",
+                "text": "No available shared memory broadcast block found in 60 seconds.",
+            },
             {"line": 901, "kind": "echo", "text": "leaked shared_memory objects to clean up at shutdown"},
         ],
         process_exit=[{"line": 903, "name": "EngineCore_0", "exit_code": 0}],
@@ -217,30 +258,59 @@ def test_without_an_engine_log_nobody_knows_whether_it_failed() -> None:
 def test_the_cause_stands_above_its_consequences_and_before_them() -> None:
     with made(
         milestone=[start(1)],
-        log_error=[{"line": 50, "kind": "nccl", "text": "ncclInternalError"}, {"line": 80, "kind": "echo", "text": "EngineDeadError"}],
+        log_error=[
+            {"line": 50, "kind": "nccl", "text": "ncclInternalError"},
+            {"line": 80, "kind": "echo", "text": "EngineDeadError"},
+        ],
         oom=[oom(60)],
         process_exit=[{"line": 90, "name": "VllmWorker-0", "exit_code": -9}],
     ) as held:
         row = one(held, "incident")
-        assert (row["ref"], row["kind"], row["events"]) == (f"{LOG}:50", "error", 4)  # both are explicit: the first line wins
+        assert (row["ref"], row["kind"], row["events"]) == (
+            f"{LOG}:50",
+            "error",
+            4,
+        )  # both are explicit: the first line wins
         assert one(held, "failure")["ooms"] == 1
 
 
 def test_a_kill_on_the_host_belongs_to_the_engines_incident_where_there_is_one() -> None:
-    kill = {"source": "dmesg.txt", "line": 9, "kind": "cgroup-oom-kill", "process": "VLLM::EngineCor", "bytes": g(62), "limit_bytes": g(64)}
+    kill = {
+        "source": "dmesg.txt",
+        "line": 9,
+        "kind": "cgroup-oom-kill",
+        "process": "VLLM::EngineCor",
+        "bytes": g(62),
+        "limit_bytes": g(64),
+    }
     sources = [{"source": LOG, "kind": "vllm-log"}, {"source": "dmesg.txt", "kind": "kernel-log"}]
     with made(source=sources, milestone=[start(1)], host_event=[kill]) as held:
         assert (one(held, "incident")["kind"], one(held, "incident")["start_id"]) == ("host-kill", None)
-    with made(source=sources, milestone=[start(1)], host_event=[kill], process_exit=[{"line": 30, "name": "VllmWorker-0", "exit_code": -9}]) as held:
+    with made(
+        source=sources,
+        milestone=[start(1)],
+        host_event=[kill],
+        process_exit=[{"line": 30, "name": "VllmWorker-0", "exit_code": -9}],
+    ) as held:
         assert (one(held, "incident")["kind"], one(held, "incident")["start_id"]) == ("exit", f"{LOG}#1")
         host = one(held, "host")
-        assert (host["oom_kills"], host["kill_scope"], host["kill_process"], host["kill_limit_bytes"], host["sigkills"]) == (1, "container", "VLLM::EngineCor", g(64), 1)
+        assert (
+            host["oom_kills"],
+            host["kill_scope"],
+            host["kill_process"],
+            host["kill_limit_bytes"],
+            host["sigkills"],
+        ) == (1, "container", "VLLM::EngineCor", g(64), 1)
 
 
 def test_pressure_is_an_incident_only_where_nothing_failed() -> None:
     stats = [stat(100, 0.97, 9, 30), stat(110, 0.99, 14, 26)]
     with made(milestone=[start(1), step(60, "serving")], engine_stat=stats) as held:
-        assert (one(held, "incident")["kind"], one(held, "incident")["ref"], one(held, "incident")["gravity"]) == ("pressure", f"{LOG}:100", 15)
+        assert (one(held, "incident")["kind"], one(held, "incident")["ref"], one(held, "incident")["gravity"]) == (
+            "pressure",
+            f"{LOG}:100",
+            15,
+        )
         assert one(held, "failure")["failed"] is False
     with made(milestone=[start(1), step(60, "serving")], engine_stat=stats, oom=[oom(200)]) as held:
         assert one(held, "incident")["kind"] == "device-oom"
@@ -265,8 +335,13 @@ def test_times_step_over_new_year_and_order_the_incidents() -> None:
         oom=[{**oom(50), "t": at(2000, 12, 31) + 60}, {**oom(150), "t": at(2001, 1, 1) + 60}],
         request=[{"source": "r.jsonl", "t": at(2026, 1, 1) + 5, "input_tokens": 10}],
     ) as held:
-        assert [row["t"] for row in held.rows_of("SELECT t FROM engine_start ORDER BY first_line")] == [at(2025, 12, 31), at(2026, 1, 1)]
-        assert [row["line"] for row in held.rows_of("SELECT line FROM incident")] == [150, 50], "of two alike the later is the graver"
+        assert [row["t"] for row in held.rows_of("SELECT t FROM engine_start ORDER BY first_line")] == [
+            at(2025, 12, 31),
+            at(2026, 1, 1),
+        ]
+        assert [row["line"] for row in held.rows_of("SELECT line FROM incident")] == [150, 50], (
+            "of two alike the later is the graver"
+        )
 
 
 # ---- the engine in focus
@@ -279,18 +354,56 @@ def test_times_step_over_new_year_and_order_the_incidents() -> None:
         ([step(1, "engine-init", "V0 0.8.5")], [], "0.8.5", 8005, "V0", 0.90, "default"),
         ([step(1, "engine-init", "V1 0.8.5")], [], "0.8.5", 8005, "V1", 0.90, "default"),
         ([step(1, "server-version", "0.9.2")], [], "0.9.2", 9002, None, 0.90, "default"),
-        ([step(1, "server-version", "0.11.0"), step(4, "engine-init", "V1 0.11.0")], [], "0.11.0", 11000, "V1", 0.90, "default"),
-        ([step(1, "server-version", "0.19.1rc1.dev3+g1a2b3c")], [], "0.19.1rc1.dev3+g1a2b3c", 19001, "V1", 0.90, "default"),
+        (
+            [step(1, "server-version", "0.11.0"), step(4, "engine-init", "V1 0.11.0")],
+            [],
+            "0.11.0",
+            11000,
+            "V1",
+            0.90,
+            "default",
+        ),
+        (
+            [step(1, "server-version", "0.19.1rc1.dev3+g1a2b3c")],
+            [],
+            "0.19.1rc1.dev3+g1a2b3c",
+            19001,
+            "V1",
+            0.90,
+            "default",
+        ),
         ([step(1, "server-version", "0.20.2")], [], "0.20.2", 20002, "V1", 0.92, "default"),
         ([step(1, "server-version", "0.32.0+cpu")], [], "0.32.0+cpu", 32000, "V1", 0.92, "default"),
         ([step(1, "engine-init", None)], [], None, None, None, None, None),
         ([], [flag(1, "version", "0.10.2", "metrics")], "0.10.2", 10002, None, 0.90, "default"),
-        ([step(1, "server-version", "0.20.2")], [flag(2, "gpu_memory_utilization", "0.85")], "0.20.2", 20002, "V1", 0.85, "logged"),
-        ([step(1, "server-version", "0.20.2")], [flag(2, "gpu_memory_utilization", "0.7", "command")], "0.20.2", 20002, "V1", 0.7, "command"),
+        (
+            [step(1, "server-version", "0.20.2")],
+            [flag(2, "gpu_memory_utilization", "0.85")],
+            "0.20.2",
+            20002,
+            "V1",
+            0.85,
+            "logged",
+        ),
+        (
+            [step(1, "server-version", "0.20.2")],
+            [flag(2, "gpu_memory_utilization", "0.7", "command")],
+            "0.20.2",
+            20002,
+            "V1",
+            0.7,
+            "command",
+        ),
     ],
 )
 def test_versions_generations_and_their_default_utilization(
-    milestones: list[dict[str, Any]], flags: list[dict[str, Any]], version: str | None, number: int | None, generation: str | None, utilization: float | None, origin: str | None
+    milestones: list[dict[str, Any]],
+    flags: list[dict[str, Any]],
+    version: str | None,
+    number: int | None,
+    generation: str | None,
+    utilization: float | None,
+    origin: str | None,
 ) -> None:
     with made(milestone=milestones, engine_flag=flags) as held:
         row = one(held, "engine")
@@ -329,7 +442,10 @@ def test_a_published_ledger_gives_its_bytes_per_token() -> None:
 
 
 def test_v0_counts_blocks_of_sixteen() -> None:
-    with made(milestone=[start(1, "0.6.6")], engine_figure=[figure(9, "num_gpu_blocks", 5691), figure(10, "kv_available_bytes", g(11.12))]) as held:
+    with made(
+        milestone=[start(1, "0.6.6")],
+        engine_figure=[figure(9, "num_gpu_blocks", 5691), figure(10, "kv_available_bytes", g(11.12))],
+    ) as held:
         row = one(held, "engine")
         assert (row["kv_pool_tokens"], row["num_gpu_blocks"]) == (91_056, 5691)
         assert row["kv_bytes_per_token"] == pytest.approx(131_072, rel=5e-4)  # Llama-3-8B
@@ -344,9 +460,19 @@ def test_the_smallest_rank_rules() -> None:
         ],
     ) as held:  # fmt: skip
         row = one(held, "engine")
-        assert (row["world_size"], row["kv_available_bytes"], row["kv_available_max_bytes"], row["kv_pool_tokens"]) == (4, g(24.1), g(36.1), 315_872)
+        assert (row["world_size"], row["kv_available_bytes"], row["kv_available_max_bytes"], row["kv_pool_tokens"]) == (
+            4,
+            g(24.1),
+            g(36.1),
+            315_872,
+        )
         rank = one(held, "rank")
-        assert (rank["ranks"], rank["uneven"], rank["kv_spread_bytes"], rank["kv_ref"]) == (2, True, g(36.1) - g(24.1), f"{LOG}:10")
+        assert (rank["ranks"], rank["uneven"], rank["kv_spread_bytes"], rank["kv_ref"]) == (
+            2,
+            True,
+            g(36.1) - g(24.1),
+            f"{LOG}:10",
+        )
 
 
 @pytest.mark.parametrize(
@@ -393,10 +519,15 @@ def test_parameters_and_format_by_the_name(name: str, params: float | None, byte
         ([], [], None, None),
     ],
 )
-def test_the_phase_comes_from_frames_or_else_from_the_last_milestone(frames: list[str], milestones: list[str], phase: str | None, by: str | None) -> None:
+def test_the_phase_comes_from_frames_or_else_from_the_last_milestone(
+    frames: list[str], milestones: list[str], phase: str | None, by: str | None
+) -> None:
     with made(
         milestone=[step(10 + place, name) for place, name in enumerate(milestones)],
-        frame=[{"line": 40 + place, "function": name, "file": "/v/v1/worker/gpu_model_runner.py"} for place, name in enumerate(frames)],
+        frame=[
+            {"line": 40 + place, "function": name, "file": "/v/v1/worker/gpu_model_runner.py"}
+            for place, name in enumerate(frames)
+        ],
         oom=[oom(60)],
     ) as held:
         row = one(held, "failure")
@@ -405,7 +536,14 @@ def test_the_phase_comes_from_frames_or_else_from_the_last_milestone(frames: lis
 
 @pytest.mark.parametrize(
     ("check", "phase"),
-    [("no-kv-blocks", "kv-plan"), ("kv-below-max-model-len", "kv-plan"), ("free-memory", "init"), ("profiling-interference", "profile"), ("warmup", "sampler-warmup"), ("load-oom", "load")],
+    [
+        ("no-kv-blocks", "kv-plan"),
+        ("kv-below-max-model-len", "kv-plan"),
+        ("free-memory", "init"),
+        ("profiling-interference", "profile"),
+        ("warmup", "sampler-warmup"),
+        ("load-oom", "load"),
+    ],
 )
 def test_a_refusal_tells_its_phase(check: str, phase: str) -> None:
     with made(milestone=[start(1)], startup_check=[{"line": 40, "name": check}]) as held:
@@ -426,11 +564,17 @@ def test_the_books_of_an_allocator_message() -> None:
         assert row["pieces_fit"] is True, "free and unallocated together would have held it"
         assert row["split_share"] == pytest.approx(3.01 / 25.96, rel=1e-6)
         ledger = one(held, "ledger")
-        assert (ledger["other_processes_bytes"], ledger["allocator_slack_bytes"], ledger["free_bytes"]) == (g(4.08), g(3.01), g(23.04))
+        assert (ledger["other_processes_bytes"], ledger["allocator_slack_bytes"], ledger["free_bytes"]) == (
+            g(4.08),
+            g(3.01),
+            g(23.04),
+        )
 
 
 def test_the_message_with_figures_is_read_before_one_without() -> None:
-    with made(oom=[oom(5, requested_bytes=None, allocator="nccl"), oom(9, requested_bytes=g(1), total_bytes=g(23.5))]) as held:
+    with made(
+        oom=[oom(5, requested_bytes=None, allocator="nccl"), oom(9, requested_bytes=g(1), total_bytes=g(23.5))]
+    ) as held:
         row = one(held, "failure")
         assert (row["oom_ref"], row["ooms"], row["requested_bytes"]) == (f"{LOG}:9", 2, g(1))
 
@@ -456,7 +600,12 @@ def test_the_first_error_is_no_echo_and_not_about_memory() -> None:
 
 def test_pressure_of_statistics_lines() -> None:
     with made(
-        engine_stat=[stat(10, 0.62, 0, 12, prompt_tokens_per_s=2100.0), stat(20, 0.98, 3, 21, prompt_tokens_per_s=3400.0), stat(30, 0.99, 9, 18, prompt_tokens_per_s=0.0), stat(40, 0.30, 2, 8)],
+        engine_stat=[
+            stat(10, 0.62, 0, 12, prompt_tokens_per_s=2100.0),
+            stat(20, 0.98, 3, 21, prompt_tokens_per_s=3400.0),
+            stat(30, 0.99, 9, 18, prompt_tokens_per_s=0.0),
+            stat(40, 0.30, 2, 8),
+        ],
         preemption=[{"line": 25, "mode": "RECOMPUTE", "cumulative": 51}, {"line": 35, "mode": "ABORT"}],
     ) as held:
         row = one(held, "kv_pressure")
@@ -472,9 +621,21 @@ def test_metrics_speak_where_the_log_is_silent() -> None:
         return {"source": "m.prom", "line": line, "t": t, "name": name, "value": value, "labels": 'engine="0"'}
 
     gauges = [sample(1, "vllm:kv_cache_usage_perc", 0.97), sample(2, "vllm:num_requests_waiting", 22.0)]
-    with made(metric=[*gauges, sample(3, "vllm:num_preemptions_total", 0.0), sample(4, "vllm:num_preemptions_created", 1.79e9)]) as held:
+    with made(
+        metric=[
+            *gauges,
+            sample(3, "vllm:num_preemptions_total", 0.0),
+            sample(4, "vllm:num_preemptions_created", 1.79e9),
+        ]
+    ) as held:
         row = one(held, "kv_pressure")
-        assert (row["samples"], row["peak"], row["waiting_max"], row["preemptions"], row["preemption_ref"]) == (1, 0.97, 22, 0, None)
+        assert (row["samples"], row["peak"], row["waiting_max"], row["preemptions"], row["preemption_ref"]) == (
+            1,
+            0.97,
+            22,
+            0,
+            None,
+        )
     with made(metric=gauges) as held:
         assert one(held, "kv_pressure")["preemptions"] is None, "nobody counted, which is not zero"
     with made(metric=gauges, engine_stat=[stat(10, 0.2), stat(20, 0.2), stat(30, 0.2)]) as held:
@@ -489,7 +650,13 @@ def test_traffic_buckets_statuses_and_flight() -> None:
     ]  # fmt: skip
     with made(request=rows) as held:
         row = one(held, "traffic")
-        assert (row["requests"], row["failed"], row["refused"], row["client_gone"], row["unanswered"]) == (6, 1, 1, 1, 1)
+        assert (row["requests"], row["failed"], row["refused"], row["client_gone"], row["unanswered"]) == (
+            6,
+            1,
+            1,
+            1,
+            1,
+        )
         assert (row["small"], row["medium"], row["large"], row["xlarge"]) == pytest.approx((3 / 6, 1 / 6, 1 / 6, 1 / 6))
         assert (row["input_max"], row["context_max"]) == (9000, 9000)
         buckets = {(b["measure"], b["bucket"]): b["requests"] for b in held.rows_of("SELECT * FROM traffic_bucket")}
@@ -505,13 +672,48 @@ def test_traffic_buckets_statuses_and_flight() -> None:
 
 def test_devices_of_several_sources() -> None:
     with made(
-        gpu_sample=[{"source": "smi.csv", "line": n + 1, "gpu": n, "used_bytes": g(78.9) if n == 0 else 4 * MIB, "total_bytes": g(79.6)} for n in range(4)],
-        gpu_device=[{"source": "smi-L.txt", "line": n + 1, "gpu": n, "name": "NVIDIA H100 80GB HBM3"} for n in range(4)],
+        gpu_sample=[
+            {
+                "source": "smi.csv",
+                "line": n + 1,
+                "gpu": n,
+                "used_bytes": g(78.9) if n == 0 else 4 * MIB,
+                "total_bytes": g(79.6),
+            }
+            for n in range(4)
+        ],
+        gpu_device=[
+            {"source": "smi-L.txt", "line": n + 1, "gpu": n, "name": "NVIDIA H100 80GB HBM3"} for n in range(4)
+        ],
         container=[{"source": "pod.txt", "line": 3, "gpus": 2}],
         gpu_process=[
-            {"source": "smi.txt", "line": 9, "gpu": 0, "pid": 1, "type": "C", "name": "VLLM::EngineCore", "used_bytes": g(70)},
-            {"source": "smi.txt", "line": 10, "gpu": 0, "pid": 2, "type": "C", "name": "/opt/train/finetune", "used_bytes": g(8)},
-            {"source": "smi.txt", "line": 11, "gpu": 0, "pid": 3, "type": "G", "name": "/usr/lib/xorg/Xorg", "used_bytes": 4 * MIB},
+            {
+                "source": "smi.txt",
+                "line": 9,
+                "gpu": 0,
+                "pid": 1,
+                "type": "C",
+                "name": "VLLM::EngineCore",
+                "used_bytes": g(70),
+            },
+            {
+                "source": "smi.txt",
+                "line": 10,
+                "gpu": 0,
+                "pid": 2,
+                "type": "C",
+                "name": "/opt/train/finetune",
+                "used_bytes": g(8),
+            },
+            {
+                "source": "smi.txt",
+                "line": 11,
+                "gpu": 0,
+                "pid": 3,
+                "type": "G",
+                "name": "/usr/lib/xorg/Xorg",
+                "used_bytes": 4 * MIB,
+            },
         ],
     ) as held:
         row = one(held, "device")
@@ -523,28 +725,50 @@ def test_devices_of_several_sources() -> None:
 
 
 def test_a_slice_is_no_further_device() -> None:
-    with made(gpu_device=[{"gpu": 0, "name": "NVIDIA A100-SXM4-80GB"}, {"gpu": 0, "name": "MIG 1g.10gb", "mig_profile": "1g.10gb", "line": 2}]) as held:
+    with made(
+        gpu_device=[
+            {"gpu": 0, "name": "NVIDIA A100-SXM4-80GB"},
+            {"gpu": 0, "name": "MIG 1g.10gb", "mig_profile": "1g.10gb", "line": 2},
+        ]
+    ) as held:
         assert one(held, "device")["mig_profile"] == "1g.10gb"
         assert (one(held, "device")["devices"] or 1) == 1
 
 
 @pytest.mark.parametrize(
     ("held_gib", "stepped"),
-    [([6.1, 9.2, 12.0], True), ([6.1, 6.9, 6.9], False), ([6.1, 7.0, 7.9], False), ([0.1, 0.2, 0.3], False), ([12.0, 6.1, 6.1], False)],
+    [
+        ([6.1, 9.2, 12.0], True),
+        ([6.1, 6.9, 6.9], False),
+        ([6.1, 7.0, 7.9], False),
+        ([0.1, 0.2, 0.3], False),
+        ([12.0, 6.1, 6.1], False),
+    ],
 )
 def test_equal_states_that_hold_more_each_time(held_gib: list[float], stepped: bool) -> None:
-    rows = [{"name": "engine", "state": f"idle after round {place}", "resource": "host", "bytes": g(size)} for place, size in enumerate(held_gib, 1)]
+    rows = [
+        {"name": "engine", "state": f"idle after round {place}", "resource": "host", "bytes": g(size)}
+        for place, size in enumerate(held_gib, 1)
+    ]
     with made(process_memory=rows) as held:
         assert one(held, "memory_trend")["stepped"] is stepped
 
 
 @pytest.mark.parametrize(
     ("sizes", "climbing"),
-    [([4 + 0.15 * n for n in range(20)], True), ([4 + min(0.5 * n, 2) for n in range(20)], False), ([6.0] * 20, False), ([4 + 0.15 * n for n in range(10)], None)],
+    [
+        ([4 + 0.15 * n for n in range(20)], True),
+        ([4 + min(0.5 * n, 2) for n in range(20)], False),
+        ([6.0] * 20, False),
+        ([4 + 0.15 * n for n in range(10)], None),
+    ],
     ids=["climbs", "plateau", "flat", "too short"],
 )
 def test_a_series_that_climbs_to_its_end(sizes: list[float], climbing: bool | None) -> None:
-    rows = [{"t": 1.76e9 + 150 * place, "name": "engine", "resource": "host", "bytes": g(size)} for place, size in enumerate(sizes)]
+    rows = [
+        {"t": 1.76e9 + 150 * place, "name": "engine", "resource": "host", "bytes": g(size)}
+        for place, size in enumerate(sizes)
+    ]
     with made(process_memory=rows) as held:
         assert one(held, "memory_trend")["climbing"] is climbing
 
@@ -577,5 +801,11 @@ def test_probe_kills_are_told_from_readiness() -> None:
         container=[{"source": "pod.txt", "line": 9, "restarts": 3, "exit_code": 137, "last_reason": "Error", "ran_s": 90.0}],
     ) as held:  # fmt: skip
         row = one(held, "workload")
-        assert (row["probe_failures"], row["probe_kills"], row["restarts"], row["exit_code"], row["ran_s"]) == (9, 3, 3, 137, 90.0)
+        assert (row["probe_failures"], row["probe_kills"], row["restarts"], row["exit_code"], row["ran_s"]) == (
+            9,
+            3,
+            3,
+            137,
+            90.0,
+        )
         assert (row["probe_ref"], row["probe_kill_ref"], row["memory_words"]) == ("pod.txt:2", "pod.txt:3", False)

@@ -22,7 +22,9 @@ from oomdoc.weigh import ACTION_FROM, CEILING, Answer, Ask, answer, log_odds, pr
 Rows = Mapping[str, Mapping[str, Any] | None]
 
 
-def item(name: str, p_cause: float = 0.9, p_other: float = 0.1, group: str | None = None, says: str = "", unless: str = "") -> EvidenceRule:
+def item(
+    name: str, p_cause: float = 0.9, p_other: float = 0.1, group: str | None = None, says: str = "", unless: str = ""
+) -> EvidenceRule:
     """Evidence whose query is its own name."""
     return EvidenceRule(name, says or f"{name} holds", name, p_cause, p_other, group, unless)
 
@@ -32,7 +34,13 @@ def advice(name: str, changes: Mapping[str, Any] | None = None, do: str = "do it
     return ActionRule(name, do, why, "a cost", "a check", changes or {}, name)
 
 
-def rule(*evidence: EvidenceRule, prior: float = 0.1, name: str = "a-cause", actions: tuple[ActionRule, ...] = (), reasons: tuple[str, ...] = ()) -> Rule:
+def rule(
+    *evidence: EvidenceRule,
+    prior: float = 0.1,
+    name: str = "a-cause",
+    actions: tuple[ActionRule, ...] = (),
+    reasons: tuple[str, ...] = (),
+) -> Rule:
     """A rule of the parts that matter here."""
     told = tuple(ReasonRule(reason, "", reason) for reason in reasons)
     return Rule(name, "none", "Title", "Summary", prior, evidence, told, actions, (), (), Path("a.toml"))
@@ -135,18 +143,35 @@ def test_no_row_and_null_are_unknown() -> None:
 
 
 def test_support_and_counter_evidence_are_sorted_by_weight() -> None:
-    of = rule(item("b", 0.6, 0.3), item("a", 0.6, 0.3), item("c", 0.9, 0.1), item("x", 0.05, 0.5), item("y", 0.9, 0.3), item("z"))
+    of = rule(
+        item("b", 0.6, 0.3),
+        item("a", 0.6, 0.3),
+        item("c", 0.9, 0.1),
+        item("x", 0.05, 0.5),
+        item("y", 0.9, 0.3),
+        item("z"),
+    )
     told = diagnose(of, holding("a", "b", "c", "x", failing=("y",)))
     assert [piece.id for piece in told.evidence] == ["c", "a", "b"]
     assert [piece.id for piece in told.against] == ["x", "y"]
     assert told.unknown == ("z",)
-    assert [piece.weight for piece in told.evidence] == [round(math.log(9), 4), round(math.log(2), 4), round(math.log(2), 4)]
+    assert [piece.weight for piece in told.evidence] == [
+        round(math.log(9), 4),
+        round(math.log(2), 4),
+        round(math.log(2), 4),
+    ]
     assert all(piece.weight < 0 for piece in told.against)
 
 
 def test_words_for_what_holds_and_what_does_not() -> None:
-    of = rule(item("a", says="{n:,} seen", unless="none of {n:,} seen"), item("b", says="{n:,} seen"), item("c", says="{n:,} seen"))
-    told = diagnose(of, bundle({"a": {"holds": False, "n": 1234}, "b": {"holds": False, "n": 5}, "c": {"holds": True, "n": None}}))
+    of = rule(
+        item("a", says="{n:,} seen", unless="none of {n:,} seen"),
+        item("b", says="{n:,} seen"),
+        item("c", says="{n:,} seen"),
+    )
+    told = diagnose(
+        of, bundle({"a": {"holds": False, "n": 1234}, "b": {"holds": False, "n": 5}, "c": {"holds": True, "n": None}})
+    )
     assert {piece.id: piece.says for piece in (*told.evidence, *told.against)} == {
         "a": "none of 1,234 seen", "b": "not so: 5 seen", "c": "unknown seen",
     }  # fmt: skip
@@ -176,16 +201,33 @@ def test_an_unlikely_cause_gives_neither_reason_nor_advice() -> None:
 
 
 def test_advice_carries_its_numbers() -> None:
-    of = rule(item("a"), actions=(advice("act", {"max_num_seqs": "seqs", "kv_cache_dtype": "fp8"}, do="lower to {seqs}", why="{pool:,} tokens"),))
-    (made,) = diagnose(of, bundle({"a": {"holds": True}, "act": {"holds": True, "seqs": 25, "pool": 200_000, "now": 256}})).actions
-    assert (made.id, made.do, made.why, made.cost, made.verify) == ("act", "lower to 25", "200,000 tokens", "a cost", "a check")
+    of = rule(
+        item("a"),
+        actions=(
+            advice(
+                "act", {"max_num_seqs": "seqs", "kv_cache_dtype": "fp8"}, do="lower to {seqs}", why="{pool:,} tokens"
+            ),
+        ),
+    )
+    (made,) = diagnose(
+        of, bundle({"a": {"holds": True}, "act": {"holds": True, "seqs": 25, "pool": 200_000, "now": 256}})
+    ).actions
+    assert (made.id, made.do, made.why, made.cost, made.verify) == (
+        "act",
+        "lower to 25",
+        "200,000 tokens",
+        "a cost",
+        "a check",
+    )
     assert made.changes == {"max_num_seqs": 25, "kv_cache_dtype": "fp8"}
     assert made.was == {}, "which of two flags was `now` is not told"
 
 
 def test_the_present_value_of_a_single_change() -> None:
     of = rule(item("a"), actions=(advice("act", {"gpu_memory_utilization": "util"}),))
-    (made,) = diagnose(of, bundle({"a": {"holds": True}, "act": {"holds": True, "util": 0.8600000001, "now": 0.9}})).actions
+    (made,) = diagnose(
+        of, bundle({"a": {"holds": True}, "act": {"holds": True, "util": 0.8600000001, "now": 0.9}})
+    ).actions
     assert (made.changes, made.was) == ({"gpu_memory_utilization": 0.86}, {"gpu_memory_utilization": 0.9})
 
 
@@ -246,7 +288,10 @@ def test_it_is_bayes(prior: float, pieces: list[tuple[float, float, None, bool |
 
 @given(SHARE, st.lists(PIECE, max_size=6), st.tuples(SHARE, SHARE), GROUP)
 def test_evidence_for_it_never_lowers_and_against_it_never_raises(
-    prior: float, pieces: list[tuple[float, float, str | None, bool | None]], shares: tuple[float, float], group: str | None
+    prior: float,
+    pieces: list[tuple[float, float, str | None, bool | None]],
+    shares: tuple[float, float],
+    group: str | None,
 ) -> None:
     low, high = sorted(shares)
     before = weigh(*_made(prior, pieces)).odds
@@ -258,7 +303,9 @@ def test_evidence_for_it_never_lowers_and_against_it_never_raises(
 
 
 @given(SHARE, st.lists(PIECE, max_size=6))
-def test_a_weight_has_the_sign_of_its_shares_or_is_zero(prior: float, pieces: list[tuple[float, float, str | None, bool | None]]) -> None:
+def test_a_weight_has_the_sign_of_its_shares_or_is_zero(
+    prior: float, pieces: list[tuple[float, float, str | None, bool | None]]
+) -> None:
     finding = weigh(*_made(prior, pieces))
     for place, (a, b, group, holds) in enumerate(pieces):
         weight = finding.weights[f"e{place}"]
@@ -273,7 +320,9 @@ def test_a_weight_has_the_sign_of_its_shares_or_is_zero(prior: float, pieces: li
 
 
 @given(SHARE, st.lists(PIECE, max_size=5), st.randoms())
-def test_the_order_of_evidence_does_not_matter(prior: float, pieces: list[tuple[float, float, str | None, bool | None]], random: Any) -> None:
+def test_the_order_of_evidence_does_not_matter(
+    prior: float, pieces: list[tuple[float, float, str | None, bool | None]], random: Any
+) -> None:
     shuffled = list(pieces)
     random.shuffle(shuffled)
     told, other = weigh(*_made(prior, pieces)).odds, weigh(*_made(prior, shuffled)).odds
@@ -326,10 +375,21 @@ def test_a_sentence_is_made_of_whatever_the_data_hold(spec: str, value: Any) -> 
 
 
 @pytest.mark.parametrize("spec", ["bytes", "seconds", ".0f", ",", ".1%", ".3g", ""])
-@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 10**400, -(10**400)], ids=["inf", "-inf", "nan", "huge", "-huge"])
-def test_a_sentence_is_made_of_numbers_out_of_all_bounds(value: float, spec: str, request: pytest.FixtureRequest) -> None:
-    if (spec == "seconds" and not isinstance(value, int)) or (isinstance(value, int) and spec not in (",", "", "seconds")):
-        request.applymarker(pytest.mark.xfail(raises=(OverflowError, ValueError), reason="DuckDB divides by zero to inf and nan; format_field lets OverflowError and show_seconds through"))
+@pytest.mark.parametrize(
+    "value", [math.inf, -math.inf, math.nan, 10**400, -(10**400)], ids=["inf", "-inf", "nan", "huge", "-huge"]
+)
+def test_a_sentence_is_made_of_numbers_out_of_all_bounds(
+    value: float, spec: str, request: pytest.FixtureRequest
+) -> None:
+    if (spec == "seconds" and not isinstance(value, int)) or (
+        isinstance(value, int) and spec not in (",", "", "seconds")
+    ):
+        request.applymarker(
+            pytest.mark.xfail(
+                raises=(OverflowError, ValueError),
+                reason="DuckDB divides by zero to inf and nan; format_field lets OverflowError and show_seconds through",
+            )
+        )
     assert say(f"{{n:{spec}}}", {"n": value})
 
 
@@ -351,4 +411,6 @@ def test_sentences(template: str, says: str) -> None:
 
 
 def test_types_that_duckdb_gives_are_printed() -> None:
-    assert say("{x} {y:%Y}", {"x": decimal.Decimal("0.90"), "y": dt.datetime(2026, 11, 20, tzinfo=dt.UTC)}) == "0.90 2026"
+    assert (
+        say("{x} {y:%Y}", {"x": decimal.Decimal("0.90"), "y": dt.datetime(2026, 11, 20, tzinfo=dt.UTC)}) == "0.90 2026"
+    )

@@ -11,10 +11,17 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from oomdoc.sieve import Sieve
 
 CHUNK_BYTES = 1 << 20  # 512 KiB to 2 MiB measured best for numpy paths, 256 KiB to 1 MiB for search
 LINE_CAP_BYTES = 4 << 20  # a longer line goes on in pieces, so that one line without newline cannot fill the memory
+
+_SIMD_ANCHORS = 64  # what the library's own SIMD search takes: it needs no sieve
+_SIEVE_FROM = 8 << 20  # bytes searched before the sieve, which costs 20 ms to make, begins to pay
+_SIEVE_LEAST = 64 << 10
 
 T = TypeVar("T")
 
@@ -37,10 +44,11 @@ def chunks(stream: BinaryIO, size: int = CHUNK_BYTES, cap: int = LINE_CAP_BYTES)
     while block := stream.read(size):
         cut = block.rfind(b"\n") + 1
         if cut:
-            parts.append(block[:cut] if cut < len(block) else block)
-            data = b"".join(parts) if len(parts) > 1 else parts[0]
+            if parts or cut < len(block):
+                parts.append(memoryview(block)[:cut])  # so that the bytes are copied once
+            data = b"".join(parts) if parts else block
             yield Chunk(data, line, fresh)
-            line += data.count(b"\n")
+            line += newlines(data)
             fresh = True
             parts, held = ([block[cut:]], len(block) - cut) if cut < len(block) else ([], 0)
         else:
@@ -51,6 +59,15 @@ def chunks(stream: BinaryIO, size: int = CHUNK_BYTES, cap: int = LINE_CAP_BYTES)
                 parts, held, fresh = [], 0, False
     if parts:
         yield Chunk(b"".join(parts), line, fresh)
+
+
+def newlines(data: bytes) -> int:
+    """How many newlines there are. numpy counts 1 MiB in 0.1 ms, `bytes.count` in 0.3 ms; small sources do without it."""
+    if len(data) < CHUNK_BYTES // 2:
+        return data.count(b"\n")
+    import numpy as np
+
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == 10))
 
 
 def read_ahead(items: Iterable[T], depth: int = 6) -> Iterator[T]:
@@ -111,15 +128,22 @@ class LiteralScan:
     """Finds many literals in one pass; of several that begin at one place the first in the list wins."""
 
     def __init__(self, anchors: Sequence[bytes]) -> None:
-        from ahocorasick_rs import BytesAhoCorasick, MatchKind
+        from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
         self.anchors = tuple(anchors)
-        # LeftmostFirst switches on the SIMD prefilter of the crate; the default kind costs four times as much
-        self._search = BytesAhoCorasick(list(anchors), matchkind=MatchKind.LeftmostFirst)
+        # LeftmostFirst switches on the SIMD prefilter of the crate for up to 64 literals; for more a DFA is 2.7 times as
+        # fast as what the crate chooses by itself
+        self._search = BytesAhoCorasick(list(anchors), matchkind=MatchKind.LeftmostFirst, implementation=Implementation.DFA)
+        self._searched = 0
+        self._sieve: Sieve | None = None
 
     def hits(self, chunk: Chunk) -> Iterator[Hit]:
         """Every hit of the chunk in order, each with its line."""
         data, line, counted = chunk.data, chunk.first_line, 0
+        self._searched += len(data)
+        if self._searched > _SIEVE_FROM and len(data) > _SIEVE_LEAST and len(self.anchors) > _SIMD_ANCHORS:
+            yield from self._hits_sieved(chunk)
+            return
         begin = end = -1
         for anchor, at, _ in self._search.find_matches_as_indexes(data):
             if at >= end:
@@ -130,6 +154,18 @@ class LiteralScan:
                 if end < 0:
                     end = len(data)
             yield Hit(anchor, at, begin, end, line)
+
+    def _hits_sieved(self, chunk: Chunk) -> Iterator[Hit]:
+        """The same, two to three times as fast for long texts: the sieve rules out most of the chunk first."""
+        from oomdoc.sieve import Sieve, lines_at
+
+        data = chunk.data
+        if self._sieve is None:
+            self._sieve = Sieve(self.anchors, data)
+        search = self._search.find_matches_as_indexes
+        found = [(anchor, low + at) for low, high in self._sieve.regions(data) for anchor, at, _ in search(data[low:high])]
+        for (anchor, at), (line, begin, end) in zip(found, lines_at(data, [at for _, at in found]), strict=True):
+            yield Hit(anchor, at, begin, end, chunk.first_line + line)
 
     def hits_plain(self, chunk: Chunk) -> Iterator[Hit]:
         """The same by the obvious way: every line, every anchor. The twin that tests compare `hits` with."""

@@ -14,17 +14,15 @@ import os
 import re
 import tarfile
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from oomdoc.units import KIB, MIB
 
-LEAST = 64 * KIB  # a read gives at least this much (or all that was asked) before the end
+LEAST = 128 * KIB  # a read gives at least this much (or all that was asked) before the end
 BLOCK = tarfile.BLOCKSIZE
 _MEMORY_CAP = 256 * MIB  # dictionary of one xz decoder: `xz -9` needs 65 MiB, the format would allow 4 GiB
 _WINDOW_CAP = 128 * MIB  # window of one zstd decoder: the zstd tool's own limit without `--long`
-_HEADER_CAP = (
-    16 * KIB
-)  # what is kept of one tar header: two paths of 4,096 and attributes; a header may claim gigabytes
+_HEADER_CAP = 16 * KIB  # kept of one tar header: two paths of 4,096 and attributes; it may claim gigabytes
 _HEADERS_CAP = 64 * KIB  # of all headers before one member; old versions of `tarfile` may hold 4,000 times as much
 
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -69,18 +67,23 @@ class Stream(io.BufferedIOBase):
         self._held, self._at = parts[0] if len(parts) == 1 else b"".join(parts), 0
 
     def readable(self) -> bool:
+        """That it is."""
         return True
 
     def read(self, size: int | None = -1, /) -> bytes:
+        """Up to `size` bytes, but `LEAST` of them (or all that was asked) before the end."""
         if size is None or size < 0:
             return b"".join(iter(lambda: self.read(MIB), b""))
         self._hold(min(size, LEAST), max(size, LEAST))
         data = self._held[self._at : self._at + size]
         self._at += len(data)
+        if self._at == len(self._held):  # let go, so that the memory serves the next read: a tenth of the CPU
+            self._held, self._at = b"", 0
         self.taken += len(data)
         return data
 
     def read1(self, size: int | None = -1, /) -> bytes:
+        """The same."""
         return self.read(size)
 
     def peek(self, size: int = 0, /) -> bytes:
@@ -92,42 +95,23 @@ class Stream(io.BufferedIOBase):
         self._hold(size)
         return self._held[self._at : self._at + size]
 
-    def unread(self, count: int) -> None:
-        """Give the last bytes of the latest read once more."""
-        self._at -= count
-        self.taken -= count
+    def skip(self, size: int) -> None:
+        """Pass over `size` bytes, or what there is."""
+        while size > 0 and (data := self.read(min(size, MIB))):
+            size -= len(data)
 
-    def skip(self, size: int) -> int:
-        """Pass over `size` bytes; how many there were."""
-        left = size
-        while left > 0 and (data := self.read(min(left, MIB))):
-            left -= len(data)
-        return size - left
-
-    def skip_zeros(self, unit: int = 1) -> None:
-        """Pass over NUL bytes, in whole units where something follows them."""
+    def skip_zeros(self) -> None:
+        """Pass over blocks of NUL bytes."""
         while data := self.ahead(LEAST):
-            zeros = len(data) - len(data.lstrip(b"\0"))
-            self.skip(zeros if zeros == len(data) else zeros - zeros % unit)
-            if zeros < len(data):
+            rest = len(data.lstrip(b"\0"))
+            self.skip((len(data) - rest) // BLOCK * BLOCK if rest else len(data))
+            if rest:
                 return
 
-    def drain(self) -> int:
-        """Pass over the rest; how much that was."""
-        start = self.taken
+    def drain(self) -> None:
+        """Pass over the rest."""
         while self.read(MIB):
             pass
-        return self.taken - start
-
-    def tell(self) -> int:
-        return self.taken
-
-    def seek(self, to: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go forward to a place counted from the start."""
-        if whence != io.SEEK_SET or to < self.taken:
-            raise io.UnsupportedOperation("this stream goes forward only")
-        self.skip(to - self.taken)
-        return self.taken
 
 
 class Source(Stream):
@@ -231,11 +215,14 @@ class _Zstd:
     def unused_data(self) -> bytes:
         return self._frame.unused_data + self._rest
 
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+    def decompress(self, data: bytes | memoryview, max_length: int = -1) -> bytes:
         if data:
             self._rest = memoryview(data)
-        piece, self._rest = self._rest[: self._PIECE], self._rest[self._PIECE :]
-        return self._frame.decompress(piece)
+        parts: list[bytes] = []
+        while self._rest and not self.eof and sum(map(len, parts)) < max_length:
+            piece, self._rest = self._rest[: self._PIECE], self._rest[self._PIECE :]
+            parts.append(self._frame.decompress(piece))
+        return b"".join(parts)
 
 
 def _isal(flag: str) -> Any:
@@ -285,18 +272,21 @@ class Unpacked(Stream):
         self._form = form
         self._engine = form.new()
         self._source = source
+        self._unfed = b""
         self._before = source.taken
         self._allow = allow
         self._out = 0
         self._over = False
 
     def _more(self, size: int) -> bytes:
+        if self._over:
+            return b""
         parts: list[bytes] = []
         start = self._out
         why = ""
         try:
-            while not self._over and self._out - start < size:
-                parts.append(self._piece())
+            while not self._over and self._out - start < LEAST:
+                parts.append(self._piece(size))
                 self._out += len(parts[-1])
                 self._over = not parts[-1]
         except EOFError:
@@ -309,41 +299,40 @@ class Unpacked(Stream):
             self.fail(why or stop)
         return b"" if stop else b"".join(parts)
 
-    def _piece(self) -> bytes:
-        """Some more content, b"" at the end; EOFError where the packed bytes end too early.
-
-        64 KiB at most (zstd gives more), since all of a piece is lost where its library meets damage.
-        """
-        while True:
-            if self._engine.eof:
-                self._source.unread(len(self._engine.unused_data))
-                if not self._follows():
-                    return b""
-                self._engine = self._form.new()
+    def _piece(self, size: int) -> bytes:
+        """Some more content, b"" at the end; EOFError where the packed bytes end too early."""
+        while not self._engine.eof or self._follows():
             packed = self._feed() if self._engine.needs_input else b""
-            data: bytes = self._engine.decompress(packed, LEAST)
+            data: bytes = self._engine.decompress(packed, size)
             if data:
                 return data
+        return b""
 
-    def _feed(self) -> bytes:
-        """The next packed bytes; a checksum at the end comes alone, so that the content is out when it is compared.
+    def _feed(self) -> memoryview:
+        """The next packed bytes, `LEAST` of them: isal (1.9) misreads a gzip header that comes in two pieces.
 
-        Less than 64 KiB would not do: isal (1.9) misreads a gzip header that comes in two pieces.
+        A checksum at the end comes alone, so that the content is out when it is compared.
         """
-        left = len(self._source.ahead(LEAST + self._form.tail)) - self._form.tail
-        packed = self._source.read(left if 0 < left < LEAST else LEAST)
+        more = self._source.read(LEAST)
+        packed = memoryview(self._unfed + more)
         if not packed:
             raise EOFError
-        return packed
+        cut = max(len(packed) - self._form.tail, 0) if more else len(packed)
+        self._unfed = bytes(packed[cut:])
+        return packed[:cut]
 
     def _follows(self) -> bool:
+        """Make ready for the stream that follows, if one does, perhaps after padding with zeros."""
         if not self._form.magic:
             return False
-        self._source.skip_zeros()  # padding
-        head = self._source.ahead(BLOCK)
-        if head and not self._form.magic.match(head):
+        rest = (self._engine.unused_data + self._unfed).lstrip(b"\0")
+        while len(rest) < BLOCK and (more := self._source.read(LEAST)):
+            rest = (rest + more).lstrip(b"\0")
+        if rest and not self._form.magic.match(rest):
             raise OSError("other data follow the end")
-        return bool(head)
+        self._unfed = rest
+        self._engine = self._form.new()
+        return bool(rest)
 
 
 # --- tar ------------------------------------------------------------------------------------------------------
@@ -358,16 +347,21 @@ def is_tar(head: bytes) -> bool:
 
 
 class _Headers:
-    """What `tarfile` reads headers from: a stream, of which it is given `_HEADERS_CAP` per member."""
+    """The file that `tarfile` reads headers from: a stream that goes forward only, `left` bytes of it per member."""
 
-    # before 3.11.10 `tarfile` takes quadratic time for digits (CVE-2024-6232)
-    _HOSTILE = re.compile(rb"\d{1000}")
+    _HOSTILE = re.compile(rb"\d{1000}")  # before 3.11.10 `tarfile` takes quadratic time for digits (CVE-2024-6232)
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self.left = _HEADERS_CAP
-        self.tell = stream.tell
-        self.seek = stream.seek
+
+    def tell(self) -> int:
+        return self._stream.taken
+
+    def seek(self, to: int) -> None:
+        if to < self._stream.taken:
+            raise tarfile.ReadError("a header that points backwards")
+        self._stream.skip(to - self._stream.taken)
 
     def read(self, size: int) -> bytes:
         kept = min(size, _HEADER_CAP)
@@ -390,18 +384,19 @@ def tar_headers(stream: Stream) -> Iterator[tarfile.TarInfo]:
     start, why = stream.taken, "no tar header where one should be"
     try:
         while is_tar(stream.ahead(BLOCK)):
-            headers: Any = _Headers(stream)
-            archive = tarfile.TarFile(fileobj=headers, encoding="utf-8", errors="replace")
+            headers = _Headers(stream)
+            archive: Any = tarfile.TarFile(fileobj=cast(BinaryIO, headers), encoding="utf-8", errors="replace")
             while info := archive.next():
                 yield info
-                stream.seek(archive.offset)
+                start = stream.taken
+                headers.seek(archive.offset)
                 start = stream.taken
                 if not is_tar(stream.ahead(BLOCK)):
                     break
                 headers.left = _HEADERS_CAP
                 archive.members.clear()  # it would keep all
                 archive.pax_headers.clear()
-            stream.skip_zeros(BLOCK)
+            stream.skip_zeros()
             start = stream.taken
     except Exception as problem:  # `tarfile` raises many things for hostile headers
         why = reason(problem)

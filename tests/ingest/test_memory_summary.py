@@ -26,7 +26,14 @@ def count_row(label: str, *cells: tuple[int, str]) -> str:
     return f"| {label:<22}|" + "".join(f" {number:7d} {unit:<1}  |" for number, unit in cells)
 
 
-def table(device: int = 0, ooms: int = 0, retries: int = 0, brief: bool = False, unit: str = "MiB", sizes: tuple[str, ...] = SIZES) -> list[str]:
+def table(
+    device: int = 0,
+    ooms: int = 0,
+    retries: int = 0,
+    brief: bool = False,
+    unit: str = "MiB",
+    sizes: tuple[str, ...] = SIZES,
+) -> list[str]:
     """A table as torch lays it out, with figures of its own."""
     pools = ("",) if brief else ("", "      from large pool", "      from small pool")
     lines = [BAR, f"|{f'PyTorch CUDA memory summary, device ID {device}':^75}|", RULE]
@@ -49,7 +56,9 @@ def read(text: str | bytes, size: int = 1 << 20) -> dict[str, list[dict[str, Any
     tables: dict[str, list[dict[str, Any]]] = {}
     for batch in memory_summary.read("any", chunks(io.BytesIO(data), size)):
         names, columns = list(batch.columns), list(batch.columns.values())
-        tables.setdefault(batch.table, []).extend(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+        tables.setdefault(batch.table, []).extend(
+            dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)
+        )
     return tables
 
 
@@ -77,7 +86,12 @@ def test_a_full_table() -> None:
     assert [at["reserved_bytes", "large_pool"][name] for name in ("current", "peak", "allocated", "freed")] == [
         43 * MIB, 53 * MIB, 90 * MIB, 30 * MIB,
     ]  # fmt: skip
-    assert [at["segment", "small_pool"][name] for name in ("current", "peak", "allocated", "freed")] == [1200, 1300, 1_234_000, 2_000_000]
+    assert [at["segment", "small_pool"][name] for name in ("current", "peak", "allocated", "freed")] == [
+        1200,
+        1300,
+        1_234_000,
+        2_000_000,
+    ]
     assert {metric for metric, _ in at} == {
         "num_ooms", "num_alloc_retries", "allocated_bytes", "active_bytes", "requested_bytes", "reserved_bytes", "inactive_split_bytes",
         "allocation", "active", "segment", "inactive_split", "oversize_allocations", "oversize_segments",
@@ -93,7 +107,8 @@ def test_a_brief_table_of_an_old_torch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "factor"), [("B", 1), ("KB", KIB), ("KiB", KIB), ("MB", MIB), ("GB", GIB), ("GiB", GIB), ("TiB", TIB), ("PiB", KIB * TIB)]
+    ("unit", "factor"),
+    [("B", 1), ("KB", KIB), ("KiB", KIB), ("MB", MIB), ("GB", GIB), ("GiB", GIB), ("TiB", TIB), ("PiB", KIB * TIB)],
 )
 def test_all_units_are_binary(unit: str, factor: int) -> None:
     row = read("\n".join(table(unit=unit)))["allocator_stat"][2]
@@ -142,7 +157,8 @@ def test_recognised() -> None:
         "",
         "call torch.cuda.memory_summary() and send the PyTorch CUDA memory summary, device ID 0\n",
         "\n".join(["INFO 11-20 20:04:51 [core.py:586] a line of the server"] * 9 + table()),
-        "Traceback (most recent call last):\n  File \"x.py\", line 3\ntorch.OutOfMemoryError: CUDA out of memory.\n" + "\n".join(table()),
+        'Traceback (most recent call last):\n  File "x.py", line 3\ntorch.OutOfMemoryError: CUDA out of memory.\n'
+        + "\n".join(table()),
         "words of a report\n" * 60 + "\n".join(table()),
         "| NVIDIA-SMI 535.1   Driver Version: 535.1   CUDA Version: 12.2 |\n",
     ],
@@ -152,7 +168,10 @@ def test_not_recognised(text: str) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.one_of(st.sampled_from([line.encode() for line in table()]), st.binary(max_size=90))), st.integers(1, 300))
+@given(
+    st.lists(st.one_of(st.sampled_from([line.encode() for line in table()]), st.binary(max_size=90))),
+    st.integers(1, 300),
+)
 def test_any_bytes(lines: list[bytes], size: int) -> None:
     data = b"\n".join(lines)
     tables = read(data, size)

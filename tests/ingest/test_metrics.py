@@ -38,7 +38,7 @@ nvidia_smi_memory_used_bytes{uuid="a"} 7.0e+10
 nvidia_smi_fan_speed_ratio{uuid="a"} 0.3
 container_memory_working_set_bytes{container="vllm"} 4.0e+10
 http_requests_total{handler="/v1/completions"} 77.0
-"""  # noqa: E501
+"""
 
 
 def read(text: str | bytes, path: str = "metrics.txt", size: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:
@@ -47,7 +47,9 @@ def read(text: str | bytes, path: str = "metrics.txt", size: int = 1 << 20) -> d
     tables: dict[str, list[dict[str, Any]]] = {}
     for batch in metrics.read(path, chunks(io.BytesIO(data), size)):
         names, columns = list(batch.columns), list(batch.columns.values())
-        tables.setdefault(batch.table, []).extend(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+        tables.setdefault(batch.table, []).extend(
+            dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)
+        )
     return tables
 
 
@@ -117,7 +119,12 @@ def test_times_inside_of_a_file() -> None:
 def test_values() -> None:
     text = 'vllm:a{x="1"} NaN\nvllm:a{x="2"} +Inf\nvllm:a{x="a b} 3"} 4\nvllm:a{x="3"}\t5\r\nvllm:a -1e-3\nvllm:a  7\n'
     rows = read(text)["metric"]
-    assert [(row["labels"], row["value"]) for row in rows] == [('x="a b} 3"', 4), ('x="3"', 5), (None, -0.001), (None, 7)]
+    assert [(row["labels"], row["value"]) for row in rows] == [
+        ('x="a b} 3"', 4),
+        ('x="3"', 5),
+        (None, -0.001),
+        (None, 7),
+    ]
 
 
 def test_broken_samples_are_problems() -> None:

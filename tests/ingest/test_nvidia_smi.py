@@ -24,7 +24,9 @@ def read(text: str | bytes, size: int = 1 << 20) -> Tables:
     for batch in nvidia_smi.read("any", chunks(io.BytesIO(data), size)):
         columns = [column.tolist() if isinstance(column, np.ndarray) else column for column in batch.columns.values()]
         rows = (dict(zip(batch.columns, row, strict=True)) for row in zip(*columns, strict=True))
-        tables.setdefault(batch.table, []).extend({name: value for name, value in row.items() if value is not None} for row in rows)
+        tables.setdefault(batch.table, []).extend(
+            {name: value for name, value in row.items() if value is not None} for row in rows
+        )
     for rows_ in tables.values():
         rows_.sort(key=lambda row: row["line"])
     return tables
@@ -95,7 +97,9 @@ def test_a_query_with_header_and_units() -> None:
 
 
 def test_the_order_of_columns_follows_the_header() -> None:
-    rows = read("memory.free [MiB], memory.total [MiB], power.draw [W], index, memory.used [MiB]\n100, 81559, 310.5, 3, 81459\n")
+    rows = read(
+        "memory.free [MiB], memory.total [MiB], power.draw [W], index, memory.used [MiB]\n100, 81559, 310.5, 3, 81459\n"
+    )
     assert rows["gpu_sample"] == [{"line": 2, "gpu": 3, "used_bytes": 81459 * MIB, "total_bytes": 81559 * MIB}]
 
 
@@ -118,7 +122,12 @@ def test_names_give_devices_once() -> None:
 
 def test_without_index_the_bus_id_tells_the_device() -> None:
     text = "pci.bus_id, memory.used [MiB]\n" + "00000000:3D:00.0, 5 MiB\n00000000:3E:00.0, 6 MiB\n" * 2
-    assert [(row["gpu"], row["used_bytes"] // MIB) for row in read(text)["gpu_sample"]] == [(0, 5), (1, 6), (0, 5), (1, 6)]
+    assert [(row["gpu"], row["used_bytes"] // MIB) for row in read(text)["gpu_sample"]] == [
+        (0, 5),
+        (1, 6),
+        (0, 5),
+        (1, 6),
+    ]
     assert "gpu" not in read("timestamp, memory.used [MiB]\n2026/11/20 20:04:51.120, 5 MiB\n")["gpu_sample"][0]
 
 
@@ -228,16 +237,32 @@ def test_the_boxed_table() -> None:
         {"line": 10, "t": at, "gpu": 0, "used_bytes": 40121 * MIB, "total_bytes": 46068 * MIB, "gpu_util": 0.87},
         {"line": 14, "t": at, "gpu": 1, "used_bytes": 4 * MIB, "total_bytes": 46068 * MIB, "gpu_util": 0.0},
     ]
-    assert tables["gpu_device"][1] == {"line": 14, "gpu": 1, "name": "NVIDIA L40S", "total_bytes": 46068 * MIB, "count": 1}
+    assert tables["gpu_device"][1] == {
+        "line": 14,
+        "gpu": 1,
+        "name": "NVIDIA L40S",
+        "total_bytes": 46068 * MIB,
+        "count": 1,
+    }
     assert tables["gpu_process"] == [
-        {"line": 23, "t": at, "gpu": 0, "pid": 4711, "type": "C", "name": "VLLM::EngineCore", "used_bytes": 40104 * MIB},
+        {
+            "line": 23,
+            "t": at,
+            "gpu": 0,
+            "pid": 4711,
+            "type": "C",
+            "name": "VLLM::EngineCore",
+            "used_bytes": 40104 * MIB,
+        },
         {"line": 24, "t": at, "gpu": 1, "pid": 1822, "type": "G", "name": "/usr/lib/xorg/Xorg", "used_bytes": 4 * MIB},
     ]
     assert "problem" not in tables
 
 
 def test_a_watched_table_has_the_time_of_each_block() -> None:
-    later = BOX.replace("Fri Nov 20 20:04:51 2026", "Every 2.0s: nvidia-smi     gpu-7: Fri Nov 20 20:04:53 2026").replace("40121", "40321")
+    later = BOX.replace(
+        "Fri Nov 20 20:04:51 2026", "Every 2.0s: nvidia-smi     gpu-7: Fri Nov 20 20:04:53 2026"
+    ).replace("40121", "40321")
     tables = read(BOX + "\n" + later)
     assert [(row["t"] - t("2026-11-20 20:04:51"), row["used_bytes"] // MIB) for row in tables["gpu_sample"]] == [
         (0, 40121), (0, 4), (2, 40321), (2, 4),
@@ -261,7 +286,9 @@ def test_a_narrow_table_of_an_old_driver() -> None:
         {"line": 4, "gpu": 0, "used_bytes": 14321 * MIB, "total_bytes": 16160 * MIB, "gpu_util": 0.55},
         {"line": 6, "gpu": 1},
     ]
-    assert tables["gpu_process"] == [{"line": 7, "gpu": 0, "pid": 9001, "type": "C", "name": "python", "used_bytes": 14318 * MIB}]
+    assert tables["gpu_process"] == [
+        {"line": 7, "gpu": 0, "pid": 9001, "type": "C", "name": "python", "used_bytes": 14318 * MIB}
+    ]
 
 
 def test_slices_are_devices_and_no_samples() -> None:
@@ -279,8 +306,22 @@ def test_slices_are_devices_and_no_samples() -> None:
     tables = read(text)
     assert [row["line"] for row in tables["gpu_sample"]] == [3]
     assert tables["gpu_device"][1:] == [
-        {"line": 7, "gpu": 0, "name": "NVIDIA A100-SXM4-40GB", "total_bytes": 20096 * MIB, "mig_profile": "MIG", "count": 1},
-        {"line": 9, "gpu": 0, "name": "NVIDIA A100-SXM4-40GB", "total_bytes": 20096 * MIB, "mig_profile": "MIG", "count": 1},
+        {
+            "line": 7,
+            "gpu": 0,
+            "name": "NVIDIA A100-SXM4-40GB",
+            "total_bytes": 20096 * MIB,
+            "mig_profile": "MIG",
+            "count": 1,
+        },
+        {
+            "line": 9,
+            "gpu": 0,
+            "name": "NVIDIA A100-SXM4-40GB",
+            "total_bytes": 20096 * MIB,
+            "mig_profile": "MIG",
+            "count": 1,
+        },
     ]
 
 
@@ -340,16 +381,39 @@ def test_a_listing() -> None:
     tables = read(LISTING)
     at = t("2026-11-20 20:04:51")
     assert tables["gpu_sample"] == [
-        {"line": 24, "t": at, "gpu": 0, "used_bytes": 61234 * MIB, "total_bytes": 81920 * MIB, "gpu_util": 0.97, "memory_util": 0.44},
+        {
+            "line": 24,
+            "t": at,
+            "gpu": 0,
+            "used_bytes": 61234 * MIB,
+            "total_bytes": 81920 * MIB,
+            "gpu_util": 0.97,
+            "memory_util": 0.44,
+        },
         {"line": 47, "t": at, "gpu": 1, "total_bytes": 81920 * MIB},
     ]
     assert tables["gpu_device"] == [
-        {"line": 18, "gpu": 0, "name": "NVIDIA A100-SXM4-80GB", "total_bytes": 40192 * MIB, "mig_profile": "MIG", "count": 1},
+        {
+            "line": 18,
+            "gpu": 0,
+            "name": "NVIDIA A100-SXM4-80GB",
+            "total_bytes": 40192 * MIB,
+            "mig_profile": "MIG",
+            "count": 1,
+        },
         {"line": 24, "gpu": 0, "name": "NVIDIA A100-SXM4-80GB", "total_bytes": 81920 * MIB, "count": 1},
         {"line": 47, "gpu": 1, "name": "NVIDIA A100-SXM4-80GB", "total_bytes": 81920 * MIB, "count": 1},
     ]
     assert tables["gpu_process"] == [
-        {"line": 35, "t": at, "gpu": 0, "pid": 4711, "type": "C", "name": "VLLM::Worker_TP0", "used_bytes": 61000 * MIB},
+        {
+            "line": 35,
+            "t": at,
+            "gpu": 0,
+            "pid": 4711,
+            "type": "C",
+            "name": "VLLM::Worker_TP0",
+            "used_bytes": 61000 * MIB,
+        },
         {"line": 39, "t": at, "gpu": 0, "pid": 4712, "type": "C", "name": "python3"},
     ]
     assert "problem" not in tables
@@ -393,7 +457,9 @@ def test_a_listing_as_xml() -> None:
     assert tables["gpu_sample"] == [
         {"line": 9, "t": at, "gpu": 0, "used_bytes": 130000 * MIB, "total_bytes": 143771 * MIB, "gpu_util": 0.88}
     ]
-    assert tables["gpu_device"] == [{"line": 9, "gpu": 0, "name": "NVIDIA H200", "total_bytes": 143771 * MIB, "count": 1}]
+    assert tables["gpu_device"] == [
+        {"line": 9, "gpu": 0, "name": "NVIDIA H200", "total_bytes": 143771 * MIB, "count": 1}
+    ]
     assert tables["gpu_process"] == [
         {"line": 21, "t": at, "gpu": 0, "pid": 77, "type": "C", "name": "python3", "used_bytes": 129990 * MIB}
     ]
@@ -411,7 +477,14 @@ def test_monitors_go_by_the_names_of_their_columns() -> None:
     0    310     55     92     60
 """
     assert read(text)["gpu_sample"] == [
-        {"line": 3, "t": t("2026-11-20 20:04:51"), "gpu": 0, "used_bytes": 76012 * MIB, "gpu_util": 0.93, "memory_util": 0.61},
+        {
+            "line": 3,
+            "t": t("2026-11-20 20:04:51"),
+            "gpu": 0,
+            "used_bytes": 76012 * MIB,
+            "gpu_util": 0.93,
+            "memory_util": 0.61,
+        },
         {"line": 4, "t": t("2026-11-20 20:04:51"), "gpu": 1, "used_bytes": 3 * MIB},
         {"line": 7, "gpu": 0, "gpu_util": 0.92, "memory_util": 0.6},
     ]
@@ -442,7 +515,9 @@ def test_a_driver_that_does_not_answer_is_a_problem() -> None:
 
 
 def test_rows_in_an_envelope() -> None:
-    text = "".join(f"2026-11-20T20:04:5{at}.000000000Z stdout F {row}\n" for at, row in enumerate(LOOP.splitlines()[1:3]))
+    text = "".join(
+        f"2026-11-20T20:04:5{at}.000000000Z stdout F {row}\n" for at, row in enumerate(LOOP.splitlines()[1:3])
+    )
     rows = read(text)["gpu_sample"]
     assert [(row["t"], row["gpu"]) for row in rows] == [(t("2026-11-20 20:04:50"), 0), (t("2026-11-20 20:04:51"), 1)]
 
@@ -486,13 +561,22 @@ HEADER = QUERY.splitlines()[0]
         rows_of(200, HEADER) + "\n\n" + rows_of(100) + "2026/11/20 20:04:51.000, 0, 93 %\n" + rows_of(100),
         rows_of(200, HEADER) + rows_of(9).replace("MiB", "GiB") + rows_of(50),
         rows_of(200, HEADER) + rows_of(9).replace(" 5 %", " 500 %"),
-        rows_of(200, HEADER) + "index, a, b, memory.used [MiB], memory.total [MiB], c\n" + "1, x, y, 5 MiB, 6 MiB, z\n" * 9,
+        rows_of(200, HEADER)
+        + "index, a, b, memory.used [MiB], memory.total [MiB], c\n"
+        + "1, x, y, 5 MiB, 6 MiB, z\n" * 9,
         rows_of(400, block=8),
         rows_of(400, block=1),
         rows_of(40) + rows_of(400, block=8),
         rows_of(400, block=8) + "0, 5 %",
+        rows_of(90, block=8)
+        + "0, 5 %, 6\n0, x, y, z, 1 MiB\n"
+        + rows_of(9, block=8)
+        + "0, 5 %, 6 %, 7 MiB\n"
+        + rows_of(90),
+        rows_of(90, HEADER) + "0, 5 %, 6\n0, x, y, z, 1 MiB, w\nx, y\n" + rows_of(90) + "NVIDIA-SMI has failed, so\n",
         rows_of(50, block=8) + "words in between\n" + rows_of(50, block=8),
-        "uuid, memory.used [MiB], memory.total [MiB]\n" + "GPU-aaaaaaaa-1, 5 MiB, 9 MiB\nGPU-bbbbbbbb-2, [N/A], 9 MiB\n" * 60,
+        "uuid, memory.used [MiB], memory.total [MiB]\n"
+        + "GPU-aaaaaaaa-1, 5 MiB, 9 MiB\nGPU-bbbbbbbb-2, [N/A], 9 MiB\n" * 60,
         "index, memory.used [MiB]\n" + "0, [N/A]\n" * 60 + "1, 12345678901234567 MiB\n",
         "index, utilization.gpu [%], memory.used [MiB]\n" + "0, 93, 76012\n1, [N/A], 9\n" * 60,
         QUERY + BOX + LOOP,
@@ -503,13 +587,25 @@ def test_the_fast_way_reads_alike(text: str, size: int, monkeypatch: pytest.Monk
 
 
 def test_the_fast_way_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    for text in (rows_of(2000, HEADER), rows_of(4000, block=8)):
+    broken = "2026/11/20 20:04:51.000, 0, 93 %\n2026/11/20 20:04:51.000, 0, 9, x, many, 5 MiB\n\n" + HEADER + "\n"
+    for text in (rows_of(2000, HEADER), rows_of(4000, block=8), rows_of(1000, HEADER) + broken + rows_of(1000)):
         batches = list(nvidia_smi.read("any", chunks(io.BytesIO(text.encode()))))
         assert len(text) > nvidia_smi.WORTHWHILE_BYTES
-        assert sum(batch.rows for batch in batches if isinstance(batch.columns["line"], np.ndarray)) > 0.9 * text.count("MiB, 81559")
+        assert sum(batch.rows for batch in batches if isinstance(batch.columns["line"], np.ndarray)) > 0.9 * text.count(
+            "MiB, 81559"
+        )
 
 
-CELLS = st.sampled_from(["0", "7", "93 %", "5 MiB", "81559 MiB", "[N/A]", "x", "2026/11/20 20:04:51.120", "123456789012345678 MiB", ""])
+def test_every_device_of_a_long_query_is_told() -> None:
+    header = "index, name, memory.used [MiB], memory.total [MiB]\n"
+    text = header + "".join(f"{at % 8}, NVIDIA H200, {at} MiB, 143771 MiB\n" for at in range(4000))
+    assert len(text) > nvidia_smi.WORTHWHILE_BYTES
+    assert [row["gpu"] for row in read(text)["gpu_device"]] == list(range(8))
+
+
+CELLS = st.sampled_from(
+    ["0", "7", "93 %", "5 MiB", "81559 MiB", "[N/A]", "x", "2026/11/20 20:04:51.120", "123456789012345678 MiB", ""]
+)
 SHUFFLED = st.lists(
     st.one_of(
         st.sampled_from([*QUERY.splitlines(), *LOOP.splitlines(), *QUERY.splitlines()[1:], *QUERY.splitlines()[1:]]),

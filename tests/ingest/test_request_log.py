@@ -25,7 +25,9 @@ def read(text: str | bytes, size: int = 1 << 20) -> Tables:
     for batch in request_log.read("any", chunks(io.BytesIO(data), size)):
         columns = [column.tolist() if isinstance(column, np.ndarray) else column for column in batch.columns.values()]
         rows = (dict(zip(batch.columns, row, strict=True)) for row in zip(*columns, strict=True))
-        tables.setdefault(batch.table, []).extend({name: value for name, value in row.items() if value is not None} for row in rows)
+        tables.setdefault(batch.table, []).extend(
+            {name: value for name, value in row.items() if value is not None} for row in rows
+        )
     for rows_ in tables.values():
         rows_.sort(key=lambda row: row["line"])
     return tables
@@ -50,7 +52,7 @@ def t(text: str) -> float:
     return seconds
 
 
-PAIRS = "2026-11-20 20:04:51.120 INFO gw request_id=r-1 model=acme/m-7b client=10.1.2.3 status=200 input_tokens=7420 output_tokens=312 latency_ms=8123 ttft_ms=512 finish=stop"  # noqa: E501
+PAIRS = "2026-11-20 20:04:51.120 INFO gw request_id=r-1 model=acme/m-7b client=10.1.2.3 status=200 input_tokens=7420 output_tokens=312 latency_ms=8123 ttft_ms=512 finish=stop"
 
 
 # ---- key=value
@@ -64,7 +66,9 @@ def test_pairs() -> None:
 
 
 def test_a_line_without_counts_takes_none_from_the_line_before() -> None:
-    tables = read("input_tokens=1 output_tokens=2\nstatus=200 latency_ms=5\noutput_tokens=3\ninput_tokens= output_tokens=-\n")
+    tables = read(
+        "input_tokens=1 output_tokens=2\nstatus=200 latency_ms=5\noutput_tokens=3\ninput_tokens= output_tokens=-\n"
+    )
     assert tables["request"] == [
         {"line": 1, "input_tokens": 1, "output_tokens": 2}, {"line": 3, "output_tokens": 3}, {"line": 4},
     ]  # fmt: skip
@@ -128,7 +132,10 @@ def test_counts_that_are_none_are_problems(value: str) -> None:
 
 def test_pairs_among_punctuation_and_colour() -> None:
     assert one("done (input_tokens=5, output_tokens=6); model='a b'")["output_tokens"] == 6
-    assert one("\x1b[32mINFO\x1b[0m \x1b[36minput_tokens\x1b[0m=5 output_tokens=\x1b[35m6\x1b[0m") == {"input_tokens": 5, "output_tokens": 6}
+    assert one("\x1b[32mINFO\x1b[0m \x1b[36minput_tokens\x1b[0m=5 output_tokens=\x1b[35m6\x1b[0m") == {
+        "input_tokens": 5,
+        "output_tokens": 6,
+    }
     assert "request" not in read('msg="the user wrote input_tokens=5 output_tokens=6" level=info\n')
     assert "request" not in read("max_input_tokens=5 x.output_tokens_total=6\n")
 
@@ -164,7 +171,14 @@ def test_json(value: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 def test_cached_tokens_are_added_only_where_they_stand_apart() -> None:
-    apart = {"usage": {"input_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20, "output_tokens": 6}}
+    apart = {
+        "usage": {
+            "input_tokens": 5,
+            "cache_read_input_tokens": 100,
+            "cache_creation_input_tokens": 20,
+            "output_tokens": 6,
+        }
+    }
     assert one(json.dumps(apart)) == {"input_tokens": 125, "output_tokens": 6, "cached_tokens": 100}
     within = {"usage": {"prompt_tokens": 125, "cache_read_input_tokens": 100, "completion_tokens": 6}}
     assert one(json.dumps(within)) == {"input_tokens": 125, "output_tokens": 6, "cached_tokens": 100}
@@ -199,6 +213,7 @@ def test_a_document_of_several_lines() -> None:
         found = read(text, size=16)["request"]
         assert [row["input_tokens"] for row in found] == [5, 7][: len(found)]
         assert is_log(text)
+    assert is_log(json.dumps(rows * 2000, indent=2))
     assert read('{\n"a": 1,\n')["problem"][0]["reason"] == "no valid JSON document"
 
 
@@ -210,8 +225,24 @@ def test_a_serving_benchmark() -> None:
     }  # fmt: skip
     tables = read(json.dumps(value))
     assert tables["request"] == [
-        {"line": 1, "t": t("2026-11-20 20:04:41"), "input_tokens": 5, "output_tokens": 6, "latency_s": 1.0, "ttft_s": 0.25, "model": "acme/m-7b"},
-        {"line": 1, "t": t("2026-11-20 20:04:45"), "input_tokens": 7, "output_tokens": 8, "latency_s": 0.5, "ttft_s": 0.5, "model": "acme/m-7b"},
+        {
+            "line": 1,
+            "t": t("2026-11-20 20:04:41"),
+            "input_tokens": 5,
+            "output_tokens": 6,
+            "latency_s": 1.0,
+            "ttft_s": 0.25,
+            "model": "acme/m-7b",
+        },
+        {
+            "line": 1,
+            "t": t("2026-11-20 20:04:45"),
+            "input_tokens": 7,
+            "output_tokens": 8,
+            "latency_s": 0.5,
+            "ttft_s": 0.5,
+            "model": "acme/m-7b",
+        },
     ]
     assert is_log(json.dumps(value))
     assert read(json.dumps({**value, "input_lens": None, "output_lens": [6]}))["request"][0].get("input_tokens") is None
@@ -236,7 +267,13 @@ def test_spans_of_opentelemetry() -> None:
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_csv(delimiter: str) -> None:
-    lines = ["TIMESTAMP,ContextTokens,GeneratedTokens,status", "2026-11-20 20:04:51.12,5,6,200", "", "2026-11-20 20:04:52,,7.0,", "1,2,3"]
+    lines = [
+        "TIMESTAMP,ContextTokens,GeneratedTokens,status",
+        "2026-11-20 20:04:51.12,5,6,200",
+        "",
+        "2026-11-20 20:04:52,,7.0,",
+        "1,2,3",
+    ]
     tables = read("\n".join(lines).replace(",", delimiter))
     assert tables["request"] == [
         {"line": 2, "t": t("2026-11-20 20:04:51.12"), "input_tokens": 5, "output_tokens": 6, "status": 200},
@@ -266,7 +303,7 @@ def test_a_line_longer_than_the_cap_is_skipped_to_its_end() -> None:
 
 
 def test_a_long_prompt_does_no_harm() -> None:
-    line = json.dumps({"prompt": "output_tokens=9, \"x\" " * 20_000, "input_tokens": 3, "output_tokens": 4})
+    line = json.dumps({"prompt": 'output_tokens=9, "x" ' * 20_000, "input_tokens": 3, "output_tokens": 4})
     assert read(line + "\n" + line)["request"] == [{"line": at, "input_tokens": 3, "output_tokens": 4} for at in (1, 2)]
 
 
@@ -287,18 +324,29 @@ def stamp(at: int) -> str:
     return f"2026-11-20 {20 + at // 36000:02}:{at // 600 % 60:02}:{at // 10 % 60:02}.{at % 10}{at % 7}5"
 
 
-def pairs(count: int, form: str = "{t} INFO gw id=r-{at} model=m-{m} client=10.0.0.{c} status={s} input_tokens={i} output_tokens={o} latency_ms={l} ttft_ms={f} end=stop") -> str:  # noqa: E501
+def pairs(
+    count: int,
+    form: str = "{t} INFO gw id=r-{at} model=m-{m} client=10.0.0.{c} status={s} input_tokens={i} output_tokens={o} latency_ms={l} ttft_ms={f} end=stop",
+) -> str:
     lines = [
         form.format(
-            t=stamp(at), at=at, m=at // 50, c=at % 23, s=503 if at % 50 == 9 else 200, i=at * 37 % 32768, o=at % 2049, l=at * 11 + 1, f=at % 300 / 4
+            t=stamp(at),
+            at=at,
+            m=at // 50,
+            c=at % 23,
+            s=503 if at % 50 == 9 else 200,
+            i=at * 37 % 32768,
+            o=at % 2049,
+            l=at * 11 + 1,
+            f=at % 300 / 4,
         )
         for at in range(count)
     ]
     return "\n".join(lines) + "\n"
 
 
-JSON = '{{"ts": "{t}Z", "level": "info", "id": "r-{at}", "model": "m-{m}", "tenant": "team-{c}", "status": {s}, "input_tokens": {i}, "output_tokens": {o}, "latency_ms": {l}.5, "ttft_ms": {f}, "stream": true}}'  # noqa: E501
-NESTED = '{{"created": 17952{i:05}, "response": {{"model": "m-{m}", "usage": {{"prompt_tokens": {i}, "completion_tokens": {o}, "total_tokens": 7}}}}, "model": "x{c}", "status_code": {s}}}'  # noqa: E501
+JSON = '{{"ts": "{t}Z", "level": "info", "id": "r-{at}", "model": "m-{m}", "tenant": "team-{c}", "status": {s}, "input_tokens": {i}, "output_tokens": {o}, "latency_ms": {l}.5, "ttft_ms": {f}, "stream": true}}'
+NESTED = '{{"created": 17952{i:05}, "response": {{"model": "m-{m}", "usage": {{"prompt_tokens": {i}, "completion_tokens": {o}, "total_tokens": 7}}}}, "model": "x{c}", "status_code": {s}}}'
 
 
 @pytest.mark.parametrize("size", [1 << 20, 4000])
@@ -338,10 +386,14 @@ NESTED = '{{"created": 17952{i:05}, "response": {{"model": "m-{m}", "usage": {{"
         pairs(300, NESTED),
         pairs(100, NESTED).replace('"x3"', "null"),
         pairs(100, NESTED).replace('"usage": {', '"other": {"n": 1}, "usage": {'),
-        pairs(100, '{{"usage": null, "input_tokens": {i}, "output_tokens": {o}}}').replace("null", '{"prompt_tokens": 5}'),
+        pairs(100, '{{"usage": null, "input_tokens": {i}, "output_tokens": {o}}}').replace(
+            "null", '{"prompt_tokens": 5}'
+        ),
         pairs(100, '{{"input_tokens": {i}, "output_tokens": {o}, "prompt": "a, b {at}"}}'),
         "t;input_tokens;output_tokens;model\n" + pairs(100, "{t};{i};{o};m{m}"),
-        "time,input_tokens,output_tokens,latency_s\r\n" + pairs(100, "{t},{i},{o},{f}").replace("\n", "\r\n") + "x,y\r\n",
+        "time,input_tokens,output_tokens,latency_s\r\n"
+        + pairs(100, "{t},{i},{o},{f}").replace("\n", "\r\n")
+        + "x,y\r\n",
         "time,input_tokens,output_tokens,latency_s\n" + pairs(100, "17952050{at:02}.5,{i},,{f}").replace("latency", ""),
     ],
 )
@@ -384,7 +436,11 @@ def test_any_bytes(lines: list[bytes], size: int) -> None:
     data = b"\n".join(lines)
     tables = read(data, size)
     assert all(1 <= row["line"] <= data.count(b"\n") + 1 for rows in tables.values() for row in rows)
-    assert all(0 <= row.get(name, 0) < 1 << 63 for row in tables.get("request", []) for name in ("input_tokens", "output_tokens", "status"))
+    assert all(
+        0 <= row.get(name, 0) < 1 << 63
+        for row in tables.get("request", [])
+        for name in ("input_tokens", "output_tokens", "status")
+    )
     request_log.matches(make_head("any", data))
 
 
@@ -404,14 +460,16 @@ def test_recognised(text: str) -> None:
     "text",
     [
         "",
-        "INFO 11-20 20:04:51 [logger.py:43] Received request r-1: prompt: 'input_tokens=9 output_tokens=1', params: x=1\n" * 9,
+        "INFO 11-20 20:04:51 [logger.py:43] Received request r-1: prompt: 'input_tokens=9 output_tokens=1', params: x=1\n"
+        * 9,
         "(APIServer pid=7) INFO 11-20 20:04:51 [logger.py:43] grep input_tokens=9 output_tokens=1 please\n" * 9,
         "It failed for input_tokens=7420 output_tokens=312 although the pool was half empty, so we looked at the rest.\n",
         "The gateway logs input_tokens and output_tokens of each request.\nPrompt tokens, completion tokens: see below.\n",
         "[ 12.5] Memory cgroup out of memory: Killed process 77 (python) total-vm:1kB, anon-rss:2kB\n",
         "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: vllm\n    args: [--max-model-len=8192]\n",
         "Name: vllm-0\nLabels: app=vllm\nNode: gpu-1\nContainers:\n  vllm:\n    Limits: nvidia.com/gpu: 1\n",
-        '{"asctime": "2026-11-20 20:46:31,815", "levelname": "INFO", "message": "Received request r-1: params: SamplingParams(max_tokens=5)"}\n' * 5,
+        '{"asctime": "2026-11-20 20:46:31,815", "levelname": "INFO", "message": "Received request r-1: params: SamplingParams(max_tokens=5)"}\n'
+        * 5,
         '{"kind": "Pod", "metadata": {"name": "x"}, "status": {"phase": "Running"}}\n',
         '{"architectures": ["LlamaForCausalLM"], "max_position_embeddings": 32768}\n',
         "timestamp, index, memory.used [MiB]\n2026/11/20 20:04:51.1, 0, 5 MiB\n",

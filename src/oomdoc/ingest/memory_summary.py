@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from oomdoc.ingest.base import Head
@@ -71,16 +72,16 @@ class _Tables:
                 line = peel(line[:4096])[0].strip()
                 if line[:1] != "|" or line[-1] != "|":
                     continue
-            self._line(number, line, found)
+            if line[24:25] != "|":
+                self._line(number, line, found)
+            elif self._open:
+                self._row(number, line, found)
         if found:
-            yield Batch("allocator_stat", {name: list(column) for name, column in zip(_COLUMNS, zip(*found, strict=True), strict=True)})
+            columns = map(list, zip(*found, strict=True))
+            yield Batch("allocator_stat", dict(zip(_COLUMNS, columns, strict=True)))
         yield from self.rows.take()
 
     def _line(self, number: int, line: str, found: list[tuple[Any, ...]]) -> None:
-        if line[24:25] == "|":
-            if self._open:
-                self._row(number, line, found)
-            return
         if line[1:2] in ("-", "="):
             self._wide = len(line) == _WIDTH
         elif match := _BANNER.fullmatch(line):
@@ -95,10 +96,10 @@ class _Tables:
 
     def _row(self, number: int, line: str, found: list[tuple[Any, ...]]) -> None:
         label = line[1:24].strip()
-        if label == "Metric":
-            return
         pool = _POOLS.get(label)
         if pool is None:
+            if label == "Metric":
+                return
             pool, self._metric = "all", _METRICS.get(label)
         values = [_VALUES[cell] for cell in line[25:-1].split("|")]
         if self._metric is None or len(values) != 4 or None in values:
@@ -150,7 +151,7 @@ def matches(head: Head) -> bool:
     Logs and reports that quote a table hold more than the table, so they are left to the readers of text.
     """
     lines = [line.strip() for line in head.lines if line.strip()]
-    if not any(_BANNER.fullmatch(line) and above == _RULE for above, line in zip(lines, lines[1:], strict=False)):
+    if not any(_BANNER.fullmatch(line) and above == _RULE for above, line in pairwise(lines)):
         return False
     others = [line for line in lines if line[0] != "|"]
     return 2 * len(others) <= len(lines) and not any(_FAILURE.search(line) or _is_record(line) for line in others)

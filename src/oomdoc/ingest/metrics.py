@@ -18,7 +18,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
-from typing import Any
 
 from oomdoc.ingest.base import Head
 from oomdoc.ingest.problems import Capped
@@ -36,6 +35,7 @@ _KEPT = (
 _STAMPED = ("#", "=== ", "--- ", "20")
 _WANTED = (*_KEPT, *_STAMPED)
 _DOCUMENTED = ("# HELP", "# TYPE", "# EOF", "# UNIT")
+_YEARS = (6.3e8, 7.3e9)  # 1990 to 2200: a stamp outside is none
 _CONFIG = ("vllm:cache_config_info", "vllm:cache_config")
 _LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 _FIGURES = {
@@ -110,7 +110,8 @@ class _Scrapes:
                     self.rows.problem(number, "no sample of a series", line[:400])
                     continue
                 series, figure = _SERIES[match[1]], match[2]
-                t = int(match[3]) / 1000 if match[3] else t
+                own = int(match[3]) / 1000 if match[3] else 0.0
+                t = own if _YEARS[0] <= own < _YEARS[1] else t
             if not series:
                 continue
             name, labels = series
@@ -122,7 +123,7 @@ class _Scrapes:
             if not math.isfinite(value):
                 continue
             found.append((number, t, name, labels, value))
-            if name in _CONFIG and labels is not None and labels not in self._configs:
+            if name in _CONFIG and labels is not None and labels not in self._configs and len(self._configs) < 1000:
                 self._configs.add(labels)
                 self._config(number, t, labels)
         if found:
@@ -183,4 +184,6 @@ def matches(head: Head) -> bool:
     if sum(1 for line in lines if _ROW.match(line)) < 0.8 * len(lines) or not any(_ROW.match(line) for line in samples):
         return False
     kept = tuple(name for name in _KEPT if name != "nvidia_")
-    return any(_DECLARED.match(line) for line in lines) or any(line.startswith(kept) and "{" in line for line in samples)
+    return any(_DECLARED.match(line) for line in lines) or any(
+        line.startswith(kept) and "{" in line for line in samples
+    )

@@ -18,11 +18,12 @@ Memory of a MIG instance is a `gpu_device` row (profile `MIG` where the table do
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any
 
-from oomdoc.columns import WORTHWHILE_BYTES, Field, Memo, Template, is_null
+from oomdoc.columns import WORTHWHILE_BYTES, Cut, Field, Memo, Template, is_null, stamp
 from oomdoc.ingest.base import Head
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import peel
@@ -41,6 +42,7 @@ _WIDE = 256  # characters of a line of the boxed table or of -q that are looked 
 _CELLS = 64  # more is no row of a query
 _AHEAD = 64  # rows that are looked at to tell columns without header
 MIG = "MIG"
+_DIGITS = "0123456789"
 
 # ---- times
 
@@ -73,10 +75,16 @@ class _UnreadableError(ValueError):
     """A cell that should be a number and is none."""
 
 
+def _decode(line: bytes) -> str:
+    """The text of a line, as far as any row of a query goes."""
+    return line[:8192].decode("utf-8", "replace").rstrip("\r")
+
+
 def _null(text: str) -> bool:
     return is_null(text.encode("utf-8", "replace"))
 
 
+@lru_cache(maxsize=4096)  # cells repeat: half of the time of a row
 def _memory(text: str) -> int | None:
     """Bytes of `76012 MiB`, `76012` or a NULL."""
     if _null(text):
@@ -88,6 +96,7 @@ def _memory(text: str) -> int | None:
     return int(size * MIB)
 
 
+@lru_cache(maxsize=4096)
 def _share(text: str) -> float | None:
     """The share that `93 %` or `93` is."""
     if _null(text):
@@ -98,6 +107,7 @@ def _share(text: str) -> float | None:
     return int(match[1]) / 100
 
 
+@lru_cache(maxsize=4096)
 def _whole(text: str) -> int | None:
     if _null(text):
         return None
@@ -113,7 +123,6 @@ _ROLES: Mapping[str, str] = {
     "pci.bus.id": "bus", "gpu.bus.id": "bus", "utilization.gpu": "gpu_util", "utilization.memory": "memory_util",
     "memory.used": "used_bytes", "memory.total": "total_bytes", "memory.free": "free", "memory.reserved": "reserved",
     "pid": "pid", "process.name": "process", "used.gpu.memory": "process_bytes", "used.memory": "process_bytes",
-    "mig.mode.current": "mig",
 }  # fmt: skip
 _STRONG = {"gpu_util", "memory_util", "used_bytes", "total_bytes", "free", "process_bytes"}
 _HEADER_CELL = re.compile(r"([A-Za-z][\w.]*)(?: ?\[([^\]]*)\])?")
@@ -121,7 +130,10 @@ _CELL_KINDS = (
     ("stamp", re.compile(r"\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?")),
     ("memory", re.compile(r"\d+ ?MiB")),
     ("percent", re.compile(r"\d+ ?%")),
-    ("other", re.compile(r"\d+(?:\.\d+)? ?(?:W|MHz|C)|\d+\.\d+|0x[0-9a-fA-F]+|P\d\d?|Enabled|Disabled|Active|Not Active")),
+    (
+        "other",
+        re.compile(r"\d+(?:\.\d+)? ?(?:W|MHz|C)|\d+\.\d+|0x[0-9a-fA-F]+|P\d\d?|Enabled|Disabled|Active|Not Active"),
+    ),
     ("whole", re.compile(r"\d+")),
     ("uuid", re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}(?:/\d+)*")),
     ("bus", re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")),
@@ -131,15 +143,30 @@ _PRODUCT = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|GRID|RTX|GTX")
 
 @dataclass(frozen=True)
 class _Sheet:
-    """The columns of a CSV query: the role of each cell ("" = of no use here), and its header as bytes, if it has one."""
+    """The columns of a CSV query: the role of each cell ("" = of no use here), and its header, if it has one."""
 
     roles: tuple[str, ...]
-    header: bytes = b""
+    header: str = ""
     kinds: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def of_processes(self) -> bool:
+        """Rows are processes, not devices."""
         return "pid" in self.roles
+
+    @cached_property
+    def measures(self) -> bool:
+        """Rows hold memory or utilization of a device."""
+        return bool(_STRONG & set(self.roles)) and not self.of_processes
+
+    @cached_property
+    def used(self) -> tuple[tuple[int, str, Callable[[str], Any]], ...]:
+        """Place, role and reader of the cells that matter."""
+        return tuple((at, role, _READ[role]) for at, role in enumerate(self.roles) if role in _READ)
+
+    def allows(self, kinds: Sequence[str]) -> bool:
+        """Whether cells of these kinds can be a row of these columns, which were told by their kinds."""
+        return all(kinds[at] in ("", self.kinds[at]) for at, role, _ in self.used if role in _FAST)
 
 
 def _header(text: str) -> _Sheet | None:
@@ -156,9 +183,10 @@ def _header(text: str) -> _Sheet | None:
     known = set(roles) - {""}
     strong = known & _STRONG or {"gpu", "name"} <= known or {"name", "uuid"} <= known or {"pid", "process"} <= known
     twice = any(roles.count(role) > 1 for role in known)
-    return _Sheet(tuple(roles), text.strip().encode("utf-8", "replace")) if strong and len(names) > 1 and not twice else None
+    return _Sheet(tuple(roles), text.strip()) if strong and len(names) > 1 and not twice else None
 
 
+@lru_cache(maxsize=4096)
 def _kind(cell: str) -> str:
     if _null(cell) or (cell[:1] == "[" and cell[-1:] == "]"):
         return ""
@@ -184,7 +212,7 @@ def _infer(rows: Sequence[Sequence[str]]) -> tuple[_Sheet | None, str]:
     products = bool(names) and all(_PRODUCT.search(name) for name in names)
     if wholes and texts and len(memories) == 1 and not percents and not products:
         roles[wholes[0]], roles[texts[0]], roles[memories[0]] = "pid", "process", "process_bytes"
-        return _Sheet(tuple(roles), b"", tuple(kinds)), ""
+        return _Sheet(tuple(roles), "", tuple(kinds)), ""
     if wholes and all(int(row[wholes[0]]) < 128 for row in rows if row[wholes[0]].isdigit()):
         roles[wholes[0]] = "gpu"
     if products:
@@ -197,15 +225,19 @@ def _infer(rows: Sequence[Sequence[str]]) -> tuple[_Sheet | None, str]:
             return None, "one size without header: used or total memory?"
         roles[memories[0]] = "used_bytes"
     else:
-        largest = [at for at, size in zip(memories, sizes, strict=True) if all(a <= b for other in sizes for a, b in zip(other, size, strict=True))]
+        largest = [
+            at
+            for at, size in zip(memories, sizes, strict=True)
+            if all(a <= b for other in sizes for a, b in zip(other, size, strict=True))
+        ]
         if not largest:
             return None, "columns cannot be told: no size is the largest in every row"
         total = largest[-1]
         roles[total] = "total_bytes"
         if len(memories) > 2:
-            return _Sheet(tuple(roles), b"", tuple(kinds)), "used and free memory cannot be told apart without header"
+            return _Sheet(tuple(roles), "", tuple(kinds)), "used and free memory cannot be told apart without header"
         roles[next(at for at in memories if at != total)] = "used_bytes"
-    return _Sheet(tuple(roles), b"", tuple(kinds)), ""
+    return _Sheet(tuple(roles), "", tuple(kinds)), ""
 
 
 def _size(text: str) -> int | None:
@@ -217,7 +249,9 @@ def _size(text: str) -> int | None:
 
 # ---- the plain reader
 
-_BOX_DEVICE = re.compile(r"\|\s+(\d{1,4})\s+(\S.*?)\s+(\S+)\s*\|\s*[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\s+\S+\s*\|")
+_BOX_DEVICE = re.compile(
+    r"\|\s+(\d{1,4})\s+(\S.*?)\s+(\S+)\s*\|\s*[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\s+\S+\s*\|"
+)
 _BOX_MEMORY = re.compile(r"\s*(?:(\d{1,9})MiB\s*/\s*(\d{1,9})MiB|(Not Supported|N/A|ERR!|Unknown Error|.*N/A.*))\s*")
 _BOX_UTIL = re.compile(r"\s*(\d{1,3})%")
 _BOX_MIG = re.compile(r"\|\s*(\d{1,4})\s+(\d+|N/A)\s+(\d+|N/A)\s+(\d+)\s*\|\s*(\d{1,9})MiB\s*/\s*(\d{1,9})MiB\s*\|")
@@ -268,6 +302,7 @@ class _Reader:
         self._mon: list[str] = []
         self._lines: Sequence[bytes] = ()
         self._at = 0
+        self._shape: tuple[_Sheet, Template] | None = None  # what fitted the last chunk
 
     # ---- a chunk
 
@@ -275,7 +310,7 @@ class _Reader:
         """Everything that a chunk of whole lines holds."""
         if len(data) >= WORTHWHILE_BYTES and self._query is None:
             lead = 0
-            for _ in range(4):  # the header, or the rows that tell the columns, are read plainly
+            for _ in range(_AHEAD):  # the header, the rows that tell the columns and name the devices: plainly
                 lead = data.find(b"\n", lead) + 1 or len(data)
             head, rest = (b"", data) if self.sheet or self.bare else (data[:lead], data[lead:])
             if head:
@@ -294,7 +329,10 @@ class _Reader:
         """What was read line by line."""
         samples, self.samples = self.samples, []
         if samples:
-            yield Batch("gpu_sample", {name: list(column) for name, column in zip(_SAMPLE_COLUMNS, zip(*samples, strict=True), strict=True)})
+            yield Batch(
+                "gpu_sample",
+                {name: list(column) for name, column in zip(_SAMPLE_COLUMNS, zip(*samples, strict=True), strict=True)},
+            )
         yield from self.rows.take()
 
     def _plain(self, data: bytes, first_line: int, ahead: Sequence[bytes] = ()) -> None:
@@ -302,11 +340,14 @@ class _Reader:
         self._lines = ahead or lines
         for at, raw in enumerate(lines):
             self._at = at
-            text = raw[:8192].decode("utf-8", "replace").rstrip("\r")
+            text = _decode(raw)
             if text and not text.isspace():
                 self._line(first_line + at, text)
 
     def _line(self, line: int, text: str) -> None:
+        if text[0] in _DIGITS and "," in text and text[10:11] != "T" and self._query is None:
+            self._csv(line, text)  # nearly all lines of a long source
+            return
         if "\x1b" in text or _ENVELOPE.match(text):
             text, t, _ = peel(text)
             self.t = t if t is not None else self.t
@@ -327,7 +368,9 @@ class _Reader:
             self.rows.problem(line, "nvidia-smi could not read the devices", text)
         elif (match := _LISTED.match(text)) or (match := _LISTED_MIG.match(text)):
             self._listed(line, match, text)
-        elif self._query is not None and (" :" in text or ": " in text or first == "\t" or text[:4] == "    " or text.startswith("GPU ")):
+        elif self._query is not None and (
+            " :" in text or ": " in text or first == "\t" or text[:4] == "    " or text.startswith("GPU ")
+        ):
             self._queried(line, text[:_WIDE])
         elif self._mon and _MON_ROW.match(text):
             self._monitored(line, text)
@@ -342,14 +385,16 @@ class _Reader:
         self.finish_query()
         match = _BLOCK.match(text)
         if match:
-            self.t = parse_time(match[1])
+            self.t = stamp(match[1])
             self._query = None
         else:
             self._query = _Query()
 
     # ---- devices
 
-    def device(self, line: int, gpu: int | None, name: str | None, total: int | None, profile: str | None = None, key: str = "") -> None:
+    def device(
+        self, line: int, gpu: int | None, name: str | None, total: int | None, profile: str | None = None, key: str = ""
+    ) -> None:
         """One `gpu_device` row for each device or slice of the source, however often it is printed."""
         if gpu is not None and name is not None:
             self._names[gpu] = name
@@ -365,22 +410,23 @@ class _Reader:
     # ---- CSV
 
     def _csv(self, line: int, text: str) -> None:
-        sheet = _header(text)
+        sheet = None if text[0] in _DIGITS else _header(text)
         if sheet:
             self.sheet, self._query = sheet, None
             return
         cells = [cell.strip() for cell in text.split(",")]
-        sheet = self.sheet if self.sheet and len(self.sheet.roles) == len(cells) else self._bare_sheet(line, cells, text)
-        if sheet is None:
-            return
+        sheet = self.sheet
+        if sheet is None or len(sheet.roles) != len(cells):
+            sheet = self._bare_sheet(line, cells, text)
+            if sheet is None:
+                return
         values: dict[str, Any] = {}
-        for role, cell in zip(sheet.roles, cells, strict=True):
-            if role:
-                try:
-                    values[role] = _READ[role](cell)
-                except _UnreadableError:
-                    values[role] = None
-                    self.rows.problem(line, f"no value of a column like {_SHOWN.get(role, role)}: {cell[:60]}", text)
+        for at, role, value_of in sheet.used:
+            try:
+                values[role] = value_of(cells[at])
+            except _UnreadableError:
+                values[role] = None
+                self.rows.problem(line, f"no value of {_SHOWN.get(role, role)}: {cells[at][:60]}", text)
         self._csv_row(line, sheet, values)
 
     def _csv_row(self, line: int, sheet: _Sheet, values: Mapping[str, Any]) -> None:
@@ -399,26 +445,27 @@ class _Reader:
             return
         if values.get("name"):
             self.device(line, gpu, values["name"], values.get("total_bytes"))
-        measured = tuple(values.get(name) for name in ("used_bytes", "total_bytes", "gpu_util", "memory_util"))
-        if _STRONG & set(sheet.roles):
-            self.samples.append((line, t, gpu, *measured))
+        if sheet.measures:
+            get = values.get
+            row = (line, t, gpu, get("used_bytes"), get("total_bytes"), get("gpu_util"), get("memory_util"))
+            self.samples.append(row)
 
     def _bare_sheet(self, line: int, cells: Sequence[str], text: str) -> _Sheet | None:
         """The columns of a row without header."""
         count = len(cells)
         known = self.bare.get(count)
         kinds = tuple(map(_kind, cells))
-        if known and all(
-            kind in ("", own) or role not in _FAST for kind, own, role in zip(kinds, known.kinds, known.roles, strict=True)
-        ):
+        if known and known.allows(kinds):
             return known
         expected = self.sheet or next((sheet for sheet in self.bare.values() if sheet), None)
         if count > _CELLS:
             return None
         rows = [cells] if kinds not in self._untold else []
         for raw in self._lines[self._at + 1 : self._at + _AHEAD] if rows else ():
-            other = [cell.strip() for cell in raw[:8192].decode("utf-8", "replace").split(",")]
-            if len(other) == count and all(a == b or "" in (a, b) for a, b in zip(kinds, map(_kind, other), strict=True)):
+            other = [cell.strip() for cell in _decode(raw).split(",")]
+            if len(other) == count and all(
+                a == b or "" in (a, b) for a, b in zip(kinds, map(_kind, other), strict=True)
+            ):
                 rows.append(other)
         sheet, doubt = _infer(rows) if rows else (None, "")
         if doubt and doubt not in self._told and not (sheet is None and expected):
@@ -460,7 +507,14 @@ class _Reader:
         elif match := _BOX_PROCESS.match(text):
             used = int(match[5][:-3]) * MIB if match[5].endswith("MiB") else None
             self.rows.add(
-                "gpu_process", line, t=self.t, gpu=int(match[1]), pid=int(match[2]), type=match[3], name=match[4], used_bytes=used
+                "gpu_process",
+                line,
+                t=self.t,
+                gpu=int(match[1]),
+                pid=int(match[2]),
+                type=match[3],
+                name=match[4],
+                used_bytes=used,
             )
 
     def _listed(self, line: int, match: re.Match[str], text: str) -> None:
@@ -569,7 +623,11 @@ class _Reader:
             if section == "fb memory usage" and name in ("total", "used"):
                 target = query.slice if "mig device" in path else query.device
                 target[name], target["line"] = _memory(value), line
-            elif section == "utilization" and name in ("gpu", "gpu util", "memory", "memory util") and "mig device" not in path:
+            elif (
+                section == "utilization"
+                and name in ("gpu", "gpu util", "memory", "memory util")
+                and "mig device" not in path
+            ):
                 query.device["memory_util" if name.startswith("memory") else "gpu_util"] = _share(value)
                 query.device.setdefault("line", line)
             elif name == "product name":
@@ -609,52 +667,75 @@ class _Reader:
         if device:
             used, total = device.get("used"), device.get("total")
             self.device(device["line"], query.gpu, query.name, total)
-            self.samples.append((device["line"], self.t, query.gpu, used, total, device.get("gpu_util"), device.get("memory_util")))
+            self.samples.append(
+                (device["line"], self.t, query.gpu, used, total, device.get("gpu_util"), device.get("memory_util"))
+            )
 
     # ---- the fast way
 
     def _fast(self, data: bytes, first_line: int) -> list[Batch] | None:
-        """Samples of a chunk of rows of one query, blocks and repeated headers between them; None for anything else."""
+        """Samples of a chunk of rows of one query, with blocks, repeated headers and broken rows between them.
+
+        None where the chunk holds anything else: a line that would change what the following ones mean.
+        """
         found = self._template(data)
-        if found is None:
+        cut = found[1].read(data, share=0.45) if found else None  # a loop over one device: as many headers as rows
+        self._shape = found if cut else None
+        if found is None or cut is None or any(_beyond(name, column) for name, column in cut.columns.items()):
             return None
-        sheet, template = found
-        cut = template.read(data, share=0.45)  # a loop over one device prints as many headers as rows
-        if cut is None:
-            return None
+        blocks = _BLOCKS.fill(data, cut.odd[0], cut.odd[1], cut.odd[2][None, :], tuple(side[:0] for side in cut.odd))
+        broken = []
+        for at, begin, end in blocks.odd_lines():
+            text = _decode(data[begin:end])
+            if text.strip() and text.strip() != found[0].header:
+                if not self._only_broken(text, found[0]):
+                    return None
+                broken.append((at, text))
+        batches = self._fast_batches(cut, blocks, first_line)
+        for at, text in broken:
+            earlier = blocks.columns["t"][blocks.lines < at]
+            t, self.t = self.t, float(earlier[-1]) if len(earlier) else self.t
+            self._at, self._lines = 0, ()
+            self._csv(first_line + at, text)
+            self.t = t
+        if len(blocks.lines):
+            self.t = float(blocks.columns["t"][-1])
+        return batches
+
+    def _only_broken(self, text: str, sheet: _Sheet) -> bool:
+        """Whether a line is a row that went wrong and says nothing of the rows after it."""
+        cells = [cell.strip() for cell in text.split(",")]
+        if len(cells) < 2 or text[0] in _OWN_LINES or _header(text) or _FAILED.search(text):
+            return False
+        return (sheet.header != "" and len(cells) == len(sheet.roles)) or "memory" not in map(_kind, cells)
+
+    def _fast_batches(self, cut: Cut, blocks: Cut, first_line: int) -> list[Batch]:
+        """The samples of a cut; every row has the time of its block, the first rows that of the last chunk's."""
         import numpy as np
 
         columns, lines = cut.columns, cut.lines
-        t: Any = columns.get("t")
-        blocks = _BLOCKS.fill(data, cut.odd[0], cut.odd[1], cut.odd[2][None, :], tuple(column[:0] for column in cut.odd))  # type: ignore[arg-type]
-        for _, begin, end in blocks.odd_lines():
-            text = data[begin:end].strip()
-            if text and text != sheet.header:
-                return None
-        if t is None:  # every row has the time of its block, the first rows that of the block before the chunk
+        if not len(lines):
+            return []
+        out = {"line": lines + first_line, "t": columns.get("t")}
+        if out["t"] is None:
             before = np.searchsorted(lines, blocks.lines)
             times = np.concatenate(([0.0 if self.t is None else self.t], blocks.columns["t"]))
-            t = np.repeat(times, np.diff(before, prepend=0, append=len(lines)))
-            if self.t is None and (not len(before) or before[0]):
-                t = np.ma.masked_array(t, mask=np.arange(len(lines)) < (before[0] if len(before) else len(lines)))
-        for name, cap in (("gpu", _INDEX_CAP - 1), ("used_bytes", _MIB_CAP), ("total_bytes", _MIB_CAP), ("gpu_util", 100), ("memory_util", 100)):
-            if name in columns and len(lines) and np.ma.getdata(columns[name]).max() > cap:
-                return None
-        if len(blocks.lines):
-            self.t = float(blocks.columns["t"][-1])
-        out = {"line": lines + first_line, "t": t}
-        if "gpu" in columns:
-            out["gpu"] = columns["gpu"]
-        elif "identity" in columns:
-            known = {identity: None if identity is None else self.index(identity) for identity in dict.fromkeys(columns["identity"].tolist())}
-            out["gpu"] = [known[identity] for identity in columns["identity"].tolist()]
-        for name in ("used_bytes", "total_bytes"):
-            if name in columns:
-                out[name] = columns[name].astype(np.int64) * MIB
-        for name in ("gpu_util", "memory_util"):
-            if name in columns:
-                out[name] = columns[name] / 100
-        return [Batch("gpu_sample", out)] if len(lines) else []
+            out["t"] = np.repeat(times, np.diff(before, prepend=0, append=len(lines)))
+            early = before[0] if len(before) else len(lines)
+            if self.t is None and early:
+                out["t"] = np.ma.masked_array(out["t"], mask=np.arange(len(lines)) < early)
+        if "identity" in columns:
+            identities = columns["identity"].tolist()
+            known = {each: None if each is None else self.index(each) for each in dict.fromkeys(identities)}
+            out["gpu"] = [known[each] for each in identities]
+        for name, column in columns.items():
+            if name == "gpu":
+                out[name] = column
+            elif name.endswith("_bytes"):
+                out[name] = column.astype(np.int64) * MIB
+            elif name.endswith("_util"):
+                out[name] = column / 100
+        return [Batch("gpu_sample", out)]
 
     def _template(self, data: bytes) -> tuple[_Sheet, Template] | None:
         """The shape of the chunk's rows, as its first rows show it under columns that are known."""
@@ -663,8 +744,10 @@ class _Reader:
             return None
         width = lines[0].count(b",") + 1
         sheet = self.sheet if self.sheet and len(self.sheet.roles) == width else self.bare.get(width)
-        if sheet is None or sheet.of_processes or not _STRONG & set(sheet.roles):
+        if sheet is None or not sheet.measures:
             return None
+        if self._shape and self._shape[0] is sheet:
+            return self._shape
         rows = [line.split(b",") for line in lines if line.count(b",") == width - 1][:16]
         fields = []
         for at, role in enumerate(sheet.roles):
@@ -691,7 +774,7 @@ def _index(text: str) -> int | None:
 def _stamp(text: str) -> float | None:
     if _null(text):
         return None
-    t = parse_time(text)
+    t = stamp(text)
     if t is None:
         raise _UnreadableError(text)
     return t
@@ -701,18 +784,30 @@ def _name(text: str) -> str | None:
     return None if _null(text) else text
 
 
-_READ: Mapping[str, Any] = {
+_READ: Mapping[str, Callable[[str], Any]] = {
     "t": _stamp, "gpu": _index, "name": _name, "uuid": _name, "bus": _name, "gpu_util": _share, "memory_util": _share,
-    "used_bytes": _memory, "total_bytes": _memory, "free": lambda text: None, "reserved": lambda text: None, "pid": _whole,
-    "process": lambda text: text, "process_bytes": _memory, "mig": lambda text: None,
+    "used_bytes": _memory, "total_bytes": _memory, "pid": _whole, "process": str, "process_bytes": _memory,
 }  # fmt: skip
-_SHOWN = {"used_bytes": "memory.used", "total_bytes": "memory.total", "process_bytes": "used_gpu_memory", "t": "timestamp", "gpu": "index"}
+_SHOWN = {
+    "used_bytes": "memory.used",
+    "total_bytes": "memory.total",
+    "process_bytes": "used_gpu_memory",
+    "t": "timestamp",
+    "gpu": "index",
+}
 _XML_NAMES = {"pid": "process id", "process name": "name", "used memory": "used gpu memory"}
 _FAST = {"t", "gpu", "gpu_util", "memory_util", "used_bytes", "total_bytes"}
 _IDENTITY = Memo(lambda text: None if is_null(text.strip()) else text.strip().decode("utf-8", "replace"))
 _FAST_STAMP = re.compile(rb"\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?")
 _FAST_CELL = re.compile(rb"(\s*)\d+( MiB| %|)")
+_OWN_LINES = "|+=#<{>["  # what lines that mean more than a row begin with
 _BLOCKS = Template(b"\n", 1, (Field("stamp", "t", 0, 0, b"=== ", b" ==="),))
+
+
+def _beyond(name: str, column: Any) -> bool:
+    """Whether a column holds numbers that no device has: those rows are problems, told by the plain reader."""
+    cap = _INDEX_CAP - 1 if name == "gpu" else _MIB_CAP if name.endswith("_bytes") else 100
+    return name not in ("t", "identity") and len(column) > 0 and bool(column.max() > cap)
 
 
 def _fast_field(role: str, at: int, cells: Sequence[bytes], ending: bytes, bare: bool) -> Field | None:
@@ -759,16 +854,22 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
 
 _BOX_LINE = re.compile(r"[|+]")
 _BANNER = re.compile(r"\| NVIDIA-SMI \d")
+_WORDS = (
+    b"nvidia-smi", b"nvsmi", b"nvidia_smi", b"nvml", b"device handle", b"no devices were", b"(uuid", b"mib", b"# gpu", b"#date",
+    b"#time", b"memory.", b"utilization.", b"memory_", b"utilization_", b"gpu_uuid", b"gpu_memory",
+)  # fmt: skip
 _MEMORY_CELL = re.compile(r",\s*\d+ ?MiB\s*(?:,|$)")
 
 
 def matches(head: Head) -> bool:
     """A form of nvidia-smi's own that fills at least half of the lines, so that a table inside notes is not taken for it."""
-    lines = [line for line in head.lines if line.strip()]
+    text = head.data.lower()
+    if not any(word in text for word in _WORDS):
+        return False
+    lines = [line[:1000] for line in head.lines if line.strip()]
     if not lines:
         return False
-    top = lines[:6]
-    if any("NVSMI LOG" in line and line.startswith("=") for line in top) or any(line.strip() == "<nvidia_smi_log>" for line in lines[:4]):
+    if any("NVSMI LOG" in line and line[0] == "=" for line in lines[:6]) or "<nvidia_smi_log>" in lines[:4]:
         return True
     if _FAILED.match(lines[0]) and len(lines) < 4:
         return True
@@ -790,9 +891,12 @@ def matches(head: Head) -> bool:
             hits += 1
         elif monitor and (line.startswith("#") or (_MON_ROW.match(line) and len(line.split()) >= monitor)):
             hits, proofs = hits + 1, proofs + 1
-        elif _LISTED_MIG.match(line) or _BLOCK.fullmatch(line.strip()) or _DATE.search(line):
-            hits += 1
-        elif proofs and _BOX_LINE.match(line):
+        elif (
+            _LISTED_MIG.match(line)
+            or _BLOCK.fullmatch(line.strip())
+            or _DATE.search(line)
+            or (proofs and _BOX_LINE.match(line))
+        ):
             hits += 1
     return proofs > 0 and hits >= 0.5 * len(lines)
 
@@ -800,5 +904,6 @@ def matches(head: Head) -> bool:
 def _proves(sheet: _Sheet) -> bool:
     """Whether a header can only be nvidia-smi's: a dotted or bracketed name, not words that any table has."""
     text = sheet.header.lower()
-    return any(name in text for name in (b"memory.", b"utilization.", b"used_gpu_memory", b"used_memory", b"gpu_uuid", b"[mib]"))
-
+    return any(
+        name in text for name in ("memory.", "utilization.", "used_gpu_memory", "used_memory", "gpu_uuid", "[mib]")
+    )

@@ -31,5 +31,7 @@ class Capped(Rows):
     def close(self) -> Iterator[Batch]:
         """What is left, and one row for the problems that were not kept."""
         if self._problems > PROBLEM_CAP:
-            super().problem(self._last_line, f"{self._problems - PROBLEM_CAP} more problems of this source are not listed", "")
+            super().problem(
+                self._last_line, f"{self._problems - PROBLEM_CAP} more problems of this source are not listed", ""
+            )
         yield from self.take()

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from oomdoc.columns import is_null
+from oomdoc.columns import is_null, stamp
 from oomdoc.ingest.problems import Capped
 from oomdoc.tables import TABLES, Batch
-from oomdoc.units import parse_time
 
 COLUMNS = TABLES["request"].column_names[1:]
 _TOKEN_CAP = 10**15
@@ -110,9 +109,6 @@ _STATUS = re.compile(r"([0-9]{1,3})(?: .{0,60})?")
 _COUNT = re.compile(r"([0-9]{1,15})(?:\.0*)?")
 _DURATION = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*(ms|s|us|µs|ns|m)?")
 _UNITS = {None: 0.0, "ms": 1e3, "s": 1.0, "us": 1e6, "µs": 1e6, "ns": 1e9, "m": 1 / 60}
-_STAMP = re.compile(
-    r"(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d):([0-5]\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?", re.ASCII
-)
 _CLF = re.compile(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})", re.ASCII)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -157,26 +153,6 @@ def epoch(value: float) -> float | None:
         if 6.3e8 <= value / factor < 7.3e9:
             return value / factor
     return None
-
-
-@lru_cache(maxsize=4096)
-def _minute(text: str) -> float | None:
-    return parse_time(text + ":00")
-
-
-def stamp(text: str) -> float | None:
-    """`parse_time`, three times as fast where stamps share their minutes."""
-    match = _STAMP.search(text)
-    seconds = _minute(match[1]) if match else None
-    if match is None or seconds is None:
-        return None
-    seconds += int(match[2])
-    if match[3]:
-        seconds += int(match[3].ljust(9, "0")) / 1e9
-    zone = match[4]
-    if zone and zone != "Z":
-        seconds -= (1 if zone[0] == "+" else -1) * (int(zone[1:3]) * 3600 + int(zone[-2:]) * 60)
-    return seconds
 
 
 def moment(value: Any) -> float | None:
@@ -268,7 +244,9 @@ def collect(value: Mapping[str, Any], found: Found, depth: int = 0) -> Found:
                 inner.append(entry)
         elif kind is list:
             if name == "attributes":  # OTLP: [{"key": ..., "value": {"intValue": "12"}}]
-                inner.append({str(pair.get("key")): _otlp(pair.get("value")) for pair in entry if isinstance(pair, dict)})
+                inner.append(
+                    {str(pair.get("key")): _otlp(pair.get("value")) for pair in entry if isinstance(pair, dict)}
+                )
         else:
             meaning = MEANING[name]
             if meaning is not None:

@@ -20,16 +20,17 @@ regular expression. Text of prompts is never searched.
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from oomdoc.columns import WORTHWHILE_BYTES, is_null
+from oomdoc.columns import WORTHWHILE_BYTES, is_null, stamp
 from oomdoc.ingest.base import Head
 from oomdoc.ingest.record import ANSI, HEAD, Clock, peel
-from oomdoc.ingest.request_keys import MEANING, Found, Requests, collect, epoch, moment, number, put, stamp
+from oomdoc.ingest.request_keys import MEANING, Found, Requests, collect, epoch, moment, number, put
 from oomdoc.ingest.request_shapes import (
     LEARN_CAP,
     RefusedError,
@@ -46,7 +47,7 @@ from oomdoc.tables import Batch
 KIND = "request-log"
 TABLES = ("request", "problem")
 
-_DOCUMENT_CAP = 64 << 20  # a benchmark's JSON of several lines, or of one very long line, is read whole up to here
+_DOCUMENT_CAP = 32 << 20  # a benchmark's JSON of several lines, or of one very long line, is read whole up to here
 _LINE_CAP = 64 << 10  # key=value pairs stand before any text of prompts
 _SHAPES = 4  # shapes that one chunk may have
 
@@ -274,7 +275,9 @@ class _Reader:
         for number_, raw in zip(count(first_line) if numbers is None else numbers, data.split(b"\n"), strict=False):
             self.line(number_, raw)
 
-    def _fit(self, data: bytes, first_line: int, numbers: list[int] | None) -> tuple[Batch, list[tuple[int, int, int]]] | None:
+    def _fit(
+        self, data: bytes, first_line: int, numbers: list[int] | None
+    ) -> tuple[Batch, list[tuple[int, int, int]]] | None:
         """The rows of the first shape that at least a fifth of the lines have, and the lines that have another."""
         for shape in self._candidates(data):
             cut = shape.template.read(data, share=0.2)
@@ -364,13 +367,15 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
 
 _SERVER_LINE = re.compile(r"(?:\([^)]*\) )*" + HEAD.pattern)
 _BENCH = re.compile(rb'"(?:input_lens|output_lens)"\s*:\s*\[|"total_input_tokens"\s*:')
+_WORDS = (b"token", b"len", b"eval_count", b"evalcount")  # one of them is in every name of a count
 _SHARE = 0.3  # of the lines are requests
 
 
 def matches(head: Head) -> bool:
     """Request lines are three of ten lines, or there is a CSV header, or a benchmark's arrays."""
     raw = [line for line in head.data.split(b"\n")[:400] if line.strip()]
-    if not raw:
+    text = head.data.lower()
+    if not raw or not any(word in text for word in _WORDS):
         return False
     sheet = _sheet(raw[0])
     if sheet:
@@ -392,9 +397,16 @@ def matches(head: Head) -> bool:
     hits = sum(1 for line in whole if b"{" in line and _is_json_line(line))
     if hits or begin not in (b"{", b"["):
         return hits > 0 and hits >= _SHARE * len(whole)
-    value = loads(head.data)
-    entries = value if isinstance(value, list) else [value]
-    return any(isinstance(entry, dict) and _is_request(entry) for entry in entries[:20])
+    value = _first(head.data.decode("utf-8", "replace").lstrip())
+    return isinstance(value, dict) and _is_request(value)
+
+
+def _first(text: str) -> Any:
+    """The first value of a JSON document that may be cut: the document itself, or the first entry of its list."""
+    try:
+        return json.JSONDecoder().raw_decode(text[1:].lstrip() if text[0] == "[" else text)[0]
+    except (ValueError, RecursionError):
+        return None
 
 
 def _is_record(line: str) -> bool:

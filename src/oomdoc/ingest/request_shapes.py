@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.columns import Cut, Field, Memo, Template
+from oomdoc.columns import Cut, Field, Memo, Template, stamp
 from oomdoc.ingest.record import peel
-from oomdoc.ingest.request_keys import DEPTH, MEANING, Bare, epoch, is_container, stamp, word
+from oomdoc.ingest.request_keys import DEPTH, MEANING, Bare, epoch, is_container, word
 from oomdoc.tables import Batch
 
 LEARN_CAP = 16 << 10  # longer lines hold prompts, and are read by json anyway
