@@ -118,7 +118,8 @@ def rules_version(rules: Iterable[Rule]) -> str:
 def place_of(rules: Iterable[Rule], sql: str) -> str:
     """Where a query stands: `path:line id`; the query's head where no rule has it."""
     for rule in rules:
-        for item in (*rule.evidence, *rule.reasons, *rule.actions):
+        items: list[EvidenceRule | ReasonRule | ActionRule] = [*rule.evidence, *rule.reasons, *rule.actions]
+        for item in items:
             if item.sql == sql:
                 lines = rule.path.read_text(encoding="utf-8").splitlines()
                 wanted = re.compile(rf'\s*id\s*=\s*"{re.escape(item.id)}"')

@@ -10,6 +10,7 @@ count in `NOMINAL_YEAR` until the bundle's year is known (`store` shifts them); 
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 import json
 import re
@@ -41,7 +42,7 @@ _POD = re.compile(r"\[pod/([\w.-]+/[\w.-]+)\] ?(.*)", re.S)
 _COMPOSE = re.compile(r"([A-Za-z0-9][\w.-]*)\s+\| (.*)", re.S)
 _SYSLOG = re.compile(r"([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) \S+ [\w./@:-]+(?:\[\d+\])?: (.*)", re.S)
 _SRUN = re.compile(r"\d{1,4}: (.*)", re.S)
-_MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
 _MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body")
 _TIME_KEYS = ("time", "timestamp", "@timestamp", "asctime", "ts", "eventTime")
 

@@ -208,12 +208,10 @@ class Reader:
     def _time_before(self, chunk: Chunk, begin: int) -> float | None:
         """The time of the nearest record before an untimed line: bare tracebacks carry none."""
         window = chunk.data[max(0, begin - _BACKWARD) : begin]
-        last = None
-        for last in _LAST_STAMP.finditer(window):
-            pass
-        if last is None:
+        stamps = _LAST_STAMP.findall(window)
+        if not stamps:
             return self.last_t
-        head = HEAD.match(last[0].decode())
+        head = HEAD.match(stamps[-1].decode())
         if head is None:
             return self.last_t
         return self.clock.at(*(int(head[name]) for name in ("mon", "day", "h", "m", "s")))
