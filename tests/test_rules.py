@@ -609,10 +609,6 @@ WRONG_TYPES: Mapping[str, str] = MappingProxyType(
 )
 
 
-@pytest.mark.xfail(
-    raises=(AssertionError, AttributeError, TypeError, ValueError, pytest.fail.Exception),
-    reason="read_rule does not check the types of values and the placeholders yet",
-)
 @pytest.mark.parametrize("what", WRONG_TYPES)
 def test_a_value_of_the_wrong_type_is_refused(what: str, tmp_path: Path) -> None:
     path = _write(tmp_path, WRONG_TYPES[what])

@@ -32,6 +32,7 @@ def test_small_and_large_batches_give_the_same_rows(loaded: Store) -> None:
 def test_numpy_columns_keep_their_nulls(loaded: Store) -> None:
     used = np.ma.masked_array(np.array([5, 0, 7], dtype=np.int64), mask=[False, True, False])
     loaded.load("gpu.csv", Batch("gpu_sample", {"line": np.array([1, 2, 3], dtype=np.uint32), "used_bytes": used}))
+    loaded.flush()
     assert loaded.rows_of("SELECT used_bytes AS b, gpu FROM gpu_sample ORDER BY line") == [{"b": 5, "gpu": None}, {"b": None, "gpu": None}, {"b": 7, "gpu": None}]
 
 

@@ -43,7 +43,7 @@ from oomdoc.weigh import Finding, rank, weigh
 
 DECIDED_FROM = 0.5  # a first place below this is a guess: the verdict is `undecided`
 MOST_INCIDENTS = 20  # shown in a report; the rest is counted in a warning
-DIAGNOSED_INCIDENTS = 5  # the gravest get their own ranking; others only their first failure
+DIAGNOSED_INCIDENTS = 5  # so many kinds of incident get a ranking, the gravest first; others only their first failure
 
 
 @dataclass(frozen=True)
@@ -234,11 +234,15 @@ def _report(intake: Intake, store: Store, rules: list[Rule], sources: list[Sourc
     diagnoses: tuple[Diagnosis, ...] = ()
     findings: list[Finding] = []
     ledger: tuple[LedgerEntry, ...] = ()
+    alike: dict[str, tuple[tuple[Diagnosis, ...], str | None]] = {}
     shown: list[dict[str, Any] | None] = [*found[:MOST_INCIDENTS]] or [None]
     for place, row in enumerate(shown):
         ranked: tuple[Diagnosis, ...] = ()
         phase = None
-        if place < DIAGNOSED_INCIDENTS:
+        likeness = _likeness(row)
+        if likeness in alike:
+            ranked, phase = alike[likeness]
+        elif len(alike) < DIAGNOSED_INCIDENTS:
             store.focus(row["incident"] if row else None)
             ask = _careful(store, rules, warnings)
             weighed = [weigh(rule, ask) for rule in rules]
@@ -246,6 +250,7 @@ def _report(intake: Intake, store: Store, rules: list[Rule], sources: list[Sourc
             phase = (store.rows_of("SELECT phase FROM failure") or [{"phase": None}])[0]["phase"]
             if place == 0:
                 diagnoses, findings, ledger = ranked, weighed, _ledger(store)
+            alike[likeness] = ranked, phase
         if row:
             incidents.append(_incident(store, row, phase, ranked))
     if len(found) > MOST_INCIDENTS:
@@ -253,9 +258,20 @@ def _report(intake: Intake, store: Store, rules: list[Rule], sources: list[Sourc
     warnings += _warnings(store, sources)
     return Report(
         oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
-        verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(incidents), ledger=ledger, engines=_engines(store), traffic=profile(store, found[0] if found else None),
+        verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=ledger, engines=_engines(store), traffic=profile(store, found[0] if found else None),
         coverage=Coverage(tuple(sources), tuple(unread)), collect_next=_collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)),
     )  # fmt: skip
+
+
+def _order(incident: Incident) -> tuple[bool, float, str, int]:
+    """First failure first: by time where it is known, else by place."""
+    source, _, line = (incident.first_failure.ref if incident.first_failure else ":0").rpartition(":")
+    return incident.started is None, incident.started or 0.0, source, int(line)
+
+
+def _likeness(row: Mapping[str, Any] | None) -> str:
+    """What makes two incidents recurrences of one: the same kind of failure in the same words, numbers aside."""
+    return "" if row is None else f"{row['kind']} {re.sub('[0-9]+', '#', (row['text'] or '')[:120])}"
 
 
 def _sentence(problem: Exception) -> str:
@@ -349,7 +365,7 @@ def _generation(version: str | None) -> str | None:
     number = version_number(version) if version else None
     if number is None:
         return None
-    return "V0" if number < 6_006 else "V1" if number >= 11_000 else None
+    return "V0" if number < 8_000 else "V1" if number >= 11_000 else None
 
 
 def _typed(value: str | None) -> Any:

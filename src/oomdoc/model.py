@@ -20,8 +20,8 @@ SCHEMA_VERSION = "1"
 class Evidence:
     """One observation that weighs for or against a cause.
 
-    `weight` is what it added to the log-odds (natural logarithm); `factor` in words is exp(|weight|). `refs` are
-    `path:line`. `grouped` is set where a stronger item of the same group spoke for it and its weight is 0.
+    `weight` is what it added to the log-odds (natural logarithm); the factor in words is exp(|weight|). Weight 0: it holds, but
+    a stronger item of the same group counted. `refs` are `path:line`.
     """
 
     id: str

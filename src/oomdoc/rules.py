@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
+import string
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ class EvidenceRule:
     p_cause: float
     p_other: float
     group: str | None
-    unless: str  # how it reads when it does not hold; empty = the sentence with "not:" before it
+    unless: str  # how it reads when it does not hold; empty = the sentence with "not so:" before it
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,7 @@ def read_rule(path: Path) -> Rule:
         raise RuleError(f"{path}:{line[1] if line else 1}: not TOML: {problem}", "Mend the syntax") from None
     check = _Check(path, text)
     check.keys(raw, _RULE_KEYS, "rule")
+    check.shapes(raw)
     for key in ("id", "title", "summary", "prior"):
         check.need(raw, key, "rule")
     if raw["id"] != path.stem:
@@ -177,6 +179,11 @@ def read_rule(path: Path) -> Rule:
     )  # fmt: skip
 
 
+_TYPES: Mapping[str, Any] = {"p_cause": object, "p_other": object, "changes": dict, "given": dict, "expect": dict}
+_WORDS: Mapping[Any, str] = {str: "a text", dict: "a table"}
+_TEMPLATES = frozenset({"says", "unless", "do", "why", "cost", "verify"})
+
+
 class _Check:
     """Faults of one file, each with its line."""
 
@@ -186,7 +193,8 @@ class _Check:
 
     def fail(self, what: str, near: str, hint: str = "") -> None:
         """Raise RuleError at the first line that holds `near`."""
-        number = next((i for i, line in enumerate(self.lines, 1) if near in line), 1)
+        key = re.compile(rf"\s*(?:\[+)?{re.escape(near)}\b")
+        number = next((i for i, line in enumerate(self.lines, 1) if key.match(line)), None) or next((i for i, line in enumerate(self.lines, 1) if near in line), 1)
         raise RuleError(f"{self.path}:{number}: {what}", hint)
 
     def keys(self, table: Mapping[str, Any], allowed: set[str], where: str) -> None:
@@ -195,6 +203,34 @@ class _Check:
             if key not in allowed:
                 nearest = difflib.get_close_matches(key, sorted(allowed), 1, 0.0)
                 self.fail(f"{where} has no key {key!r}", key, f"Did you mean {nearest[0]!r}?" if nearest else "")
+
+    def shapes(self, raw: Mapping[str, Any]) -> None:
+        """Refuse values of the wrong type and templates that cannot be filled."""
+        for key in ("evidence", "reason", "action", "reference", "test"):
+            items = raw.get(key, [])
+            if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+                self.fail(f"{key} is not a list of tables", key, f"Write [[{key}]]")
+            for item in items:
+                for name, value in item.items():
+                    wanted = _TYPES.get(name, str)
+                    if not isinstance(value, wanted) or isinstance(value, bool):
+                        self.fail(f"{name} of {key} {item.get('id', item.get('name', ''))} is not {_WORDS[wanted]}", name)
+                    if name in _TEMPLATES:
+                        self.template(value, name)
+        for name in ("id", "title", "summary"):
+            if name in raw and not isinstance(raw[name], str):
+                self.fail(f"{name} is not a text", name)
+
+    def template(self, text: str, near: str) -> None:
+        """Refuse a sentence whose placeholders are no plain names."""
+        try:
+            fields = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
+        except ValueError as problem:
+            self.fail(f"{near} = {text[:60]!r} is no template: {problem}", text[:30])
+            return
+        for name in fields:
+            if not name.isidentifier():
+                self.fail(f"{near} has a placeholder {{{name}}} that is no column name", text[:30])
 
     def need(self, table: Mapping[str, Any], key: str, where: str) -> None:
         """Refuse a missing key."""
@@ -227,12 +263,20 @@ def _evidence(check: _Check, item: Mapping[str, Any]) -> EvidenceRule:
 
 def _test(check: _Check, item: Mapping[str, Any], evidence: list[str]) -> Mapping[str, Any]:
     check.keys(item["expect"], _EXPECT_KEYS, f"expect of test {item['name']!r}")
+    span = item["expect"].get("probability")
+    if span is not None and not (isinstance(span, list) and len(span) == 2 and all(isinstance(end, (int, float)) for end in span)):
+        check.fail(f"expect.probability of test {item['name']!r} is not [lowest, highest]", "expect.probability")
+    action = item["expect"].get("action")
+    if action is not None and not (isinstance(action, dict) and "id" in action):
+        check.fail(f"expect.action of test {item['name']!r} has no id", "expect.action")
     for key in ("holds", "fails", "unknown"):
         for name in item["expect"].get(key, ()):
             if name not in evidence:
                 nearest = difflib.get_close_matches(name, evidence, 1, 0.0)
                 check.fail(f"test {item['name']!r} speaks of evidence {name!r} that the rule does not have", name, f"Did you mean {nearest[0]!r}?" if nearest else "")
     for table, rows in item.get("given", {}).items():
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            check.fail(f"test {item['name']!r}: given.{table} is not a list of rows", table)
         if table not in TABLES:
             nearest = difflib.get_close_matches(table, sorted(TABLES), 1, 0.0)
             check.fail(f"test {item['name']!r} fills an unknown table {table!r}", table, f"Did you mean {nearest[0]!r}?" if nearest else "")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from oomdoc.sieve import Sieve
@@ -137,12 +137,12 @@ class LiteralScan:
         self._searched = 0
         self._sieve: Sieve | None = None
 
-    def hits(self, chunk: Chunk) -> Iterator[Hit]:
-        """Every hit of the chunk in order, each with its line."""
+    def hits(self, chunk: Chunk, done: Any = None) -> Iterator[Hit]:
+        """Every hit of the chunk in order, each with its line; `done` is a numpy mask of lines to leave out, or None."""
         data, line, counted = chunk.data, chunk.first_line, 0
         self._searched += len(data)
-        if self._searched > _SIEVE_FROM and len(data) > _SIEVE_LEAST and len(self.anchors) > _SIMD_ANCHORS:
-            yield from self._hits_sieved(chunk)
+        if done is not None or (self._searched > _SIEVE_FROM and len(data) > _SIEVE_LEAST and len(self.anchors) > _SIMD_ANCHORS):
+            yield from self._hits_sieved(chunk, done)
             return
         begin = end = -1
         for anchor, at, _ in self._search.find_matches_as_indexes(data):
@@ -155,7 +155,7 @@ class LiteralScan:
                     end = len(data)
             yield Hit(anchor, at, begin, end, line)
 
-    def _hits_sieved(self, chunk: Chunk) -> Iterator[Hit]:
+    def _hits_sieved(self, chunk: Chunk, done: Any) -> Iterator[Hit]:
         """The same, two to three times as fast for long texts: the sieve rules out most of the chunk first."""
         from oomdoc.sieve import Sieve, lines_at
 
@@ -163,9 +163,11 @@ class LiteralScan:
         if self._sieve is None:
             self._sieve = Sieve(self.anchors, data)
         search = self._search.find_matches_as_indexes
-        found = [(anchor, low + at) for low, high in self._sieve.regions(data) for anchor, at, _ in search(data[low:high])]
-        for (anchor, at), (line, begin, end) in zip(found, lines_at(data, [at for _, at in found]), strict=True):
-            yield Hit(anchor, at, begin, end, chunk.first_line + line)
+        # a chunk of which much is done is full of hits: the sieve would only cost
+        regions = self._sieve.regions(data) if done is None else [(0, len(data))]
+        found = [(anchor, low + at) for low, high in regions for anchor, at, _ in search(data[low:high])]
+        for place, line, begin, end in lines_at(data, [at for _, at in found], done):
+            yield Hit(*found[place], begin, end, chunk.first_line + line)
 
     def hits_plain(self, chunk: Chunk) -> Iterator[Hit]:
         """The same by the obvious way: every line, every anchor. The twin that tests compare `hits` with."""

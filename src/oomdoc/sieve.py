@@ -72,12 +72,14 @@ class Sieve:
             yield max(0, first - self._reach), last + self._reach
 
 
-def lines_at(data: bytes, places: list[int]) -> Iterator[tuple[int, int, int]]:
-    """For every place the newlines before it, and begin and end of its line."""
+def lines_at(data: bytes, places: list[int], done: Any = None) -> Iterator[tuple[int, int, int, int]]:
+    """For every place: which one it is, newlines before it, begin and end of its line. Lines of the mask `done` are left out."""
     stops = np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
     before = np.searchsorted(stops, places)
+    which = np.arange(len(places)) if done is None else np.flatnonzero(~done[before])
     bounds = np.concatenate(([-1], stops, [len(data)]))
-    return zip(before.tolist(), (bounds[before] + 1).tolist(), bounds[before + 1].tolist(), strict=True)
+    before = before[which]
+    return zip(which.tolist(), before.tolist(), (bounds[before] + 1).tolist(), bounds[before + 1].tolist(), strict=True)
 
 
 def _eights(data: bytes) -> Any:

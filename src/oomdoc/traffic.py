@@ -55,7 +55,7 @@ def _buckets(store: Store) -> dict[str, list[dict[str, Any]]]:
 
 def _percentiles(store: Store) -> dict[str, dict[str, Any]]:
     picked = ", ".join(
-        f"quantile_disc({expression}, [0.5, 0.9, 0.95, 0.99]) AS {name}, max({expression}) AS {name}_max" for name, expression in _MEASURES.items()
+        f"approx_quantile({expression}, [0.5, 0.9, 0.95, 0.99]) AS {name}, max({expression}) AS {name}_max" for name, expression in _MEASURES.items()
     )
     row = store.rows_of(f"SELECT {picked} FROM request")[0]
     return {

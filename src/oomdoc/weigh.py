@@ -40,18 +40,26 @@ class Sentence(string.Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         """Format a number by the specification, never failing on what the data hold."""
-        if value is None:
+        if value is None or (isinstance(value, float) and not math.isfinite(value)):
             return "unknown"
         if format_spec == "bytes":
-            return show_bytes(value) if isinstance(value, (int, float)) else str(value)
+            return _guarded(show_bytes, value)
         if format_spec == "seconds":
-            return show_seconds(value) if isinstance(value, (int, float)) else str(value)
+            return _guarded(show_seconds, value)
         if isinstance(value, float) and not format_spec:
             format_spec = ".6g"  # 0.9299999999999999 is 0.93
         try:
             return format(value, format_spec)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             return str(value)
+
+
+def _guarded(show: Callable[[float], str], value: Any) -> str:
+    """A number in its unit; what is no number, or too large for one, as it is."""
+    try:
+        return show(value) if isinstance(value, (int, float)) else str(value)
+    except OverflowError:
+        return str(value)
 
 
 _SENTENCE = Sentence()
@@ -122,7 +130,7 @@ def weigh(rule: Rule, ask: Ask) -> Finding:
     return Finding(rule, log_odds(rule.prior) + sum(weights.values()), answers, weights)
 
 
-def rank(findings: Iterable[Finding], ask: Ask, quiet: frozenset[str] = frozenset()) -> tuple[Diagnosis, ...]:
+def rank(findings: Iterable[Finding], ask: Ask) -> tuple[Diagnosis, ...]:
     """Findings as a ranked diagnosis, best first; ties by id so that the same bundle gives the same bytes."""
     ordered = sorted(findings, key=lambda finding: (-finding.odds, finding.rule.id))
     return tuple(replace(_diagnosis(finding, ask), rank=place) for place, finding in enumerate(ordered, 1))
@@ -139,7 +147,7 @@ def _diagnosis(finding: Finding, ask: Ask) -> Diagnosis:
         weight = finding.weights[item.id]
         words = say(item.says, told.values) if told.holds else _denied(item, told)
         piece = Evidence(item.id, words, round(weight, 4), _refs(told.values), _numbers(told.values))
-        if weight > 0:
+        if weight > 0 or (weight == 0 and told.holds and item.p_cause > item.p_other):
             support.append(piece)
         elif weight < 0:
             against.append(piece)
@@ -193,4 +201,4 @@ def _refs(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    return {name: value for name, value in values.items() if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value}
+    return {name: value for name, value in values.items() if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)}

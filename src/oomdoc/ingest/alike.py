@@ -30,10 +30,11 @@ class Alike:
     """The lines of one anchor in one source: their shape, once it is known, and when the latest of them was written."""
 
     def __init__(self, anchor: int, pattern: Pattern, clock: Clock, rows: Rows) -> None:
-        self._anchor, self._pattern, self._clock, self._rows = anchor, pattern, clock, rows
+        self.anchor, self._pattern, self._clock, self._rows = anchor, pattern, clock, rows
         self._template: Template | None = None
         self._divisors: dict[str, int] = {}
         self._who: dict[str, Any] = {}
+        self._year = clock.year
         self._tries = 0
         self._dense = False
         self._lines: list[int] = []
@@ -59,7 +60,7 @@ class Alike:
         hits = list(hits)
         if self._template is None:
             return hits
-        mine = [hit for hit in hits if hit.anchor == self._anchor]
+        mine = [hit for hit in hits if hit.anchor == self.anchor]
         if len(mine) < _WORTHWHILE:
             return hits
         text = b"\n".join([chunk.data[hit.begin : hit.end] for hit in mine])
@@ -81,7 +82,7 @@ class Alike:
         import numpy as np
 
         times = columns.pop("t").tolist()
-        if None in times or any(map(np.ma.isMaskedArray, columns.values())):
+        if None in times or self._clock.year != self._year or any(map(np.ma.isMaskedArray, columns.values())):
             return False
         whole: dict[str, Any] = {"line": np.asarray(lines), "t": np.array(times, np.float64)}
         for name, divisor in self._divisors.items():
@@ -122,7 +123,7 @@ class Alike:
         found = {name: cut.columns[name][0] / divisor for name, divisor in self._divisors.items()} if cut else None
         told = {name: value for name, value in plain[0].items() if name in self._divisors}
         if found == told and set(plain[0]) == set(told):
-            self._template = template
+            self._template, self._year = template, self._clock.year
             self._who = {name: value for name, value in record.who().items() if name != "t" and value is not None}
 
     def _number(self, fields: list[Field], cell: int, number: re.Match[str], message: str, offset: int, plain: dict[str, Any]) -> bool:

@@ -25,6 +25,7 @@ class Rows:
 
     def __init__(self) -> None:
         self._tables: dict[str, dict[str, list[Any]]] = {}
+        self._ready: list[Batch] = []
         self.count = 0
 
     def add(self, table: str, line: int, **values: Any) -> None:
@@ -39,15 +40,22 @@ class Rows:
             raise KeyError(f"table {table} has no column {', '.join(sorted(values))}")
         self.count += 1
 
+    def add_columns(self, table: str, columns: Mapping[str, Any]) -> None:
+        """Append many rows as arrays."""
+        self._ready.append(Batch(table, columns))
+        self.count += len(columns["line"])
+
     def problem(self, line: int, reason: str, text: str) -> None:
         """Note a place that ought to have been understood and was not."""
         self.add("problem", line, reason=reason, text=text[:200])
 
     def take(self) -> Iterator[Batch]:
         """Hand out what was collected so far and begin anew."""
-        tables, self._tables, self.count = self._tables, {}, 0
+        tables, self._tables = self._tables, {}
+        ready, self._ready, self.count = self._ready, [], 0
         for name, columns in tables.items():
             yield Batch(name, columns)
+        yield from ready
 
 
 @dataclass(frozen=True)

@@ -85,14 +85,18 @@ class Clock:
             self._outer_year = dt.datetime.fromtimestamp(t, dt.UTC).year
         return t
 
+    @property
+    def year(self) -> int:
+        """The year that the next stamp without one gets."""
+        return self._outer_year if self._outer_year is not None else NOMINAL_YEAR + self._step
+
     def at(self, month: int, day: int, hour: int, minute: int, second: int) -> float | None:
         """Epoch seconds of a year-less stamp; None for a date that does not exist."""
         if self._outer_year is None and month == 1 and self._month == 12:
             self._step += 1
         self._month = month
-        year = self._outer_year if self._outer_year is not None else NOMINAL_YEAR + self._step
         try:
-            moment = dt.datetime(year, month, day, tzinfo=dt.UTC)
+            moment = dt.datetime(self.year, month, day, tzinfo=dt.UTC)
         except ValueError:
             return None
         return moment.timestamp() + hour * 3600 + minute * 60 + second

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from oomdoc.ingest import kernel_log, kubernetes, log_errors, torch_oom, vllm_log
+from oomdoc.ingest.alike import Alike
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, read_record
 from oomdoc.scan import Chunk, Hit, LiteralScan
@@ -36,6 +37,7 @@ _LANDMARK = re.compile(r"\b(" + "|".join(vllm_log.LANDMARKS) + r")\b")
 _VLLM_RECORD = re.compile(HEAD.pattern)
 _VLLM_WORDS = re.compile(r"vllm|KV cache|torch\.|CUDA|EngineCore|Traceback \(most recent", re.I)
 _KERNEL_LINE = re.compile(r"\[ *\d+\.\d{3,6}\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,60}\bkernel: ")
+_FREQUENT = "Avg prompt throughput"  # the anchor whose lines come by the thousand
 _BACKWARD = 4096  # how far back the time of an untimed line is looked for
 _LAST_STAMP = re.compile(rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
 
@@ -130,6 +132,9 @@ class Reader:
         self.clock = Clock()
         self.rows = Rows()
         self.last_t: float | None = None
+        self.last_line = 0
+        anchor = self.plan.scan.anchors.index(_FREQUENT.encode())
+        self.alike = Alike(anchor, self.plan.patterns[anchor][0], self.clock, self.rows)
 
     def chunk(self, chunk: Chunk) -> None:
         """Read one chunk."""
@@ -139,7 +144,8 @@ class Reader:
         refused = False
         pieces: list[tuple[str, set[str]]] = []
         skip_first = not chunk.at_line_start
-        for hit in self.plan.scan.hits(chunk):
+        hits = self.alike.pick(chunk, self.plan.scan.hits(chunk, self.alike.read(chunk)))
+        for place, hit in enumerate(hits):
             if skip_first and hit.begin == 0:
                 continue  # the middle of a line longer than the cap: its head has been read
             if not at_begin <= hit.at < at_end:
@@ -151,12 +157,20 @@ class Reader:
                 if refused:
                     self.rows.add(LOOKALIKE, hit.line)
                 elif record.t is not None:
-                    self.last_t = record.t
+                    self.last_t, self.last_line = record.t, hit.line
+                    if hit.anchor == self.alike.anchor and (at_begin, at_end) == (hit.begin, hit.end) and _alone(hits, place):
+                        self.alike.learn(data[at_begin:at_end], record)
             if refused or record is None:
                 continue
             for text, done in pieces:
                 if len(pieces) == 1 or self.plan.scan.anchors[hit.anchor].decode() in text:
                     self._apply(chunk, hit, record, text, at_begin, at_end, done)
+        self.last_t, self.last_line = self._latest(chunk.first_line + len(data)), 0
+
+    def _latest(self, line: int) -> float | None:
+        """The time of the last record with a hit before a line of the present chunk."""
+        alike = self.alike.time_before(line)
+        return alike[1] if alike and alike[0] > self.last_line else self.last_t
 
     def _apply(self, chunk: Chunk, hit: Hit, record: Record, text: str, begin: int, end: int, done: set[str]) -> None:
         plan, anchor = self.plan, hit.anchor
@@ -194,7 +208,7 @@ class Reader:
 
     def _add(self, table: str, chunk: Chunk, record: Record, begin: int, row: dict[str, object]) -> None:
         if record.t is None:
-            record.t = self._time_before(chunk, begin)
+            record.t = self._time_before(chunk, record.line, begin)
         names = _COLUMNS[table]
         for name, value in record.who().items():
             if name in names and row.get(name) is None:
@@ -205,15 +219,15 @@ class Reader:
             row["cumulative"] = record.repeat
         self.rows.add(table, record.line, **row)
 
-    def _time_before(self, chunk: Chunk, begin: int) -> float | None:
+    def _time_before(self, chunk: Chunk, line: int, begin: int) -> float | None:
         """The time of the nearest record before an untimed line: bare tracebacks carry none."""
         window = chunk.data[max(0, begin - _BACKWARD) : begin]
         stamps = _LAST_STAMP.findall(window)
         if not stamps:
-            return self.last_t
+            return self._latest(line)
         head = HEAD.match(stamps[-1].decode())
         if head is None:
-            return self.last_t
+            return self._latest(line)
         return self.clock.at(*(int(head[name]) for name in ("mon", "day", "h", "m", "s")))
 
     def _settings(self, record: Record, body: str, origin: str) -> None:
@@ -236,6 +250,11 @@ class Reader:
 
 
 _COLUMNS = {name: frozenset(table.column_names) for name, table in ALL_TABLES.items()}
+
+
+def _alone(hits: Sequence[Hit], place: int) -> bool:
+    """Whether a line has one hit only."""
+    return all(hit.line != hits[place].line for hit in (*hits[max(0, place - 1) : place], *hits[place + 1 : place + 2]))
 
 
 def _piece(data: bytes, hit: Hit) -> tuple[int, int]:

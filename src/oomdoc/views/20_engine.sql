@@ -16,6 +16,7 @@
 -- tensor_parallel_size: TP
 -- pipeline_parallel_size: PP
 -- world_size: TP x PP; at least the workers seen where neither is stated
+-- data_parallel_size: replicas of the engine, each with its own devices
 -- parallel_given: TP or PP was stated
 -- world_known: world_size is exact: stated, or nothing shows several workers
 -- dtype: model dtype as printed
@@ -72,6 +73,7 @@ WITH pick AS (
     max(try_cast(value AS BIGINT)) FILTER (flag = 'max_num_batched_tokens') AS max_num_batched_tokens,
     max(try_cast(value AS INTEGER)) FILTER (flag = 'tensor_parallel_size') AS tp,
     max(try_cast(value AS INTEGER)) FILTER (flag = 'pipeline_parallel_size') AS pp,
+    max(try_cast(value AS INTEGER)) FILTER (flag = 'data_parallel_size') AS dp,
     max(value) FILTER (flag = 'dtype') AS dtype,
     max(value) FILTER (flag = 'quantization') AS quantization,
     max(value) FILTER (flag = 'kv_cache_dtype') AS kv_cache_dtype,
@@ -142,7 +144,7 @@ SELECT numbered.version, version_number,
   coalesce(flags.utilization, figures.utilization, checks.utilization, d.value) AS gpu_memory_utilization,
   CASE WHEN flags.utilization IS NOT NULL THEN utilization_origin WHEN coalesce(figures.utilization, checks.utilization) IS NOT NULL THEN 'figure' WHEN d.value IS NOT NULL THEN 'default' END AS utilization_origin, coalesce(utilization_ref, start_ref) AS utilization_ref,
   max_num_seqs, max_num_seqs IS NOT NULL AS max_num_seqs_given, max_num_batched_tokens,
-  coalesce(tp, 1) AS tensor_parallel_size, coalesce(pp, 1) AS pipeline_parallel_size, CASE WHEN tp IS NULL AND pp IS NULL AND coalesce(worker.several, false) THEN greatest(2, worker.ranks, worker.pids) ELSE coalesce(tp, 1) * coalesce(pp, 1) END::INTEGER AS world_size,
+  coalesce(tp, 1) AS tensor_parallel_size, coalesce(pp, 1) AS pipeline_parallel_size, CASE WHEN tp IS NULL AND pp IS NULL AND coalesce(worker.several, false) THEN greatest(2, worker.ranks, worker.pids) ELSE coalesce(tp, 1) * coalesce(pp, 1) END::INTEGER AS world_size, coalesce(dp, 1) AS data_parallel_size,
   tp IS NOT NULL OR pp IS NOT NULL AS parallel_given, tp IS NOT NULL OR pp IS NOT NULL OR NOT coalesce(worker.several, false) AS world_known,
   dtype, quantization, kv_cache_dtype, coalesce(enforce_eager, steps.eager, false) AS enforce_eager,
   coalesce(prefix_caching, CASE WHEN coalesce(generation, CASE WHEN version_number >= 8000 THEN 'V1' END) = 'V1' THEN true END) AS prefix_caching,
