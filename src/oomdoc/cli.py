@@ -549,17 +549,12 @@ def _moment(option: str, text: str | None, tz: str | None) -> float | None:
 
 
 def _zone(name: str) -> Any:
-    import datetime as dt
-    import zoneinfo
+    from oomdoc.units import zone
 
-    try:
-        if name[:1] in ("+", "-"):
-            return dt.datetime.fromisoformat(f"2000-01-01T00:00:00{name}").tzinfo
-        return zoneinfo.ZoneInfo(name)
-    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-        raise UsageError(
-            f"--tz '{name}' is no time zone", "Write an offset such as +02:00, or a name such as Europe/Berlin"
-        ) from None
+    found = zone(name)
+    if found is None:
+        raise UsageError(f"--tz '{name}' is no time zone", "Write an offset such as +02:00, or a name such as Europe/Berlin")
+    return found
 
 
 def _form(name: str) -> str:

@@ -6,6 +6,7 @@ the tables behind it for further questions.
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ import duckdb
 
 from oomdoc import __version__, ingest
 from oomdoc.bundle import Intake, Member, looks_binary, open_bundle
-from oomdoc.errors import BundleError
+from oomdoc.errors import BundleError, UsageError
 from oomdoc.model import (
     Bundle,
     CollectNext,
@@ -38,6 +39,7 @@ from oomdoc.scan import Chunk, chunks, read_ahead
 from oomdoc.store import Store
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.traffic import profile
+from oomdoc.units import parse_size, zone
 from oomdoc.views import VIEWS
 from oomdoc.weigh import Finding, rank, weigh
 
@@ -102,8 +104,11 @@ def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = 
         sources, unread = _ingest(intake, store, options)
         if not sources:
             raise BundleError(f"{intake.name} holds nothing that can be read" + _why(unread), "Hand over logs as text, or an archive of them")
-        _narrow(store, options)
-        store.finish()
+        _tell(store, options)
+        tz = zone(options.tz) if options.tz else None
+        if options.since is not None or options.until is not None:
+            store.keep_between(options.since, options.until, tz)
+        store.finish(tz)
         report = _report(intake, store, rules, sources, unread, faults)
     except BaseException:
         if store is not None:
@@ -218,10 +223,34 @@ def _count(batch: Batch, rows: int, problems: int, lookalikes: int) -> tuple[int
     return rows + batch.rows, problems, lookalikes
 
 
-def _narrow(store: Store, options: Options) -> None:
-    """Keep what lies in the asked time; rows without a time stay."""
-    if options.since is not None or options.until is not None:
-        store.keep_between(options.since, options.until)
+_CONFIG_FLAGS = {"torch_dtype": "dtype", "dtype": "dtype", "max_position_embeddings": "max_position_embeddings", "num_hidden_layers": "num_hidden_layers",
+                 "num_attention_heads": "num_attention_heads", "num_key_value_heads": "num_key_value_heads", "head_dim": "head_dim", "hidden_size": "hidden_size"}  # fmt: skip
+
+
+def _tell(store: Store, options: Options) -> None:
+    """What the person knows and the bundle may not: the device (`--gpu`), the model's config.json (`--model-config`)."""
+    if options.gpu:
+        size = parse_size(options.gpu)
+        store.add("gpu_device", [{"source": "--gpu", "line": 1, "name": None if size else options.gpu, "total_bytes": size, "count": 1}])
+    if options.model_config is None:
+        return
+    path = options.model_config
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"--model-config {path} cannot be read as JSON ({problem})", "Give the model's config.json") from None
+    if not isinstance(config, dict):
+        raise UsageError(f"--model-config {path} is no JSON object", "Give the model's config.json")
+    inner = config.get("text_config")  # multimodal models keep the language model's figures one level down
+    text: dict[str, Any] = inner if isinstance(inner, dict) else config
+    told = {flag: text[key] for key, flag in _CONFIG_FLAGS.items() if isinstance(text.get(key), (str, int))}
+    method = config.get("quantization_config")
+    if isinstance(method, dict) and isinstance(method.get("quant_method"), str):
+        told["quantization"] = method["quant_method"]
+    architectures = config.get("architectures")
+    if isinstance(architectures, list) and architectures:
+        told["architecture"] = architectures[0]
+    store.add("engine_flag", [{"source": str(path.name), "line": 1, "flag": flag, "value": str(value), "origin": "file"} for flag, value in told.items()])
 
 
 # ---- tables -> report

@@ -74,7 +74,7 @@ class FirstFailure:
 
 @dataclass(frozen=True)
 class Incident:
-    """One failure or episode. `kind` says what was seen first (device-oom, startup-check, killed, error, pressure, restart)."""
+    """One failure or episode. `kind` says what was seen first (the kinds of view `incident`)."""
 
     id: str
     kind: str

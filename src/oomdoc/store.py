@@ -6,6 +6,7 @@ Rule queries are data from outside: exactly one SELECT, no files, no extensions,
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -147,20 +148,23 @@ class Store:
         else:
             self._con.execute(f'INSERT INTO "{table}" (source, {names}) SELECT $1, * FROM incoming', [held.source])
 
-    def keep_between(self, since: float | None, until: float | None) -> None:
+    def keep_between(self, since: float | None, until: float | None, tz: dt.tzinfo | None = None) -> None:
         """Drop rows whose time lies outside; rows without a time stay."""
         self.flush()
-        self._set_years()
+        self._set_years(tz)
         for name, table in TABLES.items():
             if "t" in table.column_names:
                 self._con.execute(f"DELETE FROM {name} WHERE t < $1 OR t > $2", [since if since is not None else -1e18, until if until is not None else 1e18])
 
     # ---- views
 
-    def finish(self) -> None:
-        """Everything is loaded: give year-less stamps their year, make the views of the whole bundle, lock the door."""
+    def finish(self, tz: dt.tzinfo | None = None) -> None:
+        """Everything is loaded: give year-less stamps their year, make the views of the whole bundle, lock the door.
+
+        `tz` is the zone of the engine's own stamps, which name none; without it they count as UTC.
+        """
         self.flush()
-        self._set_years()
+        self._set_years(tz)
         self._con.execute("CREATE SCHEMA seen")
         # views and rules ask tables of a few rows: planning is most of their cost, and most optimizers only plan. Measured on
         # 64 MiB: 1.5 s of CPU for views and queries with all of them, 1.0 s with the one that moves filters to the scans
@@ -194,7 +198,7 @@ class Store:
     def _make(self, view: View) -> None:
         self._con.execute(f"CREATE OR REPLACE TABLE {view.name} AS {view.sql}")
 
-    def _set_years(self) -> None:
+    def _set_years(self, tz: dt.tzinfo | None = None) -> None:
         """Move stamps of the nominal year into the year that other stamps of the bundle show; leave them if none does."""
         timed = [name for name, table in TABLES.items() if "t" in table.column_names]
         lowest, highest = _year_start(NOMINAL_YEAR), _year_start(NOMINAL_YEAR + 3)
@@ -211,6 +215,8 @@ class Store:
                 nominal.append(name)
         if latest is None:
             return
+        offset = dt.datetime.fromtimestamp(latest, dt.UTC).astimezone(tz).utcoffset() if tz else None
+        offset_s = offset.total_seconds() if offset else 0.0
         year = f"year(make_timestamp(({latest} * 1e6)::BIGINT))"
         # per source the newest nominal year is the bundle's year; an older one lies before a New Year
         spans = " UNION ALL ".join(f"SELECT source, max(t) AS t FROM {name} WHERE t < {highest} GROUP BY source" for name in nominal)
@@ -219,7 +225,7 @@ class Store:
         self._con.execute(f"CREATE TEMP TABLE newest AS SELECT source, max(year(make_timestamp((t * 1e6)::BIGINT))) AS y FROM ({spans}) GROUP BY source")
         for name in nominal:
             self._con.execute(
-                f"UPDATE {name} SET t = epoch(make_timestamp((t * 1e6)::BIGINT) + to_years(({year} - newest.y)::INTEGER)) "
+                f"UPDATE {name} SET t = epoch(make_timestamp((t * 1e6)::BIGINT) + to_years(({year} - newest.y)::INTEGER)) - {offset_s} "
                 f"FROM newest WHERE newest.source = {name}.source AND t < {highest}"
             )
 
@@ -333,8 +339,6 @@ def _first_line(problem: Exception) -> str:
 
 
 def _year_start(year: int) -> int:
-    import datetime as dt
-
     return int(dt.datetime(year, 1, 1, tzinfo=dt.UTC).timestamp())
 
 

@@ -97,6 +97,24 @@ def show_seconds(seconds: float | None) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def zone(name: str) -> dt.tzinfo | None:
+    """The time zone of `+02:00`, `UTC` or `Europe/Berlin`; None where there is none of that name.
+
+    >>> zone("+02:00"), zone("nowhere")
+    (datetime.timezone(datetime.timedelta(seconds=7200)), None)
+    """
+    import zoneinfo  # only here: it costs as much as the rest of this module
+
+    offset = re.fullmatch(r"([+-])(\d\d):?(\d\d)", name)
+    if offset:
+        minutes = int(offset[2]) * 60 + int(offset[3])
+        return dt.timezone(dt.timedelta(minutes=-minutes if offset[1] == "-" else minutes)) if minutes < 1440 else None
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
 _AGE = re.compile(r"(?:(\d+)y)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?")
 
 

@@ -87,4 +87,4 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
             yield chunk
 
     yield from ingestor.read(path, overheard())
-    yield from reader.rows.take()
+    yield from reader.take()

@@ -1,16 +1,17 @@
-"""Lines alike: read many at once, by a template that is learned from one that the plain reader has read.
+"""Lines alike: many read at once, by a template that is learned from one that the plain reader has read.
 
-Statistics lines come by the thousand, and the plain way (head, patterns, conversions) costs 80 us a line. Most logs have
-one shape of them, so the shape is learned: in a line that a pattern has read, one number after the other is replaced, and the
-pattern tells which column changed. Nothing here knows the wording of any version. Lines of another shape, or of another
-month (`Clock` has to see the year turn), stay with the plain reader; the tests compare the two.
+Statistics lines come by the thousand, and the plain way (head, patterns, conversions) costs 80 us a line, this one 3. Most
+logs have one shape of them, so the shape is learned: in a line that a pattern has read, one number after the other is
+replaced, and the pattern tells which column changed. Nothing here knows the wording of any version. Lines of another shape
+go back to the plain reader, and so do those of another month, since `Clock` has to see the year turn.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from oomdoc.columns import Field, Memo, Template
@@ -19,70 +20,103 @@ from oomdoc.ingest.record import Clock, Record
 from oomdoc.scan import Chunk, Hit
 from oomdoc.tables import TABLES
 
-_WORTHWHILE = 32  # lines of a chunk; fewer are read plainly before numpy is imported
+_TOGETHER = 2000  # lines read at once: numpy's price per call is spread over them
 _TRIES = 8  # shapes tried per source, so that a log without any costs nothing
 _LONGEST = 1000
 _STAMP = re.compile(r"(?:^|(?<= ))(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?= )")
 _NUMBER = re.compile(r"([^0-9.]*)([0-9]+(?:\.[0-9]+)?)([^0-9]*)")
 
+_TYPES = {(table.name, column.name): column.type for table in TABLES.values() for column in table.columns}
+
+Plain = Callable[[Chunk, Clock], None]
+
 
 class Alike:
-    """The lines of one anchor in one source: their shape, once it is known, and when the latest of them was written."""
+    """The lines of one anchor in one source: their shape, once it is known, and those that wait to be read.
 
-    def __init__(self, anchor: int, pattern: Pattern, clock: Clock, rows: Rows) -> None:
-        self.anchor, self._pattern, self._clock, self._rows = anchor, pattern, clock, rows
+    `plain` reads a chunk of one line that has another shape after all.
+    """
+
+    def __init__(self, anchor: int, pattern: Pattern, clock: Clock, rows: Rows, plain: Plain) -> None:
+        self.anchor, self._pattern, self._clock, self._rows, self._plain = anchor, pattern, clock, rows, plain
         self._template: Template | None = None
+        self._stamp_at, self._month = 0, b""
+        self._year_clock = clock
         self._divisors: dict[str, int] = {}
         self._who: dict[str, Any] = {}
-        self._year = clock.year
         self._tries = 0
         self._dense = False
         self._lines: list[int] = []
-        self._times: list[float] = []
+        self._texts: list[bytes] = []
+        self._seen: tuple[list[int], list[float]] = [], []  # lines and times of those that were read last
 
     def read(self, chunk: Chunk) -> Any:
-        """Where the chunk before was full of such lines, read this one whole: a mask of the lines that are done."""
-        self._lines, self._times = [], []
+        """Where the chunk before was full of such lines, read this one whole: a mask of the lines that are done, else None."""
         if not self._dense or self._template is None or not chunk.at_line_start:
             return None
         import numpy as np
 
+        self.flush()
         cut = self._template.read(chunk.data, 0.5)
         self._dense = cut is not None and self._emit(cut.lines + chunk.first_line, cut.columns)
         if cut is None or not self._dense:
             return None
-        done = np.zeros(len(cut.lines) + len(cut.odd[0]), np.bool_)
+        done = np.zeros(len(cut.lines) + len(cut.odd[0]) + 1, np.bool_)
         done[cut.lines] = True
         return done
 
     def pick(self, chunk: Chunk, hits: Iterable[Hit]) -> list[Hit]:
-        """Read such lines among the hits; the hits of all other lines are left."""
+        """Take such lines out of the hits; the hits of all other lines are left."""
         hits = list(hits)
         if self._template is None:
             return hits
-        mine = [hit for hit in hits if hit.anchor == self.anchor]
-        if len(mine) < _WORTHWHILE:
+        if self._clock.year != self._year_clock.year:
+            self._forget()
             return hits
-        text = b"\n".join([chunk.data[hit.begin : hit.end] for hit in mine])
-        self._dense = 2 * len(text) > len(chunk.data)
-        cut = self._template.read(text, 0.5)
-        if cut is None or not self._emit([mine[row].line for row in cut.lines.tolist()], cut.columns):
+        left: list[Hit] = []
+        size = 0
+        for place, hit in enumerate(hits):
+            whole = chunk.at_line_start or hit.begin
+            if hit.anchor == self.anchor and whole and alone(hits, place) and chunk.data.startswith(self._month, hit.begin + self._stamp_at):
+                self._lines.append(hit.line)
+                self._texts.append(chunk.data[hit.begin : hit.end])
+                size += hit.end - hit.begin
+            else:
+                left.append(hit)
+        self._dense = 2 * size > len(chunk.data)
+        if len(self._lines) >= _TOGETHER:
+            self.flush()
+        return left
+
+    def flush(self) -> None:
+        """Read the lines that wait."""
+        lines, texts = self._lines, self._texts
+        self._lines, self._texts = [], []
+        cut = self._template.read(b"\n".join(texts), 0.5) if texts and self._template else None
+        if cut is not None and self._emit([lines[row] for row in cut.lines.tolist()], cut.columns):
+            odd = cut.odd[0].tolist()
+        else:
+            odd = range(len(lines))
             self._template = None  # perhaps the next line teaches a better one
-            return hits
-        done = {mine[row].line for row in cut.lines.tolist()}
-        return [hit for hit in hits if hit.line not in done]
+        for row in odd:
+            self._plain(Chunk(texts[row], lines[row], True), self._year_clock)
 
     def time_before(self, line: int) -> tuple[int, float] | None:
-        """Line and time of the last of the chunk's lines alike before a line."""
+        """Line and time of the last such line before a line; None where there is none."""
         place = bisect_left(self._lines, line) - 1
-        return (self._lines[place], self._times[place]) if place >= 0 else None
+        if place >= 0:
+            time = self._time(self._texts[place][self._stamp_at :][:14])
+            return (self._lines[place], time) if time is not None else None
+        lines, times = self._seen
+        place = bisect_left(lines, line) - 1
+        return (lines[place], times[place]) if place >= 0 else None
 
     def _emit(self, lines: Any, columns: dict[str, Any]) -> bool:
         """Hand on the rows of a cut; False where a time or a number is not what the plain reader would make of it."""
         import numpy as np
 
-        times = columns.pop("t").tolist()
-        if None in times or self._clock.year != self._year or any(map(np.ma.isMaskedArray, columns.values())):
+        times = columns["t"].tolist()
+        if None in times or any(map(np.ma.isMaskedArray, columns.values())):
             return False
         whole: dict[str, Any] = {"line": np.asarray(lines), "t": np.array(times, np.float64)}
         for name, divisor in self._divisors.items():
@@ -90,67 +124,70 @@ class Alike:
         for name, value in self._who.items():
             whole[name] = np.full(len(times), value, object if isinstance(value, str) else np.int64)
         self._rows.add_columns(self._pattern.table, whole)
-        self._lines, self._times = whole["line"].tolist(), times
+        self._seen = whole["line"].tolist(), times
         return True
+
+    def _time(self, text: bytes) -> float | None:
+        match = _STAMP.match(text.decode("latin-1") + " ")
+        return self._year_clock.at(*map(int, match.groups())) if match and text.startswith(self._month) else None
+
+    def _forget(self) -> None:
+        self.flush()
+        self._template, self._tries = None, 0
 
     # ---- learning
 
     def learn(self, line: bytes, record: Record) -> None:
         """Take the shape of a line that the plain reader has read, if it is simple enough."""
-        if self._template is not None or self._tries >= _TRIES or len(line) > _LONGEST or not line.isascii():
+        if self._template is not None or self._tries >= _TRIES or len(line) > _LONGEST or not line.isascii() or b"\r" in line:
             return
         self._tries += 1
         whole, message = line.decode("ascii"), record.text
         stamp = _STAMP.search(whole, 0, max(0, len(whole) - len(message)))
         plain = list(self._pattern.rows(message))
-        if stamp is None or not whole.endswith(message) or len(plain) != 1 or whole.count("\r"):
+        if stamp is None or not whole.endswith(message) or len(plain) != 1:
             return
+        self._stamp_at, self._month, self._divisors = stamp.start(), stamp[1].encode() + b"-", {}
+        self._year_clock = Clock()
+        self._year_clock.outer(dt.datetime(self._clock.year, 7, 1, tzinfo=dt.UTC).timestamp())
         fields: list[Field] = []
-        self._divisors = {}
-        at = 0
+        at = cell = 0
         for cell, text in enumerate(whole.split(" ")):
             offset = at - len(whole) + len(message)
             number = _NUMBER.fullmatch(text) if offset >= 0 else None
             if at == stamp.start():
-                fields.append(Field("text", "t", cell, cell + 1, decode=Memo(self._time(stamp[1]))))
-            elif at == stamp.start(3):
-                pass
-            elif number is None or not self._number(fields, cell, number, message, offset, plain[0]):
+                fields.append(Field("text", "t", cell, cell + 1, decode=Memo(self._time)))  # type: ignore[arg-type]
+            elif at != stamp.start(3) and (number is None or not self._number(fields, cell, number, message, offset, plain[0])):
                 _same(fields, cell, text)
             at += len(text) + 1
         template = Template(b" ", cell + 1, tuple(fields))
         cut = template.read(line, 0.5)
         found = {name: cut.columns[name][0] / divisor for name, divisor in self._divisors.items()} if cut else None
-        told = {name: value for name, value in plain[0].items() if name in self._divisors}
-        if found == told and set(plain[0]) == set(told):
-            self._template, self._year = template, self._clock.year
+        if found == plain[0]:
+            self._template = template
             self._who = {name: value for name, value in record.who().items() if name != "t" and value is not None}
 
     def _number(self, fields: list[Field], cell: int, number: re.Match[str], message: str, offset: int, plain: dict[str, Any]) -> bool:
         """Ask the pattern which column a number fills, by another number in its place; False for a part of the wording."""
         value = 7.5 if "." in number[2] else 8 if int(number[2]) == 7 else 7
         rows = list(self._pattern.rows(message[: offset + number.start(2)] + str(value) + message[offset + number.end(2) :]))
-        changed = [name for name in plain if not rows or rows[0].get(name) != plain[name]]
-        if len(rows) != 1 or len(changed) > 1 or rows[0].keys() != plain.keys():
+        if len(rows) != 1 or rows[0].keys() != plain.keys():
             return False
-        prefix, suffix = number[1].encode(), number[3].encode()
-        if not changed:  # a figure that no column is for
-            fields.append(Field("real", f"{cell}", cell, cell, prefix, suffix))
-            return True
-        types = {column.name: column.type for column in TABLES[self._pattern.table].columns}
-        name = changed[0]
-        fields.append(Field("integer" if types[name] == "INTEGER" else "real", name, cell, cell, prefix, suffix))
-        self._divisors[name] = 100 if rows[0][name] == value / 100 else 1
-        return bool(rows[0][name] == value / self._divisors[name])
+        changed = [name for name in plain if rows[0][name] != plain[name]]
+        if len(changed) > 1:
+            return False
+        kind, name = "real", f"{cell}"  # a figure that no column is for
+        for name in changed:
+            kind = "integer" if _TYPES[self._pattern.table, name] == "INTEGER" else "real"
+            self._divisors[name] = 100 if rows[0][name] == value / 100 else 1
+        fields.append(Field(kind, name, cell, cell, number[1].encode(), number[3].encode()))  # type: ignore[arg-type]
+        return True
 
-    def _time(self, month: str) -> Any:
-        def time(text: bytes) -> float | None:
-            match = _STAMP.match(text.decode("latin-1") + " ")
-            if match is None or match[1] != month:
-                return None
-            return self._clock.at(*map(int, match.groups()))
 
-        return time
+def alone(hits: list[Hit], place: int) -> bool:
+    """Whether the line of a hit has no other."""
+    line = hits[place].line
+    return (place == 0 or hits[place - 1].line != line) and (place + 1 == len(hits) or hits[place + 1].line != line)
 
 
 def _same(fields: list[Field], cell: int, text: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from oomdoc.ingest import kernel_log, kubernetes, log_errors, torch_oom, vllm_log
-from oomdoc.ingest.alike import Alike
+from oomdoc.ingest.alike import Alike, alone
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, read_record
 from oomdoc.scan import Chunk, Hit, LiteralScan
@@ -134,23 +134,33 @@ class Reader:
         self.last_t: float | None = None
         self.last_line = 0
         anchor = self.plan.scan.anchors.index(_FREQUENT.encode())
-        self.alike = Alike(anchor, self.plan.patterns[anchor][0], self.clock, self.rows)
+        self.alike = Alike(anchor, self.plan.patterns[anchor][0], self.clock, self.rows, self._plain)
 
     def chunk(self, chunk: Chunk) -> None:
         """Read one chunk."""
+        self._read(chunk, self.alike.pick(chunk, self.plan.scan.hits(chunk, self.alike.read(chunk))), self.clock)
+
+    def take(self) -> Iterator[Batch]:
+        """Hand out everything that was read so far."""
+        self.alike.flush()
+        yield from self.rows.take()
+
+    def _plain(self, chunk: Chunk, clock: Clock) -> None:
+        self._read(chunk, list(self.plan.scan.hits(chunk)), clock)
+
+    def _read(self, chunk: Chunk, hits: list[Hit], clock: Clock) -> None:
         data = chunk.data
         at_begin, at_end = -1, -1
         record: Record | None = None
         refused = False
         pieces: list[tuple[str, set[str]]] = []
         skip_first = not chunk.at_line_start
-        hits = self.alike.pick(chunk, self.plan.scan.hits(chunk, self.alike.read(chunk)))
         for place, hit in enumerate(hits):
             if skip_first and hit.begin == 0:
                 continue  # the middle of a line longer than the cap: its head has been read
             if not at_begin <= hit.at < at_end:
                 at_begin, at_end = _piece(data, hit)
-                record = read_record(hit.line, decode(data[at_begin:at_end]), self.clock)
+                record = read_record(hit.line, decode(data[at_begin:at_end]), clock)
                 refused = _is_echo(data, at_begin, record, hit.at)
                 # JSON logging keeps a whole traceback in one record: each of its lines is read by itself
                 pieces = [(text, set()) for text in record.text.split("\n")]
@@ -158,17 +168,16 @@ class Reader:
                     self.rows.add(LOOKALIKE, hit.line)
                 elif record.t is not None:
                     self.last_t, self.last_line = record.t, hit.line
-                    if hit.anchor == self.alike.anchor and (at_begin, at_end) == (hit.begin, hit.end) and _alone(hits, place):
+                    if hit.anchor == self.alike.anchor and (at_begin, at_end) == (hit.begin, hit.end) and alone(hits, place):
                         self.alike.learn(data[at_begin:at_end], record)
             if refused or record is None:
                 continue
             for text, done in pieces:
                 if len(pieces) == 1 or self.plan.scan.anchors[hit.anchor].decode() in text:
                     self._apply(chunk, hit, record, text, at_begin, at_end, done)
-        self.last_t, self.last_line = self._latest(chunk.first_line + len(data)), 0
 
     def _latest(self, line: int) -> float | None:
-        """The time of the last record with a hit before a line of the present chunk."""
+        """The time of the last record with a hit before a line."""
         alike = self.alike.time_before(line)
         return alike[1] if alike and alike[0] > self.last_line else self.last_t
 
@@ -252,11 +261,6 @@ class Reader:
 _COLUMNS = {name: frozenset(table.column_names) for name, table in ALL_TABLES.items()}
 
 
-def _alone(hits: Sequence[Hit], place: int) -> bool:
-    """Whether a line has one hit only."""
-    return all(hit.line != hits[place].line for hit in (*hits[max(0, place - 1) : place], *hits[place + 1 : place + 2]))
-
-
 def _piece(data: bytes, hit: Hit) -> tuple[int, int]:
     """Bounds of the text that holds the hit: a physical line, or what stands between carriage returns in it."""
     begin = data.rfind(b"\r", hit.begin, hit.at) + 1
@@ -294,7 +298,7 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
         reader.chunk(chunk)
         if reader.rows.count >= FLUSH_ROWS:
             yield from reader.rows.take()
-    yield from reader.rows.take()
+    yield from reader.take()
 
 
 __all__ = ["KIND", "PATTERNS", "TABLES", "TEXT_CAP", "Reader", "has_engine_records", "kind_of", "matches", "read"]

@@ -22,6 +22,6 @@ WITH stat AS (
   FROM stat GROUP BY start_id
 )
 SELECT coalesce(f.start_id, w.start_id) AS start_id, coalesce(samples, 0) AS samples, share_pinned, peak, coalesce(queued_full, 0) AS queued_full,
-       coalesce(queued_full, 0) >= 2 OR coalesce(share_pinned, 0) >= 0.2 OR warnings > 0 AS pressed,
+       coalesce(queued_full, 0) >= 2 OR coalesce(share_pinned, 0) >= 0.15 OR warnings > 0 AS pressed,
        coalesce(first_ref, w.ref) AS first_ref, coalesce(first_t, w.t) AS first_t
 FROM folded f FULL JOIN warned w ON w.start_id = f.start_id

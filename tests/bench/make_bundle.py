@@ -1,0 +1,294 @@
+"""Writes a support bundle of any size for measuring, and what a correct reader must find in it.
+
+    python make_bundle.py OUT --size 64M [--seed 1]
+
+OUT/bundle/** are the files, OUT/bundle.tar.gz the same packed, OUT/truth.json the figures: for each name of `QUERIES` the
+row that the query must give on the evidence tables. The same size and seed give the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import tarfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+START = 1_767_600_000  # 2026-01-05, a Monday morning in UTC
+MIB = 1 << 20
+GPUS = ENGINES = 8
+
+_TOKENS = "select count(*), sum(input_tokens)::bigint, sum(output_tokens)::bigint from request where source like "
+_USED = f"select count(*), (sum(used_bytes) / {MIB})::bigint from gpu_sample where source like "
+QUERIES = {
+    "stats": "select count(*), sum(running)::bigint from engine_stat",
+    "ooms": "select count(*) from oom",
+    "preemptions": "select count(*), max(cumulative) from preemption",
+    "starts": "select count(*) from engine_figure where name = 'kv_available_bytes'",
+    "lookalikes": "select sum(lookalikes)::bigint from source",
+    "key_value": _TOKENS + "'%gateway.log'",
+    "json_lines": _TOKENS + "'%gateway.jsonl'",
+    "gpu_csv": _USED + "'%nvidia-smi.csv'",
+    "gpu_loop": _USED + "'%loop.txt'",
+    "metrics": "select count(*), sum(value)::bigint from metric",
+    "summaries": "select count(*), sum(current) filter (metric = 'num_ooms')::bigint from allocator_stat",
+}
+
+Rows = Iterator[tuple[bytes, dict[str, int]]]  # text, and what of it is to be added to the truth
+Generator = Callable[[random.Random], Rows]
+
+STATS = (
+    "INFO %s [loggers.py:118] Engine %03d: Avg prompt throughput: %.1f tokens/s, Avg generation throughput: %.1f tokens/s, "
+    "Running: %d reqs, Waiting: %d reqs, GPU KV cache usage: %.1f%%, Prefix cache hit rate: %.1f%%\n"
+)
+PARAMS = (
+    b"params: SamplingParams(n=1, presence_penalty=0.0, frequency_penalty=0.0, repetition_penalty=1.0, temperature=0.7, "
+    b"top_p=0.9, top_k=0, min_p=0.0, seed=None, stop=[], stop_token_ids=[], bad_words=[], include_stop_str_in_output=False, "
+    b"ignore_eos=False, max_tokens=%d, min_tokens=0, logprobs=None, prompt_logprobs=None, skip_special_tokens=True, "
+    b"guided_decoding=None, extra_args=None), prompt_token_ids: None, lora_request: None.\n"
+)
+BOOT = """\
+INFO {0} [api_server.py:1287] vLLM API server version 0.9.0
+INFO {0} [gpu_model_runner.py:1549] Model loading took 16.3902 GiB and 12.718042 seconds
+INFO {0} [gpu_worker.py:206] Available KV cache memory: 51.27 GiB
+INFO {0} [kv_cache_utils.py:637] GPU KV cache size: 420,032 tokens
+INFO {0} [kv_cache_utils.py:640] Maximum concurrency for 16,384 tokens per request: 25.64x
+"""
+MESSAGE = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %.2f GiB. GPU %d has a total capacity of 79.15 GiB of which "
+    "%.2f GiB is free. Process %d has 78.31 GiB memory in use. Of the allocated memory 74.05 GiB is allocated by PyTorch, and "
+    "2.68 GiB is reserved by PyTorch but unallocated."
+)
+CRASH = """\
+EngineCore encountered a fatal error.
+Traceback (most recent call last):
+  File "/opt/venv/lib/python3.12/site-packages/vllm/v1/engine/core.py", line 493, in run_engine_core
+    engine_core.run_busy_loop()
+  File "/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_model_runner.py", line 1185, in execute_model
+    output = self.model(
+"""
+PREEMPTED = (
+    "WARNING %s [scheduler.py:1768] Sequence group cmpl-%x is preempted by PreemptionMode.RECOMPUTE mode because there is not "
+    "enough KV cache space. This can affect the end-to-end performance. total_num_cumulative_preemption=%d\n"
+)
+IN_PROMPTS = (  # what users paste into their prompts: no evidence
+    rb"why this? \nERROR 01-05 08:00:01 [core.py:500] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 8.88 GiB. ",
+    b"explain: Engine 000: Avg prompt throughput: 9.9 tokens/s, Running: 777 reqs, Waiting: 0 reqs, GPU KV cache usage: 99.9% ",
+)
+AS_LINES = (
+    b"  | the log that I pasted\n"
+    b"  | ERROR 01-05 08:00:02 [core.py:500] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.66 GiB.\n"
+)
+
+
+def prose(rng: random.Random, size: int = 4 * MIB) -> bytes:
+    """Words of a made-up language, with what real prompts hold besides; slices of it are the prompts."""
+    parts = "ba chi do fen gru hol ist jan kel lum mo nor ous pri quo ren sti tam ul ver wen xi yor zen".split()
+    words = ["".join(rng.choices(parts, k=rng.randint(1, 4))) for _ in range(5000)]
+    words += ["\\n", "\\n\\n", "GPU", "memory", "the", "naïve", "Größe", "说明", "<|im_end|>", "it\\'s", '{"a": [1, 2]}']
+    rng.shuffle(words)
+    weights = [1 / (rank + 4) for rank in range(len(words))]
+    return " ".join(rng.choices(words, weights, k=size // 4)).encode()[:size]
+
+
+def stamp(form: str, t: float) -> str:
+    return time.strftime(form, time.gmtime(t))
+
+
+def server(text: bytes, target: int) -> Generator:
+    """A vLLM 0.9 log: prompts, statistics every 10 s, access lines; it runs out of memory twice, whatever the size."""
+
+    def rows(rng: random.Random) -> Rows:
+        t, next_stats, running, size, number, preempted, crashes, long = float(START), 0.0, 20, 0, 0, 0, 0, 0
+        yield BOOT.format(stamp("%m-%d %H:%M:%S", t)).encode(), {"starts.0": 1}
+        while size < target:
+            t += rng.uniform(0.1, 0.4)
+            number += 1
+            now, out, found = stamp("%m-%d %H:%M:%S", t), [], Counter[str]()
+            if t >= next_stats:
+                next_stats = t + 10
+                for engine in range(ENGINES):
+                    running = max(0, running + rng.randint(-3, 3))
+                    used = min(99.8, running * 1.6 + rng.random() * 9)
+                    figures = (rng.random() * 8000, rng.random() * 2000, running, int(used > 80) * rng.randint(0, 9), used, 37.5)
+                    out.append((STATS % (now, engine, *figures)).encode())
+                    found += {"stats.0": 1, "stats.1": running}  # type: ignore[arg-type]
+            at = rng.randrange(len(text) - MIB)
+            prompt = text[at : at + int(60 * 2 ** rng.uniform(0, 7.2))]
+            if number % 397 == 0:
+                prompt += IN_PROMPTS[number // 397 % 2] + prompt[:40]
+                found["lookalikes.0"] += 1
+            elif target > 16 * MIB and size > (long + 1) * target // 3:
+                long += 1
+                prompt = text[at : at + MIB]
+            name = b"chatcmpl-%032x" % rng.getrandbits(128)
+            head = b"INFO " + now.encode()
+            out.append(b"%s [logger.py:42] Received request %s: prompt: '%s', " % (head, name, prompt.replace(b"\n", b" ")))
+            out.append(PARAMS % rng.randint(16, 4096) + b"%s [async_llm.py:261] Added request %s.\n" % (head, name))
+            for _ in range(3):
+                path = rng.choice(('POST /v1/chat/completions HTTP/1.1" 200 OK', 'GET /health HTTP/1.1" 200 OK'))
+                out.append(b'INFO:     10.4.%d.%d:%d - "%s\n' % (rng.randrange(9), rng.randrange(256), rng.randint(1025, 65535), path.encode()))
+            if number % 211 == 0:
+                preempted += 1
+                out.append((PREEMPTED % (now, rng.getrandbits(60), preempted)).encode())
+                found["preemptions.0"] += 1
+            if number % 613 == 0:
+                out.append(AS_LINES)
+                found["lookalikes.0"] += 1
+            if size > (2 * crashes + 1) * target // 4:
+                crashes += 1
+                message = CRASH + MESSAGE % (rng.uniform(0.5, 8), rng.randrange(GPUS), rng.random(), rng.randint(1000, 90000))
+                out += [f"ERROR {now} [core.py:502] {line}\n".encode() for line in message.splitlines()]
+                t += 45
+                out.append(BOOT.format(stamp("%m-%d %H:%M:%S", t)).encode())
+                found += {"ooms.0": 1, "starts.0": 1}  # type: ignore[arg-type]
+            block = b"".join(out)
+            size += len(block)
+            yield block, found
+        yield b"", {"preemptions.1": preempted}
+
+    return rows
+
+
+def key_value(rng: random.Random) -> Rows:
+    """A gateway that writes key=value."""
+    t = float(START)
+    while True:
+        t += rng.random() / 4
+        asked, given = int(30 * 2 ** rng.uniform(0, 9.5)), rng.randint(1, 2000)
+        yield (
+            f"{stamp('%Y-%m-%d %H:%M:%S', t)}.{int(t * 1000) % 1000:03d} INFO gateway request_id=r-{rng.getrandbits(48):012x} model=Llama-3.1-70B "
+            f"status={200 if rng.random() < 0.98 else 503} input_tokens={asked} output_tokens={given} latency_ms={rng.randint(90, 80000)} "
+            f"ttft_ms={rng.randint(20, 4000)} finish_reason={rng.choice(('stop', 'length'))}\n"
+        ).encode(), {"key_value.0": 1, "key_value.1": asked, "key_value.2": given}
+
+
+def json_lines(rng: random.Random) -> Rows:
+    """The same in JSON lines."""
+    t = float(START)
+    while True:
+        t += rng.random() / 4
+        asked, given = int(30 * 2 ** rng.uniform(0, 9.5)), rng.randint(1, 2000)
+        row = {
+            "ts": f"{stamp('%Y-%m-%dT%H:%M:%S', t)}.{int(t * 1000) % 1000:03d}Z", "request_id": f"r-{rng.getrandbits(48):012x}", "model": "Llama-3.1-70B",
+            "tenant": f"team-{rng.randrange(40)}", "status": 200, "input_tokens": asked, "output_tokens": given, "latency_ms": round(rng.uniform(90, 80000), 1),
+            "ttft_ms": round(rng.uniform(20, 4000), 1), "finish_reason": "stop", "stream": rng.random() < 0.6,
+        }  # fmt: skip
+        yield json.dumps(row).encode() + b"\n", {"json_lines.0": 1, "json_lines.1": asked, "json_lines.2": given}
+
+
+def gpu_csv(rng: random.Random) -> Rows:
+    """`nvidia-smi --query-gpu=... --format=csv -l 1`."""
+    yield b"timestamp, index, utilization.gpu [%], utilization.memory [%], memory.used [MiB], memory.total [MiB]\n", {}
+    used, t = [72_000] * GPUS, START
+    while True:
+        t += 1
+        used = [min(81_000, max(60_000, mib + rng.randint(-40, 41))) for mib in used]
+        now = stamp("%Y/%m/%d %H:%M:%S", t)
+        lines = [f"{now}.{120 + gpu}, {gpu}, {rng.randint(0, 100)} %, {rng.randint(0, 90)} %, {mib} MiB, 81559 MiB\n" for gpu, mib in enumerate(used)]
+        yield "".join(lines).encode(), {"gpu_csv.0": GPUS, "gpu_csv.1": sum(used)}
+
+
+def gpu_loop(rng: random.Random) -> Rows:
+    """A shell loop of `date` and `nvidia-smi`: rows without header and time."""
+    t = START
+    while True:
+        t += 2
+        used = [rng.randint(60_000, 80_000) for _ in range(GPUS)]
+        lines = [f"{gpu}, {rng.randint(0, 100)} %, {rng.randint(0, 90)} %, {mib} MiB, 81559 MiB\n" for gpu, mib in enumerate(used)]
+        yield f"=== {stamp('%Y-%m-%d %H:%M:%S', t)} ===\n{''.join(lines)}".encode(), {"gpu_loop.0": GPUS, "gpu_loop.1": sum(used)}
+
+
+def scrape(rng: random.Random) -> Rows:
+    """`/metrics`: mostly histogram buckets, which are no evidence. Whole numbers, so that the sum is exact."""
+    histograms = ("time_to_first_token_seconds", "time_per_output_token_seconds", "e2e_request_latency_seconds", "request_prompt_tokens")
+    gauges = ("num_requests_running", "num_requests_waiting", "num_preemptions_total", "prompt_tokens_total", "generation_tokens_total")
+    for name in (*histograms, *gauges):
+        lines, rows, total = [f"# HELP vllm:{name} {name}.\n# TYPE vllm:{name} {'histogram' if name in histograms else 'gauge'}\n"], 0, 0
+        for engine in range(ENGINES):
+            labels = f'engine="{engine}",model_name="meta-llama/Llama-3.1-70B-Instruct"'
+            if name in histograms:
+                lines += [f'vllm:{name}_bucket{{le="{2**power / 1000}",{labels}}} {rng.randint(0, 9000)}.0\n' for power in range(20)]
+            for suffix in ("_sum", "_count") if name in histograms else ("",):
+                value = rng.randint(0, 99_999)
+                lines.append(f"vllm:{name}{suffix}{{{labels}}} {value}.0\n")
+                rows, total = rows + 1, total + value
+        yield "".join(lines).encode(), {"metrics.0": rows, "metrics.1": total}
+
+
+def summaries(rng: random.Random) -> Rows:
+    """`torch.cuda.memory_summary()`, one table after another."""
+    thin, thick = f"|{'-' * 75}|\n", f"|{'=' * 75}|\n"
+    sizes = ("Allocated memory", "Active memory", "Requested memory", "GPU reserved memory", "Non-releasable memory")
+    while True:
+        failures = rng.randint(0, 3)
+        lines = [
+            thick, f"|                  PyTorch CUDA memory summary, device ID {rng.randrange(GPUS):<18}|\n", thin,
+            f"|            CUDA OOMs: {failures:<13}|        cudaMalloc retries: {rng.randint(0, 40):<13}|\n", thick,
+            "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n", thin,
+        ]  # fmt: skip
+        for metric in (*sizes, "Allocations", "Active allocs", "GPU reserved segments", "Non-releasable allocs"):
+            cell = " {:6} MiB |" if metric in sizes else " {:7}    |"
+            for label in (metric, "      from large pool", "      from small pool"):
+                lines.append(f"| {label:<22}|{''.join(cell.format(rng.randint(900, 80_000)) for _ in range(4))}\n")
+            lines.append(thin)
+        yield "".join([*lines[:-1], thick, "\n"]).encode(), {"summaries.0": 29, "summaries.1": failures}
+
+
+def write(path: Path, rows: Rows, target: float, truth: Counter[str]) -> int:
+    """Write a file until it has its size; what was written is added to the truth."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    size = 0
+    with path.open("wb") as out:
+        for block, found in rows:
+            out.write(block)
+            size += len(block)
+            for name, count in found.items():
+                truth[name] = max(truth[name], count) if name == "preemptions.1" else truth[name] + count
+            if size >= target:
+                break
+    return size
+
+
+def make(out: Path, size: int, seed: int = 1) -> None:
+    """Write the bundle, its archive and the truth, which comes last: where it is, the rest is whole."""
+    bundle, truth = out / "bundle", Counter[str]()
+    text = prose(random.Random(seed))
+    for number in range(2):
+        target = int(size * 0.62 / 2)
+        write(bundle / f"server/node-{number}.log", server(text, target)(random.Random(seed * 100 + number)), 2 * size, truth)
+    plan = (
+        ("traffic/gateway.log", key_value, 0.10), ("traffic/gateway.jsonl", json_lines, 0.08), ("gpu/nvidia-smi.csv", gpu_csv, 0.12),
+        ("gpu/loop.txt", gpu_loop, 0.01), ("torch/memory_summary.txt", summaries, 0.01),
+    )  # fmt: skip
+    for number, (name, rows, share) in enumerate(plan, 10):
+        write(bundle / name, rows(random.Random(seed * 100 + number)), size * share, truth)
+    rng, written = random.Random(seed * 100 + 20), 0
+    while written < size * 0.06:
+        written += write(bundle / f"metrics/metrics-{START + written // 1000}.prom", scrape(rng), size, truth)
+    with (out / "bundle.tar.gz").open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed, tarfile.open(mode="w|", fileobj=packed) as tar:
+        for path in sorted(path for path in bundle.rglob("*") if path.is_file()):
+            entry = tarfile.TarInfo(path.relative_to(out).as_posix())
+            entry.size, entry.mtime = path.stat().st_size, START
+            with path.open("rb") as content:
+                tar.addfile(entry, content)
+    rows_of = {name: [truth[key] for key in sorted(truth) if key.startswith(name + ".")] for name in QUERIES}
+    (out / "truth.json").write_text(json.dumps(rows_of, indent=1) + "\n")
+
+
+def parse_size(text: str) -> int:
+    unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:].upper())
+    return int(float(text[:-1]) * unit) if unit else int(text)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Write a support bundle for measuring.")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--size", type=parse_size, default="64M")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    make(options.out, options.size, options.seed)
