@@ -40,7 +40,8 @@ class Chunk(NamedTuple):
 
 def chunks(stream: BinaryIO, size: int = CHUNK_BYTES, cap: int = LINE_CAP_BYTES) -> Iterator[Chunk]:
     """Cut a stream into chunks that end with a newline (the last one may not); linear in time whatever the lines."""
-    line, fresh, parts, held = 1, True, [], 0
+    line, fresh, held = 1, True, 0
+    parts: list[bytes | memoryview] = []
     while block := stream.read(size):
         cut = block.rfind(b"\n") + 1
         if cut:
@@ -50,7 +51,7 @@ def chunks(stream: BinaryIO, size: int = CHUNK_BYTES, cap: int = LINE_CAP_BYTES)
             yield Chunk(data, line, fresh)
             line += newlines(data)
             fresh = True
-            parts, held = ([block[cut:]], len(block) - cut) if cut < len(block) else ([], 0)
+            parts, held = [block[cut:]] if cut < len(block) else [], len(block) - cut
         else:
             parts.append(block)
             held += len(block)

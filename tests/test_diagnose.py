@@ -1,0 +1,117 @@
+"""The wiring: options that add what a person knows, what to collect next, warnings, the library door."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import oomdoc
+from oomdoc.diagnose import Options, analyze
+from oomdoc.errors import BundleError, UsageError
+
+OOM = (
+    "ERROR 11-20 20:04:51 [core.py:400] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB. GPU 0 has a total capacity of 23.50 GiB of "
+    "which 50.00 MiB is free. Including non-PyTorch memory, this process has 23.40 GiB memory in use. Of the allocated memory 23.00 GiB is allocated by PyTorch, "
+    "and 5.00 MiB is reserved by PyTorch but unallocated.\n"
+)
+LOAD = "INFO 11-20 20:04:40 [gpu_model_runner.py:1843] Starting to load model acme/Nimbus-32B...\n"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    folder = tmp_path / "bundle"
+    folder.mkdir()
+    (folder / "vllm.log").write_text(LOAD + OOM)
+    return folder
+
+
+def test_the_library_door_gives_report_json_and_tables(log: Path) -> None:
+    with oomdoc.analyze(log) as analysis:
+        told = analysis.to_dict()
+        assert told["schema_version"] == "1"
+        assert told["diagnoses"][0]["cause"] == "weights-exceed-gpu"
+        assert analysis.sql("SELECT line, allocator FROM oom") == (["line", "allocator"], [(2, "torch")])
+
+
+def test_the_version_is_in_one_place() -> None:
+    assert oomdoc.__version__.count(".") == 2
+    with pytest.raises(AttributeError):
+        oomdoc.nothing_of_that_name  # noqa: B018 - the access is the test
+
+
+def test_two_starts_of_one_failure_are_two_incidents_that_share_a_ranking(tmp_path: Path) -> None:
+    version = "INFO 11-20 20:00:00 [api_server.py:1] vLLM API server version 0.11.0\n"
+    path = tmp_path / "vllm.log"
+    path.write_text((version + LOAD + OOM) * 2)
+    with analyze(path) as analysis:
+        first, second = analysis.report.incidents
+        assert [first.first_failure.ref, second.first_failure.ref] == ["vllm.log:3", "vllm.log:6"]
+        assert first.diagnoses == second.diagnoses
+
+
+def test_a_device_that_only_the_person_knows(log: Path) -> None:
+    with analyze(log, Options(gpu="24GiB")) as analysis:
+        assert analysis.sql("SELECT devices, total_bytes FROM device")[1] == [(1, 24 << 30)]
+    with analyze(log, Options(gpu="H100")) as analysis:
+        assert analysis.sql("SELECT name FROM device")[1] == [("H100",)]
+
+
+def test_a_model_config_beside_the_bundle(log: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"torch_dtype": "float32", "architectures": ["NimbusForCausalLM"], "quantization_config": {"quant_method": "awq"}}))
+    with analyze(log, Options(model_config=config)) as analysis:
+        assert analysis.sql("SELECT dtype, quantization FROM engine")[1] == [("float32", "awq")]
+    config.write_text("{")
+    with pytest.raises(UsageError, match=r"config\.json"):
+        analyze(log, Options(model_config=config))
+
+
+def test_a_zone_for_the_engine_s_own_stamps(log: Path) -> None:
+    (log / "requests.jsonl").write_text('{"timestamp": "2026-11-20T18:00:00Z", "input_tokens": 5, "output_tokens": 5}\n' * 3)
+    with analyze(log, Options(tz="+02:00")) as analysis:
+        assert analysis.report.to_dict()["incidents"][0]["started"] == "2026-11-20T18:04:51Z"
+
+
+def test_since_and_until_leave_out_the_rest(log: Path) -> None:
+    with analyze(log, Options(until=0.0)) as analysis:
+        assert analysis.sql("SELECT count(*) FROM oom")[1] == [(0,)]
+
+
+def test_times_without_a_year_say_so(log: Path) -> None:
+    with analyze(log) as analysis:
+        assert analysis.report.to_dict()["incidents"][0]["started"] == "--11-20T20:04:51Z"
+        assert any("no year" in warning for warning in analysis.report.warnings)
+
+
+def test_what_to_collect_next_names_a_command(log: Path) -> None:
+    with analyze(log) as analysis:
+        for wish in analysis.report.collect_next:
+            assert wish.what and wish.command and wish.separates
+
+
+def test_a_kind_given_by_hand_wins(tmp_path: Path) -> None:
+    path = tmp_path / "odd.txt"
+    path.write_text("input_tokens=5 output_tokens=7\n")
+    with analyze(path, Options(types=("*.txt=text-log",))) as analysis:
+        assert analysis.report.coverage.sources[0].kind == "text-log"
+    with pytest.raises(UsageError, match="GLOB=KIND"):
+        analyze(path, Options(types=("*.txt=nonsense",)))
+
+
+def test_nothing_readable_is_an_error_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "picture.log"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 50)
+    with pytest.raises(BundleError, match="binary"):
+        analyze(path)
+
+
+def test_nothing_is_left_in_the_scratch_folder(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    with analyze(log):
+        assert len(list(scratch.iterdir())) == 1
+    assert list(scratch.iterdir()) == []
+    with pytest.raises(UsageError):
+        analyze(log, Options(types=("nonsense",)))
+    assert list(scratch.iterdir()) == []
