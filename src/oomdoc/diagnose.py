@@ -7,45 +7,23 @@ the tables behind it for further questions.
 from __future__ import annotations
 
 import json
-import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import duckdb
-
-from oomdoc import __version__, ingest
+from oomdoc import ingest
+from oomdoc.assemble import assemble
 from oomdoc.bundle import Intake, Member, looks_binary, open_bundle
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.model import (
-    Bundle,
-    CollectNext,
-    Coverage,
-    Diagnosis,
-    Engine,
-    FirstFailure,
-    Flag,
-    Incident,
-    LedgerEntry,
-    Report,
-    SourceRow,
-    Unread,
-)
-from oomdoc.rules import Rule, load_rules, place_of, rules_version
+from oomdoc.model import Report, SourceRow, Unread
+from oomdoc.rules import load_rules
 from oomdoc.scan import Chunk, chunks, read_ahead
 from oomdoc.store import Store
-from oomdoc.tables import LOOKALIKE, TABLES, Batch
-from oomdoc.traffic import profile
+from oomdoc.tables import LOOKALIKE, Batch
 from oomdoc.units import parse_size, zone
-from oomdoc.views import VIEWS
-from oomdoc.weigh import Finding, rank, weigh
-
-DECIDED_FROM = 0.5  # a first place below this is a guess: the verdict is `undecided`
-MOST_INCIDENTS = 20  # shown in a report; the rest is counted in a warning
-DIAGNOSED_INCIDENTS = 5  # so many kinds of incident get a ranking, the gravest first; others only their first failure
 
 
 @dataclass(frozen=True)
@@ -109,7 +87,7 @@ def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = 
         if options.since is not None or options.until is not None:
             store.keep_between(options.since, options.until, tz)
         store.finish(tz)
-        report = _report(intake, store, rules, sources, unread, faults)
+        report = assemble(intake, store, rules, sources, unread, faults)
     except BaseException:
         if store is not None:
             store.close()
@@ -251,227 +229,3 @@ def _tell(store: Store, options: Options) -> None:
     if isinstance(architectures, list) and architectures:
         told["architecture"] = architectures[0]
     store.add("engine_flag", [{"source": str(path.name), "line": 1, "flag": flag, "value": str(value), "origin": "file"} for flag, value in told.items()])
-
-
-# ---- tables -> report
-
-
-def _report(intake: Intake, store: Store, rules: list[Rule], sources: list[SourceRow], unread: list[Unread], faults: list[str]) -> Report:
-    found = store.rows_of("SELECT * FROM incident")
-    warnings = [f"rule left out: {fault}" for fault in faults]
-    incidents: list[Incident] = []
-    diagnoses: tuple[Diagnosis, ...] = ()
-    findings: list[Finding] = []
-    ledger: tuple[LedgerEntry, ...] = ()
-    alike: dict[str, tuple[tuple[Diagnosis, ...], str | None]] = {}
-    shown: list[dict[str, Any] | None] = [*found[:MOST_INCIDENTS]] or [None]
-    for place, row in enumerate(shown):
-        ranked: tuple[Diagnosis, ...] = ()
-        phase = None
-        likeness = _likeness(row)
-        if likeness in alike:
-            ranked, phase = alike[likeness]
-        elif len(alike) < DIAGNOSED_INCIDENTS:
-            store.focus(row["incident"] if row else None)
-            ask = _careful(store, rules, warnings)
-            weighed = [weigh(rule, ask) for rule in rules]
-            ranked = rank(weighed, ask)
-            phase = (store.rows_of("SELECT phase FROM failure") or [{"phase": None}])[0]["phase"]
-            if place == 0:
-                diagnoses, findings, ledger = ranked, weighed, _ledger(store)
-            alike[likeness] = ranked, phase
-        if row:
-            incidents.append(_incident(store, row, phase, ranked))
-    if len(found) > MOST_INCIDENTS:
-        warnings.append(f"{len(found) - MOST_INCIDENTS} more incidents were found and are not shown")
-    warnings += _warnings(store, sources)
-    return Report(
-        oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
-        verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=ledger, engines=_engines(store), traffic=profile(store, found[0] if found else None),
-        coverage=Coverage(tuple(sources), tuple(unread)), collect_next=_collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)),
-    )  # fmt: skip
-
-
-def _order(incident: Incident) -> tuple[bool, float, str, int]:
-    """First failure first: by time where it is known, else by place."""
-    source, _, line = (incident.first_failure.ref if incident.first_failure else ":0").rpartition(":")
-    return incident.started is None, incident.started or 0.0, source, int(line)
-
-
-def _likeness(row: Mapping[str, Any] | None) -> str:
-    """What makes two incidents recurrences of one: the same kind of failure in the same words, numbers aside."""
-    return "" if row is None else f"{row['kind']} {re.sub('[0-9]+', '#', (row['text'] or '')[:120])}"
-
-
-def _sentence(problem: Exception) -> str:
-    """DuckDB's complaint and its nearest valid name, without the drawing of the query."""
-    return " ".join(line.strip() for line in str(problem).split("\n\nLINE")[0].splitlines())[:300]
-
-
-def _careful(store: Store, rules: Sequence[Rule], warnings: list[str]) -> Callable[[str], Mapping[str, Any] | None]:
-    """`ask` that answers each query once, and turns a broken query into `unknown` and a warning."""
-    known: dict[str, Mapping[str, Any] | None] = {}
-
-    def ask(sql: str) -> Mapping[str, Any] | None:
-        if sql not in known:
-            try:
-                known[sql] = store.ask(sql)
-            except duckdb.Error as problem:
-                warnings.append(f"{place_of(rules, sql)}: the query failed and counts as unknown: {_sentence(problem)}")
-                known[sql] = None
-        return known[sql]
-
-    return ask
-
-
-def _verdict(diagnoses: Sequence[Diagnosis], sources: Sequence[SourceRow]) -> str:
-    if not diagnoses or diagnoses[0].probability < DECIDED_FROM or not any(row.rows for row in sources):
-        return "undecided"
-    return diagnoses[0].cause if diagnoses[0].cause in ("healthy", "not-memory") else "diagnosed"
-
-
-def _incident(store: Store, row: Mapping[str, Any], phase: str | None, ranked: tuple[Diagnosis, ...]) -> Incident:
-    cascade: list[str] = []
-    if row["start_id"] is not None:
-        cascade = [entry["ref"] for entry in store.rows_of(
-            f"SELECT DISTINCT source || ':' || line AS ref, source, line FROM failure_event WHERE start_id = {_quoted(row['start_id'])} "
-            f"AND (source <> {_quoted(row['source'])} OR line > {int(row['line'])}) ORDER BY source, line LIMIT 20")]  # fmt: skip
-    first = FirstFailure(row["ref"], row["t"], (row["text"] or "")[:400]) if row["text"] else FirstFailure(row["ref"], row["t"], "usage of the KV pool reaches its limit")
-    return Incident(row["incident"], row["kind"], phase, row["t"], row["start_id"], first, tuple(cascade), ranked)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-_PARTS = ("other_processes_bytes", "non_torch_bytes", "weights_bytes", "kv_pool_bytes", "cuda_graph_bytes", "activation_bytes", "allocator_slack_bytes", "free_bytes")
-
-
-def _ledger(store: Store) -> tuple[LedgerEntry, ...]:
-    entries = []
-    for row in store.rows_of("SELECT * FROM ledger"):
-        parts: dict[str, int | None] = {name: row[name] for name in _PARTS}
-        if all(value is None for value in parts.values()):
-            continue
-        known = [value for value in parts.values() if value is not None]
-        total = row["total_bytes"]
-        # a remainder is only honest where the books are closed: weights, pool and what is free are all known
-        closed = total is not None and parts["weights_bytes"] is not None and parts["kv_pool_bytes"] is not None and parts["free_bytes"] is not None
-        parts["unexplained_bytes"] = total - sum(known) if closed else None
-        entries.append(LedgerEntry(row["start_id"], row["rank"], row["device"], total, parts, row["kv_bytes_per_token"], row["kv_pool_tokens"], tuple(row["refs"] or ())))
-    return tuple(entries)
-
-
-def _engines(store: Store) -> tuple[Engine, ...]:
-    starts = store.rows_of("SELECT s.*, s.start_id IN (SELECT start_id FROM incident WHERE gravity >= 20) AS failed FROM engine_start s ORDER BY source, first_line")
-    flags = store.rows_of(
-        "SELECT s.start_id, f.flag, f.value, f.origin, f.source || ':' || f.line AS ref FROM engine_flag f JOIN engine_start s ON s.source = f.source AND f.line BETWEEN s.first_line AND s.last_line "
-        "QUALIFY row_number() OVER (PARTITION BY s.start_id, f.flag ORDER BY CASE f.origin WHEN 'logged' THEN 1 WHEN 'config' THEN 2 ELSE 3 END, f.line) = 1 ORDER BY s.start_id, f.flag"
-    )
-    by_start: dict[str, dict[str, Flag]] = {}
-    for row in flags:
-        by_start.setdefault(row["start_id"], {})[row["flag"]] = Flag(_typed(row["value"]), row["origin"], row["ref"])
-    loose = store.rows_of(
-        "SELECT flag, value, origin, source || ':' || line AS ref FROM engine_flag WHERE source NOT IN (SELECT source FROM engine_start) AND origin IN ('command', 'file') "
-        "QUALIFY row_number() OVER (PARTITION BY flag ORDER BY source, line DESC) = 1 ORDER BY flag"
-    )
-    engines = []
-    for row in starts:
-        known = by_start.get(row["start_id"], {})
-        for entry in loose:  # a launch command beside the log speaks for every start of it
-            known.setdefault(entry["flag"], Flag(_typed(entry["value"]), entry["origin"], entry["ref"]))
-        model = known.get("model")
-        version = row["version"] or (str(known["version"].value) if "version" in known else None)
-        engines.append(
-            Engine(row["start_id"], f"{row['source']}:{max(1, row['first_line'])}", row["t"], version, str(model.value) if model else None, _generation(version), dict(sorted(known.items())), row["last_milestone"], bool(row["failed"]))
-        )
-    return tuple(engines)
-
-
-def _generation(version: str | None) -> str | None:
-    from oomdoc.physics.defaults import version_number
-
-    number = version_number(version) if version else None
-    if number is None:
-        return None
-    return "V0" if number < 8_000 else "V1" if number >= 11_000 else None
-
-
-def _typed(value: str | None) -> Any:
-    if value is None or value == "None":
-        return None
-    if value in ("True", "False"):
-        return value == "True"
-    if re.fullmatch(r"-?\d{1,15}", value):
-        return int(value)
-    if re.fullmatch(r"-?\d*\.\d+", value):
-        return float(value)
-    return value
-
-
-def _warnings(store: Store, sources: Sequence[SourceRow]) -> list[str]:
-    told = []
-    problems = sum(row.problems for row in sources)
-    if problems:
-        told.append(f"{problems} places look like known messages and could not be read: see table problem")
-    if store.rows_of("SELECT 1 FROM engine_flag WHERE value LIKE '%***HIDDEN***%' LIMIT 1"):
-        told.append("some settings are redacted, which is not the same as unset")
-    if store.rows_of("SELECT 1 FROM milestone WHERE t < 1009843200 LIMIT 1"):
-        told.append("log times carry no year and nothing in the bundle tells it: times are shown without a year")
-    return told
-
-
-# What to fetch for a table that is empty: what it is, the command
-_FETCH: Mapping[str, tuple[str, str]] = {
-    "engine_figure": ("the server log from its very first line", "kubectl logs POD -c CONTAINER --previous --timestamps > vllm.log   # or: docker logs NAME &> vllm.log"),
-    "engine_stat": ("the server log of the minutes before the failure, with statistics lines", "kubectl logs POD --previous --timestamps --since=30m > vllm.log"),
-    "engine_flag": ("the launch command of the server", "kubectl get pod POD -o jsonpath='{.spec.containers[*].args}' > command.txt   # or: ps -ww -o args= -p PID"),
-    "oom": ("the traceback with the allocator's message", "grep -n -B60 'Tried to allocate' SERVER.log > oom.txt"),
-    "log_error": ("the whole traceback, not its last lines", "kubectl logs POD --previous > vllm.log"),
-    "metric": ("the server's metrics, twice some minutes apart", "curl -s http://HOST:8000/metrics > metrics-$(date -u +%Y%m%dT%H%M%SZ).prom"),
-    "request": ("the request log with token counts of the hour before", "the gateway's access log with input_tokens and output_tokens per request"),
-    "gpu_sample": ("what holds each device's memory", "nvidia-smi > nvidia-smi.txt"),
-    "gpu_process": ("the processes on each device, from the host", "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv > gpu-processes.csv"),
-    "gpu_device": ("the list of devices", "nvidia-smi -L > gpus.txt"),
-    "host_event": ("the kernel log of the node", "dmesg -T > dmesg.txt   # or: journalctl -k --since '-2h' > dmesg.txt"),
-    "container": ("the pod's state and limits", "kubectl describe pod POD > describe-pod.txt"),
-    "cluster_event": ("the events of the namespace", "kubectl get events -A --sort-by=.lastTimestamp > events.txt"),
-    "scaler": ("the autoscaler's view", "kubectl describe hpa > hpa.txt"),
-    "allocator_stat": ("the allocator's own table", "python -c 'import torch; print(torch.cuda.memory_summary())'   # in the server process"),
-    "process_memory": ("the server's memory over time", "while sleep 60; do date -u +%FT%TZ; ps -eo pid,rss,args | grep -i vllm; done > rss.txt"),
-    "process_exit": ("the exit status of the server", "docker inspect -f '{{.State.ExitCode}} {{.State.OOMKilled}}' NAME > exit.txt"),
-}
-
-
-def _collect_next(store: Store, findings: Sequence[Finding]) -> tuple[CollectNext, ...]:
-    """The missing evidence that could move the top of the ranking most, grouped by what to fetch."""
-    empty = {name for name in _FETCH if not store.rows_of(f"SELECT 1 FROM {name} LIMIT 1")}
-    top = sorted(findings, key=lambda finding: -finding.odds)[:5]
-    moves: dict[str, dict[str, float]] = {}
-    for finding in top:
-        for item in finding.rule.evidence:
-            if finding.answers[item.id].holds is not None:
-                continue
-            reach = abs(item.p_cause - item.p_other)
-            for table in _tables_behind(item.sql) & empty:
-                causes = moves.setdefault(table, {})
-                causes[finding.rule.id] = max(causes.get(finding.rule.id, 0.0), reach)
-    ordered = sorted(moves, key=lambda table: (-sum(moves[table].values()), table))
-    return tuple(CollectNext(*_FETCH[table], tuple(sorted(moves[table])), round(sum(moves[table].values()), 3)) for table in ordered[:3])
-
-
-_WORD = re.compile(r"[a-z_]+")
-
-
-def _tables_behind(sql: str) -> frozenset[str]:
-    """Base tables that a query reads, followed through the views."""
-    seen: set[str] = set()
-    todo = [word for word in _WORD.findall(sql) if word in VIEWS or word in TABLES]
-    while todo:
-        name = todo.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        if name in VIEWS:
-            todo += [word for word in _WORD.findall(VIEWS[name].sql) if word in VIEWS or word in TABLES]
-    return frozenset(seen & set(TABLES))

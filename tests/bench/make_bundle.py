@@ -15,7 +15,7 @@ import random
 import tarfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 START = 1_767_600_000  # 2026-01-05, a Monday morning in UTC
@@ -27,7 +27,7 @@ _USED = f"select count(*), (sum(used_bytes) / {MIB})::bigint from gpu_sample whe
 QUERIES = {
     "stats": "select count(*), sum(running)::bigint from engine_stat",
     "ooms": "select count(*) from oom",
-    "preemptions": "select count(*), max(cumulative) from preemption",
+    "preemptions": "select count(*), sum(cumulative)::bigint from preemption",
     "starts": "select count(*) from engine_figure where name = 'kv_available_bytes'",
     "lookalikes": "select sum(lookalikes)::bigint from source",
     "key_value": _TOKENS + "'%gateway.log'",
@@ -39,7 +39,6 @@ QUERIES = {
 }
 
 Rows = Iterator[tuple[bytes, dict[str, int]]]  # text, and what of it is to be added to the truth
-Generator = Callable[[random.Random], Rows]
 
 STATS = (
     "INFO %s [loggers.py:118] Engine %03d: Avg prompt throughput: %.1f tokens/s, Avg generation throughput: %.1f tokens/s, "
@@ -89,7 +88,19 @@ def prose(rng: random.Random, size: int = 4 * MIB) -> bytes:
     """Words of a made-up language, with what real prompts hold besides; slices of it are the prompts."""
     parts = "ba chi do fen gru hol ist jan kel lum mo nor ous pri quo ren sti tam ul ver wen xi yor zen".split()
     words = ["".join(rng.choices(parts, k=rng.randint(1, 4))) for _ in range(5000)]
-    words += ["\\n", "\\n\\n", "GPU", "memory", "the", "naïve", "Größe", "说明", "<|im_end|>", "it\\'s", '{"a": [1, 2]}']
+    words += [
+        "\\n",
+        "\\n\\n",
+        "GPU",
+        "memory",
+        "the",
+        "naïve",
+        "Größe",
+        "说明",
+        "<|im_end|>",
+        "it\\'s",
+        '{"a": [1, 2]}',
+    ]
     rng.shuffle(words)
     weights = [1 / (rank + 4) for rank in range(len(words))]
     return " ".join(rng.choices(words, weights, k=size // 4)).encode()[:size]
@@ -99,59 +110,69 @@ def stamp(form: str, t: float) -> str:
     return time.strftime(form, time.gmtime(t))
 
 
-def server(text: bytes, target: int) -> Generator:
+def server(rng: random.Random, text: bytes, target: int) -> Rows:
     """A vLLM 0.9 log: prompts, statistics every 10 s, access lines; it runs out of memory twice, whatever the size."""
-
-    def rows(rng: random.Random) -> Rows:
-        t, next_stats, running, size, number, preempted, crashes, long = float(START), 0.0, 20, 0, 0, 0, 0, 0
-        yield BOOT.format(stamp("%m-%d %H:%M:%S", t)).encode(), {"starts.0": 1}
-        while size < target:
-            t += rng.uniform(0.1, 0.4)
-            number += 1
-            now, out, found = stamp("%m-%d %H:%M:%S", t), [], Counter[str]()
-            if t >= next_stats:
-                next_stats = t + 10
-                for engine in range(ENGINES):
-                    running = max(0, running + rng.randint(-3, 3))
-                    used = min(99.8, running * 1.6 + rng.random() * 9)
-                    figures = (rng.random() * 8000, rng.random() * 2000, running, int(used > 80) * rng.randint(0, 9), used, 37.5)
-                    out.append((STATS % (now, engine, *figures)).encode())
-                    found += {"stats.0": 1, "stats.1": running}  # type: ignore[arg-type]
-            at = rng.randrange(len(text) - MIB)
-            prompt = text[at : at + int(60 * 2 ** rng.uniform(0, 7.2))]
-            if number % 397 == 0:
-                prompt += IN_PROMPTS[number // 397 % 2] + prompt[:40]
-                found["lookalikes.0"] += 1
-            elif target > 16 * MIB and size > (long + 1) * target // 3:
-                long += 1
-                prompt = text[at : at + MIB]
-            name = b"chatcmpl-%032x" % rng.getrandbits(128)
-            head = b"INFO " + now.encode()
-            out.append(b"%s [logger.py:42] Received request %s: prompt: '%s', " % (head, name, prompt.replace(b"\n", b" ")))
-            out.append(PARAMS % rng.randint(16, 4096) + b"%s [async_llm.py:261] Added request %s.\n" % (head, name))
-            for _ in range(3):
-                path = rng.choice(('POST /v1/chat/completions HTTP/1.1" 200 OK', 'GET /health HTTP/1.1" 200 OK'))
-                out.append(b'INFO:     10.4.%d.%d:%d - "%s\n' % (rng.randrange(9), rng.randrange(256), rng.randint(1025, 65535), path.encode()))
-            if number % 211 == 0:
-                preempted += 1
-                out.append((PREEMPTED % (now, rng.getrandbits(60), preempted)).encode())
-                found["preemptions.0"] += 1
-            if number % 613 == 0:
-                out.append(AS_LINES)
-                found["lookalikes.0"] += 1
-            if size > (2 * crashes + 1) * target // 4:
-                crashes += 1
-                message = CRASH + MESSAGE % (rng.uniform(0.5, 8), rng.randrange(GPUS), rng.random(), rng.randint(1000, 90000))
-                out += [f"ERROR {now} [core.py:502] {line}\n".encode() for line in message.splitlines()]
-                t += 45
-                out.append(BOOT.format(stamp("%m-%d %H:%M:%S", t)).encode())
-                found += {"ooms.0": 1, "starts.0": 1}  # type: ignore[arg-type]
-            block = b"".join(out)
-            size += len(block)
-            yield block, found
-        yield b"", {"preemptions.1": preempted}
-
-    return rows
+    t, next_stats, running, size, number, preempted, crashes, long = float(START), 0.0, 20, 0, 0, 0, 0, 0
+    yield BOOT.format(stamp("%m-%d %H:%M:%S", t)).encode(), {"starts.0": 1}
+    while size < target:
+        t += rng.uniform(0.1, 0.4)
+        number += 1
+        now, out, found = stamp("%m-%d %H:%M:%S", t), [], Counter[str]()
+        if t >= next_stats:
+            next_stats = t + 10
+            for engine in range(ENGINES):
+                running = max(0, running + rng.randint(-3, 3))
+                used = min(99.8, running * 1.6 + rng.random() * 9)
+                figures = (
+                    rng.random() * 8000,
+                    rng.random() * 2000,
+                    running,
+                    int(used > 80) * rng.randint(0, 9),
+                    used,
+                    37.5,
+                )
+                out.append((STATS % (now, engine, *figures)).encode())
+                found.update({"stats.0": 1, "stats.1": running})
+        at = rng.randrange(len(text) - MIB)
+        prompt = text[at : at + int(60 * 2 ** rng.uniform(0, 7.2))]
+        if number % 397 == 0:
+            prompt += IN_PROMPTS[number // 397 % 2] + prompt[:40]
+            found["lookalikes.0"] += 1
+        elif target > 16 * MIB and size > (long + 1) * target // 3:
+            long += 1
+            prompt = text[at : at + MIB]
+        name = b"chatcmpl-%032x" % rng.getrandbits(128)
+        head = b"INFO " + now.encode()
+        out.append(b"%s [logger.py:42] Received request %s: prompt: '%s', " % (head, name, prompt))
+        out.append(PARAMS % rng.randint(16, 4096) + b"%s [async_llm.py:261] Added request %s.\n" % (head, name))
+        for _ in range(3):
+            path = rng.choice(('POST /v1/chat/completions HTTP/1.1" 200 OK', 'GET /health HTTP/1.1" 200 OK'))
+            out.append(
+                b'INFO:     10.4.%d.%d:%d - "%s\n'
+                % (rng.randrange(9), rng.randrange(256), rng.randint(1025, 65535), path.encode())
+            )
+        if number % 211 == 0:
+            preempted += 1
+            out.append((PREEMPTED % (now, rng.getrandbits(60), preempted)).encode())
+            found.update({"preemptions.0": 1, "preemptions.1": preempted})
+        if number % 613 == 0:
+            out.append(AS_LINES)
+            found["lookalikes.0"] += 1
+        if size > (2 * crashes + 1) * target // 4:
+            crashes += 1
+            message = CRASH + MESSAGE % (
+                rng.uniform(0.5, 8),
+                rng.randrange(GPUS),
+                rng.random(),
+                rng.randint(1000, 90000),
+            )
+            out += [f"ERROR {now} [core.py:502] {line}\n".encode() for line in message.splitlines()]
+            t += 45
+            out.append(BOOT.format(stamp("%m-%d %H:%M:%S", t)).encode())
+            found.update({"ooms.0": 1, "starts.0": 1})
+        block = b"".join(out)
+        size += len(block)
+        yield block, found
 
 
 def key_value(rng: random.Random) -> Rows:
@@ -161,10 +182,13 @@ def key_value(rng: random.Random) -> Rows:
         t += rng.random() / 4
         asked, given = int(30 * 2 ** rng.uniform(0, 9.5)), rng.randint(1, 2000)
         yield (
-            f"{stamp('%Y-%m-%d %H:%M:%S', t)}.{int(t * 1000) % 1000:03d} INFO gateway request_id=r-{rng.getrandbits(48):012x} model=Llama-3.1-70B "
-            f"status={200 if rng.random() < 0.98 else 503} input_tokens={asked} output_tokens={given} latency_ms={rng.randint(90, 80000)} "
-            f"ttft_ms={rng.randint(20, 4000)} finish_reason={rng.choice(('stop', 'length'))}\n"
-        ).encode(), {"key_value.0": 1, "key_value.1": asked, "key_value.2": given}
+            (
+                f"{stamp('%Y-%m-%d %H:%M:%S', t)}.{int(t * 1000) % 1000:03d} INFO gateway request_id=r-{rng.getrandbits(48):012x} model=Llama-3.1-70B "
+                f"status={200 if rng.random() < 0.98 else 503} input_tokens={asked} output_tokens={given} latency_ms={rng.randint(90, 80000)} "
+                f"ttft_ms={rng.randint(20, 4000)} finish_reason={rng.choice(('stop', 'length'))}\n"
+            ).encode(),
+            {"key_value.0": 1, "key_value.1": asked, "key_value.2": given},
+        )
 
 
 def json_lines(rng: random.Random) -> Rows:
@@ -189,7 +213,10 @@ def gpu_csv(rng: random.Random) -> Rows:
         t += 1
         used = [min(81_000, max(60_000, mib + rng.randint(-40, 41))) for mib in used]
         now = stamp("%Y/%m/%d %H:%M:%S", t)
-        lines = [f"{now}.{120 + gpu}, {gpu}, {rng.randint(0, 100)} %, {rng.randint(0, 90)} %, {mib} MiB, 81559 MiB\n" for gpu, mib in enumerate(used)]
+        lines = [
+            f"{now}.{120 + gpu}, {gpu}, {rng.randint(0, 100)} %, {rng.randint(0, 90)} %, {mib} MiB, 81559 MiB\n"
+            for gpu, mib in enumerate(used)
+        ]
         yield "".join(lines).encode(), {"gpu_csv.0": GPUS, "gpu_csv.1": sum(used)}
 
 
@@ -199,20 +226,44 @@ def gpu_loop(rng: random.Random) -> Rows:
     while True:
         t += 2
         used = [rng.randint(60_000, 80_000) for _ in range(GPUS)]
-        lines = [f"{gpu}, {rng.randint(0, 100)} %, {rng.randint(0, 90)} %, {mib} MiB, 81559 MiB\n" for gpu, mib in enumerate(used)]
-        yield f"=== {stamp('%Y-%m-%d %H:%M:%S', t)} ===\n{''.join(lines)}".encode(), {"gpu_loop.0": GPUS, "gpu_loop.1": sum(used)}
+        lines = [
+            f"{gpu}, {rng.randint(0, 100)} %, {rng.randint(0, 90)} %, {mib} MiB, 81559 MiB\n"
+            for gpu, mib in enumerate(used)
+        ]
+        yield (
+            f"=== {stamp('%Y-%m-%d %H:%M:%S', t)} ===\n{''.join(lines)}".encode(),
+            {"gpu_loop.0": GPUS, "gpu_loop.1": sum(used)},
+        )
 
 
 def scrape(rng: random.Random) -> Rows:
     """`/metrics`: mostly histogram buckets, which are no evidence. Whole numbers, so that the sum is exact."""
-    histograms = ("time_to_first_token_seconds", "time_per_output_token_seconds", "e2e_request_latency_seconds", "request_prompt_tokens")
-    gauges = ("num_requests_running", "num_requests_waiting", "num_preemptions_total", "prompt_tokens_total", "generation_tokens_total")
+    histograms = (
+        "time_to_first_token_seconds",
+        "time_per_output_token_seconds",
+        "e2e_request_latency_seconds",
+        "request_prompt_tokens",
+    )
+    gauges = (
+        "num_requests_running",
+        "num_requests_waiting",
+        "num_preemptions_total",
+        "prompt_tokens_total",
+        "generation_tokens_total",
+    )
     for name in (*histograms, *gauges):
-        lines, rows, total = [f"# HELP vllm:{name} {name}.\n# TYPE vllm:{name} {'histogram' if name in histograms else 'gauge'}\n"], 0, 0
+        lines, rows, total = (
+            [f"# HELP vllm:{name} {name}.\n# TYPE vllm:{name} {'histogram' if name in histograms else 'gauge'}\n"],
+            0,
+            0,
+        )
         for engine in range(ENGINES):
             labels = f'engine="{engine}",model_name="meta-llama/Llama-3.1-70B-Instruct"'
             if name in histograms:
-                lines += [f'vllm:{name}_bucket{{le="{2**power / 1000}",{labels}}} {rng.randint(0, 9000)}.0\n' for power in range(20)]
+                lines += [
+                    f'vllm:{name}_bucket{{le="{2**power / 1000}",{labels}}} {rng.randint(0, 9000)}.0\n'
+                    for power in range(20)
+                ]
             for suffix in ("_sum", "_count") if name in histograms else ("",):
                 value = rng.randint(0, 99_999)
                 lines.append(f"vllm:{name}{suffix}{{{labels}}} {value}.0\n")
@@ -247,8 +298,7 @@ def write(path: Path, rows: Rows, target: float, truth: Counter[str]) -> int:
         for block, found in rows:
             out.write(block)
             size += len(block)
-            for name, count in found.items():
-                truth[name] = max(truth[name], count) if name == "preemptions.1" else truth[name] + count
+            truth.update(found)
             if size >= target:
                 break
     return size
@@ -259,18 +309,23 @@ def make(out: Path, size: int, seed: int = 1) -> None:
     bundle, truth = out / "bundle", Counter[str]()
     text = prose(random.Random(seed))
     for number in range(2):
-        target = int(size * 0.62 / 2)
-        write(bundle / f"server/node-{number}.log", server(text, target)(random.Random(seed * 100 + number)), 2 * size, truth)
+        log = server(random.Random(seed * 100 + number), text, size * 31 // 100)
+        write(bundle / f"server/node-{number}.log", log, size, truth)
     plan = (
         ("traffic/gateway.log", key_value, 0.10), ("traffic/gateway.jsonl", json_lines, 0.08), ("gpu/nvidia-smi.csv", gpu_csv, 0.12),
         ("gpu/loop.txt", gpu_loop, 0.01), ("torch/memory_summary.txt", summaries, 0.01),
     )  # fmt: skip
     for number, (name, rows, share) in enumerate(plan, 10):
         write(bundle / name, rows(random.Random(seed * 100 + number)), size * share, truth)
-    rng, written = random.Random(seed * 100 + 20), 0
+    rng, written, at = random.Random(seed * 100 + 20), 0, START
     while written < size * 0.06:
-        written += write(bundle / f"metrics/metrics-{START + written // 1000}.prom", scrape(rng), size, truth)
-    with (out / "bundle.tar.gz").open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed, tarfile.open(mode="w|", fileobj=packed) as tar:
+        written += write(bundle / f"metrics/metrics-{at}.prom", scrape(rng), size, truth)
+        at += 60
+    with (
+        (out / "bundle.tar.gz").open("wb") as raw,
+        gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
+        tarfile.open(mode="w|", fileobj=packed) as tar,
+    ):
         for path in sorted(path for path in bundle.rglob("*") if path.is_file()):
             entry = tarfile.TarInfo(path.relative_to(out).as_posix())
             entry.size, entry.mtime = path.stat().st_size, START
