@@ -2,16 +2,16 @@
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).with_name("bench")))
-from bench import differences
-from make_bundle import make
-
-sys.path.pop(0)
 SIZE = 8 << 20
+
+sys.path.insert(0, str(Path(__file__).with_name("bench")))
+differences, make = import_module("bench").differences, import_module("make_bundle").make
+sys.path.pop(0)
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,15 @@ def test_a_device_that_only_the_person_knows(log: Path) -> None:
 
 def test_a_model_config_beside_the_bundle(log: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.json"
-    config.write_text(json.dumps({"torch_dtype": "float32", "architectures": ["NimbusForCausalLM"], "quantization_config": {"quant_method": "awq"}}))
+    config.write_text(
+        json.dumps(
+            {
+                "torch_dtype": "float32",
+                "architectures": ["NimbusForCausalLM"],
+                "quantization_config": {"quant_method": "awq"},
+            }
+        )
+    )
     with analyze(log, Options(model_config=config)) as analysis:
         assert analysis.sql("SELECT dtype, quantization FROM engine")[1] == [("float32", "awq")]
     config.write_text("{")
@@ -67,7 +75,9 @@ def test_a_model_config_beside_the_bundle(log: Path, tmp_path: Path) -> None:
 
 
 def test_a_zone_for_the_engine_s_own_stamps(log: Path) -> None:
-    (log / "requests.jsonl").write_text('{"timestamp": "2026-11-20T18:00:00Z", "input_tokens": 5, "output_tokens": 5}\n' * 3)
+    (log / "requests.jsonl").write_text(
+        '{"timestamp": "2026-11-20T18:00:00Z", "input_tokens": 5, "output_tokens": 5}\n' * 3
+    )
     with analyze(log, Options(tz="+02:00")) as analysis:
         assert analysis.report.to_dict()["incidents"][0]["started"] == "2026-11-20T18:04:51Z"
 

@@ -40,7 +40,9 @@ MOST_INCIDENTS = 20  # shown in a report; the rest is counted in a warning
 DIAGNOSED_INCIDENTS = 5  # so many kinds of incident get a ranking, the gravest first; others only their first failure
 
 
-def assemble(intake: Intake, store: Store, rules: list[Rule], sources: list[SourceRow], unread: list[Unread], faults: list[str]) -> Report:
+def assemble(
+    intake: Intake, store: Store, rules: list[Rule], sources: list[SourceRow], unread: list[Unread], faults: list[str]
+) -> Report:
     """The report of a loaded store: every incident weighed, the ledger and engines told, what was read and what is missing."""
     found = store.rows_of("SELECT * FROM incident")
     warnings = [f"rule left out: {fault}" for fault in faults]
@@ -121,7 +123,11 @@ def _incident(store: Store, row: Mapping[str, Any], phase: str | None, ranked: t
         cascade = [entry["ref"] for entry in store.rows_of(
             f"SELECT DISTINCT source || ':' || line AS ref, source, line FROM failure_event WHERE start_id = {_quoted(row['start_id'])} "
             f"AND (source <> {_quoted(row['source'])} OR line > {int(row['line'])}) ORDER BY source, line LIMIT 20")]  # fmt: skip
-    first = FirstFailure(row["ref"], row["t"], (row["text"] or "")[:400]) if row["text"] else FirstFailure(row["ref"], row["t"], "usage of the KV pool reaches its limit")
+    first = (
+        FirstFailure(row["ref"], row["t"], (row["text"] or "")[:400])
+        if row["text"]
+        else FirstFailure(row["ref"], row["t"], "usage of the KV pool reaches its limit")
+    )
     return Incident(row["incident"], row["kind"], phase, row["t"], row["start_id"], first, tuple(cascade), ranked)
 
 
@@ -129,7 +135,16 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-_PARTS = ("other_processes_bytes", "non_torch_bytes", "weights_bytes", "kv_pool_bytes", "cuda_graph_bytes", "activation_bytes", "allocator_slack_bytes", "free_bytes")
+_PARTS = (
+    "other_processes_bytes",
+    "non_torch_bytes",
+    "weights_bytes",
+    "kv_pool_bytes",
+    "cuda_graph_bytes",
+    "activation_bytes",
+    "allocator_slack_bytes",
+    "free_bytes",
+)
 
 
 def _ledger(store: Store) -> tuple[LedgerEntry, ...]:
@@ -141,14 +156,32 @@ def _ledger(store: Store) -> tuple[LedgerEntry, ...]:
         known = [value for value in parts.values() if value is not None]
         total = row["total_bytes"]
         # a remainder is only honest where the books are closed: weights, pool and what is free are all known
-        closed = total is not None and parts["weights_bytes"] is not None and parts["kv_pool_bytes"] is not None and parts["free_bytes"] is not None
+        closed = (
+            total is not None
+            and parts["weights_bytes"] is not None
+            and parts["kv_pool_bytes"] is not None
+            and parts["free_bytes"] is not None
+        )
         parts["unexplained_bytes"] = total - sum(known) if closed else None
-        entries.append(LedgerEntry(row["start_id"], row["rank"], row["device"], total, parts, row["kv_bytes_per_token"], row["kv_pool_tokens"], tuple(row["refs"] or ())))
+        entries.append(
+            LedgerEntry(
+                row["start_id"],
+                row["rank"],
+                row["device"],
+                total,
+                parts,
+                row["kv_bytes_per_token"],
+                row["kv_pool_tokens"],
+                tuple(row["refs"] or ()),
+            )
+        )
     return tuple(entries)
 
 
 def _engines(store: Store) -> tuple[Engine, ...]:
-    starts = store.rows_of("SELECT s.*, s.start_id IN (SELECT start_id FROM incident WHERE gravity >= 20) AS failed FROM engine_start s ORDER BY source, first_line")
+    starts = store.rows_of(
+        "SELECT s.*, s.start_id IN (SELECT start_id FROM incident WHERE gravity >= 20) AS failed FROM engine_start s ORDER BY source, first_line"
+    )
     flags = store.rows_of(
         "SELECT s.start_id, f.flag, f.value, f.origin, f.source || ':' || f.line AS ref FROM engine_flag f JOIN engine_start s ON s.source = f.source AND f.line BETWEEN s.first_line AND s.last_line "
         "QUALIFY row_number() OVER (PARTITION BY s.start_id, f.flag ORDER BY CASE f.origin WHEN 'logged' THEN 1 WHEN 'config' THEN 2 ELSE 3 END, f.line) = 1 ORDER BY s.start_id, f.flag"
@@ -168,7 +201,17 @@ def _engines(store: Store) -> tuple[Engine, ...]:
         model = known.get("model")
         version = row["version"] or (str(known["version"].value) if "version" in known else None)
         engines.append(
-            Engine(row["start_id"], f"{row['source']}:{max(1, row['first_line'])}", row["t"], version, str(model.value) if model else None, _generation(version), dict(sorted(known.items())), row["last_milestone"], bool(row["failed"]))
+            Engine(
+                row["start_id"],
+                f"{row['source']}:{max(1, row['first_line'])}",
+                row["t"],
+                version,
+                str(model.value) if model else None,
+                _generation(version),
+                dict(sorted(known.items())),
+                row["last_milestone"],
+                bool(row["failed"]),
+            )
         )
     return tuple(engines)
 
@@ -206,23 +249,53 @@ def _warnings(store: Store, sources: Sequence[SourceRow]) -> list[str]:
 
 # What to fetch for a table that is empty: what it is, the command
 _FETCH: Mapping[str, tuple[str, str]] = {
-    "engine_figure": ("the server log from its very first line", "kubectl logs POD -c CONTAINER --previous --timestamps > vllm.log   # or: docker logs NAME &> vllm.log"),
-    "engine_stat": ("the server log of the minutes before the failure, with statistics lines", "kubectl logs POD --previous --timestamps --since=30m > vllm.log"),
-    "engine_flag": ("the launch command of the server", "kubectl get pod POD -o jsonpath='{.spec.containers[*].args}' > command.txt   # or: ps -ww -o args= -p PID"),
+    "engine_figure": (
+        "the server log from its very first line",
+        "kubectl logs POD -c CONTAINER --previous --timestamps > vllm.log   # or: docker logs NAME &> vllm.log",
+    ),
+    "engine_stat": (
+        "the server log of the minutes before the failure, with statistics lines",
+        "kubectl logs POD --previous --timestamps --since=30m > vllm.log",
+    ),
+    "engine_flag": (
+        "the launch command of the server",
+        "kubectl get pod POD -o jsonpath='{.spec.containers[*].args}' > command.txt   # or: ps -ww -o args= -p PID",
+    ),
     "oom": ("the traceback with the allocator's message", "grep -n -B60 'Tried to allocate' SERVER.log > oom.txt"),
     "log_error": ("the whole traceback, not its last lines", "kubectl logs POD --previous > vllm.log"),
-    "metric": ("the server's metrics, twice some minutes apart", "curl -s http://HOST:8000/metrics > metrics-$(date -u +%Y%m%dT%H%M%SZ).prom"),
-    "request": ("the request log with token counts of the hour before", "the gateway's access log with input_tokens and output_tokens per request"),
+    "metric": (
+        "the server's metrics, twice some minutes apart",
+        "curl -s http://HOST:8000/metrics > metrics-$(date -u +%Y%m%dT%H%M%SZ).prom",
+    ),
+    "request": (
+        "the request log with token counts of the hour before",
+        "the gateway's access log with input_tokens and output_tokens per request",
+    ),
     "gpu_sample": ("what holds each device's memory", "nvidia-smi > nvidia-smi.txt"),
-    "gpu_process": ("the processes on each device, from the host", "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv > gpu-processes.csv"),
+    "gpu_process": (
+        "the processes on each device, from the host",
+        "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv > gpu-processes.csv",
+    ),
     "gpu_device": ("the list of devices", "nvidia-smi -L > gpus.txt"),
-    "host_event": ("the kernel log of the node", "dmesg -T > dmesg.txt   # or: journalctl -k --since '-2h' > dmesg.txt"),
+    "host_event": (
+        "the kernel log of the node",
+        "dmesg -T > dmesg.txt   # or: journalctl -k --since '-2h' > dmesg.txt",
+    ),
     "container": ("the pod's state and limits", "kubectl describe pod POD > describe-pod.txt"),
     "cluster_event": ("the events of the namespace", "kubectl get events -A --sort-by=.lastTimestamp > events.txt"),
     "scaler": ("the autoscaler's view", "kubectl describe hpa > hpa.txt"),
-    "allocator_stat": ("the allocator's own table", "python -c 'import torch; print(torch.cuda.memory_summary())'   # in the server process"),
-    "process_memory": ("the server's memory over time", "while sleep 60; do date -u +%FT%TZ; ps -eo pid,rss,args | grep -i vllm; done > rss.txt"),
-    "process_exit": ("the exit status of the server", "docker inspect -f '{{.State.ExitCode}} {{.State.OOMKilled}}' NAME > exit.txt"),
+    "allocator_stat": (
+        "the allocator's own table",
+        "python -c 'import torch; print(torch.cuda.memory_summary())'   # in the server process",
+    ),
+    "process_memory": (
+        "the server's memory over time",
+        "while sleep 60; do date -u +%FT%TZ; ps -eo pid,rss,args | grep -i vllm; done > rss.txt",
+    ),
+    "process_exit": (
+        "the exit status of the server",
+        "docker inspect -f '{{.State.ExitCode}} {{.State.OOMKilled}}' NAME > exit.txt",
+    ),
 }
 
 
@@ -240,7 +313,10 @@ def _collect_next(store: Store, findings: Sequence[Finding]) -> tuple[CollectNex
                 causes = moves.setdefault(table, {})
                 causes[finding.rule.id] = max(causes.get(finding.rule.id, 0.0), reach)
     ordered = sorted(moves, key=lambda table: (-sum(moves[table].values()), table))
-    return tuple(CollectNext(*_FETCH[table], tuple(sorted(moves[table])), round(sum(moves[table].values()), 3)) for table in ordered[:3])
+    return tuple(
+        CollectNext(*_FETCH[table], tuple(sorted(moves[table])), round(sum(moves[table].values()), 3))
+        for table in ordered[:3]
+    )
 
 
 _WORD = re.compile(r"[a-z_]+")

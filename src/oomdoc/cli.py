@@ -553,7 +553,9 @@ def _zone(name: str) -> Any:
 
     found = zone(name)
     if found is None:
-        raise UsageError(f"--tz '{name}' is no time zone", "Write an offset such as +02:00, or a name such as Europe/Berlin")
+        raise UsageError(
+            f"--tz '{name}' is no time zone", "Write an offset such as +02:00, or a name such as Europe/Berlin"
+        )
     return found
 
 

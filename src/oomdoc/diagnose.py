@@ -52,7 +52,9 @@ class Analysis:
     def __enter__(self) -> Analysis:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -81,7 +83,10 @@ def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = 
         store = Store(Path(scratch.name), options.db)
         sources, unread = _ingest(intake, store, options)
         if not sources:
-            raise BundleError(f"{intake.name} holds nothing that can be read" + _why(unread), "Hand over logs as text, or an archive of them")
+            raise BundleError(
+                f"{intake.name} holds nothing that can be read" + _why(unread),
+                "Hand over logs as text, or an archive of them",
+            )
         _tell(store, options)
         tz = zone(options.tz) if options.tz else None
         if options.since is not None or options.until is not None:
@@ -124,16 +129,33 @@ def _ingest(intake: Intake, store: Store, options: Options) -> tuple[list[Source
             pass
         if row is not None:
             sources.append(row)
-            store.add("source", [{"source": row.path, "kind": row.kind, "bytes": row.bytes, "lines": row.lines, "rows": row.rows, "problems": row.problems, "lookalikes": row.lookalikes}])
+            store.add(
+                "source",
+                [
+                    {
+                        "source": row.path,
+                        "kind": row.kind,
+                        "bytes": row.bytes,
+                        "lines": row.lines,
+                        "rows": row.rows,
+                        "problems": row.problems,
+                        "lookalikes": row.lookalikes,
+                    }
+                ],
+            )
         current = counted.following
     unread = [Unread(entry.path, entry.why) for entry in intake.unread]
-    return sorted(sources, key=lambda row: row.path), sorted([*unread, *refused], key=lambda entry: (entry.path, entry.why))
+    return sorted(sources, key=lambda row: row.path), sorted(
+        [*unread, *refused], key=lambda entry: (entry.path, entry.why)
+    )
 
 
 class _Counted:
     """The chunks of one member out of the stream of all, with lines and bytes counted; `following` is what came after."""
 
-    def __init__(self, events: Iterator[Member | Chunk], path: str, progress: Callable[[str, int], None] | None) -> None:
+    def __init__(
+        self, events: Iterator[Member | Chunk], path: str, progress: Callable[[str, int], None] | None
+    ) -> None:
         self._events, self._path, self._progress = events, path, progress
         self._held: Chunk | None = None
         self.following: Member | None = None
@@ -174,7 +196,9 @@ class _Counted:
         return last.first_line - 1 + last.data.count(b"\n") + (0 if last.data.endswith(b"\n") else 1)
 
 
-def _read_member(member: Member, counted: _Counted, store: Store, options: Options, refused: list[Unread]) -> SourceRow | None:
+def _read_member(
+    member: Member, counted: _Counted, store: Store, options: Options, refused: list[Unread]
+) -> SourceRow | None:
     first = counted.peek()
     if first is None:
         return SourceRow(member.path, "empty", 0, 0, 0, 0)
@@ -209,14 +233,19 @@ def _tell(store: Store, options: Options) -> None:
     """What the person knows and the bundle may not: the device (`--gpu`), the model's config.json (`--model-config`)."""
     if options.gpu:
         size = parse_size(options.gpu)
-        store.add("gpu_device", [{"source": "--gpu", "line": 1, "name": None if size else options.gpu, "total_bytes": size, "count": 1}])
+        store.add(
+            "gpu_device",
+            [{"source": "--gpu", "line": 1, "name": None if size else options.gpu, "total_bytes": size, "count": 1}],
+        )
     if options.model_config is None:
         return
     path = options.model_config
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
-        raise UsageError(f"--model-config {path} cannot be read as JSON ({problem})", "Give the model's config.json") from None
+        raise UsageError(
+            f"--model-config {path} cannot be read as JSON ({problem})", "Give the model's config.json"
+        ) from None
     if not isinstance(config, dict):
         raise UsageError(f"--model-config {path} is no JSON object", "Give the model's config.json")
     inner = config.get("text_config")  # multimodal models keep the language model's figures one level down
@@ -228,4 +257,10 @@ def _tell(store: Store, options: Options) -> None:
     architectures = config.get("architectures")
     if isinstance(architectures, list) and architectures:
         told["architecture"] = architectures[0]
-    store.add("engine_flag", [{"source": str(path.name), "line": 1, "flag": flag, "value": str(value), "origin": "file"} for flag, value in told.items()])
+    store.add(
+        "engine_flag",
+        [
+            {"source": str(path.name), "line": 1, "flag": flag, "value": str(value), "origin": "file"}
+            for flag, value in told.items()
+        ],
+    )

@@ -203,7 +203,9 @@ _TIMES = frozenset({"started", "time", "from_t", "to_t"})
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
-            item.name: show_time(getattr(value, item.name)) if item.name in _TIMES else _plain(getattr(value, item.name))
+            item.name: show_time(getattr(value, item.name))
+            if item.name in _TIMES
+            else _plain(getattr(value, item.name))
             for item in dataclasses.fields(value)
         }
     if isinstance(value, Mapping):

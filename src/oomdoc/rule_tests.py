@@ -17,7 +17,11 @@ from oomdoc.weigh import rank, weigh
 
 def run(rules: Iterable[Rule]) -> list[tuple[str, str, bool, str]]:
     """Every test of every rule: rule id, test name, whether it passed, and what was wrong (empty when it passed)."""
-    return [(rule.id, str(test["name"]), not (detail := run_one(rule, test)), detail) for rule in rules for test in rule.tests]
+    return [
+        (rule.id, str(test["name"]), not (detail := run_one(rule, test)), detail)
+        for rule in rules
+        for test in rule.tests
+    ]
 
 
 def run_one(rule: Rule, test: Mapping[str, Any]) -> str:

@@ -82,7 +82,9 @@ def rules_folder() -> Path:
     checkout = Path(__file__).parents[2] / "rules"
     if checkout.is_dir():
         return checkout
-    raise RuleError("the rule files are missing from this installation", "Install oomdoc again, or name a folder with --rules")
+    raise RuleError(
+        "the rule files are missing from this installation", "Install oomdoc again, or name a folder with --rules"
+    )
 
 
 def load_rules(extra: Path | None = None) -> tuple[list[Rule], list[str]]:
@@ -194,7 +196,9 @@ class _Check:
     def fail(self, what: str, near: str, hint: str = "") -> None:
         """Raise RuleError at the first line that holds `near`."""
         key = re.compile(rf"\s*(?:\[+)?{re.escape(near)}\b")
-        number = next((i for i, line in enumerate(self.lines, 1) if key.match(line)), None) or next((i for i, line in enumerate(self.lines, 1) if near in line), 1)
+        number = next((i for i, line in enumerate(self.lines, 1) if key.match(line)), None) or next(
+            (i for i, line in enumerate(self.lines, 1) if near in line), 1
+        )
         raise RuleError(f"{self.path}:{number}: {what}", hint)
 
     def keys(self, table: Mapping[str, Any], allowed: set[str], where: str) -> None:
@@ -214,7 +218,9 @@ class _Check:
                 for name, value in item.items():
                     wanted = _TYPES.get(name, str)
                     if not isinstance(value, wanted) or isinstance(value, bool):
-                        self.fail(f"{name} of {key} {item.get('id', item.get('name', ''))} is not {_WORDS[wanted]}", name)
+                        self.fail(
+                            f"{name} of {key} {item.get('id', item.get('name', ''))} is not {_WORDS[wanted]}", name
+                        )
                     if name in _TEMPLATES:
                         self.template(value, name)
         for name in ("id", "title", "summary"):
@@ -242,7 +248,9 @@ class _Check:
         if not isinstance(value, (int, float)) or not 0 < value < 1:
             self.fail(f"{what} = {value} is not between 0 and 1", near)
 
-    def all(self, raw: Mapping[str, Any], key: str, allowed: set[str], needed: tuple[str, ...]) -> list[Mapping[str, Any]]:
+    def all(
+        self, raw: Mapping[str, Any], key: str, allowed: set[str], needed: tuple[str, ...]
+    ) -> list[Mapping[str, Any]]:
         """The tables of an array, each checked."""
         items: list[Mapping[str, Any]] = list(raw.get(key, ()))
         for item in items:
@@ -258,13 +266,23 @@ def _evidence(check: _Check, item: Mapping[str, Any]) -> EvidenceRule:
         check.need(item, key, "evidence")
     for key in ("p_cause", "p_other"):
         check.share(item[key], str(item["id"]), f"{key} of {item['id']}")
-    return EvidenceRule(item["id"], item["says"], item["sql"], float(item["p_cause"]), float(item["p_other"]), item.get("group"), item.get("unless", ""))
+    return EvidenceRule(
+        item["id"],
+        item["says"],
+        item["sql"],
+        float(item["p_cause"]),
+        float(item["p_other"]),
+        item.get("group"),
+        item.get("unless", ""),
+    )
 
 
 def _test(check: _Check, item: Mapping[str, Any], evidence: list[str]) -> Mapping[str, Any]:
     check.keys(item["expect"], _EXPECT_KEYS, f"expect of test {item['name']!r}")
     span = item["expect"].get("probability")
-    if span is not None and not (isinstance(span, list) and len(span) == 2 and all(isinstance(end, (int, float)) for end in span)):
+    if span is not None and not (
+        isinstance(span, list) and len(span) == 2 and all(isinstance(end, (int, float)) for end in span)
+    ):
         check.fail(f"expect.probability of test {item['name']!r} is not [lowest, highest]", "expect.probability")
     action = item["expect"].get("action")
     if action is not None and not (isinstance(action, dict) and "id" in action):
@@ -273,16 +291,28 @@ def _test(check: _Check, item: Mapping[str, Any], evidence: list[str]) -> Mappin
         for name in item["expect"].get(key, ()):
             if name not in evidence:
                 nearest = difflib.get_close_matches(name, evidence, 1, 0.0)
-                check.fail(f"test {item['name']!r} speaks of evidence {name!r} that the rule does not have", name, f"Did you mean {nearest[0]!r}?" if nearest else "")
+                check.fail(
+                    f"test {item['name']!r} speaks of evidence {name!r} that the rule does not have",
+                    name,
+                    f"Did you mean {nearest[0]!r}?" if nearest else "",
+                )
     for table, rows in item.get("given", {}).items():
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             check.fail(f"test {item['name']!r}: given.{table} is not a list of rows", table)
         if table not in TABLES:
             nearest = difflib.get_close_matches(table, sorted(TABLES), 1, 0.0)
-            check.fail(f"test {item['name']!r} fills an unknown table {table!r}", table, f"Did you mean {nearest[0]!r}?" if nearest else "")
+            check.fail(
+                f"test {item['name']!r} fills an unknown table {table!r}",
+                table,
+                f"Did you mean {nearest[0]!r}?" if nearest else "",
+            )
         for row in rows:
             for column in row:
                 if column not in TABLES[table].column_names:
                     nearest = difflib.get_close_matches(column, TABLES[table].column_names, 1, 0.0)
-                    check.fail(f"test {item['name']!r}: table {table} has no column {column!r}", column, f"Did you mean {nearest[0]!r}?" if nearest else "")
+                    check.fail(
+                        f"test {item['name']!r}: table {table} has no column {column!r}",
+                        column,
+                        f"Did you mean {nearest[0]!r}?" if nearest else "",
+                    )
     return item

@@ -76,8 +76,12 @@ _ALL = (
     _table(
         "milestone",
         "one row per step of a server's life that the log states",
-        Column("name", "VARCHAR", "server-version, engine-init, load-start, load-progress, loaded, profiled, kv-available, "
-               "kv-sized, capture-start, captured, engine-ready, serving, shutdown, server-process, ..."),
+        Column(
+            "name",
+            "VARCHAR",
+            "server-version, engine-init, load-start, load-progress, loaded, profiled, kv-available, "
+            "kv-sized, capture-start, captured, engine-ready, serving, shutdown, server-process, ...",
+        ),
         Column("text", "VARCHAR", "its detail: the version, the model, `k/n` of a progress bar"),
         who=True,
     ),
@@ -86,16 +90,22 @@ _ALL = (
         "one row per engine setting seen, in vLLM's own names with underscores",
         Column("flag", "VARCHAR", "e.g. max_model_len, gpu_memory_utilization, tensor_parallel_size, model, version"),
         Column("value", "VARCHAR", "as text, Python spelling"),
-        Column("origin", "VARCHAR", "logged (args line), config (engine-config line), command, environment, metrics, file"),
+        Column(
+            "origin", "VARCHAR", "logged (args line), config (engine-config line), command, environment, metrics, file"
+        ),
         who=True,
     ),
     _table(
         "engine_figure",
         "one row per memory or capacity figure the engine printed, per rank where the line tells",
-        Column("name", "VARCHAR", "weights_bytes, kv_available_bytes, kv_pool_tokens, max_concurrency, graph_bytes, "
-               "graph_estimate_bytes, activation_bytes, non_torch_bytes, non_kv_bytes, budget_bytes, total_bytes, "
-               "free_at_start_bytes, requested_bytes, gpu_memory_utilization, num_gpu_blocks, num_cpu_blocks, block_size, "
-               "kv_reserved_bytes, offload_bytes, swap_space_bytes, encoder_budget_tokens, max_num_batched_tokens, ..."),
+        Column(
+            "name",
+            "VARCHAR",
+            "weights_bytes, kv_available_bytes, kv_pool_tokens, max_concurrency, graph_bytes, "
+            "graph_estimate_bytes, activation_bytes, non_torch_bytes, non_kv_bytes, budget_bytes, total_bytes, "
+            "free_at_start_bytes, requested_bytes, gpu_memory_utilization, num_gpu_blocks, num_cpu_blocks, block_size, "
+            "kv_reserved_bytes, offload_bytes, swap_space_bytes, encoder_budget_tokens, max_num_batched_tokens, ...",
+        ),
         Column("value", "DOUBLE", "in the unit that the name ends with; may be negative where the engine prints so"),
         Column("low", "DOUBLE", "smallest value the printed rounding allows; NULL = exact"),
         Column("high", "DOUBLE", "largest value the printed rounding allows; NULL = exact"),
@@ -144,8 +154,12 @@ _ALL = (
     _table(
         "startup_check",
         "one row per refusal by the engine's own start-up arithmetic",
-        Column("name", "VARCHAR", "no-kv-blocks, kv-below-max-model-len, free-memory, profiling-interference, warmup, "
-               "mamba-blocks, load-oom, no-autofit, kv-request-exceeds-host, shm-space, swap-space"),
+        Column(
+            "name",
+            "VARCHAR",
+            "no-kv-blocks, kv-below-max-model-len, free-memory, profiling-interference, warmup, "
+            "mamba-blocks, load-oom, no-autofit, kv-request-exceeds-host, shm-space, swap-space",
+        ),
         Column("max_model_len", "BIGINT", "tokens of one longest request"),
         Column("needed_bytes", "BIGINT", "KV bytes that one longest request needs"),
         Column("available_bytes", "BIGINT", "KV bytes available"),
@@ -164,9 +178,17 @@ _ALL = (
         "log_error",
         "one row per exception or fatal line in a log",
         Column("level", "VARCHAR", "ERROR, CRITICAL, ...; NULL for a bare traceback"),
-        Column("exception", "VARCHAR", "class name, e.g. ValueError, torch.OutOfMemoryError; NULL = fatal message without one"),
-        Column("kind", "VARCHAR", "echo (wrapper or consequence), memory, host-memory, shm, driver, hardware, nccl, "
-               "bad-argument, missing-file, network, kernel, client, hang, other"),
+        Column(
+            "exception",
+            "VARCHAR",
+            "class name, e.g. ValueError, torch.OutOfMemoryError; NULL = fatal message without one",
+        ),
+        Column(
+            "kind",
+            "VARCHAR",
+            "echo (wrapper or consequence), memory, host-memory, shm, driver, hardware, nccl, "
+            "bad-argument, missing-file, network, kernel, client, hang, other",
+        ),
         Column("text", "VARCHAR", "head of the message, at most 400 characters"),
         who=True,
     ),
@@ -244,8 +266,12 @@ _ALL = (
         "one row per metric of a torch.cuda.memory_summary() table",
         Column("device", "INTEGER", "torch device index"),
         Column("summary", "INTEGER", "number of the table within its source, from 1"),
-        Column("metric", "VARCHAR", "allocated_bytes, active_bytes, requested_bytes, reserved_bytes, inactive_split_bytes, "
-               "allocation, active, segment, inactive_split, oversize_allocations, oversize_segments, num_ooms, num_alloc_retries"),
+        Column(
+            "metric",
+            "VARCHAR",
+            "allocated_bytes, active_bytes, requested_bytes, reserved_bytes, inactive_split_bytes, "
+            "allocation, active, segment, inactive_split, oversize_allocations, oversize_segments, num_ooms, num_alloc_retries",
+        ),
         Column("pool", "VARCHAR", "all, large_pool, small_pool"),
         Column("current", "BIGINT", "floor of the printed unit"),
         Column("peak", "BIGINT", "likewise"),
@@ -264,8 +290,12 @@ _ALL = (
         "host_event",
         "one row per statement of the kernel, container runtime or Ray about host memory, shared memory or a device error",
         Column("t", "DOUBLE", "epoch seconds; NULL = only seconds since boot"),
-        Column("kind", "VARCHAR", "cgroup-oom-kill, node-oom-kill, cgroup-oom-count, ray-memory-kill, slurm-oom-kill, "
-               "bus-error, shm-full, host-alloc-failed, pinned-alloc-failed, segfault, xid, reboot, killed-by-operator"),
+        Column(
+            "kind",
+            "VARCHAR",
+            "cgroup-oom-kill, node-oom-kill, cgroup-oom-count, ray-memory-kill, slurm-oom-kill, "
+            "bus-error, shm-full, host-alloc-failed, pinned-alloc-failed, segfault, xid, reboot, killed-by-operator",
+        ),
         Column("process", "VARCHAR", "victim's name"),
         Column("pid", "BIGINT", "victim's pid"),
         Column("bytes", "BIGINT", "size that the line names: resident set, usage, failed request"),
@@ -323,8 +353,12 @@ _ALL = (
     _table(
         "note",
         "one row per statement in free text (notes, issue text, workload descriptions) that bears on a cause",
-        Column("topic", "VARCHAR", "prompt-logprobs, long-prompt, multimodal, lora, draft-model, eager-cures, repeated-prefix, "
-               "no-hits, grows, restart-cures, shm, transient, ..."),
+        Column(
+            "topic",
+            "VARCHAR",
+            "prompt-logprobs, long-prompt, multimodal, lora, draft-model, eager-cures, repeated-prefix, "
+            "no-hits, grows, restart-cures, shm, transient, ...",
+        ),
         Column("value", "DOUBLE", "number in the statement, if any"),
         Column("text", "VARCHAR", "the sentence, at most 300 characters"),
     ),

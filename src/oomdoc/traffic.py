@@ -35,7 +35,11 @@ def profile(store: Store, incident: Mapping[str, Any] | None) -> dict[str, Any]:
             "from_t": show_time(flight[0]["t"]), "step_s": flight[0]["step_s"],
             "tokens": [step["tokens"] for step in flight], "requests": [step["requests"] for step in flight],
         }  # fmt: skip
-        for name, column in (("tokens_in_flight", "tokens"), ("requests_in_flight", "requests"), ("arrivals_per_step", "arrivals")):
+        for name, column in (
+            ("tokens_in_flight", "tokens"),
+            ("requests_in_flight", "requests"),
+            ("arrivals_per_step", "arrivals"),
+        ):
             top = max(flight, key=lambda step: (step[column], -step["t"]))
             told["peaks"][name] = {"value": top[column], "t": show_time(top["t"])}
     share = _long_context(store, incident)
@@ -48,18 +52,31 @@ def _buckets(store: Store) -> dict[str, list[dict[str, Any]]]:
     told: dict[str, list[dict[str, Any]]] = {}
     for row in store.rows_of("SELECT * FROM traffic_bucket"):
         told.setdefault(row["measure"], []).append(
-            {"name": row["bucket"], "up_to_tokens": row["up_to_tokens"], "requests": row["requests"], "share": row["share"], "token_share": row["token_share"]}
+            {
+                "name": row["bucket"],
+                "up_to_tokens": row["up_to_tokens"],
+                "requests": row["requests"],
+                "share": row["share"],
+                "token_share": row["token_share"],
+            }
         )
     return told
 
 
 def _percentiles(store: Store) -> dict[str, dict[str, Any]]:
     picked = ", ".join(
-        f"approx_quantile({expression}, [0.5, 0.9, 0.95, 0.99]) AS {name}, max({expression}) AS {name}_max" for name, expression in _MEASURES.items()
+        f"approx_quantile({expression}, [0.5, 0.9, 0.95, 0.99]) AS {name}, max({expression}) AS {name}_max"
+        for name, expression in _MEASURES.items()
     )
     row = store.rows_of(f"SELECT {picked} FROM request")[0]
     return {
-        name: {"p50": row[name][0], "p90": row[name][1], "p95": row[name][2], "p99": row[name][3], "max": row[f"{name}_max"]}
+        name: {
+            "p50": row[name][0],
+            "p90": row[name][1],
+            "p95": row[name][2],
+            "p99": row[name][3],
+            "max": row[f"{name}_max"],
+        }
         for name in _MEASURES
         if row[f"{name}_max"] is not None
     }
@@ -75,4 +92,9 @@ def _long_context(store: Store, incident: Mapping[str, Any] | None) -> dict[str,
     )[0]
     if row["before"] is None or row["during"] is None:
         return None
-    return {"from_tokens": LONG_TOKENS, "share_before": row["before"], "share_during": row["during"], "incident": incident["incident"]}
+    return {
+        "from_tokens": LONG_TOKENS,
+        "share_before": row["before"],
+        "share_during": row["during"],
+        "incident": incident["incident"],
+    }

@@ -131,9 +131,7 @@ def parse_age(text: str) -> float | None:
     return float((((years * 365 + days) * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
-_STAMP = re.compile(
-    r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?"
-)
+_STAMP = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?")
 
 
 def parse_time(text: str) -> float | None:

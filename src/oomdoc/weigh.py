@@ -80,7 +80,9 @@ def answer(ask: Ask, sql: str) -> Answer:
     if row is None:
         return Answer(None, {})
     holds = row.get("holds")
-    return Answer(None if holds is None else bool(holds), {name: value for name, value in row.items() if name != "holds"})
+    return Answer(
+        None if holds is None else bool(holds), {name: value for name, value in row.items() if name != "holds"}
+    )
 
 
 def weight_of(item: EvidenceRule, holds: bool | None) -> float:
@@ -178,12 +180,27 @@ def _action(item: ActionRule, ask: Ask) -> Action | None:
     told = answer(ask, item.sql)
     if not told.holds:
         return None
-    changes = {flag: _plain(told.values.get(value, value) if isinstance(value, str) else value) for flag, value in item.changes.items()}
+    changes = {
+        flag: _plain(told.values.get(value, value) if isinstance(value, str) else value)
+        for flag, value in item.changes.items()
+    }
     if any(value is None for value in changes.values()):
         return None  # advice without its number is no advice
-    was = {flag: _plain(told.values["now"]) for flag in item.changes if told.values.get("now") is not None and len(item.changes) == 1}
+    was = {
+        flag: _plain(told.values["now"])
+        for flag in item.changes
+        if told.values.get("now") is not None and len(item.changes) == 1
+    }
     values = told.values
-    return Action(item.id, say(item.do, values), say(item.why, values), say(item.cost, values), changes, say(item.verify, values), was)
+    return Action(
+        item.id,
+        say(item.do, values),
+        say(item.why, values),
+        say(item.cost, values),
+        changes,
+        say(item.verify, values),
+        was,
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -201,4 +218,8 @@ def _refs(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    return {name: value for name, value in values.items() if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)}
+    return {
+        name: value
+        for name, value in values.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    }

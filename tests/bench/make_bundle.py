@@ -70,6 +70,14 @@ Traceback (most recent call last):
   File "/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_model_runner.py", line 1185, in execute_model
     output = self.model(
 """
+KEY_VALUE = (
+    "%s INFO gateway request_id=r-%012x model=Llama-3.1-70B status=%d input_tokens=%d output_tokens=%d latency_ms=%d "
+    "ttft_ms=%d finish_reason=stop\n"
+)
+JSON_LINE = (
+    '{"ts": "%sZ", "level": "info", "request_id": "r-%012x", "model": "Llama-3.1-70B", "status": %d, "input_tokens": %d, '
+    '"output_tokens": %d, "latency_ms": %d.5, "ttft_ms": %d.25, "finish_reason": "stop", "stream": true}\n'
+)
 PREEMPTED = (
     "WARNING %s [scheduler.py:1768] Sequence group cmpl-%x is preempted by PreemptionMode.RECOMPUTE mode because there is not "
     "enough KV cache space. This can affect the end-to-end performance. total_num_cumulative_preemption=%d\n"
@@ -86,21 +94,9 @@ AS_LINES = (
 
 def prose(rng: random.Random, size: int = 4 * MIB) -> bytes:
     """Words of a made-up language, with what real prompts hold besides; slices of it are the prompts."""
-    parts = "ba chi do fen gru hol ist jan kel lum mo nor ous pri quo ren sti tam ul ver wen xi yor zen".split()
+    parts = [first + then for first in "bcdfghjklmnprstvwz" for then in ("a", "e", "i", "o", "un")]
     words = ["".join(rng.choices(parts, k=rng.randint(1, 4))) for _ in range(5000)]
-    words += [
-        "\\n",
-        "\\n\\n",
-        "GPU",
-        "memory",
-        "the",
-        "naïve",
-        "Größe",
-        "说明",
-        "<|im_end|>",
-        "it\\'s",
-        '{"a": [1, 2]}',
-    ]
+    words += ["\\n", "\\n\\n", "GPU", "memory", "naïve", "Größe", "说明", "<|im_end|>", "it\\'s", '{"a": [1, 2]}']
     rng.shuffle(words)
     weights = [1 / (rank + 4) for rank in range(len(words))]
     return " ".join(rng.choices(words, weights, k=size // 4)).encode()[:size]
@@ -122,16 +118,9 @@ def server(rng: random.Random, text: bytes, target: int) -> Rows:
             next_stats = t + 10
             for engine in range(ENGINES):
                 running = max(0, running + rng.randint(-3, 3))
-                used = min(99.8, running * 1.6 + rng.random() * 9)
-                figures = (
-                    rng.random() * 8000,
-                    rng.random() * 2000,
-                    running,
-                    int(used > 80) * rng.randint(0, 9),
-                    used,
-                    37.5,
-                )
-                out.append((STATS % (now, engine, *figures)).encode())
+                used, speed = min(99.8, running * 1.6 + rng.random() * 9), rng.random()
+                waiting = int(used > 80) * rng.randint(0, 9)
+                out.append((STATS % (now, engine, speed * 8000, speed * 2000, running, waiting, used, 37.5)).encode())
                 found.update({"stats.0": 1, "stats.1": running})
         at = rng.randrange(len(text) - MIB)
         prompt = text[at : at + int(60 * 2 ** rng.uniform(0, 7.2))]
@@ -146,11 +135,12 @@ def server(rng: random.Random, text: bytes, target: int) -> Rows:
         out.append(b"%s [logger.py:42] Received request %s: prompt: '%s', " % (head, name, prompt))
         out.append(PARAMS % rng.randint(16, 4096) + b"%s [async_llm.py:261] Added request %s.\n" % (head, name))
         for _ in range(3):
-            path = rng.choice(('POST /v1/chat/completions HTTP/1.1" 200 OK', 'GET /health HTTP/1.1" 200 OK'))
-            out.append(
-                b'INFO:     10.4.%d.%d:%d - "%s\n'
-                % (rng.randrange(9), rng.randrange(256), rng.randint(1025, 65535), path.encode())
+            client, port, path = (
+                rng.randrange(1 << 16),
+                rng.randint(1025, 65535),
+                rng.choice((b"POST /v1/completions", b"GET /health")),
             )
+            out.append(b'INFO:     10.4.%d.%d:%d - "%s HTTP/1.1" 200 OK\n' % (client >> 8, client & 255, port, path))
         if number % 211 == 0:
             preempted += 1
             out.append((PREEMPTED % (now, rng.getrandbits(60), preempted)).encode())
@@ -160,13 +150,8 @@ def server(rng: random.Random, text: bytes, target: int) -> Rows:
             found["lookalikes.0"] += 1
         if size > (2 * crashes + 1) * target // 4:
             crashes += 1
-            message = CRASH + MESSAGE % (
-                rng.uniform(0.5, 8),
-                rng.randrange(GPUS),
-                rng.random(),
-                rng.randint(1000, 90000),
-            )
-            out += [f"ERROR {now} [core.py:502] {line}\n".encode() for line in message.splitlines()]
+            figures = rng.uniform(0.5, 8), rng.randrange(GPUS), rng.random(), rng.randint(1000, 90000)
+            out += [f"ERROR {now} [core.py:502] {line}\n".encode() for line in (CRASH + MESSAGE % figures).splitlines()]
             t += 45
             out.append(BOOT.format(stamp("%m-%d %H:%M:%S", t)).encode())
             found.update({"ooms.0": 1, "starts.0": 1})
@@ -175,34 +160,15 @@ def server(rng: random.Random, text: bytes, target: int) -> Rows:
         yield block, found
 
 
-def key_value(rng: random.Random) -> Rows:
-    """A gateway that writes key=value."""
-    t = float(START)
+def gateway(rng: random.Random, form: str, name: str) -> Rows:
+    """Requests in one of the two forms that gateways write."""
+    t, date = float(START), "%Y-%m-%dT%H:%M:%S" if name == "json_lines" else "%Y-%m-%d %H:%M:%S"
     while True:
         t += rng.random() / 4
+        now, status = f"{stamp(date, t)}.{int(t * 1000) % 1000:03d}", 200 if rng.random() < 0.98 else 503
         asked, given = int(30 * 2 ** rng.uniform(0, 9.5)), rng.randint(1, 2000)
-        yield (
-            (
-                f"{stamp('%Y-%m-%d %H:%M:%S', t)}.{int(t * 1000) % 1000:03d} INFO gateway request_id=r-{rng.getrandbits(48):012x} model=Llama-3.1-70B "
-                f"status={200 if rng.random() < 0.98 else 503} input_tokens={asked} output_tokens={given} latency_ms={rng.randint(90, 80000)} "
-                f"ttft_ms={rng.randint(20, 4000)} finish_reason={rng.choice(('stop', 'length'))}\n"
-            ).encode(),
-            {"key_value.0": 1, "key_value.1": asked, "key_value.2": given},
-        )
-
-
-def json_lines(rng: random.Random) -> Rows:
-    """The same in JSON lines."""
-    t = float(START)
-    while True:
-        t += rng.random() / 4
-        asked, given = int(30 * 2 ** rng.uniform(0, 9.5)), rng.randint(1, 2000)
-        row = {
-            "ts": f"{stamp('%Y-%m-%dT%H:%M:%S', t)}.{int(t * 1000) % 1000:03d}Z", "request_id": f"r-{rng.getrandbits(48):012x}", "model": "Llama-3.1-70B",
-            "tenant": f"team-{rng.randrange(40)}", "status": 200, "input_tokens": asked, "output_tokens": given, "latency_ms": round(rng.uniform(90, 80000), 1),
-            "ttft_ms": round(rng.uniform(20, 4000), 1), "finish_reason": "stop", "stream": rng.random() < 0.6,
-        }  # fmt: skip
-        yield json.dumps(row).encode() + b"\n", {"json_lines.0": 1, "json_lines.1": asked, "json_lines.2": given}
+        text = form % (now, rng.getrandbits(48), status, asked, given, rng.randint(90, 80_000), rng.randint(20, 4000))
+        yield text.encode(), {f"{name}.0": 1, f"{name}.1": asked, f"{name}.2": given}
 
 
 def gpu_csv(rng: random.Random) -> Rows:
@@ -212,12 +178,7 @@ def gpu_csv(rng: random.Random) -> Rows:
     while True:
         t += 1
         used = [min(81_000, max(60_000, mib + rng.randint(-40, 41))) for mib in used]
-        now = stamp("%Y/%m/%d %H:%M:%S", t)
-        lines = [
-            f"{now}.{120 + gpu}, {gpu}, {rng.randint(0, 100)} %, {rng.randint(0, 90)} %, {mib} MiB, 81559 MiB\n"
-            for gpu, mib in enumerate(used)
-        ]
-        yield "".join(lines).encode(), {"gpu_csv.0": GPUS, "gpu_csv.1": sum(used)}
+        yield gpu_lines(rng, used, stamp("%Y/%m/%d %H:%M:%S.120, ", t)), {"gpu_csv.0": GPUS, "gpu_csv.1": sum(used)}
 
 
 def gpu_loop(rng: random.Random) -> Rows:
@@ -226,49 +187,32 @@ def gpu_loop(rng: random.Random) -> Rows:
     while True:
         t += 2
         used = [rng.randint(60_000, 80_000) for _ in range(GPUS)]
-        lines = [
-            f"{gpu}, {rng.randint(0, 100)} %, {rng.randint(0, 90)} %, {mib} MiB, 81559 MiB\n"
-            for gpu, mib in enumerate(used)
-        ]
-        yield (
-            f"=== {stamp('%Y-%m-%d %H:%M:%S', t)} ===\n{''.join(lines)}".encode(),
-            {"gpu_loop.0": GPUS, "gpu_loop.1": sum(used)},
-        )
+        lines = stamp("=== %Y-%m-%d %H:%M:%S ===\n", t).encode() + gpu_lines(rng, used)
+        yield lines, {"gpu_loop.0": GPUS, "gpu_loop.1": sum(used)}
+
+
+def gpu_lines(rng: random.Random, used: list[int], head: str = "") -> bytes:
+    form = "{}{}, {} %, {} %, {} MiB, 81559 MiB\n"
+    return "".join(
+        form.format(head, gpu, rng.randint(0, 100), rng.randint(0, 90), mib) for gpu, mib in enumerate(used)
+    ).encode()
 
 
 def scrape(rng: random.Random) -> Rows:
     """`/metrics`: mostly histogram buckets, which are no evidence. Whole numbers, so that the sum is exact."""
-    histograms = (
-        "time_to_first_token_seconds",
-        "time_per_output_token_seconds",
-        "e2e_request_latency_seconds",
-        "request_prompt_tokens",
-    )
-    gauges = (
-        "num_requests_running",
-        "num_requests_waiting",
-        "num_preemptions_total",
-        "prompt_tokens_total",
-        "generation_tokens_total",
-    )
-    for name in (*histograms, *gauges):
-        lines, rows, total = (
-            [f"# HELP vllm:{name} {name}.\n# TYPE vllm:{name} {'histogram' if name in histograms else 'gauge'}\n"],
-            0,
-            0,
-        )
-        for engine in range(ENGINES):
-            labels = f'engine="{engine}",model_name="meta-llama/Llama-3.1-70B-Instruct"'
-            if name in histograms:
-                lines += [
-                    f'vllm:{name}_bucket{{le="{2**power / 1000}",{labels}}} {rng.randint(0, 9000)}.0\n'
-                    for power in range(20)
-                ]
-            for suffix in ("_sum", "_count") if name in histograms else ("",):
-                value = rng.randint(0, 99_999)
-                lines.append(f"vllm:{name}{suffix}{{{labels}}} {value}.0\n")
-                rows, total = rows + 1, total + value
-        yield "".join(lines).encode(), {"metrics.0": rows, "metrics.1": total}
+    labels = 'engine="%d",model_name="meta-llama/Llama-3.1-70B-Instruct"'
+    gauges = ("num_requests_running", "num_requests_waiting", "num_preemptions_total", "prompt_tokens_total")
+    for name in ("time_to_first_token_seconds", "e2e_request_latency_seconds", "request_prompt_tokens", *gauges):
+        kind, suffixes = ("gauge", ("",)) if name in gauges else ("histogram", ("_sum", "_count"))
+        values = [rng.randint(0, 99_999) for _ in range(ENGINES * len(suffixes))]
+        lines = [f"# HELP vllm:{name} {name}.\n# TYPE vllm:{name} {kind}\n"]
+        for at, value in enumerate(values):
+            label = labels % (at % ENGINES)
+            if at < ENGINES and name not in gauges:
+                bucket = f'vllm:{name}_bucket{{le="%s",{label}}} %d.0\n'
+                lines += [bucket % (2**power / 1000, rng.randint(0, 9000)) for power in range(28)]
+            lines.append(f"vllm:{name}{suffixes[at // ENGINES]}{{{label}}} {value}.0\n")
+        yield "".join(lines).encode(), {"metrics.0": len(values), "metrics.1": sum(values)}
 
 
 def summaries(rng: random.Random) -> Rows:
@@ -311,21 +255,21 @@ def make(out: Path, size: int, seed: int = 1) -> None:
     for number in range(2):
         log = server(random.Random(seed * 100 + number), text, size * 31 // 100)
         write(bundle / f"server/node-{number}.log", log, size, truth)
-    plan = (
-        ("traffic/gateway.log", key_value, 0.10), ("traffic/gateway.jsonl", json_lines, 0.08), ("gpu/nvidia-smi.csv", gpu_csv, 0.12),
-        ("gpu/loop.txt", gpu_loop, 0.01), ("torch/memory_summary.txt", summaries, 0.01),
-    )  # fmt: skip
-    for number, (name, rows, share) in enumerate(plan, 10):
+    plan = {
+        "traffic/gateway.log": (0.10, lambda rng: gateway(rng, KEY_VALUE, "key_value")),
+        "traffic/gateway.jsonl": (0.08, lambda rng: gateway(rng, JSON_LINE, "json_lines")),
+        "gpu/nvidia-smi.csv": (0.12, gpu_csv),
+        "gpu/loop.txt": (0.01, gpu_loop),
+        "torch/memory_summary.txt": (0.01, summaries),
+    }
+    for number, (name, (share, rows)) in enumerate(plan.items(), 10):
         write(bundle / name, rows(random.Random(seed * 100 + number)), size * share, truth)
     rng, written, at = random.Random(seed * 100 + 20), 0, START
     while written < size * 0.06:
         written += write(bundle / f"metrics/metrics-{at}.prom", scrape(rng), size, truth)
         at += 60
-    with (
-        (out / "bundle.tar.gz").open("wb") as raw,
-        gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
-        tarfile.open(mode="w|", fileobj=packed) as tar,
-    ):
+    zipped = gzip.GzipFile("", "wb", 6, (out / "bundle.tar.gz").open("wb"), mtime=0)
+    with zipped.fileobj, zipped, tarfile.open(mode="w|", fileobj=zipped) as tar:
         for path in sorted(path for path in bundle.rglob("*") if path.is_file()):
             entry = tarfile.TarInfo(path.relative_to(out).as_posix())
             entry.size, entry.mtime = path.stat().st_size, START

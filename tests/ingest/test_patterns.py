@@ -28,7 +28,9 @@ def rows_of(text: str) -> list[tuple[str, dict]]:
 
 def agrees(row: dict, expected: dict) -> bool:
     return all(
-        math.isclose(row.get(name), value, rel_tol=1e-9) if isinstance(value, float) and row.get(name) is not None else row.get(name) == value
+        math.isclose(row.get(name), value, rel_tol=1e-9)
+        if isinstance(value, float) and row.get(name) is not None
+        else row.get(name) == value
         for name, value in expected.items()
     )
 
@@ -48,13 +50,20 @@ def test_a_sample_holds_one_of_its_anchors(pattern: Pattern, text: str, expected
 def test_the_scan_finds_the_sample_in_a_log(pattern: Pattern, text: str, expected: dict) -> None:
     log = f"INFO 01-05 11:59:59 [a.py:1] before\n{text}\nINFO 01-05 12:00:01 [a.py:1] after\n"
     rows = [row for table, row in rows_of(log) if table == pattern.table]
-    expected = {name: value for name, value in expected.items() if name != "t"}  # an untimed line takes its neighbour's time
+    expected = {
+        name: value for name, value in expected.items() if name != "t"
+    }  # an untimed line takes its neighbour's time
     assert any(agrees(row, dict(expected)) and row["line"] == 2 for row in rows), rows
 
 
 @pytest.mark.parametrize(("pattern", "text", "expected"), SAMPLES)
 def test_a_docker_envelope_changes_nothing(pattern: Pattern, text: str, expected: dict) -> None:
-    log = json.dumps({"log": text + "\n", "stream": "stdout", "time": "2026-11-20T20:04:51.123456789Z"}, ensure_ascii=False) + "\n"
+    log = (
+        json.dumps(
+            {"log": text + "\n", "stream": "stdout", "time": "2026-11-20T20:04:51.123456789Z"}, ensure_ascii=False
+        )
+        + "\n"
+    )
     rows = [row for table, row in rows_of(log) if table == pattern.table]
     expected = {name: value for name, value in expected.items() if name != "t"}  # and here the envelope's
     assert any(agrees(row, dict(expected)) for row in rows), rows
@@ -66,7 +75,9 @@ def test_no_sample_is_taken_by_a_second_pattern_of_the_same_table() -> None:
         for pattern in text_log.PATTERNS
         for text, expected in pattern.samples
         for other in text_log.PATTERNS
-        if other is not pattern and other.table == pattern.table and any(agrees(row, dict(expected)) for row in other.rows(text))
+        if other is not pattern
+        and other.table == pattern.table
+        and any(agrees(row, dict(expected)) for row in other.rows(text))
     ]
     assert not doubled
 

@@ -19,9 +19,19 @@ NEW = (
 def test_the_new_wording_closes_its_books() -> None:
     row = read_oom(NEW)
     assert row is not None
-    assert (row["allocator"], row["device"], row["requested_bytes"], row["total_bytes"], row["free_bytes"]) == ("torch", 2, 394 * MIB, 79 * GIB, 100 * MIB)
+    assert (row["allocator"], row["device"], row["requested_bytes"], row["total_bytes"], row["free_bytes"]) == (
+        "torch",
+        2,
+        394 * MIB,
+        79 * GIB,
+        100 * MIB,
+    )
     assert (row["this_process_bytes"], row["other_processes"], row["other_processes_bytes"]) == (76 * GIB, 1, 2 * GIB)
-    assert (row["allocated_bytes"], row["private_pool_bytes"], row["unallocated_bytes"]) == (70 * GIB, 200 * MIB, 512 * MIB)
+    assert (row["allocated_bytes"], row["private_pool_bytes"], row["unallocated_bytes"]) == (
+        70 * GIB,
+        200 * MIB,
+        512 * MIB,
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,7 +61,12 @@ def test_other_wordings_and_allocators(text: str, expected: dict) -> None:
 
 
 def test_in_a_container_our_own_process_is_no_neighbour() -> None:
-    row = read_oom(NEW.replace("Process 41 has 2.00 GiB memory in use. Including non-PyTorch memory, this process has 76.00 GiB", "Process 1459 has 76.00 GiB"))
+    row = read_oom(
+        NEW.replace(
+            "Process 41 has 2.00 GiB memory in use. Including non-PyTorch memory, this process has 76.00 GiB",
+            "Process 1459 has 76.00 GiB",
+        )
+    )
     assert row is not None
     assert (row["this_process_bytes"], row["other_processes"], row["other_processes_bytes"]) == (76 * GIB, 0, 0)
 
@@ -86,8 +101,12 @@ def ooms(log: str) -> list[dict]:
 
 
 def test_a_wrapped_message_is_read_to_its_end() -> None:
-    rows = ooms("ERROR 01-05 12:00:00 [a.py:1] torch.OutOfMemoryError: CUDA out of memory.\n    Tried to allocate 136.00 MiB. GPU 0 has a total capacity of 22.00 GiB\n    of which 120.00 MiB is free.\n")
-    assert [(row["requested_bytes"], row["total_bytes"], row["free_bytes"]) for row in rows] == [(136 * MIB, 22 * GIB, 120 * MIB)]
+    rows = ooms(
+        "ERROR 01-05 12:00:00 [a.py:1] torch.OutOfMemoryError: CUDA out of memory.\n    Tried to allocate 136.00 MiB. GPU 0 has a total capacity of 22.00 GiB\n    of which 120.00 MiB is free.\n"
+    )
+    assert [(row["requested_bytes"], row["total_bytes"], row["free_bytes"]) for row in rows] == [
+        (136 * MIB, 22 * GIB, 120 * MIB)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,5 +123,7 @@ def test_an_allocator_message_inside_a_prompt_is_a_lookalike(line: str) -> None:
 
 
 def test_the_time_of_a_bare_traceback_is_that_of_the_record_before() -> None:
-    row = ooms(f"INFO 01-05 12:00:00 [a.py:1] x\nINFO 01-05 12:30:00 [a.py:1] y\nTraceback (most recent call last):\n{NEW}\n")[0]
+    row = ooms(
+        f"INFO 01-05 12:00:00 [a.py:1] x\nINFO 01-05 12:30:00 [a.py:1] y\nTraceback (most recent call last):\n{NEW}\n"
+    )[0]
     assert row["t"] is not None and row["t"] % 86400 == 12.5 * 3600

@@ -28,7 +28,9 @@ from oomdoc.ingest.record import decode, peel
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
-DENSE: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (metrics, memory_summary, nvidia_smi, request_log))
+DENSE: tuple[Ingestor, ...] = tuple(
+    cast("Ingestor", module) for module in (metrics, memory_summary, nvidia_smi, request_log)
+)
 """Kinds of numbers in columns, asked first."""
 PROSE: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (kubernetes, kernel_log, launch, notes))
 """Kinds of text with a structure of their own; their text is searched by patterns as well."""

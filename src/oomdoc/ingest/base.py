@@ -122,7 +122,9 @@ class Pattern:
             raise ValueError(f"pattern {self.name} fills an unknown table {self.table}")
         for anchor in self.anchors:
             if len(anchor) < 4 or set(anchor) & set("\"'\\/\n\r\t"):
-                raise ValueError(f"pattern {self.name}: anchor {anchor!r} is too short or could be escaped by an envelope")
+                raise ValueError(
+                    f"pattern {self.name}: anchor {anchor!r} is too short or could be escaped by an envelope"
+                )
 
     def rows(self, text: str) -> Iterator[dict[str, Any]]:
         """The rows that this pattern reads from a message; none where it does not match."""

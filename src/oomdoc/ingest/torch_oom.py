@@ -18,7 +18,12 @@ _SIZE = r"(-?[\d,]*\.?\d+ ?(?:bytes|[KMGT]i?B)\b)"
 
 # What announces an allocation failure, and which allocator it was. The first that matches decides.
 _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("torch", re.compile(r"(?:CUDA|NPU|MUSA) out of memory\. ?Tried to allocate|OutOfMemoryError: (?:CUDA out of memory|Tried to allocate)")),
+    (
+        "torch",
+        re.compile(
+            r"(?:CUDA|NPU|MUSA) out of memory\. ?Tried to allocate|OutOfMemoryError: (?:CUDA out of memory|Tried to allocate)"
+        ),
+    ),
     ("hip", re.compile(r"HIP out of memory|hipErrorOutOfMemory|HIP error: out of memory")),
     ("torch", re.compile(r"Tried to allocate " + _SIZE)),
     ("torch", re.compile(r"memory allocation failed with OOM on device")),

@@ -38,7 +38,9 @@ def _figure(name: str, factor: float = 1.0) -> Callable[[dict[str, Any], re.Matc
     return convert
 
 
-def _gib(name: str, pattern: str, anchor: str | tuple[str, ...], sample: str, value: float, *more: tuple[str, float]) -> Pattern:
+def _gib(
+    name: str, pattern: str, anchor: str | tuple[str, ...], sample: str, value: float, *more: tuple[str, float]
+) -> Pattern:
     """A pattern for one memory figure printed in units of 2**30.
 
     The same figure is printed in several dialects: a prefix `v0_`, `breakdown_` or `cpu_` names the pattern, not the figure.
@@ -538,7 +540,11 @@ SETTINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     # anchor, where the settings text begins and ends, origin of the flags
     ("non-default args", re.compile(r"non-default args: \{(?P<body>.*)", re.S), "logged"),
     ("args: Namespace(", re.compile(r"args: Namespace\((?P<body>.*)", re.S), "logged"),
-    ("LLM engine", re.compile(r"Initializing an? (?:V[01] )?LLM engine (?:\(v[^)]+\) )?with config: (?P<body>.*)", re.S), "config"),
+    (
+        "LLM engine",
+        re.compile(r"Initializing an? (?:V[01] )?LLM engine (?:\(v[^)]+\) )?with config: (?P<body>.*)", re.S),
+        "config",
+    ),
 )
 """Lines that hold many settings at once: each key becomes a row of `engine_flag`."""
 

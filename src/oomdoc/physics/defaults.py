@@ -36,6 +36,11 @@ def defaults() -> tuple[Default, ...]:
     """All known defaults, in the order of the file."""
     raw = tomllib.loads(Path(__file__).with_name("engine_defaults.toml").read_text(encoding="utf-8"))
     return tuple(
-        Default(row["flag"], version_number(row["since"]) or 0, version_number(row.get("until", "")) or _NEWEST, float(row["value"]))
+        Default(
+            row["flag"],
+            version_number(row["since"]) or 0,
+            version_number(row.get("until", "")) or _NEWEST,
+            float(row["value"]),
+        )
         for row in raw["default"]
     )

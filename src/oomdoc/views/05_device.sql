@@ -18,10 +18,8 @@
 -- engines_on_device: processes of engines on one device that belong to different servers, as far as names tell
 -- samples: samples of nvidia-smi
 -- used_spread: (fullest - emptiest) / total among devices that are in use
-WITH last_sample AS (
-  SELECT source, gpu, arg_max(used_bytes, line) AS used, max(used_bytes) AS peak, max(total_bytes) AS total, max(line) AS line, count(*) AS samples FROM gpu_sample GROUP BY ALL
-), sampled AS (
-  SELECT gpu, arg_max(used, source) AS used, max(peak) AS peak, max(total) AS total, min(source || ':' || line) AS ref, sum(samples) AS samples FROM last_sample GROUP BY gpu
+WITH sampled AS (
+  SELECT gpu, arg_max(used_bytes, source) AS used, max(peak_bytes) AS peak, max(total_bytes) AS total, min(source || ':' || last_line) AS ref, sum(samples) AS samples FROM device_series GROUP BY gpu
 ), sample_sum AS (
   SELECT count(*) AS n, min(total) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref, sum(samples) AS samples,
          count(*) FILTER (peak < 0.05 * total) AS idle, max(peak / total) AS fullest, min(ref) FILTER (peak < 0.05 * total) AS idle_ref,

@@ -24,13 +24,12 @@ WITH point AS (
 ), timed AS (
   SELECT source, name, resource, bytes, ref, ntile(5) OVER w AS part, count(*) OVER (PARTITION BY source, name) AS n, max(t) OVER (PARTITION BY source, name) - min(t) OVER (PARTITION BY source, name) AS seconds, line
   FROM point WHERE t IS NOT NULL WINDOW w AS (PARTITION BY source, name ORDER BY t, line)
-), device_span AS (
-  SELECT source, gpu, min(t) AS a, max(t) - min(t) AS seconds, count(*) AS n FROM gpu_sample WHERE t IS NOT NULL GROUP BY ALL HAVING count(*) >= 20 AND max(t) - min(t) >= 900
 ), part AS (
   SELECT source, name, resource, part, min(bytes) AS low, max(ref) AS ref FROM timed WHERE n >= 20 AND seconds >= 900 GROUP BY ALL
   UNION ALL
-  SELECT g.source, 'GPU ' || g.gpu, 'gpu', least(5, 1 + floor((g.t - s.a) / s.seconds * 5))::INTEGER AS part, min(g.used_bytes), any_value(g.source) || ':' || max(g.line)
-  FROM gpu_sample g JOIN device_span s ON s.source = g.source AND s.gpu IS NOT DISTINCT FROM g.gpu GROUP BY g.source, g.gpu, part
+  SELECT d.source, 'GPU ' || d.gpu, 'gpu', p.part, p.low, d.source || ':' || p.line FROM device_series d JOIN (
+    SELECT d.series, least(5, 1 + floor((g.t - d.from_t) / d.seconds * 5))::INTEGER AS part, min(g.used_bytes) AS low, max(g.line) AS line
+    FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu WHERE d.timed >= 20 AND d.seconds >= 900 GROUP BY d.series, part) p USING (series)
 ), climb AS (
   SELECT source, name, resource, bool_and(low > before * 1.03) FILTER (part >= 3) AS climbing, min(low) AS first_bytes, max(low) AS last_bytes, arg_max(ref, part) AS ref,
          arg_max(low, part) < 1.03 * (max(low) FILTER (part = 4)) AND max(low) > 1.1 * min(low) AS plateau

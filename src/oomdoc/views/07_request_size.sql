@@ -1,0 +1,8 @@
+-- says: one row per measure of a request: its percentiles and its largest value, for `traffic` and the profile
+-- scope: bundle
+-- measure: input_tokens, output_tokens, context_tokens (prompt + generation), latency_s, ttft_s
+-- p50: median
+-- p90: 90th percentile
+-- p95: 95th percentile
+-- p99: 99th percentile
+-- largest: largest value
