@@ -22,7 +22,7 @@ from oomdoc import rule_tests, store
 from oomdoc.diagnose import Options, analyze
 from oomdoc.errors import RuleError
 from oomdoc.rules import CATEGORIES, Rule, load_rules, read_rule, rules_folder, rules_version
-from oomdoc.store import Store, one_select
+from oomdoc.store import Store
 from oomdoc.weigh import answer
 
 RULES, FAULTS = load_rules()
@@ -270,7 +270,7 @@ def empty() -> Iterator[Store]:
 
 def _columns(held: Store, sql: str) -> dict[str, str]:
     """Column names and types that a query gives."""
-    return {row["column_name"]: row["column_type"] for row in held.rows_of(f"DESCRIBE {one_select(sql)}")}
+    return {row["column_name"]: row["column_type"] for row in held.rows_of(f"DESCRIBE {sql}")}
 
 
 def _fields(template: str) -> set[str]:

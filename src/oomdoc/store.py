@@ -29,6 +29,10 @@ _BUFFER_ROWS = 4_000  # rows of rare evidence that are held before one insert: s
 _NUMPY_ROWS = 500  # from here on importing numpy costs less than parameter binding
 _ROW_GROUP = 122_880  # rows that DuckDB keeps together: a full group is written without the detour over a transaction's rows
 
+_OPTIMIZERS = ("filter_pushdown", "unused_columns", "join_filter_pushdown", "build_side_probe_side")
+"""What DuckDB optimizes. Views and rules ask tables of a few rows: planning is most of their cost, and most optimizers only
+plan (a quarter of it). These four are cheap, and keep what reads millions of rows from reading more than it needs."""
+
 LOG_TABLES = (
     "milestone", "engine_flag", "engine_figure", "engine_stat", "preemption", "oom", "startup_check", "log_error", "frame",
     "process_exit", "crash_step",
@@ -55,7 +59,7 @@ class Store:
         self._pending: dict[str, dict[str, list[Any]]] = {}
         self._pending_rows = 0
         self._bulk: dict[str, _Bulk] = {}
-        self._checked: set[str] = set()
+        self._parsed: dict[str, Any] = {}  # parsing is a quarter of the price of a query on a few rows
         self._watchdog = _Watchdog(self._con)
         for table in TABLES.values():
             columns = ", ".join(f'"{column.name}" {column.type}' for column in table.columns)
@@ -166,10 +170,8 @@ class Store:
         self.flush()
         self._set_years(tz)
         self._con.execute("CREATE SCHEMA seen")
-        # views and rules ask tables of a few rows: planning is most of their cost, and most optimizers only plan. Measured on
-        # 64 MiB: 1.5 s of CPU for views and queries with all of them, 1.0 s with the one that moves filters to the scans
         optimizers = [row[0] for row in self._con.execute("SELECT name FROM duckdb_optimizers()").fetchall()]
-        self._con.execute(f"SET disabled_optimizers = '{','.join(name for name in optimizers if name != 'filter_pushdown')}'")
+        self._con.execute(f"SET disabled_optimizers = '{','.join(name for name in optimizers if name not in _OPTIMIZERS)}'")
         self._con.execute("CREATE OR REPLACE TABLE engine_default (flag VARCHAR, since BIGINT, until BIGINT, value DOUBLE)")
         for default in defaults():
             self._con.execute("INSERT INTO engine_default VALUES (?, ?, ?, ?)", [default.flag, default.since, default.until, default.value])
@@ -196,7 +198,9 @@ class Store:
                 self._make(view)
 
     def _make(self, view: View) -> None:
-        self._con.execute(f"CREATE OR REPLACE TABLE {view.name} AS {view.sql}")
+        if view.name not in self._parsed:
+            self._parsed[view.name] = self._con.extract_statements(f"CREATE OR REPLACE TABLE {view.name} AS {view.sql}")[0]
+        self._con.execute(self._parsed[view.name])
 
     def _set_years(self, tz: dt.tzinfo | None = None) -> None:
         """Move stamps of the nominal year into the year that other stamps of the bundle show; leave them if none does."""
@@ -233,10 +237,10 @@ class Store:
 
     def ask(self, sql: str) -> dict[str, Any] | None:
         """The single row that a rule's query gives, or None for no row. Raises `duckdb.Error` for a broken query."""
-        if sql not in self._checked:
-            self._checked.add(one_select(sql))
+        if sql not in self._parsed:
+            self._parsed[sql] = one_select(sql, self._con)
         with self._bounded():
-            cursor = self._con.execute(sql)
+            cursor = self._con.execute(self._parsed[sql])
             names = [column[0] for column in cursor.description or ()]
             row = cursor.fetchone()
         return dict(zip(names, row, strict=True)) if row is not None else None
@@ -245,7 +249,7 @@ class Store:
         """Column names and rows for a person's query; UsageError with DuckDB's sentence where it is wrong."""
         try:
             with self._bounded(60):
-                cursor = self._con.execute(one_select(sql))
+                cursor = self._con.execute(one_select(sql, self._con))
                 names = [column[0] for column in cursor.description or ()]
                 rows = cursor.fetchmany(limit) if limit else cursor.fetchall()
         except duckdb.Error as problem:
@@ -326,12 +330,12 @@ WHERE i.start_id IS NOT NULL AND s.marked AND s.start_id <> i.start_id
 """
 
 
-def one_select(sql: str) -> str:
-    """The query if it is exactly one SELECT; raises `duckdb.InvalidInputException` otherwise."""
-    statements = duckdb.extract_statements(sql)
+def one_select(sql: str, connection: Any) -> Any:
+    """The parsed query if it is exactly one SELECT; raises `duckdb.InvalidInputException` otherwise."""
+    statements = connection.extract_statements(sql)  # duckdb.extract_statements would open a second database, 15 ms
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise duckdb.InvalidInputException("exactly one SELECT is allowed")
-    return sql
+    return statements[0]
 
 
 def _first_line(problem: Exception) -> str:

@@ -11,10 +11,7 @@ from oomdoc.units import show_time
 LONG_TOKENS = 2048  # where the L bucket begins
 DURING_S = 600.0  # what counts as "during": the ten minutes before a failure
 
-_MEASURES = {
-    "input_tokens": "input_tokens", "output_tokens": "output_tokens", "context_tokens": "input_tokens + output_tokens",
-    "latency_s": "latency_s", "ttft_s": "ttft_s",
-}  # fmt: skip
+_MEASURES = ("input_tokens", "output_tokens", "context_tokens", "latency_s", "ttft_s")
 
 
 def profile(store: Store, incident: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -64,22 +61,14 @@ def _buckets(store: Store) -> dict[str, list[dict[str, Any]]]:
 
 
 def _percentiles(store: Store) -> dict[str, dict[str, Any]]:
-    picked = ", ".join(
-        f"approx_quantile({expression}, [0.5, 0.9, 0.95, 0.99]) AS {name}, max({expression}) AS {name}_max"
-        for name, expression in _MEASURES.items()
-    )
-    row = store.rows_of(f"SELECT {picked} FROM request")[0]
-    return {
-        name: {
-            "p50": row[name][0],
-            "p90": row[name][1],
-            "p95": row[name][2],
-            "p99": row[name][3],
-            "max": row[f"{name}_max"],
-        }
-        for name in _MEASURES
-        if row[f"{name}_max"] is not None
-    }
+    rows = {row["measure"]: row for row in store.rows_of("SELECT * FROM request_size")}
+    told = {}
+    for name in _MEASURES:
+        if name in rows:
+            number = int if name.endswith("_tokens") else float
+            told[name] = {key: number(rows[name][key]) for key in ("p50", "p90", "p95", "p99")}
+            told[name]["max"] = number(rows[name]["largest"])
+    return told
 
 
 def _long_context(store: Store, incident: Mapping[str, Any] | None) -> dict[str, Any] | None:

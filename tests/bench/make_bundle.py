@@ -135,11 +135,8 @@ def server(rng: random.Random, text: bytes, target: int) -> Rows:
         out.append(b"%s [logger.py:42] Received request %s: prompt: '%s', " % (head, name, prompt))
         out.append(PARAMS % rng.randint(16, 4096) + b"%s [async_llm.py:261] Added request %s.\n" % (head, name))
         for _ in range(3):
-            client, port, path = (
-                rng.randrange(1 << 16),
-                rng.randint(1025, 65535),
-                rng.choice((b"POST /v1/completions", b"GET /health")),
-            )
+            client, port = rng.randrange(1 << 16), rng.randint(1025, 65535)
+            path = rng.choice((b"POST /v1/completions", b"GET /health"))
             out.append(b'INFO:     10.4.%d.%d:%d - "%s HTTP/1.1" 200 OK\n' % (client >> 8, client & 255, port, path))
         if number % 211 == 0:
             preempted += 1
@@ -268,13 +265,14 @@ def make(out: Path, size: int, seed: int = 1) -> None:
     while written < size * 0.06:
         written += write(bundle / f"metrics/metrics-{at}.prom", scrape(rng), size, truth)
         at += 60
-    zipped = gzip.GzipFile("", "wb", 6, (out / "bundle.tar.gz").open("wb"), mtime=0)
-    with zipped.fileobj, zipped, tarfile.open(mode="w|", fileobj=zipped) as tar:
+    with (out / "bundle.tar.gz").open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as zipped:
+        tar = tarfile.open(mode="w|", fileobj=zipped)  # noqa: SIM115 - closed below
         for path in sorted(path for path in bundle.rglob("*") if path.is_file()):
             entry = tarfile.TarInfo(path.relative_to(out).as_posix())
             entry.size, entry.mtime = path.stat().st_size, START
             with path.open("rb") as content:
                 tar.addfile(entry, content)
+        tar.close()
     rows_of = {name: [truth[key] for key in sorted(truth) if key.startswith(name + ".")] for name in QUERIES}
     (out / "truth.json").write_text(json.dumps(rows_of, indent=1) + "\n")
 

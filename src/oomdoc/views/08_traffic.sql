@@ -29,14 +29,24 @@
 -- long_share_late: in the second half
 -- ttft_p95_s: 95th percentile of the time to first token
 -- cached_share: cached prompt tokens / prompt tokens
-WITH span AS (SELECT min(t) AS a, max(t) AS b FROM request)
-SELECT count(input_tokens) AS requests, min_by(source || ':' || line, line) AS ref,
-  approx_quantile(input_tokens, 0.5)::BIGINT AS input_p50, approx_quantile(input_tokens, 0.95)::BIGINT AS input_p95, approx_quantile(input_tokens, 0.99)::BIGINT AS input_p99, max(input_tokens) AS input_max,
-  approx_quantile(output_tokens, 0.5)::BIGINT AS output_p50, approx_quantile(output_tokens, 0.95)::BIGINT AS output_p95, max(output_tokens) AS output_max,
-  approx_quantile(input_tokens + coalesce(output_tokens, 0), 0.5)::BIGINT AS context_p50, approx_quantile(input_tokens + coalesce(output_tokens, 0), 0.95)::BIGINT AS context_p95, max(input_tokens + coalesce(output_tokens, 0)) AS context_max,
-  avg((input_tokens < 512)::INT) AS small, avg((input_tokens BETWEEN 512 AND 2047)::INT) AS medium, avg((input_tokens BETWEEN 2048 AND 8191)::INT) AS large, avg((input_tokens >= 8192)::INT) AS xlarge,
-  min(t) AS from_t, max(t) AS to_t, CASE WHEN max(t) > min(t) THEN count(*) / (max(t) - min(t)) END AS per_s, sum(input_tokens)::BIGINT AS input_tokens, sum(output_tokens)::BIGINT AS output_tokens,
-  count(*) FILTER (status >= 500 AND status <> 503) AS failed, count(*) FILTER (status IN (429, 503)) AS refused, count(*) FILTER (status = 499) AS client_gone, count(*) FILTER (status = 0) AS unanswered,
-  avg((input_tokens >= 2048)::INT) FILTER (t < (a + b) / 2) AS long_share_early, avg((input_tokens >= 2048)::INT) FILTER (t >= (a + b) / 2) AS long_share_late,
-  approx_quantile(ttft_s, 0.95) AS ttft_p95_s, sum(cached_tokens) / nullif(sum(input_tokens), 0) AS cached_share
-FROM request, span HAVING count(*) > 0
+WITH span AS (
+  SELECT min(t) AS a, max(t) AS b FROM request
+), size AS (
+  SELECT max(p50) FILTER (measure = 'input_tokens')::BIGINT AS input_p50, max(p95) FILTER (measure = 'input_tokens')::BIGINT AS input_p95, max(p99) FILTER (measure = 'input_tokens')::BIGINT AS input_p99,
+    max(largest) FILTER (measure = 'input_tokens')::BIGINT AS input_max, max(p50) FILTER (measure = 'output_tokens')::BIGINT AS output_p50, max(p95) FILTER (measure = 'output_tokens')::BIGINT AS output_p95,
+    max(largest) FILTER (measure = 'output_tokens')::BIGINT AS output_max, max(p50) FILTER (measure = 'least_context_tokens')::BIGINT AS context_p50,
+    max(p95) FILTER (measure = 'least_context_tokens')::BIGINT AS context_p95, max(largest) FILTER (measure = 'least_context_tokens')::BIGINT AS context_max, max(p95) FILTER (measure = 'ttft_s') AS ttft_p95_s
+  FROM request_size
+), counted AS (
+  -- the reference in two parts: min_by(source || ':' || line, line) would make a text of every row
+  SELECT count(*) AS n, count(input_tokens) AS requests, min_by(source, line) || ':' || min(line) AS ref,
+    avg((input_tokens < 512)::INT) AS small, avg((input_tokens BETWEEN 512 AND 2047)::INT) AS medium, avg((input_tokens BETWEEN 2048 AND 8191)::INT) AS large, avg((input_tokens >= 8192)::INT) AS xlarge,
+    min(t) AS from_t, max(t) AS to_t, sum(input_tokens)::BIGINT AS input_tokens, sum(output_tokens)::BIGINT AS output_tokens,
+    count(*) FILTER (status >= 500 AND status <> 503) AS failed, count(*) FILTER (status IN (429, 503)) AS refused, count(*) FILTER (status = 499) AS client_gone, count(*) FILTER (status = 0) AS unanswered,
+    avg((input_tokens >= 2048)::INT) FILTER (t < (a + b) / 2) AS long_share_early, avg((input_tokens >= 2048)::INT) FILTER (t >= (a + b) / 2) AS long_share_late,
+    sum(cached_tokens) / nullif(sum(input_tokens), 0) AS cached_share
+  FROM request, span
+)
+SELECT requests, ref, input_p50, input_p95, input_p99, input_max, output_p50, output_p95, output_max, context_p50, context_p95, context_max, small, medium, large, xlarge, from_t, to_t,
+  CASE WHEN to_t > from_t THEN n / (to_t - from_t) END AS per_s, input_tokens, output_tokens, failed, refused, client_gone, unanswered, long_share_early, long_share_late, ttft_p95_s, cached_share
+FROM counted, size WHERE n > 0
