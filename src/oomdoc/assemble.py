@@ -301,7 +301,7 @@ _FETCH: Mapping[str, tuple[str, str]] = {
 
 def _collect_next(store: Store, findings: Sequence[Finding]) -> tuple[CollectNext, ...]:
     """The missing evidence that could move the top of the ranking most, grouped by what to fetch."""
-    empty = {name for name in _FETCH if not store.rows_of(f"SELECT 1 FROM {name} LIMIT 1")}
+    empty = set(_FETCH) - store.filled
     top = sorted(findings, key=lambda finding: -finding.odds)[:5]
     moves: dict[str, dict[str, float]] = {}
     for finding in top:

@@ -153,12 +153,13 @@ SELECT numbered.version, version_number,
   coalesce(kv_cache_memory_bytes, CASE WHEN kv_by_hand THEN kv_reserved_bytes END)::BIGINT AS kv_cache_memory_bytes, num_gpu_blocks_override, swap_space_gib, cpu_offload_gib,
   coalesce(sleep_mode, false) AS sleep_mode, expandable_segments,
   weights_bytes::BIGINT AS weights_bytes, weights_ref, kv_available_bytes::BIGINT AS kv_available_bytes, kv_available_max_bytes::BIGINT AS kv_available_max_bytes, kv_available_ref,
-  coalesce(kv_pool_tokens, num_gpu_blocks * coalesce(block_size, 16))::BIGINT AS kv_pool_tokens, kv_pool_ref, max_concurrency, num_gpu_blocks::BIGINT AS num_gpu_blocks,
+  -- a start that has nothing for KV prints the blocks of its trial run, which are no pool
+  coalesce(kv_pool_tokens, CASE WHEN coalesce(kv_available_bytes, 1) > 0 THEN num_gpu_blocks * coalesce(block_size, 16) END)::BIGINT AS kv_pool_tokens, kv_pool_ref, max_concurrency, num_gpu_blocks::BIGINT AS num_gpu_blocks,
   graph_bytes::BIGINT AS graph_bytes, graph_estimate_bytes::BIGINT AS graph_estimate_bytes, activation_bytes::BIGINT AS activation_bytes, non_torch_bytes::BIGINT AS non_torch_bytes,
   coalesce(figures.total_bytes, checks.total_bytes)::BIGINT AS total_bytes, coalesce(free_at_start_bytes, checks.free_bytes)::BIGINT AS free_at_start_bytes,
   coalesce(budget_bytes, coalesce(figures.total_bytes, checks.total_bytes) * coalesce(flags.utilization, figures.utilization, checks.utilization, d.value))::BIGINT AS budget_bytes,
   host_available_bytes::BIGINT AS host_available_bytes, checkpoint_bytes::BIGINT AS checkpoint_bytes,
   coalesce(up, false) OR stats.n > 0 AS served, last_milestone,
-  coalesce(kv_available_bytes, kv_reserved_bytes, kv_cache_memory_bytes) / nullif(coalesce(kv_pool_tokens, num_gpu_blocks * coalesce(block_size, 16)), 0) AS kv_bytes_per_token, start_ref
+  CASE WHEN coalesce(kv_available_bytes, 1) > 0 THEN coalesce(kv_available_bytes, kv_reserved_bytes, kv_cache_memory_bytes) / nullif(coalesce(kv_pool_tokens, num_gpu_blocks * coalesce(block_size, 16)), 0) END AS kv_bytes_per_token, start_ref
 FROM numbered, flags, figures, checks, steps, stats, worker
   LEFT JOIN engine_default d ON d.flag = 'gpu_memory_utilization' AND version_number BETWEEN d.since AND d.until
