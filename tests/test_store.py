@@ -21,9 +21,17 @@ def loaded(tmp_path: Path):
 def test_small_and_large_batches_give_the_same_rows(loaded: Store) -> None:
     loaded.load("a.log", Batch("oom", {"line": [1, 2], "allocator": ["torch", None], "requested_bytes": [None, 5]}))
     many = list(range(1, 6001))
-    loaded.load("b.log", Batch("oom", {"line": many, "allocator": ["torch"] * 6000, "requested_bytes": [None if n % 2 else n for n in many]}))
+    loaded.load(
+        "b.log",
+        Batch(
+            "oom",
+            {"line": many, "allocator": ["torch"] * 6000, "requested_bytes": [None if n % 2 else n for n in many]},
+        ),
+    )
     loaded.flush()
-    assert loaded.rows_of("SELECT source, count(*) AS n, count(requested_bytes) AS known, count(allocator) AS named FROM oom GROUP BY source ORDER BY source") == [
+    assert loaded.rows_of(
+        "SELECT source, count(*) AS n, count(requested_bytes) AS known, count(allocator) AS named FROM oom GROUP BY source ORDER BY source"
+    ) == [
         {"source": "a.log", "n": 2, "known": 1, "named": 1},
         {"source": "b.log", "n": 6000, "known": 3000, "named": 6000},
     ]
@@ -33,7 +41,11 @@ def test_numpy_columns_keep_their_nulls(loaded: Store) -> None:
     used = np.ma.masked_array(np.array([5, 0, 7], dtype=np.int64), mask=[False, True, False])
     loaded.load("gpu.csv", Batch("gpu_sample", {"line": np.array([1, 2, 3], dtype=np.uint32), "used_bytes": used}))
     loaded.flush()
-    assert loaded.rows_of("SELECT used_bytes AS b, gpu FROM gpu_sample ORDER BY line") == [{"b": 5, "gpu": None}, {"b": None, "gpu": None}, {"b": 7, "gpu": None}]
+    assert loaded.rows_of("SELECT used_bytes AS b, gpu FROM gpu_sample ORDER BY line") == [
+        {"b": 5, "gpu": None},
+        {"b": None, "gpu": None},
+        {"b": 7, "gpu": None},
+    ]
 
 
 def nominal(year: int, month: int, day: int) -> float:
@@ -41,10 +53,19 @@ def nominal(year: int, month: int, day: int) -> float:
 
 
 def test_yearless_stamps_take_the_year_of_the_bundle_and_step_over_new_year(loaded: Store) -> None:
-    loaded.add("milestone", [{"source": "v.log", "line": 1, "t": nominal(2000, 12, 31), "name": "x"}, {"source": "v.log", "line": 2, "t": nominal(2001, 1, 1), "name": "x"}])
+    loaded.add(
+        "milestone",
+        [
+            {"source": "v.log", "line": 1, "t": nominal(2000, 12, 31), "name": "x"},
+            {"source": "v.log", "line": 2, "t": nominal(2001, 1, 1), "name": "x"},
+        ],
+    )
     loaded.add("request", [{"source": "r.log", "line": 1, "t": nominal(2026, 1, 1), "input_tokens": 1}])
     loaded.finish()
-    assert [row["t"] for row in loaded.rows_of("SELECT t FROM milestone ORDER BY line")] == [nominal(2025, 12, 31), nominal(2026, 1, 1)]
+    assert [row["t"] for row in loaded.rows_of("SELECT t FROM milestone ORDER BY line")] == [
+        nominal(2025, 12, 31),
+        nominal(2026, 1, 1),
+    ]
 
 
 def test_without_any_year_the_stamps_stay_nominal(loaded: Store) -> None:

@@ -134,7 +134,9 @@ class LiteralScan:
         self.anchors = tuple(anchors)
         # LeftmostFirst switches on the SIMD prefilter of the crate for up to 64 literals; for more a DFA is 2.7 times as
         # fast as what the crate chooses by itself
-        self._search = BytesAhoCorasick(list(anchors), matchkind=MatchKind.LeftmostFirst, implementation=Implementation.DFA)
+        self._search = BytesAhoCorasick(
+            list(anchors), matchkind=MatchKind.LeftmostFirst, implementation=Implementation.DFA
+        )
         self._searched = 0
         self._sieve: Sieve | None = None
 
@@ -142,7 +144,9 @@ class LiteralScan:
         """Every hit of the chunk in order, each with its line; `done` is a numpy mask of lines to leave out, or None."""
         data, line, counted = chunk.data, chunk.first_line, 0
         self._searched += len(data)
-        if done is not None or (self._searched > _SIEVE_FROM and len(data) > _SIEVE_LEAST and len(self.anchors) > _SIMD_ANCHORS):
+        if done is not None or (
+            self._searched > _SIEVE_FROM and len(data) > _SIEVE_LEAST and len(self.anchors) > _SIMD_ANCHORS
+        ):
             yield from self._hits_sieved(chunk, done)
             return
         begin = end = -1

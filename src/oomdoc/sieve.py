@@ -36,7 +36,9 @@ class Sieve:
         for anchor in sorted(anchors, key=len):
             if len(anchor) >= _LEAST:
                 pieces, windows = _hash4(anchor, 1), _hash8(_eights(anchor))
-                self._learn(pieces.tolist(), pieces_seen[pieces].tolist(), windows.tolist(), windows_seen[windows].tolist())
+                self._learn(
+                    pieces.tolist(), pieces_seen[pieces].tolist(), windows.tolist(), windows_seen[windows].tolist()
+                )
         short = [anchor for anchor in anchors if len(anchor) < _LEAST]
         self._short = BytesAhoCorasick(short, matchkind=MatchKind.LeftmostFirst) if short else None
 
@@ -48,7 +50,11 @@ class Sieve:
                 for at in range(phase, len(pieces), _STEP)
                 for begin in range(max(0, at - _STEP), min(at + 1, len(windows)))
             ]
-            free = [way for way in ways if not self._known[pieces[way[1]]] or self._before[pieces[way[1]]] == way[1] - way[2]]
+            free = [
+                way
+                for way in ways
+                if not self._known[pieces[way[1]]] or self._before[pieces[way[1]]] == way[1] - way[2]
+            ]
             _, at, begin = min(free or ways)
             self._before[pieces[at]] = at - begin if free else _ANY
             self._known[pieces[at]] = self._near[windows[begin]] = True

@@ -27,7 +27,9 @@ MEMORY_LIMIT = "150MB"  # measured: at 4 GiB of logs the process stays below 320
 QUERY_SECONDS = 10.0  # a rule's query answers in milliseconds; longer is a runaway join
 _BUFFER_ROWS = 4_000  # rows of rare evidence that are held before one insert: single inserts cost 0.4 ms each
 _NUMPY_ROWS = 500  # from here on importing numpy costs less than parameter binding
-_ROW_GROUP = 122_880  # rows that DuckDB keeps together: a full group is written without the detour over a transaction's rows
+_ROW_GROUP = (
+    122_880  # rows that DuckDB keeps together: a full group is written without the detour over a transaction's rows
+)
 
 _OPTIMIZERS = ("filter_pushdown", "unused_columns", "join_filter_pushdown", "build_side_probe_side")
 """What DuckDB optimizes. Views and rules ask tables of a few rows: planning is most of their cost, and most optimizers only
@@ -61,7 +63,9 @@ class Store:
         try:
             self._con = duckdb.connect(str(db) if db else ":memory:", config=config)
         except duckdb.Error as problem:
-            raise UsageError(f"cannot write the database {db}: {_first_line(problem)}", "Choose a path that can be written") from None
+            raise UsageError(
+                f"cannot write the database {db}: {_first_line(problem)}", "Choose a path that can be written"
+            ) from None
         self._pending: dict[str, dict[str, list[Any]]] = {}
         self._pending_rows = 0
         self._bulk: dict[str, _Bulk] = {}
@@ -175,9 +179,11 @@ class Store:
 
         held = self._bulk.pop(table)
         columns = {name: [part[name] for part in held.parts] for name in held.parts[0]}
-        whole = [(np.ma if any(map(np.ma.isMaskedArray, parts)) else np).concatenate(parts) for parts in columns.values()]
+        whole = [
+            (np.ma if any(map(np.ma.isMaskedArray, parts)) else np).concatenate(parts) for parts in columns.values()
+        ]
         names = ", ".join(f'"{name}"' for name in columns)
-        incoming = {f"c{i}": values for i, values in enumerate(whole)}  # found by its name in the query
+        incoming = {f"c{i}": values for i, values in enumerate(whole)}  # noqa: F841 - the query finds it by its name
         if held.source is None:
             self._con.execute(f'INSERT INTO "{table}" ({names}) SELECT * FROM incoming')
         else:
@@ -189,7 +195,10 @@ class Store:
         self._set_years(tz)
         for name, table in TABLES.items():
             if "t" in table.column_names:
-                self._con.execute(f"DELETE FROM {name} WHERE t < $1 OR t > $2", [since if since is not None else -1e18, until if until is not None else 1e18])
+                self._con.execute(
+                    f"DELETE FROM {name} WHERE t < $1 OR t > $2",
+                    [since if since is not None else -1e18, until if until is not None else 1e18],
+                )
 
     # ---- views
 
@@ -202,8 +211,12 @@ class Store:
         self._set_years(tz)
         self._con.execute("CREATE SCHEMA seen")
         optimizers = [row[0] for row in self._con.execute("SELECT name FROM duckdb_optimizers()").fetchall()]
-        self._con.execute(f"SET disabled_optimizers = '{','.join(name for name in optimizers if name not in _OPTIMIZERS)}'")
-        self._con.execute("CREATE OR REPLACE TABLE engine_default (flag VARCHAR, since BIGINT, until BIGINT, value DOUBLE)")
+        self._con.execute(
+            f"SET disabled_optimizers = '{','.join(name for name in optimizers if name not in _OPTIMIZERS)}'"
+        )
+        self._con.execute(
+            "CREATE OR REPLACE TABLE engine_default (flag VARCHAR, since BIGINT, until BIGINT, value DOUBLE)"
+        )
         known = [(default.flag, default.since, default.until, default.value) for default in defaults()]
         self._con.executemany("INSERT INTO engine_default VALUES (?, ?, ?, ?)", known)
         for view in VIEWS.values():
@@ -216,11 +229,15 @@ class Store:
         """Make the views of one incident: log rows of its engine start, everything else of the bundle. None = all."""
         self._con.execute("CREATE OR REPLACE TEMP TABLE focus AS SELECT $1::VARCHAR AS incident", [incident])
         hidden = self._con.execute(_HIDDEN).fetchall()
-        self._con.execute("CREATE OR REPLACE TEMP TABLE hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)")
+        self._con.execute(
+            "CREATE OR REPLACE TEMP TABLE hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)"
+        )
         if hidden:
             self._con.executemany("INSERT INTO hidden VALUES (?, ?, ?)", hidden)
         where = (
-            " ANTI JOIN hidden h ON x.source = h.source AND x.line BETWEEN h.first_line AND h.last_line" if hidden else ""
+            " ANTI JOIN hidden h ON x.source = h.source AND x.line BETWEEN h.first_line AND h.last_line"
+            if hidden
+            else ""
         )
         for table in LOG_TABLES:
             self._con.execute(f"CREATE OR REPLACE VIEW seen.{table} AS SELECT x.* FROM main.{table} x{where}")
@@ -230,7 +247,9 @@ class Store:
 
     def _make(self, view: View) -> None:
         if view.name not in self._parsed:
-            self._parsed[view.name] = self._con.extract_statements(f"CREATE OR REPLACE TABLE {view.name} AS {view.sql}")[0]
+            self._parsed[view.name] = self._con.extract_statements(
+                f"CREATE OR REPLACE TABLE {view.name} AS {view.sql}"
+            )[0]
         self._con.execute(self._parsed[view.name])
 
     def _set_years(self, tz: dt.tzinfo | None = None) -> None:
@@ -243,8 +262,12 @@ class Store:
         offset_s = offset.total_seconds() if offset else 0.0
         year = f"year(make_timestamp(({latest} * 1e6)::BIGINT))"
         # per source the newest nominal year is the bundle's year; an older one lies before a New Year
-        spans = " UNION ALL ".join(f"SELECT source, max(t) AS t FROM {name} WHERE t < {_YEARS_FROM} GROUP BY source" for name in nominal)
-        self._con.execute(f"CREATE TEMP TABLE newest AS SELECT source, max(year(make_timestamp((t * 1e6)::BIGINT))) AS y FROM ({spans}) GROUP BY source")
+        spans = " UNION ALL ".join(
+            f"SELECT source, max(t) AS t FROM {name} WHERE t < {_YEARS_FROM} GROUP BY source" for name in nominal
+        )
+        self._con.execute(
+            f"CREATE TEMP TABLE newest AS SELECT source, max(year(make_timestamp((t * 1e6)::BIGINT))) AS y FROM ({spans}) GROUP BY source"
+        )
         for name in nominal:
             self._con.execute(
                 f"UPDATE {name} SET t = epoch(make_timestamp((t * 1e6)::BIGINT) + to_years(({year} - newest.y)::INTEGER)) - {offset_s} "
@@ -271,7 +294,9 @@ class Store:
                 names = [column[0] for column in cursor.description or ()]
                 rows = cursor.fetchmany(limit) if limit else cursor.fetchall()
         except duckdb.Error as problem:
-            raise UsageError(f"the query failed: {_first_line(problem)}", "`oomdoc tables` lists tables and columns") from None
+            raise UsageError(
+                f"the query failed: {_first_line(problem)}", "`oomdoc tables` lists tables and columns"
+            ) from None
         return names, rows
 
     def rows_of(self, sql: str) -> list[dict[str, Any]]:
@@ -361,7 +386,15 @@ def _first_line(problem: Exception) -> str:
     return str(problem).strip().splitlines()[0][:300] if str(problem).strip() else type(problem).__name__
 
 
-_NUMPY_TYPES: dict[str, Any] = {"VARCHAR": object, "DOUBLE": "float64", "BOOLEAN": "bool", "UINTEGER": "uint32", "INTEGER": "int32", "BIGINT": "int64", "UBIGINT": "uint64"}
+_NUMPY_TYPES: dict[str, Any] = {
+    "VARCHAR": object,
+    "DOUBLE": "float64",
+    "BOOLEAN": "bool",
+    "UINTEGER": "uint32",
+    "INTEGER": "int32",
+    "BIGINT": "int64",
+    "UBIGINT": "uint64",
+}
 
 
 def _is_array(column: Any) -> bool:
@@ -384,7 +417,9 @@ def _arrays(table: str, columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
             array[:] = values
             arrays[name] = array
         elif any(missing):
-            arrays[name] = np.ma.masked_array(np.array([0 if value is None else value for value in values], dtype=kind), mask=missing)
+            arrays[name] = np.ma.masked_array(
+                np.array([0 if value is None else value for value in values], dtype=kind), mask=missing
+            )
         else:
             arrays[name] = np.array(values, dtype=kind)
     return arrays

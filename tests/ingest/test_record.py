@@ -34,7 +34,14 @@ STAMP = "2026-11-20T20:04:51.5Z"
 )
 def test_every_envelope_gives_the_same_record(raw: str) -> None:
     record = read_record(3, raw, Clock())
-    assert (record.line, record.text.strip(), record.process, record.pid, record.rank, record.level) == (3, "out of luck", "Worker_TP1", 77, 1, "ERROR")
+    assert (record.line, record.text.strip(), record.process, record.pid, record.rank, record.level) == (
+        3,
+        "out of luck",
+        "Worker_TP1",
+        77,
+        1,
+        "ERROR",
+    )
     assert record.headed
 
 
@@ -43,8 +50,18 @@ def test_every_envelope_gives_the_same_record(raw: str) -> None:
     [
         ("INFO 01-05 12:00:00 model_runner.py:415] old layout", None, None, "old layout"),
         ("(VllmWorker rank=3 pid=8) INFO 01-05 12:00:00 [a.py:1] v1", "VllmWorker", 3, "v1"),
-        ("(RayWorkerWrapper pid=5, ip=192.0.2.9) INFO 01-05 12:00:00 [a.py:1] ray [repeated 3x across cluster]", "RayWorkerWrapper", None, "ray"),
-        ("(Worker_DP0_TP2_EP2 pid=5) torch.OutOfMemoryError: CUDA", "Worker_DP0_TP2_EP2", 2, "torch.OutOfMemoryError: CUDA"),
+        (
+            "(RayWorkerWrapper pid=5, ip=192.0.2.9) INFO 01-05 12:00:00 [a.py:1] ray [repeated 3x across cluster]",
+            "RayWorkerWrapper",
+            None,
+            "ray",
+        ),
+        (
+            "(Worker_DP0_TP2_EP2 pid=5) torch.OutOfMemoryError: CUDA",
+            "Worker_DP0_TP2_EP2",
+            2,
+            "torch.OutOfMemoryError: CUDA",
+        ),
         ("[rank5]: torch.OutOfMemoryError: CUDA", None, 5, "torch.OutOfMemoryError: CUDA"),
         ("Loading: 50%| 2/4 [00:01<00:01, 1.9it/s]INFO 01-05 12:00:00 [a.py:1] glued", None, None, "glued"),
         ("WARN  other::logger: relay: engine.py:518] passed on", None, None, "passed on"),
@@ -60,7 +77,16 @@ def test_a_ray_repeat_is_a_weight() -> None:
 
 
 def test_json_logging_carries_level_process_and_time() -> None:
-    raw = json.dumps({"asctime": "2026-11-20 20:46:31,815", "levelname": "ERROR", "process": 5, "message": "boom", "vllm_process_name": "Worker_TP3", "exc_info": "Traceback\nValueError: x"})
+    raw = json.dumps(
+        {
+            "asctime": "2026-11-20 20:46:31,815",
+            "levelname": "ERROR",
+            "process": 5,
+            "message": "boom",
+            "vllm_process_name": "Worker_TP3",
+            "exc_info": "Traceback\nValueError: x",
+        }
+    )
     record = read_record(1, raw, Clock())
     assert (record.level, record.pid, record.process, record.rank, record.headed) == ("ERROR", 5, "Worker_TP3", 3, True)
     assert record.text == "boom\nTraceback\nValueError: x"

@@ -77,7 +77,12 @@ class Alike:
         size = 0
         for place, hit in enumerate(hits):
             whole = chunk.at_line_start or hit.begin
-            if hit.anchor == self.anchor and whole and alone(hits, place) and chunk.data.startswith(self._month, hit.begin + self._stamp_at):
+            if (
+                hit.anchor == self.anchor
+                and whole
+                and alone(hits, place)
+                and chunk.data.startswith(self._month, hit.begin + self._stamp_at)
+            ):
                 self._lines.append(hit.line)
                 self._texts.append(chunk.data[hit.begin : hit.end])
                 size += hit.end - hit.begin
@@ -139,7 +144,13 @@ class Alike:
 
     def learn(self, line: bytes, record: Record) -> None:
         """Take the shape of a line that the plain reader has read, if it is simple enough."""
-        if self._template is not None or self._tries >= _TRIES or len(line) > _LONGEST or not line.isascii() or b"\r" in line:
+        if (
+            self._template is not None
+            or self._tries >= _TRIES
+            or len(line) > _LONGEST
+            or not line.isascii()
+            or b"\r" in line
+        ):
             return
         self._tries += 1
         whole, message = line.decode("ascii"), record.text
@@ -157,7 +168,9 @@ class Alike:
             number = _NUMBER.fullmatch(text) if offset >= 0 else None
             if at == stamp.start():
                 fields.append(Field("text", "t", cell, cell + 1, decode=Memo(self._time)))  # type: ignore[arg-type]
-            elif at != stamp.start(3) and (number is None or not self._number(fields, cell, number, message, offset, plain[0])):
+            elif at != stamp.start(3) and (
+                number is None or not self._number(fields, cell, number, message, offset, plain[0])
+            ):
                 _same(fields, cell, text)
             at += len(text) + 1
         template = Template(b" ", cell + 1, tuple(fields))
@@ -167,10 +180,14 @@ class Alike:
             self._template = template
             self._who = {name: value for name, value in record.who().items() if name != "t" and value is not None}
 
-    def _number(self, fields: list[Field], cell: int, number: re.Match[str], message: str, offset: int, plain: dict[str, Any]) -> bool:
+    def _number(
+        self, fields: list[Field], cell: int, number: re.Match[str], message: str, offset: int, plain: dict[str, Any]
+    ) -> bool:
         """Ask the pattern which column a number fills, by another number in its place; False for a part of the wording."""
         value = 7.5 if "." in number[2] else 8 if int(number[2]) == 7 else 7
-        rows = list(self._pattern.rows(message[: offset + number.start(2)] + str(value) + message[offset + number.end(2) :]))
+        rows = list(
+            self._pattern.rows(message[: offset + number.start(2)] + str(value) + message[offset + number.end(2) :])
+        )
         if len(rows) != 1 or rows[0].keys() != plain.keys():
             return False
         changed = [name for name in plain if rows[0][name] != plain[name]]

@@ -213,7 +213,9 @@ def read_record(line: int, raw: str, clock: Clock) -> Record:
     at = 0
     for _ in range(4):
         tag = TAG.match(text, at)
-        if tag and (tag["pid"] or tag["rank"] or tag["name"].startswith(("Worker", "EngineCore", "APIServer", "raylet"))):
+        if tag and (
+            tag["pid"] or tag["rank"] or tag["name"].startswith(("Worker", "EngineCore", "APIServer", "raylet"))
+        ):
             record.process = tag["name"]
             if tag["pid"]:
                 record.pid = int(tag["pid"])

@@ -36,7 +36,9 @@ _FRAME = re.compile(r"File \"?(?P<file>[^\",\n]{1,300})\"?, line \d+, in (?P<fun
 _LANDMARK = re.compile(r"\b(" + "|".join(vllm_log.LANDMARKS) + r")\b")
 _VLLM_RECORD = re.compile(HEAD.pattern)
 _VLLM_WORDS = re.compile(r"vllm|KV cache|torch\.|CUDA|EngineCore|Traceback \(most recent", re.I)
-_KERNEL_LINE = re.compile(r"\[ *\d+\.\d{3,6}\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,60}\bkernel: ")
+_KERNEL_LINE = re.compile(
+    r"\[ *\d+\.\d{3,6}\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,60}\bkernel: "
+)
 _FREQUENT = "Avg prompt throughput"  # the anchor whose lines come by the thousand
 _BACKWARD = 4096  # how far back the time of an untimed line is looked for
 _LAST_STAMP = re.compile(rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
@@ -67,7 +69,12 @@ def _plan() -> _Plan:
     for pattern in PATTERNS:
         for anchor in pattern.anchors:
             by_anchor.setdefault(anchor, []).append(pattern)
-    others = (*torch_oom.ANCHORS, *_FRAME_ANCHORS, *(anchor for anchor, _, _ in vllm_log.SETTINGS), *(anchor for anchor, _ in _KNOWN_SHAPES))
+    others = (
+        *torch_oom.ANCHORS,
+        *_FRAME_ANCHORS,
+        *(anchor for anchor, _, _ in vllm_log.SETTINGS),
+        *(anchor for anchor, _ in _KNOWN_SHAPES),
+    )
     # of two anchors that begin at one place the search reports the first of the list, and it goes on behind a hit: put the
     # longer first, and let an anchor do the work of every anchor that lies inside it or begins in it
     anchors = sorted({*by_anchor, *others}, key=lambda anchor: (-len(anchor), anchor))
@@ -96,7 +103,14 @@ def _hidden(anchors: Sequence[str]) -> list[list[str]]:
     for outer in anchors:
         tails = [outer[at:] for at in range(len(outer) - 1)]
         near = {(place, tail) for tail in tails for place in beginning.get(tail[:2], ())}
-        found.append([anchors[place] for place in sorted({p for p, tail in near if tail.startswith(anchors[p]) or anchors[p].startswith(tail)})])
+        found.append(
+            [
+                anchors[place]
+                for place in sorted(
+                    {p for p, tail in near if tail.startswith(anchors[p]) or anchors[p].startswith(tail)}
+                )
+            ]
+        )
     return found
 
 
@@ -115,7 +129,9 @@ def has_engine_records(head: Head) -> bool:
 
 def kind_of(head: Head) -> str:
     """`vllm-log`, `kernel-log` or `text-log`: a name for coverage, no difference in reading."""
-    if sum(1 for line in head.lines if _KERNEL_LINE.match(line)) * 2 > len([line for line in head.lines if line.strip()]):
+    if sum(1 for line in head.lines if _KERNEL_LINE.match(line)) * 2 > len(
+        [line for line in head.lines if line.strip()]
+    ):
         return "kernel-log"
     if has_engine_records(head) or any(_VLLM_WORDS.search(line) for line in head.lines):
         return "vllm-log"
@@ -168,7 +184,11 @@ class Reader:
                     self.rows.add(LOOKALIKE, hit.line)
                 elif record.t is not None:
                     self.last_t, self.last_line = record.t, hit.line
-                    if hit.anchor == self.alike.anchor and (at_begin, at_end) == (hit.begin, hit.end) and alone(hits, place):
+                    if (
+                        hit.anchor == self.alike.anchor
+                        and (at_begin, at_end) == (hit.begin, hit.end)
+                        and alone(hits, place)
+                    ):
                         self.alike.learn(data[at_begin:at_end], record)
             if refused or record is None:
                 continue
@@ -272,7 +292,9 @@ def _is_echo(data: bytes, begin: int, record: Record, at: int) -> bool:
     """Whether the hit stands in text that a user sent: a request echo, an access line, a data line, a quoted prompt."""
     if _ECHO.match(record.text):
         return True
-    return not record.headed and bool(_DATA_LINE.match(decode(data[begin : begin + 40])) and _DATA_LINE.match(record.text))
+    return not record.headed and bool(
+        _DATA_LINE.match(decode(data[begin : begin + 40])) and _DATA_LINE.match(record.text)
+    )
 
 
 def _with_following(data: bytes, end: int, message: str) -> str:
