@@ -203,7 +203,7 @@ def boot(
     server.go(t)
     for rank in lead:
         cache = (
-            "/root/.cache/vllm/torch_compile_cache/"
+            "/srv/.cache/vllm/torch_compile_cache/"
             + f"{(number_of(plan.model) * 2654435761) % (1 << 40):010x}/rank_{rank}_0/backbone"
         )
         if not eager:

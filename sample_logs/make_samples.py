@@ -903,7 +903,7 @@ def one_of_four_cards() -> Case:
         "61 GiB of parameters on a 40 GB card, while three of the same kind hold 4 MiB each: spread over four ranks it is 15 GiB apiece.",
         "the same message as with one card alone; only the device samples tell that three more are there; at the last sample all four are empty again",
         server.version, "4x A100 40GB", plan.model,
-        {"vllm.log": server.text(), "gpu-samples.csv": "\n".join(rows) + "\n", "run.sh": "#!/bin/sh\ndocker run --rm --gpus all --ipc=host -p 8000:8000 -v /data/hf:/root/.cache/huggingface \\\n  vllm/vllm-openai:v0.16.0 --model Qwen/Qwen3-32B --max-model-len 16384 --enable-auto-tool-choice --tool-call-parser hermes\n"},
+        {"vllm.log": server.text(), "gpu-samples.csv": "\n".join(rows) + "\n", "run.sh": "#!/bin/sh\ndocker run --rm --gpus all --ipc=host -p 8000:8000 -v /data/hf:/srv/.cache/huggingface \\\n  vllm/vllm-openai:v0.16.0 --model Qwen/Qwen3-32B --max-model-len 16384 --enable-auto-tool-choice --tool-call-parser hermes\n"},
     )  # fmt: skip
 
 

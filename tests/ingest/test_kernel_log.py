@@ -65,7 +65,7 @@ def test_every_kind_is_explained() -> None:
     [
         "exit code 137",
         "Process 12 exited with code 137",
-        "OSError: [Errno 28] No space left on device: '/root/.cache/engine/compile/ab12'",
+        "OSError: [Errno 28] No space left on device: '/srv/.cache/engine/compile/ab12'",
         "tar: /data/model.bin: Cannot write: No space left on device",
         "NCCL WARN Error while attaching to shared memory segment /dev/shm/nccl- (size 0), error: No such file",
         "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-ab12cd (size 100), error: Permission denied",
