@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -12,6 +13,8 @@ def main() -> None:
 
         print(f"oomdoc {__version__}")
         return
+    # numpy would start a thread per core for linear algebra that nobody asks for: 40 ms of CPU
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from oomdoc.cli import run
 
     sys.exit(run(sys.argv[1:]))

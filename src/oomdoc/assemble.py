@@ -5,6 +5,7 @@ Everything a report says is asked from the store here and put into the dataclass
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -324,13 +325,13 @@ _WORD = re.compile(r"[a-z_]+")
 
 def _tables_behind(sql: str) -> frozenset[str]:
     """Base tables that a query reads, followed through the views."""
-    seen: set[str] = set()
-    todo = [word for word in _WORD.findall(sql) if word in VIEWS or word in TABLES]
-    while todo:
-        name = todo.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        if name in VIEWS:
-            todo += [word for word in _WORD.findall(VIEWS[name].sql) if word in VIEWS or word in TABLES]
-    return frozenset(seen & set(TABLES))
+    names = set(_WORD.findall(sql))
+    return frozenset(names & TABLES.keys()).union(*(_tables_of_view(name) for name in names & VIEWS.keys()))
+
+
+@functools.cache
+def _tables_of_view(name: str) -> frozenset[str]:
+    # a view asks views before it only, but its name may stand in a text or a column of its own
+    earlier = list(VIEWS)[: list(VIEWS).index(name)]
+    names = set(_WORD.findall(VIEWS[name].sql))
+    return frozenset(names & TABLES.keys()).union(*(_tables_of_view(other) for other in names & set(earlier)))

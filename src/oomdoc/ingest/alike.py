@@ -121,7 +121,7 @@ class Alike:
         import numpy as np
 
         times = columns["t"].tolist()
-        if None in times or any(map(np.ma.isMaskedArray, columns.values())):
+        if None in times or any(hasattr(column, "mask") for column in columns.values()):
             return False
         whole: dict[str, Any] = {"line": np.asarray(lines), "t": np.array(times, np.float64)}
         for name, divisor in self._divisors.items():

@@ -112,7 +112,7 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
     extra: dict[str, Any] = {}
     text = line.rstrip("\r\n")
     for _ in range(5):
-        if "\x1b" in text or "[" in text or "^" in text or "#" in text or "\x00" in text:
+        if "[" in text or "\x00" in text:
             text = ANSI.sub("", text)
         first = text[:1]
         if first == "{":
@@ -125,7 +125,10 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
             continue
         match = None
         if first.isdigit():
-            match = _CRI.match(text) or _STAMPED.match(text) or _LOKI.match(text)
+            if (
+                text[4:5] == "-"
+            ):  # letters are looked at before expressions are tried: 400 lines of every source come here
+                match = _CRI.match(text) or _STAMPED.match(text) or _LOKI.match(text)
             if match:
                 t = t if t is not None else parse_time(match[1])
                 text = match[2]
@@ -144,12 +147,12 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
             text = text[1:].lstrip(" ")
             continue
         elif first.isalpha():
-            match = _SYSLOG.match(text)
+            match = _SYSLOG.match(text) if text[3:4] == " " else None
             if match:
                 extra.setdefault("stamp", (_MONTHS.get(match[1], 0), *(int(match[i]) for i in range(2, 6))))
                 text = match[6]
                 continue
-            match = _COMPOSE.match(text[:200])
+            match = _COMPOSE.match(text[:200]) if "| " in text[:200] else None
             if match and match[1] not in ("GPU", "NVIDIA-SMI"):
                 extra.setdefault("instance", match[1])
                 text = text[match.start(2) :]

@@ -96,7 +96,7 @@ def _has_null(value: Any) -> bool:
 
     if value.dtype == object:
         return any(entry is None for entry in value)
-    return bool(np.ma.getmaskarray(value).any())
+    return bool(np.any(getattr(value, "mask", False)))  # np.ma is imported by its first use, which costs 20 ms
 
 
 def _settled(value: Any, bare: Bare) -> float | None:
