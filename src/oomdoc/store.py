@@ -23,7 +23,7 @@ from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import NOMINAL_YEAR
 from oomdoc.views import VIEWS, View
 
-MEMORY_LIMIT = "150MB"  # measured: at 4 GiB of logs the process stays below 320 MiB with it (docs/performance.md)
+MEMORY_LIMIT = "128MB"  # with it the process stays below 320 MiB at 1 and 4 GiB of logs (docs/performance.md)
 QUERY_SECONDS = 10.0  # a rule's query answers in milliseconds; longer is a runaway join
 _BUFFER_ROWS = 4_000  # rows of rare evidence that are held before one insert: single inserts cost 0.4 ms each
 _NUMPY_ROWS = 500  # from here on importing numpy costs less than parameter binding
