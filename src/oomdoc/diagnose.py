@@ -75,7 +75,7 @@ def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = 
     """Diagnose a bundle: an archive, a folder, files, or `-`. Raises BundleError where nothing can be analysed."""
     options = options or Options()
     ingest.check_types(options.types)
-    rules, faults = load_rules(options.rules)
+    rules, faults = load_rules(options.rules, tests=False)
     intake = open_bundle([paths] if isinstance(paths, (str, Path)) else list(paths))
     scratch = tempfile.TemporaryDirectory(prefix="oomdoc-")
     store = None

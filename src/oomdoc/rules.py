@@ -87,10 +87,11 @@ def rules_folder() -> Path:
     )
 
 
-def load_rules(extra: Path | None = None) -> tuple[list[Rule], list[str]]:
+def load_rules(extra: Path | None = None, *, tests: bool = True) -> tuple[list[Rule], list[str]]:
     """All shipped rules, and those of `extra` on top (same id replaces), in order of id; and the faults of broken files.
 
-    A broken file is left out and named; the other rules go on. A folder that does not exist raises RuleError.
+    A broken file is left out and named; the other rules go on. A folder that does not exist raises RuleError. Without
+    `tests` those of the shipped rules are passed over: they are half of the text, and reading TOML is slow (27 ms).
     """
     rules: dict[str, Rule] = {}
     faults: list[str] = []
@@ -102,7 +103,7 @@ def load_rules(extra: Path | None = None) -> tuple[list[Rule], list[str]]:
     for folder in folders:
         for path in sorted(folder.glob("**/*.toml")):
             try:
-                rule = read_rule(path)
+                rule = read_rule(path, tests or folder != folders[0])
             except RuleError as fault:
                 faults.append(str(fault))
                 continue
@@ -140,11 +141,11 @@ _TEST_KEYS = {"name", "given", "expect"}
 _EXPECT_KEYS = {"holds", "fails", "unknown", "probability", "action", "reason"}
 
 
-def read_rule(path: Path) -> Rule:
+def read_rule(path: Path, tests: bool = True) -> Rule:
     """Read and check one rule file; RuleError names file, line and the nearest valid name."""
     try:
         text = path.read_text(encoding="utf-8")
-        raw = tomllib.loads(text)
+        raw = tomllib.loads(text if tests else _without_tests(text))
     except (OSError, UnicodeDecodeError) as problem:
         raise RuleError(f"{path}: cannot be read ({problem})") from None
     except tomllib.TOMLDecodeError as problem:
@@ -184,6 +185,12 @@ def read_rule(path: Path) -> Rule:
 _TYPES: Mapping[str, Any] = {"p_cause": object, "p_other": object, "changes": dict, "given": dict, "expect": dict}
 _WORDS: Mapping[Any, str] = {str: "a text", dict: "a table"}
 _TEMPLATES = frozenset({"says", "unless", "do", "why", "cost", "verify"})
+
+
+def _without_tests(text: str) -> str:
+    """The text up to its tests, if nothing else comes after them."""
+    rule, _, rest = text.partition("\n[[test]]")
+    return text if re.search(r"^\[+(?!\[|test\b)", rest, re.M) else rule
 
 
 class _Check:

@@ -17,6 +17,7 @@ import numpy as np
 _STEP = 4
 _LEAST = 8  # bytes of an anchor that is known here
 _BITS = 18  # of a hash: a table of 256 KiB stays in the cache
+_GAP = 512  # what lies nearer is one region: a region costs what 500 bytes of the automaton do
 _ANY = -1  # windows of several anchors begin differently: no second look
 _REGION_COST = 30  # what a region costs, in looks at a window
 
@@ -73,7 +74,7 @@ class Sieve:
             at = np.sort(np.concatenate((at, np.array(short, np.int64))))
         if not len(at):
             return
-        apart = np.flatnonzero(np.diff(at) > 2 * self._reach)
+        apart = np.flatnonzero(np.diff(at) > max(2 * self._reach, _GAP))
         for first, last in zip(at[np.append(0, apart + 1)].tolist(), at[np.append(apart, -1)].tolist(), strict=True):
             yield max(0, first - self._reach), last + self._reach
 

@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, Sample
+from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, Sample, regex
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 from oomdoc.units import KIB, parse_size, parse_time
@@ -67,7 +67,7 @@ _MONTHS = {
         ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1
     )
 }
-_HUMAN = re.compile(r"\s*\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
+_HUMAN = regex(r"\s*\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
 _SIZE = r"[\d,]*\.?\d+ ?(?:[kKMGT]i?B?|bytes|B)?"
 
 Row = dict[str, Any]
@@ -110,7 +110,7 @@ def _told(kind: str, row: Row, match: re.Match[str]) -> Row:
 
 def _event(kind: str, unless: str | None = None) -> Convert:
     """A converter to an event of one kind; None where `unless` is found in the line."""
-    other = re.compile(unless) if unless else None
+    other = regex(unless) if unless else None
 
     def convert(row: Row, match: re.Match[str]) -> Row | None:
         return None if other and other.search(match.string) else _told(kind, row, match)
@@ -138,7 +138,7 @@ def _pattern(
     *samples: Sample,
     table: str = "host_event",
 ) -> Pattern:
-    return Pattern(name, dialect, anchors, re.compile("|".join(shapes)), table, samples, convert=convert)
+    return Pattern(name, dialect, anchors, regex("|".join(shapes)), table, samples, convert=convert)
 
 
 def _victim(row: Row, match: re.Match[str]) -> Row | None:
@@ -779,11 +779,11 @@ PATTERNS: tuple[Pattern, ...] = (*_OOM_KILLER, *_RAY, *_SIGNALS, *_SHARED_MEMORY
 # ---- memory-group files
 
 _NAME = r"(?P<path>[^\s:=<>]*?)(?P<name>memory(?:\.memsw|\.kmem|\.swap)?\.[a-z_.]+)"
-_HEADING = re.compile(rf"^\W*(?:(?:sudo )?cat )?{_NAME}\W*$")
-_PAIR = re.compile(rf"^\W*{_NAME}\s*[:=]?\s*(?P<value>-?\d+|max)\s*$")
-_NESTED = re.compile(rf"^\W*{_NAME}\s*[:=]\s*(?P<key>[a-z_]+)[ =:]+(?P<value>\d+)\s*$")
-_VALUE = re.compile(r"^\s*(-?\d+|max)\s*$")
-_KEYED = re.compile(r"^\s*([a-z_]+)[ =:]+(\d+)\s*$")
+_HEADING = regex(rf"^\W*(?:(?:sudo )?cat )?{_NAME}\W*$")
+_PAIR = regex(rf"^\W*{_NAME}\s*[:=]?\s*(?P<value>-?\d+|max)\s*$")
+_NESTED = regex(rf"^\W*{_NAME}\s*[:=]\s*(?P<key>[a-z_]+)[ =:]+(?P<value>\d+)\s*$")
+_VALUE = regex(r"^\s*(-?\d+|max)\s*$")
+_KEYED = regex(r"^\s*([a-z_]+)[ =:]+(\d+)\s*$")
 _LIMITS = ("memory.limit_in_bytes", "memory.max")
 _PEAKS = ("memory.max_usage_in_bytes", "memory.peak")
 _USAGES = ("memory.usage_in_bytes", "memory.current")

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from oomdoc.ingest import launch
-from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows
+from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, regex
 from oomdoc.ingest.record import HEAD
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
@@ -49,14 +49,14 @@ Row = dict[str, Any]
 # ---- single lines
 
 _AGE = r"(?:<unknown>|<invalid>|(?:\d+[ydhms])+)"
-_EVENT = re.compile(
+_EVENT = regex(
     rf"^\s*(?:(?P<ns>(?!{_AGE}\s)[a-z0-9][\w.-]*)\s+)?(?:(?P<age>{_AGE})(?: \(x(?P<times>\d+) over [^)]*\))?\s+)?"
     r"(?P<type>Normal|Warning)\s+(?P<reason>[A-Z][A-Za-z]+)(?:\s+(?P<rest>\S.*))?$"
 )
-_AFTER_REASON = re.compile(
+_AFTER_REASON = regex(
     rf"(?P<age>{_AGE})(?: \(x(?P<times>\d+) over [^)]*\))?(?:\s+(?P<by>[\w./-]+(?:, \S+)?))?(?:\s+(?P<message>.*))?$"
 )
-_WIDE_TAIL = re.compile(rf"\s{{2,}}{_AGE}\s+(?P<times>\d+)\s+\S+\s*$")
+_WIDE_TAIL = regex(rf"\s{{2,}}{_AGE}\s+(?P<times>\d+)\s+\S+\s*$")
 _REASONS = frozenset(
     """
     Unhealthy Killing BackOff OOMKilling OOMKilled SystemOOM Evicted Preempted Preempting FailedScheduling Scheduled
@@ -65,7 +65,7 @@ _REASONS = frozenset(
     FailedComputeMetricsReplicas EvictionThresholdMet NodeHasInsufficientMemory ProbeWarning Unschedulable
     """.split()  # noqa: SIM905
 )
-_FIELD = re.compile(r"^\s*(?:- )?\"?(?:message|reason|note|log|output)\"?\s*:|^\s*\|\s")
+_FIELD = regex(r"^\s*(?:- )?\"?(?:message|reason|note|log|output)\"?\s*:|^\s*\|\s")
 
 
 def _event_row(row: Row, match: re.Match[str]) -> Row | None:
@@ -192,7 +192,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "k8s-probe-failed",
         "k8s-events",
         ("probe failed", "probe errored", "probe timed out", "Probe failed"),
-        re.compile(
+        regex(
             r"(?:(?:[Ss]tartup|[Ll]iveness) probe (?:failed|errored|timed out)"
             r"|\"Probe failed\" probeType=\"(?:Startup|Liveness)\"(?: pod=\"(?P<object>[^\"]*)\")?)"
         ),
@@ -210,7 +210,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "k8s-probe-kill",
         "k8s-events",
         ("probe, will be", "exceeded, ", "sending SIG", "Killing container", "probe deadline", "probe threshold"),
-        re.compile(
+        regex(
             r"(?:[Cc]ontainer (?P<object>\S+) )?failed (?:liveness|startup) probe, will be (?:restarted|killed)"
             r"|\b(?:liveness|startup|health) ?(?:probe|check)\b[^\n]{0,80}?(?:sending SIG(?:TERM|KILL)|"
             r"(?:deadline|threshold|limit)[^\n]{0,40}?exceeded)|Killing container with a grace period"
@@ -229,7 +229,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "k8s-backoff",
         "k8s-events",
         ("restarting failed container",),
-        re.compile(r"[Bb]ack-off (?:\S+ )?restarting failed container"),
+        regex(r"[Bb]ack-off (?:\S+ )?restarting failed container"),
         "cluster_event",
         (("back-off 5m0s restarting failed container=engine pod=engine-0_prod(0a)", {"reason": "BackOff"}),),
         convert=_alone("BackOff", "Warning"),
@@ -238,7 +238,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "k8s-oomkilled",
         "k8s-events",
         ("OOMKilled",),
-        re.compile(r"[Rr]eason\W{1,24}OOMKilled\b|\b\d+/\d+\s+OOMKilled\s+\d|terminated \(OOMKilled\)"),
+        regex(r"[Rr]eason\W{1,24}OOMKilled\b|\b\d+/\d+\s+OOMKilled\s+\d|terminated \(OOMKilled\)"),
         "cluster_event",
         (("      Reason:       OOMKilled", {"reason": "OOMKilled"}),),
         convert=_oom_killed,
@@ -247,7 +247,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "k8s-evicted",
         "k8s-events",
         ("was low on resource",),
-        re.compile(r"node was low on resource: (?:memory|ephemeral-storage)"),
+        regex(r"node was low on resource: (?:memory|ephemeral-storage)"),
         "cluster_event",
         (("Message: The node was low on resource: memory. Threshold quantity: 100Mi", {"reason": "Evicted"}),),
         convert=_alone("Evicted", "Warning"),
@@ -256,9 +256,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "supervisor-started",
         "supervisor",
         ("restart=", "restarts=", "restart counter is at", "restart_count="),
-        re.compile(
-            r"\bstarted\b[^\n]{0,120}?\brestart(?:s|_count)?=(?P<times>\d+)|restart counter is at (?P<counter>\d+)"
-        ),
+        regex(r"\bstarted\b[^\n]{0,120}?\brestart(?:s|_count)?=(?P<times>\d+)|restart counter is at (?P<counter>\d+)"),
         "cluster_event",
         (
             ("supervisor: started pid=25818 restart=0", {"reason": "Started", "count": None}),
@@ -271,7 +269,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "supervisor-exit",
         "supervisor",
         ("exited", "Exited (", "Restarting ("),
-        re.compile(
+        regex(
             r"\bpid[= ](?P<pid>\d+) exited (?:with )?(?:code|status)?[= ]?(?P<exit_code>-?\d+)"
             r"|(?<![\w.@-])(?P<name>[\w.@-]{1,80}): Main process exited, code=(?:killed|dumped), "
             r"status=\d+/(?P<signal>[A-Z]+)"
@@ -290,7 +288,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "service-exit",
         "supervisor",
         ("exited", "Exited (", "Restarting ("),
-        re.compile(
+        regex(
             r"(?<![\w.@-])(?P<name>[\w.@-]{1,80}): Main process exited, code=exited, status=(?P<exit_code>\d+)"
             r"|\bexited: (?P<program>[\w.:-]{1,80}) "
             r"\((?:exit status (?P<status>\d+)|terminated by SIG(?P<signal>[A-Z]+))"
@@ -323,9 +321,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "scaler-condition",
         "k8s-scaler",
         ("AbleToScale", "ScalingActive", "ScalingLimited"),
-        re.compile(
-            r"^\s*(?P<name>AbleToScale|ScalingActive|ScalingLimited)\s+(?P<status>True|False|Unknown)\s+[A-Z]\w+"
-        ),
+        regex(r"^\s*(?P<name>AbleToScale|ScalingActive|ScalingLimited)\s+(?P<status>True|False|Unknown)\s+[A-Z]\w+"),
         "scaler",
         (
             (
@@ -354,7 +350,7 @@ PATTERNS: tuple[Pattern, ...] = (
             "ailed to get",
             "ailed to query",
         ),
-        re.compile(
+        regex(
             r"[Uu]nable to (?:get|fetch|retrieve)[^\n]{0,60}\bmetrics?\b"
             rf"|[Nn]o (?:{_METRICS} )?metrics (?:were )?(?:returned|found)"
             rf"|[Nn]o {_METRICS} metrics (?:data )?(?:is |are )?available"
@@ -378,7 +374,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "scaler-decision",
         "k8s-scaler",
         ("ecisionsApplied", "ecisions applied", "New size:"),
-        re.compile(r"(?P<name>decisions ?[Aa]pplied)\"?\s*[:=]\s*(?P<status>\d+)|(?P<name2>New size): (?P<size>\d+)"),
+        regex(r"(?P<name>decisions ?[Aa]pplied)\"?\s*[:=]\s*(?P<status>\d+)|(?P<name2>New size): (?P<size>\d+)"),
         "scaler",
         (
             ('Run finished {"mode": "auto", "models": 1, "decisionsApplied": 0}', {"kind": "decision", "status": "0"}),
@@ -395,7 +391,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "scaler-metric",
         "k8s-scaler",
         (" on pods", "(target average value)", "(target value)", "of request)"),
-        re.compile(
+        regex(
             r"^\s*(?:resource (?P<name>\w+)(?: of container \S+)? on pods|\"(?P<name2>[^\"]+)\"(?: on \S+(?: \S+)?)?)"
             r"\s*(?:\([^)]*\))?:\s+(?P<status>(?:<unknown>|[\d.]+\w*%?)(?: \([^)]*\))? ?/ ?\S.*)$"
         ),
@@ -416,7 +412,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "scaler-row",
         "k8s-scaler",
         ("Deployment", "StatefulSet", "InferenceService", "LeaderWorkerSet"),
-        re.compile(
+        regex(
             r"^\s*(?:[a-z0-9][\w.-]*\s+){1,2}(?:Deployment|StatefulSet|InferenceService|LeaderWorkerSet)/\S+\s+"
             r"(?:(?P<name>[\w:.-]+): )?(?P<status>(?:<unknown>|[\d.]+\w*%?) ?/ ?\S+(?: \(avg\))?(?:, \S.*?)??)"
             r"\s+\d+\s+\d+\s+\d+\s+\S+\s*$"
@@ -434,7 +430,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "scaler-replicas",
         "k8s-scaler",
         (" pods:",),
-        re.compile(r"^\s*(?P<name>[A-Z]\w+ pods):\s+(?P<current>\d+) current / (?P<desired>\d+) desired\s*$"),
+        regex(r"^\s*(?P<name>[A-Z]\w+ pods):\s+(?P<current>\d+) current / (?P<desired>\d+) desired\s*$"),
         "scaler",
         (
             ("Deployment pods:  1 current / 1 desired", {"kind": "replicas", "status": "unchanged"}),
@@ -451,7 +447,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "scaler-bounds",
         "k8s-scaler",
         ("Min replicas", "Max replicas"),
-        re.compile(r"^\s*(?P<name>M(?:in|ax) replicas):\s+(?P<status>\d+)\s*$"),
+        regex(r"^\s*(?P<name>M(?:in|ax) replicas):\s+(?P<status>\d+)\s*$"),
         "scaler",
         (("Max replicas:           8", {"kind": "condition", "name": "Max replicas", "status": "8"}),),
         convert=_scaler("condition"),
@@ -462,7 +458,7 @@ PATTERNS: tuple[Pattern, ...] = (
 
 # ---- recognition
 
-_STRONG = re.compile(
+_STRONG = regex(
     r"\s*(?:(?:Last )?State:\s+(?:Running|Waiting|Terminated)\b|Restart Count:\s+\d|Exit Code:\s+\d|QoS Class:\s"
     r"|Controlled By:\s|LAST SEEN\s+TYPE\s|Type\s+Reason\s+Age\s|NAME\s+READY\s+STATUS\s+RESTARTS"
     r"|NAMESPACE\s+NAME\s+READY|NAME\s+REFERENCE\s+TARGETS|NAME\s+CPU\(cores\)\s+MEMORY\(bytes\)"
@@ -470,14 +466,12 @@ _STRONG = re.compile(
     r"|(?:Allocatable|Capacity):\s*$|\"?apiVersion\"?:\s|\"?kind\"?: \"?(?:Pod|PodList|List|Event|EventList|Node"
     r"|NodeList|Deployment|StatefulSet|HorizontalPodAutoscaler|ScaledObject|InferenceService|LeaderWorkerSet)\"?,?\s*$)"
 )
-_SUPERVISED = re.compile(
+_SUPERVISED = regex(
     r".*\b(?:(?:startup|liveness|readiness) probe|exited code=|started pid=|New size:|decisionsApplied"
     r"|metrics available|skipping analysis|unable to (?:get|fetch)[^\n]{0,40} metric)"
 )
-_ANNOTATION = re.compile(
-    r"\s*\"?(?P<key>[a-z0-9][a-z0-9.-]*\.[a-z]{2,}/[\w.-]+)\"?\s*[:=]\s*\"?(?P<value>[^\"]*?)\"?,?\s*$"
-)
-_DOCUMENT = re.compile(r"\s*(?:[{\[]|apiVersion:|---)")
+_ANNOTATION = regex(r"\s*\"?(?P<key>[a-z0-9][a-z0-9.-]*\.[a-z]{2,}/[\w.-]+)\"?\s*[:=]\s*\"?(?P<value>[^\"]*?)\"?,?\s*$")
+_DOCUMENT = regex(r"\s*(?:[{\[]|apiVersion:|---)")
 
 
 def matches(head: Head) -> bool:
@@ -509,17 +503,17 @@ _INSPECT = re.compile(
 
 # ---- described objects
 
-_PAIR = re.compile(r"^(?P<indent>\s*)(?P<key>[A-Za-z][\w ./()+-]*?):(?:\s+(?P<value>.*))?$")
-_CONTAINER_NAME = re.compile(r"^\s{0,6}(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?):\s*$")
-_POD_ROW = re.compile(
+_PAIR = regex(r"^(?P<indent>\s*)(?P<key>[A-Za-z][\w ./()+-]*?):(?:\s+(?P<value>.*))?$")
+_CONTAINER_NAME = regex(r"^\s{0,6}(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?):\s*$")
+_POD_ROW = regex(
     r"^\s*(?:(?P<ns>[a-z0-9][a-z0-9-]*)\s+)?(?P<pod>[a-z0-9][a-z0-9.-]*)\s+\d+/\d+\s+(?P<status>[A-Za-z][\w:/-]*)\s+"
     r"(?P<restarts>\d+)(?: \((?P<ago>\S+) ago\))?\s+\S+"
 )
-_TOP_ROW = re.compile(r"^\s*(?:[a-z0-9-]+\s+)?(?P<pod>[a-z0-9][a-z0-9.-]*)\s+\d+m?\s+(?P<memory>\d+[KMG]i)\s*$")
-_DATE = re.compile(r"(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)")
+_TOP_ROW = regex(r"^\s*(?:[a-z0-9-]+\s+)?(?P<pod>[a-z0-9][a-z0-9.-]*)\s+\d+m?\s+(?P<memory>\d+[KMG]i)\s*$")
+_DATE = regex(r"(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MIG_KEY = re.compile(r"nvidia\.com/mig-(?P<profile>[\w.+-]+)")
-_GPU_KEY = re.compile(r"(?:nvidia|amd)\.com/gpu(?:\.shared)?$")
+_MIG_KEY = regex(r"nvidia\.com/mig-(?P<profile>[\w.+-]+)")
+_GPU_KEY = regex(r"(?:nvidia|amd)\.com/gpu(?:\.shared)?$")
 _DOCKER_STATES = {"running": "Running", "restarting": "Waiting", "created": "Waiting", "exited": "Terminated"}
 _RUNNING = frozenset(("Running", "Completed", "Succeeded"))
 _ENDED = frozenset(("OOMKilled", "Error", "Completed", "ContainerCannotRun", "StartError", "Evicted", "Unknown"))

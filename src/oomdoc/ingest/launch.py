@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from oomdoc.ingest.base import HEAD_BYTES, Head, Pattern, Rows
+from oomdoc.ingest.base import HEAD_BYTES, Head, Pattern, Rows, regex
 from oomdoc.ingest.record import HEAD
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
@@ -103,14 +103,14 @@ _LISTS = frozenset(
     ("served_model_name", "lora_modules", "cudagraph_capture_sizes", "cuda_graph_sizes", "ignore_patterns")
 )
 _SWITCH_PREFIX = ("enable_", "disable_", "use_", "no_", "return_")
-_TRUTH = re.compile(r"(?:true|false|yes|no|on|off|0|1)", re.I)
+_TRUTH = regex(r"(?:true|false|yes|no|on|off|0|1)", re.I)
 
-ENVIRONMENT = re.compile(
+ENVIRONMENT = regex(
     r"(?:VLLM|CUDA|PYTORCH|TORCH|NCCL|RAY|NVIDIA|HIP|ROCR|HSA|ASCEND|LMCACHE|MALLOC|FLASHINFER|SGLANG|GPU|TPU|OMNI)_[A-Z0-9_]+"
     r"|OMP_NUM_THREADS|LD_PRELOAD|RAYON_NUM_THREADS"
 )
 """Variables that bear on memory or devices; others are left alone."""
-_SECRET = re.compile(r"api_?key|token$|secret|passw|credential", re.I)
+_SECRET = regex(r"api_?key|token$|secret|passw|credential", re.I)
 
 _VARIABLE_FLAGS = {
     "TP": "tensor_parallel_size",
@@ -124,7 +124,7 @@ _VARIABLE_FLAGS = {
     "GPU_UTIL": "gpu_memory_utilization",
     "MAX_LEN": "max_model_len",
 }
-_VERSION = re.compile(r"vllm[\w./-]*:v?(\d+\.\d+(?:\.\d+)?[\w.+-]*)")
+_VERSION = regex(r"vllm[\w./-]*:v?(\d+\.\d+(?:\.\d+)?[\w.+-]*)")
 
 
 class Setting(NamedTuple):
@@ -191,19 +191,19 @@ class _Word(NamedTuple):
     quoted: bool = False
 
 
-_PIECE = re.compile(
+_PIECE = regex(
     r"(?P<joined>\\[ \t]*\r?\n)|(?P<end>\r?\n)|(?P<space>[ \t\r\f\v]+)|(?P<escaped>\\.)"
     r"|\"(?P<double>(?:\\.|[^\"\\])*)\"|'(?P<single>[^']*)'|(?P<plain>[^\s\"'\\]+)|(?P<odd>[\s\S])"
 )
 _END = _Word("\n", 0)
 _OPERATORS = frozenset(("|", "||", "&&", ";", "&", "then", "do"))
-_LONG = re.compile(r"--?(?P<name>[A-Za-z][\w.-]*)(?:=(?P<value>.*))?", re.S)
-_ATTACHED = re.compile(r"-(?P<name>tp|pp|dp|O)[=.]?(?P<value>\d+)")
-_ASSIGN = re.compile(r"(?:\$env:)?(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.S)
-_NUMBER = re.compile(r"-\d+(?:\.\d+)?")
+_LONG = regex(r"--?(?P<name>[A-Za-z][\w.-]*)(?:=(?P<value>.*))?", re.S)
+_ATTACHED = regex(r"-(?P<name>tp|pp|dp|O)[=.]?(?P<value>\d+)")
+_ASSIGN = regex(r"(?:\$env:)?(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.S)
+_NUMBER = regex(r"-\d+(?:\.\d+)?")
 _SETTERS = frozenset(("export", "env", "set", "ENV", "declare", "local", "readonly"))
-_REDIRECT = re.compile(r"\d?(?:>>?|<)(?:&\d)?.*")
-_REFERENCE = re.compile(r"\$(?:\{(?P<braced>\w+)(?::?[-=](?P<default>[^}]*))?\}|(?P<bare>\w+))")
+_REDIRECT = regex(r"\d?(?:>>?|<)(?:&\d)?.*")
+_REFERENCE = regex(r"\$(?:\{(?P<braced>\w+)(?::?[-=](?P<default>[^}]*))?\}|(?P<bare>\w+))")
 _SUBCOMMANDS = frozenset(("serve", "chat", "complete", "run-batch", "launch", "bench", "omni"))
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "docker.exe", "finch"))
 _CONTAINER_VALUES = frozenset(
@@ -307,8 +307,8 @@ def _settings(text: str) -> list[Setting]:
     return sorted(found, key=lambda one: one.line)
 
 
-_PROMPT = re.compile(r"(?m)^[ \t]*(?:[\w.@:~/-]*[$%❯][ \t]+|PS [^>\n]*> |> )(?=\S)")
-_DASHES = re.compile(r"(?<=\s)[–—](?=[a-z])|(?<=\s)[–—]{2}(?=[a-z])")
+_PROMPT = regex(r"(?m)^[ \t]*(?:[\w.@:~/-]*[$%❯][ \t]+|PS [^>\n]*> |> )(?=\S)")
+_DASHES = regex(r"(?<=\s)[–—](?=[a-z])|(?<=\s)[–—]{2}(?=[a-z])")
 
 
 def _prepared(text: str) -> str:
@@ -368,7 +368,7 @@ def _segment(words: Sequence[_Word], values: dict[str, str], engine: int = 0) ->
             yield from options
 
 
-_SCRIPT = re.compile(
+_SCRIPT = regex(
     r"\bvllm (?:serve|bench)\s|\bvllm\.entrypoints\.|\bapi_server(?:\.py)?\s+-|\s--(?:gpu-memory|max-model)"
 )
 
@@ -537,7 +537,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "command-echo",
         "shell",
         ("vllm serve ", "vllm.entrypoints."),
-        re.compile(
+        regex(
             r"(?<=\s)(?P<flag>--[a-z][\w.-]*|-(?:tp|pp|dp)(?=[= ]))"
             r"(?:[= ](?P<value>\"[^\"]*\"|'[^']*'|-\d+|(?!-)[^\s\"']+))?"
         ),
@@ -555,14 +555,14 @@ PATTERNS: tuple[Pattern, ...] = (
 
 # ---- Python
 
-_CALL = re.compile(r"(?P<name>[A-Za-z_][\w.]*)[ \t]*\(")
-_ENGINE_CALL = re.compile(r"(?:^|\.|_)(?:\w*LLM|\w*EngineArgs|VLLM\w*|vllm|Vllm\w*)$")
-_ASSIGNED = re.compile(
+_CALL = regex(r"(?P<name>[A-Za-z_][\w.]*)[ \t]*\(")
+_ENGINE_CALL = regex(r"(?:^|\.|_)(?:\w*LLM|\w*EngineArgs|VLLM\w*|vllm|Vllm\w*)$")
+_ASSIGNED = regex(
     r"(?m)^[ \t]*(?:export )?(?:[A-Za-z_]\w*\.)*(?P<name>[A-Za-z_]\w*)[ \t]*=[ \t]*"
     r"(?P<value>[^\n#]{1,200}?)[ \t]*(?:#.*)?$"
 )
-_OS_ENVIRON = re.compile(r"os\.environ\[[\"'](?P<name>\w+)[\"']\]\s*=\s*[\"']?(?P<value>[^\"'\n]*)")
-_ITEM = re.compile(r"[\"'](?P<name>\w+)[\"']\s*:\s*(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^,\n}]{1,200})")
+_OS_ENVIRON = regex(r"os\.environ\[[\"'](?P<name>\w+)[\"']\]\s*=\s*[\"']?(?P<value>[^\"'\n]*)")
+_ITEM = regex(r"[\"'](?P<name>\w+)[\"']\s*:\s*(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^,\n}]{1,200})")
 _CALL_CAP = 20_000
 _CALL_BUDGET = 400_000  # letters looked at for closing brackets in all, so that a wall of brackets costs no time
 
@@ -644,7 +644,7 @@ def _pieces(inner: str) -> Iterator[tuple[int, str]]:
     yield start, inner[start:]
 
 
-_KEYWORD = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*=(?!=)\s*(?P<value>.*)", re.S)
+_KEYWORD = regex(r"\s*(?P<name>[A-Za-z_]\w*)\s*=(?!=)\s*(?P<value>.*)", re.S)
 
 
 def _keywords(inner: str, line: int, named: dict[str, str], sure: bool) -> Iterator[Setting]:
@@ -706,7 +706,7 @@ class Mapping(dict[str, Any]):
     line: int = 0
 
 
-_KEY = re.compile(r"(?P<key>\"[^\"]*\"|'[^']*'|[^\s#:\[\]{}\"'-][^:#\n]*?|-[\w.-]+)\s*:(?:\s+(?P<value>.*))?$", re.S)
+_KEY = regex(r"(?P<key>\"[^\"]*\"|'[^']*'|[^\s#:\[\]{}\"'-][^:#\n]*?|-[\w.-]+)\s*:(?:\s+(?P<value>.*))?$", re.S)
 _DEPTH = 60
 
 
@@ -943,18 +943,18 @@ def _printed(value: Any) -> str:
 
 # ---- the ingestor
 
-_LOG_LINE = re.compile(
+_LOG_LINE = regex(
     r"\s*(?:Traceback \(most recent|File \"[^\"]+\", line \d|(?:\w+\.)*\w*(?:Error|Exception|Warning)\b: |"
     r"INFO: +\S|\[\s*\d+\.\d{3,}\]|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s|\w{3} +\d+ \d\d:\d\d:\d\d |\(\w+ pid=\d+)"
 )
-_COMMENT = re.compile(r"\s*(?:#|//|<!--|rem )", re.I)
-_KEY_VALUE = re.compile(r"\s*(?:export |set |ENV |- |declare -x )?[A-Za-z_][\w.]*[ \t]*=[ \t]*\S*")
-_YAML_LINE = re.compile(r"\s*(?:- )*(?:[\"']?[A-Za-z_][\w./-]*[\"']?:(?:\s|$)|- \S)")
-_OPTION_LINE = re.compile(r"\s*(?:- )?[\"']?--?[A-Za-z]")
-_CODE_LINE = re.compile(
+_COMMENT = regex(r"\s*(?:#|//|<!--|rem )", re.I)
+_KEY_VALUE = regex(r"\s*(?:export |set |ENV |- |declare -x )?[A-Za-z_][\w.]*[ \t]*=[ \t]*\S*")
+_YAML_LINE = regex(r"\s*(?:- )*(?:[\"']?[A-Za-z_][\w./-]*[\"']?:(?:\s|$)|- \S)")
+_OPTION_LINE = regex(r"\s*(?:- )?[\"']?--?[A-Za-z]")
+_CODE_LINE = regex(
     r"\s*(?:import |from \S+ import |def |if |else|fi\b|for |done|class |return|with |[)\]}]|@|[\w.]+\(|[\w., ]+ = )"
 )
-_PROSE = re.compile(r"\s*(?:[-*] )?[A-Za-z][a-z']*(?: [a-z0-9'%,.-]+){4,}")
+_PROSE = regex(r"\s*(?:[-*] )?[A-Za-z][a-z']*(?: [a-z0-9'%,.-]+){4,}")
 
 
 def is_log(lines: Iterable[str]) -> bool:
@@ -1035,11 +1035,9 @@ def _where(text: str, one: Setting) -> int:
     return text.count("\n", 0, at) + 1 if at >= 0 else 1
 
 
-_ASKED = re.compile(
-    r"\bprompt_logprobs\"?\s*[=:]\s*[1-9]\d*|\becho\"?\s*[=:]\s*[Tt]rue\b"
-)  # in a script that also asks
-_TMPFS = re.compile(r"mount\s[^\n;&|']{0,80}?\bsize=(?P<size>[\d.]+[kKmMgG]?)[^\n;&|']{0,80}?/dev/shm")
-_UNIT_LIMIT = re.compile(r"\bMemoryMax=(?P<size>[\d.]+[KMGT]?)")
+_ASKED = regex(r"\bprompt_logprobs\"?\s*[=:]\s*[1-9]\d*|\becho\"?\s*[=:]\s*[Tt]rue\b")  # in a script that also asks
+_TMPFS = regex(r"mount\s[^\n;&|']{0,80}?\bsize=(?P<size>[\d.]+[kKmMgG]?)[^\n;&|']{0,80}?/dev/shm")
+_UNIT_LIMIT = regex(r"\bMemoryMax=(?P<size>[\d.]+[KMGT]?)")
 
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern
+from oomdoc.ingest.base import Pattern, regex
 
 ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern, re.I))
+    (kind, regex(pattern, re.I))
     for kind, pattern in (
         # an allocator spoke: read as `oom`, told here so that nothing sorts it elsewhere
         ("memory", r"out of memory occurred when warming up|(?:CUDA|HIP|NPU) out of memory|CUDA (?:driver )?error: out of memory|Tried to allocate"
@@ -75,7 +75,7 @@ def _finish(row: dict[str, object], match: re.Match[str]) -> dict[str, object] |
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "exception", "python", ("Error: ", "Exception: ", "Interrupt: ", "Error(", "Exception(", "error: ", "Exit: "),
-        re.compile(
+        regex(
             r"^(?:Exception: |Failed: |.{0,40}?Process group watchdog.*?)?(?P<exception>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Overflow)(?:Group)?)"
             r"(?:: |\(['\"]?)(?P<text>.*)", re.S,
         ),
@@ -88,43 +88,43 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "bare-assertion", "python", ("AssertionError", "NotImplementedError", "KeyboardInterrupt", "RecursionError"),
-        re.compile(r"^(?P<exception>AssertionError|NotImplementedError|KeyboardInterrupt|RecursionError)(?P<text>)$"),
+        regex(r"^(?P<exception>AssertionError|NotImplementedError|KeyboardInterrupt|RecursionError)(?P<text>)$"),
         "log_error", convert=_finish, samples=(("AssertionError", {"exception": "AssertionError", "kind": "bad-argument"}),),
     ),
     Pattern(
         "fatal-line", "vllm",
         ("failed to start", "encountered a fatal error", "hit an exception", "initialization failed", "already dead", "output_handler failed", "Exception in worker"),
-        re.compile(r"^(?P<text>(?:EngineCore|WorkerProc|Engine|AsyncLLM|MQLLMEngine|Exception in worker).{0,200})"), "log_error", convert=_finish,
+        regex(r"^(?P<text>(?:EngineCore|WorkerProc|Engine|AsyncLLM|MQLLMEngine|Exception in worker).{0,200})"), "log_error", convert=_finish,
         samples=(("EngineCore encountered a fatal error.", {"text": "EngineCore encountered a fatal error.", "kind": "echo"}),),
     ),
     Pattern(
-        "collective-timeout", "nccl", ("Watchdog caught collective",), re.compile(r"(?P<text>Watchdog caught collective operation timeout.*)"), "log_error",
+        "collective-timeout", "nccl", ("Watchdog caught collective",), regex(r"(?P<text>Watchdog caught collective operation timeout.*)"), "log_error",
         convert=lambda row, match: {"text": row["text"][:400], "kind": "nccl"}, samples=(
             ("[E101 10:00:00 ProcessGroupNCCL.cpp:629] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)", {"kind": "nccl"}),
         ),
     ),
     Pattern(
-        "stalled-broadcast", "vllm", ("shared memory broadcast block found",), re.compile(r"(?P<text>No available shared memory broadcast block found.*)"), "log_error",
+        "stalled-broadcast", "vllm", ("shared memory broadcast block found",), regex(r"(?P<text>No available shared memory broadcast block found.*)"), "log_error",
         convert=lambda row, match: {"text": row["text"][:400], "kind": "hang"}, samples=(
             ("No available shared memory broadcast block found in 60 seconds. This typically happens", {"kind": "hang"}),
         ),
     ),
     Pattern(
-        "usage-error", "python", (": error: ",), re.compile(r"^\S+(?:\.py)?(?: \w+)?: error: (?P<text>.*)"), "log_error",
+        "usage-error", "python", (": error: ",), regex(r"^\S+(?:\.py)?(?: \w+)?: error: (?P<text>.*)"), "log_error",
         convert=lambda row, match: {"text": row["text"][:400], "kind": "bad-argument"}, samples=(
             ("api_server.py: error: unrecognized arguments: --max-num-on-the-fly-batches 4", {"kind": "bad-argument"}),
         ),
     ),
     Pattern(
         "cuda-error-line", "cuda", ("CUDA error (", "Cuda failure", "Error 803", "Error 804", "CUDA error: "),
-        re.compile(r"^(?P<text>(?:CUDA error|Cuda failure|.{0,200}Error 80[34]:).*)"), "log_error", convert=_finish,
+        regex(r"^(?P<text>(?:CUDA error|Cuda failure|.{0,200}Error 80[34]:).*)"), "log_error", convert=_finish,
         samples=(
             ("CUDA error (/build/attention/launch.h:188): invalid argument", {"kind": "kernel"}),
             ("Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'", {"kind": "driver"}),
         ),
     ),
     Pattern(
-        "uvicorn-bind", "uvicorn", ("address already in use",), re.compile(r"(?P<text>.*address already in use.*)"), "log_error", convert=_finish,
+        "uvicorn-bind", "uvicorn", ("address already in use",), regex(r"(?P<text>.*address already in use.*)"), "log_error", convert=_finish,
         samples=(("ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use", {"kind": "network"}),),
     ),
 )  # fmt: skip

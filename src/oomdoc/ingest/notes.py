@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from oomdoc.ingest import launch
-from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows
+from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows, regex
 from oomdoc.ingest.record import HEAD, peel
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
@@ -56,8 +56,8 @@ class Topic(NamedTuple):
 
 
 def _topic(name: str, says: str, *shapes: str, unless: str | None = None, deniable: bool = True) -> Topic:
-    other = re.compile(unless, re.I) if unless else None
-    return Topic(name, says, re.compile("|".join(shapes), re.I), other, deniable)
+    other = regex(unless, re.I) if unless else None
+    return Topic(name, says, regex("|".join(shapes), re.I), other, deniable)
 
 
 _WORKS = (
@@ -318,18 +318,18 @@ TOPICS: tuple[Topic, ...] = (
 )  # fmt: skip
 """Every topic that free text is searched for. `kernel_log.FACTS` lists those that other modules give."""
 
-_DENIED = re.compile(
+_DENIED = regex(
     r"(?:\b(?:no|not|without|never|neither|nor|non|excluding|except|disabled?|free of|instead of)|n't)"
     r"\W+(?:\w+\W+){0,2}$",
     re.I,
 )
-_OFF = re.compile(
+_OFF = regex(
     r"\W{0,4}?(?:is |are |was |were )?\W{0,4}?"
     r"(?:no\b|none\b|off\b|disabled|false|not\b|n/a|null|unused|[:=]\s?0\b(?!\.))",
     re.I,
 )
-_STEP = re.compile(rf"(?:\+|\bby |\babout )\s?({_SIZE})\s?(?:per|every|each|an?|/)\s?\w", re.I)
-_MULTIPLE = re.compile(r"(?P<number>\d[\d,.]*)\s?(?P<k>k?)", re.I)
+_STEP = regex(rf"(?:\+|\bby |\babout )\s?({_SIZE})\s?(?:per|every|each|an?|/)\s?\w", re.I)
+_MULTIPLE = regex(r"(?P<number>\d[\d,.]*)\s?(?P<k>k?)", re.I)
 
 
 def topics_of(text: str) -> Iterator[tuple[str, float | None]]:
@@ -380,50 +380,50 @@ def _number(topic: str, match: re.Match[str]) -> float | None:
 
 # ---- hardware
 
-_GPU_NAME = re.compile(
+_GPU_NAME = regex(
     r"(?:(?:NVIDIA|AMD|Intel|GeForce|Tesla|Quadro|Radeon|Instinct|Habana|Huawei) )*"
     r"(?:(?:RTX|GTX)[ -]?(?:PRO[ -]?)?(?:A\d{4}|\d{4})(?: ?(?:Ti|SUPER|Ada|D|Laptop|Max-Q|Blackwell|Generation|Server|"
     r"Workstation|Edition|GPU))*|TITAN \w+|GH200|GB[23]00|GB10|B[1-3]00A?|H[128]00|H20|A100X?|A800|A10G?|A16|A2|A30|"
     r"A40|L4|L20|L40S?|T4|V100S?|P100|P40|K80|MI\d{2,3}[AX]?|Gaudi ?\d|Ascend \w+|910B\d?|Arc \w+|DGX Spark|"
     r"Jetson \w+(?: \w+)?)(?:[- ](?:SXM\d?|PCIe|PCIE|NVL|HBM\d\w?|\d{2,3}G(?:i?B)?\b))*(?!\w|\.\d)"
 )
-_MIG = re.compile(r"\b(?:\dc\.)?\dg\.\d{1,3}gb(?:\+\w+(?:\.\w+)?)?", re.I)
-_GPU_KEY = re.compile(
+_MIG = regex(r"\b(?:\dc\.)?\dg\.\d{1,3}gb(?:\+\w+(?:\.\w+)?)?", re.I)
+_GPU_KEY = regex(
     r"^(?P<key>gpus?|gpu (?:models?|type|name|model name)|cards?|graphics(?: card)?|accelerators?|hardware|devices?|"
     r"machine|node|server|host|instance|environment|gpu models and configuration)\s*[:=]\s*(?P<value>\S.*)$",
     re.I,
 )
-_GPU_INDEX = re.compile(r"(?:^|[:\s])GPU ?(?P<gpu>\d{1,3})\s*:\s*(?P<value>[A-Za-z].*)$")
-_TIMES = re.compile(
+_GPU_INDEX = regex(r"(?:^|[:\s])GPU ?(?P<gpu>\d{1,3})\s*:\s*(?P<value>[A-Za-z].*)$")
+_TIMES = regex(
     rf"(?<![\w.-])(?P<count>{_COUNT})\s?(?:[x×*]\s?| )(?=[A-Z(\d])"
     rf"|\b[x×]\s?(?P<after>\d{{1,3}})\b|\((?P<each>\d{{1,3}})[x×]?\)"
 )
-_ALL_CARDS = re.compile(
+_ALL_CARDS = regex(
     r"\b(?:gpu|device|vram|video) ?memory\b[^:=]{0,40}\b(?:all|total|together|sum|combined)\b[^:=]{0,40}[:=]\s*"
     rf"(?P<size>{_SIZE})",
     re.I,
 )
-_ONE_CARD = re.compile(
+_ONE_CARD = regex(
     r"^(?:gpu memory|vram|device memory|memory per (?:gpu|card|device)|gpu memory per (?:gpu|card))[^:=]{0,40}[:=]\s*"
     rf"(?P<size>{_SIZE})",
     re.I,
 )
-_HOST_RAM = re.compile(
+_HOST_RAM = regex(
     rf"^(?:host |system |cpu |node )?(?:ram|memory|main memory)\s*[:=]\s*(?P<size>{_SIZE})"
     rf"|(?P<beside>{_SIZE}) (?:of )?(?:host |system |main |cpu )?(?:ram\b|(?:host|system|main|cpu) memory)",
     re.I,
 )
-_ELSEWHERE = re.compile(
+_ELSEWHERE = regex(
     r"\b(?:than|compared|unlike|instead of|also on|even on|(?:works?|worked|fine|ok|starts?|fits?) (?:on|with) an?)\b",
     re.I,
 )
-_IN_PROSE = re.compile(
+_IN_PROSE = regex(
     r"(?:\b(?:on|over|with|using|across|have|has|has got|of)\s+(?:a single |single |an? |the |one )?|^)"
     rf"(?:(?P<count>{_COUNT})\s?(?:[x×]\s?| ))?(?=[A-Z])"
 )
 
 
-_OCCUPIED = re.compile(
+_OCCUPIED = regex(
     rf"\bGPU ?(?P<gpu>\d{{1,3}})\b[^\d\n]{{0,30}}?(?P<part>\d[\d,]*(?:\.\d+)?(?:\s?[KMGT]i?B)?)\s*(?P<free>free\s)?\s*(?:used |in use )?"
     rf"(?:/|of|out of)\s*(?P<total>{_SIZE})(?P<after>\s*(?:is |are )?free)?",
     re.I,
@@ -534,24 +534,22 @@ def _device(text: str, own: bool = False) -> dict[str, Any] | None:
 
 # ---- engine facts in prose
 
-_VERSION = re.compile(
+_VERSION = regex(
     r"(?:^|[,;(]\s*|\bversion[:=]?\s*)vllm(?:[ _-]?version)?\s*(?:[:=]{1,2}|\s)\s*v?"
     r"(?P<version>\d+\.\d+(?:\.\w+)*[\w.+-]*)",
     re.I,
 )
-_MODEL = re.compile(
+_MODEL = regex(
     r"^(?:base |served )?models?(?:[ _-]?(?:name|id|path))?\s*[:=]\s*(?P<model>[\w.-]+(?:/[\w.-]+)*)\s*(?:$|[,;(])",
     re.I,
 )
-_PARALLEL = re.compile(r"(?<![\w-])(?P<kind>TP|PP|DP)\s?(?:=|:|size)?\s?(?P<size>\d{1,3})\b")
-_PAIR = re.compile(r"(?<![\w-])(?P<flag>[a-z][a-z_]{4,})\s?[=:]\s?(?P<value>-?[\w.]+)")
-_OPTIONS = re.compile(
+_PARALLEL = regex(r"(?<![\w-])(?P<kind>TP|PP|DP)\s?(?:=|:|size)?\s?(?P<size>\d{1,3})\b")
+_PAIR = regex(r"(?<![\w-])(?P<flag>[a-z][a-z_]{4,})\s?[=:]\s?(?P<value>-?[\w.]+)")
+_OPTIONS = regex(
     r"^(?:command|args|arguments|flags|options|started with|launched with|run with|engine args)\b\s*:?\s*(?P<rest>.*)",
     re.I,
 )
-_TRIED = re.compile(
-    rf"{_WORKS}|{_FAILS}|\b(?:instead|raised|lowered|tried|trying|if|would|should|could|helps?)\b", re.I
-)
+_TRIED = regex(rf"{_WORKS}|{_FAILS}|\b(?:instead|raised|lowered|tried|trying|if|would|should|could|helps?)\b", re.I)
 _PARALLEL_FLAGS = {"TP": "tensor_parallel_size", "PP": "pipeline_parallel_size", "DP": "data_parallel_size"}
 
 
@@ -579,23 +577,23 @@ def _facts(text: str) -> Iterator[tuple[str, str]]:
 
 # ---- memory series
 
-_MEASURED = re.compile(
+_MEASURED = regex(
     r"\b(?:(?P<gpu>nvidia[-_ ]smi|gpu[- ]memory|vram|device memory|gpu)|"
     r"(?P<host>rss|resident(?: set| memory)?(?: size)?|host memory|ram|vmrss|pss))\b"
     r"(?: (?:used|usage|in use|process(?:es)?|of the \w+))*"
     r"|\b(?P<any>memory(?: used| usage| in use)?|mem)\b",
     re.I,
 )
-_POINT = re.compile(
+_POINT = regex(
     rf"^(?P<label>[^:=]{{2,160}}?)\s*(?:[:=]|\s(?:is|was)\s|\t|\s{{2,}})\s*(?P<size>{_SIZE})\s*(?:[,;(].*)?\.?$"
 )
-_STATE = re.compile(
+_STATE = regex(
     r"\b(?:after|before|idle|asleep|sleep(?:ing)?|awake|round|start(?:ed|up)?|boot|hours?|days?|min(?:ute)?s?|wake|"
     r"load(?:ed|ing)?|step|cycle|iteration|epoch|requests?|at rest|baseline|begin(?:ning)?|end|peak|t ?=|during|"
     r"initial|final|warm-?up|\d+ ?[hdms])\b",
     re.I,
 )
-_CAPACITY = re.compile(
+_CAPACITY = regex(
     r"\b(?:total|limit|capacity|all cards|per card|available|required|needed|weights?|model size|disk|swap|budget|free|"
     r"kv cache|reserved|request|installed)\b",
     re.I,
@@ -626,7 +624,7 @@ def _point(text: str, subject: str | None) -> dict[str, Any] | None:
     return {"name": name, "state": state, "resource": resource, "bytes": parse_size(match["size"])}
 
 
-_TWICE = re.compile(
+_TWICE = regex(
     rf"(?P<size>{_SIZE}) (?P<state>(?:idle|at|after|before|when|while|asleep|on|in)\b[^,;.]{{0,60}}|\w+ at idle)", re.I
 )
 
@@ -642,24 +640,24 @@ def _points(text: str) -> Iterator[dict[str, Any]]:
         yield {"state": match["state"].strip(), "resource": resource, "bytes": parse_size(match["size"])}
 
 
-_MEMORY_COLUMN = re.compile(
+_MEMORY_COLUMN = regex(
     r"(?:rss|resident|vmrss|pss|vram|nvidia_?smi|used|usage|mem(?:ory)?|process|gpu|cuda|device)\w*?"
     r"[ _(\[]*(?P<unit>bytes|b|kib|mib|gib|kb|mb|gb)[\])]?$"
     r"|^(?:rss|vmrss|pss|uss|vram|memory|mem|mem_used|memory_used|used_memory)$",
     re.I,
 )
-_NOT_COLUMN = re.compile(
+_NOT_COLUMN = regex(
     r"total|limit|capacity|free|shared|avail|vsz|virt|cache|util|percent|%|swap|requested|input|output", re.I
 )
-_TIME_COLUMN = re.compile(
+_TIME_COLUMN = regex(
     r"^(?:timestamp|time|t|ts|date|datetime|at|when|time_utc|epoch(?:_s)?|unix|elapsed\w*|hours?|minutes?|seconds?)\b",
     re.I,
 )
-_STATE_COLUMN = re.compile(
+_STATE_COLUMN = regex(
     r"^(?:state|phase|label|event|stage|step|round|when|note|situation|moment|iteration|cycle)s?$", re.I
 )
-_NAME_COLUMN = re.compile(r"^(?:name|process|proc|command|comm|cmd|process_name|container|pod|service)$", re.I)
-_COLUMN_NAME = re.compile(r"\s*[\"']?[A-Za-z][\w .()\[\]/%-]{0,40}[\"']?\s*")
+_NAME_COLUMN = regex(r"^(?:name|process|proc|command|comm|cmd|process_name|container|pod|service)$", re.I)
+_COLUMN_NAME = regex(r"\s*[\"']?[A-Za-z][\w .()\[\]/%-]{0,40}[\"']?\s*")
 _UNITS = {"b": "B", "bytes": "B"}
 
 
@@ -730,7 +728,7 @@ def _moment(text: str) -> float | None:
     return stamp
 
 
-_SPLITS: tuple[re.Pattern[str], ...] = tuple(re.compile(shape) for shape in (r",", r";", r"\t", r"\s*\|\s*", r"\s{2,}"))
+_SPLITS: tuple[re.Pattern[str], ...] = tuple(regex(shape) for shape in (r",", r";", r"\t", r"\s*\|\s*", r"\s{2,}"))
 
 
 def _cells(text: str, split: re.Pattern[str] | None) -> list[str]:
@@ -754,22 +752,22 @@ def _sheet(text: str) -> _Sheet | None:
 
 # ---- processes
 
-_PS = re.compile(r"^\s*(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)")
-_ENGINE_PROCESS = re.compile(r"VLLM::|EngineCore|\bWorker_|vllm|ray::", re.I)
-_EXIT = re.compile(
+_PS = regex(r"^\s*(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)")
+_ENGINE_PROCESS = regex(r"VLLM::|EngineCore|\bWorker_|vllm|ray::", re.I)
+_EXIT = regex(
     r"\b(?:exit(?:ed)?|return)[ _-]?(?:code|status)?\b(?: (?:of|from) (?:the )?(?P<name>[^:=\n]{1,60}?))?"
     r"\s*(?:[:=]\s*|\bwith (?:code |status )?|\b(?:is|was) )(?P<code>-?\d{1,3})(?![\d.]|\s*(?:%|ms|s\b))",
     re.I,
 )
-_EXIT_WORD = re.compile(r"\bexit|\breturn ?code", re.I)
-_OPERATOR = re.compile(
+_EXIT_WORD = regex(r"\bexit|\breturn ?code", re.I)
+_OPERATOR = regex(
     r"\b(?:operator|admin(?:istrator)?|somebody|someone|colleague|manually|by hand)\b[^.;]{0,40}\bkill(?:ed|s)?\b"
     r"|\bkill(?:ed)?\b[^.;]{0,40}\b(?:by hand|manually|by (?:an|the) (?:operator|admin\w*))\b"
     r"|(?:^|[\s$#])p?kill -(?:9|KILL|SIGKILL)\b",
     re.I,
 )
-_VMRSS = re.compile(r"^VmRSS:\s+(?P<kib>\d{1,15}) kB")
-_DELTA = re.compile(
+_VMRSS = regex(r"^VmRSS:\s+(?P<kib>\d{1,15}) kB")
+_DELTA = regex(
     r"^(?P<name>(?:vllm|lmcache|process|python):[\w:]+|vllm:\w+)(?P<labels>\{[^}]*\})?\s*[:=]?\s*(?:delta|Δ)?\s*"
     r"(?:(?P<value>[+-]\d[\d,]*(?:\.\d+)?)|(?P<before>\d[\d,]*(?:\.\d+)?)\s*(?:->|→|to)\s*(?P<after>\d[\d,]*(?:\.\d+)?))\s*$"
 )
@@ -908,7 +906,7 @@ def _real(text: str | None) -> float | None:
         return None
 
 
-_BULLET = re.compile(r"^(?:[-*•>]|\d{1,2}[.)]|#{1,6})\s+")
+_BULLET = regex(r"^(?:[-*•>]|\d{1,2}[.)]|#{1,6})\s+")
 
 
 def _plain(raw: str) -> str:
@@ -919,7 +917,7 @@ def _plain(raw: str) -> str:
     return text.replace("**", "").replace("`", "").strip()[:_LINE_CAP]
 
 
-_LOG_LINE = re.compile(
+_LOG_LINE = regex(
     r"\s*(?:Traceback \(most recent|File \"[^\"]+\", line \d|(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt)\b: |"
     r"INFO: +\S|\[\s*\d+\.\d{3,}\]|\[rank\d+\]|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|\w{3} +\d+ \d\d:\d\d:\d\d |"
     r"\(\w+(?: pid=\d+|\) )|\d+%\||"

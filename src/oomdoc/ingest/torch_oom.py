@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from oomdoc.ingest.base import regex
 from oomdoc.units import parse_size
 
 _SIZE = r"(-?[\d,]*\.?\d+ ?(?:bytes|[KMGT]i?B)\b)"
@@ -20,20 +21,20 @@ _SIZE = r"(-?[\d,]*\.?\d+ ?(?:bytes|[KMGT]i?B)\b)"
 _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "torch",
-        re.compile(
+        regex(
             r"(?:CUDA|NPU|MUSA) out of memory\. ?Tried to allocate|OutOfMemoryError: (?:CUDA out of memory|Tried to allocate)"
         ),
     ),
-    ("hip", re.compile(r"HIP out of memory|hipErrorOutOfMemory|HIP error: out of memory")),
-    ("torch", re.compile(r"Tried to allocate " + _SIZE)),
-    ("torch", re.compile(r"memory allocation failed with OOM on device")),
-    ("torch", re.compile(r"NVML_SUCCESS == r INTERNAL ASSERT FAILED.*CUDACachingAllocator")),
-    ("nccl", re.compile(r"Cuda failure (?:\d+ )?'out of memory'|Failed to CUDA calloc")),
-    ("cublas", re.compile(r"CUBLAS_STATUS_ALLOC_FAILED")),
-    ("cudnn", re.compile(r"CUDNN_STATUS_ALLOC_FAILED")),
-    ("triton", re.compile(r"Triton Error \[CUDA\]: out of memory")),
-    ("driver", re.compile(r"CUDA driver error: out of memory|CUDA_ERROR_OUT_OF_MEMORY")),
-    ("cuda", re.compile(r"CUDA error: out of memory|cudaErrorMemoryAllocation")),
+    ("hip", regex(r"HIP out of memory|hipErrorOutOfMemory|HIP error: out of memory")),
+    ("torch", regex(r"Tried to allocate " + _SIZE)),
+    ("torch", regex(r"memory allocation failed with OOM on device")),
+    ("torch", regex(r"NVML_SUCCESS == r INTERNAL ASSERT FAILED.*CUDACachingAllocator")),
+    ("nccl", regex(r"Cuda failure (?:\d+ )?'out of memory'|Failed to CUDA calloc")),
+    ("cublas", regex(r"CUBLAS_STATUS_ALLOC_FAILED")),
+    ("cudnn", regex(r"CUDNN_STATUS_ALLOC_FAILED")),
+    ("triton", regex(r"Triton Error \[CUDA\]: out of memory")),
+    ("driver", regex(r"CUDA driver error: out of memory|CUDA_ERROR_OUT_OF_MEMORY")),
+    ("cuda", regex(r"CUDA error: out of memory|cudaErrorMemoryAllocation")),
 )
 
 ANCHORS = (
@@ -44,22 +45,22 @@ ANCHORS = (
 """Literals of which one stands in every such message (see `ingest.base.Pattern` for what an anchor may hold)."""
 
 # A message that speaks about memory without being a failure of this allocation
-_NOT_AN_OOM = re.compile(r"Search for `cudaErrorMemoryAllocation'|may cause OOM|OutOfResources|AlignedAllocator")
+_NOT_AN_OOM = regex(r"Search for `cudaErrorMemoryAllocation'|may cause OOM|OutOfResources|AlignedAllocator")
 
 _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("requested_bytes", re.compile(r"[Tt]ried to allocate " + _SIZE + r"|trying to allocate (\d+ bytes)|Failed to CUDA calloc (?:async )?(\d+ bytes)")),
-    ("total_bytes", re.compile(r"total capaci?ty (?:of |: ?)" + _SIZE + r"|" + _SIZE + r" total capacity|free: \d+, total: (\d+)")),
-    ("free_bytes", re.compile(r"of which " + _SIZE + r" is free|; " + _SIZE + r" free\b|free: " + _SIZE + r"|\(free: (\d+)")),
-    ("this_process_bytes", re.compile(r"this process has " + _SIZE)),
-    ("allocated_bytes", re.compile(_SIZE + r" is allocated by PyTorch|(?<!un)allocated by PyTorch: " + _SIZE + r"|" + _SIZE + r" already allocated")),
-    ("private_pool_bytes", re.compile(_SIZE + r" allocated in private pools")),
-    ("unallocated_bytes", re.compile(_SIZE + r" is reserved by PyTorch but unallocated|reserved by PyTorch but unallocated: " + _SIZE)),
-    ("allowed_bytes", re.compile(_SIZE + r" allowed;")),
-    ("reserved", re.compile(_SIZE + r" (?:reserved in total by PyTorch|cached\))")),
+    ("requested_bytes", regex(r"[Tt]ried to allocate " + _SIZE + r"|trying to allocate (\d+ bytes)|Failed to CUDA calloc (?:async )?(\d+ bytes)")),
+    ("total_bytes", regex(r"total capaci?ty (?:of |: ?)" + _SIZE + r"|" + _SIZE + r" total capacity|free: \d+, total: (\d+)")),
+    ("free_bytes", regex(r"of which " + _SIZE + r" is free|; " + _SIZE + r" free\b|free: " + _SIZE + r"|\(free: (\d+)")),
+    ("this_process_bytes", regex(r"this process has " + _SIZE)),
+    ("allocated_bytes", regex(_SIZE + r" is allocated by PyTorch|(?<!un)allocated by PyTorch: " + _SIZE + r"|" + _SIZE + r" already allocated")),
+    ("private_pool_bytes", regex(_SIZE + r" allocated in private pools")),
+    ("unallocated_bytes", regex(_SIZE + r" is reserved by PyTorch but unallocated|reserved by PyTorch but unallocated: " + _SIZE)),
+    ("allowed_bytes", regex(_SIZE + r" allowed;")),
+    ("reserved", regex(_SIZE + r" (?:reserved in total by PyTorch|cached\))")),
 )  # fmt: skip
-_OTHERS = re.compile(r"Process(?: \d+)? has " + _SIZE + r" memory in use")
-_DEVICE = re.compile(r"\bGPU (\d+)\b|\(GPU (\d+);|OOM on device (\d+)|NPU (\d+)")
-_COMPLETE = re.compile(r"is reserved by PyTorch but unallocated|reserved in total by PyTorch|total: \d")
+_OTHERS = regex(r"Process(?: \d+)? has " + _SIZE + r" memory in use")
+_DEVICE = regex(r"\bGPU (\d+)\b|\(GPU (\d+);|OOM on device (\d+)|NPU (\d+)")
+_COMPLETE = regex(r"is reserved by PyTorch but unallocated|reserved in total by PyTorch|total: \d")
 
 
 def is_oom(text: str) -> bool:

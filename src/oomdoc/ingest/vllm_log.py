@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from oomdoc.ingest.base import Pattern, interval
+from oomdoc.ingest.base import Pattern, interval, regex
 from oomdoc.units import GIB
 
 _NUM = r"-?[\d,]*\.?\d+"
@@ -48,7 +48,7 @@ def _gib(
     figure = re.sub(r"^(?:v0|breakdown|cpu)_", "", name)
     samples = tuple((text, {"name": figure, "value": number}) for text, number in ((sample, value), *more))
     return Pattern(
-        name="figure-" + name.removesuffix("_bytes").replace("_", "-"), dialect="vllm", anchors=(anchor,) if isinstance(anchor, str) else anchor, regex=re.compile(pattern),
+        name="figure-" + name.removesuffix("_bytes").replace("_", "-"), dialect="vllm", anchors=(anchor,) if isinstance(anchor, str) else anchor, regex=regex(pattern),
         table="engine_figure", convert=_figure(figure, GIB), samples=samples,
     )  # fmt: skip
 
@@ -56,7 +56,7 @@ def _gib(
 def _count(name: str, pattern: str, anchor: str, sample: str, value: float, label: str = "") -> Pattern:
     """A pattern for one plain number."""
     return Pattern(
-        name="figure-" + (label or name.replace("_", "-")), dialect="vllm", anchors=(anchor,), regex=re.compile(pattern),
+        name="figure-" + (label or name.replace("_", "-")), dialect="vllm", anchors=(anchor,), regex=regex(pattern),
         table="engine_figure", convert=_figure(name), samples=((sample, {"name": name, "value": value}),),
     )  # fmt: skip
 
@@ -64,7 +64,7 @@ def _count(name: str, pattern: str, anchor: str, sample: str, value: float, labe
 def _milestone(name: str, anchor: str, pattern: str, sample: str, text: str | None = None, label: str = "") -> Pattern:
     """A pattern for a step of the server's life; group `text` is its detail."""
     return Pattern(
-        name=label or f"milestone-{name}", dialect="vllm", anchors=(anchor,), regex=re.compile(pattern), table="milestone",
+        name=label or f"milestone-{name}", dialect="vllm", anchors=(anchor,), regex=regex(pattern), table="milestone",
         const={"name": name}, samples=((sample, {"name": name, "text": text}),),
     )  # fmt: skip
 
@@ -112,11 +112,11 @@ def settings(text: str, opening: str = "") -> Iterator[tuple[str, str]]:
             yield match["key"], value
 
 
-_PAIR = re.compile(r"\s*['\"]?(?P<key>[A-Za-z_][\w-]*)['\"]?\s*[=:]\s*(?P<value>.*)", re.S)
+_PAIR = regex(r"\s*['\"]?(?P<key>[A-Za-z_][\w-]*)['\"]?\s*[=:]\s*(?P<value>.*)", re.S)
 
 # keys of the engine-config line that go by another name elsewhere
 _RENAMED = {"max_seq_len": "max_model_len", "chunked_prefill_enabled": "enable_chunked_prefill", "model_tag": "model"}
-_SECRET = re.compile(r"key|token$|secret|password", re.I)
+_SECRET = regex(r"key|token$|secret|password", re.I)
 
 
 def flag_rows(text: str, origin: str) -> Iterator[dict[str, Any]]:
@@ -128,7 +128,7 @@ def flag_rows(text: str, origin: str) -> Iterator[dict[str, Any]]:
         yield {"flag": flag, "value": value[:2000], "origin": origin}
 
 
-_STAT_KEYS = re.compile(
+_STAT_KEYS = regex(
     r"(?P<key>Swapped|Pending|Waiting|Preemptions|(?:[A-Z]+ )?KV cache usage|External prefix cache hit rate"
     r"|MM cache hit rate|Prefix cache hit rate): (?P<value>[\d.]+?)(?=%| reqs|,|\.?$)"
 )
@@ -191,21 +191,21 @@ _LOADED = ("Model loading took", "Loading model weights took")
 PATTERNS: tuple[Pattern, ...] = (
     # ---- a server's life
     Pattern(
-        "server-version", "vllm", ("server version ",), re.compile(r"vLLM (?:API )?server version (?P<text>[^\s,]+)"),
+        "server-version", "vllm", ("server version ",), regex(r"vLLM (?:API )?server version (?P<text>[^\s,]+)"),
         "milestone", const={"name": "server-version"}, samples=(
             ("vLLM API server version 0.9.1", {"name": "server-version", "text": "0.9.1"}),
             ("vLLM server version 0.32.0, serving model /models/a", {"name": "server-version", "text": "0.32.0"}),
         ),
     ),
     Pattern(
-        "banner-version", "vllm", ("█  version ",), re.compile(r"█  version (?P<text>\d[^\s,]*)"),
+        "banner-version", "vllm", ("█  version ",), regex(r"█  version (?P<text>\d[^\s,]*)"),
         "milestone", const={"name": "server-version"}, samples=(
             ("  █▄█▀ █     █     █     █  version 0.16.0", {"name": "server-version", "text": "0.16.0"}),
         ),
     ),
     Pattern(
         "engine-init", "vllm", ("LLM engine",),
-        re.compile(r"Initializing an? (?:(?P<generation>V[01]) )?LLM engine (?:\(v(?P<version>[^)]+)\) )?with config: (?P<config>.*)", re.S),
+        regex(r"Initializing an? (?:(?P<generation>V[01]) )?LLM engine (?:\(v(?P<version>[^)]+)\) )?with config: (?P<config>.*)", re.S),
         "milestone", const={"name": "engine-init"},
         convert=lambda row, match: {"name": "engine-init", "text": " ".join(x for x in (match["generation"], match["version"]) if x) or None},
         samples=(
@@ -224,7 +224,7 @@ PATTERNS: tuple[Pattern, ...] = (
     _milestone("weights-read", "Loading weights took", r"Loading weights took (?P<text>[\d.]+) seconds",
                "Loading weights took 19.44 seconds", "19.44"),
     Pattern(
-        "milestone-loaded", "vllm", _LOADED, re.compile(r"(?:Loading model weights|Model loading) took (?P<text>[\d.]+ G)"), "milestone",
+        "milestone-loaded", "vllm", _LOADED, regex(r"(?:Loading model weights|Model loading) took (?P<text>[\d.]+ G)"), "milestone",
         const={"name": "loaded"}, samples=(("Model loading took 33.9833 GiB and 21.104523 seconds", {"name": "loaded", "text": "33.9833 G"}),),
     ),
     _milestone("profiled", "Memory profiling", r"Memory profiling (?P<text>takes|results)", "Memory profiling takes 1.07 seconds", "takes"),
@@ -251,34 +251,34 @@ PATTERNS: tuple[Pattern, ...] = (
                "Loaded new LoRA adapter: name 'a', path '/x'", "Loaded new LoRA adapter: name 'a', path '/x'"),
     # ---- settings (the flags themselves are read by text_log through SETTINGS below)
     Pattern(
-        "max-model-len", "vllm", ("Using max model len",), re.compile(r"Using max model len (?P<value>\d+)"), "engine_flag",
+        "max-model-len", "vllm", ("Using max model len",), regex(r"Using max model len (?P<value>\d+)"), "engine_flag",
         const={"flag": "max_model_len", "origin": "config"}, samples=(("Using max model len 8192", {"flag": "max_model_len", "value": "8192"}),),
     ),
     Pattern(
-        "chunked-prefill", "vllm", ("max_num_batched_tokens=",), re.compile(r"Chunked prefill is enabled with max_num_batched_tokens=(?P<value>\d+)"),
+        "chunked-prefill", "vllm", ("max_num_batched_tokens=",), regex(r"Chunked prefill is enabled with max_num_batched_tokens=(?P<value>\d+)"),
         "engine_flag", const={"flag": "max_num_batched_tokens", "origin": "config"},
         samples=(("Chunked prefill is enabled with max_num_batched_tokens=2048.", {"flag": "max_num_batched_tokens", "value": "2048"}),),
     ),
     Pattern(
-        "default-length", "vllm", ("max-model-len is not specified",), re.compile(r"--max-model-len is not specified.* default length (?P<value>\d+)"),
+        "default-length", "vllm", ("max-model-len is not specified",), regex(r"--max-model-len is not specified.* default length (?P<value>\d+)"),
         "engine_flag", const={"flag": "max_model_len", "origin": "default"},
         samples=(("--max-model-len is not specified, it's currently using model's default length 131072", {"value": "131072", "origin": "default"}),),
     ),
     Pattern(
-        "architecture", "vllm", ("Resolved architecture",), re.compile(r"Resolved architecture: (?P<value>\w+)"), "engine_flag",
+        "architecture", "vllm", ("Resolved architecture",), regex(r"Resolved architecture: (?P<value>\w+)"), "engine_flag",
         const={"flag": "architecture", "origin": "config"}, samples=(("Resolved architecture: LlamaForCausalLM", {"value": "LlamaForCausalLM"}),),
     ),
     Pattern(
-        "kv-dtype", "vllm", ("data type to store kv cache",), re.compile(r"Using (?P<value>\w+) data type to store kv cache"), "engine_flag",
+        "kv-dtype", "vllm", ("data type to store kv cache",), regex(r"Using (?P<value>\w+) data type to store kv cache"), "engine_flag",
         const={"flag": "kv_cache_dtype", "origin": "config"}, samples=(("Using fp8 data type to store kv cache. It reduces", {"value": "fp8"}),),
     ),
     Pattern(
-        "cast-dtype", "vllm", ("casting torch.", "Casting torch."), re.compile(r"(?P<flag>Upcasting|Downcasting|Casting) (?P<value>torch\.\w+ to torch\.\w+)"),
+        "cast-dtype", "vllm", ("casting torch.", "Casting torch."), regex(r"(?P<flag>Upcasting|Downcasting|Casting) (?P<value>torch\.\w+ to torch\.\w+)"),
         "engine_flag", const={"origin": "config"}, convert=lambda row, match: {**row, "flag": "dtype_cast"},
         samples=(("Casting torch.float32 to torch.bfloat16.", {"flag": "dtype_cast", "value": "torch.float32 to torch.bfloat16"}),),
     ),
     Pattern(
-        "auto-fit", "vllm", ("Auto-fit max_model_len",), re.compile(r"Auto-fit max_model_len: reduced from \d+ to (?P<value>\d+)"), "engine_flag",
+        "auto-fit", "vllm", ("Auto-fit max_model_len",), regex(r"Auto-fit max_model_len: reduced from \d+ to (?P<value>\d+)"), "engine_flag",
         const={"flag": "max_model_len", "origin": "config"}, samples=(("Auto-fit max_model_len: reduced from 131072 to 30000 to fit", {"value": "30000"}),),
     ),
     # ---- memory figures
@@ -364,7 +364,7 @@ PATTERNS: tuple[Pattern, ...] = (
     # ---- running
     Pattern(
         "stats", "vllm", ("Avg prompt throughput",),
-        re.compile(
+        regex(
             r"(?:Engine (?P<engine>\d+): |\d+ Engines Aggregated: )?Avg prompt throughput: (?P<prompt_tokens_per_s>[\d.]+) tokens/s, "
             r"Avg generation throughput: (?P<generation_tokens_per_s>[\d.]+) tokens/s, Running: (?P<running>\d+) reqs, (?P<rest>.*)"
         ),
@@ -378,12 +378,12 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        "prefix-rate-v0", "vllm", ("cache hit rate: GPU",), re.compile(r"Prefix cache hit rate: GPU: (?P<prefix_hit_rate_pct>-?[\d.]+)%"), "engine_stat",
+        "prefix-rate-v0", "vllm", ("cache hit rate: GPU",), regex(r"Prefix cache hit rate: GPU: (?P<prefix_hit_rate_pct>-?[\d.]+)%"), "engine_stat",
         convert=_prefix_rate, samples=(("Prefix cache hit rate: GPU: 12.50%, CPU: 0.00%", {"prefix_hit_rate": 0.125}),),
     ),
     Pattern(
         "preempted", "vllm", ("is preempted by",),
-        re.compile(r"Sequence group \S+ is preempted by (?:PreemptionMode\.)?(?P<mode>\w+) mode(?:.*total_num_cumulative_preemption=(?P<cumulative>\d+))?"),
+        regex(r"Sequence group \S+ is preempted by (?:PreemptionMode\.)?(?P<mode>\w+) mode(?:.*total_num_cumulative_preemption=(?P<cumulative>\d+))?"),
         "preemption", samples=(
             ("Sequence group 341 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space. total_num_cumulative_preemption=101",
              {"mode": "RECOMPUTE", "cumulative": 101}),
@@ -391,14 +391,14 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     # ---- refusals by the engine's own arithmetic
     Pattern(
-        "no-kv-blocks", "vllm", ("memory for the cache blocks",), re.compile(r"No available memory for the cache blocks"), "startup_check",
+        "no-kv-blocks", "vllm", ("memory for the cache blocks",), regex(r"No available memory for the cache blocks"), "startup_check",
         const={"name": "no-kv-blocks"}, convert=_check, samples=(
             ("ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.", {"name": "no-kv-blocks"}),
         ),
     ),
     Pattern(
         "kv-needed", "vllm", ("KV cache is needed",),
-        re.compile(
+        regex(
             rf"max seq len \((?P<max_model_len>\d+)\), \((?P<needed_bytes>{_NUM} (?:GB|GiB)) KV cache is needed, which is larger than the available "
             rf"KV cache memory \((?P<available_bytes>{_NUM} (?:GB|GiB))\)(?:.*?estimated maximum model length is (?P<estimated_max_model_len>\d+))?"
         ),
@@ -412,19 +412,19 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "seq-len-larger", "vllm", ("that can be stored in KV cache",),
-        re.compile(r"max seq len \((?P<max_model_len>\d+)\) is larger than the maximum number of tokens that can be stored in KV cache \((?P<pool_tokens>\d+)\)"),
+        regex(r"max seq len \((?P<max_model_len>\d+)\) is larger than the maximum number of tokens that can be stored in KV cache \((?P<pool_tokens>\d+)\)"),
         "startup_check", const={"name": "kv-below-max-model-len"}, convert=_check, samples=(
             ("The model's max seq len (32768) is larger than the maximum number of tokens that can be stored in KV cache (7344). Try",
              {"max_model_len": 32768, "pool_tokens": 7344}),
         ),
     ),
     Pattern(
-        "no-autofit", "vllm", ("Cannot auto-fit",), re.compile(r"Cannot auto-fit max_model_len"), "startup_check", const={"name": "no-autofit"}, convert=_check,
+        "no-autofit", "vllm", ("Cannot auto-fit",), regex(r"Cannot auto-fit max_model_len"), "startup_check", const={"name": "no-autofit"}, convert=_check,
         samples=(("Cannot auto-fit max_model_len: not enough GPU memory available to serve even a single token.", {"name": "no-autofit"}),),
     ),
     Pattern(
         "free-below-budget", "vllm", ("on startup is less than",),
-        re.compile(
+        regex(
             rf"(?P<what>Free memory on device|Available memory on node)[^(]*\((?P<free_bytes>{_NUM})/(?P<total_bytes>{_NUM}) GiB\) on startup is less than desired "
             rf"(?:GPU|CPU) memory utilization \((?P<utilization>[\d.]+), (?P<wanted_bytes>{_NUM}) GiB\)"
         ),
@@ -439,7 +439,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "cpu-kv-refused", "vllm", ("on kv cache allocation is less",),
-        re.compile(
+        regex(
             rf"Available memory on node \d+ \((?P<free_bytes>{_NUM})/(?P<total_bytes>{_NUM}) GiB\) on kv cache allocation is less than requested memory for kv "
             rf"\((?P<wanted_bytes>{_NUM})(?:/(?P<available_bytes>{_NUM}))? GiB\)"
         ),
@@ -452,7 +452,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "profiling-interference", "vllm", ("Error in memory profiling",),
-        re.compile(
+        regex(
             r"Error in memory profiling\.?(?: Initial (?P<what>free|used) memory (?P<a>\d+(?:\.\d+)?)(?P<ua> GiB)?, current(?:ly used| free) memory (?P<b>\d+(?:\.\d+)?)(?P<ub> GiB)?)?"
         ),
         "startup_check", const={"name": "profiling-interference"}, convert=_profiling, samples=(
@@ -463,29 +463,29 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "warmup", "vllm", ("when warming up",),
-        re.compile(r"out of memory occurred when warming up (?:sampler|pooler)[^.]*? with (?P<dummy_requests>\d+) dummy requests"),
+        regex(r"out of memory occurred when warming up (?:sampler|pooler)[^.]*? with (?P<dummy_requests>\d+) dummy requests"),
         "startup_check", const={"name": "warmup"}, convert=_check, samples=(
             ("RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering", {"name": "warmup", "dummy_requests": 1024}),
         ),
     ),
     Pattern(
         "mamba-blocks", "vllm", ("available Mamba cache blocks",),
-        re.compile(r"max_num_seqs \((?P<dummy_requests>\d+)\) exceeds available Mamba cache blocks \((?P<pool_tokens>\d+)\)"), "startup_check",
+        regex(r"max_num_seqs \((?P<dummy_requests>\d+)\) exceeds available Mamba cache blocks \((?P<pool_tokens>\d+)\)"), "startup_check",
         const={"name": "mamba-blocks"}, convert=_check,
         samples=(("max_num_seqs (1024) exceeds available Mamba cache blocks (410). lower max_num_seqs", {"dummy_requests": 1024, "pool_tokens": 410}),),
     ),
     Pattern(
-        "load-oom", "vllm", ("not enough GPU memory",), re.compile(r"Failed to load model - not enough GPU memory"), "startup_check",
+        "load-oom", "vllm", ("not enough GPU memory",), regex(r"Failed to load model - not enough GPU memory"), "startup_check",
         const={"name": "load-oom"}, convert=_check, samples=(("Failed to load model - not enough GPU memory. Try lowering", {"name": "load-oom"}),),
     ),
     Pattern(
-        "swap-too-large", "vllm", ("Too large swap space",), re.compile(rf"Too large swap space\. (?P<wanted_bytes>{_NUM} GiB) out of the (?P<total_bytes>{_NUM} GiB) total CPU"),
+        "swap-too-large", "vllm", ("Too large swap space",), regex(rf"Too large swap space\. (?P<wanted_bytes>{_NUM} GiB) out of the (?P<total_bytes>{_NUM} GiB) total CPU"),
         "startup_check", const={"name": "swap-space"}, convert=_check,
         samples=(("ValueError: Too large swap space. 48.00 GiB out of the 62.00 GiB total CPU memory is allocated for the swap space.", {"wanted_bytes": 48 * GIB}),),
     ),
     Pattern(
         "pool-exhausted-v0", "vllm", ("lack of CPU swap space", "No free blocks are available", "enough kv cache blocks to run"),
-        re.compile(r"(?:lack of CPU swap space|No free blocks are available|not enough kv cache blocks to run)"), "preemption",
+        regex(r"(?:lack of CPU swap space|No free blocks are available|not enough kv cache blocks to run)"), "preemption",
         const={"mode": "ABORT"}, samples=(
             ("RuntimeError: Aborted due to the lack of CPU swap space. Please increase the swap space to avoid this error.", {"mode": "ABORT"}),
             ("ValueError: Out of memory! No free blocks are available.", {"mode": "ABORT"}),
@@ -494,7 +494,7 @@ PATTERNS: tuple[Pattern, ...] = (
     # ---- death
     Pattern(
         "worker-died", "vllm", (" died unexpectedly", " died, exit code", " died with exit code"),
-        re.compile(
+        regex(
             r"(?:Worker (?:proc )?|Engine core proc(?:ess)? |RayWorkerProc |Process )(?P<name>\S+)(?: pid \d+| \(PID: \d+\))? died(?: unexpectedly)?"
             r"(?:(?:,| with)? ?\(?exit code:? (?P<exit_code>-?\d+)\)?)?"
         ),
@@ -505,21 +505,21 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        "engine-process-died", "vllm", ("Engine process (pid",), re.compile(r"Engine process \(pid (?P<pid>\d+)\) died"), "process_exit",
+        "engine-process-died", "vllm", ("Engine process (pid",), regex(r"Engine process \(pid (?P<pid>\d+)\) died"), "process_exit",
         convert=lambda row, match: {"name": f"engine {match['pid']}"}, samples=(("RuntimeError: Engine process (pid 77) died.", {"name": "engine 77"}),),
     ),
     Pattern(
-        "shell-killed", "shell", (" Killed  ",), re.compile(r"line \d+: +(?P<pid>\d+) Killed +(?P<name>\S+)"), "process_exit", const={"exit_code": -9},
+        "shell-killed", "shell", (" Killed  ",), regex(r"line \d+: +(?P<pid>\d+) Killed +(?P<name>\S+)"), "process_exit", const={"exit_code": -9},
         convert=lambda row, match: {"exit_code": -9, "name": match["name"]}, samples=(
             ("run.sh: line 5: 12345 Killed                  python -m vllm.entrypoints.openai.api_server", {"exit_code": -9, "name": "python"}),
         ),
     ),
     Pattern(
-        "failed-core", "vllm", ("Failed core proc",), re.compile(r"'(?P<name>[\w]+)': (?P<exit_code>-\d+)"), "process_exit", repeat=True,
+        "failed-core", "vllm", ("Failed core proc",), regex(r"'(?P<name>[\w]+)': (?P<exit_code>-\d+)"), "process_exit", repeat=True,
         samples=(("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_0': -9}", {"name": "EngineCore_0", "exit_code": -9}),),
     ),
     Pattern(
-        "crash-step", "vllm", ("Dumping scheduler output",), re.compile(r"Dumping scheduler output.*?total_num_scheduled_tokens=(?P<scheduled_tokens>\d+)", re.S),
+        "crash-step", "vllm", ("Dumping scheduler output",), regex(r"Dumping scheduler output.*?total_num_scheduled_tokens=(?P<scheduled_tokens>\d+)", re.S),
         "crash_step", convert=_step, samples=(
             ("Dumping scheduler output for model execution: SchedulerOutput(scheduled_new_reqs=[NewRequestData(req_id=a,prompt_token_ids_len=3500,"
              "sampling_params=SamplingParams(prompt_logprobs=1),num_computed_tokens=0)], total_num_scheduled_tokens=3500, num_x=1)",
@@ -528,7 +528,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "crash-stats", "vllm", ("Dumping scheduler stats",),
-        re.compile(r"SchedulerStats\(num_running_reqs=(?P<running>\d+), num_waiting_reqs=(?P<waiting>\d+).*?kv_cache_usage=(?P<kv_used>[\d.e-]+)"),
+        regex(r"SchedulerStats\(num_running_reqs=(?P<running>\d+), num_waiting_reqs=(?P<waiting>\d+).*?kv_cache_usage=(?P<kv_used>[\d.e-]+)"),
         "crash_step", samples=(
             ("Dumping scheduler stats: SchedulerStats(num_running_reqs=6, num_waiting_reqs=2, step_counter=0, kv_cache_usage=0.0449, prefix",
              {"running": 6, "waiting": 2, "kv_used": 0.0449}),
@@ -538,11 +538,11 @@ PATTERNS: tuple[Pattern, ...] = (
 
 SETTINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     # anchor, where the settings text begins and ends, origin of the flags
-    ("non-default args", re.compile(r"non-default args: \{(?P<body>.*)", re.S), "logged"),
-    ("args: Namespace(", re.compile(r"args: Namespace\((?P<body>.*)", re.S), "logged"),
+    ("non-default args", regex(r"non-default args: \{(?P<body>.*)", re.S), "logged"),
+    ("args: Namespace(", regex(r"args: Namespace\((?P<body>.*)", re.S), "logged"),
     (
         "LLM engine",
-        re.compile(r"Initializing an? (?:V[01] )?LLM engine (?:\(v[^)]+\) )?with config: (?P<body>.*)", re.S),
+        regex(r"Initializing an? (?:V[01] )?LLM engine (?:\(v[^)]+\) )?with config: (?P<body>.*)", re.S),
         "config",
     ),
 )
