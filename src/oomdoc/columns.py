@@ -41,7 +41,7 @@ NULLS = (
 """Spellings of "unknown" in a cell."""
 _NULLS = frozenset(NULLS)
 
-Kind = Literal["key", "same", "integer", "real", "stamp", "text"]
+Kind = Literal["key", "same", "integer", "real", "stamp", "text", "bytes"]
 
 
 def is_null(text: bytes) -> bool:
@@ -49,19 +49,19 @@ def is_null(text: bytes) -> bool:
     return text in _NULLS
 
 
-class Memo(dict[bytes, "str | None"]):
+class Memo(dict[bytes, Any]):
     """A decoding of text cells that remembers what it has seen.
 
     `column` keeps a table beside the dictionary, one slot for each 14-bit hash of a text's words: rows whose words stand in
     their slot take the value from there. A log with 4,000 tenants is read in 12 % less time than by the dictionary alone.
     """
 
-    def __init__(self, decode: Callable[[bytes], str | None]) -> None:
+    def __init__(self, decode: Callable[[bytes], Any]) -> None:
         super().__init__()
         self._decode = decode
         self._table: tuple[Any, Any, Any] | None = None
 
-    def __missing__(self, text: bytes) -> str | None:
+    def __missing__(self, text: bytes) -> Any:
         if len(self) >= 1 << 16:
             self.clear()
         value = self[text] = self._decode(text)
@@ -113,7 +113,8 @@ class Field:
 
     Kinds: `key` checks prefix and suffix only; `same` says that the whole cell is `prefix`; `integer` has 1 to 15 digits;
     `real` digits with or without a fraction; `stamp` is `2026-11-20T20:04:51` (`/` and a space are fine) with exactly
-    `fraction` digits behind the seconds; `text` is anything up to 64 bytes, decoded by `decode`. A cell of kind integer or
+    `fraction` digits behind the seconds; `text` is anything up to 64 bytes, decoded by `decode`; `bytes` is a matrix of
+    numbers, a row for each of the `width` bytes that the cell must have. A cell of kind integer or
     real that spells a NULL, with or without the suffix, is NULL; a value of another form makes its line odd.
     """
 
@@ -125,6 +126,7 @@ class Field:
     suffix: bytes = b""
     fraction: int = 0
     offset_s: float = 0.0
+    width: int = 0
     decode: Memo = dataclasses.field(default_factory=lambda: _CELL_TEXT, compare=False)
 
 
@@ -222,7 +224,7 @@ class Template:
             order = np.argsort(both[0])
             odd = tuple(side[order] for side in both)
             lines = lines[good]
-            columns = {name: value[good] for name, value in columns.items()}
+            columns = {name: value[..., good] for name, value in columns.items()}
         return Cut(lines, columns, odd)
 
     def read_plain(self, data: bytes, share: float = 0.7) -> Cut | None:
@@ -285,6 +287,8 @@ def _value_plain(field: Field, text: bytes) -> tuple[bool, Any]:
         return (True, int(text)) if _INTEGER.fullmatch(text) else (False, None)
     if field.kind == "real":
         return (True, float(text)) if _REAL.fullmatch(text) and _exact(text) else (False, None)
+    if field.kind == "bytes":
+        return len(text) == field.width, list(text)
     if field.kind == "text":
         return (True, field.decode[text]) if len(text) <= _TEXT_BYTES and text[-1:] != b"\0" else (False, None)
     form = rb":[0-5][0-9]" + (rb"[.,][0-9]{%d}" % field.fraction if field.fraction else b"")
@@ -345,6 +349,9 @@ class _Chunk:
         if field.prefix:
             good &= self.literal(begin, field.prefix)
             begin = begin + len(field.prefix)
+        if field.kind == "bytes":
+            good &= end - begin == field.width
+            return self._buf.take(begin + self._np.arange(field.width)[:, None], mode="clip")
         suffixed = None
         if field.suffix:
             full, end = end, end - len(field.suffix)

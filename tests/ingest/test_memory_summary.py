@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from oomdoc.ingest import make_head, memory_summary
 from oomdoc.scan import chunks
+from oomdoc.tables import TABLES, Batch
 from oomdoc.units import GIB, KIB, MIB, TIB
 
 BAR, RULE = "|" + "=" * 75 + "|", "|" + "-" * 75 + "|"
@@ -177,3 +178,33 @@ def test_any_bytes(lines: list[bytes], size: int) -> None:
     tables = read(data, size)
     assert all(1 <= row["line"] <= data.count(b"\n") + 1 for rows in tables.values() for row in rows)
     memory_summary.matches(make_head("any", data))
+
+
+def _rows_of(batches: list[Batch]) -> list[tuple[Any, ...]]:
+    """Rows of batches whatever holds their columns, in order of line and metric."""
+    names = TABLES["allocator_stat"].column_names[1:]
+    rows = [row for batch in batches for row in zip(*(list(batch.columns[name]) for name in names), strict=True)]
+    return sorted(
+        (tuple(value.item() if hasattr(value, "item") else value for value in row) for row in rows),
+        key=lambda row: (row[0], row[3]),
+    )
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**6 - 1), st.sampled_from(["B", "KiB", "MiB", "TiB"])), min_size=4, max_size=4),
+    st.integers(0, 3),
+)
+def test_columns_give_what_lines_give(cells: list[tuple[int, str]], strange: int) -> None:
+    lines = table(device=strange)
+    lines[7] = size_row("Allocated memory", *cells)
+    lines[-2] = count_row("Oversize GPU segments", *((number, unit[0].strip("BT")) for number, unit in cells))
+    if strange == 3:
+        lines[9] = lines[9].replace(" MiB", "xMiB")
+    text = "\n".join([*lines, *table(1), ""] * 20).encode()
+    dense, plain = memory_summary._Tables(), memory_summary._Tables()
+    fast = dense._dense(text, 1)
+    assert bool(fast) == (strange != 3)
+    if fast:
+        assert _rows_of(fast) == _rows_of([b for b in plain._plain(text, 1) if b.table == "allocator_stat"])
+        assert vars(dense).keys() == vars(plain).keys()
+        assert {**vars(dense), "rows": None} == {**vars(plain), "rows": None}

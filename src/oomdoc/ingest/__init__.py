@@ -24,7 +24,6 @@ from oomdoc.ingest import (
     text_log,
 )
 from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor
-from oomdoc.ingest.record import decode, peel
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
@@ -37,14 +36,10 @@ PROSE: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (kube
 INGESTORS: tuple[Ingestor, ...] = (*DENSE, *PROSE, cast("Ingestor", text_log))
 KINDS: tuple[str, ...] = (*(module.KIND for module in INGESTORS), "vllm-log")
 
-_HEAD_LINES = 400
-
 
 def make_head(path: str, data: bytes) -> Head:
     """The head of a source from its first bytes."""
-    cut = data[:HEAD_BYTES]
-    lines = cut.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]
-    return Head(path, cut, tuple(peel(decode(line[:4096]))[0] for line in lines))
+    return Head(path, data[:HEAD_BYTES])
 
 
 def recognise(head: Head, types: Sequence[str] = ()) -> tuple[Ingestor, str]:
@@ -60,12 +55,12 @@ def recognise(head: Head, types: Sequence[str] = ()) -> tuple[Ingestor, str]:
     return ingestor, ingestor.KIND
 
 
-_LABEL = (re.compile(r'cause\s*=\s*"[a-z-]+"'), re.compile(r'category\s*=\s*"[a-z-]+"'))
+_LABEL = (re.compile(rb'^cause\s*=\s*"[a-z-]+"', re.M), re.compile(rb'^category\s*=\s*"[a-z-]+"', re.M))
 
 
 def is_label(head: Head) -> bool:
     """Whether this is the label of a sample case (`case.toml`): the answer must not be read as evidence."""
-    return all(head.count(pattern) for pattern in _LABEL)
+    return all(pattern.search(head.data) for pattern in _LABEL)
 
 
 def check_types(types: Sequence[str]) -> None:

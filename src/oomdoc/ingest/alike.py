@@ -167,7 +167,7 @@ class Alike:
             offset = at - len(whole) + len(message)
             number = _NUMBER.fullmatch(text) if offset >= 0 else None
             if at == stamp.start():
-                fields.append(Field("text", "t", cell, cell + 1, decode=Memo(self._time)))  # type: ignore[arg-type]
+                fields.append(Field("text", "t", cell, cell + 1, decode=Memo(self._time)))
             elif at != stamp.start(3) and (
                 number is None or not self._number(fields, cell, number, message, offset, plain[0])
             ):

@@ -10,13 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol, cast
 
+from oomdoc.ingest.record import decode, peel
 from oomdoc.scan import Chunk
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import parse_size
 
 HEAD_BYTES = 64 << 10
+_HEAD_LINES = 400
 TEXT_CAP = 400
 
 
@@ -87,7 +90,12 @@ class Head:
 
     path: str
     data: bytes
-    lines: tuple[str, ...]
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """Peeled by the first who asks: 2 ms, and most small sources are known by their bytes."""
+        lines = self.data.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]
+        return tuple(peel(decode(line[:4096]))[0] for line in lines)
 
     def count(self, pattern: re.Pattern[str]) -> int:
         """How many of the lines match from their beginning."""

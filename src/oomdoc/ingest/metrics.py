@@ -32,6 +32,8 @@ _KEPT = (
     "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "gpu_memory_used_bytes", "gpu_memory_total_bytes", "nvidia_",
     "process_resident_memory_bytes", "container_memory_",
 )  # fmt: skip
+_BARE = (b"vllm:", b"DCGM_FI_DEV_")
+_TYPED = (b"# HELP vllm:", b"# TYPE vllm:", b"# HELP DCGM_", b"# TYPE DCGM_")
 _STAMPED = ("#", "=== ", "--- ", "20")
 _WANTED = (*_KEPT, *_STAMPED)
 _DOCUMENTED = ("# HELP", "# TYPE", "# EOF", "# UNIT")
@@ -177,6 +179,8 @@ _DECLARED = re.compile(r"# (?:TYPE \S+ (?:counter|gauge|histogram|summary|untype
 
 def matches(head: Head) -> bool:
     """Four of five lines have the shape of a sample or comment, and one declares a series or is one that is kept."""
+    if _plainly(head.data):
+        return True
     lines = [line for line in head.lines if line.strip()]
     if len(head.data) >= 64 << 10 or len(head.lines) >= 400:
         lines = lines[:-1] or lines  # the head may end inside of a line
@@ -187,3 +191,11 @@ def matches(head: Head) -> bool:
     return any(_DECLARED.match(line) for line in lines) or any(
         line.startswith(kept) and "{" in line for line in samples
     )
+
+
+def _plainly(data: bytes) -> bool:
+    """The same by the first bytes of bare lines: a hundredth of the price, and a bundle may hold a thousand scrapes."""
+    lines = data.split(b"\n")
+    samples = [line for line in lines if line.startswith(_BARE)]
+    documented = sum(1 for line in lines if line.startswith(_TYPED))
+    return 2 * len(samples) > len(lines) and 10 * (len(samples) + documented) >= 9 * len(lines) and documented > 0
