@@ -107,7 +107,13 @@ def by_hand() -> str:
     grouped = sorted({item.group for item in known.values() if item.group})
     notes = [
         f"The sum is {odds:+.4f}; 1 / (1 + e^-({odds:.4f})) = {p:.6f}, and the report shows {first.probability:g}"
-        + (" (the ceiling, see below)." if p > first.probability + 5e-5 else ".")
+        + (
+            " (the ceiling, see below)."
+            if p > first.probability + 5e-5
+            else " (its share among the rivals, see below)."
+            if first.probability > first.own_probability
+            else "."
+        )
     ]
     if grouped:
         notes.append(f"Of the group {' and '.join(f'`{name}`' for name in grouped)} only the strongest line counts.")

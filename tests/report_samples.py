@@ -50,6 +50,7 @@ def diagnosis(rank: int, cause: str, probability: float, title: str, **fields: A
     given: dict[str, Any] = {
         "category": "parameters",
         "reason": None,
+        "own_probability": probability,
         "prior": 0.05,
         "summary": title + ".",
         "evidence": (),

@@ -160,7 +160,7 @@ def test_run_reports_each_case_with_what_is_wrong() -> None:
     told = rule_tests.run([_with(rule, tests=(right, wrong))])
     assert [(name, passed) for _, name, passed, _ in told] == [(right["name"], True), ("all of it wrong", False)]
     assert told[1][3] == (
-        "no-word-of-it should be true and is unknown; probability 0.030 is not within 0.9 to 1.0; reason None is not client; "
+        f"no-word-of-it should be true and is unknown; probability {rule.prior:.3f} is not within 0.9 to 1.0; reason None is not client; "
         "action more-shm was not given"
     )
 
@@ -445,7 +445,11 @@ def test_the_other_rules_go_on(tmp_path: Path) -> None:
     _write(tmp_path, RULE)
     _write(
         tmp_path,
-        (rules_folder() / "host" / "shm-exhausted.toml").read_text(encoding="utf-8").replace("0.03", "0.5", 1),
+        re.sub(
+            r"(?m)^prior .*",
+            "prior = 0.5",
+            (rules_folder() / "host" / "shm-exhausted.toml").read_text(encoding="utf-8"),
+        ),
         name="shm-exhausted",
     )
     rules, faults = load_rules(tmp_path)

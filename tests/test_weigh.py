@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import oomdoc.weigh
 from oomdoc.model import Diagnosis
 from oomdoc.rules import ActionRule, EvidenceRule, ReasonRule, Rule, load_rules
 from oomdoc.weigh import ACTION_FROM, CEILING, Answer, Ask, answer, log_odds, probability, rank, say, weigh, weight_of
@@ -58,7 +59,7 @@ def holding(*names: str, failing: tuple[str, ...] = ()) -> Ask:
 
 def diagnose(of: Rule, ask: Ask) -> Diagnosis:
     """The one diagnosis of one rule."""
-    return rank([weigh(of, ask)], ask)[0]
+    return oomdoc.weigh.diagnose(weigh(of, ask), ask)
 
 
 def chance(of: Rule, ask: Ask) -> float:

@@ -43,8 +43,11 @@ DIAGNOSED_INCIDENTS = 5  # so many kinds of incident get a ranking, the gravest 
 
 def assemble(
     intake: Intake, store: Store, rules: list[Rule], sources: list[SourceRow], unread: list[Unread], faults: list[str]
-) -> Report:
-    """The report of a loaded store: every incident weighed, the ledger and engines told, what was read and what is missing."""
+) -> tuple[Report, list[Finding]]:
+    """The report of a loaded store: every incident weighed, the ledger and engines told, what was read and what is missing.
+
+    The findings beside it are those of the gravest incident.
+    """
     found = store.rows_of("SELECT * FROM incident")
     warnings = [f"rule left out: {fault}" for fault in faults]
     incidents: list[Incident] = []
@@ -73,11 +76,12 @@ def assemble(
     if len(found) > MOST_INCIDENTS:
         warnings.append(f"{len(found) - MOST_INCIDENTS} more incidents were found and are not shown")
     warnings += _warnings(store, sources)
-    return Report(
+    report = Report(
         oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
         verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=ledger, engines=_engines(store), traffic=profile(store, found[0] if found else None),
         coverage=Coverage(tuple(sources), tuple(unread)), collect_next=_collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)),
     )  # fmt: skip
+    return report, findings
 
 
 def _order(incident: Incident) -> tuple[bool, float, str, int]:

@@ -24,6 +24,7 @@ from oomdoc.scan import Chunk, chunks, read_ahead
 from oomdoc.store import Store
 from oomdoc.tables import LOOKALIKE, Batch
 from oomdoc.units import parse_size, zone
+from oomdoc.weigh import Finding
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,14 @@ class Options:
 class Analysis:
     """A finished analysis: `report`, and `sql` over its tables until it is closed. Use as a context manager."""
 
-    def __init__(self, report: Report, store: Store, scratch: tempfile.TemporaryDirectory[str]) -> None:
+    def __init__(
+        self, report: Report, findings: Sequence[Finding], store: Store, scratch: tempfile.TemporaryDirectory[str]
+    ) -> None:
         self.report = report
+        self.answers: dict[str, dict[str, bool | None]] = {
+            finding.rule.id: {name: told.holds for name, told in finding.answers.items()} for finding in findings
+        }
+        """What every rule's evidence answered about the gravest incident, by cause and evidence id."""
         self._store = store
         self._scratch = scratch
 
@@ -92,13 +99,13 @@ def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = 
         if options.since is not None or options.until is not None:
             store.keep_between(options.since, options.until, tz)
         store.finish(tz)
-        report = assemble(intake, store, rules, sources, unread, faults)
+        report, findings = assemble(intake, store, rules, sources, unread, faults)
     except BaseException:
         if store is not None:
             store.close()
         scratch.cleanup()
         raise
-    return Analysis(report, store, scratch)
+    return Analysis(report, findings, store, scratch)
 
 
 def _why(unread: Sequence[Unread]) -> str:

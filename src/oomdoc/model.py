@@ -46,13 +46,18 @@ class Action:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One cause with its probability and what made it so."""
+    """One cause with its probability and what made it so.
+
+    `own_probability` is what prior and weights give by themselves; `probability` is the larger of that and the share among
+    the rivals (docs/method.md).
+    """
 
     rank: int
     cause: str
     category: str
     reason: str | None
     probability: float
+    own_probability: float
     prior: float
     title: str
     summary: str

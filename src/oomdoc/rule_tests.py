@@ -12,7 +12,7 @@ import duckdb
 
 from oomdoc.rules import Rule
 from oomdoc.store import Store
-from oomdoc.weigh import rank, weigh
+from oomdoc.weigh import diagnose, weigh
 
 
 def run(rules: Iterable[Rule]) -> list[tuple[str, str, bool, str]]:
@@ -34,7 +34,7 @@ def run_one(rule: Rule, test: Mapping[str, Any]) -> str:
             incidents = store.rows_of("SELECT incident FROM incident LIMIT 1")
             store.focus(incidents[0]["incident"] if incidents else None)
             finding = weigh(rule, store.ask)
-            diagnosis = rank([finding], store.ask)[0]
+            diagnosis = diagnose(finding, store.ask)
         except duckdb.Error as problem:
             return f"a query failed: {str(problem).splitlines()[0]}"
     faults = []

@@ -33,6 +33,8 @@ class EvidenceRule:
     p_other: float
     group: str | None
     unless: str  # how it reads when it does not hold; empty = the sentence with "not so:" before it
+    judged: tuple[float, float] | None = None  # p_cause and p_other before they were counted (`oomdoc rules count`)
+    counted: tuple[int, int, int, int] | None = None  # held / answered with the cause, held / answered without it
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Rule:
     references: tuple[Mapping[str, str], ...]
     tests: tuple[Mapping[str, Any], ...]
     path: Path
+    prior_judged: float | None = None  # before it was counted
+    prior_counted: tuple[int, int] | None = None  # bundles with this cause, of how many
 
 
 def rules_folder() -> Path:
@@ -132,8 +136,10 @@ def place_of(rules: Iterable[Rule], sql: str) -> str:
     return " ".join(sql.split())[:80]
 
 
-_RULE_KEYS = {"id", "title", "summary", "prior", "evidence", "reason", "action", "reference", "test", "counted"}
-_EVIDENCE_KEYS = {"id", "says", "sql", "p_cause", "p_other", "group", "unless"}
+_RULE_KEYS = {
+    "id", "title", "summary", "prior", "prior_judged", "prior_counted", "evidence", "reason", "action", "reference", "test",
+}  # fmt: skip
+_EVIDENCE_KEYS = {"id", "says", "sql", "p_cause", "p_other", "judged", "counted", "group", "unless"}
 _REASON_KEYS = {"id", "says", "sql"}
 _ACTION_KEYS = {"id", "do", "why", "cost", "verify", "changes", "sql"}
 _REFERENCE_KEYS = {"url", "backs"}
@@ -178,12 +184,20 @@ def read_rule(path: Path, tests: bool = True) -> Rule:
         ),
         references=tuple(dict(item) for item in check.all(raw, "reference", _REFERENCE_KEYS, ("url", "backs"))),
         tests=tuple(_test(check, item, names) for item in check.all(raw, "test", _TEST_KEYS, ("name", "expect"))),
-        path=path,
+        path=path, prior_judged=raw.get("prior_judged"), prior_counted=check.numbers(raw, "prior_counted", 2),
     )  # fmt: skip
 
 
-_TYPES: Mapping[str, Any] = {"p_cause": object, "p_other": object, "changes": dict, "given": dict, "expect": dict}
-_WORDS: Mapping[Any, str] = {str: "a text", dict: "a table"}
+_TYPES: Mapping[str, Any] = {
+    "p_cause": object,
+    "p_other": object,
+    "judged": list,
+    "counted": list,
+    "changes": dict,
+    "given": dict,
+    "expect": dict,
+}
+_WORDS: Mapping[Any, str] = {str: "a text", dict: "a table", list: "a list"}
 _TEMPLATES = frozenset({"says", "unless", "do", "why", "cost", "verify"})
 
 
@@ -255,6 +269,15 @@ class _Check:
         if not isinstance(value, (int, float)) or not 0 < value < 1:
             self.fail(f"{what} = {value} is not between 0 and 1", near)
 
+    def numbers(self, table: Mapping[str, Any], key: str, count: int) -> Any:
+        """A list of so many numbers as a tuple, None where there is none."""
+        values = table.get(key)
+        if values is None:
+            return None
+        if len(values) != count or not all(isinstance(value, (int, float)) for value in values):
+            self.fail(f"{key} does not hold {count} numbers", str(table.get("id", key)))
+        return tuple(values)
+
     def all(
         self, raw: Mapping[str, Any], key: str, allowed: set[str], needed: tuple[str, ...]
     ) -> list[Mapping[str, Any]]:
@@ -281,6 +304,8 @@ def _evidence(check: _Check, item: Mapping[str, Any]) -> EvidenceRule:
         float(item["p_other"]),
         item.get("group"),
         item.get("unless", ""),
+        check.numbers(item, "judged", 2),
+        check.numbers(item, "counted", 4),
     )
 
 

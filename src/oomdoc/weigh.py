@@ -1,8 +1,9 @@
 """Rule + answers -> diagnosis. Pure arithmetic: it is handed `ask(sql)`, it opens nothing.
 
 Start at ln(prior / (1 - prior)). Add ln(p_cause / p_other) where an item holds, ln((1 - p_cause) / (1 - p_other)) where it does
-not, 0 where it is unknown; of a `group` only the item with the largest weight counts. Back to a probability at the end.
-Causes are judged one by one, since two can be true. docs/method.md redoes one by hand.
+not, 0 where it is unknown; of a `group` only the item with the largest weight counts. Back to a probability at the end: by
+its own evidence, and by its share among the rivals, since a cause that is left over when the others are ruled out is the
+more likely for it. The larger of the two counts, so two causes can be true. docs/method.md redoes one by hand.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from oomdoc.units import show_bytes, show_seconds
 
 Ask = Callable[[str], Mapping[str, Any] | None]
 
-CEILING = 0.99  # no rule of thumb is surer than this until counted on many cases
+CEILING = 0.99  # nothing is surer: one bundle in a hundred and fifty labelled ones is the finest that could be counted
+SHARPNESS = (
+    0.6  # of the share among rivals: log-odds are divided by it; counted by `oomdoc rules count` (docs/method.md)
+)
+ELSEWHERE = -2.0  # log-odds of "none of these": a leader far below it leaves the diagnosis undecided
 ACTION_FROM = 0.05  # advice is computed for causes at or above this probability
 
 
@@ -105,6 +110,18 @@ def probability(odds: float) -> float:
     return min(CEILING, p)
 
 
+def shares(odds: Sequence[float], sharpness: float = SHARPNESS) -> list[float]:
+    """What share each of several rivals has if one of them, or something else, is the main cause (softmax).
+
+    >>> [round(share, 2) for share in shares([1.0, -1.0])]
+    [0.96, 0.03]
+    """
+    top = max([*odds, ELSEWHERE])
+    parts = [math.exp((value - top) / sharpness) for value in odds]
+    whole = sum(parts) + math.exp((ELSEWHERE - top) / sharpness)
+    return [part / whole for part in parts]
+
+
 @dataclass(frozen=True)
 class Finding:
     """One cause weighed: its log-odds and the answers behind them."""
@@ -117,7 +134,11 @@ class Finding:
 
 def weigh(rule: Rule, ask: Ask) -> Finding:
     """Weigh one rule against a bundle."""
-    answers = {item.id: answer(ask, item.sql) for item in rule.evidence}
+    return tally(rule, {item.id: answer(ask, item.sql) for item in rule.evidence})
+
+
+def tally(rule: Rule, answers: Mapping[str, Answer]) -> Finding:
+    """Weigh the answers to a rule's evidence."""
     weights = {item.id: weight_of(item, answers[item.id].holds) for item in rule.evidence}
     strongest: dict[str, str] = {}
     for item in rule.evidence:
@@ -133,12 +154,17 @@ def weigh(rule: Rule, ask: Ask) -> Finding:
 
 
 def rank(findings: Iterable[Finding], ask: Ask) -> tuple[Diagnosis, ...]:
-    """Findings as a ranked diagnosis, best first; ties by id so that the same bundle gives the same bytes."""
+    """Findings of all causes as a ranked diagnosis, best first; ties by id so that the same bundle gives the same bytes."""
     ordered = sorted(findings, key=lambda finding: (-finding.odds, finding.rule.id))
-    return tuple(replace(_diagnosis(finding, ask), rank=place) for place, finding in enumerate(ordered, 1))
+    among = shares([finding.odds for finding in ordered])
+    return tuple(
+        replace(diagnose(finding, ask, share), rank=place)
+        for place, (finding, share) in enumerate(zip(ordered, among, strict=True), 1)
+    )
 
 
-def _diagnosis(finding: Finding, ask: Ask) -> Diagnosis:
+def diagnose(finding: Finding, ask: Ask, share: float = 0.0) -> Diagnosis:
+    """One cause told: `share` is its share among rivals, where it has any."""
     rule = finding.rule
     support, against, unknown = [], [], []
     for item in rule.evidence:
@@ -153,7 +179,8 @@ def _diagnosis(finding: Finding, ask: Ask) -> Diagnosis:
             support.append(piece)
         elif weight < 0:
             against.append(piece)
-    p = probability(finding.odds)
+    own = probability(finding.odds)
+    p = min(CEILING, max(own, share))
     reason = None
     actions: list[Action] = []
     if p >= ACTION_FROM:
@@ -165,7 +192,7 @@ def _diagnosis(finding: Finding, ask: Ask) -> Diagnosis:
     support.sort(key=lambda piece: (-piece.weight, piece.id))
     against.sort(key=lambda piece: (piece.weight, piece.id))
     return Diagnosis(
-        rank=0, cause=rule.id, category=rule.category, reason=reason, probability=round(p, 4), prior=rule.prior, title=rule.title, summary=rule.summary,
+        rank=0, cause=rule.id, category=rule.category, reason=reason, probability=round(p, 4), own_probability=round(own, 4), prior=rule.prior, title=rule.title, summary=rule.summary,
         evidence=tuple(support), against=tuple(against), unknown=tuple(unknown), actions=tuple(actions), references=rule.references,
     )  # fmt: skip
 

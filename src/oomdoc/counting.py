@@ -1,0 +1,254 @@
+"""Counts what rules claim: labelled bundles are analysed, and the answers to every piece of evidence are counted.
+
+A labelled bundle is a folder with a `case.toml` (`cause`, perhaps `also`: causes that a fair person could put first as well)
+and evidence; the label and `truth.*` files are not handed over. What a rule says of its evidence was judged by people first;
+the judgement stays in the file (`judged`) and counts as much as `STRENGTH` bundles, so that a few cases cannot make a
+certainty. Every figure about the result is made leaving out the bundle that is judged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from oomdoc import diagnose
+from oomdoc.errors import BundleError, UsageError
+from oomdoc.rules import EvidenceRule, Rule
+from oomdoc.weigh import CEILING, SHARPNESS, Answer, Finding, probability, shares, tally
+
+STRENGTH = (
+    60.0  # bundles that a judgement is worth: from 16 to 128 the figures hardly move, and the ranking is best here
+)
+_FINEST = 3  # digits behind the point of what is written
+_LEAST = 0.002  # a share that nothing counted proves
+_BINS = 10
+
+Counts = Mapping[tuple[str, str], tuple[int, int, int, int]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A labelled bundle and what every rule's evidence answered: TRUE, FALSE, None by cause and evidence id."""
+
+    name: str
+    cause: str
+    also: tuple[str, ...]
+    answers: Mapping[str, Mapping[str, bool | None]]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How good a ranking is over labelled bundles; all shares 0..1.
+
+    `fair`: the first place is the label or one of its `also`; `strict`: the label; `top3`: fair within three places;
+    `brier`, `ece`: of the first place's probability against being fair; `bins`: lowest probability, bundles, mean
+    probability, share that was fair; `confused`: label, first place, bundles, where it was not fair.
+    """
+
+    bundles: int
+    fair: float
+    strict: float
+    top3: float
+    category: float
+    brier: float
+    ece: float
+    bins: tuple[tuple[float, int, float, float], ...]
+    confused: tuple[tuple[str, str, int], ...]
+
+
+def find_cases(folders: Iterable[Path]) -> list[Path]:
+    """Every folder below those given that holds a `case.toml`, in order of name; UsageError where there is none."""
+    found = sorted({label.parent for folder in folders for label in folder.glob("**/case.toml")})
+    if not found:
+        raise UsageError("no case.toml lies below these folders", "Name a folder of labelled bundles")
+    return found
+
+
+def read_case(folder: Path, rules: Sequence[Rule], extra: Path | None = None) -> Case:
+    """Analyse one labelled bundle, with the rules of the folder `extra` on top; UsageError for a label that is none."""
+    path = folder / "case.toml"
+    try:
+        label = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"{path} cannot be read ({problem})", 'Write cause = "..." into it') from None
+    if label.get("cause") not in {rule.id for rule in rules}:
+        raise UsageError(
+            f"{path}: cause {label.get('cause')!r} is not in the rule set", "`oomdoc rules list` shows them"
+        )
+    with tempfile.TemporaryDirectory(prefix="oomdoc-") as scratch:
+        evidence = Path(scratch) / "bundle"
+        shutil.copytree(folder, evidence, ignore=shutil.ignore_patterns("case.toml", "truth.*"))
+        try:
+            with diagnose.analyze(evidence, diagnose.Options(rules=extra)) as analysis:
+                answers = analysis.answers
+        except BundleError:
+            answers = {rule.id: {} for rule in rules}
+    return Case(folder.name, label["cause"], tuple(label.get("also", ())), answers)
+
+
+def count(cases: Sequence[Case], rules: Sequence[Rule]) -> Counts:
+    """By cause and evidence: held and answered with the cause, held and answered without it.
+
+    Bundles for which the cause is one that a fair person could name as well count on neither side.
+    """
+    found = {}
+    for rule in rules:
+        having = [case.answers.get(rule.id, {}) for case in cases if case.cause == rule.id]
+        lacking = [
+            case.answers.get(rule.id, {}) for case in cases if case.cause != rule.id and rule.id not in case.also
+        ]
+        for item in rule.evidence:
+            sides = [
+                [told for answers in side if (told := answers.get(item.id)) is not None] for side in (having, lacking)
+            ]
+            found[rule.id, item.id] = (sum(sides[0]), len(sides[0]), sum(sides[1]), len(sides[1]))
+    return found
+
+
+def estimated(rules: Sequence[Rule], cases: Sequence[Case]) -> list[Rule]:
+    """The rules with what was counted: judgement and count weighed together."""
+    counts = count(cases, rules)
+    return [_estimated(rule, counts, cases) for rule in rules]
+
+
+def _estimated(rule: Rule, counts: Counts, cases: Sequence[Case]) -> Rule:
+    judged = rule.prior if rule.prior_judged is None else rule.prior_judged
+    having = sum(case.cause == rule.id for case in cases)
+    evidence = tuple(_item(item, counts[rule.id, item.id]) for item in rule.evidence)
+    return dataclasses.replace(
+        rule, prior=_share(judged, having, len(cases)), prior_judged=judged, prior_counted=(having, len(cases)), evidence=evidence
+    )  # fmt: skip
+
+
+def _item(item: EvidenceRule, counted: tuple[int, int, int, int]) -> EvidenceRule:
+    judged = item.judged or (item.p_cause, item.p_other)
+    p_cause, p_other = _share(judged[0], *counted[:2]), _share(judged[1], *counted[2:])
+    if (p_cause > p_other) != (judged[0] > judged[1]):  # a handful of bundles does not turn a meaning round
+        p_cause, p_other = judged
+    return dataclasses.replace(item, p_cause=p_cause, p_other=p_other, judged=judged, counted=counted)
+
+
+def _share(judged: float, held: int, answered: int) -> float:
+    share = (held + STRENGTH * judged) / (answered + STRENGTH)
+    return round(min(max(share, _LEAST), 1 - _LEAST), _FINEST)
+
+
+def ranking(case: Case, rules: Sequence[Rule]) -> list[tuple[float, str]]:
+    """Log-odds and cause, best first, as `weigh.rank` has them."""
+    found = [(_finding(case, rule).odds, rule.id) for rule in rules]
+    return sorted(found, key=lambda entry: (-entry[0], entry[1]))
+
+
+def _finding(case: Case, rule: Rule) -> Finding:
+    told = case.answers.get(rule.id, {})
+    return tally(rule, {item.id: Answer(told.get(item.id), {}) for item in rule.evidence})
+
+
+def chances(odds: Sequence[float], sharpness: float = SHARPNESS) -> list[float]:
+    """Probabilities as the report shows them."""
+    among = shares(odds, sharpness)
+    return [min(CEILING, max(probability(own), share)) for own, share in zip(odds, among, strict=True)]
+
+
+def left_out(cases: Sequence[Case], rules: Sequence[Rule]) -> list[list[tuple[float, str]]]:
+    """For every bundle its ranking by rules that were counted on all the others."""
+    return [ranking(case, estimated(rules, [*cases[:at], *cases[at + 1 :]])) for at, case in enumerate(cases)]
+
+
+def figures(cases: Sequence[Case], rules: Sequence[Rule], rankings: Sequence[Sequence[tuple[float, str]]]) -> Figures:
+    """What the rankings are worth."""
+    category = {rule.id: rule.category for rule in rules}
+    told: list[tuple[float, bool]] = []
+    strict = top3 = same = 0
+    confused: dict[tuple[str, str], int] = {}
+    for case, ranked in zip(cases, rankings, strict=True):
+        accepted, first = {case.cause, *case.also}, ranked[0][1]
+        told.append((chances([odds for odds, _ in ranked])[0], first in accepted))
+        strict += first == case.cause
+        top3 += any(cause in accepted for _, cause in ranked[:3])
+        same += category[first] == category[case.cause]
+        if first not in accepted:
+            confused[case.cause, first] = confused.get((case.cause, first), 0) + 1
+    bins = []
+    for place in range(_BINS):
+        inside = [entry for entry in told if min(int(entry[0] * _BINS), _BINS - 1) == place]
+        if inside:
+            n = len(inside)
+            bins.append((place / _BINS, n, sum(p for p, _ in inside) / n, sum(fair for _, fair in inside) / n))
+    n = len(cases)
+    return Figures(
+        n, sum(fair for _, fair in told) / n, strict / n, top3 / n, same / n, sum((p - fair) ** 2 for p, fair in told) / n,
+        sum(size * abs(mean - share) for _, size, mean, share in bins) / n, tuple(bins),
+        tuple((*pair, times) for pair, times in sorted(confused.items())),
+    )  # fmt: skip
+
+
+def best_sharpness(cases: Sequence[Case], rankings: Sequence[Sequence[tuple[float, str]]]) -> float:
+    """The sharpness under which the labels are likeliest, of 0.3, 0.35 ... 1.5: what `weigh.SHARPNESS` should be."""
+
+    def surprise(sharpness: float) -> float:
+        total = 0.0
+        for case, ranked in zip(cases, rankings, strict=True):
+            among = shares([odds for odds, _ in ranked], sharpness)
+            total -= math.log(
+                max(1e-9, next(share for share, (_, cause) in zip(among, ranked, strict=True) if cause == case.cause))
+            )
+        return total
+
+    return min((step / 20 for step in range(6, 31)), key=surprise)
+
+
+def write(rule: Rule) -> None:
+    """Write the numbers of a counted rule into its file; everything else stays as it is."""
+    text = rule.path.read_text(encoding="utf-8")
+    top, mark, rest = text.partition("[[evidence]]")
+    top = _set(top, "prior", f"{rule.prior:g}")
+    top = _after(top, "prior", "prior_judged", f"{rule.prior_judged:g}")
+    top = _after(top, "prior_judged", "prior_counted", _list(rule.prior_counted or ()))
+    parts = re.split(r"(?m)^(?=\[\[)", mark + rest)
+    for item in rule.evidence:
+        at = next(
+            i for i, part in enumerate(parts) if re.match(rf'\[\[evidence\]\]\s+id\s*= "{re.escape(item.id)}"', part)
+        )
+        part = _set(parts[at], "p_cause", f"{item.p_cause:g}")
+        part = _set(part, "p_other", f"{item.p_other:g}")
+        part = _after(part, "p_other", "judged", _list(item.judged or ()))
+        parts[at] = _after(part, "judged", "counted", _list(item.counted or ()))
+    rule.path.write_text(top + "".join(parts), encoding="utf-8")
+
+
+def _list(values: Sequence[float]) -> str:
+    return "[" + ", ".join(f"{value:g}" for value in values) + "]"
+
+
+def _set(text: str, key: str, value: str) -> str:
+    return re.sub(rf"(?m)^({key}\s*= ).*$", rf"\g<1>{value}", text, count=1)
+
+
+def _after(text: str, before: str, key: str, value: str) -> str:
+    """Set a key, or add it behind another, flush with it."""
+    if re.search(rf"(?m)^{key}\s*= ", text):
+        return _set(text, key, value)
+    found = re.search(rf"(?m)^{before}(\s*)= .*$", text)
+    if found is None:
+        return text
+    width = max(len(before) + len(found[1]), len(key) + 1)
+    return f"{text[: found.end()]}\n{key:<{width}}= {value}{text[found.end() :]}"
+
+
+def run(
+    folders: Sequence[Path], rules: Sequence[Rule], extra: Path | None, progress: Callable[[str], None]
+) -> tuple[list[Case], list[Rule]]:
+    """Read all cases, and the rules counted on them. `rules` are the shipped ones and those of `extra`."""
+    cases = []
+    for folder in find_cases(folders):
+        progress(folder.name)
+        cases.append(read_case(folder, rules, extra))
+    return cases, estimated(rules, cases)
