@@ -39,11 +39,12 @@ app = typer.Typer(
 )
 rules_app = typer.Typer(
     rich_markup_mode=None,
-    help="""List and test the rule set: one cause per file.
+    help="""List, test, write and count the rule set: one cause per file.
 
     \b
     Example:
       oomdoc rules list
+      oomdoc rules new disk-full ./my-rules
       oomdoc rules test ./my-rules
     """,
 )
@@ -437,6 +438,47 @@ def rules_list(rules: RuleFolder = None, color: Color = "auto") -> int:
     return EXIT_OK
 
 
+@rules_app.command("matrix")
+def rules_matrix(
+    rules: RuleFolder = None,
+    form: Annotated[str, typer.Option("--format", metavar="table|markdown|csv", help="How to print it.")] = "table",
+    color: Color = "auto",
+) -> int:
+    """Print the root-cause matrix: causes by their strongest signs, what speaks against, what to do.
+
+    \b
+    Example:
+      oomdoc rules matrix
+      oomdoc rules matrix --format markdown > matrix.md
+    """
+    from oomdoc.report.page import MATRIX_FORMS, matrix
+
+    if form not in MATRIX_FORMS:
+        raise UsageError(f"--format {form} is not one of {', '.join(MATRIX_FORMS)}")
+    _out(matrix(_rules(rules)[0], form, width=_width(), color=_colored(color)))
+    return EXIT_OK
+
+
+@rules_app.command("new")
+def rules_new(
+    cause: Annotated[str, typer.Argument(metavar="CAUSE", help="Id of the cause: words with hyphens.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Your folder of rules.")] = Path("my-rules"),
+    category: Annotated[str, typer.Option("--category", metavar="NAME", help="Row of the root-cause matrix.")] = "host",
+) -> int:
+    """Write a rule file to begin from: one piece of evidence, one action and a test that passes.
+
+    \b
+    Example:
+      oomdoc rules new disk-full ./my-rules --category host
+      oomdoc rules test ./my-rules
+    """
+    from oomdoc.rules import new_rule
+
+    path = new_rule(cause, category, folder)
+    _out(f"{path} written. Edit it, then: oomdoc rules test {folder}\n")
+    return EXIT_OK
+
+
 @rules_app.command("test")
 def rules_test(
     folder: Annotated[
@@ -500,7 +542,7 @@ def rules_count(
     left_out = counting.left_out(cases, chosen)
     now = [counting.ranking(case, chosen) for case in cases]
     made = [counting.figures(cases, chosen, told) for told in (now, left_out)]
-    _out(figures.render(made[0], made[1], counting.best_sharpness(cases, left_out)))
+    _out(figures.render(made[0], made[1], counting.best_sharpness(cases, chosen, left_out)))
     if write:
         for rule in counted:
             counting.write(rule)

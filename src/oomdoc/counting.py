@@ -151,10 +151,15 @@ def _finding(case: Case, rule: Rule) -> Finding:
     return tally(rule, {item.id: Answer(told.get(item.id), {}) for item in rule.evidence})
 
 
-def chances(odds: Sequence[float], sharpness: float = SHARPNESS) -> list[float]:
-    """Probabilities as the report shows them."""
-    among = shares(odds, sharpness)
-    return [min(CEILING, max(probability(own), share)) for own, share in zip(odds, among, strict=True)]
+def chances(ranked: Sequence[tuple[float, str]], rules: Sequence[Rule]) -> list[float]:
+    """Probabilities of a ranking as the report shows them."""
+    among = _shares(ranked, rules)
+    return [min(CEILING, max(probability(odds), share)) for (odds, _), share in zip(ranked, among, strict=True)]
+
+
+def _shares(ranked: Sequence[tuple[float, str]], rules: Sequence[Rule], sharpness: float = SHARPNESS) -> list[float]:
+    unseen = {rule.id: rule.unseen for rule in rules}
+    return shares([odds for odds, _ in ranked], [unseen[cause] for _, cause in ranked], sharpness)
 
 
 def left_out(cases: Sequence[Case], rules: Sequence[Rule]) -> list[list[tuple[float, str]]]:
@@ -170,7 +175,7 @@ def figures(cases: Sequence[Case], rules: Sequence[Rule], rankings: Sequence[Seq
     confused: dict[tuple[str, str], int] = {}
     for case, ranked in zip(cases, rankings, strict=True):
         accepted, first = {case.cause, *case.also}, ranked[0][1]
-        told.append((chances([odds for odds, _ in ranked])[0], first in accepted))
+        told.append((chances(ranked, rules)[0], first in accepted))
         strict += first == case.cause
         top3 += any(cause in accepted for _, cause in ranked[:3])
         same += category[first] == category[case.cause]
@@ -190,13 +195,15 @@ def figures(cases: Sequence[Case], rules: Sequence[Rule], rankings: Sequence[Seq
     )  # fmt: skip
 
 
-def best_sharpness(cases: Sequence[Case], rankings: Sequence[Sequence[tuple[float, str]]]) -> float:
+def best_sharpness(
+    cases: Sequence[Case], rules: Sequence[Rule], rankings: Sequence[Sequence[tuple[float, str]]]
+) -> float:
     """The sharpness under which the labels are likeliest, of 0.3, 0.35 ... 1.5: what `weigh.SHARPNESS` should be."""
 
     def surprise(sharpness: float) -> float:
         total = 0.0
         for case, ranked in zip(cases, rankings, strict=True):
-            among = shares([odds for odds, _ in ranked], sharpness)
+            among = _shares(ranked, rules, sharpness)
             total -= math.log(
                 max(1e-9, next(share for share, (_, cause) in zip(among, ranked, strict=True) if cause == case.cause))
             )

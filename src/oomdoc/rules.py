@@ -74,6 +74,9 @@ class Rule:
     references: tuple[Mapping[str, str], ...]
     tests: tuple[Mapping[str, Any], ...]
     path: Path
+    unseen: float | None = (
+        None  # log-odds of "something that nobody saw" it competes with; None: as all (weigh.ELSEWHERE)
+    )
     prior_judged: float | None = None  # before it was counted
     prior_counted: tuple[int, int] | None = None  # bundles with this cause, of how many
 
@@ -137,7 +140,7 @@ def place_of(rules: Iterable[Rule], sql: str) -> str:
 
 
 _RULE_KEYS = {
-    "id", "title", "summary", "prior", "prior_judged", "prior_counted", "evidence", "reason", "action", "reference", "test",
+    "id", "title", "summary", "unseen", "prior", "prior_judged", "prior_counted", "evidence", "reason", "action", "reference", "test",
 }  # fmt: skip
 _EVIDENCE_KEYS = {"id", "says", "sql", "p_cause", "p_other", "judged", "counted", "group", "unless"}
 _REASON_KEYS = {"id", "says", "sql"}
@@ -184,7 +187,7 @@ def read_rule(path: Path, tests: bool = True) -> Rule:
         ),
         references=tuple(dict(item) for item in check.all(raw, "reference", _REFERENCE_KEYS, ("url", "backs"))),
         tests=tuple(_test(check, item, names) for item in check.all(raw, "test", _TEST_KEYS, ("name", "expect"))),
-        path=path, prior_judged=raw.get("prior_judged"), prior_counted=check.numbers(raw, "prior_counted", 2),
+        path=path, unseen=check.number(raw, "unseen"), prior_judged=raw.get("prior_judged"), prior_counted=check.numbers(raw, "prior_counted", 2),
     )  # fmt: skip
 
 
@@ -269,6 +272,13 @@ class _Check:
         if not isinstance(value, (int, float)) or not 0 < value < 1:
             self.fail(f"{what} = {value} is not between 0 and 1", near)
 
+    def number(self, table: Mapping[str, Any], key: str) -> float | None:
+        """A number, None where there is none."""
+        value = table.get(key)
+        if value is not None and (not isinstance(value, (int, float)) or isinstance(value, bool)):
+            self.fail(f"{key} is not a number", key)
+        return None if value is None else float(value)
+
     def numbers(self, table: Mapping[str, Any], key: str, count: int) -> Any:
         """A list of so many numbers as a tuple, None where there is none."""
         values = table.get(key)
@@ -348,3 +358,67 @@ def _test(check: _Check, item: Mapping[str, Any], evidence: list[str]) -> Mappin
                         f"Did you mean {nearest[0]!r}?" if nearest else "",
                     )
     return item
+
+
+_NEW = '''# One cause. docs/adding-a-rule.md tells the whole story; `oomdoc tables` lists what can be asked.
+id      = "{cause}"
+title   = "{title}"
+prior   = 0.02  # share of bundles with this cause, before anything is known
+summary = "What is true when this is the cause, in one or two sentences."
+
+[[evidence]]
+id      = "said-so"
+says    = "the log says so: {{text}}"  # columns of the query may stand in braces
+unless  = "no log line says so"
+# `holds` is TRUE, FALSE or NULL (the bundle cannot tell); ref is path:line
+sql     = """
+SELECT CASE WHEN f.failed THEN e.ref IS NOT NULL END AS holds, e.text, e.ref
+FROM failure f LEFT JOIN (
+  SELECT text[:120] AS text, source || ':' || line AS ref FROM seen.log_error
+  WHERE text ILIKE '%the words to look for%' ORDER BY source, line LIMIT 1) e ON true"""
+p_cause = 0.90  # how often it holds with this cause
+p_other = 0.01  # and with others
+
+[[action]]
+id     = "mend-it"
+do     = "What to do now"
+why    = "because of {{ref}}"
+cost   = "what it costs"
+verify = "how to see that it helped"
+sql    = """
+SELECT true AS holds, source || ':' || line AS ref FROM seen.log_error
+WHERE text ILIKE '%the words to look for%' ORDER BY source, line LIMIT 1"""
+
+[[test]]
+name               = "the words are in the log"
+given.source       = [{{ source = "vllm.log", kind = "vllm-log" }}]
+given.log_error    = [{{ source = "vllm.log", line = 7, level = "ERROR", kind = "error", text = "the words to look for" }}]
+expect.holds       = ["said-so"]
+expect.probability = [0.5, 1.0]
+expect.action      = {{ id = "mend-it" }}
+
+[[test]]
+name               = "another error"
+given.source       = [{{ source = "vllm.log", kind = "vllm-log" }}]
+given.log_error    = [{{ source = "vllm.log", line = 7, level = "ERROR", kind = "error", text = "something else" }}]
+expect.fails       = ["said-so"]
+expect.probability = [0.0, 0.05]
+'''
+
+
+def new_rule(cause: str, category: str, folder: Path) -> Path:
+    """Write a rule to begin from into `folder`/`category`; RuleError for a bad name or a file that is there already."""
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", cause):
+        raise RuleError(f"{cause!r} is no id of a cause", "Use small letters and hyphens: disk-full")
+    if category not in CATEGORIES:
+        raise RuleError(f"{category!r} is no category", f"Use one of {', '.join(CATEGORIES)}")
+    path = folder / category / f"{cause}.toml"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(_NEW.format(cause=cause, title=cause.replace("-", " ").capitalize()))
+    except FileExistsError:
+        raise RuleError(f"{path} exists already", "Choose another id, or edit that file") from None
+    except OSError as problem:
+        raise RuleError(f"{path} cannot be written ({problem.strerror})", "Choose a folder you may write to") from None
+    return path

@@ -110,16 +110,19 @@ def probability(odds: float) -> float:
     return min(CEILING, p)
 
 
-def shares(odds: Sequence[float], sharpness: float = SHARPNESS) -> list[float]:
+def shares(odds: Sequence[float], unseen: Sequence[float | None] = (), sharpness: float = SHARPNESS) -> list[float]:
     """What share each of several rivals has if one of them, or something else, is the main cause (softmax).
+
+    `unseen` are the log-odds of that something else for each of them, `ELSEWHERE` where nothing is said.
 
     >>> [round(share, 2) for share in shares([1.0, -1.0])]
     [0.96, 0.03]
     """
-    top = max([*odds, ELSEWHERE])
+    nothing = [ELSEWHERE if value is None else value for value in unseen] or [ELSEWHERE] * len(odds)
+    top = max([*odds, *nothing])
     parts = [math.exp((value - top) / sharpness) for value in odds]
-    whole = sum(parts) + math.exp((ELSEWHERE - top) / sharpness)
-    return [part / whole for part in parts]
+    whole = sum(parts)
+    return [part / (whole + math.exp((other - top) / sharpness)) for part, other in zip(parts, nothing, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ def tally(rule: Rule, answers: Mapping[str, Answer]) -> Finding:
 def rank(findings: Iterable[Finding], ask: Ask) -> tuple[Diagnosis, ...]:
     """Findings of all causes as a ranked diagnosis, best first; ties by id so that the same bundle gives the same bytes."""
     ordered = sorted(findings, key=lambda finding: (-finding.odds, finding.rule.id))
-    among = shares([finding.odds for finding in ordered])
+    among = shares([finding.odds for finding in ordered], [finding.rule.unseen for finding in ordered])
     return tuple(
         replace(diagnose(finding, ask, share), rank=place)
         for place, (finding, share) in enumerate(zip(ordered, among, strict=True), 1)

@@ -5,6 +5,8 @@ Reports do not know rules: `rule` is anything with the fields of `oomdoc.rules.R
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -79,6 +81,53 @@ def table(rules: Iterable[Any], *, width: int = 100, color: bool = False) -> str
     page.line(Text())
     page.line(ink(count(len(ordered), "cause")))
     return page.text()
+
+
+MATRIX_FORMS = ("table", "markdown", "csv")
+_SIGNS, _AGAINST, _STEPS = 3, 2, 2
+
+
+def matrix(rules: Iterable[Any], form: str = "table", *, width: int = 100, color: bool = False) -> str:
+    """The root-cause matrix: each cause with its strongest signs, what speaks against it, and what to do."""
+    ordered = sorted(rules, key=lambda rule: (rule.category, rule.id))
+    rows = [(rule.category, rule.id, rule.title, [*_signs(rule), _steps(rule)]) for rule in ordered]
+    heads = ("category", "cause", "what is true", "signs", "against", "what to do")
+    if form == "csv":
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(heads)
+        writer.writerows([*row[:3], *("; ".join(cell) for cell in row[3])] for row in rows)
+        return out.getvalue()
+    if form == "markdown":
+        lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+        for category, cause, title, cells in rows:
+            told = [category, f"`{cause}`", title, *("<br>".join(cell) for cell in cells)]
+            lines.append("| " + " | ".join(text.replace("|", "\\|").replace("\n", " ") for text in told) + " |")
+        return "\n".join(lines) + "\n"
+    page = Page(width, color)
+    last = None
+    for category, cause, title, sides in rows:
+        if category != last:
+            last = category
+            page.heading(neutral(category))
+        page.flow(Text(), ink(neutral(cause), "cyan") + ink("  ") + page.prose(title), indent=2)
+        for label, side, style in zip(("sign", "against", "do"), sides, ("green", "yellow", "bold"), strict=True):
+            for line in side:
+                page.flow(ink(f"{label:>7}", style), page.prose(line), indent=4, gap=1)
+    return page.text()
+
+
+def _signs(rule: Any) -> tuple[list[str], list[str]]:
+    """The observations that move the odds most, for the cause and against it, each with its factor."""
+    told: tuple[list[str], list[str]] = [], []
+    for item in sorted(rule.evidence, key=lambda item: -abs(math.log(item.p_cause / item.p_other))):
+        side = told[0] if item.p_cause > item.p_other else told[1]
+        side.append(f"{factors(item.p_cause, item.p_other)[0]} {neutral(blank_placeholders(item.says))}")
+    return told[0][:_SIGNS], told[1][:_AGAINST]
+
+
+def _steps(rule: Any) -> list[str]:
+    return [neutral(blank_placeholders(action.do)) for action in rule.actions[:_STEPS]]
 
 
 def factors(p_cause: float, p_other: float) -> tuple[str, str]:
