@@ -58,13 +58,13 @@ def plan_budget(
 ) -> Budget:
     """The budget of one rank in a release. Others on the device count only where the release's rule counts them."""
     rule = budget_rule(version, generation)
-    others = other_processes_bytes or point(0, "assumed")
+    others = other_processes_bytes or point(0)
     requested = total_bytes * utilization
     taken = weights_bytes + activation_bytes
     if rule.non_torch:
         taken = taken + non_torch_bytes
     for name in rule.also:
-        taken = taken + {"others": others, "graphs": graph_bytes, "slack": slack_bytes or point(0, "assumed")}[name]
+        taken = taken + {"others": others, "graphs": graph_bytes, "slack": slack_bytes or point(0)}[name]
     return Budget(
         rule,
         total_bytes,

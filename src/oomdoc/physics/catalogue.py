@@ -77,7 +77,7 @@ def find(name: str) -> Found | None:
         index = _index(level)
         hits = index.get(level(asked)) or index.get(level(asked.rpartition("/")[2])) or ()
         if hits:
-            kinds = {model.caches + (model.layers, model.hidden_size) for model, _ in hits}
+            kinds = {(model.caches, model.layers, model.hidden_size) for model, _ in hits}
             if len(kinds) > 1:
                 return None
             model, by_name = hits[0]

@@ -247,9 +247,9 @@ def _cache_of(name: str, text: Config, full: Cache) -> Cache | None:
         window = _integer(text, "attention_chunk_size")
         return Cache(CHUNKED, full.kv_heads, full.head_dim, full.v_head_dim, window)
     # Gemma 4 has wider heads, and fewer, in its full layers
-    head_dim = _integer(text, "global_head_dim")
+    wide = _integer(text, "global_head_dim")
     heads = _integer(text, "num_global_key_value_heads") or full.kv_heads
-    return Cache(FULL, heads, head_dim, head_dim) if head_dim else full
+    return Cache(FULL, heads, wide, wide) if wide else full
 
 
 def _recurrent(text: Config) -> Cache:
@@ -413,8 +413,7 @@ def _count_mlp(text: Config, family: str, layers: int, hidden: int) -> tuple[int
     if not count:
         return (0, 0, layers * 3 * hidden * wide) if wide else None
     narrow = _integer(text, "moe_intermediate_size") or wide
-    first = text.get("first_k_dense_replace")
-    first = first if isinstance(first, int) else 0
+    first = _integer(text, "first_k_dense_replace") or 0
     if not narrow or (first and not wide) or (_integer(text, "decoder_sparse_step") or 1) != 1:
         return None
     sparse = layers - first

@@ -101,12 +101,22 @@ def default_max_num_batched_tokens(
 ) -> int:
     """Tokens of one step of the server where no flag says.
 
+    V0 takes whole prompts; above 32,768 tokens it prefills in chunks by itself (0.5.4 to 0.10.2).
+
     >>> default_max_num_batched_tokens(10_000, 24 * GIB, 32768), default_max_num_batched_tokens(6_003, 24 * GIB, 32768)
     (2048, 32768)
+    >>> default_max_num_batched_tokens(6_006, 24 * GIB, 131_072)
+    2048
     """
     found = _sized("max_num_batched_tokens", version, total_bytes, device, generation)
     row = _row("max_num_batched_tokens", version, generation or generation_of(version))
-    return max(found, max_model_len or 0) if row.get("whole_prompt") else found
+    if not row.get("whole_prompt"):
+        return found
+    length = max_model_len or 0
+    if length > row["chunked_above"] and version >= (version_number(row["chunked_since"]) or 0):
+        wider = version >= (version_number(row["chunked_wider_since"]) or 0)
+        return int(row["chunked_wider" if wider else "chunked"])
+    return max(found, length)
 
 
 def _sized(table: str, version: int, total_bytes: float | None, device: str, generation: str) -> int:

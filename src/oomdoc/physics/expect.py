@@ -7,7 +7,7 @@ computes every part of one rank as an interval, and prefers a figure that was me
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.budget import Budget, plan_budget
@@ -19,7 +19,7 @@ from oomdoc.physics.defaults import (
     generation_of,
     version_number,
 )
-from oomdoc.physics.interval import Interval, point, smallest, weakest
+from oomdoc.physics.interval import Interval, smallest
 from oomdoc.physics.kv import kv_bytes_per_token
 from oomdoc.physics.planning import activation_bytes, graph_bytes, non_torch_bytes
 from oomdoc.physics.pool import Layout, blocks, default_block_tokens, layouts, pool_tokens, request_blocks
@@ -304,19 +304,3 @@ def _check(
     if pool.need_blocks > pool.blocks.lo:
         return doubt or (None, "length", pool.need_bytes - available)
     return doubt or (True, None, None)
-
-
-def with_flags(setup: Setup, **flags: object) -> Setup:
-    """The same setup with other flags, by their names."""
-    return replace(setup, **flags)  # type: ignore[arg-type]
-
-
-def least_origin(result: Expected) -> str:
-    """The weakest origin that went into the pool: what the answer is worth."""
-    figures = [each for each in (result.available_bytes, result.weights_bytes) if each is not None]
-    return weakest(*figures) if figures else "assumed"
-
-
-def exactly(value: float, origin: str) -> Interval:
-    """A figure that a person or a log states without rounding."""
-    return point(value, origin)

@@ -13,6 +13,7 @@ from oomdoc.physics.catalogue import models
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import kv_bytes_per_token
 from oomdoc.physics.weights import FORMATS, weights_bytes
+from oomdoc.units import show_bytes
 
 WEIGHTS_TOLERANCE = 0.02
 KV_TOLERANCE = 0.002  # uniform models agree to 0.2 % with available / tokens; more is another geometry
@@ -45,25 +46,30 @@ def identify(
     version: int | None = None,
     most: int = 10,
 ) -> tuple[Candidate, ...]:
-    """Candidates for loaded bytes and KV bytes per token of one rank, best first; nothing that fits in no respect.
+    """One candidate per model, its likeliest format, for loaded bytes and KV bytes per token of one rank, best first; nothing that fits in no respect.
 
     A candidate must agree with each figure that is given and computable; those that agree with one of two come after
     those that agree with both. Ties go to the closer weights, then to the plainer format, then to the name.
     """
     if weights is None and kv_per_token is None:
         return ()
-    found: dict[tuple[str, str | None], Candidate] = {}
+    found = []
     for model in models():
-        formats: dict[str | None, None] = dict.fromkeys((model.quantization, *("none", *FORMATS)))
-        for quantization in formats:
-            for kv_dtype in _KV_DTYPES:
-                candidate = _judge(model, quantization, kv_dtype, weights, kv_per_token, tp, pp, version)
-                if candidate is None:
-                    continue
-                key = (model.name, quantization if weights is not None else None)
-                if key not in found or _order(candidate) < _order(found[key]):
-                    found[key] = candidate
-    return tuple(sorted(found.values(), key=_order))[:most]
+        formats = [None] if weights is None else [None, "none", *_formats(model)]
+        judged = [
+            _judge(model, quantization, kv_dtype, weights, kv_per_token, tp, pp, version)
+            for quantization in formats
+            for kv_dtype in (_KV_DTYPES if kv_per_token is not None else _KV_DTYPES[:1])
+        ]
+        fitting = [candidate for candidate in judged if candidate is not None]
+        if fitting:
+            found.append(min(fitting, key=_order))
+    return tuple(sorted(found, key=_order))[:most]
+
+
+def _formats(model: Model) -> list[str]:
+    experts = model.parts is not None and model.parts.experts > 0
+    return [name for name, known in FORMATS.items() if experts or not known.experts_only]
 
 
 def _judge(
@@ -85,7 +91,7 @@ def _judge(
             return None
         weights_off = _distance(expected, weights)
         (fits if weights_off <= WEIGHTS_TOLERANCE else misfits).append(
-            f"weights {expected.middle / 2**30:.2f} GiB per rank, {weights_off:.1%} off"
+            f"weights {show_bytes(expected.middle)} per rank, {weights_off:.1%} off"
         )
     if kv_per_token is not None:
         per_token = kv_bytes_per_token(model, kv_cache_dtype=kv_dtype, tp=tp, pp=pp, version=version)

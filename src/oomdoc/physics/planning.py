@@ -39,9 +39,9 @@ def activation_bytes(
 def non_torch_bytes(tp: int = 1) -> Interval:
     """CUDA context, loaded kernels, cuBLAS; with several ranks the buffers of NCCL and of the custom all-reduce.
 
-    One rank 0.05 to 0.6 GiB (the lower end where the engine measured after the context existed), several 0.3 to 2.3 GiB.
+    One rank 0.05 to 0.6 GiB (the lower end where the engine measured after the context existed), several 0.3 to 3 GiB.
     """
-    return Interval(0.05 * GIB, 0.6 * GIB, ORIGIN) if tp == 1 else Interval(0.3 * GIB, 2.3 * GIB, ORIGIN)
+    return Interval(0.05 * GIB, 0.6 * GIB, ORIGIN) if tp == 1 else Interval(0.3 * GIB, 3 * GIB, ORIGIN)
 
 
 def graph_bytes(*, enforce_eager: bool = False, max_num_seqs: int = 256) -> Interval:

@@ -23,6 +23,9 @@ TOWER_PARAMS = Interval(0.3e9, 0.75e9, "planning figure")
 LOADED_OVER_CHECKPOINT = (0.94, 1.02)
 """Loaded / size of the checkpoint's files: towers and layers for speculation may stay out; 1.02 is KAITO's planning factor."""
 
+BY_NAME = "by its name"
+_LOOSE = {BY_NAME: 0.9}  # "7B" is said of 6.7 to 7.7 billion
+
 _VOCAB_PAD = 64  # vLLM pads the vocabulary to a multiple of this, so that ranks and kernels divide it
 _DTYPE_BYTES = {"float32": 4.0, "tf32": 4.0, "float64": 8.0}
 
@@ -171,7 +174,7 @@ def stage_weights(
     embedding = _padded(parts.embedding, model) * vocabulary / tp
     head = _padded(parts.head, model) * vocabulary / tp
     tower = _tower(model) * wide / tp
-    loose = 1.0 if model.parts else 0.98
+    loose = 1.0 if model.parts else _LOOSE.get(model.basis, 0.98)
     low, high = LOADED_OVER_COUNTED
     stages = []
     for place, count in enumerate(stage_layers(layers, pp)):
