@@ -248,7 +248,10 @@ def test_a_checkpoints_own_kv_scheme_halves_what_auto_means() -> None:
     assert kv_bytes_per_token(asked, kv_cache_dtype="bfloat16") == kv_bytes_per_token(plain)
 
 
-@pytest.mark.parametrize("config", [{}, {"num_hidden_layers": 4}, {**LLAMA, "num_hidden_layers": True}, {**LLAMA, "num_hidden_layers": 10**9}])
+@pytest.mark.parametrize(
+    "config",
+    [{}, {"num_hidden_layers": 4}, {**LLAMA, "num_hidden_layers": True}, {**LLAMA, "num_hidden_layers": 10**9}],
+)
 def test_what_is_no_decoder_is_refused_in_one_sentence(config: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="config"):
         read_config(config)

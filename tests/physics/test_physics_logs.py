@@ -78,9 +78,7 @@ def judged(row: Row) -> Expected:
         max_model_len=row.max_model_len,
         max_num_batched_tokens=2048,
     )
-    return expected(
-        found.model, setup, point(80 * GIB), known=Known(available_bytes=printed(row.available_gib * GIB))
-    )
+    return expected(found.model, setup, point(80 * GIB), known=Known(available_bytes=printed(row.available_gib * GIB)))
 
 
 @pytest.mark.parametrize("row", PRINTED, ids=lambda row: f"{row.model}-tp{row.tp}-{row.available_gib}")
