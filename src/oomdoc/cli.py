@@ -361,7 +361,7 @@ def fit(
     color: Color = "auto",
     quiet: Quiet = False,
 ) -> int:
-    """Work out what fits: weights, KV pool, longest context, concurrency.
+    """Work out what fits: pool, longest context, concurrency.
 
     Says whether the engine would start with these flags and what lacks otherwise, how many tokens the KV pool holds, the
     largest max_model_len, how many requests run at once, the safest utilization, what TP, PP, an 8-bit KV cache and

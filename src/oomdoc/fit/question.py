@@ -13,7 +13,7 @@ from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import find, nearest
 from oomdoc.physics.config import read_config
 from oomdoc.physics.defaults import version_number
-from oomdoc.physics.expect import Known, Setup
+from oomdoc.physics.expect import FLAGS, Known, Setup, flag_value, setup_of
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval, printed
@@ -262,8 +262,9 @@ def _device(given: Given, logged: _Logged, inputs: list[Input]) -> tuple[Interva
     raise UsageError("nothing says which device", "Give --gpu NAME or SIZE, such as H100 or 80GiB")
 
 
-_PLAIN_FLAGS = ("tensor_parallel_size", "pipeline_parallel_size", "decode_context_parallel_size", "gpu_memory_utilization", "max_model_len",
-                "max_num_seqs", "max_num_batched_tokens", "block_size", "dtype", "kv_cache_dtype", "enforce_eager")  # fmt: skip
+_PLAIN_FLAGS = tuple(
+    name for name in FLAGS if name not in ("quantization", "enable_prefix_caching", "disable_hybrid_kv_cache_manager")
+)
 
 
 def _setup(
@@ -283,54 +284,29 @@ def _setup(
         value, origin, place = getattr(given, name), "given", ""
         if value is None:
             value, origin, place = _flag_of(logged, name)
-            value = _sane(name, value)
+            value = flag_value(name, value)
         if value is None:
             continue
         values[name] = value
         inputs.append(Input(name, value, origin, place))
         if origin != "default":
             stated.add(name)
-    caching = _flag_of(logged, "enable_prefix_caching")[0]
-    if isinstance(caching, bool):
-        values["enable_prefix_caching"] = caching
-    hybrid_off = _flag_of(logged, "disable_hybrid_kv_cache_manager")[0]
-    if hybrid_off is True:
-        values["disable_hybrid_kv_cache_manager"] = True
-    method = known_format(_text(_flag_of(logged, "quantization")[0]))
+    for name in ("enable_prefix_caching", "disable_hybrid_kv_cache_manager"):
+        switch = flag_value(name, _flag_of(logged, name)[0])
+        if switch is not None:
+            values[name] = switch
+    method = flag_value("quantization", _flag_of(logged, "quantization")[0])
     if given.quantization is not None:
         values["quantization"] = given.quantization
         stated.add("quantization")
         inputs.append(Input("quantization", given.quantization, "given", ""))
-    elif method is not None and told is None and method != known_format(model.quantization):
+    elif isinstance(method, str) and told is None and method != known_format(model.quantization):
         values["quantization"] = method
         inputs.append(Input("quantization", method, "logged", _flag_of(logged, "quantization")[2]))
     elif model.quantization:
         origin = "config" if model.confirmed == "config" else "catalogue"
         inputs.append(Input("quantization", model.quantization, origin, "by the model's name" if told else ""))
     return Setup(**values), frozenset(stated)
-
-
-def _sane(name: str, value: Any) -> Any:
-    """A logged value where it has the type of its flag; None else, which leaves the default."""
-    if value is None:
-        return None
-    if name in ("dtype", "kv_cache_dtype"):
-        text = str(value).removeprefix("torch.")
-        if name == "kv_cache_dtype" and text != "auto":
-            try:
-                head_bytes(128, text)
-            except UsageError:
-                return None
-        return text
-    if name == "enforce_eager":
-        return value if isinstance(value, bool) else None
-    if name == "gpu_memory_utilization":
-        return float(value) if isinstance(value, (int, float)) and 0 < value <= 1 else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _measured(given: Given, logged: _Logged, setup: Setup, total: Interval, inputs: list[Input]) -> Measured | None:
@@ -373,20 +349,16 @@ def _measured(given: Given, logged: _Logged, setup: Setup, total: Interval, inpu
 
 
 def _ran(logged: _Logged, setup: Setup) -> Setup:
-    """The setup that ran: the asked one with the log's own values where the log has any."""
-    values: dict[str, Any] = {}
-    for name in _PLAIN_FLAGS:
-        value = _sane(name, _flag_of(logged, name)[0])
-        values[name] = value if value is not None else getattr(Setup(), name)
-    version = version_number(logged.engine.version) if logged.engine and logged.engine.version else None
-    generation = logged.engine.generation if logged.engine else None
-    method = known_format(_text(_flag_of(logged, "quantization")[0]))
+    """The setup that ran: the log's own flags; where its release is not told, the one that is asked about."""
+    assert logged.engine is not None
+    flags = {name: flag.value for name, flag in logged.engine.flags.items()}
+    ran = setup_of(flags, logged.engine.version, logged.engine.generation)
     return replace(
-        setup,
-        **values,
-        version=version if version is not None else setup.version,
-        generation=generation if generation in ("V0", "V1") else setup.generation,
-        quantization=method if setup.quantization == method else None,
+        ran,
+        version=ran.version if ran.version is not None else setup.version,
+        generation=ran.generation or setup.generation,
+        # the format that the model's name tells is not repeated by a setup
+        quantization=ran.quantization if ran.quantization == setup.quantization else None,
     )
 
 

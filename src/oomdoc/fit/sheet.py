@@ -346,6 +346,8 @@ def _round_up(tokens: int) -> int:
 
 
 def _templates(question: Question, safest: float) -> tuple[Template, ...]:
+    if judge(question, question.setup).pool is None:
+        return ()
     contexts = [size.input_tokens + size.output_tokens for size in question.sizes]
     length = filled(question, question.setup).max_model_len
     short = min(contexts) if len(contexts) > 1 else SHORT_TOKENS

@@ -6,8 +6,9 @@ computes every part of one rank as an interval, and prefers a figure that was me
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.budget import Budget, plan_budget
@@ -20,10 +21,10 @@ from oomdoc.physics.defaults import (
     version_number,
 )
 from oomdoc.physics.interval import Interval, smallest
-from oomdoc.physics.kv import kv_bytes_per_token
+from oomdoc.physics.kv import is_kv_dtype, kv_bytes_per_token
 from oomdoc.physics.planning import activation_bytes, graph_bytes, non_torch_bytes
 from oomdoc.physics.pool import Layout, blocks, default_block_tokens, layouts, pool_tokens, request_blocks
-from oomdoc.physics.weights import stage_weights
+from oomdoc.physics.weights import known_format, stage_weights
 
 _CAPPED_BY_LENGTH_SINCE = 11_002  # 0.11.2: a step is never larger than max_num_seqs x max_model_len
 
@@ -118,6 +119,46 @@ class Expected:
     starts: bool | None
     refusal: str | None
     lacking_bytes: Interval | None
+
+
+_WORDS = frozenset({"dtype", "kv_cache_dtype", "quantization"})
+_SWITCHES = frozenset({"enforce_eager", "enable_prefix_caching", "disable_hybrid_kv_cache_manager"})
+FLAGS = tuple(item.name for item in fields(Setup) if item.name not in ("version", "generation"))
+"""The flags of a setup, as the engine spells them with underscores."""
+
+
+def flag_value(name: str, value: object) -> object:
+    """A flag's value as a setup takes it, from a log or a command (text or typed); None for what cannot be meant.
+
+    >>> flag_value("max_model_len", "32768"), flag_value("max_model_len", -1), flag_value("kv_cache_dtype", "fp3")
+    (32768, None, None)
+    >>> flag_value("gpu_memory_utilization", "0.9"), flag_value("enforce_eager", "True"), flag_value("dtype", "torch.half")
+    (0.9, True, 'half')
+    """
+    if value is None:
+        return None
+    text = str(value).strip()
+    if name in _SWITCHES:
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower())
+    if name == "quantization":
+        return known_format(text)
+    if name in _WORDS:
+        text = text.removeprefix("torch.")
+        return text if name == "dtype" or text == "auto" or is_kv_dtype(text) else None
+    if name == "gpu_memory_utilization":
+        share = float(text) if re.fullmatch(r"\d*\.?\d+", text) else 0.0
+        return share if 0 < share <= 1 else None
+    return int(text) if re.fullmatch(r"[1-9]\d{0,9}", text) else None
+
+
+def setup_of(flags: Mapping[str, object], version: str | None = None, generation: str | None = None) -> Setup:
+    """The setup of an engine's flags as a log or a command states them; what cannot be meant is left to the defaults."""
+    known = {name: flag_value(name, flags.get(name)) for name in FLAGS}
+    return replace(
+        Setup(version=version_number(version) if version else None),
+        generation=generation if generation in ("V0", "V1") else None,
+        **{name: value for name, value in known.items() if value is not None},  # type: ignore[arg-type]
+    )
 
 
 def fill(model: Model, setup: Setup, total_bytes: Interval, device: str = "") -> Filled:

@@ -47,6 +47,15 @@ def head_bytes(head_dim: int, dtype: str) -> float:
     raise UsageError(f"the KV cache dtype '{dtype}' is not known", "Choose auto, bfloat16, float16, fp8 or nvfp4")
 
 
+def is_kv_dtype(name: str) -> bool:
+    """Whether `head_bytes` knows this dtype.
+
+    >>> is_kv_dtype("fp8"), is_kv_dtype("fp3")
+    (True, False)
+    """
+    return name in _ELEMENT_BYTES or name == "nvfp4" or name.endswith("_per_token_head")
+
+
 def token_bytes(cache: Cache, dtype: str, *, tp: int = 1, version: int | None = None) -> float | None:
     """Bytes of one token in one layer on one rank; 0 for caches that do not grow with the request, None for unknown ones.
 

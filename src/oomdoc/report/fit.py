@@ -18,7 +18,7 @@ from oomdoc.report.json import dump
 from oomdoc.report.terminal import Page, ink
 from oomdoc.report.words import flag, neutral
 from oomdoc.units import GIB, show_bytes
-from oomdoc.worksheet import Alternative, Command, Input, Solved, Worksheet
+from oomdoc.worksheet import Alternative, Input, Solved, Worksheet
 
 _VERDICTS = {True: ("FITS", "green"), False: ("DOES NOT FIT", "red"), None: ("OPEN", "yellow")}
 _WORDS = {True: "yes", False: "no", None: "open"}
@@ -40,7 +40,7 @@ def render(sheet: Worksheet, *, width: int = 100, color: bool = False, **_: Any)
     _utilization(page, sheet)
     _alternatives(page, sheet.alternatives)
     _templates(page, sheet)
-    _command(page, sheet.command)
+    _command(page, sheet)
     _inputs(page, sheet.inputs)
     if sheet.doubts:
         page.heading("Doubts")
@@ -92,6 +92,8 @@ def _pool(page: Page, sheet: Worksheet) -> None:
         blocks = f"{whole(pool.blocks)} of {pool.block_tokens:,} tokens, {show_bytes(pool.block_bytes)} each{groups}"
         _row(page, "blocks", blocks)
         _row(page, "concurrency", f"{_ratio(pool.concurrency)} requests of max_model_len ({pool.need_blocks:,} blocks)")
+    elif sheet.kv_bytes_per_token is None:
+        page.flow(Text(), ink("no formula holds for this model's cache: the log tells its blocks and pages"), indent=2)
     if sheet.longest is not None:
         limit = sheet.longest.model_limit
         said = f"memory allows {whole(sheet.longest.tokens)} tokens"
@@ -146,12 +148,15 @@ def _templates(page: Page, sheet: Worksheet) -> None:
             page.items([ink(flag(name, value)) for name, value in template.flags.items()], indent=9)
 
 
-def _command(page: Page, command: Command | None) -> None:
+def _command(page: Page, sheet: Worksheet) -> None:
     page.heading("Start it with")
+    command = sheet.command
     if command is None:
-        page.flow(
-            Text(), ink("no change that was tried here makes it start on this device: see the table above"), indent=2
+        tried = "no change that was tried here makes it start on this device: see the table above"
+        said = (
+            tried if sheet.start.starts is False or sheet.pool else "what it needs is not known, so no command is given"
         )
+        page.flow(Text(), ink(said), indent=2)
         return
     lines = [f"vllm serve {shlex.quote(neutral(command.model))}", *(flag(*item) for item in command.flags.items())]
     for place, line in enumerate(lines):
