@@ -22,6 +22,7 @@ from oomdoc.errors import UsageError
 from oomdoc.fit import SOLVABLE, Given, ask, solve, worksheet
 from oomdoc.fit.question import parse_sizes
 from oomdoc.model import Engine, Flag, LedgerEntry, Report
+from oomdoc.physics.catalogue import models
 from oomdoc.physics.interval import ORIGINS, Interval
 from oomdoc.report.fit import render, render_json, render_solved
 from oomdoc.units import GIB
@@ -120,6 +121,34 @@ def test_more_memory_never_holds_less(name: str, version: str, gib: int, tp: int
         assert more.start.starts is True
     if more.start.starts is False and more.start.check != "division":
         assert less.start.starts is False
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    st.sampled_from([entry.name for entry in models()]),
+    st.fixed_dictionaries(
+        {"gpu": st.integers(1, 300).map(lambda gib: f"{gib}GiB")},
+        optional={
+            "engine_version": st.sampled_from(["0.1.7", "0.2.7", "0.6.3", "0.6.6", "0.8.5", "0.9.2", "0.18.1", "0.20.2", "0.40"]),
+            "tensor_parallel_size": st.integers(1, 64), "pipeline_parallel_size": st.integers(1, 16),
+            "decode_context_parallel_size": st.sampled_from([1, 2, 8]), "max_model_len": st.integers(1, 1 << 21),
+            "max_num_seqs": st.integers(1, 5000), "max_num_batched_tokens": st.integers(1, 1 << 20),
+            "gpu_memory_utilization": st.floats(0.01, 1), "kv_cache_dtype": st.sampled_from(["auto", "fp8", "nvfp4"]),
+            "quantization": st.sampled_from(["none", "fp8", "awq", "gguf-q4"]), "block_size": st.sampled_from([1, 16, 128]),
+            "enforce_eager": st.booleans(), "available_kv": st.sampled_from(["0GiB", "4.24GiB", "300GiB"]),
+            "input_tokens": st.sampled_from(["1", "p50=10,max=2000000"]),
+        },
+    ),
+)  # fmt: skip
+def test_any_question_has_an_answer(name: str, flags: dict[str, Any]) -> None:
+    told = worksheet(ask(Given(model=name, **flags)))
+    assert render(told, width=80) and json.loads(render_json(told))
+    if told.start.starts is True:
+        assert told.pool is not None and told.pool.need_blocks <= told.pool.blocks.lo
+    # what a log says is available holds for the length it was logged with, so it cannot be asked again with another
+    if told.longest and told.longest.tokens.lo > 0 and told.start.check != "division" and "available_kv" not in flags:
+        again = {**flags, "max_model_len": int(told.longest.tokens.lo)}
+        assert worksheet(ask(Given(model=name, **again))).start.starts is True
 
 
 # --- what else is answered ------------------------------------------------------------------------------------------------------

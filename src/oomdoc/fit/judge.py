@@ -15,6 +15,7 @@ from oomdoc.physics.weights import weights_bytes
 
 MOST_TOKENS = 1 << 24
 _WHOLE_PROMPTS = 32_768  # engine_defaults.toml, chunked_above
+_CHUNKED_SINCE = 5_004
 
 
 def judge(question: Question, setup: Setup) -> Expected:
@@ -127,46 +128,46 @@ def longest(question: Question, setup: Setup) -> Interval | None:
     result = judge(question, setup)
     if result.pool is None:
         return None
-    if setup.max_num_batched_tokens is None and result.filled.generation == "V0":
-        return Interval(
-            _search(question, setup, lambda one: one.starts is True),
-            _search(question, setup, lambda one: one.starts is not False),
-            result.pool.blocks.origin,
-        )
+    # a step is no larger than max_num_seqs x max_model_len: a short length must not make the step short for a long one
+    found = _pool_end(judge(question, replace(setup, max_model_len=MOST_TOKENS)), setup)
+    if setup.max_num_batched_tokens is not None or result.filled.generation != "V0":
+        return found
+    if found.lo > _WHOLE_PROMPTS:
+        return found
+    most = _WHOLE_PROMPTS if result.filled.version >= _CHUNKED_SINCE else MOST_TOKENS
+    sure = _whole_prompt(question, setup, most, lambda one: one.starts is True)
+    best = (
+        found.hi
+        if found.hi > _WHOLE_PROMPTS
+        else _whole_prompt(question, setup, most, lambda one: one.starts is not False)
+    )
+    return Interval(sure, max(sure, best), found.origin)
+
+
+def _pool_end(result: Expected, setup: Setup) -> Interval:
+    """Tokens of the longest request that the pool of this result holds; 0 where an earlier check may refuse."""
+    pool = result.pool
+    assert pool is not None
+    refused = result.starts is not True and result.refusal not in (None, "length")
     ends = []
-    for count, open_checks in ((result.pool.blocks.lo, (None, "length")), (result.pool.blocks.hi, ())):
-        blocked = open_checks and result.starts is not True and result.refusal not in open_checks
-        ends.append(
-            0
-            if blocked or (result.starts is False and result.refusal != "length")
-            else min(
-                longest_request(
-                    layout,
-                    int(count),
-                    batched_tokens=result.filled.max_num_batched_tokens,
-                    prefix_caching=setup.enable_prefix_caching,
-                    most=MOST_TOKENS,
-                )
-                for layout in result.pool.layouts
+    for count, nothing in ((pool.blocks.lo, refused), (pool.blocks.hi, refused and result.starts is False)):
+        lengths = [
+            longest_request(
+                layout,
+                int(count),
+                batched_tokens=result.filled.max_num_batched_tokens,
+                prefix_caching=setup.enable_prefix_caching,
+                most=MOST_TOKENS,
             )
-            * setup.decode_context_parallel_size
-        )
-    return Interval(ends[0], max(ends), result.pool.blocks.origin)
+            for layout in pool.layouts
+        ]
+        ends.append(0 if nothing else min(lengths) * setup.decode_context_parallel_size)
+    return Interval(ends[0], max(ends), pool.blocks.origin)
 
 
-def _search(question: Question, setup: Setup, fits: Callable[[Expected], bool]) -> int:
-    """The largest length for which `fits` holds; 0 where none does.
-
-    Above `_WHOLE_PROMPTS` tokens V0 prefills in chunks, so that a longer one may fit where a shorter does not: the upper
-    range is tried first, and within each range what fits is every length up to one.
-    """
-    for low, high in ((_WHOLE_PROMPTS, MOST_TOKENS), (0, _WHOLE_PROMPTS)):
-        if (found := _search_between(question, setup, fits, low, high)) > low:
-            return found
-    return 0
-
-
-def _search_between(question: Question, setup: Setup, fits: Callable[[Expected], bool], low: int, high: int) -> int:
+def _whole_prompt(question: Question, setup: Setup, most: int, fits: Callable[[Expected], bool]) -> int:
+    """The largest length up to `most` for which `fits` holds, where one step takes the whole prompt; else 0."""
+    low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
         if fits(judge(question, replace(setup, max_model_len=middle))):

@@ -41,7 +41,7 @@ def head_bytes(head_dim: int, dtype: str) -> float:
     if name == "nvfp4":
         return head_dim / 2 + head_dim / 16
     if name.endswith("_per_token_head"):
-        return head_dim * (0.5 if name.startswith("int4") else 1) + 4
+        return head_dim * (0.5 if name.startswith("int4") else 1.0) + 4
     if name in _ELEMENT_BYTES:
         return head_dim * _ELEMENT_BYTES[name]
     raise UsageError(f"the KV cache dtype '{dtype}' is not known", "Choose auto, bfloat16, float16, fp8 or nvfp4")

@@ -81,7 +81,7 @@ def _layout(
     stage: Sequence[Cache], kind: str, tp: int, version: int | None, block_tokens: int, hybrid: bool
 ) -> Layout | None:
     own = [cache for cache in stage if cache.kind != CROSS]
-    sizes = {cache: token_bytes(cache, kind, tp=tp, version=version) for cache in own}
+    sizes = {cache: token_bytes(cache, kind, tp=tp, version=version) for cache in dict.fromkeys(own)}
     if not own or any(size is None for size in sizes.values()):
         return None
     recurrent = [cache for cache in own if cache.kind == RECURRENT]

@@ -121,14 +121,13 @@ def weights_bytes(
     dtype: str = "auto",
     tp: int = 1,
     pp: int = 1,
-    ep: bool = False,
 ) -> Interval | None:
     """Loaded weights of the fullest rank; None where the parameters of the model are not known.
 
     `quantization` None is that of the model's own checkpoint, `none` is none. Origin `catalogue` or `config`. A published
     total (not counted) widens the result by 2 % each way, a checkpoint's size as `LOADED_OVER_CHECKPOINT` says.
     """
-    stages = stage_weights(model, quantization=quantization, dtype=dtype, tp=tp, pp=pp, ep=ep)
+    stages = stage_weights(model, quantization=quantization, dtype=dtype, tp=tp, pp=pp)
     return largest(stages) if stages else None
 
 
@@ -139,15 +138,13 @@ def stage_weights(
     dtype: str = "auto",
     tp: int = 1,
     pp: int = 1,
-    ep: bool = False,
 ) -> tuple[Interval, ...]:
     """The same for one rank of each pipeline stage, first stage first; empty where nothing is known.
 
     Divided by TP: everything but norms, routers and latent down-projections (on every rank) and K and V, which stop at
     one head per rank. Layers are taken to weigh alike. The first stage has the embedding, the last the head; a tied
-    matrix stands on both. `ep` does not change what a rank holds: experts divide by TP either way.
+    matrix stands on both. Expert parallelism at one data-parallel rank divides the experts by the same number.
     """
-    del ep  # experts / (TP x DP) needs DP, which is not asked for; at DP 1 it is TP
     origin = "config" if model.confirmed == "config" else "catalogue"
     wanted = model.quantization if quantization is None else quantization
     method = known_format(wanted)
