@@ -27,7 +27,20 @@ from report_samples import SAMPLES, healthy, hostile, kv_demand, not_memory, und
 from snapshot import check
 
 SNAPSHOTS = Path(__file__).parent / "report" / "snapshots"
-COMMANDS = ["", "analyze", "profile", "sql", "tables", "show", "explain", "rules", "rules list", "rules test", "schema"]
+COMMANDS = [
+    "",
+    "analyze",
+    "profile",
+    "fit",
+    "sql",
+    "tables",
+    "show",
+    "explain",
+    "rules",
+    "rules list",
+    "rules test",
+    "schema",
+]
 
 
 @dataclass(frozen=True)
@@ -138,6 +151,22 @@ WRONG = [
     "analyze x --color red",
     "analyze x --model-config no-such.json",
     "profile x --format csv",
+    "fit",
+    "fit --model gpt-9",
+    "fit --model Qwen/Qwen3-88B --gpu H100",
+    "fit --model Qwen3-8B",
+    "fit --model Qwen3-8B --gpu H1000",
+    "fit --model Qwen3-8B --gpu H100 --tp 0",
+    "fit --model Qwen3-8B --gpu H100 --tp 99999",
+    "fit --model Qwen3-8B --gpu H100 --gpu-memory-utilization 90",
+    "fit --model Qwen3-8B --gpu H100 --kv-cache-dtype fp3",
+    "fit --model Qwen3-8B --gpu H100 --quantization q",
+    "fit --model Qwen3-8B --gpu H100 --engine-version latest",
+    "fit --model Qwen3-8B --gpu H100 --input-tokens many",
+    "fit --model Qwen3-8B --gpu H100 --available-kv much",
+    "fit --model Qwen3-8B --gpu H100 --solve block_size",
+    "fit --model Qwen3-8B --gpu H100 --format csv",
+    "fit --model-config no-such.json --gpu H100",
     "sql x",
     "sql x boom",
     "sql x SELECT --format xml",

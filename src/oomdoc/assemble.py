@@ -188,7 +188,8 @@ def _engines(store: Store) -> tuple[Engine, ...]:
         "SELECT s.*, s.start_id IN (SELECT start_id FROM incident WHERE gravity >= 20) AS failed FROM engine_start s ORDER BY source, first_line"
     )
     flags = store.rows_of(
-        "SELECT s.start_id, f.flag, f.value, f.origin, f.source || ':' || f.line AS ref FROM engine_flag f JOIN engine_start s ON s.source = f.source AND f.line BETWEEN s.first_line AND s.last_line "
+        "SELECT s.start_id, f.flag, f.value, f.origin, f.source || ':' || f.line AS ref FROM (SELECT source, line, flag, value, origin FROM engine_flag "
+        "UNION ALL SELECT source, line, 'gpu_memory_utilization', value::VARCHAR, 'logged' FROM engine_figure WHERE name = 'gpu_memory_utilization') f JOIN engine_start s ON s.source = f.source AND f.line BETWEEN s.first_line AND s.last_line "
         "QUALIFY row_number() OVER (PARTITION BY s.start_id, f.flag ORDER BY CASE f.origin WHEN 'logged' THEN 1 WHEN 'config' THEN 2 ELSE 3 END, f.line) = 1 ORDER BY s.start_id, f.flag"
     )
     by_start: dict[str, dict[str, Flag]] = {}

@@ -7,7 +7,11 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from oomdoc.units import GIB
+
+NEWEST_READ = "0.33.0"
 _NEWEST = 10**12
 
 
@@ -21,6 +25,21 @@ class Default:
     value: float
 
 
+@dataclass(frozen=True)
+class BudgetRule:
+    """How a release gets from utilization to the bytes for KV.
+
+    `also` are terms taken off besides weights, activations and what is outside torch: `others`, `graphs`, `slack`.
+    `free_at_start_checked`: it refuses to start where less than total x utilization is free.
+    """
+
+    generation: str
+    name: str
+    also: tuple[str, ...]
+    non_torch: bool
+    free_at_start_checked: bool
+
+
 def version_number(version: str) -> int | None:
     """Major x 10^6 + minor x 10^3 + patch of a version text; None where there is no version in it.
 
@@ -32,9 +51,13 @@ def version_number(version: str) -> int | None:
 
 
 @cache
+def _raw() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("engine_defaults.toml").read_text(encoding="utf-8"))
+
+
+@cache
 def defaults() -> tuple[Default, ...]:
     """All known defaults, in the order of the file."""
-    raw = tomllib.loads(Path(__file__).with_name("engine_defaults.toml").read_text(encoding="utf-8"))
     return tuple(
         Default(
             row["flag"],
@@ -42,5 +65,92 @@ def defaults() -> tuple[Default, ...]:
             version_number(row.get("until", "")) or _NEWEST,
             float(row["value"]),
         )
-        for row in raw["default"]
+        for row in _raw()["default"]
     )
+
+
+def default_of(flag: str, version: int) -> float | None:
+    """The default of a flag in a release; None where none is recorded.
+
+    >>> default_of("gpu_memory_utilization", 19_001), default_of("gpu_memory_utilization", 20_002)
+    (0.9, 0.92)
+    """
+    return next((row.value for row in defaults() if row.flag == flag and row.since <= version <= row.until), None)
+
+
+def generation_of(version: int) -> str:
+    """The engine that a release starts by default: V0 or V1.
+
+    >>> generation_of(7_003), generation_of(33_000)
+    ('V0', 'V1')
+    """
+    return str(_row("generation", version, None)["default"])
+
+
+def default_max_num_seqs(version: int, total_bytes: float | None, device: str = "", generation: str = "") -> int:
+    """Sequences in one batch where no flag says; an unknown device counts as a small one.
+
+    >>> default_max_num_seqs(10_000, 80 * GIB, "NVIDIA H100 80GB HBM3"), default_max_num_seqs(10_000, 80 * GIB, "A100")
+    (1024, 256)
+    """
+    return _sized("max_num_seqs", version, total_bytes, device, generation)
+
+
+def default_max_num_batched_tokens(
+    version: int, total_bytes: float | None, max_model_len: int | None, device: str = "", generation: str = ""
+) -> int:
+    """Tokens of one step of the server where no flag says.
+
+    V0 takes whole prompts; above 32,768 tokens it prefills in chunks by itself (0.5.4 to 0.10.2).
+
+    >>> default_max_num_batched_tokens(10_000, 24 * GIB, 32768), default_max_num_batched_tokens(6_003, 24 * GIB, 32768)
+    (2048, 32768)
+    >>> default_max_num_batched_tokens(6_006, 24 * GIB, 131_072)
+    2048
+    """
+    found = _sized("max_num_batched_tokens", version, total_bytes, device, generation)
+    row = _row("max_num_batched_tokens", version, generation or generation_of(version))
+    if not row.get("whole_prompt"):
+        return found
+    length = max_model_len or 0
+    if length > row["chunked_above"] and version >= (version_number(row["chunked_since"]) or 0):
+        wider = version >= (version_number(row["chunked_wider_since"]) or 0)
+        return int(row["chunked_wider" if wider else "chunked"])
+    return max(found, length)
+
+
+def _sized(table: str, version: int, total_bytes: float | None, device: str, generation: str) -> int:
+    row = _row(table, version, generation or generation_of(version))
+    total_gib = (total_bytes or 0) / GIB
+    if "huge" in row and total_gib >= row["huge_from_gib"]:
+        return int(row["huge"])
+    spared = row.get("not_a100") and "a100" in device.lower()
+    if "large" in row and total_gib >= row["large_from_gib"] and not spared:
+        return int(row["large"])
+    return int(row["value"])
+
+
+def budget_rule(version: int, generation: str = "") -> BudgetRule:
+    """The rule of a release for the bytes that KV gets.
+
+    >>> budget_rule(19_001).also, budget_rule(20_002).also
+    ((), ('graphs',))
+    """
+    row = _row("kv_budget", version, generation or generation_of(version))
+    return BudgetRule(
+        row["generation"],
+        row["name"],
+        tuple(row["also"]),
+        not row.get("without_non_torch", False),
+        row.get("free_at_start_checked", False),
+    )
+
+
+def _row(table: str, version: int, generation: str | None) -> dict[str, Any]:
+    """The row of this version; of the nearest older one where the version lies outside (V1 asked of a V0 release)."""
+    rows = [row for row in _raw()[table] if generation is None or row["generation"] == generation]
+    for row in rows:
+        since, until = version_number(row["since"]) or 0, version_number(row.get("until", "")) or _NEWEST
+        if since <= version <= until:
+            return dict(row)
+    return dict(rows[0] if version < (version_number(rows[0]["since"]) or 0) else rows[-1])

@@ -1,0 +1,418 @@
+"""What is asked: flags of a person over figures of a report over facts of the catalogue, each with its origin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from oomdoc.errors import BundleError, UsageError
+from oomdoc.model import Engine, LedgerEntry, Report
+from oomdoc.physics.architecture import Model
+from oomdoc.physics.catalogue import find, nearest
+from oomdoc.physics.config import read_config
+from oomdoc.physics.defaults import version_number
+from oomdoc.physics.expect import FLAGS, Known, Setup, flag_value, setup_of
+from oomdoc.physics.gpus import find_gpu
+from oomdoc.physics.identify import identify
+from oomdoc.physics.interval import Interval, printed
+from oomdoc.physics.kv import head_bytes
+from oomdoc.physics.weights import BY_NAME, FORMATS, known_format, named_size, parts_of
+from oomdoc.units import GIB, parse_size
+from oomdoc.worksheet import Input
+
+_MOST_RANKS = 1024
+_SIZE_ORDER = ("p50", "p90", "p95", "p99", "max")
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a person states on the command line; None = not stated. `model_config` is the parsed config.json."""
+
+    model: str | None = None
+    model_config: Mapping[str, Any] | None = None
+    gpu: str | None = None
+    engine_version: str | None = None
+    tensor_parallel_size: int | None = None
+    pipeline_parallel_size: int | None = None
+    decode_context_parallel_size: int | None = None
+    max_model_len: int | None = None
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    gpu_memory_utilization: float | None = None
+    kv_cache_dtype: str | None = None
+    quantization: str | None = None
+    dtype: str | None = None
+    block_size: int | None = None
+    enforce_eager: bool | None = None
+    available_kv: str | None = None
+    input_tokens: str | None = None
+    output_tokens: str | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Figures that hold for one setup on one device: what a server that ran has logged."""
+
+    setup: Setup
+    total_bytes: Interval
+    known: Known
+
+
+@dataclass(frozen=True)
+class Size:
+    """A request: tokens in, tokens out."""
+
+    name: str
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """Everything a worksheet needs. `stated` are the flags that a person or a log names: they are not replaced lightly."""
+
+    name: str
+    model: Model
+    setup: Setup
+    total_bytes: Interval
+    device: str
+    measured: Measured | None
+    sizes: tuple[Size, ...]
+    inputs: tuple[Input, ...]
+    stated: frozenset[str]
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def limit(self) -> int | None:
+        """The longest context there is talk of: what the model states, or more where somebody asks for more."""
+        return max(self.model.max_position_embeddings or 0, self.setup.max_model_len or 0) or None
+
+
+def ask(given: Given, report: Report | None = None) -> Question:
+    """The question that flags and, where there is one, a report make together; flags win.
+
+    UsageError where the model or the device is not known, BundleError where the report has no engine to speak of.
+    """
+    _check(given)
+    logged = _logged(report) if report else _Logged()
+    name = given.model or logged.model
+    if name is None and given.model_config is None:
+        if report:
+            raise BundleError(
+                f"no log in {report.bundle.name} names its model", "Add --model NAME or --model-config config.json"
+            )
+        raise UsageError("nothing says which model", "Give --model NAME, --model-config config.json, or --from BUNDLE")
+    inputs: list[Input] = []
+    doubts: list[str] = []
+    model, told = _model(name, given, logged, inputs)
+    name = name or model.name or "MODEL"
+    total, device = _device(given, logged, inputs)
+    setup, stated = _setup(given, logged, model, told, inputs)
+    measured = _measured(given, logged, setup, total, inputs)
+    doubts += _doubts(model, setup, measured, told)
+    sizes = _sizes(given, logged, inputs)
+    return Question(name, model, setup, total, device, measured, sizes, tuple(inputs), stated, tuple(doubts))
+
+
+# ---- flags
+
+
+def _check(given: Given) -> None:
+    for item in fields(given):
+        value = getattr(given, item.name)
+        flag = "--" + item.name.replace("_", "-")
+        if isinstance(value, int) and not isinstance(value, bool) and value < 1:
+            raise UsageError(f"{flag} {value} is less than 1", "Give a whole number from 1 on")
+        if item.name.endswith("_parallel_size") and value is not None and value > _MOST_RANKS:
+            raise UsageError(f"{flag} {value} is more ranks than any server has", f"Give at most {_MOST_RANKS}")
+    if given.gpu_memory_utilization is not None and not 0 < given.gpu_memory_utilization <= 1:
+        raise UsageError(
+            f"--gpu-memory-utilization {given.gpu_memory_utilization:g} is no share of the device",
+            "Give a number above 0 and up to 1, such as 0.9",
+        )
+    if given.engine_version is not None and version_number(given.engine_version) is None:
+        raise UsageError(f"--engine-version '{given.engine_version}' is no version", "Write it like 0.11.2")
+    if given.quantization is not None and given.quantization != "none" and known_format(given.quantization) is None:
+        raise UsageError(f"--quantization '{given.quantization}' is not known", f"Choose none, {', '.join(FORMATS)}")
+    if given.kv_cache_dtype not in (None, "auto"):
+        head_bytes(128, given.kv_cache_dtype)  # says itself what it does not know
+
+
+def parse_sizes(flag: str, text: str | None) -> dict[str, int]:
+    """Tokens by name of `1200`, or of `p50=1200,p95=8000`; empty for None.
+
+    >>> parse_sizes("--input-tokens", "p50=1200,p95=8,000")
+    {'p50': 1200, 'p95': 8000}
+    >>> parse_sizes("--input-tokens", "1200")
+    {'request': 1200}
+    """
+    if text is None:
+        return {}
+    bare = re.fullmatch(r"\s*(\d[\d,_]*)\s*", text)
+    if bare:
+        return {"request": _number(bare[1])}
+    pairs = re.findall(r"([A-Za-z]\w*)\s*=\s*(\d[\d_]*(?:,\d{3})*)", text)
+    rest = re.sub(r"([A-Za-z]\w*)\s*=\s*(\d[\d_]*(?:,\d{3})*)", "", text).replace(",", "").strip()
+    if not pairs or rest:
+        raise UsageError(f"{flag} '{text}' is no size", "Write tokens, such as 1200, or p50=1200,p95=8000")
+    return {name.lower(): _number(tokens) for name, tokens in pairs}
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", "").replace("_", ""))
+
+
+# ---- a report
+
+
+@dataclass(frozen=True)
+class _Logged:
+    model: str | None = None
+    engine: Engine | None = None
+    entries: tuple[LedgerEntry, ...] = ()
+    percentiles: Mapping[str, Mapping[str, float]] | None = None
+
+
+def _logged(report: Report) -> _Logged:
+    """The engine start that the report's ledger speaks of, else the last one."""
+    if not report.engines:
+        raise BundleError(
+            f"{report.bundle.name} holds no start of an engine", "Add the server's log from its first line"
+        )
+    named = next((entry.engine for entry in report.ledger if entry.engine), None)
+    engine = next((each for each in report.engines if each.id == named), report.engines[-1])
+    entries = tuple(entry for entry in report.ledger if entry.engine in (engine.id, None))
+    return _Logged(engine.model, engine, entries, report.traffic.get("percentiles"))
+
+
+def _flag_of(logged: _Logged, name: str) -> tuple[Any, str, str]:
+    """(value, origin, place) of a logged flag; (None, "", "") where the log is silent."""
+    flag = logged.engine.flags.get(name) if logged.engine else None
+    if flag is None or flag.value is None:
+        return None, "", ""
+    return flag.value, "default" if flag.origin == "default" else "logged", flag.ref or ""
+
+
+# ---- model, device, setup, figures
+
+
+def _model(name: str | None, given: Given, logged: _Logged, inputs: list[Input]) -> tuple[Model, str | None]:
+    """The model and the weights' format that its name tells."""
+    if given.model_config is not None:
+        model = read_config(given.model_config, name or "")
+        if model.params is None and name and (size := named_size(name)):
+            model = replace(model, params=round(size), basis=BY_NAME)
+        inputs.append(Input("architecture", name or "config.json", "config", "read from --model-config"))
+        return model, None  # the config says itself how it is quantised
+    assert name is not None
+    found = find(name)
+    if found is None:
+        raise UsageError(f"no model '{name}' is in the catalogue", _hint(name, logged))
+    note = "" if found.how == "name" else f"found by {found.how}: dtype, positions and format may differ"
+    if found.model.confirmed != "y":
+        note += f"{'; ' if note else ''}entry not fully confirmed ({found.model.source})"
+    inputs.append(Input("architecture", found.model.name, "catalogue", note))
+    if found.format is not None and found.format != found.model.quantization:
+        return replace(found.model, quantization=found.format, checkpoint_bytes=_kept(found.model)), found.format
+    return found.model, found.format
+
+
+def _kept(model: Model) -> int | None:
+    """The listed size speaks of the published format; it still tells the parameters where that is 16 bits."""
+    return model.checkpoint_bytes if model.quantization is None and model.parts is None else None
+
+
+def _hint(name: str, logged: _Logged) -> str:
+    near = nearest(name)
+    said = f"Did you mean {' or '.join(near)}? " if near else ""
+    entry = logged.entries[0] if logged.entries else None
+    if entry is not None:
+        weights = entry.parts.get("weights_bytes")
+        tp = _flag_of(logged, "tensor_parallel_size")[0]
+        pp = _flag_of(logged, "pipeline_parallel_size")[0]
+        per_token = entry.kv_bytes_per_token
+        like = identify(
+            weights=printed(weights) if weights else None,
+            kv_per_token=Interval(per_token * 0.998, per_token * 1.002) if per_token else None,
+            tp=tp if isinstance(tp, int) and tp > 0 else 1,
+            pp=pp if isinstance(pp, int) and pp > 0 else 1,
+            most=3,
+        )
+        both = [each.model.name for each in like if not each.misfits]
+        if both:
+            said = f"By its figures it could be {' or '.join(both)}. "
+    return f"{said}Give its config.json with --model-config"
+
+
+def _device(given: Given, logged: _Logged, inputs: list[Input]) -> tuple[Interval, str]:
+    if given.gpu is not None:
+        gpu = find_gpu(given.gpu)
+        note = gpu.name
+        if re.search(r"\d\s*GB\b", given.gpu) and not gpu.name:
+            note = f"{given.gpu} is {gpu.total_bytes.lo / GIB:.1f} GiB; for a card sold by that figure give its name"
+        inputs.append(Input("device total", gpu.total_bytes, "given" if not gpu.name else "catalogue", note))
+        return gpu.total_bytes, gpu.name or given.gpu
+    totals = [entry.total_bytes for entry in logged.entries if entry.total_bytes]
+    if totals:
+        total = printed(min(totals))
+        inputs.append(Input("device total", total, "logged", ""))
+        return total, ""
+    raise UsageError("nothing says which device", "Give --gpu NAME or SIZE, such as H100 or 80GiB")
+
+
+_PLAIN_FLAGS = tuple(
+    name for name in FLAGS if name not in ("quantization", "enable_prefix_caching", "disable_hybrid_kv_cache_manager")
+)
+
+
+def _setup(
+    given: Given, logged: _Logged, model: Model, told: str | None, inputs: list[Input]
+) -> tuple[Setup, frozenset[str]]:
+    values: dict[str, Any] = {}
+    stated: set[str] = set()
+    version = given.engine_version or (logged.engine.version if logged.engine else None)
+    number = version_number(version) if version else None
+    if number is not None:
+        values["version"] = number
+        inputs.append(Input("engine version", version, "given" if given.engine_version else "logged", ""))
+    generation = logged.engine.generation if logged.engine and not given.engine_version else None
+    if generation in ("V0", "V1"):
+        values["generation"] = generation
+    for name in _PLAIN_FLAGS:
+        value, origin, place = getattr(given, name), "given", ""
+        if value is None:
+            value, origin, place = _flag_of(logged, name)
+            value = flag_value(name, value)
+        if value is None:
+            continue
+        values[name] = value
+        inputs.append(Input(name, value, origin, place))
+        if origin != "default":
+            stated.add(name)
+    for name in ("enable_prefix_caching", "disable_hybrid_kv_cache_manager"):
+        switch = flag_value(name, _flag_of(logged, name)[0])
+        if switch is not None:
+            values[name] = switch
+    method = flag_value("quantization", _flag_of(logged, "quantization")[0])
+    if given.quantization is not None:
+        values["quantization"] = given.quantization
+        stated.add("quantization")
+        inputs.append(Input("quantization", given.quantization, "given", ""))
+    elif isinstance(method, str) and told is None and method != known_format(model.quantization):
+        values["quantization"] = method
+        inputs.append(Input("quantization", method, "logged", _flag_of(logged, "quantization")[2]))
+    elif model.quantization:
+        origin = "config" if model.confirmed == "config" else "catalogue"
+        inputs.append(Input("quantization", model.quantization, origin, "by the model's name" if told else ""))
+    return Setup(**values), frozenset(stated)
+
+
+def _measured(given: Given, logged: _Logged, setup: Setup, total: Interval, inputs: list[Input]) -> Measured | None:
+    """Logged figures with the setup under which they were logged: the flags of the log, not those put over them."""
+    if given.available_kv is not None:
+        size = parse_size(given.available_kv, unit="GiB")
+        if size is None:
+            raise UsageError(
+                f"--available-kv '{given.available_kv}' is no size", "Write what the log says, such as 31.99GiB"
+            )
+        available = printed(size, "given")
+        inputs.append(Input("available for KV", available, "given", "the log's line, printed with two digits"))
+        return Measured(setup, total, Known(available_bytes=available))
+    if not logged.entries or not logged.engine:
+        return None
+    parts: dict[str, list[int]] = {}
+    for entry in logged.entries:
+        for name, value in entry.parts.items():
+            if value is not None:
+                parts.setdefault(name, []).append(value)
+    refs = ", ".join(list(dict.fromkeys(logged.entries[0].refs))[:3])
+    pools = [value for value in parts.get("kv_pool_bytes", []) if value > 0]
+    most = {name: max(values) for name, values in parts.items()}
+    known = Known(
+        weights_bytes=_of(most.get("weights_bytes")),
+        activation_bytes=_of(most.get("activation_bytes")),
+        non_torch_bytes=_of(most.get("non_torch_bytes")),
+        graph_bytes=_of(most.get("cuda_graph_bytes")),
+        available_bytes=_of(min(pools)) if pools else None,
+        other_processes_bytes=_of(most.get("other_processes_bytes")),
+    )
+    for title, figure in (("weights", known.weights_bytes), ("activations", known.activation_bytes),
+                          ("outside torch", known.non_torch_bytes), ("CUDA graphs", known.graph_bytes),
+                          ("available for KV", known.available_bytes)):  # fmt: skip
+        if figure is not None:
+            inputs.append(Input(title, figure, "logged", refs))
+    ran = _ran(logged, setup)
+    totals = [entry.total_bytes for entry in logged.entries if entry.total_bytes]
+    return Measured(ran, printed(min(totals)) if totals else total, known)
+
+
+def _ran(logged: _Logged, setup: Setup) -> Setup:
+    """The setup that ran: the log's own flags; where its release is not told, the one that is asked about."""
+    assert logged.engine is not None
+    flags = {name: flag.value for name, flag in logged.engine.flags.items()}
+    ran = setup_of(flags, logged.engine.version, logged.engine.generation)
+    return replace(
+        ran,
+        version=ran.version if ran.version is not None else setup.version,
+        generation=ran.generation or setup.generation,
+        # the format that the model's name tells is not repeated by a setup
+        quantization=ran.quantization if ran.quantization == setup.quantization else None,
+    )
+
+
+def _of(value: int | None) -> Interval | None:
+    return None if value is None else printed(value)
+
+
+def _sizes(given: Given, logged: _Logged, inputs: list[Input]) -> tuple[Size, ...]:
+    taken = parse_sizes("--input-tokens", given.input_tokens)
+    made = parse_sizes("--output-tokens", given.output_tokens)
+    if taken or made:
+        for name, tokens in (("input tokens", given.input_tokens), ("output tokens", given.output_tokens)):
+            if tokens is not None:
+                inputs.append(Input(name, tokens, "given", ""))
+        names = _order_names([*taken, *made])
+        if "request" in names and len(names) > 1:  # one number for all percentiles of the other side
+            names = [name for name in names if name != "request"]
+        return tuple(
+            Size(name, taken.get(name, taken.get("request", 0)), made.get(name, made.get("request", 0)))
+            for name in names
+        )
+    context = (logged.percentiles or {}).get("context_tokens") or {}
+    # percentiles of input and output do not add up: the context is what a request holds at its end
+    return tuple(Size(name, int(context[name]), 0) for name in _SIZE_ORDER if context.get(name))
+
+
+def _order_names(names: Sequence[str]) -> list[str]:
+    unique = list(dict.fromkeys(names))
+    return sorted(unique, key=lambda name: (_SIZE_ORDER.index(name) if name in _SIZE_ORDER else -1, unique.index(name)))
+
+
+def _doubts(model: Model, setup: Setup, measured: Measured | None, told: str | None) -> list[str]:
+    found = []
+    if setup.version is None:
+        found.append(
+            "the engine's version is not known: the newest release that was read is assumed (--engine-version)"
+        )
+    quantised = known_format(setup.quantization or model.quantization)
+    by_maker = quantised == "nvfp4" or (quantised == "fp8" and told == "fp8")
+    if setup.kv_cache_dtype == "auto" and by_maker and model.confirmed != "config":
+        found.append(
+            "a quantised checkpoint may ask for an 8-bit KV cache by itself, which would double the pool "
+            "(--model-config config.json tells)"
+        )
+    if model.confirmed in ("n", "partial"):
+        found.append(f"the catalogue's entry for {model.name} is not confirmed: {model.source}")
+    if model.notes:
+        found.append(f"{model.name}: {model.notes}")
+    if (
+        parts_of(model) is None
+        and not model.checkpoint_bytes
+        and (measured is None or measured.known.weights_bytes is None)
+    ):
+        found.append("the model's parameters cannot be counted: weights are not known")
+    elif model.basis == BY_NAME:
+        found.append("the parameters are taken from the model's name")
+    return found

@@ -1,0 +1,126 @@
+"""From utilization to bytes for KV and back, by release.
+
+`available = T x U - W - A - N` and the terms that a release takes off besides (`defaults.budget_rule`). T is the device
+as cudaMemGetInfo tells it, U `gpu_memory_utilization`, W weights, A peak of activations, N outside torch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from oomdoc.physics.defaults import BudgetRule, budget_rule
+from oomdoc.physics.interval import Interval, point
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one rank may plan with, in bytes, and what is left for KV; `available_bytes` may be negative.
+
+    `graphs_bytes` are captured behind the plan's back where `rule.also` does not name them: then
+    `outside_bytes` = total x (1 - utilization) has to hold them.
+    """
+
+    rule: BudgetRule
+    total_bytes: Interval
+    utilization: float
+    requested_bytes: Interval
+    weights_bytes: Interval
+    activation_bytes: Interval
+    non_torch_bytes: Interval
+    graph_bytes: Interval
+    other_processes_bytes: Interval
+    available_bytes: Interval
+
+    @property
+    def outside_bytes(self) -> Interval:
+        """What the engine leaves of the device by its own plan."""
+        return self.total_bytes - self.requested_bytes
+
+    @property
+    def graphs_planned(self) -> bool:
+        """The graphs' estimate is taken off before the pool is made."""
+        return "graphs" in self.rule.also
+
+
+def plan_budget(
+    total_bytes: Interval,
+    utilization: float,
+    *,
+    weights_bytes: Interval,
+    activation_bytes: Interval,
+    non_torch_bytes: Interval,
+    graph_bytes: Interval,
+    version: int,
+    generation: str = "",
+    other_processes_bytes: Interval | None = None,
+    slack_bytes: Interval | None = None,
+) -> Budget:
+    """The budget of one rank in a release. Others on the device count only where the release's rule counts them."""
+    rule = budget_rule(version, generation)
+    others = other_processes_bytes or point(0)
+    requested = total_bytes * utilization
+    taken = weights_bytes + activation_bytes
+    if rule.non_torch:
+        taken = taken + non_torch_bytes
+    for name in rule.also:
+        taken = taken + {"others": others, "graphs": graph_bytes, "slack": slack_bytes or point(0)}[name]
+    return Budget(
+        rule,
+        total_bytes,
+        utilization,
+        requested,
+        weights_bytes,
+        activation_bytes,
+        non_torch_bytes,
+        graph_bytes,
+        others,
+        # the device cannot give more than it has, whatever the plan says
+        requested - taken,
+    )
+
+
+def available_after(
+    available_bytes: Interval,
+    total_bytes: Interval,
+    *,
+    utilization_from: float,
+    utilization_to: float,
+    more_weights_bytes: float = 0,
+    more_activation_bytes: float = 0,
+    more_graph_bytes: float = 0,
+) -> Interval:
+    """What a logged "Available KV cache memory" becomes with another utilization or other parts.
+
+    available' = available + (U' - U) x T - dW - dA - dC; dC only where the release plans its graphs.
+    """
+    moved = total_bytes * (utilization_to - utilization_from)
+    return available_bytes + moved - more_weights_bytes - more_activation_bytes - more_graph_bytes
+
+
+def utilization_for(
+    needed_bytes: float, available_bytes: Interval, total_bytes: Interval, utilization: float
+) -> Interval:
+    """The utilization with which `needed_bytes` are left for KV: U + (needed - available) / T.
+
+    May be above 1, which means that it cannot be had; whether the device has it free at start is another question.
+    """
+    return (needed_bytes - available_bytes) / total_bytes + utilization
+
+
+def round_utilization_up(value: float) -> float:
+    """To the two digits that people write, upwards: what is needed stays fulfilled.
+
+    >>> round_utilization_up(0.9412), round_utilization_up(0.9)
+    (0.95, 0.9)
+    """
+    return math.ceil(round(value * 100, 6)) / 100
+
+
+def round_utilization_down(value: float) -> float:
+    """To two digits, downwards: headroom stays kept.
+
+    >>> round_utilization_down(0.9378)
+    0.93
+    """
+    return math.floor(round(value * 100, 6)) / 100

@@ -1,0 +1,347 @@
+"""What a model, its flags and a device ought to give: parts, budget, pool and the engine's own start-up check.
+
+The one door for those who compare or plan: `expected(model, setup, total_bytes)` fills in the defaults of the release,
+computes every part of one rank as an interval, and prefers a figure that was measured (`Known`) to its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from oomdoc.physics.architecture import Model
+from oomdoc.physics.budget import Budget, plan_budget
+from oomdoc.physics.defaults import (
+    NEWEST_READ,
+    default_max_num_batched_tokens,
+    default_max_num_seqs,
+    default_of,
+    generation_of,
+    version_number,
+)
+from oomdoc.physics.interval import Interval, smallest
+from oomdoc.physics.kv import is_kv_dtype, kv_bytes_per_token
+from oomdoc.physics.planning import activation_bytes, graph_bytes, non_torch_bytes
+from oomdoc.physics.pool import Layout, blocks, default_block_tokens, layouts, pool_tokens, request_blocks
+from oomdoc.physics.weights import known_format, stage_weights
+
+_CAPPED_BY_LENGTH_SINCE = 11_002  # 0.11.2: a step is never larger than max_num_seqs x max_model_len
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The flags that size memory. None: not given, the default of the release holds.
+
+    `version` is a `version_number`; None = unknown, the newest release that was read is assumed. `quantization` None is
+    what the checkpoint has, `none` is none.
+    """
+
+    version: int | None = None
+    generation: str | None = None
+    tensor_parallel_size: int = 1
+    pipeline_parallel_size: int = 1
+    decode_context_parallel_size: int = 1
+    gpu_memory_utilization: float | None = None
+    max_model_len: int | None = None
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    block_size: int | None = None
+    dtype: str = "auto"
+    quantization: str | None = None
+    kv_cache_dtype: str = "auto"
+    enforce_eager: bool = False
+    enable_prefix_caching: bool = True
+    disable_hybrid_kv_cache_manager: bool = False
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A setup with every default filled in, and the origin of what was filled: `default`, `config`, `catalogue`, `assumed`."""
+
+    version: int
+    generation: str
+    gpu_memory_utilization: float
+    max_model_len: int
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    block_size: int
+    origins: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Known:
+    """Figures of one rank that were measured or logged; None = not known, it is computed or planned.
+
+    `available_bytes` is the engine's "Available KV cache memory" of the poorest rank.
+    """
+
+    weights_bytes: Interval | None = None
+    activation_bytes: Interval | None = None
+    non_torch_bytes: Interval | None = None
+    graph_bytes: Interval | None = None
+    available_bytes: Interval | None = None
+    other_processes_bytes: Interval | None = None
+    free_at_start_bytes: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The block pool of the poorest rank. `need_blocks` is what one request of max_model_len takes.
+
+    `tokens` is what the engine prints, `concurrency` how many requests of max_model_len it holds.
+    """
+
+    layouts: tuple[Layout, ...]
+    blocks: Interval
+    need_blocks: int
+    need_bytes: int
+    tokens: Interval
+    concurrency: Interval
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Expected parts of one rank. None is unknown: the model has no countable weights, or a cache nobody can compute.
+
+    `starts` is the engine's own check: True, False, or None where the intervals leave it open. `refusal` says which
+    check refuses: `weights` (more than the device), `free-memory`, `no-blocks` (nothing is left for KV), `length` (one
+    request of max_model_len does not fit); `lacking_bytes` is how much more that check wants.
+    """
+
+    setup: Setup
+    filled: Filled
+    weights_bytes: Interval | None
+    kv_bytes_per_token: float | None
+    budget: Budget | None
+    available_bytes: Interval | None
+    pool: Pool | None
+    starts: bool | None
+    refusal: str | None
+    lacking_bytes: Interval | None
+
+
+_WORDS = frozenset({"dtype", "kv_cache_dtype", "quantization"})
+_SWITCHES = frozenset({"enforce_eager", "enable_prefix_caching", "disable_hybrid_kv_cache_manager"})
+FLAGS = tuple(item.name for item in fields(Setup) if item.name not in ("version", "generation"))
+"""The flags of a setup, as the engine spells them with underscores."""
+
+
+def flag_value(name: str, value: object) -> object:
+    """A flag's value as a setup takes it, from a log or a command (text or typed); None for what cannot be meant.
+
+    >>> flag_value("max_model_len", "32768"), flag_value("max_model_len", -1), flag_value("kv_cache_dtype", "fp3")
+    (32768, None, None)
+    >>> flag_value("gpu_memory_utilization", "0.9"), flag_value("enforce_eager", "True"), flag_value("dtype", "torch.half")
+    (0.9, True, 'half')
+    """
+    if value is None:
+        return None
+    text = str(value).strip()
+    if name in _SWITCHES:
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower())
+    if name == "quantization":
+        return known_format(text)
+    if name in _WORDS:
+        text = text.removeprefix("torch.")
+        return text if name == "dtype" or text == "auto" or is_kv_dtype(text) else None
+    if name == "gpu_memory_utilization":
+        share = float(text) if re.fullmatch(r"\d*\.?\d+", text) else 0.0
+        return share if 0 < share <= 1 else None
+    return int(text) if re.fullmatch(r"[1-9]\d{0,9}", text) else None
+
+
+def setup_of(flags: Mapping[str, object], version: str | None = None, generation: str | None = None) -> Setup:
+    """The setup of an engine's flags as a log or a command states them; what cannot be meant is left to the defaults."""
+    known = {name: flag_value(name, flags.get(name)) for name in FLAGS}
+    return replace(
+        Setup(version=version_number(version) if version else None),
+        generation=generation if generation in ("V0", "V1") else None,
+        **{name: value for name, value in known.items() if value is not None},  # type: ignore[arg-type]
+    )
+
+
+def fill(model: Model, setup: Setup, total_bytes: Interval, device: str = "") -> Filled:
+    """The setup with the defaults of its release."""
+    origins: dict[str, str] = {}
+    version = setup.version
+    if version is None:
+        version = version_number(NEWEST_READ) or 0
+        origins["version"] = "assumed"
+    by_default = "assumed" if setup.version is None else "default"
+    generation = setup.generation
+    if generation is None:
+        generation = generation_of(version)
+        origins["generation"] = by_default
+    utilization = setup.gpu_memory_utilization
+    if utilization is None:
+        utilization = default_of("gpu_memory_utilization", version) or 0.9
+        origins["gpu_memory_utilization"] = by_default
+    length = setup.max_model_len
+    if length is None:
+        length = model.max_position_embeddings or 4096
+        origins["max_model_len"] = (
+            "assumed" if not model.max_position_embeddings else "config" if model.confirmed == "config" else "catalogue"
+        )
+    total = total_bytes.middle
+    seqs = setup.max_num_seqs
+    if seqs is None:
+        seqs = default_max_num_seqs(version, total, device, generation)
+        origins["max_num_seqs"] = by_default
+    batched = setup.max_num_batched_tokens
+    if batched is None:
+        batched = default_max_num_batched_tokens(version, total, length, device, generation)
+        if generation == "V1" and version >= _CAPPED_BY_LENGTH_SINCE:
+            batched = min(batched, seqs * length)
+        origins["max_num_batched_tokens"] = by_default
+    block = setup.block_size
+    if block is None:
+        block = default_block_tokens(model, version)
+        origins["block_size"] = by_default
+    return Filled(version, generation, utilization, length, seqs, batched, block, origins)
+
+
+def expected(
+    model: Model, setup: Setup, total_bytes: Interval, *, device: str = "", known: Known | None = None
+) -> Expected:
+    """Parts, budget, pool and start-up check of one rank of the fullest stage.
+
+    `total_bytes` is what cudaMemGetInfo calls the device's total; `device` its name, where defaults depend on it.
+    """
+    known = known or Known()
+    filled = fill(model, setup, total_bytes, device)
+    tp, pp = setup.tensor_parallel_size, setup.pipeline_parallel_size
+    weights = (
+        (known.weights_bytes,) * pp
+        if known.weights_bytes
+        else stage_weights(model, quantization=setup.quantization, dtype=setup.dtype, tp=tp, pp=pp)
+    )
+    per_token = kv_bytes_per_token(
+        model,
+        kv_cache_dtype=setup.kv_cache_dtype,
+        dtype=setup.dtype,
+        tp=tp,
+        pp=pp,
+        dcp=setup.decode_context_parallel_size,
+        version=filled.version,
+    )
+    budgets = [_budget(model, setup, filled, total_bytes, each, known) for each in weights]
+    budget = min(budgets, key=lambda each: each.available_bytes.lo) if budgets else None
+    available = [known.available_bytes] * pp if known.available_bytes else [each.available_bytes for each in budgets]
+    pool = _pool(model, setup, filled, available) if available else None
+    least = smallest(available) if available else None
+    starts, refusal, lacking = _check(budget, least, pool, known, total_bytes)
+    heaviest = max(weights, key=lambda each: each.hi) if weights else None
+    return Expected(setup, filled, heaviest, per_token, budget, least, pool, starts, refusal, lacking)
+
+
+def _budget(
+    model: Model, setup: Setup, filled: Filled, total_bytes: Interval, weights: Interval, known: Known
+) -> Budget:
+    tp = setup.tensor_parallel_size
+    activation = known.activation_bytes or activation_bytes(
+        model,
+        batched_tokens=filled.max_num_batched_tokens,
+        max_num_seqs=filled.max_num_seqs,
+        tp=tp,
+        dtype=setup.dtype,
+    )
+    graphs = known.graph_bytes or graph_bytes(enforce_eager=setup.enforce_eager, max_num_seqs=filled.max_num_seqs)
+    return plan_budget(
+        total_bytes,
+        filled.gpu_memory_utilization,
+        weights_bytes=weights,
+        activation_bytes=activation,
+        non_torch_bytes=known.non_torch_bytes or non_torch_bytes(tp * setup.pipeline_parallel_size),
+        graph_bytes=graphs,
+        version=filled.version,
+        generation=filled.generation,
+        other_processes_bytes=known.other_processes_bytes,
+    )
+
+
+def stage_layouts(model: Model, setup: Setup, filled: Filled) -> tuple[Layout, ...] | None:
+    """The layout of the pool on each stage; None where a cache of the model cannot be computed."""
+    return layouts(
+        model,
+        kv_cache_dtype=setup.kv_cache_dtype,
+        dtype=setup.dtype,
+        tp=setup.tensor_parallel_size,
+        pp=setup.pipeline_parallel_size,
+        version=filled.version if filled.generation == "V1" else min(filled.version, 9_001),
+        block_tokens=filled.block_size,
+        hybrid_manager=not setup.disable_hybrid_kv_cache_manager,
+    )
+
+
+def request_need(layout: Layout, setup: Setup, filled: Filled, tokens: int) -> int:
+    """Blocks of one request of so many tokens; context parallelism spreads its positions over the ranks."""
+    dcp = setup.decode_context_parallel_size
+    return request_blocks(
+        layout,
+        -(-tokens // dcp),
+        batched_tokens=filled.max_num_batched_tokens,
+        prefix_caching=setup.enable_prefix_caching,
+    )
+
+
+def _pool(model: Model, setup: Setup, filled: Filled, available: list[Interval]) -> Pool | None:
+    found = stage_layouts(model, setup, filled)
+    if found is None:
+        return None
+    held = [blocks(layout, each) for layout, each in zip(found, available, strict=True)]
+    need = [request_need(layout, setup, filled, filled.max_model_len) for layout in found]
+    most = max(need)
+    # the engine takes the fewest blocks of all ranks for every rank
+    count = smallest(held)
+    layout = found[need.index(most)]
+    dcp = setup.decode_context_parallel_size
+
+    def tokens(block_count: float) -> int:
+        return pool_tokens(
+            layout,
+            int(block_count),
+            need=most,
+            max_model_len=filled.max_model_len,
+            version=filled.version if filled.generation == "V1" else 0,
+            # need and length already speak of all ranks together where the printed tokens follow from them
+            dcp=dcp if filled.version < 20_000 else 1,
+        )
+
+    return Pool(
+        found,
+        count,
+        most,
+        max(each * layout.block_bytes for each, layout in zip(need, found, strict=True)),
+        Interval(tokens(count.lo), tokens(count.hi), count.origin),
+        Interval(count.lo / most, count.hi / most, count.origin),
+    )
+
+
+def _check(
+    budget: Budget | None, available: Interval | None, pool: Pool | None, known: Known, total_bytes: Interval
+) -> tuple[bool | None, str | None, Interval | None]:
+    """(starts, which check refuses, what it lacks). The first check that certainly or possibly refuses is told."""
+    if available is None:
+        return None, None, None
+    doubt: tuple[bool | None, str | None, Interval | None] | None = None
+    checks: list[tuple[str, Interval]] = []
+    if budget is not None and not known.available_bytes:
+        checks.append(("weights", budget.weights_bytes - total_bytes))
+        free = known.free_at_start_bytes
+        if free is not None and budget.rule.free_at_start_checked:
+            checks.append(("free-memory", budget.requested_bytes - free))
+    block = pool.layouts[0].block_bytes if pool else 1
+    checks.append(("no-blocks", block - available))
+    for name, lacking in checks:
+        if lacking.lo > 0:
+            return False, name, lacking
+        if lacking.hi > 0:
+            doubt = doubt or (None, name, lacking)
+    if pool is None:
+        return doubt or (None, None, None)
+    if pool.need_blocks > pool.blocks.hi:
+        return False, "length", pool.need_bytes - available
+    if pool.need_blocks > pool.blocks.lo:
+        return doubt or (None, "length", pool.need_bytes - available)
+    return doubt or (True, None, None)

@@ -1,0 +1,131 @@
+"""Bytes that one token keeps in the KV cache of one rank, by kind of attention, dtype, version and parallelism.
+
+Sources: vllm/v1/kv_cache_interface.py (0.8 to 0.33), vllm/worker/cache_engine.py (V0), the MLA backends' page layouts.
+"""
+
+from __future__ import annotations
+
+import math
+
+from oomdoc.errors import UsageError
+from oomdoc.physics.architecture import CROSS, LATENT, RECURRENT, UNKNOWN, Cache, Model
+from oomdoc.physics.weights import dtype_bytes, stage_layers
+
+LATENT_SINCE = 7000  # 0.7.0: before, MLA models kept padded keys and values like any other
+_PADDED_HEAD_DIM = 256
+_SPARSE_ENTRY_BYTES = 656  # fp8_ds_mla: 512 B of 8-bit latent, 16 B of scales, 128 B of 16-bit rope
+_STATE_BYTES = 4  # recurrent states are kept in 32 bits
+_CONV_BYTES = 2
+
+_ELEMENT_BYTES = {"fp8": 1.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0, "fp8_inc": 1.0, "fp8_ds_mla": 1.0, "int8": 1.0,
+                  "bfloat16": 2.0, "float16": 2.0, "half": 2.0, "float": 4.0, "float32": 4.0}  # fmt: skip
+
+
+def kv_dtype(model: Model, kv_cache_dtype: str = "auto", dtype: str = "auto") -> str:
+    """What `auto` means: the KV dtype that the checkpoint asks for, else the dtype of the model."""
+    if kv_cache_dtype not in ("auto", ""):
+        return kv_cache_dtype
+    return model.kv_cache_scheme or (model.dtype if dtype in ("auto", "") else dtype)
+
+
+def head_bytes(head_dim: int, dtype: str) -> float:
+    """Bytes of one head's K (or V) of one token. UsageError for a dtype that is not known.
+
+    One byte per element for 8-bit dtypes; `*_per_token_head` adds a 4-byte scale per head; `nvfp4` is half a byte and a
+    1-byte scale per 16 elements.
+
+    >>> head_bytes(128, "bfloat16"), head_bytes(128, "fp8"), head_bytes(128, "nvfp4"), head_bytes(128, "int8_per_token_head")
+    (256.0, 128.0, 72.0, 132.0)
+    """
+    name = dtype.lower()
+    if name == "nvfp4":
+        return head_dim / 2 + head_dim / 16
+    if name.endswith("_per_token_head"):
+        return head_dim * (0.5 if name.startswith("int4") else 1.0) + 4
+    if name in _ELEMENT_BYTES:
+        return head_dim * _ELEMENT_BYTES[name]
+    raise UsageError(f"the KV cache dtype '{dtype}' is not known", "Choose auto, bfloat16, float16, fp8 or nvfp4")
+
+
+def is_kv_dtype(name: str) -> bool:
+    """Whether `head_bytes` knows this dtype.
+
+    >>> is_kv_dtype("fp8"), is_kv_dtype("fp3")
+    (True, False)
+    """
+    return name in _ELEMENT_BYTES or name == "nvfp4" or name.endswith("_per_token_head")
+
+
+def token_bytes(cache: Cache, dtype: str, *, tp: int = 1, version: int | None = None) -> float | None:
+    """Bytes of one token in one layer on one rank; 0 for caches that do not grow with the request, None for unknown ones.
+
+    Keys and values: max(1, kv_heads // TP) x (D_k + D_v) x b. Latent: (kv_lora_rank + qk_rope_head_dim) x b on every
+    rank, once; `fp8_ds_mla` 656 B. A sparse indexer adds index_head_dim + 4 x index_head_dim / 128. Before 0.7:
+    2 x query heads / TP x 256 x b.
+    """
+    if cache.kind == UNKNOWN:
+        return None
+    if cache.kind in (RECURRENT, CROSS):
+        return 0.0
+    if cache.kind != LATENT:
+        heads = max(1, cache.kv_heads // tp)
+        return heads * (head_bytes(cache.head_dim, dtype) + head_bytes(cache.v_head_dim, dtype))
+    if version is not None and version < LATENT_SINCE:
+        padded = max(_PADDED_HEAD_DIM, cache.query_head_dim)
+        return 2 * max(1, cache.query_heads // tp) * head_bytes(padded, dtype)
+    entry = _SPARSE_ENTRY_BYTES if dtype == "fp8_ds_mla" else head_bytes(cache.latent_dim, dtype)
+    index = cache.index_dim + 4 * cache.index_dim / 128
+    return entry + index
+
+
+def state_bytes(cache: Cache, *, tp: int = 1) -> int | None:
+    """Recurrent state of one request in one layer on one rank; 0 for other kinds, None where its size is not known.
+
+    state elements / TP in 32 bits and convolution elements / TP in 16 bits.
+    """
+    if cache.kind != RECURRENT:
+        return 0
+    if cache.state_elements is None:
+        return None
+    return cache.state_elements // tp * _STATE_BYTES + cache.conv_elements // tp * _CONV_BYTES
+
+
+def stage_caches(model: Model, pp: int = 1, version: int | None = None) -> tuple[tuple[Cache, ...], ...]:
+    """The caches of the layers of each pipeline stage, in the order of the layers; layers without a cache are left out."""
+    stages, start = [], 0
+    for count in stage_layers(model.layers, pp, version):
+        indexes = model.pattern[start : start + count]
+        stages.append(tuple(model.caches[index] for index in indexes if index >= 0))
+        start += count
+    return tuple(stages)
+
+
+def kv_bytes_per_token(
+    model: Model,
+    *,
+    kv_cache_dtype: str = "auto",
+    dtype: str = "auto",
+    tp: int = 1,
+    pp: int = 1,
+    dcp: int = 1,
+    version: int | None = None,
+    growing: bool = False,
+) -> float | None:
+    """Bytes per token of all attention layers of the fullest stage, per rank; None where a cache is not known.
+
+    `growing` leaves out layers with a window, whose cache stops growing. Decode context parallelism splits the
+    positions over `dcp` ranks.
+    """
+    kind = kv_dtype(model, kv_cache_dtype, dtype)
+    most = 0.0
+    for stage in stage_caches(model, pp, version):
+        each = [token_bytes(cache, kind, tp=tp, version=version) for cache in stage if not (growing and cache.window)]
+        if any(size is None for size in each):
+            return None
+        most = max(most, math.fsum(size for size in each if size is not None))
+    return most / dcp
+
+
+def model_dtype_bytes(model: Model, dtype: str = "auto") -> float:
+    """Bytes per element of activations."""
+    return dtype_bytes(model.dtype if dtype in ("auto", "") else dtype)

@@ -1,0 +1,190 @@
+"""The block pool: layers in groups, bytes in blocks, blocks in tokens and requests.
+
+Sources: vllm/v1/core/kv_cache_utils.py and single_type_kv_cache_manager.py (0.9.2 to 0.33), vllm/worker/worker.py (V0).
+Whole numbers are computed exactly as the engine does, so that a logged "Available KV cache memory" gives the logged
+blocks; a printed size is an interval, and so is what follows from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from oomdoc.physics.architecture import CHUNKED, CROSS, FULL, LATENT, RECURRENT, SLIDING, Cache, Model
+from oomdoc.physics.interval import Interval
+from oomdoc.physics.kv import kv_dtype, stage_caches, state_bytes, token_bytes
+
+HYBRID_SINCE = 9_002  # 0.9.2: one pool for groups of layers; before, every layer counts as full attention
+CONCURRENCY_LINE_SINCE = 20_000  # from 0.20.0 the printed tokens are concurrency x max_model_len
+DEFAULT_BLOCK_TOKENS = 16
+
+
+@dataclass(frozen=True)
+class Group:
+    """Layers that take their blocks together: `layers` real ones of one cache, `block_tokens` tokens in a block."""
+
+    cache: Cache
+    layers: int
+    block_tokens: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one stage's layers share the pool.
+
+    A block is `page_bytes` in each of `tensors` layers. Uniform models have one group of all layers. `padding` is the
+    share by which a recurrent state was padded to an attention page.
+    """
+
+    groups: tuple[Group, ...]
+    tensors: int
+    page_bytes: int
+    block_tokens: int
+    padding: float = 0.0
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of one block on this rank."""
+        return self.page_bytes * self.tensors
+
+
+def layouts(
+    model: Model,
+    *,
+    kv_cache_dtype: str = "auto",
+    dtype: str = "auto",
+    tp: int = 1,
+    pp: int = 1,
+    version: int | None = None,
+    block_tokens: int | None = None,
+    hybrid_manager: bool = True,
+) -> tuple[Layout, ...] | None:
+    """The layout of each pipeline stage; None where a cache of the model is not known, or its pages do not divide."""
+    kind = kv_dtype(model, kv_cache_dtype, dtype)
+    hybrid = hybrid_manager and (version is None or version >= HYBRID_SINCE)
+    found = []
+    for stage in stage_caches(model, pp, version):
+        layout = _layout(stage, kind, tp, version, block_tokens or default_block_tokens(model, version), hybrid)
+        if layout is None:
+            return None
+        found.append(layout)
+    return tuple(found)
+
+
+def default_block_tokens(model: Model, version: int | None = None) -> int:
+    """16; 64 where the engine keeps latents (FlashMLA's page on the cards that serve such models)."""
+    return 64 if model.latent and (version is None or version >= 7000) else DEFAULT_BLOCK_TOKENS
+
+
+def _layout(
+    stage: Sequence[Cache], kind: str, tp: int, version: int | None, block_tokens: int, hybrid: bool
+) -> Layout | None:
+    own = [cache for cache in stage if cache.kind != CROSS]
+    sizes = {cache: token_bytes(cache, kind, tp=tp, version=version) for cache in dict.fromkeys(own)}
+    if not own or any(size is None for size in sizes.values()):
+        return None
+    recurrent = [cache for cache in own if cache.kind == RECURRENT]
+    attention = [cache for cache in own if cache.kind != RECURRENT]
+    if recurrent and (not attention or not hybrid):
+        return None
+    if not recurrent and (not hybrid or len({cache.kind for cache in own}) == 1):
+        page = sum((sizes[cache] or 0) for cache in own)
+        first = own[0] if hybrid or own[0].kind == LATENT else replace(own[0], kind=FULL, window=None)
+        return Layout((Group(first, len(own), block_tokens),), 1, round(page * block_tokens), block_tokens)
+    padding = 0.0
+    if recurrent:
+        states = [state_bytes(cache, tp=tp) for cache in recurrent]
+        if any(state is None for state in states):
+            return None
+        state = max(state or 0 for state in states)
+        per_token = max(sizes[cache] or 0 for cache in attention)
+        # the attention page grows, in steps of 16 tokens, until a state fits into it
+        block_tokens = max(block_tokens, math.ceil(state / per_token / 16) * 16)
+        padding = per_token * block_tokens / state - 1
+    page = max((sizes[cache] or 0) for cache in attention) * block_tokens
+    groups = _groups(own, sizes, page, block_tokens)
+    if groups is None:
+        return None
+    tensors = max(group.layers for group in groups)
+    return Layout(tuple(groups), tensors, round(page), min(group.block_tokens for group in groups), padding)
+
+
+def _groups(
+    own: Sequence[Cache], sizes: dict[Cache, float | None], page: float, block_tokens: int
+) -> list[Group] | None:
+    """Groups of equal size: that of the smallest kind, or of the largest where that is less than 1.5 times as large."""
+    counts: dict[Cache, int] = {}
+    for cache in own:
+        counts[cache] = counts.get(cache, 0) + 1
+    least, most = min(counts.values()), max(counts.values())
+    size = most if most < 1.5 * least else least
+    groups = []
+    for cache, count in counts.items():
+        tokens = block_tokens
+        if cache.kind != RECURRENT:
+            # a narrower layer takes more tokens into a page of the same bytes
+            ratio = page / ((sizes[cache] or 0) * block_tokens)
+            if not math.isclose(ratio, round(ratio)):
+                return None
+            tokens = block_tokens * round(ratio)
+        full, left = divmod(count, size)
+        number = full + (1 if left else 0)
+        # layers are dealt out evenly; the last group is filled up with padding
+        groups += [Group(cache, size, tokens) for _ in range(number)]
+    return groups
+
+
+def request_blocks(layout: Layout, tokens: int, *, batched_tokens: int, prefix_caching: bool = True) -> int:
+    """Blocks that one request of so many tokens holds, over all groups.
+
+    Full: ceil(n / block). Sliding: ceil(min(window - 1 + batched, n) / block) + 1. Chunked: ceil(min(chunk + batched, n)
+    / block). Recurrent: 1, and 2 with prefix caching (a copy at the last block boundary).
+    """
+    need = 0
+    for group in layout.groups:
+        window = group.cache.window or tokens
+        if group.cache.kind == RECURRENT:
+            need += 2 if prefix_caching else 1
+        elif group.cache.kind == SLIDING:
+            need += _ceil(min(window - 1 + batched_tokens, tokens), group.block_tokens) + 1
+        elif group.cache.kind == CHUNKED:
+            need += _ceil(min(window + batched_tokens, tokens), group.block_tokens)
+        else:
+            need += _ceil(tokens, group.block_tokens)
+    return need
+
+
+def _ceil(tokens: int, block_tokens: int) -> int:
+    return -(-tokens // block_tokens)
+
+
+def blocks(layout: Layout, available_bytes: Interval) -> Interval:
+    """Blocks of the pool on this rank: floor(available / block bytes); none below zero."""
+    return (available_bytes / layout.block_bytes).floor().at_least(0)
+
+
+def pool_tokens(
+    layout: Layout, block_count: int, *, need: int, max_model_len: int, version: int | None = None, dcp: int = 1
+) -> int:
+    """The tokens that the engine prints for so many blocks; `need` is what a request of `max_model_len` takes.
+
+    Until 0.19: blocks // groups x block tokens; from 0.20 on int(blocks / need x max_model_len). Both x DCP.
+    """
+    if version is None or version >= CONCURRENCY_LINE_SINCE:
+        return int(block_count / need * max_model_len * dcp) if need else 0
+    return block_count // len(layout.groups) * layout.block_tokens * dcp
+
+
+def longest_request(
+    layout: Layout, block_count: int, *, batched_tokens: int, prefix_caching: bool = True, most: int = 1 << 24
+) -> int:
+    """Tokens of the longest request that so many blocks hold; 0 where not even one token fits. At most `most`."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if request_blocks(layout, middle, batched_tokens=batched_tokens, prefix_caching=prefix_caching) <= block_count:
+            low = middle
+        else:
+            high = middle - 1
+    return low

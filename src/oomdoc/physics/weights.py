@@ -1,0 +1,237 @@
+"""Bytes of the weights on one rank: formats, what a checkpoint leaves unquantised, what tensor parallelism does not share.
+
+Formulas as in the engine's layers (vLLM 0.2.7 to 0.33) and the formats' papers; checked against logged "Model loading
+took" figures: what is loaded is 1.000 to 1.003 times what is counted, up to 1.01 for formats that repack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from oomdoc.physics.architecture import Model, Parameters
+from oomdoc.physics.interval import Interval, largest, point
+
+LOADED_OVER_COUNTED = (1.0, 1.01)
+"""What engines report as loaded / what is counted here, over the published logs that name model and format."""
+
+TOWER_PARAMS = Interval(0.3e9, 0.75e9, "planning figure")
+"""Parameters of a vision tower where neither a published total nor a checkpoint's size tells them (Qwen-VL, Gemma 3)."""
+
+LOADED_OVER_CHECKPOINT = (0.94, 1.02)
+"""Loaded / size of the checkpoint's files: towers and layers for speculation may stay out; 1.02 is KAITO's planning factor."""
+
+BY_NAME = "by its name"
+_LOOSE = {BY_NAME: 0.9}  # "7B" is said of 6.7 to 7.7 billion
+
+_VOCAB_PAD = 64  # vLLM pads the vocabulary to a multiple of this, so that ranks and kernels divide it
+_DTYPE_BYTES = {"float32": 4.0, "tf32": 4.0, "float64": 8.0}
+
+
+@dataclass(frozen=True)
+class Format:
+    """Bytes of one quantised weight with its scales and zeros; `experts_only` where the rest stays in the model's dtype,
+    `vocabulary` where embedding and head are quantised too.
+    """
+
+    bytes_per_weight: float
+    says: str
+    experts_only: bool = False
+    vocabulary: bool = False
+
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        "fp8": Format(1 + 4 / 16384, "8-bit float, a 4-byte scale per 128 x 128 block at most"),
+        "int8": Format(1.0, "8-bit integer, a scale per output row"),
+        "awq": Format(0.5 + 2 / 128 + 0.5 / 128, "4 bits; a 2-byte scale and a packed 4-bit zero per 128 weights"),
+        "gptq": Format(0.5 + 2 / 128 + 0.5 / 128, "4 bits; a 2-byte scale and a packed 4-bit zero per 128 weights"),
+        "w4a16": Format(0.5 + 2 / 128, "4 bits without zeros; a 2-byte scale per 128 weights"),
+        "int4-experts": Format(0.5 + 2 / 32, "4-bit experts, a 2-byte scale per 32 weights", experts_only=True),
+        "mxfp4": Format(0.5 + 1 / 32, "4-bit float experts, a 1-byte scale per 32 weights", experts_only=True),
+        "nvfp4": Format(0.5 + 1 / 16, "4-bit float, a 1-byte scale per 16 weights"),
+        "bitsandbytes": Format(0.5 + 4 / 64, "4 bits, a 4-byte scale per 64 weights"),
+        "gguf-q4": Format(0.606, "about 4.85 bits, the mean of Q4_K_M's mixed tensors", vocabulary=True),
+        "gguf-q5": Format(0.711, "about 5.7 bits, the mean of Q5_K_M's mixed tensors", vocabulary=True),
+        "gguf-q6": Format(0.820, "6.56 bits of Q6_K", vocabulary=True),
+        "gguf-q8": Format(1.0625, "8 bits, a 2-byte scale per 32 weights", vocabulary=True),
+    }
+)
+"""Weight formats by the names that `--quantization`, a checkpoint's config or its name use."""
+
+_SPELLINGS = {
+    "awq_marlin": "awq", "gptq_marlin": "gptq", "marlin": "gptq", "modelopt": "fp8", "modelopt_fp4": "nvfp4", "fbgemm_fp8": "fp8",
+    "petit_nvfp4": "nvfp4", "experts_int8": "int8", "gguf": "gguf-q4", "deepspeedfp": "int8", "w8a8": "int8", "int4": "w4a16",
+    "bnb": "bitsandbytes", "ptpc_fp8": "fp8", "mxfp4_marlin": "mxfp4",
+}  # fmt: skip
+
+
+def known_format(name: str | None) -> str | None:
+    """The key of `FORMATS` for a name as flags and configs spell it; None for none, `none`, and what is not known.
+
+    >>> known_format("gptq_marlin"), known_format("FP8"), known_format("none"), known_format("squeezellm")
+    ('gptq', 'fp8', None, None)
+    """
+    if not name:
+        return None
+    text = name.lower().replace("-", "_")
+    text = _SPELLINGS.get(text, text.replace("_", "-"))
+    return text if text in FORMATS else None
+
+
+def dtype_bytes(dtype: str) -> float:
+    """Bytes of one unquantised parameter: 2 for bfloat16, float16 (and half, auto), 4 for float32.
+
+    >>> dtype_bytes("bfloat16"), dtype_bytes("float32"), dtype_bytes("auto")
+    (2.0, 4.0, 2.0)
+    """
+    return _DTYPE_BYTES.get(dtype.lower(), 2.0)
+
+
+def parts_of(model: Model) -> Parameters | None:
+    """The model's parameters by the way they are shared out; None where not even their total is known.
+
+    Where the family is not counted, the vocabulary and the K and V projections are computed and the rest is what
+    remains of the published total (or of the checkpoint, where that is in 16 bits).
+    """
+    if model.parts:
+        return model.parts
+    total = model.params
+    if total is None and model.checkpoint_bytes and known_format(model.quantization) is None and not model.quantization:
+        total = round(model.checkpoint_bytes / dtype_bytes(model.dtype))
+    if total is None:
+        return None
+    vocabulary = (model.vocab_size or 0) * model.hidden_size
+    kv = sum(
+        model.hidden_size * cache.kv_heads * (cache.head_dim + cache.v_head_dim)
+        for cache in (model.caches[index] for index in model.pattern if index >= 0)
+    )
+    rest = total - 2 * vocabulary - kv
+    if rest < 0:
+        return Parameters(0, 0, 0, 0, 0, 0, total)
+    return Parameters(vocabulary, vocabulary, kv, 0, 0, 0, rest)
+
+
+def weights_bytes(
+    model: Model,
+    *,
+    quantization: str | None = None,
+    dtype: str = "auto",
+    tp: int = 1,
+    pp: int = 1,
+) -> Interval | None:
+    """Loaded weights of the fullest rank; None where the parameters of the model are not known.
+
+    `quantization` None is that of the model's own checkpoint, `none` is none. Origin `catalogue` or `config`. A published
+    total (not counted) widens the result by 2 % each way, a checkpoint's size as `LOADED_OVER_CHECKPOINT` says.
+    """
+    stages = stage_weights(model, quantization=quantization, dtype=dtype, tp=tp, pp=pp)
+    return largest(stages) if stages else None
+
+
+def stage_weights(
+    model: Model,
+    *,
+    quantization: str | None = None,
+    dtype: str = "auto",
+    tp: int = 1,
+    pp: int = 1,
+) -> tuple[Interval, ...]:
+    """The same for one rank of each pipeline stage, first stage first; empty where nothing is known.
+
+    Divided by TP: everything but norms, routers and latent down-projections (on every rank) and K and V, which stop at
+    one head per rank. Layers are taken to weigh alike. The first stage has the embedding, the last the head; a tied
+    matrix stands on both. Expert parallelism at one data-parallel rank divides the experts by the same number.
+    """
+    origin = "config" if model.confirmed == "config" else "catalogue"
+    wanted = model.quantization if quantization is None else quantization
+    method = known_format(wanted)
+    own = quantization is None or method == known_format(model.quantization)
+    if wanted and method is None and wanted != "none":
+        if own and model.checkpoint_bytes:
+            return _of_checkpoint(model, origin, tp, pp)
+        return ()
+    parts = parts_of(model)
+    if parts is None or (parts.total and method and FORMATS[method].experts_only and not model.parts):
+        return _of_checkpoint(model, origin, tp, pp) if own and model.checkpoint_bytes else ()
+    wide = dtype_bytes(model.dtype if dtype in ("auto", "") else dtype)
+    slim = FORMATS[method].bytes_per_weight if method else wide
+    linear = wide if method and FORMATS[method].experts_only else slim
+    layers = model.layers or 1
+    heads = model.kv_heads
+    kv_share = max(1, heads // tp) / heads if heads else 1 / tp
+    body = (
+        parts.experts * slim / tp
+        + (parts.rest / tp + parts.kv * kv_share + parts.replicated) * linear
+        + (parts.small + parts.absorbed / tp) * wide
+    )
+    vocabulary = slim if method and FORMATS[method].vocabulary else wide
+    embedding = _padded(parts.embedding, model) * vocabulary / tp
+    head = _padded(parts.head, model) * vocabulary / tp
+    tower = _tower(model) * wide / tp
+    loose = 1.0 if model.parts else _LOOSE.get(model.basis, 0.98)
+    low, high = LOADED_OVER_COUNTED
+    stages = []
+    for place, count in enumerate(stage_layers(layers, pp)):
+        first, last = place == 0, place == pp - 1
+        size = body * count / layers + (embedding if first else 0)
+        if last:
+            size += head or (0 if first else embedding)
+        each = Interval(size * low * loose, size * high / loose, origin)
+        stages.append(each + tower if first and tower.hi else each)
+    return tuple(stages)
+
+
+def _tower(model: Model) -> Interval:
+    """Parameters of a multimodal model's encoder that the count of its language model leaves out."""
+    if not model.multimodal or model.parts is None:
+        return point(0)
+    if model.checkpoint_bytes and model.quantization is None:
+        return point(max(0.0, model.checkpoint_bytes / dtype_bytes(model.dtype) - model.parts.total), "catalogue")
+    return TOWER_PARAMS
+
+
+def stage_layers(layers: int, pp: int, version: int | None = None) -> tuple[int, ...]:
+    """Decoder layers of each pipeline stage: the remainder goes to the stages before the last (vLLM 0.7 on), one each.
+
+    Until 0.6 the last stage took the whole remainder (vllm/distributed/utils.py, get_pp_indices).
+
+    >>> stage_layers(94, 4), stage_layers(94, 4, 6003)
+    ((23, 24, 24, 23), (23, 23, 23, 25))
+    """
+    each, left = divmod(layers, pp)
+    counts = [each] * pp
+    if version is not None and version < 7000:
+        counts[-1] += left
+    else:
+        for place in range(left):
+            counts[-2 - place] += 1
+    return tuple(counts)
+
+
+def _padded(count: int, model: Model) -> float:
+    if not count or not model.vocab_size:
+        return count
+    return count / model.vocab_size * (-(-model.vocab_size // _VOCAB_PAD) * _VOCAB_PAD)
+
+
+def _of_checkpoint(model: Model, origin: str, tp: int, pp: int) -> tuple[Interval, ...]:
+    low, high = LOADED_OVER_CHECKPOINT
+    each = point(model.checkpoint_bytes or 0, origin) * Interval(low, high, origin) / (tp * pp)
+    return (each,) * pp
+
+
+def named_size(name: str) -> float | None:
+    """Parameters by a name such as `70b`, `0.6B`, `8x7B` (experts share attention: x 0.83); None where it tells none.
+
+    >>> named_size("acme/Chat-70B-Instruct"), named_size("8x7b"), named_size("phi-4")
+    (70000000000.0, 46480000000.0, None)
+    """
+    text = name.rpartition("/")[2]
+    if found := re.search(r"(?i)(?<![\w.])(\d+)x(\d+(?:\.\d+)?)b(?![a-z0-9])", text):
+        return round(int(found[1]) * float(found[2]) * 0.83 * 1e9, -6)
+    if found := re.search(r"(?i)(?<![\d.a])(\d+(?:\.\d+)?)b(?![a-z0-9])", text):
+        return float(found[1]) * 1e9
+    return None
