@@ -72,17 +72,17 @@ class _Pool:
         return found
 
 
-def simulate_plain(setup: Setup, traffic: Traffic, sample_ns: Sequence[int] = ()) -> Outcome:
+def simulate_plain(setup: Setup, traffic: Traffic, sample_ps: Sequence[int] = ()) -> Outcome:
     """What `scheduler.simulate` gives, slowly."""
-    return _Engine(setup, traffic, sample_ns).outcome()
+    return _Engine(setup, traffic, sample_ps).outcome()
 
 
 class _Engine:
-    def __init__(self, setup: Setup, traffic: Traffic, sample_ns: Sequence[int]) -> None:
-        self.setup, self.sample_ns = setup, sample_ns
+    def __init__(self, setup: Setup, traffic: Traffic, sample_ps: Sequence[int]) -> None:
+        self.setup, self.sample_ps = setup, sample_ps
         outputs, self.impossible = lengths(setup, traffic)
         shared = prefix_blocks(setup, traffic)
-        self.arrival = list(traffic.arrival_ns)
+        self.arrival = list(traffic.arrival_ps)
         self.requests = [
             _Request(
                 place, traffic.priority[place] if traffic.priority and setup.policy == "priority" else 0, prompt, outputs[place],
@@ -97,12 +97,13 @@ class _Engine:
         self.now = self.arrival[0] if self.arrival else 0
         self.next = 0
         self.steps = self.peak = self.preemptions = self.recomputed = self.computed = self.held = 0
-        self.full_ns: int | None = None
-        self.waiting_ns: int | None = None
-        self.preemption_ns: int | None = None
+        self.full_ps: int | None = None
+        self.waiting_ps: int | None = None
+        self.preemption_ps: int | None = None
         self.first: list[int | None] = [None] * len(self.arrival)
         self.finished: list[int | None] = [None] * len(self.arrival)
         self.samples: list[Sample] = []
+        self.last = (0, 0, 0)  # used blocks, running, waiting after the latest step
 
     def outcome(self) -> Outcome:
         begin = self.now
@@ -115,12 +116,12 @@ class _Engine:
                 self.now = self.arrival[self.next]
                 continue
             self._step()
-        if self.sample_ns:
-            self._sample(self.sample_ns[-1] + 1)
+        if self.sample_ps:
+            self._sample(self.sample_ps[-1] + 1)
         end = max((moment for moment in self.finished if moment is not None), default=begin)
         return Outcome(
-            end, self.steps, self.peak, self.preemptions, self.recomputed, self.computed, self.held, self.full_ns,
-            self.waiting_ns, self.preemption_ns, self.impossible, self.first, self.finished, tuple(self.samples),
+            end, self.steps, self.peak, self.preemptions, self.recomputed, self.computed, self.held, self.full_ps,
+            self.waiting_ps, self.preemption_ps, self.impossible, self.first, self.finished, tuple(self.samples), self.arrival,
         )  # fmt: skip
 
     def _arrive(self) -> None:
@@ -135,15 +136,13 @@ class _Engine:
             self.waiting.sort(key=lambda request: (request.priority, request.place))
 
     def _sample(self, until: int) -> None:
-        used = self.setup.usable_blocks - len(self.pool.free)
-        while len(self.samples) < len(self.sample_ns) and self.sample_ns[len(self.samples)] < until:
-            moment = self.sample_ns[len(self.samples)]
-            self.samples.append(Sample(moment, used, len(self.running), len(self.waiting)))
+        while len(self.samples) < len(self.sample_ps) and self.sample_ps[len(self.samples)] < until:
+            self.samples.append(Sample(self.sample_ps[len(self.samples)], *self.last))
 
     def _step(self) -> None:
         setup = self.setup
         scheduled: dict[int, int] = {}  # place -> tokens of this step
-        decodes = {request.place for request in self.running if request.prefilled}
+        decodes = {request.place: request.computed for request in self.running if request.prefilled}
         refused = ""
         if setup.prefill_first:
             refused = self._admit(setup.max_num_batched_tokens, scheduled)
@@ -156,21 +155,32 @@ class _Engine:
                 refused = self._admit(left, scheduled)
         decoded = sum(place in decodes for place in scheduled)
         prefilled = sum(tokens for place, tokens in scheduled.items() if place not in decodes)
-        duration = setup.step_ns + setup.sequence_ns * decoded + setup.prompt_token_ns * prefilled
+        attended = sum(computed for place, computed in decodes.items() if place in scheduled)
+        pairs = sum(
+            (self.requests[place].computed + tokens) ** 2 - self.requests[place].computed ** 2
+            for place, tokens in scheduled.items()
+            if place not in decodes
+        )
+        duration = (
+            setup.step_ps + setup.sequence_ps * decoded + setup.context_ps * attended
+            + setup.prompt_token_ps * prefilled + setup.prompt_pair_ps * pairs
+        )  # fmt: skip
         used = setup.usable_blocks - len(self.pool.free)
         assert used == len({block for request in self.running for block in request.held}), "blocks are lost"
         self.peak = max(self.peak, used)
-        if self.full_ns is None and used >= full_from(setup.usable_blocks):
-            self.full_ns = self.now
-        if self.waiting_ns is None and self.waiting:
-            self.waiting_ns = self.now
+        if self.full_ps is None and used >= full_from(setup.usable_blocks):
+            self.full_ps = self.now
+        if self.waiting_ps is None and self.waiting:
+            self.waiting_ps = self.now
         if refused == "blocks":
             self.held += duration
         self._sample(self.now + duration)
         self.steps += 1
         self.now += duration
         self.computed += decoded + prefilled
+        queued = len(self.waiting)
         self._generate(scheduled)
+        self.last = (setup.usable_blocks - len(self.pool.free), len(self.running), queued)
 
     def _generate(self, scheduled: dict[int, int]) -> None:
         for request in list(self.running):
@@ -225,8 +235,8 @@ class _Engine:
         self.waiting.insert(0, request)
         self._order()
         self.preemptions += 1
-        if self.preemption_ns is None:
-            self.preemption_ns = self.now
+        if self.preemption_ps is None:
+            self.preemption_ps = self.now
 
     def _free(self, request: _Request) -> None:
         for block in reversed(request.held):

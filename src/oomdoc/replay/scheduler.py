@@ -3,12 +3,13 @@
 The rules are those of vLLM's scheduler (`vllm/v1/core/sched/scheduler.py` of the V1 engine, `vllm/core/scheduler.py` of V0),
 told step by step in `plain.py`. Here the steps between two events are taken at once: as long as nobody arrives, finishes
 or finds the pool full, every running request computes one token a step, and only blocks are counted. Times are whole
-nanoseconds, so that both say exactly the same.
+picoseconds, so that both say exactly the same.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
@@ -20,10 +21,11 @@ ANYBODY = -1  # owner of free blocks whose content nobody will ask for again
 
 @dataclass(frozen=True)
 class Setup:
-    """The engine that a traffic is given to. Blocks are those of one KV group; durations are nanoseconds.
+    """The engine that a traffic is given to. Blocks are those of one KV group; durations are picoseconds.
 
-    A step lasts `step_ns`, plus `sequence_ns` for each request that decodes in it, plus `prompt_token_ns` for each prompt
-    token that it computes. `watermark_blocks` are kept free when a request is admitted beside others (V0: 1 % of the pool).
+    A step lasts `step_ps`, plus `sequence_ps` for each request that decodes in it, `context_ps` for each token that those
+    have computed before, `prompt_token_ps` for each prompt token, and `prompt_pair_ps` x n^2 for a prompt of n tokens, of which
+    a chunk bears its part. `watermark_blocks` are kept free when a request is admitted beside others (V0: 1 % of the pool).
     """
 
     usable_blocks: int  # without the null block that V1 keeps
@@ -31,9 +33,11 @@ class Setup:
     max_num_seqs: int
     max_num_batched_tokens: int
     max_model_len: int | None = None  # tokens; None = not checked
-    step_ns: int = 25_000_000
-    sequence_ns: int = 0
-    prompt_token_ns: int = 100_000
+    step_ps: int = 25_000_000_000
+    sequence_ps: int = 0
+    context_ps: int = 0
+    prompt_token_ps: int = 100_000_000
+    prompt_pair_ps: int = 0
     watermark_blocks: int = 0
     chunked_prefill: bool = True
     prefill_first: bool = False  # V0 without chunked prefill: a step either prefills or decodes
@@ -51,7 +55,7 @@ class Traffic:
     known prefix. A smaller `priority` goes first, and counts only under that policy.
     """
 
-    arrival_ns: Sequence[int]
+    arrival_ps: Sequence[int]
     input_tokens: Sequence[int]
     output_tokens: Sequence[int]  # at least 1
     cached_tokens: Sequence[int] = ()
@@ -60,14 +64,14 @@ class Traffic:
     priority: Sequence[int] = ()
 
     def __len__(self) -> int:
-        return len(self.arrival_ns)
+        return len(self.arrival_ps)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """State of the step that runs at `t_ns`, after it was scheduled; all zero while nothing runs."""
+    """State after the last step that ended by `t_ps`, those who finished gone: what the engine's statistics line tells."""
 
-    t_ns: int
+    t_ps: int
     used_blocks: int
     running: int
     waiting: int
@@ -75,26 +79,31 @@ class Sample:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a traffic. Times are nanoseconds, None where it never happened.
+    """What became of a traffic. Times are picoseconds, None where it never happened.
 
-    `first_ns` and `finish_ns` are per request, None for one that could never run (`impossible`: longer than the pool or than
-    max_model_len). `held_ns` is the time in which the next request in line was refused for lack of blocks.
+    `first_ps` and `finish_ps` are per request, None for one that could never run (`impossible`: longer than the pool or than
+    max_model_len). `held_ps` is the time in which the next request in line was refused for lack of blocks.
     """
 
-    end_ns: int
+    end_ps: int
     steps: int
     peak_blocks: int
     preemptions: int
     recomputed_tokens: int
     computed_tokens: int
-    held_ns: int
-    full_ns: int | None
-    waiting_ns: int | None
-    preemption_ns: int | None
+    held_ps: int
+    full_ps: int | None
+    waiting_ps: int | None
+    preemption_ps: int | None
     impossible: tuple[int, ...]
-    first_ns: Sequence[int | None] = field(repr=False)
-    finish_ns: Sequence[int | None] = field(repr=False)
+    first_ps: Sequence[int | None] = field(repr=False)
+    finish_ps: Sequence[int | None] = field(repr=False)
     samples: tuple[Sample, ...] = field(repr=False)
+    arrival_ps: Sequence[int] = field(repr=False)
+
+    def waits(self) -> list[int]:
+        """Picoseconds from arrival to the first step, of all that ran, in order of arrival."""
+        return [first - came for came, first in zip(self.arrival_ps, self.first_ps, strict=True) if first is not None]
 
 
 def blocks(tokens: int, block_size: int) -> int:
@@ -191,18 +200,18 @@ class FreeBlocks:
             run[1] -= count
 
 
-def simulate(setup: Setup, traffic: Traffic, sample_ns: Sequence[int] = ()) -> Outcome:
-    """Run the traffic to its end. `sample_ns` are moments, ascending, at which the state is wanted."""
-    return _Run(setup, traffic, sample_ns).outcome()
+def simulate(setup: Setup, traffic: Traffic, sample_ps: Sequence[int] = ()) -> Outcome:
+    """Run the traffic to its end. `sample_ps` are moments, ascending, at which the state is wanted."""
+    return _Run(setup, traffic, sample_ps).outcome()
 
 
 class _Run:
     """State of one simulation. `step` counts decode steps: a request that decodes has computed `base + step` tokens."""
 
-    def __init__(self, setup: Setup, traffic: Traffic, sample_ns: Sequence[int]) -> None:
+    def __init__(self, setup: Setup, traffic: Traffic, sample_ps: Sequence[int]) -> None:
         count = len(traffic)
         self.setup, self.block_size = setup, setup.block_size
-        self.arrival = list(traffic.arrival_ns)
+        self.arrival = list(traffic.arrival_ps)
         self.input = list(traffic.input_tokens)
         self.outputs, self.impossible = lengths(setup, traffic)
         self.shared = prefix_blocks(setup, traffic)
@@ -220,25 +229,28 @@ class _Run:
         self.partial_computed = 0
         self.tokens = list(self.input)  # prompt and what was generated before the latest admission
         self.base = [0] * count
+        self.bases = 0  # sum of `base` over those who decode
         self.finish_step = [-1] * count
         self.finishing: list[tuple[int, int, int]] = []  # step, nth to decode, request
         self.growing = [0] * setup.block_size  # requests by the step (modulo block size) in which they begin a block
         self.lost = [0] * count  # tokens that a preemption threw away and that were not computed again yet
         self.step = 0
+        self.pairs = 0  # of this step: squares of the tokens computed, after less before
         self.steps = 0
         self.begun = 0
         self.now = self.arrival[0] if count else 0
         self.next = 0
         self.blocked = ""  # why the head of the line was refused: "blocks", "seqs", or "" = ask again
         self.settled = False  # that reason lasts until somebody leaves
+        self.last = (0, 0, 0)  # used blocks, running, waiting after the latest step
         self.samples: list[Sample] = []
-        self.sample_ns = sample_ns
+        self.sample_ps = sample_ps
         self.peak = 0
         self.full_from = full_from(setup.usable_blocks)
         self.preemptions = self.recomputed = self.computed = self.held = 0
-        self.full_ns: int | None = None
-        self.waiting_ns: int | None = None
-        self.preemption_ns: int | None = None
+        self.full_ps: int | None = None
+        self.waiting_ps: int | None = None
+        self.preemption_ps: int | None = None
         self.first: list[int | None] = [None] * count
         self.finished: list[int | None] = [None] * count
         self.skip = frozenset(self.impossible)
@@ -255,11 +267,11 @@ class _Run:
             calm = self.partial is None and self.running
             if not (calm and (not self._queued() or (self.blocked and self.settled)) and self._jump()):
                 self._one_step()
-        self._idle_until(self.now if not self.sample_ns else max(self.now, self.sample_ns[-1] + 1))
+        self._idle_until(self.now if not self.sample_ps else max(self.now, self.sample_ps[-1] + 1))
         end = max((moment for moment in self.finished if moment is not None), default=begin)
         return Outcome(
-            end, self.steps, self.peak, self.preemptions, self.recomputed, self.computed, self.held, self.full_ns,
-            self.waiting_ns, self.preemption_ns, self.impossible, self.first, self.finished, tuple(self.samples),
+            end, self.steps, self.peak, self.preemptions, self.recomputed, self.computed, self.held, self.full_ps,
+            self.waiting_ps, self.preemption_ps, self.impossible, self.first, self.finished, tuple(self.samples), self.arrival,
         )  # fmt: skip
 
     # ---- the line
@@ -280,21 +292,23 @@ class _Run:
         self.next = place
 
     def _idle_until(self, moment: int) -> None:
-        while len(self.samples) < len(self.sample_ns) and self.sample_ns[len(self.samples)] < moment:
-            self.samples.append(Sample(self.sample_ns[len(self.samples)], 0, 0, 0))
+        self._sample_until(moment)
         self.now = moment
+
+    def _sample_until(self, moment: int) -> None:
+        while len(self.samples) < len(self.sample_ps) and self.sample_ps[len(self.samples)] < moment:
+            self.samples.append(Sample(self.sample_ps[len(self.samples)], *self.last))
 
     # ---- many steps at once
 
     def _jump(self) -> bool:
         """Take all steps up to the next event; False where the very next step is one that has to be looked at."""
         setup, running = self.setup, len(self.running)
-        duration = setup.step_ns + setup.sequence_ns * running
         while self.finish_step[self.finishing[0][2]] != self.finishing[0][0]:
             heapq.heappop(self.finishing)  # preempted since
         count = self.finishing[0][0] - self.step
         if self.next < len(self.arrival) and (not self.blocked or self.by_priority):
-            count = min(count, -(-(self.arrival[self.next] - self.now) // duration))
+            count = min(count, self._steps_for(self.arrival[self.next] - self.now))
         free = self.free.count
         if running * (count // self.block_size + 1) > free and self._growth(count) > free:
             count = self._steps_within(free)
@@ -302,19 +316,40 @@ class _Run:
                 return False
         used = setup.usable_blocks - free
         grown = self._growth(count)
-        if self.full_ns is None and used + grown >= self.full_from:
-            self.full_ns = self.now + self._steps_within(self.full_from - used - 1) * duration
-        self._sample_jump(used, running, count, duration)
+        if self.full_ps is None and used + grown >= self.full_from:
+            self.full_ps = self.now + self._lasting(self._steps_within(self.full_from - used - 1))
+        lasted = self._lasting(count)
+        self._sample_jump(used, running, count, lasted)
         self.free.take(grown)
         self.peak = max(self.peak, used + grown)
         if self.blocked == "blocks":
-            self.held += count * duration
+            self.held += lasted
         self.computed += count * running
         self.step += count
         self.steps += count
-        self.now += count * duration
+        self.now += lasted
         self._finish()
+        self.last = (setup.usable_blocks - self.free.count, len(self.running), self.last[2])
         return True
+
+    def _lasting(self, count: int) -> int:
+        """Duration of so many steps of those who run now: their contexts grow by a token each."""
+        setup, running = self.setup, len(self.running)
+        steady = setup.step_ps + setup.sequence_ps * running + setup.context_ps * (self.bases + running * self.step)
+        return count * steady + setup.context_ps * running * (count * (count - 1) // 2)
+
+    def _steps_for(self, span: int) -> int:
+        """Fewest steps that last at least so long."""
+        each = self._lasting(1)
+        if not self.setup.context_ps:
+            return -(-span // each)
+        grows = self.setup.context_ps * len(self.running) / 2
+        count = max(0, int((math.sqrt((each - grows) ** 2 + 4 * grows * span) - (each - grows)) / (2 * grows)))
+        while count and self._lasting(count - 1) >= span:
+            count -= 1
+        while self._lasting(count) < span:
+            count += 1
+        return count
 
     def _growth(self, count: int) -> int:
         """Blocks that the running requests begin within so many steps."""
@@ -336,16 +371,21 @@ class _Run:
             count += 1
         return count
 
-    def _sample_jump(self, used: int, running: int, count: int, duration: int) -> None:
-        samples, wanted = self.samples, self.sample_ns
-        while len(samples) < len(wanted) and wanted[len(samples)] < self.now + count * duration:
-            done = (wanted[len(samples)] - self.now) // duration
-            queued = self._queued()
-            if queued:  # those who came in the meantime stand behind
-                begin = self.now + done * duration
-                came = range(self.next, bisect_right(self.arrival, begin, self.next))
-                queued += len(came) - sum(place in self.skip for place in came) if self.skip else len(came)
-            samples.append(Sample(wanted[len(samples)], used + self._growth(done + 1), running, queued))
+    def _sample_jump(self, used: int, running: int, count: int, lasted: int) -> None:
+        self._sample_until(self.now + self._lasting(1))
+        samples, wanted = self.samples, self.sample_ps
+        while len(samples) < len(wanted) and wanted[len(samples)] < self.now + lasted:
+            done = self._steps_for(wanted[len(samples)] - self.now + 1) - 1
+            queued = self._queued_at(self.now + self._lasting(done - 1))
+            samples.append(Sample(wanted[len(samples)], used + self._growth(done), running, queued))
+        self.last = (0, 0, self._queued_at(self.now + self._lasting(count - 1)))
+
+    def _queued_at(self, moment: int) -> int:
+        """Length of the line in a step of a jump that begins at the moment: those who came in the meantime stand behind."""
+        if not self._queued():
+            return 0
+        came = range(self.next, bisect_right(self.arrival, moment, self.next))
+        return self._queued() + len(came) - (sum(place in self.skip for place in came) if self.skip else 0)
 
     # ---- one step
 
@@ -357,23 +397,30 @@ class _Run:
         complete: list[int] = []
         preempted_before = self.preemptions
         self.blocked = ""
+        self.pairs = attended = 0
         if setup.prefill_first:
             prefilled = self._admit(budget, 0, complete)
         if not prefilled:
             chunk = self._grow(budget)
             if chunk and self.partial is not None:
+                self.pairs += (self.partial_computed + chunk) ** 2 - self.partial_computed**2
                 self.partial_computed += chunk
                 if self.partial_computed == self.tokens[self.partial]:
                     complete.append(self.partial)
                     self.partial = None
             prefilled = chunk
             decoding = len(self.running) - (self.partial is not None) - len(complete)
+            attended = self.bases + decoding * self.step
             if self.preemptions == preempted_before and not setup.prefill_first:
                 prefilled += self._admit(budget - decoding - chunk, decoding + chunk, complete)
         else:
             decoding = 0
         used = setup.usable_blocks - self.free.count
-        duration = setup.step_ns + setup.sequence_ns * decoding + setup.prompt_token_ns * prefilled
+        duration = (
+            setup.step_ps + setup.sequence_ps * decoding + setup.context_ps * attended
+            + setup.prompt_token_ps * prefilled + setup.prompt_pair_ps * self.pairs
+        )  # fmt: skip
+        queued = self._queued()
         self._note_state(used, duration)
         self.computed += decoding + prefilled
         self.steps += 1
@@ -382,17 +429,17 @@ class _Run:
             self.step += 1
         self._finish()  # those who ran before, in their order, then those who were admitted
         self._completed(complete)
+        self.last = (setup.usable_blocks - self.free.count, len(self.running), queued)
 
     def _note_state(self, used: int, duration: int) -> None:
         self.peak = max(self.peak, used)
-        if self.full_ns is None and used >= self.full_from:
-            self.full_ns = self.now
-        if self.waiting_ns is None and self._queued():
-            self.waiting_ns = self.now
+        if self.full_ps is None and used >= self.full_from:
+            self.full_ps = self.now
+        if self.waiting_ps is None and self._queued():
+            self.waiting_ps = self.now
         if self.blocked == "blocks":
             self.held += duration
-        while len(self.samples) < len(self.sample_ns) and self.sample_ns[len(self.samples)] < self.now + duration:
-            self.samples.append(Sample(self.sample_ns[len(self.samples)], used, len(self.running), self._queued()))
+        self._sample_until(self.now + duration)
 
     def _grow(self, budget: int) -> int:
         """Blocks for the step of those who run, with preemption where they lack; prompt tokens of the partial request."""
@@ -448,15 +495,14 @@ class _Run:
         if partial:
             self.partial = None
         else:
-            self.growing[-self.base[place] % self.block_size] -= 1
-            self.finish_step[place] = -1
+            self._stop_decoding(place)
             self.tokens[place] = computed + 1
         self._release(place, computed, grown, keep=True)
         self.lost[place] = computed
         self.blocked = ""
         self.preemptions += 1
-        if self.preemption_ns is None:
-            self.preemption_ns = self.now
+        if self.preemption_ps is None:
+            self.preemption_ps = self.now
         if self.by_priority:
             heapq.heappush(self.heap, (self.priority[place], place))
         else:
@@ -543,6 +589,7 @@ class _Run:
                 complete.append(place)
             else:
                 self.partial, self.partial_computed = place, hit + chunk
+            self.pairs += (hit + chunk) ** 2 - hit**2
             budget -= chunk
             prefilled += chunk
         return prefilled
@@ -556,6 +603,7 @@ class _Run:
                 continue
             self.base[place] = self.tokens[place] - self.step
             self.growing[-self.base[place] % self.block_size] += 1
+            self.bases += self.base[place]
             self.finish_step[place] = self.step + left
             self.begun += 1
             heapq.heappush(self.finishing, (self.step + left, self.begun, place))
@@ -565,9 +613,13 @@ class _Run:
         while finishing and finishing[0][0] <= self.step:
             step, _, place = heapq.heappop(finishing)
             if self.finish_step[place] == step:
-                self.growing[-self.base[place] % self.block_size] -= 1
-                self.finish_step[place] = -1
+                self._stop_decoding(place)
                 self._leave(place, self.base[place] + step)
+
+    def _stop_decoding(self, place: int) -> None:
+        self.growing[-self.base[place] % self.block_size] -= 1
+        self.bases -= self.base[place]
+        self.finish_step[place] = -1
 
     def _leave(self, place: int, computed: int) -> None:
         del self.running[place]
