@@ -7,7 +7,7 @@ wrote statistics, both are told by what fits them best: requests in flight again
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ class Recording:
     """Requests in order of arrival (epoch seconds), and what else the bundle tells. Arrays are of one length."""
 
     arrival: _Array
+    end: _Array  # epoch seconds; NaN = unknown
     input_tokens: _Array
     output_tokens: _Array
     cached_tokens: _Array
@@ -104,7 +105,7 @@ def recording(store: Store, incident: str | None) -> Recording:
         )
     }
     return Recording(
-        arrival[order], inputs[order], outputs[order], cached[order], observed, speed, engine, flags,
+        arrival[order], (arrival + latency)[order], inputs[order], outputs[order], cached[order], observed, speed, engine, flags,
         int(sizes[0]["size"]) if sizes and sizes[0]["size"] else None, left_out, time_is, known, offset, tuple(assumptions),
     )  # fmt: skip
 
@@ -187,4 +188,4 @@ def _from_latency(arrival: _Array, latency: _Array, inputs: _Array, outputs: _Ar
     if found is None:
         return None
     origin = f"fitted to the latency of the faster half of {int(timed.sum()):,} requests (no first-token times)"
-    return Speed(found.step_s, found.sequence_s, found.prompt_token_s, origin, found.samples, found.low, found.high)
+    return replace(found, origin=origin)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from oomdoc.errors import BundleError, UsageError
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, recording
 from oomdoc.replay.scheduler import FULL, Outcome, Setup, Traffic, simulate
-from oomdoc.replay.speed import Speed
+from oomdoc.replay.speed import FEWEST, Speed
 from oomdoc.store import Store
 from oomdoc.units import GIB, parse_size, show_time
 
 PICO = 1_000_000_000_000
+FACTORS = tuple(0.8 + 0.025 * nth for nth in range(19))  # 0.8 to 1.25
+MOST_SCALED = 3_000  # requests run for each factor
 COLUMNS = 240  # steps of a series in the result
 V0_WATERMARK = 0.01  # share of the blocks that V0 keeps free on admission (vllm/core/block_manager.py)
 WHOLE_PROMPT_FROM = 20_000  # 0.20.0; early V1 admits when the first chunk fits, releases read since ask for the whole prompt
@@ -91,8 +94,9 @@ def replay(
     told = recording(store, incident)
     assumptions, unknown = list(told.assumptions), _unknown(told, prefix_tokens)
     pool = _pool(told, pool_tokens, assumptions)
-    setup = _setup(told, pool, assumptions)
     traffic, begin = _traffic(told, prefix_tokens, prefix_groups)
+    told = replace(told, speed=_scaled(told, _setup(told, pool, []), traffic, begin))
+    setup = _setup(told, pool, assumptions)
     after_pool = pool_after(pool, changes) if told.engine.get("kv_pool_tokens") else pool
     if pool_tokens is not None:
         after_pool = replace(after_pool, tokens=pool_tokens)
@@ -166,15 +170,13 @@ def _setup(told: Recording, pool: Pool, assumptions: list[str]) -> Setup:
             batched = max(batched, longest or 0)
         assumptions.append(f"max_num_batched_tokens {batched}: the default for such a device, the bundle does not tell it")
     usable = usable_blocks(pool, generation)
-    speed = told.speed
-    return Setup(
+    return _with_speed(Setup(
         usable_blocks=usable, block_size=pool.block_size, max_num_seqs=int(seqs) * replicas, max_num_batched_tokens=max(int(batched), int(seqs)) * replicas,
         max_model_len=int(longest) if longest else None,
-        step_ps=max(1, round(speed.step_s * PICO)), sequence_ps=round(speed.sequence_s * PICO), prompt_token_ps=round(speed.prompt_token_s * PICO),
         watermark_blocks=int(usable * V0_WATERMARK) if generation == "V0" else 0, chunked_prefill=chunked, prefill_first=generation == "V0" and not chunked,
         whole_prompt_must_fit=generation == "V0" or (engine.get("version_number") or 0) >= WHOLE_PROMPT_FROM,
         prefix_caching=bool(engine.get("prefix_caching")), policy="priority" if flags.get("scheduling_policy") == "priority" else "fcfs",
-    )  # fmt: skip
+    ), told.speed)  # fmt: skip
 
 
 def _changed(setup: Setup, changes: Mapping[str, Any], pool: Pool, generation: str | None) -> Setup:
@@ -195,6 +197,36 @@ def _changed(setup: Setup, changes: Mapping[str, Any], pool: Pool, generation: s
         chunked_prefill=changes.get("enable_chunked_prefill", setup.chunked_prefill),
         prefill_first=generation == "V0" and not changes.get("enable_chunked_prefill", setup.chunked_prefill),
         watermark_blocks=int(usable * V0_WATERMARK) if generation == "V0" else 0,
+    )  # fmt: skip
+
+
+def _scaled(told: Recording, setup: Setup, traffic: Traffic, begin: float) -> Speed:
+    """The fitted speed times the factor with which the replayed requests end most nearly when the recorded ones did.
+
+    Usage plays no part in it: the error against the recorded usage stays a test.
+    """
+    count = min(len(traffic), MOST_SCALED)
+    ended = told.end[:count]
+    timed = ~np.isnan(ended)
+    if told.speed.low is None or timed.sum() < FEWEST:
+        return told.speed
+    some = Traffic(*(column[:count] for column in astuple(traffic)))
+
+    def miss(factor: float) -> float:
+        outcome = simulate(_with_speed(setup, told.speed.times(factor)), some)
+        replayed = np.array([np.nan if moment is None else begin + moment / PICO for moment in outcome.finish_ps])
+        off = np.abs(replayed - ended)
+        return float(np.nanmean(off)) if not np.isnan(off).all() else math.inf
+
+    factor = min(FACTORS, key=lambda factor: (miss(factor), abs(factor - 1)))
+    return told.speed.times(factor)
+
+
+def _with_speed(setup: Setup, speed: Speed) -> Setup:
+    return replace(
+        setup, step_ps=max(1, round(speed.step_s * PICO)), sequence_ps=round(speed.sequence_s * PICO),
+        context_ps=round(speed.context_s * PICO), prompt_token_ps=round(speed.prompt_token_s * PICO),
+        prompt_pair_ps=round(speed.prompt_pair_s * PICO),
     )  # fmt: skip
 
 
@@ -264,27 +296,39 @@ def _outcome(
             "from_t": show_time(begin), "step_s": step / PICO, "used": [sample.used_blocks / setup.usable_blocks for sample in even.samples],
             "running": [sample.running for sample in even.samples], "waiting": [sample.waiting for sample in even.samples],
         },
-        "at_recorded": [sample.used_blocks / setup.usable_blocks for sample in outcome.samples] if grid else [],
+        "at_recorded": {
+            "used": [sample.used_blocks / setup.usable_blocks for sample in outcome.samples],
+            "running": [sample.running for sample in outcome.samples], "waiting": [sample.waiting for sample in outcome.samples],
+        } if grid else None,
     }  # fmt: skip
 
 
 def _error(before: dict[str, Any], observed: Observed | None) -> dict[str, Any] | None:
-    """How far the replay of the unchanged flags is from what was recorded; takes `at_recorded` out of it."""
-    used = np.array(before["at_recorded"])
+    """How far the replay of the unchanged flags is from what was recorded, at the very moments of the recording.
+
+    Pressure begins with the first sample in which the pool is full or somebody waits.
+    """
     if observed is None:
         return None
-    crossed = _crossing(observed.t, used)
-    seen = _crossing(observed.t, observed.used)
-    return {
-        "usage_mean_abs": float(np.abs(used - observed.used).mean()), "samples": len(used), "interval_s": observed.interval_s,
-        "full_recorded_t": show_time(seen), "full_replayed_t": show_time(crossed),
-        "full_difference_s": None if seen is None or crossed is None else crossed - seen,
-    }  # fmt: skip
+    used, waiting = np.array(before["at_recorded"]["used"]), np.array(before["at_recorded"]["waiting"])
+    told: dict[str, Any] = {
+        "usage_mean_abs": float(np.abs(used - observed.used).mean()),
+        "samples": len(used),
+        "interval_s": observed.interval_s,
+    }
+    for name, replayed, seen in (
+        ("full", used >= FULL, observed.used >= FULL),
+        ("pressure", (used >= FULL) | (waiting > 0), (observed.used >= FULL) | (observed.waiting > 0)),
+    ):
+        here, there = _first(observed.t, replayed), _first(observed.t, seen)
+        told[f"{name}_recorded_t"], told[f"{name}_replayed_t"] = show_time(there), show_time(here)
+        told[f"{name}_difference_s"] = None if here is None or there is None else here - there
+    return told
 
 
-def _crossing(t: Any, used: Any) -> float | None:
-    full = np.flatnonzero(used >= FULL)
-    return float(t[full[0]]) if len(full) else None
+def _first(t: Any, holds: Any) -> float | None:
+    found = np.flatnonzero(holds)
+    return float(t[found[0]]) if len(found) else None
 
 
 def _recorded(observed: Observed | None) -> dict[str, Any] | None:
@@ -314,7 +358,8 @@ def _engine(setup: Setup, pool: Pool) -> dict[str, Any]:
 
 def _speed(speed: Speed) -> dict[str, Any]:
     return {
-        "step_s": speed.step_s, "per_sequence_s": speed.sequence_s, "per_prompt_token_s": speed.prompt_token_s, "origin": speed.origin,
+        "step_s": speed.step_s, "per_sequence_s": speed.sequence_s, "per_context_token_s": speed.context_s,
+        "per_prompt_token_s": speed.prompt_token_s, "per_prompt_pair_s": speed.prompt_pair_s, "origin": speed.origin, "factor": speed.factor,
         "samples": speed.samples, "low": speed.low, "high": speed.high,
     }  # fmt: skip
 

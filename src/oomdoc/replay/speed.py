@@ -1,21 +1,23 @@
 """How long a step of the engine takes, from the recording itself: tokens, latencies and throughput.
 
-The model has three numbers: a step lasts `step_s`, plus `sequence_s` for each request that decodes in it, plus
-`prompt_token_s` for each prompt token. They are fitted by least squares with none below zero, since a step that takes
-negative time would fit well and mean nothing. Pure functions of arrays; times are seconds.
+A step lasts `step_s`, plus `sequence_s` for each request that decodes in it, plus `context_s` for each token of their
+contexts (attention reads them), plus `prompt_token_s` x n + `prompt_pair_s` x n^2 for a prompt of n tokens. The numbers are
+fitted by least squares with none below zero, since a step that takes negative time would fit well and mean nothing. Pure
+functions of arrays; times are seconds.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 FEWEST = 12  # observations that a fit of three numbers needs
 LEAST_OUTPUT = 8  # tokens: a shorter generation says nothing about the length of a step
+AT_ONCE = 0.1  # of the usual time per token: the client got its answer in one piece, its "first token" is the last
 MOST_FITTED = 50_000  # requests that a fit looks at, evenly chosen: more do not move it
 
 _Array = Any  # numpy arrays of float64
@@ -27,55 +29,78 @@ class Speed:
 
     step_s: float
     sequence_s: float
+    context_s: float
     prompt_token_s: float
+    prompt_pair_s: float
     origin: str
     samples: int = 0
     low: float | None = None
     high: float | None = None
+    factor: float = 1.0  # by which the fit was slowed down so that requests end when they did
+
+    def times(self, factor: float) -> Speed:
+        """The same, slower by the factor."""
+        return replace(
+            self, step_s=self.step_s * factor, sequence_s=self.sequence_s * factor, context_s=self.context_s * factor,
+            prompt_token_s=self.prompt_token_s * factor, prompt_pair_s=self.prompt_pair_s * factor, factor=self.factor * factor,
+        )  # fmt: skip
 
 
-ASSUMED = Speed(0.025, 0.0, 0.0001, "assumed: 40 steps a second and 10,000 prompt tokens a second")
+ASSUMED = Speed(0.025, 0.0, 0.0, 0.0001, 0.0, "assumed: 40 steps a second and 10,000 prompt tokens a second")
 """Where the recording tells nothing: the order of a large model on its usual number of cards."""
 
 
 def from_requests(begin: _Array, first: _Array, end: _Array, inputs: _Array, outputs: _Array) -> Speed | None:
     """Fit to requests: arrival, first token and end (seconds), prompt tokens computed, tokens generated.
 
-    A generation of n tokens lasts n - 1 steps; in that time everybody generated w tokens, and q prompt tokens of others
-    were computed: end - first = step x (n - 1) + sequence x w + prompt_token x q. A request that found nobody waiting adds
-    first - begin = step x 1.5 + prompt_token x inputs. None where there are too few.
+    Prompts first, from requests that found nobody waiting: first - begin = constant + prompt_token x n + prompt_pair x n^2.
+    A generation of n tokens lasts n - 1 steps; in that time everybody generated w tokens in contexts of x tokens, and other
+    prompts were computed: end - first = step x (n - 1) + sequence x w + context x x + prompts. None where there are too few.
     """
     usable = (outputs >= LEAST_OUTPUT) & (end > first) & (first >= begin)
     if usable.sum() < FEWEST:
         return None
+    pace = (end - first) / np.maximum(outputs - 1, 1)
+    usable &= pace > AT_ONCE * np.quantile(pace[usable], 0.75)
+    if usable.sum() < FEWEST:
+        return None
     begin, first, end, inputs, outputs = (column[usable] for column in (begin, first, end, inputs, outputs))
     lasted = end - first
-    generated = _generated(first, end, outputs)
+    prompt = _prompts(begin, first, inputs)
     by_first = np.argsort(first, kind="stable")
-    prompts = np.concatenate([[0.0], np.cumsum(inputs[by_first])])
 
-    def prompts_until(moments: _Array) -> _Array:
-        return prompts[np.searchsorted(first[by_first], moments, side="right")]
+    def prompts_in(amounts: _Array) -> _Array:
+        total = np.concatenate([[0.0], np.cumsum(amounts[by_first])])
+        until_end = np.searchsorted(first[by_first], end, side="right")
+        return total[until_end] - total[np.searchsorted(first[by_first], first, side="right")]
 
+    generated = _spread(first, end, outputs)
+    contexts = _spread(first, end, outputs * (inputs + outputs / 2))
     decode = np.column_stack(
-        [outputs - 1, generated(end) - generated(first), prompts_until(end) - prompts_until(first)]
+        [outputs - 1, generated(end) - generated(first), contexts(end) - contexts(first), prompts_in(inputs)]
     )
-    # nobody else stands between arrival and first token when it arrives
-    in_line = np.searchsorted(np.sort(begin), begin, side="left") - np.searchsorted(np.sort(first), begin, side="right")
-    alone = (in_line == 0) & (first > begin)
-    prompt = None
-    if alone.sum() >= FEWEST:
-        prefill = np.column_stack([np.ones(alone.sum()), inputs[alone]])
-        found, _ = _fitted(prefill, (first - begin)[alone])
-        prompt = float(found[1]) if found is not None else None
     origin = f"fitted to first token and end of {len(lasted):,} requests"
     if prompt is None:
-        found, kept = _fitted(decode, lasted)
-        return None if found is None else _speed(found, decode, lasted, origin)
-    rest = lasted - prompt * decode[:, 2]
+        found = _fitted(decode, lasted)
+        return None if found is None else _speed(np.append(found, 0.0), _paired(decode), lasted, origin)
+    decode = np.column_stack([decode, prompts_in(inputs**2)])
+    rest = lasted - decode[:, 3:] @ prompt
     own = rest > 0
-    found, _ = _fitted(decode[own, :2], rest[own])
-    return None if found is None else _speed(np.append(found, prompt), decode, lasted, origin)
+    found = _fitted(decode[own, :3], rest[own])
+    return None if found is None else _speed(np.concatenate([found, prompt]), decode, lasted, origin)
+
+
+def _prompts(begin: _Array, first: _Array, inputs: _Array) -> _Array | None:
+    """Seconds per prompt token and per square of prompt tokens; None where too few requests had nobody before them."""
+    in_line = np.searchsorted(np.sort(begin), begin, side="left") - np.searchsorted(np.sort(first), begin, side="right")
+    alone = (in_line == 0) & (first > begin)
+    length = inputs[alone]
+    found = _fitted(np.column_stack([np.ones(len(length)), length, length**2]), (first - begin)[alone])
+    return None if found is None else found[1:]
+
+
+def _paired(rows: _Array) -> _Array:
+    return np.column_stack([rows, np.zeros(len(rows))])
 
 
 def from_statistics(
@@ -94,15 +119,16 @@ def from_statistics(
     if busy.sum() < FEWEST:
         return None
     generated, mean = generation_tokens_per_s[1:][busy], ((before + after) / 2)[busy]
-    rows = np.column_stack([generated / mean, generated, prompt_tokens_per_s[1:][busy]])
+    rows = np.column_stack([generated / mean, generated, np.zeros(len(mean)), prompt_tokens_per_s[1:][busy]])
     seconds = np.ones(len(rows))
-    found, _ = _fitted(rows, seconds)
-    return None if found is None else _speed(found, rows, seconds, f"fitted to {len(rows):,} statistics lines")
+    found = _fitted(rows, seconds)
+    origin = f"fitted to {len(rows):,} statistics lines"
+    return None if found is None else _speed(np.append(found, 0.0), _paired(rows), seconds, origin)
 
 
-def _generated(first: _Array, end: _Array, outputs: _Array) -> Any:
-    """Tokens that all requests generated until a moment, each at an even pace."""
-    pace = outputs / (end - first)
+def _spread(first: _Array, end: _Array, amounts: _Array) -> Callable[[_Array], _Array]:
+    """What all requests did until a moment, each its amount at an even pace from its first token to its end."""
+    pace = amounts / (end - first)
     moments = np.concatenate([first, end])
     change = np.concatenate([pace, -pace])
     order = np.argsort(moments, kind="stable")
@@ -111,7 +137,7 @@ def _generated(first: _Array, end: _Array, outputs: _Array) -> Any:
     return lambda wanted: np.interp(wanted, moments, total)
 
 
-def _fitted(rows: _Array, seconds: _Array) -> tuple[_Array | None, _Array]:
+def _fitted(rows: _Array, seconds: _Array) -> _Array | None:
     """Least squares, three times without the worst: a request that was preempted waited, it did not compute.
 
     Errors count against the square root of the duration, as those of a sum of steps do.
@@ -123,12 +149,12 @@ def _fitted(rows: _Array, seconds: _Array) -> tuple[_Array | None, _Array]:
     root = np.sqrt(seconds)
     for _ in range(4):
         if kept.sum() < FEWEST:
-            return None, kept
+            return None
         solution = _not_negative(rows[kept] / root[kept, None], root[kept])
         miss = (rows @ solution - seconds) / root
         spread = np.median(np.abs(miss - np.median(miss)))
         kept = np.abs(miss - np.median(miss)) <= 3 * 1.4826 * spread + 1e-9
-    return (solution if solution.any() else None), kept
+    return solution if solution.any() else None
 
 
 def _speed(solution: _Array, rows: _Array, seconds: _Array, origin: str) -> Speed | None:
@@ -136,8 +162,8 @@ def _speed(solution: _Array, rows: _Array, seconds: _Array, origin: str) -> Spee
     if not (fitted > 0).all():
         return None
     low, high = np.quantile(seconds / fitted, [0.25, 0.75])
-    step, sequence, prompt = (float(value) for value in solution)
-    return Speed(step, sequence, prompt, origin, len(rows), float(low), float(high))
+    step, sequence, context, prompt, pair = (float(value) for value in solution)
+    return Speed(step, sequence, context, prompt, pair, origin, len(rows), float(low), float(high))
 
 
 def _not_negative(rows: _Array, wanted: _Array) -> _Array:
