@@ -83,7 +83,6 @@ def replay(
     pool_tokens: int | None = None,
     prefix_tokens: int = 0,
     prefix_groups: int = 1,
-    model_config_heads: int | None = None,
 ) -> dict[str, Any]:
     """The replay of a loaded bundle as plain data (docs/json.md): times are ISO 8601, sizes tokens, shares 0..1, None = unknown.
 
@@ -114,7 +113,7 @@ def replay(
         "engine": _engine(setup, pool),
         "engine_after": _engine(after, after_pool) if changed else None,
         "speed": _speed(told.speed),
-        "recorded": _recorded(told.observed),
+        "recorded": _recorded(told.observed, begin),
         "error": _error(before, told.observed),
         "before": before,
         "after": changed,
@@ -331,7 +330,7 @@ def _first(t: Any, holds: Any) -> float | None:
     return float(t[found[0]]) if len(found) else None
 
 
-def _recorded(observed: Observed | None) -> dict[str, Any] | None:
+def _recorded(observed: Observed | None, begin: float) -> dict[str, Any] | None:
     if observed is None:
         return None
     return {
@@ -339,7 +338,7 @@ def _recorded(observed: Observed | None) -> dict[str, Any] | None:
         "to_t": show_time(float(observed.t[-1])), "peak_used": float(observed.used.max()), "preemptions": observed.preemptions,
         "waiting_max": None if np.isnan(observed.waiting).all() else int(np.nanmax(observed.waiting)),
         "running_max": None if np.isnan(observed.running).all() else int(np.nanmax(observed.running)),
-        "series": {"t": [show_time(float(t)) for t in observed.t], "used": observed.used.tolist(),
+        "series": {"from_t": show_time(begin), "at_s": [round(float(t) - begin, 3) for t in observed.t], "used": observed.used.tolist(),
                    "running": _whole(observed.running), "waiting": _whole(observed.waiting)},
     }  # fmt: skip
 
