@@ -34,13 +34,14 @@ ALLOWED: dict[str, set[str]] = {
     "ingest": {"scan", "columns", "tables"},
     "store": {"tables", "views", "physics"},
     "traffic": {"store"},
+    "replay": {"store"},
     "show": {"bundle"},
     "rule_tests": {"rules", "store", "weigh"},
     "report": {"model"},
     "assemble": {"bundle", "store", "rules", "weigh", "traffic", "model", "tables", "views", "physics"},
-    "diagnose": {"assemble", "bundle", "ingest", "store", "rules", "model", "scan", "tables"},
+    "diagnose": {"assemble", "bundle", "ingest", "store", "rules", "model", "scan", "tables", "traffic", "replay"},
     "oomdoc": {"diagnose"},
-    "cli": {"diagnose", "report", "show", "rules", "rule_tests", "tables", "views", "schema", "model", "oomdoc"},
+    "cli": {"diagnose", "report", "show", "rules", "rule_tests", "tables", "views", "schema", "model", "oomdoc", "replay"},
     "__main__": {"cli", "oomdoc"},
 }
 EVERYBODY = {"errors", "units"}

@@ -246,6 +246,10 @@ def analyze(
 def profile(
     paths: Paths,
     form: Annotated[str, typer.Option("--format", metavar="terminal|json", help="Form of the profile.")] = "terminal",
+    buckets: Annotated[
+        str | None,
+        typer.Option(metavar="N,N,N", help="Tokens at which the buckets M, L and XL begin; 512,2048,8192 else."),
+    ] = None,
     types: Types = None,
     since: Since = None,
     until: Until = None,
@@ -253,20 +257,27 @@ def profile(
     color: Color = "auto",
     quiet: Quiet = False,
 ) -> int:
-    """Show the traffic: sizes, percentiles, tokens in flight.
+    """Show the traffic: sizes, rates, surges, before and during.
 
-    Requests are bucketed S, M, L, XL by tokens; the share of long contexts is told before and during the incident.
+    Requests are bucketed S, M, L, XL by tokens; arrivals and tokens in flight are drawn over time; surges of five minutes
+    are held against the average, the minutes of the incident against the time before. Tenants, models and the requests
+    that weighed most are named where the log tells them.
 
     \b
     Example:
-      oomdoc profile requests.jsonl
+      oomdoc profile requests.jsonl --buckets 1000,4000,16000
       oomdoc profile bundle.tar.gz --since 2026-11-20T18:00 --until 2026-11-20T21:00
     """
     if form not in ("terminal", "json"):
         raise UsageError(f"--format {form} is unknown", "Choose terminal or json")
     colored = _colored(color)
+    bounds = None if buckets is None else _bounds(buckets)
     with _analysis(paths, quiet, types, since, until, tz) as analysis:
         report = analysis.report
+        if bounds is not None and report.traffic:
+            import dataclasses
+
+            report = dataclasses.replace(report, traffic=analysis.traffic(bounds))
     if not report.traffic.get("requests"):
         raise BundleError(
             f"no requests with token counts in {report.bundle.name}",
@@ -284,6 +295,15 @@ def profile(
     return EXIT_OK
 
 
+def _bounds(text: str) -> list[int]:
+    """The three token counts of `--buckets`, rising."""
+    parts = [part.strip() for part in text.split(",")]
+    bounds = [int(part) for part in parts if part.isdecimal() and part.isascii()]
+    if len(parts) != 3 or len(bounds) != 3 or not 0 < bounds[0] < bounds[1] < bounds[2] < 2**31:
+        raise UsageError(f"--buckets {text} is not three rising token counts", "Write 512,2048,8192")
+    return bounds
+
+
 @app.command()
 def replay(
     bundle: Bundle,
@@ -292,7 +312,8 @@ def replay(
         typer.Option("--set", metavar="FLAG=VALUE", help="An engine flag that is to be otherwise (repeatable)."),
     ] = None,
     pool_tokens: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The KV pool to replay against, in tokens, where you know it.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="The KV pool to replay against, in tokens, where you know it."),
     ] = None,
     prefix_tokens: Annotated[
         int, typer.Option(min=0, metavar="N", help="So many first tokens of every prompt are shared with others.")
@@ -339,7 +360,9 @@ def replay(
         from oomdoc.report.json import dump, plain
 
         head = report.to_dict()
-        _out(dump({"oomdoc_version": head["oomdoc_version"], "bundle": head["bundle"], "replay": plain(told)}), utf8=True)
+        _out(
+            dump({"oomdoc_version": head["oomdoc_version"], "bundle": head["bundle"], "replay": plain(told)}), utf8=True
+        )
     else:
         from oomdoc.report.replay import render
 
@@ -358,7 +381,9 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
         if not sign or not name:
             raise UsageError(f"--set '{entry}' lacks a part", "Write FLAG=VALUE, such as max_num_seqs=11")
         if name not in FLAGS:
-            raise UsageError(f"--set {name} is no flag that the replay knows", _nearest(name, FLAGS, f"choose {', '.join(FLAGS)}"))
+            raise UsageError(
+                f"--set {name} is no flag that the replay knows", _nearest(name, FLAGS, f"choose {', '.join(FLAGS)}")
+            )
         chosen[name] = value
     return chosen
 

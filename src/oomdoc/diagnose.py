@@ -70,6 +70,13 @@ class Analysis:
         """Column names and rows that one SELECT gives; UsageError with DuckDB's sentence where it is wrong."""
         return self._store.query(query, limit)
 
+    def traffic(self, bounds: Sequence[int]) -> dict[str, Any]:
+        """The report's traffic with other bounds of the buckets: the token counts at which M, L and XL begin."""
+        from oomdoc.traffic import profile
+
+        gravest = self._store.rows_of("SELECT * FROM incident LIMIT 1")
+        return profile(self._store, gravest[0] if gravest else None, bounds)
+
     def replay(self, settings: Mapping[str, str], **options: Any) -> dict[str, Any]:
         """The recorded traffic against the pool that other flags would give (`oomdoc.replay.replay` says what comes back)."""
         from oomdoc.replay import replay

@@ -171,9 +171,7 @@ def _from_lines(store: Store) -> Speed | None:
         "AND prompt_tokens_per_s IS NOT NULL AND generation_tokens_per_s IS NOT NULL AND running IS NOT NULL "
         "AND coalesce(engine, 0) = (SELECT min(coalesce(engine, 0)) FROM seen.engine_stat) ORDER BY source, line"
     )
-    return from_statistics(
-        told["t"], told["prompt_tokens_per_s"], told["generation_tokens_per_s"], told["running"]
-    )
+    return from_statistics(told["t"], told["prompt_tokens_per_s"], told["generation_tokens_per_s"], told["running"])
 
 
 def _from_latency(arrival: _Array, latency: _Array, inputs: _Array, outputs: _Array) -> Speed | None:

@@ -21,8 +21,11 @@ PICO = 1_000_000_000_000
 FACTORS = tuple(0.8 + 0.025 * nth for nth in range(19))  # 0.8 to 1.25
 MOST_SCALED = 3_000  # requests run for each factor
 COLUMNS = 240  # steps of a series in the result
+LONGEST = 20  # times as long as the arrivals: so far the series of a replay reaches
 V0_WATERMARK = 0.01  # share of the blocks that V0 keeps free on admission (vllm/core/block_manager.py)
-WHOLE_PROMPT_FROM = 20_000  # 0.20.0; early V1 admits when the first chunk fits, releases read since ask for the whole prompt
+WHOLE_PROMPT_FROM = (
+    20_000  # 0.20.0; early V1 admits when the first chunk fits, releases read since ask for the whole prompt
+)
 LARGE_DEVICE = 70 * GIB  # from here on the engine's defaults are larger (EngineArgs, 0.9 on)
 
 
@@ -167,7 +170,9 @@ def _setup(told: Recording, pool: Pool, assumptions: list[str]) -> Setup:
         batched = 8192 if large and generation != "V0" else 2048
         if not chunked:
             batched = max(batched, longest or 0)
-        assumptions.append(f"max_num_batched_tokens {batched}: the default for such a device, the bundle does not tell it")
+        assumptions.append(
+            f"max_num_batched_tokens {batched}: the default for such a device, the bundle does not tell it"
+        )
     usable = usable_blocks(pool, generation)
     return _with_speed(Setup(
         usable_blocks=usable, block_size=pool.block_size, max_num_seqs=int(seqs) * replicas, max_num_batched_tokens=max(int(batched), int(seqs)) * replicas,
@@ -181,7 +186,9 @@ def _setup(told: Recording, pool: Pool, assumptions: list[str]) -> Setup:
 def _changed(setup: Setup, changes: Mapping[str, Any], pool: Pool, generation: str | None) -> Setup:
     usable = usable_blocks(pool, generation)
     if usable < 1:
-        raise UsageError(f"a pool of {pool.tokens} tokens holds no request: the engine would not start", "Make it larger")
+        raise UsageError(
+            f"a pool of {pool.tokens} tokens holds no request: the engine would not start", "Make it larger"
+        )
     seqs = changes.get("max_num_seqs", setup.max_num_seqs)
     batched = changes.get("max_num_batched_tokens", setup.max_num_batched_tokens)
     if batched < seqs:
@@ -251,15 +258,23 @@ def _unknown(told: Recording, prefix_tokens: int) -> list[str]:
     if told.left_out:
         unknown.append(f"{told.left_out:,} requests lack a time, prompt tokens or output tokens and are left out")
     if told.observed is None:
-        unknown.append("usage over time: no statistics lines and too few metrics, so nothing to check the replay against")
+        unknown.append(
+            "usage over time: no statistics lines and too few metrics, so nothing to check the replay against"
+        )
     if told.engine.get("prefix_caching") and not prefix_tokens:
         if told.cached_tokens.any():
-            unknown.append("who shares a prefix with whom: cached tokens cost no time, and every request counts its own blocks")
+            unknown.append(
+                "who shares a prefix with whom: cached tokens cost no time, and every request counts its own blocks"
+            )
         else:
-            unknown.append("shared prefixes: the requests do not tell cached tokens, so none is counted (--prefix-tokens)")
+            unknown.append(
+                "shared prefixes: the requests do not tell cached tokens, so none is counted (--prefix-tokens)"
+            )
     if told.flags.get("scheduling_policy") == "priority":
         unknown.append("the priorities of the requests: all count alike")
-    unknown.append("how clients would behave otherwise: requests arrive when they did, also those that waited for an answer")
+    unknown.append(
+        "how clients would behave otherwise: requests arrive when they did, also those that waited for an answer"
+    )
     return unknown
 
 
@@ -268,17 +283,21 @@ def _unknown(told: Recording, prefix_tokens: int) -> list[str]:
 
 def _run(setup: Setup, traffic: Traffic, begin: float, told: Recording) -> dict[str, Any]:
     observed = told.observed
-    grid = [] if observed is None else np.round((observed.t - begin) * PICO).astype("int64").tolist()
-    outcome = simulate(setup, traffic, grid)
-    # the series for people is even in time, and its end is only known now
-    step = max(PICO, -(-max(outcome.end_ps, 1) // COLUMNS))
-    even = simulate(setup, traffic, [step * column for column in range(-(-max(outcome.end_ps, 1) // step))])
-    return _outcome(setup, outcome, even, step, begin, grid)
+    seen = [] if observed is None else np.round((observed.t - begin) * PICO).astype("int64").tolist()
+    # even moments far beyond the last arrival: when the last request ends, only the run itself tells
+    step = max(PICO, -(-max(traffic.arrival_ps[-1], 1) // COLUMNS))
+    even = [step * place for place in range(LONGEST * COLUMNS)]
+    outcome = simulate(setup, traffic, sorted({*seen, *even}))
+    states = {sample.t_ps: sample for sample in outcome.samples}
+    series = [states[moment] for moment in even if moment <= outcome.end_ps]
+    return {
+        **_outcome(setup, outcome, begin),
+        "series": {"from_t": show_time(begin), **_series(setup, series, step)},
+        "at_recorded": _state(setup, [states[moment] for moment in seen]) if seen else None,
+    }
 
 
-def _outcome(
-    setup: Setup, outcome: Outcome, even: Outcome, step: int, begin: float, grid: list[int]
-) -> dict[str, Any]:
+def _outcome(setup: Setup, outcome: Outcome, begin: float) -> dict[str, Any]:
     def at(moment: int | None) -> str | None:
         return None if moment is None else show_time(begin + moment / PICO)
 
@@ -291,15 +310,27 @@ def _outcome(
         "first_full_t": at(outcome.full_ps), "first_waiting_t": at(outcome.waiting_ps), "first_preemption_t": at(outcome.preemption_ps),
         "longest_wait_s": max(waits, default=0) / PICO, "p95_wait_s": float(np.quantile(waits, 0.95)) / PICO if waits else 0.0,
         "held_by_pool_s": outcome.held_ps / PICO, "impossible": len(outcome.impossible), "end_t": at(outcome.end_ps), "lasted_s": outcome.end_ps / PICO,
-        "series": {
-            "from_t": show_time(begin), "step_s": step / PICO, "used": [sample.used_blocks / setup.usable_blocks for sample in even.samples],
-            "running": [sample.running for sample in even.samples], "waiting": [sample.waiting for sample in even.samples],
-        },
-        "at_recorded": {
-            "used": [sample.used_blocks / setup.usable_blocks for sample in outcome.samples],
-            "running": [sample.running for sample in outcome.samples], "waiting": [sample.waiting for sample in outcome.samples],
-        } if grid else None,
     }  # fmt: skip
+
+
+def _series(setup: Setup, samples: list[Sample], step: int) -> dict[str, Any]:
+    """At most `COLUMNS` columns, each the highest of its samples."""
+    each = -(-len(samples) // COLUMNS)
+    columns = [samples[place : place + each] for place in range(0, len(samples), each)]
+    return {
+        "step_s": step * each / PICO,
+        "used": [max(sample.used_blocks for sample in column) / setup.usable_blocks for column in columns],
+        "running": [max(sample.running for sample in column) for column in columns],
+        "waiting": [max(sample.waiting for sample in column) for column in columns],
+    }
+
+
+def _state(setup: Setup, samples: list[Sample]) -> dict[str, Any]:
+    return {
+        "used": [sample.used_blocks / setup.usable_blocks for sample in samples],
+        "running": [sample.running for sample in samples],
+        "waiting": [sample.waiting for sample in samples],
+    }
 
 
 def _error(before: dict[str, Any], observed: Observed | None) -> dict[str, Any] | None:

@@ -225,7 +225,9 @@ class _Run:
         self.waiting: deque[int] = deque()
         self.heap: list[tuple[int, int]] = []  # the same under the priority policy
         self.running: dict[int, None] = {}  # in order of admission
-        self.partial: int | None = None  # the one request whose prompt is not computed to its end, always the last admitted
+        self.partial: int | None = (
+            None  # the one request whose prompt is not computed to its end, always the last admitted
+        )
         self.partial_computed = 0
         self.tokens = list(self.input)  # prompt and what was generated before the latest admission
         self.base = [0] * count
@@ -529,9 +531,7 @@ class _Run:
         """The partial request's part of its group's blocks grows with what it has computed."""
         if self.shared[place]:
             group = self.group[place]
-            self.held_group[group] = max(
-                self.held_group[group], min(self.shared[place], computed // self.block_size)
-            )
+            self.held_group[group] = max(self.held_group[group], min(self.shared[place], computed // self.block_size))
 
     def _admit(self, budget: int, scheduled: int, complete: list[int]) -> int:
         """Admit from the line while tokens, sequences and blocks last; the prompt tokens that this step computes."""
@@ -563,7 +563,9 @@ class _Run:
             spare = setup.watermark_blocks if self.running else 0
             if blocks(reach, size) - (shared if lives else 0) + spare > self.free.count:
                 self.blocked = "blocks"
-                self.settled = not hit or reach == tokens  # else what it finds in the cache may go, and a smaller chunk fit
+                self.settled = (
+                    not hit or reach == tokens
+                )  # else what it finds in the cache may go, and a smaller chunk fit
                 break
             if new > budget and not setup.chunked_prefill and (prefilled or scheduled):
                 break  # the next step may have more of them

@@ -25,7 +25,8 @@ def render(name: str, told: Mapping[str, Any], *, width: int = 100, color: bool 
     traffic, before, after = told["traffic"], told["before"], told["after"]
     page.flow(ink("Replay", "bold"), ink(neutral(name)))
     page.flow(
-        Text(), ink(f"{count(traffic['requests'], 'request')}, {moment(traffic['from_t'])} to {moment(traffic['to_t'])}")
+        Text(),
+        ink(f"{count(traffic['requests'], 'request')}, {moment(traffic['from_t'])} to {moment(traffic['to_t'])}"),
     )
     page.flow(Text(), _verdict("With the recorded flags", before))
     if after is not None:
@@ -44,7 +45,9 @@ def _verdict(which: str, outcome: Mapping[str, Any]) -> Text:
     if outcome["impossible"]:
         why.append(f"{count(outcome['impossible'], 'request')} can never run")
     if outcome["preemptions"]:
-        why.append(f"{count(outcome['preemptions'], 'preemption')}, {count(outcome['recomputed_tokens'], 'token')} computed again")
+        why.append(
+            f"{count(outcome['preemptions'], 'preemption')}, {count(outcome['recomputed_tokens'], 'token')} computed again"
+        )
     if outcome["held_by_pool_s"]:
         why.append(f"requests waited for blocks for {show_seconds(outcome['held_by_pool_s'])}")
     return ink(f"{which} it does not survive: {'; '.join(why)}.", "red")
@@ -96,7 +99,9 @@ def _columns(
 def _drawn(columns: Sequence[float | None], top: float) -> str:
     if top <= 0:
         return ""
-    return "".join(" " if value is None else " ▁▂▃▄▅▆▇█"[min(8, math.ceil(value / top * 8))] for value in columns).rstrip()
+    return "".join(
+        " " if value is None else " ▁▂▃▄▅▆▇█"[min(8, math.ceil(value / top * 8))] for value in columns
+    ).rstrip()
 
 
 # ---- figures
@@ -113,8 +118,16 @@ def _table(page: Page, told: Mapping[str, Any]) -> None:
     row("survives", "", lambda outcome, _: "yes" if outcome["survives"] else "no")
     row("pool, tokens", "", lambda _, engine: count(engine["pool_tokens"]))
     row("requests at once, at most", "", lambda _, engine: count(engine["max_num_seqs"]))
-    row("peak usage", percent(recorded["peak_used"]) if recorded else "", lambda outcome, _: percent(outcome["peak_used"]))
-    row("preemptions", count(recorded["preemptions"]) if recorded else "", lambda outcome, _: count(outcome["preemptions"]))
+    row(
+        "peak usage",
+        percent(recorded["peak_used"]) if recorded else "",
+        lambda outcome, _: percent(outcome["peak_used"]),
+    )
+    row(
+        "preemptions",
+        count(recorded["preemptions"]) if recorded else "",
+        lambda outcome, _: count(outcome["preemptions"]),
+    )
     row("tokens computed again", "", lambda outcome, _: count(outcome["recomputed_tokens"]))
     row("waiting for blocks", "", lambda outcome, _: show_seconds(outcome["held_by_pool_s"]))
     row("longest wait of a request", "", lambda outcome, _: show_seconds(outcome["longest_wait_s"]))
@@ -149,15 +162,26 @@ def _trust(page: Page, told: Mapping[str, Any]) -> None:
         )
         late = error["pressure_difference_s"]
         if late is not None:
-            when = "at the same sample" if not late else f"{show_seconds(abs(late))} {'later' if late > 0 else 'earlier'}"
-            said.append(f"Pressure (full pool or waiting) begins {when} than recorded." if late else f"Pressure (full pool or waiting) begins {when} as recorded.")
+            when = (
+                "at the same sample" if not late else f"{show_seconds(abs(late))} {'later' if late > 0 else 'earlier'}"
+            )
+            said.append(
+                f"Pressure (full pool or waiting) begins {when} than recorded."
+                if late
+                else f"Pressure (full pool or waiting) begins {when} as recorded."
+            )
         elif error["pressure_recorded_t"] or error["pressure_replayed_t"]:
             where = "recording" if error["pressure_recorded_t"] else "replay"
             said.append(f"Pressure (full pool or waiting) shows in the {where} only.")
-    parts = [f"a step lasts {speed['step_s'] * 1000:.3g} ms", f"{speed['per_sequence_s'] * 1e6:.3g} µs more for each request"]
+    parts = [
+        f"a step lasts {speed['step_s'] * 1000:.3g} ms",
+        f"{speed['per_sequence_s'] * 1e6:.3g} µs more for each request",
+    ]
     if speed["per_context_token_s"]:
         parts.append(f"{speed['per_context_token_s'] * 1e9:.3g} ns for each token of its context")
-    parts.append(f"{(speed['per_prompt_token_s'] + 1000 * speed['per_prompt_pair_s']) * 1e6:.3g} µs for each token of a 1,000 token prompt")
+    parts.append(
+        f"{(speed['per_prompt_token_s'] + 1000 * speed['per_prompt_pair_s']) * 1e6:.3g} µs for each token of a 1,000 token prompt"
+    )
     spread = ""
     if speed["low"] is not None:
         spread = f"; half of what was observed lies within {speed['low']:.2f} to {speed['high']:.2f} of the fit"
@@ -165,7 +189,9 @@ def _trust(page: Page, told: Mapping[str, Any]) -> None:
     if traffic["time_is"] == "completion":
         said.append("The request log stamps completion; arrivals are latency earlier.")
     if traffic["offset_s"]:
-        said.append(f"The clock of the request log was moved by {traffic['offset_s'] / 3600:+g} h to that of the server.")
+        said.append(
+            f"The clock of the request log was moved by {traffic['offset_s'] / 3600:+g} h to that of the server."
+        )
     for sentence in said:
         page.flow(Text(), ink(sentence), indent=2)
     for title, sentences in (("Assumed", told["assumptions"]), ("Unknown", told["unknown"])):
