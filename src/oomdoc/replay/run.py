@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, recording
-from oomdoc.replay.scheduler import FULL, Outcome, Setup, Traffic, simulate
+from oomdoc.replay.scheduler import FULL, Outcome, Sample, Setup, Traffic, simulate
 from oomdoc.replay.speed import FEWEST, Speed
 from oomdoc.store import Store
 from oomdoc.units import GIB, parse_size, show_time
@@ -216,7 +216,7 @@ def _scaled(told: Recording, setup: Setup, traffic: Traffic, begin: float) -> Sp
     timed = ~np.isnan(ended)
     if told.speed.low is None or timed.sum() < FEWEST:
         return told.speed
-    some = Traffic(*(column[:count] for column in astuple(traffic)))
+    some = Traffic(**{name: column[:count] for name, column in vars(traffic).items()})
 
     def miss(factor: float) -> float:
         outcome = simulate(_with_speed(setup, told.speed.times(factor)), some)

@@ -12,7 +12,7 @@ import heapq
 import math
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 
 FULL = 0.99  # share of the pool at which it counts as full: the first crossing
@@ -224,6 +224,7 @@ class _Run:
         self.held_group: dict[int, int] = {}  # group -> blocks of it that they hold
         self.waiting: deque[int] = deque()
         self.heap: list[tuple[int, int]] = []  # the same under the priority policy
+        self.line: Sized = self.heap if self.by_priority else self.waiting
         self.running: dict[int, None] = {}  # in order of admission
         self.partial: int | None = (
             None  # the one request whose prompt is not computed to its end, always the last admitted
@@ -261,13 +262,13 @@ class _Run:
         count, begin = len(self.arrival), self.now
         while True:
             self._arrive()
-            if not self.running and not self._queued():
+            if not self.running and not self.line:
                 if self.next >= count:
                     break
                 self._idle_until(self.arrival[self.next])
                 continue
             calm = self.partial is None and self.running
-            if not (calm and (not self._queued() or (self.blocked and self.settled)) and self._jump()):
+            if not (calm and (not self.line or (self.blocked and self.settled)) and self._jump()):
                 self._one_step()
         self._idle_until(self.now if not self.sample_ps else max(self.now, self.sample_ps[-1] + 1))
         end = max((moment for moment in self.finished if moment is not None), default=begin)
@@ -277,9 +278,6 @@ class _Run:
         )  # fmt: skip
 
     # ---- the line
-
-    def _queued(self) -> int:
-        return len(self.heap) if self.by_priority else len(self.waiting)
 
     def _arrive(self) -> None:
         arrival, count, place = self.arrival, len(self.arrival), self.next
@@ -309,8 +307,9 @@ class _Run:
         while self.finish_step[self.finishing[0][2]] != self.finishing[0][0]:
             heapq.heappop(self.finishing)  # preempted since
         count = self.finishing[0][0] - self.step
+        each = self._lasting(1)
         if self.next < len(self.arrival) and (not self.blocked or self.by_priority):
-            count = min(count, self._steps_for(self.arrival[self.next] - self.now))
+            count = min(count, self._steps_for(self.arrival[self.next] - self.now, each))
         free = self.free.count
         if running * (count // self.block_size + 1) > free and self._growth(count) > free:
             count = self._steps_within(free)
@@ -320,8 +319,10 @@ class _Run:
         grown = self._growth(count)
         if self.full_ps is None and used + grown >= self.full_from:
             self.full_ps = self.now + self._lasting(self._steps_within(self.full_from - used - 1))
-        lasted = self._lasting(count)
-        self._sample_jump(used, running, count, lasted)
+        lasted = self._lasting(count) if setup.context_ps else count * each
+        if len(self.samples) < len(self.sample_ps) and self.sample_ps[len(self.samples)] < self.now + lasted:
+            self._sample_jump(used, running, lasted, each)
+        queued = self._queued_at(self.now + self._lasting(count - 1)) if self.line else 0
         self.free.take(grown)
         self.peak = max(self.peak, used + grown)
         if self.blocked == "blocks":
@@ -331,7 +332,7 @@ class _Run:
         self.steps += count
         self.now += lasted
         self._finish()
-        self.last = (setup.usable_blocks - self.free.count, len(self.running), self.last[2])
+        self.last = (setup.usable_blocks - self.free.count, len(self.running), queued)
         return True
 
     def _lasting(self, count: int) -> int:
@@ -340,9 +341,8 @@ class _Run:
         steady = setup.step_ps + setup.sequence_ps * running + setup.context_ps * (self.bases + running * self.step)
         return count * steady + setup.context_ps * running * (count * (count - 1) // 2)
 
-    def _steps_for(self, span: int) -> int:
-        """Fewest steps that last at least so long."""
-        each = self._lasting(1)
+    def _steps_for(self, span: int, each: int) -> int:
+        """Fewest steps that last at least so long; the first lasts `each`."""
         if not self.setup.context_ps:
             return -(-span // each)
         grows = self.setup.context_ps * len(self.running) / 2
@@ -373,21 +373,20 @@ class _Run:
             count += 1
         return count
 
-    def _sample_jump(self, used: int, running: int, count: int, lasted: int) -> None:
-        self._sample_until(self.now + self._lasting(1))
+    def _sample_jump(self, used: int, running: int, lasted: int, each: int) -> None:
+        self._sample_until(self.now + each)
         samples, wanted = self.samples, self.sample_ps
         while len(samples) < len(wanted) and wanted[len(samples)] < self.now + lasted:
-            done = self._steps_for(wanted[len(samples)] - self.now + 1) - 1
+            done = self._steps_for(wanted[len(samples)] - self.now + 1, each) - 1
             queued = self._queued_at(self.now + self._lasting(done - 1))
             samples.append(Sample(wanted[len(samples)], used + self._growth(done), running, queued))
-        self.last = (0, 0, self._queued_at(self.now + self._lasting(count - 1)))
 
     def _queued_at(self, moment: int) -> int:
         """Length of the line in a step of a jump that begins at the moment: those who came in the meantime stand behind."""
-        if not self._queued():
+        if not self.line:
             return 0
         came = range(self.next, bisect_right(self.arrival, moment, self.next))
-        return self._queued() + len(came) - (sum(place in self.skip for place in came) if self.skip else 0)
+        return len(self.line) + len(came) - (sum(place in self.skip for place in came) if self.skip else 0)
 
     # ---- one step
 
@@ -422,7 +421,7 @@ class _Run:
             setup.step_ps + setup.sequence_ps * decoding + setup.context_ps * attended
             + setup.prompt_token_ps * prefilled + setup.prompt_pair_ps * self.pairs
         )  # fmt: skip
-        queued = self._queued()
+        queued = len(self.line)
         self._note_state(used, duration)
         self.computed += decoding + prefilled
         self.steps += 1
@@ -437,7 +436,7 @@ class _Run:
         self.peak = max(self.peak, used)
         if self.full_ps is None and used >= self.full_from:
             self.full_ps = self.now
-        if self.waiting_ps is None and self._queued():
+        if self.waiting_ps is None and self.line:
             self.waiting_ps = self.now
         if self.blocked == "blocks":
             self.held += duration
@@ -537,7 +536,7 @@ class _Run:
         """Admit from the line while tokens, sequences and blocks last; the prompt tokens that this step computes."""
         setup, size = self.setup, self.block_size
         prefilled = 0
-        while self._queued():
+        while self.line:
             if len(self.running) >= setup.max_num_seqs:
                 self.blocked, self.settled = "seqs", True
                 break
