@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 import oomdoc
 from oomdoc.cli import run
@@ -21,6 +22,8 @@ from oomdoc.replay.recording import Observed, _alignment
 from oomdoc.replay.run import read_changes
 from oomdoc.replay.scheduler import FreeBlocks, Setup, Traffic, blocks, simulate
 from oomdoc.replay.speed import from_requests, from_statistics
+from oomdoc.report.replay import render
+from snapshot import check
 
 ROOT = Path(__file__).parents[1]
 LONG_CHATS = ROOT / "sample_logs" / "kv-demand-long-chats"
@@ -382,3 +385,11 @@ def test_what_is_missing_is_named(
 
 def test_blocks_round_up() -> None:
     assert [blocks(tokens, 16) for tokens in (0, 1, 16, 17)] == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_whole_replay_as_accepted_snapshot(width: int) -> None:
+    with oomdoc.analyze(LONG_CHATS) as analysis:
+        text = render(LONG_CHATS.name, analysis.replay({"max_num_seqs": "8"}), width=width)
+    check(Path(__file__).parent / "snapshots" / "golden" / f"kv-demand-long-chats.replay-{width}.txt", text)
+    assert all(cell_len(line) <= width for line in text.splitlines())

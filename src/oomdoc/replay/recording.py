@@ -47,6 +47,7 @@ class Recording:
     engine: Mapping[str, Any]
     flags: Mapping[str, str]
     block_size: int | None
+    starts: int  # of the engine that the logs show
     left_out: int
     time_is: str  # arrival or completion: what the stamp of a request means
     time_known: bool  # the statistics decided it
@@ -98,6 +99,7 @@ def recording(store: Store, incident: str | None) -> Recording:
     order = np.argsort(arrival, kind="stable")
     engine = (store.rows_of("SELECT * FROM engine") or [{}])[0]
     sizes = store.rows_of("SELECT max(value) AS size FROM seen.engine_figure WHERE name = 'block_size'")
+    starts = store.rows_of("SELECT count(*) AS n FROM engine_start WHERE marked")[0]["n"]
     flags = {
         row["flag"]: row["value"]
         for row in store.rows_of(
@@ -106,7 +108,7 @@ def recording(store: Store, incident: str | None) -> Recording:
     }
     return Recording(
         arrival[order], (arrival + latency)[order], inputs[order], outputs[order], cached[order], observed, speed, engine, flags,
-        int(sizes[0]["size"]) if sizes and sizes[0]["size"] else None, left_out, time_is, known, offset, tuple(assumptions),
+        int(sizes[0]["size"]) if sizes and sizes[0]["size"] else None, starts, left_out, time_is, known, offset, tuple(assumptions),
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ FACTORS = tuple(0.8 + 0.025 * nth for nth in range(19))  # 0.8 to 1.25
 MOST_SCALED = 3_000  # requests run for each factor
 COLUMNS = 240  # steps of a series in the result
 LONGEST = 20  # times as long as the arrivals: so far the series of a replay reaches
+PRESSED = 0.85  # share of the pool from which a queue is its fault, as in view kv_pressure
 V0_WATERMARK = 0.01  # share of the blocks that V0 keeps free on admission (vllm/core/block_manager.py)
 WHOLE_PROMPT_FROM = (
     20_000  # 0.20.0; early V1 admits when the first chunk fits, releases read since ask for the whole prompt
@@ -105,7 +106,11 @@ def replay(
     after = _changed(setup, changes, after_pool, told.engine.get("generation"))
     before = _run(setup, traffic, begin, told)
     changed = _run(after, traffic, begin, told) if changes or pool_tokens else None
-    if told.engine.get("data_parallel_size", 1) > 1:
+    if told.starts > 1:
+        assumptions.append(
+            f"one engine runs throughout: the log shows {told.starts} starts, and the replay goes on over them"
+        )
+    if (told.engine.get("data_parallel_size") or 1) > 1:
         assumptions.append("the replicas of the engine count as one with the sum of their pools")
     return {
         "settings": [{"flag": name, "value": value, "was": _was(name, told, setup, pool)} for name, value in changes.items()],
@@ -270,6 +275,10 @@ def _unknown(told: Recording, prefix_tokens: int) -> list[str]:
             unknown.append(
                 "shared prefixes: the requests do not tell cached tokens, so none is counted (--prefix-tokens)"
             )
+    if told.engine.get("speculative"):
+        unknown.append(
+            "how many tokens a draft model gains a step: a step generates one, as long as it took on average"
+        )
     if told.flags.get("scheduling_policy") == "priority":
         unknown.append("the priorities of the requests: all count alike")
     unknown.append(
@@ -336,7 +345,7 @@ def _state(setup: Setup, samples: list[Sample]) -> dict[str, Any]:
 def _error(before: dict[str, Any], observed: Observed | None) -> dict[str, Any] | None:
     """How far the replay of the unchanged flags is from what was recorded, at the very moments of the recording.
 
-    Pressure begins with the first sample in which the pool is full or somebody waits.
+    Pressure begins with the first sample in which the pool is full, or in which somebody waits while most of it is used.
     """
     if observed is None:
         return None
@@ -348,12 +357,16 @@ def _error(before: dict[str, Any], observed: Observed | None) -> dict[str, Any] 
     }
     for name, replayed, seen in (
         ("full", used >= FULL, observed.used >= FULL),
-        ("pressure", (used >= FULL) | (waiting > 0), (observed.used >= FULL) | (observed.waiting > 0)),
+        ("pressure", _pressed(used, waiting), _pressed(observed.used, observed.waiting)),
     ):
         here, there = _first(observed.t, replayed), _first(observed.t, seen)
         told[f"{name}_recorded_t"], told[f"{name}_replayed_t"] = show_time(there), show_time(here)
         told[f"{name}_difference_s"] = None if here is None or there is None else here - there
     return told
+
+
+def _pressed(used: Any, waiting: Any) -> Any:
+    return (used >= FULL) | ((used >= PRESSED) & (waiting > 0))
 
 
 def _first(t: Any, holds: Any) -> float | None:

@@ -162,8 +162,9 @@ def _speed(solution: _Array, rows: _Array, seconds: _Array, origin: str) -> Spee
     if not (fitted > 0).all():
         return None
     low, high = np.quantile(seconds / fitted, [0.25, 0.75])
-    step, sequence, context, prompt, pair = (float(value) for value in solution)
-    return Speed(step, sequence, context, prompt, pair, origin, len(rows), float(low), float(high))
+    # four digits: no fit is better, and the last bits of linear algebra differ between machines
+    step, sequence, context, prompt, pair = (float(f"{value:.4g}") for value in solution)
+    return Speed(step, sequence, context, prompt, pair, origin, len(rows), round(float(low), 4), round(float(high), 4))
 
 
 def _not_negative(rows: _Array, wanted: _Array) -> _Array:

@@ -151,6 +151,10 @@ def _clock(time: str | None) -> str:
 # ---- doubts
 
 
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def _trust(page: Page, told: Mapping[str, Any]) -> None:
     error, speed, traffic = told["error"], told["speed"], told["traffic"]
     page.heading("How far to trust it")
@@ -166,22 +170,21 @@ def _trust(page: Page, told: Mapping[str, Any]) -> None:
                 "at the same sample" if not late else f"{show_seconds(abs(late))} {'later' if late > 0 else 'earlier'}"
             )
             said.append(
-                f"Pressure (full pool or waiting) begins {when} than recorded."
+                f"Pressure (a full pool, or a queue at 85 % of it) begins {when} than recorded."
                 if late
-                else f"Pressure (full pool or waiting) begins {when} as recorded."
+                else f"Pressure (a full pool, or a queue at 85 % of it) begins {when} as recorded."
             )
         elif error["pressure_recorded_t"] or error["pressure_replayed_t"]:
             where = "recording" if error["pressure_recorded_t"] else "replay"
-            said.append(f"Pressure (full pool or waiting) shows in the {where} only.")
+            said.append(f"Pressure (a full pool, or a queue at 85 % of it) shows in the {where} only.")
     parts = [
-        f"a step lasts {speed['step_s'] * 1000:.3g} ms",
-        f"{speed['per_sequence_s'] * 1e6:.3g} µs more for each request",
+        f"a step lasts {_figure(speed['step_s'] * 1e3)} ms",
+        f"{_figure(speed['per_sequence_s'] * 1e3)} ms more for each request",
     ]
     if speed["per_context_token_s"]:
-        parts.append(f"{speed['per_context_token_s'] * 1e9:.3g} ns for each token of its context")
-    parts.append(
-        f"{(speed['per_prompt_token_s'] + 1000 * speed['per_prompt_pair_s']) * 1e6:.3g} µs for each token of a 1,000 token prompt"
-    )
+        parts.append(f"{_figure(speed['per_context_token_s'] * 1e9)} ns for each token of its context")
+    prompt_s = 1000 * speed["per_prompt_token_s"] + 1000**2 * speed["per_prompt_pair_s"]
+    parts.append(f"{_figure(prompt_s * 1e3)} ms for a prompt of 1,000 tokens")
     spread = ""
     if speed["low"] is not None:
         spread = f"; half of what was observed lies within {speed['low']:.2f} to {speed['high']:.2f} of the fit"
