@@ -28,19 +28,9 @@ from snapshot import check
 
 SNAPSHOTS = Path(__file__).parent / "report" / "snapshots"
 COMMANDS = [
-    "",
-    "analyze",
-    "profile",
-    "fit",
-    "sql",
-    "tables",
-    "show",
-    "explain",
-    "rules",
-    "rules list",
-    "rules test",
-    "schema",
-]
+    "", "analyze", "profile", "fit", "replay", "sql", "tables", "show", "explain", "rules", "rules list", "rules matrix",
+    "rules new", "rules test", "rules count", "schema",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

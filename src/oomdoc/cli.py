@@ -247,6 +247,10 @@ def analyze(
 def profile(
     paths: Paths,
     form: Annotated[str, typer.Option("--format", metavar="terminal|json", help="Form of the profile.")] = "terminal",
+    buckets: Annotated[
+        str | None,
+        typer.Option(metavar="N,N,N", help="Tokens at which the buckets M, L and XL begin; 512,2048,8192 else."),
+    ] = None,
     types: Types = None,
     since: Since = None,
     until: Until = None,
@@ -254,20 +258,27 @@ def profile(
     color: Color = "auto",
     quiet: Quiet = False,
 ) -> int:
-    """Show the traffic: sizes, percentiles, tokens in flight.
+    """Show the traffic: sizes, rates, surges, before and during.
 
-    Requests are bucketed S, M, L, XL by tokens; the share of long contexts is told before and during the incident.
+    Requests are bucketed S, M, L, XL by tokens; arrivals and tokens in flight are drawn over time; surges of five minutes
+    are held against the average, the minutes of the incident against the time before. Tenants, models and the requests
+    that weighed most are named where the log tells them.
 
     \b
     Example:
-      oomdoc profile requests.jsonl
+      oomdoc profile requests.jsonl --buckets 1000,4000,16000
       oomdoc profile bundle.tar.gz --since 2026-11-20T18:00 --until 2026-11-20T21:00
     """
     if form not in ("terminal", "json"):
         raise UsageError(f"--format {form} is unknown", "Choose terminal or json")
     colored = _colored(color)
+    bounds = None if buckets is None else _bounds(buckets)
     with _analysis(paths, quiet, types, since, until, tz) as analysis:
         report = analysis.report
+        if bounds is not None and report.traffic:
+            import dataclasses
+
+            report = dataclasses.replace(report, traffic=analysis.traffic(bounds))
     if not report.traffic.get("requests"):
         raise BundleError(
             f"no requests with token counts in {report.bundle.name}",
@@ -283,6 +294,99 @@ def profile(
 
         _out(render(report, width=_width(), color=colored))
     return EXIT_OK
+
+
+def _bounds(text: str) -> list[int]:
+    """The three token counts of `--buckets`, rising."""
+    parts = [part.strip() for part in text.split(",")]
+    bounds = [int(part) for part in parts if part.isdecimal() and part.isascii()]
+    if len(parts) != 3 or len(bounds) != 3 or not 0 < bounds[0] < bounds[1] < bounds[2] < 2**31:
+        raise UsageError(f"--buckets {text} is not three rising token counts", "Write 512,2048,8192")
+    return bounds
+
+
+@app.command()
+def replay(
+    bundle: Bundle,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FLAG=VALUE", help="An engine flag that is to be otherwise (repeatable)."),
+    ] = None,
+    pool_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="The KV pool to replay against, in tokens, where you know it."),
+    ] = None,
+    prefix_tokens: Annotated[
+        int, typer.Option(min=0, metavar="N", help="So many first tokens of every prompt are shared with others.")
+    ] = 0,
+    prefix_groups: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many different shared prefixes there are, used in turn.")
+    ] = 1,
+    form: Annotated[str, typer.Option("--format", metavar="terminal|json", help="Form of the result.")] = "terminal",
+    model_config: Annotated[
+        Path | None, typer.Option(metavar="CONFIG.json", help="The model's config.json, if the bundle lacks it.")
+    ] = None,
+    types: Types = None,
+    since: Since = None,
+    until: Until = None,
+    tz: Zone = None,
+    color: Color = "auto",
+    quiet: Quiet = False,
+) -> int:
+    """Run the recorded traffic again against the pool of other flags.
+
+    The requests of the bundle go through the engine's scheduler: first with the recorded flags, which shows how far the
+    replay is from the recorded usage, then with the changed ones. It tells usage, waiting, preemptions, and whether it
+    survives: nobody preempted, nobody held back for lack of KV blocks.
+
+    Flags: max_num_seqs, max_num_batched_tokens, max_model_len, enable_prefix_caching, enable_chunked_prefill,
+    gpu_memory_utilization, kv_cache_dtype, tensor_parallel_size, kv_cache_memory_bytes, num_gpu_blocks_override.
+
+    \b
+    Example:
+      oomdoc replay bundle.tar.gz
+      oomdoc replay bundle.tar.gz --set max_num_seqs=11
+      oomdoc replay bundle.tar.gz --set gpu_memory_utilization=0.95 --set kv_cache_dtype=fp8 --format json
+    """
+    if form not in ("terminal", "json"):
+        raise UsageError(f"--format {form} is unknown", "Choose terminal or json")
+    colored = _colored(color)
+    chosen = _settings(settings or ())
+    with _analysis([bundle], quiet, types, since, until, tz, model_config=_file(model_config)) as analysis:
+        told = analysis.replay(
+            chosen, pool_tokens=pool_tokens, prefix_tokens=prefix_tokens, prefix_groups=prefix_groups
+        )
+        report = analysis.report
+    if form == "json":
+        from oomdoc.report.json import dump, plain
+
+        head = report.to_dict()
+        _out(
+            dump({"oomdoc_version": head["oomdoc_version"], "bundle": head["bundle"], "replay": plain(told)}), utf8=True
+        )
+    else:
+        from oomdoc.report.replay import render
+
+        _out(render(report.bundle.name, told, width=_width(), color=colored))
+    return EXIT_OK
+
+
+def _settings(given: Sequence[str]) -> dict[str, str]:
+    """`--set FLAG=VALUE`, flags with hyphens or underscores; UsageError for one that the replay does not know."""
+    from oomdoc.replay import FLAGS
+
+    chosen = {}
+    for entry in given:
+        name, sign, value = entry.partition("=")
+        name = name.strip().lstrip("-").replace("-", "_")
+        if not sign or not name:
+            raise UsageError(f"--set '{entry}' lacks a part", "Write FLAG=VALUE, such as max_num_seqs=11")
+        if name not in FLAGS:
+            raise UsageError(
+                f"--set {name} is no flag that the replay knows", _nearest(name, FLAGS, f"choose {', '.join(FLAGS)}")
+            )
+        chosen[name] = value
+    return chosen
 
 
 @app.command()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -76,6 +76,20 @@ class Analysis:
     def sql(self, query: str, limit: int | None = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Column names and rows that one SELECT gives; UsageError with DuckDB's sentence where it is wrong."""
         return self._store.query(query, limit)
+
+    def traffic(self, bounds: Sequence[int]) -> dict[str, Any]:
+        """The report's traffic with other bounds of the buckets: the token counts at which M, L and XL begin."""
+        from oomdoc.traffic import profile
+
+        gravest = self._store.rows_of("SELECT * FROM incident LIMIT 1")
+        return profile(self._store, gravest[0] if gravest else None, bounds)
+
+    def replay(self, settings: Mapping[str, str], **options: Any) -> dict[str, Any]:
+        """The recorded traffic against the pool that other flags would give (`oomdoc.replay.replay` says what comes back)."""
+        from oomdoc.replay import replay
+
+        gravest = self._store.rows_of("SELECT incident FROM incident LIMIT 1")
+        return replay(self._store, gravest[0]["incident"] if gravest else None, settings, **options)
 
 
 def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = None) -> Analysis:

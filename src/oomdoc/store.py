@@ -307,6 +307,13 @@ class Store:
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
+    def columns_of(self, sql: str) -> dict[str, Any]:
+        """The columns of a query of our own whose values are numbers, as arrays of floats: NaN = NULL."""
+        import numpy as np
+
+        columns = self._con.execute(sql).fetchnumpy()
+        return {name: np.ma.filled(np.ma.asarray(column, dtype="float64"), np.nan) for name, column in columns.items()}
+
     @contextmanager
     def _bounded(self, seconds: float = QUERY_SECONDS) -> Iterator[None]:
         self._watchdog.begin(seconds)

@@ -13,6 +13,17 @@ def render(report: Report, *, compact: bool = False, **_: Any) -> str:
     return dump(report.to_dict(), compact=compact)
 
 
+def plain(value: Any) -> Any:
+    """Numbers as the report writes them: six decimals, so that the last bits of arithmetic are nobody's finding."""
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if abs(value) < 0.1 else round(value, 6)
+    return value
+
+
 def dump(value: Any, *, compact: bool = False) -> str:
     """JSON text that any UTF-8 stream takes: half surrogates (undecodable file names) stay written as escapes."""
     text = json.dumps(

@@ -1,4 +1,4 @@
-"""The request profile for a person: sizes in buckets, percentiles, tokens in flight over time, long contexts.
+"""The request profile for a person: sizes, percentiles, what came and was in flight over time, surges, before and during.
 
 It prints the report's `traffic` (the JSON schema describes its shape) and leaves out what the bundle did not tell.
 """
@@ -36,7 +36,13 @@ def render(report: Report, *, width: int = 100, color: bool = False, **_: Any) -
             _buckets(page, title, rows)
     _percentiles(page, traffic.get("percentiles") or {})
     _in_flight(page, traffic, next((entry.kv_pool_tokens for entry in report.ledger if entry.kv_pool_tokens), None))
+    _arrivals(page, traffic.get("in_flight") or {})
+    _surges(page, traffic.get("surges") or {})
     _long_context(page, traffic.get("long_context") or {})
+    _incident(page, traffic.get("incident") or {})
+    for key, title in (("tenants", "By tenant"), ("models", "By model")):
+        _groups(page, title, traffic.get(key) or ())
+    _heaviest(page, traffic.get("heaviest") or (), bool(traffic.get("incident")))
     return page.text()
 
 
@@ -120,3 +126,97 @@ def _long_context(page: Page, longer: Mapping[str, Any]) -> None:
     before, during = percent(longer.get("share_before")), percent(longer.get("share_during"))
     which = f" {neutral(str(longer['incident']))}" if longer.get("incident") else ""
     page.flow(Text(), ink(f"{before} of the requests before the incident{which}, {during} during it"), indent=2)
+
+
+def _arrivals(page: Page, series: Mapping[str, Any]) -> None:
+    step = series.get("step_s")
+    for key, title, unit in (
+        ("arrivals", "Requests arriving", "a second"),
+        ("arrived_tokens", "Prompt tokens arriving", "a second"),
+    ):
+        values = series.get(key) or ()
+        if not values or not step:
+            continue
+        drawn = spark(values, page.width - 2)
+        page.heading(title, f"at most {_rate(max(values) / step)} {unit} over {show_seconds(step)}")
+        page.line(ink("  ") + ink(drawn, "blue"))
+
+
+def _rate(value: float | None) -> str:
+    if value is None:
+        return "unknown"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _surges(page: Page, surges: Mapping[str, Any]) -> None:
+    known = [
+        (title, surges[key])
+        for key, title in (("prompt_tokens", "mean prompt, tokens"), ("prompt_tokens_per_s", "prompt tokens a second"))
+        if surges.get(key)
+    ]
+    if not known:
+        return
+    page.heading("Surges", f"highest {show_seconds(surges.get('window_s'))} against the average")
+    for title, row in known:
+        figures = f"{_rate(row.get('highest')):>8} against {_rate(row.get('average')):>7}  ×{row.get('ratio') or 0:.1f}"
+        body = ink(figures) + ink("  surge" if row.get("surge") else "", "red")
+        page.flow(ink(f"  {title:<24}"), body + ink(f"  from {moment(row['t'])}" if row.get("t") else "", "dim"))
+
+
+SIDES = (
+    ("requests", "requests"), ("per_s", "requests a second"), ("prompt_tokens_per_s", "prompt tokens a second"), ("input_p50", "prompt, median"),
+    ("input_p95", "prompt, p95"), ("input_max", "prompt, longest"), ("output_p50", "generation, median"), ("output_p95", "generation, p95"),
+)  # fmt: skip
+
+
+def _incident(page: Page, incident: Mapping[str, Any]) -> None:
+    before, during = incident.get("before") or {}, incident.get("during") or {}
+    if not before or not during:
+        return
+    which = f"incident {neutral(str(incident['incident']))}, " if incident.get("incident") else ""
+    page.heading(
+        "Before and during", f"{which}{show_seconds(incident.get('window_s'))} up to {moment(incident.get('t'))}"
+    )
+    page.line(ink(f"  {'':<24}{'before':>12}{'during':>12}", "dim"))
+    for key, title in SIDES:
+        here, there = before.get(key), during.get(key)
+        if here is None and there is None:
+            continue
+        ratio = f"  ×{there / here:.1f}" if here and there is not None and key != "requests" else ""
+        page.line(ink(f"  {title:<24}{_side(here):>12}{_side(there):>12}") + ink(ratio, "dim"))
+
+
+def _side(value: float | None) -> str:
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else _rate(value)
+
+
+def _groups(page: Page, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    if not rows:
+        return
+    page.heading(title, "requests, share of requests, share of tokens, prompt p50 and p95")
+    room = max(12, min(32, page.width - 56))
+    for row in rows:
+        name = neutral(str(row.get("name")))
+        name = name if len(name) <= room else name[: room - 1] + "…"
+        tokens = row.get("token_share")
+        page.line(
+            ink(f"  {name:<{room}}{count(row.get('requests')):>11}{percent(row.get('share')):>7}")
+            + ink(
+                f"{percent(tokens) if tokens is not None else '':>7}{_side(row.get('input_p50')):>11}{_side(row.get('input_p95')):>11}"
+            )
+        )
+
+
+def _heaviest(page: Page, rows: Sequence[Mapping[str, Any]], around: bool) -> None:
+    if not rows:
+        return
+    page.heading("Heaviest requests", ("around the incident, " if around else "") + "context tokens × seconds")
+    for row in rows:
+        tokens = (
+            f"{count(row.get('input_tokens'))} + {count(row['output_tokens'])} tokens"
+            if row.get("output_tokens") is not None
+            else f"{count(row.get('input_tokens'))} prompt tokens"
+        )
+        lasted = f" in {show_seconds(row['latency_s'])}" if row.get("latency_s") is not None else ""
+        who = f", {neutral(str(row['tenant']))}" if row.get("tenant") else ""
+        page.flow(ink(f"  {neutral(str(row.get('ref')))}", "dim"), ink(f"{tokens}{lasted}{who}"))

@@ -1,0 +1,629 @@
+"""The engine's scheduler over its paged KV pool, event by event: what `simulate` is asked and what it answers.
+
+The rules are those of vLLM's scheduler (`vllm/v1/core/sched/scheduler.py` of the V1 engine, `vllm/core/scheduler.py` of V0),
+told step by step in `plain.py`. Here the steps between two events are taken at once: as long as nobody arrives, finishes
+or finds the pool full, every running request computes one token a step, and only blocks are counted. Times are whole
+picoseconds, so that both say exactly the same.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence, Sized
+from dataclasses import dataclass, field
+
+FULL = 0.99  # share of the pool at which it counts as full: the first crossing
+ANYBODY = -1  # owner of free blocks whose content nobody will ask for again
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The engine that a traffic is given to. Blocks are those of one KV group; durations are picoseconds.
+
+    A step lasts `step_ps`, plus `sequence_ps` for each request that decodes in it, `context_ps` for each token that those
+    have computed before, `prompt_token_ps` for each prompt token, and `prompt_pair_ps` x n^2 for a prompt of n tokens, of which
+    a chunk bears its part. `watermark_blocks` are kept free when a request is admitted beside others (V0: 1 % of the pool).
+    """
+
+    usable_blocks: int  # without the null block that V1 keeps
+    block_size: int  # tokens
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    max_model_len: int | None = None  # tokens; None = not checked
+    step_ps: int = 25_000_000_000
+    sequence_ps: int = 0
+    context_ps: int = 0
+    prompt_token_ps: int = 100_000_000
+    prompt_pair_ps: int = 0
+    watermark_blocks: int = 0
+    chunked_prefill: bool = True
+    prefill_first: bool = False  # V0 without chunked prefill: a step either prefills or decodes
+    whole_prompt_must_fit: bool = True  # V0, and V1 in later releases; early V1 asks for the first chunk alone
+    prefix_caching: bool = True
+    policy: str = "fcfs"  # or "priority"
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Requests in order of arrival, as columns of one length.
+
+    `cached_tokens` are prompt tokens that the prefix cache served whatever the pool; they cost no time and do take blocks.
+    Requests with the same `group` >= 0 share their first `prefix_tokens`, whose life in the cache is simulated; -1 = no
+    known prefix. A smaller `priority` goes first, and counts only under that policy.
+    """
+
+    arrival_ps: Sequence[int]
+    input_tokens: Sequence[int]
+    output_tokens: Sequence[int]  # at least 1
+    cached_tokens: Sequence[int] = ()
+    group: Sequence[int] = ()
+    prefix_tokens: Sequence[int] = ()
+    priority: Sequence[int] = ()
+
+    def __len__(self) -> int:
+        return len(self.arrival_ps)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """State after the last step that ended by `t_ps`, those who finished gone: what the engine's statistics line tells."""
+
+    t_ps: int
+    used_blocks: int
+    running: int
+    waiting: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a traffic. Times are picoseconds, None where it never happened.
+
+    `first_ps` and `finish_ps` are per request, None for one that could never run (`impossible`: longer than the pool or than
+    max_model_len). `held_ps` is the time in which the next request in line was refused for lack of blocks.
+    """
+
+    end_ps: int
+    steps: int
+    peak_blocks: int
+    preemptions: int
+    recomputed_tokens: int
+    computed_tokens: int
+    held_ps: int
+    full_ps: int | None
+    waiting_ps: int | None
+    preemption_ps: int | None
+    impossible: tuple[int, ...]
+    first_ps: Sequence[int | None] = field(repr=False)
+    finish_ps: Sequence[int | None] = field(repr=False)
+    samples: tuple[Sample, ...] = field(repr=False)
+    arrival_ps: Sequence[int] = field(repr=False)
+
+    def waits(self) -> list[int]:
+        """Picoseconds from arrival to the first step, of all that ran, in order of arrival."""
+        return [first - came for came, first in zip(self.arrival_ps, self.first_ps, strict=True) if first is not None]
+
+
+def blocks(tokens: int, block_size: int) -> int:
+    """Blocks that hold so many tokens.
+
+    >>> blocks(16, 16), blocks(17, 16), blocks(0, 16)
+    (1, 2, 0)
+    """
+    return -(-tokens // block_size)
+
+
+def full_from(usable_blocks: int) -> int:
+    """Fewest used blocks that count as a full pool."""
+    return max(1, -(-usable_blocks * round(FULL * 100) // 100))
+
+
+def lengths(setup: Setup, traffic: Traffic) -> tuple[list[int], tuple[int, ...]]:
+    """Tokens that each request generates (cut at max_model_len), and the requests that can never run."""
+    limit = setup.max_model_len
+    outputs = []
+    impossible = []
+    for place, (asked, told) in enumerate(zip(traffic.input_tokens, traffic.output_tokens, strict=True)):
+        output = told if limit is None else min(told, limit - asked)
+        outputs.append(output)
+        too_wide = not setup.chunked_prefill and asked > setup.max_num_batched_tokens
+        if output < 1 or too_wide or blocks(asked + output - 1, setup.block_size) > setup.usable_blocks:
+            impossible.append(place)
+    return outputs, tuple(impossible)
+
+
+def prefix_blocks(setup: Setup, traffic: Traffic) -> list[int]:
+    """Whole blocks of each request that it shares with its group; of a group, what all its prompts reach beyond."""
+    groups = traffic.group or [ANYBODY] * len(traffic)
+    if not setup.prefix_caching or not traffic.prefix_tokens:
+        return [0] * len(groups)
+    least: dict[int, int] = {}
+    for group, tokens, prompt in zip(groups, traffic.prefix_tokens, traffic.input_tokens, strict=True):
+        if group >= 0:
+            shared = min(tokens, prompt - 1) // setup.block_size
+            least[group] = min(shared, least.get(group, shared))
+    return [max(0, least[group]) if group >= 0 else 0 for group in groups]
+
+
+class FreeBlocks:
+    """The free blocks in the order in which they are taken, as runs of one owner: (owner, count).
+
+    A block that is freed keeps its content until it is taken for another: the cache of V1. Of a run the last blocks are
+    taken first, so that what remains is the beginning of its owner's tokens.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._runs: deque[list[int]] = deque([[ANYBODY, count]])
+        self._owned: dict[int, list[int]] = {}
+
+    def take(self, count: int) -> None:
+        """Take so many blocks for new content, the longest unused first."""
+        self.count -= count
+        runs = self._runs
+        while count:
+            head = runs[0]
+            if head[1] > count:
+                head[1] -= count
+                return
+            count -= head[1]
+            runs.popleft()
+            if head[0] != ANYBODY and self._owned.get(head[0]) is head:
+                del self._owned[head[0]]
+
+    def put(self, owner: int, count: int) -> None:
+        """Free blocks; an owner of its own has no run here yet."""
+        if not count:
+            return
+        self.count += count
+        if owner == ANYBODY and self._runs and self._runs[-1][0] == ANYBODY:
+            self._runs[-1][1] += count
+            return
+        run = [owner, count]
+        self._runs.append(run)
+        if owner != ANYBODY:
+            self._owned[owner] = run
+
+    def held(self, owner: int) -> int:
+        """Blocks of the owner that still have their content."""
+        run = self._owned.get(owner)
+        return run[1] if run else 0
+
+    def reuse(self, owner: int, count: int) -> None:
+        """Take the first blocks of the owner with their content; what is left of its run is anybody's."""
+        run = self._owned.pop(owner, None)
+        if run is not None:
+            self.count -= count
+            run[0] = ANYBODY
+            run[1] -= count
+
+
+def simulate(setup: Setup, traffic: Traffic, sample_ps: Sequence[int] = ()) -> Outcome:
+    """Run the traffic to its end. `sample_ps` are moments, ascending, at which the state is wanted."""
+    return _Run(setup, traffic, sample_ps).outcome()
+
+
+class _Run:
+    """State of one simulation. `step` counts decode steps: a request that decodes has computed `base + step` tokens."""
+
+    def __init__(self, setup: Setup, traffic: Traffic, sample_ps: Sequence[int]) -> None:
+        count = len(traffic)
+        self.setup, self.block_size = setup, setup.block_size
+        self.arrival = list(traffic.arrival_ps)
+        self.input = list(traffic.input_tokens)
+        self.outputs, self.impossible = lengths(setup, traffic)
+        self.shared = prefix_blocks(setup, traffic)
+        self.group = [-2 - group for group in traffic.group] if any(self.shared) else []
+        self.cached = list(traffic.cached_tokens) if setup.prefix_caching else []
+        self.priority = list(traffic.priority) if setup.policy == "priority" and traffic.priority else [0] * count
+        self.by_priority = setup.policy == "priority"
+        self.free = FreeBlocks(setup.usable_blocks)
+        self.live: dict[int, int] = {}  # group -> requests that hold its blocks
+        self.held_group: dict[int, int] = {}  # group -> blocks of it that they hold
+        self.waiting: deque[int] = deque()
+        self.heap: list[tuple[int, int]] = []  # the same under the priority policy
+        self.line: Sized = self.heap if self.by_priority else self.waiting
+        self.running: dict[int, None] = {}  # in order of admission
+        self.partial: int | None = (
+            None  # the one request whose prompt is not computed to its end, always the last admitted
+        )
+        self.partial_computed = 0
+        self.tokens = list(self.input)  # prompt and what was generated before the latest admission
+        self.base = [0] * count
+        self.bases = 0  # sum of `base` over those who decode
+        self.finish_step = [-1] * count
+        self.finishing: list[tuple[int, int, int]] = []  # step, nth to decode, request
+        self.growing = [0] * setup.block_size  # requests by the step (modulo block size) in which they begin a block
+        self.lost = [0] * count  # tokens that a preemption threw away and that were not computed again yet
+        self.step = 0
+        self.pairs = 0  # of this step: squares of the tokens computed, after less before
+        self.steps = 0
+        self.begun = 0
+        self.now = self.arrival[0] if count else 0
+        self.next = 0
+        self.blocked = ""  # why the head of the line was refused: "blocks", "seqs", or "" = ask again
+        self.settled = False  # that reason lasts until somebody leaves
+        self.last = (0, 0, 0)  # used blocks, running, waiting after the latest step
+        self.samples: list[Sample] = []
+        self.sample_ps = sample_ps
+        self.peak = 0
+        self.full_from = full_from(setup.usable_blocks)
+        self.preemptions = self.recomputed = self.computed = self.held = 0
+        self.full_ps: int | None = None
+        self.waiting_ps: int | None = None
+        self.preemption_ps: int | None = None
+        self.first: list[int | None] = [None] * count
+        self.finished: list[int | None] = [None] * count
+        self.skip = frozenset(self.impossible)
+
+    def outcome(self) -> Outcome:
+        count, begin = len(self.arrival), self.now
+        while True:
+            self._arrive()
+            if not self.running and not self.line:
+                if self.next >= count:
+                    break
+                self._idle_until(self.arrival[self.next])
+                continue
+            calm = self.partial is None and self.running
+            if not (calm and (not self.line or (self.blocked and self.settled)) and self._jump()):
+                self._one_step()
+        self._idle_until(self.now if not self.sample_ps else max(self.now, self.sample_ps[-1] + 1))
+        end = max((moment for moment in self.finished if moment is not None), default=begin)
+        return Outcome(
+            end, self.steps, self.peak, self.preemptions, self.recomputed, self.computed, self.held, self.full_ps,
+            self.waiting_ps, self.preemption_ps, self.impossible, self.first, self.finished, tuple(self.samples), self.arrival,
+        )  # fmt: skip
+
+    # ---- the line
+
+    def _arrive(self) -> None:
+        arrival, count, place = self.arrival, len(self.arrival), self.next
+        while place < count and arrival[place] <= self.now:
+            if place not in self.skip:
+                if self.by_priority:
+                    heapq.heappush(self.heap, (self.priority[place], place))
+                    self.blocked = ""
+                else:
+                    self.waiting.append(place)
+            place += 1
+        self.next = place
+
+    def _idle_until(self, moment: int) -> None:
+        self._sample_until(moment)
+        self.now = moment
+
+    def _sample_until(self, moment: int) -> None:
+        while len(self.samples) < len(self.sample_ps) and self.sample_ps[len(self.samples)] < moment:
+            self.samples.append(Sample(self.sample_ps[len(self.samples)], *self.last))
+
+    # ---- many steps at once
+
+    def _jump(self) -> bool:
+        """Take all steps up to the next event; False where the very next step is one that has to be looked at."""
+        setup, running = self.setup, len(self.running)
+        while self.finish_step[self.finishing[0][2]] != self.finishing[0][0]:
+            heapq.heappop(self.finishing)  # preempted since
+        count = self.finishing[0][0] - self.step
+        each = self._lasting(1)
+        if self.next < len(self.arrival) and (not self.blocked or self.by_priority):
+            count = min(count, self._steps_for(self.arrival[self.next] - self.now, each))
+        free = self.free.count
+        if running * (count // self.block_size + 1) > free and self._growth(count) > free:
+            count = self._steps_within(free)
+            if count == 0:
+                return False
+        used = setup.usable_blocks - free
+        grown = self._growth(count)
+        if self.full_ps is None and used + grown >= self.full_from:
+            self.full_ps = self.now + self._lasting(self._steps_within(self.full_from - used - 1))
+        lasted = self._lasting(count) if setup.context_ps else count * each
+        if len(self.samples) < len(self.sample_ps) and self.sample_ps[len(self.samples)] < self.now + lasted:
+            self._sample_jump(used, running, lasted, each)
+        queued = self._queued_at(self.now + self._lasting(count - 1)) if self.line else 0
+        self.free.take(grown)
+        self.peak = max(self.peak, used + grown)
+        if self.blocked == "blocks":
+            self.held += lasted
+        self.computed += count * running
+        self.step += count
+        self.steps += count
+        self.now += lasted
+        self._finish()
+        self.last = (setup.usable_blocks - self.free.count, len(self.running), queued)
+        return True
+
+    def _lasting(self, count: int) -> int:
+        """Duration of so many steps of those who run now: their contexts grow by a token each."""
+        setup, running = self.setup, len(self.running)
+        steady = setup.step_ps + setup.sequence_ps * running + setup.context_ps * (self.bases + running * self.step)
+        return count * steady + setup.context_ps * running * (count * (count - 1) // 2)
+
+    def _steps_for(self, span: int, each: int) -> int:
+        """Fewest steps that last at least so long; the first lasts `each`."""
+        if not self.setup.context_ps:
+            return -(-span // each)
+        grows = self.setup.context_ps * len(self.running) / 2
+        count = max(0, int((math.sqrt((each - grows) ** 2 + 4 * grows * span) - (each - grows)) / (2 * grows)))
+        while count and self._lasting(count - 1) >= span:
+            count -= 1
+        while self._lasting(count) < span:
+            count += 1
+        return count
+
+    def _growth(self, count: int) -> int:
+        """Blocks that the running requests begin within so many steps."""
+        size, growing = self.block_size, self.growing
+        cycles, rest = divmod(count, size)
+        begin = self.step % size
+        grown = cycles * len(self.running)
+        if begin + rest <= size:
+            return grown + sum(growing[begin : begin + rest])
+        return grown + sum(growing[begin:]) + sum(growing[: begin + rest - size])
+
+    def _steps_within(self, free: int) -> int:
+        """Most steps that need no more than so many blocks."""
+        size, running = self.block_size, len(self.running)
+        cycles = free // running
+        count, left = cycles * size, free - cycles * running
+        while self.growing[(self.step + count) % size] <= left:
+            left -= self.growing[(self.step + count) % size]
+            count += 1
+        return count
+
+    def _sample_jump(self, used: int, running: int, lasted: int, each: int) -> None:
+        self._sample_until(self.now + each)
+        samples, wanted = self.samples, self.sample_ps
+        while len(samples) < len(wanted) and wanted[len(samples)] < self.now + lasted:
+            done = self._steps_for(wanted[len(samples)] - self.now + 1, each) - 1
+            queued = self._queued_at(self.now + self._lasting(done - 1))
+            samples.append(Sample(wanted[len(samples)], used + self._growth(done), running, queued))
+
+    def _queued_at(self, moment: int) -> int:
+        """Length of the line in a step of a jump that begins at the moment: those who came in the meantime stand behind."""
+        if not self.line:
+            return 0
+        came = range(self.next, bisect_right(self.arrival, moment, self.next))
+        return len(self.line) + len(came) - (sum(place in self.skip for place in came) if self.skip else 0)
+
+    # ---- one step
+
+    def _one_step(self) -> None:
+        setup = self.setup
+        budget = setup.max_num_batched_tokens
+        prefilled = 0
+        decoding = len(self.running) - (self.partial is not None)
+        complete: list[int] = []
+        preempted_before = self.preemptions
+        self.blocked = ""
+        self.pairs = attended = 0
+        if setup.prefill_first:
+            prefilled = self._admit(budget, 0, complete)
+        if not prefilled:
+            chunk = self._grow(budget)
+            if chunk and self.partial is not None:
+                self.pairs += (self.partial_computed + chunk) ** 2 - self.partial_computed**2
+                self.partial_computed += chunk
+                if self.partial_computed == self.tokens[self.partial]:
+                    complete.append(self.partial)
+                    self.partial = None
+            prefilled = chunk
+            decoding = len(self.running) - (self.partial is not None) - len(complete)
+            attended = self.bases + decoding * self.step
+            if self.preemptions == preempted_before and not setup.prefill_first:
+                prefilled += self._admit(budget - decoding - chunk, decoding + chunk, complete)
+        else:
+            decoding = 0
+        used = setup.usable_blocks - self.free.count
+        duration = (
+            setup.step_ps + setup.sequence_ps * decoding + setup.context_ps * attended
+            + setup.prompt_token_ps * prefilled + setup.prompt_pair_ps * self.pairs
+        )  # fmt: skip
+        queued = len(self.line)
+        self._note_state(used, duration)
+        self.computed += decoding + prefilled
+        self.steps += 1
+        self.now += duration
+        if decoding or not setup.prefill_first:
+            self.step += 1
+        self._finish()  # those who ran before, in their order, then those who were admitted
+        self._completed(complete)
+        self.last = (setup.usable_blocks - self.free.count, len(self.running), queued)
+
+    def _note_state(self, used: int, duration: int) -> None:
+        self.peak = max(self.peak, used)
+        if self.full_ps is None and used >= self.full_from:
+            self.full_ps = self.now
+        if self.waiting_ps is None and self.line:
+            self.waiting_ps = self.now
+        if self.blocked == "blocks":
+            self.held += duration
+        self._sample_until(self.now + duration)
+
+    def _grow(self, budget: int) -> int:
+        """Blocks for the step of those who run, with preemption where they lack; prompt tokens of the partial request."""
+        partial = self.partial
+        decoding = len(self.running) - (partial is not None)
+        need = self.growing[self.step % self.block_size]
+        chunk = 0
+        if partial is not None:
+            chunk = min(self.tokens[partial] - self.partial_computed, budget - decoding)
+            need += self._more(partial, chunk)
+        if need <= self.free.count:
+            self.free.take(need)
+            if partial is not None:
+                self._hold(partial, self.partial_computed + chunk)
+            return chunk
+        return self._grow_or_preempt(budget)
+
+    def _grow_or_preempt(self, budget: int) -> int:
+        grown: dict[int, int] = {}
+        chunk = 0
+        for place in list(self.running):
+            if place not in self.running:
+                continue
+            if place == self.partial:
+                chunk = min(self.tokens[place] - self.partial_computed, budget - len(self.running) + 1)
+                need = self._more(place, chunk)
+            else:
+                need = int((self.base[place] + self.step) % self.block_size == 0)
+            while need > self.free.count:
+                victim = self._victim()
+                if victim == self.partial:
+                    chunk = 0
+                self._preempt(victim, grown.get(victim, 0))
+                if victim == place:
+                    break
+            else:
+                self.free.take(need)
+                grown[place] = need
+                if place == self.partial:
+                    self._hold(place, self.partial_computed + chunk)
+        return chunk
+
+    def _victim(self) -> int:
+        if self.by_priority:
+            return max(self.running, key=lambda place: (self.priority[place], place))
+        return next(reversed(self.running))
+
+    def _preempt(self, place: int, grown: int) -> None:
+        """Take a request's blocks and put it first in line; `grown` blocks were given to it in this very step."""
+        partial = place == self.partial
+        computed = self.partial_computed if partial else self.base[place] + self.step
+        del self.running[place]
+        if partial:
+            self.partial = None
+        else:
+            self._stop_decoding(place)
+            self.tokens[place] = computed + 1
+        self._release(place, computed, grown, keep=True)
+        self.lost[place] = computed
+        self.blocked = ""
+        self.preemptions += 1
+        if self.preemption_ps is None:
+            self.preemption_ps = self.now
+        if self.by_priority:
+            heapq.heappush(self.heap, (self.priority[place], place))
+        else:
+            self.waiting.appendleft(place)
+
+    def _release(self, place: int, computed: int, grown: int, keep: bool) -> None:
+        """Free the blocks of a request, the last first."""
+        size, shared = self.block_size, self.shared[place]
+        whole = computed // size
+        mine = max(0, whole - shared)
+        self.free.put(ANYBODY, blocks(computed, size) + grown - whole)
+        self.free.put(place if keep and self.setup.prefix_caching else ANYBODY, mine)
+        if shared:
+            group = self.group[place]
+            self.live[group] -= 1
+            if not self.live[group]:
+                self.free.put(group, self.held_group.pop(group))
+
+    def _more(self, place: int, chunk: int) -> int:
+        """Further blocks that the partial request needs for its next tokens."""
+        return blocks(self.partial_computed + chunk, self.block_size) - blocks(self.partial_computed, self.block_size)
+
+    def _hold(self, place: int, computed: int) -> None:
+        """The partial request's part of its group's blocks grows with what it has computed."""
+        if self.shared[place]:
+            group = self.group[place]
+            self.held_group[group] = max(self.held_group[group], min(self.shared[place], computed // self.block_size))
+
+    def _admit(self, budget: int, scheduled: int, complete: list[int]) -> int:
+        """Admit from the line while tokens, sequences and blocks last; the prompt tokens that this step computes."""
+        setup, size = self.setup, self.block_size
+        prefilled = 0
+        while self.line:
+            if len(self.running) >= setup.max_num_seqs:
+                self.blocked, self.settled = "seqs", True
+                break
+            if budget <= 0:
+                break
+            place = self.heap[0][1] if self.by_priority else self.waiting[0]
+            tokens, shared = self.tokens[place], self.shared[place]
+            group = self.group[place] if shared else ANYBODY
+            lives = bool(shared and self.live.get(group))
+            of_group = of_own = 0
+            if setup.prefix_caching:
+                most = (tokens - 1) // size
+                if shared:
+                    of_group = shared if lives else self.free.held(group)
+                if of_group == shared:
+                    of_own = min(self.free.held(place), most - shared)
+            hit = (of_group + of_own) * size
+            if self.cached:
+                hit = max(hit, min(self.cached[place] // size, (tokens - 1) // size) * size)
+            new = tokens - hit
+            chunk = min(new, budget) if setup.chunked_prefill else new
+            reach = tokens if setup.whole_prompt_must_fit else hit + chunk
+            spare = setup.watermark_blocks if self.running else 0
+            if blocks(reach, size) - (shared if lives else 0) + spare > self.free.count:
+                self.blocked = "blocks"
+                self.settled = (
+                    not hit or reach == tokens
+                )  # else what it finds in the cache may go, and a smaller chunk fit
+                break
+            if new > budget and not setup.chunked_prefill and (prefilled or scheduled):
+                break  # the next step may have more of them
+            if self.by_priority:
+                heapq.heappop(self.heap)
+            else:
+                self.waiting.popleft()
+            if shared and not lives:
+                self.free.reuse(group, of_group)
+            self.free.reuse(place, of_own)
+            self.free.take(blocks(hit + chunk, size) - of_group - of_own)
+            if shared:
+                self.live[group] = self.live.get(group, 0) + 1
+                self.held_group[group] = max(
+                    self.held_group.get(group, 0), of_group, min(shared, (hit + chunk) // size)
+                )
+            self.running[place] = None
+            if self.first[place] is None:
+                self.first[place] = self.now
+            self.recomputed += max(0, min(self.lost[place], tokens) - hit)
+            self.lost[place] = 0
+            if chunk == new:
+                complete.append(place)
+            else:
+                self.partial, self.partial_computed = place, hit + chunk
+            self.pairs += (hit + chunk) ** 2 - hit**2
+            budget -= chunk
+            prefilled += chunk
+        return prefilled
+
+    def _completed(self, complete: list[int]) -> None:
+        """Prompts that this step computed to their end: the first token of each is there."""
+        for place in complete:
+            left = self.outputs[place] - (self.tokens[place] - self.input[place]) - 1
+            if not left:
+                self._leave(place, self.tokens[place])
+                continue
+            self.base[place] = self.tokens[place] - self.step
+            self.growing[-self.base[place] % self.block_size] += 1
+            self.bases += self.base[place]
+            self.finish_step[place] = self.step + left
+            self.begun += 1
+            heapq.heappush(self.finishing, (self.step + left, self.begun, place))
+
+    def _finish(self) -> None:
+        finishing = self.finishing
+        while finishing and finishing[0][0] <= self.step:
+            step, _, place = heapq.heappop(finishing)
+            if self.finish_step[place] == step:
+                self._stop_decoding(place)
+                self._leave(place, self.base[place] + step)
+
+    def _stop_decoding(self, place: int) -> None:
+        self.growing[-self.base[place] % self.block_size] -= 1
+        self.bases -= self.base[place]
+        self.finish_step[place] = -1
+
+    def _leave(self, place: int, computed: int) -> None:
+        del self.running[place]
+        self._release(place, computed, 0, keep=False)
+        self.finished[place] = self.now
+        self.blocked = ""

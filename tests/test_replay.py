@@ -1,0 +1,395 @@
+"""The replay: the fast scheduler against its plain twin, what must hold of any traffic, the fit, the pool, the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+import oomdoc
+from oomdoc.cli import run
+from oomdoc.errors import BundleError, UsageError
+from oomdoc.replay.plain import simulate_plain
+from oomdoc.replay.pool import Pool, pool_after, usable_blocks
+from oomdoc.replay.recording import Observed, _alignment
+from oomdoc.replay.run import read_changes
+from oomdoc.replay.scheduler import FreeBlocks, Setup, Traffic, blocks, simulate
+from oomdoc.replay.speed import from_requests, from_statistics
+from oomdoc.report.replay import render
+from snapshot import check
+
+ROOT = Path(__file__).parents[1]
+LONG_CHATS = ROOT / "sample_logs" / "kv-demand-long-chats"
+
+
+# ---- the scheduler against its twin
+
+
+@st.composite
+def setups(draw: Callable[..., Any]) -> Setup:
+    chunked = draw(st.booleans())
+    return Setup(
+        usable_blocks=draw(st.integers(2, 30)), block_size=draw(st.sampled_from([1, 2, 4, 16])), max_num_seqs=draw(st.integers(1, 6)),
+        max_num_batched_tokens=draw(st.integers(6, 40)), max_model_len=draw(st.sampled_from([None, 50])), step_ps=draw(st.integers(1, 50)),
+        sequence_ps=draw(st.integers(0, 5)), context_ps=draw(st.integers(0, 2)), prompt_token_ps=draw(st.integers(0, 5)),
+        prompt_pair_ps=draw(st.integers(0, 1)), watermark_blocks=draw(st.integers(0, 2)), chunked_prefill=chunked,
+        prefill_first=not chunked and draw(st.booleans()), whole_prompt_must_fit=draw(st.booleans()), prefix_caching=draw(st.booleans()),
+        policy=draw(st.sampled_from(["fcfs", "priority"])),
+    )  # fmt: skip
+
+
+@st.composite
+def traffics(draw: Callable[..., Any]) -> Traffic:
+    count = draw(st.integers(1, 14))
+
+    def column(low: int, high: int) -> list[int]:
+        return draw(st.lists(st.integers(low, high), min_size=count, max_size=count))
+
+    shared = {"group": column(-1, 2), "prefix_tokens": column(0, 20)} if draw(st.booleans()) else {}
+    cached = {"cached_tokens": column(0, 20)} if draw(st.booleans()) else {}
+    return Traffic(sorted(column(0, 1500)), column(1, 40), column(1, 40), priority=column(0, 2), **shared, **cached)
+
+
+MOMENTS = list(range(-5, 6000, 173))
+
+
+@settings(max_examples=300, deadline=None)
+@given(setups(), traffics())
+def test_jumping_to_events_says_what_stepping_says(setup: Setup, traffic: Traffic) -> None:
+    assert simulate(setup, traffic, MOMENTS) == simulate_plain(
+        setup, traffic, MOMENTS
+    )  # which asserts one holder a block
+
+
+@settings(max_examples=150, deadline=None)
+@given(setups(), traffics())
+def test_what_holds_of_any_traffic(setup: Setup, traffic: Traffic) -> None:
+    outcome = simulate(setup, traffic, MOMENTS)
+    ran = [place for place in range(len(traffic)) if place not in outcome.impossible]
+    assert 0 <= outcome.peak_blocks <= setup.usable_blocks
+    assert all(0 <= sample.used_blocks <= setup.usable_blocks for sample in outcome.samples)
+    assert all(sample.running <= setup.max_num_seqs for sample in outcome.samples)
+    for place in ran:  # everybody who can run does, after its arrival, and to its end
+        first, end = outcome.first_ps[place], outcome.finish_ps[place]
+        assert first is not None and end is not None
+        assert traffic.arrival_ps[place] <= first < end <= outcome.end_ps
+    assert all(outcome.first_ps[place] is None for place in outcome.impossible)
+    if outcome.preemptions:
+        assert outcome.preemption_ps is not None
+    else:
+        assert outcome.recomputed_tokens == 0
+
+
+@settings(max_examples=100, deadline=None)
+@given(setups(), traffics())
+def test_tokens_are_conserved_without_a_cache(setup: Setup, traffic: Traffic) -> None:
+    bare = Setup(**{**vars(setup), "prefix_caching": False, "max_model_len": None})
+    outcome = simulate(bare, traffic)
+    ran = [place for place in range(len(traffic)) if place not in outcome.impossible]
+    needed = sum(traffic.input_tokens[place] + traffic.output_tokens[place] - 1 for place in ran)
+    assert outcome.computed_tokens == needed + outcome.recomputed_tokens
+
+
+# ---- what a person can redo by hand
+
+
+def bare(**other: Any) -> Setup:
+    return Setup(**{"usable_blocks": 10, "block_size": 4, "max_num_seqs": 8, "max_num_batched_tokens": 64, "step_ps": 10, "prompt_token_ps": 0, **other})  # fmt: skip
+
+
+def test_one_request_by_hand() -> None:
+    outcome = simulate(bare(prompt_token_ps=2), Traffic([5], [7], [3]))
+    # 7 prompt tokens and the first token in 10 + 14, then two steps of 10; 9 tokens computed in 3 blocks
+    assert (outcome.first_ps, outcome.finish_ps, outcome.steps) == ([5], [5 + 24 + 20], 3)
+    assert (outcome.peak_blocks, outcome.computed_tokens) == (3, 9)
+
+
+def test_the_last_come_is_preempted_and_computed_again() -> None:
+    # two prompts of 8 tokens hold 4 of 5 blocks; in the next step both begin a block and one is left
+    outcome = simulate(bare(usable_blocks=5, prefix_caching=False), Traffic([0, 0], [8, 8], [8, 2]))
+    assert outcome.preemptions == 1
+    assert outcome.preemption_ps == 10
+    assert outcome.recomputed_tokens == 8
+    first, second = outcome.finish_ps
+    assert first == 80  # the first is not held up
+    assert second is not None and second > first
+
+
+def test_with_the_cache_a_preempted_request_finds_what_nobody_took() -> None:
+    traffic = Traffic([0, 0], [8, 8], [2, 2])
+    lost = simulate(bare(usable_blocks=5, prefix_caching=False), traffic).recomputed_tokens
+    assert simulate(bare(usable_blocks=5), traffic).recomputed_tokens < lost
+
+
+@pytest.mark.parametrize(
+    ("change", "preempted"), [({}, True), ({"max_num_seqs": 1}, False), ({"usable_blocks": 8}, False)]
+)
+def test_a_fix_removes_the_episode(change: dict[str, int], preempted: bool) -> None:
+    outcome = simulate(bare(**{"usable_blocks": 5, **change}), Traffic([0, 0], [8, 8], [8, 8]))
+    assert bool(outcome.preemptions) is preempted
+
+
+def test_requests_that_can_never_run_are_named() -> None:
+    traffic = Traffic([0, 0, 0], [41, 30, 8], [1, 20, 4])
+    assert simulate(bare(), traffic).impossible == (0, 1)  # 11 and 13 of 10 blocks
+    assert simulate(bare(max_model_len=41), traffic).impossible == (0,)  # the second is cut at 41 tokens: 10 blocks
+
+
+def test_a_shared_prefix_is_held_once() -> None:
+    alone = simulate(bare(), Traffic([0, 0], [16, 16], [4, 4])).peak_blocks
+    shared = simulate(bare(), Traffic([0, 0], [16, 16], [4, 4], group=[0, 0], prefix_tokens=[12, 12])).peak_blocks
+    assert (alone, shared) == (10, 7)
+
+
+def test_v0_keeps_its_watermark_free_and_prefills_alone() -> None:
+    traffic = Traffic([0, 15], [16, 16], [20, 4])
+    v0 = simulate(bare(usable_blocks=9, watermark_blocks=1, chunked_prefill=False, prefill_first=True), traffic)
+    v1 = simulate(bare(usable_blocks=9), traffic)
+    assert v0.first_ps[1] is not None and v1.first_ps[1] == 20
+    assert v0.first_ps[1] > v1.first_ps[1]
+
+
+def test_free_blocks_lose_the_end_of_a_run_first() -> None:
+    free = FreeBlocks(2)
+    free.take(2)
+    free.put(7, 5)
+    free.take(2)
+    assert (free.held(7), free.count) == (3, 3)
+    free.reuse(7, 2)
+    assert (free.held(7), free.count) == (0, 1)
+
+
+# ---- how long a step takes
+
+
+def test_the_fit_finds_the_speed_that_made_the_recording() -> None:
+    chosen = np.random.default_rng(7)
+    count = 400
+    arrival = np.sort(chosen.uniform(0, 300, count))
+    inputs, outputs = chosen.integers(50, 3000, count), chosen.integers(20, 400, count)
+    second = 10**12
+    made = Setup(100_000, 16, 64, 4096, None, round(0.02 * second), round(0.0005 * second), 0, round(0.0001 * second))
+    outcome = simulate(made, Traffic((arrival * second).astype(int).tolist(), inputs.tolist(), outputs.tolist()))
+    end = np.array(outcome.finish_ps, dtype=float) / second
+    # the first token comes with the end of the last prefill step; a client sees it there
+    first = end - _decode_seconds(outcome.first_ps, inputs, second)(end)
+    speed = from_requests(arrival, first, end, inputs.astype(float), outputs.astype(float))
+    assert speed is not None
+    assert speed.prompt_token_s == pytest.approx(0.0001, rel=0.3)
+    typical = speed.step_s + 10 * speed.sequence_s + 10 * 1500 * speed.context_s
+    assert typical == pytest.approx(0.02 + 10 * 0.0005, rel=0.15)
+    assert speed.low is not None and speed.high is not None and 0.8 < speed.low <= speed.high < 1.2
+
+
+def _decode_seconds(first_ps: Any, inputs: Any, second: int) -> Callable[[Any], Any]:
+    began = np.array(first_ps, dtype=float) / second + 0.02 + 0.0001 * inputs
+    return lambda end: np.maximum(end - began, 1e-3)
+
+
+def test_statistics_lines_alone_tell_the_speed_of_a_busy_engine() -> None:
+    running = np.array([4, 8, 12, 16, 20, 10, 6, 14, 18, 9, 5, 11, 17, 13, 7] * 4, dtype=float)
+    mean = np.concatenate([[running[0]], (running[1:] + running[:-1]) / 2])
+    steps = 1 / (0.03 + 0.001 * mean)
+    speed = from_statistics(np.arange(len(running)) * 10.0, np.zeros(len(running)), steps * mean, running)
+    assert speed is not None
+    assert (speed.step_s, speed.sequence_s) == pytest.approx((0.03, 0.001), rel=0.05)
+
+
+def test_too_few_observations_are_no_fit() -> None:
+    few = np.ones(3)
+    assert from_requests(few, few * 2, few * 3, few, few * 20) is None
+    assert from_statistics(few, few, few, few) is None
+
+
+@pytest.mark.parametrize(("stamped", "offset"), [("arrival", 0.0), ("completion", 0.0), ("arrival", 7200.0)])
+def test_what_a_stamp_means_is_told_by_the_statistics(stamped: str, offset: float) -> None:
+    chosen = np.random.default_rng(3)
+    arrival = np.sort(chosen.uniform(0, 900, 300))
+    latency = chosen.uniform(30, 60, 300)
+    t = np.arange(0.5, 1000, 10)
+    running = np.array([((arrival <= moment) & (arrival + latency > moment)).sum() for moment in t], dtype=float)
+    seen = Observed(t + 1e6, running / 100, running, running * 0, 10.0, "statistics lines", None)
+    told = arrival + 1e6 + (latency if stamped == "completion" else 0) - offset
+    assert _alignment(told, latency, seen) == (stamped, offset, True)
+
+
+def test_without_statistics_nothing_decides() -> None:
+    assert _alignment(np.arange(5.0), np.ones(5), None) == ("arrival", 0.0, False)
+
+
+# ---- the pool under other flags
+
+GIB = 2**30
+KNOWN = Pool(100_000, 16, 100_000.0, 100_000.0 * 100_000, 80.0 * GIB, 0.9, 16.0 * GIB, "auto", 8, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "tokens"),
+    [
+        ({"gpu_memory_utilization": 0.95}, int(100_000 * (1e10 + 0.05 * 80 * GIB) / 1e10) // 16 * 16),
+        ({"kv_cache_dtype": "fp8"}, 200_000),
+        ({"kv_cache_dtype": "fp8_e4m3", "num_gpu_blocks_override": 500}, 8_000),
+        ({"kv_cache_memory_bytes": 2_000_000_000}, 20_000),
+        ({"tensor_parallel_size": 4}, int(100_000 * 2 * (1e10 + 8 * GIB) / 1e10) // 16 * 16),
+        ({"tensor_parallel_size": 16}, int(100_000 * 4 * (1e10 + 14 * GIB) / 1e10) // 16 * 16),
+        ({"max_num_seqs": 4}, 100_000),
+    ],
+)
+def test_the_pool_after_a_change(changes: dict[str, Any], tokens: int) -> None:
+    assert pool_after(KNOWN, changes).tokens == pytest.approx(tokens, abs=16)
+
+
+def test_beyond_the_kv_heads_ranks_hold_copies() -> None:
+    # 8 heads: 16 ranks hold one each, as 8 do
+    each = [pool_after(KNOWN, {"tensor_parallel_size": ranks}).bytes_per_token for ranks in (4, 8, 16)]
+    assert each == [50_000.0, 25_000.0, 25_000.0]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"gpu_memory_utilization": 0.95}, {"kv_cache_memory_bytes": 10**9}, {"tensor_parallel_size": 4}]
+)
+def test_what_the_bundle_does_not_tell_is_not_guessed(changes: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="does not tell"):
+        pool_after(Pool(100_000, 16), changes)
+
+
+def test_too_little_utilization_would_not_start() -> None:
+    with pytest.raises(UsageError, match="would not start"):
+        pool_after(KNOWN, {"gpu_memory_utilization": 0.5})
+
+
+def test_v1_keeps_a_null_block() -> None:
+    pool = Pool(1600, 16)
+    assert (usable_blocks(pool, "V1"), usable_blocks(pool, None), usable_blocks(pool, "V0")) == (99, 99, 100)
+
+
+def test_values_of_set_are_read_once_and_checked() -> None:
+    assert read_changes({"max_num_seqs": "1,024", "enable_prefix_caching": "False", "kv_cache_memory_bytes": "2GiB", "gpu_memory_utilization": "0.93"}) == {
+        "max_num_seqs": 1024, "enable_prefix_caching": False, "kv_cache_memory_bytes": 2 * GIB, "gpu_memory_utilization": 0.93,
+    }  # fmt: skip
+    for name, value in (("max_num_seqs", "0"), ("gpu_memory_utilization", "1.2"), ("enable_prefix_caching", "maybe"), ("kv_cache_memory_bytes", "much")):  # fmt: skip
+        with pytest.raises(UsageError, match="is no value"):
+            read_changes({name: value})
+
+
+# ---- a whole bundle
+
+
+@pytest.fixture(scope="module")
+def long_chats() -> dict[str, Any]:
+    with oomdoc.analyze(LONG_CHATS) as analysis:
+        return {
+            name: analysis.replay(changes) for name, changes in (("as it was", {}), ("fewer", {"max_num_seqs": "8"}))
+        }
+
+
+def test_the_recorded_episode_comes_back(long_chats: dict[str, Any]) -> None:
+    told = long_chats["as it was"]
+    assert told["error"]["usage_mean_abs"] <= 0.05
+    assert abs(told["error"]["full_difference_s"]) <= 2 * told["error"]["interval_s"]
+    assert told["traffic"]["time_is"] == "completion"  # the gateway writes a line when the answer is complete
+    assert not told["before"]["survives"] and told["before"]["preemptions"] > 100
+    assert told["after"] is None
+
+
+def test_fewer_sequences_remove_it(long_chats: dict[str, Any]) -> None:
+    told = long_chats["fewer"]
+    assert told["before"] == long_chats["as it was"]["before"]
+    assert told["after"]["survives"] and told["after"]["preemptions"] == 0
+    assert told["after"]["longest_wait_s"] > told["before"]["longest_wait_s"]  # what it costs
+    assert told["settings"] == [{"flag": "max_num_seqs", "value": 8, "was": told["engine"]["max_num_seqs"]}]
+
+
+def test_same_bundle_same_replay(long_chats: dict[str, Any]) -> None:
+    with oomdoc.analyze(LONG_CHATS) as analysis:
+        assert analysis.replay({}) == long_chats["as it was"]
+
+
+def log(tmp_path: Path, *, requests: bool = True, pool: bool = True) -> Path:
+    """A small bundle: a V1 server's head, a request every second."""
+    lines = ["INFO 11-20 20:00:00 [core.py:58] Initializing a V1 LLM engine (v0.11.0) with config: model='m'"]
+    if pool:
+        lines.append("INFO 11-20 20:00:09 [kv_cache_utils.py:1087] GPU KV cache size: 4,096 tokens")
+    (tmp_path / "vllm.log").write_text("\n".join(lines) + "\n")
+    if requests:
+        rows = [
+            {"timestamp": f"2026-11-20T20:01:{second:02}Z", "input_tokens": 600, "output_tokens": 200, "ttft_s": 0.1, "latency_s": 6.0, "status": 200}
+            for second in range(40)
+        ]  # fmt: skip
+        (tmp_path / "requests.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def test_the_command_prints_both_and_the_json_is_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = log(tmp_path)
+    assert run(["replay", str(folder), "--set", "max-num-seqs=2", "-q"]) == 0
+    text = capsys.readouterr().out
+    assert "With --max-num-seqs 2" in text and "Side by side" in text
+    assert "\x1b" not in text
+    assert run(["replay", str(folder), "--set", "max_num_seqs=2", "--format", "json", "-q"]) == 0
+    told = json.loads(capsys.readouterr().out)["replay"]
+    assert told["engine_after"]["max_num_seqs"] == 2
+    assert told["error"] is None and told["recorded"] is None
+    assert any("nothing to check the replay against" in sentence for sentence in told["unknown"])
+    assert any("max_num_seqs 256" in sentence for sentence in told["assumptions"])
+    for outcome in (told["before"], told["after"]):
+        series = outcome["series"]
+        assert len(series["used"]) == len(series["running"]) == len(series["waiting"]) <= 240
+        assert max(series["used"]) <= outcome["peak_used"] <= 1
+
+
+def test_a_larger_pool_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", str(log(tmp_path)), "--pool-tokens", "64000", "--format", "json", "-q"]) == 0
+    told = json.loads(capsys.readouterr().out)["replay"]
+    assert (told["engine"]["pool_tokens"], told["engine_after"]["pool_tokens"]) == (4096, 64000)
+    assert told["after"]["peak_used"] < told["before"]["peak_used"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (["--set", "max_num_seq=4"], 2, "Did you mean `max_num_seqs`"),
+        (["--set", "max_num_seqs"], 2, "lacks a part"),
+        (["--set", "max_num_seqs=few"], 2, "is no value"),
+        (["--set", "max_num_batched_tokens=16"], 2, "the engine refuses that"),
+        (["--set", "gpu_memory_utilization=0.95"], 2, "--pool-tokens"),
+        (["--format", "html"], 2, "Choose terminal or json"),
+        (["--pool-tokens", "16"], 2, "would not start"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(
+    arguments: list[str], status: int, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["replay", str(log(tmp_path)), *arguments]) == status
+    said = capsys.readouterr().err
+    assert sentence in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("have", "sentence"),
+    [({"requests": False}, "no requests to replay"), ({"pool": False}, "how many tokens the KV pool stores")],
+)
+def test_what_is_missing_is_named(
+    have: dict[str, bool], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["replay", str(log(tmp_path, **have))]) == BundleError.exit_code
+    assert sentence in capsys.readouterr().err
+
+
+def test_blocks_round_up() -> None:
+    assert [blocks(tokens, 16) for tokens in (0, 1, 16, 17)] == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_whole_replay_as_accepted_snapshot(width: int) -> None:
+    with oomdoc.analyze(LONG_CHATS) as analysis:
+        text = render(LONG_CHATS.name, analysis.replay({"max_num_seqs": "8"}), width=width)
+    check(Path(__file__).parent / "snapshots" / "golden" / f"kv-demand-long-chats.replay-{width}.txt", text)
+    assert all(cell_len(line) <= width for line in text.splitlines())
