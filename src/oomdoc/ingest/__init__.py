@@ -16,8 +16,11 @@ from oomdoc.ingest import (
     kernel_log,
     kubernetes,
     launch,
+    memory_snapshot,
+    memory_stats,
     memory_summary,
     metrics,
+    model_file,
     notes,
     nvidia_smi,
     request_log,
@@ -29,7 +32,16 @@ from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
 DENSE: tuple[Ingestor, ...] = tuple(
-    cast("Ingestor", module) for module in (metrics, memory_summary, nvidia_smi, request_log)
+    cast("Ingestor", module)
+    for module in (
+        memory_snapshot,
+        metrics,
+        memory_summary,
+        memory_stats,
+        nvidia_smi,
+        model_file,
+        request_log,
+    )
 )
 """Kinds of numbers in columns, asked first."""
 PROSE: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (kubernetes, kernel_log, launch, notes))
@@ -38,6 +50,11 @@ INGESTORS: tuple[Ingestor, ...] = (*DENSE, *PROSE, cast("Ingestor", text_log))
 KINDS: tuple[str, ...] = (*(module.KIND for module in INGESTORS), "vllm-log")
 
 _HEAD_LINES = 400
+
+
+def reads_binary(head: Head) -> bool:
+    """Whether an ingestor reads this source although it is no text."""
+    return memory_snapshot.is_binary(head)
 
 
 def make_head(path: str, data: bytes) -> Head:
