@@ -20,6 +20,7 @@ from oomdoc.ingest import (
     memory_stats,
     memory_summary,
     metrics,
+    metrics_json,
     model_file,
     notes,
     nvidia_smi,
@@ -36,6 +37,7 @@ DENSE: tuple[Ingestor, ...] = tuple(
     for module in (
         memory_snapshot,
         metrics,
+        metrics_json,
         memory_summary,
         memory_stats,
         nvidia_smi,
@@ -94,16 +96,24 @@ def check_types(types: Sequence[str]) -> None:
 
 
 def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
-    """Everything that a source holds, by its own ingestor and, for text, by the patterns of all dialects."""
-    if ingestor in DENSE or ingestor.KIND == text_log.KIND:
+    """Everything that a source holds, by its own ingestor and, for text, by the patterns of all dialects.
+
+    Text may also quote tables of torch's allocator, whose rows mean nothing by themselves.
+    """
+    if ingestor in DENSE:
         yield from ingestor.read(path, chunks)
         return
-    reader = text_log.Reader()
+    quoted = memory_summary.Quoted()
+    reader = text_log.Reader() if ingestor.KIND != text_log.KIND else None
 
     def overheard() -> Iterator[Chunk]:
         for chunk in chunks:
-            reader.chunk(chunk)
+            quoted.chunk(chunk)
+            if reader is not None:
+                reader.chunk(chunk)
             yield chunk
 
     yield from ingestor.read(path, overheard())
-    yield from reader.take()
+    if reader is not None:
+        yield from reader.take()
+    yield from quoted.take()
