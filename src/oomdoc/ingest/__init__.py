@@ -13,6 +13,8 @@ from typing import cast
 
 from oomdoc.errors import UsageError
 from oomdoc.ingest import (
+    amd_smi,
+    gpu_topology,
     kernel_log,
     kubernetes,
     launch,
@@ -41,6 +43,8 @@ DENSE: tuple[Ingestor, ...] = tuple(
         memory_summary,
         memory_stats,
         nvidia_smi,
+        amd_smi,
+        gpu_topology,
         model_file,
         request_log,
     )
