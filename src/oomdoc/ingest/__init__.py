@@ -15,6 +15,7 @@ from oomdoc.errors import UsageError
 from oomdoc.ingest import (
     amd_smi,
     gpu_topology,
+    guidellm,
     kernel_log,
     kubernetes,
     launch,
@@ -27,7 +28,9 @@ from oomdoc.ingest import (
     notes,
     nvidia_smi,
     request_log,
+    serving_log,
     text_log,
+    traces,
 )
 from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor
 from oomdoc.ingest.record import decode, peel
@@ -46,11 +49,15 @@ DENSE: tuple[Ingestor, ...] = tuple(
         amd_smi,
         gpu_topology,
         model_file,
+        traces,
+        guidellm,
         request_log,
     )
 )
 """Kinds of numbers in columns, asked first."""
-PROSE: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (kubernetes, kernel_log, launch, notes))
+PROSE: tuple[Ingestor, ...] = tuple(
+    cast("Ingestor", module) for module in (serving_log, kubernetes, kernel_log, launch, notes)
+)
 """Kinds of text with a structure of their own; their text is searched by patterns as well."""
 INGESTORS: tuple[Ingestor, ...] = (*DENSE, *PROSE, cast("Ingestor", text_log))
 KINDS: tuple[str, ...] = (*(module.KIND for module in INGESTORS), "vllm-log")
