@@ -417,6 +417,7 @@ _ALL = (
         Column("limit_bytes", "BIGINT", "limit that the line names"),
         Column("count", "BIGINT", "how often, where the line counts; Xid code for kind xid"),
         Column("text", "VARCHAR", "head of the line"),
+        Column("meaning", "VARCHAR", "what an Xid code says; NULL = other kinds, and codes that are not known"),
     ),
     _table(
         "container",

@@ -67,7 +67,7 @@ _HEAD_LINES = 400
 
 def reads_binary(head: Head) -> bool:
     """Whether an ingestor reads this source although it is no text."""
-    return memory_snapshot.is_binary(head)
+    return memory_snapshot.is_binary(head) or launch.is_nul_separated(head)
 
 
 def make_head(path: str, data: bytes) -> Head:

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from oomdoc.ingest.base import Rows
+from oomdoc.ingest.xid import meaning
 from oomdoc.units import MIB
 
 _LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
@@ -152,9 +153,9 @@ class Devices:
     def _xid(self, rows: Rows, line: int, t: float | None, gpu: int, value: float) -> None:
         """The exporter repeats the last Xid for ever: told where it changes."""
         if 0 < value < 1000 and self._xids.get(gpu) != value:
-            rows.add(
-                "host_event", line, t=t, kind="xid", count=int(value), text=f"{XID} of device {gpu} is {int(value)}"
-            )
+            code = int(value)
+            text = f"{XID} of device {gpu} is {code}"
+            rows.add("host_event", line, t=t, kind="xid", count=code, text=text, meaning=meaning(code))
         self._xids[gpu] = value
 
 
