@@ -892,7 +892,8 @@ def _block(lines: _Lines, at: int, depth: int) -> tuple[Any, int]:
             key = str(_scalar(match["key"], 0))
             if key == "<<":
                 for other in reversed(value if isinstance(value, list) else [value]):
-                    merged.update(other if isinstance(other, dict) else {})
+                    named = lines.alias(other, 0) if isinstance(other, str) and other[:1] == "*" else other
+                    merged.update(named if isinstance(named, dict) else {})
             else:
                 mapping[key] = value
         for key, value in merged.items():
