@@ -142,6 +142,8 @@ def test_the_other_files() -> None:
         "line": 1, "file": "generation", "max_new_tokens": 2048}  # fmt: skip
     adapter = {"peft_type": "LORA", "r": 64, "base_model_name_or_path": "acme/m-7b"}
     assert facts(adapter) == {"line": 1, "file": "adapter", "lora_rank": 64, "base_model": "acme/m-7b"}
+    (note,) = read(adapter)["note"]
+    assert (note["topic"], note["value"]) == ("lora", 64.0)
     for value in (index, modelopt, adapter):
         assert kind(value) == "model-file"
 

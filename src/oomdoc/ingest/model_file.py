@@ -9,7 +9,7 @@
 One row of `model_file` each. Names are those of transformers' `PretrainedConfig` and of the checkpoints' own code; other
 names for the same (`n_layer`, `d_model`, `multi_query_group_num`) fill the same column. Figures of a multimodal model are
 those of its language model. What a config leaves out is NULL, even where transformers has a default: that depends on its
-version. The same facts go where logs tell them: `engine_flag` (origin `file`) and `engine_figure` (`checkpoint_bytes`).
+version. The same facts go where logs tell them: `engine_flag` (origin `file`), `engine_figure` (`checkpoint_bytes`) and `note` (topic `lora`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
 KIND = "model-file"
-TABLES = ("model_file", "engine_flag", "engine_figure", "problem")
+TABLES = ("model_file", "engine_flag", "engine_figure", "note", "problem")
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
@@ -145,6 +145,10 @@ def _told(rows: Rows, line: int, kind: str, config: Mapping[str, Any], tensors: 
         for flag, value in told.items():
             if value is not None:
                 rows.add("engine_flag", line, flag=flag, value=str(value), origin="file")
+    elif kind == "adapter":
+        rank, base = row.get("lora_rank"), row.get("base_model")
+        text = f"adapter of type {_text(config.get('peft_type')) or 'unknown'}, rank {rank}, base model {base}"
+        rows.add("note", line, topic="lora", value=None if rank is None else float(rank), text=text[:300])
     elif kind == "quantization" and row.get("quant_method"):
         rows.add("engine_flag", line, flag="quantization", value=row["quant_method"], origin="file")
     if row.get("total_bytes") is not None:
