@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 import oomdoc
 from oomdoc.ingest import make_head, memory_snapshot, reads_binary
+from oomdoc.ingest.plain_pickle import LimitError, PlainPickle
+from oomdoc.ingest.snapshot_sums import Sums
 from oomdoc.scan import chunks
 from oomdoc.units import MIB
 
@@ -258,9 +260,9 @@ def test_hostile_pickles_end_within_bounds(name: str) -> None:
 @pytest.mark.parametrize("limit", ["operations", "held", "memo", "text_bytes"])
 def test_each_limit_ends_the_reading(limit: str) -> None:
     data = pickle.dumps(snapshot())
-    memory_snapshot.PlainPickle(chunks(io.BytesIO(data)), memory_snapshot.Sums()).run()
-    with pytest.raises(memory_snapshot.LimitError):
-        memory_snapshot.PlainPickle(chunks(io.BytesIO(data)), memory_snapshot.Sums(), **{limit: 20}).run()
+    PlainPickle(chunks(io.BytesIO(data)), Sums()).run()
+    with pytest.raises(LimitError):
+        PlainPickle(chunks(io.BytesIO(data)), Sums(), **{limit: 20}).run()
 
 
 def test_sizes_that_no_device_has_are_no_rows() -> None:

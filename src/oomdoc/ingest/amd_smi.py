@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from oomdoc.ingest.base import Head
+from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import peel
 from oomdoc.scan import Chunk
@@ -35,12 +35,12 @@ TABLES = ("gpu_sample", "gpu_device", "gpu_process", "problem")
 
 _CAP_BYTES = 8 << 20  # of JSON; a host of eight devices prints 100 KB
 _SIZE_CAP = 1 << 50
-_DEVICE = re.compile(r"GPU\[(?P<gpu>\d{1,3})\]\s*:\s*(?P<label>[^:]{1,80}?)\s*:\s*(?P<value>\S.*)")
-_GPU = re.compile(r"GPU:\s*(\d{1,3})\s*")
-_PAIR = re.compile(r"(\s*)([A-Z][\w ()%/.-]{0,60}?):(?:\s+(\S.*))?")
-_STAMPED = re.compile(r"[\W\d]*\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d.{0,40}")
-_PIDS = re.compile(r"PID\s+PROCESS NAME\s+GPU\(s\)\s+VRAM USED\s.*")
-_PID_ROW = re.compile(r"(?P<pid>\d{1,10})\s+(?P<name>\S.*?)\s+(?P<gpus>\d{1,3})\s+(?P<used>\d{1,16})\s+\d+\s+\S+")
+_DEVICE = regex(r"GPU\[(?P<gpu>\d{1,3})\]\s*:\s*(?P<label>[^:]{1,80}?)\s*:\s*(?P<value>\S.*)")
+_GPU = regex(r"GPU:\s*(\d{1,3})\s*")
+_PAIR = regex(r"(\s*)([A-Z][\w ()%/.-]{0,60}?):(?:\s+(\S.*))?")
+_STAMPED = regex(r"[\W\d]*\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d.{0,40}")
+_PIDS = regex(r"PID\s+PROCESS NAME\s+GPU\(s\)\s+VRAM USED\s.*")
+_PID_ROW = regex(r"(?P<pid>\d{1,10})\s+(?P<name>\S.*?)\s+(?P<gpus>\d{1,3})\s+(?P<used>\d{1,16})\s+\d+\s+\S+")
 
 _LABELS: Mapping[str, str] = {
     "vram total memory (b)": "total", "vram total used memory (b)": "used", "gpu use (%)": "util",
@@ -50,10 +50,13 @@ _LABELS: Mapping[str, str] = {
     "size": "total", "vram_size": "total", "vram_usage": "vram",
 }  # fmt: skip
 _STRONG = ("used", "total")
+_WORDS = (b"VRAM", b"vram", b"GPU use", b"market_name", b"MARKET_NAME", b"PROCESS_INFO")  # rules out nearly all files
 
 
 def matches(head: Head) -> bool:
     """Labels that only these tools print, with a device and a value."""
+    if not any(word in head.data for word in _WORDS):
+        return False
     lines = [line.strip() for line in head.lines if line.strip()]
     if not lines:
         return False
@@ -72,7 +75,7 @@ def matches(head: Head) -> bool:
 _JSON = re.compile(
     rb'"card\d+"\s*:\s*\{[^{}]*"(?:VRAM Total|GPU use|Card [Ss]eries)|"(?:total_vram|used_vram|mem_usage)"\s*:\s*\{|"market_name"\s*:\s*"AMD'
 )
-_AMD_KEY = re.compile(
+_AMD_KEY = regex(
     r"(?:MEM_USAGE|TOTAL_VRAM|USED_VRAM|VRAM|MARKET_NAME|ASIC|USAGE|GFX_ACTIVITY|BDF|HIP_ID|HIP_UUID|PROCESS_INFO)\b"
 )
 

@@ -11,15 +11,14 @@ DCGM's field list (dcgm_fields.h), of nvidia_gpu_exporter and of prometheus_nvid
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from oomdoc.ingest.base import Rows
+from oomdoc.ingest.base import Rows, regex
 from oomdoc.ingest.xid import meaning
 from oomdoc.units import MIB
 
-_LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
+_LABEL = regex(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 _SIZE_CAP = 1 << 50
 _MOMENTS = 100_000  # held at once
 

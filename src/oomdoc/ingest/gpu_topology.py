@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from oomdoc.ingest.base import Head
+from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import peel
 from oomdoc.scan import Chunk
@@ -23,14 +23,16 @@ from oomdoc.tables import Batch
 KIND = "gpu-topology"
 TABLES = ("gpu_link", "problem")
 
-_NODE = re.compile(r"GPU\d{1,3}|NIC\d{1,3}|mlx\d_\d{1,2}|[a-z]+_bond_\d|rocep\S{1,20}")
-_HEADER = re.compile(r"\s*GPU\d{1,3}(?:\s+GPU\d{1,3})*(?:\s+(?:" + _NODE.pattern + r"))*(?:\s+CPU Affinity.*)?\s*")
-_ROW = re.compile(r"\s*GPU(?P<gpu>\d{1,3})\s+(?P<cells>\S.*)")
-_LINK = re.compile(r"X|NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|XGMI|PCIE|0|N/A")
+_NODE = regex(r"GPU\d{1,3}|NIC\d{1,3}|mlx\d_\d{1,2}|[a-z]+_bond_\d|rocep\S{1,20}")
+_HEADER = regex(r"\s*GPU\d{1,3}(?:\s+GPU\d{1,3})*(?:\s+(?:" + _NODE.pattern + r"))*(?:\s+CPU Affinity.*)?\s*")
+_ROW = regex(r"\s*GPU(?P<gpu>\d{1,3})\s+(?P<cells>\S.*)")
+_LINK = regex(r"X|NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|XGMI|PCIE|0|N/A")
 
 
 def matches(head: Head) -> bool:
     """A header of devices above a row of links."""
+    if b"GPU0" not in head.data:
+        return False
     lines = [line for line in head.lines[:40] if line.strip()]
     return any(
         _HEADER.fullmatch(above) and (row := _ROW.fullmatch(line)) and _LINK.fullmatch(row["cells"].split()[0])

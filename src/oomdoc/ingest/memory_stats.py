@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from oomdoc.ingest.base import Head
+from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.problems import Capped
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
@@ -40,23 +40,25 @@ KINDS = ("current", "peak", "allocated", "freed")
 _LARGEST = 1 << 62
 _CAP_BYTES = 32 << 20  # a dump has 8 KB
 
-_ENTRY = re.compile(
+_ENTRY = regex(
     r"(?P<open>\{)|(?P<close>\})"
     r"|\(?(?:[\"'](?P<key>[\w:.]{1,120})[\"']|(?P<number>\d{1,3}))\s*[:,]\s*(?:(?P<value>-?\d{1,20})(?![\w.])|(?:OrderedDict\()?(?P<inner>\{))"
     r"|(?P<start>OrderedDict\(\s*\[)|(?P<end>\]\s*\))"
 )
-_FLAT = re.compile(
+_FLAT = regex(
     r"[\"'](?:allocated_bytes|active_bytes|reserved_bytes)\.(?:all|large_pool|small_pool)\.(?:current|peak)[\"']\s*[:,]\s*\d"
 )
-_NESTED = re.compile(
+_NESTED = regex(
     r"[\"'](?:allocated_bytes|active_bytes|reserved_bytes)[\"']\s*[:,]\s*\{\s*[\"'](?:all|large_pool|small_pool)[\"']\s*[:,]\s*\{"
 )
-_NAMED_DEVICE = re.compile(r"(?:cuda:?|gpu:?)?(\d{1,3})")
-_DEVICE = re.compile(r"(?:\bdevice\W{0,4}|\bcuda:|\b(?:gpu|rank)\W{0,4})(\d{1,3})\b", re.I)
+_NAMED_DEVICE = regex(r"(?:cuda:?|gpu:?)?(\d{1,3})")
+_DEVICE = regex(r"(?:\bdevice\W{0,4}|\bcuda:|\b(?:gpu|rank)\W{0,4})(\d{1,3})\b", re.I)
 
 
 def matches(head: Head) -> bool:
     """Keys of the statistics with a number behind them, in a text that is not a log which quotes them."""
+    if not any(name in head.data for name in (b"allocated_bytes", b"active_bytes", b"reserved_bytes")):
+        return False
     text = head.data.decode("utf-8", "replace")
     if not (_FLAT.search(text) or _NESTED.search(text)):
         return False

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from oomdoc.ingest import device_metrics
-from oomdoc.ingest.base import Head
+from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, pieces
 from oomdoc.ingest.metrics import CONFIG, is_kept, tell_config
 from oomdoc.ingest.problems import Capped
@@ -31,8 +31,8 @@ TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", 
 
 _YEARS = (6.3e8, 7.3e9)
 _FLUSH_ROWS = 20_000
-_LABEL_NAME = re.compile(r"[A-Za-z_][\w.:-]*")
-_DISPLAYED = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?")
+_LABEL_NAME = regex(r"[A-Za-z_][\w.:-]*")
+_DISPLAYED = regex(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?")
 _SHAPES = re.compile(
     rb'"resultType"\s*:\s*"(?:matrix|vector)"|"metric"\s*:\s*\{\s*"__name__"\s*:|"frames"\s*:\s*\[\s*\{\s*"schema"\s*:'
 )

@@ -14,12 +14,11 @@ may hold anything. Other statements of these logs are found by the patterns of a
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from oomdoc.columns import stamp
-from oomdoc.ingest.base import Head
+from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.record import peel
 from oomdoc.ingest.request_keys import MEANING, Found, Requests, number
 from oomdoc.scan import Chunk
@@ -29,13 +28,13 @@ KIND = "serving-log"
 TABLES = ("request", "problem")
 
 _LINE_CAP = 64 << 10
-_TGI = re.compile(
+_TGI = regex(
     r"\b(?:generate|generate_stream|compat_generate|chat_completions|completions)\{.{0,8000}?\btime_per_token=\"[^\"]*\".{0,200}?\}: .*\bSuccess\s*$"
 )
-_TGI_FIELD = re.compile(r"\b(total_time|queue_time|inference_time|time_per_token)=\"([^\"]{1,40})\"")
-_LIMIT = re.compile(r"\bmax_new_tokens: (?:Some\()?(\d{1,9})")
-_SGLANG = re.compile(r"\bFinish: obj=")
-_META = re.compile(r"'(prompt_tokens|completion_tokens|cached_tokens|e2e_latency)': (\d{1,12}(?:\.\d{1,12})?)[,}]")
+_TGI_FIELD = regex(r"\b(total_time|queue_time|inference_time|time_per_token)=\"([^\"]{1,40})\"")
+_LIMIT = regex(r"\bmax_new_tokens: (?:Some\()?(\d{1,9})")
+_SGLANG = regex(r"\bFinish: obj=")
+_META = regex(r"'(prompt_tokens|completion_tokens|cached_tokens|e2e_latency)': (\d{1,12}(?:\.\d{1,12})?)[,}]")
 _META_NAMES = {
     "prompt_tokens": "input",
     "completion_tokens": "output",
