@@ -224,7 +224,7 @@ def _read_member(
     if first is None:
         return SourceRow(member.path, "empty", 0, 0, 0, 0)
     head = ingest.make_head(member.path, first.data)
-    if looks_binary(head.data):
+    if looks_binary(head.data) and not ingest.reads_binary(head):
         refused.append(Unread(member.path, "binary content, no format that holds evidence"))
         return None
     if ingest.is_label(head):

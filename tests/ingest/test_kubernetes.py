@@ -411,3 +411,101 @@ JSON = st.recursive(
 @settings(max_examples=200, deadline=None)
 def test_any_object_is_read_without_an_exception(value: Any) -> None:
     read(json.dumps(value))
+
+
+# ---- nodes, measurements, hand-written YAML
+
+NODE = """\
+apiVersion: v1
+kind: Node
+metadata:
+  name: gpu-1
+  labels:
+    nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3
+    nvidia.com/gpu.memory: "81559"
+    nvidia.com/gpu.count: "8"
+    nvidia.com/gpu.replicas: "4"
+status:
+  capacity:
+    nvidia.com/gpu: "32"
+  conditions:
+  - type: MemoryPressure
+    status: "True"
+    message: kubelet has insufficient memory available
+    lastTransitionTime: "2026-11-20T20:04:51Z"
+"""
+
+
+def test_a_node_under_memory_pressure() -> None:
+    (event,) = read(NODE)["cluster_event"]
+    assert (event["reason"], event["object"], event["t"], event["line"]) == (
+        "MemoryPressure",
+        "node/gpu-1",
+        1795205091.0,
+        14,
+    )
+    assert "cluster_event" not in read(NODE.replace('status: "True"', 'status: "False"'))
+    assert "cluster_event" not in read(NODE.replace("MemoryPressure", "DiskPressure"))
+
+
+def test_time_slicing_does_not_multiply_devices() -> None:
+    assert [row["count"] for row in read(NODE)["gpu_device"]] == [8]
+    assert [row["count"] for row in read(NODE.replace('replicas: "4"', 'replicas: "1"'))["gpu_device"]] == [32]
+
+
+def test_what_the_kubelet_measures_and_top_prints() -> None:
+    summary = {
+        "node": {"nodeName": "gpu-1", "memory": {"workingSetBytes": 9}},
+        "pods": [{"podRef": {"name": "chat-0"}, "containers": [
+            {"name": "vllm", "memory": {"time": "2026-11-20T20:04:51Z", "workingSetBytes": 67_000_000_000}},
+            {"name": "proxy", "memory": {"time": "2026-11-20T20:04:51Z"}},
+        ]}],
+    }  # fmt: skip
+    text = json.dumps(summary, indent=1)
+    assert is_kubernetes(text)
+    (row,) = read(text)["process_memory"]
+    assert (row["name"], row["bytes"], row["t"]) == ("vllm", 67_000_000_000, 1795205091.0)
+    top = "POD      NAME   CPU(cores)   MEMORY(bytes)\nchat-0   vllm   950m         61234Mi\n"
+    assert is_kubernetes(top)
+    assert [(row["name"], row["bytes"]) for row in read(top)["process_memory"]] == [("vllm", 61234 << 20)]
+    nodes = "NAME    CPU(cores)   CPU%   MEMORY(bytes)   MEMORY%\ngpu-1   9500m        9%     1000Gi          94%\n"
+    assert is_kubernetes(nodes)
+    assert "process_memory" not in read(nodes)  # a machine is no process
+
+
+def test_a_pod_with_anchors_and_a_script() -> None:
+    text = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  annotations: &note
+    "a/b": 'x: y'
+  name: chat-0
+spec:
+  containers:
+  - name: vllm
+    image: vllm/vllm-openai:v0.11.0
+    command: ["/bin/sh", "-c"]
+    args:
+    - "export A=1\\nvllm serve acme/m-7b --max-model-len 32768"
+    resources:
+      limits: &limits
+        memory: 64Gi
+        nvidia.com/gpu: "2"
+      requests: *limits
+status:
+  containerStatuses:
+  - name: vllm
+    restartCount: 3
+    lastState:
+      terminated: {exitCode: 137, reason: OOMKilled}
+"""
+    tables = read(text)
+    (row,) = tables["container"]
+    assert (row["memory_limit_bytes"], row["gpus"], row["last_reason"], row["exit_code"]) == (
+        64 << 30,
+        2,
+        "OOMKilled",
+        137,
+    )
+    assert flags(tables) == {"version": "0.11.0", "model": "acme/m-7b", "max_model_len": "32768"}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc.ingest import launch, make_head
+from oomdoc.ingest import launch, make_head, reads_binary
 from oomdoc.ingest.launch import flags_of, flags_of_tokens, image_version, read_document
 from oomdoc.scan import chunks
 
@@ -258,3 +258,204 @@ def test_options_keywords_and_files_agree(settings_of: dict[str, int]) -> None:
     assert flags(f"EngineArgs({keywords})") == want
     assert flags(json.dumps(settings_of)) == want
     assert flags("".join(f"{name}: {value}\n" for name, value in settings_of.items())) == want
+
+
+# ---- YAML as people write it
+
+
+def plain(value: Any) -> Any:
+    """A document without the lines of its scalars; texts with single blanks."""
+    if isinstance(value, dict):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    return None if value in (None, "") else " ".join(str(value).split())
+
+
+WORDS = st.sampled_from(
+    ["vllm", "--max-model-len", "32768", "a b c", "x: y", "it's", 'say "hi"', "0.95", "true", "/health", "64Gi", "k=v", "# none",
+     "a #b", "*star", "&amp", "- dash", "[x", "{y", "line one\nline two", "trail:", "http://:8000/health", "@at", "`b`", "!tag", "|", "> q",
+     "  lead", "multi\n\nblank\n  indented", "tab\there", ""]
+)  # fmt: skip
+KEYS = st.sampled_from(
+    ["name", "args", "nvidia.com/gpu", "a-b", "x_y", "spec", "value", "app.kubernetes.io/name", "k8s", "1"]
+)
+TREES = st.recursive(
+    WORDS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=14
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(KEYS, TREES, min_size=1, max_size=4), st.sampled_from([40, 1000]))
+def test_a_yaml_library_reads_the_same(tree: dict[str, Any], width: int) -> None:
+    import yaml
+
+    class Words(yaml.SafeLoader):
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}  # as here: a scalar is its text
+
+    text = yaml.safe_dump(tree, width=width, default_flow_style=False)
+    assert [plain(document) for document in launch.read_document(text)] == [
+        plain(document) for document in yaml.load_all(text, Words)
+    ]
+
+
+def test_anchors_aliases_merges_and_tags() -> None:
+    text = """\
+base: &base
+  image: &image acme/engine:v1
+  env: {A: "1"}
+more: &more
+  image: never
+  extra: yes
+list: &list
+- one
+- &two two
+service:
+  <<: *base
+  env: !!str other
+  args: *list
+  copy: *two
+many:
+  <<: [*base, *more]
+unknown: *nothing
+"""
+    (document,) = launch.read_document(text)
+    base = {"image": "acme/engine:v1", "env": {"A": "1"}}
+    assert plain(document) == {
+        "base": base, "more": {"image": "never", "extra": "yes"}, "list": ["one", "two"],
+        "service": {"image": "acme/engine:v1", "env": "other", "args": ["one", "two"], "copy": "two"},
+        "many": {**base, "extra": "yes"}, "unknown": "*nothing",
+    }  # fmt: skip
+
+
+def test_aliases_cannot_repeat_without_end() -> None:
+    text = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n}\n" + f"- *a{n - 1}\n" * 10 for n in range(1, 12))
+    (document,) = launch.read_document(text)
+
+    def size(value: Any) -> int:
+        return 1 + sum(map(size, value)) if isinstance(value, list) else 1
+
+    assert sum(map(size, document.values())) < 300_000
+
+
+def test_services_of_a_compose_file_that_share_a_part() -> None:
+    text = """\
+x-common: &common
+  image: vllm/vllm-openai:v0.10.2
+  shm_size: "8gb"
+services:
+  a:
+    <<: *common
+    command: ["--model", "acme/a", "--max-num-seqs", "64"]
+"""
+    tables = rows_of(text)
+    assert {(row["flag"], row["value"]) for row in tables["engine_flag"]} == {
+        ("version", "0.10.2"), ("model", "acme/a"), ("max_num_seqs", "64")}  # fmt: skip
+    assert [(row["topic"], row["value"]) for row in tables["note"]] == [("shm-size", 8 << 30)]
+
+
+# ---- other places of the command
+
+
+def rows_of(data: str | bytes) -> dict[str, list[dict[str, Any]]]:
+    raw = data.encode() if isinstance(data, str) else data
+    assert launch.matches(make_head("any", raw))
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for batch in launch.read("any", chunks(io.BytesIO(raw))):
+        for row in zip(*batch.columns.values(), strict=True):
+            told = {name: cell for name, cell in zip(batch.columns, row, strict=True) if cell is not None}
+            tables.setdefault(batch.table, []).append(told)
+    return tables
+
+
+UNIT = """\
+[Unit]
+Description=the engine
+[Service]
+Environment="CUDA_VISIBLE_DEVICES=0,1"
+Environment=PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True VLLM_USE_V1=1
+ExecStartPre=-/bin/mkdir -p /run/engine
+ExecStart=/opt/engine/bin/vllm serve acme/m-7b \\
+  --tensor-parallel-size 2 \\
+  --gpu-memory-utilization=0.95
+MemoryMax=64G
+"""
+SUPERVISOR = """\
+[program:engine]
+command=vllm serve acme/m-7b --max-model-len 4096
+environment=CUDA_VISIBLE_DEVICES="0,1",VLLM_USE_V1="1"
+autorestart=true
+"""
+IMAGE = """\
+FROM vllm/vllm-openai:v0.11.0
+ENV VLLM_USE_V1=1
+ENTRYPOINT ["vllm", "serve"]
+CMD ["acme/m-7b", "--max-model-len", "4096", "--hf-overrides", "{\\"a\\": 1}"]
+"""
+
+
+def set_where(tables: dict[str, list[dict[str, Any]]]) -> dict[str, tuple[str, int]]:
+    return {row["flag"]: (row["value"], row["line"]) for row in tables["engine_flag"]}
+
+
+def test_a_unit_of_systemd() -> None:
+    tables = rows_of(UNIT)
+    assert set_where(tables) == {
+        "CUDA_VISIBLE_DEVICES": ("0,1", 4), "PYTORCH_CUDA_ALLOC_CONF": ("expandable_segments:True", 5), "VLLM_USE_V1": ("1", 5),
+        "model": ("acme/m-7b", 7), "tensor_parallel_size": ("2", 8), "gpu_memory_utilization": ("0.95", 9),
+    }  # fmt: skip
+    assert [(row["topic"], row["value"], row["line"]) for row in tables["note"]] == [("container-limit", 64 << 30, 10)]
+
+
+def test_a_program_of_supervisord() -> None:
+    assert set_where(rows_of(SUPERVISOR)) == {
+        "model": ("acme/m-7b", 2), "max_model_len": ("4096", 2), "CUDA_VISIBLE_DEVICES": ("0,1", 3), "VLLM_USE_V1": ("1", 3)}  # fmt: skip
+
+
+def test_an_image_file() -> None:
+    assert set_where(rows_of(IMAGE)) == {
+        "VLLM_USE_V1": ("1", 2), "model": ("acme/m-7b", 4), "max_model_len": ("4096", 4), "hf_overrides": ('{"a": 1}', 4)}  # fmt: skip
+
+
+def test_words_between_nuls() -> None:
+    line = (
+        b'/usr/bin/python3\0/usr/local/bin/vllm\0serve\0acme/m-7b\0--max-model-len\x004096\0--hf-overrides\0{"a": 1}\0'
+    )
+    assert reads_binary(make_head("any", line))
+    told = {name: value for name, (value, _) in set_where(rows_of(line)).items()}
+    assert told == {"model": "acme/m-7b", "max_model_len": "4096", "hf_overrides": '{"a": 1}'}
+    variables = b"PATH=/bin\0VLLM_API_KEY=s3cret\0CUDA_VISIBLE_DEVICES=0,1\0A=b c\0"
+    told = {name: value for name, (value, _) in set_where(rows_of(variables)).items()}
+    assert told == {"VLLM_API_KEY": "***", "CUDA_VISIBLE_DEVICES": "0,1"}
+    for other in (b"a\0b\0c", b"vllm \x01\x02\0\0\0", b"\0\0vllm", b"vllm serve acme/m-7b\n"):
+        assert not reads_binary(make_head("any", other))
+
+
+def test_a_command_whose_options_look_like_words() -> None:
+    text = (
+        "docker run --gpus all --shm-size 1g -p 8000:8000 vllm/vllm-openai:v0.8.5 --model acme/m --max-model-len 4096\n"
+    )
+    assert set_where(rows_of(text))["max_model_len"] == ("4096", 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "docker run with that image never came up at all on this host, with or without --enforce-eager it says\n",
+        "[Unit]\nDescription=a web server\n[Service]\nExecStart=/usr/sbin/nginx\n",
+        'ENTRYPOINT is not what it was in this image, CMD ["x", neither\n',
+    ],
+)
+def test_near_miss_other_places(text: str) -> None:
+    assert not launch.matches(make_head("any", text.encode()))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sampled_from([UNIT, SUPERVISOR, IMAGE]), st.integers(0, 200), st.text(alphabet='"[]=\\\0\n -x&*<:', max_size=12)
+)
+def test_damaged_units_never_raise(text: str, at: int, noise: str) -> None:
+    raw = (text[:at] + noise + text[at:]).encode()
+    launch.matches(make_head("any", raw))
+    for _ in launch.read("any", chunks(io.BytesIO(raw))):
+        pass

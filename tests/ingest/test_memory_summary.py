@@ -208,3 +208,39 @@ def test_columns_give_what_lines_give(cells: list[tuple[int, str]], strange: int
         assert _rows_of(fast) == _rows_of([b for b in plain._plain(text, 1) if b.table == "allocator_stat"])
         assert vars(dense).keys() == vars(plain).keys()
         assert {**vars(dense), "rows": None} == {**vars(plain), "rows": None}
+# ---- quoted inside of another text
+
+
+def quoted(text: str, size: int = 1 << 20) -> list[dict[str, Any]]:
+    heard = memory_summary.Quoted()
+    for chunk in chunks(io.BytesIO(text.encode()), size):
+        heard.chunk(chunk)
+    rows = []
+    for batch in heard.take():
+        if batch.table == "allocator_stat":
+            rows += [dict(zip(batch.columns, row, strict=True)) for row in zip(*batch.columns.values(), strict=True)]
+    return rows
+
+
+LOG = "INFO 11-20 20:04:51 [core.py:58] a line of the engine"
+
+
+@pytest.mark.parametrize("size", [1 << 20, 300])
+@pytest.mark.parametrize("prefix", ["", "2026-11-20T20:04:51.123456789Z stdout F "])
+def test_a_table_inside_a_log_is_read(prefix: str, size: int) -> None:
+    lines = [LOG, *table(device=1, ooms=2), LOG, "| a row | of something | else |", LOG, *table(ooms=3), LOG]
+    text = "\n".join(prefix + line for line in lines) + "\n"
+    rows = quoted(text, size)
+    ooms = [(row["device"], row["summary"], row["current"]) for row in rows if row["metric"] == "num_ooms"]
+    assert ooms == [(1, 1, 2), (0, 2, 3)]
+    for row in rows:
+        if row["metric"] == "reserved_bytes" and row["pool"] == "all":
+            assert "GPU reserved memory" in lines[row["line"] - 1]
+    alone = read("\n".join(table(device=1, ooms=2)))["allocator_stat"]
+    assert [row["current"] for row in rows if row["summary"] == 1] == [row["current"] for row in alone]
+
+
+def test_near_miss_rules_and_banners_apart_are_no_table() -> None:
+    assert quoted("\n".join([LOG, BAR, "| something else |", *table()[2:]])) == []
+    assert quoted("\n".join([LOG, *table()[1:]])) == []
+    assert quoted("\n".join(table()).replace("|", "/")) == []

@@ -174,3 +174,123 @@ def test_any_bytes(lines: list[bytes], size: int) -> None:
     tables = read(data, size=size)
     assert all(1 <= row["line"] <= data.count(b"\n") + 1 for rows in tables.values() for row in rows)
     metrics.matches(make_head("any", data))
+
+
+# ---- exotic forms, devices
+
+
+def test_exemplars_stamps_and_escapes() -> None:
+    text = (
+        "# TYPE vllm:prompt_tokens counter\n"
+        'vllm:prompt_tokens_total{engine="0"} 41.0 # {trace_id="ab}c"} 3.0\n'
+        'vllm:prompt_tokens_total{engine="1"} 42.0 1795205091.250 # {trace_id="x"} 3.0 1795205090.1\n'
+        'vllm:num_requests_running{model_name="a # {b} \\"c\\\\",engine="0"} 7 1795205091250\n'
+        "# EOF\n"
+    )
+    tables = read(text)
+    assert "problem" not in tables
+    assert [(row["t"], row["labels"], row["value"]) for row in tables["metric"]] == [
+        (None, 'engine="0"', 41.0),
+        (1795205091.25, 'engine="1"', 42.0),
+        (1795205091.25, 'model_name="a # {b} \\"c\\\\",engine="0"', 7.0),
+    ]
+    assert is_metrics(text)
+
+
+LABEL_TEXT = st.text(
+    alphabet=st.characters(codec="utf-8", exclude_characters="\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e"), max_size=10
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.dictionaries(st.sampled_from(["engine", "model_name", "pod"]), LABEL_TEXT, max_size=3),
+            st.floats(allow_nan=False, allow_infinity=False, width=32),
+            st.none() | st.integers(1_500_000_000, 2_000_000_000),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_the_library_reads_the_same(samples: list[tuple[dict[str, str], float, int | None, bool]]) -> None:
+    """Prometheus' own Python library is the twin of the fast reader, in both dialects."""
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+    from prometheus_client.parser import text_string_to_metric_families as classic
+
+    def label(value: str) -> str:
+        return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+    for dialect in ("classic", "openmetrics"):
+        lines = []
+        for at, (labels, value, stamp, exemplar) in enumerate(samples):
+            inner = ",".join(f'{name}="{label(text)}"' for name, text in {**labels, "n": str(at)}.items())
+            line = f"vllm:prompt_tokens_total{{{inner}}} {abs(value)}"
+            if stamp is not None:
+                line += f" {stamp}" if dialect == "openmetrics" else f" {stamp}000"
+            if exemplar and dialect == "openmetrics":
+                line += ' # {trace_id="x"} 1.0'
+            lines.append(line)
+        text = "# TYPE vllm:prompt_tokens counter\n" + "\n".join(lines) + "\n# EOF\n"
+        families = (openmetrics if dialect == "openmetrics" else classic)(text)
+        theirs = [(s.value, s.labels, s.timestamp) for family in families for s in family.samples]
+        tables = read(text)
+        ours = [
+            (row["value"], {m[1]: unescaped(m[2]) for m in metrics._LABEL.finditer(row["labels"])}, row["t"])
+            for row in tables["metric"]
+        ]
+        assert "problem" not in tables
+        assert [value for value, _, _ in ours] == [value for value, _, _ in theirs]
+        assert [labels for _, labels, _ in ours] == [labels for _, labels, _ in theirs]
+        assert [t for _, _, t in ours] == [None if t is None else float(t) for _, _, t in theirs]
+
+
+def unescaped(text: str) -> str:
+    import re
+
+    return re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], text)
+
+
+DCGM = """\
+# collected 2026-11-20T20:04:51Z
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-a",modelName="NVIDIA H100 80GB HBM3",Hostname="n1",pod="chat-0"} 71000
+DCGM_FI_DEV_FB_USED{gpu="1",UUID="GPU-b",modelName="NVIDIA H100 80GB HBM3",Hostname="n1",pod=""} 3
+DCGM_FI_DEV_FB_USED{gpu="1",UUID="GPU-b",modelName="NVIDIA H100 80GB HBM3",GPU_I_PROFILE="1g.10gb",GPU_I_ID="7",Hostname="n1"} 5000
+DCGM_FI_DEV_FB_FREE{gpu="0",UUID="GPU-a",modelName="NVIDIA H100 80GB HBM3",Hostname="n1"} 10000
+DCGM_FI_DEV_FB_FREE{gpu="1",UUID="GPU-b",modelName="NVIDIA H100 80GB HBM3",Hostname="n1"} 80997
+DCGM_FI_DEV_FB_RESERVED{gpu="0",UUID="GPU-a",Hostname="n1"} 559
+DCGM_FI_DEV_FB_RESERVED{gpu="1",UUID="GPU-b",Hostname="n1"} 9223372036854775794
+DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-a",Hostname="n1"} 97
+DCGM_FI_DEV_XID_ERRORS{gpu="0",UUID="GPU-a",Hostname="n1"} 0
+DCGM_FI_DEV_XID_ERRORS{gpu="1",UUID="GPU-b",Hostname="n1"} 79
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-c",Hostname="n2"} 20
+"""
+
+
+@pytest.mark.parametrize("size", [1 << 20, 200])
+def test_dcgm_becomes_samples_of_devices(size: int) -> None:
+    tables = read(DCGM, size=size)
+    told = [(row["gpu"], row["used_bytes"], row["total_bytes"], row["gpu_util"]) for row in tables["gpu_sample"]]
+    mib = 1 << 20
+    assert told == [(0, 71000 * mib, 81559 * mib, 0.97), (1, 3 * mib, 81000 * mib, None), (2, 20 * mib, None, None)]
+    assert {row["t"] for row in tables["gpu_sample"]} == {1795205091.0}
+    card, other, instance = sorted(tables["gpu_device"], key=lambda row: (row["gpu"], row["mig_profile"] or ""))
+    assert (card["name"], card["total_bytes"], card["mig_profile"]) == ("NVIDIA H100 80GB HBM3", 81559 * mib, None)
+    assert other["mig_profile"] is None
+    assert (instance["mig_profile"], instance["used_bytes"], instance["gpu"]) == ("1g.10gb", 5000 * mib, 1)
+    (xid,) = tables["host_event"]
+    assert (xid["kind"], xid["count"]) == ("xid", 79)
+
+
+def test_scrapes_of_devices_without_times_stay_apart() -> None:
+    scrape = 'DCGM_FI_DEV_FB_USED{gpu="0"} 1\nDCGM_FI_DEV_FB_FREE{gpu="0"} 9\n'
+    rows = read(scrape * 3)["gpu_sample"]
+    assert [(row["line"], row["total_bytes"]) for row in rows] == [(1, 10 << 20), (3, 10 << 20), (5, 10 << 20)]
+
+
+def test_near_miss_a_memory_series_without_a_device() -> None:
+    assert "gpu_sample" not in read(
+        'container_memory_working_set_bytes{container="a"} 5\ngpu_memory_used_bytes{zone="x"} 6\n'
+    )

@@ -313,6 +313,7 @@ def test_slices_are_devices_and_no_samples() -> None:
             "total_bytes": 20096 * MIB,
             "mig_profile": "MIG",
             "count": 1,
+            "used_bytes": 19950 * MIB,
         },
         {
             "line": 9,
@@ -321,6 +322,7 @@ def test_slices_are_devices_and_no_samples() -> None:
             "total_bytes": 20096 * MIB,
             "mig_profile": "MIG",
             "count": 1,
+            "used_bytes": 12 * MIB,
         },
     ]
 
@@ -400,6 +402,7 @@ def test_a_listing() -> None:
             "total_bytes": 40192 * MIB,
             "mig_profile": "MIG",
             "count": 1,
+            "used_bytes": 107 * MIB,
         },
         {"line": 24, "gpu": 0, "name": "NVIDIA A100-SXM4-80GB", "total_bytes": 81920 * MIB, "count": 1},
         {"line": 47, "gpu": 1, "name": "NVIDIA A100-SXM4-80GB", "total_bytes": 81920 * MIB, "count": 1},
@@ -666,3 +669,63 @@ def test_recognised(text: str) -> None:
 )
 def test_not_recognised(text: str) -> None:
     assert not is_smi(text)
+
+
+XML_MIG = """\
+<?xml version="1.0" ?>
+<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
+<nvidia_smi_log>
+  <timestamp>Fri Nov 20 20:04:51 2026</timestamp>
+  <gpu id="00000000:65:00.0">
+    <product_name>NVIDIA H100 80GB HBM3</product_name>
+    <mig_devices>
+      <mig_device>
+        <index>0</index>
+        <gpu_instance_id>7</gpu_instance_id>
+        <compute_instance_id>0</compute_instance_id>
+        <fb_memory_usage><total>9984 MiB</total><used>5000 MiB</used></fb_memory_usage>
+        <bar1_memory_usage><total>16383 MiB</total><used>1 MiB</used></bar1_memory_usage>
+      </mig_device>
+    </mig_devices>
+    <fb_memory_usage><total>81559 MiB</total><reserved>559 MiB</reserved><used>71000 MiB</used></fb_memory_usage>
+    <processes><process_info><pid>4242</pid><type>C</type><process_name>VLLM::EngineCore</process_name>
+      <used_memory>70500 MiB</used_memory></process_info></processes>
+  </gpu>
+</nvidia_smi_log>
+"""
+
+
+def test_xml_without_line_breaks_says_the_same() -> None:
+    import re
+
+    spread = re.sub(r"><", ">\n<", XML_MIG)
+    folded = re.sub(r">\s+<", "><", XML_MIG)
+    assert is_smi(spread) and is_smi(folded)
+    plain, one_line = read(spread), read(folded)
+    assert plain["gpu_sample"][0]["used_bytes"] == 71000 * MIB
+    assert plain["gpu_process"][0]["used_bytes"] == 70500 * MIB
+
+    def without_lines(tables: Tables) -> Tables:
+        return {
+            name: sorted(({key: cell for key, cell in row.items() if key != "line"} for row in rows), key=repr)
+            for name, rows in tables.items()
+        }
+
+    assert without_lines(one_line) == without_lines(plain)
+    assert {row["line"] for rows in one_line.values() for row in rows} == {1}
+
+
+def test_memory_in_use_of_an_instance_is_its_own() -> None:
+    tables = read(XML_MIG.replace("><", ">\n<"))
+    (instance,) = [row for row in tables["gpu_device"] if "mig_profile" in row]
+    assert (instance["used_bytes"], instance["total_bytes"]) == (5000 * MIB, 9984 * MIB)
+    assert all("used_bytes" not in row for row in tables["gpu_device"] if "mig_profile" not in row)
+    boxed = "|  0    1   0   0  |             107MiB / 40192MiB    | 42      0 |  3   0    2    0    0 |\n"
+    assert read(boxed)["gpu_device"][0]["used_bytes"] == 107 * MIB
+
+
+def test_entities_of_xml_are_text() -> None:
+    """The reader knows tags only: nothing that a document declares is expanded or fetched."""
+    bomb = '<?xml version="1.0"?>\n<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b SYSTEM "file:///etc/passwd">]>\n'
+    tables = read(bomb + XML_MIG.replace("NVIDIA H100 80GB HBM3", "&a;&b;").split("?>\n", 1)[1])
+    assert {row.get("name") for row in tables["gpu_device"]} == {"&a;&b;"}

@@ -13,28 +13,58 @@ from typing import cast
 
 from oomdoc.errors import UsageError
 from oomdoc.ingest import (
+    amd_smi,
+    gpu_topology,
+    guidellm,
     kernel_log,
     kubernetes,
     launch,
+    memory_snapshot,
+    memory_stats,
     memory_summary,
     metrics,
+    metrics_json,
+    model_file,
     notes,
     nvidia_smi,
     request_log,
+    serving_log,
     text_log,
+    traces,
 )
 from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
 DENSE: tuple[Ingestor, ...] = tuple(
-    cast("Ingestor", module) for module in (metrics, memory_summary, nvidia_smi, request_log)
+    cast("Ingestor", module)
+    for module in (
+        memory_snapshot,
+        metrics,
+        metrics_json,
+        memory_summary,
+        memory_stats,
+        nvidia_smi,
+        amd_smi,
+        gpu_topology,
+        model_file,
+        traces,
+        guidellm,
+        request_log,
+    )
 )
 """Kinds of numbers in columns, asked first."""
-PROSE: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (kubernetes, kernel_log, launch, notes))
+PROSE: tuple[Ingestor, ...] = tuple(
+    cast("Ingestor", module) for module in (serving_log, kubernetes, kernel_log, launch, notes)
+)
 """Kinds of text with a structure of their own; their text is searched by patterns as well."""
 INGESTORS: tuple[Ingestor, ...] = (*DENSE, *PROSE, cast("Ingestor", text_log))
 KINDS: tuple[str, ...] = (*(module.KIND for module in INGESTORS), "vllm-log")
+
+
+def reads_binary(head: Head) -> bool:
+    """Whether an ingestor reads this source although it is no text."""
+    return memory_snapshot.is_binary(head) or launch.is_nul_separated(head)
 
 
 def make_head(path: str, data: bytes) -> Head:
@@ -72,16 +102,24 @@ def check_types(types: Sequence[str]) -> None:
 
 
 def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
-    """Everything that a source holds, by its own ingestor and, for text, by the patterns of all dialects."""
-    if ingestor in DENSE or ingestor.KIND == text_log.KIND:
+    """Everything that a source holds, by its own ingestor and, for text, by the patterns of all dialects.
+
+    Text may also quote tables of torch's allocator, whose rows mean nothing by themselves.
+    """
+    if ingestor in DENSE:
         yield from ingestor.read(path, chunks)
         return
-    reader = text_log.Reader()
+    quoted = memory_summary.Quoted()
+    reader = text_log.Reader() if ingestor.KIND != text_log.KIND else None
 
     def overheard() -> Iterator[Chunk]:
         for chunk in chunks:
-            reader.chunk(chunk)
+            quoted.chunk(chunk)
+            if reader is not None:
+                reader.chunk(chunk)
             yield chunk
 
     yield from ingestor.read(path, overheard())
-    yield from reader.take()
+    if reader is not None:
+        yield from reader.take()
+    yield from quoted.take()

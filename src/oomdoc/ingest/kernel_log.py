@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, Sample, regex
+from oomdoc.ingest.xid import meaning
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 from oomdoc.units import KIB, parse_size, parse_time
@@ -105,6 +106,8 @@ def _told(kind: str, row: Row, match: re.Match[str]) -> Row:
     if stamp is not None:
         row["t"] = stamp
     row["text"] = match.string.strip()[:TEXT_CAP]
+    if kind == "xid":
+        row["meaning"] = meaning(row.get("count"))
     return row
 
 
@@ -700,7 +703,13 @@ _MACHINE: tuple[Pattern, ...] = (
         _event("xid"),
         (
             "[ 9.1] NVRM: Xid (PCI:0000:41:00): 31, pid=797, name=python3, Ch 0000000a, intr 10000000. MMU Fault",
-            {"kind": "xid", "count": 31, "pid": 797, "process": "python3"},
+            {
+                "kind": "xid",
+                "count": 31,
+                "pid": 797,
+                "process": "python3",
+                "meaning": "a kernel touched an address that is not mapped (MMU fault): a fault of the program, seldom of the driver",
+            },
         ),
         (
             "NVRM: Xid (PCI:0000:65:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",

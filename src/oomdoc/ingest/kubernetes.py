@@ -316,6 +316,26 @@ PATTERNS: tuple[Pattern, ...] = (
             match,
         ),
     ),
+    Pattern(
+        "k8s-memory-pressure",
+        "k8s-node",
+        ("MemoryPressure ",),
+        regex(r"^\s*MemoryPressure\s+True\s+(?P<message>\S.*)$"),
+        "cluster_event",
+        (
+            (
+                "  MemoryPressure   True    Fri, 20 Nov 2026 20:04:51 +0000   Fri, 20 Nov 2026 20:00:51 +0000   "
+                "KubeletHasInsufficientMemory   kubelet has insufficient memory available",
+                {"type": "Warning", "reason": "MemoryPressure", "t": 1795204851.0},
+            ),
+        ),
+        convert=lambda row, match: {
+            "type": "Warning",
+            "reason": "MemoryPressure",
+            "t": parse_date(re.split(r"\s{2,}(?=[A-Z][a-z]{2}, )", match[0])[-1]),
+            "message": match[0].strip()[:TEXT_CAP],
+        },
+    ),
     # ---- autoscalers
     Pattern(
         "scaler-condition",
@@ -461,7 +481,7 @@ PATTERNS: tuple[Pattern, ...] = (
 _STRONG = regex(
     r"\s*(?:(?:Last )?State:\s+(?:Running|Waiting|Terminated)\b|Restart Count:\s+\d|Exit Code:\s+\d|QoS Class:\s"
     r"|Controlled By:\s|LAST SEEN\s+TYPE\s|Type\s+Reason\s+Age\s|NAME\s+READY\s+STATUS\s+RESTARTS"
-    r"|NAMESPACE\s+NAME\s+READY|NAME\s+REFERENCE\s+TARGETS|NAME\s+CPU\(cores\)\s+MEMORY\(bytes\)"
+    r"|NAMESPACE\s+NAME\s+READY|NAME\s+REFERENCE\s+TARGETS|(?:NAME|POD\s+NAME)\s+CPU\(cores\)\s+(?:CPU%\s+)?MEMORY\(bytes\)"
     r"|Metrics:\s+\( current / target \)|(?:AbleToScale|ScalingActive|ScalingLimited)\s+(?:True|False)"
     r"|(?:Allocatable|Capacity):\s*$|\"?apiVersion\"?:\s|\"?kind\"?: \"?(?:Pod|PodList|List|Event|EventList|Node"
     r"|NodeList|Deployment|StatefulSet|HorizontalPodAutoscaler|ScaledObject|InferenceService|LeaderWorkerSet)\"?,?\s*$)"
@@ -497,7 +517,7 @@ def matches(head: Head) -> bool:
 
 
 _INSPECT = re.compile(
-    rb'"(?:OOMKilled|RestartCount|containerStatuses|involvedObject|restartCount)"\s*:|"kind"\s*:\s*"(?:Pod|Event|Node|List)'
+    rb'"(?:OOMKilled|RestartCount|containerStatuses|involvedObject|restartCount|podRef)"\s*:|"kind"\s*:\s*"(?:Pod|Event|Node|List)'
 )
 
 
@@ -744,6 +764,8 @@ class _Describe:
         for profile, (number, count) in node.get("mig", {}).items():
             self.rows.add("gpu_device", number, name=_product(node), mig_profile=profile, count=count)
         number, count = node.get("count") or node.get("gpu.count") or (0, 0)
+        if node.get("gpu.count") and node.get("gpu.replicas", (0, "1"))[1] not in ("0", "1"):
+            number, count = node["gpu.count"]  # with time slicing the capacity counts each device several times
         if (number and not node.get("mig")) or (node.get("gpu.product") and not node.get("mig")):
             size = node.get("gpu.memory", (0, ""))[1]
             number = number or node["gpu.product"][0]
@@ -898,6 +920,8 @@ class _Objects:
                 self.take(item, depth + 1)
         elif "HostConfig" in value and "State" in value:
             self.inspected(value)
+        elif isinstance(value.get("pods"), list) and isinstance(value.get("node"), Mapping):
+            self.measured(value)
         elif kind == "Event" or ("involvedObject" in value and "reason" in value):
             self.event(value)
         elif kind == "Node":
@@ -997,10 +1021,29 @@ class _Objects:
             message=_text(event.get("message") or event.get("note")),
         )
 
+    def measured(self, summary: Mapping[str, Any]) -> None:
+        """What the kubelet's `/stats/summary` says that each container holds of the host's memory."""
+        for pod in _list(summary.get("pods")):
+            for one in _list(_mapping(pod).get("containers")):
+                memory, name = _mapping(_mapping(one).get("memory")), _text(_mapping(one).get("name"))
+                size = memory.get("workingSetBytes")
+                if isinstance(size, int) and 0 <= size < 1 << 50:
+                    line = self.where(one, _mapping(_mapping(pod).get("podRef")).get("name"), name)
+                    t = parse_time(str(memory.get("time") or ""))
+                    self.rows.add("process_memory", line, t=t, name=name, state="kubelet", resource="host", bytes=size)
+
     def node(self, node: Mapping[str, Any]) -> None:
-        """The devices of a node."""
-        labels = _mapping(_mapping(node.get("metadata")).get("labels"))
-        capacity = _mapping(_mapping(node.get("status")).get("capacity"))
+        """The devices of a node, and what the kubelet says of its memory."""
+        metadata, status = _mapping(node.get("metadata")), _mapping(node.get("status"))
+        labels, capacity = _mapping(metadata.get("labels")), _mapping(status.get("capacity"))
+        for condition in _list(status.get("conditions")):
+            one = _mapping(condition)
+            if one.get("type") == "MemoryPressure" and str(one.get("status")) == "True":
+                self.rows.add(
+                    "cluster_event", self.where(condition, "MemoryPressure"), type="Warning", reason="MemoryPressure",
+                    t=parse_time(str(one.get("lastTransitionTime") or "")), object=f"node/{metadata.get('name')}",
+                    message=_text(one.get("message")),
+                )  # fmt: skip
         text = _Describe(self.rows)
         line = self.where(node, _mapping(node.get("metadata")).get("name"))
         for key, value in capacity.items():

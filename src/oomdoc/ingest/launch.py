@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -57,6 +58,7 @@ _RENAMED = {
     "model_tag": "model",
     "model_path": "model",
     "model_name_or_path": "model",
+    "model_url": "model",
     "tensor_parallel": "tensor_parallel_size",
     "pipeline_parallel": "pipeline_parallel_size",
     "max_seq_len": "max_model_len",
@@ -311,9 +313,62 @@ _PROMPT = regex(r"(?m)^[ \t]*(?:[\w.@:~/-]*[$%❯][ \t]+|PS [^>\n]*> |> )(?=\S)"
 _DASHES = regex(r"(?<=\s)[–—](?=[a-z])|(?<=\s)[–—]{2}(?=[a-z])")
 
 
+_UNIT_START = regex(r"(?m)^[ \t]*ExecStart(?:Pre|Post)?[ \t]*=[ \t]*[-@:+!]*(?=[^\s{])")
+_UNIT_VARIABLES = regex(r"(?m)^[ \t]*Environment[ \t]*=[ \t]*(?=\S)")
+_PROGRAM = regex(r"(?m)^[ \t]*\[(?:program|eventlistener|group):[^\]\n]+\]")
+_PROGRAM_START = regex(r"(?m)^[ \t]*command[ \t]*=[ \t]*(?=\S)")
+_PROGRAM_VARIABLES = regex(r"(?m)^[ \t]*environment[ \t]*=[ \t]*(?P<all>\S.*)$")
+_VECTOR = regex(r"(?m)^[ \t]*(?P<what>ENTRYPOINT|CMD)[ \t]+(?P<words>\[.*\])[ \t\r]*(?P<next>\n(?=[ \t]*CMD[ \t]+\[))?")
+
+
 def _prepared(text: str) -> str:
-    """Prompts off, typographic dashes back to `--`."""
-    return _DASHES.sub("--", _PROMPT.sub("", text))
+    """Prompts off, typographic dashes back to `--`; units, supervisors and image files as the shell would have them.
+
+    No line moves: settings are told with the line in which they stand.
+    """
+    text = _DASHES.sub("--", _PROMPT.sub("", text))
+    if "ExecStart" in text:
+        text = _UNIT_VARIABLES.sub("export ", _UNIT_START.sub("", text))
+    if _PROGRAM.search(text):
+        text = _PROGRAM_START.sub("", text)
+        text = _PROGRAM_VARIABLES.sub(
+            lambda match: "export " + re.sub(r"(?<=[\"'\w]),(?=\w+=)", " ", match["all"]), text
+        )
+    return _VECTOR.sub(_vector_line, text)
+
+
+def _vector_line(match: re.Match[str]) -> str:
+    """`ENTRYPOINT ["vllm", "serve"]` as words; a `CMD` below goes on with them."""
+    try:
+        words = json.loads(match["words"])
+    except (ValueError, RecursionError):
+        return match[0]
+    if not all(isinstance(word, str) for word in words):
+        return match[0]
+    joined = " ".join(shlex.quote(word) for word in words)
+    return joined + (" \\\n" if match["what"] == "ENTRYPOINT" and match["next"] else match["next"] or "")
+
+
+_NUL_WORDS = re.compile(rb"[\t\x20-\x7e\x80-\xff]+(?:\0[\t\n\x20-\x7e\x80-\xff]*)+\n?")
+_NUL_MARKS = re.compile(rb"\bvllm\b|\b(?:VLLM|CUDA|PYTORCH)_[A-Z_]+=")
+
+
+def is_nul_separated(head: Head) -> bool:
+    """Whether this is a command line or an environment as `/proc/PID` shows them: words with NUL between, an engine's."""
+    data = head.data
+    return (
+        b"\0" in data[:4096] and len(data) < HEAD_BYTES and bool(_NUL_MARKS.search(data) and _NUL_WORDS.fullmatch(data))
+    )
+
+
+def _text_of(data: bytes) -> str:
+    """The text of a source; words between NULs quoted as in a shell, so that what one word was stays one."""
+    if b"\0" in data and _NUL_WORDS.fullmatch(data):
+        words = data.decode("utf-8", "replace").rstrip("\n\0").split("\0")
+        if all(_ASSIGN.fullmatch(word) for word in words):
+            return "export " + " ".join(shlex.quote(word) for word in words)
+        return " ".join(shlex.quote(word) for word in words)
+    return data.decode("utf-8", "replace").replace("\x00", " ")
 
 
 def _resolved(value: str, values: dict[str, str]) -> str | None:
@@ -716,11 +771,38 @@ class _Line(NamedTuple):
     number: int
 
 
+class _Lines(list[_Line]):
+    """Lines of one document, and the values that its anchors name; `left` bounds what aliases may repeat."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.anchors: dict[str, Any] = {}
+        self.left = 100_000
+
+    def alias(self, printed: str, line: int) -> Any:
+        """The value that `*name` stands for; the text itself where there is none, or where aliases repeat too much."""
+        value = self.anchors.get(printed[1:].partition(" ")[0])
+        if value is not None:
+            self.left -= _size(value)
+        return value if value is not None and self.left > 0 else _scalar(printed, line)
+
+
+def _size(value: Any) -> int:
+    """Values in a value, itself among them."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_size, inner))
+
+
+_ANCHOR = regex(r"(?:![\w!:/.,-]*\s+)?&(?P<name>[^\s\[\]{},]+)(?:\s+(?P<rest>.*))?$", re.S)
+_ALIAS = regex(r"\*[^\s\[\]{},*]+(?:\s+#.*)?")
+_TAG = regex(r"!(?:![a-z]+|[A-Za-z][\w:/.-]*)?(?:\s+|$)")
+
+
 def read_document(text: str) -> list[Any]:
     """Documents of a JSON or YAML text as mappings, lists and scalars (`Text`, which knows its line).
 
     The YAML is what tools print and people write for servers: block and flow mappings and lists, block scalars,
-    comments. Anchors, tags and merges stay text. Text that is neither gives what could be read; never raises.
+    comments, anchors with their aliases and merges. Tags are passed over. Text that is neither gives what could be read; never raises.
     """
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped[:1] in ("{", "["):
@@ -729,12 +811,12 @@ def read_document(text: str) -> list[Any]:
         except (ValueError, RecursionError):
             pass
     documents: list[Any] = []
-    lines: list[_Line] = []
+    lines = _Lines()
     for number, raw in enumerate([*text.split("\n"), "---"], 1):
         if raw.startswith("---") and not raw[3:].strip("- \r"):
             if lines:
                 documents.append(_block(lines, 0, 0)[0])
-            lines = []
+            lines = _Lines()
             continue
         body = raw.strip()
         if body and not body.startswith("#") and body != "...":
@@ -750,10 +832,20 @@ def _from_json(value: Any, depth: int) -> Any:
     return Text(value) if isinstance(value, str) else value
 
 
+_ESCAPED = regex(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([ \"/\\0abefnrtv]))")
+_ESCAPES = {"0": "\0", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1] or match[2]
+    return chr(int(code, 16)) if code else _ESCAPES.get(match[3], match[3])
+
+
 def _scalar(printed: str, line: int) -> Text:
     value = printed.strip()
     if len(value) > 1 and value[0] in "\"'" and value.endswith(value[0]):
-        value = value[1:-1]
+        quote, value = value[0], value[1:-1]
+        value = _ESCAPED.sub(_unescaped, value) if quote == '"' else value.replace("''", "'")
     elif value[:1] not in ('"', "'"):
         value = re.sub(r"\s+#.*", "", value)
     text = Text(value)
@@ -761,7 +853,7 @@ def _scalar(printed: str, line: int) -> Text:
     return text
 
 
-def _block(lines: list[_Line], at: int, depth: int) -> tuple[Any, int]:
+def _block(lines: _Lines, at: int, depth: int) -> tuple[Any, int]:
     """The value that begins at `lines[at]`, and the index after it."""
     indent, text, _ = lines[at]
     if depth > _DEPTH:
@@ -774,6 +866,9 @@ def _block(lines: list[_Line], at: int, depth: int) -> tuple[Any, int]:
             and (lines[at].text == "-" or lines[at].text.startswith("- "))
         ):
             rest = lines[at].text[1:].lstrip()
+            anchor = _ANCHOR.match(rest)
+            if anchor:
+                rest = anchor["rest"] or ""
             if not rest:
                 at += 1
                 if at < len(lines) and lines[at].indent > indent:
@@ -786,13 +881,23 @@ def _block(lines: list[_Line], at: int, depth: int) -> tuple[Any, int]:
             else:
                 value, at = _value(rest, lines, at, indent, depth)
                 items.append(value)
+            if anchor and items:
+                lines.anchors[anchor["name"]] = items[-1]
         return items, at
     if _KEY.match(text):
-        mapping = Mapping()
+        mapping, merged = Mapping(), Mapping()
         mapping.line = lines[at].number
         while at < len(lines) and lines[at].indent == indent and (match := _KEY.match(lines[at].text)):
             value, at = _value(match["value"] or "", lines, at, indent, depth)
-            mapping[str(_scalar(match["key"], 0))] = value
+            key = str(_scalar(match["key"], 0))
+            if key == "<<":
+                for other in reversed(value if isinstance(value, list) else [value]):
+                    named = lines.alias(other, 0) if isinstance(other, str) and other[:1] == "*" else other
+                    merged.update(named if isinstance(named, dict) else {})
+            else:
+                mapping[key] = value
+        for key, value in merged.items():
+            mapping.setdefault(key, value)
         if (
             at < len(lines)
             and lines[at].indent >= indent
@@ -807,10 +912,18 @@ def _block(lines: list[_Line], at: int, depth: int) -> tuple[Any, int]:
     return _scalar(text, lines[at].number), at + 1
 
 
-def _value(printed: str, lines: list[_Line], at: int, indent: int, depth: int) -> tuple[Any, int]:
+def _value(printed: str, lines: _Lines, at: int, indent: int, depth: int) -> tuple[Any, int]:
     """The value after a key or dash: on the line itself, in a block below it, or spread over lines."""
     number = lines[at].number
+    if anchor := _ANCHOR.match(printed):
+        value, at = _value(anchor["rest"] or "", lines, at, indent, depth)
+        lines.anchors[anchor["name"]] = value
+        return value, at
+    if tag := _TAG.match(printed):
+        printed = printed[tag.end() :]
     at += 1
+    if _ALIAS.fullmatch(printed):
+        return lines.alias(printed, number), at
     if printed[:1] in ("|", ">") and re.fullmatch(r"[|>][+-]?\d?\s*(?:#.*)?", printed):
         begin = at
         while at < len(lines) and lines[at].indent > indent:
@@ -969,9 +1082,10 @@ def is_log(lines: Iterable[str]) -> bool:
 
 def matches(head: Head) -> bool:
     """A small text that is a command, an option list, a constructor, an environment or a server's config file."""
-    if len(head.data) >= HEAD_BYTES or b"\x00" in head.data or is_log(head.lines):
+    nul = is_nul_separated(head)
+    if len(head.data) >= HEAD_BYTES or (b"\x00" in head.data and not nul) or is_log(head.lines):
         return False
-    text = head.data.decode("utf-8", "replace")
+    text = _text_of(head.data)
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines or not re.search(r"[=:-]|vllm", text):
         return False
@@ -980,7 +1094,7 @@ def matches(head: Head) -> bool:
         return False
     if document:
         return any(one.origin != "environment" or one.flag.startswith(("VLLM_", "CUDA_", "PYTORCH_")) for one in found)
-    prose = sum(bool(_PROSE.match(line)) and not _is_shape(line) for line in lines)
+    prose = sum(bool(_PROSE.match(line)) and not _is_shape(line) and not _is_command(line) for line in lines)
     if prose * 2 > len(lines):
         return False
     if any(one.origin in ("command", "bound") for one in found):
@@ -993,6 +1107,13 @@ def matches(head: Head) -> bool:
 def _is_shape(line: str) -> bool:
     shapes = (_COMMENT, _KEY_VALUE, _YAML_LINE, _OPTION_LINE, _CODE_LINE)
     return any(shape.match(line) for shape in shapes) or line.rstrip().endswith("\\")
+
+
+def _is_command(line: str) -> bool:
+    """Whether a line that reads like a sentence is a command: a known program, and two options at least."""
+    words = line.split()
+    name = words[0].rpartition("/")[2].lower()
+    return (name in _COMMAND_WORDS or name.startswith("python")) and sum(word.startswith("-") for word in words) > 1
 
 
 def _begins_a_command(text: str) -> bool:
@@ -1048,7 +1169,7 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
         if held < CAP_BYTES:
             parts.append(chunk.data)
             held += len(chunk.data)
-    text = b"".join(parts)[:CAP_BYTES].decode("utf-8", "replace").replace("\x00", " ")
+    text = _text_of(b"".join(parts)[:CAP_BYTES])
     if held > CAP_BYTES:
         rows.problem(1, "a launch text of more than 1 MiB: only its beginning was read", text)
     found, _ = _everything(text)
@@ -1075,7 +1196,7 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
 
 def _bounds(rows: Rows, text: str, bounds: list[Setting]) -> None:
     """Limits that a command sets: shared memory, container memory."""
-    for one in bounds:
+    for one in dict.fromkeys(one._replace(engine=0) for one in bounds):  # services may share a part of a document
         size = _binary(one.value)
         if size:
             rows.add("note", max(1, one.line), topic=one.flag, value=size, text=f"{one.flag} {one.value}"[:300])

@@ -36,6 +36,8 @@ TABLES = ("allocator_stat", "problem")
 _COLUMNS = ALL_TABLES["allocator_stat"].column_names[1:]
 _WIDTH = 77
 _RULE = "|" + "=" * 75 + "|"
+_RULE_BYTES = _RULE.encode()
+_QUOTED_LINES = 400  # held before they are read; a table has 40, and several may follow without a line between them
 _METRICS = {
     "Allocated memory": "allocated_bytes", "Active memory": "active_bytes", "Requested memory": "requested_bytes",
     "GPU reserved memory": "reserved_bytes", "Non-releasable memory": "inactive_split_bytes", "Allocations": "allocation",
@@ -234,6 +236,67 @@ def _values(cells: Any) -> Any:
         value * factor.astype(np.float64) < 2**62
     )
     return value * factor if good.all() else None
+
+
+class Quoted:
+    """Tables inside of another text, such as a log: from the rule above a banner to the last line that begins with `|`.
+
+    A text without a rule of the right width costs one search of its bytes.
+    """
+
+    def __init__(self) -> None:
+        self._tables = _Tables()
+        self._batches: list[Batch] = []
+        self._held: list[tuple[int, str]] = []
+        self._inside = False
+
+    def chunk(self, chunk: Chunk) -> None:
+        """Read what a chunk quotes; a table may go on in the next."""
+        if not self._inside and not self._held and _RULE_BYTES not in chunk.data:
+            return
+        text = chunk.data.decode("utf-8", "replace")
+        for number, raw in enumerate(text.split("\n"), chunk.first_line):
+            if number == chunk.first_line and not chunk.at_line_start:
+                continue
+            if "|" not in raw and not self._inside:
+                continue
+            line = raw.rstrip("\r")
+            if line[:1] != "|" or line[-1:] != "|":
+                line = peel(line[:4096])[0].strip()
+            if line[:1] == "|" and line[-1:] == "|":
+                self._table_line(number, line)
+            elif raw.strip() or number < chunk.first_line + text.count("\n"):  # not the empty end of a chunk
+                self._close()
+        if not self._inside and self._held and self._held[0][0] < number - 1:
+            self._held = []  # no rule at the end of the chunk, above a banner in the next
+
+    def _table_line(self, number: int, line: str) -> None:
+        if not self._inside:
+            above = self._held[-1:] if self._held and self._held[-1][0] == number - 1 else []
+            self._held = [*above, (number, line)]
+            self._inside = bool(above) and above[0][1] == _RULE and bool(_BANNER.fullmatch(line))
+        else:
+            self._held.append((number, line))
+            if len(self._held) >= _QUOTED_LINES:
+                self._read()
+
+    def _read(self) -> None:
+        if self._held:
+            text = "\n".join(line for _, line in self._held)
+            self._batches.extend(self._tables.chunk(text.encode(), self._held[0][0]))
+        self._held = []
+
+    def _close(self) -> None:
+        if self._inside:
+            self._read()
+        self._held, self._inside = [], False
+
+    def take(self) -> Iterator[Batch]:
+        """The rows of the tables that were quoted."""
+        self._close()
+        batches, self._batches = self._batches, []
+        yield from batches
+        yield from self._tables.rows.close()
 
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:

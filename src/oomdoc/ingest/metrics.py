@@ -19,17 +19,19 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
-from oomdoc.ingest.base import Head
+from oomdoc.ingest import device_metrics
+from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.problems import Capped
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 from oomdoc.units import parse_time
 
 KIND = "metrics"
-TABLES = ("metric", "engine_flag", "engine_figure", "problem")
+TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", "host_event", "problem")
 
 _KEPT = (
-    "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "gpu_memory_used_bytes", "gpu_memory_total_bytes", "nvidia_",
+    "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_MEM_COPY_UTIL", "DCGM_FI_DEV_XID_ERRORS", "dcgm_fb_",
+    "dcgm_gpu_utilization", "gpu_memory_used_bytes", "gpu_memory_total_bytes", "nvidia_",
     "process_resident_memory_bytes", "container_memory_",
 )  # fmt: skip
 _BARE = (b"vllm:", b"DCGM_FI_DEV_")
@@ -38,15 +40,21 @@ _STAMPED = ("#", "=== ", "--- ", "20")
 _WANTED = (*_KEPT, *_STAMPED)
 _DOCUMENTED = ("# HELP", "# TYPE", "# EOF", "# UNIT")
 _YEARS = (6.3e8, 7.3e9)  # 1990 to 2200: a stamp outside is none
-_CONFIG = ("vllm:cache_config_info", "vllm:cache_config")
+CONFIG = ("vllm:cache_config_info", "vllm:cache_config")
+"""Series whose labels are the engine's cache configuration."""
 _LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 _FIGURES = {
     "num_gpu_blocks": "num_gpu_blocks", "num_cpu_blocks": "num_cpu_blocks", "block_size": "block_size",
     "kv_cache_size_tokens": "kv_pool_tokens", "kv_cache_max_concurrency": "max_concurrency",
     "gpu_memory_utilization": "gpu_memory_utilization",
 }  # fmt: skip
-_NAME = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?[ \t]*")
-_SAMPLE = re.compile(r"([A-Za-z_:][\w:]*(?:\{.*\})?)[ \t]+(\S+)(?:[ \t]+(-?\d{1,15}))?[ \t\r]*")
+_BRACES = r"\{(?:[^\"}]|\"(?:[^\"\\]|\\.)*\")*\}"
+_NAME = re.compile(rf"([A-Za-z_:][\w:]*)({_BRACES})?[ \t]*")
+# a stamp is milliseconds in Prometheus' own text, seconds in OpenMetrics, which also appends exemplars
+_SAMPLE = re.compile(
+    rf"([A-Za-z_:][\w:]*(?:{_BRACES})?)[ \t]+([^\s#]+)(?:[ \t]+(-?\d{{1,15}}(?:\.\d{{1,9}})?))?(?:[ \t]+#[ \t]*\{{.*)?[ \t\r]*"
+)
+_SECONDS_BELOW = 1e11
 
 
 class _Series(dict[str, "tuple[str, str | None] | tuple[()] | None"]):
@@ -60,7 +68,7 @@ class _Series(dict[str, "tuple[str, str | None] | tuple[()] | None"]):
         if match:
             name = match[1]
             left_out = name.endswith("_created") or (name.startswith("nvidia_") and "memory" not in name)
-            series = () if left_out else (name, match[2])
+            series = () if left_out else (name, match[2][1:-1] if match[2] else None)
         self[text] = series
         return series
 
@@ -92,10 +100,12 @@ class _Scrapes:
         self.t = time_of_file(path)
         self.rows = Capped()
         self._configs: set[str] = set()
+        self._devices = device_metrics.Devices()
 
     def chunk(self, data: bytes, first_line: int) -> Iterator[Batch]:
         """Everything that a chunk of whole lines holds."""
-        found: list[tuple[int, float | None, str, str | None, float]] = []
+        found: list[device_metrics.Sample] = []
+        of_devices: list[device_metrics.Sample] = []
         # as text: `in` on bytes takes four times as long, and nine lines of ten are buckets that fall here
         text = data.decode("utf-8", "replace").split("\n")
         for number, line in [entry for entry in enumerate(text, first_line) if "_bucket{" not in entry[1]]:
@@ -112,7 +122,8 @@ class _Scrapes:
                     self.rows.problem(number, "no sample of a series", line[:400])
                     continue
                 series, figure = _SERIES[match[1]], match[2]
-                own = int(match[3]) / 1000 if match[3] else 0.0
+                own = float(match[3] or 0.0)
+                own = own if own < _SECONDS_BELOW else own / 1000
                 t = own if _YEARS[0] <= own < _YEARS[1] else t
             if not series:
                 continue
@@ -125,28 +136,44 @@ class _Scrapes:
             if not math.isfinite(value):
                 continue
             found.append((number, t, name, labels, value))
-            if name in _CONFIG and labels is not None and labels not in self._configs and len(self._configs) < 1000:
+            if name in device_metrics.NAMES:
+                of_devices.append((number, t, name, labels, value))
+            if name in CONFIG and labels is not None and labels not in self._configs and len(self._configs) < 1000:
                 self._configs.add(labels)
-                self._config(number, t, labels)
+                tell_config(self.rows, number, t, labels)
+        self._devices.add(of_devices, self.rows)
         if found:
             columns = map(list, zip(*found, strict=True))
             yield Batch("metric", dict(zip(("line", "t", "name", "labels", "value"), columns, strict=True)))
         yield from self.rows.take()
+
+    def close(self) -> Iterator[Batch]:
+        """What the last scrape told of devices, and the problems that were left out."""
+        self._devices.close(self.rows)
+        yield from self.rows.close()
 
     def _comment(self, line: str) -> None:
         if not line.startswith(_DOCUMENTED):
             t = parse_time(line[:200])
             self.t = t if t is not None else self.t
 
-    def _config(self, line: int, t: float | None, labels: str) -> None:
-        for name, value in _LABEL.findall(labels):
-            if value in ("None", "") or name == "engine":
-                continue
-            self.rows.add("engine_flag", line, t=t, flag=name, value=value, origin="metrics")
-            if name in _FIGURES:
-                figure = _finite(value)
-                if figure is not None:
-                    self.rows.add("engine_figure", line, t=t, name=_FIGURES[name], value=figure)
+
+def is_kept(name: str) -> bool:
+    """Whether a series is one that matters, by its name."""
+    series = _SERIES[name]
+    return name.startswith(_KEPT) and not name.endswith("_bucket") and bool(series)
+
+
+def tell_config(rows: Rows, line: int, t: float | None, labels: str) -> None:
+    """The settings that the labels of the cache configuration are."""
+    for name, value in _LABEL.findall(labels):
+        if value in ("None", "") or name == "engine":
+            continue
+        rows.add("engine_flag", line, t=t, flag=name, value=value, origin="metrics")
+        if name in _FIGURES:
+            figure = _finite(value)
+            if figure is not None:
+                rows.add("engine_figure", line, t=t, name=_FIGURES[name], value=figure)
 
 
 def _finite(text: str) -> float | None:
@@ -168,11 +195,11 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
                 continue
             data, first_line = data[cut:], first_line + 1
         yield from scrapes.chunk(data, first_line)
-    yield from scrapes.rows.close()
+    yield from scrapes.close()
 
 
 _ROW = re.compile(
-    r"(?:# (?:HELP|TYPE|UNIT|EOF)\b.*|#.*|[A-Za-z_:][\w:]*[\w](?:\{.*\})?[ \t]+(?:\d[\d.]*(?:e[+-]?\d+)?|[+-]?Inf|NaN|-\d[\d.]*)(?:[ \t]+-?\d+)?[ \t\r]*)$"
+    r"(?:# (?:HELP|TYPE|UNIT|EOF)\b.*|#.*|[A-Za-z_:][\w:]*[\w](?:\{.*\})?[ \t]+(?:\d[\d.]*(?:e[+-]?\d+)?|[+-]?Inf|NaN|-\d[\d.]*)(?:[ \t]+-?[\d.]+)?(?:[ \t]+#[ \t]*\{.*)?[ \t\r]*)$"
 )
 _DECLARED = re.compile(r"# (?:TYPE \S+ (?:counter|gauge|histogram|summary|untyped|unknown|info|stateset)$|HELP \S+)")
 

@@ -340,6 +340,10 @@ class _Reader:
         self._lines = ahead or lines
         for at, raw in enumerate(lines):
             self._at = at
+            if len(raw) > _WIDE and b"><" in raw:  # XML without its line breaks
+                for piece in raw.replace(b"><", b">\n<").split(b"\n"):
+                    self._line(first_line + at, _decode(piece) or " ")
+                continue
             text = _decode(raw)
             if text and not text.isspace():
                 self._line(first_line + at, text)
@@ -393,15 +397,18 @@ class _Reader:
     # ---- devices
 
     def device(
-        self, line: int, gpu: int | None, name: str | None, total: int | None, profile: str | None = None, key: str = ""
-    ) -> None:
-        """One `gpu_device` row for each device or slice of the source, however often it is printed."""
+        self, line: int, gpu: int | None, name: str | None, total: int | None, profile: str | None = None, key: str = "",
+        used: int | None = None,
+    ) -> None:  # fmt: skip
+        """One `gpu_device` row for each device or slice of the source, as it is printed first."""
         if gpu is not None and name is not None:
             self._names[gpu] = name
         identity = (gpu, name, total, profile, key)
         if identity not in self._known:
             self._known.add(identity)
-            self.rows.add("gpu_device", line, gpu=gpu, name=name, total_bytes=total, mig_profile=profile, count=1)
+            self.rows.add(
+                "gpu_device", line, gpu=gpu, name=name, total_bytes=total, mig_profile=profile, count=1, used_bytes=used
+            )
 
     def index(self, identity: str) -> int:
         """The index of a device by its uuid or bus id: what the source said of it, else the order of appearance."""
@@ -503,7 +510,8 @@ class _Reader:
             return
         if match := _BOX_MIG.match(text):
             gpu = int(match[1])
-            self.device(line, gpu, self._names.get(gpu), int(match[6]) * MIB, MIG, f"{match[2]}/{match[3]}/{match[4]}")
+            used, total = int(match[5]) * MIB, int(match[6]) * MIB
+            self.device(line, gpu, self._names.get(gpu), total, MIG, f"{match[2]}/{match[3]}/{match[4]}", used)
         elif match := _BOX_PROCESS.match(text):
             used = int(match[5][:-3]) * MIB if match[5].endswith("MiB") else None
             self.rows.add(
@@ -630,6 +638,8 @@ class _Reader:
             ):
                 query.device["memory_util" if name.startswith("memory") else "gpu_util"] = _share(value)
                 query.device.setdefault("line", line)
+            elif name in ("gpu instance id", "compute instance id") and "mig device" in path and not query.process:
+                query.slice["key"], query.slice["line"] = f"{query.slice.get('key', '')}/{value[:20]}", line
             elif name == "product name":
                 query.name = None if _null(value) else value
             elif name == "process id":
@@ -645,7 +655,8 @@ class _Reader:
         query = self._query
         if query and query.slice:
             slice_, query.slice = query.slice, {}
-            self.device(slice_["line"], query.gpu, query.name, slice_.get("total"), MIG, str(slice_["line"]))
+            key = slice_.get("key") or str(slice_["line"])
+            self.device(slice_["line"], query.gpu, query.name, slice_.get("total"), MIG, key, slice_.get("used"))
 
     def _finish_process(self) -> None:
         query = self._query
@@ -869,7 +880,9 @@ def matches(head: Head) -> bool:
     lines = [line[:1000] for line in head.lines if line.strip()]
     if not lines:
         return False
-    if any("NVSMI LOG" in line and line[0] == "=" for line in lines[:6]) or "<nvidia_smi_log>" in lines[:4]:
+    if any("NVSMI LOG" in line and line[0] == "=" for line in lines[:6]) or any(
+        "<nvidia_smi_log>" in line for line in lines[:4]
+    ):
         return True
     if _FAILED.match(lines[0]) and len(lines) < 4:
         return True

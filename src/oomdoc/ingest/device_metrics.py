@@ -1,0 +1,162 @@
+"""Samples of devices out of metrics: what DCGM's exporter and its like tell becomes `gpu_sample`, as nvidia-smi would fill it.
+
+    DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-5a..",device="nvidia0",modelName="NVIDIA H100 80GB HBM3",Hostname="n1",pod=""} 71234
+    DCGM_FI_DEV_FB_USED{gpu="0",...,GPU_I_ID="7",GPU_I_PROFILE="1g.10gb"} 5120          (a MIG instance)
+    nvidia_smi_memory_used_bytes{uuid="5a.."} 7.4e+10 · gpu_memory_used_bytes{gpu="0"} 6.8e+10
+
+DCGM counts MiB and percent; total is used + free + reserved where no `FB_TOTAL` is exported. Values near 2**63 mean blank. Other
+exporters count bytes and shares. Devices of several hosts are numbered on, in the order in which they appear. Names are those of
+DCGM's field list (dcgm_fields.h), of nvidia_gpu_exporter and of prometheus_nvidia_gpu_exporter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from oomdoc.ingest.base import Rows, regex
+from oomdoc.ingest.xid import meaning
+from oomdoc.units import MIB
+
+_LABEL = regex(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
+_SIZE_CAP = 1 << 50
+_MOMENTS = 100_000  # held at once
+
+_FIELDS: dict[str, tuple[str, float]] = {
+    "DCGM_FI_DEV_FB_USED": ("used", MIB), "DCGM_FI_DEV_FB_FREE": ("free", MIB), "DCGM_FI_DEV_FB_RESERVED": ("reserved", MIB),
+    "DCGM_FI_DEV_FB_TOTAL": ("total", MIB), "DCGM_FI_DEV_GPU_UTIL": ("util", 0.01), "DCGM_FI_DEV_MEM_COPY_UTIL": ("copy", 0.01),
+    "dcgm_fb_used": ("used", MIB), "dcgm_fb_free": ("free", MIB), "dcgm_gpu_utilization": ("util", 0.01),
+    "gpu_memory_used_bytes": ("used", 1), "gpu_memory_total_bytes": ("total", 1),
+    "nvidia_smi_memory_used_bytes": ("used", 1), "nvidia_smi_memory_total_bytes": ("total", 1),
+    "nvidia_gpu_memory_used_bytes": ("used", 1), "nvidia_gpu_memory_total_bytes": ("total", 1),
+}  # fmt: skip
+XID = "DCGM_FI_DEV_XID_ERRORS"
+NAMES = frozenset((*_FIELDS, XID))
+"""Series that tell of a device."""
+
+Sample = tuple[int, float | None, str, str | None, float]
+"""Line, time, name, label text, value, as in table `metric`."""
+
+
+@dataclass
+class _Moment:
+    """What one device or instance showed at one time."""
+
+    line: int
+    values: dict[str, float] = field(default_factory=dict)
+
+
+class Devices:
+    """Turns samples of series into samples of devices; one for a source.
+
+    With `by_series` the samples come series by series instead of scrape by scrape: moments are held until the end.
+    """
+
+    def __init__(self, by_series: bool = False) -> None:
+        self._by_series = by_series
+        self._moments: dict[tuple[float | None, int, str, str], _Moment] = {}
+        self._models: dict[int, str] = {}
+        self._t: float | None = None
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._taken: set[int] = set()
+        self._labels: dict[str, dict[str, str]] = {}
+        self._told: set[tuple[int, str | None]] = set()
+        self._xids: dict[int, float] = {}
+
+    def add(self, samples: Iterable[Sample], rows: Rows) -> None:
+        """Samples of devices, to `rows` when they are complete; series of one device and time are one row, at the first line."""
+        for line, t, name, text, value in samples:
+            if (t != self._t and not self._by_series) or len(self._moments) >= _MOMENTS:
+                self.close(rows)
+            self._t = t
+            labels = self._read(text or "")
+            gpu = self._number(labels)
+            if gpu is None:
+                continue
+            if model := labels.get("modelName") or labels.get("name"):
+                self._models[gpu] = model
+            if name == XID:
+                self._xid(rows, line, t, gpu, value)
+                continue
+            what, factor = _FIELDS[name]
+            profile = labels.get("GPU_I_PROFILE", "")
+            instance = f"{profile} {labels.get('GPU_I_ID', '')}" if profile else ""
+            key = (t, gpu, instance, profile)
+            moment = self._moments.setdefault(key, _Moment(line))
+            if what in moment.values and t is None:  # the next scrape of a file without times
+                self._tell(rows, key, moment)
+                moment = self._moments[key] = _Moment(line)
+            if 0 <= value * factor < _SIZE_CAP:
+                moment.values.setdefault(what, value * factor)
+
+    def close(self, rows: Rows) -> None:
+        """What is complete now, in the order of time where series came one by one."""
+        moments, self._moments = self._moments, {}
+        ordered = sorted(moments.items(), key=lambda entry: entry[0][0] or 0.0) if self._by_series else moments.items()
+        for key, moment in ordered:
+            self._tell(rows, key, moment)
+
+    def _read(self, text: str) -> dict[str, str]:
+        labels = self._labels.get(text)
+        if labels is None:
+            if len(self._labels) > 10_000:
+                self._labels.clear()
+            labels = self._labels[text] = dict(_LABEL.findall(text))
+        return labels
+
+    def _number(self, labels: dict[str, str]) -> int | None:
+        host = labels.get("Hostname") or labels.get("instance") or labels.get("node") or ""
+        own = next(
+            (labels[name] for name in ("gpu", "gpu_id", "index", "minor_number", "UUID", "uuid") if labels.get(name)),
+            None,
+        )
+        if own is None:
+            return None
+        number = self._numbers.get((host, own))
+        if number is None:
+            wanted = int(own) if own.isascii() and own.isdigit() and len(own) < 4 else 0
+            number = wanted if wanted not in self._taken else max(self._taken) + 1
+            if len(self._taken) >= 10_000:
+                return None
+            self._numbers[host, own] = number
+            self._taken.add(number)
+        return number
+
+    def _tell(self, rows: Rows, key: tuple[float | None, int, str, str], moment: _Moment) -> None:
+        t, gpu, instance, profile = key
+        model = self._models.get(gpu)
+        get = moment.values.get
+        used, total = get("used"), get("total")
+        parts = [get("free"), get("reserved")]
+        if total is None and used is not None and parts[0] is not None:
+            total = used + parts[0] + (parts[1] or 0.0)
+        whole = None if total is None else int(total)
+        held = None if used is None else int(used)
+        if instance:
+            if (gpu, instance) not in self._told:
+                self._told.add((gpu, instance))
+                rows.add(
+                    "gpu_device", moment.line, gpu=gpu, name=model, total_bytes=whole, mig_profile=profile, count=1,
+                    used_bytes=held,
+                )  # fmt: skip
+            return
+        if model and (gpu, None) not in self._told:
+            self._told.add((gpu, None))
+            rows.add("gpu_device", moment.line, gpu=gpu, name=model, total_bytes=whole, count=1)
+        if held is not None or whole is not None or get("util") is not None:
+            rows.add(
+                "gpu_sample", moment.line, t=t, gpu=gpu, used_bytes=held, total_bytes=whole, gpu_util=_share(get("util")),
+                memory_util=_share(get("copy")),
+            )  # fmt: skip
+
+    def _xid(self, rows: Rows, line: int, t: float | None, gpu: int, value: float) -> None:
+        """The exporter repeats the last Xid for ever: told where it changes."""
+        if 0 < value < 1000 and self._xids.get(gpu) != value:
+            code = int(value)
+            text = f"{XID} of device {gpu} is {code}"
+            rows.add("host_event", line, t=t, kind="xid", count=code, text=text, meaning=meaning(code))
+        self._xids[gpu] = value
+
+
+def _share(value: float | None) -> float | None:
+    return value if value is not None and value <= 1.0 else None

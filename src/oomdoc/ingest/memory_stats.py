@@ -1,0 +1,162 @@
+"""What `torch.cuda.memory_stats()` returns, printed or dumped: flat keys, nested dicts, JSON or Python's own notation.
+
+    {"allocated_bytes.all.current": 75161927680, "allocated_bytes.all.peak": 77309411328, "num_ooms": 1, ...}
+    OrderedDict([('active.all.allocated', 812340), ('active.all.current', 1204), ...])
+    {'allocated_bytes': {'all': {'current': 75161927680, ...}}}                (memory_stats_as_nested_dict)
+
+A source may hold several, one for each device or moment: they are numbered as tables of `memory_summary` are, in whose table
+they go. Keys are `<metric>.<pool>.<kind>` (torch/cuda/memory.py, 1.4 to 2.13); scalars such as `num_ooms` have only `current`.
+`{}` is a process that never touched the device. Text around a dump (`rank 3: {...}`) is allowed; its device is the number
+that follows `device`, `cuda:`, `gpu` or `rank` in the line in which it begins, else unknown. Nothing is evaluated: keys and integers are
+found in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from oomdoc.ingest.base import Head, regex
+from oomdoc.ingest.problems import Capped
+from oomdoc.scan import Chunk
+from oomdoc.tables import Batch
+
+KIND = "memory-stats"
+TABLES = ("allocator_stat", "problem")
+
+METRICS = frozenset(
+    """
+    allocation allocated_bytes active active_bytes segment reserved_bytes inactive_split inactive_split_bytes requested_bytes
+    oversize_allocations oversize_segments
+    """.split()  # noqa: SIM905
+)
+SCALARS = frozenset(
+    """
+    num_ooms num_alloc_retries num_sync_all_streams num_device_alloc num_device_free num_oom_rejections max_split_size
+    """.split()  # noqa: SIM905
+)
+POOLS = frozenset(("all", "large_pool", "small_pool"))
+KINDS = ("current", "peak", "allocated", "freed")
+_LARGEST = 1 << 62
+_CAP_BYTES = 32 << 20  # a dump has 8 KB
+
+_ENTRY = regex(
+    r"(?P<open>\{)|(?P<close>\})"
+    r"|\(?(?:[\"'](?P<key>[\w:.]{1,120})[\"']|(?P<number>\d{1,3}))\s*[:,]\s*(?:(?P<value>-?\d{1,20})(?![\w.])|(?:OrderedDict\()?(?P<inner>\{))"
+    r"|(?P<start>OrderedDict\(\s*\[)|(?P<end>\]\s*\))"
+)
+_FLAT = regex(
+    r"[\"'](?:allocated_bytes|active_bytes|reserved_bytes)\.(?:all|large_pool|small_pool)\.(?:current|peak)[\"']\s*[:,]\s*\d"
+)
+_NESTED = regex(
+    r"[\"'](?:allocated_bytes|active_bytes|reserved_bytes)[\"']\s*[:,]\s*\{\s*[\"'](?:all|large_pool|small_pool)[\"']\s*[:,]\s*\{"
+)
+_NAMED_DEVICE = regex(r"(?:cuda:?|gpu:?)?(\d{1,3})")
+_DEVICE = regex(r"(?:\bdevice\W{0,4}|\bcuda:|\b(?:gpu|rank)\W{0,4})(\d{1,3})\b", re.I)
+
+
+def matches(head: Head) -> bool:
+    """Keys of the statistics with a number behind them, in a text that is not a log which quotes them."""
+    if not any(name in head.data for name in (b"allocated_bytes", b"active_bytes", b"reserved_bytes")):
+        return False
+    text = head.data.decode("utf-8", "replace")
+    if not (_FLAT.search(text) or _NESTED.search(text)):
+        return False
+    lines = [line.strip() for line in head.lines if line.strip()]
+    foreign = sum(
+        1 for line in lines if not re.match(r"[\[{(}\])'\",]|OrderedDict|[^{]{0,80}(?:\{|OrderedDict\()", line)
+    )
+    return foreign * 4 <= len(lines)
+
+
+class _Dumps:
+    """The state of one source: which dump and where in it the next key belongs."""
+
+    def __init__(self) -> None:
+        self.rows = Capped()
+        self.number = 0
+        self.device: int | None = None
+        self._path: list[str] = []
+        self._depth: list[int] = []
+        self._open = 0
+        self._found: dict[tuple[str, str], tuple[int, dict[str, int]]] = {}
+
+    def text(self, text: str, first_line: int) -> None:
+        """Everything that a text holds."""
+        line, counted = first_line, 0
+        for found in _ENTRY.finditer(text):
+            line += text.count("\n", counted, found.start())
+            counted = found.start()
+            key = found["key"] or found["number"]
+            if key is None:
+                self._bracket(found, text)
+            elif found["value"] is not None:
+                self._value(line, tuple(".".join((*self._path, key)).split(".")), int(found["value"]))
+            else:
+                self._open += 1
+                self._path.append(key)
+                self._depth.append(self._open)
+                if device := _NAMED_DEVICE.fullmatch(key):  # of a mapping of all devices
+                    self.close()
+                    self.device = int(device[1])
+        self.close()
+
+    def _bracket(self, found: re.Match[str], text: str) -> None:
+        if found["open"] or found["start"]:
+            if not self._open:
+                self.close()
+                begin = text.rfind("\n", 0, found.start()) + 1
+                device = _DEVICE.search(text[max(begin, found.start() - 200) : found.start()])
+                self.device = int(device[1]) if device else None
+            self._open += 1
+        elif self._open:
+            if self._depth and self._depth[-1] == self._open:
+                self._depth.pop()
+                self._path.pop()
+            self._open -= 1
+
+    def _value(self, line: int, path: tuple[str, ...], value: int) -> None:
+        path = path[-3:] if len(path) > 3 else path[1:] if _NAMED_DEVICE.fullmatch(path[0]) else path
+        if len(path) == 1 and path[0] in SCALARS:
+            metric, pool, kind = path[0], "all", "current"
+        elif len(path) == 2 and path[0] in METRICS and path[1] in KINDS:
+            metric, pool, kind = path[0], "all", path[1]
+        elif len(path) == 3 and path[0] in METRICS and path[1] in POOLS and path[2] in KINDS:
+            metric, pool, kind = path
+        else:
+            return
+        if abs(value) >= _LARGEST:
+            self.rows.problem(line, f"no value of {'.'.join(path)}", str(value))
+            return
+        held = self._found.setdefault((metric, pool), (line, {}))[1]
+        if kind in held:  # the same key again: the next dump, whatever brackets stand between
+            self.close()
+            held = self._found.setdefault((metric, pool), (line, {}))[1]
+        held[kind] = value
+
+    def close(self) -> None:
+        """The dump at hand is complete."""
+        if not self._found:
+            return
+        self.number += 1
+        for (metric, pool), (line, values) in self._found.items():
+            self.rows.add(
+                "allocator_stat", line, device=self.device, summary=self.number, metric=metric, pool=pool, **values
+            )
+        self._found = {}
+
+
+def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """Rows of `allocator_stat`."""
+    parts, held, first_line = [], 0, 1
+    for chunk in chunks:
+        if held < _CAP_BYTES:
+            parts.append(chunk.data)
+        held += len(chunk.data)
+    dumps = _Dumps()
+    dumps.text(b"".join(parts)[:_CAP_BYTES].decode("utf-8", "replace"), first_line)
+    if held > _CAP_BYTES:
+        dumps.rows.problem(1, "statistics of more than 32 MiB: only their beginning was read", "")
+    if not dumps.number:
+        dumps.rows.problem(1, "statistics of torch's allocator without one that is known", "")
+    yield from dumps.rows.close()

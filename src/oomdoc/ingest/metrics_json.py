@@ -1,0 +1,184 @@
+"""Metrics as JSON: answers of Prometheus' query API, and what Grafana exports of a panel.
+
+    {"status": "success", "data": {"resultType": "matrix", "result": [
+      {"metric": {"__name__": "vllm:kv_cache_usage_perc", "engine": "0"}, "values": [[1795205091, "0.42"], [1795205106, "0.97"]]}]}}
+    [{"metric": {"__name__": "..."}, "value": [1795205091.5, "3"]}]                          (`promtool query -o json`)
+    {"results": {"A": {"frames": [{"schema": {"fields": [{"name": "Time"}, {"name": "Value", "labels": {...}}]},
+                                   "data": {"values": [[1795205091000], [0.42]]}}]}}}         (Grafana; times in ms)
+
+Answers may stand behind each other or under names that a collector chose. Rows, and which series are kept, are as in `metrics`;
+labels are written as in its text. A series without a name is the result of an expression: nobody can tell of what, so it is a
+problem and no row.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from oomdoc.ingest import device_metrics
+from oomdoc.ingest.base import Head, regex
+from oomdoc.ingest.json_pieces import ITEM, BrokenError, pieces
+from oomdoc.ingest.metrics import CONFIG, is_kept, tell_config
+from oomdoc.ingest.problems import Capped
+from oomdoc.scan import Chunk
+from oomdoc.tables import Batch
+
+KIND = "metrics-json"
+TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", "host_event", "problem")
+
+_YEARS = (6.3e8, 7.3e9)
+_FLUSH_ROWS = 20_000
+_LABEL_NAME = regex(r"[A-Za-z_][\w.:-]*")
+_DISPLAYED = regex(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?")
+_SHAPES = re.compile(
+    rb'"resultType"\s*:\s*"(?:matrix|vector)"|"metric"\s*:\s*\{\s*"__name__"\s*:|"frames"\s*:\s*\[\s*\{\s*"schema"\s*:'
+)
+
+
+def matches(head: Head) -> bool:
+    """JSON with the keys of an answer of the query API, or of Grafana's frames."""
+    return head.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") and bool(_SHAPES.search(head.data))
+
+
+class _Answers:
+    """The state of one source."""
+
+    def __init__(self) -> None:
+        self.rows = Capped()
+        self._devices = device_metrics.Devices(by_series=True)
+        self._configs: set[str] = set()
+        self._columns: dict[str, list[Any]] = {}
+        self.ready = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin anew after rows were handed on."""
+        self._columns = {name: [] for name in ("line", "t", "name", "labels", "value")}
+        self.ready = 0
+
+    def value(self, line: int, value: Any, depth: int = 0) -> None:
+        """A series, or whatever holds series."""
+        if isinstance(value, list) and depth < 8:
+            for entry in value:
+                self.value(line, entry, depth + 1)
+        elif isinstance(value, dict):
+            if isinstance(value.get("metric"), dict) and ("values" in value or "value" in value):
+                self._series(line, value["metric"], value)
+            elif isinstance(value.get("schema"), dict):
+                self._frame(line, value)
+            elif depth < 8:
+                for entry in value.values():
+                    self.value(line, entry, depth + 1)
+
+    def _series(self, line: int, metric: Mapping[str, Any], series: Mapping[str, Any]) -> None:
+        name = metric.get("__name__")
+        if not isinstance(name, str):
+            text = _text({key: label for key, label in metric.items() if isinstance(label, str)})
+            self.rows.problem(line, "a series without a name, the result of an expression", text or "")
+            return
+        labels = {key: label for key, label in metric.items() if isinstance(label, str) and key != "__name__"}
+        values = series.get("values")
+        samples = values if isinstance(values, list) else [series.get("value")]
+        self._samples(
+            line, name, labels, (entry for entry in samples if isinstance(entry, list) and len(entry) == 2), 1.0
+        )
+
+    def _frame(self, line: int, frame: Mapping[str, Any]) -> None:
+        """A frame of Grafana: a column of times and columns of values, each with the labels of its series."""
+        fields = frame["schema"].get("fields")
+        data = frame.get("data")
+        columns = data.get("values") if isinstance(data, dict) else None
+        if (
+            not isinstance(fields, list)
+            or not isinstance(columns, list)
+            or len(columns) < 2
+            or not isinstance(columns[0], list)
+        ):
+            return
+        for field, column in zip(fields[1:], columns[1:], strict=False):
+            if not isinstance(field, dict) or not isinstance(column, list):
+                continue
+            found = field.get("labels")
+            labels = (
+                {key: text for key, text in found.items() if isinstance(text, str)} if isinstance(found, dict) else {}
+            )
+            config = field.get("config")
+            shown = config.get("displayNameFromDS") if isinstance(config, dict) else None
+            match = _DISPLAYED.fullmatch(shown) if isinstance(shown, str) else None
+            name = labels.pop("__name__", None) or (
+                match[1] if match and (match[2] or labels or ":" in match[1]) else None
+            )
+            if name is None:
+                self.rows.problem(line, "a series without a name, the result of an expression", str(shown or "")[:200])
+                continue
+            self._samples(line, name, labels, zip(columns[0], column, strict=False), 1000.0)
+
+    def _samples(self, line: int, name: str, labels: Mapping[str, str], samples: Iterable[Any], divisor: float) -> None:
+        if not is_kept(name):
+            return
+        text = _text(labels)
+        found = []
+        for at, printed in samples:
+            try:
+                t, value = float(at) / divisor, float(printed)
+            except (TypeError, ValueError, OverflowError):
+                if printed is not None:
+                    self.rows.problem(line, "no sample of a series", f"{name} {at} {printed}"[:200])
+                continue
+            if math.isfinite(value):
+                found.append((line, t if _YEARS[0] <= t < _YEARS[1] else None, name, text, value))
+        for column, cells in zip(self._columns.values(), zip(*found, strict=True), strict=False):
+            column.extend(cells)
+        self.ready += len(found)
+        if name in device_metrics.NAMES:
+            self._devices.add(found, self.rows)
+        if name in CONFIG and found and text and text not in self._configs and len(self._configs) < 1000:
+            self._configs.add(text)
+            tell_config(self.rows, line, found[0][1], text)
+
+    def take(self) -> Iterator[Batch]:
+        """What was read so far."""
+        if self.ready:
+            columns = self._columns
+            self.begin()
+            yield Batch("metric", columns)
+        yield from self.rows.take()
+
+    def close(self) -> Iterator[Batch]:
+        """Everything that is left."""
+        self._devices.close(self.rows)
+        yield from self.take()
+        yield from self.rows.close()
+
+
+def _text(labels: Mapping[str, str]) -> str | None:
+    """Labels as Prometheus' text writes them, in order."""
+    escaped = (
+        (key, label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"))
+        for key, label in sorted(labels.items())
+        if _LABEL_NAME.fullmatch(key)
+    )
+    return ",".join(f'{key}="{label}"' for key, label in escaped) or None
+
+
+def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """Rows of `metric`, samples of devices, settings from the labels of the cache configuration."""
+    answers = _Answers()
+
+    def whole(way: tuple[str, ...]) -> bool:
+        return way[-2:] in (("result", ITEM), ("frames", ITEM)) or way == (ITEM,)
+
+    try:
+        for piece in pieces(chunks, whole):
+            if piece.path[-1:] == (ITEM,):
+                answers.value(piece.line, piece.value)
+            elif piece.path[-1:] == ("error",) and isinstance(piece.value, str):
+                answers.rows.problem(piece.line, "the query failed", piece.value)
+            if answers.ready >= _FLUSH_ROWS:
+                yield from answers.take()
+    except BrokenError as problem:
+        answers.rows.problem(problem.line, f"an answer of a query: {problem}", "")
+    yield from answers.close()

@@ -1,0 +1,261 @@
+"""Files of a model's folder: what the weights and the KV cache of that model take.
+
+    config.json                    {"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 32, "hidden_size": 4096, ...}
+    generation_config.json         {"max_new_tokens": 2048, "eos_token_id": 2, ...}
+    model.safetensors.index.json   {"metadata": {"total_size": 16060522496}, "weight_map": {"lm_head.weight": "..."}}
+    hf_quant_config.json           {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", ...}}
+    quantize_config.json, adapter_config.json
+
+One row of `model_file` each. Names are those of transformers' `PretrainedConfig` and of the checkpoints' own code; other
+names for the same (`n_layer`, `d_model`, `multi_query_group_num`) fill the same column. Figures of a multimodal model are
+those of its language model. What a config leaves out is NULL, even where transformers has a default: that depends on its
+version. The same facts go where logs tell them: `engine_flag` (origin `file`), `engine_figure` (`checkpoint_bytes`) and `note` (topic `lora`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from oomdoc.ingest.base import Head, Rows
+from oomdoc.ingest.json_pieces import BrokenError, pieces
+from oomdoc.scan import Chunk
+from oomdoc.tables import Batch
+
+KIND = "model-file"
+TABLES = ("model_file", "engine_flag", "engine_figure", "note", "problem")
+
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    "hidden_size": ("hidden_size", "n_embd", "d_model", "model_dim"),
+    "intermediate_size": ("intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim"),
+    "num_attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
+    "num_key_value_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"),
+    "head_dim": ("head_dim", "kv_channels", "attention_head_dim"),
+    "vocab_size": ("vocab_size", "padded_vocab_size"),
+    "max_position_embeddings": ("max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "max_sequence_length"),
+    "sliding_window": ("sliding_window",),
+    "kv_lora_rank": ("kv_lora_rank",),
+    "qk_rope_head_dim": ("qk_rope_head_dim",),
+    "qk_nope_head_dim": ("qk_nope_head_dim",),
+    "v_head_dim": ("v_head_dim",),
+    "num_experts": ("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts"),
+    "num_experts_per_token": ("num_experts_per_tok", "num_experts_per_token", "moe_topk", "top_k_experts"),
+    "moe_intermediate_size": ("moe_intermediate_size", "expert_ffn_hidden_size"),
+    "num_nextn_predict_layers": ("num_nextn_predict_layers", "mtp_num_hidden_layers"),
+}  # fmt: skip
+_FLAGS = (
+    "max_position_embeddings", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim", "hidden_size",
+)  # fmt: skip
+_INNER = ("text_config", "llm_config", "language_config", "language_model", "thinker_config")
+_CAP = 1 << 40  # no count of a model is larger; a larger one is damage
+_MARKS = re.compile(
+    rb'"(?:architectures|model_type|weight_map|quant_algo|quant_method|transformers_version|eos_token_id|peft_type)"\s*:'
+)
+
+
+def matches(head: Head) -> bool:
+    """A JSON object with the keys of one of these files, and with none of a request, a report or a cluster object."""
+    begin = head.data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if begin[:1] != b"{" or not _MARKS.search(head.data):
+        return False
+    keys = _top_keys(begin.decode("utf-8", "replace"))
+    return file_of(keys) is not None
+
+
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
+
+
+def _top_keys(text: str) -> frozenset[str]:
+    """Keys of the outermost object, as far as a text that may be cut tells."""
+    depth, keys = 0, set()
+    for found in _TOKEN.finditer(text):
+        if found[0] in "{[":
+            depth += 1
+        elif found[0] in "}]":
+            depth -= 1
+            if not depth:
+                break
+        elif depth == 1 and found[2]:
+            keys.add(found[1])
+    return frozenset(keys)
+
+
+def file_of(keys: frozenset[str]) -> str | None:
+    """Which file an object with these keys is: config, generation, weights-index, quantization, adapter; None for no such."""
+    if {"apiVersion", "usage", "messages", "request_id", "kind", "services", "resourceSpans"} & keys:
+        return None
+    if "weight_map" in keys:
+        return "weights-index"
+    if "peft_type" in keys:
+        return "adapter"
+    if "architectures" in keys or (
+        "model_type" in keys and any(name in keys for group in _NAMES.values() for name in group)
+    ):
+        return "config"
+    if "quantization" in keys and ("producer" in keys or keys <= {"quantization", "version"}):
+        return "quantization"
+    if {"quant_algo", "quant_method"} & keys or {"bits", "group_size"} <= keys:
+        return "quantization"
+    if {"transformers_version", "eos_token_id"} & keys and keys & {
+        "max_new_tokens", "max_length", "do_sample", "temperature", "top_p", "top_k", "bos_token_id", "pad_token_id", "_from_model_config",
+    }:  # fmt: skip
+        return "generation"
+    return None
+
+
+def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """One row of `model_file`, and what it says in the words of other tables."""
+    rows = Rows()
+    config: dict[str, Any] = {}
+    shards: set[str] = set()
+    tensors = 0
+    line = 1
+    try:
+        # of an index with a hundred thousand tensors only the names of their files are kept
+        for piece in pieces(chunks, lambda way: len(way) == 1 and way[0] != "weight_map"):
+            if len(piece.path) == 1:
+                config[piece.path[0]] = piece.value
+                line = piece.line if piece.path[0] in ("architectures", "metadata", "quantization") else line
+            elif piece.path[:1] == ("weight_map",):
+                config.setdefault("weight_map", {})
+                tensors += 1
+                if isinstance(piece.value, str) and len(shards) < 10_000:
+                    shards.add(piece.value)
+    except BrokenError as problem:
+        rows.problem(problem.line, f"a file of a model: {problem}", "")
+    kind = file_of(frozenset(config))
+    if kind is None:
+        if config:
+            rows.problem(1, "no file of a model's folder that is known", ", ".join(sorted(config))[:200])
+    else:
+        _told(rows, line, kind, config, tensors, len(shards))
+    yield from rows.take()
+
+
+def _told(rows: Rows, line: int, kind: str, config: Mapping[str, Any], tensors: int, shards: int) -> None:
+    row = _facts(kind, config)
+    if kind == "weights-index":
+        row["tensors"], row["shards"] = tensors or None, shards or None
+    rows.add("model_file", line, file=kind, **row)
+    if kind == "config":
+        told = {flag: row.get(flag) for flag in (*_FLAGS, "architecture", "dtype")}
+        told["quantization"] = row.get("quant_method")
+        for flag, value in told.items():
+            if value is not None:
+                rows.add("engine_flag", line, flag=flag, value=str(value), origin="file")
+    elif kind == "adapter":
+        rank, base = row.get("lora_rank"), row.get("base_model")
+        text = f"adapter of type {_text(config.get('peft_type')) or 'unknown'}, rank {rank}, base model {base}"
+        rows.add("note", line, topic="lora", value=None if rank is None else float(rank), text=text[:300])
+    elif kind == "quantization" and row.get("quant_method"):
+        rows.add("engine_flag", line, flag="quantization", value=row["quant_method"], origin="file")
+    if row.get("total_bytes") is not None:
+        rows.add("engine_figure", line, name="checkpoint_bytes", value=float(row["total_bytes"]))
+
+
+def _facts(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns that a file tells."""
+    if kind == "weights-index":
+        meta = _mapping(config.get("metadata"))
+        return {
+            "total_bytes": _count(meta.get("total_size")),
+            "total_parameters": _count(meta.get("total_parameters")),
+        }
+    if kind == "quantization":
+        return _quantization(config)
+    if kind == "generation":
+        return {"max_new_tokens": _count(config.get("max_new_tokens"))}
+    if kind == "adapter":
+        return {"lora_rank": _count(config.get("r")), "base_model": _text(config.get("base_model_name_or_path"))}
+    return _config(config)
+
+
+def _config(config: Mapping[str, Any]) -> dict[str, Any]:
+    inner: Mapping[str, Any] = next((_mapping(config[name]) for name in _INNER if _mapping(config.get(name))), config)
+    inner = _mapping(inner.get("text_config")) or inner  # an omni model keeps it two levels down
+    row: dict[str, Any] = {}
+    for column, names in _NAMES.items():
+        row[column] = next((count for name in names if (count := _count(inner.get(name))) is not None), None)
+    if row["num_key_value_heads"] is None and inner.get("multi_query") is True:
+        row["num_key_value_heads"] = 1
+    if inner.get("use_sliding_window") is False:
+        row["sliding_window"] = None
+    architectures = config.get("architectures")
+    row["architecture"] = _text(architectures[0]) if isinstance(architectures, list) and architectures else None
+    row["model_type"] = _text(config.get("model_type")) or _text(inner.get("model_type"))
+    row["dtype"] = next(
+        (text for where in (inner, config) for name in ("torch_dtype", "dtype") if (text := _text(where.get(name)))),
+        None,
+    )
+    row["tie_word_embeddings"] = next(
+        (
+            where["tie_word_embeddings"]
+            for where in (inner, config)
+            if isinstance(where.get("tie_word_embeddings"), bool)
+        ),
+        None,
+    )
+    kinds = inner.get("layer_types") or inner.get("layers_block_type")
+    if isinstance(kinds, list) and all(isinstance(kind, str) for kind in kinds):
+        row["full_attention_layers"] = sum(kind in ("full_attention", "attention", "global") for kind in kinds)
+        row["sliding_layers"] = sum(kind in ("sliding_attention", "chunked_attention", "local") for kind in kinds)
+        row["recurrent_layers"] = sum(kind in ("linear_attention", "mamba", "mamba2", "recurrent") for kind in kinds)
+    rope = _mapping(inner.get("rope_scaling")) or _mapping(inner.get("rope_parameters"))
+    row["rope_type"] = _text(rope.get("rope_type")) or _text(rope.get("type"))
+    row["rope_factor"] = _real(rope.get("factor"))
+    row["multimodal"] = any(name in config for name in ("vision_config", "audio_config", "visual", "vision_tower"))
+    quantization = _mapping(config.get("quantization_config")) or _mapping(inner.get("quantization_config"))
+    return {**row, **_quantization(quantization)}
+
+
+def _quantization(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What a quantisation config says; the forms of transformers, compressed-tensors and ModelOpt."""
+    inner = _mapping(config.get("quantization")) or config  # ModelOpt keeps it one level down
+    algo = _text(inner.get("quant_algo"))
+    method = _text(config.get("quant_method")) or (f"modelopt-{algo}".lower() if algo else None)
+    bits, group = _count(inner.get("bits")), _count(inner.get("group_size"))
+    if bits is None:
+        bits = 4 if inner.get("load_in_4bit") is True else 8 if inner.get("load_in_8bit") is True else None
+    kv = _text(inner.get("kv_cache_quant_algo"))
+    for name, entry in _mapping(inner.get("config_groups")).items():
+        weights = _mapping(_mapping(entry).get("weights"))
+        if name and weights:  # compressed-tensors: the widest group decides how much is saved at least
+            bits = max(filter(None, (bits, _count(weights.get("num_bits")))), default=None)
+            group = group or _count(weights.get("group_size"))
+    scheme = _mapping(inner.get("kv_cache_scheme"))
+    if scheme and kv is None:
+        kv = f"{_text(scheme.get('type')) or 'int'}{_count(scheme.get('num_bits')) or ''}"
+    if bits is None and algo:
+        bits = next((size for word, size in _ALGO_BITS.items() if word in algo.upper()), None)
+    if bits is None and method in ("fp8", "fbgemm_fp8"):
+        bits = 8
+    if bits is None and method == "mxfp4":
+        bits = 4
+    return {"quant_method": method, "quant_bits": bits, "quant_group_size": group, "kv_cache_quant": kv}
+
+
+_ALGO_BITS = {"FP4": 4, "W4": 4, "INT4": 4, "MIXED": None, "FP8": 8, "W8": 8, "INT8": 8}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _count(value: Any) -> int | None:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # total_size was written by frameworks as 1.6e10
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value < (_CAP << 10) else None
+
+
+def _real(value: Any) -> float | None:
+    return (
+        float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _CAP else None
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value[:200] if isinstance(value, str) and value else None
