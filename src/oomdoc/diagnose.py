@@ -24,6 +24,7 @@ from oomdoc.scan import Chunk, chunks, read_ahead
 from oomdoc.store import Store
 from oomdoc.tables import LOOKALIKE, Batch
 from oomdoc.units import parse_size, zone
+from oomdoc.unwrap import unwrap
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def _why(unread: Sequence[Unread]) -> str:
 def _stream(intake: Intake) -> Iterator[Member | Chunk]:
     for member in intake.members():
         yield member
-        yield from chunks(member.stream)
+        yield from unwrap(chunks(member.stream))
 
 
 def _ingest(intake: Intake, store: Store, options: Options) -> tuple[list[SourceRow], list[Unread]]:
