@@ -137,8 +137,9 @@ def _pattern(
     convert: Convert,
     *samples: Sample,
     table: str = "host_event",
+    versions: str = "",
 ) -> Pattern:
-    return Pattern(name, dialect, anchors, regex("|".join(shapes)), table, samples, convert=convert)
+    return Pattern(name, dialect, anchors, regex("|".join(shapes)), table, samples, convert=convert, versions=versions)
 
 
 def _victim(row: Row, match: re.Match[str]) -> Row | None:
@@ -664,6 +665,7 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
             "ValueError: Too large swap space. 36.00 GiB out of the 48.00 GiB total CPU memory is allocated for it",
             {"kind": "swap-space", "bytes": 36 << 30, "limit_bytes": 48 << 30},
         ),
+        versions="0.1.7 – 0.17.1",
     ),
     _pattern(
         "swap-space-warning",
@@ -675,6 +677,7 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
             "Possibly too large swap space. 24.00 GiB out of the 48.00 GiB total CPU memory is allocated for the swap",
             {"topic": "swap-space", "value": 24 << 30},
         ),
+        versions="0.1.7 – 0.17.1",
         table="note",
     ),
     _pattern(
