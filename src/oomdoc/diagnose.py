@@ -10,6 +10,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -112,7 +113,7 @@ def _why(unread: Sequence[Unread]) -> str:
 def _stream(intake: Intake) -> Iterator[Member | Chunk]:
     for member in intake.members():
         yield member
-        yield from unwrap(chunks(member.stream))
+        yield from unwrap(chunks(member.stream), partial(intake.note, member.path))
 
 
 def _ingest(intake: Intake, store: Store, options: Options) -> tuple[list[SourceRow], list[Unread]]:

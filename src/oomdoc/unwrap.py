@@ -4,12 +4,12 @@
 source before anything reads them, told by content alone:
 
     CRI `P` lines and docker's 16 KiB pieces    the whole line stands where its first piece stood, the others are empty
-    `journalctl -o export`                      the entry stands where its MESSAGE stood, the other fields are empty
     `journalctl -o json`, bytes as numbers      text again
+    `journalctl -o export`                      one entry a line, as `-o short-iso` prints it
     Loki, Grafana, CloudWatch, Cloud Logging    one entry a line, oldest first
 
-The first three keep every line number. The last have lines of their own: they are counted in the order of time, and `oomdoc
-show` counts the same way (`numbered`). Documents are read whole, up to `DOCUMENT_CAP_BYTES`; larger ones stay as they are.
+The first two keep every line number. The others have lines of their own, and `oomdoc show` counts the same way (`numbered`).
+Documents are held whole, so those beyond `DOCUMENT_CAP_BYTES` (of lines: `LINES_CAP_BYTES`) stay as they are, and `note` is told.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from oomdoc.scan import Chunk, chunks
-from oomdoc.units import epoch_of, parse_time
+from oomdoc.units import epoch_of, parse_time, show_bytes
 
 HEAD_BYTES = 64 << 10
-DOCUMENT_CAP_BYTES = 64 << 20  # `logcli` and Grafana stop at 5,000 lines, CloudWatch Insights at 10,000
+DOCUMENT_CAP_BYTES = 12 << 20  # hostile JSON takes 25 times its size; Grafana stops at 5,000 lines, Loki's API too
+LINES_CAP_BYTES = 64 << 20  # `logcli -o jsonl`, CloudWatch Insights (10,000 lines)
 _PIECES_CAP_BYTES = 4 << 20  # of one line that was cut: what `scan` holds of a line at most
 
 _CRI = re.compile(
@@ -38,22 +39,32 @@ _DOCKER_PARTIAL = re.compile(rb'(?<!\\n)", ?"stream": ?"std(?:out|err)"')
 _DOCKER = re.compile(rb'\{"log": ?"(?P<log>(?:[^"\\]|\\.)*)"(?P<rest>, ?"stream": ?"(?P<stream>\w+)".*)', re.S)
 _EXPORT_HEAD = re.compile(rb"\A(?:[A-Z_][A-Z0-9_]*=[^\n]*\n){0,40}?__REALTIME_TIMESTAMP=\d+\n")
 _BYTES = re.compile(rb'"MESSAGE"\s*:\s*\[\s*\d')
-_LOKI_LINE = re.compile(rb'\{(?=[^\n]*"labels":)(?=[^\n]*"line":")[^\n]*"timestamp":"')
+_LOKI_LINE = re.compile(rb'\{(?=[^\n]*"labels":)(?=[^\n]*"line": ?")[^\n]*"timestamp": ?"')
 _MESSAGE_KEYS = ("line", "message", "textPayload", "log", "@message")
 _TIME_KEYS = ("timestamp", "time", "@timestamp", "ts", "date")
 _INSIGHTS = re.compile(rb"\A(?:\xef\xbb\xbf)?\"?@timestamp\"?,(?:\"?@?\w+\"?,)*\"?@message\"?")
+
+
+Note = Callable[[str], None]
+
+
+def _silent(why: str) -> None:
+    pass
 
 
 class _Form(NamedTuple):
     """How a source is wrapped: what undoes it, and whether its lines are numbered anew."""
 
     name: str
-    undo: Callable[[Iterable[Chunk]], Iterator[Chunk]]
+    undo: Callable[[Iterable[Chunk], Note], Iterator[Chunk]]
     renumbers: bool = False
 
 
-def unwrap(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
-    """The chunks of a source with its collector's cuts and documents undone; most sources come back as they are."""
+def unwrap(pieces: Iterable[Chunk], note: Note = _silent) -> Iterator[Chunk]:
+    """The chunks of a source with its collector's cuts and documents undone; most sources come back as they are.
+
+    `note` is told why a document could not be undone.
+    """
     stream = iter(pieces)
     first = next(stream, None)
     if first is None:
@@ -63,7 +74,7 @@ def unwrap(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
         yield first
         yield from stream
     else:
-        yield from form.undo(_again(first, stream))
+        yield from form.undo(_again(first, stream), note)
 
 
 def numbered(stream: BinaryIO) -> BinaryIO:
@@ -72,7 +83,18 @@ def numbered(stream: BinaryIO) -> BinaryIO:
     form = _form(head[:HEAD_BYTES])
     if form is None or not form.renumbers:
         return stream
-    return io.BytesIO(b"".join(chunk.data for chunk in form.undo(chunks(stream))))
+    return cast(BinaryIO, _Undone(form.undo(chunks(stream), _silent)))
+
+
+class _Undone:
+    """Chunks as a stream to read from."""
+
+    def __init__(self, pieces: Iterator[Chunk]) -> None:
+        self._pieces = pieces
+
+    def read(self, size: int = -1) -> bytes:
+        """The next piece, whatever its size; b"" at the end."""
+        return next((piece.data for piece in self._pieces if piece.data), b"")
 
 
 def _again(first: Chunk, rest: Iterator[Chunk]) -> Iterator[Chunk]:
@@ -85,11 +107,11 @@ def _form(head: bytes) -> _Form | None:
     if start.isdigit():
         return _Form("cri", _join_cri) if _CRI.match(head) else None
     if start == b"_" and _EXPORT_HEAD.match(head):
-        return _Form("journal-export", _export)
+        return _Form("journal-export", _export, renumbers=True)
     if start in b"{[" and start:
         return _json_form(head, start)
     if start in b'@"' and _INSIGHTS.match(head):
-        return _Form("cloudwatch-insights", _document(_insights), renumbers=True)
+        return _Form("cloudwatch-insights", _document(_insights, True, LINES_CAP_BYTES), renumbers=True)
     return None
 
 
@@ -99,9 +121,9 @@ def _json_form(head: bytes, start: bytes) -> _Form | None:
     if start == b"{" and b'"__REALTIME_TIMESTAMP"' in head and b'"MESSAGE"' in head:
         return _Form("journal-json", _numbers)
     if start == b"{" and _LOKI_LINE.match(head):
-        return _Form("loki-lines", _document(_loki_lines), renumbers=True)
+        return _Form("loki-lines", _document(_loki_lines, True, LINES_CAP_BYTES), renumbers=True)
     if start == b"{" and b'"values"' in head and (b'"resultType"' in head or b'"stream"' in head):
-        return _Form("loki", _document(_loki), renumbers=True)
+        return _Form("loki", _document(_loki, newest_first=True), renumbers=True)
     if start == b"{" and re.match(rb'\s*\{\s*"events"\s*:\s*\[', head) and b'"message"' in head:
         return _Form("cloudwatch", _document(_entries), renumbers=True)
     keys = rb'"(?:line|textPayload|message|log)"\s*:\s*"'
@@ -113,7 +135,7 @@ def _json_form(head: bytes, start: bytes) -> _Form | None:
 # ---- line numbers stay
 
 
-def _join_cri(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
+def _join_cri(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
     def piece(line: bytes) -> tuple[bytes, bytes, bytes, bool] | None:
         found = _CRI.match(line)
         return (
@@ -125,7 +147,7 @@ def _join_cri(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
     return _joined(pieces, _CRI_PARTIAL, piece, lambda head, body: head + body)
 
 
-def _join_docker(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
+def _join_docker(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
     def piece(line: bytes) -> tuple[bytes, bytes, bytes, bool] | None:
         found = _DOCKER.match(line)
         return (found["stream"], found["rest"], found["log"], not found["log"].endswith(rb"\n")) if found else None
@@ -187,7 +209,7 @@ def _join(
     return b"\n".join(lines), bool(began)
 
 
-def _numbers(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
+def _numbers(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
     """journald writes what is no printable text as an array of bytes: colours, carriage returns."""
     for chunk in pieces:
         if not _BYTES.search(chunk.data):
@@ -207,56 +229,51 @@ def _as_text(line: bytes) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _export(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
+def _export(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
     """`journalctl -o export`: fields a line each, an empty line after an entry; binary fields have a length of eight bytes."""
     held, line = b"", 1
     for chunk in pieces:
-        if not held:
-            line = chunk.first_line
         held += chunk.data
         end = held.rfind(b"\n\n") + 2
         if end < 2 and len(held) < _PIECES_CAP_BYTES:
             continue
         ready, held = (held[:end], held[end:]) if end >= 2 else (held, b"")
-        yield Chunk(_exported(ready), line, True)
-        line += ready.count(b"\n")
+        data = _exported(ready)
+        yield Chunk(data, line, True)
+        line += data.count(b"\n")
     if held:
         yield Chunk(_exported(held), line, True)
 
 
 def _exported(data: bytes) -> bytes:
     out: list[bytes] = []
-    at = begin = 0
+    at = 0
     fields: dict[bytes, bytes] = {}
-    message: bytes | None = None
     while at < len(data):
         stop = data.find(b"\n", at)
         stop = len(data) if stop < 0 else stop
         line = data[at:stop]
         name, equals, value = line.partition(b"=")
-        if not line:
-            out.append(_entry(data[begin : at + 1], fields, message))
-            begin, fields, message = at + 1, {}, None
-        elif not equals and line.isupper() and stop + 9 <= len(data):
+        if not equals and line.isupper() and stop + 9 <= len(data):
             size = int.from_bytes(data[stop + 1 : stop + 9], "little")
             if size <= len(data) - stop - 9:
                 value = data[stop + 9 : stop + 9 + size]
                 stop += 9 + size
-        if name == b"MESSAGE":
-            message = value
-        else:
+        if line:
             fields[name] = value
+        else:
+            out.append(_entry(fields))
+            fields = {}
         at = stop + 1
-    out.append(_entry(data[begin:], fields, message))
+    out.append(_entry(fields))
     return b"".join(out)
 
 
-def _entry(raw: bytes, fields: dict[bytes, bytes], message: bytes | None) -> bytes:
-    """An entry as `-o short-iso` would print it, at the place of its message, with as many newlines as it had."""
-    newlines = raw.count(b"\n")
-    stamp = fields.get(b"__REALTIME_TIMESTAMP", b"")
+def _entry(fields: dict[bytes, bytes]) -> bytes:
+    """An entry as `-o short-iso` would print it, each line of its message with the head; empty where it has none."""
+    stamp, message = fields.get(b"__REALTIME_TIMESTAMP", b""), fields.get(b"MESSAGE")
     if message is None or not stamp.isdigit() or len(stamp) > 18:
-        return b"\n" * newlines
+        return b""
     who = fields.get(b"SYSLOG_IDENTIFIER") or fields.get(b"_COMM") or b"unknown"
     pid = fields.get(b"_PID") or fields.get(b"SYSLOG_PID")
     head = b"%s %s %s%s: " % (
@@ -265,10 +282,7 @@ def _entry(raw: bytes, fields: dict[bytes, bytes], message: bytes | None) -> byt
         who.replace(b" ", b"_"),
         b"[%s]" % pid if pid else b"",
     )
-    before = raw.find(b"MESSAGE=" if b"\nMESSAGE=" in b"\n" + raw else b"MESSAGE\n")
-    lead = raw[: max(before, 0)].count(b"\n")
-    body = b"\n".join(head + part for part in message.split(b"\n"))
-    return (b"\n" * lead + body + b"\n" * max(newlines - lead - body.count(b"\n"), 0)) if newlines else body
+    return b"".join(head + part + b"\n" for part in message.split(b"\n"))
 
 
 def _iso(t: float) -> str:
@@ -281,33 +295,43 @@ def _iso(t: float) -> str:
 _Entries = Iterator[tuple[float | None, str]]
 
 
-def _document(read: Callable[[bytes], _Entries]) -> Callable[[Iterable[Chunk]], Iterator[Chunk]]:
-    """Undo a document with the entries that `read` finds in it; as it is where it is too large, damaged or without any."""
+def _document(
+    read: Callable[[bytes], _Entries], newest_first: bool = False, cap: int = DOCUMENT_CAP_BYTES
+) -> Callable[[Iterable[Chunk], Note], Iterator[Chunk]]:
+    """Undo a document with the entries that `read` finds in it; as it is where it is too large, damaged or without any.
 
-    def undo(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
+    `newest_first` is the tool's default, for documents of a single moment.
+    """
+
+    def undo(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
         held: list[Chunk] = []
         size = 0
         stream = iter(pieces)
         for chunk in stream:
             held.append(chunk)
             size += len(chunk.data)
-            if size > DOCUMENT_CAP_BYTES:
+            if size > cap:
+                note(
+                    f"one document of more than {show_bytes(cap)}: its lines were read as they stand, in its own order"
+                )
                 yield from held
                 yield from stream
                 return
-        lines = _ordered(read, b"".join(chunk.data for chunk in held))
+        lines = _ordered(read, newest_first, b"".join(chunk.data for chunk in held))
+        if not lines:
+            note("looks like a document of log entries and could not be read as one: its lines were read as they stand")
         yield from chunks(cast(BinaryIO, io.BytesIO(lines))) if lines else held
 
     return undo
 
 
-def _ordered(read: Callable[[bytes], _Entries], data: bytes) -> bytes:
+def _ordered(read: Callable[[bytes], _Entries], newest_first: bool, data: bytes) -> bytes:
     try:
         entries = list(read(data))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, csv.Error):
         return b""
     known = [t for t, _ in entries if t is not None]
-    if len(known) > 1 and known[0] > known[-1]:
+    if known and (known[0] > known[-1] or (newest_first and known[0] == known[-1])):
         entries.reverse()  # before sorting, so that entries of one moment come as they were written
     last = 0.0
     timed = []

@@ -250,30 +250,19 @@ def read_record(line: int, raw: str, clock: Clock) -> Record:
         text, t, extra = peel(raw)
     clock.outer(t)
     record = Record(line, text, t)
-    at = 0
-    for _ in range(4):
-        tag = TAG.match(text, at)
-        if tag and (
-            tag["pid"] or tag["rank"] or tag["name"].startswith(("Worker", "EngineCore", "APIServer", "raylet"))
-        ):
-            record.process = tag["name"]
-            if tag["pid"]:
-                record.pid = int(tag["pid"])
-            if tag["rank"]:
-                record.rank = int(tag["rank"])
-            at = tag.end()
-            continue
-        ranked = TORCH_RANK.match(text, at)
-        if ranked:
-            record.rank = int(ranked[1])
-            at = ranked.end()
-            continue
-        break
+    at = _tags(record, text)
+    head = _head(text, at)
+    if head is None and at:
+        inner_text, stamp, more = peel(text[at:])
+        if inner_text != text[at:]:  # Ray's prefix stands before another collector's
+            text, t, extra = inner_text, t if t is not None else clock.outer(stamp), {**more, **extra}
+            record.text, record.t = text, t
+            at = _tags(record, text)
+            head = _head(text, at)
     if record.process and record.rank is None:
         found = WORKER_RANK.search(record.process) or V1_WORKER.search(record.process)
         if found:
             record.rank = int(found[1])
-    head = _head(text, at)
     if head is None and at == 0:
         inner = _EMBEDDED.match(text)
         if inner:  # another program's logger passes the engine's record on
@@ -302,6 +291,30 @@ def read_record(line: int, raw: str, clock: Clock) -> Record:
         record.repeat = int(repeat[1])
         record.text = record.text[: repeat.start()]
     return record
+
+
+def _tags(record: Record, text: str) -> int:
+    """Read the process tags that a line begins with into the record; where they end."""
+    at = 0
+    for _ in range(4):
+        tag = TAG.match(text, at)
+        if tag and (
+            tag["pid"] or tag["rank"] or tag["name"].startswith(("Worker", "EngineCore", "APIServer", "raylet"))
+        ):
+            record.process = tag["name"]
+            if tag["pid"]:
+                record.pid = int(tag["pid"])
+            if tag["rank"]:
+                record.rank = int(tag["rank"])
+            at = tag.end()
+            continue
+        ranked = TORCH_RANK.match(text, at)
+        if ranked:
+            record.rank = int(ranked[1])
+            at = ranked.end()
+            continue
+        break
+    return at
 
 
 def _head(text: str, at: int) -> re.Match[str] | None:

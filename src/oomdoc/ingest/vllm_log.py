@@ -239,7 +239,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        "banner-version", "vllm", ("█  version ",), regex(r"█  version (?P<text>\d[^\s,]*)"),
+        "banner-version", "vllm", ("  version ",), regex(r"█  version (?P<text>\d[^\s,]*)"),
         "milestone", const={"name": "server-version"}, versions="0.15.1 →", samples=(
             ("  █▄█▀ █     █     █     █  version 0.16.0", {"name": "server-version", "text": "0.16.0"}),
         ),
