@@ -339,12 +339,6 @@ def enveloped(name: str) -> Shape:
 # ---- files: names, order, rotation, compression, archives
 
 
-def _shuffled(files: Files) -> Files:
-    content = list(files.items())
-    random.Random(5).shuffle(content)
-    return dict(content)
-
-
 def _rotated(share: float) -> Shape:
     def shape(files: Files) -> Files:
         out: dict[str, bytes] = {}
@@ -389,7 +383,8 @@ def _zst(data: bytes) -> bytes:
 
 
 FILES: dict[str, Shape] = {
-    "shuffled": _shuffled,
+    "reversed-in-tar": lambda files: {"bundle.tar": tar(dict(reversed(list(files.items()))))},
+    "shuffled-in-tar": lambda files: {"bundle.tar": tar(dict(random.Random(5).sample(list(files.items()), len(files))))},
     "renamed": lambda files: {f"dump/{place:02d}-{path.rsplit('/', 1)[-1]}": data for place, (path, data) in enumerate(files.items())},
     "rotated-40": _rotated(0.4),
     "gz-members": _packed(".gz", lambda data: gzip.compress(data, mtime=0)),

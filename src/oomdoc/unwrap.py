@@ -234,7 +234,7 @@ def _export(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
     held, line = b"", 1
     for chunk in pieces:
         held += chunk.data
-        end = held.rfind(b"\n\n") + 2
+        end = held.rfind(b"\n\n__") + 2  # an empty line inside a message begins no entry
         if end < 2 and len(held) < _PIECES_CAP_BYTES:
             continue
         ready, held = (held[:end], held[end:]) if end >= 2 else (held, b"")
