@@ -86,6 +86,14 @@ def laid_out(root: Path, files: Files) -> Path:
     return root / "bundle"
 
 
+def free(files: Files, path: str) -> str:
+    """The path, or with a number where it is taken."""
+    number, wanted = 2, path
+    while path in files:
+        path, number = f"{wanted}.{number}", number + 1
+    return path
+
+
 # ---- which files are logs, and what time their lines tell
 
 _ENGINE = re.compile(rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d |vllm|Traceback|\"levelname\"")
@@ -411,7 +419,10 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--every", type=int, default=1, help="each N-th pair of case and shape")
     chosen = parser.parse_args(argv)
     folders = sorted(path for path in chosen.cases.iterdir() if path.is_dir() and chosen.only in path.name)
-    wanted = chosen.shape or list(SHAPES)
+    import layouts  # which builds on this module
+
+    every = {**SHAPES, **layouts.LAYOUTS}
+    wanted = chosen.shape or list(every)
     tried = differ = place = 0
     by_shape: dict[str, int] = {}
     began = time.monotonic()
@@ -424,7 +435,7 @@ def main(argv: list[str]) -> int:
             place += 1
             if place % chosen.every:
                 continue
-            shaped = SHAPES[name](files)
+            shaped = every[name](files)
             if shaped == files and list(shaped) == list(files):
                 continue
             with tempfile.TemporaryDirectory() as scratch:

@@ -6,6 +6,7 @@ the tables behind it for further questions.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -17,14 +18,14 @@ from typing import Any
 
 from oomdoc import ingest
 from oomdoc.assemble import assemble
-from oomdoc.bundle import Intake, Member, looks_binary, open_bundle
+from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, Member, binary_form, open_bundle
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.model import Report, SourceRow, Unread
 from oomdoc.rules import load_rules
 from oomdoc.scan import Chunk, chunks, read_ahead
 from oomdoc.store import Store
 from oomdoc.tables import LOOKALIKE, Batch
-from oomdoc.units import parse_size, zone
+from oomdoc.units import parse_size, show_bytes, zone
 from oomdoc.unwrap import unwrap
 
 
@@ -40,6 +41,7 @@ class Options:
     tz: str | None = None
     model_config: Path | None = None
     gpu: str | None = None
+    limits: Limits = DEFAULT_LIMITS
     progress: Callable[[str, int], None] | None = None
 
 
@@ -78,7 +80,7 @@ def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = 
     options = options or Options()
     ingest.check_types(options.types)
     rules, faults = load_rules(options.rules, tests=False)
-    intake = open_bundle([paths] if isinstance(paths, (str, Path)) else list(paths))
+    intake = open_bundle([paths] if isinstance(paths, (str, Path)) else list(paths), options.limits)
     scratch = tempfile.TemporaryDirectory(prefix="oomdoc-")
     store = None
     try:
@@ -129,7 +131,13 @@ def _ingest(intake: Intake, store: Store, options: Options) -> tuple[list[Source
         row = _read_member(member, counted, store, options, refused)
         for _ in counted:  # whatever the ingestor left
             pass
-        if row is not None:
+        size = getattr(
+            member.stream, "taken", counted.bytes
+        )  # as handed out: `unwrap` may have made more or less of it
+        if row is None:
+            refused[-1] = Unread(member.path, f"{refused[-1].why} ({show_bytes(size)})")
+        else:
+            row = dataclasses.replace(row, bytes=size)
             sources.append(row)
             store.add(
                 "source",
@@ -205,8 +213,8 @@ def _read_member(
     if first is None:
         return SourceRow(member.path, "empty", 0, 0, 0, 0)
     head = ingest.make_head(member.path, first.data)
-    if looks_binary(head.data):
-        refused.append(Unread(member.path, "binary content, no format that holds evidence"))
+    if binary_form(head.data) is not None:
+        refused.append(Unread(member.path, f"{binary_form(head.data)}, no format that holds evidence"))
         return None
     if ingest.is_label(head):
         refused.append(Unread(member.path, "the label of a sample case, no evidence"))
