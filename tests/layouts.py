@@ -108,7 +108,7 @@ def bug_report(files: Files) -> Files:
     """`nvidia-bug-report.log.gz`: the output of commands under rules and headings, in one file; the logs lie beside it."""
     rule = b"_" * 44
     parts = [rule, b"", b"Start of NVIDIA bug report log file.  Please include this file, along", b"with a detailed description of your problem.", b""]  # fmt: skip
-    rest = {path: data for path, data in _rest(files, "").items()}
+    rest = dict(_rest(files, "").items())
     taken = [path for path in rest if "smi" in path or "dmesg" in path]
     for path in taken:
         parts += [rule, b"", b"*** " + path.encode(), rest[path].rstrip(b"\n"), b""]

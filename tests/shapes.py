@@ -353,7 +353,7 @@ def _rotated(share: float) -> Shape:
         for path, data in files.items():
             lines = data.splitlines(keepends=True)
             cut = int(len(lines) * share)
-            if is_log(path, data) and cut:
+            if is_log(path, data) and len(lines) >= 12:  # a shorter excerpt would be cut within its only message
                 out[path + ".1"], out[path] = b"".join(lines[:cut]), b"".join(lines[cut:])
             else:
                 out[path] = data

@@ -16,7 +16,9 @@ _FACTORS: dict[str, int] = {
     "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB, "ki": KIB, "mi": MIB, "gi": GIB, "ti": TIB,
     "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
 }  # fmt: skip
-_SIZE = re.compile(r"\s*(-?[\d,]*\.?\d+(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)\s*")
+_SIZE = re.compile(
+    r"\s{0,99}(-?(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24})(?:[eE][+-]?\d{1,3})?)\s{0,99}([A-Za-z]{0,9})\s{0,99}"
+)
 
 UNKNOWN_SIZE = (1 << 64) - 1  # torch prints this sentinel (17179869184.00 GiB) where NVML cannot tell
 

@@ -68,7 +68,7 @@ _MONTHS = {
     )
 }
 _HUMAN = regex(r"\s*\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
-_SIZE = r"[\d,]*\.?\d+ ?(?:[kKMGT]i?B?|bytes|B)?"
+_SIZE = r"(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24}) ?(?:[kKMGT]i?B?|bytes|B)?"
 
 Row = dict[str, Any]
 Convert = Callable[[Row, re.Match[str]], Row | None]
@@ -781,10 +781,10 @@ PATTERNS: tuple[Pattern, ...] = (*_OOM_KILLER, *_RAY, *_SIGNALS, *_SHARED_MEMORY
 
 # ---- memory-group files
 
-_NAME = r"(?P<path>[^\s:=<>]*?)(?P<name>memory(?:\.memsw|\.kmem|\.swap)?\.[a-z_.]+)"
-_HEADING = regex(rf"^\W*(?:(?:sudo )?cat )?{_NAME}\W*$")
-_PAIR = regex(rf"^\W*{_NAME}\s*[:=]?\s*(?P<value>-?\d+|max)\s*$")
-_NESTED = regex(rf"^\W*{_NAME}\s*[:=]\s*(?P<key>[a-z_]+)[ =:]+(?P<value>\d+)\s*$")
+_NAME = r"(?P<path>[^\s:=<>]{0,300}?)(?P<name>memory(?:\.memsw|\.kmem|\.swap)?\.[a-z_.]+)"
+_HEADING = regex(rf"^\W{{0,40}}(?:(?:sudo )?cat )?{_NAME}\W*$")
+_PAIR = regex(rf"^\W{{0,40}}{_NAME}\s*[:=]?\s*(?P<value>-?\d+|max)\s*$")
+_NESTED = regex(rf"^\W{{0,40}}{_NAME}\s*[:=]\s*(?P<key>[a-z_]+)[ =:]+(?P<value>\d+)\s*$")
 _VALUE = regex(r"^\s*(-?\d+|max)\s*$")
 _KEYED = regex(r"^\s*([a-z_]+)[ =:]+(\d+)\s*$")
 _LIMITS = ("memory.limit_in_bytes", "memory.max")

@@ -76,7 +76,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "exception", "python", ("Error: ", "Exception: ", "Interrupt: ", "Error(", "Exception(", "error: ", "Exit: "),
         regex(
-            r"^(?:Exception: |Failed: |.{0,40}?Process group watchdog.*?)?(?P<exception>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Overflow)(?:Group)?)"
+            r"^(?:Exception: |Failed: |.{0,40}?Process group watchdog.{0,400}?)?(?P<exception>(?:[A-Za-z_]\w{0,80}\.){0,12}[A-Za-z_]\w{0,120}(?:Error|Exception|Interrupt|Exit|Overflow)(?:Group)?)"
             r"(?:: |\(['\"]?)(?P<text>.*)", re.S,
         ),
         "log_error", convert=_finish, samples=(
@@ -124,7 +124,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        "uvicorn-bind", "uvicorn", ("address already in use",), regex(r"(?P<text>.*address already in use.*)"), "log_error", convert=_finish,
+        "uvicorn-bind", "uvicorn", ("address already in use",), regex(r"^(?P<text>.{0,400}?address already in use.{0,200})"), "log_error", convert=_finish,
         samples=(("ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use", {"kind": "network"}),),
     ),
 )  # fmt: skip

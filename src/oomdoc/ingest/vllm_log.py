@@ -20,7 +20,7 @@ from typing import Any
 from oomdoc.ingest.base import Pattern, interval, regex
 from oomdoc.units import GIB
 
-_NUM = r"-?[\d,]*\.?\d+"
+_NUM = r"-?(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24})"  # bounded and in one way only: a run of digits costs no time
 
 
 def _figure(name: str, factor: float = 1.0) -> Callable[[dict[str, Any], re.Match[str]], dict[str, Any] | None]:
@@ -166,7 +166,7 @@ def flag_rows(text: str, origin: str) -> Iterator[dict[str, Any]]:
 
 
 _STAT_KEYS = regex(
-    r"(?P<key>Swapped|Pending|Waiting|Preemptions|(?:[A-Z]+ )?KV cache usage|External prefix cache hit rate"
+    r"(?P<key>Swapped|Pending|Waiting|Preemptions|(?:[A-Z]{1,8} )?KV cache usage|External prefix cache hit rate"
     r"|MM cache hit rate|Prefix cache hit rate): (?P<value>[\d.]+?)(?=%| reqs|,|\.?$)"
 )
 
@@ -458,7 +458,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "stats", "vllm", ("Avg prompt throughput",),
         regex(
-            r"(?:Engine (?P<engine>\d+): |\d+ Engines Aggregated: )?Avg prompt throughput: (?P<prompt_tokens_per_s>[\d.]+) tokens/s, "
+            r"(?:Engine (?P<engine>\d{1,6}): |\d{1,6} Engines Aggregated: )?Avg prompt throughput: (?P<prompt_tokens_per_s>[\d.]+) tokens/s, "
             r"Avg generation throughput: (?P<generation_tokens_per_s>[\d.]+) tokens/s, Running: (?P<running>\d+) reqs, (?P<rest>.*)"
         ),
         "engine_stat", convert=_stat, versions="0.1.7 →", samples=(
