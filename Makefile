@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check samples golden bench docs clean
+.PHONY: help demo test lint types check samples golden bench docs metamorphic fuzz clean
 
 help: ## list the verbs
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,6 +38,12 @@ golden: $(VENV)/ready ## accept the present reports as snapshots; read the diff
 
 docs: $(VENV)/ready ## write the generated pages again
 	$(BIN)/python docs/generate.py
+
+metamorphic: $(VENV)/ready ## every sample in every shape (or every case of CASES=folder)
+	$(if $(CASES),$(BIN)/python tests/shapes.py $(CASES),OOMDOC_METAMORPHIC=1 $(BIN)/python -m pytest tests/test_metamorphic.py)
+
+fuzz: $(VENV)/ready ## hostile bytes for every reader, longer than the tests do (EXAMPLES=2000)
+	OOMDOC_FUZZ=$(or $(EXAMPLES),2000) $(BIN)/python -m pytest tests/test_fuzz.py
 
 bench: $(VENV)/ready ## the table of ratios on a generated bundle (SIZE=256M)
 	$(BIN)/python tests/bench/bench.py --size $(or $(SIZE),256M)

@@ -1,6 +1,6 @@
 """Writes the pages that come from the code: `make docs`. With `--check` it writes nothing and exits 1 if a page is old.
 
-Whole pages: docs/tables.md, docs/rules.md, docs/cli.md. Blocks between `<!-- generated: NAME -->` and `<!-- end -->` in
+Whole pages: docs/tables.md, docs/rules.md, docs/cli.md, docs/engine-atlas.md. Blocks between `<!-- generated: NAME -->` and `<!-- end -->` in
 pages that people write: the run in README.md, the diagnosis redone by hand in docs/method.md, the fields in docs/json.md.
 Everything is made from the program itself and from one shipped bundle, so that no page can say what the code does not do.
 """
@@ -12,6 +12,7 @@ import json
 import math
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ MADE = "<!-- Made by `make docs` from the code. Do not edit. -->\n\n"
 
 def pages() -> dict[Path, str]:
     """Every page that is made or holds a made block, with the text it ought to have."""
-    whole = {"docs/tables.md": tables, "docs/rules.md": rules, "docs/cli.md": cli}
+    whole = {"docs/tables.md": tables, "docs/rules.md": rules, "docs/cli.md": cli, "docs/engine-atlas.md": atlas}
     blocks: dict[str, dict[str, Callable[[], str]]] = {
         "README.md": {"run": run},
         "docs/method.md": {"by-hand": by_hand},
@@ -407,6 +408,57 @@ def cli() -> str:
         if options:
             out += ["", table(["option", "what"], [option(param) for param in options]).rstrip()]
     return "\n".join(out) + "\n"
+
+
+ATLAS_SAMPLE = 150  # characters of a sample line that the atlas shows
+
+
+def atlas() -> str:
+    """docs/engine-atlas.md: every message shape of the engine, who reads it, or why nobody does."""
+    from oomdoc.ingest.text_log import PATTERNS
+
+    listed = tomllib.loads((ROOT / "docs" / "engine-atlas.toml").read_text(encoding="utf-8"))
+    own = [pattern for pattern in PATTERNS if pattern.versions]
+    by_table: dict[str, list[Any]] = {}
+    for pattern in own:
+        by_table.setdefault(pattern.table, []).append(pattern)
+    out = [
+        "# Engine atlas",
+        "",
+        "Every message shape of vLLM 0.1.7 to 0.33.0 that we know of: where it goes, or why it is passed over. A range names the",
+        "first and the last release *checked* that prints the shape; `→` means still there in 0.33.0. What is read by a pattern is",
+        "tried on its samples in every test run, and so is what is read elsewhere and what is skipped. A line that announces a",
+        "figure or a failure in words that nothing here reads becomes a row of `problem` and a warning of the report",
+        "(`ingest/wordings.py`).",
+        "",
+        f"{len(own)} shapes by patterns, {len(listed['elsewhere'])} read elsewhere, {len(listed['skipped'])} skipped.",
+        "",
+        "## Read by patterns",
+        "",
+    ]
+    for name in sorted(by_table):
+        out += [f"### Into `{name}`", ""]
+        body = [[f"`{item.name}`", item.versions, _sample(item.samples[0][0])] for item in by_table[name]]
+        out += [table(["pattern", "versions", "sample"], body)]
+    out += ["## Read elsewhere", ""]
+    body = [
+        [text(item["shape"]), item["versions"], f"`{item['table']}`", text(item["by"]), _sample(item["sample"])]
+        for item in listed["elsewhere"]
+    ]
+    out += [table(["shape", "versions", "table", "by", "sample"], body)]
+    out += ["## Skipped on purpose", ""]
+    body = [
+        [text(item["shape"]), item["versions"], text(item["reason"]), _sample(item["sample"])]
+        for item in listed["skipped"]
+    ]
+    out += [table(["shape", "versions", "reason", "sample"], body)]
+    return "\n".join(out).rstrip("\n") + "\n"
+
+
+def _sample(line: str) -> str:
+    """A sample line as code in a cell; what is no character is shown as its name."""
+    shown = line.replace("\x1b", "␛").replace("|", "\\|")
+    return f"``{shown[:ATLAS_SAMPLE]}{' …' if len(shown) > ATLAS_SAMPLE else ''} ``" if line else ""
 
 
 def _commands(command: Any, path: str) -> Iterable[tuple[str, Any]]:

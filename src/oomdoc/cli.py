@@ -205,6 +205,19 @@ def analyze(
     since: Since = None,
     until: Until = None,
     tz: Zone = None,
+    max_size: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Read at most so much in all, unpacked (default 64GiB).")
+    ] = None,
+    max_members: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Read at most N files, links and folders (default 100000).")
+    ] = None,
+    explain_coverage: Annotated[
+        bool,
+        typer.Option(
+            "--explain-coverage",
+            help="Account for every member instead: read as what, lines, rows, problems, or why not.",
+        ),
+    ] = False,
     color: Color = "auto",
     quiet: Quiet = False,
 ) -> int:
@@ -219,16 +232,27 @@ def analyze(
       oomdoc analyze vllm.log requests.jsonl nvidia-smi.csv --gpu H100
       oomdoc analyze bundle.tar.gz -o report.txt -o report.json --fail-on 0.8
       kubectl logs vllm-0 --previous | oomdoc analyze - --format json
+      oomdoc analyze bundle.tar.gz --explain-coverage --max-size 8GiB
     """
     if fail_on is not None and not 0 <= fail_on <= 1:
         raise UsageError(f"--fail-on {fail_on:g} is no probability", "Give a number from 0 to 1, such as 0.8")
     colored = _colored(color)
     plan = [(_form(form), "-")] if not outputs else [_target(name, form) for name in outputs]
     _spare_inputs(paths, [*(name for _, name in plan), *([str(db)] if db else [])])
+    if explain_coverage and form != "terminal":
+        raise UsageError(
+            "--explain-coverage is for people", f"The {form} report holds the same under `coverage`: leave one out"
+        )
     options = {"rules": rules, "db": db, "model_config": _file(model_config), "gpu": gpu}
+    options["limits"] = _limits(max_size, max_members)
     with _analysis(paths, quiet, types, since, until, tz, **options) as analysis:
         report = analysis.report
+        account = _account(analysis) if explain_coverage else ""
     from oomdoc.report import REPORTS
+
+    if explain_coverage:
+        _out(account)
+        plan = [entry for entry in plan if entry[1] != "-"]
 
     for name, target in plan:
         if target == "-":
@@ -847,6 +871,41 @@ def _inputs(paths: Sequence[str]) -> list[str]:
             "Pipe a bundle into it: `oomdoc analyze - < bundle.tar.gz`",
         )
     return list(paths)
+
+
+def _limits(size: str | None, members: int | None) -> Any:
+    """The limits of the intake with what a person set."""
+    from dataclasses import replace
+
+    from oomdoc.bundle import DEFAULT_LIMITS
+    from oomdoc.units import parse_size
+
+    limits = DEFAULT_LIMITS
+    if size is not None:
+        total = parse_size(size)
+        if not total or total < 0:
+            raise UsageError(f"--max-size '{size}' is no size", "Write it like 8GiB or 500MB")
+        limits = replace(limits, max_total_bytes=total, max_member_bytes=min(total, limits.max_member_bytes))
+    return limits if members is None else replace(limits, max_members=members)
+
+
+def _account(analysis: Analysis) -> str:
+    """The account of every source: what was read of it into which table, and what could not be read."""
+    from oomdoc.report.coverage import Problem, render
+    from oomdoc.tables import TABLES
+
+    names = [name for name in TABLES if name != "source"]
+    query = " UNION ALL ".join(
+        f"SELECT source, '{name}' AS name, count(*) AS n FROM {name} GROUP BY ALL" for name in names
+    )
+    filled: dict[str, list[tuple[str, int]]] = {}
+    for source, name, rows in analysis.sql(f"{query} ORDER BY 1, 3 DESC, 2")[1]:
+        filled.setdefault(source, []).append((name, rows))
+    problems: dict[str, list[Problem]] = {}
+    asked = "SELECT source, reason, count(*), min(line) FROM problem GROUP BY ALL ORDER BY 1, 3 DESC, 4"
+    for source, reason, places, line in analysis.sql(asked)[1]:
+        problems.setdefault(source, []).append(Problem(reason, places, line))
+    return render(analysis.report, filled, problems)
 
 
 def _moment(option: str, text: str | None, tz: str | None) -> float | None:

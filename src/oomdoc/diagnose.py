@@ -6,24 +6,27 @@ the tables behind it for further questions.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from oomdoc import ingest
 from oomdoc.assemble import assemble
-from oomdoc.bundle import Intake, Member, looks_binary, open_bundle
+from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, Member, binary_form, open_bundle
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.model import Report, SourceRow, Unread
 from oomdoc.rules import load_rules
 from oomdoc.scan import Chunk, chunks, read_ahead
 from oomdoc.store import Store
 from oomdoc.tables import LOOKALIKE, Batch
-from oomdoc.units import parse_size, zone
+from oomdoc.units import parse_size, show_bytes, zone
+from oomdoc.unwrap import unwrap
 from oomdoc.weigh import Finding
 
 
@@ -39,6 +42,7 @@ class Options:
     tz: str | None = None
     model_config: Path | None = None
     gpu: str | None = None
+    limits: Limits = DEFAULT_LIMITS
     progress: Callable[[str, int], None] | None = None
 
 
@@ -97,7 +101,7 @@ def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = 
     options = options or Options()
     ingest.check_types(options.types)
     rules, faults = load_rules(options.rules, tests=False)
-    intake = open_bundle([paths] if isinstance(paths, (str, Path)) else list(paths))
+    intake = open_bundle([paths] if isinstance(paths, (str, Path)) else list(paths), options.limits)
     scratch = tempfile.TemporaryDirectory(prefix="oomdoc-")
     store = None
     try:
@@ -132,7 +136,7 @@ def _why(unread: Sequence[Unread]) -> str:
 def _stream(intake: Intake) -> Iterator[Member | Chunk]:
     for member in intake.members():
         yield member
-        yield from chunks(member.stream)
+        yield from unwrap(chunks(member.stream), partial(intake.note, member.path))
 
 
 def _ingest(intake: Intake, store: Store, options: Options) -> tuple[list[SourceRow], list[Unread]]:
@@ -148,7 +152,13 @@ def _ingest(intake: Intake, store: Store, options: Options) -> tuple[list[Source
         row = _read_member(member, counted, store, options, refused)
         for _ in counted:  # whatever the ingestor left
             pass
-        if row is not None:
+        size = getattr(
+            member.stream, "taken", counted.bytes
+        )  # as handed out: `unwrap` may have made more or less of it
+        if row is None:
+            refused[-1] = Unread(member.path, f"{refused[-1].why} ({show_bytes(size)})")
+        else:
+            row = dataclasses.replace(row, bytes=size)
             sources.append(row)
             store.add(
                 "source",
@@ -224,8 +234,9 @@ def _read_member(
     if first is None:
         return SourceRow(member.path, "empty", 0, 0, 0, 0)
     head = ingest.make_head(member.path, first.data)
-    if looks_binary(head.data) and not ingest.reads_binary(head):
-        refused.append(Unread(member.path, "binary content, no format that holds evidence"))
+    form = binary_form(head.data)
+    if form is not None and not ingest.reads_binary(head):
+        refused.append(Unread(member.path, f"{form}, no format that holds evidence"))
         return None
     if ingest.is_label(head):
         refused.append(Unread(member.path, "the label of a sample case, no evidence"))

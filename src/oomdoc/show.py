@@ -50,6 +50,7 @@ def lines(paths: Sequence[str | Path], ref: str, context: int = 3) -> Excerpt:
     the bundle cannot be read.
     """
     from oomdoc.bundle import open_bundle
+    from oomdoc.unwrap import numbered
 
     wanted, first, last = parse_ref(ref)
     begin, end = max(1, first - context), last + context
@@ -58,10 +59,10 @@ def lines(paths: Sequence[str | Path], ref: str, context: int = 3) -> Excerpt:
     for member in open_bundle(list(paths), hashing=False).members():
         seen.append(member.path)
         if member.path == wanted:
-            found, total = _take(member.stream, begin, end, first, last)
+            found, total = _take(numbered(member.stream), begin, end, first, last)
             return _excerpt(member.path, first, last, found, total)
         if member.path.endswith("/" + wanted.lstrip("/")):
-            alike.append((member.path, *_take(member.stream, begin, end, first, last)))
+            alike.append((member.path, *_take(numbered(member.stream), begin, end, first, last)))
     if len(alike) == 1:
         path, found, total = alike[0]
         return _excerpt(path, first, last, found, total)

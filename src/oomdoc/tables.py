@@ -158,7 +158,7 @@ _ALL = (
             "name",
             "VARCHAR",
             "no-kv-blocks, kv-below-max-model-len, free-memory, profiling-interference, warmup, "
-            "mamba-blocks, load-oom, no-autofit, kv-request-exceeds-host, shm-space, swap-space",
+            "mamba-blocks, load-oom, no-autofit, kv-request-exceeds-host, external-weights, shm-space, swap-space",
         ),
         Column("max_model_len", "BIGINT", "tokens of one longest request"),
         Column("needed_bytes", "BIGINT", "KV bytes that one longest request needs"),

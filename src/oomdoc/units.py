@@ -16,7 +16,9 @@ _FACTORS: dict[str, int] = {
     "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB, "ki": KIB, "mi": MIB, "gi": GIB, "ti": TIB,
     "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
 }  # fmt: skip
-_SIZE = re.compile(r"\s*(-?[\d,]*\.?\d+(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)\s*")
+_SIZE = re.compile(
+    r"\s{0,99}(-?(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24})(?:[eE][+-]?\d{1,3})?)\s{0,99}([A-Za-z]{0,9})\s{0,99}"
+)
 
 UNKNOWN_SIZE = (1 << 64) - 1  # torch prints this sentinel (17179869184.00 GiB) where NVML cannot tell
 
@@ -153,3 +155,22 @@ def parse_time(text: str) -> float | None:
     if zone and zone != "Z":
         offset = (1 if zone[0] == "+" else -1) * (int(zone[1:3]) * 3600 + int(zone[-2:]) * 60)
     return moment.timestamp() + fraction - offset
+
+
+def epoch_of(value: object) -> float | None:
+    """Epoch seconds of a number that counts seconds, milli-, micro- or nanoseconds since 1970 (or prints one), by its size.
+
+    Collectors differ in the unit and none names it. None for what lies before 2001 in every unit, and for no number.
+
+    >>> epoch_of(1795205091.5), epoch_of("1795205091500"), epoch_of("1795205091500000000"), epoch_of(12), epoch_of("soon")
+    (1795205091.5, 1795205091.5, 1795205091.5, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    if isinstance(value, str) and not re.fullmatch(r"\d{10,19}(?:\.\d{1,9})?", value):
+        return None
+    number = float(value)
+    for factor in (1.0, 1e3, 1e6, 1e9):
+        if 1e9 <= number / factor < 1e10:
+            return number / factor
+    return None

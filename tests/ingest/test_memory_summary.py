@@ -208,6 +208,8 @@ def test_columns_give_what_lines_give(cells: list[tuple[int, str]], strange: int
         assert _rows_of(fast) == _rows_of([b for b in plain._plain(text, 1) if b.table == "allocator_stat"])
         assert vars(dense).keys() == vars(plain).keys()
         assert {**vars(dense), "rows": None} == {**vars(plain), "rows": None}
+
+
 # ---- quoted inside of another text
 
 

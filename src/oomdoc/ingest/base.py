@@ -126,7 +126,8 @@ class Pattern:
     backslashes, so that JSON envelopes cannot hide them). `regex` is searched in the record's message. Each
     named group fills the column of its name: `_bytes` columns go through `parse_size` (with `unit` where the text has
     none, binary for the engine's old `GB`), `kv_used`-like shares written as percent name their group `..._pct`. `const`
-    adds fixed columns. `convert` may finish or drop the row (None). `samples` pair a line with the columns expected;
+    adds fixed columns. `versions` are the first and the last release checked that print the shape (`0.9.2 →`: still there;
+    "" for what is not the engine's own). `convert` may finish or drop the row (None). `samples` pair a line with the columns expected;
     a pattern without one is refused.
     """
 
@@ -140,6 +141,7 @@ class Pattern:
     unit: str = ""
     binary: bool = True
     convert: Callable[[dict[str, Any], re.Match[str]], dict[str, Any] | None] | None = None
+    versions: str = ""
     repeat: bool = False  # every match in the line gives a row, not the first only
 
     def __post_init__(self) -> None:

@@ -69,7 +69,7 @@ _MONTHS = {
     )
 }
 _HUMAN = regex(r"\s*\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
-_SIZE = r"[\d,]*\.?\d+ ?(?:[kKMGT]i?B?|bytes|B)?"
+_SIZE = r"(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24}) ?(?:[kKMGT]i?B?|bytes|B)?"
 
 Row = dict[str, Any]
 Convert = Callable[[Row, re.Match[str]], Row | None]
@@ -140,8 +140,9 @@ def _pattern(
     convert: Convert,
     *samples: Sample,
     table: str = "host_event",
+    versions: str = "",
 ) -> Pattern:
-    return Pattern(name, dialect, anchors, regex("|".join(shapes)), table, samples, convert=convert)
+    return Pattern(name, dialect, anchors, regex("|".join(shapes)), table, samples, convert=convert, versions=versions)
 
 
 def _victim(row: Row, match: re.Match[str]) -> Row | None:
@@ -667,6 +668,7 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
             "ValueError: Too large swap space. 36.00 GiB out of the 48.00 GiB total CPU memory is allocated for it",
             {"kind": "swap-space", "bytes": 36 << 30, "limit_bytes": 48 << 30},
         ),
+        versions="0.1.7 – 0.17.1",
     ),
     _pattern(
         "swap-space-warning",
@@ -678,6 +680,7 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
             "Possibly too large swap space. 24.00 GiB out of the 48.00 GiB total CPU memory is allocated for the swap",
             {"topic": "swap-space", "value": 24 << 30},
         ),
+        versions="0.1.7 – 0.17.1",
         table="note",
     ),
     _pattern(
@@ -787,10 +790,10 @@ PATTERNS: tuple[Pattern, ...] = (*_OOM_KILLER, *_RAY, *_SIGNALS, *_SHARED_MEMORY
 
 # ---- memory-group files
 
-_NAME = r"(?P<path>[^\s:=<>]*?)(?P<name>memory(?:\.memsw|\.kmem|\.swap)?\.[a-z_.]+)"
-_HEADING = regex(rf"^\W*(?:(?:sudo )?cat )?{_NAME}\W*$")
-_PAIR = regex(rf"^\W*{_NAME}\s*[:=]?\s*(?P<value>-?\d+|max)\s*$")
-_NESTED = regex(rf"^\W*{_NAME}\s*[:=]\s*(?P<key>[a-z_]+)[ =:]+(?P<value>\d+)\s*$")
+_NAME = r"(?P<path>[^\s:=<>]{0,300}?)(?P<name>memory(?:\.memsw|\.kmem|\.swap)?\.[a-z_.]+)"
+_HEADING = regex(rf"^\W{{0,40}}(?:(?:sudo )?cat )?{_NAME}\W*$")
+_PAIR = regex(rf"^\W{{0,40}}{_NAME}\s*[:=]?\s*(?P<value>-?\d+|max)\s*$")
+_NESTED = regex(rf"^\W{{0,40}}{_NAME}\s*[:=]\s*(?P<key>[a-z_]+)[ =:]+(?P<value>\d+)\s*$")
 _VALUE = regex(r"^\s*(-?\d+|max)\s*$")
 _KEYED = regex(r"^\s*([a-z_]+)[ =:]+(\d+)\s*$")
 _LIMITS = ("memory.limit_in_bytes", "memory.max")

@@ -1177,8 +1177,24 @@ def _annotation(rows: Rows, number: int, match: re.Match[str]) -> None:
             )
 
 
+_DOCUMENT_START = re.compile(r"^[ \t]*[{\[]", re.M)
+
+
+def _documents(text: str) -> Iterator[Any]:
+    """JSON values that begin a line, one after the other, with whatever between them: JSON lines, `kubectl cluster-info dump`."""
+    decoder = json.JSONDecoder()
+    at = 0
+    while (start := _DOCUMENT_START.search(text, at)) is not None:
+        try:
+            value, at = decoder.raw_decode(text, start.end() - 1)
+        except (ValueError, RecursionError):
+            at = start.end()
+        else:
+            yield value
+
+
 def _document(rows: Rows, data: bytes, held: int) -> None:
-    """Objects of a JSON or YAML text; JSON lines are taken one by one."""
+    """Objects of a JSON or YAML text; several JSON values are taken one by one."""
     text = data.decode("utf-8", "replace")
     if held > DOCUMENT_CAP_BYTES:
         rows.problem(1, "a document of more than 64 MiB: only its beginning was read", text)
@@ -1191,10 +1207,8 @@ def _document(rows: Rows, data: bytes, held: int) -> None:
             for document in launch.read_document(text):
                 objects.take(document)
         else:
-            for line in text.split("\n"):
-                try:
-                    objects.take(json.loads(line))
-                except (ValueError, RecursionError):
-                    continue
-            if rows.count == before:
+            found = [value for value in _documents(text) if isinstance(value, (dict, list))]
+            for value in found:
+                objects.take(value)
+            if rows.count == before and not found:
                 rows.problem(1, "an object of the cluster as JSON", text.strip())

@@ -1065,7 +1065,7 @@ _KEY_VALUE = regex(r"\s*(?:export |set |ENV |- |declare -x )?[A-Za-z_][\w.]*[ \t
 _YAML_LINE = regex(r"\s*(?:- )*(?:[\"']?[A-Za-z_][\w./-]*[\"']?:(?:\s|$)|- \S)")
 _OPTION_LINE = regex(r"\s*(?:- )?[\"']?--?[A-Za-z]")
 _CODE_LINE = regex(
-    r"\s*(?:import |from \S+ import |def |if |else|fi\b|for |done|class |return|with |[)\]}]|@|[\w.]+\(|[\w., ]+ = )"
+    r"\s*(?:import |from \S+ import |def |if |else|fi\b|for |done|class |return|with |[)\]}]|@|[\w.]+\(|[\w., ]{1,200} = )"
 )
 _PROSE = regex(r"\s*(?:[-*] )?[A-Za-z][a-z']*(?: [a-z0-9'%,.-]+){4,}")
 

@@ -20,7 +20,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|Error in memory profiling|not enough GPU memory|lack of CPU swap space|No free blocks are available|Cannot auto-fit"
                    r"|Mamba cache blocks|Triton Error \[CUDA\]: out of memory|NVML_SUCCESS == r INTERNAL ASSERT"),
         ("shm", r"/dev/shm|shared memory segment|shared memory object|psm_|insufficient shared memory"),
-        ("host-memory", r"Cannot allocate memory|can't allocate memory|bad_alloc|MemoryError|low on memory|memory usage threshold|Too large swap space"),
+        ("host-memory", r"Cannot allocate memory|can't allocate memory|bad_alloc|MemoryError|of RAM is available|low on memory|memory usage threshold|Too large swap space"),
         # consequences and wrappers
         ("echo", r"See (?:root cause|stack trace) (?:above|\(above\))|See stack trace for root cause|EngineDeadError|AsyncEngineDeadError"
                  r"|Background loop (?:has errored|is stopped|is not running)|EngineCore (?:failed to start|encountered a fatal error|hit an exception)"
@@ -43,12 +43,12 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                     r"|Address already in use|LocalEntryNotFoundError|couldn't connect|50[234] Server Error|403 Client|401 Client|GatedRepo|offline mode"),
         ("missing-file", r"FileNotFoundError|No such file|not a valid model identifier|Repo id must be|RepositoryNotFoundError|Cannot find any model weights|does not appear to have"
                          r"|ModuleNotFoundError|No module named|ImportError|cannot import name|EntryNotFound|PermissionError|Permission denied|No space left on device|Invalid repository"),
+        ("client", r"maximum context length|BadRequest|longer than the maximum model length|RequestValidationError|prompt is too long|exceeds model's maximum|pre-allocated encoder cache|maximum model length"),
         ("bad-argument", r"must be divisible|is greater than the derived max_model_len|invalid literal|ValidationError|validation error|unrecognized arguments|invalid choice"
                          r"|smaller than max_model_len|must be greater than or equal|larger than the number of available GPUs|cannot be larger than the number|not supported|does not match"
                          r"|Unknown quantization|not recognized|Invalid value|must be (?:one of|less than|a |an |between|positive|in )|expected one argument|unexpected keyword|required positional"
                          r"|Value error|ambiguous option|Unsupported|Not enough allowed NUMA|KeyError|TypeError|AttributeError|NotImplementedError|JSONDecodeError|exceeds the total number of available"
                          r"|placement group|incompatible|Unknown|not a multiple|AssertionError|ValueError|invalid"),
-        ("client", r"maximum context length|BadRequest|longer than the maximum model length|RequestValidationError|prompt is too long|exceeds model's maximum"),
     )
 )  # fmt: skip
 
@@ -76,7 +76,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "exception", "python", ("Error: ", "Exception: ", "Interrupt: ", "Error(", "Exception(", "error: ", "Exit: "),
         regex(
-            r"^(?:Exception: |Failed: |.{0,40}?Process group watchdog.*?)?(?P<exception>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|Exit|Overflow)(?:Group)?)"
+            r"^(?:Exception: |Failed: |.{0,40}?Process group watchdog.{0,400}?)?(?P<exception>(?:[A-Za-z_]\w{0,80}\.){0,12}[A-Za-z_]\w{0,120}(?:Error|Exception|Interrupt|Exit|Overflow)(?:Group)?)"
             r"(?:: |\(['\"]?)(?P<text>.*)", re.S,
         ),
         "log_error", convert=_finish, samples=(
@@ -93,9 +93,9 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "fatal-line", "vllm",
-        ("failed to start", "encountered a fatal error", "hit an exception", "initialization failed", "already dead", "output_handler failed", "Exception in worker"),
-        regex(r"^(?P<text>(?:EngineCore|WorkerProc|Engine|AsyncLLM|MQLLMEngine|Exception in worker).{0,200})"), "log_error", convert=_finish,
-        samples=(("EngineCore encountered a fatal error.", {"text": "EngineCore encountered a fatal error.", "kind": "echo"}),),
+        ("failed to start", "encountered a fatal error", "hit an exception", "initialization failed", "already dead", "output_handler failed", "Exception in worker", "Error executing method"),
+        regex(r"^(?P<text>(?:EngineCore|WorkerProc|Engine|AsyncLLM|MQLLMEngine|Exception in worker|Error executing method).{0,200})"), "log_error", convert=_finish,
+        versions="0.4.3 →", samples=(("EngineCore encountered a fatal error.", {"text": "EngineCore encountered a fatal error.", "kind": "echo"}),),
     ),
     Pattern(
         "collective-timeout", "nccl", ("Watchdog caught collective",), regex(r"(?P<text>Watchdog caught collective operation timeout.*)"), "log_error",
@@ -105,7 +105,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "stalled-broadcast", "vllm", ("shared memory broadcast block found",), regex(r"(?P<text>No available shared memory broadcast block found.*)"), "log_error",
-        convert=lambda row, match: {"text": row["text"][:400], "kind": "hang"}, samples=(
+        convert=lambda row, match: {"text": row["text"][:400], "kind": "hang"}, versions="0.8.5 →", samples=(
             ("No available shared memory broadcast block found in 60 seconds. This typically happens", {"kind": "hang"}),
         ),
     ),
@@ -124,7 +124,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        "uvicorn-bind", "uvicorn", ("address already in use",), regex(r"(?P<text>.*address already in use.*)"), "log_error", convert=_finish,
+        "uvicorn-bind", "uvicorn", ("address already in use",), regex(r"^(?P<text>.{0,400}?address already in use.{0,200})"), "log_error", convert=_finish,
         samples=(("ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use", {"kind": "network"}),),
     ),
 )  # fmt: skip

@@ -585,7 +585,7 @@ _MEASURED = regex(
     re.I,
 )
 _POINT = regex(
-    rf"^(?P<label>[^:=]{{2,160}}?)\s*(?:[:=]|\s(?:is|was)\s|\t|\s{{2,}})\s*(?P<size>{_SIZE})\s*(?:[,;(].*)?\.?$"
+    rf"^(?P<label>[^:=]{{2,160}}?)\s{{0,20}}(?:[:=]|\s(?:is|was)\s|\t|\s{{2,20}})\s{{0,20}}(?P<size>{_SIZE})\s{{0,20}}(?:[,;(].*)?\.?$"
 )
 _STATE = regex(
     r"\b(?:after|before|idle|asleep|sleep(?:ing)?|awake|round|start(?:ed|up)?|boot|hours?|days?|min(?:ute)?s?|wake|"

@@ -262,7 +262,7 @@ _LISTED = re.compile(r"GPU (\d{1,4}): (\S.*?) \(UUID: ([^)\s]+)\)")
 _LISTED_MIG = re.compile(r"\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: ([^)\s]+)\)")
 _MON_HEADER = re.compile(r"#\s*(?:Date\s+)?(?:Time\s+)?gpu\s")
 _MON_ROW = re.compile(r"\s*(?:\d{8}\s+)?(?:\d\d:\d\d:\d\d\s+)?\d+\s")
-_PAIR = re.compile(r"(\s*)([^:]*?)\s*:\s(.*)")
+_PAIR = re.compile(r"(\s*)((?:[^:\s][^:]*?)?)\s*:\s(.*)")
 _XML = re.compile(r"\s*<(/?)(\w+)(?: id=\"([^\"]*)\")?>(?:([^<]*)</\w+>)?\s*")
 _FAILED = re.compile(
     r"NVIDIA-SMI has failed|Failed to initialize NVML|Unable to determine the device handle|No devices were found"

@@ -17,12 +17,12 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.units import NOMINAL_YEAR, parse_time
+from oomdoc.units import NOMINAL_YEAR, epoch_of, parse_time
 
 DAY_S = 86400
 _LINE_CAP = 64 << 10  # evidence stands at the head of a line; crash dumps reach megabytes
 
-ANSI = re.compile(r"(?:\x1b|\^\[|#033)\[[0-9;]*[A-Za-z]|\[(?:\d{1,2};)*\d{1,2}m(?=[\s(A-Z\[]|$)|\x00")
+ANSI = re.compile(r"(?:\x1b|\^\[|#033)\[[0-9;]*[A-Za-z]|(?<!u001b)\[(?:\d{1,2};)*\d{1,2}m(?=[\s(A-Z\[]|$)|\x00")
 HEAD = re.compile(
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) "
     r"(?:(?P<mon>\d\d)-(?P<day>\d\d) (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d) |\.\.\. ?)?"
@@ -35,16 +35,26 @@ TORCH_RANK = re.compile(r"\[rank(\d+)\]: ?")
 WORKER_RANK = re.compile(r"_TP(\d+)")
 V1_WORKER = re.compile(r"VllmWorker-(\d+)$")
 RAY_REPEAT = re.compile(r" \[repeated (\d+)x across cluster\]")
-_CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) [FP] (.*)", re.S)
+_CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) [FP] ?(.*)", re.S)
 _STAMPED = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s+(.*)", re.S)
 _LOKI = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) \| (.*)", re.S)
 _POD = re.compile(r"\[pod/([\w.-]+/[\w.-]+)\] ?(.*)", re.S)
 _COMPOSE = re.compile(r"([A-Za-z0-9][\w.-]*)\s+\| (.*)", re.S)
-_SYSLOG = re.compile(r"([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) \S+ [\w./@:-]+(?:\[\d+\])?: (.*)", re.S)
+_SYSLOG = re.compile(
+    r"([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.\d+)? (?:\S+ [\w./@:-]+(?:\[\d+\])?: ?(?!\[pod/))?(.*)", re.S
+)
+_IDENT = re.compile(r"[\w.:-]+ (?:[\w./@()-]+\[\d+\]|kernel): ?(.*)", re.S)  # what journald puts after an ISO stamp
+_RFC5424 = re.compile(
+    r"<\d{1,3}>1 (\S+) \S+ \S+ \S+ \S+ (?:-|(?:\[\w[^\]\s]*(?: [^\s=\]]+=\"(?:[^\"\\]|\\.)*\")*\])+) ?\ufeff?(.*)", re.S
+)
+_PRIORITY = re.compile(r"<\d{1,3}>(?=[A-Z][a-z]{2} |\d{4}-)")
+_LABELS = re.compile(r"\{(?:[a-z]\w*=\"(?:[^\"\\]|\\.)*\"(?:, ?|(?=\})))+\} ?(.*)", re.S)  # `logcli` without -o
+_GITLAB = re.compile(r"\d\d[OE][+ ](.*)", re.S)
+_FLUENTD = re.compile(r"[\w.-]+\t(\{.*)", re.S)
 _SRUN = re.compile(r"\d{1,4}: (.*)", re.S)
 _MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
 _MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body")
-_TIME_KEYS = ("time", "timestamp", "@timestamp", "asctime", "ts", "eventTime")
+_TIME_KEYS = ("time", "timestamp", "@timestamp", "asctime", "ts", "eventTime", "date")
 
 
 @dataclass(slots=True)
@@ -111,13 +121,21 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
     t: float | None = None
     extra: dict[str, Any] = {}
     text = line.rstrip("\r\n")
-    for _ in range(5):
-        if "[" in text or "\x00" in text:
-            text = ANSI.sub("", text)
+    stamped = False  # the layer before was an ISO stamp
+    for _ in range(6):
         first = text[:1]
+        if first != "{" and (
+            "[" in text or "\x00" in text
+        ):  # JSON may hold a colour with its ESC in letters: undone first
+            text = ANSI.sub("", text)
+            first = text[:1]
         if first == "{":
             inner = _json(text)
             if inner is None:
+                match = _LABELS.match(text) if stamped else None
+                if match:
+                    text = match[1]
+                    continue
                 break
             text, stamp, more = inner
             extra.update(more)
@@ -132,8 +150,9 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
             if match:
                 t = t if t is not None else parse_time(match[1])
                 text = match[2]
+                stamped = True
                 continue
-            match = _SRUN.match(text)
+            match = _SRUN.match(text) or (_GITLAB.match(text) if stamped else None)
             if match:
                 text = match[1]
                 continue
@@ -146,7 +165,22 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
         elif first == ">":
             text = text[1:].lstrip(" ")
             continue
+        elif first == "<":
+            match = _RFC5424.match(text)
+            if match:
+                t = t if t is not None else parse_time(match[1])
+                text = match[2]
+                continue
+            match = _PRIORITY.match(text)
+            if match:
+                text = text[match.end() :]
+                continue
         elif first.isalpha():
+            match = _IDENT.match(text) or _FLUENTD.match(text) if stamped else None
+            if match:
+                text = match[1]
+                stamped = False
+                continue
             match = _SYSLOG.match(text) if text[3:4] == " " else None
             if match:
                 extra.setdefault("stamp", (_MONTHS.get(match[1], 0), *(int(match[i]) for i in range(2, 6))))
@@ -168,13 +202,16 @@ def _json(text: str) -> tuple[str, float | None, dict[str, Any]] | None:
         return None
     if not isinstance(value, dict):
         return None
+    if isinstance(value.get("jsonPayload"), dict):  # Cloud Logging keeps a structured message one level down
+        value = {**value, **value["jsonPayload"]}
     message = next((value[key] for key in _MESSAGE_KEYS if isinstance(value.get(key), str)), None)
     if message is None:
         return None
     stamp: float | None = None
     for key in _TIME_KEYS:
         found = value.get(key)
-        if isinstance(found, str):
+        stamp = epoch_of(found)
+        if stamp is None and isinstance(found, str):
             stamp = parse_time(found)
         if stamp is not None:
             break
@@ -213,30 +250,19 @@ def read_record(line: int, raw: str, clock: Clock) -> Record:
         text, t, extra = peel(raw)
     clock.outer(t)
     record = Record(line, text, t)
-    at = 0
-    for _ in range(4):
-        tag = TAG.match(text, at)
-        if tag and (
-            tag["pid"] or tag["rank"] or tag["name"].startswith(("Worker", "EngineCore", "APIServer", "raylet"))
-        ):
-            record.process = tag["name"]
-            if tag["pid"]:
-                record.pid = int(tag["pid"])
-            if tag["rank"]:
-                record.rank = int(tag["rank"])
-            at = tag.end()
-            continue
-        ranked = TORCH_RANK.match(text, at)
-        if ranked:
-            record.rank = int(ranked[1])
-            at = ranked.end()
-            continue
-        break
+    at = _tags(record, text)
+    head = _head(text, at)
+    if head is None and at:
+        inner_text, stamp, more = peel(text[at:])
+        if inner_text != text[at:]:  # Ray's prefix stands before another collector's
+            text, t, extra = inner_text, t if t is not None else clock.outer(stamp), {**more, **extra}
+            record.text, record.t = text, t
+            at = _tags(record, text)
+            head = _head(text, at)
     if record.process and record.rank is None:
         found = WORKER_RANK.search(record.process) or V1_WORKER.search(record.process)
         if found:
             record.rank = int(found[1])
-    head = _head(text, at)
     if head is None and at == 0:
         inner = _EMBEDDED.match(text)
         if inner:  # another program's logger passes the engine's record on
@@ -265,6 +291,30 @@ def read_record(line: int, raw: str, clock: Clock) -> Record:
         record.repeat = int(repeat[1])
         record.text = record.text[: repeat.start()]
     return record
+
+
+def _tags(record: Record, text: str) -> int:
+    """Read the process tags that a line begins with into the record; where they end."""
+    at = 0
+    for _ in range(4):
+        tag = TAG.match(text, at)
+        if tag and (
+            tag["pid"] or tag["rank"] or tag["name"].startswith(("Worker", "EngineCore", "APIServer", "raylet"))
+        ):
+            record.process = tag["name"]
+            if tag["pid"]:
+                record.pid = int(tag["pid"])
+            if tag["rank"]:
+                record.rank = int(tag["rank"])
+            at = tag.end()
+            continue
+        ranked = TORCH_RANK.match(text, at)
+        if ranked:
+            record.rank = int(ranked[1])
+            at = ranked.end()
+            continue
+        break
+    return at
 
 
 def _head(text: str, at: int) -> re.Match[str] | None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from oomdoc.ingest import kernel_log, kubernetes, log_errors, torch_oom, vllm_log
+from oomdoc.ingest import kernel_log, kubernetes, log_errors, torch_oom, vllm_log, wordings
 from oomdoc.ingest.alike import Alike, alone
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, read_record
@@ -44,24 +44,18 @@ _BACKWARD = 4096  # how far back the time of an untimed line is looked for
 _LAST_STAMP = re.compile(rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
 
 _FRAME_ANCHORS = (", line ", *vllm_log.LANDMARKS)
-_KNOWN_SHAPES = (
-    # words that announce a figure; if no pattern took the line the wording is new and worth a `problem` row
-    ("KV cache size:", re.compile(r"KV cache size: [\d,]+ tokens")),
-    ("Model loading took", re.compile(r"Model loading took [\d.]+ Gi?B")),
-    ("KV cache memory:", re.compile(r"Available KV cache memory: -?[\d.]+ GiB")),
-)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What to do on each anchor: the patterns to try, and whether frames, settings or an allocator message may stand there."""
+    """What to do on each anchor: the patterns to try, and whether frames, settings, an allocator message or a new wording may stand there."""
 
     scan: LiteralScan
     patterns: tuple[tuple[Pattern, ...], ...]
     frame: tuple[bool, ...]
     setting: tuple[tuple[tuple[re.Pattern[str], str], ...], ...]
     oom: tuple[bool, ...]
-    known: tuple[tuple[re.Pattern[str], ...], ...]
+    telling: tuple[tuple[str, ...], ...]
 
 
 def _plan() -> _Plan:
@@ -73,21 +67,21 @@ def _plan() -> _Plan:
         *torch_oom.ANCHORS,
         *_FRAME_ANCHORS,
         *(anchor for anchor, _, _ in vllm_log.SETTINGS),
-        *(anchor for anchor, _ in _KNOWN_SHAPES),
+        *wordings.ANCHORS,
     )
     # of two anchors that begin at one place the search reports the first of the list, and it goes on behind a hit: put the
     # longer first, and let an anchor do the work of every anchor that lies inside it or begins in it
     anchors = sorted({*by_anchor, *others}, key=lambda anchor: (-len(anchor), anchor))
     inside = _hidden(anchors)
     settings = {anchor: (regex, origin) for anchor, regex, origin in vllm_log.SETTINGS}
-    known = dict(_KNOWN_SHAPES)
+    telling = wordings.anchors_of(PATTERNS)
     return _Plan(
         LiteralScan([anchor.encode() for anchor in anchors]),
         tuple(tuple(dict.fromkeys(p for inner in group for p in by_anchor.get(inner, ()))) for group in inside),
         tuple(any(inner in _FRAME_ANCHORS for inner in group) for group in inside),
         tuple(tuple(settings[inner] for inner in group if inner in settings) for group in inside),
         tuple(any(inner in torch_oom.ANCHORS for inner in group) for group in inside),
-        tuple(tuple(known[inner] for inner in group[:1] if inner in known) for group in inside),
+        tuple(tuple(inner for inner in group if inner in telling) for group in inside),
     )
 
 
@@ -149,6 +143,7 @@ class Reader:
         self.rows = Rows()
         self.last_t: float | None = None
         self.last_line = 0
+        self.strange = 0  # lines in a wording that is new
         anchor = self.plan.scan.anchors.index(_FREQUENT.encode())
         self.alike = Alike(anchor, self.plan.patterns[anchor][0], self.clock, self.rows, self._plain)
 
@@ -230,10 +225,11 @@ class Reader:
         if plan.frame[anchor] and "frame" not in done:
             done.add("frame")
             self._frames(record, text)
-        for known in plan.known[anchor]:
-            if not found and "problem" not in done and record.headed and not known.search(text):
-                done.add("problem")
-                self.rows.problem(record.line, "a known message in a wording that is new", text)
+        if plan.telling[anchor] and not found and "problem" not in done and self.strange < wordings.MOST:
+            done.add("problem")
+            if any(word in text for word in plan.telling[anchor]) and wordings.is_new(record, text, PATTERNS):
+                self.strange += 1
+                self.rows.problem(record.line, wordings.REASON, text)
 
     def _add(self, table: str, chunk: Chunk, record: Record, begin: int, row: dict[str, object]) -> None:
         if record.t is None:
@@ -301,6 +297,8 @@ def _with_following(data: bytes, end: int, message: str) -> str:
     """The message and the lines after it up to the next record: people paste these texts wrapped."""
     parts, at = [message], end + 1
     for _ in range(_FOLLOW_LINES):
+        while data.startswith(b"\n", at):  # where `unwrap` joined pieces, empty lines keep the numbers
+            at += 1
         if at >= len(data):
             break
         stop = data.find(b"\n", at)

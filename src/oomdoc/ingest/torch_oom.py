@@ -15,7 +15,9 @@ from typing import Any
 from oomdoc.ingest.base import regex
 from oomdoc.units import parse_size
 
-_SIZE = r"(-?[\d,]*\.?\d+ ?(?:bytes|[KMGT]i?B)\b)"
+_SIZE = (
+    r"(-?(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24}) ?(?:bytes|[KMGT]i?B)\b)"  # bounded: a run of digits costs no time
+)
 
 # What announces an allocation failure, and which allocator it was. The first that matches decides.
 _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (

@@ -20,7 +20,7 @@ from typing import Any
 from oomdoc.ingest.base import Pattern, interval, regex
 from oomdoc.units import GIB
 
-_NUM = r"-?[\d,]*\.?\d+"
+_NUM = r"-?(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24})"  # bounded and in one way only: a run of digits costs no time
 
 
 def _figure(name: str, factor: float = 1.0) -> Callable[[dict[str, Any], re.Match[str]], dict[str, Any] | None]:
@@ -39,34 +39,71 @@ def _figure(name: str, factor: float = 1.0) -> Callable[[dict[str, Any], re.Matc
 
 
 def _gib(
-    name: str, pattern: str, anchor: str | tuple[str, ...], sample: str, value: float, *more: tuple[str, float]
+    name: str,
+    versions: str,
+    pattern: str,
+    anchor: str | tuple[str, ...],
+    sample: str,
+    value: float,
+    *more: tuple[str, float],
 ) -> Pattern:
     """A pattern for one memory figure printed in units of 2**30.
 
-    The same figure is printed in several dialects: a prefix `v0_`, `breakdown_` or `cpu_` names the pattern, not the figure.
+    The same figure is printed in several dialects: a prefix `v0_`, `v0_results_`, `breakdown_` or `cpu_` names the pattern, not the figure.
     """
-    figure = re.sub(r"^(?:v0|breakdown|cpu)_", "", name)
+    figure = re.sub(r"^(?:v0_results|v0|breakdown|cpu)_", "", name)
     samples = tuple((text, {"name": figure, "value": number}) for text, number in ((sample, value), *more))
     return Pattern(
         name="figure-" + name.removesuffix("_bytes").replace("_", "-"), dialect="vllm", anchors=(anchor,) if isinstance(anchor, str) else anchor, regex=regex(pattern),
-        table="engine_figure", convert=_figure(figure, GIB), samples=samples,
+        table="engine_figure", convert=_figure(figure, GIB), versions=versions, samples=samples,
     )  # fmt: skip
 
 
-def _count(name: str, pattern: str, anchor: str, sample: str, value: float, label: str = "") -> Pattern:
+def _count(name: str, versions: str, pattern: str, anchor: str, sample: str, value: float, label: str = "") -> Pattern:
     """A pattern for one plain number."""
     return Pattern(
         name="figure-" + (label or name.replace("_", "-")), dialect="vllm", anchors=(anchor,), regex=regex(pattern),
-        table="engine_figure", convert=_figure(name), samples=((sample, {"name": name, "value": value}),),
+        table="engine_figure", convert=_figure(name), versions=versions, samples=((sample, {"name": name, "value": value}),),
     )  # fmt: skip
 
 
-def _milestone(name: str, anchor: str, pattern: str, sample: str, text: str | None = None, label: str = "") -> Pattern:
+def _milestone(
+    name: str, versions: str, anchor: str, pattern: str, sample: str, text: str | None = None, label: str = ""
+) -> Pattern:
     """A pattern for a step of the server's life; group `text` is its detail."""
     return Pattern(
         name=label or f"milestone-{name}", dialect="vllm", anchors=(anchor,), regex=regex(pattern), table="milestone",
-        const={"name": name}, samples=((sample, {"name": name, "text": text}),),
+        const={"name": name}, versions=versions, samples=((sample, {"name": name, "text": text}),),
     )  # fmt: skip
+
+
+def _flag(
+    flag: str,
+    versions: str,
+    name: str,
+    anchor: str | tuple[str, ...],
+    pattern: str,
+    sample: str,
+    value: str,
+    told: str = "",
+    origin: str = "config",
+) -> Pattern:
+    """A pattern for one setting that a line of its own tells; `told` is the value where the line itself is the whole news."""
+
+    def convert(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
+        return {"flag": flag, "origin": origin, "value": told or _SAID.get(match["value"], match["value"])}
+
+    expected = _SAID.get(value, value)
+    return Pattern(
+        name=name, dialect="vllm", anchors=(anchor,) if isinstance(anchor, str) else anchor, regex=regex(pattern), table="engine_flag",
+        convert=convert, versions=versions, samples=((sample, {"flag": flag, "value": expected, "origin": origin}),),
+    )  # fmt: skip
+
+
+# how a state is worded and how a flag says it
+_SAID = {
+    "enabled": "True", "disabled": "False", "is enabled": "True", "is disabled": "False", "will be enabled": "False",
+}  # fmt: skip
 
 
 def settings(text: str, opening: str = "") -> Iterator[tuple[str, str]]:
@@ -129,7 +166,7 @@ def flag_rows(text: str, origin: str) -> Iterator[dict[str, Any]]:
 
 
 _STAT_KEYS = regex(
-    r"(?P<key>Swapped|Pending|Waiting|Preemptions|(?:[A-Z]+ )?KV cache usage|External prefix cache hit rate"
+    r"(?P<key>Swapped|Pending|Waiting|Preemptions|(?:[A-Z]{1,8} )?KV cache usage|External prefix cache hit rate"
     r"|MM cache hit rate|Prefix cache hit rate): (?P<value>[\d.]+?)(?=%| reqs|,|\.?$)"
 )
 
@@ -186,20 +223,24 @@ def _step(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
 
 _WANT = rf"(?P<free_bytes>{_NUM})/(?P<total_bytes>{_NUM}) GiB\)"
 
+_V064 = (
+    "Memory profiling results: total_gpu_memory=39.50GiB initial_memory_usage=0.50GiB peak_torch_memory=24.00GiB memory_usage_post_profile=0.75GiB "
+    "non_torch_memory=0.25GiB kv_cache_size=11.00GiB gpu_memory_utilization=0.90"
+)
 _LOADED = ("Model loading took", "Loading model weights took")
 
 PATTERNS: tuple[Pattern, ...] = (
     # ---- a server's life
     Pattern(
         "server-version", "vllm", ("server version ",), regex(r"vLLM (?:API )?server version (?P<text>[^\s,]+)"),
-        "milestone", const={"name": "server-version"}, samples=(
+        "milestone", const={"name": "server-version"}, versions="0.4.0.post1 →", samples=(
             ("vLLM API server version 0.9.1", {"name": "server-version", "text": "0.9.1"}),
             ("vLLM server version 0.32.0, serving model /models/a", {"name": "server-version", "text": "0.32.0"}),
         ),
     ),
     Pattern(
-        "banner-version", "vllm", ("█  version ",), regex(r"█  version (?P<text>\d[^\s,]*)"),
-        "milestone", const={"name": "server-version"}, samples=(
+        "banner-version", "vllm", ("  version ",), regex(r"█  version (?P<text>\d[^\s,]*)"),
+        "milestone", const={"name": "server-version"}, versions="0.15.1 →", samples=(
             ("  █▄█▀ █     █     █     █  version 0.16.0", {"name": "server-version", "text": "0.16.0"}),
         ),
     ),
@@ -208,167 +249,219 @@ PATTERNS: tuple[Pattern, ...] = (
         regex(r"Initializing an? (?:(?P<generation>V[01]) )?LLM engine (?:\(v(?P<version>[^)]+)\) )?with config: (?P<config>.*)", re.S),
         "milestone", const={"name": "engine-init"},
         convert=lambda row, match: {"name": "engine-init", "text": " ".join(x for x in (match["generation"], match["version"]) if x) or None},
-        samples=(
+        versions="0.1.7 →", samples=(
             ("Initializing a V1 LLM engine (v0.11.0) with config: model='m', dtype=torch.bfloat16", {"name": "engine-init", "text": "V1 0.11.0"}),
             ("Initializing an LLM engine with config: model='m'", {"name": "engine-init", "text": None}),
         ),
     ),
-    _milestone("server-process", "Started server process", r"Started server process \[(?P<text>\d+)\]",
+    _milestone("server-process", "0.1.7 →", "Started server process", r"Started server process \[(?P<text>\d+)\]",
                "INFO:     Started server process [4127]", "4127"),
-    _milestone("load-start", "Starting to load model", r"Starting to load model (?P<text>.*?)(?:\.\.\.)?$",
+    _milestone("load-start", "0.5.4 →", "Starting to load model", r"Starting to load model (?P<text>.*?)(?:\.\.\.)?$",
                "Starting to load model /models/qwen...", "/models/qwen"),
-    _milestone("load-progress", "checkpoint shards:", r"checkpoint shards:\s+\d+% Completed \| (?P<text>\d+/\d+)",
+    _milestone("load-progress", "0.5.0.post1 →", "checkpoint shards:", r"checkpoint shards:\s+\d+% Completed \| (?P<text>\d+/\d+)",
                "Loading safetensors checkpoint shards:  25% Completed | 1/4 [00:02<00:06,  2.1s/it]", "1/4"),
-    _milestone("load-draft", "Loading drafter model", r"(?:Loading drafter model)(?P<text>.*)",
+    _milestone("load-draft", "0.8.5 →", "Loading drafter model", r"Loading drafter model(?P<text>.*)",
                "Loading drafter model...", "..."),
-    _milestone("weights-read", "Loading weights took", r"Loading weights took (?P<text>[\d.]+) seconds",
+    _milestone("load-draft", "0.16.0 →", "load draft model", r"Starting to load draft model(?P<text>.*)", "Starting to load draft model /models/draft...", " /models/draft...",
+               label="milestone-load-draft-v2"),
+    _milestone("weights-read", "0.8.0 →", "Loading weights took", r"Loading weights took (?P<text>[\d.]+) seconds",
                "Loading weights took 19.44 seconds", "19.44"),
     Pattern(
         "milestone-loaded", "vllm", _LOADED, regex(r"(?:Loading model weights|Model loading) took (?P<text>[\d.]+ G)"), "milestone",
-        const={"name": "loaded"}, samples=(("Model loading took 33.9833 GiB and 21.104523 seconds", {"name": "loaded", "text": "33.9833 G"}),),
+        const={"name": "loaded"}, versions="0.4.0.post1 →", samples=(("Model loading took 33.9833 GiB and 21.104523 seconds", {"name": "loaded", "text": "33.9833 G"}),),
     ),
-    _milestone("profiled", "Memory profiling", r"Memory profiling (?P<text>takes|results)", "Memory profiling takes 1.07 seconds", "takes"),
-    _milestone("kv-available", "KV cache memory", r"Available KV cache memory: (?P<text>-?[\d.]+ GiB)",
+    _milestone("profiled", "0.6.4.post1 – 0.10.2", "Memory profiling", r"Memory profiling (?P<text>takes|results)", "Memory profiling takes 1.07 seconds", "takes"),
+    _milestone("kv-available", "0.9.2 →", "KV cache memory", r"Available KV cache memory: (?P<text>-?[\d.]+ GiB)",
                "Available KV cache memory: 36.12 GiB", "36.12 GiB"),
-    _milestone("kv-sized", "cache size: ", r"KV cache size: (?P<text>[\d,]+) tokens", "GPU KV cache size: 473,440 tokens", "473,440"),
-    _milestone("kv-blocks", " blocks: ", r"# \w+ blocks: (?P<text>\d+)", "# GPU blocks: 2356, # CPU blocks: 2048", "2356"),
-    _milestone("capture-start", "Capturing ", r"Capturing (?:the model for CUDA graphs|cudagraphs for decoding)(?P<text>)",
+    _milestone("kv-sized", "0.8.0 →", "cache size: ", r"KV cache size: (?P<text>[\d,]+) tokens", "GPU KV cache size: 473,440 tokens", "473,440"),
+    _milestone("kv-blocks", "0.1.7 – 0.11.0", " blocks: ", r"# \w+ blocks: (?P<text>\d+)", "# GPU blocks: 2356, # CPU blocks: 2048", "2356"),
+    _milestone("capture-start", "0.2.7 – 0.10.2", "Capturing ", r"Capturing (?:the model for CUDA graphs|cudagraphs for decoding)(?P<text>)",
                "Capturing cudagraphs for decoding. This may lead to unexpected consequences", ""),
-    _milestone("capture-progress", "Capturing CUDA graph", r"Capturing CUDA graph(?: shapes|s(?: \([^)]*\))?):\s+\d+%\|[^|]*\| (?P<text>\d+/\d+)",
+    _milestone("capture-start", "0.2.7 – 0.6.3.post1", "CUDA graphs can take", r"CUDA graphs can take additional (?P<text>\S+ GiB)", "CUDA graphs can take additional 1~3 GiB memory per GPU.", "1~3 GiB",
+               label="milestone-capture-notice"),
+    _milestone("capture-progress", "0.6.6.post1 →", "Capturing CUDA graph", r"Capturing CUDA graph(?: shapes|s(?: \([^)]*\))?):\s+\d+%\|[^|]*\| (?P<text>\d+/\d+)",
                "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):   3%|▎         | 2/67 [00:01<00:40,  1.6it/s]", "2/67"),
-    _milestone("captured", "capturing finished", r"(?<!Encoder )[Gg]raph capturing finished in (?P<text>\d+) secs",
+    _milestone("captured", "0.2.7 →", "capturing finished", r"(?<!Encoder )[Gg]raph capturing finished in (?P<text>\d+) secs",
                "Graph capturing finished in 24 secs, took 0.85 GiB", "24"),
-    _milestone("engine-ready", "init engine", r"init engine \([^)]*\) took (?P<text>[\d.]+)",
+    _milestone("engine-ready", "0.6.5 →", "init engine", r"init engine \([^)]*\) took (?P<text>[\d.]+)",
                "init engine (profile, create kv cache, warmup model) took 61.02 seconds", "61.02"),
-    _milestone("serving", "startup complete", r"Application startup complete(?P<text>)\.", "INFO:     Application startup complete.", ""),
-    _milestone("shutdown", "Shutting down", r"^(?:INFO:\s+)?Shutting down(?P<text>)$", "INFO:     Shutting down", ""),
-    _milestone("terminated", "KeyboardInterrupt: ter", r"KeyboardInterrupt: (?P<text>terminated)", "KeyboardInterrupt: terminated", "terminated"),
-    _milestone("v0-fallback", "Falling back to V0", r"(?P<text>.{0,80})Falling back to V0", "X is not supported by the V1 Engine. Falling back to V0.",
+    _milestone("serving", "0.1.7 →", "startup complete", r"Application startup complete(?P<text>)\.", "INFO:     Application startup complete.", ""),
+    _milestone("shutdown", "0.1.7 →", "Shutting down", r"^(?:INFO:\s+)?Shutting down(?P<text>)$", "INFO:     Shutting down", ""),
+    _milestone("terminated", "0.6.6.post1 →", "KeyboardInterrupt: ter", r"KeyboardInterrupt: (?P<text>terminated)", "KeyboardInterrupt: terminated", "terminated"),
+    _milestone("v0-fallback", "0.8.0 – 0.10.2", "Falling back to V0", r"(?P<text>.{0,80})Falling back to V0", "X is not supported by the V1 Engine. Falling back to V0.",
                "X is not supported by the V1 Engine. "),
-    _milestone("sleeping", "fall asleep", r"took (?P<text>[\d.]+) seconds to fall asleep", "It took 2.02 seconds to fall asleep.", "2.02"),
-    _milestone("eager", "Cudagraph is disabled", r"Cudagraph is disabled(?P<text>)", "Cudagraph is disabled under eager mode", ""),
-    _milestone("lora", " LoRA adapter", r"(?P<text>Loaded new LoRA adapter[^.]{0,60})",
+    _milestone("sleeping", "0.11.2 →", "fall asleep", r"took (?P<text>[\d.]+) seconds to fall asleep", "It took 2.02 seconds to fall asleep.", "2.02"),
+    _milestone("eager", "0.8.0 →", "Cudagraph is disabled", r"Cudagraph is disabled(?P<text>)", "Cudagraph is disabled under eager mode", ""),
+    _milestone("lora", "0.6.3.post1 →", " LoRA adapter", r"(?P<text>Loaded new LoRA adapter[^.]{0,60})",
                "Loaded new LoRA adapter: name 'a', path '/x'", "Loaded new LoRA adapter: name 'a', path '/x'"),
     # ---- settings (the flags themselves are read by text_log through SETTINGS below)
     Pattern(
         "max-model-len", "vllm", ("Using max model len",), regex(r"Using max model len (?P<value>\d+)"), "engine_flag",
-        const={"flag": "max_model_len", "origin": "config"}, samples=(("Using max model len 8192", {"flag": "max_model_len", "value": "8192"}),),
+        const={"flag": "max_model_len", "origin": "config"}, versions="0.9.2 →", samples=(("Using max model len 8192", {"flag": "max_model_len", "value": "8192"}),),
     ),
     Pattern(
         "chunked-prefill", "vllm", ("max_num_batched_tokens=",), regex(r"Chunked prefill is enabled with max_num_batched_tokens=(?P<value>\d+)"),
         "engine_flag", const={"flag": "max_num_batched_tokens", "origin": "config"},
-        samples=(("Chunked prefill is enabled with max_num_batched_tokens=2048.", {"flag": "max_num_batched_tokens", "value": "2048"}),),
+        versions="0.5.4 →", samples=(("Chunked prefill is enabled with max_num_batched_tokens=2048.", {"flag": "max_num_batched_tokens", "value": "2048"}),),
     ),
     Pattern(
         "default-length", "vllm", ("max-model-len is not specified",), regex(r"--max-model-len is not specified.* default length (?P<value>\d+)"),
         "engine_flag", const={"flag": "max_model_len", "origin": "default"},
-        samples=(("--max-model-len is not specified, it's currently using model's default length 131072", {"value": "131072", "origin": "default"}),),
+        versions="0.9.0.1 – 0.11.0", samples=(("--max-model-len is not specified, it's currently using model's default length 131072", {"value": "131072", "origin": "default"}),),
     ),
     Pattern(
         "architecture", "vllm", ("Resolved architecture",), regex(r"Resolved architecture: (?P<value>\w+)"), "engine_flag",
-        const={"flag": "architecture", "origin": "config"}, samples=(("Resolved architecture: LlamaForCausalLM", {"value": "LlamaForCausalLM"}),),
+        const={"flag": "architecture", "origin": "config"}, versions="0.10.2 →", samples=(("Resolved architecture: LlamaForCausalLM", {"value": "LlamaForCausalLM"}),),
     ),
     Pattern(
         "kv-dtype", "vllm", ("data type to store kv cache",), regex(r"Using (?P<value>\w+) data type to store kv cache"), "engine_flag",
-        const={"flag": "kv_cache_dtype", "origin": "config"}, samples=(("Using fp8 data type to store kv cache. It reduces", {"value": "fp8"}),),
+        const={"flag": "kv_cache_dtype", "origin": "config"}, versions="0.3.3 – 0.19.1", samples=(("Using fp8 data type to store kv cache. It reduces", {"value": "fp8"}),),
     ),
     Pattern(
         "cast-dtype", "vllm", ("casting torch.", "Casting torch."), regex(r"(?P<flag>Upcasting|Downcasting|Casting) (?P<value>torch\.\w+ to torch\.\w+)"),
         "engine_flag", const={"origin": "config"}, convert=lambda row, match: {**row, "flag": "dtype_cast"},
-        samples=(("Casting torch.float32 to torch.bfloat16.", {"flag": "dtype_cast", "value": "torch.float32 to torch.bfloat16"}),),
+        versions="0.4.3 →", samples=(("Casting torch.float32 to torch.bfloat16.", {"flag": "dtype_cast", "value": "torch.float32 to torch.bfloat16"}),),
     ),
     Pattern(
         "auto-fit", "vllm", ("Auto-fit max_model_len",), regex(r"Auto-fit max_model_len: reduced from \d+ to (?P<value>\d+)"), "engine_flag",
-        const={"flag": "max_model_len", "origin": "config"}, samples=(("Auto-fit max_model_len: reduced from 131072 to 30000 to fit", {"value": "30000"}),),
+        const={"flag": "max_model_len", "origin": "config"}, versions="0.14.1 →", samples=(("Auto-fit max_model_len: reduced from 131072 to 30000 to fit", {"value": "30000"}),),
     ),
+    _flag("max_model_len", "0.5.4 – 0.10.2", "long-context", "has a long context length", r"has a long context length \((?P<value>\d+)\)\. This may cause ?OOM",
+          "The model has a long context length (131072). This may causeOOM during the initial memory profiling phase", "131072"),
+    _flag("enable_chunked_prefill", "0.4.3 – 0.10.2", "chunked-prefill-on", "hunked prefill is enabled", r"Chunked prefill is enabled(?: \(EXPERIMENTAL\)| by default)(?P<value>)",
+          "Chunked prefill is enabled by default for models with max_model_len > 32K.", "True", told="True"),
+    _flag("max_num_batched_tokens", "0.6.5 →", "batched-tokens-default", "max_num_batched_tokens to", r"(?:Setting|Defaulting) max_num_batched_tokens to (?P<value>\d+)",
+          "Setting max_num_batched_tokens to 8192 for LLM_CLASS usage context.", "8192", origin="default"),
+    _flag("max_num_batched_tokens", "0.33.0 →", "batched-tokens-raised", "Raising max_num_batched", r"Raising max_num_batched_tokens from \d+ to (?P<value>\d+)",
+          "Raising max_num_batched_tokens from 2048 to 4096 to accommodate one item", "4096"),
+    _flag("platform", "0.7.3 – 0.11.0", "platform", "detected platform", r"Automatically detected platform:? (?P<value>\w+)", "Automatically detected platform cuda.", "cuda"),
+    _flag("attention_backend", "0.4.0.post1 →", "attention-backend", (" backend on V1 engine", " backend out of potential", " attention backend"),
+          r"Using (?P<value>[A-Za-z_]\w*(?: [A-Z]\w*)?)(?: attention)? backend\b", "Using FLASH_ATTN attention backend out of potential backends: ['FLASH_ATTN']", "FLASH_ATTN"),
+    _flag("model_runner", "0.16.0 →", "model-runner", "Model Runner", r"Using (?P<value>V\d) Model Runner", "Using V2 Model Runner", "V2"),
+    _flag("async_scheduling", "0.14.1 – 0.25.1", "async-scheduling", "synchronous scheduling is", r"Asynchronous scheduling is (?P<value>enabled|disabled)",
+          "Asynchronous scheduling is enabled.", "enabled"),
+    _flag("graph_memory_profiling", "0.18.1 →", "graph-profiling", "graph memory profiling", r"CUDA graph memory profiling (?P<value>will be enabled|is enabled|is disabled)",
+          "CUDA graph memory profiling is enabled (default since v0.21.0). The current", "is enabled"),
+    _flag("skip_mm_profiling", "0.10.2 →", "encoder-not-profiled", "profiling for multimodal encoder", r"Skipping memory profiling for multimodal encoder(?P<value>)",
+          "Skipping memory profiling for multimodal encoder and encoder cache.", "True", told="True"),
+    _flag("external_weights", "0.32.0 →", "external-weights", "held outside this process", r"Weights are held outside this process(?P<value>)",
+          "Weights are held outside this process: 14.1 GiB", "True", told="True"),
     # ---- memory figures
-    _gib("weights_bytes", rf"(?:Loading model weights|Model loading) took (?P<value>{_NUM}) (?:GB|GiB)", _LOADED,
+    _gib("v0_results_total_bytes", "0.6.4.post1", rf"profiling results: total_gpu_memory=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 39.5 * GIB),
+    _gib("v0_results_non_torch_bytes", "0.6.4.post1", rf"profiling results: .*?non_torch_memory=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 0.25 * GIB),
+    _gib("v0_results_kv_available_bytes", "0.6.4.post1", rf"profiling results: .*?kv_cache_size=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 11.0 * GIB),
+    _count("gpu_memory_utilization", "0.6.4.post1", r"profiling results: .*?gpu_memory_utilization=(?P<value>[\d.]+)", "Memory profiling", _V064, 0.9, "v0-results-utilization"),
+    _gib("free_bytes", "0.9.2 →", rf"Initial free memory:? (?P<value>{_NUM}) GiB(?:;|,? reserved| \()", "Initial free memory",
+         "Initial free memory 78.6 GiB, reserved 40.0 GiB memory for KV Cache", 78.6 * GIB, ("Initial free memory: 78.5 GiB; Requested memory: 0.9 (util), 71.1 GiB", 78.5 * GIB)),
+    _gib("free_after_profile_bytes", "0.9.2 →", rf"Free memory after profiling: (?P<value>{_NUM}) GiB \(total\)", "Free memory after profiling",
+         "Free memory after profiling: 40.5 GiB (total), 33.0 GiB (within requested)", 40.5 * GIB),
+    _gib("kv_in_use_bytes", "0.11.0 →", rf"Current kv cache memory in use is (?P<value>{_NUM}) GiB", "kv cache memory in use", "Current kv cache memory in use is 52.25 GiB.", 52.25 * GIB),
+    _count("kv_in_use_bytes", "0.10.2", r"Current kv cache memory in use is (?P<value>\d+) bytes", "kv cache memory in use", "Current kv cache memory in use is 56103010304 bytes.", 56103010304),
+    _count("kv_reserved_bytes", "0.27.1 →", r"Applying persisted startup plan \(.{0,200}?\): kv_cache_memory_bytes=(?P<value>\d+)", "persisted startup plan",
+           "Applying persisted startup plan (/c/plan.json): kv_cache_memory_bytes=42949672960 (40.0 GiB), recorded free-memory baseline 78 GiB", 42949672960, "startup-plan"),
+    _count("kv_size_factor", "0.10.2 – 0.19.1", r"KV cache size by the \w+_world_size (?P<value>\d+)", "Multiplying the GPU KV cache", "Multiplying the GPU KV cache size by the dcp_world_size 4.", 4),
+    _count("largest_capture_size", "0.18.1 →", r"Profiling CUDA graph memory: .{0,300}?largest=(?P<value>\d+)", "Profiling CUDA graph",
+           "Profiling CUDA graph memory: PIECEWISE=51 (largest=512), FULL=35 (largest=256)", 512),
+    _gib("freed_by_others_bytes", "0.30.0 →", rf"Free memory grew by (?P<value>{_NUM}) GiB during profiling", "Free memory grew by", "Free memory grew by 6.5 GiB during profiling", 6.5 * GIB),
+    _gib("sleep_backed_up_bytes", "0.11.0 →", rf"sleep freed {_NUM} GiB memory in total, of which (?P<value>{_NUM}) GiB is backed up in CPU", "is backed up in CPU",
+         "CuMemAllocator: sleep freed 60.5 GiB memory in total, of which 14.25 GiB is backed up in CPU and the rest 46.25 GiB", 14.25 * GIB),
+    _gib("offload_bytes", "0.19.1 →", rf"SimpleCPUOffload\w+: .{{0,200}}?\((?P<value>{_NUM}) GB", "SimpleCPUOffload", "SimpleCPUOffloadWorker: 4096 blocks (32.00 GB pinned)", 32 * GIB),
+    Pattern(
+        "figure-prefetch-saved", "vllm", ("PrefetchOffloader] Init",), regex(rf"Total GPU memory saved: (?P<value>{_NUM}) GB, Static buffer pool"), "engine_figure", versions="0.17.1 →",
+        convert=_figure("offload_bytes", 1e9), samples=(("[PrefetchOffloader] Initialized 12 modules. Total GPU memory saved: 9.5 GB, Static buffer pool: 1.2 GB",
+                                                          {"name": "offload_bytes", "value": 9.5e9}),),
+    ),
+    Pattern(
+        "figure-offload-file", "vllm", ("Created mmap file",), regex(rf"Created mmap file \S+ \((?P<value>{_NUM}) GB\)"), "engine_figure", versions="0.20.2 →",
+        convert=_figure("offload_file_bytes", 1e9), samples=(("Created mmap file /dev/shm/kv.bin (24.0 GB)", {"name": "offload_file_bytes", "value": 24e9}),),
+    ),
+    _gib("weights_bytes", "0.4.0.post1 →", rf"(?:Loading model weights|Model loading) took (?P<value>{_NUM}) (?:GB|GiB)", _LOADED,
          "Model loading took 33.9833 GiB and 21.104523 seconds", 33.9833 * GIB, ("Loading model weights took 14.9888 GB", 14.9888 * GIB)),
-    _gib("kv_available_bytes", rf"Available KV cache memory: (?P<value>{_NUM}) GiB", "KV cache memory",
+    _gib("kv_available_bytes", "0.9.2 →", rf"Available KV cache memory: (?P<value>{_NUM}) GiB", "KV cache memory",
          "Available KV cache memory: -3.86 GiB", -3.86 * GIB),
-    _gib("graph_bytes", rf"(?<!Encoder )[Gg]raph capturing finished in \d+ secs?, took (?P<value>{_NUM}) GiB", "capturing finished",
+    _gib("graph_bytes", "0.6.4.post1 →", rf"(?<!Encoder )[Gg]raph capturing finished in \d+ secs?, took (?P<value>{_NUM}) GiB", "capturing finished",
          "Graph capturing finished in 24 secs, took 0.85 GiB", 0.85 * GIB),
-    _gib("encoder_graph_bytes", rf"Encoder graph capturing finished in \d+ secs?, took (?P<value>{_NUM}) GiB", "Encoder graph",
+    _gib("encoder_graph_bytes", "0.31.0 →", rf"Encoder graph capturing finished in \d+ secs?, took (?P<value>{_NUM}) GiB", "Encoder graph",
          "Encoder graph capturing finished in 3 secs, took 0.20 GiB (4 graphs)", 0.20 * GIB),
-    _gib("graph_estimate_bytes", rf"Estimated CUDA graph memory: (?P<value>{_NUM}) GiB total", "CUDA graph memory",
+    _gib("graph_estimate_bytes", "0.18.1 →", rf"Estimated CUDA graph memory: (?P<value>{_NUM}) GiB total", "CUDA graph memory",
          "Estimated CUDA graph memory: -0.90 GiB total", -0.90 * GIB),
-    _gib("graph_actual_bytes", rf"CUDA graph pool memory: (?P<value>{_NUM}) GiB \(actual\)", "graph pool memory",
+    _gib("graph_actual_bytes", "0.18.1 →", rf"CUDA graph pool memory: (?P<value>{_NUM}) GiB \(actual\)", "graph pool memory",
          "CUDA graph pool memory: 2.44 GiB (actual), 2.35 GiB (estimated), difference: 0.09 GiB (3.7%)", 2.44 * GIB),
-    _gib("v0_total_bytes", rf"total_gpu_memory \((?P<value>{_NUM})GiB\)", "total_gpu_memory",
+    _gib("v0_total_bytes", "0.6.5 – 0.10.2", rf"total_gpu_memory \((?P<value>{_NUM})GiB\)", "total_gpu_memory",
          "the current vLLM instance can use total_gpu_memory (39.50GiB) x gpu_memory_utilization (0.90) = 35.55GiB", 39.50 * GIB),
-    _gib("v0_budget_bytes", rf"gpu_memory_utilization \([\d.]+\) = (?P<value>{_NUM})GiB", "total_gpu_memory",
+    _gib("v0_budget_bytes", "0.6.5 – 0.10.2", rf"gpu_memory_utilization \([\d.]+\) = (?P<value>{_NUM})GiB", "total_gpu_memory",
          "the current vLLM instance can use total_gpu_memory (39.50GiB) x gpu_memory_utilization (0.90) = 35.55GiB", 35.55 * GIB),
-    _gib("v0_weights_bytes", rf"model weights take (?P<value>{_NUM})GiB", "model weights take",
+    _gib("v0_weights_bytes", "0.6.5 – 0.10.2", rf"model weights take (?P<value>{_NUM})GiB", "model weights take",
          "model weights take 14.96GiB; non_torch_memory takes 0.10GiB; PyTorch activation peak memory takes 9.37GiB;", 14.96 * GIB),
-    _gib("non_torch_bytes", rf"non_torch_memory takes (?P<value>{_NUM})GiB", "model weights take",
+    _gib("non_torch_bytes", "0.6.5 – 0.10.2", rf"non_torch_memory takes (?P<value>{_NUM})GiB", "model weights take",
          "model weights take 14.96GiB; non_torch_memory takes 0.10GiB; PyTorch activation", 0.10 * GIB),
-    _gib("activation_bytes", rf"activation peak memory takes (?P<value>{_NUM})GiB", "model weights take",
+    _gib("activation_bytes", "0.6.5 – 0.10.2", rf"activation peak memory takes (?P<value>{_NUM})GiB", "model weights take",
          "model weights take 1.0GiB; PyTorch activation peak memory takes 9.37GiB; the rest", 9.37 * GIB),
-    _gib("v0_kv_available_bytes", rf"reserved for KV Cache is (?P<value>{_NUM})GiB", "model weights take",
+    _gib("v0_kv_available_bytes", "0.6.5 – 0.10.2", rf"reserved for KV Cache is (?P<value>{_NUM})GiB", "model weights take",
          "model weights take 1.0GiB; the rest of the memory reserved for KV Cache is 11.12GiB.", 11.12 * GIB),
-    _gib("breakdown_free_bytes", rf"Free memory on device(?: \S+)? \((?P<value>{_NUM})/{_NUM} GiB\) on startup\.", "Desired GPU memory utilization",
+    _gib("breakdown_free_bytes", "0.10.2 →", rf"Free memory on device(?: \S+)? \((?P<value>{_NUM})/{_NUM} GiB\) on startup\.", "Desired GPU memory utilization",
          "Free memory on device (78.6/79.2 GiB) on startup. Desired GPU memory utilization is (0.92, 72.9 GiB).", 78.6 * GIB),
-    _gib("breakdown_total_bytes", rf"Free memory on device(?: \S+)? \({_NUM}/(?P<value>{_NUM}) GiB\) on startup\.", "Desired GPU memory utilization",
+    _gib("breakdown_total_bytes", "0.10.2 →", rf"Free memory on device(?: \S+)? \({_NUM}/(?P<value>{_NUM}) GiB\) on startup\.", "Desired GPU memory utilization",
          "Free memory on device (78.6/79.2 GiB) on startup. Desired GPU memory utilization is (0.92, 72.9 GiB).", 79.2 * GIB),
-    _gib("breakdown_budget_bytes", rf"Desired GPU memory utilization is \([\d.]+, (?P<value>{_NUM}) GiB\)", "Desired GPU memory utilization",
+    _gib("breakdown_budget_bytes", "0.10.2 →", rf"Desired GPU memory utilization is \([\d.]+, (?P<value>{_NUM}) GiB\)", "Desired GPU memory utilization",
          "Desired GPU memory utilization is (0.92, 72.9 GiB). Actual usage is", 72.9 * GIB),
-    _gib("breakdown_weights_bytes", rf"Actual usage is (?P<value>{_NUM}) GiB for weight", "Actual usage is",
+    _gib("breakdown_weights_bytes", "0.10.2 – 0.25.1", rf"Actual usage is (?P<value>{_NUM}) GiB for weight", "Actual usage is",
          "Actual usage is 15.3 GiB for weight, 1.4 GiB for peak activation, 0.2 GiB for non-torch memory, and 0.7 GiB for CUDAGraph memory", 15.3 * GIB),
-    _gib("consumed_bytes", rf"Actual usage is (?P<value>{_NUM}) GiB for consumed memory", "Actual usage is",
+    _gib("consumed_bytes", "0.27.1 →", rf"Actual usage is (?P<value>{_NUM}) GiB for consumed memory", "Actual usage is",
          "Actual usage is 16.1 GiB for consumed memory (weights + non-torch), 1.4 GiB for peak activation", 16.1 * GIB),
-    _gib("breakdown_activation_bytes", rf"(?P<value>{_NUM}) GiB for peak activation", "Actual usage is",
+    _gib("breakdown_activation_bytes", "0.10.2 →", rf"(?P<value>{_NUM}) GiB for peak activation", "Actual usage is",
          "Actual usage is 15.3 GiB for weight, 1.4 GiB for peak activation,", 1.4 * GIB),
-    _gib("breakdown_non_torch_bytes", rf"(?P<value>{_NUM}) GiB for non-torch memory", "Actual usage is",
+    _gib("breakdown_non_torch_bytes", "0.10.2 – 0.25.1", rf"(?P<value>{_NUM}) GiB for non-torch memory", "Actual usage is",
          "Actual usage is 15.3 GiB for weight, 1.4 GiB for peak activation, 0.2 GiB for non-torch memory", 0.2 * GIB),
-    _gib("breakdown_graph_bytes", rf"(?P<value>{_NUM}) GiB for CUDAGraph memory", "Actual usage is",
+    _gib("breakdown_graph_bytes", "0.10.2 →", rf"(?P<value>{_NUM}) GiB for CUDAGraph memory", "Actual usage is",
          "Actual usage is 15.3 GiB for weight, and 0.7 GiB for CUDAGraph memory", 0.7 * GIB),
-    _gib("kv_reserved_bytes", rf"reserved (?P<value>{_NUM}) ?GiB memory for KV Cache as specified", "memory for KV Cache as specified",
+    _gib("kv_reserved_bytes", "0.10.2 →", rf"reserved (?P<value>{_NUM}) ?GiB memory for KV Cache as specified", "memory for KV Cache as specified",
          "Initial free memory 78.6 GiB, reserved 40.0 GiB memory for KV Cache as specified by kv_cache_memory_bytes config", 40.0 * GIB),
-    _gib("cpu_kv_reserved_bytes", rf"(?:Explicitly|Auto) set \((?P<value>{_NUM})/{_NUM}\) GiB for KV cache", "GiB for KV cache",
+    _gib("cpu_kv_reserved_bytes", "0.14.1 →", rf"(?:Explicitly|Auto) set \((?P<value>{_NUM})/{_NUM}\) GiB for KV cache", "GiB for KV cache",
          "Explicitly set (0.06/8.46) GiB for KV cache on node 0.", 0.06 * GIB),
-    _gib("cpu_total_bytes", rf"(?:Explicitly|Auto) set \({_NUM}/(?P<value>{_NUM})\) GiB for KV cache", "GiB for KV cache",
+    _gib("cpu_total_bytes", "0.14.1 →", rf"(?:Explicitly|Auto) set \({_NUM}/(?P<value>{_NUM})\) GiB for KV cache", "GiB for KV cache",
          "Auto set (2.41/12.46) GiB for KV cache on node 0.", 12.46 * GIB),
-    _gib("checkpoint_bytes", rf"Checkpoint size: (?P<value>{_NUM}) GiB", "Checkpoint size:", "Checkpoint size: 61.1 GiB. Available RAM: 180.0 GiB.", 61.1 * GIB),
-    _gib("host_available_bytes", rf"Available RAM: (?P<value>{_NUM}) GiB", "Checkpoint size:", "Checkpoint size: 61.1 GiB. Available RAM: 180.0 GiB.", 180.0 * GIB),
-    _gib("multimodal_reserve_bytes", rf"Reserving (?P<value>{_NUM}) GiB of GPU memory for frontend", "memory for frontend",
+    _gib("checkpoint_bytes", "0.20.2 →", rf"Checkpoint size: (?P<value>{_NUM}) GiB", "Checkpoint size:", "Checkpoint size: 61.1 GiB. Available RAM: 180.0 GiB.", 61.1 * GIB),
+    _gib("host_available_bytes", "0.20.2 →", rf"Available RAM: (?P<value>{_NUM}) GiB", "Checkpoint size:", "Checkpoint size: 61.1 GiB. Available RAM: 180.0 GiB.", 180.0 * GIB),
+    _gib("multimodal_reserve_bytes", "0.25.1 →", rf"Reserving (?P<value>{_NUM}) GiB of GPU memory for frontend", "memory for frontend",
          "Reserving 1.5 GiB of GPU memory for frontend multimodal decoding (x); KV cache memory reduced to 9 GiB.", 1.5 * GIB),
-    _gib("swap_space_bytes", rf"(?P<value>{_NUM}) GiB out of the {_NUM} GiB total CPU memory is allocated for the swap", "too large swap space",
+    _gib("swap_space_bytes", "0.1.7 – 0.17.1", rf"(?P<value>{_NUM}) GiB out of the {_NUM} GiB total CPU memory is allocated for the swap", "too large swap space",
          "Possibly too large swap space. 16.00 GiB out of the 31.20 GiB total CPU memory is allocated for the swap space.", 16.0 * GIB),
-    _gib("host_total_bytes", rf"GiB out of the (?P<value>{_NUM}) GiB total CPU memory", "total CPU memory",
+    _gib("host_total_bytes", "0.1.7 – 0.17.1", rf"GiB out of the (?P<value>{_NUM}) GiB total CPU memory", "total CPU memory",
          "Possibly too large swap space. 16.00 GiB out of the 31.20 GiB total CPU memory is allocated", 31.20 * GIB),
-    _gib("sleep_freed_bytes", rf"Sleep mode freed (?P<value>{_NUM}) GiB", "Sleep mode freed",
+    _gib("sleep_freed_bytes", "0.7.3 →", rf"Sleep mode freed (?P<value>{_NUM}) GiB", "Sleep mode freed",
          "Sleep mode freed 46.35 GiB memory, 26.10 GiB memory is still in use.", 46.35 * GIB),
-    _gib("asleep_used_bytes", rf"freed {_NUM} GiB memory, (?P<value>{_NUM}) GiB memory is still in use", "Sleep mode freed",
+    _gib("asleep_used_bytes", "0.7.3 →", rf"freed {_NUM} GiB memory, (?P<value>{_NUM}) GiB memory is still in use", "Sleep mode freed",
          "Sleep mode freed 46.35 GiB memory, 26.10 GiB memory is still in use.", 26.10 * GIB),
-    _gib("offloaded_bytes", rf"Total CPU offloaded parameters: (?P<value>{_NUM})", "offloaded parameters", "Total CPU offloaded parameters: 8.03", 8.03 * GIB),
-    _count("gpu_memory_utilization", r"gpu_memory_utilization \((?P<value>[\d.]+)\)", "total_gpu_memory",
+    _gib("offloaded_bytes", "0.17.1 →", rf"Total CPU offloaded parameters: (?P<value>{_NUM})", "offloaded parameters", "Total CPU offloaded parameters: 8.03", 8.03 * GIB),
+    _count("gpu_memory_utilization", "0.6.5 – 0.10.2", r"gpu_memory_utilization \((?P<value>[\d.]+)\)", "total_gpu_memory",
            "can use total_gpu_memory (39.50GiB) x gpu_memory_utilization (0.90) = 35.55GiB", 0.9, "v0-utilization"),
-    _count("gpu_memory_utilization", r"Desired GPU memory utilization is \((?P<value>[\d.]+),", "Desired GPU memory utilization",
+    _count("gpu_memory_utilization", "0.10.2 →", r"Desired GPU memory utilization is \((?P<value>[\d.]+),", "Desired GPU memory utilization",
            "Desired GPU memory utilization is (0.92, 72.9 GiB).", 0.92, "breakdown-utilization"),
-    _count("gpu_memory_utilization", r"current --gpu-memory-utilization=(?P<value>[\d.]+) is equivalent", "gpu-memory-utilization=",
+    _count("gpu_memory_utilization", "0.20.2 →", r"current --gpu-memory-utilization=(?P<value>[\d.]+) is equivalent", "gpu-memory-utilization=",
            "The current --gpu-memory-utilization=0.9200 is equivalent to --gpu-memory-utilization=0.9010 without", 0.92, "graph-notice-utilization"),
-    _count("kv_pool_tokens", r"KV cache size: (?P<value>[\d,]+) tokens", "cache size: ", "GPU KV cache size: 473,440 tokens", 473440),
-    _count("max_concurrency", r"Maximum concurrency for [\d,]+ tokens per request: (?P<value>[\d.]+)x", "Maximum concurrency",
+    _count("kv_pool_tokens", "0.8.0 →", r"KV cache size: (?P<value>[\d,]+) tokens", "cache size: ", "GPU KV cache size: 473,440 tokens", 473440),
+    _count("max_concurrency", "0.6.3.post1 →", r"Maximum concurrency for [\d,]+ tokens per request: (?P<value>[\d.]+)x", "Maximum concurrency",
            "Maximum concurrency for 32,768 tokens per request: 14.45x", 14.45),
-    _count("concurrency_tokens", r"Maximum concurrency for (?P<value>[\d,]+) tokens", "Maximum concurrency",
+    _count("concurrency_tokens", "0.6.3.post1 →", r"Maximum concurrency for (?P<value>[\d,]+) tokens", "Maximum concurrency",
            "Maximum concurrency for 32,768 tokens per request: 14.45x", 32768),
-    _count("num_gpu_blocks", r"# (?!CPU)[A-Za-z]+ blocks: (?P<value>\d+)", " blocks: ", "# cuda blocks: 2356, # CPU blocks: 2048", 2356),
-    _count("num_cpu_blocks", r"# CPU blocks: (?P<value>\d+)", " blocks: ", "# GPU blocks: 2356, # CPU blocks: 2048", 2048),
-    _count("num_gpu_blocks", r"num_gpu_blocks is: (?P<value>\d+)", "num_gpu_blocks is", "vllm cache_config_info with initialization after num_gpu_blocks is: 9999",
+    _count("num_gpu_blocks", "0.1.7 – 0.11.0", r"# (?!CPU)[A-Za-z]+ blocks: (?P<value>\d+)", " blocks: ", "# cuda blocks: 2356, # CPU blocks: 2048", 2356),
+    _count("num_cpu_blocks", "0.1.7 – 0.11.0", r"# CPU blocks: (?P<value>\d+)", " blocks: ", "# GPU blocks: 2356, # CPU blocks: 2048", 2048),
+    _count("num_gpu_blocks", "0.9.0.1 →", r"num_gpu_blocks is: (?P<value>\d+)", "num_gpu_blocks is", "vllm cache_config_info with initialization after num_gpu_blocks is: 9999",
            9999, "cache-config-blocks"),
-    _count("num_gpu_blocks", r"with num_gpu_blocks_override=(?P<value>\d+)", "num_gpu_blocks_override=", "Overriding num_gpu_blocks=2048 with num_gpu_blocks_override=96",
+    _count("num_gpu_blocks", "0.4.3 →", r"with num_gpu_blocks_override=(?P<value>\d+)", "num_gpu_blocks_override=", "Overriding num_gpu_blocks=2048 with num_gpu_blocks_override=96",
            96, "blocks-override"),
-    _count("block_size", r"Setting attention block size to (?P<value>\d+) tokens", "attention block size", "Setting attention block size to 784 tokens to ensure", 784),
-    _count("encoder_budget_tokens", r"Encoder cache will be initialized with a budget of (?P<value>\d+) tokens", "Encoder cache",
+    _count("block_size", "0.10.0 →", r"Setting attention block size to (?P<value>\d+) tokens", "attention block size", "Setting attention block size to 784 tokens to ensure", 784),
+    _count("encoder_budget_tokens", "0.7.3 →", r"Encoder cache will be initialized with a budget of (?P<value>\d+) tokens", "Encoder cache",
            "Encoder cache will be initialized with a budget of 16384 tokens, and profiled with 1 image items", 16384),
     # ---- running
     Pattern(
         "stats", "vllm", ("Avg prompt throughput",),
         regex(
-            r"(?:Engine (?P<engine>\d+): |\d+ Engines Aggregated: )?Avg prompt throughput: (?P<prompt_tokens_per_s>[\d.]+) tokens/s, "
+            r"(?:Engine (?P<engine>\d{1,6}): |\d{1,6} Engines Aggregated: )?Avg prompt throughput: (?P<prompt_tokens_per_s>[\d.]+) tokens/s, "
             r"Avg generation throughput: (?P<generation_tokens_per_s>[\d.]+) tokens/s, Running: (?P<running>\d+) reqs, (?P<rest>.*)"
         ),
-        "engine_stat", convert=_stat, samples=(
+        "engine_stat", convert=_stat, versions="0.1.7 →", samples=(
             ("Engine 000: Avg prompt throughput: 1345.7 tokens/s, Avg generation throughput: 96.0 tokens/s, Running: 9 reqs, Waiting: 23 reqs, "
              "Deferred: 2 reqs, KV fetch: 1 waiting to start, 0 in progress, 2 completed waiting, CPU KV cache usage: 99.5%, Prefix cache hit rate: 6.5%",
              {"engine": 0, "running": 9, "waiting": 23, "kv_used": 0.995, "prefix_hit_rate": 0.065, "prompt_tokens_per_s": 1345.7}),
@@ -379,12 +472,12 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "prefix-rate-v0", "vllm", ("cache hit rate: GPU",), regex(r"Prefix cache hit rate: GPU: (?P<prefix_hit_rate_pct>-?[\d.]+)%"), "engine_stat",
-        convert=_prefix_rate, samples=(("Prefix cache hit rate: GPU: 12.50%, CPU: 0.00%", {"prefix_hit_rate": 0.125}),),
+        convert=_prefix_rate, versions="0.5.5 – 0.10.2", samples=(("Prefix cache hit rate: GPU: 12.50%, CPU: 0.00%", {"prefix_hit_rate": 0.125}),),
     ),
     Pattern(
         "preempted", "vllm", ("is preempted by",),
         regex(r"Sequence group \S+ is preempted by (?:PreemptionMode\.)?(?P<mode>\w+) mode(?:.*total_num_cumulative_preemption=(?P<cumulative>\d+))?"),
-        "preemption", samples=(
+        "preemption", versions="0.4.3 – 0.10.2", samples=(
             ("Sequence group 341 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space. total_num_cumulative_preemption=101",
              {"mode": "RECOMPUTE", "cumulative": 101}),
         ),
@@ -392,7 +485,7 @@ PATTERNS: tuple[Pattern, ...] = (
     # ---- refusals by the engine's own arithmetic
     Pattern(
         "no-kv-blocks", "vllm", ("memory for the cache blocks",), regex(r"No available memory for the cache blocks"), "startup_check",
-        const={"name": "no-kv-blocks"}, convert=_check, samples=(
+        const={"name": "no-kv-blocks"}, convert=_check, versions="0.1.7 →", samples=(
             ("ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.", {"name": "no-kv-blocks"}),
         ),
     ),
@@ -402,7 +495,7 @@ PATTERNS: tuple[Pattern, ...] = (
             rf"max seq len \((?P<max_model_len>\d+)\), \((?P<needed_bytes>{_NUM} (?:GB|GiB)) KV cache is needed, which is larger than the available "
             rf"KV cache memory \((?P<available_bytes>{_NUM} (?:GB|GiB))\)(?:.*?estimated maximum model length is (?P<estimated_max_model_len>\d+))?"
         ),
-        "startup_check", const={"name": "kv-below-max-model-len"}, convert=_check, samples=(
+        "startup_check", const={"name": "kv-below-max-model-len"}, convert=_check, versions="0.7.3 →", samples=(
             ("ValueError: To serve at least one request with the models's max seq len (65536), (4.50 GiB KV cache is needed, which is larger than the available "
              "KV cache memory (1.50 GiB). Based on the available memory, the estimated maximum model length is 21845. Try",
              {"max_model_len": 65536, "needed_bytes": int(4.5 * GIB), "available_bytes": int(1.5 * GIB), "estimated_max_model_len": 21845}),
@@ -413,14 +506,14 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "seq-len-larger", "vllm", ("that can be stored in KV cache",),
         regex(r"max seq len \((?P<max_model_len>\d+)\) is larger than the maximum number of tokens that can be stored in KV cache \((?P<pool_tokens>\d+)\)"),
-        "startup_check", const={"name": "kv-below-max-model-len"}, convert=_check, samples=(
+        "startup_check", const={"name": "kv-below-max-model-len"}, convert=_check, versions="0.2.7 – 0.10.2", samples=(
             ("The model's max seq len (32768) is larger than the maximum number of tokens that can be stored in KV cache (7344). Try",
              {"max_model_len": 32768, "pool_tokens": 7344}),
         ),
     ),
     Pattern(
         "no-autofit", "vllm", ("Cannot auto-fit",), regex(r"Cannot auto-fit max_model_len"), "startup_check", const={"name": "no-autofit"}, convert=_check,
-        samples=(("Cannot auto-fit max_model_len: not enough GPU memory available to serve even a single token.", {"name": "no-autofit"}),),
+        versions="0.14.1 →", samples=(("Cannot auto-fit max_model_len: not enough GPU memory available to serve even a single token.", {"name": "no-autofit"}),),
     ),
     Pattern(
         "free-below-budget", "vllm", ("on startup is less than",),
@@ -430,7 +523,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         "startup_check", const={"name": "free-memory"}, unit="GiB",
         convert=lambda row, match: _check({**{k: v for k, v in row.items() if k != "what"}, "device_kind": "gpu" if "device" in match["what"] else "cpu"}, match),
-        samples=(
+        versions="0.9.2 →", samples=(
             ("ValueError: Free memory on device cuda:0 (22.50/79.25 GiB) on startup is less than desired GPU memory utilization (0.8, 63.40 GiB). Decrease",
              {"free_bytes": int(22.5 * GIB), "total_bytes": int(79.25 * GIB), "utilization": 0.8, "device_kind": "gpu"}),
             ("Available memory on node 0 (1.25/2.50 GiB) on startup is less than desired CPU memory utilization (0.8, 2.00 GiB).",
@@ -443,7 +536,7 @@ PATTERNS: tuple[Pattern, ...] = (
             rf"Available memory on node \d+ \((?P<free_bytes>{_NUM})/(?P<total_bytes>{_NUM}) GiB\) on kv cache allocation is less than requested memory for kv "
             rf"\((?P<wanted_bytes>{_NUM})(?:/(?P<available_bytes>{_NUM}))? GiB\)"
         ),
-        "startup_check", const={"name": "kv-request-exceeds-host", "device_kind": "cpu"}, unit="GiB", convert=_check, samples=(
+        "startup_check", const={"name": "kv-request-exceeds-host", "device_kind": "cpu"}, unit="GiB", convert=_check, versions="0.14.1 →", samples=(
             ("Available memory on node 0 (6.75/8.50 GiB) on kv cache allocation is less than requested memory for kv (40.0 GiB). Decrease --kv-cache-memory-bytes",
              {"free_bytes": int(6.75 * GIB), "wanted_bytes": 40 * GIB}),
             ("Available memory on node 0 (6.75/8.50 GiB) on kv cache allocation is less than requested memory for kv (-0.25/0.50 GiB).",
@@ -455,7 +548,7 @@ PATTERNS: tuple[Pattern, ...] = (
         regex(
             r"Error in memory profiling\.?(?: Initial (?P<what>free|used) memory (?P<a>\d+(?:\.\d+)?)(?P<ua> GiB)?, current(?:ly used| free) memory (?P<b>\d+(?:\.\d+)?)(?P<ub> GiB)?)?"
         ),
-        "startup_check", const={"name": "profiling-interference"}, convert=_profiling, samples=(
+        "startup_check", const={"name": "profiling-interference"}, convert=_profiling, versions="0.4.0.post1 →", samples=(
             ("AssertionError: Error in memory profiling. Initial free memory 60.5 GiB, current free memory 61.5 GiB. This happens when other processes",
              {"name": "profiling-interference", "free_bytes": int(60.5 * GIB), "wanted_bytes": int(61.5 * GIB)}),
             ("Error in memory profiling. Initial free memory 15000, current free memory 16000", {"free_bytes": 15000, "wanted_bytes": 16000}),
@@ -464,7 +557,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "warmup", "vllm", ("when warming up",),
         regex(r"out of memory occurred when warming up (?:sampler|pooler)[^.]*? with (?P<dummy_requests>\d+) dummy requests"),
-        "startup_check", const={"name": "warmup"}, convert=_check, samples=(
+        "startup_check", const={"name": "warmup"}, convert=_check, versions="0.8.0 →", samples=(
             ("RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering", {"name": "warmup", "dummy_requests": 1024}),
         ),
     ),
@@ -472,23 +565,31 @@ PATTERNS: tuple[Pattern, ...] = (
         "mamba-blocks", "vllm", ("available Mamba cache blocks",),
         regex(r"max_num_seqs \((?P<dummy_requests>\d+)\) exceeds available Mamba cache blocks \((?P<pool_tokens>\d+)\)"), "startup_check",
         const={"name": "mamba-blocks"}, convert=_check,
-        samples=(("max_num_seqs (1024) exceeds available Mamba cache blocks (410). lower max_num_seqs", {"dummy_requests": 1024, "pool_tokens": 410}),),
+        versions="0.20.2 →", samples=(("max_num_seqs (1024) exceeds available Mamba cache blocks (410). lower max_num_seqs", {"dummy_requests": 1024, "pool_tokens": 410}),),
+    ),
+    Pattern(
+        "externally-held", "vllm", ("Externally held weights", "after excluding external process"),
+        regex(r"Externally held weights on device|budget after excluding external process's weights"), "startup_check",
+        const={"name": "external-weights", "device_kind": "gpu"}, convert=_check, versions="0.32.0 →", samples=(
+            ("ValueError: Externally held weights on device cuda:0 exceed the desired GPU memory utilization", {"name": "external-weights"}),
+        ),
     ),
     Pattern(
         "load-oom", "vllm", ("not enough GPU memory",), regex(r"Failed to load model - not enough GPU memory"), "startup_check",
-        const={"name": "load-oom"}, convert=_check, samples=(("Failed to load model - not enough GPU memory. Try lowering", {"name": "load-oom"}),),
+        const={"name": "load-oom"}, convert=_check, versions="0.13.0 →", samples=(("Failed to load model - not enough GPU memory. Try lowering", {"name": "load-oom"}),),
     ),
     Pattern(
         "swap-too-large", "vllm", ("Too large swap space",), regex(rf"Too large swap space\. (?P<wanted_bytes>{_NUM} GiB) out of the (?P<total_bytes>{_NUM} GiB) total CPU"),
         "startup_check", const={"name": "swap-space"}, convert=_check,
-        samples=(("ValueError: Too large swap space. 48.00 GiB out of the 62.00 GiB total CPU memory is allocated for the swap space.", {"wanted_bytes": 48 * GIB}),),
+        versions="0.1.7 – 0.17.1", samples=(("ValueError: Too large swap space. 48.00 GiB out of the 62.00 GiB total CPU memory is allocated for the swap space.", {"wanted_bytes": 48 * GIB}),),
     ),
     Pattern(
-        "pool-exhausted-v0", "vllm", ("lack of CPU swap space", "No free blocks are available", "enough kv cache blocks to run"),
-        regex(r"(?:lack of CPU swap space|No free blocks are available|not enough kv cache blocks to run)"), "preemption",
-        const={"mode": "ABORT"}, samples=(
+        "pool-exhausted-v0", "vllm", ("lack of CPU swap space", "No free blocks are available", "enough kv cache blocks to run", "capacity of block_manager"),
+        regex(r"(?:lack of CPU swap space|No free blocks are available|not enough kv cache blocks to run|exceeds the capacity of block_manager)"), "preemption",
+        const={"mode": "ABORT"}, versions="0.1.7 – 0.10.2", samples=(
             ("RuntimeError: Aborted due to the lack of CPU swap space. Please increase the swap space to avoid this error.", {"mode": "ABORT"}),
             ("ValueError: Out of memory! No free blocks are available.", {"mode": "ABORT"}),
+            ("Input prompt (30000 tokens) + lookahead slots (0) is too long and exceeds the capacity of block_manager", {"mode": "ABORT"}),
         ),
     ),
     # ---- death
@@ -498,7 +599,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"(?:Worker (?:proc )?|Engine core proc(?:ess)? |RayWorkerProc |Process )(?P<name>\S+)(?: pid \d+| \(PID: \d+\))? died(?: unexpectedly)?"
             r"(?:(?:,| with)? ?\(?exit code:? (?P<exit_code>-?\d+)\)?)?"
         ),
-        "process_exit", samples=(
+        "process_exit", versions="0.4.3 →", samples=(
             ("Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down executor.", {"name": "VllmWorker-0", "exit_code": -9}),
             ("Worker VllmWorkerProcess pid 991 died, exit code: -7", {"name": "VllmWorkerProcess", "exit_code": -7}),
             ("Engine core proc EngineCore_DP0 died unexpectedly, shutting down client.", {"name": "EngineCore_DP0"}),
@@ -506,7 +607,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "engine-process-died", "vllm", ("Engine process (pid",), regex(r"Engine process \(pid (?P<pid>\d+)\) died"), "process_exit",
-        convert=lambda row, match: {"name": f"engine {match['pid']}"}, samples=(("RuntimeError: Engine process (pid 77) died.", {"name": "engine 77"}),),
+        convert=lambda row, match: {"name": f"engine {match['pid']}"}, versions="0.6.4.post1 – 0.10.2", samples=(("RuntimeError: Engine process (pid 77) died.", {"name": "engine 77"}),),
     ),
     Pattern(
         "shell-killed", "shell", (" Killed  ",), regex(r"line \d+: +(?P<pid>\d+) Killed +(?P<name>\S+)"), "process_exit", const={"exit_code": -9},
@@ -516,11 +617,11 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "failed-core", "vllm", ("Failed core proc",), regex(r"'(?P<name>[\w]+)': (?P<exit_code>-\d+)"), "process_exit", repeat=True,
-        samples=(("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_0': -9}", {"name": "EngineCore_0", "exit_code": -9}),),
+        versions="0.9.0.1 →", samples=(("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_0': -9}", {"name": "EngineCore_0", "exit_code": -9}),),
     ),
     Pattern(
         "crash-step", "vllm", ("Dumping scheduler output",), regex(r"Dumping scheduler output.*?total_num_scheduled_tokens=(?P<scheduled_tokens>\d+)", re.S),
-        "crash_step", convert=_step, samples=(
+        "crash_step", convert=_step, versions="0.9.2 →", samples=(
             ("Dumping scheduler output for model execution: SchedulerOutput(scheduled_new_reqs=[NewRequestData(req_id=a,prompt_token_ids_len=3500,"
              "sampling_params=SamplingParams(prompt_logprobs=1),num_computed_tokens=0)], total_num_scheduled_tokens=3500, num_x=1)",
              {"scheduled_tokens": 3500, "largest_prompt_tokens": 3500, "prompt_logprobs": True}),
@@ -529,7 +630,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "crash-stats", "vllm", ("Dumping scheduler stats",),
         regex(r"SchedulerStats\(num_running_reqs=(?P<running>\d+), num_waiting_reqs=(?P<waiting>\d+).*?kv_cache_usage=(?P<kv_used>[\d.e-]+)"),
-        "crash_step", samples=(
+        "crash_step", versions="0.9.2 →", samples=(
             ("Dumping scheduler stats: SchedulerStats(num_running_reqs=6, num_waiting_reqs=2, step_counter=0, kv_cache_usage=0.0449, prefix",
              {"running": 6, "waiting": 2, "kv_used": 0.0449}),
         ),
@@ -542,7 +643,10 @@ SETTINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("args: Namespace(", regex(r"args: Namespace\((?P<body>.*)", re.S), "logged"),
     (
         "LLM engine",
-        regex(r"Initializing an? (?:V[01] )?LLM engine (?:\(v[^)]+\) )?with config: (?P<body>.*)", re.S),
+        regex(
+            r"(?:Initializing an? |Dumping input data for )(?:V[01] )?LLM engine (?:\(v[^)]+\) )?with config: (?P<body>.*)",
+            re.S,
+        ),
         "config",
     ),
 )

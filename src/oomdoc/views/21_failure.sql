@@ -60,7 +60,7 @@
 -- ranks_failed: ranks that report an allocator message or refusal
 -- graph_hint: the message itself speaks of CUDA graph memory
 WITH logs AS (
-  SELECT count(*) AS n FROM source WHERE kind IN ('vllm-log', 'text-log')
+  SELECT count(*) AS n FROM source WHERE kind IN ('vllm-log', 'text-log') OR source IN (SELECT source FROM engine_start WHERE marked)
 ), told AS (
   SELECT i.* FROM incident i, focus f WHERE i.incident = f.incident
 ), book AS (

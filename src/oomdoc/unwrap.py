@@ -1,0 +1,393 @@
+"""Lines that a collector cut, turned round or put into one document become lines of a log again.
+
+`ingest.record.peel` takes off what stands before a line. What concerns several lines is undone here, on the chunks of a
+source before anything reads them, told by content alone:
+
+    CRI `P` lines and docker's 16 KiB pieces    the whole line stands where its first piece stood, the others are empty
+    `journalctl -o json`, bytes as numbers      text again
+    `journalctl -o export`                      one entry a line, as `-o short-iso` prints it
+    Loki, Grafana, CloudWatch, Cloud Logging    one entry a line, oldest first
+
+The first two keep every line number. The others have lines of their own, and `oomdoc show` counts the same way (`numbered`).
+Documents are held whole, so those beyond `DOCUMENT_CAP_BYTES` (of lines: `LINES_CAP_BYTES`) stay as they are, and `note` is told.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from oomdoc.scan import Chunk, chunks
+from oomdoc.units import epoch_of, parse_time, show_bytes
+
+HEAD_BYTES = 64 << 10
+DOCUMENT_CAP_BYTES = 12 << 20  # hostile JSON takes 25 times its size; Grafana stops at 5,000 lines, Loki's API too
+LINES_CAP_BYTES = 64 << 20  # `logcli -o jsonl`, CloudWatch Insights (10,000 lines)
+_PIECES_CAP_BYTES = 4 << 20  # of one line that was cut: what `scan` holds of a line at most
+
+_CRI = re.compile(
+    rb"(?P<stamp>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?P<stream>stdout|stderr) (?P<tag>[FP])(?: |$)"
+)
+_CRI_PARTIAL = re.compile(rb" std(?:out|err) P ")
+_DOCKER_HEAD = re.compile(rb'\{"log": ?"(?:[^"\\\n]|\\.)*\\n", ?"stream": ?"std')
+_DOCKER_PARTIAL = re.compile(rb'(?<!\\n)", ?"stream": ?"std(?:out|err)"')
+_DOCKER = re.compile(rb'\{"log": ?"(?P<log>(?:[^"\\]|\\.)*)"(?P<rest>, ?"stream": ?"(?P<stream>\w+)".*)', re.S)
+_EXPORT_HEAD = re.compile(rb"\A(?:[A-Z_][A-Z0-9_]*=[^\n]*\n){0,40}?__REALTIME_TIMESTAMP=\d+\n")
+_BYTES = re.compile(rb'"MESSAGE"\s*:\s*\[\s*\d')
+_LOKI_LINE = re.compile(rb'\{(?=[^\n]*"labels":)(?=[^\n]*"line": ?")[^\n]*"timestamp": ?"')
+_MESSAGE_KEYS = ("line", "message", "textPayload", "log", "@message")
+_TIME_KEYS = ("timestamp", "time", "@timestamp", "ts", "date")
+_INSIGHTS = re.compile(rb"\A(?:\xef\xbb\xbf)?\"?@timestamp\"?,(?:\"?@?\w+\"?,)*\"?@message\"?")
+
+
+Note = Callable[[str], None]
+
+
+def _silent(why: str) -> None:
+    pass
+
+
+class _Form(NamedTuple):
+    """How a source is wrapped: what undoes it, and whether its lines are numbered anew."""
+
+    name: str
+    undo: Callable[[Iterable[Chunk], Note], Iterator[Chunk]]
+    renumbers: bool = False
+
+
+def unwrap(pieces: Iterable[Chunk], note: Note = _silent) -> Iterator[Chunk]:
+    """The chunks of a source with its collector's cuts and documents undone; most sources come back as they are.
+
+    `note` is told why a document could not be undone.
+    """
+    stream = iter(pieces)
+    first = next(stream, None)
+    if first is None:
+        return
+    form = _form(first.data[:HEAD_BYTES])
+    if form is None:
+        yield first
+        yield from stream
+    else:
+        yield from form.undo(_again(first, stream), note)
+
+
+def numbered(stream: BinaryIO) -> BinaryIO:
+    """A source as its lines are counted in references: itself, or, where `unwrap` numbers anew, what that gives."""
+    head = stream.peek(HEAD_BYTES) if hasattr(stream, "peek") else b""
+    form = _form(head[:HEAD_BYTES])
+    if form is None or not form.renumbers:
+        return stream
+    return cast(BinaryIO, _Undone(form.undo(chunks(stream), _silent)))
+
+
+class _Undone:
+    """Chunks as a stream to read from."""
+
+    def __init__(self, pieces: Iterator[Chunk]) -> None:
+        self._pieces = pieces
+
+    def read(self, size: int = -1) -> bytes:
+        """The next piece, whatever its size; b"" at the end."""
+        return next((piece.data for piece in self._pieces if piece.data), b"")
+
+
+def _again(first: Chunk, rest: Iterator[Chunk]) -> Iterator[Chunk]:
+    yield first
+    yield from rest
+
+
+def _form(head: bytes) -> _Form | None:
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if start.isdigit():
+        return _Form("cri", _join_cri) if _CRI.match(head) else None
+    if start == b"_" and _EXPORT_HEAD.match(head):
+        return _Form("journal-export", _export, renumbers=True)
+    if start in b"{[" and start:
+        return _json_form(head, start)
+    if start in b'@"' and _INSIGHTS.match(head):
+        return _Form("cloudwatch-insights", _document(_insights, True, LINES_CAP_BYTES), renumbers=True)
+    return None
+
+
+def _json_form(head: bytes, start: bytes) -> _Form | None:
+    if start == b"{" and _DOCKER_HEAD.match(head.lstrip()):
+        return _Form("docker", _join_docker)
+    if start == b"{" and b'"__REALTIME_TIMESTAMP"' in head and b'"MESSAGE"' in head:
+        return _Form("journal-json", _numbers)
+    if start == b"{" and _LOKI_LINE.match(head):
+        return _Form("loki-lines", _document(_loki_lines, True, LINES_CAP_BYTES), renumbers=True)
+    if start == b"{" and b'"values"' in head and (b'"resultType"' in head or b'"stream"' in head):
+        return _Form("loki", _document(_loki, newest_first=True), renumbers=True)
+    if start == b"{" and re.match(rb'\s*\{\s*"events"\s*:\s*\[', head) and b'"message"' in head:
+        return _Form("cloudwatch", _document(_entries), renumbers=True)
+    keys = rb'"(?:line|textPayload|message|log)"\s*:\s*"'
+    if start == b"[" and re.search(keys, head) and re.search(rb'"(?:timestamp|time|@timestamp|ts)"\s*:', head):
+        return _Form("entries", _document(_entries), renumbers=True)
+    return None
+
+
+# ---- line numbers stay
+
+
+def _join_cri(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
+    def piece(line: bytes) -> tuple[bytes, bytes, bytes, bool] | None:
+        found = _CRI.match(line)
+        return (
+            (found["stream"], line[: found.start("tag")] + b"F ", line[found.end() :], found["tag"] == b"P")
+            if found
+            else None
+        )
+
+    return _joined(pieces, _CRI_PARTIAL, piece, lambda head, body: head + body)
+
+
+def _join_docker(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
+    def piece(line: bytes) -> tuple[bytes, bytes, bytes, bool] | None:
+        found = _DOCKER.match(line)
+        return (found["stream"], found["rest"], found["log"], not found["log"].endswith(rb"\n")) if found else None
+
+    return _joined(pieces, _DOCKER_PARTIAL, piece, lambda rest, body: b'{"log":"' + body + b'"' + rest)
+
+
+def _joined(
+    pieces: Iterable[Chunk],
+    partial: re.Pattern[bytes],
+    piece: Callable[[bytes], tuple[bytes, bytes, bytes, bool] | None],
+    whole: Callable[[bytes, bytes], bytes],
+) -> Iterator[Chunk]:
+    """Pieces of one stream (stdout, stderr) joined on the line of the first; chunks without any pass untouched.
+
+    What a chunk ends within is held back with the lines behind it, so that no line is missed, up to `_PIECES_CAP_BYTES`.
+    """
+    held: list[bytes] = []
+    held_line, held_bytes = 0, 0
+    for chunk in pieces:
+        if not held and not partial.search(chunk.data):
+            yield chunk
+            continue
+        if not held:
+            held_line = chunk.first_line
+        held.append(chunk.data)
+        held_bytes += len(chunk.data)
+        data, open_ = _join(b"".join(held) if len(held) > 1 else chunk.data, piece, whole)
+        if not open_ or held_bytes > _PIECES_CAP_BYTES:
+            yield Chunk(data, held_line, chunk.at_line_start or len(held) > 1)
+            held, held_bytes = [], 0
+    if held:
+        yield Chunk(_join(b"".join(held), piece, whole)[0], held_line, True)
+
+
+def _join(
+    data: bytes,
+    piece: Callable[[bytes], tuple[bytes, bytes, bytes, bool] | None],
+    whole: Callable[[bytes, bytes], bytes],
+) -> tuple[bytes, bool]:
+    """The text with its pieces joined, and whether a line is still open at its end."""
+    lines = data.split(b"\n")
+    began: dict[bytes, tuple[int, bytes, list[bytes]]] = {}
+    for place, line in enumerate(lines):
+        found = piece(line)
+        if found is None:
+            continue
+        stream, head, body, partial = found
+        if stream in began:
+            began[stream][2].append(body)
+            lines[place] = b""
+            if not partial:
+                at, first, bodies = began.pop(stream)
+                lines[at] = whole(first, b"".join(bodies))
+        elif partial:
+            began[stream] = (place, head, [body])
+    for at, first, bodies in began.values():
+        lines[at] = whole(first, b"".join(bodies))
+    return b"\n".join(lines), bool(began)
+
+
+def _numbers(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
+    """journald writes what is no printable text as an array of bytes: colours, carriage returns."""
+    for chunk in pieces:
+        if not _BYTES.search(chunk.data):
+            yield chunk
+            continue
+        lines = chunk.data.split(b"\n")
+        yield chunk._replace(data=b"\n".join(_as_text(line) if _BYTES.search(line) else line for line in lines))
+
+
+def _as_text(line: bytes) -> bytes:
+    try:
+        value = json.loads(line)
+        message = bytes(value["MESSAGE"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return line
+    value["MESSAGE"] = message.decode("utf-8", "replace")
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _export(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
+    """`journalctl -o export`: fields a line each, an empty line after an entry; binary fields have a length of eight bytes."""
+    held, line = b"", 1
+    for chunk in pieces:
+        held += chunk.data
+        end = held.rfind(b"\n\n__") + 2  # an empty line inside a message begins no entry
+        if end < 2 and len(held) < _PIECES_CAP_BYTES:
+            continue
+        ready, held = (held[:end], held[end:]) if end >= 2 else (held, b"")
+        data = _exported(ready)
+        yield Chunk(data, line, True)
+        line += data.count(b"\n")
+    if held:
+        yield Chunk(_exported(held), line, True)
+
+
+def _exported(data: bytes) -> bytes:
+    out: list[bytes] = []
+    at = 0
+    fields: dict[bytes, bytes] = {}
+    while at < len(data):
+        stop = data.find(b"\n", at)
+        stop = len(data) if stop < 0 else stop
+        line = data[at:stop]
+        name, equals, value = line.partition(b"=")
+        if not equals and line.isupper() and stop + 9 <= len(data):
+            size = int.from_bytes(data[stop + 1 : stop + 9], "little")
+            if size <= len(data) - stop - 9:
+                value = data[stop + 9 : stop + 9 + size]
+                stop += 9 + size
+        if line:
+            fields[name] = value
+        else:
+            out.append(_entry(fields))
+            fields = {}
+        at = stop + 1
+    out.append(_entry(fields))
+    return b"".join(out)
+
+
+def _entry(fields: dict[bytes, bytes]) -> bytes:
+    """An entry as `-o short-iso` would print it, each line of its message with the head; empty where it has none."""
+    stamp, message = fields.get(b"__REALTIME_TIMESTAMP", b""), fields.get(b"MESSAGE")
+    if message is None or not stamp.isdigit() or len(stamp) > 18:
+        return b""
+    who = fields.get(b"SYSLOG_IDENTIFIER") or fields.get(b"_COMM") or b"unknown"
+    pid = fields.get(b"_PID") or fields.get(b"SYSLOG_PID")
+    head = b"%s %s %s%s: " % (
+        _iso(int(stamp) / 1e6).encode(),
+        fields.get(b"_HOSTNAME", b"host").replace(b" ", b"_"),
+        who.replace(b" ", b"_"),
+        b"[%s]" % pid if pid else b"",
+    )
+    return b"".join(head + part + b"\n" for part in message.split(b"\n"))
+
+
+def _iso(t: float) -> str:
+    moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=round(t * 1e6))
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond:06d}Z"
+
+
+# ---- documents: lines of their own, oldest first
+
+_Entries = Iterator[tuple[float | None, str]]
+
+
+def _document(
+    read: Callable[[bytes], _Entries], newest_first: bool = False, cap: int = DOCUMENT_CAP_BYTES
+) -> Callable[[Iterable[Chunk], Note], Iterator[Chunk]]:
+    """Undo a document with the entries that `read` finds in it; as it is where it is too large, damaged or without any.
+
+    `newest_first` is the tool's default, for documents of a single moment.
+    """
+
+    def undo(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
+        held: list[Chunk] = []
+        size = 0
+        stream = iter(pieces)
+        for chunk in stream:
+            held.append(chunk)
+            size += len(chunk.data)
+            if size > cap:
+                note(
+                    f"one document of more than {show_bytes(cap)}: its lines were read as they stand, in its own order"
+                )
+                yield from held
+                yield from stream
+                return
+        lines = _ordered(read, newest_first, b"".join(chunk.data for chunk in held))
+        if not lines:
+            note("looks like a document of log entries and could not be read as one: its lines were read as they stand")
+        yield from chunks(cast(BinaryIO, io.BytesIO(lines))) if lines else held
+
+    return undo
+
+
+def _ordered(read: Callable[[bytes], _Entries], newest_first: bool, data: bytes) -> bytes:
+    try:
+        entries = list(read(data))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, csv.Error):
+        return b""
+    known = [t for t, _ in entries if t is not None]
+    if known and (known[0] > known[-1] or (newest_first and known[0] == known[-1])):
+        entries.reverse()  # before sorting, so that entries of one moment come as they were written
+    last = 0.0
+    timed = []
+    for t, text in entries:
+        last = t if t is not None else last
+        timed.append((last, t, text))
+    timed.sort(key=lambda entry: entry[0])
+    out = []
+    for _, t, text in timed:
+        stamp = _iso(t) + " " if t is not None else ""
+        out += [f"{stamp}{part}\n" for part in text.rstrip("\r\n").split("\n")]
+    return "".join(out).encode("utf-8", "replace")
+
+
+def _loki_lines(data: bytes) -> _Entries:
+    """`logcli query -o jsonl`."""
+    for line in data.decode("utf-8", "replace").split("\n"):
+        if line.strip():
+            yield from _one(json.loads(line))
+
+
+def _loki(data: bytes) -> _Entries:
+    """The answer of Loki's query API: streams with values [nanoseconds, line]."""
+    value = json.loads(data)
+    inner = value.get("data", value)
+    streams = inner.get("result") or inner.get("streams") or []
+    for stream in streams:
+        for entry in stream["values"]:
+            if isinstance(entry[1], str):
+                yield epoch_of(entry[0]), entry[1]
+
+
+def _entries(data: bytes) -> _Entries:
+    """An array of entries (Grafana, `gcloud logging read`), or one under `events` (`aws logs`)."""
+    value = json.loads(data)
+    rows = value.get("events", []) if isinstance(value, dict) else value
+    if any("token" in key for row in rows[:1] for key in row):
+        return  # a request log
+    for row in rows:
+        yield from _one(row)
+
+
+def _one(row: dict[str, Any]) -> _Entries:
+    text = next((row[key] for key in _MESSAGE_KEYS if isinstance(row.get(key), str)), None)
+    if text is not None:
+        stamps = (_when(row[key]) for key in _TIME_KEYS if key in row)
+        yield next((stamp for stamp in stamps if stamp is not None), None), text
+
+
+def _when(value: Any) -> float | None:
+    number = epoch_of(value)
+    return number if number is not None else parse_time(value) if isinstance(value, str) else None
+
+
+def _insights(data: bytes) -> _Entries:
+    """The CSV of CloudWatch Insights."""
+    text = data.decode("utf-8-sig", "replace")
+    for row in csv.DictReader(io.StringIO(text, newline="")):
+        yield parse_time(row.get("@timestamp") or ""), row.get("@message") or ""
