@@ -217,7 +217,9 @@ def test_anything_but_plain_data_is_refused(evil: Any, protocol: int, capsys: py
 
 
 def test_a_pickle_of_something_else_is_not_taken() -> None:
-    assert reads_binary(make_head("any", pickle.dumps(snapshot())))
+    for protocol in (2, 3, 4, 5):
+        assert reads_binary(make_head("any", pickle.dumps(snapshot(), protocol)))
+        assert reads_binary(make_head("any", pickle.dumps({"segments": []}, protocol)))
     for other in ({"state_dict": {}}, [1, 2], {"a": "segments of text"}, _Built()):
         assert not reads_binary(make_head("any", pickle.dumps(other, 4)))
     assert not memory_snapshot.matches(make_head("any", b'{"segments": [{"text": "a story", "start": 0.0}]}'))

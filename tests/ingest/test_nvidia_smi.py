@@ -713,6 +713,7 @@ def test_xml_without_line_breaks_says_the_same() -> None:
 
     assert without_lines(one_line) == without_lines(plain)
     assert {row["line"] for rows in one_line.values() for row in rows} == {1}
+    assert without_lines(read(XML_MIG)) == without_lines(plain)  # some elements on one line, some not
 
 
 def test_memory_in_use_of_an_instance_is_its_own() -> None:

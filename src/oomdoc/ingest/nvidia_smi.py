@@ -340,7 +340,7 @@ class _Reader:
         self._lines = ahead or lines
         for at, raw in enumerate(lines):
             self._at = at
-            if len(raw) > _WIDE and b"><" in raw:  # XML without its line breaks
+            if b"><" in raw and raw.lstrip()[:1] == b"<":  # XML without its line breaks
                 for piece in raw.replace(b"><", b">\n<").split(b"\n"):
                     self._line(first_line + at, _decode(piece) or " ")
                 continue
