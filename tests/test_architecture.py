@@ -41,7 +41,19 @@ ALLOWED: dict[str, set[str]] = {
     "assemble": {"bundle", "store", "rules", "weigh", "traffic", "model", "tables", "views", "physics"},
     "diagnose": {"assemble", "bundle", "ingest", "store", "rules", "model", "scan", "tables", "traffic", "replay"},
     "oomdoc": {"diagnose"},
-    "cli": {"diagnose", "report", "show", "rules", "rule_tests", "tables", "views", "schema", "model", "oomdoc", "replay"},
+    "cli": {
+        "diagnose",
+        "report",
+        "show",
+        "rules",
+        "rule_tests",
+        "tables",
+        "views",
+        "schema",
+        "model",
+        "oomdoc",
+        "replay",
+    },
     "__main__": {"cli", "oomdoc"},
 }
 EVERYBODY = {"errors", "units"}

@@ -27,7 +27,20 @@ from report_samples import SAMPLES, healthy, hostile, kv_demand, not_memory, und
 from snapshot import check
 
 SNAPSHOTS = Path(__file__).parent / "report" / "snapshots"
-COMMANDS = ["", "analyze", "profile", "replay", "sql", "tables", "show", "explain", "rules", "rules list", "rules test", "schema"]
+COMMANDS = [
+    "",
+    "analyze",
+    "profile",
+    "replay",
+    "sql",
+    "tables",
+    "show",
+    "explain",
+    "rules",
+    "rules list",
+    "rules test",
+    "schema",
+]
 
 
 @dataclass(frozen=True)
