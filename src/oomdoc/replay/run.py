@@ -253,9 +253,14 @@ def _traffic(told: Recording, prefix_tokens: int, groups: int) -> tuple[Traffic,
     elif told.cached_tokens.any():
         shared = {"cached_tokens": told.cached_tokens.astype(int).tolist()}
     return Traffic(
-        np.round((told.arrival - begin) * PICO).astype("int64").tolist(), told.input_tokens.astype(int).tolist(),
+        _picoseconds(told.arrival - begin), told.input_tokens.astype(int).tolist(),
         told.output_tokens.astype(int).tolist(), **shared,
     ), begin  # fmt: skip
+
+
+def _picoseconds(seconds: Any) -> list[int]:
+    """Whole picoseconds; Python's integers, since a year of them does not fit into 64 bits."""
+    return [round(moment * PICO) for moment in seconds.tolist()]
 
 
 def _unknown(told: Recording, prefix_tokens: int) -> list[str]:
@@ -292,7 +297,7 @@ def _unknown(told: Recording, prefix_tokens: int) -> list[str]:
 
 def _run(setup: Setup, traffic: Traffic, begin: float, told: Recording) -> dict[str, Any]:
     observed = told.observed
-    seen = [] if observed is None else np.round((observed.t - begin) * PICO).astype("int64").tolist()
+    seen = [] if observed is None else _picoseconds(observed.t - begin)
     # even moments far beyond the last arrival: when the last request ends, only the run itself tells
     step = max(PICO, -(-max(traffic.arrival_ps[-1], 1) // COLUMNS))
     even = [step * place for place in range(LONGEST * COLUMNS)]
