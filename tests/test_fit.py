@@ -404,9 +404,15 @@ def test_what_is_not_counted_is_a_doubt() -> None:
 
 def test_what_a_log_garbles_is_left_to_the_defaults() -> None:
     told = worksheet(
-        ask(Given(), report(max_num_seqs="many", gpu_memory_utilization=7, kv_cache_dtype="fp3", max_model_len=-1))
+        ask(
+            Given(),
+            report(
+                dtype="float99", max_num_seqs="many", gpu_memory_utilization=7, kv_cache_dtype="fp3", max_model_len=-1
+            ),
+        )
     )
     used = {entry.name: entry.origin for entry in told.inputs}
+    assert "dtype" not in used
     assert used["max_num_seqs"] == used["gpu_memory_utilization"] == used["kv_cache_dtype"] == "default"
 
 

@@ -257,6 +257,11 @@ def test_what_is_no_decoder_is_refused_in_one_sentence(config: dict[str, Any]) -
         read_config(config)
 
 
+def test_a_dtype_that_nobody_knows_says_nothing() -> None:
+    assert read_config({**LLAMA, "torch_dtype": "float8_e4m3fn"}).dtype == "bfloat16"
+    assert read_config({**LLAMA, "torch_dtype": "torch.half"}).dtype == "float16"
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 400) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),

@@ -13,7 +13,7 @@ from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import find, nearest
 from oomdoc.physics.config import read_config
 from oomdoc.physics.defaults import version_number
-from oomdoc.physics.expect import FLAGS, Known, Setup, flag_value, setup_of
+from oomdoc.physics.expect import DTYPES, FLAGS, Known, Setup, flag_value, setup_of
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval, printed
@@ -136,6 +136,8 @@ def _check(given: Given) -> None:
         raise UsageError(f"--engine-version '{given.engine_version}' is no version", "Write it like 0.11.2")
     if given.quantization is not None and given.quantization != "none" and known_format(given.quantization) is None:
         raise UsageError(f"--quantization '{given.quantization}' is not known", f"Choose none, {', '.join(FORMATS)}")
+    if given.dtype is not None and given.dtype not in DTYPES:
+        raise UsageError(f"--dtype '{given.dtype}' is not known", f"Choose {', '.join(DTYPES)}")
     if given.kv_cache_dtype not in (None, "auto"):
         head_bytes(128, given.kv_cache_dtype)  # says itself what it does not know
 

@@ -54,6 +54,7 @@ _SHAPES: Mapping[str, _Shape] = {
     "deepseek_v2": _Shape(), "deepseek_v3": _Shape(), "deepseek_v32": _Shape(), "kimi_k2": _Shape(),
 }  # fmt: skip
 
+# A dtype that is none of these says nothing about activations and KV: those of 8 bits belong to the weights alone.
 _DTYPES = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp32": "float32", "float": "float32"}
 
 
@@ -126,7 +127,8 @@ def _dtype(config: Config) -> str | None:
     if not isinstance(name, str):
         return None
     name = name.removeprefix("torch.").lower()
-    return _DTYPES.get(name, name)
+    name = _DTYPES.get(name, name)
+    return name if name in _DTYPES.values() else None
 
 
 # ---- which layer keeps what
