@@ -150,6 +150,7 @@ WRONG = [
     "fit --model Qwen3-8B --gpu H100 --tp 99999",
     "fit --model Qwen3-8B --gpu H100 --gpu-memory-utilization 90",
     "fit --model Qwen3-8B --gpu H100 --kv-cache-dtype fp3",
+    "fit --model Qwen3-8B --gpu H100 --dtype int3",
     "fit --model Qwen3-8B --gpu H100 --quantization q",
     "fit --model Qwen3-8B --gpu H100 --engine-version latest",
     "fit --model Qwen3-8B --gpu H100 --input-tokens many",

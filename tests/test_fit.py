@@ -391,11 +391,28 @@ def test_a_model_that_no_list_has_is_told_by_its_figures() -> None:
         ask(Given(), report(model="/models/ours-v3"))
 
 
+def test_what_is_not_counted_is_a_doubt() -> None:
+    told = ask(
+        Given(), report(enable_lora=True, data_parallel_size=2, speculative_config=None, cpu_offload_gb=0)
+    ).doubts
+    assert [doubt for doubt in told if doubt.startswith("the log sets")] == [
+        "the log sets data_parallel_size; data parallelism: each replica has its own pool, and experts may be spread over "
+        "all replicas",
+        "the log sets enable_lora; LoRA: its slots are counted only where the log's figures are",
+    ]
+
+
 def test_what_a_log_garbles_is_left_to_the_defaults() -> None:
     told = worksheet(
-        ask(Given(), report(max_num_seqs="many", gpu_memory_utilization=7, kv_cache_dtype="fp3", max_model_len=-1))
+        ask(
+            Given(),
+            report(
+                dtype="float99", max_num_seqs="many", gpu_memory_utilization=7, kv_cache_dtype="fp3", max_model_len=-1
+            ),
+        )
     )
     used = {entry.name: entry.origin for entry in told.inputs}
+    assert "dtype" not in used
     assert used["max_num_seqs"] == used["gpu_memory_utilization"] == used["kv_cache_dtype"] == "default"
 
 

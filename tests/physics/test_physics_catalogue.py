@@ -257,6 +257,20 @@ def test_what_is_no_decoder_is_refused_in_one_sentence(config: dict[str, Any]) -
         read_config(config)
 
 
+@pytest.mark.parametrize("more", [{"layer_counts": {"full": 10**9}}, {"layer_counts": {"full": "x"}}, {"model_type": "qwen3_moe", "num_experts": 4,
+                                  "moe_intermediate_size": 8, "first_k_dense_replace": 10**9}])  # fmt: skip
+def test_wild_counts_stay_within_the_layers(more: dict[str, Any]) -> None:
+    read = read_config({**LLAMA, **more})
+    assert read.layers == 4
+    size = weights_bytes(read)
+    assert size is not None and size.lo > 0
+
+
+def test_a_dtype_that_nobody_knows_says_nothing() -> None:
+    assert read_config({**LLAMA, "torch_dtype": "float8_e4m3fn"}).dtype == "bfloat16"
+    assert read_config({**LLAMA, "torch_dtype": "torch.half"}).dtype == "float16"
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 400) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),

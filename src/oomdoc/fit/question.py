@@ -13,7 +13,7 @@ from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import find, nearest
 from oomdoc.physics.config import read_config
 from oomdoc.physics.defaults import version_number
-from oomdoc.physics.expect import FLAGS, Known, Setup, flag_value, setup_of
+from oomdoc.physics.expect import DTYPES, FLAGS, Known, Setup, flag_value, setup_of
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval, printed
@@ -111,7 +111,7 @@ def ask(given: Given, report: Report | None = None) -> Question:
     total, device = _device(given, logged, inputs)
     setup, stated = _setup(given, logged, model, told, inputs)
     measured = _measured(given, logged, setup, total, inputs)
-    doubts += _doubts(model, setup, measured, told)
+    doubts += [*_doubts(model, setup, measured, told), *_not_counted(logged)]
     sizes = _sizes(given, logged, inputs)
     return Question(name, model, setup, total, device, measured, sizes, tuple(inputs), stated, tuple(doubts))
 
@@ -136,6 +136,8 @@ def _check(given: Given) -> None:
         raise UsageError(f"--engine-version '{given.engine_version}' is no version", "Write it like 0.11.2")
     if given.quantization is not None and given.quantization != "none" and known_format(given.quantization) is None:
         raise UsageError(f"--quantization '{given.quantization}' is not known", f"Choose none, {', '.join(FORMATS)}")
+    if given.dtype is not None and given.dtype not in DTYPES:
+        raise UsageError(f"--dtype '{given.dtype}' is not known", f"Choose {', '.join(DTYPES)}")
     if given.kv_cache_dtype not in (None, "auto"):
         head_bytes(128, given.kv_cache_dtype)  # says itself what it does not know
 
@@ -388,6 +390,33 @@ def _sizes(given: Given, logged: _Logged, inputs: list[Input]) -> tuple[Size, ..
 def _order_names(names: Sequence[str]) -> list[str]:
     unique = list(dict.fromkeys(names))
     return sorted(unique, key=lambda name: (_SIZE_ORDER.index(name) if name in _SIZE_ORDER else -1, unique.index(name)))
+
+
+# What a log may set that no figure here counts, and what it means for the answer.
+_NOT_COUNTED = (
+    (
+        "data_parallel_size",
+        "data parallelism: each replica has its own pool, and experts may be spread over all replicas",
+    ),
+    (
+        "speculative_config",
+        "a draft model or layer: its weights and its cache are counted only where the log's figures are",
+    ),
+    ("enable_lora", "LoRA: its slots are counted only where the log's figures are"),
+    ("kv_cache_memory_bytes", "the pool is sized by kv_cache_memory_bytes: utilization does not move it"),
+    ("num_gpu_blocks_override", "the pool is set to num_gpu_blocks_override blocks: utilization does not move it"),
+    ("cpu_offload_gb", "weights on the host: the GPU holds less of them than is counted where nothing is logged"),
+)
+
+
+def _not_counted(logged: _Logged) -> list[str]:
+    found = []
+    for flag, says in _NOT_COUNTED:
+        value = _flag_of(logged, flag)[0]
+        one_replica = flag == "data_parallel_size" and value == 1
+        if value not in (None, False, 0, "", "False", "None") and not one_replica:
+            found.append(f"the log sets {flag}; {says}")
+    return found
 
 
 def _doubts(model: Model, setup: Setup, measured: Measured | None, told: str | None) -> list[str]:

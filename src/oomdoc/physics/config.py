@@ -54,6 +54,7 @@ _SHAPES: Mapping[str, _Shape] = {
     "deepseek_v2": _Shape(), "deepseek_v3": _Shape(), "deepseek_v32": _Shape(), "kimi_k2": _Shape(),
 }  # fmt: skip
 
+# A dtype that is none of these says nothing about activations and KV: those of 8 bits belong to the weights alone.
 _DTYPES = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp32": "float32", "float": "float32"}
 
 
@@ -70,6 +71,10 @@ def read_config(config: Config, name: str = "") -> Model:
     ]
     if not layers or not hidden or not heads:
         raise UsageError(f"the model's config has no {' and no '.join(missing)}", "Give the config.json of a decoder")
+    if heads > hidden:
+        raise UsageError(
+            f"the model's config names {heads} heads for {hidden} dimensions", "Give the config.json of a decoder"
+        )
     if layers > _MOST_LAYERS:
         raise UsageError(f"the model's config names {layers} layers", "Give the config.json of a decoder")
     family = str(text.get("model_type") or config.get("model_type") or "")
@@ -126,7 +131,8 @@ def _dtype(config: Config) -> str | None:
     if not isinstance(name, str):
         return None
     name = name.removeprefix("torch.").lower()
-    return _DTYPES.get(name, name)
+    name = _DTYPES.get(name, name)
+    return name if name in _DTYPES.values() else None
 
 
 # ---- which layer keeps what
@@ -186,7 +192,9 @@ def _layer_names(text: Config, layers: int) -> list[str]:
         return [_listed(str(name)) for name in listed]
     counts = text.get("layer_counts")  # the catalogue's own key: how many, where their order is not recorded
     if isinstance(counts, dict):
-        names = [name for name, count in counts.items() for _ in range(int(count))]
+        names = [
+            name for name, count in counts.items() for _ in range(min(count, layers) if type(count) is int else 0)
+        ][:layers]
         return (names + ["none"] * layers)[:layers]
     letters = text.get("hybrid_override_pattern")  # Nemotron-H: M state space, * attention, - and E no cache
     if isinstance(letters, str) and len(letters) == layers:
@@ -413,7 +421,7 @@ def _count_mlp(text: Config, family: str, layers: int, hidden: int) -> tuple[int
     if not count:
         return (0, 0, layers * 3 * hidden * wide) if wide else None
     narrow = _integer(text, "moe_intermediate_size") or wide
-    first = _integer(text, "first_k_dense_replace") or 0
+    first = min(layers, _integer(text, "first_k_dense_replace") or 0)
     if not narrow or (first and not wide) or (_integer(text, "decoder_sparse_step") or 1) != 1:
         return None
     sparse = layers - first

@@ -123,6 +123,9 @@ class Expected:
 
 _WORDS = frozenset({"dtype", "kv_cache_dtype", "quantization"})
 _SWITCHES = frozenset({"enforce_eager", "enable_prefix_caching", "disable_hybrid_kv_cache_manager"})
+DTYPES = ("auto", "bfloat16", "float16", "half", "float32", "float")
+"""What the engine takes as a dtype of the model."""
+
 FLAGS = tuple(item.name for item in fields(Setup) if item.name not in ("version", "generation"))
 """The flags of a setup, as the engine spells them with underscores."""
 
@@ -144,7 +147,7 @@ def flag_value(name: str, value: object) -> object:
         return known_format(text)
     if name in _WORDS:
         text = text.removeprefix("torch.")
-        return text if name == "dtype" or text == "auto" or is_kv_dtype(text) else None
+        return text if text == "auto" or (text in DTYPES if name == "dtype" else is_kv_dtype(text)) else None
     if name == "gpu_memory_utilization":
         share = float(text) if re.fullmatch(r"\d*\.?\d+", text) else 0.0
         return share if 0 < share <= 1 else None

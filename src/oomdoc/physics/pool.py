@@ -82,7 +82,7 @@ def _layout(
 ) -> Layout | None:
     own = [cache for cache in stage if cache.kind != CROSS]
     sizes = {cache: token_bytes(cache, kind, tp=tp, version=version) for cache in dict.fromkeys(own)}
-    if not own or any(size is None for size in sizes.values()):
+    if not own or any(size is None or (size <= 0 and cache.kind != RECURRENT) for cache, size in sizes.items()):
         return None
     recurrent = [cache for cache in own if cache.kind == RECURRENT]
     attention = [cache for cache in own if cache.kind != RECURRENT]
