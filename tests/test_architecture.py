@@ -40,6 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     "replay": {"store"},
     "show": {"bundle", "unwrap"},
     "rule_tests": {"rules", "store", "weigh"},
+    "collect": set(),
     "compare": set(),
     "report": {"compare", "model", "worksheet", "physics"},
     "assemble": {"bundle", "store", "rules", "weigh", "traffic", "model", "tables", "views", "physics"},
@@ -49,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     "counting": {"diagnose", "rules", "weigh"},
     "oomdoc": {"diagnose"},
     "cli": {
-        "bundle", "compare", "counting", "diagnose", "fit", "model", "oomdoc", "replay", "report", "rule_tests", "rules", "schema",
+        "bundle", "collect", "compare", "counting", "diagnose", "fit", "model", "oomdoc", "replay", "report", "rule_tests", "rules", "schema",
         "show", "tables", "views",
     },
     "__main__": {"cli", "oomdoc"},

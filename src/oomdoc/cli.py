@@ -902,6 +902,38 @@ def rules_count(
 
 
 @app.command()
+def collect(
+    kubernetes: Annotated[
+        bool, typer.Option("--kubernetes", help="Print a support-bundle spec of troubleshoot.sh instead of the script.")
+    ] = False,
+    namespace: Annotated[
+        str, typer.Option("-n", "--namespace", metavar="NAME", help="Namespace of the server's pods.")
+    ] = "default",
+    selector: Annotated[
+        str, typer.Option("-l", "--selector", metavar="LABELS", help="Labels of the server's pods.")
+    ] = "app=vllm",
+) -> int:
+    """Print a collector whose archive `analyze` reads.
+
+    A POSIX shell script for a host: devices in a loop, metrics, logs of containers, pods and files, kernel log, launch
+    command, memory group, versions. It needs neither Python nor root, is bounded in time and size, says what it could not
+    get, and leaves secrets of the environment behind. With --kubernetes a spec for `kubectl support-bundle`: pods and
+    their previous logs, events, devices, metrics, and redactors. Read it before you run it; `sh collect.sh -h` lists its
+    options.
+
+    \b
+    Example:
+      oomdoc collect > collect.sh && sh collect.sh -d 600 -c vllm
+      oomdoc collect > collect.sh && sh collect.sh -n serving -p vllm-0
+      oomdoc collect --kubernetes -n serving -l app=vllm > oomdoc-support-bundle.yaml
+    """
+    from oomdoc import collect as texts
+
+    _out(texts.kubernetes(namespace, selector) if kubernetes else texts.shell(), utf8=True)
+    return EXIT_OK
+
+
+@app.command()
 def schema() -> int:
     """Print the JSON Schema of the report (draft 2020-12).
 
