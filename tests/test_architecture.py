@@ -44,6 +44,8 @@ ALLOWED: dict[str, set[str]] = {
     "rule_tests": {"rules", "store", "weigh"},
     "collect": set(),
     "compare": set(),
+    "completion": set(),
+    "config": set(),
     "report": {"compare", "model", "worksheet", "physics"},
     "assemble": {"bundle", "store", "rules", "weigh", "traffic", "watch", "model", "tables", "views", "physics"},
     "diagnose": {
@@ -52,7 +54,7 @@ ALLOWED: dict[str, set[str]] = {
     "counting": {"diagnose", "rules", "weigh"},
     "oomdoc": {"diagnose"},
     "cli": {
-        "bundle", "collect", "compare", "counting", "diagnose", "fit", "model", "oomdoc", "prompt", "replay", "report", "rule_tests", "rules", "schema",
+        "bundle", "collect", "compare", "completion", "config", "counting", "diagnose", "fit", "model", "oomdoc", "prompt", "replay", "report", "rule_tests", "rules", "schema",
         "show", "tables", "views",
     },
     "__main__": {"cli", "oomdoc"},

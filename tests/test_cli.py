@@ -29,7 +29,7 @@ from snapshot import check
 SNAPSHOTS = Path(__file__).parent / "report" / "snapshots"
 COMMANDS = [
     "", "analyze", "profile", "fit", "replay", "diff", "sql", "tables", "show", "explain", "rules", "rules list", "rules matrix",
-    "rules new", "rules test", "rules count", "collect", "schema",
+    "rules new", "rules test", "rules count", "collect", "completion", "schema",
 ]  # fmt: skip
 
 
@@ -45,6 +45,7 @@ class Options:
     tz: str | None = None
     model_config: Path | None = None
     gpu: str | None = None
+    limits: Any = None
     progress: Callable[[str, int], None] | None = None
 
 
