@@ -20,6 +20,7 @@ import pytest
 
 import oomdoc
 from oomdoc import cli
+from oomdoc.bundle import DEFAULT_LIMITS
 from oomdoc.errors import BundleError, OomdocError, RuleError, UsageError
 from oomdoc.model import Report
 from oomdoc.rules import ActionRule, EvidenceRule, ReasonRule, Rule
@@ -45,7 +46,7 @@ class Options:
     tz: str | None = None
     model_config: Path | None = None
     gpu: str | None = None
-    limits: Any = None
+    limits: Any = DEFAULT_LIMITS
     progress: Callable[[str, int], None] | None = None
 
 
