@@ -20,6 +20,7 @@ import pytest
 
 import oomdoc
 from oomdoc import cli
+from oomdoc.bundle import DEFAULT_LIMITS, Limits
 from oomdoc.errors import BundleError, OomdocError, RuleError, UsageError
 from oomdoc.model import Report
 from oomdoc.rules import ActionRule, EvidenceRule, ReasonRule, Rule
@@ -46,6 +47,7 @@ class Options:
     model_config: Path | None = None
     gpu: str | None = None
     progress: Callable[[str, int], None] | None = None
+    limits: Limits = DEFAULT_LIMITS
 
 
 @dataclass

@@ -122,7 +122,7 @@ def _json_form(head: bytes, start: bytes) -> _Form | None:
         return _Form("journal-json", _numbers)
     if start == b"{" and _LOKI_LINE.match(head):
         return _Form("loki-lines", _document(_loki_lines, True, LINES_CAP_BYTES), renumbers=True)
-    if start == b"{" and b'"values"' in head and (b'"resultType"' in head or b'"stream"' in head):
+    if start == b"{" and b'"values"' in head and (b'"streams"' in head or b'"stream"' in head):
         return _Form("loki", _document(_loki, newest_first=True), renumbers=True)
     if start == b"{" and re.match(rb'\s*\{\s*"events"\s*:\s*\[', head) and b'"message"' in head:
         return _Form("cloudwatch", _document(_entries), renumbers=True)
