@@ -22,6 +22,7 @@ from oomdoc.model import (
     Engine,
     FirstFailure,
     Flag,
+    Impact,
     Incident,
     LedgerEntry,
     Report,
@@ -133,7 +134,45 @@ def _incident(store: Store, row: Mapping[str, Any], phase: str | None, ranked: t
         if row["text"]
         else FirstFailure(row["ref"], row["t"], "usage of the KV pool reaches its limit")
     )
-    return Incident(row["incident"], row["kind"], phase, row["t"], row["start_id"], first, tuple(cascade), ranked)
+    impact = _impact(store, row)
+    return Incident(
+        row["incident"], row["kind"], phase, row["t"], row["start_id"], first, tuple(cascade), ranked, impact
+    )
+
+
+_LOST_S = 600.0  # after a failure with no return in the bundle: later errors may have other reasons
+
+
+def _impact(store: Store, row: Mapping[str, Any]) -> Impact:
+    """Seconds without service, starts and lost requests after a failure; preemptions of an episode of pressure.
+
+    Only what times can tell: nothing for a failure without one.
+    """
+    preemptions = None
+    if row["kind"] == "pressure":
+        told = store.rows_of("SELECT preemptions FROM kv_pressure")
+        preemptions = int(told[0]["preemptions"]) if told and told[0]["preemptions"] is not None else None
+    if row["t"] is None:
+        return Impact(preemptions=preemptions)
+    t = float(row["t"])
+    down_s = back_ref = None
+    restarts = None
+    if row["start_id"] is not None and row["kind"] != "pressure":
+        back = store.rows_of(
+            "SELECT t, source || ':' || line AS ref FROM milestone WHERE name IN ('serving', 'engine-ready') "
+            f"AND t > {t} ORDER BY t, source, line LIMIT 1"
+        )
+        if back:
+            down_s, back_ref = float(back[0]["t"]) - t, back[0]["ref"]
+        begun = store.rows_of(
+            f"SELECT count(*) FILTER (t > {t}) AS n, count(t) AS timed FROM engine_start WHERE marked"
+        )[0]
+        restarts = begun["n"] if begun["timed"] else None
+    until = t + (down_s if down_s is not None else _LOST_S)
+    lost = store.rows_of(
+        f"SELECT count(*) FILTER (status >= 500 OR status = 0) AS n, count(status) AS told FROM request WHERE t BETWEEN {t - 60} AND {until}"
+    )[0]
+    return Impact(down_s, back_ref, restarts, lost["n"] if lost["told"] else None, preemptions)
 
 
 def _quoted(text: str) -> str:

@@ -78,6 +78,17 @@ class FirstFailure:
 
 
 @dataclass(frozen=True)
+class Impact:
+    """What an incident cost. None is unknown; `down_s` counts to the next time that the server was ready."""
+
+    down_s: float | None = None
+    back_ref: str | None = None
+    restarts: int | None = None
+    requests_lost: int | None = None
+    preemptions: int | None = None
+
+
+@dataclass(frozen=True)
 class Incident:
     """One failure or episode. `kind` says what was seen first (the kinds of view `incident`)."""
 
@@ -89,6 +100,7 @@ class Incident:
     first_failure: FirstFailure | None
     cascade: tuple[str, ...]
     diagnoses: tuple[Diagnosis, ...]
+    impact: Impact = Impact()
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from oomdoc.model import Action, Coverage, Diagnosis, Engine, Evidence, Incident, LedgerEntry, Report
+from oomdoc.model import Action, Coverage, Diagnosis, Engine, Evidence, Impact, Incident, LedgerEntry, Report
 from oomdoc.report.words import cells, count, factor, likelihood, moment, neutral, paste_lines, percent
-from oomdoc.units import GIB, show_bytes
+from oomdoc.units import GIB, show_bytes, show_seconds
 
 WIDEST = 140  # longer lines are hard to follow
 NARROWEST_COLUMN = 24
@@ -311,8 +311,24 @@ def _first_failure(page: Page, incident: Incident) -> None:
         page.flow(Text(), ink(neutral(failure.ref), "cyan") + ink(f"  {moment(failure.time)}", "bold"), indent=2)
         text = neutral(failure.text)
         page.flow(Text(), ink(text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else "")), indent=2)
+    if cost := _cost(incident.impact):
+        page.flow(Text(), ink(f"it cost: {cost}"), indent=2)
     if incident.cascade:
         page.flow(Text(), ink(f"what followed from it: {_refs(incident.cascade)}", "dim"), indent=2)
+
+
+def _cost(impact: Impact) -> str:
+    """What the incident cost, in words; empty where nothing is known."""
+    said = []
+    if impact.down_s is not None:
+        said.append(f"{show_seconds(impact.down_s)} without service (back at {neutral(impact.back_ref or '')})")
+    if impact.restarts:
+        said.append(count(impact.restarts, "start") + " after it")
+    if impact.requests_lost:
+        said.append(count(impact.requests_lost, "request") + " lost")
+    if impact.preemptions:
+        said.append(count(impact.preemptions, "preemption"))
+    return ", ".join(said)
 
 
 def _refs(refs: Sequence[str], shown: int = 3) -> str:
