@@ -289,7 +289,35 @@ def _warnings(store: Store, sources: Sequence[SourceRow]) -> list[str]:
         told.append("some settings are redacted, which is not the same as unset")
     if store.rows_of("SELECT 1 FROM milestone WHERE t < 1009843200 LIMIT 1"):
         told.append("log times carry no year and nothing in the bundle tells it: times are shown without a year")
+    told += _clocks(store)
     return told
+
+
+_QUARTER_S = 900  # zones differ by quarters of an hour
+_NEAR_S = 90  # how long after the kill the engine may notice that its worker is gone
+
+# The kernel's kill and the engine's statement that a worker ended by signal 9, the pair that lies nearest together
+_KILL_SEEN_TWICE = """
+SELECT e.t - h.t AS apart, h.source || ':' || h.line AS host_ref, e.source || ':' || e.line AS log_ref
+FROM host_event h, process_exit e
+WHERE h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill') AND e.exit_code = -9 AND h.t > 1009843200 AND e.t > 1009843200
+ORDER BY abs(e.t - h.t), host_ref, log_ref LIMIT 1
+"""
+
+
+def _clocks(store: Store) -> list[str]:
+    """A warning where one kill is told by two sources at times that differ as time zones do."""
+    for row in store.rows_of(_KILL_SEEN_TWICE):
+        apart = row["apart"]
+        steps = round(apart / _QUARTER_S)
+        if steps and abs(steps) <= 56 and abs(apart - steps * _QUARTER_S) <= _NEAR_S:
+            hours = f"{abs(steps) / 4:g} h"
+            side = "later" if steps > 0 else "earlier"
+            return [
+                f"the kill in {row['host_ref']} is told {hours} {side} in {row['log_ref']}: their clocks are of different "
+                "zones, and times between them do not compare; --tz gives the zone of logs that name none"
+            ]
+    return []
 
 
 # What to fetch for a table that is empty: what it is, the command
