@@ -30,7 +30,7 @@ from oomdoc.model import (
 )
 from oomdoc.physics.defaults import version_number
 from oomdoc.rules import Rule, place_of, rules_version
-from oomdoc.store import Store
+from oomdoc.store import Store, quoted
 from oomdoc.tables import TABLES
 from oomdoc.traffic import profile
 from oomdoc.views import VIEWS
@@ -122,18 +122,14 @@ def _incident(store: Store, row: Mapping[str, Any], phase: str | None, ranked: t
     cascade: list[str] = []
     if row["start_id"] is not None:
         cascade = [entry["ref"] for entry in store.rows_of(
-            f"SELECT DISTINCT source || ':' || line AS ref, source, line FROM failure_event WHERE start_id = {_quoted(row['start_id'])} "
-            f"AND (source <> {_quoted(row['source'])} OR line > {int(row['line'])}) ORDER BY source, line LIMIT 20")]  # fmt: skip
+            f"SELECT DISTINCT source || ':' || line AS ref, source, line FROM failure_event WHERE start_id = {quoted(row['start_id'])} "
+            f"AND (source <> {quoted(row['source'])} OR line > {int(row['line'])}) ORDER BY source, line LIMIT 20")]  # fmt: skip
     first = (
         FirstFailure(row["ref"], row["t"], (row["text"] or "")[:400])
         if row["text"]
         else FirstFailure(row["ref"], row["t"], "usage of the KV pool reaches its limit")
     )
     return Incident(row["incident"], row["kind"], phase, row["t"], row["start_id"], first, tuple(cascade), ranked)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 _PARTS = (
