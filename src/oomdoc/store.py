@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -23,6 +23,9 @@ from oomdoc.physics.defaults import defaults
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import NOMINAL_YEAR
 from oomdoc.views import VIEWS, View
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 MEMORY_LIMIT = "128MB"  # with it the process stays below 320 MiB at 1 and 4 GiB of logs (docs/performance.md)
 QUERY_SECONDS = 10.0  # a rule's query answers in milliseconds; longer is a runaway join
@@ -75,6 +78,9 @@ class Store:
         self._pending: dict[str, dict[str, list[Any]]] = {}
         self._pending_rows = 0
         self._bulk: dict[str, _Bulk] = {}
+        self._writer: ThreadPoolExecutor | None = None
+        self._writing: Future[None] | None = None
+        self._aside = self._con  # a connection of its own for the writer
         self._parsed: dict[str, Any] = {}  # parsing is a quarter of the price of a query on a few rows
         self._watchdog = _Watchdog(self._con)
         self.filled: set[str] = set()
@@ -94,6 +100,9 @@ class Store:
     def close(self) -> None:
         """Close the database (an open connection at exit prints leak notices)."""
         self._watchdog.stop()
+        if self._writer is not None:
+            self._writer.shutdown()
+            self._aside.close()
         self._con.close()
 
     # ---- loading
@@ -153,6 +162,7 @@ class Store:
         self._write_pending()
         for table in list(self._bulk):
             self._write_bulk(table)
+        self._settle()
 
     def _write_pending(self) -> None:
         pending, self._pending, self._pending_rows = self._pending, {}, 0
@@ -181,24 +191,19 @@ class Store:
             self._write_bulk(table)
 
     def _write_bulk(self, table: str) -> None:
-        import numpy as np
-
         held = self._bulk.pop(table)
-        columns = {name: [part[name] for part in held.parts] for name in held.parts[0]}
-        whole = [
-            # np.ma is imported by its first use, which costs 20 ms
-            (np.ma if any(hasattr(part, "mask") for part in parts) else np).concatenate(parts)
-            for parts in columns.values()
-        ]
-        names = ", ".join(f'"{name}"' for name in columns)
-        incoming = {f"c{i}": values for i, values in enumerate(whole)}  # noqa: F841 - the query finds it by its name
         part = self._part(table, held)
-        if part:
-            self._con.execute(f"INSERT INTO {part} ({names}) SELECT * FROM incoming")
-        elif held.source is None:
-            self._con.execute(f'INSERT INTO "{table}" ({names}) SELECT * FROM incoming')
+        if part is None or self._writer is None:
+            _insert(self._con, table, held.source, held.parts)
         else:
-            self._con.execute(f'INSERT INTO "{table}" (source, {names}) SELECT $1, * FROM incoming', [held.source])
+            self._settle()
+            self._writing = self._writer.submit(_insert, self._aside, part, None, held.parts)
+
+    def _settle(self) -> None:
+        """Wait until the rows that a thread writes are in; raises what went wrong there."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
 
     def _part(self, table: str, held: _Bulk) -> str | None:
         """The table for the rows of one large source, without the column that is the same in all; None for a small source.
@@ -212,7 +217,12 @@ class Store:
         count = sum(map(len, self._parts.values()))
         if held.source is None or held.rows < _ROW_GROUP or count >= _MOST_PARTS:
             return None
-        if not count:
+        if self._writer is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            # a seventh of the time of a large bundle, for which DuckDB needs no GIL
+            self._writer = ThreadPoolExecutor(1, "oomdoc-writer")
+            self._aside = self._con.cursor()
             self._con.execute(f"ATTACH {quoted(str(self._apart))} AS apart" if self._apart else "CREATE SCHEMA apart")
         name = f"apart.{table}_{count + 1}"
         columns = ", ".join(f'"{column.name}" {column.type}' for column in TABLES[table].columns[1:])
@@ -380,6 +390,24 @@ class _Bulk:
     source: str | None
     parts: list[dict[str, Any]] = field(default_factory=list)
     rows: int = 0
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, table: str, source: str | None, parts: list[dict[str, Any]]) -> None:
+    """Append arrays to a table; `source` fills the column of that name unless None."""
+    import numpy as np
+
+    columns = {name: [part[name] for part in parts] for name in parts[0]}
+    whole = [
+        # np.ma is imported by its first use, which costs 20 ms
+        (np.ma if any(hasattr(part, "mask") for part in parts) else np).concatenate(parts)
+        for parts in columns.values()
+    ]
+    names = ", ".join(f'"{name}"' for name in columns)
+    incoming = {f"c{i}": values for i, values in enumerate(whole)}  # noqa: F841 - the query finds it by its name
+    if source is None:
+        connection.execute(f"INSERT INTO {table} ({names}) SELECT * FROM incoming")
+    else:
+        connection.execute(f"INSERT INTO {table} (source, {names}) SELECT $1, * FROM incoming", [source])
 
 
 class _Watchdog:
