@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import duckdb
-
 from oomdoc import __version__
 from oomdoc.bundle import Intake
 from oomdoc.model import (
@@ -30,7 +28,7 @@ from oomdoc.model import (
 )
 from oomdoc.physics.defaults import version_number
 from oomdoc.rules import Rule, place_of, rules_version
-from oomdoc.store import Store, quoted
+from oomdoc.store import QueryError, Store, quoted
 from oomdoc.tables import TABLES
 from oomdoc.traffic import profile
 from oomdoc.views import VIEWS
@@ -104,7 +102,7 @@ def _careful(store: Store, rules: Sequence[Rule], warnings: list[str]) -> Callab
         if sql not in known:
             try:
                 known[sql] = store.ask(sql)
-            except duckdb.Error as problem:
+            except QueryError as problem:
                 warnings.append(f"{place_of(rules, sql)}: the query failed and counts as unknown: {_sentence(problem)}")
                 known[sql] = None
         return known[sql]

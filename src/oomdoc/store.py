@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
 from oomdoc.errors import UsageError
 from oomdoc.physics.defaults import defaults
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
@@ -26,6 +24,16 @@ from oomdoc.views import VIEWS, View
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
+
+    import duckdb
+else:
+    try:
+        import _duckdb as duckdb  # the package around it is 50 ms of data frames and expressions that nobody here uses
+    except ImportError:
+        import duckdb
+
+QueryError = duckdb.Error
+"""What a broken query raises."""
 
 MEMORY_LIMIT = "128MB"  # with it the process stays below 320 MiB at 1 and 4 GiB of logs (docs/performance.md)
 QUERY_SECONDS = 10.0  # a rule's query answers in milliseconds; longer is a runaway join
@@ -339,7 +347,7 @@ class Store:
     # ---- questions
 
     def ask(self, sql: str) -> dict[str, Any] | None:
-        """The single row that a rule's query gives, or None for no row. Raises `duckdb.Error` for a broken query."""
+        """The single row that a rule's query gives, or None for no row. Raises QueryError for a broken query."""
         if sql not in self._parsed:
             self._parsed[sql] = one_select(sql, self._con)
         with self._bounded():
