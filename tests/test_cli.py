@@ -112,7 +112,12 @@ def test_help_as_accepted(command: str, capsys: pytest.CaptureFixture[str], monk
     assert (status, err) == (0, "")
     assert "Example:" in out
     assert f"oomdoc {command}".strip() in out.split("Example:")[1]
-    check(SNAPSHOTS / f"cli.help{'-' if command else ''}{command.replace(' ', '-')}.txt", out)
+    check(SNAPSHOTS / f"cli.help{'-' if command else ''}{command.replace(' ', '-')}.txt", out, in_any_typer)
+
+
+def in_any_typer(text: str) -> str:
+    """A help text without what releases of typer print differently: types of arguments, their brackets, line breaks."""
+    return " ".join(re.sub(r" <[^>\n]*>|[{}]|\.\.\.", "", text).split())
 
 
 def test_without_arguments_the_help_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -663,7 +668,7 @@ def test_help_and_version_start_quickly() -> None:
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; from oomdoc.cli import run; run(['--help']);"
-        "heavy = {'rich', 'duckdb', 'numpy', 'isal', 'zstandard', 'ahocorasick_rs', 'oomdoc.model'} & set(sys.modules);"
+        "heavy = {'rich', '_duckdb', 'duckdb', 'numpy', 'isal', 'zstandard', 'ahocorasick_rs', 'oomdoc.model'} & set(sys.modules);"
         "sys.exit(str(heavy) if heavy else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import duckdb
-
 from oomdoc import __version__
 from oomdoc.bundle import Intake
 from oomdoc.model import (
@@ -31,7 +29,7 @@ from oomdoc.model import (
 )
 from oomdoc.physics.defaults import version_number
 from oomdoc.rules import Rule, place_of, rules_version
-from oomdoc.store import Store
+from oomdoc.store import QueryError, Store, quoted
 from oomdoc.tables import TABLES
 from oomdoc.traffic import profile
 from oomdoc.views import VIEWS
@@ -109,7 +107,7 @@ def _careful(store: Store, rules: Sequence[Rule], warnings: list[str]) -> Callab
         if sql not in known:
             try:
                 known[sql] = store.ask(sql)
-            except duckdb.Error as problem:
+            except QueryError as problem:
                 warnings.append(f"{place_of(rules, sql)}: the query failed and counts as unknown: {_sentence(problem)}")
                 known[sql] = None
         return known[sql]
@@ -127,8 +125,8 @@ def _incident(store: Store, row: Mapping[str, Any], phase: str | None, ranked: t
     cascade: list[str] = []
     if row["start_id"] is not None:
         cascade = [entry["ref"] for entry in store.rows_of(
-            f"SELECT DISTINCT source || ':' || line AS ref, source, line FROM failure_event WHERE start_id = {_quoted(row['start_id'])} "
-            f"AND (source <> {_quoted(row['source'])} OR line > {int(row['line'])}) ORDER BY source, line LIMIT 20")]  # fmt: skip
+            f"SELECT DISTINCT source || ':' || line AS ref, source, line FROM failure_event WHERE start_id = {quoted(row['start_id'])} "
+            f"AND (source <> {quoted(row['source'])} OR line > {int(row['line'])}) ORDER BY source, line LIMIT 20")]  # fmt: skip
     first = (
         FirstFailure(row["ref"], row["t"], (row["text"] or "")[:400])
         if row["text"]
@@ -173,10 +171,6 @@ def _impact(store: Store, row: Mapping[str, Any]) -> Impact:
         f"SELECT count(*) FILTER (status >= 500 OR status = 0) AS n, count(status) AS told FROM request WHERE t BETWEEN {t - 60} AND {until}"
     )[0]
     return Impact(down_s, back_ref, restarts, lost["n"] if lost["told"] else None, preemptions)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 _PARTS = (
