@@ -131,13 +131,9 @@ def _ingest(intake: Intake, store: Store, options: Options) -> tuple[list[Source
         row = _read_member(member, counted, store, options, refused)
         for _ in counted:  # whatever the ingestor left
             pass
-        size = getattr(
-            member.stream, "taken", counted.bytes
-        )  # as handed out: `unwrap` may have made more or less of it
-        if row is None:
-            refused[-1] = Unread(member.path, f"{refused[-1].why} ({show_bytes(size)})")
-        else:
-            row = dataclasses.replace(row, bytes=size)
+        if row is not None:
+            # as handed out: `unwrap` may have made more or less of it
+            row = dataclasses.replace(row, bytes=getattr(member.stream, "taken", counted.bytes))
             sources.append(row)
             store.add(
                 "source",
@@ -213,8 +209,11 @@ def _read_member(
     if first is None:
         return SourceRow(member.path, "empty", 0, 0, 0, 0)
     head = ingest.make_head(member.path, first.data)
-    if binary_form(head.data) is not None:
-        refused.append(Unread(member.path, f"{binary_form(head.data)}, no format that holds evidence"))
+    form = binary_form(head.data)
+    if form is not None:
+        for _ in counted:  # to its end, so that its size is known
+            pass
+        refused.append(Unread(member.path, f"{form} of {show_bytes(counted.bytes)}: no format that holds evidence"))
         return None
     if ingest.is_label(head):
         refused.append(Unread(member.path, "the label of a sample case, no evidence"))
