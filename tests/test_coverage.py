@@ -39,7 +39,7 @@ def test_every_member_is_accounted_for(bundle: Path, capsys: pytest.CaptureFixtu
     assert "1 row: engine_flag 1" in log
     assert "1 problem: a known message in a wording that is new, first in line 2" in log
     assert "read as empty: 0 bytes, 0 lines" in out
-    assert re.search(r"  core\n +ELF program or core dump, no format that holds evidence \(2\.0 KiB\)", out)
+    assert re.search(r"  core\n +ELF program or core dump of 2\.0 KiB: no format that holds evidence", out)
     assert re.search(r"  link\n +symbolic link, not followed", out)
 
 

@@ -243,8 +243,9 @@ def analyze(
         raise UsageError(
             "--explain-coverage is for people", f"The {form} report holds the same under `coverage`: leave one out"
         )
-    options = {"rules": rules, "db": db, "model_config": _file(model_config), "gpu": gpu}
-    options["limits"] = _limits(max_size, max_members)
+    options: dict[str, Any] = {"rules": rules, "db": db, "model_config": _file(model_config), "gpu": gpu}
+    if max_size is not None or max_members is not None:
+        options["limits"] = _limits(max_size, max_members)
     with _analysis(paths, quiet, types, since, until, tz, **options) as analysis:
         report = analysis.report
         account = _account(analysis) if explain_coverage else ""

@@ -152,13 +152,9 @@ def _ingest(intake: Intake, store: Store, options: Options) -> tuple[list[Source
         row = _read_member(member, counted, store, options, refused)
         for _ in counted:  # whatever the ingestor left
             pass
-        size = getattr(
-            member.stream, "taken", counted.bytes
-        )  # as handed out: `unwrap` may have made more or less of it
-        if row is None:
-            refused[-1] = Unread(member.path, f"{refused[-1].why} ({show_bytes(size)})")
-        else:
-            row = dataclasses.replace(row, bytes=size)
+        if row is not None:
+            # as handed out: `unwrap` may have made more or less of it
+            row = dataclasses.replace(row, bytes=getattr(member.stream, "taken", counted.bytes))
             sources.append(row)
             store.add(
                 "source",
@@ -236,7 +232,9 @@ def _read_member(
     head = ingest.make_head(member.path, first.data)
     form = binary_form(head.data)
     if form is not None and not ingest.reads_binary(head):
-        refused.append(Unread(member.path, f"{form}, no format that holds evidence"))
+        for _ in counted:  # to its end, so that its size is known
+            pass
+        refused.append(Unread(member.path, f"{form} of {show_bytes(counted.bytes)}: no format that holds evidence"))
         return None
     if ingest.is_label(head):
         refused.append(Unread(member.path, "the label of a sample case, no evidence"))
