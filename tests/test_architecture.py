@@ -40,7 +40,9 @@ ALLOWED: dict[str, set[str]] = {
     "replay": {"store"},
     "show": {"bundle", "unwrap"},
     "rule_tests": {"rules", "store", "weigh"},
-    "report": {"model", "worksheet", "physics"},
+    "collect": set(),
+    "compare": set(),
+    "report": {"compare", "model", "worksheet", "physics"},
     "assemble": {"bundle", "store", "rules", "weigh", "traffic", "model", "tables", "views", "physics"},
     "diagnose": {
         "assemble", "bundle", "ingest", "model", "replay", "rules", "scan", "store", "tables", "traffic", "unwrap", "weigh",
@@ -48,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     "counting": {"diagnose", "rules", "weigh"},
     "oomdoc": {"diagnose"},
     "cli": {
-        "bundle", "counting", "diagnose", "fit", "model", "oomdoc", "replay", "report", "rule_tests", "rules", "schema",
+        "bundle", "collect", "compare", "counting", "diagnose", "fit", "model", "oomdoc", "replay", "report", "rule_tests", "rules", "schema",
         "show", "tables", "views",
     },
     "__main__": {"cli", "oomdoc"},

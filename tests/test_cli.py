@@ -29,8 +29,8 @@ from snapshot import check
 
 SNAPSHOTS = Path(__file__).parent / "report" / "snapshots"
 COMMANDS = [
-    "", "analyze", "profile", "fit", "replay", "sql", "tables", "show", "explain", "rules", "rules list", "rules matrix",
-    "rules new", "rules test", "rules count", "schema",
+    "", "analyze", "profile", "fit", "replay", "diff", "sql", "tables", "show", "explain", "rules", "rules list", "rules matrix",
+    "rules new", "rules test", "rules count", "collect", "schema",
 ]  # fmt: skip
 
 

@@ -29,6 +29,7 @@ EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 PIPE_WIDTH = 100  # columns where no terminal says
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.1
+REPORT_BYTES = 64 << 20  # a report is far smaller; larger files are bundles
 
 app = typer.Typer(
     name="oomdoc",
@@ -550,6 +551,94 @@ def fit(
 
 
 @app.command()
+def diff(
+    old: Annotated[
+        str,
+        typer.Argument(
+            metavar="OLD", help="Bundle, or a report that `analyze -o report.json` wrote.", show_default=False
+        ),
+    ],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The same, later or otherwise set.", show_default=False)],
+    form: Annotated[
+        str,
+        typer.Option("--format", metavar="terminal|json|markdown|html", help="Form of what goes to standard output."),
+    ] = "terminal",
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write to FILE, .txt, .json, .md or .html, instead (repeatable)."
+        ),
+    ] = None,
+    rules: RuleFolder = None,
+    types: Types = None,
+    tz: Zone = None,
+    color: Color = "auto",
+    quiet: Quiet = False,
+) -> int:
+    """Tell what changed between two bundles, and which change explains the failure.
+
+    Versions, model, flags, where the memory is, traffic and verdict, side by side. Changes come in the order in which the
+    leading cause's evidence and advice speak of them; a change that went the other way explains nothing. What a bundle
+    does not state is told as not stated. Bundles and JSON reports can be mixed.
+
+    \b
+    Example:
+      oomdoc diff monday.tar.gz tuesday.tar.gz
+      oomdoc diff good-report.json bundle.tar.gz -o diff.md -o diff.html
+    """
+    from oomdoc.report import SUFFIXES
+
+    forms = ("terminal", "json", "markdown", "html")
+    if form not in forms:
+        raise UsageError(f"--format {form} is unknown", f"Choose {', '.join(forms[:-1])} or {forms[-1]}")
+    plan = [(form, "-")]
+    if outputs:
+        plan = []
+        for name in outputs:
+            suffix = Path(name).suffix.lower()
+            if name != "-" and suffix not in SUFFIXES:
+                raise UsageError(
+                    f"-o {name} does not say which form to write", "End the name with .txt, .json, .md or .html"
+                )
+            plan.append((form if name == "-" else SUFFIXES[suffix], name))
+    _spare_inputs([old, new], [name for _, name in plan])
+    colored = _colored(color)
+    if old == new == "-":
+        raise UsageError("OLD and NEW are both standard input", "Give one of them as a file")
+    from oomdoc.compare import compare
+
+    told = compare(*(_report_of(path, quiet, types, tz, rules) for path in (old, new)))
+    from oomdoc.report import diff as page
+
+    for name, target in plan:
+        if target == "-":
+            _out(page.FORMS[name](told, width=_width(), color=colored), utf8=name != "terminal")
+        else:
+            _write(target, page.FORMS[name](told, width=PIPE_WIDTH, color=False))
+            _note(f"wrote {target}", quiet)
+    return EXIT_OK
+
+
+def _report_of(path: str, quiet: bool, types: Sequence[str] | None, tz: str | None, rules: Path | None) -> Any:
+    """The JSON object of a report: read where the file is one, else made from the bundle."""
+    from oomdoc.compare import check
+
+    if path != "-" and Path(path).is_file() and Path(path).stat().st_size <= REPORT_BYTES:
+        raw = Path(path).read_bytes()
+        if raw.lstrip()[:1] == b"{":
+            import json
+
+            try:
+                found = json.loads(raw)
+            except (ValueError, RecursionError):
+                found = None  # a log of JSON lines, perhaps: the analysis tells
+            if isinstance(found, dict) and "schema_version" in found and "diagnoses" in found:
+                return check(found, path)
+    with _analysis([path], quiet, types, None, None, tz, rules=rules) as analysis:
+        return analysis.report.to_dict()
+
+
+@app.command()
 def sql(
     bundle: Bundle,
     query: Annotated[
@@ -810,6 +899,38 @@ def rules_count(
     if write:
         for rule in counted:
             counting.write(rule)
+    return EXIT_OK
+
+
+@app.command()
+def collect(
+    kubernetes: Annotated[
+        bool, typer.Option("--kubernetes", help="Print a support-bundle spec of troubleshoot.sh instead of the script.")
+    ] = False,
+    namespace: Annotated[
+        str, typer.Option("-n", "--namespace", metavar="NAME", help="Namespace of the server's pods.")
+    ] = "default",
+    selector: Annotated[
+        str, typer.Option("-l", "--selector", metavar="LABELS", help="Labels of the server's pods.")
+    ] = "app=vllm",
+) -> int:
+    """Print a collector whose archive `analyze` reads.
+
+    A POSIX shell script for a host: devices in a loop, metrics, logs of containers, pods and files, kernel log, launch
+    command, memory group, versions. It needs neither Python nor root, is bounded in time and size, says what it could not
+    get, and leaves secrets of the environment behind. With --kubernetes a spec for `kubectl support-bundle`: pods and
+    their previous logs, events, devices, metrics, and redactors. Read it before you run it; `sh collect.sh -h` lists its
+    options.
+
+    \b
+    Example:
+      oomdoc collect > collect.sh && sh collect.sh -d 600 -c vllm
+      oomdoc collect > collect.sh && sh collect.sh -n serving -p vllm-0
+      oomdoc collect --kubernetes -n serving -l app=vllm > oomdoc-support-bundle.yaml
+    """
+    from oomdoc import collect as texts
+
+    _out(texts.kubernetes(namespace, selector) if kubernetes else texts.shell(), utf8=True)
     return EXIT_OK
 
 

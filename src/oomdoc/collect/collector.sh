@@ -1,0 +1,293 @@
+#!/bin/sh
+# Collects what `oomdoc analyze` needs from the host of an LLM server, into one archive.
+#
+#   sh collect.sh                          the whole host, 60 seconds of samples
+#   sh collect.sh -d 600 -i 10             ten minutes, a sample every ten seconds
+#   sh collect.sh -c vllm -u http://localhost:8000/metrics
+#   sh collect.sh -n serving -p vllm-0     the pod of a cluster, from where kubectl works
+#   sh collect.sh -l /var/log/vllm.log -l /var/log/gateway/requests.jsonl
+#
+# Needs a POSIX shell and nothing else; what a host lacks is named in missing.txt. It only reads. It needs no root, but
+# sees more with it. Bounded: a file holds at most -s MiB, a command runs at most -t seconds.
+# Environments are not copied: a few settings of the engine and the driver are picked by name. Names and values that look
+# like secrets are blanked in everything but prompts inside your own logs: look before you send.
+
+set -u
+LC_ALL=C
+export LC_ALL
+umask 077
+
+duration_s=60
+interval_s=5
+limit_mib=64
+timeout_s=30
+since=24h
+proc=/proc
+out=.
+namespace=
+pods=
+containers=
+urls=
+logs=
+newline='
+'
+
+usage() {
+  sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+  echo "options: -d SECONDS -i SECONDS -s MIB -t SECONDS -S SINCE -o FOLDER -n NAMESPACE -p POD -c CONTAINER -u URL -l FILE -P PROCFS"
+}
+
+wrong() {
+  echo "collect: $1; -h tells more" >&2
+  exit 2
+}
+
+number() {
+  case $2 in
+    '' | *[!0-9]* | ????????*) wrong "$1 takes a whole number, not '$2'" ;;
+  esac
+}
+
+while getopts hd:i:s:t:S:o:n:p:c:u:l:P: option; do
+  case $option in
+    h) usage; exit 0 ;;
+    d) number -d "$OPTARG"; duration_s=$OPTARG ;;
+    i) number -i "$OPTARG"; interval_s=$OPTARG ;;
+    s) number -s "$OPTARG"; limit_mib=$OPTARG ;;
+    t) number -t "$OPTARG"; timeout_s=$OPTARG ;;
+    S) since=$OPTARG ;;
+    o) out=$OPTARG ;;
+    n) namespace=$OPTARG ;;
+    p) pods=$pods$OPTARG$newline ;;
+    c) containers=$containers$OPTARG$newline ;;
+    u) urls=$urls$OPTARG$newline ;;
+    P) proc=$OPTARG ;;
+    l) logs=$logs$OPTARG$newline ;;
+    *) wrong "unknown option" ;;
+  esac
+done
+shift $((OPTIND - 1))
+[ $# -eq 0 ] || wrong "'$1' is no option"
+[ "$interval_s" -gt 0 ] || interval_s=1
+[ "$limit_mib" -gt 0 ] || limit_mib=1
+[ "$timeout_s" -gt 0 ] || timeout_s=1
+[ -d "$out" ] || wrong "there is no folder $out"
+
+name=oomdoc-$(uname -n | tr -c 'A-Za-z0-9.\n-' _)-$(date -u +%Y%m%dT%H%M%SZ)
+base=$out/$name
+mkdir "$base" || wrong "cannot write into $out"
+missing=$base/missing.txt
+: > "$missing"
+
+have() { command -v "$1" > /dev/null 2>&1; }
+
+lacks() { echo "$1: $2" >> "$missing"; }
+
+# Blanks what looks like a secret: values of options and variables with such names, tokens of known shape, URL passwords.
+mask() {
+  sed -E \
+    -e 's/((api[_-]?key|hf[_-]token|access[_-]?token|auth[_-]?token|secret[_-]?(access[_-]?)?key|passw(or)?d|credentials?)["'\'']?( *[=:,] *| +)["'\'']?)[^]"'\'' ,}[]+/\1***HIDDEN***/g' \
+    -e 's/([A-Z0-9_]*(TOKEN|TOKEN_[A-Z0-9_]*|(SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL)[A-Z0-9_]*)["'\'']?( *[=:,] *| +)["'\'']?)[^]"'\'' ,}[]+/\1***HIDDEN***/g' \
+    -e 's/(Bearer|Basic) +[A-Za-z0-9._~+\/=-]{8,}/\1 ***HIDDEN***/g' \
+    -e 's/(hf_|sk-|ghp_|glpat-|AKIA|xox[bp]-)[A-Za-z0-9_-]{12,}/***HIDDEN***/g' \
+    -e 's/(:\/\/[^:@\/ ]+:)[^@\/ ]+@/\1***HIDDEN***@/g'
+}
+
+# limited COMMAND...: runs it for at most $timeout_s seconds.
+limited() {
+  if have timeout; then
+    timeout "$timeout_s" "$@" < /dev/null
+    return
+  fi
+  "$@" < /dev/null &
+  child=$!
+  (
+    sleep "$timeout_s"
+    kill "$child" 2> /dev/null
+  ) > /dev/null 2>&1 &
+  watcher=$!
+  { wait "$child"; } 2> /dev/null # some shells report a kill here
+  ended=$?
+  kill "$watcher" 2> /dev/null
+  return "$ended"
+}
+
+# keep FILE COMMAND...: the last $limit_mib MiB of what it prints, errors too, masked; says so if there is nothing.
+keep() {
+  file=$base/$1
+  shift
+  mkdir -p "${file%/*}"
+  limited "$@" 2>&1 | tail -c "$((limit_mib * 1048576))" | mask > "$file"
+  [ -s "$file" ] || { rm -f "$file"; lacks "$*" "printed nothing in time"; }
+}
+
+# fetch URL: prints what it answers.
+fetch() {
+  if have curl; then
+    curl -fsS -m "$timeout_s" "$1"
+  elif have wget; then
+    wget -q -T "$timeout_s" -O - "$1"
+  else
+    return 127
+  fi
+}
+
+# A scrape that failed leaves no file: an error page is no metric.
+scrape() {
+  printf '%s' "$urls" | while IFS= read -r url; do
+    place=$base/metrics/$(printf '%s' "$url" | tr -c 'A-Za-z0-9' _)-$(date -u +%Y%m%dT%H%M%SZ).prom
+    mkdir -p "$base/metrics"
+    fetch "$url" 2> /dev/null < /dev/null | head -c "$((limit_mib * 1048576))" > "$place"
+    [ -s "$place" ] || { rm -f "$place"; lacks "$url" "did not answer; is it the metrics address of the server?"; }
+  done
+}
+
+sample_devices() {
+  if have nvidia-smi; then
+    limited nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,utilization.memory,memory.used,memory.total --format=csv >> "$base/gpu/nvidia-smi-samples.csv" 2> /dev/null
+  fi
+  {
+    date -u +%Y-%m-%dT%H:%M:%SZ
+    limited ps -eo pid,rss,args 2> /dev/null | grep -i '[v]llm' | mask | cut -c 1-400
+  } >> "$base/process/rss.txt"
+}
+
+section() { echo "collect: $1" >&2; }
+
+section "host"
+keep host/uname.txt uname -a
+[ -r /etc/os-release ] && keep host/os-release.txt cat /etc/os-release
+[ -r "$proc/meminfo" ] && keep host/meminfo.txt cat "$proc/meminfo"
+keep host/df.txt df -k
+{ [ -d /dev/shm ] && keep host/shm.txt df -k /dev/shm; } || lacks /dev/shm "is not there"
+
+section "kernel log"
+if have dmesg && limited dmesg > /dev/null 2>&1; then
+  if limited dmesg -T > /dev/null 2>&1; then
+    keep host/dmesg.txt dmesg -T
+  else
+    keep host/dmesg.txt dmesg
+  fi
+elif have journalctl && [ -n "$(limited journalctl -k -n 1 2> /dev/null)" ]; then
+  keep host/journal-kernel.txt journalctl -k --no-pager -o short-iso --since "-$since"
+else
+  lacks "kernel log" "neither dmesg nor journalctl may be read: run as root, or ask for 'dmesg -T' of the node"
+fi
+
+section "devices"
+mkdir -p "$base/gpu" "$base/process"
+if have nvidia-smi; then
+  keep gpu/nvidia-smi.txt nvidia-smi
+  keep gpu/nvidia-smi-q.txt nvidia-smi -q
+  keep gpu/nvidia-smi-L.txt nvidia-smi -L
+  keep gpu/processes.csv nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv
+  keep gpu/topology.txt nvidia-smi topo -m
+elif have rocm-smi; then
+  keep gpu/rocm-smi.txt rocm-smi
+  keep gpu/rocm-smi-memory.txt rocm-smi --showmeminfo vram
+else
+  lacks "nvidia-smi" "is not on the PATH: the devices are not seen from here"
+fi
+
+section "server processes"
+seen=
+for folder in "$proc"/[0-9]*; do
+  [ -r "$folder/cmdline" ] || continue
+  tr '\000' ' ' < "$folder/cmdline" 2> /dev/null | grep -E -q 'vllm( serve|\.entrypoints)|VLLM::|EngineCore' || continue
+  pid=${folder##*/}
+  [ "$pid" = "$$" ] && continue
+  seen=$seen$pid$newline
+  mkdir -p "$base/process/$pid"
+  tr '\000' ' ' < "$folder/cmdline" | mask > "$base/process/$pid/command.txt"
+  keep "process/$pid/status.txt" cat "$folder/status"
+  # by name, and never one that may hold a secret
+  if [ -r "$folder/environ" ]; then
+    tr '\000' '\n' < "$folder/environ" |
+      grep -E '^(VLLM_[A-Z0-9_]*|PYTORCH_[A-Z]*_?ALLOC_CONF|CUDA_VISIBLE_DEVICES|NVIDIA_VISIBLE_DEVICES|NCCL_[A-Z0-9_]*|OMP_NUM_THREADS)=' |
+      grep -E -v 'KEY|TOKEN|SECRET|PASS|CREDENTIAL' | mask > "$base/process/$pid/environment.env"
+    [ -s "$base/process/$pid/environment.env" ] || rm -f "$base/process/$pid/environment.env"
+  else
+    lacks "environment of process $pid" "may not be read"
+  fi
+  group=$(sed -n 's/^0:://p' "$folder/cgroup" 2> /dev/null | head -n 1)
+  for place in "/sys/fs/cgroup$group" /sys/fs/cgroup /sys/fs/cgroup/memory; do
+    found=
+    for counter in memory.max memory.current memory.peak memory.events memory.limit_in_bytes memory.usage_in_bytes memory.max_usage_in_bytes; do
+      [ -r "$place/$counter" ] || continue
+      found=1
+      echo "== $counter"
+      cat "$place/$counter"
+    done > "$base/process/$pid/memory-group.txt"
+    [ -n "$found" ] && break
+  done
+  [ -s "$base/process/$pid/memory-group.txt" ] || rm -f "$base/process/$pid/memory-group.txt"
+done
+[ -n "$seen" ] || lacks "server process" "none is running here that this user may see: the launch command is not known from /proc"
+
+section "versions"
+if have pip; then
+  limited pip list 2> /dev/null | grep -i -E '^(vllm|torch|triton|flash|xformers|nvidia-|transformers|flashinfer)' | mask > "$base/host/versions.txt"
+  [ -s "$base/host/versions.txt" ] || { rm -f "$base/host/versions.txt"; lacks "pip list" "names no package of the engine"; }
+fi
+
+section "logs"
+printf '%s' "$logs" | while IFS= read -r file; do
+  if [ -r "$file" ]; then
+    keep "logs/$(printf '%s' "$file" | tr -c 'A-Za-z0-9.' _)" cat "$file"
+  else
+    lacks "$file" "cannot be read"
+  fi
+done
+if have docker; then
+  if [ -z "$containers" ]; then
+    containers=$(limited docker ps -a --format '{{.Names}} {{.Image}} {{.Command}}' 2> /dev/null | grep -i -E 'vllm|openai|llm' | cut -d ' ' -f 1)$newline
+  fi
+  printf '%s' "$containers" | while IFS= read -r container; do
+    [ -n "$container" ] || continue
+    keep "containers/$container/server.log" docker logs --timestamps --since "$since" "$container"
+    # chosen fields only: the whole of `docker inspect` holds the environment
+    keep "containers/$container/state.txt" docker inspect -f 'OOMKilled: {{.State.OOMKilled}}{{println}}ExitCode: {{.State.ExitCode}}{{println}}Status: {{.State.Status}}{{println}}RestartCount: {{.RestartCount}}{{println}}Memory: {{.HostConfig.Memory}}{{println}}ShmSize: {{.HostConfig.ShmSize}}' "$container"
+    keep "containers/$container/command.txt" docker inspect -f '{{.Path}}{{range .Args}} {{.}}{{end}}' "$container"
+  done
+  [ -n "$(printf '%s' "$containers" | tr -d '\n')" ] || lacks "docker" "no container that looks like the server: name it with -c"
+else
+  lacks "docker" "is not on the PATH"
+fi
+if have kubectl && [ -n "$pods" ]; then
+  space=${namespace:-default}
+  printf '%s' "$pods" | while IFS= read -r pod; do
+    keep "pods/$pod/current.log" kubectl -n "$space" logs "$pod" --all-containers --timestamps --since="$since"
+    keep "pods/$pod/previous.log" kubectl -n "$space" logs "$pod" --all-containers --timestamps --previous
+    keep "pods/$pod/describe.txt" kubectl -n "$space" describe pod "$pod"
+    keep "pods/$pod/top.txt" kubectl -n "$space" top pod "$pod" --containers
+  done
+  keep pods/events.txt kubectl -n "$space" get events --sort-by=.lastTimestamp
+  keep pods/scalers.txt kubectl -n "$space" describe hpa
+elif have kubectl; then
+  lacks "kubectl" "no pod was named: use -n NAMESPACE -p POD"
+fi
+if have journalctl && [ -z "$(find "$base/containers" "$base/pods" "$base/logs" -name '*.log' 2> /dev/null | head -n 1)" ]; then
+  limited journalctl --no-pager -o short-iso --since "-$since" 2> /dev/null | grep -i vllm | tail -c "$((limit_mib * 1048576))" | mask > "$base/logs-journal.txt"
+  [ -s "$base/logs-journal.txt" ] || { rm -f "$base/logs-journal.txt"; lacks "journal" "holds no line of the server"; }
+fi
+
+section "samples for $duration_s seconds"
+[ -n "$urls" ] || urls="http://localhost:8000/metrics$newline"
+scrape
+ends=$(($(date +%s) + duration_s))
+while :; do
+  sample_devices
+  [ "$(date +%s)" -lt "$ends" ] || break
+  sleep "$interval_s"
+done
+[ "$duration_s" -gt 0 ] && scrape
+
+sort -u "$missing" -o "$missing"
+[ -s "$missing" ] && { echo "collect: what could not be had:"; sed 's/^/  /' "$missing"; } >&2
+if (cd "$out" && tar -cf - "$name" | gzip -c > "$name.tar.gz"); then
+  rm -rf "$base"
+  echo "$base.tar.gz"
+else
+  echo "collect: could not pack; the files are in $base" >&2
+  echo "$base"
+fi

@@ -1,0 +1,276 @@
+"""The collectors: the script runs in every shell on stub hosts, leaves secrets behind, and what it brings is diagnosed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+import oomdoc
+from oomdoc import cli, collect
+from oomdoc.errors import UsageError
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "src" / "oomdoc" / "collect" / "collector.sh"
+SAMPLES = ROOT / "sample_logs"
+TOOLS = (
+    "sh", "sed", "tr", "date", "uname", "mkdir", "tail", "head", "cat", "rm", "grep", "cut", "sort", "tar", "gzip", "sleep",
+    "find", "df", "ps", "timeout",
+)  # fmt: skip
+SECRET = "hf_" + "Zx9" * 8  # no real one
+SHELLS = [
+    pytest.param(argv, marks=pytest.mark.skipif(shutil.which(argv[0]) is None, reason=f"no {argv[0]} here"), id=argv[0])
+    for argv in (["dash"], ["busybox", "sh"], ["bash", "--posix"])
+]
+
+
+class Host:
+    """A machine of stubs: only these commands are on the PATH, and its process table is a folder."""
+
+    def __init__(self, folder: Path, without: tuple[str, ...] = ()) -> None:
+        self.folder = folder
+        self.bin, self.proc, self.out = folder / "bin", folder / "proc", folder / "out"
+        for made in (self.bin, self.proc, self.out):
+            made.mkdir()
+        for tool in TOOLS:
+            place = shutil.which(tool)
+            if place and tool not in without:
+                (self.bin / tool).symlink_to(place)
+
+    def stub(self, name: str, body: str) -> None:
+        path = self.bin / name
+        path.unlink(missing_ok=True)
+        path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def process(self, pid: int, argv: list[str], environment: dict[str, str]) -> None:
+        place = self.proc / str(pid)
+        place.mkdir()
+        (place / "cmdline").write_bytes("\0".join(argv).encode() + b"\0")
+        (place / "environ").write_bytes(
+            "\0".join(f"{name}={value}" for name, value in environment.items()).encode() + b"\0"
+        )
+        (place / "status").write_text("Name:\tvllm\nVmRSS:\t 1048576 kB\n", encoding="utf-8")
+
+    def collect(self, shell: list[str], *options: str) -> tuple[Path, str]:
+        """The archive and what was said on the way."""
+        program = [str(shutil.which(shell[0])), *shell[1:]]
+        ran = subprocess.run(
+            [*program, str(SCRIPT), "-d", "0", "-P", str(self.proc), "-o", str(self.out), *options],
+            env={"PATH": str(self.bin), "HOME": str(self.folder)}, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        return Path(ran.stdout.strip()), ran.stderr
+
+
+def everything(archive: Path) -> dict[str, str]:
+    with tarfile.open(archive) as packed:
+        files = [member for member in packed.getmembers() if member.isfile()]
+        return {member.name.partition("/")[2]: packed.extractfile(member).read().decode() for member in files}  # type: ignore[union-attr]
+
+
+def leading(archive: Path) -> tuple[str, float]:
+    with oomdoc.analyze(str(archive)) as analysis:
+        first = analysis.report.diagnoses[0]
+        return first.cause, first.probability
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_pod_beside_a_second_tenant_is_diagnosed_from_the_archive(shell: list[str], tmp_path: Path) -> None:
+    case = SAMPLES / "second-tenant-on-card-one"
+    host = Host(tmp_path)
+    host.stub("nvidia-smi", f'[ $# -eq 0 ] && exec cat "{case}/node/nvidia-smi.txt"; exit 6')
+    host.stub(
+        "kubectl",
+        f'case "$*" in *" logs "*--previous*) exec cat "{case}/pod-logs/server-previous.log" ;;'
+        f' *" logs "*) exec cat "{case}/pod-logs/server.log" ;; *) echo "Error from server (Forbidden)" >&2; exit 1 ;; esac',
+    )
+    archive, said = host.collect(shell, "-n", "serving", "-p", "vllm-0")
+    assert leading(archive)[0] == "gpu-shared"
+    assert "no container" not in said and "docker: is not on the PATH" in said
+    told = everything(archive)
+    assert "kernel log: neither" in told["missing.txt"]
+    assert "docker: is not on the PATH" in told["missing.txt"]
+    assert sorted(path.name for path in host.out.iterdir()) == [archive.name]  # the folder is packed and gone
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_container_that_the_kernel_killed_is_diagnosed_from_the_archive(shell: list[str], tmp_path: Path) -> None:
+    case = SAMPLES / "killed-while-loading"
+    host = Host(tmp_path)
+    host.stub("dmesg", f'exec cat "{case}/node/dmesg-T.txt"')
+    host.stub(
+        "docker",
+        f'case "$1" in ps) echo "chat vllm/vllm-openai:v0.14.1 vllm" ;; logs) exec cat "{case}/vllm-previous.log" ;;'
+        ' inspect) case "$3" in *OOMKilled*) echo "OOMKilled: true"; echo "ExitCode: 137" ;;'
+        " *) echo 'vllm serve meta-llama/Llama-3.3-70B-Instruct --tensor-parallel-size 2 --cpu-offload-gb 32 --api-key sk-live0123456789abcd' ;; esac ;; esac",
+    )
+    archive, _ = host.collect(shell)
+    told = everything(archive)
+    assert "--api-key ***HIDDEN***" in told["containers/chat/command.txt"]
+    assert leading(archive)[0] == "host-memory-exhausted"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_secrets_of_the_environment_stay_behind_and_settings_come_along(shell: list[str], tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    host.process(
+        4242,
+        ["/usr/bin/python3", "/usr/bin/vllm", "serve", "org/model-7b", "--max-num-seqs", "96", "--api-key", "topsecretvalue1", "--hf-token=" + SECRET],
+        {
+            "HF_TOKEN": SECRET, "VLLM_API_KEY": "topsecretvalue2", "VLLM_USE_V1": "1", "AWS_SECRET_ACCESS_KEY": "topsecretvalue3",
+            "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "DATABASE": "postgres://u:topsecretvalue4@db/x",
+        },
+    )  # fmt: skip
+    host.process(7, ["/usr/sbin/sshd"], {"HF_TOKEN": SECRET})
+    note = tmp_path / "gateway.log"
+    note.write_text(
+        f'fetch https://u:topsecretvalue5@hub/x Authorization: Bearer {SECRET} {{"api_key": "topsecretvalue6"}} max_tokens=512\n',
+        encoding="utf-8",
+    )
+    archive, _ = host.collect(shell, "-l", str(note))
+    told = everything(archive)
+    whole = "\n".join(told.values())
+    assert "topsecret" not in whole and SECRET not in whole
+    assert told["process/4242/environment.env"].splitlines() == [
+        "VLLM_USE_V1=1",
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+    ]
+    assert "--max-num-seqs 96" in told["process/4242/command.txt"]
+    assert "max_tokens=512" in whole  # a number of tokens is no secret
+    assert not any(name.startswith("process/7/") for name in told)
+    with oomdoc.analyze(str(archive)) as analysis:
+        _, rows = analysis.sql(
+            "SELECT flag, value FROM engine_flag WHERE flag IN ('max_num_seqs', 'model') ORDER BY flag"
+        )
+    assert rows == [("max_num_seqs", "96"), ("model", "org/model-7b")]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_command_that_hangs_or_prints_without_end_is_bounded(shell: list[str], tmp_path: Path) -> None:
+    host = Host(tmp_path, without=("timeout",))
+    host.stub("nvidia-smi", "exec sleep 600")
+    host.stub(
+        "dmesg",
+        "i=0; while [ $i -lt 40000 ]; do echo 'a line of the kernel that is repeated and repeated again'; i=$((i + 1)); done",
+    )
+    archive, _ = host.collect(shell, "-t", "1", "-s", "1")
+    told = everything(archive)
+    assert len(told["host/dmesg.txt"]) <= 1 << 20
+    assert "nvidia-smi" in told["missing.txt"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_scrapes_and_device_samples_are_read_as_such(shell: list[str], tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    host.stub(
+        "curl",
+        'for last; do :; done; [ "$last" = http://s:8000/metrics ] || exit 22; echo "# TYPE vllm:num_requests_waiting gauge"; echo \'vllm:num_requests_waiting{engine="0"} 7.0\'',
+    )
+    host.stub(
+        "nvidia-smi",
+        'case "$*" in *query-gpu*) echo "timestamp, index, name, utilization.gpu [%], utilization.memory [%], memory.used [MiB], memory.total [MiB]";'
+        ' echo "2026/11/20 20:04:51.120, 0, NVIDIA H100 80GB HBM3, 93 %, 61 %, 76012 MiB, 81559 MiB" ;; *) exit 6 ;; esac',
+    )
+    archive, said = host.collect(shell, "-u", "http://s:8000/metrics", "-u", "http://gone:8000/metrics")
+    assert "http://gone:8000/metrics: did not answer" in said
+    with oomdoc.analyze(str(archive)) as analysis:
+        assert analysis.sql("SELECT DISTINCT name, value FROM metric")[1] == [("vllm:num_requests_waiting", 7.0)]
+        assert analysis.sql("SELECT DISTINCT used_bytes FROM gpu_sample")[1] == [(76012 << 20,)]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("wrong", [["-d", "soon"], ["-x"], ["leftover"], ["-o", "/no/such/folder"], ["-i", "1;id"]])
+def test_wrong_calls_end_with_2_and_a_sentence(shell: list[str], wrong: list[str]) -> None:
+    ran = subprocess.run([*shell, str(SCRIPT), *wrong], capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "collect:" in ran.stderr and ran.stdout == ""
+
+
+def test_the_help_names_every_option() -> None:
+    ran = subprocess.run(["sh", str(SCRIPT), "-h"], capture_output=True, text=True)
+    options = re.search(r"getopts h(\S+)", SCRIPT.read_text(encoding="utf-8"))
+    assert ran.returncode == 0 and options
+    assert all(f"-{letter} " in ran.stdout for letter in options[1].replace(":", ""))
+    assert "#!" not in ran.stdout
+
+
+def test_shellcheck_is_content() -> None:
+    program = shutil.which("shellcheck")
+    if program is None:
+        pytest.skip("no shellcheck here")
+    ran = subprocess.run([program, "-s", "sh", str(SCRIPT)], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout
+
+
+# ---- Kubernetes
+
+
+def test_the_spec_is_one_bundle_with_its_redactors() -> None:
+    bundle, redactor = yaml.safe_load_all(collect.kubernetes("serving", "app=vllm,tier=chat"))
+    assert (bundle["kind"], redactor["kind"]) == ("SupportBundle", "Redactor")
+    assert {bundle["apiVersion"], redactor["apiVersion"]} == {"troubleshoot.sh/v1beta2"}
+    kinds = [next(iter(entry)) for entry in bundle["spec"]["collectors"]]
+    assert set(kinds) == {"clusterInfo", "clusterResources", "logs", "exec"}
+    for entry in bundle["spec"]["collectors"]:
+        for kind, fields in entry.items():
+            if kind in ("logs", "exec"):
+                assert (
+                    fields["namespace"] == "serving" and fields["selector"] == ["app=vllm,tier=chat"] and fields["name"]
+                )
+            if kind == "exec":
+                assert fields["timeout"].endswith("s") and all(
+                    isinstance(word, str) for word in [*fields["command"], *fields.get("args", [])]
+                )
+    assert "@" not in collect.kubernetes("a", "b=c").replace("@/", "")
+
+
+def test_the_redactors_blank_secrets_and_leave_figures() -> None:
+    _, redactor = yaml.safe_load_all(collect.kubernetes("serving", "app=vllm"))
+
+    def redact(line: str) -> str:
+        for item in redactor["spec"]["redactors"]:
+            for rule in item["removals"]["regex"]:
+                if "selector" not in rule:
+                    line = re.sub(rule["redactor"], lambda match: match[0].replace(match["mask"], "***"), line)
+        return line
+
+    assert SECRET not in redact(f"--hf-token {SECRET} --max-num-seqs 96")
+    assert "topsecret" not in redact('{"api_key": "topsecretvalue"}')
+    assert redact("prompt_tokens=512 max_num_batched_tokens=8192") == "prompt_tokens=512 max_num_batched_tokens=8192"
+
+
+@pytest.mark.parametrize(
+    ("namespace", "selector"), [("A", "app=x"), ("a", "app"), ("a", 'app=x"]\n- evil: ['), ("a b", "app=x")]
+)
+def test_names_that_a_cluster_refuses_are_refused_here(namespace: str, selector: str) -> None:
+    with pytest.raises(UsageError):
+        collect.kubernetes(namespace, selector)
+
+
+def test_a_support_bundle_of_that_spec_is_diagnosed(tmp_path: Path) -> None:
+    case = SAMPLES / "second-tenant-on-card-one"
+    base = tmp_path / "support-bundle-2026-09-03T06_05_20"
+    (base / "server" / "vllm-0").mkdir(parents=True)
+    (base / "gpu" / "serving" / "vllm-0").mkdir(parents=True)
+    shutil.copy(case / "pod-logs" / "server.log", base / "server" / "vllm-0" / "server.log")
+    shutil.copy(case / "pod-logs" / "server-previous.log", base / "server" / "vllm-0" / "server-previous.log")
+    shutil.copy(case / "node" / "nvidia-smi.txt", base / "gpu" / "serving" / "vllm-0" / "nvidia-smi-stdout.txt")
+    (base / "version.yaml").write_text("apiVersion: troubleshoot.sh/v1beta2\nkind: SupportBundle\n", encoding="utf-8")
+    assert leading(base)[0] == "gpu-shared"
+
+
+# ---- the command
+
+
+def test_the_command_prints_what_the_package_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["collect"]) == 0
+    assert capsys.readouterr().out == SCRIPT.read_text(encoding="utf-8")
+    assert cli.run(["collect", "--kubernetes", "-n", "serving"]) == 0
+    assert "namespace: serving" in capsys.readouterr().out
+    assert cli.run(["collect", "--kubernetes", "-n", "no such"]) == 2
