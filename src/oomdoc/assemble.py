@@ -26,6 +26,7 @@ from oomdoc.model import (
     Report,
     SourceRow,
     Unread,
+    Watch,
 )
 from oomdoc.physics.defaults import version_number
 from oomdoc.rules import Rule, place_of, rules_version
@@ -33,6 +34,7 @@ from oomdoc.store import QueryError, Store, quoted
 from oomdoc.tables import TABLES
 from oomdoc.traffic import profile
 from oomdoc.views import VIEWS
+from oomdoc.watch import watch
 from oomdoc.weigh import Finding, rank, weigh
 
 DECIDED_FROM = 0.5  # a first place below this is a guess: the verdict is `undecided`
@@ -53,6 +55,8 @@ def assemble(
     diagnoses: tuple[Diagnosis, ...] = ()
     findings: list[Finding] = []
     ledger: tuple[LedgerEntry, ...] = ()
+    traffic = profile(store, found[0] if found else None)
+    watched: tuple[Watch, ...] = ()
     alike: dict[str, tuple[tuple[Diagnosis, ...], str | None]] = {}
     shown: list[dict[str, Any] | None] = [*found[:MOST_INCIDENTS]] or [None]
     for place, row in enumerate(shown):
@@ -69,6 +73,7 @@ def assemble(
             phase = (store.rows_of("SELECT phase FROM failure") or [{"phase": None}])[0]["phase"]
             if place == 0:
                 diagnoses, findings, ledger = ranked, weighed, _ledger(store)
+                watched = watch(store, traffic)
             alike[likeness] = ranked, phase
         if row:
             incidents.append(_incident(store, row, phase, ranked))
@@ -77,8 +82,8 @@ def assemble(
     warnings += _warnings(store, sources)
     report = Report(
         oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
-        verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=ledger, engines=_engines(store), traffic=profile(store, found[0] if found else None),
-        coverage=Coverage(tuple(sources), tuple(unread)), collect_next=_collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)),
+        verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=ledger, engines=_engines(store), traffic=traffic,
+        coverage=Coverage(tuple(sources), tuple(unread)), collect_next=_collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)), watch=watched,
     )  # fmt: skip
     return report, findings
 

@@ -642,12 +642,18 @@ def _report_of(path: str, quiet: bool, types: Sequence[str] | None, tz: str | No
 def sql(
     bundle: Bundle,
     query: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="SELECT", help="One SELECT over the tables that `oomdoc tables` lists.", show_default=False
+            metavar="SELECT",
+            help="One SELECT over the tables that `oomdoc tables` lists; without it a prompt, or what a pipe says.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     form: Annotated[str, typer.Option("--format", metavar="table|csv|json|jsonl", help="Form of the rows.")] = "table",
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write to FILE, .csv, .json, .jsonl or .parquet, instead."),
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most N rows.")] = None,
     types: Types = None,
     since: Since = None,
@@ -655,29 +661,85 @@ def sql(
     tz: Zone = None,
     quiet: Quiet = False,
 ) -> int:
-    """Answer one SELECT from the evidence tables of a bundle.
+    """Answer SELECTs from the evidence tables of a bundle.
 
-    The dialect is DuckDB's; nothing can be written and no file opened. `oomdoc tables` says what there is.
+    The dialect is DuckDB's; nothing can be written and no file opened. `oomdoc tables` says what there is. Without a SELECT
+    a prompt opens, with history and with completion of tables and columns (Tab); `.help` lists its commands. A pipe is
+    answered statement by statement.
 
     \b
     Example:
       oomdoc sql bundle.tar.gz "SELECT t, kv_used, waiting FROM engine_stat ORDER BY kv_used DESC LIMIT 5"
       oomdoc sql bundle.tar.gz "FROM oom" --format json
+      oomdoc sql bundle.tar.gz "FROM request" -o requests.parquet
+      oomdoc sql bundle.tar.gz
+      oomdoc sql bundle.tar.gz < questions.sql
     """
     if form not in ("table", "csv", "json", "jsonl"):
         raise UsageError(f"--format {form} is unknown", "Choose table, csv, json or jsonl")
-    with _analysis([bundle], quiet, types, since, until, tz) as analysis:
-        names, rows = analysis.sql(query, limit + 1 if limit else None)
-    shown = rows[:limit]
+    if query is None and bundle == "-":
+        raise UsageError("standard input is the bundle, so the question has to be an argument", "Add a SELECT")
+    suffix = output.suffix.lower().lstrip(".") if output else ""
+    if output is not None:
+        if suffix not in ("csv", "json", "jsonl", "parquet"):
+            raise UsageError(
+                f"-o {output} does not say which form to write", "End it with .csv, .json, .jsonl or .parquet"
+            )
+        if query is None:
+            raise UsageError(f"-o {output} needs a SELECT", "Give it as an argument")
+        _spare_inputs([bundle], [str(output)])
     from oomdoc.report import rows as forms
     from oomdoc.report.words import count
 
-    if form == "table":
+    with _analysis([bundle], quiet, types, since, until, tz) as analysis:
+        if query is None:
+            return _questions(analysis, form, limit, quiet)
+        if output is not None and suffix == "parquet":
+            _note(f"wrote {count(analysis.parquet(query, output, limit), 'row')} to {output}", quiet)
+            return EXIT_OK
+        names, rows = analysis.sql(query, limit + 1 if limit else None)
+    shown = rows[:limit]
+    writers = {"csv": forms.csv, "json": forms.json, "jsonl": forms.jsonl}
+    if output is not None:
+        _write(str(output), writers[suffix](names, shown))
+        _note(f"wrote {count(len(shown), 'row')} to {output}", quiet)
+    elif form == "table":
         _out(forms.table(names, shown, _width() if sys.stdout.isatty() else None))
     else:
-        _out({"csv": forms.csv, "json": forms.json, "jsonl": forms.jsonl}[form](names, shown), utf8=True)
+        _out(writers[form](names, shown), utf8=True)
     if len(shown) < len(rows):
         _note(f"only the first {count(len(shown), 'row')}; --limit gives more", quiet)
+    return EXIT_OK
+
+
+def _questions(analysis: Analysis, form: str, limit: int | None, quiet: bool) -> int:
+    """Statements of a person at the prompt, where a mistake is told and forgotten, or of a pipe, where it ends the run."""
+    import pydoc
+
+    from oomdoc import prompt
+    from oomdoc.tables import TABLES
+    from oomdoc.views import VIEWS
+
+    known = prompt.known_tables(TABLES, VIEWS)
+    person = sys.stdin.isatty() and sys.stdout.isatty()
+    session = prompt.Session(analysis.sql, known, form=form, limit=limit if limit or not person else 200)
+    if not person:
+        for statement in prompt.statements(sys.stdin.read()):
+            if (told := session.answer(statement)) is None:
+                break
+            _out(told, utf8=session.form != "table")
+        return EXIT_OK
+    _note(f"{analysis.report.bundle.name}: SELECT ...; or .help, Ctrl-D to leave", quiet)
+    for statement in prompt.lines_of_terminal(known):
+        session.width = _width()
+        try:
+            told = session.answer(statement)
+        except UsageError as problem:
+            _say(str(problem))
+            continue
+        if told is None:
+            break
+        prompt.paged(told, shutil.get_terminal_size().lines, pydoc.pager, _out)
     return EXIT_OK
 
 
@@ -693,20 +755,12 @@ def tables(
       oomdoc tables --short
       oomdoc tables engine_stat
     """
-    from oomdoc.report.rows import Described, catalogue
+    from oomdoc.prompt import known_tables
+    from oomdoc.report.rows import catalogue
     from oomdoc.tables import TABLES
     from oomdoc.views import VIEWS
 
-    known = {
-        table.name: Described(
-            "table", table.says, [(column.name, column.type, column.says) for column in table.columns]
-        )
-        for table in TABLES.values()
-    }
-    for view in VIEWS.values():
-        known[view.name] = Described(
-            f"view per {view.scope}", view.says, [(column, "", says) for column, says in view.columns.items()]
-        )
+    known = known_tables(TABLES, VIEWS)
     if name is not None and name not in known:
         raise UsageError(f"no table or view '{name}'", _nearest(name, known, "`oomdoc tables --short` lists them"))
     chosen = known if name is None else {name: known[name]}

@@ -81,6 +81,10 @@ class Analysis:
         """Column names and rows that one SELECT gives; UsageError with DuckDB's sentence where it is wrong."""
         return self._store.query(query, limit)
 
+    def parquet(self, query: str, path: Path, limit: int | None = None) -> int:
+        """Write the rows of one SELECT to a Parquet file; how many they were."""
+        return self._store.parquet(query, path, limit)
+
     def traffic(self, bounds: Sequence[int]) -> dict[str, Any]:
         """The report's traffic with other bounds of the buckets: the token counts at which M, L and XL begin."""
         from oomdoc.traffic import profile

@@ -191,6 +191,23 @@ class CollectNext:
 
 
 @dataclass(frozen=True)
+class Watch:
+    """A quantity that fails when it goes on: what it was, and from where on it is near failing.
+
+    `value` and `threshold` are in `unit` (bytes, share of 0..1, ratio, count). `alert` is its rule in docs/monitoring, if any.
+    """
+
+    id: str
+    says: str
+    value: float
+    threshold: float
+    unit: str
+    near: bool
+    refs: tuple[str, ...]
+    alert: str | None
+
+
+@dataclass(frozen=True)
 class Report:
     """The whole answer. `verdict` is diagnosed, healthy, not-memory or undecided."""
 
@@ -207,6 +224,7 @@ class Report:
     collect_next: tuple[CollectNext, ...]
     warnings: tuple[str, ...]
     schema_version: str = SCHEMA_VERSION
+    watch: tuple[Watch, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of the contract: plain dicts, lists, numbers, strings and None, in a fixed order."""

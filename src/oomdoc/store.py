@@ -369,6 +369,33 @@ class Store:
             ) from None
         return names, rows
 
+    def parquet(self, sql: str, path: Path, limit: int | None = None) -> int:
+        """Write the rows of a person's SELECT to a new Parquet file and say how many; UsageError where either fails.
+
+        The database of the bundle can write no files, so the rows go through a second one that knows nothing else.
+        """
+        try:
+            with self._bounded(60), duckdb.connect(config={"memory_limit": "256MB"}) as other:
+                cursor = self._con.execute(one_select(sql, self._con))
+                columns = [(name.replace('"', '""'), str(kind)) for name, kind, *_ in cursor.description or ()]
+                other.execute("CREATE TABLE rows (" + ", ".join(f'"{name}" {kind}' for name, kind in columns) + ")")
+                picked = ", ".join(f"unnest(${i}::{kind}[])" for i, (_, kind) in enumerate(columns, 1))
+                count = 0
+                while rows := cursor.fetchmany(min(_BUFFER_ROWS, limit - count) if limit is not None else _BUFFER_ROWS):
+                    other.execute(
+                        f"INSERT INTO rows SELECT {picked}", [list(values) for values in zip(*rows, strict=True)]
+                    )
+                    count += len(rows)
+                    if count == limit:
+                        break
+                target = str(path).replace("'", "''")
+                other.execute(f"COPY rows TO '{target}' (FORMAT parquet)")
+        except (duckdb.Error, RecursionError) as problem:
+            raise UsageError(
+                f"the query or {path} failed: {_first_line(problem)}", "`oomdoc tables` lists tables and columns"
+            ) from None
+        return count
+
     def rows_of(self, sql: str) -> list[dict[str, Any]]:
         """All rows of a query of our own as mappings."""
         cursor = self._con.execute(sql)

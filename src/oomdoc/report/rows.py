@@ -7,6 +7,7 @@ import io
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from oomdoc.report.json import dump
@@ -67,8 +68,8 @@ def _object(names: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+    if isinstance(value, (float, Decimal)):  # DuckDB takes 0.5 for a DECIMAL; to a reader of JSON it is a number
+        return float(value) if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -77,7 +78,7 @@ def _plain(value: Any) -> Any:
 
 
 def _numeric(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
 
 
 def _cell(value: Any) -> str:

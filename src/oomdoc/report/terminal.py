@@ -87,6 +87,8 @@ def render(report: Report, *, top: int = 3, width: int = 100, color: bool = Fals
     _other_incidents(page, report.incidents, incident, top)
     _engines(page, report.engines)
     _traffic(page, report.traffic)
+    if report.verdict == "healthy":  # elsewhere the causes say it with their weights
+        _watch(page, report)
     _collect(page, report, top)
     _coverage(page, report.coverage)
     _warnings(page, report.warnings)
@@ -488,6 +490,15 @@ def _traffic(page: Page, traffic: Any) -> None:
         said.append(f"long contexts {percent(longer['share_before'])} before, {percent(longer['share_during'])} during")
     page.heading("Traffic")
     page.flow(Text(), ink("; ".join(said)), indent=2)
+
+
+def _watch(page: Page, report: Report) -> None:
+    if not report.watch:
+        return
+    page.heading("Watch", "what came near failing; docs/monitoring has the alerts")
+    for item in report.watch:
+        lead = ink("near", "bold yellow") if item.near else ink("room", "green")
+        page.flow(lead, page.prose(f"{item.says}  {' '.join(item.refs)}".rstrip(), item.refs), indent=2)
 
 
 def _collect(page: Page, report: Report, top: int) -> None:
