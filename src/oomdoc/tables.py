@@ -112,6 +112,20 @@ _ALL = (
         who=True,
     ),
     _table(
+        "expected_figure",
+        "one row per figure that model, flags and device ought to give, for the start in focus; computed, not read",
+        Column(
+            "name",
+            "VARCHAR",
+            "weights_bytes, kv_bytes_per_token, kv_pool_tokens, kv_heads, latent (1 = every rank keeps the whole cache), and "
+            "activation_bytes, non_torch_bytes, cuda_graph_bytes, kv_pool_bytes; per rank",
+        ),
+        Column("low", "DOUBLE", "the least that it can be"),
+        Column("high", "DOUBLE", "the most that it can be"),
+        Column("origin", "VARCHAR", "the weakest thing that it was computed from: config, catalogue, planning figure, ..."),
+        Column("model", "VARCHAR", "the architecture that it was computed for"),
+    ),
+    _table(
         "engine_stat",
         "one row per periodic statistics line of an engine",
         Column("engine", "INTEGER", "engine index; NULL for V0 and for aggregated lines"),
