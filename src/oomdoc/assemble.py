@@ -161,12 +161,26 @@ def _expect(store: Store, engines: Sequence[Engine], start: str | None, config: 
     told = expectation(engine, None, config) if engine else None
     rows: list[dict[str, Any]] = []
     if told is not None:
-        figures: dict[str, tuple[float, float, str]] = {name: (size.lo, size.hi, size.origin) for name, size in told.parts.items()}
-        for name, value in (("kv_bytes_per_token", told.kv_bytes_per_token), ("kv_heads", told.kv_heads), ("latent", int(told.latent))):
+        figures: dict[str, tuple[float, float, str]] = {
+            name: (size.lo, size.hi, size.origin) for name, size in told.parts.items()
+        }
+        for name, value in (
+            ("kv_bytes_per_token", told.kv_bytes_per_token),
+            ("kv_heads", told.kv_heads),
+            ("latent", int(told.latent)),
+        ):
             if value is not None:
                 figures[name] = (value, value, told.origin)
         rows = [
-            {"source": "expected", "line": 0, "name": name, "low": low, "high": high, "origin": origin, "model": told.model}
+            {
+                "source": "expected",
+                "line": 0,
+                "name": name,
+                "low": low,
+                "high": high,
+                "origin": origin,
+                "model": told.model,
+            }
             for name, (low, high, origin) in figures.items()
         ]
     store.expect(rows)

@@ -42,7 +42,7 @@ class Action:
     changes: Mapping[str, Any] = field(default_factory=dict)
     verify: str = ""
     was: Mapping[str, Any] = field(default_factory=dict)  # the present values of the same flags, where known
-    predicted: Mapping[str, Any] = field(default_factory=dict)  # what the change gives, computed (docs/json.md); {} = not computed
+    predicted: Mapping[str, Any] = field(default_factory=dict)  # what the change gives, computed; {} = not computed
     proof: str = ""  # how that is known: a replay, the failure's own books, or the start-up arithmetic; "" = not proven
 
 
@@ -78,7 +78,7 @@ class Diagnosis:
     actions: tuple[Action, ...]
     references: tuple[Mapping[str, str], ...] = ()
     not_helping: tuple[NotHelping, ...] = ()
-    command: str | None = None  # the whole launch command with the best action's changes; None = the bundle does not tell enough
+    command: str | None = None  # the whole launch command with the best action's changes; None = not told
 
 
 @dataclass(frozen=True)

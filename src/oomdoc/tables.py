@@ -122,7 +122,9 @@ _ALL = (
         ),
         Column("low", "DOUBLE", "the least that it can be"),
         Column("high", "DOUBLE", "the most that it can be"),
-        Column("origin", "VARCHAR", "the weakest thing that it was computed from: config, catalogue, planning figure, ..."),
+        Column(
+            "origin", "VARCHAR", "the weakest thing that it was computed from: config, catalogue, planning figure, ..."
+        ),
         Column("model", "VARCHAR", "the architecture that it was computed for"),
     ),
     _table(

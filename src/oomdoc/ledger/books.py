@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from oomdoc.ledger.expectation import Expectation
 from oomdoc.physics.interval import Interval, point
+from oomdoc.physics.planning import non_torch_bytes
 from oomdoc.units import GIB, KIB, MIB, show_bytes
 
 PARTS = (
@@ -166,7 +167,13 @@ def close(rank: Rank) -> Account:
             rest = total.interval
             for name in values:
                 rest = rest - intervals[name]
-            closes = not said and _accounted(rest, values, rank.expected)
+            whole = {"weights_bytes", "kv_pool_bytes"} <= values.keys() or rank.phase in (
+                *_BEFORE_WEIGHTS,
+                *_BEFORE_POOL,
+            )
+            # without weights or pool a remainder is no surprise, and no proof that all is told either
+            if said or rest.hi < -TOLERANCE_BYTES or whole:
+                closes = not said and _accounted(rest, values, rank.expected)
     refs = [message.ref if message else None, weights and weights.ref, pool and pool.ref, graphs and graphs.ref]
     return Account(
         moment, device, round(total.value) if total else None, values, intervals, unexplained, closes, tuple(said),
@@ -200,7 +207,8 @@ def _pool(rank: Rank) -> Figure | None:
         return by_formula
     by_hand = _largest(rank, "kv_cache_memory_bytes")
     if by_hand is not None:
-        return by_hand
+        made = rank.pool_tokens or rank.phase not in (*_BEFORE_WEIGHTS, *_BEFORE_POOL)
+        return by_hand if made else None
     figure = _largest(rank, "kv_available_bytes", "kv_reserved_bytes")
     if figure is None:
         return by_formula
@@ -257,7 +265,7 @@ def _plan(rank: Rank, total: Figure | None, weights: Figure | None, said: list[s
         return False  # a size by hand is no result of the plan
     budget = total.interval * point(rank.utilization, "logged")
     rest = budget - weights.interval - available.interval
-    low, high = -TOLERANCE_BYTES, TOLERANCE_BYTES
+    low, high = -float(TOLERANCE_BYTES), float(TOLERANCE_BYTES)
     for part in ("activation_bytes", "non_torch_bytes"):
         told = _largest(rank, part)
         if told is not None and told.value >= 0:
@@ -273,7 +281,9 @@ def _plan(rank: Rank, total: Figure | None, weights: Figure | None, said: list[s
         high += room
         low -= room  # releases differ in which of the two figures of the graphs they have taken off
     said_before = len(said)
-    terms = f"weights {show_bytes(weights.value)} ({weights.ref}) and KV {show_bytes(available.value)} ({available.ref})"
+    terms = (
+        f"weights {show_bytes(weights.value)} ({weights.ref}) and KV {show_bytes(available.value)} ({available.ref})"
+    )
     share = f"{rank.utilization:.10g} of {show_bytes(total.value)}"
     if rest.hi < low:
         said.append(f"{terms} are {show_bytes(-rest.middle)} more than the plan of {share} has")
@@ -288,9 +298,7 @@ def _plan(rank: Rank, total: Figure | None, weights: Figure | None, said: list[s
 # ---- the moment of a failure
 
 
-def _at_failure(
-    rank: Rank, message: Message, parts: dict[str, Figure], planned: bool, said: list[str]
-) -> None:
+def _at_failure(rank: Rank, message: Message, parts: dict[str, Figure], planned: bool, said: list[str]) -> None:
     """Put the message's own books over the figures of the start, and share out its live tensors."""
 
     def put(name: str, interval: Interval | None) -> None:
@@ -382,8 +390,12 @@ def _accounted(rest: Interval, values: Mapping[str, int], expected: Expectation 
     """What is left over is nothing, or no more than the parts that nobody told are expected to take."""
     high = float(TOLERANCE_BYTES)
     for name in ("non_torch_bytes", "activation_bytes", "cuda_graph_bytes"):
-        if name not in values and expected is not None and name in expected.parts:
+        if name in values:
+            continue
+        if expected is not None and name in expected.parts:
             high += expected.parts[name].hi
+        elif name == "non_torch_bytes":
+            high += non_torch_bytes(2).hi
     if "allocator_slack_bytes" not in values and expected is not None and "activation_bytes" in expected.parts:
         high += expected.parts["activation_bytes"].hi  # what profiling freed stays reserved
     return rest.hi >= -TOLERANCE_BYTES and rest.lo <= high

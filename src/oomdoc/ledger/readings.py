@@ -15,7 +15,8 @@ from oomdoc.store import Store
 from oomdoc.units import MIB
 
 MOST_STARTS = 20  # starts whose ledger is told; a restart loop has hundreds that are alike
-_ONE_RANK_TELLS = 11_001  # 0.11.1: from here on only local rank 0 prints its figures, and they hold for its silent siblings
+# from 0.11.1 on only local rank 0 prints its figures, and they hold for its silent siblings
+_ONE_RANK_TELLS = 11_001
 _NAMES = (
     "weights_bytes", "kv_available_bytes", "kv_reserved_bytes", "graph_bytes", "graph_actual_bytes", "graph_estimate_bytes", "activation_bytes",
     "non_torch_bytes", "total_bytes", "kv_pool_tokens", "num_gpu_blocks", "block_size",
@@ -58,12 +59,15 @@ def _start(
 ) -> list[LedgerEntry]:  # fmt: skip
     figures = _figures(store, where["engine_figure"])
     messages = _messages(store, where["oom"])
-    ranks = sorted({rank for rank in (*figures, *messages) if rank is not None}) or [None]
+    told_apart = sorted({rank for rank in (*figures, *messages) if rank is not None})
+    ranks: list[int | None] = [*told_apart] or [None]
     facts = (store.rows_of("SELECT * FROM engine") or [{}])[0] if focused else {}
     phase = (store.rows_of("SELECT phase FROM failure") or [{"phase": None}])[0]["phase"] if focused else None
     flags = {name: flag.value for name, flag in engine.flags.items()} if engine else {}
     shared = figures.get(None, {})
-    speaking = next((figures[rank] for rank in ranks if rank is not None and "weights_bytes" in figures.get(rank, {})), {})
+    speaking = next(
+        (figures[rank] for rank in ranks if rank is not None and "weights_bytes" in figures.get(rank, {})), {}
+    )
     version = facts.get("version_number") or (version_number(engine.version) if engine and engine.version else None)
     silent = speaking if (version or _ONE_RANK_TELLS) >= _ONE_RANK_TELLS else {}
     every = {name: told for each in (silent, shared) for name, told in each.items()}
@@ -76,7 +80,9 @@ def _start(
     tokens, block = _pool_facts(every, facts)
     by_hand = flag_value("block_size", flags.get("num_gpu_blocks_override")) is not None
     if facts.get("kv_cache_memory_bytes") and not by_hand:
-        each = Figure(facts["kv_cache_memory_bytes"], _exact_or_printed(facts["kv_cache_memory_bytes"]), _flag_ref(engine, facts))
+        each = Figure(
+            facts["kv_cache_memory_bytes"], _exact_or_printed(facts["kv_cache_memory_bytes"]), _flag_ref(engine, facts)
+        )
         every = {**every, "kv_cache_memory_bytes": (each,)}
     rule = budget_rule(version, engine.generation or "") if version and engine else None
     entries = []
@@ -86,7 +92,9 @@ def _start(
         if "total_bytes" not in own and message is None and not snapshots and fallback and fallback[1]:
             own["total_bytes"] = (Figure(fallback[0], point(fallback[0], "logged"), fallback[1]),)
         if "total_bytes" not in own and message is None and facts.get("total_bytes"):
-            own["total_bytes"] = (Figure(facts["total_bytes"], torch_printed(facts["total_bytes"]), facts.get("start_ref") or ""),)
+            own["total_bytes"] = (
+                Figure(facts["total_bytes"], torch_printed(facts["total_bytes"]), facts.get("start_ref") or ""),
+            )
         account = close(
             Rank(
                 figures=own, message=message, snapshot=snapshots.get(rank), phase=phase,
@@ -151,7 +159,11 @@ def _figures(store: Store, where: str) -> dict[int | None, dict[str, tuple[Figur
         f"SELECT DISTINCT rank, name, value, low, high, source, line FROM {where} {joint} name IN ({names}) AND value IS NOT NULL ORDER BY source, line, name, value"
     ):
         low, high = row["low"], row["high"]
-        interval = Interval(low, high, "logged") if low is not None and high is not None and low <= high else point(row["value"], "logged")
+        interval = (
+            Interval(low, high, "logged")
+            if low is not None and high is not None and low <= high
+            else point(row["value"], "logged")
+        )
         figure = Figure(row["value"], interval, f"{row['source']}:{row['line']}")
         of_rank = found.setdefault(row["rank"], {})
         of_rank[row["name"]] = (*of_rank.get(row["name"], ()), figure)
@@ -177,7 +189,10 @@ def _snapshots(store: Store, figures: Mapping[str, tuple[Figure, ...]], ranks: i
         "SELECT gpu, max_by(used_bytes, source) AS used, max(total_bytes) AS total, max(source || ':' || last_line) AS ref FROM device_series "
         "WHERE used_bytes IS NOT NULL AND total_bytes IS NOT NULL AND gpu IS NOT NULL GROUP BY gpu ORDER BY gpu"
     )
-    least = sum(max((figure.value for figure in figures.get(name, ())), default=0.0) for name in ("weights_bytes", "kv_available_bytes"))
+    least = sum(
+        max((figure.value for figure in figures.get(name, ())), default=0.0)
+        for name in ("weights_bytes", "kv_available_bytes")
+    )
     busy = [row for row in rows if least > 0 and row["used"] >= least]
     if len(busy) != ranks:
         return {}
