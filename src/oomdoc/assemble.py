@@ -31,6 +31,7 @@ from oomdoc.model import (
 )
 from oomdoc.physics.defaults import version_number
 from oomdoc.rules import Rule, place_of, rules_version
+from oomdoc.solve import situation, solve
 from oomdoc.store import Store
 from oomdoc.tables import TABLES
 from oomdoc.traffic import profile
@@ -54,6 +55,7 @@ def assemble(
     engines = _engines(store)
     config = config or _config_in_bundle(store)
     found = store.rows_of("SELECT * FROM incident")
+    traffic = profile(store, found[0] if found else None)
     warnings = [f"rule left out: {fault}" for fault in faults]
     incidents: list[Incident] = []
     diagnoses: tuple[Diagnosis, ...] = ()
@@ -76,6 +78,9 @@ def assemble(
             phase = (store.rows_of("SELECT phase FROM failure") or [{"phase": None}])[0]["phase"]
             if place == 0:
                 books = ledger(store, engines, config)
+                if ranked:
+                    now = situation(store, engines, books, row, traffic.get("percentiles"), config)
+                    ranked = (solve(ranked[0], now), *ranked[1:])
                 diagnoses, findings = ranked, weighed
             alike[likeness] = ranked, phase
         if row:
@@ -85,7 +90,7 @@ def assemble(
     warnings += _warnings(store, sources)
     report = Report(
         oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
-        verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=books, engines=engines, traffic=profile(store, found[0] if found else None),
+        verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=books, engines=engines, traffic=traffic,
         coverage=Coverage(tuple(sources), tuple(unread)), collect_next=_collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)),
     )  # fmt: skip
     return report, findings
