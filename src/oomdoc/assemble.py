@@ -14,7 +14,7 @@ import duckdb
 
 from oomdoc import __version__
 from oomdoc.bundle import Intake
-from oomdoc.ledger import expectation, ledger, model_config
+from oomdoc.ledger import default_step, expectation, ledger, model_config
 from oomdoc.model import (
     Bundle,
     CollectNext,
@@ -164,31 +164,24 @@ def _expect(store: Store, engines: Sequence[Engine], start: str | None, config: 
     """Fill `expected_figure` for the start in focus before the rules are asked."""
     engine = next((each for each in engines if each.id == start), engines[-1] if engines and start is None else None)
     told = expectation(engine, None, config) if engine else None
-    rows: list[dict[str, Any]] = []
+    figures: dict[str, tuple[float, float, str]] = {}
     if told is not None:
-        figures: dict[str, tuple[float, float, str]] = {
-            name: (size.lo, size.hi, size.origin) for name, size in told.parts.items()
+        figures = {name: (size.lo, size.hi, size.origin) for name, size in told.parts.items()}
+        exact = {
+            "kv_bytes_per_token": told.kv_bytes_per_token,
+            "kv_heads": told.kv_heads,
+            "latent": int(told.latent),
         }
-        for name, value in (
-            ("kv_bytes_per_token", told.kv_bytes_per_token),
-            ("kv_heads", told.kv_heads),
-            ("latent", int(told.latent)),
-        ):
-            if value is not None:
-                figures[name] = (value, value, told.origin)
-        rows = [
-            {
-                "source": "expected",
-                "line": 0,
-                "name": name,
-                "low": low,
-                "high": high,
-                "origin": origin,
-                "model": told.model,
-            }
+        figures |= {name: (value, value, told.origin) for name, value in exact.items() if value is not None}
+    batched = default_step(store, engine)
+    if batched is not None:
+        figures["max_num_batched_tokens"] = (batched, batched, "default")
+    store.expect(
+        [
+            {"source": "expected", "line": 0, "name": name, "low": low, "high": high, "origin": origin, "model": told.model if told else None}
             for name, (low, high, origin) in figures.items()
         ]
-    store.expect(rows)
+    )  # fmt: skip
 
 
 def _engines(store: Store) -> tuple[Engine, ...]:

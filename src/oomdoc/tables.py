@@ -117,8 +117,8 @@ _ALL = (
         Column(
             "name",
             "VARCHAR",
-            "weights_bytes, kv_bytes_per_token, kv_pool_tokens, kv_heads, latent (1 = every rank keeps the whole cache), and "
-            "activation_bytes, non_torch_bytes, cuda_graph_bytes, kv_pool_bytes; per rank",
+            "weights_bytes and kv_bytes_per_token per rank, kv_heads, latent (1 = every rank keeps the whole cache), "
+            "max_num_batched_tokens (the default of the release on such a device)",
         ),
         Column("low", "DOUBLE", "the least that it can be"),
         Column("high", "DOUBLE", "the most that it can be"),

@@ -8,15 +8,16 @@ from typing import Any
 from oomdoc.ledger.books import PARTS, Account, Figure, Message, Rank, Snapshot, close, torch_printed
 from oomdoc.ledger.expectation import Expectation, expectation
 from oomdoc.model import Engine, LedgerEntry, Range
-from oomdoc.physics.defaults import budget_rule, version_number
+from oomdoc.physics.defaults import budget_rule, default_max_num_batched_tokens, version_number
 from oomdoc.physics.expect import flag_value
 from oomdoc.physics.interval import Interval, point
 from oomdoc.store import Store
-from oomdoc.units import MIB
+from oomdoc.units import GIB, MIB
 
 MOST_STARTS = 20  # starts whose ledger is told; a restart loop has hundreds that are alike
 # from 0.11.1 on only local rank 0 prints its figures, and they hold for its silent siblings
 _ONE_RANK_TELLS = 11_001
+_NAME_DECIDES_FROM = 60 * GIB
 _NAMES = (
     "weights_bytes", "kv_available_bytes", "kv_reserved_bytes", "graph_bytes", "graph_actual_bytes", "graph_estimate_bytes", "activation_bytes",
     "non_torch_bytes", "total_bytes", "kv_pool_tokens", "num_gpu_blocks", "block_size",
@@ -45,6 +46,24 @@ def ledger(store: Store, engines: Sequence[Engine], config: Mapping[str, Any] | 
         where = {name: f"main.{name} {place}" for name in ("engine_figure", "oom")}
         entries += _start(store, row["start_id"], by_id.get(row["start_id"]), config, where, False)
     return tuple(entries)
+
+
+def default_step(store: Store, engine: Engine | None) -> int | None:
+    """max_num_batched_tokens of the release in focus on its device, where nobody states it; None where either is not known."""
+    facts = (store.rows_of("SELECT * FROM engine") or [{}])[0]
+    device = (store.rows_of("SELECT name, total_bytes FROM device") or [{}])[0]
+    total = facts.get("total_bytes") or device.get("total_bytes")
+    if engine is None or not facts.get("version_number") or not total or facts.get("platform") != "gpu":
+        return None
+    if not device.get("name") and total >= _NAME_DECIDES_FROM:
+        return None  # an A100 has another default than other cards of its size
+    return default_max_num_batched_tokens(
+        facts["version_number"],
+        total,
+        facts.get("max_model_len"),
+        device.get("name") or "",
+        facts.get("generation") or "",
+    )
 
 
 _FOCUSED = {"engine_figure": "seen.engine_figure", "oom": "seen.oom"}

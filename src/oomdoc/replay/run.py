@@ -143,6 +143,7 @@ class Result:
     preemptions: int
     impossible: int
     p95_wait_s: float
+    p95_latency_s: float  # from arrival to the last token
     pool_tokens: int
 
 
@@ -150,7 +151,7 @@ class Result:
 class Rehearsal:
     """A recording made ready once, to be run with one setting after the other. `requests` are run each time.
 
-    `of` are all requests that the bundle has with a time, where only those around the incident are run.
+    `of` are all requests that the bundle has with a time: more than `most` are run in part, those around the incident.
     """
 
     told: Recording
@@ -166,9 +167,15 @@ class Rehearsal:
         setup = _changed(self.setup, changes, pool, self.told.engine.get("generation"))
         outcome = simulate(setup, self.traffic)
         waits = outcome.waits()
+        lasted = [
+            end - begin
+            for end, begin in zip(outcome.finish_ps, self.traffic.arrival_ps, strict=True)
+            if end is not None
+        ]
         return Result(
             not (outcome.preemptions or outcome.impossible or outcome.held_ps), outcome.peak_blocks / setup.usable_blocks, outcome.preemptions,
-            len(outcome.impossible), float(np.quantile(waits, 0.95)) / PICO if waits else 0.0, pool.tokens,
+            len(outcome.impossible), float(np.quantile(waits, 0.95)) / PICO if waits else 0.0,
+            float(np.quantile(lasted, 0.95)) / PICO if lasted else 0.0, pool.tokens,
         )  # fmt: skip
 
 

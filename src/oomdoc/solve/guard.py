@@ -33,8 +33,8 @@ class Guarded:
     refused: str = ""
 
 
-def guard(changes: Mapping[str, Any], now: Situation) -> Guarded:
-    """The changes within the engine's constraints."""
+def guard(changes: Mapping[str, Any], now: Situation, *, devices: int | None) -> Guarded:
+    """The changes within the engine's constraints; `devices` are the GPUs that ranks may take, None = any number."""
     made = dict(changes)
     altered: list[str] = []
     version = now.engine.get("version_number")
@@ -48,7 +48,7 @@ def guard(changes: Mapping[str, Any], now: Situation) -> Guarded:
             made, refused="the blocks are set by hand (--num-gpu-blocks-override): utilization does not size the pool"
         )
     if "tensor_parallel_size" in made:
-        refused = _divided(made, altered, now)
+        refused = _divided(made, altered, now, devices)
         if refused:
             return Guarded(made, refused=refused)
     if "max_num_batched_tokens" in made:
@@ -56,11 +56,10 @@ def guard(changes: Mapping[str, Any], now: Situation) -> Guarded:
     return Guarded(made, tuple(altered))
 
 
-def _divided(made: dict[str, Any], altered: list[str], now: Situation) -> str:
+def _divided(made: dict[str, Any], altered: list[str], now: Situation, devices: int | None) -> str:
     """The largest number of ranks up to the one advised that divides the heads and has its GPUs beside the stages."""
     present = int(now.engine.get("tensor_parallel_size") or 1)
     stages = int(now.engine.get("pipeline_parallel_size") or 1)
-    devices = now.device.get("devices")
     asked = int(made["tensor_parallel_size"])
     if devices and asked * stages > devices:
         asked = int(devices) // stages

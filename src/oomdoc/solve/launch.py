@@ -19,6 +19,13 @@ _NO_ARGUMENTS = frozenset(
         "dispatch_function", "config", "api_server_count", "headless",
     }
 )  # fmt: skip
+# releases before 0.8.3 log every argument with its default: these say nothing
+_DEFAULTS: Mapping[str, Any] = {
+    "swap_space": 4, "uvicorn_log_level": "info", "port": 8000, "host": "0.0.0.0", "max_seq_len_to_capture": 8192, "tensor_parallel_size": 1,
+    "pipeline_parallel_size": 1, "allowed_origins": "['*']", "allowed_methods": "['*']", "allowed_headers": "['*']", "block_size": 16,
+    "cpu_offload_gb": 0, "seed": 0, "max_logprobs": 20, "response_role": "assistant", "max_loras": 1, "max_lora_rank": 16, "num_lookahead_slots": 0,
+    "num_scheduler_steps": 1, "max_num_partial_prefills": 1, "max_long_partial_prefills": 1, "multi_step_stream_outputs": True, "allow_credentials": False,
+}  # fmt: skip
 _STATED = ("logged", "command")
 _SERVE_SINCE = 5_004  # 0.5.4: `vllm serve`; before it the module of the server
 
@@ -35,6 +42,12 @@ def command(start: Engine | None, version: int | None, changes: Mapping[str, Any
         for name, flag in start.flags.items()
         if flag.origin in _STATED and name not in _NO_ARGUMENTS and flag.value is not None and not _hidden(flag.value)
     }
+    if "uvicorn_log_level" in flags or "allow_credentials" in flags:
+        flags = {
+            name: value
+            for name, value in flags.items()
+            if value is not False and value not in ("auto", "") and _DEFAULTS.get(name) != value
+        }
     environment = {name: value for name, value in {**flags, **changes}.items() if name.isupper()}
     arguments = {
         name: value for name, value in {**flags, **changes}.items() if not name.isupper() and value is not None

@@ -15,6 +15,8 @@ from oomdoc.solve.guard import changed
 from oomdoc.solve.situation import Situation
 from oomdoc.units import show_bytes
 
+# what these save is handed to the pool at once, or is none of the failed request's
+_FREES_NOTHING = frozenset({"max_model_len", "kv_cache_dtype", "enable_chunked_prefill"})
 _SIZES_A_STEP = frozenset({"max_num_batched_tokens"})
 
 
@@ -71,11 +73,8 @@ def at_failure(changes: Mapping[str, Any], now: Situation) -> Prediction:
         return Prediction({})
     free = _interval(entry.intervals["free_bytes"])
     left = free + gained - request
-    proof = (
-        f"at the failure {_size(free)} were free and {_size(request)} were asked for; {_size(gained)} more leave {_size(left)}"
-        if left.lo >= 0
-        else f"at the failure {_size(free)} were free and {_size(request)} were asked for; {_size(gained)} more do not surely do"
-    )
+    proof = f"at the failure {_size(free)} were free and {_size(request)} were asked for; {_size(gained)} more "
+    proof += f"leave {_size(left)}" if left.lo >= 0 else "are not enough" if left.hi < 0 else "may or may not be enough"
     return Prediction({"headroom_bytes": spread(left)}, proof, left.hi < 0)
 
 
@@ -85,6 +84,8 @@ def _gain(changes: Mapping[str, Any], request: Interval, entry: LedgerEntry, now
     gained: Interval | None = None
     total = entry.intervals.get("total_bytes")
     for name, value in changes.items():
+        if name in _FREES_NOTHING:
+            continue
         each: Interval | None = None
         share = engine.get("gpu_memory_utilization")
         if name == "gpu_memory_utilization" and total is not None and share:

@@ -13,6 +13,7 @@ from oomdoc.fit import Given, Logged, Question, ask
 from oomdoc.model import Engine, LedgerEntry
 from oomdoc.replay import Rehearsal, rehearse
 from oomdoc.store import Store
+from oomdoc.units import GIB
 
 MOST_REQUESTS = 6_000  # run again at once, those around the incident: about 0.1 s a run
 MOST_RUN = 60_000  # requests run in all for one report
@@ -58,7 +59,13 @@ class Situation:
         total = self.device.get("total_bytes") if not any(entry.total_bytes for entry in self.entries) else None
         # the ledger of a failure speaks of its moment; the plan was made with the figures of the start
         entries = tuple(_of_start(entry) for entry in self.entries)
-        given = Given(model_config=self.config, gpu=f"{total / (1 << 30):.6f}GiB" if total else None)
+        available = self.failure.get("available_bytes")
+        if not available or available <= 0 or any(entry.parts.get("kv_pool_bytes") for entry in entries):
+            available = None  # else the refusal itself is the only line that tells it
+        given = Given(
+            model_config=self.config, gpu=f"{total / GIB:.6f}GiB" if total else None,
+            available_kv=f"{available / GIB:.10f}GiB" if available else None,
+        )  # fmt: skip
         try:
             return ask(given, Logged(self.start.model, self.start, entries, self.percentiles))
         except OomdocError:

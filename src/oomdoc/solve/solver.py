@@ -11,19 +11,24 @@ from oomdoc.fit import solve as solve_flag
 from oomdoc.fit.judge import filled, judge
 from oomdoc.fit.sheet import divides, worksheet
 from oomdoc.model import Action, Diagnosis, NotHelping
+from oomdoc.physics.budget import round_utilization_up
 from oomdoc.replay import FLAGS as REPLAYED
 from oomdoc.replay import Rehearsal, Result
 from oomdoc.solve.advice import not_helping
 from oomdoc.solve.guard import changed, guard, spelled
-from oomdoc.solve.launch import command
+from oomdoc.solve.launch import argument, command
 from oomdoc.solve.predict import Prediction, at_failure, at_start
-from oomdoc.solve.situation import MOST_RUN, Situation
+from oomdoc.solve.situation import MOST_REQUESTS, MOST_RUN, Situation
+from oomdoc.units import MIB, show_bytes, show_seconds
 
+_LAYOUT = frozenset({"tensor_parallel_size", "pipeline_parallel_size", "quantization", "dtype"})
+SHORTEST = 1024  # tokens: a server for less is none
+SLOWER, SLOWER_S = 2.0, 10.0  # so many times as slow, and so many seconds, is a price that asks for another way first
+ROOM_BYTES = 512 * MIB  # beside what was missing: steps of the same kind differ by that much
 MARGIN = 0.10  # share of the pool that a proven fix leaves free at its peak
 _NO_FLAG_HELPS = frozenset(
     {"healthy", "not-memory", "probe-restart-loop", "autoscaling-blind", "memory-leak", "shm-exhausted"}
 )
-_SHARE_STEP = 0.01
 
 
 def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
@@ -32,14 +37,16 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
         return diagnosis
     refused: list[NotHelping] = []
     actions: list[Action] = []
-    for action in (*diagnosis.actions, *_more(diagnosis, now)):
-        checked = _checked(action, now, refused)
-        if checked is not None and not any(_same(checked, other) for other in actions):
-            actions.append(checked)
+    seen = now.device.get("devices")
+    for action in diagnosis.actions:
+        actions += _checked(action, now, refused, seen)
+    for action in (*_more(diagnosis, now), *_by_books(diagnosis, now)):
+        if not any(_same(action, other) for other in actions):
+            actions += _checked(action, now, refused, None)
     if diagnosis.cause == "kv-demand-exceeds-pool":
         actions = _rehearsed(actions, now)
-    # what the books or the start-up arithmetic refute comes last, what is proven keeps its place
-    actions.sort(key=lambda action: _refuted(action))
+    # what makes everybody wait much longer comes after what does not, what is refuted last
+    actions.sort(key=_place)
     best = next((action for action in actions if action.changes and not _refuted(action)), None)
     version = now.engine.get("version_number")
     return dataclasses.replace(
@@ -68,33 +75,50 @@ def _refuted(action: Action) -> bool:
 # ---- the rules' own actions
 
 
-def _checked(action: Action, now: Situation, refused: list[NotHelping]) -> Action | None:
-    """The action within the engine's constraints, with what it gives; None where the engine would not take it."""
+def _place(action: Action) -> int:
+    if _refuted(action):
+        return 2
+    after, before = action.predicted.get("p95_latency_s"), action.predicted.get("p95_latency_before_s")
+    return int(after is not None and before is not None and after > SLOWER * before + SLOWER_S)
+
+
+def _checked(action: Action, now: Situation, refused: list[NotHelping], devices: int | None) -> list[Action]:
+    """The action within the engine's constraints, with what it gives; nothing where the engine would not take it."""
     if not action.changes:
-        return action
-    guarded = guard(action.changes, now)
+        return [action]
+    guarded = guard(action.changes, now, devices=devices)
     if guarded.refused:
         flags = ", ".join(f"`{spelled(name)}`" for name in action.changes)
         refused.append(NotHelping(f"another {flags}", guarded.refused))
-        return None
+        return []
+    changes, altered = dict(guarded.changes), [*guarded.altered]
+    prediction = _predicted(changes, now)
+    far = prediction.values.get("longest_tokens")
+    present = now.engine.get("max_model_len")
+    if prediction.values.get("starts") is False and far is not None and present and "max_model_len" not in changes:
+        length = int(far.low) // 16 * 16
+        if SHORTEST <= length < present:
+            # what helps against the failure leaves too little for the longest request: both flags together do
+            changes["max_model_len"] = length
+            altered.append(f"one request of {present:,} tokens would not fit any more, {length:,} would")
+            prediction = _predicted(changes, now)
     do, why = action.do, action.why
-    if guarded.altered:
-        for name, value in guarded.changes.items():
-            old = action.changes.get(name)
-            if old is not None and old != value:
-                do = do.replace(f"{spelled(name)} {old}", f"{spelled(name)} {value}")
-        extra = [f"`{spelled(name)}`" for name in guarded.changes if name not in action.changes]
-        do += f", with {' and '.join(extra)}" if extra else ""
-        why += f" ({'; '.join(guarded.altered)})"
+    for name, value in changes.items():
+        old = action.changes.get(name)
+        if old is not None and old != value:
+            do = do.replace(f"{spelled(name)} {old}", f"{spelled(name)} {value}")
+    extra = [f"`{argument(name, value)}`" for name, value in changes.items() if name not in action.changes]
+    do += f", with {' and '.join(extra)}" if extra else ""
+    why += f" ({'; '.join(altered)})" if altered else ""
     was = dict(action.was)
-    for name in guarded.changes:
-        present = _present(name, now)
-        if name not in was and present is not None:
-            was[name] = present
-    prediction = _predicted(guarded.changes, now)
-    return dataclasses.replace(
-        action, do=do, why=why, changes=guarded.changes, was=was, predicted=prediction.values, proof=prediction.proof
-    )
+    for name in changes:
+        if name not in was and (value := _present(name, now)) is not None:
+            was[name] = value
+    return [
+        dataclasses.replace(
+            action, do=do, why=why, changes=changes, was=was, predicted=prediction.values, proof=prediction.proof
+        )
+    ]
 
 
 def _present(name: str, now: Situation) -> Any:
@@ -104,9 +128,19 @@ def _present(name: str, now: Situation) -> Any:
 
 
 def _predicted(changes: Mapping[str, Any], now: Situation) -> Prediction:
-    """Both computations: what was missing at the failure, and the arithmetic of the next start."""
+    """Both computations: what was missing at the failure, and the arithmetic of the next start.
+
+    Where an allocation failed only its books prove that it would not again, unless the layout of the model changes.
+    """
     books, start = at_failure(changes, now), at_start(changes, now)
-    return Prediction({**start.values, **books.values}, books.proof or start.proof)
+    values = {**start.values, **books.values}
+    length = now.failure.get("estimated_len") or now.failure.get("pool_tokens")
+    if set(changes) == {"max_model_len"} and length and changes["max_model_len"] <= length:
+        values = {**values, "starts": True} if values else values
+        return Prediction(values, f"the engine's own message: the pool would hold {int(length):,} tokens")
+    failed = any(entry.moment == "failure" for entry in now.entries)
+    proof = books.proof or ("" if failed and not _LAYOUT & changes.keys() else start.proof)
+    return Prediction(values, proof)
 
 
 # ---- what the rules cannot compute
@@ -154,6 +188,33 @@ def _more(diagnosis: Diagnosis, now: Situation) -> Iterator[Action]:
                     "fewest-gpus", f"Spread the model over {int(ranks)} such GPUs: `--tensor-parallel-size {int(ranks)}`", f"{wider.says}{more}",
                     f"{int(ranks)} GPUs; collectives cost some latency", {"tensor_parallel_size": int(ranks)}, "`Model loading took` per rank shrinks by that factor",
                 )  # fmt: skip
+
+
+_OUTSIDE_THE_PLAN = frozenset(
+    {
+        "memory-utilization-edge",
+        "prefill-activation-spike",
+        "cuda-graph-overhead",
+        "feature-overhead",
+        "max-num-seqs-too-high",
+    }
+)
+
+
+def _by_books(diagnosis: Diagnosis, now: Situation) -> Iterator[Action]:
+    """By how much utilization has to come down, where the bundle does not tell what it is: the books alone say that."""
+    failure = now.failure
+    total, free, asked = (failure.get(name) for name in ("total_bytes", "free_bytes", "requested_bytes"))
+    if diagnosis.cause not in _OUTSIDE_THE_PLAN or not now.on_gpu or not total or not asked or free is None:
+        return
+    if any(action.changes for action in diagnosis.actions) or now.engine.get("kv_cache_memory_bytes"):
+        return
+    step = round_utilization_up((max(0, asked - free) + ROOM_BYTES) / total)
+    yield Action(
+        "lower-by", f"Lower `--gpu-memory-utilization` by {step:g} from what it is (the bundle does not tell it)",
+        f"{show_bytes(asked)} were asked for with {show_bytes(free)} free; {step:g} x {show_bytes(total)} = {show_bytes(step * total)} more stay outside the pool",
+        f"{show_bytes(step * total)} less KV pool per GPU", {}, "memory.free in nvidia-smi under load stays above 1 GiB",
+    )  # fmt: skip
 
 
 # ---- the recorded traffic
@@ -229,21 +290,20 @@ def _least(stage: Rehearsal, now: Situation, told: list[Action], before: Result,
 def _proven(action: Action, changes: Mapping[str, Any], result: Result, before: Result, stage: Rehearsal) -> Action:
     flags = " ".join(f"{spelled(name)} {value}" for name, value in changes.items())
     part = (
-        ""
-        if stage.requests >= stage.of
-        else f" ({stage.requests:,} of {stage.of:,} requests, those around the incident)"
+        f" ({stage.requests:,} of {stage.of:,} requests, those around the incident)" if stage.of > MOST_REQUESTS else ""
     )
     outcome = "no preemptions" if not result.preemptions else f"{result.preemptions:,} preemptions"
     if result.impossible:
         outcome += f", and {result.impossible:,} requests that the pool can never hold"
     proof = (
         f"replayed with {flags}, the recorded traffic{part} peaks at {result.peak_used:.0%} of the pool with {outcome}, against "
-        f"{before.preemptions:,} with the recorded flags; 95 % of the requests wait less than {result.p95_wait_s:,.1f} s, "
-        f"{before.p95_wait_s:,.1f} s before"
+        f"{before.preemptions:,} with the recorded flags; 95 % of the requests are done within {show_seconds(result.p95_latency_s)}, "
+        f"{show_seconds(before.p95_latency_s)} before"
     )
     predicted = {
         **action.predicted, "survives": result.survives, "peak_used": result.peak_used, "preemptions": result.preemptions,
-        "preemptions_before": before.preemptions, "p95_wait_s": result.p95_wait_s, "p95_wait_before_s": before.p95_wait_s, "requests": stage.requests,
+        "preemptions_before": before.preemptions, "p95_wait_s": result.p95_wait_s, "p95_wait_before_s": before.p95_wait_s,
+        "p95_latency_s": result.p95_latency_s, "p95_latency_before_s": before.p95_latency_s, "requests": stage.requests,
     }  # fmt: skip
     return dataclasses.replace(action, predicted=predicted, proof=proof)
 
