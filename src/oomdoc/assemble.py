@@ -12,6 +12,7 @@ from typing import Any
 
 from oomdoc import __version__
 from oomdoc.bundle import Intake
+from oomdoc.ledger import default_step, expectation, ledger, model_config
 from oomdoc.model import (
     Bundle,
     CollectNext,
@@ -30,6 +31,7 @@ from oomdoc.model import (
 )
 from oomdoc.physics.defaults import version_number
 from oomdoc.rules import Rule, place_of, rules_version
+from oomdoc.solve import situation, solve
 from oomdoc.store import QueryError, Store, quoted
 from oomdoc.tables import TABLES
 from oomdoc.traffic import profile
@@ -43,19 +45,23 @@ DIAGNOSED_INCIDENTS = 5  # so many kinds of incident get a ranking, the gravest 
 
 
 def assemble(
-    intake: Intake, store: Store, rules: list[Rule], sources: list[SourceRow], unread: list[Unread], faults: list[str]
-) -> tuple[Report, list[Finding]]:
+    intake: Intake, store: Store, rules: list[Rule], sources: list[SourceRow], unread: list[Unread], faults: list[str],
+    config: Mapping[str, Any] | None = None,
+) -> tuple[Report, list[Finding]]:  # fmt: skip
     """The report of a loaded store: every incident weighed, the ledger and engines told, what was read and what is missing.
 
-    The findings beside it are those of the gravest incident.
+    `config` is the model's config.json, where a person hands it over. The findings beside the report are those of the
+    gravest incident.
     """
+    engines = _engines(store)
+    config = config or _config_in_bundle(store)
     found = store.rows_of("SELECT * FROM incident")
+    traffic = profile(store, found[0] if found else None)
     warnings = [f"rule left out: {fault}" for fault in faults]
     incidents: list[Incident] = []
     diagnoses: tuple[Diagnosis, ...] = ()
     findings: list[Finding] = []
-    ledger: tuple[LedgerEntry, ...] = ()
-    traffic = profile(store, found[0] if found else None)
+    books: tuple[LedgerEntry, ...] = ()
     watched: tuple[Watch, ...] = ()
     alike: dict[str, tuple[tuple[Diagnosis, ...], str | None]] = {}
     shown: list[dict[str, Any] | None] = [*found[:MOST_INCIDENTS]] or [None]
@@ -67,12 +73,17 @@ def assemble(
             ranked, phase = alike[likeness]
         elif len(alike) < DIAGNOSED_INCIDENTS:
             store.focus(row["incident"] if row else None)
+            _expect(store, engines, row["start_id"] if row else None, config)
             ask = _careful(store, rules, warnings)
             weighed = [weigh(rule, ask) for rule in rules]
             ranked = rank(weighed, ask)
             phase = (store.rows_of("SELECT phase FROM failure") or [{"phase": None}])[0]["phase"]
             if place == 0:
-                diagnoses, findings, ledger = ranked, weighed, _ledger(store)
+                books = ledger(store, engines, config)
+                if ranked:
+                    now = situation(store, engines, books, row, traffic.get("percentiles"), config)
+                    ranked = (solve(ranked[0], now), *ranked[1:])
+                diagnoses, findings = ranked, weighed
                 watched = watch(store, traffic)
             alike[likeness] = ranked, phase
         if row:
@@ -82,7 +93,7 @@ def assemble(
     warnings += _warnings(store, sources)
     report = Report(
         oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
-        verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=ledger, engines=_engines(store), traffic=traffic,
+        verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=books, engines=engines, traffic=traffic,
         coverage=Coverage(tuple(sources), tuple(unread)), collect_next=_collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)), watch=watched,
     )  # fmt: skip
     return report, findings
@@ -178,47 +189,36 @@ def _impact(store: Store, row: Mapping[str, Any]) -> Impact:
     return Impact(down_s, back_ref, restarts, lost["n"] if lost["told"] else None, preemptions)
 
 
-_PARTS = (
-    "other_processes_bytes",
-    "non_torch_bytes",
-    "weights_bytes",
-    "kv_pool_bytes",
-    "cuda_graph_bytes",
-    "activation_bytes",
-    "allocator_slack_bytes",
-    "free_bytes",
-)
+def _config_in_bundle(store: Store) -> dict[str, Any] | None:
+    """The config.json of the model's folder, where the bundle holds one that can be counted by."""
+    if "model_file" not in store.filled:
+        return None
+    rows = store.rows_of("SELECT * FROM model_file WHERE file = 'config' ORDER BY source, line LIMIT 1")
+    return model_config(rows[0]) if rows else None
 
 
-def _ledger(store: Store) -> tuple[LedgerEntry, ...]:
-    entries = []
-    for row in store.rows_of("SELECT * FROM ledger"):
-        parts: dict[str, int | None] = {name: row[name] for name in _PARTS}
-        if all(value is None for value in parts.values()):
-            continue
-        known = [value for value in parts.values() if value is not None]
-        total = row["total_bytes"]
-        # a remainder is only honest where the books are closed: weights, pool and what is free are all known
-        closed = (
-            total is not None
-            and parts["weights_bytes"] is not None
-            and parts["kv_pool_bytes"] is not None
-            and parts["free_bytes"] is not None
-        )
-        parts["unexplained_bytes"] = total - sum(known) if closed else None
-        entries.append(
-            LedgerEntry(
-                row["start_id"],
-                row["rank"],
-                row["device"],
-                total,
-                parts,
-                row["kv_bytes_per_token"],
-                row["kv_pool_tokens"],
-                tuple(row["refs"] or ()),
-            )
-        )
-    return tuple(entries)
+def _expect(store: Store, engines: Sequence[Engine], start: str | None, config: Mapping[str, Any] | None) -> None:
+    """Fill `expected_figure` for the start in focus before the rules are asked."""
+    engine = next((each for each in engines if each.id == start), engines[-1] if engines and start is None else None)
+    told = expectation(engine, None, config) if engine else None
+    figures: dict[str, tuple[float, float, str]] = {}
+    if told is not None:
+        figures = {name: (size.lo, size.hi, size.origin) for name, size in told.parts.items()}
+        exact = {
+            "kv_bytes_per_token": told.kv_bytes_per_token,
+            "kv_heads": told.kv_heads,
+            "latent": int(told.latent),
+        }
+        figures |= {name: (value, value, told.origin) for name, value in exact.items() if value is not None}
+    batched = default_step(store, engine)
+    if batched is not None:
+        figures["max_num_batched_tokens"] = (batched, batched, "default")
+    store.expect(
+        [
+            {"source": "expected", "line": 0, "name": name, "low": low, "high": high, "origin": origin, "model": told.model if told else None}
+            for name, (low, high, origin) in figures.items()
+        ]
+    )  # fmt: skip
 
 
 def _engines(store: Store) -> tuple[Engine, ...]:

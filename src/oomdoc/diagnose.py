@@ -116,12 +116,12 @@ def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = 
                 f"{intake.name} holds nothing that can be read" + _why(unread),
                 "Hand over logs as text, or an archive of them",
             )
-        _tell(store, options)
+        config = _tell(store, options)
         tz = zone(options.tz) if options.tz else None
         if options.since is not None or options.until is not None:
             store.keep_between(options.since, options.until, tz)
         store.finish(tz)
-        report, findings = assemble(intake, store, rules, sources, unread, faults)
+        report, findings = assemble(intake, store, rules, sources, unread, faults, config)
     except BaseException:
         if store is not None:
             store.close()
@@ -263,8 +263,8 @@ _CONFIG_FLAGS = {"torch_dtype": "dtype", "dtype": "dtype", "max_position_embeddi
                  "num_attention_heads": "num_attention_heads", "num_key_value_heads": "num_key_value_heads", "head_dim": "head_dim", "hidden_size": "hidden_size"}  # fmt: skip
 
 
-def _tell(store: Store, options: Options) -> None:
-    """What the person knows and the bundle may not: the device (`--gpu`), the model's config.json (`--model-config`)."""
+def _tell(store: Store, options: Options) -> dict[str, Any] | None:
+    """What the person knows and the bundle may not: the device (`--gpu`), the model's config.json (`--model-config`), given back."""
     if options.gpu:
         size = parse_size(options.gpu)
         store.add(
@@ -272,7 +272,7 @@ def _tell(store: Store, options: Options) -> None:
             [{"source": "--gpu", "line": 1, "name": None if size else options.gpu, "total_bytes": size, "count": 1}],
         )
     if options.model_config is None:
-        return
+        return None
     path = options.model_config
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -298,3 +298,4 @@ def _tell(store: Store, options: Options) -> None:
             for flag, value in told.items()
         ],
     )
+    return config

@@ -305,6 +305,13 @@ class Store:
             if view.scope == "incident":
                 self._make(view)
 
+    def expect(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Put these rows in place of `expected_figure`, and make the view over them anew."""
+        self._con.execute("DELETE FROM expected_figure")
+        self.add("expected_figure", rows)
+        self._write_pending()
+        self._make(VIEWS["expectation"])
+
     def _make(self, view: View) -> None:
         if view.name not in self._parsed:
             self._parsed[view.name] = self._con.extract_statements(
