@@ -39,17 +39,19 @@ ALLOWED: dict[str, set[str]] = {
     "traffic": {"store"},
     "replay": {"store"},
     "show": {"bundle", "unwrap"},
+    "limits": set(),
+    "redact": {"bundle", "ingest", "model", "scan", "tables", "unwrap"},
     "rule_tests": {"rules", "store", "weigh"},
     "report": {"model", "worksheet", "physics"},
     "assemble": {"bundle", "store", "rules", "weigh", "traffic", "model", "tables", "views", "physics"},
     "diagnose": {
-        "assemble", "bundle", "ingest", "model", "replay", "rules", "scan", "store", "tables", "traffic", "unwrap", "weigh",
+        "assemble", "bundle", "ingest", "model", "redact", "replay", "rules", "scan", "store", "tables", "traffic", "unwrap", "weigh",
     },
     "counting": {"diagnose", "rules", "weigh"},
     "oomdoc": {"diagnose"},
     "cli": {
-        "bundle", "counting", "diagnose", "fit", "model", "oomdoc", "replay", "report", "rule_tests", "rules", "schema",
-        "show", "tables", "views",
+        "bundle", "counting", "diagnose", "fit", "limits", "model", "oomdoc", "physics", "redact", "replay", "report",
+        "rule_tests", "rules", "schema", "show", "tables", "views",
     },
     "__main__": {"cli", "oomdoc"},
 }  # fmt: skip

@@ -245,7 +245,7 @@ def _read_member(
         refused.append(Unread(member.path, f"{form}, no format that holds evidence"))
         return None
     if manifest.is_manifest(head.data):
-        refused += manifest.left_out(member.path, b"".join(chunk.data for chunk in counted))
+        refused += manifest.left_out(member.path, (chunk.data for chunk in counted))
         return SourceRow(member.path, manifest.KIND, counted.bytes, counted.lines, 0, 0)
     if ingest.is_label(head):
         refused.append(Unread(member.path, "the label of a sample case, no evidence"))

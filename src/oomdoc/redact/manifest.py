@@ -7,7 +7,7 @@ no original and nothing from which one follows.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +21,15 @@ SAYS = (
 )
 VERSION = 1
 CAP_BYTES = 8 << 20
+_ENTRIES_CAP = 10_000
+_TEXT_CAP = 1000
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """`replaced` counts values by kind; `files` counts them by path in the copy; `left_out` is path and reason.
+    """`replaced` counts values by kind; `files` does by path in the copy; `left_out` is path and reason.
 
-    `renamed` counts members whose path was changed. `same_diagnosis` is None where nobody compared.
+    `renamed` counts members whose path was changed; `name` is what the bundle is called, redacted.
     """
 
     replaced: Mapping[str, int]
@@ -35,9 +37,10 @@ class Manifest:
     left_out: tuple[tuple[str, str], ...] = ()
     renamed: int = 0
     members: int = 0
+    name: str = "copy"
 
-    def to_json(self) -> str:
-        """The text of the member; the same for the same copy."""
+    def to_json(self, **more: Any) -> str:
+        """The text of the member, the same for the same copy; `more` is put in for those who only ask."""
         value = {
             "oomdoc_redaction": VERSION,
             "says": "Names, addresses, secrets and texts of people were replaced by stand-ins; numbers, sizes and times were not.",
@@ -46,6 +49,7 @@ class Manifest:
             "renamed_members": self.renamed,
             "left_out": [{"path": path, "why": why} for path, why in self.left_out],
             "files": {path: dict(sorted(counts.items())) for path, counts in sorted(self.files.items())},
+            **more,
         }
         return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
@@ -55,14 +59,17 @@ def is_manifest(head: bytes) -> bool:
     return head.lstrip()[:1] == b"{" and b'"oomdoc_redaction": ' in head[:200]
 
 
-def left_out(path: str, data: bytes) -> Iterator[Unread]:
-    """What the original held and the copy does not, by the manifest at `path`; nothing where it cannot be read."""
+def left_out(path: str, pieces: Iterable[bytes]) -> Iterator[Unread]:
+    """What the original held and the copy does not, by the manifest at `path`, which anybody may have written."""
     prefix = path[: -len(NAME)] if path.endswith(NAME) else ""
+    data = b""
+    for piece in pieces:
+        data += piece[: max(CAP_BYTES - len(data), 0)]
     try:
-        value: Any = json.loads(data[:CAP_BYTES])
-        entries = [(str(entry["path"]), str(entry["why"])) for entry in value["left_out"]]
+        value: Any = json.loads(data)
+        entries = [(str(entry["path"])[:_TEXT_CAP], str(entry["why"])[:_TEXT_CAP]) for entry in value["left_out"]]
     except (ValueError, TypeError, KeyError, RecursionError):
         yield Unread(path, "the manifest of a redacted copy, damaged")
         return
-    for name, why in entries:
+    for name, why in entries[:_ENTRIES_CAP]:
         yield Unread(prefix + name, why)

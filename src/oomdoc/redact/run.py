@@ -169,7 +169,8 @@ def _write(
             f"{intake.name} holds no text that could be redacted", "Give logs as text, or an archive of them"
         )
     left_out += [(namer.path(entry.path), namer.whole(entry.why)) for entry in intake.unread]
-    manifest = Manifest(total.counts, files, tuple(sorted(set(left_out))), renamed, members)
+    name = namer.path(Path(intake.name).name) or "copy"
+    manifest = Manifest(total.counts, files, tuple(sorted(set(left_out))), renamed, members, name)
     with io.BytesIO(manifest.to_json().encode()) as file:
         copy.add(NAME, file)
     copy.finish()

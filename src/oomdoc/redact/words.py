@@ -127,7 +127,7 @@ PUBLIC = _words(
     google.com googleapis.com gke.io amazonaws.com openshift.io openshift.com redhat.com prometheus.io istio.io
     grafana.com opentelemetry.io ray.io anyscale.com openai.com anthropic.com apache.org w3.org ubuntu.com debian.org
     kernel.org freedesktop.org helm.sh keda.sh karpenter.sh troubleshoot.sh replicated.com cert-manager.io projectcalico.org
-    cilium.io knative.dev kserve.io kubeflow.org azure.com microsoft.com readthedocs.io jaegertracing.io jsonschema.org
+    cilium.io knative.dev kserve.io kubeflow.org llm-d.ai run.ai volcano.sh bentoml.com sky.io azure.com microsoft.com readthedocs.io jaegertracing.io jsonschema.org
     json-schema.org example.com example.org schema.org tensorflow.org modelscope.cn gnu.org mozilla.org gitlab.com"""
 )
 """Domains that everybody's logs name: registries, labels of Kubernetes, documentation."""
