@@ -12,13 +12,14 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from oomdoc.errors import EXIT_FOUND, EXIT_INTERRUPTED, EXIT_OK, BundleError, OomdocError, UsageError
+from oomdoc.limits import MEMORY_BYTES, TIMEOUT_S, Ended, limited, watched
 
 if TYPE_CHECKING:
     from oomdoc.diagnose import Analysis
@@ -75,6 +76,25 @@ Color = Annotated[
         metavar="auto|always|never", help="Colour; auto heeds NO_COLOR, FORCE_COLOR and whether a terminal reads."
     ),
 ]
+Timeout = Annotated[
+    float | None, typer.Option(min=0, metavar="SECONDS", help="Stop after so long (default 3600; 0 is never).")
+]
+Memory = Annotated[
+    str | None,
+    typer.Option("--memory-limit", metavar="SIZE", help="Take at most so much memory (default 4GiB; 0 is any)."),
+]
+MaxSize = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Read at most so much in all, unpacked (default 64GiB).")
+]
+MaxMembers = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Read at most N files, links and folders (default 100000).")
+]
+Map = Annotated[
+    Path | None,
+    typer.Option(
+        "--map", metavar="FILE", help="Private map of stand-ins, used again and kept: same names, same stand-ins."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, notes or warnings on standard error.")]
 
 
@@ -87,7 +107,8 @@ def run(argv: list[str]) -> int:
         if not argv:
             sys.stderr.write(root.get_help(root.make_context("oomdoc", [], resilient_parsing=True)) + "\n")
             return UsageError.exit_code
-        status = root.main(args=_with_command(argv, list(commands)), prog_name="oomdoc", standalone_mode=False)
+        with watched():
+            status = root.main(args=_with_command(argv, list(commands)), prog_name="oomdoc", standalone_mode=False)
         if status == EXIT_INTERRUPTED:
             raise KeyboardInterrupt
         return int(status or EXIT_OK)
@@ -97,6 +118,9 @@ def run(argv: list[str]) -> int:
     except usage_error as problem:
         _say(_usage_sentence(problem))
         return UsageError.exit_code
+    except Ended as end:
+        _say(end.says)
+        return end.status
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted")
         return EXIT_INTERRUPTED
@@ -206,12 +230,15 @@ def analyze(
     since: Since = None,
     until: Until = None,
     tz: Zone = None,
-    max_size: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Read at most so much in all, unpacked (default 64GiB).")
-    ] = None,
-    max_members: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Read at most N files, links and folders (default 100000).")
-    ] = None,
+    max_size: MaxSize = None,
+    max_members: MaxMembers = None,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
+    redact: Annotated[
+        bool,
+        typer.Option("--redact", help="Report on a redacted copy: names, addresses, secrets, prompts as stand-ins."),
+    ] = False,
+    redaction_map: Map = None,
     explain_coverage: Annotated[
         bool,
         typer.Option(
@@ -234,6 +261,7 @@ def analyze(
       oomdoc analyze bundle.tar.gz -o report.txt -o report.json --fail-on 0.8
       kubectl logs vllm-0 --previous | oomdoc analyze - --format json
       oomdoc analyze bundle.tar.gz --explain-coverage --max-size 8GiB
+      oomdoc analyze bundle.tar.gz --redact -o report.json
     """
     if fail_on is not None and not 0 <= fail_on <= 1:
         raise UsageError(f"--fail-on {fail_on:g} is no probability", "Give a number from 0 to 1, such as 0.8")
@@ -247,6 +275,9 @@ def analyze(
     options: dict[str, Any] = {"rules": rules, "db": db, "model_config": _file(model_config), "gpu": gpu}
     if max_size is not None or max_members is not None:
         options["limits"] = _limits(max_size, max_members)
+    options |= {"timeout": timeout, "memory_limit": memory_limit, "redact": redact, "redaction_map": redaction_map}
+    if redaction_map is not None and not redact:
+        raise UsageError("--map is for --redact", "Add --redact, or leave it out")
     with _analysis(paths, quiet, types, since, until, tz, **options) as analysis:
         report = analysis.report
         account = _account(analysis) if explain_coverage else ""
@@ -281,6 +312,8 @@ def profile(
     since: Since = None,
     until: Until = None,
     tz: Zone = None,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
     color: Color = "auto",
     quiet: Quiet = False,
 ) -> int:
@@ -299,7 +332,7 @@ def profile(
         raise UsageError(f"--format {form} is unknown", "Choose terminal or json")
     colored = _colored(color)
     bounds = None if buckets is None else _bounds(buckets)
-    with _analysis(paths, quiet, types, since, until, tz) as analysis:
+    with _analysis(paths, quiet, types, since, until, tz, timeout=timeout, memory_limit=memory_limit) as analysis:
         report = analysis.report
         if bounds is not None and report.traffic:
             import dataclasses
@@ -356,6 +389,8 @@ def replay(
     since: Since = None,
     until: Until = None,
     tz: Zone = None,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
     color: Color = "auto",
     quiet: Quiet = False,
 ) -> int:
@@ -378,7 +413,17 @@ def replay(
         raise UsageError(f"--format {form} is unknown", "Choose terminal or json")
     colored = _colored(color)
     chosen = _settings(settings or ())
-    with _analysis([bundle], quiet, types, since, until, tz, model_config=_file(model_config)) as analysis:
+    with _analysis(
+        [bundle],
+        quiet,
+        types,
+        since,
+        until,
+        tz,
+        model_config=_file(model_config),
+        timeout=timeout,
+        memory_limit=memory_limit,
+    ) as analysis:
         told = analysis.replay(
             chosen, pool_tokens=pool_tokens, prefix_tokens=prefix_tokens, prefix_groups=prefix_groups
         )
@@ -659,6 +704,8 @@ def sql(
     since: Since = None,
     until: Until = None,
     tz: Zone = None,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
     quiet: Quiet = False,
 ) -> int:
     """Answer SELECTs from the evidence tables of a bundle.
@@ -691,7 +738,7 @@ def sql(
     from oomdoc.report import rows as forms
     from oomdoc.report.words import count
 
-    with _analysis([bundle], quiet, types, since, until, tz) as analysis:
+    with _analysis([bundle], quiet, types, since, until, tz, timeout=timeout, memory_limit=memory_limit) as analysis:
         if query is None:
             return _questions(analysis, form, limit, quiet)
         if output is not None and suffix == "parquet":
@@ -795,7 +842,8 @@ def show(
     from oomdoc.show import lines
 
     bold, dim, end = ("\x1b[1m", "\x1b[2m", "\x1b[0m") if _colored(color) else ("", "", "")
-    excerpt = lines(_inputs(paths), ref, context)
+    with limited(TIMEOUT_S, MEMORY_BYTES):
+        excerpt = lines(_inputs(paths), ref, context)
     digits = len(str(excerpt.lines[-1][0]))
     _out(f"{dim}{neutral(excerpt.path)}{end}\n")
     for number, text in excerpt.lines:
@@ -904,7 +952,8 @@ def rules_test(
     from oomdoc.rule_tests import run as run_tests
 
     chosen, faults = _rules(folder, told=True)
-    results = run_tests(chosen)
+    with limited(TIMEOUT_S, MEMORY_BYTES):
+        results = run_tests(chosen)
     failed = [result for result in results if not result[2]]
     for fault in faults:
         _out(f"BROKEN {neutral(fault)}\n")
@@ -989,6 +1038,105 @@ def collect(
 
 
 @app.command()
+def redact(
+    paths: Paths,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The copy: must not exist yet.", show_default=False)],
+    redaction_map: Map = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--word", metavar="WORD", help="Replace this too, wherever it stands (repeatable): a project, a customer."
+        ),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check/--no-check", help="Diagnose both and compare (default), or only copy.")
+    ] = True,
+    form: Annotated[str, typer.Option("--format", metavar="terminal|json", help="Form of the account.")] = "terminal",
+    max_size: MaxSize = None,
+    max_members: MaxMembers = None,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
+    quiet: Quiet = False,
+) -> int:
+    """Write a copy that is fit to send away, with the same diagnosis.
+
+    Prompts, completions, keys, tokens, names of users, hosts and tenants, mail, addresses and homes in paths become stand-ins:
+    the same for the same name, made with a key that is not in the copy. Numbers, sizes, times and line numbers stay. A folder
+    gives a folder, an archive the same kind of archive. What is no text is left out and named. The copy holds a manifest,
+    oomdoc-redaction.json: what was replaced, by kind and count. Keep the map of --map private: it translates back.
+
+    \b
+    Example:
+      oomdoc redact bundle.tar.gz redacted.tar.gz
+      oomdoc redact ./incident ./incident-redacted --map ~/fleet.map --word northwind
+
+    \b
+    Exit status: 0 the copy is written; 1 it is, but gives another diagnosis;
+    2 wrong usage; 3 the input could not be read.
+    """
+    if form not in ("terminal", "json"):
+        raise UsageError(f"--format {form} is unknown", "Choose terminal or json")
+    from oomdoc.redact.run import Redaction
+    from oomdoc.redact.run import redact as copy
+    from oomdoc.report.redaction import render
+
+    inputs = _inputs(paths)
+    progress = _Progress(quiet)
+    chosen = Redaction(
+        redaction_map, tuple(words or ()), _limits(max_size, max_members), progress if progress.on else None
+    )
+    with limited(*_allowed(timeout, memory_limit)):
+        try:
+            manifest = copy(inputs, out, chosen)
+        finally:
+            progress.clear()
+        differences = _compared(inputs, out, chosen.limits) if check and "-" not in inputs else None
+    if form == "json":
+        told = None if differences is None else not differences
+        _out(manifest.to_json(same_diagnosis=told, differences=list(differences or ())), utf8=True)
+    else:
+        _out(render(str(out), manifest.members, manifest.replaced, manifest.renamed, manifest.left_out, differences))
+    return EXIT_FOUND if differences else EXIT_OK
+
+
+def _compared(inputs: Sequence[str], out: Path, limits: Any) -> tuple[str, ...] | None:
+    """What the diagnosis of the copy has otherwise; None where the original gives none."""
+    from oomdoc import diagnose
+    from oomdoc.redact.same import differences
+
+    options = diagnose.Options(limits=limits)
+    try:
+        with diagnose.analyze(inputs, options) as before, diagnose.analyze(out, options) as after:
+            return differences(before.report, after.report)
+    except BundleError:
+        return None
+
+
+@app.command()
+def version() -> int:
+    """Print the versions: of oomdoc, of its rules, and of the engine releases it knows.
+
+    \b
+    Example:
+      oomdoc version
+    """
+    import platform
+
+    from oomdoc import __version__
+    from oomdoc.physics.defaults import NEWEST_READ, OLDEST_READ
+    from oomdoc.rules import rules_version
+
+    rules = _rules(None)[0]
+    _out(
+        f"oomdoc  {__version__}\n"
+        f"rules   {rules_version(rules)} ({len(rules)} causes)\n"
+        f"engine  vLLM {OLDEST_READ} to {NEWEST_READ}\n"
+        f"python  {platform.python_version()}\n"
+    )
+    return EXIT_OK
+
+
+@app.command()
 def schema() -> int:
     """Print the JSON Schema of the report (draft 2020-12).
 
@@ -1015,9 +1163,14 @@ def _analysis(
     since: str | None,
     until: str | None,
     tz: str | None,
+    *,
+    timeout: float | None = None,
+    memory_limit: str | None = None,
+    redact: bool = False,
+    redaction_map: Path | None = None,
     **options: Any,
 ) -> Iterator[Analysis]:
-    """Analyse with a progress line; the store is closed at the end."""
+    """Analyse with a progress line, within the limits of a run; the store is closed at the end."""
     for given in types or ():
         glob, _, kind = given.rpartition("=")
         if not glob or not kind:
@@ -1032,12 +1185,41 @@ def _analysis(
     chosen = diagnose.Options(
         types=tuple(types or ()), since=begin, until=end, tz=tz, progress=progress if progress.on else None, **options
     )
-    try:
-        analysis = diagnose.analyze(inputs, chosen)
-    finally:
-        progress.clear()
-    with analysis:
-        yield analysis
+    with ExitStack() as held:
+        held.enter_context(limited(*_allowed(timeout, memory_limit)))
+        try:
+            if redact:
+                inputs = [held.enter_context(_redacted(inputs, redaction_map, chosen))]
+            analysis = diagnose.analyze(inputs, chosen)
+        finally:
+            progress.clear()
+        yield held.enter_context(analysis)
+
+
+@contextmanager
+def _redacted(inputs: Sequence[str], redaction_map: Path | None, chosen: Any) -> Iterator[str]:
+    """A redacted copy of the inputs in a folder that goes with the run, under a redacted name."""
+    import tempfile
+
+    from oomdoc.redact.run import Redaction, redact
+
+    with tempfile.TemporaryDirectory(prefix="oomdoc-") as folder:
+        copy = Path(folder) / "copy"
+        options = Redaction(map=redaction_map, limits=chosen.limits, progress=chosen.progress)
+        manifest = redact(inputs, copy, options)
+        yield str(copy.rename(copy.with_name(manifest.name)))
+
+
+def _allowed(timeout: float | None, memory_limit: str | None) -> tuple[float | None, int | None]:
+    """Seconds and bytes that a run may take; 0 of either is no limit."""
+    from oomdoc.units import parse_size
+
+    size: int | None = MEMORY_BYTES
+    if memory_limit is not None:
+        size = 0 if memory_limit.strip() == "0" else parse_size(memory_limit)
+        if size is None or size < 0:
+            raise UsageError(f"--memory-limit '{memory_limit}' is no size", "Write it like 2GiB or 500MB")
+    return (TIMEOUT_S if timeout is None else timeout or None), size or None
 
 
 def _inputs(paths: Sequence[str]) -> list[str]:

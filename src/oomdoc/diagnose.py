@@ -21,6 +21,7 @@ from oomdoc.assemble import assemble
 from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, Member, binary_form, open_bundle
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.model import Report, SourceRow, Unread
+from oomdoc.redact import manifest
 from oomdoc.rules import load_rules
 from oomdoc.scan import Chunk, chunks, read_ahead
 from oomdoc.store import Store
@@ -122,6 +123,8 @@ def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = 
             store.keep_between(options.since, options.until, tz)
         store.finish(tz)
         report, findings = assemble(intake, store, rules, sources, unread, faults, config)
+        if any(row.kind == manifest.KIND for row in sources):
+            report = dataclasses.replace(report, warnings=(*report.warnings, manifest.SAYS))
     except BaseException:
         if store is not None:
             store.close()
@@ -160,6 +163,9 @@ def _ingest(intake: Intake, store: Store, options: Options) -> tuple[list[Source
             # as handed out: `unwrap` may have made more or less of it
             row = dataclasses.replace(row, bytes=getattr(member.stream, "taken", counted.bytes))
             sources.append(row)
+            if row.kind == manifest.KIND:  # about the copy, no evidence
+                current = counted.following
+                continue
             store.add(
                 "source",
                 [
@@ -240,6 +246,9 @@ def _read_member(
             pass
         refused.append(Unread(member.path, f"{form} of {show_bytes(counted.bytes)}: no format that holds evidence"))
         return None
+    if manifest.is_manifest(head.data):
+        refused += manifest.left_out(member.path, (chunk.data for chunk in counted))
+        return SourceRow(member.path, manifest.KIND, counted.bytes, counted.lines, 0, 0)
     if ingest.is_label(head):
         refused.append(Unread(member.path, "the label of a sample case, no evidence"))
         return None
