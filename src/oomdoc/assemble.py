@@ -32,6 +32,7 @@ from oomdoc.physics.defaults import version_number
 from oomdoc.rules import Rule, place_of, rules_version
 from oomdoc.store import Store
 from oomdoc.tables import TABLES
+from oomdoc.timeline import timeline
 from oomdoc.traffic import profile
 from oomdoc.views import VIEWS
 from oomdoc.weigh import Finding, rank, weigh
@@ -69,7 +70,9 @@ def assemble(
             ranked = rank(weighed, ask)
             phase = (store.rows_of("SELECT phase FROM failure") or [{"phase": None}])[0]["phase"]
             if place == 0:
-                diagnoses, findings, ledger = ranked, weighed, _ledger(store)
+                diagnoses, findings = ranked, weighed
+            told = {entry.engine for entry in ledger}
+            ledger += tuple(entry for entry in _ledger(store) if not ledger or entry.engine not in told)
             alike[likeness] = ranked, phase
         if row:
             incidents.append(_incident(store, row, phase, ranked))
@@ -80,8 +83,15 @@ def assemble(
         oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
         verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=ledger, engines=_engines(store), traffic=profile(store, found[0] if found else None),
         coverage=Coverage(tuple(sources), tuple(unread)), collect_next=_collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)),
+        timeline=timeline(store, found[0] if found else None, _proof(diagnoses)),
     )  # fmt: skip
     return report, findings
+
+
+def _proof(diagnoses: Sequence[Diagnosis]) -> list[tuple[str, str]]:
+    """What speaks for the first cause, strongest first: the first reference of each observation, and its sentence."""
+    first = [item for item in diagnoses[0].evidence if item.refs] if diagnoses else []
+    return [(item.refs[0], item.says) for item in first if diagnoses[0].cause != "healthy"]
 
 
 def _order(incident: Incident) -> tuple[bool, float, str, int]:

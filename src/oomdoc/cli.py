@@ -171,7 +171,10 @@ def root(
 def analyze(
     paths: Paths,
     form: Annotated[
-        str, typer.Option("--format", metavar="terminal|json", help="Form of what goes to standard output.")
+        str,
+        typer.Option(
+            "--format", metavar="terminal|json|markdown|html", help="Form of what goes to standard output."
+        ),
     ] = "terminal",
     outputs: Annotated[
         list[str] | None,
@@ -179,7 +182,7 @@ def analyze(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write to FILE, .txt or .json, instead (repeatable; - is standard output).",
+            help="Write to FILE, .txt, .json, .md or .html, instead (repeatable; - is standard output).",
         ),
     ] = None,
     top: Annotated[
@@ -218,6 +221,13 @@ def analyze(
             help="Account for every member instead: read as what, lines, rows, problems, or why not.",
         ),
     ] = False,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details",
+            help="Add log lines behind the references and the fix replayed to the JSON; HTML always has them.",
+        ),
+    ] = False,
     color: Color = "auto",
     quiet: Quiet = False,
 ) -> int:
@@ -230,7 +240,7 @@ def analyze(
     Example:
       oomdoc analyze bundle.tar.gz
       oomdoc analyze vllm.log requests.jsonl nvidia-smi.csv --gpu H100
-      oomdoc analyze bundle.tar.gz -o report.txt -o report.json --fail-on 0.8
+      oomdoc analyze bundle.tar.gz -o report.html -o report.json --fail-on 0.8
       kubectl logs vllm-0 --previous | oomdoc analyze - --format json
       oomdoc analyze bundle.tar.gz --explain-coverage --max-size 8GiB
     """
@@ -245,6 +255,7 @@ def analyze(
         )
     options = {"rules": rules, "db": db, "model_config": _file(model_config), "gpu": gpu}
     options["limits"] = _limits(max_size, max_members)
+    options["details"] = details or any(name == "html" for name, _ in plan)
     with _analysis(paths, quiet, types, since, until, tz, **options) as analysis:
         report = analysis.report
         account = _account(analysis) if explain_coverage else ""
@@ -938,15 +949,13 @@ def _zone(name: str) -> Any:
 
 
 def _form(name: str) -> str:
-    from oomdoc.report import REPORTS, SUFFIXES
+    from oomdoc.report import REPORTS
 
     if name in REPORTS:
         return name
-    if name in SUFFIXES.values():
-        raise UsageError(f"the {name} form comes with a later version", f"Choose {' or '.join(REPORTS)}")
     near = difflib.get_close_matches(name, list(REPORTS), 1)
     raise UsageError(
-        f"--format {name} is unknown", f"Did you mean {near[0]}?" if near else f"Choose {' or '.join(REPORTS)}"
+        f"--format {name} is unknown", f"Did you mean {near[0]}?" if near else f"Choose {', '.join(REPORTS)}"
     )
 
 
@@ -958,7 +967,7 @@ def _target(name: str, form: str) -> tuple[str, str]:
         return _form(form), "-"
     path = Path(name)
     if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"-o {name} does not say which form to write", "End the name with .txt or .json")
+        raise UsageError(f"-o {name} does not say which form to write", "End the name with .txt, .json, .md or .html")
     if not path.parent.is_dir():
         raise UsageError(f"cannot write {name}, there is no folder {path.parent}", "Make it first")
     return _form(SUFFIXES[path.suffix.lower()]), name

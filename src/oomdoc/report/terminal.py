@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from oomdoc.model import Action, Coverage, Diagnosis, Engine, Evidence, Incident, LedgerEntry, Report
-from oomdoc.report.words import cells, count, factor, likelihood, moment, neutral, paste_lines, percent
+from oomdoc.report.words import cells, count, factor, gravest, likelihood, moment, neutral, paste_lines, percent
 from oomdoc.units import GIB, show_bytes
 
 WIDEST = 140  # longer lines are hard to follow
@@ -71,7 +71,7 @@ KINDS = {
 def render(report: Report, *, top: int = 3, width: int = 100, color: bool = False, **_: Any) -> str:
     """The whole report as text; `top` is how many causes, rivals and incidents are shown."""
     page = Page(width, color)
-    incident = _gravest(report)
+    incident = gravest(report)
     first = report.diagnoses[0] if report.diagnoses else None
     _verdict(page, report, first)
     _ledger(page, report.ledger, incident.engine if incident else None)
@@ -183,14 +183,6 @@ class Page:
 def ink(text: str, style: str = "") -> Text:
     """Text in a style that ends where the text ends, whatever is added to it (a `Text`'s own style would spread)."""
     return Text().append(text, style)
-
-
-def _gravest(report: Report) -> Incident | None:
-    """The incident whose ranking is the report's own."""
-    for incident in report.incidents:
-        if incident.diagnoses == report.diagnoses:
-            return incident
-    return report.incidents[0] if report.incidents else None
 
 
 def _verdict(page: Page, report: Report, first: Diagnosis | None) -> None:
