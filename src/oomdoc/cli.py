@@ -172,9 +172,7 @@ def analyze(
     paths: Paths,
     form: Annotated[
         str,
-        typer.Option(
-            "--format", metavar="terminal|json|markdown|html", help="Form of what goes to standard output."
-        ),
+        typer.Option("--format", metavar="terminal|json|markdown|html", help="Form of what goes to standard output."),
     ] = "terminal",
     outputs: Annotated[
         list[str] | None,
@@ -253,7 +251,7 @@ def analyze(
         raise UsageError(
             "--explain-coverage is for people", f"The {form} report holds the same under `coverage`: leave one out"
         )
-    options = {"rules": rules, "db": db, "model_config": _file(model_config), "gpu": gpu}
+    options: dict[str, Any] = {"rules": rules, "db": db, "model_config": _file(model_config), "gpu": gpu}
     options["limits"] = _limits(max_size, max_members)
     options["details"] = details or any(name == "html" for name, _ in plan)
     with _analysis(paths, quiet, types, since, until, tz, **options) as analysis:

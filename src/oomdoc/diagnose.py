@@ -153,9 +153,7 @@ def _detailed(report: Report, paths: str | Path | Sequence[str | Path], store: S
         Excerpt(ref, entry.first, entry.last, tuple(ExcerptLine(line, text[:MOST_TEXT]) for line, text in entry.lines))
         for ref, entry in found.items()
     )
-    return dataclasses.replace(
-        report, excerpts=told, fix_replay=_fix_replay(report, store), warnings=tuple(warnings)
-    )
+    return dataclasses.replace(report, excerpts=told, fix_replay=_fix_replay(report, store), warnings=tuple(warnings))
 
 
 def _cited(report: Report) -> list[str]:
@@ -180,7 +178,11 @@ def _fix_replay(report: Report, store: Store) -> dict[str, Any] | None:
         return None
     gravest = store.rows_of("SELECT incident FROM incident LIMIT 1")
     try:
-        told = replay(store, gravest[0]["incident"] if gravest else None, {name: str(value) for name, value in action.changes.items()})
+        told = replay(
+            store,
+            gravest[0]["incident"] if gravest else None,
+            {name: str(value) for name, value in action.changes.items()},
+        )
     except (BundleError, UsageError):  # no pool, no times: nothing to replay
         return None
     if told["after"] is None:

@@ -27,7 +27,9 @@ _NAMED_SECRET = re.compile(
     r"""(?!(?:[\d.]+|None|null|True|False|Bearer)\b)[^\s"',;)}\]]{4,400}""",
     re.I,
 )
-_BARE_SECRET = re.compile(r"\b(?:hf_|sk-|ghp_|glpat-|AKIA|xox[bp]-)[A-Za-z0-9_-]{10,200}|(?<=Bearer )[\w.~+/=-]{8,2000}")
+_BARE_SECRET = re.compile(
+    r"\b(?:hf_|sk-|ghp_|glpat-|AKIA|xox[bp]-)[A-Za-z0-9_-]{10,200}|(?<=Bearer )[\w.~+/=-]{8,2000}"
+)
 
 _REF = re.compile(r"(?P<path>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?")
 

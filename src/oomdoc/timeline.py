@@ -145,8 +145,8 @@ def _preemptions(grid: _Grid) -> list[dict[str, Any]]:
     """Preemptions per step: counted by statistics lines, else the growth of the counter, else the warnings (which are rate-limited)."""
     counted = "SELECT 1 AS key, t, preemptions AS n FROM engine_stat WHERE preemptions IS NOT NULL"
     grown = (
-        "SELECT 1 AS key, t, greatest(value - lag(value) OVER (PARTITION BY name, labels ORDER BY t, line), 0) AS n FROM metric "
-        "WHERE t IS NOT NULL AND name IN ('vllm:num_preemptions_total', 'vllm:num_preemptions') AND labels IS DISTINCT FROM 'delta'"
+        "SELECT 1 AS key, t, CASE WHEN grown < 0 THEN 0 ELSE grown END AS n FROM (SELECT t, value - lag(value) OVER (PARTITION BY name, labels ORDER BY t, line) AS grown FROM metric "
+        "WHERE t IS NOT NULL AND name IN ('vllm:num_preemptions_total', 'vllm:num_preemptions') AND labels IS DISTINCT FROM 'delta')"
     )
     warned = "SELECT 1 AS key, t, 1 AS n FROM preemption WHERE t IS NOT NULL"
     for name, sql in (("preemptions", counted), ("preemptions since the scrape before", grown), ("warnings", warned)):
@@ -184,9 +184,12 @@ def _host(grid: _Grid) -> list[dict[str, Any]]:
     if "process_memory" not in grid.store.filled:
         return []
     found = grid.columns(
-        "SELECT coalesce(name, 'process') AS key, t, bytes AS used FROM process_memory WHERE resource = 'host'", ("used",)
+        "SELECT coalesce(name, 'process') AS key, t, bytes AS used FROM process_memory WHERE resource = 'host'",
+        ("used",),
     )
-    highest = {key: max((value for value in columns["used"] if value is not None), default=0) for key, columns in found.items()}
+    highest = {
+        key: max((value for value in columns["used"] if value is not None), default=0) for key, columns in found.items()
+    }
     keys = sorted(found, key=lambda key: (-highest[key], key))[:MOST_PROCESSES]
     return [entry for key in keys for entry in _series("host_memory", str(key), "bytes", found[key]["used"])]
 
@@ -200,7 +203,9 @@ def _marks(store: Store, begin: float, end: float, proof: Sequence[tuple[str, st
     for row in store.rows_of(
         "SELECT t, source || ':' || greatest(first_line, 1) AS ref, version FROM engine_start WHERE marked AND t IS NOT NULL"
     ):
-        marks.append((row["t"], 0, "start", "engine start" + (f", vLLM {row['version']}" if row["version"] else ""), row["ref"]))
+        marks.append(
+            (row["t"], 0, "start", "engine start" + (f", vLLM {row['version']}" if row["version"] else ""), row["ref"])
+        )
     for row in store.rows_of(
         "SELECT t, source || ':' || line AS ref FROM milestone WHERE name = 'serving' AND t IS NOT NULL "
         "QUALIFY row_number() OVER (PARTITION BY source, t ORDER BY line) = 1"
@@ -230,7 +235,9 @@ def _moments(store: Store, proof: Sequence[tuple[str, str]]) -> list[tuple[str, 
     if not places or not tables:
         return []
     lines = ", ".join(str(line) for line in sorted({line for *_, line in places}))
-    asked = " UNION ALL ".join(f"SELECT source, line, t FROM {name} WHERE t IS NOT NULL AND line IN ({lines})" for name in tables)
+    asked = " UNION ALL ".join(
+        f"SELECT source, line, t FROM {name} WHERE t IS NOT NULL AND line IN ({lines})" for name in tables
+    )
     rows = store.rows_of(f"SELECT source, line, min(t) AS t FROM ({asked}) GROUP BY ALL")
     times = {(row["source"], row["line"]): row["t"] for row in rows}
     return [(ref, says, times[source, line]) for ref, says, source, line in places if (source, line) in times]

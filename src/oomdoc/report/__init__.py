@@ -25,9 +25,7 @@ def _lazy(module: str) -> Form:
     return render
 
 
-REPORTS: Mapping[str, Form] = MappingProxyType(
-    {name: _lazy(name) for name in ("terminal", "json", "markdown", "html")}
-)
+REPORTS: Mapping[str, Form] = MappingProxyType({name: _lazy(name) for name in ("terminal", "json", "markdown", "html")})
 """Form -> function(report, **options) -> text that ends with a newline."""
 
 SUFFIXES: Mapping[str, str] = MappingProxyType(

@@ -14,7 +14,7 @@ from typing import Any
 
 from oomdoc.model import LedgerEntry, Report
 from oomdoc.report.words import neutral
-from oomdoc.units import GIB, parse_time, show_seconds
+from oomdoc.units import GIB, NOMINAL_YEAR, parse_time, show_seconds
 
 PARTS = (
     ("weights_bytes", "weights"), ("kv_pool_bytes", "KV pool"), ("cuda_graph_bytes", "CUDA graphs"), ("activation_bytes", "activations"),
@@ -22,7 +22,7 @@ PARTS = (
     ("unexplained_bytes", "unexplained"), ("free_bytes", "free"),
 )  # fmt: skip
 COLORS = 10  # --c0 to --c9 of the style sheet, reused where a chart has more series
-NEAR = 0.09  # of the axis: marks so close share a label
+ROOM = 0.015  # of the axis at both ends: what happens first and last is not drawn into the frame
 BARS = 120  # of a chart: narrower ones are not told apart
 _HEIGHT = 150
 
@@ -86,7 +86,16 @@ class Chart:
             level = {"datum": self.limit, "type": "quantitative"}
             rule = {"type": "rule", "strokeDash": [6, 4], "color": "var(--muted)"}
             layers.append({"data": {"values": [{}]}, "mark": rule, "encoding": {"y": level}})
-            text = {"type": "text", "text": self.limit_says, "align": "right", "baseline": "top", "dy": 3, "dx": -4, "color": "var(--muted)", "fontSize": 11}
+            text = {
+                "type": "text",
+                "text": self.limit_says,
+                "align": "right",
+                "baseline": "top",
+                "dy": 3,
+                "dx": -4,
+                "color": "var(--muted)",
+                "fontSize": 11,
+            }
             layers.append({"data": {"values": [{}]}, "mark": text, "encoding": {"y": level, "x": {"value": "width"}}})
         layers += _mark_layers()
         return {
@@ -139,7 +148,11 @@ def _mark_layers() -> list[dict[str, Any]]:
 
 def charts(report: Report) -> list[Chart]:
     """The charts over time that the bundle has something for, in the order of the page; the replay of the fix comes last."""
-    return [chart for chart in (*_over_time(report.timeline), *_flight(report), *_replayed(report.fix_replay)) if chart.times_ms]
+    return [
+        chart
+        for chart in (*_over_time(report.timeline), *_flight(report), *_replayed(report.fix_replay))
+        if chart.times_ms
+    ]
 
 
 def _over_time(timeline: Mapping[str, Any]) -> list[Chart]:
@@ -192,7 +205,9 @@ def _folded(
 
 
 def _scaled(values: Iterable[float | None], scale: float, digits: int) -> tuple[float | None, ...]:
-    return tuple(None if value is None else round(value * scale, digits) if digits else round(value * scale) for value in values)
+    return tuple(
+        None if value is None else round(value * scale, digits) if digits else round(value * scale) for value in values
+    )
 
 
 def _flight(report: Report) -> list[Chart]:
@@ -227,12 +242,23 @@ def _replayed(told: Mapping[str, Any] | None) -> list[Chart]:
         ("replay-waiting", "Requests waiting, replayed", "requests", 1.0, 0, "waiting"),
     ):
         series = [
-            Series("flags as they were", _on(times, begin, before, key, scale, digits), "var(--bad)"),
-            Series("with the fix", _on(times, begin, after, key, scale, digits), "var(--good)"),
+            Series("flags as they were", _on(times, begin, before, key, scale, digits), "var(--c1)"),
+            Series("with the fix", _on(times, begin, after, key, scale, digits), "var(--c0)"),
         ]
         if told.get("recorded"):
             series.append(Series("recorded", _seen(times, told["recorded"], key, scale, digits), "var(--muted)"))
-        made.append(Chart(name, title, "the same requests through the engine's scheduler", unit, "line", times, tuple(series), digits=digits))
+        made.append(
+            Chart(
+                name,
+                title,
+                "the same requests through the engine's scheduler",
+                unit,
+                "line",
+                times,
+                tuple(series),
+                digits=digits,
+            )
+        )
     return made
 
 
@@ -245,7 +271,9 @@ def _on(
     return _scaled([values[place] if place < len(values) else None for place in places], scale, digits)
 
 
-def _seen(times: Sequence[int], row: Mapping[str, Any], key: str, scale: float, digits: int) -> tuple[float | None, ...]:
+def _seen(
+    times: Sequence[int], row: Mapping[str, Any], key: str, scale: float, digits: int
+) -> tuple[float | None, ...]:
     """Readings at any moments, put on the steps: the highest of each."""
     begin = _ms(row["from_t"]) or 0
     step_ms = times[1] - times[0] if len(times) > 1 else 1
@@ -257,34 +285,24 @@ def _seen(times: Sequence[int], row: Mapping[str, Any], key: str, scale: float, 
     return _scaled(told, scale, digits)
 
 
-def marks(report: Report, span_ms: tuple[int, int]) -> list[dict[str, Any]]:
-    """The marked moments of the axis; of marks that nearly coincide the gravest carries one label for all."""
-    told: list[dict[str, Any]] = []
-    labels = {"failure": "failure", "evidence": "cause", "kill": "kill"}
+def marks(report: Report) -> list[dict[str, Any]]:
+    """The marked moments of the axis; the page's script labels those that have room."""
+    told = []
     for mark in report.timeline.get("marks", ()):
         time = _ms(mark["t"])
         if time is not None:
-            told.append({"t": time, "kind": mark["kind"], "label": "", "says": neutral(mark["says"]), "ref": neutral(mark["ref"])})
-    near = max(1, round((span_ms[1] - span_ms[0]) * NEAR))
-    group: list[dict[str, Any]] = []
-    for item in [*(item for item in told if item["kind"] in labels), None]:
-        if group and (item is None or item["t"] - group[0]["t"] > near):
-            names = list(dict.fromkeys(labels[entry["kind"]] for entry in sorted(group, key=lambda entry: entry["kind"] != "evidence")))
-            chief = next((entry for entry in group if entry["kind"] == "failure"), group[0])
-            chief["label"] = ", ".join(names)
-            group = []
-        if item is not None:
-            group.append(item)
+            told.append({"t": time, "kind": mark["kind"], "label": ""})
     return told
 
 
 def span(made: Sequence[Chart], report: Report) -> tuple[int, int] | None:
-    """First and last moment of all charts and marks, epoch milliseconds."""
+    """First and last moment of all charts and marks with a little room at both ends, epoch milliseconds; None without two."""
     moments = [time for chart in made for time in (chart.times_ms[0], chart.times_ms[-1])]
     moments += [time for mark in report.timeline.get("marks", ()) if (time := _ms(mark["t"])) is not None]
     if not moments or min(moments) == max(moments):
         return None
-    return min(moments), max(moments)
+    room = max(1000, round((max(moments) - min(moments)) * ROOM))
+    return min(moments) - room, max(moments) + room
 
 
 def ledger_spec(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[str, Any]:
@@ -295,7 +313,11 @@ def ledger_spec(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[s
         for place, (key, title) in enumerate(PARTS)
         if (entry.parts.get(key) or 0) > 0
     ]
-    totals = [{"rank": label, "v": round(entry.total_bytes / GIB, 2)} for label, entry in zip(labels, entries, strict=True) if entry.total_bytes]
+    totals = [
+        {"rank": label, "v": round(entry.total_bytes / GIB, 2)}
+        for label, entry in zip(labels, entries, strict=True)
+        if entry.total_bytes
+    ]
     names = [title for _, title in PARTS]
     color = {"field": "part", "type": "nominal", "legend": None, "scale": {"domain": names, "range": [f"var(--p-{key.removesuffix('_bytes').replace('_', '-')})" for key, _ in PARTS]}}  # fmt: skip
     bar = {"y": {"field": "rank", "type": "nominal", "title": None, "sort": list(labels), "axis": {"labelLimit": 160}}, "x": {"field": "v", "type": "quantitative", "title": "GiB", "stack": "zero"}}  # fmt: skip
@@ -310,8 +332,8 @@ def ledger_spec(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[s
 
 
 def _ms(time: Any) -> int | None:
-    """Epoch milliseconds of a report's time; a year that no log told counts as 2000."""
+    """Epoch milliseconds of a report's time; a year that no log told is the nominal one."""
     if not isinstance(time, str):
         return None
-    seconds = parse_time("2000" + time[1:] if time.startswith("--") else time)
+    seconds = parse_time(f"{NOMINAL_YEAR}{time[1:]}" if time.startswith("--") else time)
     return None if seconds is None else round(seconds * 1000)

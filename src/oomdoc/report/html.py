@@ -56,7 +56,7 @@ def render(report: Report, **_: Any) -> str:
     labels = _labels(ledger)
     data = {
         "charts": [chart.data() for chart in drawn], "from": span[0] if span else 0, "to": span[1] if span else 1,
-        "marks": charts.marks(report, span) if span else [], "ledger": charts.ledger_spec(labels, ledger) if ledger else None,
+        "marks": charts.marks(report) if span else [], "ledger": charts.ledger_spec(labels, ledger) if ledger else None,
         "failure": _failed_at(report), "around": AROUND_MS,
     }  # fmt: skip
     script, vega, style = _asset("report.js"), _asset("vega.js") if drawn or ledger else "", _asset("report.css")
@@ -149,7 +149,12 @@ def _verdict(report: Report, first: Diagnosis | None) -> dict[str, Any]:
     title = first.title if first else "Nothing in this bundle speaks about memory, for or against"
     if report.verdict == "undecided" and first:
         title = "The evidence does not single out one cause"
-    label = {"diagnosed": "Diagnosed", "healthy": "Healthy", "not-memory": "Not a memory failure", "undecided": "Undecided"}
+    label = {
+        "diagnosed": "Diagnosed",
+        "healthy": "Healthy",
+        "not-memory": "Not a memory failure",
+        "undecided": "Undecided",
+    }
     strongest = max(first.evidence, key=lambda item: item.weight, default=None) if first else None
     against = min(first.against, key=lambda item: item.weight, default=None) if first else None
     return {
@@ -190,7 +195,11 @@ def _books(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[str, A
         sizes = [entry.parts.get(key) for entry in entries]
         if any(sizes):
             rows.append((key.removesuffix("_bytes").replace("_", "-"), title, [figure(size) for size in sizes]))
-    missing = [title for key, title in charts.PARTS if all(entry.parts.get(key) is None for entry in entries) and title != "unexplained"]
+    missing = [
+        title
+        for key, title in charts.PARTS
+        if all(entry.parts.get(key) is None for entry in entries) and title != "unexplained"
+    ]
     return {
         "labels": labels, "rows": rows, "totals": [figure(entry.total_bytes) for entry in entries], "missing": missing,
         "pool_tokens": next((entry.kv_pool_tokens for entry in entries if entry.kv_pool_tokens), None),
@@ -205,5 +214,10 @@ def _engines(report: Report, most: int = 4) -> list[dict[str, Any]]:
     told = []
     for engine in report.engines[-most:]:
         names = sorted(engine.flags, key=lambda name: (known.index(name) if name in known else len(known), name))
-        told.append({"engine": engine, "flags": [(name, engine.flags[name]) for name in names if engine.flags[name].value is not None]})
+        told.append(
+            {
+                "engine": engine,
+                "flags": [(name, engine.flags[name]) for name in names if engine.flags[name].value is not None],
+            }
+        )
     return told

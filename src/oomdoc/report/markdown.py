@@ -107,7 +107,9 @@ def fenced(lines: Iterable[str], language: str = "") -> list[str]:
 
 
 def _head(report: Report, first: Diagnosis | None) -> list[str]:
-    verdict = {"diagnosed": "Diagnosed", "healthy": "Healthy", "not-memory": "Not a memory failure"}.get(report.verdict, "Undecided")
+    verdict = {"diagnosed": "Diagnosed", "healthy": "Healthy", "not-memory": "Not a memory failure"}.get(
+        report.verdict, "Undecided"
+    )
     title = first.title if first else "Nothing in this bundle speaks about memory, for or against"
     if report.verdict == "undecided" and first:
         title = "The evidence does not single out one cause"
@@ -116,7 +118,10 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
     when = f", {plain(moment(incident.started))}" if incident and incident.started is not None else ""
     lines.append(f"| **What ran out** | {plain(ran_out(report))}{when} |")
     if report.verdict == "undecided":
-        lines += [f"| **Closest** | {prose(item.title)} ({plain(percent(item.probability))}) |" for item in report.diagnoses[:2]]
+        lines += [
+            f"| **Closest** | {prose(item.title)} ({plain(percent(item.probability))}) |"
+            for item in report.diagnoses[:2]
+        ]
         if report.collect_next:
             lines.append(f"| **What to do** | collect more and analyse again: {prose(report.collect_next[0].what)} |")
     elif first:
@@ -134,7 +139,12 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
 
 
 def _evidence(item: Diagnosis) -> list[str]:
-    lines = [f"### Why {code(item.cause)}", "", f"Begins at {plain(percent(item.prior))} of cases; each line multiplies the odds.", ""]
+    lines = [
+        f"### Why {code(item.cause)}",
+        "",
+        f"Begins at {plain(percent(item.prior))} of cases; each line multiplies the odds.",
+        "",
+    ]
     lines += [*_weighed(item.evidence), ""] if item.evidence else ["Nothing in this bundle speaks for it.", ""]
     if item.against:
         lines += ["Against it:", "", *_weighed(item.against), ""]
@@ -148,7 +158,10 @@ def _weighed(items: Sequence[Evidence]) -> list[str]:
     for item in items[:EVIDENCE_SHOWN]:
         unnamed = [code(ref) for ref in item.refs[:3] if ref not in item.says]
         same = " (the same fact as a stronger line)" if item.weight == 0 else ""
-        lines.append(f"- **{plain(factor(item.weight))}** {prose(item.says)}{same}" + (f" ({', '.join(unnamed)})" if unnamed else ""))
+        lines.append(
+            f"- **{plain(factor(item.weight))}** {prose(item.says)}{same}"
+            + (f" ({', '.join(unnamed)})" if unnamed else "")
+        )
     if len(items) > EVIDENCE_SHOWN:
         lines.append(f"- and {len(items) - EVIDENCE_SHOWN} weaker")
     return lines
@@ -160,7 +173,14 @@ def _failure(report: Report) -> list[str]:
         return []
     failure = incident.first_failure
     kind = plain(KINDS.get(incident.kind, incident.kind))
-    lines = ["### What failed first", "", f"{code(failure.ref)}, {plain(moment(failure.time))}: {kind}", "", *fenced([failure.text[:480]], "text"), ""]
+    lines = [
+        "### What failed first",
+        "",
+        f"{code(failure.ref)}, {plain(moment(failure.time))}: {kind}",
+        "",
+        *fenced([failure.text[:480]], "text"),
+        "",
+    ]
     if incident.cascade:
         rest = f" and {len(incident.cascade) - 4} more" if len(incident.cascade) > 4 else ""
         lines += ["What followed from it: " + ", ".join(code(ref) for ref in incident.cascade[:4]) + rest + ".", ""]
@@ -194,7 +214,9 @@ def _gib(size: int | None) -> str:
 
 def _pool(entry: LedgerEntry) -> list[str]:
     said = [f"the KV pool holds {count(entry.kv_pool_tokens, 'token')}"] if entry.kv_pool_tokens else []
-    return said + ([f"one token costs {show_bytes(entry.kv_bytes_per_token)} per GPU"] if entry.kv_bytes_per_token else [])
+    return said + (
+        [f"one token costs {show_bytes(entry.kv_bytes_per_token)} per GPU"] if entry.kv_bytes_per_token else []
+    )
 
 
 def _fix(actions: Sequence[Action]) -> list[str]:
@@ -226,7 +248,12 @@ def _replay(report: Report) -> list[str]:
         ("preemptions", *(count(side["preemptions"]) for side in (before, after))),
         ("wait, 95th percentile", *(show_seconds(side["p95_wait_s"]) for side in (before, after))),
     ]
-    lines = [f"The recorded {count(told['requests'], 'request')} run again with {code(told['action'])}:", "", "| replay | flags as they were | with the fix |", "| --- | ---: | ---: |"]
+    lines = [
+        f"The recorded {count(told['requests'], 'request')} run again with {code(told['action'])}:",
+        "",
+        "| replay | flags as they were | with the fix |",
+        "| --- | ---: | ---: |",
+    ]
     return [*lines, *(f"| {name} | {here} | {there} |" for name, here, there in rows), ""]
 
 
@@ -252,7 +279,9 @@ def _moments(report: Report) -> list[str]:
     if len(marks) < 2:
         return []
     lines = ["### What happened when", "", "| time | what | where |", "| --- | --- | --- |"]
-    lines += [f"| {plain(moment(mark['t']))} | {prose(mark['says'])} | {code(mark['ref'])} |" for mark in marks[:MARKS_SHOWN]]
+    lines += [
+        f"| {plain(moment(mark['t']))} | {prose(mark['says'])} | {code(mark['ref'])} |" for mark in marks[:MARKS_SHOWN]
+    ]
     if len(marks) > MARKS_SHOWN:
         lines.append(f"| | and {len(marks) - MARKS_SHOWN} more | |")
     return [*lines, ""]
@@ -275,7 +304,10 @@ def _coverage(report: Report) -> list[str]:
     lines = ["<details><summary>What was read</summary>", "", said + ".", ""]
     if sources:
         lines += ["| source | kind | rows | not understood |", "| --- | --- | ---: | ---: |"]
-        lines += [f"| {code(item.path)} | {plain(item.kind)} | {count(item.rows)} | {count(item.problems)} |" for item in sources[:40]]
+        lines += [
+            f"| {code(item.path)} | {plain(item.kind)} | {count(item.rows)} | {count(item.problems)} |"
+            for item in sources[:40]
+        ]
         lines.append("")
     for row in report.coverage.unread[:UNREAD_SHOWN]:
         lines.append(f"- not read: {code(row.path)}: {plain(row.why)}")

@@ -170,6 +170,25 @@ def spark(values: Sequence[float], width: int) -> str:
     return "".join(" ▁▂▃▄▅▆▇█"[math.ceil(value / top * 8)] for value in tall)
 
 
+def trace(values: Sequence[float | None], width: int, top: float) -> str:
+    """A series as blocks from the lowest (zero) to the full one (`top`); the highest of each cell, blank where nothing is known.
+
+    >>> trace([0, None, None, 4, 8], 5, 8), trace([1, 8, None, None], 2, 8)
+    ('▁  ▄█', '█ ')
+    """
+    count = max(min(width, len(values)), 1)
+    told = ""
+    for cell in range(count):
+        begin, end = (
+            cell * len(values) // count,
+            max((cell + 1) * len(values) // count, cell * len(values) // count + 1),
+        )
+        known = [value for value in values[begin:end] if value is not None]
+        full = min(max(known) / top, 1.0) if known and top > 0 else 0.0
+        told += "▁▂▃▄▅▆▇█"[max(math.ceil(full * 8) - 1, 0)] if known else " "
+    return told
+
+
 def moment(time: float | str | None) -> str:
     """A time for people: UTC ISO 8601 from epoch seconds, text as it is; a year that no log told is left out.
 
@@ -247,5 +266,12 @@ def changes(action: Action) -> list[tuple[str, str, str, str]]:
     for name, value in action.changes.items():
         was = action.was.get(name)
         shown = neutral(name) if name.isupper() else "--" + neutral(name).lstrip("-").replace("_", "-")
-        told.append((shown, "" if was is None else _value(was), "(leave out)" if value is None else _value(value), flag(name, value)))
+        told.append(
+            (
+                shown,
+                "" if was is None else _value(was),
+                "(leave out)" if value is None else _value(value),
+                flag(name, value),
+            )
+        )
     return told

@@ -14,6 +14,7 @@
   };
   const figure = (value, chart) =>
     value === null || value === undefined ? "–" : value.toLocaleString("en-US", { maximumFractionDigits: chart.digits });
+  const withUnit = (text, chart) => (text !== "–" && ["%", "GiB"].includes(chart.unit) ? text + " " + chart.unit : text);
 
   // ---- columns -> points
 
@@ -49,6 +50,26 @@
     return { joined: told, lone: [] };
   };
 
+  // Marks with the labels that fit: those near each other share one, the gravest first.
+  const NAMES = { failure: "failure", evidence: "cause", kill: "kill" }, GRAVITY = ["failure", "kill", "evidence"];
+  const marked = (plot) => {
+    const marks = data.marks.map((mark) => ({ ...mark })), room = 95 * (to - from) / Math.max(plot.clientWidth - 70, 50);
+    const named = marks.filter((mark) => NAMES[mark.kind] && mark.t >= from && mark.t <= to);
+    let group = [];
+    const close = () => {
+      if (!group.length) return;
+      const kinds = [...new Set(group.map((mark) => mark.kind))].sort((a, b) => GRAVITY.indexOf(b) - GRAVITY.indexOf(a));
+      group.reduce((a, b) => (GRAVITY.indexOf(b.kind) < GRAVITY.indexOf(a.kind) ? b : a)).label = kinds.map((kind) => NAMES[kind]).join(", ");
+      group = [];
+    };
+    for (const mark of named) {
+      if (group.length && mark.t - group[0].t > room) close();
+      group.push(mark);
+    }
+    close();
+    return marks;
+  };
+
   // ---- drawing
 
   const draw = async (chart) => {
@@ -56,7 +77,7 @@
     const plot = figureElement.querySelector(".plot");
     const made = chart.kind === "bar" ? bars(chart) : points(chart);
     const spec = chart.spec;
-    spec.datasets = { points: made.joined, lone: made.lone, marks: data.marks, cursor: [], drag: [] };
+    spec.datasets = { points: made.joined, lone: made.lone, marks: marked(plot), cursor: [], drag: [] };
     spec.params = [{ name: "from", value: from }, { name: "to", value: to }];
     const { view } = await vegaEmbed(plot, spec, options);
     plot.setAttribute("role", "application"); // vega-embed takes it for itself
@@ -87,9 +108,10 @@
   const readout = ({ chart, figure: element }) => {
     element.querySelectorAll(".legend b").forEach((slot, n) => {
       const values = chart.series[n].values;
-      if (cursor !== null) { slot.textContent = figure(reading(chart, values, cursor), chart); return; }
+      if (cursor !== null) { slot.textContent = withUnit(figure(reading(chart, values, cursor), chart), chart); return; }
       const known = values.filter((value) => value !== null);
       slot.textContent = known.length ? (chart.kind === "bar" ? "Σ " : "max ") + figure(chart.kind === "bar" ? known.reduce((a, b) => a + b, 0) : Math.max(...known), chart) : "–";
+      slot.textContent = withUnit(slot.textContent, chart);
     });
   };
   const now = document.getElementById("now");
@@ -106,7 +128,7 @@
     let width = Math.min(Math.max(high - low, least), Math.max(whole, least));
     from = Math.min(Math.max(low, data.from), Math.max(data.to - width, data.from));
     to = from + width;
-    for (const entry of views) entry.view.signal("from", from).signal("to", to).runAsync();
+    for (const entry of views) entry.view.signal("from", from).signal("to", to).data("marks", marked(entry.plot)).runAsync();
   };
   const zoom = (factor) => {
     const centre = cursor === null ? (from + to) / 2 : cursor, width = (to - from) * factor;
