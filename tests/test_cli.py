@@ -46,6 +46,7 @@ class Options:
     tz: str | None = None
     model_config: Path | None = None
     gpu: str | None = None
+    details: bool = False
     progress: Callable[[str, int], None] | None = None
     limits: Limits = DEFAULT_LIMITS
 
@@ -317,6 +318,24 @@ def test_outputs_by_suffix(
     assert "oomdoc: wrote r.txt\noomdoc: wrote r.JSON\n" in err
     status, out, err = call(capsys, "analyze", "x", "-o", "r.txt", "-q")
     assert (status, out, err) == (0, "", "")
+
+
+def test_a_page_for_people_asks_for_details_and_every_form_comes_from_one_run(
+    stub: Stub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for options, details in (
+        (["-o", "r.html", "-o", "r.md", "-o", "r.json"], True),
+        (["--format", "html"], True),
+        (["--format", "json", "--details"], True),
+        (["--format", "markdown"], False),
+    ):
+        status, out, _ = call(capsys, "analyze", "x", *options)
+        assert (status, stub.calls[-1][1].details) == (0, details)
+    assert len(stub.calls) == 4
+    assert Path("r.html").read_text().startswith("<!doctype html>")
+    assert Path("r.md").read_text() == out
+    assert out.startswith("## Diagnosed: ")
 
 
 def test_an_output_never_replaces_the_input(

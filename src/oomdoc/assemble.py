@@ -34,6 +34,7 @@ from oomdoc.rules import Rule, place_of, rules_version
 from oomdoc.solve import situation, solve
 from oomdoc.store import QueryError, Store, quoted
 from oomdoc.tables import TABLES
+from oomdoc.timeline import timeline
 from oomdoc.traffic import profile
 from oomdoc.views import VIEWS
 from oomdoc.watch import watch
@@ -85,6 +86,9 @@ def assemble(
                     ranked = (solve(ranked[0], now), *ranked[1:])
                 diagnoses, findings = ranked, weighed
                 watched = watch(store, traffic)
+            else:
+                told = {entry.engine for entry in books}
+                books += tuple(entry for entry in ledger(store, engines, config) if entry.engine not in told)
             alike[likeness] = ranked, phase
         if row:
             incidents.append(_incident(store, row, phase, ranked))
@@ -95,8 +99,15 @@ def assemble(
         oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
         verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=books, engines=engines, traffic=traffic,
         coverage=Coverage(tuple(sources), tuple(unread)), collect_next=_collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)), watch=watched,
+        timeline=timeline(store, found[0] if found else None, _proof(diagnoses)),
     )  # fmt: skip
     return report, findings
+
+
+def _proof(diagnoses: Sequence[Diagnosis]) -> list[tuple[str, str]]:
+    """What speaks for the first cause, strongest first: the first reference of each observation, and its sentence."""
+    first = [item for item in diagnoses[0].evidence if item.refs] if diagnoses else []
+    return [(item.refs[0], item.says) for item in first if diagnoses[0].cause != "healthy"]
 
 
 def _order(incident: Incident) -> tuple[bool, float, str, int]:

@@ -196,7 +196,8 @@ def root(
 def analyze(
     paths: Paths,
     form: Annotated[
-        str, typer.Option("--format", metavar="terminal|json", help="Form of what goes to standard output.")
+        str,
+        typer.Option("--format", metavar="terminal|json|markdown|html", help="Form of what goes to standard output."),
     ] = "terminal",
     outputs: Annotated[
         list[str] | None,
@@ -204,7 +205,7 @@ def analyze(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write to FILE, .txt or .json, instead (repeatable; - is standard output).",
+            help="Write to FILE, .txt, .json, .md or .html, instead (repeatable; - is standard output).",
         ),
     ] = None,
     top: Annotated[
@@ -246,6 +247,13 @@ def analyze(
             help="Account for every member instead: read as what, lines, rows, problems, or why not.",
         ),
     ] = False,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details",
+            help="Add log lines behind the references and the fix replayed to the JSON; HTML always has them.",
+        ),
+    ] = False,
     color: Color = "auto",
     quiet: Quiet = False,
 ) -> int:
@@ -258,7 +266,7 @@ def analyze(
     Example:
       oomdoc analyze bundle.tar.gz
       oomdoc analyze vllm.log requests.jsonl nvidia-smi.csv --gpu H100
-      oomdoc analyze bundle.tar.gz -o report.txt -o report.json --fail-on 0.8
+      oomdoc analyze bundle.tar.gz -o report.html -o report.json --fail-on 0.8
       kubectl logs vllm-0 --previous | oomdoc analyze - --format json
       oomdoc analyze bundle.tar.gz --explain-coverage --max-size 8GiB
       oomdoc analyze bundle.tar.gz --redact -o report.json
@@ -278,6 +286,7 @@ def analyze(
     options |= {"timeout": timeout, "memory_limit": memory_limit, "redact": redact, "redaction_map": redaction_map}
     if redaction_map is not None and not redact:
         raise UsageError("--map is for --redact", "Add --redact, or leave it out")
+    options["details"] = details or any(name == "html" for name, _ in plan)
     with _analysis(paths, quiet, types, since, until, tz, **options) as analysis:
         report = analysis.report
         account = _account(analysis) if explain_coverage else ""
@@ -1296,15 +1305,13 @@ def _zone(name: str) -> Any:
 
 
 def _form(name: str) -> str:
-    from oomdoc.report import REPORTS, SUFFIXES
+    from oomdoc.report import REPORTS
 
     if name in REPORTS:
         return name
-    if name in SUFFIXES.values():
-        raise UsageError(f"the {name} form comes with a later version", f"Choose {' or '.join(REPORTS)}")
     near = difflib.get_close_matches(name, list(REPORTS), 1)
     raise UsageError(
-        f"--format {name} is unknown", f"Did you mean {near[0]}?" if near else f"Choose {' or '.join(REPORTS)}"
+        f"--format {name} is unknown", f"Did you mean {near[0]}?" if near else f"Choose {', '.join(REPORTS)}"
     )
 
 
@@ -1316,7 +1323,7 @@ def _target(name: str, form: str) -> tuple[str, str]:
         return _form(form), "-"
     path = Path(name)
     if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"-o {name} does not say which form to write", "End the name with .txt or .json")
+        raise UsageError(f"-o {name} does not say which form to write", "End the name with .txt, .json, .md or .html")
     if not path.parent.is_dir():
         raise UsageError(f"cannot write {name}, there is no folder {path.parent}", "Make it first")
     return _form(SUFFIXES[path.suffix.lower()]), name

@@ -240,6 +240,24 @@ class Watch:
 
 
 @dataclass(frozen=True)
+class ExcerptLine:
+    """A physical line of a source, cut where it is very long."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The lines of a reference and some around them, `first` to `last` being those of the reference itself."""
+
+    ref: str
+    first: int
+    last: int
+    lines: tuple[ExcerptLine, ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """The whole answer. `verdict` is diagnosed, healthy, not-memory or undecided."""
 
@@ -255,6 +273,9 @@ class Report:
     coverage: Coverage
     collect_next: tuple[CollectNext, ...]
     warnings: tuple[str, ...]
+    timeline: Mapping[str, Any] = field(default_factory=dict)  # series and marks over time (module `timeline`)
+    excerpts: tuple[Excerpt, ...] = ()  # lines behind the references, where they were asked for
+    fix_replay: Mapping[str, Any] | None = None  # the recorded traffic with the fix, likewise
     schema_version: str = SCHEMA_VERSION
     watch: tuple[Watch, ...] = ()
 
