@@ -30,7 +30,7 @@ from snapshot import check
 SNAPSHOTS = Path(__file__).parent / "report" / "snapshots"
 COMMANDS = [
     "", "analyze", "profile", "fit", "replay", "diff", "sql", "tables", "show", "explain", "rules", "rules list", "rules matrix",
-    "rules new", "rules test", "rules count", "collect", "schema",
+    "rules new", "rules test", "rules count", "collect", "completion", "schema",
 ]  # fmt: skip
 
 

@@ -107,8 +107,12 @@ def run(argv: list[str]) -> int:
         if not argv:
             sys.stderr.write(root.get_help(root.make_context("oomdoc", [], resilient_parsing=True)) + "\n")
             return UsageError.exit_code
+        argv, environment = _configured(argv)
+        chosen = _default_map(root, environment)
         with watched():
-            status = root.main(args=_with_command(argv, list(commands)), prog_name="oomdoc", standalone_mode=False)
+            status = root.main(
+                args=_with_command(argv, list(commands)), prog_name="oomdoc", standalone_mode=False, default_map=chosen
+            )
         if status == EXIT_INTERRUPTED:
             raise KeyboardInterrupt
         return int(status or EXIT_OK)
@@ -130,6 +134,59 @@ def run(argv: list[str]) -> int:
         traceback.print_exc()
         _say("this is a bug. Please report it with the lines above")
         return EXIT_BUG
+
+
+def _configured(argv: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The arguments without `--config FILE` and `--no-config` in front, and the environment as they make it."""
+    environment = dict(os.environ)
+    rest = list(argv)
+    while rest and (rest[0] in ("--config", "--no-config") or rest[0].startswith("--config=")):
+        word = rest.pop(0)
+        if word == "--config" and not rest:
+            raise UsageError("--config needs a file", "Write --config FILE before the command")
+        environment["OOMDOC_CONFIG"] = "" if word == "--no-config" else word.partition("=")[2] or rest.pop(0)
+    return rest or ["--help"], environment
+
+
+def _default_map(root: Any, environment: dict[str, str]) -> dict[str, Any]:
+    """What files and variables set, in the form in which commands take their defaults; empty where nothing is set."""
+    from oomdoc import config
+
+    paths = config.files(environment, Path.cwd())
+    if not paths and not any(name.startswith("OOMDOC_") and name not in config.OTHER_VARIABLES for name in environment):
+        return {}
+    options = {path: _options(command) for path, command in _walk(root) if path}
+    found = config.defaults(options, environment, paths)
+    made: dict[str, Any] = {}
+    context = root.make_context("oomdoc", [], resilient_parsing=True)
+    for path, values in found.items():
+        place = made
+        for word in path.split():
+            place = place.setdefault(word, {})
+        for name, (value, where) in values.items():
+            option = options[path][name]
+            try:
+                if isinstance(value, bool) and not option.is_flag:
+                    raise ValueError
+                option.process_value(context, [value] if option.multiple else value)
+            except Exception:
+                raise UsageError(f"{where} = {value!r} does not fit --{name}", option.help or "") from None
+            place[option.name] = [value] if option.multiple else value
+    return made
+
+
+def _walk(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command by its path below `oomdoc`."""
+    yield path, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _walk(inner, f"{path} {name}".strip())
+
+
+def _options(command: Any) -> dict[str, Any]:
+    """Options of a command by their long name without the hyphens."""
+    return {
+        max(param.opts, key=len).lstrip("-"): param for param in command.params if param.param_type_name == "option"
+    }
 
 
 def _with_command(argv: list[str], commands: list[str]) -> list[str]:
@@ -167,6 +224,13 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Take defaults of options from FILE, not from oomdoc.toml here and in ~/.config."
+        ),
+    ] = None,
+    no_config: Annotated[bool, typer.Option("--no-config", help="Take defaults from no file.")] = False,
 ) -> None:
     """Says why an LLM server (vLLM) ran out of memory.
 
@@ -179,6 +243,9 @@ def root(
       oomdoc bundle.tar.gz
       oomdoc show bundle.tar.gz pods/vllm-0/vllm.log:812
       oomdoc explain kv-demand-exceeds-pool
+
+    Defaults of options can be set: in oomdoc.toml of the working folder or of ~/.config/oomdoc (top = 5, or gpu = "H100"
+    under [fit]), and as OOMDOC_TOP or OOMDOC_FIT_GPU. The command line wins over variables, these over files.
 
     \b
     Exit status:
@@ -256,6 +323,9 @@ def analyze(
     ] = False,
     color: Color = "auto",
     quiet: Quiet = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Name each source and what it was read as on standard error.")
+    ] = False,
 ) -> int:
     """Rank the causes of a memory failure, with proof and fix.
 
@@ -290,6 +360,8 @@ def analyze(
     with _analysis(paths, quiet, types, since, until, tz, **options) as analysis:
         report = analysis.report
         account = _account(analysis) if explain_coverage else ""
+    for sentence in _read(report) if verbose else ():
+        _note(sentence, quiet)
     from oomdoc.report import REPORTS
 
     if explain_coverage:
@@ -362,6 +434,16 @@ def profile(
 
         _out(render(report, width=_width(), color=colored))
     return EXIT_OK
+
+
+def _read(report: Report) -> Iterator[str]:
+    """What `--verbose` tells: each source with what became of it, and what was left unread."""
+    from oomdoc.report.words import count
+
+    for item in report.coverage.sources:
+        yield f"read {item.path} as {item.kind}: {count(item.lines, 'line')}, {count(item.rows, 'row')} of evidence, {count(item.problems, 'problem')}"
+    for left in report.coverage.unread:
+        yield f"not read: {left.path} ({left.why})"
 
 
 def _bounds(text: str) -> list[int]:
@@ -1142,6 +1224,36 @@ def version() -> int:
         f"engine  vLLM {OLDEST_READ} to {NEWEST_READ}\n"
         f"python  {platform.python_version()}\n"
     )
+    return EXIT_OK
+
+
+@app.command()
+def completion(
+    shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="Your shell.", show_default=False)],
+) -> int:
+    """Print a script that completes commands and options in a shell.
+
+    It is made from the commands of this version and edits nothing of yours: load it where your shell starts.
+
+    \b
+    Example:
+      oomdoc completion bash > ~/.local/share/bash-completion/completions/oomdoc
+      oomdoc completion zsh > ~/.zfunc/_oomdoc
+      oomdoc completion fish > ~/.config/fish/completions/oomdoc.fish
+    """
+    from oomdoc.completion import SHELLS, script
+
+    if shell not in SHELLS:
+        raise UsageError(f"no completion for '{shell}'", f"Choose {', '.join(SHELLS[:-1])} or {SHELLS[-1]}")
+    told: dict[str, dict[str, str]] = {}
+    for path, command in _walk(typer.main.get_command(app)):
+        inner = getattr(command, "commands", {})
+        follows = {name: str(entry.help or "").strip().splitlines()[0] for name, entry in inner.items()}
+        for param in command.params:
+            if param.param_type_name == "option":
+                follows.update(dict.fromkeys(param.opts, param.help or ""))
+        told[path] = {**follows, "--help": "Show this message and exit."}
+    _out(script(shell, told), utf8=True)
     return EXIT_OK
 
 
