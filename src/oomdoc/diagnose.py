@@ -96,12 +96,18 @@ class Analysis:
         return replay(self._store, gravest[0]["incident"] if gravest else None, settings, **options)
 
 
-def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = None) -> Analysis:
-    """Diagnose a bundle: an archive, a folder, files, or `-`. Raises BundleError where nothing can be analysed."""
+def analyze(paths: str | Path | Sequence[str | Path] | Intake, options: Options | None = None) -> Analysis:
+    """Diagnose a bundle: an archive, a folder, files, or `-`. Raises BundleError where nothing can be analysed.
+
+    An `Intake` is a bundle that the caller has put together.
+    """
     options = options or Options()
     ingest.check_types(options.types)
     rules, faults = load_rules(options.rules, tests=False)
-    intake = open_bundle([paths] if isinstance(paths, (str, Path)) else list(paths), options.limits)
+    if isinstance(paths, Intake):
+        intake = paths
+    else:
+        intake = open_bundle([paths] if isinstance(paths, (str, Path)) else list(paths), options.limits)
     scratch = tempfile.TemporaryDirectory(prefix="oomdoc-")
     store = None
     try:
