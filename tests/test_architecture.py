@@ -40,7 +40,11 @@ ALLOWED: dict[str, set[str]] = {
     "replay": {"store"},
     "show": {"bundle", "unwrap"},
     "rule_tests": {"rules", "store", "weigh"},
-    "report": {"model", "worksheet", "physics"},
+    "morning": set(),
+    "sweep": {
+        "assemble", "bundle", "diagnose", "model", "morning", "oomdoc", "physics", "rules", "store", "tables",
+    },
+    "report": {"model", "morning", "worksheet", "physics"},
     "assemble": {"bundle", "store", "rules", "weigh", "traffic", "model", "tables", "views", "physics"},
     "diagnose": {
         "assemble", "bundle", "ingest", "model", "replay", "rules", "scan", "store", "tables", "traffic", "unwrap", "weigh",
@@ -49,7 +53,7 @@ ALLOWED: dict[str, set[str]] = {
     "oomdoc": {"diagnose"},
     "cli": {
         "bundle", "counting", "diagnose", "fit", "model", "oomdoc", "replay", "report", "rule_tests", "rules", "schema",
-        "show", "tables", "views",
+        "show", "sweep", "tables", "views",
     },
     "__main__": {"cli", "oomdoc"},
 }  # fmt: skip

@@ -21,7 +21,7 @@ from typing import Any
 
 from oomdoc.errors import BundleError, BusyError, UsageError
 from oomdoc.sweep.columns import DATASET_VERSION, TABLES, arrow_schema, arrow_table
-from oomdoc.sweep.places import TEMPORARY, Bucket, Folder, Place, sentence
+from oomdoc.sweep.places import TEMPORARY, Access, Bucket, Folder, Place, place, sentence
 from oomdoc.units import MIB
 
 MANIFEST = "manifest.json"
@@ -84,7 +84,14 @@ class Dataset:
         """Keep what is finished so far: from here on a crash does not lose it."""
         parts = [self._write(name, night, arrow_table(name, rows[name])) for name in TABLES if rows.get(name)]
         if parts:
-            self._commit(Manifest(self.manifest.files, (*self.manifest.pending, tuple(parts)), self.manifest.retired, self.manifest.nights))
+            self._commit(
+                Manifest(
+                    self.manifest.files,
+                    (*self.manifest.pending, tuple(parts)),
+                    self.manifest.retired,
+                    self.manifest.nights,
+                )
+            )
 
     def commit_night(self, night: str, counts: Mapping[str, Any] | None, copies: Mapping[str, str]) -> None:
         """Make the pending batches part of the dataset: of each bundle the last word of the night, small files joined.
@@ -179,7 +186,9 @@ class Dataset:
 
     def sweep_away(self) -> None:
         """Remove what no commit speaks of: files retired by the last run, and those of a run that was killed."""
-        named = {part.path for part in (*self.manifest.files, *(part for batch in self.manifest.pending for part in batch))}
+        named = {
+            part.path for part in (*self.manifest.files, *(part for batch in self.manifest.pending for part in batch))
+        }
         for name in self.place.names():
             folder, _, file = name.rpartition("/")
             if name not in named and (folder.split("/")[0] in TABLES or (not folder and file.startswith(TEMPORARY))):
@@ -188,13 +197,23 @@ class Dataset:
             self._commit(Manifest(self.manifest.files, self.manifest.pending, (), self.manifest.nights))
 
     def _replace(
-        self, parts: Sequence[Part], pending: Sequence[Sequence[Part]], nights: Sequence[Mapping[str, Any]], keep_retired: bool = False
+        self,
+        parts: Sequence[Part],
+        pending: Sequence[Sequence[Part]],
+        nights: Sequence[Mapping[str, Any]],
+        keep_retired: bool = False,
     ) -> None:
         kept = {part.path for part in (*parts, *(part for batch in pending for part in batch))}
-        every = [part.path for part in (*self.manifest.files, *(part for batch in self.manifest.pending for part in batch))]
-        gone = {path for path in (*(self.manifest.retired if keep_retired else ()), *every) if path not in kept}
+        waited = {part.path for batch in self.manifest.pending for part in batch} - kept
+        gone = {part.path for part in self.manifest.files} - kept
+        if keep_retired:
+            gone |= set(self.manifest.retired) - kept
         ordered = sorted(parts, key=lambda part: (part.night, list(TABLES).index(part.table), part.path))
-        self._commit(Manifest(tuple(ordered), tuple(tuple(batch) for batch in pending), tuple(sorted(gone)), tuple(nights)))
+        self._commit(
+            Manifest(tuple(ordered), tuple(tuple(batch) for batch in pending), tuple(sorted(gone)), tuple(nights))
+        )
+        for path in sorted(waited - gone):  # no reader was ever sent there
+            self.place.delete(path)
 
     def _commit(self, manifest: Manifest) -> None:
         text = json.dumps(manifest.to_dict(), indent=1, sort_keys=True) + "\n"
@@ -222,7 +241,9 @@ class Dataset:
 
         files, base = self.place.arrow()
         try:
-            return pq.read_table(f"{base}/{part.path}", filesystem=files, columns=list(columns) if columns else None, partitioning=None)
+            return pq.read_table(
+                f"{base}/{part.path}", filesystem=files, columns=list(columns) if columns else None, partitioning=None
+            )
         except (OSError, ValueError) as problem:
             raise BundleError(
                 f"{self.place.address}/{part.path} cannot be read: {sentence(problem)}",
@@ -258,13 +279,17 @@ def _with_copies(table: Any, copies: Mapping[str, str]) -> Any:
         new = [told if key in copies else value for key, value in zip(keys, old, strict=True)]
         table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), pa.array(new, table.schema.field(name).type))  # fmt: skip
     origin = table.schema.get_field_index("copy_of")
-    return table.set_column(origin, table.schema.field(origin), pa.array([copies.get(key) for key in keys], pa.string()))
+    return table.set_column(
+        origin, table.schema.field(origin), pa.array([copies.get(key) for key in keys], pa.string())
+    )
 
 
-def is_store(place: Place) -> bool:
-    """Whether a place holds the dataset of a sweep."""
-    data = place.read(MANIFEST)
-    return data is not None and b'"oomdoc_dataset"' in data
+def existing(address: str, access: Access) -> Dataset:
+    """The dataset of a store that is there; UsageError where there is none."""
+    there = place(address, access)
+    if there.read(MANIFEST) is None:
+        raise UsageError(f"{address} is no store of a sweep", "Name the folder or URI that --store had")
+    return Dataset(there).load()
 
 
 def _manifest(data: bytes, address: str) -> Manifest:
@@ -321,7 +346,9 @@ def _locked_folder(place: Folder) -> Iterator[None]:
     try:
         handle = os.open(place.root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as problem:
-        raise UsageError(f"the store {place.root} cannot be written: {sentence(problem)}", "Choose a folder that can be written") from None
+        raise UsageError(
+            f"the store {place.root} cannot be written: {sentence(problem)}", "Choose a folder that can be written"
+        ) from None
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -7,6 +7,7 @@ more, told as an error, and the others go on. Messages are JSON, since an outcom
 from __future__ import annotations
 
 import json
+import logging
 import multiprocessing
 import os
 import shutil
@@ -112,7 +113,11 @@ class Worker:
         key = self._task["bundle"]
         if not self.channel.poll():
             self.stop()
-            return self._task, {"bundle": key, "status": "timeout", "why": f"it took longer than {show_seconds(self._limits.seconds)}"}
+            return self._task, {
+                "bundle": key,
+                "status": "timeout",
+                "why": f"it took longer than {show_seconds(self._limits.seconds)}",
+            }
         try:
             outcome: Outcome = json.loads(self.channel.recv_bytes())
         except (EOFError, OSError):
@@ -141,7 +146,10 @@ class Worker:
         self._scratch.mkdir(parents=True, exist_ok=True)
         here, there = _context().Pipe()
         self._process = _context().Process(
-            target=_serve, args=(there, self._limits.memory_bytes, str(self._scratch)), name="oomdoc-worker", daemon=False
+            target=_serve,
+            args=(there, self._limits.memory_bytes, str(self._scratch)),
+            name="oomdoc-worker",
+            daemon=False,
         )
         self._process.start()
         there.close()
@@ -211,10 +219,11 @@ def on_ray(tasks: Iterator[Task], limits: Limits, jobs: int | None, scratch: Pat
     if mine:
         address = os.environ.get("RAY_ADDRESS")
         own: dict[str, Any] = {} if address else {"num_cpus": jobs, "include_dashboard": False}
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
     try:
+        cluster: Any = ray
         remote = ray.remote(num_cpus=1, max_retries=3)(_on_node)
-        most = max(2, 2 * int(jobs or ray.cluster_resources().get("CPU", 1)))
+        most = max(2, 2 * int(jobs or cluster.cluster_resources().get("CPU", 1)))
         flying: dict[Any, str] = {}
         task = next(tasks, None)
         while task is not None or flying:

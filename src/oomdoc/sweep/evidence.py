@@ -6,7 +6,9 @@ It holds what was read, before any rule: the same program judges it exactly as i
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import zstandard
@@ -48,16 +50,18 @@ def pack(analysis: Analysis) -> bytes | None:
 def judge(packed: bytes, rules: Sequence[Rule], faults: Sequence[str]) -> Report:
     """The report that the rules give on kept evidence."""
     held: dict[str, Any] = json.loads(zstandard.ZstdDecompressor().decompress(packed))
-    with Store() as store:
+    with tempfile.TemporaryDirectory(prefix="oomdoc-") as scratch, Store(Path(scratch)) as store:
         for name, table in held["tables"].items():
             store.add(name, [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]])
         sources = [
             SourceRow(row["source"], row["kind"], row["bytes"], row["lines"], row["rows"], row["problems"], row["lookalikes"])
-            for row in ({**dict(zip(held["tables"]["source"]["columns"], row, strict=True))} for row in held["tables"]["source"]["rows"])
+            for row in (dict(zip(held["tables"]["source"]["columns"], values, strict=True)) for values in held["tables"]["source"]["rows"])
         ]  # fmt: skip
         store.finish()
         name, digest, size, files = held["bundle"]
         intake = Intake(name, digest=digest, bytes=size, files=files)
         unread = [Unread(path, why) for path, why in held["unread"]]
-        report, _ = assemble(intake, store, list(rules), sorted(sources, key=lambda row: row.path), unread, list(faults))
+        report, _ = assemble(
+            intake, store, list(rules), sorted(sources, key=lambda row: row.path), unread, list(faults)
+        )
     return report

@@ -39,7 +39,9 @@ def read(dataset: Dataset, pending: bool = True) -> dict[str, Known]:
     known: dict[str, Known] = {}
     for part in _parts(dataset, "bundle", pending):
         columns = dataset.read(part, _COLUMNS).to_pydict()
-        for key, night, *rest in zip(columns["bundle"], columns["night"], *(columns[name] for name in _COLUMNS[2:]), strict=True):
+        for key, night, *rest in zip(
+            columns["bundle"], columns["night"], *(columns[name] for name in _COLUMNS[2:]), strict=True
+        ):
             told = Known(night.isoformat(), *rest)
             if key not in known or known[key].night <= told.night:
                 known[key] = told
@@ -128,7 +130,9 @@ def _step(
     return Step(candidate, evidence=evidence.get((candidate.key, last.sha256 or "")))
 
 
-def copies(tonight: Mapping[str, Known], before: Mapping[str, Known], rules_version: str, oomdoc_version: str) -> dict[str, str]:
+def copies(
+    tonight: Mapping[str, Known], before: Mapping[str, Known], rules_version: str, oomdoc_version: str
+) -> dict[str, str]:
     """Bundle of tonight -> the bundle with the same content that the findings are told of: an older one, else the first by address."""
     origin: dict[str, str] = {}
     for key in sorted(before):
@@ -142,4 +146,3 @@ def copies(tonight: Mapping[str, Known], before: Mapping[str, Known], rules_vers
         if tonight[key].status in READ and sha256 and origin.setdefault(sha256, key) != key:
             found[key] = origin[sha256]
     return found
-

@@ -73,7 +73,9 @@ def filesystem(uri: str, access: Access) -> tuple[Any, str]:
             return fs.S3FileSystem(**options), path
         return fs.GcsFileSystem(**options), path
     except (OSError, ValueError, TypeError) as problem:
-        raise BundleError(f"{uri} cannot be reached: {sentence(problem)}", "Check address, region and credentials") from None
+        raise BundleError(
+            f"{uri} cannot be reached: {sentence(problem)}", "Check address, region and credentials"
+        ) from None
 
 
 def sentence(problem: BaseException) -> str:
@@ -93,7 +95,9 @@ class Folder:
         try:
             root.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise UsageError(f"the store {root} cannot be made: {sentence(problem)}", "Choose a folder that can be written") from None
+            raise UsageError(
+                f"the store {root} cannot be made: {sentence(problem)}", "Choose a folder that can be written"
+            ) from None
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a file, None where there is none."""

@@ -84,7 +84,7 @@ def memory_flags(engine: Engine | None) -> str | None:
 
 
 def _engine_of(incident: Incident | None, engines: Mapping[str, Engine], every: Sequence[Engine]) -> Engine | None:
-    if incident is not None and incident.engine in engines:
+    if incident is not None and incident.engine is not None and incident.engine in engines:
         return engines[incident.engine]
     return every[-1] if every else None
 
@@ -143,7 +143,9 @@ def _finding(item: Diagnosis) -> dict[str, Any]:
 
 
 def _pieces(evidence: Sequence[Any]) -> str:
-    return _json([{"id": item.id, "says": item.says, "weight": item.weight, "refs": list(item.refs)} for item in evidence])
+    return _json(
+        [{"id": item.id, "says": item.says, "weight": item.weight, "refs": list(item.refs)} for item in evidence]
+    )
 
 
 def _ledger(entry: LedgerEntry) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Settings:
     group_by: str = "folder"
     engine: str = "embedded"
     jobs: int | None = None
-    limits: engines.Limits = engines.Limits()
+    limits: engines.Limits = field(default_factory=engines.Limits)
     night: str | None = None
     retention_days: int | None = None
     rebuild: bool = False
@@ -80,7 +80,9 @@ def sweep(paths: Sequence[str], settings: Settings) -> Morning:
         evidence = ledger.kept_evidence(dataset, __version__) if _judges(known, version) else {}
         steps = ledger.plan(candidates, known, evidence, night, version, __version__, settings.rebuild)
         _work(dataset, steps, known, night, version, settings)
-        _finish(dataset, night, {"found": len(candidates), "rules_version": version, "oomdoc_version": __version__}, version)
+        _finish(
+            dataset, night, {"found": len(candidates), "rules_version": version, "oomdoc_version": __version__}, version
+        )
         present = {candidate.key for candidate in candidates}
         _retain(dataset, night, present, settings.retention_days)
         warnings = [*(f"rule left out: {fault}" for fault in faults), *(f"not listed: {fault}" for fault in unlisted)]
@@ -110,7 +112,9 @@ def _judges(known: Mapping[str, Known], version: str) -> bool:
 # ---- the work
 
 
-def _work(dataset: Dataset, steps: Sequence[Step], known: Mapping[str, Known], night: str, version: str, settings: Settings) -> None:
+def _work(
+    dataset: Dataset, steps: Sequence[Step], known: Mapping[str, Known], night: str, version: str, settings: Settings
+) -> None:
     """Do the steps and keep what they give, batch by batch; also what was finished when somebody interrupts."""
     if not steps:
         return
@@ -130,7 +134,9 @@ def _work(dataset: Dataset, steps: Sequence[Step], known: Mapping[str, Known], n
         try:
             for outcome in outcomes:
                 step = by_key[outcome["bundle"]]
-                for name, made in _told(outcome, step, known.get(step.candidate.key), night, version, seen_before).items():
+                for name, made in _told(
+                    outcome, step, known.get(step.candidate.key), night, version, seen_before
+                ).items():
                     rows[name] += made
                 held += 1
                 done += 1
@@ -161,7 +167,10 @@ def _tasks(dataset: Dataset, steps: Iterable[Step], settings: Settings) -> Itera
         columns = dataset.read(part, ["bundle", "tables"]).to_pydict()
         packed = dict(zip(columns["bundle"], columns["tables"], strict=True))
         for step in group:
-            yield {**_task(step, rules, settings.access), "evidence": base64.b64encode(packed[step.candidate.key]).decode()}
+            yield {
+                **_task(step, rules, settings.access),
+                "evidence": base64.b64encode(packed[step.candidate.key]).decode(),
+            }
 
 
 def _task(step: Step, rules: str | None, access: Access) -> dict[str, Any]:
@@ -197,13 +206,21 @@ def _told(
     candidate, status = step.candidate, outcome["status"]
     place = {"night": night, "bundle": candidate.key}
     if status == "same":
-        return {"seen": [{**place, "sha256": step.expect, "signature": outcome["signature"], "settled": outcome["settled"]}]}
+        return {
+            "seen": [{**place, "sha256": step.expect, "signature": outcome["signature"], "settled": outcome["settled"]}]
+        }
     own = {**place, "name": candidate.name, "host": candidate.host, "pod": candidate.pod, "status": status}
     if status not in READ:
-        tries = last.attempts + 1 if last is not None and last.status not in READ and last.signature == candidate.signature else 1
+        tries = (
+            last.attempts + 1
+            if last is not None and last.status not in READ and last.signature == candidate.signature
+            else 1
+        )
         return {"bundle": [{**own, "why": outcome["why"], "attempts": tries, "bytes": candidate.bytes, "signature": candidate.signature,
                             "settled": candidate.settled, "rules_version": version, "oomdoc_version": __version__, "new_failures": 0}]}  # fmt: skip
-    rows: dict[str, list[dict[str, Any]]] = {name: [{**row, **place} for row in made] for name, made in outcome["rows"].items()}
+    rows: dict[str, list[dict[str, Any]]] = {
+        name: [{**row, **place} for row in made] for name, made in outcome["rows"].items()
+    }
     for incident in rows["incident"]:
         incident["host"] = candidate.host
         incident["first_night"] = min(night, seen_before.get(incident["incident_key"], night))
@@ -214,7 +231,9 @@ def _told(
     ]  # fmt: skip
     if outcome.get("evidence"):
         sha256 = rows["bundle"][0]["sha256"]
-        rows["evidence"] = [{**place, "sha256": sha256, "oomdoc_version": __version__, "tables": base64.b64decode(outcome["evidence"])}]
+        rows["evidence"] = [
+            {**place, "sha256": sha256, "oomdoc_version": __version__, "tables": base64.b64decode(outcome["evidence"])}
+        ]
     return rows
 
 
@@ -224,7 +243,9 @@ def _told(
 def _finish(dataset: Dataset, night: str, counts: Mapping[str, Any] | None, version: str) -> None:
     """Commit a night: copies are told of one bundle only."""
     waiting = any(batch[0].night == night for batch in dataset.manifest.pending)
-    if not waiting and (counts is None or any(dict(entry) == {"night": night, **counts} for entry in dataset.manifest.nights)):
+    if not waiting and (
+        counts is None or any(dict(entry) == {"night": night, **counts} for entry in dataset.manifest.nights)
+    ):
         return
     every = ledger.read(dataset)
     tonight = {key: last for key, last in every.items() if last.night == night}

@@ -22,7 +22,6 @@ from oomdoc.sweep.places import Access, Seen, filesystem, is_uri, listing, sente
 GROUPINGS = ("folder", "host", "pod")
 _ARCHIVE = re.compile(r"\.(?:tar|tgz|tbz2?|txz|tzst|zip|tar\.(?:gz|bz2|xz|zst))$", re.I)
 _UNFINISHED = re.compile(r"(?:^|/)(?:\.[^/]*|[^/]*\.(?:part|partial|tmp|crdownload|filepart|swp))$", re.I)
-_DATE = re.compile(r"(?:[a-z_]+=)?\d{4}(?:[-_.]?\d{2}){0,2}(?:[T_-]?\d{2}[-_:]?\d{2}(?:[-_:]?\d{2})?Z?)?$|\d{1,2}$", re.I)
 _HOST_NAMED = re.compile(r"(?:^|/)(?:(?:host|hostname|node|instance)=|(?:hosts|nodes|machines)/)([^/#]+)", re.I)
 _HOST_LIKE = re.compile(r"(?:ip(?:-\d{1,3}){4}|(?=[a-z])[a-z0-9-]*?(?:node|gpu|host|srv|server|worker|h100|h200|a100|b200|mi300)[a-z0-9-]*\d[a-z0-9-]*|[a-z][a-z0-9-]*\d(?:\.[a-z][a-z0-9-]*){2,})(?=$|[._])", re.I)  # fmt: skip
 _PODS = (
@@ -32,7 +31,9 @@ _PODS = (
     re.compile(r"(?:^|/)pod=([^/]+)(?:/|$)"),
     re.compile(r"(?:^|/)pods/([^/]+?)(?:\.log(?:\.\d+)?(?:\.gz)?)?(?:/|$)"),
     # a file named after its pod: a deployment's hash and suffix, or a stateful set's number
-    re.compile(r"(?:^|/)([a-z0-9][a-z0-9.-]*?-(?:[0-9a-f]{8,10}-[a-z0-9]{5}|\d{1,4}))(?:[._][^/]*)?\.log(?:\.\d+)?(?:\.gz)?$"),
+    re.compile(
+        r"(?:^|/)([a-z0-9][a-z0-9.-]*?-(?:[0-9a-f]{8,10}-[a-z0-9]{5}|\d{1,4}))(?:[._][^/]*)?\.log(?:\.\d+)?(?:\.gz)?$"
+    ),
 )
 
 
@@ -72,7 +73,9 @@ def signature(files: Iterable[Seen]) -> str:
     """32 hex digits over names, sizes and times of files."""
     digest = hashlib.sha256()
     for file in files:
-        digest.update(f"{file.address}\0{file.bytes}\0{file.modified_ns}\0{file.changed_ns}\n".encode("utf-8", "surrogateescape"))
+        digest.update(
+            f"{file.address}\0{file.bytes}\0{file.modified_ns}\0{file.changed_ns}\n".encode("utf-8", "surrogateescape")
+        )
     return digest.hexdigest()[:32]
 
 
@@ -183,12 +186,17 @@ def _matches(address: str, pattern: str) -> bool:
 def _grouped(base: str, files: Sequence[Seen], group_by: str, now_ns: int) -> Iterator[Candidate]:
     """Archives one by one, the rest by group."""
     trees: dict[tuple[str, str], list[Seen]] = {}
+    loose = []
     for file in files:
-        relative = _relative(file.address, base)
         if _ARCHIVE.search(file.address):
-            yield _candidate(file.address, str(PurePosixPath(file.address).parent), [file], relative, now_ns)
-            continue
-        trees.setdefault(_group(relative, group_by), []).append(file)
+            yield _candidate(
+                file.address, file.address.rpartition("/")[0], [file], _relative(file.address, base), now_ns
+            )
+        else:
+            loose.append(file)
+    holding = {_relative(file.address, base).rpartition("/")[0] for file in loose}
+    for file in loose:
+        trees.setdefault(_group(_relative(file.address, base), group_by, holding), []).append(file)
     for (folder, label), members in trees.items():
         within = f"{base.rstrip('/')}/{folder}" if folder else base
         key = f"{within}#{label}" if label else within
@@ -199,15 +207,19 @@ def _relative(address: str, base: str) -> str:
     return address[len(base.rstrip("/")) + 1 :]
 
 
-def _group(relative: str, group_by: str) -> tuple[str, str]:
-    """(folder below the base, label) of the bundle that a file of a log tree belongs to."""
+def _group(relative: str, group_by: str, holding: set[str]) -> tuple[str, str]:
+    """(folder below the base, label) of the bundle that a file of a log tree belongs to.
+
+    By folder it is the first one on the way down that holds files itself, with all below it: folders of folders (hosts,
+    dates) are taken apart, what lies deeper in a bundle stays in it. Files in the base itself are a bundle of their own.
+    """
     if group_by == "pod" and (pod := pod_of(relative)):
         return "", f"pod={pod}"
     if group_by == "host" and (host := host_of(relative)):
         return "", f"host={host}"
     folders = relative.split("/")[:-1]
-    depth = next((place for place, part in enumerate(folders, 1) if not _DATE.match(part)), len(folders))
-    return "/".join(folders[:depth]), ""
+    ways = ["/".join(folders[:depth]) for depth in range(1, len(folders) + 1)]
+    return next((way for way in ways if way in holding), ""), ""
 
 
 def _candidate(key: str, base: str, files: Sequence[Seen], relative: str, now_ns: int) -> Candidate:

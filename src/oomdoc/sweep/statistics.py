@@ -45,7 +45,9 @@ def best_split(series: Sequence[tuple[int, int]]) -> tuple[int, float] | None:
     found: tuple[int, float] | None = None
     for split in range(1, len(series)):
         first, second = series[:split], series[split:]
-        p = fisher(sum(h for h, _ in second), sum(n for _, n in second), sum(h for h, _ in first), sum(n for _, n in first))
+        p = fisher(
+            sum(h for h, _ in second), sum(n for _, n in second), sum(h for h, _ in first), sum(n for _, n in first)
+        )
         if found is None or p < found[1]:
             found = (split, p)
     return None if found is None else (found[0], min(1.0, found[1] * (len(series) - 1)))

@@ -10,6 +10,7 @@ import datetime as dt
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from oomdoc.morning import NO_FAILURE, ChangePoint, Counts, Failing, Group, Morning, Outlier, ReadError, Resolved, Trend
@@ -47,7 +48,11 @@ def morning(dataset: Dataset, night: str, present: Iterable[str] | None, warning
     """The report of a committed night. `present` are the bundles that are there tonight; None: all that are known."""
     told: Mapping[str, Any] = next((entry for entry in dataset.manifest.nights if entry["night"] == night), {})
     with questions(dataset) as ask:
-        here = set(present) if present is not None else {row["bundle"] for row in ask.rows_of("SELECT DISTINCT bundle FROM bundle")}
+        here = (
+            set(present)
+            if present is not None
+            else {row["bundle"] for row in ask.rows_of("SELECT DISTINCT bundle FROM bundle")}
+        )
         since = (dt.date.fromisoformat(night) - dt.timedelta(days=WINDOW_NIGHTS)).isoformat()
         errors = _errors(ask, here)
         previous = ask.rows_of("SELECT max(night) AS night FROM bundle WHERE night < $1::DATE", night)[0]["night"]
@@ -96,9 +101,23 @@ def _groups(ask: Questions, night: str) -> tuple[Group, ...]:
         "first(t.text ORDER BY t.probability DESC NULLS LAST, t.bundle, t.incident) AS text, first(t.action ORDER BY t.probability DESC NULLS LAST, t.bundle, t.incident) AS action "
         "FROM tonight t LEFT JOIN earlier e ON e.fingerprint = t.fingerprint GROUP BY t.fingerprint, e.fingerprint", night)  # fmt: skip
     groups = [
-        Group(**{**row, "hosts": tuple((row["hosts"] or [])[:MOST_LISTED]), "first_night": row["first_night"].isoformat()}) for row in rows
+        Group(
+            **{**row, "hosts": tuple((row["hosts"] or [])[:MOST_LISTED]), "first_night": row["first_night"].isoformat()}
+        )
+        for row in rows
     ]
-    return tuple(sorted(groups, key=lambda group: (group.cause in NO_FAILURE, not group.new, -group.incidents, -group.bundles, group.fingerprint)))
+    return tuple(
+        sorted(
+            groups,
+            key=lambda group: (
+                group.cause in NO_FAILURE,
+                not group.new,
+                -group.incidents,
+                -group.bundles,
+                group.fingerprint,
+            ),
+        )
+    )
 
 
 def _resolved(ask: Questions, night: str, since: str) -> tuple[Resolved, ...]:
@@ -116,7 +135,15 @@ def _resolved(ask: Questions, night: str, since: str) -> tuple[Resolved, ...]:
         "SELECT g.*, greatest(coalesce(s.read, 0), coalesce(m.read, 0)) AS told FROM gone g LEFT JOIN same_place s ON s.fingerprint = g.fingerprint "
         "LEFT JOIN same_model m ON m.model = g.model WHERE told > 0 ORDER BY g.incidents DESC, g.fingerprint", night, since)  # fmt: skip
     return tuple(
-        Resolved(row["fingerprint"], row["cause"], row["model"], row["version"], row["incidents"], row["last_night"].isoformat(), row["told"])
+        Resolved(
+            row["fingerprint"],
+            row["cause"],
+            row["model"],
+            row["version"],
+            row["incidents"],
+            row["last_night"].isoformat(),
+            row["told"],
+        )
         for row in rows
     )
 
@@ -141,7 +168,9 @@ def _trends(ask: Questions, night: str, since: str) -> tuple[Trend, ...]:
             f"HAVING failing > 0 OR before_failing > 0 ORDER BY failing DESC, before_failing DESC, value LIMIT {MOST_LISTED}", night, since)  # fmt: skip
         trends += [Trend(dimension, **row) for row in rows]
     order = {"cause": 0, "model": 1, "version": 2, "host": 3}
-    return tuple(sorted(trends, key=lambda trend: (order[trend.dimension], -trend.failing, -trend.before_failing, trend.value)))
+    return tuple(
+        sorted(trends, key=lambda trend: (order[trend.dimension], -trend.failing, -trend.before_failing, trend.value))
+    )
 
 
 def _changes(ask: Questions, night: str) -> tuple[ChangePoint, ...]:
@@ -187,13 +216,15 @@ def _moved(rows: Sequence[Mapping[str, Any]]) -> list[ChangePoint]:
     for (model, what), values in tables.items():
         # in the order in which the fleet took them up; of one night, the older version first
         ordered = sorted(values, key=lambda value: (values[value][0], version_number(value) or 0, value))
-        pairs += [(model, what, before, after, values[before], values[after]) for before, after in zip(ordered, ordered[1:], strict=False)]
+        pairs += [(model, what, before, after, values[before], values[after]) for before, after in pairwise(ordered)]
     enough = [pair for pair in pairs if pair[4][2] >= LEAST_BUNDLES and pair[5][2] >= LEAST_BUNDLES]
     found = []
     for model, what, before, after, old, new in enough:
         p = fisher(new[1], new[2], old[1], old[2]) * len(enough)
         if p < CERTAIN_FROM:
-            found.append(ChangePoint(what, model, before, after, new[0].isoformat(), old[1], old[2], new[1], new[2], _rounded(p)))
+            found.append(
+                ChangePoint(what, model, before, after, new[0].isoformat(), old[1], old[2], new[1], new[2], _rounded(p))
+            )
     return found
 
 

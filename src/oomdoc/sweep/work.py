@@ -91,7 +91,7 @@ def _read(task: Mapping[str, Any]) -> dict[str, Any]:
             if not _still(seen):
                 raise _ChangedError
             return {"status": "same", **told}
-        options = diagnose.Options(rules=Path(task["rules"]) if task["rules"] else None)
+        options = diagnose.Options(loaded=_rules(task["rules"]))
         with diagnose.analyze(intake, options) as analysis:
             rows: Rows = rows_of(analysis.report, task["bundle"])
             packed = evidence.pack(analysis)
@@ -162,4 +162,6 @@ def _fetch(files: Sequence[Seen], access: Access, scratch: Path) -> tuple[list[P
 
 def _tag(stream: Any) -> str:
     told = stream.metadata() or {}
-    return next((value.decode("utf-8", "replace").strip('"') for name, value in told.items() if name.lower() == b"etag"), "")
+    return next(
+        (value.decode("utf-8", "replace").strip('"') for name, value in told.items() if name.lower() == b"etag"), ""
+    )
