@@ -46,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "rule_tests": {"rules", "store", "weigh"},
     "collect": set(),
     "compare": set(),
-    "report": {"compare", "model", "physics", "worksheet"},
+    "report": {"compare", "model", "morning", "physics", "worksheet"},
     "completion": set(),
     "config": set(),
     "prompt": {"report"},
@@ -106,9 +106,12 @@ ALLOWED: dict[str, set[str]] = {
         "rules",
         "schema",
         "show",
+        "sweep",
         "tables",
         "views",
     },
+    "morning": set(),
+    "sweep": {"assemble", "bundle", "diagnose", "model", "morning", "oomdoc", "physics", "rules", "store", "tables"},
     "__main__": {"cli", "oomdoc"},
 }
 EVERYBODY = {"errors", "units"}

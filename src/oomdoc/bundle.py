@@ -468,6 +468,14 @@ class Intake:
         else:
             self._file(path, status, _Place(label, inside, size=status.st_size), found=False)
 
+    def add_found(self, path: Path, label: str) -> None:
+        """Take in a file as one that a folder's listing found, under a path of its own in the bundle."""
+        self._found(path, path.stat(follow_symlinks=False), label)
+
+    def taken_in(self) -> list[tuple[Path, str]]:
+        """Files that will be read and their paths in the bundle, in order."""
+        return [(given.path, given.place.label) for given in self._given if given.path is not None]
+
     def _file(self, path: Path, status: os.stat_result, place: _Place, found: bool) -> None:
         """Take in a regular file, unless it is there already by another name."""
         first = self._seen.setdefault((status.st_dev, status.st_ino), place.label) if status.st_ino else place.label

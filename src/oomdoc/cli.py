@@ -30,6 +30,7 @@ EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 PIPE_WIDTH = 100  # columns where no terminal says
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.1
+SWEEP_LOG_EVERY_S = 30.0  # where standard error is a file or a journal
 REPORT_BYTES = 64 << 20  # a report is far smaller; larger files are bundles
 
 app = typer.Typer(
@@ -255,6 +256,7 @@ def root(
       2    wrong usage
       3    the input could not be read or held nothing that can be analysed
       70   a bug in oomdoc; the traceback says where
+      75   `sweep`: another sweep is at work on the store
       130  interrupted
     """
 
@@ -775,6 +777,129 @@ def _report_of(path: str, quiet: bool, types: Sequence[str] | None, tz: str | No
 
 
 @app.command()
+def sweep(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH|URI", help="Folders, globs, archives, s3://BUCKET/PREFIX, gs://...", show_default=False
+        ),
+    ],
+    store: Annotated[
+        str, typer.Option(metavar="DIR|URI", help="The dataset: made if it is not there.", show_default=False)
+    ],
+    group_by: Annotated[
+        str, typer.Option(metavar="folder|host|pod", help="What of a log tree is one bundle; an archive always is one.")
+    ] = "folder",
+    engine: Annotated[str, typer.Option(metavar="embedded|ray", help="Who runs the work.")] = "embedded",
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Bundles at the same time; else one per core.")
+    ] = None,
+    time_limit: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="For one bundle.")] = 600,
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="For one worker.")] = "1GiB",
+    night: Annotated[str | None, typer.Option(metavar="DATE", help="The night's date; else today in UTC.")] = None,
+    retention: Annotated[
+        int | None, typer.Option(min=1, metavar="DAYS", help="Forget nights that are older; else none is forgotten.")
+    ] = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Read every bundle again, changed or not.")] = False,
+    endpoint_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Address of an object store that is not the cloud's own.")
+    ] = None,
+    anonymous: Annotated[bool, typer.Option("--anonymous", help="Read public buckets without credentials.")] = False,
+    rules: RuleFolder = None,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="FORM", help="On standard output: terminal, markdown, html, jsonl, junit or prometheus."
+        ),
+    ] = "terminal",
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the report to FILE as well: .txt, .md, .html, .jsonl, .xml (JUnit), .prom (repeatable).",
+        ),
+    ] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="new|P",
+            help="Exit with 1 for a new incident with a memory cause, or for one at least this probable (0 to 1).",
+        ),
+    ] = None,
+    color: Color = "auto",
+    quiet: Quiet = False,
+) -> int:
+    """Diagnose a fleet every night: read what is new, tell what is new.
+
+    Every archive is a bundle; log trees are cut into bundles by folder (the first one on the way down that holds files),
+    host or pod. What is unchanged is not read again, new rules judge kept evidence, and the dataset of Parquet files answers
+    `oomdoc sql STORE`. Killed at any moment, the next sweep goes on. Object stores are reached with the usual credentials.
+
+    \b
+    Example:
+      oomdoc sweep /var/bundles --store ./fleet
+      oomdoc sweep '/logs/*/vllm*.log' --group-by host --store ./fleet -o morning.html -o oomdoc.prom
+      oomdoc sweep s3://support/bundles --store s3://support/oomdoc --retention 90 --fail-on new
+      oomdoc sql ./fleet "SELECT cause, count(*) AS n FROM new_incident GROUP BY cause ORDER BY n DESC"
+
+    \b
+    Exit status: 0 the sweep was made; 1 with --fail-on; 2 wrong usage; 3 nothing
+    could be read or written; 75 another sweep is at work on the store.
+    """
+    from oomdoc.report.morning import FORMS, SUFFIXES, terminal
+
+    if form not in FORMS:
+        raise UsageError(f"--format {form} is unknown", f"Choose {', '.join(FORMS)}")
+    least = _sweep_bar(fail_on)
+    colored = _colored(color)
+    targets = []
+    for name in outputs or ():
+        suffix = Path(name).suffix.lower()
+        if suffix not in SUFFIXES:
+            raise UsageError(f"-o {name} does not say which form to write", f"End the name with {', '.join(SUFFIXES)}")
+        if not Path(name).parent.is_dir():
+            raise UsageError(f"cannot write {name}, there is no folder {Path(name).parent}", "Make it first")
+        targets.append((SUFFIXES[suffix], name))
+    from oomdoc.units import parse_size
+
+    size = parse_size(memory)
+    if not size or size < 256 << 20:
+        raise UsageError(
+            f"--memory '{memory}' is no size that a worker can live in", "Write 1GiB, and not less than 256MiB"
+        )
+    from oomdoc.sweep.places import Access, need_pyarrow
+
+    need_pyarrow()
+    from oomdoc.sweep import run as sweeping
+    from oomdoc.sweep.engines import Limits
+
+    progress = _SweepProgress(quiet)
+    chosen = sweeping.Settings(
+        store=store, group_by=group_by, engine=engine, jobs=jobs, limits=Limits(time_limit, size), night=night, retention_days=retention,
+        rebuild=rebuild, rules=rules, access=Access(endpoint_url, anonymous), progress=progress,
+    )  # fmt: skip
+    try:
+        morning = sweeping.sweep(paths, chosen)
+    finally:
+        progress.clear()
+    for name, target in targets:
+        _write(target, FORMS[name](morning))
+        _note(f"wrote {target}", quiet)
+    text = terminal(morning, width=_width(), color=colored) if form == "terminal" else FORMS[form](morning)
+    _out(text, utf8=form != "terminal")
+    if least is None:
+        return EXIT_OK
+    reached = (
+        morning.new_incidents > 0
+        if least == "new"
+        else any(group.cause != "healthy" and (group.probability or 0) >= float(least) for group in morning.groups)
+    )
+    return EXIT_FOUND if reached else EXIT_OK
+
+
+@app.command()
 def sql(
     bundle: Bundle,
     query: Annotated[
@@ -791,6 +916,10 @@ def sql(
         typer.Option("-o", "--output", metavar="FILE", help="Write to FILE, .csv, .json, .jsonl or .parquet, instead."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most N rows.")] = None,
+    endpoint_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Address of the object store that holds a sweep's store.")
+    ] = None,
+    anonymous: Annotated[bool, typer.Option("--anonymous", help="Read a public store without credentials.")] = False,
     types: Types = None,
     since: Since = None,
     until: Until = None,
@@ -803,7 +932,7 @@ def sql(
 
     The dialect is DuckDB's; nothing can be written and no file opened. `oomdoc tables` says what there is. Without a SELECT
     a prompt opens, with history and with completion of tables and columns (Tab); `.help` lists its commands. A pipe is
-    answered statement by statement.
+    answered statement by statement. For the store of a sweep it answers from the dataset: docs/sweep.md has its tables.
 
     \b
     Example:
@@ -826,9 +955,15 @@ def sql(
         if query is None:
             raise UsageError(f"-o {output} needs a SELECT", "Give it as an argument")
         _spare_inputs([bundle], [str(output)])
-    from oomdoc.report import rows as forms
     from oomdoc.report.words import count
 
+    if _is_store(bundle):
+        if query is None or suffix == "parquet":
+            raise UsageError(
+                "the store of a sweep answers one SELECT as text", "Give it as an argument; copy its Parquet files"
+            )
+        names, rows = _ask_store(bundle, query, limit + 1 if limit else None, endpoint_url, anonymous)
+        return _rows_out(names, rows, form, output, suffix, limit, quiet)
     with _analysis([bundle], quiet, types, since, until, tz, timeout=timeout, memory_limit=memory_limit) as analysis:
         if query is None:
             return _questions(analysis, form, limit, quiet)
@@ -836,6 +971,22 @@ def sql(
             _note(f"wrote {count(analysis.parquet(query, output, limit), 'row')} to {output}", quiet)
             return EXIT_OK
         names, rows = analysis.sql(query, limit + 1 if limit else None)
+    return _rows_out(names, rows, form, output, suffix, limit, quiet)
+
+
+def _rows_out(
+    names: list[str],
+    rows: list[tuple[Any, ...]],
+    form: str,
+    output: Path | None,
+    suffix: str,
+    limit: int | None,
+    quiet: bool,
+) -> int:
+    """Rows on standard output or in a file; one more than `limit` of them says that there are more."""
+    from oomdoc.report import rows as forms
+    from oomdoc.report.words import count
+
     shown = rows[:limit]
     writers = {"csv": forms.csv, "json": forms.json, "jsonl": forms.jsonl}
     if output is not None:
@@ -1574,6 +1725,82 @@ class _Progress:
         sys.stderr.write(f"\rreading {name if len(name) <= room else '…' + name[1 - room :]}  {size}\x1b[K")
         sys.stderr.flush()
         self._drawn = True
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._drawn:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._drawn = False
+
+
+def _sweep_bar(given: str | None) -> str | float | None:
+    """`--fail-on` of a sweep: `new`, a probability, or None."""
+    if given is None or given == "new":
+        return given
+    try:
+        bar = float(given)
+    except ValueError:
+        bar = -1.0
+    if not 0 <= bar <= 1:
+        raise UsageError(f"--fail-on {given} is neither `new` nor a probability", "Write new, or a number such as 0.8")
+    return bar
+
+
+def _is_store(bundle: str) -> bool:
+    """Whether a path is the store of a sweep: told by its manifest, without importing anything."""
+    if "://" in bundle:
+        return True
+    try:
+        return '"oomdoc_dataset"' in (Path(bundle) / "manifest.json").read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return False
+
+
+def _ask_store(
+    store: str, query: str, limit: int | None, endpoint_url: str | None, anonymous: bool
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    from oomdoc.sweep.places import Access, is_uri, need_pyarrow
+
+    need_pyarrow()
+    from oomdoc.sweep.dataset import existing
+    from oomdoc.sweep.trends import questions
+
+    if "://" in store and not is_uri(store):
+        raise UsageError(
+            f"{store} is in no object store that is known here", "Write s3://BUCKET/PREFIX or gs://BUCKET/PREFIX"
+        )
+    with questions(existing(store, Access(endpoint_url, anonymous))) as ask:
+        return ask.query(query, limit, "docs/sweep.md lists tables and columns")
+
+
+class _SweepProgress:
+    """Bundles done, errors, rate and time left: a line that is overwritten on a terminal, one every half minute in a log."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._on = not quiet and sys.stderr is not None
+        self._tty = self._on and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._begun = time.monotonic()
+        self._next = self._begun + (PROGRESS_AFTER_S if self._tty else SWEEP_LOG_EVERY_S)
+        self._drawn = False
+
+    def __call__(self, done: int, of: int, errors: int) -> None:
+        now = time.monotonic()
+        if not self._on or now < self._next:
+            return
+        from oomdoc.units import show_seconds
+
+        rate = done / (now - self._begun)
+        told = f"{done:,} of {of:,} bundles, {rate:.1f}/s, {show_seconds((of - done) / rate)} left"
+        told += f", {errors:,} could not be read" if errors else ""
+        if self._tty:
+            self._next = now + PROGRESS_EVERY_S
+            sys.stderr.write(f"\r{told[: shutil.get_terminal_size().columns - 1]}\x1b[K")
+            sys.stderr.flush()
+            self._drawn = True
+        else:
+            self._next = now + SWEEP_LOG_EVERY_S
+            _say(told)
 
     def clear(self) -> None:
         """Take the line away."""

@@ -432,6 +432,49 @@ class Store:
         self._con.execute("DROP SCHEMA IF EXISTS seen CASCADE")
 
 
+class Questions:
+    """Read-only questions over tables that lie elsewhere (pyarrow datasets): a sweep's store, for its report and for a person.
+
+    `views` are SQL over the tables, made in order. Nothing can be written and no file opened by a query.
+    """
+
+    def __init__(self, tables: Mapping[str, Any], views: Mapping[str, str]) -> None:
+        config: dict[str, Any] = {"threads": 2, "memory_limit": "1GB", "autoinstall_known_extensions": False}
+        self._con = duckdb.connect(":memory:", config=config)
+        for name, table in tables.items():
+            self._con.register(name, table)
+        for name, query in views.items():
+            self._con.execute(f"CREATE VIEW {name} AS {query}")
+        self._con.execute("SET enable_external_access = false")
+        self._con.execute("SET lock_configuration = true")
+        self._watchdog = _Watchdog(self._con)
+
+    def __enter__(self) -> Questions:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._watchdog.stop()
+        self._con.close()
+
+    def query(self, sql: str, limit: int | None = None, hint: str = "") -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Column names and rows for a person's query; UsageError with DuckDB's sentence where it is wrong."""
+        self._watchdog.begin(600)
+        try:
+            cursor = self._con.execute(one_select(sql, self._con))
+            names = [column[0] for column in cursor.description or ()]
+            return names, cursor.fetchmany(limit) if limit else cursor.fetchall()
+        except duckdb.Error as problem:
+            raise UsageError(f"the query failed: {_first_line(problem)}", hint) from None
+        finally:
+            self._watchdog.end()
+
+    def rows_of(self, sql: str, *values: Any) -> list[dict[str, Any]]:
+        """All rows of a query of our own as mappings."""
+        cursor = self._con.execute(sql, list(values))
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
 @dataclass
 class _Bulk:
     """Arrays for one table that wait; `source` is None where they hold it themselves."""
