@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check samples golden bench docs docs-site metamorphic fuzz clean
+.PHONY: help demo test lint types check samples golden bench docs docs-site vega metamorphic fuzz clean
 
 help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -42,6 +42,10 @@ docs: $(VENV)/ready ## write the generated pages again
 docs-site: $(VENV)/ready ## the documentation as a site in build/site, strict about links
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/mkdocs build --strict --quiet
+
+vega: $(VENV)/ready ## make the charts' JavaScript again from its wheel
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$($(BIN)/python -c 'import sys; sys.path.insert(0, "docs"); import vega; print(vega.WHEEL)')"
+	$(BIN)/python docs/vega.py
 
 metamorphic: $(VENV)/ready ## every sample in every shape (or every case of CASES=folder)
 	$(if $(CASES),$(BIN)/python tests/shapes.py $(CASES),OOMDOC_METAMORPHIC=1 $(BIN)/python -m pytest tests/test_metamorphic.py)

@@ -243,6 +243,9 @@ def test_commands_in_pages_run(
     monkeypatch.chdir(ROOT)
     if line.startswith("oomdoc rules test"):
         few_rules(tmp_path, monkeypatch)
+    if line.startswith("oomdoc rules count"):
+        shutil.copytree(ROOT / "tests/cases/shm-exhausted-a4", tmp_path / "shm")
+        line = f"oomdoc rules count {tmp_path}"
     status = cli.run(shlex.split(line, comments=True)[1:])
     told = capsys.readouterr()
     assert status == 0, told.err

@@ -12,7 +12,7 @@ import pytest
 
 from oomdoc import cli, show
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.show import lines, parse_ref
+from oomdoc.show import MASK, MOST_LINES, excerpts, lines, mask, parse_ref
 
 
 class Member(NamedTuple):
@@ -158,3 +158,70 @@ def test_a_real_file(tmp_path: Path) -> None:
     (tmp_path / "vllm.log").write_text("one\ntwo\nthree\n")
     assert lines([tmp_path / "vllm.log"], "vllm.log:2", 0).lines == ((2, "two"),)
     assert lines([tmp_path], "vllm.log:2", 0).lines == ((2, "two"),)
+
+
+# --- lines that travel with a report
+
+
+def test_many_references_in_one_pass(intake: Intake) -> None:
+    intake.files["b.log"] = b"only\n"
+    refs = [
+        "pods/a/vllm.log:50",
+        "pods/a/vllm.log:52",
+        "pods/a/vllm.log:3-4",
+        "b.log:1",
+        "pods/a/vllm.log:900",
+        "gone.log:1",
+        "b.log",
+    ]
+    found = excerpts(["x"], refs, 1)
+    assert {ref: [line for line, _ in entry.lines] for ref, entry in found.items()} == {
+        "pods/a/vllm.log:50": [49, 50, 51], "pods/a/vllm.log:52": [51, 52, 53], "pods/a/vllm.log:3-4": [2, 3, 4, 5], "b.log:1": [1],
+    }  # fmt: skip
+    assert found["pods/a/vllm.log:52"].lines[1] == (52, "line 52")
+
+
+def test_excerpts_agree_with_single_references(intake: Intake) -> None:
+    refs = [f"pods/a/vllm.log:{line}" for line in (1, 2, 7, 40, 41, 99, 100)]
+    found = excerpts(["x"], refs, 3)
+    assert {ref: entry.lines for ref, entry in found.items()} == {ref: lines(["x"], ref, 3).lines for ref in refs}
+
+
+def test_a_long_reference_is_cut(intake: Intake) -> None:
+    (entry,) = excerpts(["x"], ["pods/a/vllm.log:10-90"], 2).values()
+    assert (entry.first, entry.last) == (10, 90)
+    assert len(entry.lines) == MOST_LINES + 2
+
+
+def test_nothing_cited_opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oomdoc.bundle.open_bundle", lambda *_, **__: pytest.fail("opened"))
+    assert excerpts(["x"], ["a whole file.txt"]) == {}
+
+
+def test_secrets_do_not_travel(intake: Intake) -> None:
+    intake.files["run.sh"] = b"vllm serve m --api-key s3cr3t-value --max-model-len 8192\n"
+    (entry,) = excerpts(["x"], ["run.sh:1"]).values()
+    assert entry.lines == ((1, f"vllm serve m --api-key {MASK} --max-model-len 8192"),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--api-key=abcd1234", "HF_TOKEN=abcdefgh", "'hf_token': 'hf_ABCDEFGHIJKLMN'", "Authorization: Bearer eyJhbGci.eyJz.c2ln", "password: hunter22",
+        "using sk-proj-0123456789abcdef now", "AWS AKIAIOSFODNN7EXAMPLE", "client_secret = 'abcdef'",
+    ],
+)  # fmt: skip
+def test_what_is_masked(text: str) -> None:
+    assert MASK in mask(text)
+    assert not any(part in mask(text) for part in ("abcd", "ABCDEF", "eyJ", "hunter22", "01234", "IOSFO"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Avg prompt throughput: 12.0 tokens/s", "max_tokens=16, prompt_tokens: 4096", "first_token=0.31 s", "eos_token=None", "time per output token: 21.5",
+        "token generation is slow", "tokenizer='Qwen/Qwen3'", "api_key=None",
+    ],
+)  # fmt: skip
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert mask(text) == text

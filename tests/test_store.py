@@ -128,3 +128,39 @@ def test_a_database_is_never_written_over(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="exists"):
         Store(tmp_path, path)
     assert path.read_bytes() == b"mine"
+
+
+def many_samples(store: Store) -> None:
+    """Two large sources, a small one, and one that comes back; the stamps of the last have no year."""
+    for source, first, count in (("a.csv", 1, 25), ("small.csv", 1, 3), ("b'.csv", 1, 40), ("a.csv", 26, 5)):
+        lines = np.arange(first, first + count, dtype=np.uint32)
+        times = lines.astype(float) + nominal(2000 if source == "b'.csv" else 2026, 5, 1)
+        used = np.ma.masked_array(lines.astype(np.int64), mask=lines % 7 == 0)
+        store.load(source, Batch("gpu_sample", {"line": lines, "t": times, "used_bytes": used}))
+
+
+@pytest.mark.parametrize("between", [False, True])
+def test_large_sources_have_tables_of_their_own_and_nobody_sees_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, between: bool
+) -> None:
+    seen = []
+    for group, place in (
+        (1_000, {"scratch": tmp_path}),
+        (10, {"scratch": tmp_path}),
+        (10, {"db": tmp_path / "x.duckdb"}),
+    ):
+        monkeypatch.setattr("oomdoc.store._ROW_GROUP", group)
+        with Store(**place) as store:
+            many_samples(store)
+            if between:
+                store.keep_between(nominal(2026, 5, 1) + 10, None)
+            store.finish()
+            seen.append(store.query("SELECT * FROM gpu_sample ORDER BY source, line"))
+            parts = [
+                name for (name,) in store.query("SELECT table_name FROM duckdb_tables()")[1] if "gpu_sample_" in name
+            ]
+            assert len(parts) == (0 if group > 100 else 3)
+    assert seen[0] == seen[1] == seen[2]
+    assert len(seen[0][1]) == (52 if between else 73)
+    with duckdb.connect(tmp_path / "x.duckdb", read_only=True) as db:
+        assert db.execute("SELECT * FROM gpu_sample ORDER BY source, line").fetchall() == seen[0][1]

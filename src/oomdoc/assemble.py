@@ -10,10 +10,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import duckdb
-
 from oomdoc import __version__
 from oomdoc.bundle import Intake
+from oomdoc.ledger import default_step, expectation, ledger, model_config
 from oomdoc.model import (
     Bundle,
     CollectNext,
@@ -22,6 +21,7 @@ from oomdoc.model import (
     Engine,
     FirstFailure,
     Flag,
+    Impact,
     Incident,
     LedgerEntry,
     Report,
@@ -31,8 +31,10 @@ from oomdoc.model import (
 )
 from oomdoc.physics.defaults import version_number
 from oomdoc.rules import Rule, place_of, rules_version
-from oomdoc.store import Store
+from oomdoc.solve import situation, solve
+from oomdoc.store import QueryError, Store, quoted
 from oomdoc.tables import TABLES
+from oomdoc.timeline import timeline
 from oomdoc.traffic import profile
 from oomdoc.views import VIEWS
 from oomdoc.watch import watch
@@ -44,19 +46,23 @@ DIAGNOSED_INCIDENTS = 5  # so many kinds of incident get a ranking, the gravest 
 
 
 def assemble(
-    intake: Intake, store: Store, rules: list[Rule], sources: list[SourceRow], unread: list[Unread], faults: list[str]
-) -> tuple[Report, list[Finding]]:
+    intake: Intake, store: Store, rules: list[Rule], sources: list[SourceRow], unread: list[Unread], faults: list[str],
+    config: Mapping[str, Any] | None = None,
+) -> tuple[Report, list[Finding]]:  # fmt: skip
     """The report of a loaded store: every incident weighed, the ledger and engines told, what was read and what is missing.
 
-    The findings beside it are those of the gravest incident.
+    `config` is the model's config.json, where a person hands it over. The findings beside the report are those of the
+    gravest incident.
     """
+    engines = _engines(store)
+    config = config or _config_in_bundle(store)
     found = store.rows_of("SELECT * FROM incident")
+    traffic = profile(store, found[0] if found else None)
     warnings = [f"rule left out: {fault}" for fault in faults]
     incidents: list[Incident] = []
     diagnoses: tuple[Diagnosis, ...] = ()
     findings: list[Finding] = []
-    ledger: tuple[LedgerEntry, ...] = ()
-    traffic = profile(store, found[0] if found else None)
+    books: tuple[LedgerEntry, ...] = ()
     watched: tuple[Watch, ...] = ()
     alike: dict[str, tuple[tuple[Diagnosis, ...], str | None]] = {}
     shown: list[dict[str, Any] | None] = [*found[:MOST_INCIDENTS]] or [None]
@@ -68,13 +74,21 @@ def assemble(
             ranked, phase = alike[likeness]
         elif len(alike) < DIAGNOSED_INCIDENTS:
             store.focus(row["incident"] if row else None)
+            _expect(store, engines, row["start_id"] if row else None, config)
             ask = _careful(store, rules, warnings)
             weighed = [weigh(rule, ask) for rule in rules]
             ranked = rank(weighed, ask)
             phase = (store.rows_of("SELECT phase FROM failure") or [{"phase": None}])[0]["phase"]
             if place == 0:
-                diagnoses, findings, ledger = ranked, weighed, _ledger(store)
+                books = ledger(store, engines, config)
+                if ranked:
+                    now = situation(store, engines, books, row, traffic.get("percentiles"), config)
+                    ranked = (solve(ranked[0], now), *ranked[1:])
+                diagnoses, findings = ranked, weighed
                 watched = watch(store, traffic)
+            else:
+                told = {entry.engine for entry in books}
+                books += tuple(entry for entry in ledger(store, engines, config) if entry.engine not in told)
             alike[likeness] = ranked, phase
         if row:
             incidents.append(_incident(store, row, phase, ranked))
@@ -83,10 +97,17 @@ def assemble(
     warnings += _warnings(store, sources)
     report = Report(
         oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
-        verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=ledger, engines=_engines(store), traffic=traffic,
+        verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=books, engines=engines, traffic=traffic,
         coverage=Coverage(tuple(sources), tuple(unread)), collect_next=_collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)), watch=watched,
+        timeline=timeline(store, found[0] if found else None, _proof(diagnoses)),
     )  # fmt: skip
     return report, findings
+
+
+def _proof(diagnoses: Sequence[Diagnosis]) -> list[tuple[str, str]]:
+    """What speaks for the first cause, strongest first: the first reference of each observation, and its sentence."""
+    first = [item for item in diagnoses[0].evidence if item.refs] if diagnoses else []
+    return [(item.refs[0], item.says) for item in first if diagnoses[0].cause != "healthy"]
 
 
 def _order(incident: Incident) -> tuple[bool, float, str, int]:
@@ -113,7 +134,7 @@ def _careful(store: Store, rules: Sequence[Rule], warnings: list[str]) -> Callab
         if sql not in known:
             try:
                 known[sql] = store.ask(sql)
-            except duckdb.Error as problem:
+            except QueryError as problem:
                 warnings.append(f"{place_of(rules, sql)}: the query failed and counts as unknown: {_sentence(problem)}")
                 known[sql] = None
         return known[sql]
@@ -131,61 +152,84 @@ def _incident(store: Store, row: Mapping[str, Any], phase: str | None, ranked: t
     cascade: list[str] = []
     if row["start_id"] is not None:
         cascade = [entry["ref"] for entry in store.rows_of(
-            f"SELECT DISTINCT source || ':' || line AS ref, source, line FROM failure_event WHERE start_id = {_quoted(row['start_id'])} "
-            f"AND (source <> {_quoted(row['source'])} OR line > {int(row['line'])}) ORDER BY source, line LIMIT 20")]  # fmt: skip
+            f"SELECT DISTINCT source || ':' || line AS ref, source, line FROM failure_event WHERE start_id = {quoted(row['start_id'])} "
+            f"AND (source <> {quoted(row['source'])} OR line > {int(row['line'])}) ORDER BY source, line LIMIT 20")]  # fmt: skip
     first = (
         FirstFailure(row["ref"], row["t"], (row["text"] or "")[:400])
         if row["text"]
         else FirstFailure(row["ref"], row["t"], "usage of the KV pool reaches its limit")
     )
-    return Incident(row["incident"], row["kind"], phase, row["t"], row["start_id"], first, tuple(cascade), ranked)
+    impact = _impact(store, row)
+    return Incident(
+        row["incident"], row["kind"], phase, row["t"], row["start_id"], first, tuple(cascade), ranked, impact
+    )
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+_LOST_S = 600.0  # after a failure with no return in the bundle: later errors may have other reasons
 
 
-_PARTS = (
-    "other_processes_bytes",
-    "non_torch_bytes",
-    "weights_bytes",
-    "kv_pool_bytes",
-    "cuda_graph_bytes",
-    "activation_bytes",
-    "allocator_slack_bytes",
-    "free_bytes",
-)
+def _impact(store: Store, row: Mapping[str, Any]) -> Impact:
+    """Seconds without service, starts and lost requests after a failure; preemptions of an episode of pressure.
 
-
-def _ledger(store: Store) -> tuple[LedgerEntry, ...]:
-    entries = []
-    for row in store.rows_of("SELECT * FROM ledger"):
-        parts: dict[str, int | None] = {name: row[name] for name in _PARTS}
-        if all(value is None for value in parts.values()):
-            continue
-        known = [value for value in parts.values() if value is not None]
-        total = row["total_bytes"]
-        # a remainder is only honest where the books are closed: weights, pool and what is free are all known
-        closed = (
-            total is not None
-            and parts["weights_bytes"] is not None
-            and parts["kv_pool_bytes"] is not None
-            and parts["free_bytes"] is not None
+    Only what times can tell: nothing for a failure without one.
+    """
+    preemptions = None
+    if row["kind"] == "pressure":
+        told = store.rows_of("SELECT preemptions FROM kv_pressure")
+        preemptions = int(told[0]["preemptions"]) if told and told[0]["preemptions"] is not None else None
+    if row["t"] is None:
+        return Impact(preemptions=preemptions)
+    t = float(row["t"])
+    down_s = back_ref = None
+    restarts = None
+    if row["start_id"] is not None and row["kind"] != "pressure":
+        back = store.rows_of(
+            "SELECT t, source || ':' || line AS ref FROM milestone WHERE name IN ('serving', 'engine-ready') "
+            f"AND t > {t} ORDER BY t, source, line LIMIT 1"
         )
-        parts["unexplained_bytes"] = total - sum(known) if closed else None
-        entries.append(
-            LedgerEntry(
-                row["start_id"],
-                row["rank"],
-                row["device"],
-                total,
-                parts,
-                row["kv_bytes_per_token"],
-                row["kv_pool_tokens"],
-                tuple(row["refs"] or ()),
-            )
-        )
-    return tuple(entries)
+        if back:
+            down_s, back_ref = float(back[0]["t"]) - t, back[0]["ref"]
+        begun = store.rows_of(
+            f"SELECT count(*) FILTER (t > {t}) AS n, count(t) AS timed FROM engine_start WHERE marked"
+        )[0]
+        restarts = begun["n"] if begun["timed"] else None
+    until = t + (down_s if down_s is not None else _LOST_S)
+    lost = store.rows_of(
+        f"SELECT count(*) FILTER (status >= 500 OR status = 0) AS n, count(status) AS told FROM request WHERE t BETWEEN {t - 60} AND {until}"
+    )[0]
+    return Impact(down_s, back_ref, restarts, lost["n"] if lost["told"] else None, preemptions)
+
+
+def _config_in_bundle(store: Store) -> dict[str, Any] | None:
+    """The config.json of the model's folder, where the bundle holds one that can be counted by."""
+    if "model_file" not in store.filled:
+        return None
+    rows = store.rows_of("SELECT * FROM model_file WHERE file = 'config' ORDER BY source, line LIMIT 1")
+    return model_config(rows[0]) if rows else None
+
+
+def _expect(store: Store, engines: Sequence[Engine], start: str | None, config: Mapping[str, Any] | None) -> None:
+    """Fill `expected_figure` for the start in focus before the rules are asked."""
+    engine = next((each for each in engines if each.id == start), engines[-1] if engines and start is None else None)
+    told = expectation(engine, None, config) if engine else None
+    figures: dict[str, tuple[float, float, str]] = {}
+    if told is not None:
+        figures = {name: (size.lo, size.hi, size.origin) for name, size in told.parts.items()}
+        exact = {
+            "kv_bytes_per_token": told.kv_bytes_per_token,
+            "kv_heads": told.kv_heads,
+            "latent": int(told.latent),
+        }
+        figures |= {name: (value, value, told.origin) for name, value in exact.items() if value is not None}
+    batched = default_step(store, engine)
+    if batched is not None:
+        figures["max_num_batched_tokens"] = (batched, batched, "default")
+    store.expect(
+        [
+            {"source": "expected", "line": 0, "name": name, "low": low, "high": high, "origin": origin, "model": told.model if told else None}
+            for name, (low, high, origin) in figures.items()
+        ]
+    )  # fmt: skip
 
 
 def _engines(store: Store) -> tuple[Engine, ...]:
@@ -255,7 +299,35 @@ def _warnings(store: Store, sources: Sequence[SourceRow]) -> list[str]:
         told.append("some settings are redacted, which is not the same as unset")
     if store.rows_of("SELECT 1 FROM milestone WHERE t < 1009843200 LIMIT 1"):
         told.append("log times carry no year and nothing in the bundle tells it: times are shown without a year")
+    told += _clocks(store)
     return told
+
+
+_QUARTER_S = 900  # zones differ by quarters of an hour
+_NEAR_S = 90  # how long after the kill the engine may notice that its worker is gone
+
+# The kernel's kill and the engine's statement that a worker ended by signal 9, the pair that lies nearest together
+_KILL_SEEN_TWICE = """
+SELECT e.t - h.t AS apart, h.source || ':' || h.line AS host_ref, e.source || ':' || e.line AS log_ref
+FROM host_event h, process_exit e
+WHERE h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill') AND e.exit_code = -9 AND h.t > 1009843200 AND e.t > 1009843200
+ORDER BY abs(e.t - h.t), host_ref, log_ref LIMIT 1
+"""
+
+
+def _clocks(store: Store) -> list[str]:
+    """A warning where one kill is told by two sources at times that differ as time zones do."""
+    for row in store.rows_of(_KILL_SEEN_TWICE):
+        apart = row["apart"]
+        steps = round(apart / _QUARTER_S)
+        if steps and abs(steps) <= 56 and abs(apart - steps * _QUARTER_S) <= _NEAR_S:
+            hours = f"{abs(steps) / 4:g} h"
+            side = "later" if steps > 0 else "earlier"
+            return [
+                f"the kill in {row['host_ref']} is told {hours} {side} in {row['log_ref']}: their clocks are of different "
+                "zones, and times between them do not compare; --tz gives the zone of logs that name none"
+            ]
+    return []
 
 
 # What to fetch for a table that is empty: what it is, the command

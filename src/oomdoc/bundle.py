@@ -98,6 +98,17 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
+class Layer(NamedTuple):
+    """An archive or compression around a member: `tar`, `zip`, or the name of the compression, and its own path.
+
+    `inside` is what the paths of its members begin with.
+    """
+
+    form: str
+    label: str
+    inside: str
+
+
 class Member(NamedTuple):
     """One file of the bundle.
 
@@ -105,11 +116,13 @@ class Member(NamedTuple):
     `stream` gives the decompressed bytes, forward only, and has to be consumed before the next member is asked for
     (what is left then is passed over). `read(n)` never raises for bad data and may give less than n, but at least
     64 KiB (or all n) before the end. `size` is what the archive or file system claims, None where nobody knows.
+    `layers` are the archives and compressions around it, outermost first.
     """
 
     path: str
     stream: BinaryIO
     size: int | None
+    layers: tuple[Layer, ...] = ()
 
 
 class Unread(NamedTuple):
@@ -187,10 +200,15 @@ class _Place(NamedTuple):
     depth: int = 0
     packed: bool = False
     size: int | None = None
+    layers: tuple[Layer, ...] = ()
 
     def entry(self, label: str, size: int) -> _Place:
         """The place of a member of the archive here."""
-        return _Place(label, f"{label}/", self.depth + 1, size=size)
+        return _Place(label, f"{label}/", self.depth + 1, size=size, layers=self.layers)
+
+    def within(self, form: str) -> _Place:
+        """The same place with one more layer around what is inside."""
+        return self._replace(layers=(*self.layers, Layer(form, self.label, self.inside)))
 
 
 class _Given(NamedTuple):
@@ -345,17 +363,18 @@ class Intake:
         if form is None:
             leaf = _Leaf(self, stream, place.label)
             self.files += 1
-            yield Member(place.label, cast(BinaryIO, leaf), place.size)
+            yield Member(place.label, cast(BinaryIO, leaf), place.size, place.layers)
             leaf.drain()
         elif place.depth >= self.limits.max_depth:
             self.note(place.label, f"more than {self.limits.max_depth} archives inside each other: not opened")
         elif form == "tar":
-            yield from self._tar(stream, place)
+            yield from self._tar(stream, place.within("tar"))
         elif form == "zip":
-            yield from self._zip(stream, place, raw)
+            yield from self._zip(stream, place.within("zip"), raw)
         else:
             unpacked = Unpacked(cast(Form, form), stream, place.label, self.note, self._grown)
-            yield from self._open(unpacked, place._replace(depth=place.depth + place.packed, packed=True, size=None))
+            inner = place.within(cast(Form, form).name)
+            yield from self._open(unpacked, inner._replace(depth=place.depth + place.packed, packed=True, size=None))
 
     def _tar(self, stream: Stream, place: _Place) -> Iterator[Member]:
         for info in tar_headers(stream):
@@ -448,6 +467,14 @@ class Intake:
             self._given.append(_Given(path, _Place(label, inside), found=False))
         else:
             self._file(path, status, _Place(label, inside, size=status.st_size), found=False)
+
+    def add_found(self, path: Path, label: str) -> None:
+        """Take in a file as one that a folder's listing found, under a path of its own in the bundle."""
+        self._found(path, path.stat(follow_symlinks=False), label)
+
+    def taken_in(self) -> list[tuple[Path, str]]:
+        """Files that will be read and their paths in the bundle, in order."""
+        return [(given.path, given.place.label) for given in self._given if given.path is not None]
 
     def _file(self, path: Path, status: os.stat_result, place: _Place, found: bool) -> None:
         """Take in a regular file, unless it is there already by another name."""

@@ -12,13 +12,14 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from oomdoc.errors import EXIT_FOUND, EXIT_INTERRUPTED, EXIT_OK, BundleError, OomdocError, UsageError
+from oomdoc.limits import MEMORY_BYTES, TIMEOUT_S, Ended, limited, watched
 
 if TYPE_CHECKING:
     from oomdoc.diagnose import Analysis
@@ -29,6 +30,7 @@ EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
 PIPE_WIDTH = 100  # columns where no terminal says
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.1
+SWEEP_LOG_EVERY_S = 30.0  # where standard error is a file or a journal
 REPORT_BYTES = 64 << 20  # a report is far smaller; larger files are bundles
 
 app = typer.Typer(
@@ -75,6 +77,25 @@ Color = Annotated[
         metavar="auto|always|never", help="Colour; auto heeds NO_COLOR, FORCE_COLOR and whether a terminal reads."
     ),
 ]
+Timeout = Annotated[
+    float | None, typer.Option(min=0, metavar="SECONDS", help="Stop after so long (default 3600; 0 is never).")
+]
+Memory = Annotated[
+    str | None,
+    typer.Option("--memory-limit", metavar="SIZE", help="Take at most so much memory (default 4GiB; 0 is any)."),
+]
+MaxSize = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Read at most so much in all, unpacked (default 64GiB).")
+]
+MaxMembers = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Read at most N files, links and folders (default 100000).")
+]
+Map = Annotated[
+    Path | None,
+    typer.Option(
+        "--map", metavar="FILE", help="Private map of stand-ins, used again and kept: same names, same stand-ins."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, notes or warnings on standard error.")]
 
 
@@ -89,9 +110,10 @@ def run(argv: list[str]) -> int:
             return UsageError.exit_code
         argv, environment = _configured(argv)
         chosen = _default_map(root, environment)
-        status = root.main(
-            args=_with_command(argv, list(commands)), prog_name="oomdoc", standalone_mode=False, default_map=chosen
-        )
+        with watched():
+            status = root.main(
+                args=_with_command(argv, list(commands)), prog_name="oomdoc", standalone_mode=False, default_map=chosen
+            )
         if status == EXIT_INTERRUPTED:
             raise KeyboardInterrupt
         return int(status or EXIT_OK)
@@ -101,6 +123,9 @@ def run(argv: list[str]) -> int:
     except usage_error as problem:
         _say(_usage_sentence(problem))
         return UsageError.exit_code
+    except Ended as end:
+        _say(end.says)
+        return end.status
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted")
         return EXIT_INTERRUPTED
@@ -231,6 +256,7 @@ def root(
       2    wrong usage
       3    the input could not be read or held nothing that can be analysed
       70   a bug in oomdoc; the traceback says where
+      75   `sweep`: another sweep is at work on the store
       130  interrupted
     """
 
@@ -239,7 +265,8 @@ def root(
 def analyze(
     paths: Paths,
     form: Annotated[
-        str, typer.Option("--format", metavar="terminal|json", help="Form of what goes to standard output.")
+        str,
+        typer.Option("--format", metavar="terminal|json|markdown|html", help="Form of what goes to standard output."),
     ] = "terminal",
     outputs: Annotated[
         list[str] | None,
@@ -247,7 +274,7 @@ def analyze(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write to FILE, .txt or .json, instead (repeatable; - is standard output).",
+            help="Write to FILE, .txt, .json, .md or .html, instead (repeatable; - is standard output).",
         ),
     ] = None,
     top: Annotated[
@@ -273,17 +300,27 @@ def analyze(
     since: Since = None,
     until: Until = None,
     tz: Zone = None,
-    max_size: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Read at most so much in all, unpacked (default 64GiB).")
-    ] = None,
-    max_members: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Read at most N files, links and folders (default 100000).")
-    ] = None,
+    max_size: MaxSize = None,
+    max_members: MaxMembers = None,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
+    redact: Annotated[
+        bool,
+        typer.Option("--redact", help="Report on a redacted copy: names, addresses, secrets, prompts as stand-ins."),
+    ] = False,
+    redaction_map: Map = None,
     explain_coverage: Annotated[
         bool,
         typer.Option(
             "--explain-coverage",
             help="Account for every member instead: read as what, lines, rows, problems, or why not.",
+        ),
+    ] = False,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details",
+            help="Add log lines behind the references and the fix replayed to the JSON; HTML always has them.",
         ),
     ] = False,
     color: Color = "auto",
@@ -301,9 +338,10 @@ def analyze(
     Example:
       oomdoc analyze bundle.tar.gz
       oomdoc analyze vllm.log requests.jsonl nvidia-smi.csv --gpu H100
-      oomdoc analyze bundle.tar.gz -o report.txt -o report.json --fail-on 0.8
+      oomdoc analyze bundle.tar.gz -o report.html -o report.json --fail-on 0.8
       kubectl logs vllm-0 --previous | oomdoc analyze - --format json
       oomdoc analyze bundle.tar.gz --explain-coverage --max-size 8GiB
+      oomdoc analyze bundle.tar.gz --redact -o report.json
     """
     if fail_on is not None and not 0 <= fail_on <= 1:
         raise UsageError(f"--fail-on {fail_on:g} is no probability", "Give a number from 0 to 1, such as 0.8")
@@ -314,8 +352,13 @@ def analyze(
         raise UsageError(
             "--explain-coverage is for people", f"The {form} report holds the same under `coverage`: leave one out"
         )
-    options = {"rules": rules, "db": db, "model_config": _file(model_config), "gpu": gpu}
-    options["limits"] = _limits(max_size, max_members)
+    options: dict[str, Any] = {"rules": rules, "db": db, "model_config": _file(model_config), "gpu": gpu}
+    if max_size is not None or max_members is not None:
+        options["limits"] = _limits(max_size, max_members)
+    options |= {"timeout": timeout, "memory_limit": memory_limit, "redact": redact, "redaction_map": redaction_map}
+    if redaction_map is not None and not redact:
+        raise UsageError("--map is for --redact", "Add --redact, or leave it out")
+    options["details"] = details or any(name == "html" for name, _ in plan)
     with _analysis(paths, quiet, types, since, until, tz, **options) as analysis:
         report = analysis.report
         account = _account(analysis) if explain_coverage else ""
@@ -352,6 +395,8 @@ def profile(
     since: Since = None,
     until: Until = None,
     tz: Zone = None,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
     color: Color = "auto",
     quiet: Quiet = False,
 ) -> int:
@@ -370,7 +415,7 @@ def profile(
         raise UsageError(f"--format {form} is unknown", "Choose terminal or json")
     colored = _colored(color)
     bounds = None if buckets is None else _bounds(buckets)
-    with _analysis(paths, quiet, types, since, until, tz) as analysis:
+    with _analysis(paths, quiet, types, since, until, tz, timeout=timeout, memory_limit=memory_limit) as analysis:
         report = analysis.report
         if bounds is not None and report.traffic:
             import dataclasses
@@ -437,6 +482,8 @@ def replay(
     since: Since = None,
     until: Until = None,
     tz: Zone = None,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
     color: Color = "auto",
     quiet: Quiet = False,
 ) -> int:
@@ -459,7 +506,17 @@ def replay(
         raise UsageError(f"--format {form} is unknown", "Choose terminal or json")
     colored = _colored(color)
     chosen = _settings(settings or ())
-    with _analysis([bundle], quiet, types, since, until, tz, model_config=_file(model_config)) as analysis:
+    with _analysis(
+        [bundle],
+        quiet,
+        types,
+        since,
+        until,
+        tz,
+        model_config=_file(model_config),
+        timeout=timeout,
+        memory_limit=memory_limit,
+    ) as analysis:
         told = analysis.replay(
             chosen, pool_tokens=pool_tokens, prefix_tokens=prefix_tokens, prefix_groups=prefix_groups
         )
@@ -720,6 +777,129 @@ def _report_of(path: str, quiet: bool, types: Sequence[str] | None, tz: str | No
 
 
 @app.command()
+def sweep(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH|URI", help="Folders, globs, archives, s3://BUCKET/PREFIX, gs://...", show_default=False
+        ),
+    ],
+    store: Annotated[
+        str, typer.Option(metavar="DIR|URI", help="The dataset: made if it is not there.", show_default=False)
+    ],
+    group_by: Annotated[
+        str, typer.Option(metavar="folder|host|pod", help="What of a log tree is one bundle; an archive always is one.")
+    ] = "folder",
+    engine: Annotated[str, typer.Option(metavar="embedded|ray", help="Who runs the work.")] = "embedded",
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Bundles at the same time; else one per core.")
+    ] = None,
+    time_limit: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="For one bundle.")] = 600,
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="For one worker.")] = "1GiB",
+    night: Annotated[str | None, typer.Option(metavar="DATE", help="The night's date; else today in UTC.")] = None,
+    retention: Annotated[
+        int | None, typer.Option(min=1, metavar="DAYS", help="Forget nights that are older; else none is forgotten.")
+    ] = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Read every bundle again, changed or not.")] = False,
+    endpoint_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Address of an object store that is not the cloud's own.")
+    ] = None,
+    anonymous: Annotated[bool, typer.Option("--anonymous", help="Read public buckets without credentials.")] = False,
+    rules: RuleFolder = None,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="FORM", help="On standard output: terminal, markdown, html, jsonl, junit or prometheus."
+        ),
+    ] = "terminal",
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the report to FILE as well: .txt, .md, .html, .jsonl, .xml (JUnit), .prom (repeatable).",
+        ),
+    ] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="new|P",
+            help="Exit with 1 for a new incident with a memory cause, or for one at least this probable (0 to 1).",
+        ),
+    ] = None,
+    color: Color = "auto",
+    quiet: Quiet = False,
+) -> int:
+    """Diagnose a fleet every night: read what is new, tell what is new.
+
+    Every archive is a bundle; log trees are cut into bundles by folder (the first one on the way down that holds files),
+    host or pod. What is unchanged is not read again, new rules judge kept evidence, and the dataset of Parquet files answers
+    `oomdoc sql STORE`. Killed at any moment, the next sweep goes on. Object stores are reached with the usual credentials.
+
+    \b
+    Example:
+      oomdoc sweep /var/bundles --store ./fleet
+      oomdoc sweep '/logs/*/vllm*.log' --group-by host --store ./fleet -o morning.html -o oomdoc.prom
+      oomdoc sweep s3://support/bundles --store s3://support/oomdoc --retention 90 --fail-on new
+      oomdoc sql ./fleet "SELECT cause, count(*) AS n FROM new_incident GROUP BY cause ORDER BY n DESC"
+
+    \b
+    Exit status: 0 the sweep was made; 1 with --fail-on; 2 wrong usage; 3 nothing
+    could be read or written; 75 another sweep is at work on the store.
+    """
+    from oomdoc.report.morning import FORMS, SUFFIXES, terminal
+
+    if form not in FORMS:
+        raise UsageError(f"--format {form} is unknown", f"Choose {', '.join(FORMS)}")
+    least = _sweep_bar(fail_on)
+    colored = _colored(color)
+    targets = []
+    for name in outputs or ():
+        suffix = Path(name).suffix.lower()
+        if suffix not in SUFFIXES:
+            raise UsageError(f"-o {name} does not say which form to write", f"End the name with {', '.join(SUFFIXES)}")
+        if not Path(name).parent.is_dir():
+            raise UsageError(f"cannot write {name}, there is no folder {Path(name).parent}", "Make it first")
+        targets.append((SUFFIXES[suffix], name))
+    from oomdoc.units import parse_size
+
+    size = parse_size(memory)
+    if not size or size < 256 << 20:
+        raise UsageError(
+            f"--memory '{memory}' is no size that a worker can live in", "Write 1GiB, and not less than 256MiB"
+        )
+    from oomdoc.sweep.places import Access, need_pyarrow
+
+    need_pyarrow()
+    from oomdoc.sweep import run as sweeping
+    from oomdoc.sweep.engines import Limits
+
+    progress = _SweepProgress(quiet)
+    chosen = sweeping.Settings(
+        store=store, group_by=group_by, engine=engine, jobs=jobs, limits=Limits(time_limit, size), night=night, retention_days=retention,
+        rebuild=rebuild, rules=rules, access=Access(endpoint_url, anonymous), progress=progress,
+    )  # fmt: skip
+    try:
+        morning = sweeping.sweep(paths, chosen)
+    finally:
+        progress.clear()
+    for name, target in targets:
+        _write(target, FORMS[name](morning))
+        _note(f"wrote {target}", quiet)
+    text = terminal(morning, width=_width(), color=colored) if form == "terminal" else FORMS[form](morning)
+    _out(text, utf8=form != "terminal")
+    if least is None:
+        return EXIT_OK
+    reached = (
+        morning.new_incidents > 0
+        if least == "new"
+        else any(group.cause != "healthy" and (group.probability or 0) >= float(least) for group in morning.groups)
+    )
+    return EXIT_FOUND if reached else EXIT_OK
+
+
+@app.command()
 def sql(
     bundle: Bundle,
     query: Annotated[
@@ -736,17 +916,23 @@ def sql(
         typer.Option("-o", "--output", metavar="FILE", help="Write to FILE, .csv, .json, .jsonl or .parquet, instead."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most N rows.")] = None,
+    endpoint_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Address of the object store that holds a sweep's store.")
+    ] = None,
+    anonymous: Annotated[bool, typer.Option("--anonymous", help="Read a public store without credentials.")] = False,
     types: Types = None,
     since: Since = None,
     until: Until = None,
     tz: Zone = None,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
     quiet: Quiet = False,
 ) -> int:
     """Answer SELECTs from the evidence tables of a bundle.
 
     The dialect is DuckDB's; nothing can be written and no file opened. `oomdoc tables` says what there is. Without a SELECT
     a prompt opens, with history and with completion of tables and columns (Tab); `.help` lists its commands. A pipe is
-    answered statement by statement.
+    answered statement by statement. For the store of a sweep it answers from the dataset: docs/sweep.md has its tables.
 
     \b
     Example:
@@ -769,16 +955,38 @@ def sql(
         if query is None:
             raise UsageError(f"-o {output} needs a SELECT", "Give it as an argument")
         _spare_inputs([bundle], [str(output)])
-    from oomdoc.report import rows as forms
     from oomdoc.report.words import count
 
-    with _analysis([bundle], quiet, types, since, until, tz) as analysis:
+    if _is_store(bundle):
+        if query is None or suffix == "parquet":
+            raise UsageError(
+                "the store of a sweep answers one SELECT as text", "Give it as an argument; copy its Parquet files"
+            )
+        names, rows = _ask_store(bundle, query, limit + 1 if limit else None, endpoint_url, anonymous)
+        return _rows_out(names, rows, form, output, suffix, limit, quiet)
+    with _analysis([bundle], quiet, types, since, until, tz, timeout=timeout, memory_limit=memory_limit) as analysis:
         if query is None:
             return _questions(analysis, form, limit, quiet)
         if output is not None and suffix == "parquet":
             _note(f"wrote {count(analysis.parquet(query, output, limit), 'row')} to {output}", quiet)
             return EXIT_OK
         names, rows = analysis.sql(query, limit + 1 if limit else None)
+    return _rows_out(names, rows, form, output, suffix, limit, quiet)
+
+
+def _rows_out(
+    names: list[str],
+    rows: list[tuple[Any, ...]],
+    form: str,
+    output: Path | None,
+    suffix: str,
+    limit: int | None,
+    quiet: bool,
+) -> int:
+    """Rows on standard output or in a file; one more than `limit` of them says that there are more."""
+    from oomdoc.report import rows as forms
+    from oomdoc.report.words import count
+
     shown = rows[:limit]
     writers = {"csv": forms.csv, "json": forms.json, "jsonl": forms.jsonl}
     if output is not None:
@@ -876,7 +1084,8 @@ def show(
     from oomdoc.show import lines
 
     bold, dim, end = ("\x1b[1m", "\x1b[2m", "\x1b[0m") if _colored(color) else ("", "", "")
-    excerpt = lines(_inputs(paths), ref, context)
+    with limited(TIMEOUT_S, MEMORY_BYTES):
+        excerpt = lines(_inputs(paths), ref, context)
     digits = len(str(excerpt.lines[-1][0]))
     _out(f"{dim}{neutral(excerpt.path)}{end}\n")
     for number, text in excerpt.lines:
@@ -985,7 +1194,8 @@ def rules_test(
     from oomdoc.rule_tests import run as run_tests
 
     chosen, faults = _rules(folder, told=True)
-    results = run_tests(chosen)
+    with limited(TIMEOUT_S, MEMORY_BYTES):
+        results = run_tests(chosen)
     failed = [result for result in results if not result[2]]
     for fault in faults:
         _out(f"BROKEN {neutral(fault)}\n")
@@ -1070,6 +1280,105 @@ def collect(
 
 
 @app.command()
+def redact(
+    paths: Paths,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The copy: must not exist yet.", show_default=False)],
+    redaction_map: Map = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--word", metavar="WORD", help="Replace this too, wherever it stands (repeatable): a project, a customer."
+        ),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check/--no-check", help="Diagnose both and compare (default), or only copy.")
+    ] = True,
+    form: Annotated[str, typer.Option("--format", metavar="terminal|json", help="Form of the account.")] = "terminal",
+    max_size: MaxSize = None,
+    max_members: MaxMembers = None,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
+    quiet: Quiet = False,
+) -> int:
+    """Write a copy that is fit to send away, with the same diagnosis.
+
+    Prompts, completions, keys, tokens, names of users, hosts and tenants, mail, addresses and homes in paths become stand-ins:
+    the same for the same name, made with a key that is not in the copy. Numbers, sizes, times and line numbers stay. A folder
+    gives a folder, an archive the same kind of archive. What is no text is left out and named. The copy holds a manifest,
+    oomdoc-redaction.json: what was replaced, by kind and count. Keep the map of --map private: it translates back.
+
+    \b
+    Example:
+      oomdoc redact bundle.tar.gz redacted.tar.gz
+      oomdoc redact ./incident ./incident-redacted --map ~/fleet.map --word northwind
+
+    \b
+    Exit status: 0 the copy is written; 1 it is, but gives another diagnosis;
+    2 wrong usage; 3 the input could not be read.
+    """
+    if form not in ("terminal", "json"):
+        raise UsageError(f"--format {form} is unknown", "Choose terminal or json")
+    from oomdoc.redact.run import Redaction
+    from oomdoc.redact.run import redact as copy
+    from oomdoc.report.redaction import render
+
+    inputs = _inputs(paths)
+    progress = _Progress(quiet)
+    chosen = Redaction(
+        redaction_map, tuple(words or ()), _limits(max_size, max_members), progress if progress.on else None
+    )
+    with limited(*_allowed(timeout, memory_limit)):
+        try:
+            manifest = copy(inputs, out, chosen)
+        finally:
+            progress.clear()
+        differences = _compared(inputs, out, chosen.limits) if check and "-" not in inputs else None
+    if form == "json":
+        told = None if differences is None else not differences
+        _out(manifest.to_json(same_diagnosis=told, differences=list(differences or ())), utf8=True)
+    else:
+        _out(render(str(out), manifest.members, manifest.replaced, manifest.renamed, manifest.left_out, differences))
+    return EXIT_FOUND if differences else EXIT_OK
+
+
+def _compared(inputs: Sequence[str], out: Path, limits: Any) -> tuple[str, ...] | None:
+    """What the diagnosis of the copy has otherwise; None where the original gives none."""
+    from oomdoc import diagnose
+    from oomdoc.redact.same import differences
+
+    options = diagnose.Options(limits=limits)
+    try:
+        with diagnose.analyze(inputs, options) as before, diagnose.analyze(out, options) as after:
+            return differences(before.report, after.report)
+    except BundleError:
+        return None
+
+
+@app.command()
+def version() -> int:
+    """Print the versions: of oomdoc, of its rules, and of the engine releases it knows.
+
+    \b
+    Example:
+      oomdoc version
+    """
+    import platform
+
+    from oomdoc import __version__
+    from oomdoc.physics.defaults import NEWEST_READ, OLDEST_READ
+    from oomdoc.rules import rules_version
+
+    rules = _rules(None)[0]
+    _out(
+        f"oomdoc  {__version__}\n"
+        f"rules   {rules_version(rules)} ({len(rules)} causes)\n"
+        f"engine  vLLM {OLDEST_READ} to {NEWEST_READ}\n"
+        f"python  {platform.python_version()}\n"
+    )
+    return EXIT_OK
+
+
+@app.command()
 def completion(
     shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="Your shell.", show_default=False)],
 ) -> int:
@@ -1126,9 +1435,14 @@ def _analysis(
     since: str | None,
     until: str | None,
     tz: str | None,
+    *,
+    timeout: float | None = None,
+    memory_limit: str | None = None,
+    redact: bool = False,
+    redaction_map: Path | None = None,
     **options: Any,
 ) -> Iterator[Analysis]:
-    """Analyse with a progress line; the store is closed at the end."""
+    """Analyse with a progress line, within the limits of a run; the store is closed at the end."""
     for given in types or ():
         glob, _, kind = given.rpartition("=")
         if not glob or not kind:
@@ -1143,12 +1457,41 @@ def _analysis(
     chosen = diagnose.Options(
         types=tuple(types or ()), since=begin, until=end, tz=tz, progress=progress if progress.on else None, **options
     )
-    try:
-        analysis = diagnose.analyze(inputs, chosen)
-    finally:
-        progress.clear()
-    with analysis:
-        yield analysis
+    with ExitStack() as held:
+        held.enter_context(limited(*_allowed(timeout, memory_limit)))
+        try:
+            if redact:
+                inputs = [held.enter_context(_redacted(inputs, redaction_map, chosen))]
+            analysis = diagnose.analyze(inputs, chosen)
+        finally:
+            progress.clear()
+        yield held.enter_context(analysis)
+
+
+@contextmanager
+def _redacted(inputs: Sequence[str], redaction_map: Path | None, chosen: Any) -> Iterator[str]:
+    """A redacted copy of the inputs in a folder that goes with the run, under a redacted name."""
+    import tempfile
+
+    from oomdoc.redact.run import Redaction, redact
+
+    with tempfile.TemporaryDirectory(prefix="oomdoc-") as folder:
+        copy = Path(folder) / "copy"
+        options = Redaction(map=redaction_map, limits=chosen.limits, progress=chosen.progress)
+        manifest = redact(inputs, copy, options)
+        yield str(copy.rename(copy.with_name(manifest.name)))
+
+
+def _allowed(timeout: float | None, memory_limit: str | None) -> tuple[float | None, int | None]:
+    """Seconds and bytes that a run may take; 0 of either is no limit."""
+    from oomdoc.units import parse_size
+
+    size: int | None = MEMORY_BYTES
+    if memory_limit is not None:
+        size = 0 if memory_limit.strip() == "0" else parse_size(memory_limit)
+        if size is None or size < 0:
+            raise UsageError(f"--memory-limit '{memory_limit}' is no size", "Write it like 2GiB or 500MB")
+    return (TIMEOUT_S if timeout is None else timeout or None), size or None
 
 
 def _inputs(paths: Sequence[str]) -> list[str]:
@@ -1225,15 +1568,13 @@ def _zone(name: str) -> Any:
 
 
 def _form(name: str) -> str:
-    from oomdoc.report import REPORTS, SUFFIXES
+    from oomdoc.report import REPORTS
 
     if name in REPORTS:
         return name
-    if name in SUFFIXES.values():
-        raise UsageError(f"the {name} form comes with a later version", f"Choose {' or '.join(REPORTS)}")
     near = difflib.get_close_matches(name, list(REPORTS), 1)
     raise UsageError(
-        f"--format {name} is unknown", f"Did you mean {near[0]}?" if near else f"Choose {' or '.join(REPORTS)}"
+        f"--format {name} is unknown", f"Did you mean {near[0]}?" if near else f"Choose {', '.join(REPORTS)}"
     )
 
 
@@ -1245,7 +1586,7 @@ def _target(name: str, form: str) -> tuple[str, str]:
         return _form(form), "-"
     path = Path(name)
     if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"-o {name} does not say which form to write", "End the name with .txt or .json")
+        raise UsageError(f"-o {name} does not say which form to write", "End the name with .txt, .json, .md or .html")
     if not path.parent.is_dir():
         raise UsageError(f"cannot write {name}, there is no folder {path.parent}", "Make it first")
     return _form(SUFFIXES[path.suffix.lower()]), name
@@ -1384,6 +1725,82 @@ class _Progress:
         sys.stderr.write(f"\rreading {name if len(name) <= room else '…' + name[1 - room :]}  {size}\x1b[K")
         sys.stderr.flush()
         self._drawn = True
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._drawn:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._drawn = False
+
+
+def _sweep_bar(given: str | None) -> str | float | None:
+    """`--fail-on` of a sweep: `new`, a probability, or None."""
+    if given is None or given == "new":
+        return given
+    try:
+        bar = float(given)
+    except ValueError:
+        bar = -1.0
+    if not 0 <= bar <= 1:
+        raise UsageError(f"--fail-on {given} is neither `new` nor a probability", "Write new, or a number such as 0.8")
+    return bar
+
+
+def _is_store(bundle: str) -> bool:
+    """Whether a path is the store of a sweep: told by its manifest, without importing anything."""
+    if "://" in bundle:
+        return True
+    try:
+        return '"oomdoc_dataset"' in (Path(bundle) / "manifest.json").read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return False
+
+
+def _ask_store(
+    store: str, query: str, limit: int | None, endpoint_url: str | None, anonymous: bool
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    from oomdoc.sweep.places import Access, is_uri, need_pyarrow
+
+    need_pyarrow()
+    from oomdoc.sweep.dataset import existing
+    from oomdoc.sweep.trends import questions
+
+    if "://" in store and not is_uri(store):
+        raise UsageError(
+            f"{store} is in no object store that is known here", "Write s3://BUCKET/PREFIX or gs://BUCKET/PREFIX"
+        )
+    with questions(existing(store, Access(endpoint_url, anonymous))) as ask:
+        return ask.query(query, limit, "docs/sweep.md lists tables and columns")
+
+
+class _SweepProgress:
+    """Bundles done, errors, rate and time left: a line that is overwritten on a terminal, one every half minute in a log."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._on = not quiet and sys.stderr is not None
+        self._tty = self._on and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._begun = time.monotonic()
+        self._next = self._begun + (PROGRESS_AFTER_S if self._tty else SWEEP_LOG_EVERY_S)
+        self._drawn = False
+
+    def __call__(self, done: int, of: int, errors: int) -> None:
+        now = time.monotonic()
+        if not self._on or now < self._next:
+            return
+        from oomdoc.units import show_seconds
+
+        rate = done / (now - self._begun)
+        told = f"{done:,} of {of:,} bundles, {rate:.1f}/s, {show_seconds((of - done) / rate)} left"
+        told += f", {errors:,} could not be read" if errors else ""
+        if self._tty:
+            self._next = now + PROGRESS_EVERY_S
+            sys.stderr.write(f"\r{told[: shutil.get_terminal_size().columns - 1]}\x1b[K")
+            sys.stderr.flush()
+            self._drawn = True
+        else:
+            self._next = now + SWEEP_LOG_EVERY_S
+            _say(told)
 
     def clear(self) -> None:
         """Take the line away."""

@@ -20,8 +20,9 @@ from oomdoc import ingest
 from oomdoc.assemble import assemble
 from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, Member, binary_form, open_bundle
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.model import Report, SourceRow, Unread
-from oomdoc.rules import load_rules
+from oomdoc.model import Excerpt, ExcerptLine, Report, SourceRow, Unread
+from oomdoc.redact import manifest
+from oomdoc.rules import Rule, load_rules
 from oomdoc.scan import Chunk, chunks, read_ahead
 from oomdoc.store import Store
 from oomdoc.tables import LOOKALIKE, Batch
@@ -43,7 +44,10 @@ class Options:
     model_config: Path | None = None
     gpu: str | None = None
     limits: Limits = DEFAULT_LIMITS
+    details: bool = False  # also the lines behind the references (a second pass) and the replay of the fix
     progress: Callable[[str, int], None] | None = None
+    loaded: tuple[Sequence[Rule], Sequence[str]] | None = None
+    """Rules and faults as `load_rules` gave them, for many bundles in a row: reading the files is a tenth of a small one."""
 
 
 class Analysis:
@@ -100,12 +104,19 @@ class Analysis:
         return replay(self._store, gravest[0]["incident"] if gravest else None, settings, **options)
 
 
-def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = None) -> Analysis:
-    """Diagnose a bundle: an archive, a folder, files, or `-`. Raises BundleError where nothing can be analysed."""
+def analyze(paths: str | Path | Sequence[str | Path] | Intake, options: Options | None = None) -> Analysis:
+    """Diagnose a bundle: an archive, a folder, files, or `-`. Raises BundleError where nothing can be analysed.
+
+    An `Intake` is a bundle that the caller has put together.
+    """
     options = options or Options()
     ingest.check_types(options.types)
-    rules, faults = load_rules(options.rules, tests=False)
-    intake = open_bundle([paths] if isinstance(paths, (str, Path)) else list(paths), options.limits)
+    told, faults = options.loaded or load_rules(options.rules, tests=False)
+    rules = list(told)
+    if isinstance(paths, Intake):
+        intake = paths
+    else:
+        intake = open_bundle([paths] if isinstance(paths, (str, Path)) else list(paths), options.limits)
     scratch = tempfile.TemporaryDirectory(prefix="oomdoc-")
     store = None
     try:
@@ -116,18 +127,105 @@ def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = 
                 f"{intake.name} holds nothing that can be read" + _why(unread),
                 "Hand over logs as text, or an archive of them",
             )
-        _tell(store, options)
+        config = _tell(store, options)
         tz = zone(options.tz) if options.tz else None
         if options.since is not None or options.until is not None:
             store.keep_between(options.since, options.until, tz)
         store.finish(tz)
-        report, findings = assemble(intake, store, rules, sources, unread, faults)
+        report, findings = assemble(intake, store, rules, sources, unread, list(faults), config)
+        if any(row.kind == manifest.KIND for row in sources):
+            report = dataclasses.replace(report, warnings=(*report.warnings, manifest.SAYS))
+        if options.details and not isinstance(paths, Intake):
+            report = _detailed(report, paths, store)
     except BaseException:
         if store is not None:
             store.close()
         scratch.cleanup()
         raise
     return Analysis(report, findings, store, scratch)
+
+
+# ---- report -> report with what people look up
+
+
+MOST_REFS = 80  # references whose lines travel with a report
+MOST_TEXT = 600  # characters of a line
+MOST_REPLAYED = 20_000  # requests: beyond, a replay of the fix costs more than the analysis
+MOST_COLUMNS = 360  # of the recorded usage beside a replay
+
+
+def _detailed(report: Report, paths: str | Path | Sequence[str | Path], store: Store) -> Report:
+    """The report with the lines behind its references and the replay of its fix, as far as the bundle can be read again."""
+    from oomdoc.show import excerpts
+
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    warnings = list(report.warnings)
+    found = {}
+    if "-" in given:
+        warnings.append("the lines behind the references are left out: standard input cannot be read twice")
+    else:
+        found = excerpts(given, _cited(report))
+    told = tuple(
+        Excerpt(ref, entry.first, entry.last, tuple(ExcerptLine(line, text[:MOST_TEXT]) for line, text in entry.lines))
+        for ref, entry in found.items()
+    )
+    return dataclasses.replace(report, excerpts=told, fix_replay=_fix_replay(report, store), warnings=tuple(warnings))
+
+
+def _cited(report: Report) -> list[str]:
+    """The references that a reader will want to see, the gravest first."""
+    refs = [incident.first_failure.ref for incident in report.incidents if incident.first_failure]
+    for diagnosis in report.diagnoses[:4]:
+        refs += [ref for item in (*diagnosis.evidence, *diagnosis.against) for ref in item.refs[:3]]
+    refs += [ref for incident in report.incidents for ref in incident.cascade[:4]]
+    refs += [mark["ref"] for mark in report.timeline.get("marks", ())]
+    refs += [ref for entry in report.ledger[:1] for ref in entry.refs]
+    return list(dict.fromkeys(refs))[:MOST_REFS]
+
+
+def _fix_replay(report: Report, store: Store) -> dict[str, Any] | None:
+    """The recorded traffic with the first fix that a replay understands; None without one, or without enough to replay."""
+    from oomdoc.replay import FLAGS, replay
+
+    actions = report.diagnoses[0].actions if report.verdict == "diagnosed" else ()
+    action = next((item for item in actions if item.changes and set(item.changes) <= set(FLAGS)), None)
+    requests = report.traffic.get("requests") or 0
+    if action is None or not 0 < requests <= MOST_REPLAYED:
+        return None
+    gravest = store.rows_of("SELECT incident FROM incident LIMIT 1")
+    try:
+        told = replay(
+            store,
+            gravest[0]["incident"] if gravest else None,
+            {name: str(value) for name, value in action.changes.items()},
+        )
+    except (BundleError, UsageError):  # no pool, no times: nothing to replay
+        return None
+    if told["after"] is None:
+        return None
+    recorded = told["recorded"]
+    return {
+        "action": action.id, "settings": told["settings"], "requests": told["traffic"]["requests"], "left_out": told["traffic"]["left_out"],
+        "before": _without(told["before"], "at_recorded"), "after": _without(told["after"], "at_recorded"),
+        "recorded": _thinned(recorded["series"]) if recorded else None,
+        "usage_mean_abs_error": told["error"]["usage_mean_abs"] if told["error"] else None,
+        "assumptions": told["assumptions"], "unknown": told["unknown"],
+    }  # fmt: skip
+
+
+def _without(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != name}
+
+
+def _thinned(series: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of at most `MOST_COLUMNS` values: the highest of neighbours, at the time of the first of them."""
+    each = -(-len(series["at_s"]) // MOST_COLUMNS) or 1
+    places = range(0, len(series["at_s"]), each)
+    told: dict[str, Any] = {"from_t": series["from_t"], "at_s": [series["at_s"][place] for place in places]}
+    for name in ("used", "running", "waiting"):
+        known = [[value for value in series[name][place : place + each] if value is not None] for place in places]
+        told[name] = [max(values, default=None) for values in known]
+    return told
 
 
 def _why(unread: Sequence[Unread]) -> str:
@@ -156,14 +254,13 @@ def _ingest(intake: Intake, store: Store, options: Options) -> tuple[list[Source
         row = _read_member(member, counted, store, options, refused)
         for _ in counted:  # whatever the ingestor left
             pass
-        size = getattr(
-            member.stream, "taken", counted.bytes
-        )  # as handed out: `unwrap` may have made more or less of it
-        if row is None:
-            refused[-1] = Unread(member.path, f"{refused[-1].why} ({show_bytes(size)})")
-        else:
-            row = dataclasses.replace(row, bytes=size)
+        if row is not None:
+            # as handed out: `unwrap` may have made more or less of it
+            row = dataclasses.replace(row, bytes=getattr(member.stream, "taken", counted.bytes))
             sources.append(row)
+            if row.kind == manifest.KIND:  # about the copy, no evidence
+                current = counted.following
+                continue
             store.add(
                 "source",
                 [
@@ -240,8 +337,13 @@ def _read_member(
     head = ingest.make_head(member.path, first.data)
     form = binary_form(head.data)
     if form is not None and not ingest.reads_binary(head):
-        refused.append(Unread(member.path, f"{form}, no format that holds evidence"))
+        for _ in counted:  # to its end, so that its size is known
+            pass
+        refused.append(Unread(member.path, f"{form} of {show_bytes(counted.bytes)}: no format that holds evidence"))
         return None
+    if manifest.is_manifest(head.data):
+        refused += manifest.left_out(member.path, (chunk.data for chunk in counted))
+        return SourceRow(member.path, manifest.KIND, counted.bytes, counted.lines, 0, 0)
     if ingest.is_label(head):
         refused.append(Unread(member.path, "the label of a sample case, no evidence"))
         return None
@@ -265,8 +367,8 @@ _CONFIG_FLAGS = {"torch_dtype": "dtype", "dtype": "dtype", "max_position_embeddi
                  "num_attention_heads": "num_attention_heads", "num_key_value_heads": "num_key_value_heads", "head_dim": "head_dim", "hidden_size": "hidden_size"}  # fmt: skip
 
 
-def _tell(store: Store, options: Options) -> None:
-    """What the person knows and the bundle may not: the device (`--gpu`), the model's config.json (`--model-config`)."""
+def _tell(store: Store, options: Options) -> dict[str, Any] | None:
+    """What the person knows and the bundle may not: the device (`--gpu`), the model's config.json (`--model-config`), given back."""
     if options.gpu:
         size = parse_size(options.gpu)
         store.add(
@@ -274,7 +376,7 @@ def _tell(store: Store, options: Options) -> None:
             [{"source": "--gpu", "line": 1, "name": None if size else options.gpu, "total_bytes": size, "count": 1}],
         )
     if options.model_config is None:
-        return
+        return None
     path = options.model_config
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -300,3 +402,4 @@ def _tell(store: Store, options: Options) -> None:
             for flag, value in told.items()
         ],
     )
+    return config

@@ -10,6 +10,7 @@ EXIT_OK = 0
 EXIT_FOUND = 1  # only with --fail-on
 EXIT_USAGE = 2
 EXIT_INPUT = 3
+EXIT_BUSY = 75  # EX_TEMPFAIL of sysexits.h: try again later
 EXIT_INTERRUPTED = 130
 
 
@@ -35,6 +36,12 @@ class UsageError(OomdocError):
     """The command was called wrongly."""
 
     exit_code = EXIT_USAGE
+
+
+class BusyError(OomdocError):
+    """Somebody else is at work on the same store: nothing was done, and later it can be."""
+
+    exit_code = EXIT_BUSY
 
 
 class RuleError(OomdocError):

@@ -42,6 +42,17 @@ class Action:
     changes: Mapping[str, Any] = field(default_factory=dict)
     verify: str = ""
     was: Mapping[str, Any] = field(default_factory=dict)  # the present values of the same flags, where known
+    predicted: Mapping[str, Any] = field(default_factory=dict)  # what the change gives, computed; {} = not computed
+    proof: str = ""  # how that is known: a replay, the failure's own books, or the start-up arithmetic; "" = not proven
+
+
+@dataclass(frozen=True)
+class NotHelping:
+    """Something that one might try and that would not help here: what, why, and where a log itself advises it (or None)."""
+
+    what: str
+    why: str
+    ref: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,8 @@ class Diagnosis:
     unknown: tuple[str, ...]
     actions: tuple[Action, ...]
     references: tuple[Mapping[str, str], ...] = ()
+    not_helping: tuple[NotHelping, ...] = ()
+    command: str | None = None  # the whole launch command with the best action's changes; None = not told
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,17 @@ class FirstFailure:
     ref: str
     time: float | None
     text: str
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What an incident cost. None is unknown; `down_s` counts to the next time that the server was ready."""
+
+    down_s: float | None = None
+    back_ref: str | None = None
+    restarts: int | None = None
+    requests_lost: int | None = None
+    preemptions: int | None = None
 
 
 @dataclass(frozen=True)
@@ -89,11 +113,26 @@ class Incident:
     first_failure: FirstFailure | None
     cascade: tuple[str, ...]
     diagnoses: tuple[Diagnosis, ...]
+    impact: Impact = Impact()
+
+
+@dataclass(frozen=True)
+class Range:
+    """A figure between two bounds, both included, and where it is known from (`physics.interval.ORIGINS`)."""
+
+    low: float
+    high: float
+    origin: str
 
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """Where the memory of one device went, for one engine start and rank. A part that is None is unknown."""
+    """Where the memory of one device went, for one engine start and rank. A part that is None is unknown.
+
+    `intervals` are the parts between the bounds that the printed rounding leaves, `expected` what model, flags and device
+    ought to give. `moment` is what the entry speaks of: `failure`, `snapshot` (a device tool), `start` (figures of the
+    engine's start). `closes`: the parts, known or as expected, add up to the device; None = cannot be told.
+    """
 
     engine: str | None
     rank: int | None
@@ -103,6 +142,11 @@ class LedgerEntry:
     kv_bytes_per_token: float | None
     kv_pool_tokens: int | None
     refs: tuple[str, ...]
+    moment: str | None = None
+    intervals: Mapping[str, Range] = field(default_factory=dict)
+    expected: Mapping[str, Range] = field(default_factory=dict)
+    closes: bool | None = None
+    contradictions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -196,6 +240,24 @@ class Watch:
 
 
 @dataclass(frozen=True)
+class ExcerptLine:
+    """A physical line of a source, cut where it is very long."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The lines of a reference and some around them, `first` to `last` being those of the reference itself."""
+
+    ref: str
+    first: int
+    last: int
+    lines: tuple[ExcerptLine, ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """The whole answer. `verdict` is diagnosed, healthy, not-memory or undecided."""
 
@@ -211,6 +273,9 @@ class Report:
     coverage: Coverage
     collect_next: tuple[CollectNext, ...]
     warnings: tuple[str, ...]
+    timeline: Mapping[str, Any] = field(default_factory=dict)  # series and marks over time (module `timeline`)
+    excerpts: tuple[Excerpt, ...] = ()  # lines behind the references, where they were asked for
+    fix_replay: Mapping[str, Any] | None = None  # the recorded traffic with the fix, likewise
     schema_version: str = SCHEMA_VERSION
     watch: tuple[Watch, ...] = ()
 

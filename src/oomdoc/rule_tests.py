@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import duckdb
-
 from oomdoc.rules import Rule
-from oomdoc.store import Store
+from oomdoc.store import QueryError, Store
 from oomdoc.weigh import diagnose, weigh
 
 
@@ -35,7 +33,7 @@ def run_one(rule: Rule, test: Mapping[str, Any]) -> str:
             store.focus(incidents[0]["incident"] if incidents else None)
             finding = weigh(rule, store.ask)
             diagnosis = diagnose(finding, store.ask)
-        except duckdb.Error as problem:
+        except QueryError as problem:
             return f"a query failed: {str(problem).splitlines()[0]}"
     faults = []
     expect = test["expect"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -17,6 +17,19 @@ from oomdoc.errors import BundleError, UsageError
 BLOCK_BYTES = 1 << 20
 LINE_BYTES = 8_000  # of a line that was asked for; an engine's configuration line has some 5,000
 CONTEXT_BYTES = 400  # of a line around it
+
+MOST_LINES = 12  # of one reference in a report
+MASK = "***"
+# `name: value`, `name=value`, `--name value`; figures, None and the like are no secrets
+_NAMED_SECRET = re.compile(
+    r"""(?P<head>(?:--[\w-]{0,40}?|\b(?:\w{0,40}_)?)(?:api[_-]?key|secret(?:[_-]key)?|passw(?:or)?d|credentials?|token|authorization)"""
+    r"""(?:["']?\s{0,3}[:=]\s{0,3}["']?|(?<=-key)\s{1,3}|(?<=token)\s{1,3}(?=[A-Z0-9_-]{16})))"""
+    r"""(?!(?:[\d.]+|None|null|True|False|Bearer)\b)[^\s"',;)}\]]{4,400}""",
+    re.I,
+)
+_BARE_SECRET = re.compile(
+    r"\b(?:hf_|sk-|ghp_|glpat-|AKIA|xox[bp]-)[A-Za-z0-9_-]{10,200}|(?<=Bearer )[\w.~+/=-]{8,2000}"
+)
 
 _REF = re.compile(r"(?P<path>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?")
 
@@ -59,10 +72,11 @@ def lines(paths: Sequence[str | Path], ref: str, context: int = 3) -> Excerpt:
     for member in open_bundle(list(paths), hashing=False).members():
         seen.append(member.path)
         if member.path == wanted:
-            found, total = _take(numbered(member.stream), begin, end, first, last)
+            found, total = _take(numbered(member.stream), [(begin, end)], range(first, last + 1))
             return _excerpt(member.path, first, last, found, total)
         if member.path.endswith("/" + wanted.lstrip("/")):
-            alike.append((member.path, *_take(numbered(member.stream), begin, end, first, last)))
+            taken = _take(numbered(member.stream), [(begin, end)], range(first, last + 1))
+            alike.append((member.path, *taken))
     if len(alike) == 1:
         path, found, total = alike[0]
         return _excerpt(path, first, last, found, total)
@@ -93,13 +107,68 @@ def _excerpt(path: str, first: int, last: int, found: list[tuple[int, str]], tot
     return Excerpt(path, first, last, tuple(found))
 
 
-def _take(stream: BinaryIO, begin: int, end: int, first: int, last: int) -> tuple[list[tuple[int, str]], int]:
-    """Lines `begin` to `end` (1-based) with their numbers, and how many lines were passed until the reading stopped."""
+def excerpts(paths: Sequence[str | Path], refs: Iterable[str], context: int = 2) -> dict[str, Excerpt]:
+    """The lines of many references in one pass, with secrets masked; a reference that names no line has none.
+
+    They travel with reports, which are sent on: what looks like a key or a password is replaced by `MASK`.
+    """
+    from oomdoc.bundle import open_bundle
+    from oomdoc.unwrap import numbered
+
+    places: dict[str, list[tuple[str, int, int]]] = {}
+    for ref in dict.fromkeys(refs):
+        if match := _REF.fullmatch(ref):
+            first = int(match["first"])
+            places.setdefault(match["path"], []).append((ref, first, int(match["last"] or first)))
+    told: dict[str, Excerpt] = {}
+    for member in open_bundle(list(paths), hashing=False).members() if places else ():
+        wanted = places.pop(member.path, [])
+        if wanted:
+            spans = _joined((max(1, first - context), last + context) for _, first, last in wanted)
+            asked = {line for _, first, last in wanted for line in range(first, min(last, first + MOST_LINES) + 1)}
+            found, _ = _take(numbered(member.stream), spans, asked)
+            for ref, first, last in wanted:
+                near = [(line, mask(text)) for line, text in found if first - context <= line <= last + context]
+                if any(first <= line <= last for line, _ in near):
+                    told[ref] = Excerpt(member.path, first, last, tuple(near[: MOST_LINES + context]))
+        if not places:
+            break
+    return told
+
+
+def mask(text: str) -> str:
+    """The text with the values of keys, passwords and tokens replaced; counts of tokens stay.
+
+    >>> mask("--api-key s3cr3t-value --max-tokens 16"), mask("'hf_token': 'hf_abcdefghijkl', 'n': 3"), mask("first_token=0.31 s")
+    ('--api-key *** --max-tokens 16', "'hf_token': '***', 'n': 3", 'first_token=0.31 s')
+    """
+    return _NAMED_SECRET.sub(lambda match: match["head"] + MASK, _BARE_SECRET.sub(MASK, text))
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same lines as ranges that do not meet, in order."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if joined and begin <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(joined[-1][1], end)
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+def _take(
+    stream: BinaryIO, spans: Sequence[tuple[int, int]], asked: Container[int]
+) -> tuple[list[tuple[int, str]], int]:
+    """The lines of `spans` (1-based, in order, apart) with their numbers, and how many lines were passed until the reading stopped.
+
+    Lines that are `asked` for keep more of their text than those around them.
+    """
     found: list[tuple[int, str]] = []
+    rest = list(spans)
     number, held, size, open_line = 1, bytearray(), 0, False
     for block in _blocks(stream):
         newlines = block.count(b"\n")
-        if number + newlines < begin:  # no line that is wanted begins here
+        if number + newlines < rest[0][0]:  # no line that is wanted begins here
             number += newlines
             open_line = not block.endswith(b"\n")
             continue
@@ -107,21 +176,23 @@ def _take(stream: BinaryIO, begin: int, end: int, first: int, last: int) -> tupl
         while at < len(block):
             stop = block.find(b"\n", at)
             piece_end = len(block) if stop < 0 else stop
-            if number >= begin:
-                cap = LINE_BYTES if first <= number <= last else CONTEXT_BYTES
+            if number >= rest[0][0]:
+                cap = LINE_BYTES if number in asked else CONTEXT_BYTES
                 held += block[at : min(piece_end, at + max(cap - len(held), 0))]
                 size += piece_end - at
             if stop < 0:
                 open_line = True
                 break
-            if number >= begin:
+            if number >= rest[0][0]:
                 found.append((number, _text(bytes(held), size)))
-                if number == end:
-                    return found, number
+                if number == rest[0][1]:
+                    rest.pop(0)
+                    if not rest:
+                        return found, number
             held, size, open_line = bytearray(), 0, False
             number += 1
             at = stop + 1
-    if open_line and number >= begin:
+    if open_line and number >= rest[0][0]:
         found.append((number, _text(bytes(held), size)))
     return found, number - (0 if open_line else 1)
 

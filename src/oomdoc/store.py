@@ -1,6 +1,7 @@
 """The only module that opens DuckDB: loads tables, makes views, asks one question at a time.
 
-Tables live in memory under a limit and spill into the scratch folder, so that 4 GiB of logs cost no more memory than 1 GiB.
+Tables live in memory under a limit; sources of many rows go into a file of the scratch folder, so that 4 GiB of logs cost no
+more memory than 1 GiB.
 Rule queries are data from outside: exactly one SELECT, no files, no extensions, configuration locked, bounded in time.
 """
 
@@ -13,15 +14,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from oomdoc.errors import UsageError
 from oomdoc.physics.defaults import defaults
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import NOMINAL_YEAR
 from oomdoc.views import VIEWS, View
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    import duckdb
+else:
+    try:
+        import _duckdb as duckdb  # the package around it is 50 ms of data frames and expressions that nobody here uses
+    except ImportError:
+        import duckdb
+
+QueryError = duckdb.Error
+"""What a broken query raises."""
 
 MEMORY_LIMIT = "128MB"  # with it the process stays below 320 MiB at 1 and 4 GiB of logs (docs/performance.md)
 QUERY_SECONDS = 10.0  # a rule's query answers in milliseconds; longer is a runaway join
@@ -30,6 +42,7 @@ _NUMPY_ROWS = 500  # from here on importing numpy costs less than parameter bind
 _ROW_GROUP = (
     122_880  # rows that DuckDB keeps together: a full group is written without the detour over a transaction's rows
 )
+_MOST_PARTS = 200  # sources with a table of their own; to plan a view over thousands would take longer than it saves
 
 _OPTIMIZERS = ("filter_pushdown", "unused_columns", "join_filter_pushdown", "build_side_probe_side")
 """What DuckDB optimizes. Views and rules ask tables of a few rows: planning is most of their cost, and most optimizers only
@@ -66,9 +79,16 @@ class Store:
             raise UsageError(
                 f"cannot write the database {db}: {_first_line(problem)}", "Choose a path that can be written"
             ) from None
+        self._apart = None if db or scratch is None else scratch / "rows.duckdb"
+        self._parts: dict[
+            str, dict[str, str]
+        ] = {}  # table -> source -> the table that holds the rows of this source alone
         self._pending: dict[str, dict[str, list[Any]]] = {}
         self._pending_rows = 0
         self._bulk: dict[str, _Bulk] = {}
+        self._writer: ThreadPoolExecutor | None = None
+        self._writing: Future[None] | None = None
+        self._aside = self._con  # a connection of its own for the writer
         self._parsed: dict[str, Any] = {}  # parsing is a quarter of the price of a query on a few rows
         self._watchdog = _Watchdog(self._con)
         self.filled: set[str] = set()
@@ -88,6 +108,9 @@ class Store:
     def close(self) -> None:
         """Close the database (an open connection at exit prints leak notices)."""
         self._watchdog.stop()
+        if self._writer is not None:
+            self._writer.shutdown()
+            self._aside.close()
         self._con.close()
 
     # ---- loading
@@ -147,6 +170,7 @@ class Store:
         self._write_pending()
         for table in list(self._bulk):
             self._write_bulk(table)
+        self._settle()
 
     def _write_pending(self) -> None:
         pending, self._pending, self._pending_rows = self._pending, {}, 0
@@ -175,21 +199,53 @@ class Store:
             self._write_bulk(table)
 
     def _write_bulk(self, table: str) -> None:
-        import numpy as np
-
         held = self._bulk.pop(table)
-        columns = {name: [part[name] for part in held.parts] for name in held.parts[0]}
-        whole = [
-            # np.ma is imported by its first use, which costs 20 ms
-            (np.ma if any(hasattr(part, "mask") for part in parts) else np).concatenate(parts)
-            for parts in columns.values()
-        ]
-        names = ", ".join(f'"{name}"' for name in columns)
-        incoming = {f"c{i}": values for i, values in enumerate(whole)}  # noqa: F841 - the query finds it by its name
-        if held.source is None:
-            self._con.execute(f'INSERT INTO "{table}" ({names}) SELECT * FROM incoming')
+        part = self._part(table, held)
+        if part is None or self._writer is None:
+            _insert(self._con, table, held.source, held.parts)
         else:
-            self._con.execute(f'INSERT INTO "{table}" (source, {names}) SELECT $1, * FROM incoming', [held.source])
+            self._settle()
+            self._writing = self._writer.submit(_insert, self._aside, part, None, held.parts)
+
+    def _settle(self) -> None:
+        """Wait until the rows that a thread writes are in; raises what went wrong there."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
+
+    def _part(self, table: str, held: _Bulk) -> str | None:
+        """The table for the rows of one large source, without the column that is the same in all; None for a small source.
+
+        It lies in a file, where DuckDB compresses as it writes. At 1 GiB that costs 0.25 s of CPU, and 0.65 s less than rows
+        in memory do, which spill; the column of sources would cost another 0.2 s.
+        """
+        parts = self._parts.get(table, {})
+        if held.source in parts:
+            return parts[held.source]
+        count = sum(map(len, self._parts.values()))
+        if held.source is None or held.rows < _ROW_GROUP or count >= _MOST_PARTS:
+            return None
+        if self._writer is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            # a seventh of the time of a large bundle, for which DuckDB needs no GIL
+            self._writer = ThreadPoolExecutor(1, "oomdoc-writer")
+            self._aside = self._con.cursor()
+            self._con.execute(f"ATTACH {quoted(str(self._apart))} AS apart" if self._apart else "CREATE SCHEMA apart")
+        name = f"apart.{table}_{count + 1}"
+        columns = ", ".join(f'"{column.name}" {column.type}' for column in TABLES[table].columns[1:])
+        self._con.execute(f"CREATE TABLE {name} ({columns})")
+        self._parts.setdefault(table, {})[held.source] = name
+        return name
+
+    def _join_parts(self) -> None:
+        """Give tables that have parts their public form: a view of everything under their name."""
+        for table, parts in self._parts.items():
+            self._con.execute(f'ALTER TABLE "{table}" RENAME TO "{table}_rest"')
+            each = " UNION ALL ".join(
+                f"SELECT {quoted(source)} AS source, * FROM {part}" for source, part in parts.items()
+            )
+            self._con.execute(f'CREATE VIEW "{table}" AS FROM "{table}_rest" UNION ALL {each}')
 
     def keep_between(self, since: float | None, until: float | None, tz: dt.tzinfo | None = None) -> None:
         """Drop rows whose time lies outside; rows without a time stay."""
@@ -197,10 +253,11 @@ class Store:
         self._set_years(tz)
         for name, table in TABLES.items():
             if "t" in table.column_names:
-                self._con.execute(
-                    f"DELETE FROM {name} WHERE t < $1 OR t > $2",
-                    [since if since is not None else -1e18, until if until is not None else 1e18],
-                )
+                for rows in (name, *self._parts.get(name, {}).values()):
+                    self._con.execute(
+                        f"DELETE FROM {rows} WHERE t < $1 OR t > $2",
+                        [since if since is not None else -1e18, until if until is not None else 1e18],
+                    )
 
     # ---- views
 
@@ -211,6 +268,7 @@ class Store:
         """
         self.flush()
         self._set_years(tz)
+        self._join_parts()
         self._con.execute("CREATE SCHEMA seen")
         optimizers = [row[0] for row in self._con.execute("SELECT name FROM duckdb_optimizers()").fetchall()]
         self._con.execute(
@@ -247,6 +305,13 @@ class Store:
             if view.scope == "incident":
                 self._make(view)
 
+    def expect(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Put these rows in place of `expected_figure`, and make the view over them anew."""
+        self._con.execute("DELETE FROM expected_figure")
+        self.add("expected_figure", rows)
+        self._write_pending()
+        self._make(VIEWS["expectation"])
+
     def _make(self, view: View) -> None:
         if view.name not in self._parsed:
             self._parsed[view.name] = self._con.extract_statements(
@@ -263,23 +328,33 @@ class Store:
         offset = dt.datetime.fromtimestamp(latest, dt.UTC).astimezone(tz).utcoffset() if tz else None
         offset_s = offset.total_seconds() if offset else 0.0
         year = f"year(make_timestamp(({latest} * 1e6)::BIGINT))"
+        # where rows with a nominal year stand: a table, and the text of the source or its column
+        places = [
+            (place, source)
+            for name in nominal
+            for place, source in (
+                (name, "source"),
+                *((part, quoted(of)) for of, part in self._parts.get(name, {}).items()),
+            )
+        ]
         # per source the newest nominal year is the bundle's year; an older one lies before a New Year
         spans = " UNION ALL ".join(
-            f"SELECT source, max(t) AS t FROM {name} WHERE t < {_YEARS_FROM} GROUP BY source" for name in nominal
+            f"SELECT {source} AS source, max(t) AS t FROM {place} WHERE t < {_YEARS_FROM} GROUP BY ALL"
+            for place, source in places
         )
         self._con.execute(
             f"CREATE TEMP TABLE newest AS SELECT source, max(year(make_timestamp((t * 1e6)::BIGINT))) AS y FROM ({spans}) GROUP BY source"
         )
-        for name in nominal:
+        for place, source in places:
             self._con.execute(
-                f"UPDATE {name} SET t = epoch(make_timestamp((t * 1e6)::BIGINT) + to_years(({year} - newest.y)::INTEGER)) - {offset_s} "
-                f"FROM newest WHERE newest.source = {name}.source AND t < {_YEARS_FROM}"
+                f"UPDATE {place} SET t = epoch(make_timestamp((t * 1e6)::BIGINT) + to_years(({year} - newest.y)::INTEGER)) - {offset_s} "
+                f"FROM newest WHERE newest.source = {source if source != 'source' else place + '.source'} AND t < {_YEARS_FROM}"
             )
 
     # ---- questions
 
     def ask(self, sql: str) -> dict[str, Any] | None:
-        """The single row that a rule's query gives, or None for no row. Raises `duckdb.Error` for a broken query."""
+        """The single row that a rule's query gives, or None for no row. Raises QueryError for a broken query."""
         if sql not in self._parsed:
             self._parsed[sql] = one_select(sql, self._con)
         with self._bounded():
@@ -357,6 +432,49 @@ class Store:
         self._con.execute("DROP SCHEMA IF EXISTS seen CASCADE")
 
 
+class Questions:
+    """Read-only questions over tables that lie elsewhere (pyarrow datasets): a sweep's store, for its report and for a person.
+
+    `views` are SQL over the tables, made in order. Nothing can be written and no file opened by a query.
+    """
+
+    def __init__(self, tables: Mapping[str, Any], views: Mapping[str, str]) -> None:
+        config: dict[str, Any] = {"threads": 2, "memory_limit": "1GB", "autoinstall_known_extensions": False}
+        self._con = duckdb.connect(":memory:", config=config)
+        for name, table in tables.items():
+            self._con.register(name, table)
+        for name, query in views.items():
+            self._con.execute(f"CREATE VIEW {name} AS {query}")
+        self._con.execute("SET enable_external_access = false")
+        self._con.execute("SET lock_configuration = true")
+        self._watchdog = _Watchdog(self._con)
+
+    def __enter__(self) -> Questions:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._watchdog.stop()
+        self._con.close()
+
+    def query(self, sql: str, limit: int | None = None, hint: str = "") -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Column names and rows for a person's query; UsageError with DuckDB's sentence where it is wrong."""
+        self._watchdog.begin(600)
+        try:
+            cursor = self._con.execute(one_select(sql, self._con))
+            names = [column[0] for column in cursor.description or ()]
+            return names, cursor.fetchmany(limit) if limit else cursor.fetchall()
+        except duckdb.Error as problem:
+            raise UsageError(f"the query failed: {_first_line(problem)}", hint) from None
+        finally:
+            self._watchdog.end()
+
+    def rows_of(self, sql: str, *values: Any) -> list[dict[str, Any]]:
+        """All rows of a query of our own as mappings."""
+        cursor = self._con.execute(sql, list(values))
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
 @dataclass
 class _Bulk:
     """Arrays for one table that wait; `source` is None where they hold it themselves."""
@@ -364,6 +482,24 @@ class _Bulk:
     source: str | None
     parts: list[dict[str, Any]] = field(default_factory=list)
     rows: int = 0
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, table: str, source: str | None, parts: list[dict[str, Any]]) -> None:
+    """Append arrays to a table; `source` fills the column of that name unless None."""
+    import numpy as np
+
+    columns = {name: [part[name] for part in parts] for name in parts[0]}
+    whole = [
+        # np.ma is imported by its first use, which costs 20 ms
+        (np.ma if any(hasattr(part, "mask") for part in parts) else np).concatenate(parts)
+        for parts in columns.values()
+    ]
+    names = ", ".join(f'"{name}"' for name in columns)
+    incoming = {f"c{i}": values for i, values in enumerate(whole)}  # noqa: F841 - the query finds it by its name
+    if source is None:
+        connection.execute(f"INSERT INTO {table} ({names}) SELECT * FROM incoming")
+    else:
+        connection.execute(f"INSERT INTO {table} (source, {names}) SELECT $1, * FROM incoming", [source])
 
 
 class _Watchdog:
@@ -416,6 +552,11 @@ def one_select(sql: str, connection: Any) -> Any:
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise duckdb.InvalidInputException("exactly one SELECT is allowed")
     return statements[0]
+
+
+def quoted(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _first_line(problem: Exception) -> str:

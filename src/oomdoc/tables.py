@@ -112,6 +112,22 @@ _ALL = (
         who=True,
     ),
     _table(
+        "expected_figure",
+        "one row per figure that model, flags and device ought to give, for the start in focus; computed, not read",
+        Column(
+            "name",
+            "VARCHAR",
+            "weights_bytes and kv_bytes_per_token per rank, kv_heads, latent (1 = every rank keeps the whole cache), "
+            "max_num_batched_tokens (the default of the release on such a device)",
+        ),
+        Column("low", "DOUBLE", "the least that it can be"),
+        Column("high", "DOUBLE", "the most that it can be"),
+        Column(
+            "origin", "VARCHAR", "the weakest thing that it was computed from: config, catalogue, planning figure, ..."
+        ),
+        Column("model", "VARCHAR", "the architecture that it was computed for"),
+    ),
+    _table(
         "engine_stat",
         "one row per periodic statistics line of an engine",
         Column("engine", "INTEGER", "engine index; NULL for V0 and for aggregated lines"),

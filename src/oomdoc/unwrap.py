@@ -7,6 +7,7 @@ source before anything reads them, told by content alone:
     `journalctl -o json`, bytes as numbers      text again
     `journalctl -o export`                      one entry a line, as `-o short-iso` prints it
     Loki, Grafana, CloudWatch, Cloud Logging    one entry a line, oldest first
+    UTF-16                                      UTF-8
 
 The first two keep every line number. The others have lines of their own, and `oomdoc show` counts the same way (`numbered`).
 Documents are held whole, so those beyond `DOCUMENT_CAP_BYTES` (of lines: `LINES_CAP_BYTES`) stay as they are, and `note` is told.
@@ -14,6 +15,7 @@ Documents are held whole, so those beyond `DOCUMENT_CAP_BYTES` (of lines: `LINES
 
 from __future__ import annotations
 
+import codecs
 import csv
 import datetime as dt
 import io
@@ -103,6 +105,8 @@ def _again(first: Chunk, rest: Iterator[Chunk]) -> Iterator[Chunk]:
 
 
 def _form(head: bytes) -> _Form | None:
+    if head.startswith(_UTF16) or (b"\0" in head and _halves(head)):
+        return _Form("utf-16", _decoded, renumbers=True)
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start.isdigit():
         return _Form("cri", _join_cri) if _CRI.match(head) else None
@@ -122,7 +126,7 @@ def _json_form(head: bytes, start: bytes) -> _Form | None:
         return _Form("journal-json", _numbers)
     if start == b"{" and _LOKI_LINE.match(head):
         return _Form("loki-lines", _document(_loki_lines, True, LINES_CAP_BYTES), renumbers=True)
-    if start == b"{" and b'"values"' in head and (b'"resultType"' in head or b'"stream"' in head):
+    if start == b"{" and b'"values"' in head and (b'"streams"' in head or b'"stream"' in head):
         return _Form("loki", _document(_loki, newest_first=True), renumbers=True)
     if start == b"{" and re.match(rb'\s*\{\s*"events"\s*:\s*\[', head) and b'"message"' in head:
         return _Form("cloudwatch", _document(_entries), renumbers=True)
@@ -130,6 +134,33 @@ def _json_form(head: bytes, start: bytes) -> _Form | None:
     if start == b"[" and re.search(keys, head) and re.search(rb'"(?:timestamp|time|@timestamp|ts)"\s*:', head):
         return _Form("entries", _document(_entries), renumbers=True)
     return None
+
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def _halves(head: bytes) -> str:
+    """The byte order of UTF-16 without a mark: every other byte of ASCII text is NUL; "" for anything else."""
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if max(even, odd) < 0.35 * len(head) or min(even, odd) > 0.02 * len(head):
+        return ""
+    return "utf-16-le" if odd > even else "utf-16-be"
+
+
+def _decoded(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
+    """UTF-16 (what PowerShell writes with `>`) as UTF-8; half a character at the end of a chunk waits for its other half."""
+    decoder: codecs.IncrementalDecoder | None = None
+    line, begun = 1, True
+    for chunk in pieces:
+        if decoder is None:
+            marked = chunk.data.startswith(_UTF16)
+            name = "utf-16" if marked else _halves(chunk.data[:HEAD_BYTES]) or "utf-16-le"
+            decoder = codecs.getincrementaldecoder(name)("replace")
+        data = decoder.decode(chunk.data).encode("utf-8", "replace")
+        if data:
+            yield Chunk(data, line, begun)
+            line += data.count(b"\n")
+            begun = data.endswith(b"\n")
 
 
 # ---- line numbers stay
@@ -328,7 +359,7 @@ def _document(
 def _ordered(read: Callable[[bytes], _Entries], newest_first: bool, data: bytes) -> bytes:
     try:
         entries = list(read(data))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, csv.Error):
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError, MemoryError, csv.Error):
         return b""
     known = [t for t, _ in entries if t is not None]
     if known and (known[0] > known[-1] or (newest_first and known[0] == known[-1])):

@@ -30,6 +30,29 @@ STAMP = "2026-11-20T20:04:51.5Z"
         "\x1b[1;36m(Worker_TP1 pid=77)\x1b[0;0m ERROR 11-20 20:04:51 [gpu_worker.py:12] out of luck",
         "[0;36m(Worker_TP1 pid=77)[0;0m ERROR 11-20 20:04:51 [gpu_worker.py:12] out of luck",
         f"{STAMP} [pod/llm-0/vllm] {LINE}\r",
+        f"[pod/llm-0/vllm] {STAMP} {LINE}",
+        f"vllm-1  | {STAMP} {LINE}",
+        f"2026-11-20T20:04:51+0000 node-7 vllm[4711]: {LINE}",
+        f"2026-11-20T20:04:51.500000+00:00 node-7 vllm[4711]: {LINE}",
+        f"Nov 20 20:04:51.500000 node-7 vllm[4711]: {LINE}",
+        f"Nov 20 20:04:51 {LINE}",
+        f"<14>1 {STAMP} node-7 vllm 4711 - - {LINE}",
+        f'<14>1 {STAMP} node-7 vllm 4711 ID4 [a b="c \\"d\\""][e f="g"] {LINE}',
+        f"<14>Nov 20 20:04:51 node-7 vllm[4711]: {LINE}",
+        f'{STAMP} {{pod="vllm-0", namespace="llm"}} {LINE}',
+        f"{STAMP} 01O {LINE}",
+        f"{STAMP}\tkube.var.log.x\t" + json.dumps({"log": LINE + "\n", "stream": "stderr"}),
+        json.dumps({"date": 1795205091.5, "log": LINE, "kubernetes": {"pod_name": "vllm-0"}}),
+        json.dumps({"textPayload": LINE, "timestamp": STAMP}),
+        json.dumps({"jsonPayload": {"message": LINE}, "timestamp": STAMP}),
+        json.dumps(
+            {
+                "log": "\x1b[1;36m(Worker_TP1 pid=77)\x1b[0;0m ERROR 11-20 20:04:51 [gpu_worker.py:12] out of luck\r\n",
+                "time": STAMP,
+            }
+        ),
+        f"(ServeReplica:llm:LLMServer pid=9, ip=192.0.2.7) {STAMP} {LINE}",
+        f"\x1b[36m(EngineWorker pid=9)\x1b[0m {LINE}",
     ],
 )
 def test_every_envelope_gives_the_same_record(raw: str) -> None:
@@ -70,6 +93,26 @@ def test_every_envelope_gives_the_same_record(raw: str) -> None:
 def test_layouts_tags_and_relays(raw: str, process: str | None, rank: int | None, text: str) -> None:
     record = read_record(1, raw, Clock())
     assert (record.process, record.rank, record.text) == (process, rank, text)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        f"{STAMP} RuntimeError: CUDA error: out of memory",
+        f"{STAMP} CUDA error: out of memory",
+        f"{STAMP} host is gone: yes",
+        '{"a": "b"} and more',
+        "<b>bold</b> text",
+        "May I ask: why",
+    ],
+)
+def test_what_looks_like_an_envelope_is_left(raw: str) -> None:
+    assert peel(raw)[0] == raw.removeprefix(STAMP + " ")
+
+
+def test_an_envelope_gives_year_and_time_to_lines_without() -> None:
+    record = read_record(1, f"{STAMP} stdout F torch.OutOfMemoryError: CUDA out of memory", Clock())
+    assert record.t == dt.datetime(2026, 11, 20, 20, 4, 51, 500000, dt.UTC).timestamp()
 
 
 def test_a_ray_repeat_is_a_weight() -> None:

@@ -90,16 +90,16 @@ class Question:
         return max(self.model.max_position_embeddings or 0, self.setup.max_model_len or 0) or None
 
 
-def ask(given: Given, report: Report | None = None) -> Question:
-    """The question that flags and, where there is one, a report make together; flags win.
+def ask(given: Given, report: Report | Logged | None = None) -> Question:
+    """The question that flags and, where there is one, a report (or what of it matters) make together; flags win.
 
     UsageError where the model or the device is not known, BundleError where the report has no engine to speak of.
     """
     _check(given)
-    logged = _logged(report) if report else _Logged()
+    logged = report if isinstance(report, Logged) else _logged(report) if report else Logged()
     name = given.model or logged.model
     if name is None and given.model_config is None:
-        if report:
+        if isinstance(report, Report):
             raise BundleError(
                 f"no log in {report.bundle.name} names its model", "Add --model NAME or --model-config config.json"
             )
@@ -170,14 +170,16 @@ def _number(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class _Logged:
+class Logged:
+    """What a log or report tells of one engine start: its model's name, settings, ledger and percentiles of the requests."""
+
     model: str | None = None
     engine: Engine | None = None
     entries: tuple[LedgerEntry, ...] = ()
     percentiles: Mapping[str, Mapping[str, float]] | None = None
 
 
-def _logged(report: Report) -> _Logged:
+def _logged(report: Report) -> Logged:
     """The engine start that the report's ledger speaks of, else the last one."""
     if not report.engines:
         raise BundleError(
@@ -186,10 +188,10 @@ def _logged(report: Report) -> _Logged:
     named = next((entry.engine for entry in report.ledger if entry.engine), None)
     engine = next((each for each in report.engines if each.id == named), report.engines[-1])
     entries = tuple(entry for entry in report.ledger if entry.engine in (engine.id, None))
-    return _Logged(engine.model, engine, entries, report.traffic.get("percentiles"))
+    return Logged(engine.model, engine, entries, report.traffic.get("percentiles"))
 
 
-def _flag_of(logged: _Logged, name: str) -> tuple[Any, str, str]:
+def _flag_of(logged: Logged, name: str) -> tuple[Any, str, str]:
     """(value, origin, place) of a logged flag; (None, "", "") where the log is silent."""
     flag = logged.engine.flags.get(name) if logged.engine else None
     if flag is None or flag.value is None:
@@ -200,7 +202,7 @@ def _flag_of(logged: _Logged, name: str) -> tuple[Any, str, str]:
 # ---- model, device, setup, figures
 
 
-def _model(name: str | None, given: Given, logged: _Logged, inputs: list[Input]) -> tuple[Model, str | None]:
+def _model(name: str | None, given: Given, logged: Logged, inputs: list[Input]) -> tuple[Model, str | None]:
     """The model and the weights' format that its name tells."""
     if given.model_config is not None:
         model = read_config(given.model_config, name or "")
@@ -226,7 +228,7 @@ def _kept(model: Model) -> int | None:
     return model.checkpoint_bytes if model.quantization is None and model.parts is None else None
 
 
-def _hint(name: str, logged: _Logged) -> str:
+def _hint(name: str, logged: Logged) -> str:
     near = nearest(name)
     said = f"Did you mean {' or '.join(near)}? " if near else ""
     entry = logged.entries[0] if logged.entries else None
@@ -248,7 +250,7 @@ def _hint(name: str, logged: _Logged) -> str:
     return f"{said}Give its config.json with --model-config"
 
 
-def _device(given: Given, logged: _Logged, inputs: list[Input]) -> tuple[Interval, str]:
+def _device(given: Given, logged: Logged, inputs: list[Input]) -> tuple[Interval, str]:
     if given.gpu is not None:
         gpu = find_gpu(given.gpu)
         note = gpu.name
@@ -270,7 +272,7 @@ _PLAIN_FLAGS = tuple(
 
 
 def _setup(
-    given: Given, logged: _Logged, model: Model, told: str | None, inputs: list[Input]
+    given: Given, logged: Logged, model: Model, told: str | None, inputs: list[Input]
 ) -> tuple[Setup, frozenset[str]]:
     values: dict[str, Any] = {}
     stated: set[str] = set()
@@ -311,7 +313,7 @@ def _setup(
     return Setup(**values), frozenset(stated)
 
 
-def _measured(given: Given, logged: _Logged, setup: Setup, total: Interval, inputs: list[Input]) -> Measured | None:
+def _measured(given: Given, logged: Logged, setup: Setup, total: Interval, inputs: list[Input]) -> Measured | None:
     """Logged figures with the setup under which they were logged: the flags of the log, not those put over them."""
     if given.available_kv is not None:
         size = parse_size(given.available_kv, unit="GiB")
@@ -350,7 +352,7 @@ def _measured(given: Given, logged: _Logged, setup: Setup, total: Interval, inpu
     return Measured(ran, printed(min(totals)) if totals else total, known)
 
 
-def _ran(logged: _Logged, setup: Setup) -> Setup:
+def _ran(logged: Logged, setup: Setup) -> Setup:
     """The setup that ran: the log's own flags; where its release is not told, the one that is asked about."""
     assert logged.engine is not None
     flags = {name: flag.value for name, flag in logged.engine.flags.items()}
@@ -368,7 +370,7 @@ def _of(value: int | None) -> Interval | None:
     return None if value is None else printed(value)
 
 
-def _sizes(given: Given, logged: _Logged, inputs: list[Input]) -> tuple[Size, ...]:
+def _sizes(given: Given, logged: Logged, inputs: list[Input]) -> tuple[Size, ...]:
     taken = parse_sizes("--input-tokens", given.input_tokens)
     made = parse_sizes("--output-tokens", given.output_tokens)
     if taken or made:
@@ -409,7 +411,7 @@ _NOT_COUNTED = (
 )
 
 
-def _not_counted(logged: _Logged) -> list[str]:
+def _not_counted(logged: Logged) -> list[str]:
     found = []
     for flag, says in _NOT_COUNTED:
         value = _flag_of(logged, flag)[0]

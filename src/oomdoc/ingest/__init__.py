@@ -90,7 +90,7 @@ _LABEL = (re.compile(rb'^cause\s*=\s*"[a-z-]+"', re.M), re.compile(rb'^category\
 
 def is_label(head: Head) -> bool:
     """Whether this is the label of a sample case (`case.toml`): the answer must not be read as evidence."""
-    return all(pattern.search(head.data) for pattern in _LABEL)
+    return b"category" in head.data and all(pattern.search(head.data) for pattern in _LABEL)
 
 
 def check_types(types: Sequence[str]) -> None:

@@ -1187,7 +1187,7 @@ def _documents(text: str) -> Iterator[Any]:
     while (start := _DOCUMENT_START.search(text, at)) is not None:
         try:
             value, at = decoder.raw_decode(text, start.end() - 1)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, MemoryError):
             at = start.end()
         else:
             yield value
@@ -1202,6 +1202,8 @@ def _document(rows: Rows, data: bytes, held: int) -> None:
     before = rows.count
     try:
         objects.take(json.loads(text))
+    except MemoryError:  # a million empty objects take 25 times their text
+        rows.problem(1, "a document that needs more memory than there is", text)
     except (ValueError, RecursionError):
         if text.lstrip()[:1] not in ("{", "["):
             for document in launch.read_document(text):

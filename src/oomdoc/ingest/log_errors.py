@@ -14,7 +14,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, regex(pattern, re.I))
     for kind, pattern in (
         # an allocator spoke: read as `oom`, told here so that nothing sorts it elsewhere
-        ("memory", r"out of memory occurred when warming up|(?:CUDA|HIP|NPU) out of memory|CUDA (?:driver )?error: out of memory|Tried to allocate"
+        ("memory", r"out of memory occurred when warming up|(?:CUDA|HIP|NPU) out of memory|CUDA (?:driver )?error: out of memory|(?<!you )Tried to allocate"
                    r"|CUBLAS_STATUS_ALLOC_FAILED|'out of memory'|No available memory for the cache blocks|KV cache is needed"
                    r"|can be stored in KV cache|less than desired (?:GPU|CPU) memory utilization|kv cache allocation is less"
                    r"|Error in memory profiling|not enough GPU memory|lack of CPU swap space|No free blocks are available|Cannot auto-fit"

@@ -48,6 +48,7 @@ _POOLS = {"from large pool": "large_pool", "from small pool": "small_pool"}
 _UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6}
 for _power, _letter in enumerate("KMGTP", 1):
     _UNITS[_letter + "iB"] = _UNITS[_letter + "B"] = 1024**_power
+_BANNER_WORDS = b"PyTorch CUDA memory summary"
 _BANNER = re.compile(r"\| +PyTorch CUDA memory summary, device ID (\d{1,4}) +\|")
 _COUNTS = re.compile(r"\| +CUDA OOMs: (\d{1,15}) +\| +cudaMalloc retries: (\d{1,15}) +\|")
 _FAILURE = re.compile(r"Traceback \(most recent|[A-Za-z]Error\b|out of memory", re.I)
@@ -78,10 +79,16 @@ class _Tables:
 
     def chunk(self, data: bytes, first_line: int) -> Iterator[Batch]:
         """Everything that a chunk of whole lines holds."""
-        if len(data) >= WORTHWHILE_BYTES and (batches := self._dense(data, first_line)):
-            yield from batches
-        else:
-            yield from self._plain(data, first_line)
+        lead = 0
+        if len(data) >= WORTHWHILE_BYTES:
+            # up to the rule above the first banner: the end of a table that began in the chunk before goes line by line
+            banner = data.find(_BANNER_WORDS)
+            lead = data.rfind(b"\n", 0, max(0, data.rfind(b"\n", 0, max(0, banner)))) + 1
+        if lead:
+            yield from self._plain(data[:lead], first_line)
+            first_line, data = first_line + data.count(b"\n", 0, lead), data[lead:]
+        batches = self._dense(data, first_line) if len(data) >= WORTHWHILE_BYTES else []
+        yield from batches or self._plain(data, first_line)
 
     def _dense(self, data: bytes, first_line: int) -> list[Batch]:
         """The same by columns, eight times as fast; nothing for a chunk that holds more than torch's tables."""

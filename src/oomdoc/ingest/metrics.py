@@ -109,13 +109,15 @@ class _Scrapes:
         # as text: `in` on bytes takes four times as long, and nine lines of ten are buckets that fall here
         text = data.decode("utf-8", "replace").split("\n")
         for number, line in [entry for entry in enumerate(text, first_line) if "_bucket{" not in entry[1]]:
-            if not line.startswith(_WANTED):
-                continue
-            if line.startswith(_STAMPED):
-                self._comment(line)
-                continue
             named, _, figure = line.rpartition(" ")
-            series, t = _SERIES[named], self.t
+            series, t = _SERIES.get(named), self.t
+            if series is None:  # not seen yet, or no series at all
+                if not line.startswith(_WANTED):
+                    continue
+                if line.startswith(_STAMPED):
+                    self._comment(line)
+                    continue
+                series = _SERIES[named]
             if series is None:
                 match = _SAMPLE.fullmatch(line)  # a stamp behind the value, tabs, or no sample at all
                 if match is None:

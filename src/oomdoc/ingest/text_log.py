@@ -203,17 +203,22 @@ class Reader:
             if pattern.name in done:
                 found = True
                 continue
+            if "?" + pattern.name in done:
+                continue  # tried on this text: a line may hold an anchor a hundred thousand times
+            done.add("?" + pattern.name)
             for row in pattern.rows(text):
                 self._add(pattern.table, chunk, record, begin, row)
                 done.add(pattern.name)
                 found = True
         for regex, origin in plan.setting[anchor]:
-            body = regex.search(text) if "settings" not in done else None
+            body = regex.search(text) if not done & {"settings", "?" + regex.pattern} else None
+            done.add("?" + regex.pattern)
             if body:
                 done.add("settings")
                 found = True
                 self._settings(record, body["body"], origin)
-        if plan.oom[anchor] and "oom" not in done:
+        if plan.oom[anchor] and not done & {"oom", "?oom"}:
+            done.add("?oom")
             message = text
             if torch_oom.wants_more(message):
                 message = _with_following(chunk.data, end, message)

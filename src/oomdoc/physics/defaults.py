@@ -11,6 +11,7 @@ from typing import Any
 
 from oomdoc.units import GIB
 
+OLDEST_READ = "0.1.7"
 NEWEST_READ = "0.33.0"
 _NEWEST = 10**12
 

@@ -7,6 +7,6 @@ result against the usage that the server recorded.
 
 from __future__ import annotations
 
-from oomdoc.replay.run import FLAGS, replay
+from oomdoc.replay.run import FLAGS, Rehearsal, Result, rehearse, replay
 
-__all__ = ["FLAGS", "replay"]
+__all__ = ["FLAGS", "Rehearsal", "Result", "rehearse", "replay"]

@@ -55,11 +55,22 @@ class Recording:
     assumptions: tuple[str, ...]
 
 
-def recording(store: Store, incident: str | None) -> Recording:
-    """What a focused bundle recorded; BundleError where it holds no requests that could be run again."""
-    store.focus(incident)
+def recording(
+    store: Store, incident: str | None, *, most: int | None = None, around: float | None = None, focused: bool = False
+) -> Recording:  # fmt: skip
+    """What a focused bundle recorded; BundleError where it holds no requests that could be run again.
+
+    `most` takes so many requests only, those nearest to the moment `around` (epoch seconds), without one the last.
+    `focused` says that the incident is in focus already.
+    """
+    if not focused:
+        store.focus(incident)
+    rows = "request"
+    if most is not None:
+        near = "t DESC" if around is None else f"abs(t - {around!r})"
+        rows = f"(SELECT * FROM request WHERE t IS NOT NULL ORDER BY {near}, source, line LIMIT {most})"
     columns = store.columns_of(
-        "SELECT t, input_tokens, output_tokens, max_tokens, cached_tokens, latency_s, ttft_s, status FROM request ORDER BY source, line"
+        f"SELECT t, input_tokens, output_tokens, max_tokens, cached_tokens, latency_s, ttft_s, status FROM {rows} ORDER BY source, line"
     )
     if not len(columns["t"]):
         raise BundleError(

@@ -19,6 +19,7 @@ from oomdoc.units import GIB, parse_size, show_time
 
 PICO = 1_000_000_000_000
 FACTORS = tuple(0.8 + 0.025 * nth for nth in range(19))  # 0.8 to 1.25
+_COARSE = 4  # every fourth factor first, then those between the best and its neighbours: 9 runs instead of 19
 MOST_SCALED = 3_000  # requests run for each factor
 COLUMNS = 240  # steps of a series in the result
 LONGEST = 20  # times as long as the arrivals: so far the series of a replay reaches
@@ -130,6 +131,68 @@ def replay(
     }  # fmt: skip
 
 
+# ---- several settings in a row
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run of the recorded traffic came to; shares of the pool 0..1, seconds."""
+
+    survives: bool
+    peak_used: float
+    preemptions: int
+    impossible: int
+    p95_wait_s: float
+    p95_latency_s: float  # from arrival to the last token
+    pool_tokens: int
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """A recording made ready once, to be run with one setting after the other. `requests` are run each time.
+
+    `of` are all requests that the bundle has with a time: more than `most` are run in part, those around the incident.
+    """
+
+    told: Recording
+    pool: Pool
+    setup: Setup
+    traffic: Traffic
+    requests: int
+    of: int
+
+    def run(self, changes: Mapping[str, Any]) -> Result:
+        """The traffic under changed flags; UsageError where the bundle does not tell what a change does to the pool."""
+        pool = pool_after(self.pool, changes)
+        setup = _changed(self.setup, changes, pool, self.told.engine.get("generation"))
+        outcome = simulate(setup, self.traffic)
+        waits = outcome.waits()
+        lasted = [
+            end - begin
+            for end, begin in zip(outcome.finish_ps, self.traffic.arrival_ps, strict=True)
+            if end is not None
+        ]
+        return Result(
+            not (outcome.preemptions or outcome.impossible or outcome.held_ps), outcome.peak_blocks / setup.usable_blocks, outcome.preemptions,
+            len(outcome.impossible), float(np.quantile(waits, 0.95)) / PICO if waits else 0.0,
+            float(np.quantile(lasted, 0.95)) / PICO if lasted else 0.0, pool.tokens,
+        )  # fmt: skip
+
+
+def rehearse(store: Store, around: float | None, most: int) -> Rehearsal:
+    """Make the recording of the incident in focus ready: at most so many requests, those nearest to `around`.
+
+    BundleError where there are no requests or no pool.
+    """
+    told = recording(store, None, most=most, around=around, focused=True)
+    pool = _pool(told, None, [])
+    traffic, begin = _traffic(told, 0, 1)
+    setup = _setup(told, pool, [])
+    told = replace(told, speed=_scaled(told, setup, traffic, begin))
+    of = store.rows_of("SELECT count(t) AS n FROM request")[0]["n"]
+    return Rehearsal(told, pool, _setup(told, pool, []), traffic, len(traffic), of)
+
+
 # ---- what is run
 
 
@@ -229,8 +292,14 @@ def _scaled(told: Recording, setup: Setup, traffic: Traffic, begin: float) -> Sp
         off = np.abs(replayed - ended)
         return float(np.nanmean(off)) if not np.isnan(off).all() else math.inf
 
-    factor = min(FACTORS, key=lambda factor: (miss(factor), abs(factor - 1)))
-    return told.speed.times(factor)
+    tried: dict[int, tuple[float, float]] = {}
+    step, wanted = _COARSE, range(0, len(FACTORS), _COARSE)
+    while step:
+        tried |= {nth: (miss(FACTORS[nth]), abs(FACTORS[nth] - 1)) for nth in wanted if nth not in tried}
+        best = min(tried, key=lambda nth: tried[nth])
+        step //= 2
+        wanted = range(max(0, best - step), min(len(FACTORS), best + step + 1), max(1, step))
+    return told.speed.times(FACTORS[best])
 
 
 def _with_speed(setup: Setup, speed: Speed) -> Setup:

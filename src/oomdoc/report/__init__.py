@@ -2,7 +2,7 @@
 
 A form takes the options it understands (`top`, `width`, `color`) and ignores the others, so that every form can be
 called alike. Adding one: a module with `render(report, **options) -> str`, a line in `REPORTS` and its suffix here.
-Reports see `oomdoc.model` only: no tables, no rules, no files.
+Reports see `oomdoc.model` only: no tables, no rules, no files but their own templates.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def _lazy(module: str) -> Form:
     return render
 
 
-REPORTS: Mapping[str, Form] = MappingProxyType({"terminal": _lazy("terminal"), "json": _lazy("json")})
+REPORTS: Mapping[str, Form] = MappingProxyType({name: _lazy(name) for name in ("terminal", "json", "markdown", "html")})
 """Form -> function(report, **options) -> text that ends with a newline."""
 
 SUFFIXES: Mapping[str, str] = MappingProxyType(
     {".txt": "terminal", ".json": "json", ".md": "markdown", ".html": "html", ".htm": "html"}
 )
-"""File suffix -> form; a form without an entry in `REPORTS` is promised and not written yet."""
+"""File suffix -> form."""

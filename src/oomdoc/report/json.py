@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
@@ -26,11 +27,13 @@ def plain(value: Any) -> Any:
 
 def dump(value: Any, *, compact: bool = False) -> str:
     """JSON text that any UTF-8 stream takes: half surrogates (undecodable file names) stay written as escapes."""
-    text = json.dumps(
-        value,
+    encoder = json.JSONEncoder(
         ensure_ascii=False,
         allow_nan=False,
         indent=None if compact else 2,
         separators=(",", ":") if compact else None,
     )
-    return text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n"
+    out = io.StringIO()  # `dumps` holds every piece by itself, 15 times the text: a bundle may have 100,000 members
+    for piece in encoder.iterencode(value):
+        out.write(piece)
+    return out.getvalue().encode("utf-8", "backslashreplace").decode("utf-8") + "\n"

@@ -10,15 +10,15 @@ from __future__ import annotations
 import io
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from oomdoc.model import Action, Coverage, Diagnosis, Engine, Evidence, Incident, LedgerEntry, Report
-from oomdoc.report.words import cells, count, factor, likelihood, moment, neutral, paste_lines, percent
-from oomdoc.units import GIB, show_bytes
+from oomdoc.model import Action, Coverage, Diagnosis, Engine, Evidence, Impact, Incident, LedgerEntry, Report
+from oomdoc.report.words import cells, count, factor, gravest, likelihood, moment, neutral, paste_lines, percent, trace
+from oomdoc.units import GIB, NOMINAL_YEAR, parse_time, show_bytes, show_seconds
 
 WIDEST = 140  # longer lines are hard to follow
 NARROWEST_COLUMN = 24
@@ -71,12 +71,13 @@ KINDS = {
 def render(report: Report, *, top: int = 3, width: int = 100, color: bool = False, **_: Any) -> str:
     """The whole report as text; `top` is how many causes, rivals and incidents are shown."""
     page = Page(width, color)
-    incident = _gravest(report)
+    incident = gravest(report)
     first = report.diagnoses[0] if report.diagnoses else None
     _verdict(page, report, first)
     _ledger(page, report.ledger, incident.engine if incident else None)
     if incident:
         _first_failure(page, incident)
+    _timeline(page, report.timeline)
     _causes(page, report, top)
     told = 2 if report.verdict == "undecided" else 1
     for diagnosis in report.diagnoses[:told]:
@@ -185,14 +186,6 @@ class Page:
 def ink(text: str, style: str = "") -> Text:
     """Text in a style that ends where the text ends, whatever is added to it (a `Text`'s own style would spread)."""
     return Text().append(text, style)
-
-
-def _gravest(report: Report) -> Incident | None:
-    """The incident whose ranking is the report's own."""
-    for incident in report.incidents:
-        if incident.diagnoses == report.diagnoses:
-            return incident
-    return report.incidents[0] if report.incidents else None
 
 
 def _verdict(page: Page, report: Report, first: Diagnosis | None) -> None:
@@ -313,8 +306,79 @@ def _first_failure(page: Page, incident: Incident) -> None:
         page.flow(Text(), ink(neutral(failure.ref), "cyan") + ink(f"  {moment(failure.time)}", "bold"), indent=2)
         text = neutral(failure.text)
         page.flow(Text(), ink(text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else "")), indent=2)
+    if cost := _cost(incident.impact):
+        page.flow(Text(), ink(f"it cost: {cost}"), indent=2)
     if incident.cascade:
         page.flow(Text(), ink(f"what followed from it: {_refs(incident.cascade)}", "dim"), indent=2)
+
+
+def _cost(impact: Impact) -> str:
+    """What the incident cost, in words; empty where nothing is known."""
+    said = []
+    if impact.down_s is not None:
+        said.append(f"{show_seconds(impact.down_s)} without service (back at {neutral(impact.back_ref or '')})")
+    if impact.restarts:
+        said.append(count(impact.restarts, "start") + " after it")
+    if impact.requests_lost:
+        said.append(count(impact.requests_lost, "request") + " lost")
+    if impact.preemptions:
+        said.append(count(impact.preemptions, "preemption"))
+    return ", ".join(said)
+
+
+# Charts worth a line of blocks: what it is called, and how its highest value is written.
+TRACES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("kv_used", "KV pool in use", percent), ("requests", "requests waiting", count), ("preemptions", "preemptions", count),
+    ("device_memory", "device memory", show_bytes), ("host_memory", "host memory", show_bytes),
+)  # fmt: skip
+LETTERS = {"start": "S", "serving": "R", "evidence": "C", "failure": "F", "kill": "K"}
+MARKED = {"S": "start", "R": "ready", "C": "cause", "F": "failure", "K": "kill"}
+
+
+def _timeline(page: Page, timeline: Mapping[str, Any]) -> None:
+    """Readings over time as lines of blocks over the marked moments."""
+    begin = parse_time(_dated(timeline["from_t"])) if timeline else None
+    if begin is None:
+        return
+    drawn = []
+    for chart, title, written in TRACES:
+        rows = [
+            row
+            for row in timeline["series"]
+            if row["chart"] == chart and (chart != "requests" or row["name"] == "waiting")
+        ]
+        highest = [max((value for value in row["values"] if value is not None), default=0) for row in rows]
+        if rows and (any(highest) or chart == "kv_used"):
+            best = max(range(len(rows)), key=lambda place: highest[place])  # of several devices the fullest
+            limit = rows[best]["limit"] or highest[best]
+            name = neutral(rows[best]["name"]).split(",")[0] + " memory" if chart == "device_memory" else title
+            told = (
+                f"{written(highest[best])} of {written(limit)}"
+                if chart == "device_memory" and rows[best]["limit"]
+                else written(highest[best])
+            )
+            drawn.append((name, rows[best]["values"], limit, told))
+    marks = [(parse_time(_dated(mark["t"])), mark) for mark in timeline["marks"]]
+    if not drawn or not marks:
+        return
+    step_s, steps = timeline["step_s"], timeline["steps"]
+    page.heading("What happened when", f"{show_seconds(step_s * steps)} from {moment(timeline['from_t'])}")
+    label_width = max(len(name) for name, *_ in drawn)
+    room = min(page.width - 2 - label_width - 2 - 2 - max(len(told) for *_, told in drawn), steps)
+    for name, values, limit, told in drawn:
+        page.line(ink(f"  {name:<{label_width}}  ") + ink(trace(values, room, limit), "blue") + ink(f"  {told}"))
+    row = [" "] * room
+    for time, mark in sorted(marks, key=lambda entry: list(LETTERS).index(entry[1]["kind"])):
+        if time is not None:
+            row[min(max(int((time - begin) / step_s / steps * room), 0), room - 1)] = LETTERS[mark["kind"]]
+    used = [letter for letter in MARKED if letter in row]
+    page.line(ink(" " * (label_width + 4)) + ink("".join(row).rstrip(), "bold red"))
+    page.line(ink(" " * (label_width + 4)) + ink(", ".join(f"{letter} {MARKED[letter]}" for letter in used), "dim"))
+
+
+def _dated(time: str) -> str:
+    """A time whose year no log told, in a year of its own."""
+    return f"{NOMINAL_YEAR}{time[1:]}" if time.startswith("--") else time
 
 
 def _refs(refs: Sequence[str], shown: int = 3) -> str:

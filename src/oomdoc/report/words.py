@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from oomdoc.model import Action, Incident, Report
 from oomdoc.units import show_time
 
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
@@ -169,6 +170,25 @@ def spark(values: Sequence[float], width: int) -> str:
     return "".join(" ▁▂▃▄▅▆▇█"[math.ceil(value / top * 8)] for value in tall)
 
 
+def trace(values: Sequence[float | None], width: int, top: float) -> str:
+    """A series as blocks from the lowest (zero) to the full one (`top`); the highest of each cell, blank where nothing is known.
+
+    >>> trace([0, None, None, 4, 8], 5, 8), trace([1, 8, None, None], 2, 8)
+    ('▁  ▄█', '█ ')
+    """
+    count = max(min(width, len(values)), 1)
+    told = ""
+    for cell in range(count):
+        begin, end = (
+            cell * len(values) // count,
+            max((cell + 1) * len(values) // count, cell * len(values) // count + 1),
+        )
+        known = [value for value in values[begin:end] if value is not None]
+        full = min(max(known) / top, 1.0) if known and top > 0 else 0.0
+        told += "▁▂▃▄▅▆▇█"[max(math.ceil(full * 8) - 1, 0)] if known else " "
+    return told
+
+
 def moment(time: float | str | None) -> str:
     """A time for people: UTC ISO 8601 from epoch seconds, text as it is; a year that no log told is left out.
 
@@ -200,3 +220,58 @@ def count(number: float | int | None, noun: str = "", plural: str = "") -> str:
     if not noun:
         return figure
     return f"{figure} {noun if number == 1 else plural or noun + 's'}"
+
+
+def gravest(report: Report) -> Incident | None:
+    """The incident whose ranking is the report's own."""
+    for incident in report.incidents:
+        if incident.diagnoses == report.diagnoses:
+            return incident
+    return report.incidents[0] if report.incidents else None
+
+
+_RAN_OUT = {
+    "device-oom": "memory of the GPU",
+    "startup-check": "memory, by the engine's own check at start",
+    "host-kill": "memory of the host",
+    "host-alloc": "memory of the host",
+    "shm": "shared memory (/dev/shm)",
+    "pressure": "the KV cache pool",
+}
+_PHASES = {
+    "init": "while the engine started", "load": "while weights were loaded", "profile": "while the engine measured itself", "kv-plan": "while the KV pool was planned",
+    "graph-profile": "while CUDA graphs were measured", "kv-alloc": "while the KV pool was allocated", "sampler-warmup": "while the sampler warmed up",
+    "capture": "while CUDA graphs were captured", "warmup": "while the engine warmed up", "forward": "while serving",
+}  # fmt: skip
+_BY_CATEGORY = {"weights": "memory of the GPU", "kv-cache": "the KV cache pool", "host": "memory of the host"}
+
+
+def ran_out(report: Report) -> str:
+    """Which memory ran out and when, in a few words."""
+    if report.verdict in ("healthy", "not-memory"):
+        return "no memory"
+    incident = gravest(report)
+    what = _RAN_OUT.get(incident.kind) if incident else None
+    if what is None and report.diagnoses and report.verdict == "diagnosed":
+        what = _BY_CATEGORY.get(report.diagnoses[0].category)
+    if what is None:
+        return "not told by this bundle"
+    phase = _PHASES.get(incident.phase or "") if incident else None
+    return f"{what}, {phase}" if phase else what
+
+
+def changes(action: Action) -> list[tuple[str, str, str, str]]:
+    """Per flag of an action: its name, the old value, the new one, and what is pasted; empty old value = not known."""
+    told = []
+    for name, value in action.changes.items():
+        was = action.was.get(name)
+        shown = neutral(name) if name.isupper() else "--" + neutral(name).lstrip("-").replace("_", "-")
+        told.append(
+            (
+                shown,
+                "" if was is None else _value(was),
+                "(leave out)" if value is None else _value(value),
+                flag(name, value),
+            )
+        )
+    return told

@@ -1,0 +1,12 @@
+"""Where the memory of each device went: figures of logs, allocator messages and device tools put into one account.
+
+`readings.py` asks the store, `books.py` closes the account (pure), `expectation.py` says what model, flags and device ought
+to give. Printed figures are intervals; what does not add up is told as a remainder or a contradiction, never averaged.
+"""
+
+from __future__ import annotations
+
+from oomdoc.ledger.expectation import Expectation, expectation, model_config
+from oomdoc.ledger.readings import default_step, ledger
+
+__all__ = ["Expectation", "default_step", "expectation", "ledger", "model_config"]

@@ -1,0 +1,124 @@
+"""What a run may cost, and that nothing of it stays: time, memory, and the signals that end it.
+
+Used by the command line only; a program that imports oomdoc sets its own limits. `Ended` passes every `except Exception`, so
+that what was opened is closed and removed on the way out, as it is for an interrupt.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from oomdoc.errors import EXIT_INPUT
+from oomdoc.units import GIB, show_bytes
+
+TIMEOUT_S = 3600.0  # the largest bundle that the intake reads, 64 GiB, takes a third of it
+MEMORY_BYTES = 4 * GIB  # a run needs 0.3 GiB of it, whatever the size of the bundle (docs/performance.md)
+
+
+class Ended(BaseException):
+    """The run has to end: why, as a sentence, and with which status."""
+
+    def __init__(self, says: str, status: int) -> None:
+        super().__init__(says)
+        self.says = says
+        self.status = status
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the run as an interrupt does; in the main thread only, where signals arrive."""
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before: dict[str, Any] = {}
+
+    def end(number: int, _: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)  # a second one must not stop the tidying up
+        raise Ended(f"ended by {signal.Signals(number).name}", 128 + number)
+
+    if threading.current_thread() is threading.main_thread():
+        for name in names:
+            if signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:  # nohup ignores SIGHUP: so do we
+                before[name] = signal.signal(getattr(signal, name), end)
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)
+
+
+@contextmanager
+def limited(timeout_s: float | None, memory_bytes: int | None) -> Iterator[None]:
+    """At most so much time, and so much memory more than the process has now; None is no limit.
+
+    Time is kept by SIGALRM, memory by RLIMIT_DATA, so both hold on Linux and other systems that have them; elsewhere the limits
+    of the intake and of the queries hold alone.
+    """
+    with _time(timeout_s), _memory(memory_bytes):
+        yield
+
+
+@contextmanager
+def _time(seconds: float | None) -> Iterator[None]:
+    usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if not seconds or not usable:
+        yield
+        return
+
+    def over(_: int, __: FrameType | None) -> None:
+        raise Ended(
+            f"stopped after {seconds:,.0f} s, the time limit. Give it more with --timeout, or a smaller bundle",
+            EXIT_INPUT,
+        )
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def _memory(size: int | None) -> Iterator[None]:
+    used = _data_bytes()
+    if not size or used is None:
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = used + size
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft <= wanted:
+        yield  # somebody allows less already
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+    try:
+        yield
+    except MemoryError:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        raise Ended(
+            f"stopped at {show_bytes(size)} of memory, the limit. Give it more with --memory-limit, or a smaller bundle",
+            EXIT_INPUT,
+        ) from None
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _data_bytes() -> int | None:
+    """What counts against RLIMIT_DATA now; None where the system does not tell."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        if line.startswith("VmData:"):
+            return int(line.split()[1]) * 1024
+    return None

@@ -1,0 +1,268 @@
+"""Bundle in, redacted copy out.
+
+`redact` reads twice: first to learn which names there are, then to write the copy. Both readings go through the
+limits of the intake, member by member; what is no text is left out and named. Lines stay where they are.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, Member, binary_form, open_bundle
+from oomdoc.errors import BundleError, UsageError
+from oomdoc.redact.copy import Copy
+from oomdoc.redact.manifest import NAME, Manifest
+from oomdoc.redact.names import Pseudonyms
+from oomdoc.redact.text import Redactor, Tally, lines_of
+from oomdoc.scan import Chunk, chunks
+from oomdoc.units import show_bytes
+from oomdoc.unwrap import unwrap
+
+_HEAD_BYTES = 64 << 10
+_UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_LONGEST_PIECE = 512 << 10  # of a line without end: cut at a comma or brace, so that no value is torn
+
+__all__ = ["Manifest", "Pseudonyms", "Redaction", "redact", "redact_stream"]
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """How to redact: the map to use and keep (None: names of this run only), further words, limits of the intake."""
+
+    map: Path | None = None
+    words: tuple[str, ...] = ()
+    limits: Limits = DEFAULT_LIMITS
+    progress: Callable[[str, int], None] | None = None
+
+
+def redact(paths: str | Path | Sequence[str | Path], out: str | Path, options: Redaction | None = None) -> Manifest:
+    """Write a redacted copy of what `paths` name to `out`, which must not exist; what was replaced and left out.
+
+    A folder or several paths give a folder, an archive or file one of the same form. BundleError where nothing can be read,
+    UsageError where the copy cannot be written. Without a map two runs give different stand-ins; with one the same.
+    """
+    options = options or Redaction()
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    target = Path(out)
+    _check_target(given, target)
+    pseudonyms = Pseudonyms.read(options.map) if options.map else Pseudonyms()
+    pseudonyms.add("word", options.words)
+    with tempfile.TemporaryDirectory(prefix="oomdoc-") as folder:
+        scratch = Path(folder)
+        twice = _seekable(given, scratch, options.limits)
+        _learn(twice, pseudonyms, options)
+        try:
+            manifest = _write(twice, target, pseudonyms, scratch, options)
+        except BaseException:  # half a copy is none
+            if target.is_dir():
+                shutil.rmtree(target, ignore_errors=True)
+            else:
+                target.unlink(missing_ok=True)
+            raise
+    if options.map:
+        pseudonyms.write(options.map)
+    return manifest
+
+
+def _check_target(given: Sequence[str | Path], target: Path) -> None:
+    if target.exists() or target.is_symlink():
+        raise UsageError(f"{target} exists already", "Name a new file or folder, or remove this one first")
+    if not target.absolute().parent.is_dir():
+        raise UsageError(f"cannot write {target}, there is no folder {target.parent}", "Make it first")
+    place = target.absolute().parent.resolve()
+    for path in given:
+        if str(path) != "-" and Path(path).is_dir() and place.is_relative_to(Path(path).resolve()):
+            raise UsageError(f"{target} lies in the bundle itself", "Choose a place outside of it")
+
+
+def _seekable(given: Sequence[str | Path], scratch: Path, limits: Limits) -> list[str | Path]:
+    """Paths that can be read twice: standard input and pipes are kept in the scratch folder."""
+    kept: list[str | Path] = []
+    for place, path in enumerate(given):
+        pipe = str(path) == "-"
+        if not pipe and not Path(path).is_fifo():
+            kept.append(path)
+            continue
+        name = "stdin" if pipe else Path(path).name
+        copy = scratch / "given" / str(place) / name
+        copy.parent.mkdir(parents=True)
+        left = limits.max_total_bytes
+        with copy.open("xb") as file:
+            source = sys.stdin.buffer if pipe else Path(path).open("rb")  # noqa: SIM115 - closed with the program
+            while data := source.read(1 << 20):
+                left -= len(data)
+                if left < 0:
+                    raise BundleError(
+                        f"{name} is larger than {show_bytes(limits.max_total_bytes)}", "Give it as a file"
+                    )
+                file.write(data)
+        kept.append(copy)
+    return kept
+
+
+# ---- reading
+
+
+def _open(given: Sequence[str | Path], limits: Limits) -> Intake:
+    return open_bundle(list(given), limits, hashing=False)
+
+
+def _learn(given: Sequence[str | Path], pseudonyms: Pseudonyms, options: Redaction) -> None:
+    """The names of the bundle, from every field and place that tells one."""
+    redactor = Redactor(pseudonyms, common_words())
+    for member in _open(given, options.limits).members():
+        redactor.path(member.path)
+        if _refused(member) is None:
+            for _ in redact_stream(member.stream, redactor, _silent):
+                pass
+            if options.progress:
+                options.progress(member.path, getattr(member.stream, "taken", 0))
+
+
+def _write(
+    given: Sequence[str | Path], target: Path, pseudonyms: Pseudonyms, scratch: Path, options: Redaction
+) -> Manifest:
+    intake = _open(given, options.limits)
+    is_folder = len(given) > 1 or Path(given[0]).is_dir()
+    copy = Copy(target, is_folder, scratch)
+    if is_folder:
+        target.mkdir(mode=0o700)
+    total = Tally()
+    namer = Redactor(pseudonyms, common_words())
+    namer.learned()
+    files: dict[str, dict[str, int]] = {}
+    left_out: list[tuple[str, str]] = []
+    renamed = members = 0
+    for member in intake.members():
+        path = namer.path(member.path)
+        if why := _refused(member):
+            left_out.append((path, f"{why}, left out by the redaction"))
+            continue
+        if member.path == NAME or member.path.endswith("/" + NAME):
+            continue  # of an earlier copy: this one has its own
+        tally = Tally()
+        redactor = Redactor(pseudonyms, common_words(), tally)
+        redactor.learned()
+        with tempfile.TemporaryFile(dir=scratch) as file:
+            for data in redact_stream(member.stream, redactor, partial(intake.note, member.path)):
+                file.write(data)
+            copy.put(member.path, member.layers, namer.path, file)
+        members += 1
+        renamed += path != member.path
+        if tally.counts:
+            files[path] = tally.counts
+            for kind, count in tally.counts.items():
+                total.counts[kind] = total.counts.get(kind, 0) + count
+        if options.progress:
+            options.progress(member.path, getattr(member.stream, "taken", 0))
+    if not members:
+        raise BundleError(
+            f"{intake.name} holds no text that could be redacted", "Give logs as text, or an archive of them"
+        )
+    left_out += [(namer.path(entry.path), namer.whole(entry.why)) for entry in intake.unread]
+    name = namer.path(Path(intake.name).name) or "copy"
+    manifest = Manifest(total.counts, files, tuple(sorted(set(left_out))), renamed, members, name)
+    with io.BytesIO(manifest.to_json().encode()) as file:
+        copy.add(NAME, file)
+    copy.finish()
+    return manifest
+
+
+def _silent(why: str) -> None:
+    pass
+
+
+def _refused(member: Member) -> str | None:
+    """Why a member cannot be redacted: it is no text."""
+    head = cast(io.BufferedReader, member.stream).peek(_HEAD_BYTES)[:_HEAD_BYTES]
+    if is_nul_separated(head):
+        return None
+    return binary_form(head)
+
+
+def is_nul_separated(head: bytes) -> bool:
+    """Whether a source is text whose parts end with NUL, as `/proc/PID/environ` and `cmdline` are."""
+    return b"\0" in head and b"\n" not in head and all(part.isascii() for part in head.split(b"\0")[:50])
+
+
+def redact_stream(stream: BinaryIO, redactor: Redactor, note: Callable[[str], None]) -> Iterator[bytes]:
+    """The lines of a source as its ingestor sees them (collectors' cuts and documents undone), redacted."""
+    head = cast(io.BufferedReader, stream).peek(_HEAD_BYTES)[:_HEAD_BYTES]
+    encoding = _encoding(head)
+    if encoding != "utf-8":
+        decoder = codecs.getincrementaldecoder(encoding)("replace")
+        texts: Iterator[str] = (decoder.decode(block) for block in iter(lambda: stream.read(1 << 20), b""))
+        for made in lines_of(_whole_lines(texts), redactor):
+            yield made.encode(encoding, "surrogatepass")
+        return
+    pieces = (chunk.data.decode("utf-8", "surrogateescape") for chunk in _even(unwrap(chunks(stream), note)))
+    for made in lines_of(pieces, redactor):
+        yield made.encode("utf-8", "surrogateescape")
+
+
+def _encoding(head: bytes) -> str:
+    if head[:2] in _UTF16:
+        return _UTF16[head[:2]]
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if len(head) > 20 and max(even, odd) > 0.35 * len(head) and min(even, odd) < 0.02 * len(head):
+        return "utf-16-le" if odd > even else "utf-16-be"
+    return "utf-8"
+
+
+def _whole_lines(texts: Iterator[str]) -> Iterator[str]:
+    held = ""
+    for text in texts:
+        cut = text.rfind("\n") + 1
+        if cut or len(held) > _LONGEST_PIECE:
+            yield held + text[:cut]
+            held = text[cut:]
+        else:
+            held += text
+    if held:
+        yield held
+
+
+def _even(pieces: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Pieces of a line without end are cut behind a comma, brace or blank, never within a character or a word."""
+    held = b""
+    for chunk in pieces:
+        data = held + chunk.data if held else chunk.data
+        if data.endswith(b"\n"):
+            held = b""
+            yield chunk._replace(data=data)
+            continue
+        floor = max(0, len(data) - _LONGEST_PIECE)
+        cut = max(data.rfind(mark, floor) for mark in (b"},", b"],", b"\n", b", ")) + 1
+        if cut <= 0:
+            cut = max(data.rfind(mark, floor) for mark in (b",", b" ")) + 1
+        held = data[cut:]
+        if cut:
+            yield chunk._replace(data=data[:cut])
+    if held:
+        yield Chunk(held, 0, False)
+
+
+@cache
+def common_words() -> frozenset[str]:
+    """Words that the patterns of the ingestors are made of: replaced in a field, but not wherever they stand."""
+    import re
+
+    from oomdoc.ingest import KINDS
+    from oomdoc.ingest.text_log import PATTERNS
+    from oomdoc.tables import TABLES
+
+    texts = [*KINDS, *TABLES]
+    for pattern in PATTERNS:
+        texts += [pattern.regex.pattern, *pattern.anchors]
+    for table in TABLES.values():
+        texts += table.column_names
+    return frozenset(word.lower() for text in texts for word in re.findall(r"[A-Za-z]{2,}", text))

@@ -1,0 +1,223 @@
+"""The report as one HTML file that opens from disk: no network, no other file, and nothing in it that a bundle could run.
+
+Texts of a bundle go through `words.neutral` and the template's escaping; the page's script only ever writes text nodes.
+A Content-Security-Policy names the page's two scripts and its style sheet by hash and forbids everything else, so that a
+mistake here would still not run. The charts are drawn by Vega-Lite with its expression interpreter (no `eval`); see
+docs/decisions/0012-html-report.md. Deterministic: the report decides every byte.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup, escape
+
+from oomdoc.model import Diagnosis, Incident, LedgerEntry, Report
+from oomdoc.report import charts
+from oomdoc.report.terminal import KINDS, SETTINGS
+from oomdoc.report.words import (
+    changes,
+    count,
+    factor,
+    flag,
+    gravest,
+    likelihood,
+    moment,
+    neutral,
+    neutral_line,
+    percent,
+    ran_out,
+)
+from oomdoc.units import GIB, show_bytes, show_seconds
+
+RIVALS = 6  # told with their evidence; the rest is counted
+INCIDENTS = 12
+_TRAFFIC: Mapping[str, Any] = {"requests": 0, "failed": None, "long_context": {}, "buckets": {}, "percentiles": {}}
+AROUND_MS = 20 * 60_000  # what "around the failure" zooms to, each way
+
+
+def render(report: Report, **_: Any) -> str:
+    """The whole page. Everything it shows stands in the JSON report of the same run as well."""
+    made = charts.charts(report)
+    span = charts.span(made, report)
+    drawn = made if span else []
+    shown = gravest(report)
+    start = shown.engine if shown else None
+    ledger = [entry for entry in report.ledger if any(entry.parts.values())]
+    ledger.sort(key=lambda entry: entry.engine != start)  # that of the failure first
+    labels = _labels(ledger)
+    data = {
+        "charts": [chart.data() for chart in drawn], "from": span[0] if span else 0, "to": span[1] if span else 1,
+        "marks": charts.marks(report) if span else [], "ledger": charts.ledger_spec(labels, ledger) if ledger else None,
+        "failure": _failed_at(report), "around": AROUND_MS,
+    }  # fmt: skip
+    script, vega, style = _asset("report.js"), _asset("vega.js") if drawn or ledger else "", _asset("report.css")
+    first = report.diagnoses[0] if report.diagnoses else None
+    rivals = [item for item in report.diagnoses[1:] if item.probability >= 0.005]
+    page = _environment().get_template("report.html.j2")
+    return page.render(
+        report=report, first=first, incident=shown, rivals=rivals[:RIVALS], rest=len(report.diagnoses) - 1 - len(rivals[:RIVALS]) if first else 0,
+        others=[item for item in report.incidents if item is not shown][:INCIDENTS], incidents=len(report.incidents),
+        drawn=[chart for chart in drawn if not chart.id.startswith("replay")], replayed=[chart for chart in drawn if chart.id.startswith("replay")],
+        ledger=_books(labels, ledger), excerpts={item.ref: item for item in report.excerpts}, verdict=_verdict(report, first), engines=_engines(report),
+        marks=report.timeline.get("marks", ()), traffic={**_TRAFFIC, **report.traffic},
+        data=Markup(_json(data)), script=Markup(script), vega=Markup(vega), style=Markup(style), policy=_policy([text for text in (vega, script) if text], style),
+    )  # fmt: skip
+
+
+def _policy(scripts: Sequence[str], style: str) -> str:
+    """Everything is forbidden but these very texts."""
+    return (
+        f"default-src 'none'; script-src {' '.join(map(_hash, scripts))}; style-src {_hash(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
+def _asset(name: str) -> str:
+    return files("oomdoc.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _json(data: Any) -> str:
+    """JSON that cannot end the element it stands in, nor start a comment."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # fmt: skip
+    made.filters.update(
+        clean=lambda text: neutral(str(text)), line=neutral_line, prose=prose, percent=percent, likelihood=likelihood, factor=factor, moment=moment,
+        count=count, size=show_bytes, seconds=show_seconds, changes=changes, kind=lambda kind: KINDS.get(kind, kind), cell=cell, paste=_paste,
+        number=_number,
+    )  # fmt: skip
+    return made
+
+
+def prose(text: str) -> Markup:
+    """A sentence of a rule or a bundle, harmless, its `code` set off.
+
+    >>> prose("Lower `--max-num-seqs` to <b>11</b>")
+    Markup('Lower <code>--max-num-seqs</code> to &lt;b&gt;11&lt;/b&gt;')
+    """
+    pieces = re.split(r"`([^`]+)`", neutral(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if place % 2 else escape(piece) for place, piece in enumerate(pieces)
+    )
+
+
+def cell(text: Any) -> str:
+    """Text of a table's cell: what a spreadsheet would take for a formula begins with an apostrophe.
+
+    >>> cell("=1+1"), cell("-5"), cell("pods/a.log")
+    ("'=1+1", "'-5", 'pods/a.log')
+    """
+    clean = neutral(str(text))
+    return "'" + clean if clean[:1] in ("=", "+", "-", "@") and not isinstance(text, (int, float)) else clean
+
+
+def _number(value: Any) -> str:
+    """A figure of the traffic for a table."""
+    if value is None:
+        return "unknown"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def _paste(values: Mapping[str, Any]) -> str:
+    """Settings as one line to paste, variables of the environment first."""
+    names = sorted(values, key=lambda name: not name.isupper())
+    return " ".join(flag(name, values[name]) for name in names if values[name] is not None)
+
+
+def _verdict(report: Report, first: Diagnosis | None) -> dict[str, Any]:
+    """The answers of the first screen."""
+    title = first.title if first else "Nothing in this bundle speaks about memory, for or against"
+    if report.verdict == "undecided" and first:
+        title = "The evidence does not single out one cause"
+    label = {
+        "diagnosed": "Diagnosed",
+        "healthy": "Healthy",
+        "not-memory": "Not a memory failure",
+        "undecided": "Undecided",
+    }
+    strongest = max(first.evidence, key=lambda item: item.weight, default=None) if first else None
+    against = min(first.against, key=lambda item: item.weight, default=None) if first else None
+    return {
+        "label": label.get(report.verdict, report.verdict), "title": title, "ran_out": ran_out(report), "strongest": strongest, "against": against,
+        "closest": report.diagnoses[:2] if report.verdict == "undecided" else (),
+        "action": first.actions[0] if first and first.actions and report.verdict != "undecided" else None,
+    }  # fmt: skip
+
+
+def _failed_at(report: Report) -> int | None:
+    """Epoch milliseconds of the gravest incident, for the zoom."""
+    shown: Incident | None = gravest(report)
+    return None if shown is None or shown.started is None else round(shown.started * 1000)
+
+
+def _labels(entries: Sequence[LedgerEntry]) -> list[str]:
+    """A name per bar that no other has."""
+    starts = list(dict.fromkeys(entry.engine for entry in entries))
+    told: list[str] = []
+    for entry in entries:
+        name = f"rank {entry.rank}" if entry.rank is not None else neutral(entry.device or "GPU")[:24]
+        if len(starts) > 1:
+            name += f", start {starts.index(entry.engine) + 1}"
+        told.append(name if name not in told else f"{name} ({len(told) + 1})")
+    return told
+
+
+def _books(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[str, Any] | None:
+    """The ledger as a table in GiB: a column per bar, a row per part that any bar knows."""
+    if not entries:
+        return None
+
+    def figure(size: int | None) -> str:
+        return "unknown" if size is None else f"{size / GIB:.2f}"
+
+    rows = []
+    for key, title in charts.PARTS:
+        sizes = [entry.parts.get(key) for entry in entries]
+        if any(sizes):
+            rows.append((key.removesuffix("_bytes").replace("_", "-"), title, [figure(size) for size in sizes]))
+    missing = [
+        title
+        for key, title in charts.PARTS
+        if all(entry.parts.get(key) is None for entry in entries) and title != "unexplained"
+    ]
+    return {
+        "labels": labels, "rows": rows, "totals": [figure(entry.total_bytes) for entry in entries], "missing": missing,
+        "pool_tokens": next((entry.kv_pool_tokens for entry in entries if entry.kv_pool_tokens), None),
+        "token_bytes": next((entry.kv_bytes_per_token for entry in entries if entry.kv_bytes_per_token), None),
+        "refs": list(dict.fromkeys(ref for entry in entries for ref in entry.refs))[:8],
+    }  # fmt: skip
+
+
+def _engines(report: Report, most: int = 4) -> list[dict[str, Any]]:
+    """The last starts, each with the settings worth a look first and the others behind them."""
+    known = [name for name, _ in SETTINGS]
+    told = []
+    for engine in report.engines[-most:]:
+        names = sorted(engine.flags, key=lambda name: (known.index(name) if name in known else len(known), name))
+        told.append(
+            {
+                "engine": engine,
+                "flags": [(name, engine.flags[name]) for name in names if engine.flags[name].value is not None],
+            }
+        )
+    return told

@@ -1,0 +1,319 @@
+"""The report for a ticket or a chat, in the Markdown of GitHub: verdict, proof, fix, rivals, what to collect, coverage.
+
+Texts of a bundle stay text: they go through `words.neutral`, and everything that Markdown or HTML would act on is escaped
+(`plain`), also mentions of people and numbers of issues. What is code stands in fences that it cannot close (`fenced`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from oomdoc.model import Action, Diagnosis, Evidence, LedgerEntry, Report
+from oomdoc.report.charts import PARTS
+from oomdoc.report.terminal import KINDS
+from oomdoc.report.words import (
+    changes,
+    count,
+    factor,
+    gravest,
+    likelihood,
+    moment,
+    neutral,
+    percent,
+    ran_out,
+)
+from oomdoc.units import GIB, show_bytes, show_seconds
+
+EVIDENCE_SHOWN = 8
+RIVAL_SHARE = 0.02  # below this a rival needs no answer, as in the terminal report
+UNREAD_SHOWN = 10
+RANKS_SHOWN = 8
+MARKS_SHOWN = 12
+
+_SPECIAL = re.compile(r"[\\`*_\[\]<>|~&$]")
+_LEADING = re.compile(r"^(?:[-+=#:]|\d+[.)](?=\s|$))")  # a list, a heading, a table's rule
+_JOINER = "&#8203;"  # a zero-width space: breaks a mention or a link, shows nothing
+
+
+def render(report: Report, *, top: int = 3, **_: Any) -> str:
+    """The report as Markdown; `top` is how many rivals are told."""
+    first = report.diagnoses[0] if report.diagnoses else None
+    lines = [*_head(report, first)]
+    if first:
+        lines += _evidence(first)
+    lines += _failure(report)
+    lines += _ledger(report)
+    if first and first.actions:
+        lines += _fix(first.actions)
+        lines += _replay(report)
+    lines += _rivals(report.diagnoses[1:], top)
+    lines += _moments(report)
+    lines += _collect(report)
+    lines += _coverage(report)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+# ---- what makes text harmless
+
+
+def plain(text: Any) -> str:
+    r"""Text that Markdown shows as it is: nothing is a link, a tag, a mention, an issue, a list or a formula.
+
+    >>> plain("a|b <script> @team #12 www.x.org"), plain("1. *x*\n`y`"), plain("- 0.18.1 (10%)")
+    ('a\\|b \\<script\\> @&#8203;team #&#8203;12 www&#8203;.x.org', '1\\. \\*x\\* \\`y\\`', '\\- 0.18.1 (10%)')
+    """
+    clean = _SPECIAL.sub(r"\\\g<0>", neutral(str(text)))
+    clean = _LEADING.sub(lambda match: match[0][:-1] + "\\" + match[0][-1], clean)
+    clean = re.sub(r"([@#])(?=\w)", rf"\1{_JOINER}", clean)  # a backslash keeps neither a mention nor an issue away
+    clean = re.sub(r"(?i)\b(GH)-(?=\d)", rf"\1{_JOINER}-", clean)
+    clean = re.sub(r"(?i)\b(https?|ftp|mailto|xmpp):", rf"\1{_JOINER}:", clean)
+    return re.sub(r"(?i)\b(www)\.", rf"\1{_JOINER}.", clean)
+
+
+def code(text: Any) -> str:
+    """A code span that its own text cannot close.
+
+    >>> code("vllm.log:3"), code("a`b|c")
+    ('`vllm.log:3`', "`a'b¦c`")
+    """
+    clean = neutral(str(text)).replace("`", "'").replace("|", "¦")  # a table splits at a bar even inside of code
+    return f"`{clean}`" if clean else ""
+
+
+def prose(text: str) -> str:
+    """A sentence of a rule: its `code` stays code, all else is plain."""
+    pieces = re.split(r"`([^`]+)`", neutral(text))
+    return "".join(code(piece) if place % 2 else _kept(piece) for place, piece in enumerate(pieces))
+
+
+def _kept(text: str) -> str:
+    """`plain` with the blanks at both ends, which `neutral` takes away."""
+    if not text.strip():
+        return text
+    return text[: len(text) - len(text.lstrip())] + plain(text) + text[len(text.rstrip()) :]
+
+
+def fenced(lines: Iterable[str], language: str = "") -> list[str]:
+    """A block of code whose fence is longer than any run of backticks in it."""
+    body = [neutral(line) for line in lines]
+    runs = [len(run) for line in body for run in re.findall("`+", line)]
+    fence = "`" * max(3, *(size + 1 for size in runs), 3)
+    return [fence + language, *body, fence]
+
+
+# ---- the parts
+
+
+def _head(report: Report, first: Diagnosis | None) -> list[str]:
+    verdict = {"diagnosed": "Diagnosed", "healthy": "Healthy", "not-memory": "Not a memory failure"}.get(
+        report.verdict, "Undecided"
+    )
+    title = first.title if first else "Nothing in this bundle speaks about memory, for or against"
+    if report.verdict == "undecided" and first:
+        title = "The evidence does not single out one cause"
+    lines = [f"## {verdict}: {prose(title)}", "", "| | |", "| --- | --- |"]
+    incident = gravest(report)
+    when = f", {plain(moment(incident.started))}" if incident and incident.started is not None else ""
+    lines.append(f"| **What ran out** | {plain(ran_out(report))}{when} |")
+    if report.verdict == "undecided":
+        lines += [
+            f"| **Closest** | {prose(item.title)} ({plain(percent(item.probability))}) |"
+            for item in report.diagnoses[:2]
+        ]
+        if report.collect_next:
+            lines.append(f"| **What to do** | collect more and analyse again: {prose(report.collect_next[0].what)} |")
+    elif first:
+        lines.append(f"| **Why** | {prose(first.summary)} |")
+        lines.append(f"| **How sure** | {plain(percent(first.probability))}, {likelihood(first.probability)} |")
+        if first.actions:
+            lines.append(f"| **What to change** | {prose(first.actions[0].do)} |")
+    said = [code(report.bundle.name)]
+    if report.engines:
+        last = report.engines[-1]
+        said += [f"vLLM {plain(last.version)}"] if last.version else []
+        said += [code(last.model)] if last.model else []
+    lines.append(f"| **Bundle** | {', '.join(said)} |")
+    return [*lines, ""]
+
+
+def _evidence(item: Diagnosis) -> list[str]:
+    lines = [
+        f"### Why {code(item.cause)}",
+        "",
+        f"Begins at {plain(percent(item.prior))} of cases; each line multiplies the odds.",
+        "",
+    ]
+    lines += [*_weighed(item.evidence), ""] if item.evidence else ["Nothing in this bundle speaks for it.", ""]
+    if item.against:
+        lines += ["Against it:", "", *_weighed(item.against), ""]
+    if item.unknown:
+        lines += ["Not in this bundle: " + ", ".join(code(name) for name in item.unknown) + ".", ""]
+    return lines
+
+
+def _weighed(items: Sequence[Evidence]) -> list[str]:
+    lines = []
+    for item in items[:EVIDENCE_SHOWN]:
+        unnamed = [code(ref) for ref in item.refs[:3] if ref not in item.says]
+        same = " (the same fact as a stronger line)" if item.weight == 0 else ""
+        lines.append(
+            f"- **{plain(factor(item.weight))}** {prose(item.says)}{same}"
+            + (f" ({', '.join(unnamed)})" if unnamed else "")
+        )
+    if len(items) > EVIDENCE_SHOWN:
+        lines.append(f"- and {len(items) - EVIDENCE_SHOWN} weaker")
+    return lines
+
+
+def _failure(report: Report) -> list[str]:
+    incident = gravest(report)
+    if incident is None or incident.first_failure is None:
+        return []
+    failure = incident.first_failure
+    kind = plain(KINDS.get(incident.kind, incident.kind))
+    lines = [
+        "### What failed first",
+        "",
+        f"{code(failure.ref)}, {plain(moment(failure.time))}: {kind}",
+        "",
+        *fenced([failure.text[:480]], "text"),
+        "",
+    ]
+    if incident.cascade:
+        rest = f" and {len(incident.cascade) - 4} more" if len(incident.cascade) > 4 else ""
+        lines += ["What followed from it: " + ", ".join(code(ref) for ref in incident.cascade[:4]) + rest + ".", ""]
+    return lines
+
+
+def _ledger(report: Report) -> list[str]:
+    incident = gravest(report)
+    starts = [entry.engine for entry in report.ledger]
+    start = incident.engine if incident and incident.engine in starts else starts[0] if starts else None
+    entries = [entry for entry in report.ledger if entry.engine == start and any(entry.parts.values())]
+    if not entries:
+        return []
+    shown = entries[:RANKS_SHOWN]
+    heads = [f"rank {entry.rank}" if entry.rank is not None else plain(entry.device or "GPU") for entry in shown]
+    lines = ["### Where the memory is", "", "| GiB | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(heads)]
+    for key, title in PARTS:
+        if any(entry.parts.get(key) for entry in shown):
+            lines.append(f"| {title} | " + " | ".join(_gib(entry.parts.get(key)) for entry in shown) + " |")
+    lines.append("| **device** | " + " | ".join(_gib(entry.total_bytes) for entry in shown) + " |")
+    lines.append("")
+    said = [*_pool(shown[0])]
+    if len(entries) > len(shown):
+        said.append(f"{len(entries) - len(shown)} more ranks are in the JSON report")
+    return [*lines, "; ".join(said) + ".", ""] if said else lines
+
+
+def _gib(size: int | None) -> str:
+    return "unknown" if size is None else f"{size / GIB:.2f}"
+
+
+def _pool(entry: LedgerEntry) -> list[str]:
+    said = [f"the KV pool holds {count(entry.kv_pool_tokens, 'token')}"] if entry.kv_pool_tokens else []
+    return said + (
+        [f"one token costs {show_bytes(entry.kv_bytes_per_token)} per GPU"] if entry.kv_bytes_per_token else []
+    )
+
+
+def _fix(actions: Sequence[Action]) -> list[str]:
+    lines = ["### The fix", ""]
+    for number, action in enumerate(actions, 1):
+        lines += [f"{number}. {prose(action.do)}", ""]
+        if action.changes:
+            lines += ["   " + line for line in fenced([_changed(*row) for row in changes(action)], "sh")]
+            lines.append("")
+        for label, text in (("why", action.why), ("cost", action.cost), ("check", action.verify)):
+            if text:
+                lines.append(f"   - {label}: {prose(text)}")
+        lines.append("")
+    return lines
+
+
+def _changed(_name: str, old: str, _new: str, paste: str) -> str:
+    return paste + (f"   # was {old}" if old else "")
+
+
+def _replay(report: Report) -> list[str]:
+    told = report.fix_replay
+    if not told:
+        return []
+    before, after = told["before"], told["after"]
+    rows = [
+        ("survives", *("yes" if side["survives"] else "no" for side in (before, after))),
+        ("most of the pool in use", *(plain(percent(side["peak_used"])) for side in (before, after))),
+        ("preemptions", *(count(side["preemptions"]) for side in (before, after))),
+        ("wait, 95th percentile", *(show_seconds(side["p95_wait_s"]) for side in (before, after))),
+    ]
+    lines = [
+        f"The recorded {count(told['requests'], 'request')} run again with {code(told['action'])}:",
+        "",
+        "| replay | flags as they were | with the fix |",
+        "| --- | ---: | ---: |",
+    ]
+    return [*lines, *(f"| {name} | {here} | {there} |" for name, here, there in rows), ""]
+
+
+def _rivals(rivals: Sequence[Diagnosis], top: int) -> list[str]:
+    near = [item for item in rivals if item.probability > RIVAL_SHARE][:top]
+    if not near:
+        return []
+    lines = ["### Why not the others", ""]
+    for item in near:
+        if item.against:
+            worst = min(item.against, key=lambda reading: reading.weight)
+            why = f"**{plain(factor(worst.weight))}** {prose(worst.says)}"
+        elif item.unknown:
+            why = "nothing speaks against it; not in this bundle: " + ", ".join(code(name) for name in item.unknown[:3])
+        else:
+            why = "nothing speaks against it; less speaks for it"
+        lines.append(f"- {plain(percent(item.probability))} {code(item.cause)}: {why}")
+    return [*lines, ""]
+
+
+def _moments(report: Report) -> list[str]:
+    marks = report.timeline.get("marks") or ()
+    if len(marks) < 2:
+        return []
+    lines = ["### What happened when", "", "| time | what | where |", "| --- | --- | --- |"]
+    lines += [
+        f"| {plain(moment(mark['t']))} | {prose(mark['says'])} | {code(mark['ref'])} |" for mark in marks[:MARKS_SHOWN]
+    ]
+    if len(marks) > MARKS_SHOWN:
+        lines.append(f"| | and {len(marks) - MARKS_SHOWN} more | |")
+    return [*lines, ""]
+
+
+def _collect(report: Report) -> list[str]:
+    if not report.collect_next:
+        return []
+    lines = ["### To be surer, collect", ""]
+    for number, item in enumerate(report.collect_next, 1):
+        lines += [f"{number}. {prose(item.what)}", ""]
+        lines += ["   " + line for line in fenced([item.command], "sh")] if item.command else []
+        lines.append("")
+    return lines
+
+
+def _coverage(report: Report) -> list[str]:
+    sources = report.coverage.sources
+    said = f"{count(len(sources), 'source')}, {count(sum(item.lines for item in sources), 'line')}, {count(sum(item.rows for item in sources), 'row')} of evidence"
+    lines = ["<details><summary>What was read</summary>", "", said + ".", ""]
+    if sources:
+        lines += ["| source | kind | rows | not understood |", "| --- | --- | ---: | ---: |"]
+        lines += [
+            f"| {code(item.path)} | {plain(item.kind)} | {count(item.rows)} | {count(item.problems)} |"
+            for item in sources[:40]
+        ]
+        lines.append("")
+    for row in report.coverage.unread[:UNREAD_SHOWN]:
+        lines.append(f"- not read: {code(row.path)}: {plain(row.why)}")
+    if len(report.coverage.unread) > UNREAD_SHOWN:
+        lines.append(f"- and {len(report.coverage.unread) - UNREAD_SHOWN} more not read")
+    lines += ["", "</details>", ""]
+    if report.warnings:
+        lines += ["Mind:", "", *(f"- {prose(text)}" for text in report.warnings), ""]
+    return [*lines, f"oomdoc {plain(report.oomdoc_version)}, rules {plain(report.rules_version)}"]

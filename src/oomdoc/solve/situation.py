@@ -1,0 +1,116 @@
+"""What is known of the engine in focus when a fix is looked for: views, settings, books, and the question for `fit`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from oomdoc.errors import OomdocError
+from oomdoc.fit import Given, Logged, Question, ask
+from oomdoc.model import Engine, LedgerEntry
+from oomdoc.replay import Rehearsal, rehearse
+from oomdoc.store import Store
+from oomdoc.units import GIB
+
+MOST_REQUESTS = 6_000  # run again at once, those around the incident: about 0.1 s a run
+MOST_RUN = 60_000  # requests run in all for one report
+
+
+@dataclass(frozen=True)
+class Advised:
+    """A line of a log that advises something."""
+
+    text: str
+    ref: str
+
+
+@dataclass(frozen=True)
+class Situation:
+    """The engine in focus. `engine`, `failure`, `device` and `pressure` are the rows of those views, {} = no row.
+
+    `started` is the moment of the incident, epoch seconds; `entries` are the ledger's of this start.
+    """
+
+    store: Store
+    engine: Mapping[str, Any]
+    failure: Mapping[str, Any]
+    device: Mapping[str, Any]
+    pressure: Mapping[str, Any]
+    start: Engine | None
+    entries: tuple[LedgerEntry, ...]
+    percentiles: Mapping[str, Mapping[str, float]] | None
+    config: Mapping[str, Any] | None
+    started: float | None
+    advised: tuple[Advised, ...]
+
+    @property
+    def on_gpu(self) -> bool:
+        """Flags mean device memory; on the CPU backend they mean the host's."""
+        return bool(self.engine.get("platform", "gpu") == "gpu")
+
+    @cached_property
+    def question(self) -> Question | None:
+        """The question of this engine for `fit`; None where model or device are not known."""
+        if self.start is None or not self.on_gpu:
+            return None
+        total = self.device.get("total_bytes") if not any(entry.total_bytes for entry in self.entries) else None
+        # the ledger of a failure speaks of its moment; the plan was made with the figures of the start
+        entries = tuple(_of_start(entry) for entry in self.entries)
+        available = self.failure.get("available_bytes")
+        if not available or available <= 0 or any(entry.parts.get("kv_pool_bytes") for entry in entries):
+            available = None  # else the refusal itself is the only line that tells it
+        given = Given(
+            model_config=self.config, gpu=f"{total / GIB:.6f}GiB" if total else None,
+            available_kv=f"{available / GIB:.10f}GiB" if available else None,
+        )  # fmt: skip
+        try:
+            return ask(given, Logged(self.start.model, self.start, entries, self.percentiles))
+        except OomdocError:
+            return None
+
+    @cached_property
+    def rehearsal(self) -> Rehearsal | None:
+        """The recorded traffic, ready to be run again; None where there is none, or no pool."""
+        if not self.engine.get("kv_pool_tokens"):
+            return None
+        try:
+            return rehearse(self.store, self.started, MOST_REQUESTS)
+        except OomdocError:
+            return None
+
+
+def _of_start(entry: LedgerEntry) -> LedgerEntry:
+    """The entry without what only a failure tells: its activations and private pools are no figures of the plan."""
+    if entry.moment != "failure":
+        return entry
+    at_failure = {"activation_bytes", "cuda_graph_bytes", "allocator_slack_bytes", "free_bytes", "unexplained_bytes"}
+    # what had been loaded when loading failed is no size of the weights
+    at_failure |= {"weights_bytes"} if entry.parts.get("kv_pool_bytes") is None else set()
+    return dataclasses.replace(
+        entry, parts={name: None if name in at_failure else size for name, size in entry.parts.items()}
+    )
+
+
+def situation(
+    store: Store, engines: Sequence[Engine], ledger: Sequence[LedgerEntry], incident: Mapping[str, Any] | None,
+    percentiles: Mapping[str, Mapping[str, float]] | None, config: Mapping[str, Any] | None,
+) -> Situation:  # fmt: skip
+    """The situation of the incident in focus; the store is in focus on it."""
+
+    def one(view: str) -> Mapping[str, Any]:
+        return (store.rows_of(f"SELECT * FROM {view}") or [{}])[0]
+
+    start_id = incident["start_id"] if incident else None
+    start = next((each for each in engines if each.id == start_id), engines[-1] if engines else None)
+    advised = store.rows_of(
+        "SELECT text, source || ':' || line AS ref FROM (SELECT text, source, line FROM seen.startup_check UNION ALL SELECT text, source, line FROM seen.oom "
+        "UNION ALL SELECT text, source, line FROM seen.log_error) WHERE text IS NOT NULL ORDER BY source, line LIMIT 200"
+    )
+    return Situation(
+        store, one("engine"), one("failure"), one("device"), one("kv_pressure"), start,
+        tuple(entry for entry in ledger if entry.engine in (start_id, None)), percentiles, config,
+        incident["t"] if incident else None, tuple(Advised(row["text"], row["ref"]) for row in advised),
+    )  # fmt: skip

@@ -1,0 +1,67 @@
+"""Evidence kept and judged again: the tables of a bundle as one packed text, and a report made from it with other rules.
+
+It holds what was read, before any rule: the same program judges it exactly as if the bundle had been read again.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from oomdoc.assemble import assemble
+from oomdoc.bundle import Intake
+from oomdoc.diagnose import Analysis
+from oomdoc.model import Report, SourceRow, Unread
+from oomdoc.rules import Rule
+from oomdoc.store import Store
+from oomdoc.tables import TABLES
+
+MOST_ROWS = 20_000
+"""A bundle with more rows of evidence is not kept and is read again under new rules: packing costs 5 to 10 us a row, and
+a dense request log packs to megabytes."""
+_LEVEL = 6  # of zstd: 9 saves two percent more for twice the time
+
+
+def pack(analysis: Analysis) -> bytes | None:
+    """The evidence tables of an analysis; None where they are too large to keep."""
+    counts = analysis.sql(" UNION ALL ".join(f"SELECT '{name}', count(*) FROM {name}" for name in TABLES))[1]
+    filled = [name for name, rows in counts if rows]
+    if sum(rows for _, rows in counts) > MOST_ROWS:
+        return None
+    tables = {}
+    for name in filled:
+        columns, rows = analysis.sql(f"SELECT * FROM {name}")
+        tables[name] = {"columns": columns, "rows": rows}
+    report = analysis.report
+    held = {
+        "bundle": [report.bundle.name, report.bundle.sha256, report.bundle.bytes, report.bundle.files],
+        "unread": [[entry.path, entry.why] for entry in report.coverage.unread],
+        "tables": tables,
+    }
+    text = json.dumps(held, ensure_ascii=True, separators=(",", ":"))
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(text.encode())
+
+
+def judge(packed: bytes, rules: Sequence[Rule], faults: Sequence[str]) -> Report:
+    """The report that the rules give on kept evidence."""
+    held: dict[str, Any] = json.loads(zstandard.ZstdDecompressor().decompress(packed))
+    with tempfile.TemporaryDirectory(prefix="oomdoc-") as scratch, Store(Path(scratch)) as store:
+        for name, table in held["tables"].items():
+            store.add(name, [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]])
+        sources = [
+            SourceRow(row["source"], row["kind"], row["bytes"], row["lines"], row["rows"], row["problems"], row["lookalikes"])
+            for row in (dict(zip(held["tables"]["source"]["columns"], values, strict=True)) for values in held["tables"]["source"]["rows"])
+        ]  # fmt: skip
+        store.finish()
+        name, digest, size, files = held["bundle"]
+        intake = Intake(name, digest=digest, bytes=size, files=files)
+        unread = [Unread(path, why) for path, why in held["unread"]]
+        report, _ = assemble(
+            intake, store, list(rules), sorted(sources, key=lambda row: row.path), unread, list(faults)
+        )
+    return report

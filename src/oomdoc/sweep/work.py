@@ -1,0 +1,167 @@
+"""One bundle: read it or judge its kept evidence, and give the rows. The function that every engine runs.
+
+Task and outcome are JSON, so that any engine can carry them. Whatever goes wrong with the bundle is part of the outcome:
+a status and one sentence. Nothing of the fleet is known here.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from oomdoc import diagnose
+from oomdoc.bundle import DEFAULT_LIMITS, Intake, safe_path
+from oomdoc.errors import BundleError, OomdocError
+from oomdoc.rules import Rule, load_rules
+from oomdoc.sweep import evidence
+from oomdoc.sweep.places import Access, Seen, filesystem, is_uri, sentence
+from oomdoc.sweep.rows import Rows, rows_of
+from oomdoc.sweep.sources import look, signature
+
+_TRIES = 2  # a bundle that changes while it is read is read once more
+
+
+class _ChangedError(Exception):
+    """The bundle is another one than before it was read."""
+
+
+def run(text: bytes) -> bytes:
+    """Do one task. Never raises for what a bundle holds, only for what ends the process."""
+    task: dict[str, Any] = json.loads(text)
+    return json.dumps({"bundle": task["bundle"], **_outcome(task)}, ensure_ascii=True).encode()
+
+
+def _outcome(task: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        if task.get("evidence") is not None:
+            return _judged(task)
+        for _ in range(_TRIES):
+            try:
+                return _read(task)
+            except _ChangedError:
+                continue
+        return _failed("changing", "it changed while it was read, twice")
+    except BundleError as problem:
+        return _failed("unreadable", problem.message)
+    except OomdocError as problem:
+        return _failed("error", problem.message)
+    except MemoryError:
+        return _failed("memory", "it needs more memory than a worker may take")
+    except FileNotFoundError:
+        return _failed("gone", "it was there when the sweep began, and is not any more")
+    except OSError as problem:
+        return _failed("io", sentence(problem))
+    except Exception as problem:  # one bundle that meets a bug must not end a night
+        return _failed("error", f"{type(problem).__name__}: {sentence(problem)}")
+
+
+def _failed(status: str, why: str) -> dict[str, Any]:
+    return {"status": status, "why": why}
+
+
+@functools.lru_cache(maxsize=2)
+def _rules(folder: str | None) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+    rules, faults = load_rules(Path(folder) if folder else None, tests=False)
+    return tuple(rules), tuple(faults)
+
+
+def _judged(task: Mapping[str, Any]) -> dict[str, Any]:
+    rules, faults = _rules(task["rules"])
+    report = evidence.judge(base64.b64decode(task["evidence"]), rules, faults)
+    return {"status": "judged", "rows": rows_of(report, task["bundle"]), "signature": task["signature"], "settled": task["settled"]}  # fmt: skip
+
+
+def _read(task: Mapping[str, Any]) -> dict[str, Any]:
+    files = [Seen(*file) for file in task["files"]]
+    with tempfile.TemporaryDirectory(prefix="bundle-") as scratch:
+        if any(is_uri(file.address) for file in files):
+            access = Access(task.get("endpoint_url"), bool(task.get("anonymous")))
+            here, etag, seen = _fetch(files, access, Path(scratch))
+        else:
+            here, etag, seen = [Path(file.address) for file in files], None, [look(file.address) for file in files]
+        told = {"signature": signature(seen), "etag": etag, "settled": bool(task["settled"]) and seen == files}
+        intake = _intake(task, here)
+        if task.get("expect") and _digest(intake, task["alone"]) == task["expect"]:
+            if not _still(seen):
+                raise _ChangedError
+            return {"status": "same", **told}
+        options = diagnose.Options(loaded=_rules(task["rules"]))
+        with diagnose.analyze(intake, options) as analysis:
+            rows: Rows = rows_of(analysis.report, task["bundle"])
+            packed = evidence.pack(analysis)
+    if not _still(seen):
+        raise _ChangedError
+    return {"status": "read", **told, "rows": rows, "evidence": base64.b64encode(packed).decode() if packed else None}
+
+
+def _still(seen: Sequence[Seen]) -> bool:
+    """Whether local files are as they were; objects are fetched as a whole and compared while that is done."""
+    return all(is_uri(file.address) or look(file.address) == file for file in seen)
+
+
+def _names(task: Mapping[str, Any]) -> list[str]:
+    """The paths of the files inside the bundle."""
+    start = len(str(task["base"]).rstrip("/")) + 1
+    return [safe_path(str(file[0])[start:]) for file in task["files"]]
+
+
+def _intake(task: Mapping[str, Any], here: Sequence[Path]) -> Intake:
+    """What `open_bundle` gives for the same archive or folder: the same names, the same digest."""
+    intake = Intake(safe_path(str(task["name"])), DEFAULT_LIMITS)
+    for path, name in zip(here, _names(task), strict=True):
+        if task["alone"]:
+            intake.add(path, intake.name, "")
+        else:
+            intake.add_found(path, name)
+    return intake
+
+
+def _digest(intake: Intake, alone: bool) -> str:
+    """What `intake.digest` will be, without taking anything apart."""
+    hashes = []
+    for path, name in intake.taken_in():
+        with path.open("rb") as file:
+            hashes.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
+    if alone:
+        return hashes[0][1]
+    return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in sorted(hashes)).encode()).hexdigest()
+
+
+def _fetch(files: Sequence[Seen], access: Access, scratch: Path) -> tuple[list[Path], str | None, list[Seen]]:
+    """Objects as files in the scratch folder, their entity tags, and how the store showed them when they were fetched."""
+    here, tags, seen = [], [], []
+    opened: dict[str, Any] = {}
+    for number, file in enumerate(files):
+        scheme, _, rest = file.address.partition("://")
+        bucket = rest.split("/", 1)[0]
+        if bucket not in opened:
+            opened[bucket] = filesystem(f"{scheme}://{bucket}", access)[0]
+        source = opened[bucket]
+        before = source.get_file_info(rest)
+        if before.size is None:
+            raise FileNotFoundError(file.address)
+        target = scratch / str(number)
+        copied = 0
+        with source.open_input_stream(rest) as stream, target.open("wb") as out:
+            tags.append(_tag(stream))
+            while data := stream.read(1 << 20):
+                copied += out.write(data)
+        after = source.get_file_info(rest)
+        if (before.size, before.mtime_ns) != (after.size, after.mtime_ns) or copied != after.size:
+            raise _ChangedError
+        here.append(target)
+        seen.append(Seen(file.address, int(after.size), int(after.mtime_ns or 0)))
+    return here, ",".join(tag for tag in tags if tag)[:1000] or None, seen
+
+
+def _tag(stream: Any) -> str:
+    told = stream.metadata() or {}
+    return next(
+        (value.decode("utf-8", "replace").strip('"') for name, value in told.items() if name.lower() == b"etag"), ""
+    )
