@@ -4,10 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check samples golden bench docs vega metamorphic fuzz clean
+.PHONY: help demo test lint types check samples golden bench docs docs-site vega metamorphic fuzz clean
 
 help: ## list the verbs
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "oomdoc needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..."; exit 1; }
@@ -38,6 +38,10 @@ golden: $(VENV)/ready ## accept the present reports as snapshots; read the diff
 
 docs: $(VENV)/ready ## write the generated pages again
 	$(BIN)/python docs/generate.py
+
+docs-site: $(VENV)/ready ## the documentation as a site in build/site, strict about links
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/mkdocs build --strict --quiet
 
 vega: $(VENV)/ready ## make the charts' JavaScript again from its wheel
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$($(BIN)/python -c 'import sys; sys.path.insert(0, "docs"); import vega; print(vega.WHEEL)')"

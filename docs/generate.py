@@ -1,6 +1,6 @@
 """Writes the pages that come from the code: `make docs`. With `--check` it writes nothing and exits 1 if a page is old.
 
-Whole pages: docs/tables.md, docs/rules.md, docs/cli.md, docs/engine-atlas.md. Blocks between `<!-- generated: NAME -->` and `<!-- end -->` in
+Whole pages: docs/tables.md, docs/rules.md, docs/cli.md, docs/engine-atlas.md, and docs/causes with a page per rule. Blocks between `<!-- generated: NAME -->` and `<!-- end -->` in
 pages that people write: the run in README.md, the diagnosis redone by hand in docs/method.md, the fields in docs/json.md.
 Everything is made from the program itself and from one shipped bundle, so that no page can say what the code does not do.
 """
@@ -44,6 +44,8 @@ def pages() -> dict[Path, str]:
         "docs/json.md": {"fields": fields},
     }
     made = {ROOT / name: MADE + render() for name, render in whole.items()}
+    made[ROOT / "docs" / "causes" / "README.md"] = MADE + causes()
+    made |= {ROOT / "docs" / "causes" / f"{rule.id}.md": MADE + own_page(rule) for rule in all_rules()}
     for name, renders in blocks.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         for block, render in renders.items():
@@ -378,6 +380,40 @@ def cause_page(rule: Any) -> str:
     return "\n".join(out).rstrip() + "\n"
 
 
+def own_page(rule: Any) -> str:
+    """docs/causes/<id>.md: the same as a page of its own, with how to check and how it is told from others."""
+    told = cause_page(rule).replace(
+        f"#### {rule.id}\n", f"# {text(rule.title)}\n\n`{rule.id}`, {CATEGORIES[rule.category]}\n", 1
+    )
+    told = told.replace("](../rules/", "](../../rules/").replace("](tables.md", "](../tables.md")
+    checks = [f"- `{action.id}`: {open_sentence(action.verify)}" for action in rule.actions if action.verify]
+    reasons = [f"- `{action.id}`: {open_sentence(action.why)}" for action in rule.actions if action.why]
+    for title, lines in (("The arithmetic of the advice", reasons), ("How to see that it helped", checks)):
+        if lines:
+            told += f"\n## {title}\n\n" + "\n".join(lines) + "\n"
+    return (
+        told
+        + f"\n`oomdoc explain {rule.id}` prints this in a terminal. [All causes](README.md), [the method](../method.md).\n"
+    )
+
+
+def causes() -> str:
+    """docs/causes/README.md: every cause with its page, by category."""
+    out = [
+        "# Causes",
+        "",
+        "What can be true of a server that ran out of memory, or seems to have. Each page is made from the cause's rule.",
+        "",
+    ]
+    for category, title in CATEGORIES.items():
+        out += [f"## {title}", ""]
+        out += [
+            f"- [`{rule.id}`]({rule.id}.md): {text(rule.title)}" for rule in all_rules() if rule.category == category
+        ]
+        out.append("")
+    return "\n".join(out).rstrip() + "\n"
+
+
 # ---- command line
 
 
@@ -643,6 +679,7 @@ def main(argv: Sequence[str]) -> int:
         return 1 if old else 0
     made = pages()
     for path in old:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(made[path], encoding="utf-8")
         print(f"wrote {path.relative_to(ROOT)}")
     return 0
