@@ -28,7 +28,7 @@ types: $(VENV)/ready ## mypy, strict
 	$(BIN)/mypy
 
 check: $(VENV)/ready ## the tests alone
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 samples: $(VENV)/ready ## write the generated sample bundles again
 	$(BIN)/python sample_logs/make_samples.py

@@ -29,10 +29,16 @@ from oomdoc.bundle import Intake, Limits, binary_form, looks_binary, open_bundle
 from oomdoc.errors import EXIT_INPUT, BundleError
 from oomdoc.scan import chunks, read_ahead
 
+
+def packed_gzip(data: bytes) -> bytes:
+    """The same bytes at any time of day."""
+    return gzip.compress(data, mtime=0)
+
+
 LOG = b"".join(b"INFO 11-20 20:04:%02d [core.py:%d] step %d\n" % (n % 60, n, n * n) for n in range(4000))
 FILES = {"a.log": LOG, "sub/b.csv": b"x,y\n1,2\n", "sub/empty": b""}
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "gz": gzip.compress,
+    "gz": packed_gzip,
     "zst": lambda data: zstandard.ZstdCompressor(write_checksum=True).compress(data),
     "xz": lzma.compress,
     "bz2": bz2.compress,
@@ -177,7 +183,7 @@ def test_other_data_behind_a_compressed_stream_are_noted(box: Path, packer: str)
 
 
 def test_gzip_headers_may_carry_more(box: Path) -> None:
-    plain = gzip.compress(LOG)
+    plain = packed_gzip(LOG)
     head = plain[:3] + b"\x1e" + plain[4:10] + b"\x03\0abc" + b"name.log\0" + b"c" * 70_000 + b"\0"
     found, intake = opened(box, head + struct.pack("<H", zlib.crc32(head) & 0xFFFF) + plain[10:])
     assert (found, intake.unread) == ({"bundle": LOG}, [])
@@ -204,7 +210,7 @@ def test_damage_in_the_middle_costs_what_follows_only(box: Path) -> None:
 
 
 def test_thousands_of_tiny_streams_cost_no_copies(box: Path) -> None:
-    assert opened(box, gzip.compress(b"x\n") * 20_000)[0] == {"bundle": b"x\n" * 20_000}
+    assert opened(box, packed_gzip(b"x\n") * 20_000)[0] == {"bundle": b"x\n" * 20_000}
 
 
 def test_zero_padding_behind_a_stream_is_nothing(box: Path) -> None:
@@ -257,8 +263,8 @@ def test_sparse_members_give_what_is_stored(box: Path) -> None:
 def test_folder(box: Path) -> None:
     for name, data in FILES.items():
         place(box, name, data)
-    place(box, "rotated.log.1.gz", gzip.compress(b"old\n"))
-    place(box, "node.tgz", gzip.compress(tar_of({"in/x.log": b"x\n"})))
+    place(box, "rotated.log.1.gz", packed_gzip(b"old\n"))
+    place(box, "node.tgz", packed_gzip(tar_of({"in/x.log": b"x\n"})))
     found = read(intake := open_bundle([box]))
     assert found == {**FILES, "rotated.log.1.gz": b"old\n", "node.tgz/in/x.log": b"x\n"}
     assert list(found) == ["a.log", "node.tgz/in/x.log", "rotated.log.1.gz", "sub/b.csv", "sub/empty"]
@@ -267,14 +273,14 @@ def test_folder(box: Path) -> None:
 
 def test_sizes_are_what_the_archive_says(box: Path) -> None:
     place(box, "l.log", LOG)
-    place(box, "z.gz", gzip.compress(LOG))
+    place(box, "z.gz", packed_gzip(LOG))
     place(box, "t.tar", tar_of({"x": b"12"}))
     sizes = {member.path: member.size for member in open_bundle([box]).members()}
     assert sizes == {"l.log": len(LOG), "z.gz": None, "t.tar/x": 2}
 
 
 def test_members_need_not_be_consumed_and_may_be_read_ahead(box: Path) -> None:
-    path = place(box, "b.tar.gz", gzip.compress(tar_of(FILES)))
+    path = place(box, "b.tar.gz", packed_gzip(tar_of(FILES)))
     whole = open_bundle([path])
     read(whole)
     passed = open_bundle([path])
@@ -298,7 +304,7 @@ def test_reads_are_full_up_to_64_kib_and_lines_can_be_read(box: Path) -> None:
 
 
 def test_archives_in_archives(box: Path) -> None:
-    inner = gzip.compress(tar_of({"x.log": LOG, "y.log.gz": gzip.compress(b"y\n")}))
+    inner = packed_gzip(tar_of({"x.log": LOG, "y.log.gz": packed_gzip(b"y\n")}))
     middle = zip_of({"n1/in.tar.gz": inner, "plain.txt": b"p\n"})
     found, intake = opened(box, lzma.compress(tar_of({"m.zip": middle, "end.log": b"e\n"})))
     assert found == {
@@ -325,13 +331,13 @@ def test_a_nested_zip_beyond_the_memory_share_goes_to_a_file_that_is_gone_again(
 def test_depth_is_limited_and_the_rest_is_read(box: Path) -> None:
     data = b"deep\n"
     for _ in range(8):
-        data = gzip.compress(tar_of({"t.tar.gz": data, "here.log": b"h\n"}))
+        data = packed_gzip(tar_of({"t.tar.gz": data, "here.log": b"h\n"}))
     found, intake = opened(box, data)
     assert list(found.values()) == [b"h\n"] * 6
     assert list(whys(intake).values()) == ["more than 6 archives inside each other: not opened"]
     layers = LOG
     for _ in range(9):
-        layers = gzip.compress(layers)
+        layers = packed_gzip(layers)
     with pytest.raises(BundleError, match="more than 6 archives inside each other"):
         opened(box, layers)
 
@@ -520,7 +526,7 @@ def test_a_constant_log_is_no_bomb(box: Path) -> None:
 
 def test_member_size_is_limited(box: Path) -> None:
     files = {"big": LOG, "just": LOG[:1000], "small": b"s\n"}
-    for data in (tar_of(files), gzip.compress(tar_of(files)), zip_of(files)):
+    for data in (tar_of(files), packed_gzip(tar_of(files)), zip_of(files)):
         found, intake = opened(box, data, Limits(max_member_bytes=1000))
         assert found == {"big": LOG[:1000], "just": LOG[:1000], "small": b"s\n"}
         assert whys(intake) == {"big": "larger than 1000 B: the rest was not read"}
@@ -533,7 +539,7 @@ def test_total_size_is_limited(box: Path) -> None:
     assert list(found) == ["a.log", "b.log"]
     assert list(whys(intake)) == ["b.log", "c.log"]
     assert all("in all: the rest was not read" in why for why in whys(intake).values())
-    packed = gzip.compress(tar_of({"a": LOG, "b": LOG, "c": LOG}))
+    packed = packed_gzip(tar_of({"a": LOG, "b": LOG, "c": LOG}))
     found, intake = opened(box, packed, Limits(max_total_bytes=len(LOG) * 3 // 2))
     assert found["a"] == LOG
     assert len(intake.unread) == 1
@@ -691,14 +697,14 @@ def test_encrypted_zip_entries_are_listed(box: Path) -> None:
     ("data", "says"),
     [
         (b"\x1f\x8b" + b"garbage" * 20, "bundle could be read .damaged: bad gzip data after 0 bytes"),
-        (gzip.compress(LOG)[:12], "truncated: the gzip data end too early"),
+        (packed_gzip(LOG)[:12], "truncated: the gzip data end too early"),
         (b"\x28\xb5\x2f\xfd" + b"garbage" * 20, "damaged: bad zstd data|truncated: the zstd data"),
         (b"\xfd7zXZ\0" + b"garbage" * 20, "damaged: bad xz data"),
         (b"BZh91AY&SY" + b"garbage" * 20, "damaged: bad bzip2 data|truncated: the bzip2 data"),
         (b"PK\x03\x04" + b"garbage" * 20, "truncated or damaged: no usable table of contents"),
         (zip_of({}), "bundle holds no files"),
         (b"", "bundle is empty"),
-        (gzip.compress(b""), "bundle is empty"),
+        (packed_gzip(b""), "bundle is empty"),
         (tar_of({"a": b"", "b": b""}), "bundle holds only empty files"),
     ],
 )
@@ -778,7 +784,7 @@ def refused_or_read(folder: Path, data: bytes) -> None:
 
 
 def test_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
-    for data in (gzip.compress(tar_of(FILES)), zip_of(FILES)):
+    for data in (packed_gzip(tar_of(FILES)), zip_of(FILES)):
         stdin(monkeypatch, data)
         intake = open_bundle(["-"])
         assert read(intake) == FILES
@@ -803,7 +809,7 @@ def test_a_file_named_dash_is_a_file() -> None:
 def test_several_paths_are_told_apart(box: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = place(box, "n1/vllm.log", b"1\n"), place(box, "n2/vllm.log", b"2\n")
     other = place(box, "gpu.csv", b"3\n")
-    packed = place(box, "n3.tar.gz", gzip.compress(tar_of({"x.log": b"4\n"})))
+    packed = place(box, "n3.tar.gz", packed_gzip(tar_of({"x.log": b"4\n"})))
     place(box, "n1/more.log", b"6\n")
     stdin(monkeypatch, b"5\n")
     intake = open_bundle([one, two, other, packed, "-", box / "n1", one])
@@ -821,7 +827,7 @@ def test_several_paths_are_told_apart(box: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_named_pipe_that_is_named_is_read(box: Path) -> None:
     os.mkfifo(box / "pipe")
-    writer = threading.Thread(target=(box / "pipe").write_bytes, args=(gzip.compress(LOG),))
+    writer = threading.Thread(target=(box / "pipe").write_bytes, args=(packed_gzip(LOG),))
     writer.start()
     assert read(open_bundle([box / "pipe"])) == {"pipe": LOG}
     writer.join()

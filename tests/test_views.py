@@ -9,7 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from oomdoc import views
 from oomdoc.store import LOG_TABLES, Store
@@ -809,3 +812,29 @@ def test_probe_kills_are_told_from_readiness() -> None:
             90.0,
         )
         assert (row["probe_ref"], row["probe_kill_ref"], row["memory_words"]) == ("pod.txt:2", "pod.txt:3", False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(*[st.one_of(st.none(), st.integers(0, 20), st.integers(0, 10**6))] * 2, st.floats(0, 1e3)), min_size=1
+    )
+)
+def test_percentiles_of_requests_are_those_of_quantile_disc(rows: list[tuple[int | None, int | None, float]]) -> None:
+    with duckdb.connect() as db:
+        db.execute("CREATE TABLE request (line UINTEGER, input_tokens BIGINT, output_tokens BIGINT, latency_s DOUBLE)")
+        db.execute("ALTER TABLE request ADD COLUMN ttft_s DOUBLE")
+        db.executemany("INSERT INTO request VALUES (?, ?, ?, ?, NULL)", [(line, *row) for line, row in enumerate(rows)])
+        wanted = []
+        for name, measure in (
+            ("context_tokens", "input_tokens + output_tokens"),
+            ("input_tokens", "input_tokens"),
+            ("latency_s", "latency_s"),
+            ("least_context_tokens", "input_tokens + coalesce(output_tokens, 0)"),
+            ("output_tokens", "output_tokens"),
+        ):
+            query = f"SELECT quantile_disc({measure}, [0.5, 0.9, 0.95, 0.99]), max({measure}) FROM request"
+            percentiles, largest = db.execute(query).fetchone() or (None, None)
+            if percentiles is not None:
+                wanted.append((name, *map(float, percentiles), float(largest)))
+        assert db.execute(VIEWS["request_size"].sql).fetchall() == wanted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -190,6 +191,7 @@ def _rows_of(batches: list[Batch]) -> list[tuple[Any, ...]]:
     )
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 10**6 - 1), st.sampled_from(["B", "KiB", "MiB", "TiB"])), min_size=4, max_size=4),
     st.integers(0, 3),
@@ -246,3 +248,20 @@ def test_near_miss_rules_and_banners_apart_are_no_table() -> None:
     assert quoted("\n".join([LOG, BAR, "| something else |", *table()[2:]])) == []
     assert quoted("\n".join([LOG, *table()[1:]])) == []
     assert quoted("\n".join(table()).replace("|", "/")) == []
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 40))
+def test_a_table_cut_by_the_end_of_a_chunk_sends_only_its_tail_to_the_plain_reader(line: int) -> None:
+    text = "\n".join([*table(3), ""] * 40 + [""]).encode()
+    lines = text.split(b"\n")
+    half = len(lines) // 2 + line
+    first, second = b"\n".join(lines[:half]) + b"\n", b"\n".join(lines[half:])
+    cut, plain = memory_summary._Tables(), memory_summary._Tables()
+    dense = mock.Mock(wraps=cut._dense)
+    with mock.patch.object(cut, "_dense", dense):
+        found = [*cut.chunk(first, 1), *cut.chunk(second, half + 1)]
+    assert _rows_of(found) == _rows_of(list(plain._plain(text, 1)))
+    assert dense.call_count == 2
+    dense_rows = sum(batch.rows for batch in found if not isinstance(batch.columns["line"], list))
+    assert dense_rows > 0.9 * sum(batch.rows for batch in found)
