@@ -556,9 +556,10 @@ def fields() -> str:
     out: list[str] = []
     kinds = _kinds()
     _object(out, "report", load())
-    for name in ("diagnosis", "evidence", "action", "incident", "first_failure", "ledger_entry", "parts", "engine", "flag",
-                 "traffic", "bucket", "peak", "source", "unread", "collect", "watch"):  # fmt: skip
-        if name in kinds:
+    first = ("diagnosis", "evidence", "action", "incident", "first_failure", "ledger_entry", "parts", "engine", "flag",
+             "traffic", "bucket", "peak", "source", "unread", "collect", "watch")  # fmt: skip
+    for name in (*first, *(kind for kind in kinds if kind not in first)):
+        if kinds.get(name, {}).get("properties"):
             _object(out, name, kinds[name])
     return "\n".join(out)
 
