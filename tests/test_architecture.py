@@ -72,6 +72,7 @@ HEAVY = {
     "ahocorasick_rs",
     "zstandard",
     "rich",
+    "jinja2",
     "polars",
     "pyarrow",
     "oomdoc.diagnose",

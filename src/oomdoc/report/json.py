@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from oomdoc.model import Report
+
+_FIGURES = re.compile(r"\[\n\s+(?:(?:-?[\d.]+(?:e[-+]?\d+)?|null),\n\s+)+(?:-?[\d.]+(?:e[-+]?\d+)?|null)\n\s+\]")
 
 
 def render(report: Report, *, compact: bool = False, **_: Any) -> str:
@@ -33,4 +36,6 @@ def dump(value: Any, *, compact: bool = False) -> str:
         indent=None if compact else 2,
         separators=(",", ":") if compact else None,
     )
+    if not compact:  # a series of hundreds of figures is one line; a text never holds a bare line break
+        text = _FIGURES.sub(lambda match: re.sub(r"\n\s+", " ", match[0]).replace("[ ", "[").replace(" ]", "]"), text)
     return text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n"
