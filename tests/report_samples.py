@@ -85,6 +85,26 @@ def engine(**fields: Any) -> Engine:
     return Engine(**given)
 
 
+def timeline(name: str, says: str, ref: str) -> dict[str, Any]:
+    """Two hours on a grid of five minutes: a pool that fills, a queue behind it, one device with a gap, four moments."""
+
+    def series(chart: str, title: str, unit: str, values: list[Any], limit: float | None = None) -> dict[str, Any]:
+        return {"chart": chart, "name": title, "unit": unit, "limit": limit, "values": values}
+
+    used = [0.12 + 0.03 * (n % 3) for n in range(16)] + [0.4, 0.62, 0.81, 0.97, 1.0, 1.0, 0.99, 1.0]
+    marks = [("18:00:00", "start", "engine start, vLLM 0.11.0"), ("18:04:10", "serving", "serving"), ("19:35:00", "evidence", says), ("19:37:20", "failure", "KV pool at its limit")]  # fmt: skip
+    return {
+        "from_t": "2026-11-20T18:00:00Z", "step_s": 300.0, "steps": 24,
+        "series": [
+            series("device_memory", name, "bytes", [None, *(round((66 + n / 10) * GIB) for n in range(20)), None, None, 70 * GIB], 79 * GIB),
+            series("kv_used", "KV pool in use", "share", used, 1.0),
+            series("requests", "running", "requests", [20 + n for n in range(24)]),
+            series("requests", "waiting", "requests", [0] * 18 + [2, 15, 61, 96, 140, 184]),
+        ],
+        "marks": [{"t": f"2026-11-20T{time}Z", "kind": kind, "says": words, "ref": ref} for time, kind, words in marks],
+    }  # fmt: skip
+
+
 def kv_demand() -> Report:
     """Long chats fill the KV pool of a 72B model on four H100; two rivals; a log, requests, nvidia-smi, events."""
     log_path = "pods/vllm-0/vllm.log"
@@ -409,6 +429,7 @@ def kv_demand() -> Report:
                 0.9,
             ),
         ),
+        timeline=timeline("GPU 0", "317 preemptions counted", f"{log_path}:640"),
         warnings=("the events cover 20:01 to 20:58 only: an earlier restart would not be seen",),
     )
 
@@ -712,6 +733,7 @@ def hostile() -> Report:
         },
         coverage=Coverage((SourceRow(ref, bad, 10, 1, 1, 1, 1),), (Unread(ref, bad),)),
         collect_next=(CollectNext(bad, "nvidia-smi " + bad, (bad,), 1.0),),
+        timeline=timeline(bad, bad, ref),
         warnings=(bad,),
     )
 

@@ -132,6 +132,7 @@ HEAVY = {
     "ahocorasick_rs",
     "zstandard",
     "rich",
+    "jinja2",
     "polars",
     "prompt_toolkit",
     "pyarrow",

@@ -1,5 +1,6 @@
 """The wiring: options that add what a person knows, what to collect next, warnings, the library door."""
 
+import io
 import json
 from pathlib import Path
 
@@ -148,3 +149,43 @@ def test_what_an_incident_cost(tmp_path: Path) -> None:
         impact = next(entry for entry in analysis.report.incidents if entry.kind == "device-oom").impact
     assert (impact.down_s, impact.restarts, impact.requests_lost) == (95.0, 1, 2)
     assert impact.back_ref and impact.back_ref.startswith("vllm.log:")
+
+
+# --- details: what people look up
+
+
+def test_details_bring_the_lines_behind_the_references(log: Path) -> None:
+    with analyze(log) as plain, analyze(log, Options(details=True)) as detailed:
+        assert (plain.report.excerpts, plain.report.fix_replay) == ((), None)
+        found = {item.ref: item for item in detailed.report.excerpts}
+        first = detailed.report.incidents[0].first_failure
+        assert first is not None
+        assert [(row.line, row.text[:5]) for row in found[first.ref].lines] == [(1, "INFO "), (2, "ERROR")]
+        assert detailed.report.fix_replay is None  # no requests, nothing to replay
+        same = {**detailed.to_dict(), "excerpts": [], "fix_replay": None}
+        assert same == plain.to_dict()
+
+
+def test_standard_input_cannot_be_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stream:
+        buffer = io.BytesIO((LOAD + OOM).encode())
+
+    monkeypatch.setattr("sys.stdin", Stream)
+    with analyze("-", Options(details=True)) as analysis:
+        assert analysis.report.excerpts == ()
+        assert [text for text in analysis.report.warnings if "twice" in text]
+
+
+def test_the_fix_is_replayed_where_requests_were_recorded() -> None:
+    sample = Path(__file__).parents[1] / "sample_logs" / "kv-demand-long-chats"
+    with analyze(sample, Options(details=True)) as analysis:
+        told = analysis.to_dict()["fix_replay"]
+        action = analysis.report.diagnoses[0].actions[0]
+        assert told["action"] == action.id
+        assert {row["flag"]: row["value"] for row in told["settings"]} == dict(action.changes)
+        assert told["requests"] == analysis.report.traffic["requests"]
+        assert (told["before"]["survives"], told["after"]["survives"]) == (False, True)
+        fresh = analysis.replay({name: str(value) for name, value in action.changes.items()})
+        assert told["after"]["p95_wait_s"] == pytest.approx(fresh["after"]["p95_wait_s"])
+        assert len(told["recorded"]["at_s"]) == len(told["recorded"]["used"]) <= 360
+        assert max(told["recorded"]["used"]) == fresh["recorded"]["peak_used"]

@@ -25,6 +25,7 @@ import jsonschema
 import pytest
 
 from oomdoc import cli, schema
+from oomdoc.report.json import dump
 from oomdoc.units import GIB, parse_size
 from snapshot import check
 
@@ -146,7 +147,7 @@ def test_whole_report_as_accepted_snapshot(name: str, told: Any) -> None:
     check(SNAPSHOTS / f"{name}.terminal-80.txt", run.page)
     versions = ("oomdoc_version", "rules_version")  # every edit of any rule changes them
     plain = {key: "..." if key in versions else value for key, value in run.report.items()}
-    check(SNAPSHOTS / f"{name}.json", json.dumps(plain, ensure_ascii=False, indent=2) + "\n")
+    check(SNAPSHOTS / f"{name}.json", dump(plain))
 
 
 # ---- the samples themselves

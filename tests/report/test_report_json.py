@@ -125,3 +125,17 @@ def test_half_surrogates_and_controls_are_escaped_so_that_any_utf8_stream_takes_
 def test_no_number_is_nan() -> None:
     with pytest.raises(ValueError, match="JSON"):
         dump({"x": float("nan")})
+
+
+def test_a_series_is_one_line_and_the_same_numbers() -> None:
+    value = {
+        "a": [1, None, -2.5, 1e-07],
+        "b": ["[\n 1,\n 2\n]", "x"],
+        "c": [[1, 2], [3, 4]],
+        "d": [],
+        "e": [{"f": [0]}],
+    }
+    text = dump(value)
+    assert json.loads(text) == value
+    assert '"a": [1, null, -2.5, 1e-07]' in text
+    assert text.count("\n") < dump({"a": [str(n) for n in range(4)], **{k: value[k] for k in "bcde"}}).count("\n")

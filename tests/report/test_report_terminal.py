@@ -138,3 +138,22 @@ def test_parts_beyond_the_device_still_fit_the_bar() -> None:
 
 def test_every_form_is_registered_under_a_suffix() -> None:
     assert set(REPORTS) <= set(SUFFIXES.values())
+
+
+# --- what happened when
+
+
+def test_the_timeline_draws_readings_over_their_moments() -> None:
+    text = render(kv_demand(), width=80)
+    lines = text.split("What happened when")[1].splitlines()
+    pool, waiting, marks = lines[1], lines[2], lines[4]
+    assert pool.startswith("  KV pool in use    ▁") and pool.endswith("█  100%")
+    assert waiting.endswith("█  184")
+    assert lines[3].endswith("70.00 GiB of 79.00 GiB")
+    assert re.search("▇  █  70", lines[3])  # the gap stays a gap
+    assert pool[marks.index("F")] == "█" and waiting[marks.index("F") - 2] == "▁"  # each letter below its moment
+    assert lines[5].strip() == "R ready, F failure"  # of moments in one cell the gravest is told
+
+
+def test_a_bundle_without_times_has_no_timeline() -> None:
+    assert "What happened when" not in render(undecided())

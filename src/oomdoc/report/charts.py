@@ -67,6 +67,9 @@ class Chart:
         value = {"field": "v", "type": "quantitative", "title": self.unit, "axis": _Y_AXIS}
         if self.unit == "%":
             value["scale"] = {"domain": [0, 100]}
+        elif self.limit is not None:  # room above for its words
+            highest = max((item for series in self.series for item in series.values if item is not None), default=0)
+            value["scale"] = {"domain": [0, max(highest, self.limit) * 1.12]}
         if self.kind == "bar":
             drawn: dict[str, Any] = {"mark": {"type": "rect", "clip": True}}
             value |= {"field": "v0"}
@@ -90,8 +93,8 @@ class Chart:
                 "type": "text",
                 "text": self.limit_says,
                 "align": "right",
-                "baseline": "top",
-                "dy": 3,
+                "baseline": "bottom",
+                "dy": -2,
                 "dx": -4,
                 "color": "var(--muted)",
                 "fontSize": 11,

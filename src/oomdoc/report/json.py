@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from typing import Any
 
 from oomdoc.model import Report
+
+_FIGURES = re.compile(r"\[\n\s+(?:(?:-?[\d.]+(?:e[-+]?\d+)?|null),\n\s+)+(?:-?[\d.]+(?:e[-+]?\d+)?|null)\n\s+\]")
 
 
 def render(report: Report, *, compact: bool = False, **_: Any) -> str:
@@ -36,4 +39,7 @@ def dump(value: Any, *, compact: bool = False) -> str:
     out = io.StringIO()  # `dumps` holds every piece by itself, 15 times the text: a bundle may have 100,000 members
     for piece in encoder.iterencode(value):
         out.write(piece)
-    return out.getvalue().encode("utf-8", "backslashreplace").decode("utf-8") + "\n"
+    text = out.getvalue()
+    if not compact:  # a series of hundreds of figures is one line; a text never holds a bare line break
+        text = _FIGURES.sub(lambda match: re.sub(r"\n\s+", " ", match[0]).replace("[ ", "[").replace(" ]", "]"), text)
+    return text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n"

@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -351,29 +352,31 @@ def _timeline(page: Page, timeline: Mapping[str, Any]) -> None:
         if rows and (any(highest) or chart == "kv_used"):
             best = max(range(len(rows)), key=lambda place: highest[place])  # of several devices the fullest
             limit = rows[best]["limit"] or highest[best]
-            name = neutral(rows[best]["name"]).split(",")[0] + " memory" if chart == "device_memory" else title
-            told = (
-                f"{written(highest[best])} of {written(limit)}"
-                if chart == "device_memory" and rows[best]["limit"]
-                else written(highest[best])
-            )
+            name, told = title, written(highest[best])
+            if chart == "device_memory":
+                name = f"{neutral(rows[best]['name']).split(',')[0][:12]} memory"
+                told += f" of {written(limit)}" if rows[best]["limit"] and page.width >= 80 else ""
             drawn.append((name, rows[best]["values"], limit, told))
     marks = [(parse_time(_dated(mark["t"])), mark) for mark in timeline["marks"]]
     if not drawn or not marks:
         return
     step_s, steps = timeline["step_s"], timeline["steps"]
     page.heading("What happened when", f"{show_seconds(step_s * steps)} from {moment(timeline['from_t'])}")
-    label_width = max(len(name) for name, *_ in drawn)
+    label_width = max(cell_len(name) for name, *_ in drawn)
     room = min(page.width - 2 - label_width - 2 - 2 - max(len(told) for *_, told in drawn), steps)
     for name, values, limit, told in drawn:
-        page.line(ink(f"  {name:<{label_width}}  ") + ink(trace(values, room, limit), "blue") + ink(f"  {told}"))
+        page.line(
+            ink(f"  {name}{' ' * (label_width - cell_len(name))}  ")
+            + ink(trace(values, room, limit), "blue")
+            + ink(f"  {told}")
+        )
     row = [" "] * room
     for time, mark in sorted(marks, key=lambda entry: list(LETTERS).index(entry[1]["kind"])):
         if time is not None:
             row[min(max(int((time - begin) / step_s / steps * room), 0), room - 1)] = LETTERS[mark["kind"]]
     used = [letter for letter in MARKED if letter in row]
     page.line(ink(" " * (label_width + 4)) + ink("".join(row).rstrip(), "bold red"))
-    page.line(ink(" " * (label_width + 4)) + ink(", ".join(f"{letter} {MARKED[letter]}" for letter in used), "dim"))
+    page.flow(Text(), ink(", ".join(f"{letter} {MARKED[letter]}" for letter in used), "dim"), indent=label_width + 4)
 
 
 def _dated(time: str) -> str:

@@ -102,6 +102,7 @@
   const reading = (chart, values, time) => {
     const last = place(chart, time);
     if (time < chart.times[0] || time > chart.times[chart.times.length - 1] + spacing(chart)) return null;
+    if (chart.kind === "bar") return values[last];
     for (let n = last; n >= 0 && n > last - 12; n--) if (values[n] !== null) return values[n];
     return null;
   };
