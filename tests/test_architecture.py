@@ -35,13 +35,17 @@ ALLOWED: dict[str, set[str]] = {
     "ingest": {"scan", "columns", "tables"},
     "worksheet": {"physics"},
     "fit": {"physics", "model", "worksheet"},
+    "ledger": {"fit", "model", "physics", "store"},
+    "solve": {"fit", "ledger", "model", "physics", "replay", "store"},
     "store": {"tables", "views", "physics"},
     "traffic": {"store"},
     "replay": {"store"},
     "show": {"bundle", "unwrap"},
     "rule_tests": {"rules", "store", "weigh"},
     "report": {"model", "worksheet", "physics"},
-    "assemble": {"bundle", "store", "rules", "weigh", "traffic", "model", "tables", "views", "physics"},
+    "assemble": {
+        "bundle", "ledger", "model", "physics", "rules", "solve", "store", "tables", "traffic", "views", "weigh",
+    },
     "diagnose": {
         "assemble", "bundle", "ingest", "model", "replay", "rules", "scan", "store", "tables", "traffic", "unwrap", "weigh",
     },
