@@ -39,7 +39,9 @@ ALLOWED: dict[str, set[str]] = {
     "traffic": {"store"},
     "watch": {"model", "store"},
     "timeline": {"store"},
+    "ledger": {"fit", "model", "physics", "store"},
     "replay": {"store"},
+    "solve": {"fit", "ledger", "model", "physics", "replay", "store"},
     "show": {"bundle", "unwrap"},
     "limits": set(),
     "redact": {"bundle", "ingest", "model", "scan", "tables", "unwrap"},
@@ -50,8 +52,6 @@ ALLOWED: dict[str, set[str]] = {
     "completion": set(),
     "config": set(),
     "prompt": {"report"},
-    "ledger": {"fit", "model", "physics", "store"},
-    "solve": {"fit", "ledger", "model", "physics", "replay", "store"},
     "assemble": {
         "bundle",
         "ledger",

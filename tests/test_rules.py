@@ -103,7 +103,6 @@ UNTOLD = frozenset(
         ("memory-utilization-edge", "cold-compile"),
         ("kv-pool-below-max-model-len", "co-start-race"),  # starts of several logs are not yet compared in time
         ("gpu-shared", "co-start-race"),
-        ("tp-overhead", "kv-heads-replicated"),  # no table knows a model's KV heads
     }
 )
 

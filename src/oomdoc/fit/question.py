@@ -329,7 +329,7 @@ def _measured(given: Given, logged: Logged, setup: Setup, total: Interval, input
     parts: dict[str, list[int]] = {}
     for entry in logged.entries:
         for name, value in entry.parts.items():
-            if value is not None:
+            if value is not None and name not in _of_the_failure(entry):
                 parts.setdefault(name, []).append(value)
     refs = ", ".join(list(dict.fromkeys(logged.entries[0].refs))[:3])
     pools = [value for value in parts.get("kv_pool_bytes", []) if value > 0]
@@ -350,6 +350,16 @@ def _measured(given: Given, logged: Logged, setup: Setup, total: Interval, input
     ran = _ran(logged, setup)
     totals = [entry.total_bytes for entry in logged.entries if entry.total_bytes]
     return Measured(ran, printed(min(totals)) if totals else total, known)
+
+
+def _of_the_failure(entry: LedgerEntry) -> frozenset[str]:
+    """Parts that only tell of the moment of a failure: no figures of the plan."""
+    if entry.moment != "failure":
+        return frozenset()
+    parts = {"activation_bytes"}
+    if entry.parts.get("kv_pool_bytes") is None and entry.parts.get("activation_bytes") is None:
+        parts.add("weights_bytes")  # what had been loaded when loading failed
+    return frozenset(parts)
 
 
 def _ran(logged: Logged, setup: Setup) -> Setup:

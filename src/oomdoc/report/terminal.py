@@ -26,6 +26,8 @@ NARROWEST_COLUMN = 24
 RIVAL_SHARE = 0.02  # below this a rival needs no answer
 EVIDENCE_SHOWN = 8
 UNKNOWN_SHOWN = 6
+CONTRADICTIONS_SHOWN = 3
+NOT_HELPING_SHOWN = 3
 TEXT_SHOWN = 480
 
 # Part of the ledger, what it is called, its glyph and colour; the order is that of the bar.
@@ -84,7 +86,7 @@ def render(report: Report, *, top: int = 3, width: int = 100, color: bool = Fals
     for diagnosis in report.diagnoses[:told]:
         _evidence(page, diagnosis)
     if first:
-        _actions(page, first.actions)
+        _actions(page, first)
         _rivals(page, report.diagnoses[told:], top)
     _other_incidents(page, report.incidents, incident, top)
     _engines(page, report.engines)
@@ -262,6 +264,8 @@ def _ledger(page: Page, ledger: Sequence[LedgerEntry], engine: str | None) -> No
         bar.append(" " * (room - bar.cell_len))
         page.line(ink(f"  {label:<{label_width}}  ") + bar + ink(f" {totals[group[0]]}"))
     page.items(_legend(entries))
+    for said in list(dict.fromkeys(said for entry in entries for said in entry.contradictions))[:CONTRADICTIONS_SHOWN]:
+        page.flow(ink("does not add up:", "yellow"), page.prose(said), indent=2, gap=1)
     missing = [title for key, title, _, _ in PARTS if all(entry.parts.get(key) is None for entry in entries)]
     missing = [title for title in missing if title != "unexplained"]
     if missing:
@@ -435,30 +439,43 @@ def _weighed(page: Page, evidence: Sequence[Evidence], style: str, nothing: str)
         page.flow(Text(), ink(nothing, "dim"), indent=2)
 
 
-def _actions(page: Page, actions: Sequence[Action]) -> None:
-    if not actions:
+def _actions(page: Page, diagnosis: Diagnosis) -> None:
+    if not diagnosis.actions:
         return
-    best, *others = actions
+    best, *others = diagnosis.actions
     page.heading("The fix", "flags to paste" if best.changes else "")
     _flags(page, best, 2)
     for label, text in (
         ("do", "" if best.changes else best.do),
         ("why", best.why),
+        ("proof", best.proof),
         ("cost", best.cost),
         ("check", best.verify),
     ):
         if text:
             page.flow(ink(label, "dim"), page.prose(text), indent=2, lead_width=5, gap=1)
-    if not others:
-        return
-    page.heading("What else would help")
+    if diagnosis.command:
+        page.heading("The whole command", "what was set, with the best change")
+        for line in diagnosis.command.splitlines():
+            page.line(ink(f"  {neutral(line)}", "green"))
+    if others:
+        page.heading("What else would help")
     for action in others:
         page.flow(ink("-"), page.prose(action.do), indent=2, gap=1)
         if action.why:
             page.flow(ink("why", "dim"), page.prose(action.why), indent=4, lead_width=4, gap=1)
+        if action.proof:
+            page.flow(ink("proof", "dim"), page.prose(action.proof), indent=4, lead_width=4, gap=1)
         if action.cost:
             page.flow(ink("cost", "dim"), page.prose(action.cost), indent=4, lead_width=4, gap=1)
         _flags(page, action, 4)
+    if diagnosis.not_helping:
+        page.heading("What would not help")
+    for item in diagnosis.not_helping[:NOT_HELPING_SHOWN]:
+        advised = f" (advised at {item.ref})" if item.ref else ""
+        page.flow(
+            ink("-"), page.prose(f"{item.what}{advised}: {item.why}", (item.ref,) if item.ref else ()), indent=2, gap=1
+        )
 
 
 def _flags(page: Page, action: Action, indent: int) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oomdoc.errors import OomdocError
 from oomdoc.fit import Given, Logged, Question, ask
 from oomdoc.model import Engine, LedgerEntry
-from oomdoc.replay import Rehearsal, rehearse
 from oomdoc.store import Store
 from oomdoc.units import GIB
+
+if TYPE_CHECKING:
+    from oomdoc.replay import Rehearsal
 
 MOST_REQUESTS = 6_000  # run again at once, those around the incident: about 0.1 s a run
 MOST_RUN = 60_000  # requests run in all for one report
@@ -57,17 +58,15 @@ class Situation:
         if self.start is None or not self.on_gpu:
             return None
         total = self.device.get("total_bytes") if not any(entry.total_bytes for entry in self.entries) else None
-        # the ledger of a failure speaks of its moment; the plan was made with the figures of the start
-        entries = tuple(_of_start(entry) for entry in self.entries)
         available = self.failure.get("available_bytes")
-        if not available or available <= 0 or any(entry.parts.get("kv_pool_bytes") for entry in entries):
+        if not available or available <= 0 or any(entry.parts.get("kv_pool_bytes") for entry in self.entries):
             available = None  # else the refusal itself is the only line that tells it
         given = Given(
             model_config=self.config, gpu=f"{total / GIB:.6f}GiB" if total else None,
             available_kv=f"{available / GIB:.10f}GiB" if available else None,
         )  # fmt: skip
         try:
-            return ask(given, Logged(self.start.model, self.start, entries, self.percentiles))
+            return ask(given, Logged(self.start.model, self.start, self.entries, self.percentiles))
         except OomdocError:
             return None
 
@@ -76,22 +75,12 @@ class Situation:
         """The recorded traffic, ready to be run again; None where there is none, or no pool."""
         if not self.engine.get("kv_pool_tokens"):
             return None
+        from oomdoc.replay import rehearse  # numpy, which few bundles need here
+
         try:
             return rehearse(self.store, self.started, MOST_REQUESTS)
         except OomdocError:
             return None
-
-
-def _of_start(entry: LedgerEntry) -> LedgerEntry:
-    """The entry without what only a failure tells: its activations and private pools are no figures of the plan."""
-    if entry.moment != "failure":
-        return entry
-    at_failure = {"activation_bytes", "cuda_graph_bytes", "allocator_slack_bytes", "free_bytes", "unexplained_bytes"}
-    # what had been loaded when loading failed is no size of the weights
-    at_failure |= {"weights_bytes"} if entry.parts.get("kv_pool_bytes") is None else set()
-    return dataclasses.replace(
-        entry, parts={name: None if name in at_failure else size for name, size in entry.parts.items()}
-    )
 
 
 def situation(

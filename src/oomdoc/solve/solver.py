@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oomdoc.errors import OomdocError
 from oomdoc.fit import solve as solve_flag
@@ -12,14 +12,15 @@ from oomdoc.fit.judge import filled, judge
 from oomdoc.fit.sheet import divides, worksheet
 from oomdoc.model import Action, Diagnosis, NotHelping
 from oomdoc.physics.budget import round_utilization_up
-from oomdoc.replay import FLAGS as REPLAYED
-from oomdoc.replay import Rehearsal, Result
 from oomdoc.solve.advice import not_helping
 from oomdoc.solve.guard import changed, guard, spelled
 from oomdoc.solve.launch import argument, command
 from oomdoc.solve.predict import Prediction, at_failure, at_start
 from oomdoc.solve.situation import MOST_REQUESTS, MOST_RUN, Situation
 from oomdoc.units import MIB, show_bytes, show_seconds
+
+if TYPE_CHECKING:
+    from oomdoc.replay import Rehearsal, Result
 
 _LAYOUT = frozenset({"tensor_parallel_size", "pipeline_parallel_size", "quantization", "dtype"})
 SHORTEST = 1024  # tokens: a server for less is none
@@ -47,6 +48,10 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
         actions = _rehearsed(actions, now)
     # what makes everybody wait much longer comes after what does not, what is refuted last
     actions.sort(key=_place)
+    kept = [action for action in actions if not _refuted(action)]
+    if kept:
+        refused += [NotHelping(f"{action.do}, alone", action.proof or action.why) for action in actions[len(kept) :]]
+        actions = kept
     best = next((action for action in actions if action.changes and not _refuted(action)), None)
     version = now.engine.get("version_number")
     return dataclasses.replace(
@@ -225,6 +230,8 @@ def _rehearsed(actions: list[Action], now: Situation) -> list[Action]:
     stage = now.rehearsal
     if stage is None:
         return actions
+    from oomdoc.replay import FLAGS as REPLAYED
+
     left = max(6, MOST_RUN // max(1, stage.requests))
     before = stage.run({})
     if before.survives:

@@ -1,0 +1,131 @@
+"""The ledger of whole bundles: what stands in the samples adds up, and what is taken out of them shows."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import oomdoc
+from oomdoc.diagnose import Options, analyze
+from oomdoc.model import LedgerEntry
+from oomdoc.units import GIB
+
+SAMPLES = Path(__file__).parents[2] / "sample_logs"
+FAILURES = (
+    "edge-097-chat-server", "graph-capture-on-24gb", "one-of-four-cards", "pieces-of-seven-gib", "prompt-logprobs-spike", "sampler-warmup-1024",
+    "weights-70b-on-one-card",
+)  # fmt: skip
+
+
+def ledger(path: Path) -> tuple[LedgerEntry, ...]:
+    with oomdoc.analyze(path) as analysis:
+        return analysis.report.ledger
+
+
+@pytest.fixture
+def edge(tmp_path: Path) -> Callable[[str, str], LedgerEntry]:
+    """The sample of the edge with one line of its log rewritten; the entry of the start in focus."""
+
+    def rewritten(pattern: str, by: str) -> LedgerEntry:
+        copy = tmp_path / "edge"
+        shutil.copytree(SAMPLES / "edge-097-chat-server", copy)
+        log = copy / "vllm.log"
+        text, count = re.subn(pattern, by, log.read_text(encoding="utf-8"))
+        assert count == 1
+        log.write_text(text, encoding="utf-8")
+        return ledger(copy)[0]
+
+    return rewritten
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_the_parts_of_a_failure_are_the_device_within_the_printed_rounding(name: str) -> None:
+    entries = [entry for entry in ledger(SAMPLES / name) if entry.moment == "failure"]
+    assert entries
+    for entry in entries:
+        known = [size for size in entry.parts.values() if size is not None]
+        assert sum(known) == entry.total_bytes
+        width = sum(size.high - size.low for size in entry.intervals.values())
+        assert abs(entry.parts["unexplained_bytes"] or 0) <= max(width, 0.06 * GIB)
+        assert entry.closes is True and entry.contradictions == ()
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in SAMPLES.glob("*/case.toml")))
+def test_no_sample_contradicts_itself(name: str) -> None:
+    for entry in ledger(SAMPLES / name):
+        assert entry.contradictions == ()
+        assert entry.closes is not False
+        for part, size in entry.parts.items():
+            if size is not None and part != "unexplained_bytes":
+                assert entry.intervals[part].low <= size + 1 and size - 1 <= entry.intervals[part].high
+
+
+def test_what_the_model_ought_to_take_stands_beside_it() -> None:
+    entry = ledger(SAMPLES / "edge-097-chat-server")[0]
+    assert entry.expected["kv_bytes_per_token"].low == 48 * 2 * 8 * 128 * 2
+    assert (
+        entry.expected["weights_bytes"].low
+        <= (entry.parts["weights_bytes"] or 0)
+        <= entry.expected["weights_bytes"].high
+    )
+    assert entry.expected["activation_bytes"].origin == "planning figure"
+
+
+def test_a_line_of_the_log_that_is_dropped_is_unexplained(edge: Callable[[str, str], LedgerEntry]) -> None:
+    entry = edge(r"(?m)^.*Model loading took.*\n", "")
+    assert entry.parts["weights_bytes"] is None
+    assert (entry.parts["unexplained_bytes"] or 0) > 27 * GIB
+
+
+def test_a_unit_that_is_swapped_is_a_contradiction_with_both_places(edge: Callable[[str, str], LedgerEntry]) -> None:
+    entry = edge(r"Model loading took [\d.]+ GiB", "Model loading took 0.0269 GiB")  # 27.57 MiB
+    assert entry.closes is False
+    assert (entry.parts["unexplained_bytes"] or 0) > 27 * GIB
+    told = " ".join(entry.contradictions)
+    assert "the plan of 0.97 of 39.49 GiB" in told and "Qwen/Qwen2.5-14B-Instruct takes" in told
+    assert len(set(re.findall(r"vllm\.log:\d+", told))) >= 2
+
+
+def test_a_pool_of_another_size_than_its_tokens_is_told(edge: Callable[[str, str], LedgerEntry]) -> None:
+    entry = edge(r"(Available KV cache memory:) 9\.0\d GiB", r"\1 7.07 GiB")
+    assert any("one token costs" in said for said in entry.contradictions)
+
+
+def test_a_config_of_the_model_feeds_the_expectation(tmp_path: Path) -> None:
+    config = {
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "num_hidden_layers": 4, "hidden_size": 256, "intermediate_size": 1024,
+        "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 32, "vocab_size": 32_000, "torch_dtype": "bfloat16",
+        "max_position_embeddings": 32_768,
+    }  # fmt: skip
+    log = tmp_path / "vllm.log"
+    log.write_text(
+        "INFO 01-05 12:00:00 [api_server.py:1034] vLLM API server version 0.15.0\n"
+        "INFO 01-05 12:00:00 [utils.py:233] non-default args: {'model': '/models/own-tiny', 'kv_cache_memory_bytes': 67108864}\n"
+        "INFO 01-05 12:00:09 [kv_cache_utils.py:864] GPU KV cache size: 65,536 tokens\n",
+        encoding="utf-8",
+    )
+    assert ledger(log)[0].expected == {}
+    given = tmp_path / "given.json"
+    given.write_text(json.dumps(config), encoding="utf-8")
+    with analyze(log, Options(model_config=given)) as analysis:
+        entry = analysis.report.ledger[0]
+    assert entry.expected["kv_bytes_per_token"].low == 4 * 2 * 2 * 32 * 2 == entry.kv_bytes_per_token
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    shutil.copy(log, bundle / "vllm.log")
+    shutil.copy(given, bundle / "config.json")
+    (entry,) = ledger(bundle)
+    assert entry.expected["kv_bytes_per_token"].low == 1024 and entry.expected["kv_bytes_per_token"].origin == "config"
+
+
+def test_every_start_of_a_log_has_its_ledger() -> None:
+    entries = ledger(SAMPLES / "kv-pool-default-length")
+    starts = [entry.engine for entry in entries]
+    assert len(set(starts)) == len(starts) >= 3  # the one in focus first, then the others in their order
+    assert starts[1:] == sorted(starts[1:], key=str)
+    assert len({entry.parts["kv_pool_bytes"] for entry in entries}) > 1

@@ -1,0 +1,272 @@
+"""The solver on whole bundles: what it proves, what it pairs, what it refuses, and the command it writes."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import oomdoc
+from oomdoc.model import Diagnosis, Engine, Flag, Range
+from oomdoc.solve.advice import ADVICE
+from oomdoc.solve.guard import guard
+from oomdoc.solve.launch import argument, command
+from oomdoc.solve.predict import at_failure
+from oomdoc.solve.situation import Situation
+
+SAMPLES = Path(__file__).parents[2] / "sample_logs"
+
+
+@functools.cache
+def leading(name: str) -> Diagnosis:
+    return first(SAMPLES / name)
+
+
+def first(path: Path) -> Diagnosis:
+    with oomdoc.analyze(path) as analysis:
+        return analysis.report.diagnoses[0]
+
+
+def action(diagnosis: Diagnosis, name: str) -> Any:
+    return next(each for each in diagnosis.actions if each.id == name)
+
+
+# ---- the recorded traffic
+
+
+def test_a_fix_of_a_full_pool_is_proven_on_the_recorded_traffic() -> None:
+    proven = [each for each in leading("kv-demand-long-chats").actions if "survives" in each.predicted]
+    assert {"cap-concurrency", "least-change", "halve-kv"} <= {each.id for each in proven}
+    for each in proven:
+        assert each.predicted["survives"] is True and each.predicted["preemptions"] == 0
+        assert each.predicted["preemptions_before"] > 100  # the recorded flags show the episode again
+        assert each.predicted["peak_used"] < 1
+        assert f"{each.predicted['peak_used']:.0%} of the pool with no preemptions" in each.proof
+
+
+def test_the_least_change_keeps_the_margin_and_one_more_does_not() -> None:
+    least = action(leading("kv-demand-long-chats"), "least-change")
+    assert least.predicted["peak_used"] <= 0.90
+    with oomdoc.analyze(SAMPLES / "kv-demand-long-chats") as analysis:
+        seqs = least.changes["max_num_seqs"]
+        same = analysis.replay({"max_num_seqs": str(seqs)})["after"]
+        more = analysis.replay({"max_num_seqs": str(seqs + 1)})["after"]
+    assert same["peak_used"] == pytest.approx(least.predicted["peak_used"])  # `oomdoc replay --set` says the same
+    assert not more["survives"] or more["peak_used"] > 0.90
+
+
+def test_what_makes_everybody_wait_longer_comes_after_what_does_not() -> None:
+    actions = leading("kv-demand-long-chats").actions
+    slower = [
+        each.predicted["p95_latency_s"] > 2 * each.predicted["p95_latency_before_s"] + 10
+        if "survives" in each.predicted
+        else False
+        for each in actions
+    ]
+    assert slower == sorted(slower)
+
+
+# ---- books and start-up arithmetic
+
+
+def test_the_books_of_the_failure_prove_or_refute() -> None:
+    spike = leading("prompt-logprobs-spike")
+    room = action(spike, "keep-headroom")
+    # 1.54 free + 0.05 x 79.25 - 4.64 asked
+    assert room.predicted["headroom_bytes"].low / 2**30 == pytest.approx(0.86, abs=0.02)
+    # half of a step frees half of 4.64 GiB, and 3.10 are missing
+    assert not any(each.id == "smaller-steps" for each in spike.actions)
+    assert any("--max-num-batched-tokens" in each.what and "are not enough" in each.why for each in spike.not_helping)
+
+
+def test_flags_that_help_only_together_come_together() -> None:
+    both = action(leading("graph-capture-on-24gb"), "keep-headroom")
+    assert set(both.changes) == {"gpu_memory_utilization", "max_model_len"}
+    assert both.was == {"gpu_memory_utilization": 0.92, "max_model_len": 32768}
+    assert both.predicted["starts"] is True
+    assert both.changes["max_model_len"] <= both.predicted["longest_tokens"].low
+
+
+def test_the_fewest_gpus_are_named_where_the_bundle_shows_one() -> None:
+    weights = leading("weights-70b-on-one-card")
+    wider = action(weights, "fewest-gpus")
+    assert wider.changes == {"tensor_parallel_size": 2} and wider.predicted["starts"] is True
+    assert "does not show so many" in wider.why
+    assert "--tensor-parallel-size 2" in (weights.command or "")
+
+
+def test_no_action_of_any_sample_is_refuted_by_its_own_prediction() -> None:
+    for path in sorted(SAMPLES.glob("*/case.toml")):
+        for each in leading(path.parent.name).actions:
+            assert each.predicted.get("starts") is not False, (path, each.id)
+            headroom = each.predicted.get("headroom_bytes")
+            assert headroom is None or headroom.high >= 0, (path, each.id)
+
+
+def test_advice_that_the_log_prints_is_told_with_its_line() -> None:
+    advised = [each for each in leading("one-of-four-cards").not_helping if each.ref]
+    assert [each.what for each in advised] == ["set `expandable_segments:True`"]
+    assert re.fullmatch(r"vllm\.log:\d+", advised[0].ref or "")
+    # where pieces are the matter the same hint is right
+    assert not any("expandable" in each.what for each in leading("pieces-of-seven-gib").not_helping)
+
+
+def test_wordings_of_the_engine_are_known() -> None:
+    printed = {
+        "raise `--gpu-memory-utilization`": "No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing",
+        "lower `--gpu-memory-utilization`": "Please try lowering `max_num_seqs` or `gpu_memory_utilization` when initializing the engine.",
+        "a shorter `--max-model-len`": "Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.",
+        "set `expandable_segments:True`": "try setting PYTORCH_ALLOC_CONF=expandable_segments:True to avoid fragmentation.",
+        "raise `--max-num-seqs`": "Consider to increase max_num_seqs",
+    }
+    known = {each.what: each.wording for each in ADVICE if each.wording is not None}
+    for what, text in printed.items():
+        assert known[what].search(text), what
+    assert not known["lower `--gpu-memory-utilization`"].search(printed["raise `--gpu-memory-utilization`"])
+    assert not known["raise `--gpu-memory-utilization`"].search(
+        "Decrease GPU memory utilization or reduce GPU memory used by other processes."
+    )
+    assert known["lower `--gpu-memory-utilization`"].search(
+        "Decrease GPU memory utilization or reduce GPU memory used by other processes."
+    )
+
+
+# ---- the engine's constraints
+
+
+def make(engine: dict[str, Any], flags: dict[str, Any] | None = None, **rest: Any) -> Situation:
+    start = Engine(
+        "vllm.log#1", "vllm.log:1", None, None, "/models/of-nobody", None, {name: Flag(value, "logged") for name, value in (flags or {}).items()}, None, True
+    )  # fmt: skip
+    given: dict[str, Any] = {"failure": {}, "device": {}, "pressure": {}, "entries": ()} | rest
+    return Situation(
+        store=None, engine=engine, start=start, percentiles=None, config=None, started=None, advised=(), **given  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def test_a_pool_set_by_hand_takes_no_advice_about_utilization() -> None:
+    by_hand = make({"kv_cache_memory_bytes": 1 << 34, "platform": "gpu"})
+    assert "by hand" in guard({"gpu_memory_utilization": 0.8}, by_hand, devices=None).refused
+    assert (
+        "by hand"
+        in guard({"gpu_memory_utilization": 0.8}, make({"num_gpu_blocks_override": 512}), devices=None).refused
+    )
+    assert guard({"gpu_memory_utilization": 0.8}, make({}), devices=None).refused == ""
+
+
+def test_a_flag_that_a_release_does_not_have_is_refused() -> None:
+    assert (
+        "no --kv-cache-memory-bytes"
+        in guard(
+            {"kv_cache_memory_bytes": 1}, make({"version_number": 9_001, "version": "0.9.1"}), devices=None
+        ).refused
+    )
+    assert (
+        "no --swap-space"
+        in guard({"swap_space": 0}, make({"version_number": 20_000, "version": "0.20.0"}), devices=None).refused
+    )
+    assert guard({"swap_space": 0}, make({"version_number": 6_006}), devices=None).refused == ""
+
+
+def test_v0_takes_small_steps_only_with_chunked_prefill() -> None:
+    old = make({"generation": "V0", "max_model_len": 32768})
+    assert guard({"max_num_batched_tokens": 4096}, old, devices=None).changes == {
+        "max_num_batched_tokens": 4096,
+        "enable_chunked_prefill": True,
+    }
+    chunked = make({"generation": "V0", "max_model_len": 32768}, {"enable_chunked_prefill": True})
+    assert guard({"max_num_batched_tokens": 4096}, chunked, devices=None).changes == {"max_num_batched_tokens": 4096}
+    assert guard(
+        {"max_num_batched_tokens": 4096}, make({"generation": "V1", "max_model_len": 32768}), devices=None
+    ).changes == {"max_num_batched_tokens": 4096}
+
+
+def test_a_step_holds_a_token_of_each_sequence() -> None:
+    assert (
+        guard({"max_num_batched_tokens": 128}, make({"max_num_seqs": 256}), devices=None).changes[
+            "max_num_batched_tokens"
+        ]
+        == 256
+    )
+
+
+def test_ranks_stay_within_the_gpus_beside_the_stages() -> None:
+    staged = make({"tensor_parallel_size": 1, "pipeline_parallel_size": 2})
+    assert guard({"tensor_parallel_size": 8}, staged, devices=8).changes == {"tensor_parallel_size": 4}
+    assert "2 GPUs" in guard({"tensor_parallel_size": 2}, staged, devices=2).refused
+
+
+def test_ranks_divide_the_heads(tmp_path: Path) -> None:
+    copy = tmp_path / "odd"
+    shutil.copytree(SAMPLES / "one-of-four-cards", copy)
+    log = copy / "vllm.log"
+    # 40 query heads and 8 KV heads: three ranks would not do, five neither
+    log.write_text(log.read_text(encoding="utf-8").replace("Qwen/Qwen3-32B", "Qwen/Qwen2.5-14B"), encoding="utf-8")
+    assert action(first(copy), "shard").changes == {"tensor_parallel_size": 4}
+
+
+def test_what_shrinks_nothing_at_the_failure_gives_no_headroom() -> None:
+    told = make({"gpu_memory_utilization": 0.9}, failure={"requested_bytes": 1 << 28, "phase": "forward"})
+    assert at_failure({"kv_cache_dtype": "fp8"}, told).values == {}
+
+
+# ---- the command
+
+
+def start(flags: dict[str, tuple[Any, str]], model: str = "org/model") -> Engine:
+    known = {name: Flag(value, origin) for name, (value, origin) in flags.items()}
+    return Engine("vllm.log#1", "vllm.log:1", None, "0.15.0", model, "V1", known, None, True)
+
+
+def test_the_command_repeats_what_was_set_and_nothing_else() -> None:
+    engine = start(
+        {
+            "model": ("org/model", "logged"), "max_model_len": (8192, "logged"), "dtype": ("torch.bfloat16", "config"), "seed": (0, "config"),
+            "enforce_eager": (True, "logged"), "api_key": ("***HIDDEN***", "logged"), "gpu_memory_utilization": (0.95, "command"),
+        }
+    )  # fmt: skip
+    text = command(engine, 15_000, {"gpu_memory_utilization": 0.9})
+    assert text is not None
+    assert shlex.split(text.replace("\\\n", "")) == [
+        "vllm", "serve", "org/model", "--max-model-len", "8192", "--enforce-eager", "--gpu-memory-utilization", "0.9",
+    ]  # fmt: skip
+
+
+def test_the_command_survives_a_hostile_model_name() -> None:
+    text = command(start({}, "a; rm -rf $HOME `id`"), None, {"max_num_seqs": 4})
+    assert text is not None
+    assert shlex.split(text.replace("\\\n", "")) == ["vllm", "serve", "a; rm -rf $HOME `id`", "--max-num-seqs", "4"]
+    assert argument("chat_template", "a b; c") == "--chat-template 'a b; c'"
+
+
+def test_old_servers_start_as_a_module_and_environment_comes_first() -> None:
+    text = command(start({}), 4_002, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})
+    assert (
+        text
+        == "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True \\\n  python -m vllm.entrypoints.openai.api_server --model org/model"
+    )
+
+
+def test_a_server_that_logs_every_default_is_not_told_them_again() -> None:
+    text = leading("kv-pool-default-length").command or ""
+    assert "--max-model-len 35008" in text and "--swap-space" not in text and "--no-" not in text
+
+
+def test_without_a_model_there_is_no_command() -> None:
+    assert command(dataclasses.replace(start({}), model=None), None, {"max_num_seqs": 4}) is None
+    assert command(None, None, {}) is None
+
+
+def test_predictions_are_ranges_with_an_origin() -> None:
+    predicted = action(leading("edge-097-chat-server"), "lower-utilization").predicted
+    assert (
+        isinstance(predicted["headroom_bytes"], Range)
+        and predicted["headroom_bytes"].low <= predicted["headroom_bytes"].high
+    )
+    assert predicted["kv_available_bytes"].origin == "logged"
