@@ -47,8 +47,8 @@ SECRETS: tuple[Shape, ...] = (
     _secret("AIza", r"AIza[\w-]{35}"),
     _secret("ya29.", r"ya29\.[\w-]{20,400}"),
     _secret("ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9_]{36,255}|github_pat_\w{22,255}"),
-    _secret("glpat- gldt- glft- glsoat- glrt- glcbt- glptt- glagent- glimt- gloas- GR1348941", _B + r"(?:glpat|gldt|glft|glsoat|glrt|glcbt|glptt|glagent|glimt|gloas)-[\w-]{20,200}|GR1348941[\w-]{20,50}"),
-    _secret("xox", r"xox[a-z]-[A-Za-z0-9-]{8,255}", flags=re.I),
+    _secret("glpat- gldt- glft- glsoat- glrt- glcbt- glptt- glagent- glimt- gloas- GR1348941", r"(?:glpat|gldt|glft|glsoat|glrt|glcbt|glptt|glagent|glimt|gloas)-[\w-]{20,200}|GR1348941[\w-]{20,50}"),
+    _secret("xox", r"xox[a-z]-[A-Za-z0-9-]{3,255}", flags=re.I),
     _secret("xapp-", r"xapp-[A-Za-z0-9-]{20,255}"),
     _secret("hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows)/([\w/]{8,200})", 1, re.I),
     _secret("k_live_ k_test_", r"[prs]k_(?:live|test)_[0-9a-zA-Z]{16,128}"),
@@ -60,8 +60,8 @@ SECRETS: tuple[Shape, ...] = (
     _secret("npm_", _B + r"npm_[A-Za-z0-9]{20,64}"),
     _secret(":_authToken", r":_authToken=[ \t]{0,8}(\S{1,300})", 1),
     _secret("AKC AP", r"(?:(?<=[\s=:\"])|^)(?:AKC[a-zA-Z0-9]{10,200}|AP[\dABCDEF][a-zA-Z0-9]{8,200})(?=\s|\"|$)", flags=re.M),
-    _secret(":", r"(?<!\d)\d{8,10}:[0-9A-Za-z_-]{35}(?![\w-])"),
-    _secret(".", _B + r"[MNO][a-zA-Z\d_-]{23,25}\.[a-zA-Z\d_-]{6}\.[a-zA-Z\d_-]{27,38}"),
+    _secret(":", r"\d{8,10}:[0-9A-Za-z_-]{35}"),
+    _secret(".", r"[MNO][a-zA-Z\d_-]{23,25}\.[a-zA-Z\d_-]{6}\.[a-zA-Z\d_-]{27,38}"),
     _secret("eyJ", r"eyJ[\w=-]{8,4000}(?:\.[\w=+/-]{0,4000}){0,4}"),
     _secret("AccountKey SharedAccessKey sig=", r"(?:AccountKey|SharedAccessKey|[?&]sig)=([A-Za-z0-9+/=%]{20,200})", 1),
     _secret("hvs. hvb.", _B + r"(?:hvs|hvb)\.[\w-]{20,300}"),
@@ -73,10 +73,8 @@ SECRETS: tuple[Shape, ...] = (
     _secret("bearer", r"\bBearer[ \t]{1,4}([A-Za-z0-9._~+/=-]{8,4000})", 1, re.I),
     _secret("authorization", r"\bAuthorization\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?(?:Basic|Digest|Token)[ \t]{1,4}([A-Za-z0-9._~+/=-]{4,4000})", 1, re.I),
     _secret("://", r"://([^\s/@:\"'<>?#,;|]{0,200}:[^\s/@\"'<>|]{1,400})@", 1),
-    _secret("softlayer sl", r"(?:softlayer|sl)[_-]?(?:api)?[_-]?(?:key|pass|password|api)[\"' :=]{1,6}([a-z0-9]{64})", 1, re.I),
-    _secret("cos hmac ibm", r"(?:(?:ibm)?[-_]?cos[-_]?(?:hmac)?|ibm[-_]?cloud[-_]?iam|ibm[-_]?cloud|ibm)[\w-]{0,30}[\"'\] :=>]{1,8}([A-Za-z0-9_-]{40,64})", 1, re.I),
-    _secret("cloudant cl clou", r"(?:cloudant|clou?|cl)[\w-]{0,30}[\"'\] :=>]{1,8}([0-9a-f]{64}|[a-z]{24})(?![A-Za-z0-9])", 1, re.I),
-    _secret("cloudant.com", r"://[\w-]{1,80}:([0-9a-zA-Z]{1,80})@[\w-]{1,80}\.cloudant\.com", 1, re.I),
+    _secret("softlayer", r"softlayer.com/soap/v3(?:\.1)?/([a-z0-9]{64})", 1, re.I),
+    _secret("cloudant", r"([0-9a-f]{64}|[a-z]{24})[\"']?@[\w.-]{0,80}cloudant", 1, re.I),
 )  # fmt: skip
 """Keys and tokens that are told by their shape, without a field's name beside them."""
 
@@ -117,9 +115,9 @@ URL_HOST = Shape(
 )
 
 LINE_HEADS: tuple[Shape, ...] = (
-    Shape("host", (":",), re.compile(r"^(?:<\d{1,3}>)?[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d{1,9})? ([\w.-]{1,255}) [\w./@()-]{1,80}(?:\[\d{1,10}\])?:", re.M), 1),
-    Shape("host", (":",), re.compile(r"^\d{4}-\d\d-\d\d[T ][\d:.,]{5,18}(?:Z|[+-]\d\d:?\d\d)? ([\w.-]{1,255}) [\w./@()-]{1,80}(?:\[\d{1,10}\])?:", re.M), 1),
-    Shape("host", ("<",), re.compile(r"^<\d{1,3}>1 \S{1,40} ([\w.-]{1,255}) ", re.M), 1),
+    Shape("host", (":",), re.compile(r"(?<![\w-])[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d{1,9})? ([\w.-]{1,255}) (?!(?:INFO|ERROR|WARNING|DEBUG|CRITICAL):)[\w./@()-]{1,80}(?:\[\d{1,10}\])?:", re.M), 1),
+    Shape("host", (":",), re.compile(r"(?<![\w-])\d{4}-\d\d-\d\d[T ][\d:.,]{5,18}(?:Z|[+-]\d\d:?\d\d)? ([\w.-]{1,255}) (?!(?:INFO|ERROR|WARNING|DEBUG|CRITICAL):)[\w./@()-]{1,80}(?:\[\d{1,10}\])?:", re.M), 1),
+    Shape("host", ("<",), re.compile(r"<\d{1,3}>1 \S{1,40} ([\w.-]{1,255}) ", re.M), 1),
     Shape("host", ("Linux ",), re.compile(r"\bLinux ([\w.-]{1,255}) \d{1,2}\.\d{1,3}\.", re.M), 1),
     Shape("user", ("@",), re.compile(r"(?:^|[\[( ])([a-z_][\w.-]{0,31})@[\w.-]{1,255}(?:[: ][~/]|:?~|[$#])", re.M), 1),
     Shape("host", ("@",), re.compile(r"(?:^|[\[( ])[\w.-]{1,32}@([\w-][\w.-]{0,254})(?:[: ][~/]|:?~|[$#])", re.M), 1),
@@ -133,6 +131,7 @@ LINE_HEADS: tuple[Shape, ...] = (
     Shape("user", ("uid=",), re.compile(r"\b[ug]id=\d{1,10}\(([^)\s]{1,64})\)"), 1),
     Shape("user", ("session ", "Accepted ", "Failed "), re.compile(r"\b(?:session (?:opened|closed) for user|Accepted \w{1,30} for|Failed \w{1,30} for(?: invalid user)?) ([\w.@-]{1,64})"), 1),
     Shape("user", ("sudo:",), re.compile(r"\bsudo: {1,8}([\w.-]{1,64}) : "), 1),
+    Shape("tenant", ("tenant", "customer"), re.compile(r"\b(?:tenant|customer) (?:is|was|named|called) (?:called |named )?[\"'`]?([\w.-]{1,63})"), 1),
     Shape("user", ("-r", "dr"), re.compile(r"^[d-][rwxsStT-]{9}[.+@]? +\d{1,6} ([\w.-]{1,64}) ", re.M), 1),
 )  # fmt: skip
 """Hosts, users and namespaces where a line's form says what stands there."""

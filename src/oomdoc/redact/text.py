@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
+from oomdoc.ingest.record import TAG, peel
 from oomdoc.redact import shapes
 from oomdoc.redact.names import Pseudonyms, is_stand_in
 from oomdoc.redact.shapes import Shape
@@ -27,7 +28,7 @@ _FIELD = re.compile(
     r"(?<![\w.@/-])(?P<key>[A-Za-z_@][\w.@/-]{0,79}+)(?P<close>\\{0,7}[\"']?\]?)[ \t]{0,4}(?P<sep>=>|:=|[:=])(?!=)(?P<gap>[ \t]{0,8})"
 )
 _FLAG = re.compile(
-    r"(?<![\w-])--?(?P<key>[A-Za-z][\w.-]{1,79}+)(?P<gap>[ \t\0]{1,8}|\\?[\"'],?\s{0,40}-?[ \t]{0,8})(?=[^\s\0-])"
+    r"(?<![\w-])--?(?P<key>[A-Za-z][\w.-]{1,79}+)(?P<gap>[ \t\0]{1,8}|\r?\n[ \t]{1,40}(?:- )?|\\?[\"'],?\s{0,40}-?[ \t]{0,8})(?=[^\s\0-])"
 )
 _OPEN = re.compile(r"(\\{0,7})(\"\"\"|[\"'])")
 _WHOLE = {'"': re.compile(r'"(?:[^"\\]|\\.)*+"', re.S), "'": re.compile(r"'(?:[^'\\]|\\.)*+'", re.S)}
@@ -49,8 +50,8 @@ _HIDDEN = re.compile(
     r"\*+(?:HIDDEN|TOKEN_[\w*]*|REDACTED)?\**|<[\w -]*>|\$\{?\w+\}?.*|\{\{.*|\[?REDACTED\]?|x{4,}|os\.environ.*", re.I
 )
 _RECORD = re.compile(
-    r"\s{0,8}(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|Traceback|File \"|\d{4}-\d\d-\d\d|\(\w|\{\"|[A-Z][a-z]{2} +\d|<\d|\[\d|\[rank|raise |torch\.|"
-    r"RuntimeError|ValueError|\w{1,40}\.py\b|#|\w+Error\b)"
+    r"\s{0,8}(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|Traceback \(|File \"|\d{4}-\d\d-\d\d[T ]\d|[A-Z][a-z]{2} +\d+ \d\d:\d\d|<\d{1,3}>|"
+    r"\[ *\d+\.\d|\[rank\d|\{\"|torch\.|[\w.]{1,60}Error: )"
 )
 _HEADER = re.compile(
     r"^(?:#+ ?)?\"?[A-Za-z_][\w .\[\]%/()-]{0,60}\"?(?:[,;\t|]\"?[A-Za-z_][\w .\[\]%/()-]{0,60}\"?){1,80}[ \t]*\r?$",
@@ -61,14 +62,19 @@ _LISTING = re.compile(
     re.M,
 )
 _PROCESS_ROW = re.compile(r"(\S+)( +\d+ )")
+_BEGINS = re.compile(
+    r"\b(?:prompt|output|text|inputs?)(?:: |=)\\?(?P<quote>[\"'])|(?P<key>-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY)"
+)
 _SAFE_SMALL = 3
+_LONG_NUMBER = 24  # digits: what is longer is no amount
+_RANDOM = re.compile(r"\\{0,7}[\"']?[A-Za-z0-9+/_=-]{20,}")  # what a field that ends with "key" holds, if it is one
 
 Act = Callable[[str, str], str]
 
 
 def prompt_stand_in(text: str) -> str:
     """What stands for a prompt: its length stays. Empty text, numbers and stand-ins stay as they are."""
-    if not text.strip() or is_stand_in(text) or _NUMBER.fullmatch(text):
+    if not text.strip() or is_stand_in(text.strip()) or _NUMBER.fullmatch(text):
         return text
     lines = text.count("\n")
     return f"redacted-prompt-{len(text)}-chars" + "\n" * lines
@@ -98,6 +104,7 @@ class Redactor:
         self.tally = tally or Tally()
         self._common = common
         self._known: tuple[re.Pattern[str], dict[str, str]] | None = None
+        self._open = ""  # what the last line left open: the quote of a prompt, or `-----` of a private key
 
     # ---- what stands alone
 
@@ -172,12 +179,12 @@ class Redactor:
         if (
             len(value) < 4
             or value.lower() in NOBODY
-            or _NUMBER.fullmatch(value)
+            or (len(value) < _LONG_NUMBER and _NUMBER.fullmatch(value))
             or is_stand_in(value)
             or _HIDDEN.fullmatch(value)
         ):
             return value
-        if value.startswith(("<", "[", "{")) or value in ("Bearer", "Basic", "bearer", "basic"):
+        if value.startswith(("<", "[", "{", "/", "./", "~/")) or value in ("Bearer", "Basic", "bearer", "basic"):
             return value
         self.tally.add("secret")
         return self.pseudonyms.of("secret", value)
@@ -193,6 +200,8 @@ class Redactor:
     def text(self, text: str, final: bool = True, depth: int = 0) -> tuple[str, str]:
         """The text with everything replaced, and what is held back until more is there (with `final` nothing)."""
         held = ""
+        if depth == 0 and (self._open or _BEGINS.search(text)):
+            text = self._over_lines(text)
         if "-----BEGIN" in text:
             text = shapes.PRIVATE_KEY.sub(self._key_block, text)
         if "data:" in text:
@@ -227,6 +236,73 @@ class Redactor:
     def _marked(self, text: str) -> str:
         self.tally.add("prompt")
         return f"redacted-prompt-{len(text)}-chars"
+
+    # ---- what goes over several lines, each in the envelope of its collector: prompts as they are, private keys
+
+    def _over_lines(self, text: str) -> str:
+        lines = text.split("\n")
+        for place, line in enumerate(lines):
+            if self._open:
+                lines[place] = self._continued(line)
+                if self._open or lines[place] != line:
+                    continue
+                line = lines[place]
+            begins = _BEGINS.search(line)
+            if begins is None:
+                continue
+            inner = _inner(line)
+            for begins in _BEGINS.finditer(inner):
+                if begins["key"]:
+                    self._open = "" if "-----END" in inner[begins.end() :] else "-----"
+                else:
+                    closed = _WHOLE[begins["quote"]].match(inner, begins.start("quote"))
+                    self._open = "" if closed else begins["quote"]
+            if self._open == "-----":
+                lines[place] = self._instead(line, inner, self.pseudonyms.of("secret", inner))
+                self.tally.add("secret")
+        return "\n".join(lines)
+
+    def _continued(self, line: str) -> str:
+        """A line after one that left something open; closes it where that ends, or where a record begins."""
+        if not line:
+            return line
+        inner = _inner(line)
+        if self._open == "-----":
+            if "-----END" in inner or _RECORD.match(inner):
+                self._open = ""
+            return line if _RECORD.match(inner) else self._instead(line, inner, "" if inner.strip() else inner)
+        if _RECORD.match(inner):
+            self._open = ""
+            return line
+        end = re.search(re.escape(self._open) + r"(?=, ?[a-zA-Z_]+[:=]|[)\]}]*$)", inner)
+        if end:
+            self._open = ""
+        cut = end.start() if end else len(inner)
+        return self._instead(line, inner, self._prompt(inner[:cut]) + inner[cut:])
+
+    @staticmethod
+    def _instead(line: str, inner: str, made: str) -> str:
+        """A line with another text in its envelope."""
+        if inner == made or not inner.strip():
+            return line
+        bare = line.rstrip("\r\n")
+        if bare.endswith(inner):
+            return bare[: len(bare) - len(inner)] + made + line[len(bare) :]
+
+        def string(match: re.Match[str]) -> str:
+            try:
+                value = json.loads(match[0])
+            except ValueError:
+                return match[0]
+            at = value.find(inner)
+            return (
+                match[0]
+                if at < 0
+                else json.dumps(value[:at] + made + value[at + len(inner) :], ensure_ascii=match[0].isascii())
+            )
+
+        replaced = _JSON_STRING.sub(string, line)
+        return made if replaced == line else replaced
 
     # ---- strings in JSON that hold text of their own: a collector's `log`, a request in a message
 
@@ -270,6 +346,8 @@ class Redactor:
                     kind = "prompt"
             else:
                 kind = kind_of(key)
+                if kind is None and low.endswith(("key", "pass", "pwd", "hmac")) and _RANDOM.match(text, match.end()):
+                    kind = "secret"
             if kind is None:
                 continue
             end, made = self._value(text, match.end(), kind, match)
@@ -634,6 +712,13 @@ def _public(domain: str) -> bool:
 def _has(shape: Shape, text: str, low: str) -> bool:
     looked = low if shape.regex.flags & re.I else text
     return any(word in looked for word in shape.words)
+
+
+def _inner(line: str) -> str:
+    """What a line says inside its collector's envelope and its process tag."""
+    text = peel(line)[0]
+    tag = TAG.match(text)
+    return text[tag.end() :] if tag and tag["pid"] else text
 
 
 def _plain(text: str, at: int) -> str:

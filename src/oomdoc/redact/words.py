@@ -95,6 +95,8 @@ def kind_of(name: str) -> str | None:
             return kind
     if _SECRET.fullmatch(key) or (key.endswith(_SECRET_ENDS) and not _TOKEN_OF_TEXT.search(key)):
         return "secret"
+    if last != key and last in CONTENT:
+        return "prompt"
     if last != key and last in HOST | TENANT | USER and last not in ("node", "host", "client", "mail", "project"):
         return kind_of(last)
     return None
