@@ -520,7 +520,7 @@ def fields() -> str:
     out: list[str] = []
     kinds = _kinds()
     _object(out, "report", load())
-    for name in ("diagnosis", "evidence", "action", "incident", "first_failure", "ledger_entry", "parts", "engine", "flag",
+    for name in ("diagnosis", "evidence", "action", "not_helping", "incident", "first_failure", "ledger_entry", "parts", "range", "engine", "flag",
                  "traffic", "bucket", "peak", "source", "unread", "collect"):  # fmt: skip
         if name in kinds:
             _object(out, name, kinds[name])
