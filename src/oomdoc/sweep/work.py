@@ -148,7 +148,7 @@ def _fetch(files: Sequence[Seen], access: Access, scratch: Path) -> tuple[list[P
             raise FileNotFoundError(file.address)
         target = scratch / str(number)
         copied = 0
-        with source.open_input_stream(rest) as stream, target.open("wb") as out:
+        with source.open_input_stream(rest, compression=None) as stream, target.open("wb") as out:
             tags.append(_tag(stream))
             while data := stream.read(1 << 20):
                 copied += out.write(data)
