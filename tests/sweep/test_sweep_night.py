@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from make_fleet import write_bundle
@@ -250,7 +251,10 @@ def test_other_readers_see_the_same(store: Path) -> None:
     polars = pytest.importorskip("polars")
     import pyarrow.parquet as pq
 
-    files = [store / part["path"] for part in committed(store)[0] if part["table"] == "bundle"]
+    page = (Path(__file__).parents[2] / "docs" / "sweep.md").read_text(encoding="utf-8")
+    space: dict[str, Any] = {}
+    exec(page.split("```python\n")[1].split("```")[0], space)
+    files = space["files"](str(store), "bundle")
     told = ask(store, "SELECT count(*), count(DISTINCT cause), sum(bytes)::BIGINT FROM bundle")[0]
     frame = polars.read_parquet(files, hive_partitioning=False)
     assert (frame.height, frame["cause"].n_unique(), frame["bytes"].sum()) == told
