@@ -42,6 +42,7 @@ def pages() -> dict[Path, str]:
         "README.md": {"run": run},
         "docs/method.md": {"by-hand": by_hand},
         "docs/json.md": {"fields": fields},
+        "docs/sweep.md": {"dataset": dataset},
     }
     made = {ROOT / name: MADE + render() for name, render in whole.items()}
     made[ROOT / "docs" / "causes" / "README.md"] = MADE + causes()
@@ -175,6 +176,24 @@ def tables() -> str:
             out += ["", f"Asked by {', '.join(f'[`{cause}`](rules.md#{cause})' for cause in asked[view.name])}."]
         columns = [[f"`{name}`", text(says)] for name, says in view.columns.items()]
         out += ["", table(["column", "meaning"], columns).rstrip()]
+    return "\n".join(out) + "\n"
+
+
+def dataset() -> str:
+    """The tables of a sweep's store, for docs/sweep.md."""
+    from oomdoc.sweep.columns import DATASET_VERSION, TABLES
+
+    out = [f"Version {DATASET_VERSION} of the dataset: {', '.join(f'[`{name}`](#{name})' for name in TABLES)}."]
+    for one in TABLES.values():
+        columns = [[f"`{column.name}`", column.type, text(column.says)] for column in one.columns]
+        out += [
+            "",
+            f"### {one.name}",
+            "",
+            sentence(one.says),
+            "",
+            table(["column", "type", "meaning"], columns).rstrip(),
+        ]
     return "\n".join(out) + "\n"
 
 

@@ -229,7 +229,7 @@ def calls(name: str) -> list[str]:
         line
         for block in blocks(name, "sh")
         for line in block.text.splitlines()
-        if line.startswith("oomdoc ") and "my-rules" not in line and "~/" not in line
+        if line.startswith("oomdoc ") and "my-rules" not in line and "~/" not in line and "--store" not in line
     ]
 
 

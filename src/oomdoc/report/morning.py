@@ -167,6 +167,8 @@ def terminal(morning: Morning, *, width: int = 100, color: bool = False) -> str:
 
 
 def _rows(section: Section, width: int) -> Iterable[str]:
+    if not section.rows:
+        return
     cells = [tuple(neutral(cell) for cell in row) for row in section.rows]
     sizes = [max(len(row[i]) for row in (section.columns, *cells)) for i in range(len(section.columns))]
     if sum(sizes) + 2 * len(sizes) <= width:

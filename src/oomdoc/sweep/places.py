@@ -160,7 +160,7 @@ class Bucket:
     def read(self, name: str) -> bytes | None:
         """The bytes of an object, None where there is none."""
         try:
-            with self._fs.open_input_stream(f"{self._base}/{name}") as stream:
+            with self._fs.open_input_stream(f"{self._base}/{name}", compression=None) as stream:
                 data: bytes = stream.read()
                 return data
         except FileNotFoundError:
@@ -168,7 +168,7 @@ class Bucket:
 
     def write(self, name: str, data: bytes) -> None:
         """Put an object: it appears when it is complete."""
-        with self._fs.open_output_stream(f"{self._base}/{name}") as stream:
+        with self._fs.open_output_stream(f"{self._base}/{name}", compression=None) as stream:
             stream.write(data)
 
     def delete(self, name: str) -> None:

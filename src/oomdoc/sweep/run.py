@@ -31,15 +31,17 @@ from oomdoc.sweep.dataset import Dataset, locked
 from oomdoc.sweep.ledger import Known, Step
 from oomdoc.sweep.places import Access
 
-_BATCH_BUNDLES = 500  # a crash costs at most so many bundles, or half a minute of work
-_BATCH_S = 30.0
+_BATCH_S = 30.0  # a crash costs at most half a minute of work, or one batch
 
 Progress = Callable[[int, int, int], None]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a person may set. `night` is an ISO date, None: today in UTC. `progress(done, of, errors)` after every bundle."""
+    """What a person may set. `night` is an ISO date, None: today in UTC. `progress(done, of, errors)` after every bundle.
+
+    `batch_bundles` finished ones are kept at once.
+    """
 
     store: str
     group_by: str = "folder"
@@ -51,6 +53,7 @@ class Settings:
     rebuild: bool = False
     rules: Path | None = None
     access: Access = field(default_factory=Access)
+    batch_bundles: int = 500
     progress: Progress | None = None
 
 
@@ -143,7 +146,7 @@ def _work(
                 errors += outcome["status"] not in (*READ, "same")
                 if settings.progress:
                     settings.progress(done, len(steps), errors)
-                if held >= _BATCH_BUNDLES or time.monotonic() - since >= _BATCH_S:
+                if held >= settings.batch_bundles or time.monotonic() - since >= _BATCH_S:
                     dataset.batch(night, rows)
                     rows, held, since = {name: [] for name in TABLES}, 0, time.monotonic()
         except KeyboardInterrupt:

@@ -23,7 +23,9 @@ GROUPINGS = ("folder", "host", "pod")
 _ARCHIVE = re.compile(r"\.(?:tar|tgz|tbz2?|txz|tzst|zip|tar\.(?:gz|bz2|xz|zst))$", re.I)
 _UNFINISHED = re.compile(r"(?:^|/)(?:\.[^/]*|[^/]*\.(?:part|partial|tmp|crdownload|filepart|swp))$", re.I)
 _HOST_NAMED = re.compile(r"(?:^|/)(?:(?:host|hostname|node|instance)=|(?:hosts|nodes|machines)/)([^/#]+)", re.I)
-_HOST_LIKE = re.compile(r"(?:ip(?:-\d{1,3}){4}|(?=[a-z])[a-z0-9-]*?(?:node|gpu|host|srv|server|worker|h100|h200|a100|b200|mi300)[a-z0-9-]*\d[a-z0-9-]*|[a-z][a-z0-9-]*\d(?:\.[a-z][a-z0-9-]*){2,})(?=$|[._])", re.I)  # fmt: skip
+_HOST_LIKE = re.compile(
+    r"(?:ip(?:-\d{1,3}){4}|(?:[a-z0-9]+-)*?[a-z0-9]*?(?:node|gpu|host|srv|server|worker|dgx|hgx)-?\d{1,6}"
+    r"|[a-z][a-z0-9-]*\d(?:\.[a-z][a-z0-9-]*){2,})(?=$|[._]|-\d)", re.I)  # fmt: skip
 _PODS = (
     re.compile(r"(?:^|/)pods/[^/_]+_([^/_]+)_[0-9a-f-]{8,}(?:/|$)"),  # the kubelet's /var/log/pods
     re.compile(r"(?:^|/)namespaces/[^/]+/pods/([^/]+)/"),  # must-gather and support bundles
@@ -240,7 +242,7 @@ def _candidate(key: str, base: str, files: Sequence[Seen], relative: str, now_ns
 def host_of(path: str) -> str | None:
     """The host that a path names; None where it names none.
 
-    >>> host_of("2026-11-20/gpu-node-17/vllm.log"), host_of("nodes/h3.example.com/dmesg"), host_of("logs/vllm.log")
+    >>> host_of("2026-11-20/gpu-node-17-1120.tar.gz"), host_of("nodes/h3.example.com/dmesg"), host_of("gpu-shared/vllm.log")
     ('gpu-node-17', 'h3.example.com', None)
     """
     named = _HOST_NAMED.search(path)
@@ -249,7 +251,7 @@ def host_of(path: str) -> str | None:
     for part in path.split("/"):
         like = _HOST_LIKE.match(part)
         if like:
-            return re.sub(r"[-_]\d{8}.*$", "", like[0])
+            return like[0]
     return None
 
 

@@ -148,7 +148,7 @@ def _fetch(files: Sequence[Seen], access: Access, scratch: Path) -> tuple[list[P
             raise FileNotFoundError(file.address)
         target = scratch / str(number)
         copied = 0
-        with source.open_input_stream(rest) as stream, target.open("wb") as out:
+        with source.open_input_stream(rest, compression=None) as stream, target.open("wb") as out:
             tags.append(_tag(stream))
             while data := stream.read(1 << 20):
                 copied += out.write(data)
@@ -161,7 +161,6 @@ def _fetch(files: Sequence[Seen], access: Access, scratch: Path) -> tuple[list[P
 
 
 def _tag(stream: Any) -> str:
-    told = stream.metadata() or {}
-    return next(
-        (value.decode("utf-8", "replace").strip('"') for name, value in told.items() if name.lower() == b"etag"), ""
-    )
+    """The store's own hash of an object; "" where it gives none."""
+    told = {str(name).lower(): value for name, value in (stream.metadata() or {}).items()}
+    return bytes(told.get("etag", b"")).decode("utf-8", "replace").strip('"')
