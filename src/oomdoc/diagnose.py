@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from oomdoc import ingest
 from oomdoc.assemble import assemble
 from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, Member, binary_form, open_bundle
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.limits import scratch_folder
 from oomdoc.model import Report, SourceRow, Unread
 from oomdoc.redact import manifest
 from oomdoc.rules import load_rules
@@ -50,9 +51,7 @@ class Options:
 class Analysis:
     """A finished analysis: `report`, and `sql` over its tables until it is closed. Use as a context manager."""
 
-    def __init__(
-        self, report: Report, findings: Sequence[Finding], store: Store, scratch: tempfile.TemporaryDirectory[str]
-    ) -> None:
+    def __init__(self, report: Report, findings: Sequence[Finding], store: Store, scratch: ExitStack) -> None:
         self.report = report
         self.answers: dict[str, dict[str, bool | None]] = {
             finding.rule.id: {name: told.holds for name, told in finding.answers.items()} for finding in findings
@@ -72,7 +71,7 @@ class Analysis:
     def close(self) -> None:
         """Close the tables and remove the scratch folder."""
         self._store.close()
-        self._scratch.cleanup()
+        self._scratch.close()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of the report."""
@@ -103,10 +102,10 @@ def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = 
     ingest.check_types(options.types)
     rules, faults = load_rules(options.rules, tests=False)
     intake = open_bundle([paths] if isinstance(paths, (str, Path)) else list(paths), options.limits)
-    scratch = tempfile.TemporaryDirectory(prefix="oomdoc-")
+    scratch = ExitStack()
     store = None
     try:
-        store = Store(Path(scratch.name), options.db)
+        store = Store(scratch.enter_context(scratch_folder()), options.db)
         sources, unread = _ingest(intake, store, options)
         if not sources:
             raise BundleError(
@@ -124,7 +123,7 @@ def analyze(paths: str | Path | Sequence[str | Path], options: Options | None = 
     except BaseException:
         if store is not None:
             store.close()
-        scratch.cleanup()
+        scratch.close()
         raise
     return Analysis(report, findings, store, scratch)
 
