@@ -220,7 +220,8 @@ class _Given(NamedTuple):
 
     def open(self) -> contextlib.AbstractContextManager[BinaryIO]:
         if self.path is None:
-            return contextlib.nullcontext(sys.stdin.buffer)
+            # without its buffer, whose lock a reader that waits for a pipe would hold when the program ends
+            return contextlib.nullcontext(cast(BinaryIO, getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)))
         if not self.found:
             return self.path.open("rb", buffering=0)
         # since it was listed, a file may have become a link or a pipe: neither follow the one nor wait for the other

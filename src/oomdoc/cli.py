@@ -1471,12 +1471,11 @@ def _analysis(
 @contextmanager
 def _redacted(inputs: Sequence[str], redaction_map: Path | None, chosen: Any) -> Iterator[str]:
     """A redacted copy of the inputs in a folder that goes with the run, under a redacted name."""
-    import tempfile
-
+    from oomdoc.limits import scratch_folder
     from oomdoc.redact.run import Redaction, redact
 
-    with tempfile.TemporaryDirectory(prefix="oomdoc-") as folder:
-        copy = Path(folder) / "copy"
+    with scratch_folder() as folder:
+        copy = folder / "copy"
         options = Redaction(map=redaction_map, limits=chosen.limits, progress=chosen.progress)
         manifest = redact(inputs, copy, options)
         yield str(copy.rename(copy.with_name(manifest.name)))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from oomdoc import ingest
 from oomdoc.assemble import assemble
 from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, Member, binary_form, open_bundle
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.limits import scratch_folder
 from oomdoc.model import Excerpt, ExcerptLine, Report, SourceRow, Unread
 from oomdoc.redact import manifest
 from oomdoc.rules import Rule, load_rules
@@ -53,9 +54,7 @@ class Options:
 class Analysis:
     """A finished analysis: `report`, and `sql` over its tables until it is closed. Use as a context manager."""
 
-    def __init__(
-        self, report: Report, findings: Sequence[Finding], store: Store, scratch: tempfile.TemporaryDirectory[str]
-    ) -> None:
+    def __init__(self, report: Report, findings: Sequence[Finding], store: Store, scratch: ExitStack) -> None:
         self.report = report
         self.answers: dict[str, dict[str, bool | None]] = {
             finding.rule.id: {name: told.holds for name, told in finding.answers.items()} for finding in findings
@@ -75,7 +74,7 @@ class Analysis:
     def close(self) -> None:
         """Close the tables and remove the scratch folder."""
         self._store.close()
-        self._scratch.cleanup()
+        self._scratch.close()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of the report."""
@@ -117,10 +116,10 @@ def analyze(paths: str | Path | Sequence[str | Path] | Intake, options: Options 
         intake = paths
     else:
         intake = open_bundle([paths] if isinstance(paths, (str, Path)) else list(paths), options.limits)
-    scratch = tempfile.TemporaryDirectory(prefix="oomdoc-")
+    scratch = ExitStack()
     store = None
     try:
-        store = Store(Path(scratch.name), options.db)
+        store = Store(scratch.enter_context(scratch_folder()), options.db)
         sources, unread = _ingest(intake, store, options)
         if not sources:
             raise BundleError(
@@ -140,7 +139,7 @@ def analyze(paths: str | Path | Sequence[str | Path] | Intake, options: Options 
     except BaseException:
         if store is not None:
             store.close()
-        scratch.cleanup()
+        scratch.close()
         raise
     return Analysis(report, findings, store, scratch)
 

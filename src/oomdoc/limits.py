@@ -1,12 +1,15 @@
 """What a run may cost, and that nothing of it stays: time, memory, and the signals that end it.
 
-Used by the command line only; a program that imports oomdoc sets its own limits. `Ended` passes every `except Exception`, so
+The limits are set by the command line only; a program that imports oomdoc sets its own. `Ended` passes every `except Exception`, so
 that what was opened is closed and removed on the way out, as it is for an interrupt.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +22,19 @@ from oomdoc.units import GIB, show_bytes
 
 TIMEOUT_S = 3600.0  # the largest bundle that the intake reads, 64 GiB, takes a third of it
 MEMORY_BYTES = 4 * GIB  # a run needs 0.3 GiB of it, whatever the size of the bundle (docs/performance.md)
+GRACE_S = 10.0  # to close and remove everything in order, before the process ends in any case
+_scratch: set[str] = set()
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder that only its owner can enter (mode 0700, a name nobody can foretell), removed at the end however that comes."""
+    with tempfile.TemporaryDirectory(prefix="oomdoc-", ignore_cleanup_errors=True) as folder:
+        _scratch.add(folder)
+        try:
+            yield Path(folder)
+        finally:
+            _scratch.discard(folder)
 
 
 class Ended(BaseException):
@@ -69,17 +85,27 @@ def _time(seconds: float | None) -> Iterator[None]:
         yield
         return
 
+    says = f"stopped after {seconds:,.0f} s, the time limit. Give it more with --timeout, or a smaller bundle"
+
     def over(_: int, __: FrameType | None) -> None:
-        raise Ended(
-            f"stopped after {seconds:,.0f} s, the time limit. Give it more with --timeout, or a smaller bundle",
-            EXIT_INPUT,
-        )
+        raise Ended(says, EXIT_INPUT)
+
+    def at_last() -> None:
+        for folder in list(_scratch):
+            shutil.rmtree(folder, ignore_errors=True)
+        os.write(2, f"oomdoc: {says}\n".encode())
+        os._exit(EXIT_INPUT)
 
     before = signal.signal(signal.SIGALRM, over)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    # a signal waits until a library's call returns, and a list bomb in a query may not return for minutes
+    last = threading.Timer(seconds + GRACE_S, at_last)
+    last.daemon = True
+    last.start()
     try:
         yield
     finally:
+        last.cancel()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 

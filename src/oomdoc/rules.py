@@ -19,6 +19,7 @@ from typing import Any
 from oomdoc.errors import RuleError
 from oomdoc.tables import TABLES
 
+RULE_BYTES = 1 << 20  # the largest shipped has 30 KB; reading TOML takes a second per MB
 CATEGORIES = ("weights", "kv-cache", "parameters", "parallelism", "scheduling", "allocator", "host", "none")
 
 
@@ -153,6 +154,10 @@ _EXPECT_KEYS = {"holds", "fails", "unknown", "probability", "action", "reason"}
 def read_rule(path: Path, tests: bool = True) -> Rule:
     """Read and check one rule file; RuleError names file, line and the nearest valid name."""
     try:
+        if not path.is_file():  # a pipe would be waited for, a device never ends
+            raise RuleError(f"{path}: is no plain file", "Remove it from the folder")
+        if path.stat().st_size > RULE_BYTES:
+            raise RuleError(f"{path}: is larger than {RULE_BYTES:,} bytes", "Split it, one cause per file")
         text = path.read_text(encoding="utf-8")
         raw = tomllib.loads(text if tests else _without_tests(text))
     except (OSError, UnicodeDecodeError) as problem:

@@ -23,6 +23,8 @@ _SIMD_ANCHORS = 64  # what the library's own SIMD search takes: it needs no siev
 _SIEVE_FROM = 8 << 20  # bytes searched before the sieve, which costs 20 ms to make, begins to pay
 _SIEVE_LEAST = 64 << 10
 
+JOIN_S = 2.0  # a producer that waits for a pipe may wait for ever; it is a daemon and goes with the process
+
 T = TypeVar("T")
 
 
@@ -109,7 +111,7 @@ def read_ahead(items: Iterable[T], depth: int = 6) -> Iterator[T]:
             yield item  # type: ignore[misc]
     finally:
         stopped.set()
-        worker.join()
+        worker.join(JOIN_S)
 
 
 class Hit(NamedTuple):

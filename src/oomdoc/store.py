@@ -8,6 +8,7 @@ Rule queries are data from outside: exactly one SELECT, no files, no extensions,
 from __future__ import annotations
 
 import datetime as dt
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ QueryError = duckdb.Error
 
 MEMORY_LIMIT = "128MB"  # with it the process stays below 320 MiB at 1 and 4 GiB of logs (docs/performance.md)
 QUERY_SECONDS = 10.0  # a rule's query answers in milliseconds; longer is a runaway join
+QUERY_CHARACTERS = 100_000
 _BUFFER_ROWS = 4_000  # rows of rare evidence that are held before one insert: single inserts cost 0.4 ms each
 _NUMPY_ROWS = 500  # from here on importing numpy costs less than parameter binding
 _ROW_GROUP = (
@@ -50,6 +52,8 @@ plan (a quarter of it). These four are cheap, and keep what reads millions of ro
 
 _NOMINAL_FROM = dt.datetime(NOMINAL_YEAR, 1, 1, tzinfo=dt.UTC).timestamp()
 _YEARS_FROM = dt.datetime(NOMINAL_YEAR + 3, 1, 1, tzinfo=dt.UTC).timestamp()  # earlier stamps had no year
+
+_WRITES = re.compile(r"insert|delete|update|merge|truncate|create|drop|alter|replace|copy", re.I)
 
 LOG_TABLES = (
     "milestone", "engine_flag", "engine_figure", "engine_stat", "preemption", "oom", "startup_check", "log_error", "frame",
@@ -360,9 +364,11 @@ class Store:
 
     def ask(self, sql: str) -> dict[str, Any] | None:
         """The single row that a rule's query gives, or None for no row. Raises QueryError for a broken query."""
+        if len(sql) > QUERY_CHARACTERS:  # parsing alone takes long, before anything can be interrupted
+            raise duckdb.InvalidInputException(f"a query of more than {QUERY_CHARACTERS:,} characters")
         if sql not in self._parsed:
             self._parsed[sql] = one_select(sql, self._con)
-        with self._bounded():
+        with self._bounded(), self._reading(sql):
             cursor = self._con.execute(self._parsed[sql])
             names = [column[0] for column in cursor.description or ()]
             row = cursor.fetchone()
@@ -371,7 +377,7 @@ class Store:
     def query(self, sql: str, limit: int | None = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Column names and rows for a person's query; UsageError with DuckDB's sentence where it is wrong."""
         try:
-            with self._bounded(60):
+            with self._bounded(60), self._reading(sql):
                 cursor = self._con.execute(one_select(sql, self._con))
                 names = [column[0] for column in cursor.description or ()]
                 rows = cursor.fetchmany(limit) if limit else cursor.fetchall()
@@ -420,6 +426,20 @@ class Store:
 
         columns = self._con.execute(sql).fetchnumpy()
         return {name: np.ma.filled(np.ma.asarray(column, dtype="float64"), np.nan) for name, column in columns.items()}
+
+    @contextmanager
+    def _reading(self, sql: str) -> Iterator[None]:
+        """Nothing is written. `WITH x AS (DELETE ... RETURNING *) SELECT` is a SELECT to the parser, so a query that names such a
+        word runs in a transaction that only reads; for all others that would double the price.
+        """
+        if not _WRITES.search(sql):
+            yield
+            return
+        self._con.execute("BEGIN TRANSACTION READ ONLY")
+        try:
+            yield
+        finally:
+            self._con.execute("ROLLBACK")
 
     @contextmanager
     def _bounded(self, seconds: float = QUERY_SECONDS) -> Iterator[None]:

@@ -9,6 +9,7 @@ more likely for it. The larger of the two counts, so two causes can be true. doc
 from __future__ import annotations
 
 import math
+import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,9 @@ class Answer:
     values: Mapping[str, Any]
 
 
+_WIDE = re.compile(r"\d{3}|[{}]")
+
+
 class Sentence(string.Formatter):
     """Templates of rule files: `{share:.0%}`, `{free_bytes:bytes}`, `{age:seconds}`; an unknown value reads `unknown`."""
 
@@ -53,6 +57,8 @@ class Sentence(string.Formatter):
             return _guarded(show_seconds, value)
         if isinstance(value, float) and not format_spec:
             format_spec = ".6g"  # 0.9299999999999999 is 0.93
+        if _WIDE.search(format_spec):  # `{n:1000000000}` is a gigabyte of blanks
+            return str(value)
         try:
             return format(value, format_spec)
         except (ValueError, TypeError, OverflowError):

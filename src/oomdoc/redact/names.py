@@ -123,5 +123,5 @@ def _shaped(kind: str, value: str, digest: bytes) -> str:
             return str(ipaddress.IPv4Address((0xF << 28) | (number & 0x0FFFFFFF)))
         return str(ipaddress.IPv6Address((0x20010DB8 << 96) | number))
     if kind == "mac":
-        return ":".join(f"{byte:02x}" for byte in (0x02, *digest[:5]))
+        return ":".join(f"{byte:02x}" for byte in (0x02, 0, 0, *digest[:3]))
     return f"{kind}-{digest[:4].hex()}"

@@ -19,6 +19,7 @@ from typing import BinaryIO, cast
 
 from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, Member, binary_form, open_bundle
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.limits import scratch_folder
 from oomdoc.redact.copy import Copy
 from oomdoc.redact.manifest import NAME, Manifest
 from oomdoc.redact.names import Pseudonyms
@@ -56,8 +57,7 @@ def redact(paths: str | Path | Sequence[str | Path], out: str | Path, options: R
     _check_target(given, target)
     pseudonyms = Pseudonyms.read(options.map) if options.map else Pseudonyms()
     pseudonyms.add("word", options.words)
-    with tempfile.TemporaryDirectory(prefix="oomdoc-") as folder:
-        scratch = Path(folder)
+    with scratch_folder() as scratch:
         twice = _seekable(given, scratch, options.limits)
         _learn(twice, pseudonyms, options)
         try:

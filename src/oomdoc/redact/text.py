@@ -591,7 +591,8 @@ class Redactor:
                 ]
             elif columns:
                 cells = list(re.finditer(r"\S+(?: \S+)*" if spaced == r" {2,}" else r"\S+", line))
-                if not line.strip() or (len(cells) < min(width, 2)):
+                processes = spaced == r" +"
+                if len(cells) < min(width, 2) or (processes and not cells[1][0].isdigit()):
                     columns = []
                     continue
                 for at, kind in reversed(columns):
@@ -619,7 +620,7 @@ class Redactor:
                 text = self._sub(shapes.FQDN, text, self._domain)
         if ":" in low:
             text = shapes.IPV6.regex.sub(self._address, text)
-            text = self._sub(shapes.MAC, text, self._made)
+            text = self._sub(shapes.MAC, text, self._hardware)
         if "://" in low:
             text = self._sub(shapes.URL_HOST, text, self._domain)
         return text
@@ -648,6 +649,11 @@ class Redactor:
         if is_stand_in(local):  # the credentials of an address
             return f"{local}@{self._domain('host', domain)}"
         return self._made(kind, value)
+
+    def _hardware(self, kind: str, value: str) -> str:
+        if value.lower().startswith(("02:00:00:", "ff:ff:ff:", "00:00:00:")):
+            return value
+        return self._made(kind, value.lower())
 
     def _made(self, kind: str, value: str) -> str:
         self.tally.add(kind)

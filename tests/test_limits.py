@@ -1,0 +1,263 @@
+"""What a run may cost and leave behind: time, memory, scratch folders, signals, and no network at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from oomdoc.limits import Ended, limited, scratch_folder, watched
+from oomdoc.store import Store
+from oomdoc.weigh import say
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = ROOT / "sample_logs" / "graph-capture-on-24gb"
+
+
+def start(*argv: str, scratch: Path, code: str = "", stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+    """The program in a process of its own, `code` before it, its temporary files below `scratch`."""
+    program = f"{code}\nimport sys\nfrom oomdoc.cli import run\nsys.exit(run({list(argv)!r}))"
+    environment = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.Popen([sys.executable, "-c", program], env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+
+def wait_for(path: Path, seconds: float = 60) -> list[Path]:
+    """What appears in a folder."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if found := list(path.glob("oomdoc-*")):
+            return found
+        time.sleep(0.05)
+    raise AssertionError("no scratch folder appeared")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_run_that_is_ended_leaves_nothing_behind(number: int, tmp_path: Path) -> None:
+    running = start("analyze", "-", scratch=tmp_path, stdin=subprocess.PIPE)
+    (folder,) = wait_for(tmp_path)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    time.sleep(0.5)
+    running.send_signal(number)
+    assert running.wait(60) == (130 if number == signal.SIGINT else 128 + number)
+    assert running.stderr is not None
+    assert running.stderr.read().startswith("oomdoc: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_ends_at_its_time(tmp_path: Path) -> None:
+    """Standard input never ends."""
+    running = start("analyze", "-", "--timeout", "2", scratch=tmp_path, stdin=subprocess.PIPE)
+    assert running.wait(90) == 3
+    assert running.stderr is not None
+    assert "stopped after 2 s, the time limit" in running.stderr.read()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_hears_no_signal_ends_all_the_same(tmp_path: Path) -> None:
+    code = "import signal, oomdoc.limits as limits; limits.GRACE_S = 1.0; signal.setitimer = lambda *given: None"
+    running = start("analyze", "-", "--timeout", "2", scratch=tmp_path, code=code, stdin=subprocess.PIPE)
+    assert running.wait(90) == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs RLIMIT_DATA of Linux")
+def test_a_run_ends_at_its_memory(tmp_path: Path) -> None:
+    code = "import oomdoc.diagnose as d\ndef greedy(*given):\n    held = [bytearray(1 << 20) for _ in range(2000)]\n    raise SystemExit(9)\nd.analyze = greedy"
+    running = start("analyze", str(SAMPLE), "--memory-limit", "300MiB", scratch=tmp_path, code=code)
+    assert running.wait(90) == 3
+    assert running.stderr is not None
+    assert "of memory, the limit" in running.stderr.read()
+
+
+def test_a_sample_needs_far_less_than_the_limit(tmp_path: Path) -> None:
+    running = start("analyze", str(SAMPLE), "--memory-limit", "600MiB", scratch=tmp_path)
+    out, told = running.communicate(timeout=120)
+    assert running.returncode == 0, told
+    assert "cuda-graph-overhead" in out
+
+
+def test_limits_are_lifted_afterwards() -> None:
+    resource = pytest.importorskip("resource")
+    before = (
+        resource.getrlimit(resource.RLIMIT_DATA),
+        signal.getsignal(signal.SIGALRM),
+        signal.getsignal(signal.SIGTERM),
+    )
+    with watched(), limited(50, 1 << 30):
+        assert resource.getrlimit(resource.RLIMIT_DATA) != before[0] or before[0][0] != resource.RLIM_INFINITY
+    assert before == (resource.getrlimit(resource.RLIMIT_DATA), signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGTERM))  # fmt: skip
+    with pytest.raises(Ended), limited(0.05, None):
+        time.sleep(5)
+
+
+def test_scratch_folders_have_names_that_nobody_foretells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with scratch_folder() as one, scratch_folder() as two:
+        assert one.name != two.name and len(one.name) >= len("oomdoc-") + 8
+        assert {path.stat().st_mode & 0o777 for path in (one, two)} == {0o700}
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- no network
+
+_NO_SOCKETS = """
+import sys
+def deny(event, arguments):
+    if event.startswith(("socket.", "urllib.", "http.", "ftplib.", "smtplib.", "subprocess.", "os.system", "os.exec", "os.posix_spawn")):
+        print("TOUCHED", event, arguments, file=sys.stderr)
+        raise PermissionError(event)
+sys.addaudithook(deny)
+"""
+
+
+@pytest.mark.parametrize("argv", [["analyze", str(SAMPLE)], ["redact", str(SAMPLE), "OUT"], ["version"], ["rules", "list"], ["sql", str(SAMPLE), "SELECT count(*) FROM oom"]])  # fmt: skip
+def test_no_socket_is_ever_made(argv: list[str], tmp_path: Path) -> None:
+    given = [str(tmp_path / "copy") if part == "OUT" else part for part in argv]
+    running = start(*given, scratch=tmp_path, code=_NO_SOCKETS)
+    _, told = running.communicate(timeout=300)
+    assert running.returncode == 0, told
+    assert "TOUCHED" not in told
+
+
+def test_it_runs_where_there_is_no_network(tmp_path: Path) -> None:
+    """In a network namespace of its own even a library in C reaches nobody."""
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode:
+        pytest.skip("no network namespaces here")
+    command = ["unshare", "-rn", sys.executable, "-m", "oomdoc", "analyze", str(SAMPLE)]
+    ran = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+
+
+# ---- what a query of somebody else's rule may do
+
+READS: tuple[str, ...] = (
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM read_csv_auto('/etc/passwd')",
+    "SELECT * FROM read_parquet('/etc/passwd')",
+    "SELECT * FROM read_json('/etc/passwd')",
+    "SELECT * FROM read_json_objects('/etc/passwd')",
+    "SELECT * FROM read_ndjson('/etc/passwd')",
+    "SELECT * FROM sniff_csv('/etc/passwd')",
+    "SELECT * FROM parquet_metadata('/etc/passwd')",
+    "SELECT * FROM glob('/etc/*')",
+    "SELECT * FROM 'https://example.com/x.csv'",
+    "SELECT * FROM read_csv('s3://bucket/x')",
+    "SELECT * FROM duckdb_secrets()",
+    "SELECT * FROM query('SELECT * FROM read_text(''/etc/passwd'')')",
+    "SELECT getenv('HOME')",
+    "COPY oom TO '/tmp/x'",
+    "COPY oom FROM '/etc/passwd'",
+    "ATTACH '/tmp/x.duckdb'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "LOAD '/tmp/x.duckdb_extension'",
+    "CALL load_aws_credentials()",
+    "PRAGMA database_list",
+    "PRAGMA enable_external_access",
+    "SET enable_external_access = true",
+    "RESET enable_external_access",
+    "EXPORT DATABASE '/tmp/x'",
+    "IMPORT DATABASE '/tmp/x'",
+    "CREATE TABLE x AS SELECT 1",
+    "CREATE SECRET s (TYPE s3)",
+    "EXPLAIN ANALYZE SELECT 1",
+    "WITH x AS (DELETE FROM oom RETURNING *) SELECT * FROM x",
+    "WITH x AS (dElEtE/**/FROM oom RETURNING *) SELECT * FROM x",
+    "WITH x AS (UPDATE oom SET line = 9 RETURNING *) SELECT * FROM x",
+    "WITH x AS (INSERT INTO oom (line) VALUES (7) RETURNING *) SELECT * FROM x",
+    "WITH x AS (MERGE INTO oom USING oom o ON false WHEN NOT MATCHED THEN INSERT (line) VALUES (1) RETURNING *) SELECT * FROM x",
+    "SELECT 1" + " " * 200_000,
+)
+
+
+@pytest.mark.parametrize("sql", READS)
+def test_a_rule_reads_no_file_and_writes_nothing(sql: str, tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.add("oom", [{"source": "v.log", "line": 3}])
+        store.finish()
+        with pytest.raises(duckdb.Error):
+            store.ask(sql)
+        assert store.rows_of("SELECT source, line FROM oom") == [{"source": "v.log", "line": 3}]
+        assert store.ask("SELECT count(*) AS n FROM oom") == {"n": 1}, "and the next question is answered"
+
+
+def test_a_question_that_names_such_a_word_is_answered(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.add("oom", [{"source": "update.log", "line": 3}])
+        store.finish()
+        assert store.ask("SELECT replace(source, 'update', 'delete') AS s FROM oom") == {"s": "delete.log"}
+        assert store.query("SELECT line FROM oom WHERE source LIKE 'update%'")[1] == [(3,)]
+
+
+BOMBS: Mapping[str, str] = {
+    "recursion": "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT max(n) FROM r",
+    "a recursion that grows": "WITH RECURSIVE r(n, s) AS (SELECT 1, 'x' UNION ALL SELECT n + 1, s || s FROM r) SELECT max(length(s)) FROM r",
+    "a join": "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b",
+    "a text": "SELECT length(repeat('x', 100000000000))",
+    "a padded text": "SELECT rpad('x', 2000000000, 'y')",
+    "a printed width": "SELECT printf('%1000000000d', 1)",
+    "a list": "SELECT list_sort(range(1000000000))",
+    "a list of all": "SELECT list(range) FROM range(10000000000)",
+    "lists unnested": "SELECT unnest(range(1000000000)) ORDER BY 1 DESC LIMIT 1",
+    "a window": "SELECT array_agg(x) OVER () FROM (SELECT unnest(range(100000000)) AS x)",
+    "texts put together": "SELECT string_agg(repeat('x', 1000000), '') FROM range(100000)",
+    "replacing": "SELECT regexp_replace(repeat('a', 10000000), 'a', repeat('b', 10000), 'g')",
+    "brackets": "SELECT " + "(" * 5000 + "1" + ")" * 5000,
+    "a sum without end": "SELECT " + "+".join(["1"] * 40_000),
+    "sleep": "SELECT sleep_ms(1000000)",
+}
+
+_BOMB = """
+import sys, time, resource, duckdb
+from pathlib import Path
+import oomdoc.store as store
+from oomdoc.limits import limited, scratch_folder
+store.QUERY_SECONDS = 2.0
+with limited(120, 1 << 30), scratch_folder() as folder, store.Store(folder) as opened:
+    opened.finish()
+    for sql in sys.stdin.read().split(";"):
+        with opened._bounded(2.0):
+            pass
+        try:
+            opened._watchdog.begin = lambda seconds, begin=type(opened._watchdog).begin: begin(opened._watchdog, 2.0)
+            opened.ask(sql)
+            print("ANSWERED", sql[:60])
+        except (duckdb.Error, MemoryError) as problem:
+            pass
+    assert opened.ask("SELECT 1 AS n") == {"n": 1}
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs RLIMIT_DATA of Linux")
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_in_a_rule_ends_within_time_and_memory(name: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
+    ran = subprocess.run([sys.executable, "-c", _BOMB], input=BOMBS[name], env=environment, capture_output=True, text=True, timeout=150)  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "ANSWERED" not in ran.stdout
+    assert int(ran.stdout.split()[-1]) < 1500, "MiB"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sentence_of_a_rule_is_no_bomb() -> None:
+    assert len(say("{n:1000000000} {n:>20}", {"n": 3})) < 60
+
+
+def test_a_rule_folder_with_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    from oomdoc.rules import load_rules
+
+    (tmp_path / "host").mkdir()
+    os.mkfifo(tmp_path / "host" / "waits.toml")
+    (tmp_path / "host" / "large.toml").write_bytes(b"# " + b"x" * (2 << 20))
+    _, faults = load_rules(tmp_path)
+    assert [fault.split(": ")[1].split(".")[0] for fault in sorted(faults)] == ["is larger than 1,048,576 bytes", "is no plain file"]  # fmt: skip
