@@ -521,7 +521,7 @@ def fields() -> str:
     kinds = _kinds()
     _object(out, "report", load())
     for name in ("diagnosis", "evidence", "action", "incident", "first_failure", "ledger_entry", "parts", "engine", "flag",
-                 "traffic", "bucket", "peak", "source", "unread", "collect"):  # fmt: skip
+                 "traffic", "bucket", "peak", "timeline", "series", "mark", "excerpt", "fix_replay", "source", "unread", "collect"):  # fmt: skip
         if name in kinds:
             _object(out, name, kinds[name])
     return "\n".join(out)
