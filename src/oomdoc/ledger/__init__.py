@@ -6,7 +6,7 @@ to give. Printed figures are intervals; what does not add up is told as a remain
 
 from __future__ import annotations
 
-from oomdoc.ledger.expectation import Expectation, expectation, model_config
+from oomdoc.ledger.expectation import LEAST_DEVICE_BYTES, Expectation, expectation, model_config
 from oomdoc.ledger.readings import default_step, ledger
 
-__all__ = ["Expectation", "default_step", "expectation", "ledger", "model_config"]
+__all__ = ["LEAST_DEVICE_BYTES", "Expectation", "default_step", "expectation", "ledger", "model_config"]

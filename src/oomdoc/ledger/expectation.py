@@ -19,6 +19,7 @@ from oomdoc.physics.interval import Interval
 from oomdoc.physics.weights import stage_weights
 from oomdoc.units import GIB
 
+LEAST_DEVICE_BYTES = GIB  # no device that serves a model is smaller: such a total is damage
 _UNKNOWN_DEVICE = "80GiB"  # weights and bytes per token need no device; whatever needs one is left out then
 
 
@@ -46,11 +47,16 @@ def expectation(
     engine: Engine, total_bytes: float | None, config: Mapping[str, Any] | None, *, on_gpu: bool = True
 ) -> Expectation | None:
     """What this start of an engine ought to take per rank; None where its model is not known."""
+    if total_bytes is not None and total_bytes < LEAST_DEVICE_BYTES:
+        total_bytes = None
     question = _question(engine, total_bytes, config)
     if question is None:
         return None
     model, setup = question.model, question.setup
-    result = expected(model, setup, question.total_bytes, device=question.device)
+    try:
+        result = expected(model, setup, question.total_bytes, device=question.device)
+    except OomdocError:  # a dtype that nobody knows
+        return None
     stages = stage_weights(
         model, quantization=setup.quantization, dtype=setup.dtype, tp=setup.tensor_parallel_size, pp=setup.pipeline_parallel_size
     )  # fmt: skip

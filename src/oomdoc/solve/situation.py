@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from oomdoc.errors import OomdocError
 from oomdoc.fit import Given, Logged, Question, ask
+from oomdoc.ledger import LEAST_DEVICE_BYTES
 from oomdoc.model import Engine, LedgerEntry
 from oomdoc.store import Store
 from oomdoc.units import GIB
@@ -57,7 +58,12 @@ class Situation:
         """The question of this engine for `fit`; None where model or device are not known."""
         if self.start is None or not self.on_gpu:
             return None
-        total = self.device.get("total_bytes") if not any(entry.total_bytes for entry in self.entries) else None
+        known = [entry.total_bytes for entry in self.entries if entry.total_bytes]
+        if known and min(known) < LEAST_DEVICE_BYTES:
+            return None
+        total = self.device.get("total_bytes") if not known else None
+        if total and total < LEAST_DEVICE_BYTES:
+            return None
         available = self.failure.get("available_bytes")
         if not available or available <= 0 or any(entry.parts.get("kv_pool_bytes") for entry in self.entries):
             available = None  # else the refusal itself is the only line that tells it
