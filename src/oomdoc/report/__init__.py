@@ -25,7 +25,12 @@ def _lazy(module: str) -> Form:
     return render
 
 
-REPORTS: Mapping[str, Form] = MappingProxyType({"terminal": _lazy("terminal"), "json": _lazy("json")})
+REPORTS: Mapping[str, Form] = MappingProxyType(
+    {
+        "terminal": _lazy("terminal"),
+        "json": _lazy("json"),
+    }
+)
 """Form -> function(report, **options) -> text that ends with a newline."""
 
 SUFFIXES: Mapping[str, str] = MappingProxyType(
