@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check samples golden bench docs docs-site vega metamorphic fuzz clean
+.PHONY: help demo test lint types check samples golden bench docs docs-site vega metamorphic fuzz audit dist airgap clean
 
 help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,6 +55,15 @@ fuzz: $(VENV)/ready ## hostile bytes for every reader, longer than the tests do 
 
 bench: $(VENV)/ready ## the table of ratios on a generated bundle (SIZE=256M)
 	$(BIN)/python tests/bench/bench.py --size $(or $(SIZE),256M)
+
+audit: $(VENV)/ready ## known weaknesses of the dependencies; says so where nobody can be asked
+	$(BIN)/python .ci/audit
+
+dist: $(VENV)/ready ## wheel and sdist in dist/, the same bytes for the same source
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1767225600) $(BIN)/python -m hatchling build
+
+airgap: $(VENV)/ready ## one packed folder for hosts without network: dist/oomdoc-airgap.tar.gz
+	packaging/airgap.sh $(BIN)/python dist/oomdoc-airgap.tar.gz
 
 clean: ## remove what was built
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

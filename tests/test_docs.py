@@ -240,7 +240,11 @@ RUNNABLE = ["README.md", "docs/adding-a-rule.md"]
 def test_commands_in_pages_run(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(ROOT)
+    if line.startswith("oomdoc redact"):  # it writes
+        (tmp_path / "sample_logs").symlink_to(ROOT / "sample_logs")
+        monkeypatch.chdir(tmp_path)
+    else:
+        monkeypatch.chdir(ROOT)
     if line.startswith("oomdoc rules test"):
         few_rules(tmp_path, monkeypatch)
     if line.startswith("oomdoc rules count"):
@@ -295,11 +299,12 @@ def test_the_tutorial_rule_works(
     assert mistake in capsys.readouterr().out
 
 
-def test_the_tutorial_ingestor_works(tmp_path: Path) -> None:
-    """Does what docs/adding-an-ingestor.md says, in a copy of the source, and compares what it says one sees."""
-    name = "docs/adding-an-ingestor.md"
+@pytest.mark.parametrize("name", ["docs/adding-an-ingestor.md", "docs/adding-a-report.md"])
+def test_a_tutorial_works(name: str, tmp_path: Path) -> None:
+    """Does what the page says, in a copy of the source, and compares what it says one sees."""
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "rules").symlink_to(ROOT / "rules")
+    (tmp_path / "sample_logs").symlink_to(ROOT / "sample_logs")
     for block in blocks(name):
         if block.language == "diff":
             path = tmp_path / block.file
