@@ -124,7 +124,7 @@ def test_what_has_no_formula_is_unknown_and_not_zero() -> None:
         ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B", None),
         ("qwen3-8b", "Qwen/Qwen3-8B", None),
         ("/data/models/Qwen3-8B/", "Qwen/Qwen3-8B", None),
-        ("/root/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/0a1b2c3d", "Qwen/Qwen3-8B", None),
+        ("/data/cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/0a1b2c3d", "Qwen/Qwen3-8B", None),
         ("s3://weights/llama-3.3-70b-instruct-fp8-dynamic", "meta-llama/Llama-3.3-70B-Instruct", "fp8"),
         ("hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4", "meta-llama/Llama-3.1-70B-Instruct", "awq"),
         ("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "Qwen/Qwen2.5-72B-Instruct", "gptq"),

@@ -97,7 +97,7 @@ def nearest(name: str, count: int = 3) -> list[str]:
 def repository(name: str) -> str:
     """`org/name` of a repository id, a folder, a cached snapshot or a file of weights.
 
-    >>> repository("/root/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/0a1b2c/")
+    >>> repository("/data/cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/0a1b2c/")
     'Qwen/Qwen3-8B'
     >>> repository("s3://bucket/models/Qwen3-8B"), repository("Qwen/Qwen3-8B@main")
     ('models/Qwen3-8B', 'Qwen/Qwen3-8B')
