@@ -147,7 +147,7 @@ class Worker:
         here, there = _context().Pipe()
         self._process = _context().Process(
             target=_serve,
-            args=(there, self._limits.memory_bytes, str(self._scratch)),
+            args=(there, self._limits.memory_bytes, str(self._scratch), dict(os.environ)),
             name="oomdoc-worker",
             daemon=False,
         )
@@ -173,9 +173,10 @@ def _context() -> Any:
     return context
 
 
-def _serve(channel: Connection, memory_bytes: int, scratch: str) -> None:
+def _serve(channel: Connection, memory_bytes: int, scratch: str, environment: Mapping[str, str]) -> None:
     """The life of a worker: tasks in, outcomes out, until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the sweep, which ends its workers
+    os.environ.update(environment)  # the server of processes has that of its own start: credentials may be newer
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     tempfile.tempdir = scratch
     _limit_memory(memory_bytes)
