@@ -101,8 +101,6 @@ UNTOLD = frozenset(
     {
         ("kv-pool-below-max-model-len", "cold-compile"),  # no pattern reads compile milestones
         ("memory-utilization-edge", "cold-compile"),
-        ("kv-pool-below-max-model-len", "co-start-race"),  # starts of several logs are not yet compared in time
-        ("gpu-shared", "co-start-race"),
     }
 )
 
