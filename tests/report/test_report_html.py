@@ -268,7 +268,7 @@ def test_flags_are_copied(opened: Callable[..., Any], detailed: Report) -> None:
     button = page.locator("[data-copy=first-fix]")
     button.click()
     until(page, "document.querySelector('[data-copy=first-fix]').textContent.startsWith('Copied')")
-    assert page.evaluate("navigator.clipboard.readText()") == "--max-num-seqs 11"
+    assert page.evaluate("navigator.clipboard.readText()") == "--kv-cache-dtype fp8"
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -25,7 +25,14 @@ def _lazy(module: str) -> Form:
     return render
 
 
-REPORTS: Mapping[str, Form] = MappingProxyType({name: _lazy(name) for name in ("terminal", "json", "markdown", "html")})
+REPORTS: Mapping[str, Form] = MappingProxyType(
+    {
+        "terminal": _lazy("terminal"),
+        "json": _lazy("json"),
+        "markdown": _lazy("markdown"),
+        "html": _lazy("html"),
+    }
+)
 """Form -> function(report, **options) -> text that ends with a newline."""
 
 SUFFIXES: Mapping[str, str] = MappingProxyType(
