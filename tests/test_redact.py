@@ -450,19 +450,7 @@ def test_there_are_detectors() -> None:
     assert len(DETECTORS) > 20
 
 
-# Redaction does not yet know every notation of these: generated forms of them still pass through. See SECURITY.md.
-KNOWN_GAPS = ("basic_auth", "cloudant", "ibm_cloud_iam", "ibm_cos_hmac", "npm", "softlayer")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(strict=False, reason="known gap"))
-        if name.startswith(KNOWN_GAPS)
-        else name
-        for name in DETECTORS
-    ],
-)
+@pytest.mark.parametrize("name", DETECTORS)
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_what_detect_secrets_knows_is_replaced(name: str, data: st.DataObject) -> None:
@@ -492,7 +480,6 @@ def test_any_bytes_are_redacted_or_kept(data: bytes) -> None:
     b"".join(redact_stream(stream, redactor(), lambda why: None))
 
 
-@pytest.mark.xfail(strict=False, reason="known gap: some notations of a field still pass through")
 @settings(max_examples=50, deadline=None)
 @given(
     secret=st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=12, max_size=40),
