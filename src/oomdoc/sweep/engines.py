@@ -77,8 +77,9 @@ def embedded(tasks: Iterator[Task], limits: Limits, jobs: int, scratch: Path) ->
 def wait_for(busy: list[Worker]) -> list[Worker]:
     """The workers that are done, dead, or out of time; waits until there is one."""
     while True:
-        ready = wait([worker.channel for worker in busy], _POLL_S)
-        done = [worker for worker in busy if worker.channel in ready or worker.overdue()]
+        left_s = min(worker.left_s() for worker in busy)
+        ready = wait([worker.channel for worker in busy], max(0.0, min(_POLL_S, left_s)))
+        done = [worker for worker in busy if worker.channel in ready or worker.left_s() < 0]
         if done:
             return done
 
@@ -104,9 +105,9 @@ class Worker:
         with suppress(OSError):  # it died while it was idle: `result` tells
             self.channel.send_bytes(json.dumps(task).encode())
 
-    def overdue(self) -> bool:
-        """Whether its task has had its time."""
-        return time.monotonic() > self._deadline
+    def left_s(self) -> float:
+        """What its task has left of its time; negative where it has had it."""
+        return self._deadline - time.monotonic()
 
     def result(self) -> tuple[Task, Outcome]:
         """The task and what came of it; the process is replaced where it died or was too slow."""
@@ -229,7 +230,7 @@ def on_ray(tasks: Iterator[Task], limits: Limits, jobs: int | None, scratch: Pat
         task = next(tasks, None)
         while task is not None or flying:
             while task is not None and len(flying) < most:
-                flying[remote.remote(json.dumps(task), limits)] = task["bundle"]
+                flying[remote.remote(json.dumps(task), limits, str(scratch))] = task["bundle"]
                 task = next(tasks, None)
             done, _ = ray.wait(list(flying), num_returns=1)
             for ready in done:
@@ -247,11 +248,12 @@ def on_ray(tasks: Iterator[Task], limits: Limits, jobs: int | None, scratch: Pat
 _ON_THIS_NODE: dict[Limits, Worker] = {}
 
 
-def _on_node(text: str, limits: Limits) -> str:
+def _on_node(text: str, limits: Limits, scratch: str) -> str:
     """One task in a worker of this Ray process, kept for the next task."""
     task = json.loads(text)
+    here = scratch if Path(scratch).is_dir() else None  # on the sweep's own machine, where it is removed in the end
     if limits not in _ON_THIS_NODE:
-        _ON_THIS_NODE[limits] = Worker(limits, Path(tempfile.mkdtemp(prefix="oomdoc-ray-")))
+        _ON_THIS_NODE[limits] = Worker(limits, Path(tempfile.mkdtemp(prefix="oomdoc-ray-", dir=here)))
     worker = _ON_THIS_NODE[limits]
     outcome: Outcome = {}
     for _ in range(_TRIES):

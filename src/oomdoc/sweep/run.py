@@ -69,7 +69,7 @@ def sweep(paths: Sequence[str], settings: Settings) -> Morning:
     rules, faults = load_rules(settings.rules, tests=False)
     version = rules_version(rules)
     place = places.place(settings.store, settings.access)
-    with locked(place):
+    with locked(place), _scratch(settings.store) as scratch:
         dataset = Dataset(place).load()
         newest = max((str(entry["night"]) for entry in dataset.manifest.nights), default=night)
         if night < newest:
@@ -82,7 +82,7 @@ def sweep(paths: Sequence[str], settings: Settings) -> Morning:
         known = ledger.read(dataset)
         evidence = ledger.kept_evidence(dataset, __version__) if _judges(known, version) else {}
         steps = ledger.plan(candidates, known, evidence, night, version, __version__, settings.rebuild)
-        _work(dataset, steps, known, night, version, settings)
+        _work(dataset, steps, known, night, version, settings, scratch)
         _finish(
             dataset, night, {"found": len(candidates), "rules_version": version, "oomdoc_version": __version__}, version
         )
@@ -116,7 +116,13 @@ def _judges(known: Mapping[str, Known], version: str) -> bool:
 
 
 def _work(
-    dataset: Dataset, steps: Sequence[Step], known: Mapping[str, Known], night: str, version: str, settings: Settings
+    dataset: Dataset,
+    steps: Sequence[Step],
+    known: Mapping[str, Known],
+    night: str,
+    version: str,
+    settings: Settings,
+    scratch: Path,
 ) -> None:
     """Do the steps and keep what they give, batch by batch; also what was finished when somebody interrupts."""
     if not steps:
@@ -126,33 +132,30 @@ def _work(
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     held = errors = done = 0
     since = time.monotonic()
-    with _scratch(settings.store) as scratch:
-        jobs = settings.jobs or os.cpu_count() or 1
-        tasks = _tasks(dataset, steps, settings)
-        outcomes = (
-            engines.on_ray(tasks, settings.limits, settings.jobs, scratch)
-            if settings.engine == "ray"
-            else engines.embedded(tasks, settings.limits, min(jobs, len(steps)), scratch)
-        )
-        try:
-            for outcome in outcomes:
-                step = by_key[outcome["bundle"]]
-                for name, made in _told(
-                    outcome, step, known.get(step.candidate.key), night, version, seen_before
-                ).items():
-                    rows[name] += made
-                held += 1
-                done += 1
-                errors += outcome["status"] not in (*READ, "same")
-                if settings.progress:
-                    settings.progress(done, len(steps), errors)
-                if held >= settings.batch_bundles or time.monotonic() - since >= _BATCH_S:
-                    dataset.batch(night, rows)
-                    rows, held, since = {name: [] for name in TABLES}, 0, time.monotonic()
-        except KeyboardInterrupt:
-            dataset.batch(night, rows)
-            raise
+    jobs = settings.jobs or os.cpu_count() or 1
+    tasks = _tasks(dataset, steps, settings)
+    outcomes = (
+        engines.on_ray(tasks, settings.limits, settings.jobs, scratch)
+        if settings.engine == "ray"
+        else engines.embedded(tasks, settings.limits, min(jobs, len(steps)), scratch)
+    )
+    try:
+        for outcome in outcomes:
+            step = by_key[outcome["bundle"]]
+            for name, made in _told(outcome, step, known.get(step.candidate.key), night, version, seen_before).items():
+                rows[name] += made
+            held += 1
+            done += 1
+            errors += outcome["status"] not in (*READ, "same")
+            if settings.progress:
+                settings.progress(done, len(steps), errors)
+            if held >= settings.batch_bundles or time.monotonic() - since >= _BATCH_S:
+                dataset.batch(night, rows)
+                rows, held, since = {name: [] for name in TABLES}, 0, time.monotonic()
+    except KeyboardInterrupt:
         dataset.batch(night, rows)
+        raise
+    dataset.batch(night, rows)
 
 
 def _tasks(dataset: Dataset, steps: Iterable[Step], settings: Settings) -> Iterator[dict[str, Any]]:
