@@ -20,6 +20,7 @@ import pytest
 
 import oomdoc
 from oomdoc import cli
+from oomdoc.bundle import DEFAULT_LIMITS, Limits
 from oomdoc.errors import BundleError, OomdocError, RuleError, UsageError
 from oomdoc.model import Report
 from oomdoc.rules import ActionRule, EvidenceRule, ReasonRule, Rule
@@ -45,6 +46,7 @@ class Options:
     tz: str | None = None
     model_config: Path | None = None
     gpu: str | None = None
+    limits: Limits = DEFAULT_LIMITS
     progress: Callable[[str, int], None] | None = None
 
 

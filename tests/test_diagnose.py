@@ -111,7 +111,7 @@ def test_a_kind_given_by_hand_wins(tmp_path: Path) -> None:
 def test_nothing_readable_is_an_error_with_the_reason(tmp_path: Path) -> None:
     path = tmp_path / "picture.log"
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 50)
-    with pytest.raises(BundleError, match="binary"):
+    with pytest.raises(BundleError, match="PNG image"):
         analyze(path)
 
 
