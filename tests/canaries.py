@@ -56,6 +56,7 @@ INFO 11-20 20:05:02 [logger.py:39] Received request chatcmpl-7c3: prompt: '<|use
 DEBUG 11-20 20:05:02 [logger.py:47] Request chatcmpl-7c3 details: prompt: '{PROMPT}', prompt_token_ids: [9, 8, 7], prompt_embeds shape: None.
 INFO 11-20 20:05:04 [logger.py:63] Generated response chatcmpl-7c3 (streaming complete): output: '{COMPLETION}', output_token_ids: [5, 6], finish_reason: stop
 INFO:     {IP}:51234 - "POST /v1/completions?user={USER}&api_key={_S["key of one's own"]} HTTP/1.1" 200 OK
+ERROR 11-20 20:05:05 [serving.py:3] ValueError: The prompt '{PROMPT}' is too long for user {USER} on node {HOST}
 INFO:     {FQDN}:51234 - "GET /v1/models HTTP/1.1" 200 OK
 WARNING 11-20 20:05:05 [api_server.py:77] rejected: Authorization: Bearer {_S["bearer"]} of {EMAIL}
 (APIServer pid=41, ip={IP}) ERROR 11-20 20:05:06 [serving.py:9] upstream https://{OTHER_USER}:{_S["password"]}@gate.{FQDN}:8443/v1 answered 500
@@ -81,7 +82,7 @@ def _jsonl() -> str:
         {"ts": "2026-11-20T20:05:01Z", "tenant": TENANT, "user": USER, "prompt": PROMPT, "prompt_tokens": 900, "output_tokens": 12, "latency_ms": 830},
         {"timestamp": 1795205101, "user_id": OTHER_USER, "messages": [{"role": "user", "content": PROMPT}, {"role": "assistant", "content": [{"type": "text", "text": COMPLETION}]}], "usage": {"prompt_tokens": 44, "completion_tokens": 9}},
         {"time": "2026-11-20T20:05:02Z", "request": {"headers": {"authorization": f"Bearer {_S['bearer']}", "x-api-key": _S["key of one's own"], "X-Forwarded-For": IP}, "body": json.dumps({"prompt": PROMPT, "user": EMAIL})}, "input_tokens": 5, "output_tokens": 6},
-        {"ts": 1795205103, "client_ip": PUBLIC_IP, "team": TENANT, "response": {"choices": [{"message": {"role": "assistant", "content": COMPLETION}}]}, "prompt": ["one", PROMPT], "input": PROMPT, "text": COMPLETION, "prompt_tokens": 3, "completion_tokens": 4},
+        {"ts": 1795205103, "client_ip": PUBLIC_IP, "team": {"id": TENANT, "name": NAMESPACE}, "response": {"choices": [{"message": {"role": "assistant", "content": COMPLETION}}]}, "prompt": ["one", PROMPT], "input": PROMPT, "text": COMPLETION, "prompt_tokens": 3, "completion_tokens": 4},
         {"ts": 1795205104, "prompt_token_ids": [128000, 791], "inputs": PROMPT, "generated_text": COMPLETION, "generated_texts": [COMPLETION], "prompt_len": 3, "output_len": 4},
     ]  # fmt: skip
     return "".join(json.dumps(row) + "\n" for row in rows) + json.dumps(rows[0], ensure_ascii=False, indent=2) + "\n"
@@ -146,6 +147,7 @@ def _shell() -> str:
     return f"""\
 {USER}@{HOST}:~$ export HF_TOKEN={_S["hugging face"]} NGC_API_KEY="{_S["nvidia"]}" OPENAI_API_KEY='{_S["openai"]}'
 {USER}@{HOST}:~$ export AWS_ACCESS_KEY_ID={_S["aws id"]} AWS_SECRET_ACCESS_KEY={_S["aws key"]}
+{USER}@{HOST}:~$ vllm serve x --api-key={_S["key of one's own"]} --hf-token={_S["password"]}; ssh {OTHER_USER}@{IP}; curl -u {USER}:{_S["password"]} http://x
 {USER}@{HOST}:~$ vllm serve /home/{USER}/models/Nimbus-8B --api-key {_S["key of one's own"]} --hf-token {_S["hugging face"]} --max-num-seqs 64
 docker run --gpus all -e HUGGING_FACE_HUB_TOKEN={_S["hugging face"]} -e ANTHROPIC_API_KEY={_S["anthropic"]} -v /Users/{OTHER_USER}/models:/models vllm/vllm-openai:v0.11.0 --model /models/x
 curl -H "Authorization: Bearer {_S["jwt"]}" -H 'x-api-key: {_S["key of one's own"]}' http://{FQDN}:8000/v1/chat/completions -d '{{"messages": [{{"role": "user", "content": "{PROMPT}"}}]}}'

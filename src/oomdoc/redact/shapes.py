@@ -70,6 +70,8 @@ SECRETS: tuple[Shape, ...] = (
     _secret("dapi", _B + r"dapi[0-9a-f]{32}"),
     _secret("lin_api_ sntrys_ shpat_ doo_v1_ dop_v1_", r"(?:lin_api|sntrys|shp[a-z]{2}|do[opr]_v1)_[A-Za-z0-9=+/_-]{20,400}"),
     _secret("PuTTY-User", r"PuTTY-User-Key-File-[23].{0,200}"),
+    _secret("curl wget", r"\b(?:curl|wget)\b[^\n]{0,400}?[ \t](?:-u|--user(?:name)?|--password)[ \t=]{1,4}[\"']?([^\s\"']{1,200})", 1),
+    _secret("password", r"\b(?:password|passphrase) (?:is|was) [\"'`]?([^\s\"'`,]{4,200})", 1, re.I),
     _secret("bearer", r"\bBearer[ \t]{1,4}([A-Za-z0-9._~+/=-]{8,4000})", 1, re.I),
     _secret("authorization", r"\bAuthorization\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?(?:Basic|Digest|Token)[ \t]{1,4}([A-Za-z0-9._~+/=-]{4,4000})", 1, re.I),
     _secret("://", r"://([^\s/@:\"'<>?#,;|]{0,200}:[^\s/@\"'<>|]{1,400})@", 1),
@@ -77,6 +79,12 @@ SECRETS: tuple[Shape, ...] = (
     _secret("cloudant", r"([0-9a-f]{64}|[a-z]{24})[\"']?@[\w.-]{0,80}cloudant", 1, re.I),
 )  # fmt: skip
 """Keys and tokens that are told by their shape, without a field's name beside them."""
+
+SAID: tuple[Shape, ...] = (
+    Shape("prompt", ("prompt", "completion", "question"), re.compile(r"\b(?:prompt|completion|question) ([\"'])((?:(?!\1)[^\n\\]){8,4000}+)\1", re.I), 2),
+    Shape("prompt", ("</prompt>", "</content>", "</completion>", "</query>", "</question>"), re.compile(r"<(prompt|content|completion|query|question)>([^<]{1,20000}+)</\1>", re.I), 2),
+)  # fmt: skip
+"""Prompts that a sentence quotes or a tag holds."""
 
 EMAIL = Shape(
     "email",
@@ -132,6 +140,10 @@ LINE_HEADS: tuple[Shape, ...] = (
     Shape("user", ("session ", "Accepted ", "Failed "), re.compile(r"\b(?:session (?:opened|closed) for user|Accepted \w{1,30} for|Failed \w{1,30} for(?: invalid user)?) ([\w.@-]{1,64})"), 1),
     Shape("user", ("sudo:",), re.compile(r"\bsudo: {1,8}([\w.-]{1,64}) : "), 1),
     Shape("tenant", ("tenant", "customer"), re.compile(r"\b(?:tenant|customer) (?:is|was|named|called) (?:called |named )?[\"'`]?([\w.-]{1,63})"), 1),
+    Shape("user", ("user",), re.compile(r"\b(?:by|for|from|of|as|[Uu]nknown|[Ii]nvalid) user [\"'`]?([\w.@-]{2,64})"), 1),
+    Shape("user", ("user",), re.compile(r"\b[Uu]ser [\"'`]?([\w.@-]{2,64})[\"'`]? (?:logged|signed|connected|authenticated|disconnected|submitted|requested|exceeded|is not|has no|does not)\b"), 1),
+    Shape("user", ("ssh", "scp", "rsync", "sftp"), re.compile(r"\b(?:ssh|scp|rsync|sftp)\b[^\n@]{0,200}?[ \t]([A-Za-z_][\w.-]{0,31})@"), 1),
+    Shape("host", (" node ", " host "), re.compile(r"\b(?:on|to|from|of|at) (?:node|host) [\"'`]?([A-Za-z][\w.]{0,100}[\d-][\w.-]{0,150})"), 1),
     Shape("user", ("-r", "dr"), re.compile(r"^[d-][rwxsStT-]{9}[.+@]? +\d{1,6} ([\w.-]{1,64}) ", re.M), 1),
 )  # fmt: skip
 """Hosts, users and namespaces where a line's form says what stands there."""

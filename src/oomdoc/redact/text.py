@@ -25,11 +25,17 @@ _DEPTH = 4  # JSON in strings of JSON
 _NEAR = 160  # characters between the name and the value of `{"key": ..., "value": ...}`
 
 _FIELD = re.compile(
-    r"(?<![\w.@/-])(?P<key>[A-Za-z_@][\w.@/-]{0,79}+)(?P<close>\\{0,7}[\"']?\]?)[ \t]{0,4}(?P<sep>=>|:=|[:=])(?!=)(?P<gap>[ \t]{0,8})"
+    r"(?<![\w.@/])(?<![\w.]-)(?P<key>[A-Za-z_@][\w.@/-]{0,79}+)(?P<close>\\{0,7}[\"']?\]?)[ \t]{0,4}(?P<sep>=>|:=|[:=])(?!=)(?P<gap>[ \t]{0,8})"
 )
 _FLAG = re.compile(
     r"(?<![\w-])--?(?P<key>[A-Za-z][\w.-]{1,79}+)(?P<gap>[ \t\0]{1,8}|\r?\n[ \t]{1,40}(?:- )?|\\?[\"'],?\s{0,40}-?[ \t]{0,8})(?=[^\s\0-])"
 )
+_COOKIE = re.compile(r"[^\n\r\"'\\]+")
+_WHO = re.compile(
+    r"([\"'](?:id|name|login|username|user_name|slug|title|display_?name|sub)[\"']\s{0,8}:\s{0,8}[\"'])([^\"'\\\n]{1,200})([\"'])",
+    re.I,
+)
+_OBJECT_CAP = 8000
 _OPEN = re.compile(r"(\\{0,7})(\"\"\"|[\"'])")
 _WHOLE = {'"': re.compile(r'"(?:[^"\\]|\\.)*+"', re.S), "'": re.compile(r"'(?:[^'\\]|\\.)*+'", re.S)}
 _NAME = re.compile(r"[^\s,;&\"'\\()\[\]{}<>|\0]+")
@@ -372,6 +378,7 @@ class Redactor:
     def _value(self, text: str, at: int, kind: str, field: re.Match[str]) -> tuple[int, str]:
         """Where the value at a place ends, and what stands for it; -1 where its end is not there yet."""
         content = kind in ("prompt", "weak", "ids")
+        key = fold(field["key"])
         first = text[at : at + 1]
         if first == "\n" and content and field["close"]:  # pretty printed JSON goes on in the next line
             gap = re.compile(r"\s{0,200}").match(text, at)
@@ -392,7 +399,7 @@ class Redactor:
             return end, mark + self._inside(inner, kind) + close
         if first in "[{(" and first:
             if first == "{" and not content:
-                return at, ""
+                return self._object(text, at, kind)
             if kind == "weak" and first == "{":
                 return at, ""
             end = _closing(text, at)
@@ -419,6 +426,9 @@ class Redactor:
                 return at, ""
             return end, self._prompt(value.rstrip()) + value[len(value.rstrip()) :]
         if kind == "secret":
+            if key in ("cookie", "setcookie"):  # several, with blanks between
+                found = _COOKIE.match(text, at)
+                return (found.end(), self._secret(found[0])) if found and found[0].strip() else (at, "")
             found = _SECRET_VALUE.match(text, at)
             if not found:
                 return at, ""
@@ -466,6 +476,13 @@ class Redactor:
             at = match.end()
         out.append(text[at:])
         return "".join(out)
+
+    def _object(self, text: str, at: int, kind: str) -> tuple[int, str]:
+        """A user, tenant or host told as an object: `{"id": ..., "name": ...}`."""
+        end = _closing(text, at) if kind in ("user", "tenant", "host") else -1
+        if end < 0 or end - at > _OBJECT_CAP:
+            return at, ""
+        return end, _WHO.sub(lambda match: match[1] + self.name(kind, match[2]) + match[3], text[at:end])
 
     def _raw(self, text: str, at: int, quote: str, kind: str, mark: str) -> tuple[int, str]:
         """A quote that its line does not close: the line was cut, or a prompt was printed with its line breaks."""
@@ -606,6 +623,9 @@ class Redactor:
 
     def _shapes_in(self, text: str) -> str:
         low = text.lower()
+        for shape in shapes.SAID:
+            if _has(shape, text, low):
+                text = self._sub(shape, text, lambda kind, value: self._prompt(value))
         for shape in shapes.SECRETS:
             if _has(shape, text, low):
                 text = self._sub(shape, text, lambda kind, value: self._shaped_secret(value))
