@@ -97,12 +97,12 @@ def _time(seconds: float | None) -> Iterator[None]:
         os._exit(EXIT_INPUT)
 
     before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
     # a signal waits until a library's call returns, and a list bomb in a query may not return for minutes
     last = threading.Timer(seconds + GRACE_S, at_last)
     last.daemon = True
-    last.start()
     try:
+        last.start()
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # inside, so that however soon it rings, the thread is called off
         yield
     finally:
         last.cancel()
