@@ -464,6 +464,8 @@ class Questions:
     """
 
     def __init__(self, tables: Mapping[str, Any], views: Mapping[str, str]) -> None:
+        import duckdb  # the whole package: its inner module, which this one does with, reads no Arrow
+
         config: dict[str, Any] = {"threads": 2, "memory_limit": "1GB", "autoinstall_known_extensions": False}
         self._con = duckdb.connect(":memory:", config=config)
         for name, table in tables.items():

@@ -1,7 +1,7 @@
 """Pseudonyms: the same name gets the same stand-in wherever it occurs, and over a fleet where the map is kept.
 
-A stand-in is the kind and eight hex digits of HMAC-SHA-256 (RFC 2104) over kind and name, under a key that nobody gets with
-the copy. Addresses keep their shape, in ranges that no host has: 240.0.0.0/4 (RFC 1112, reserved) and 2001:db8::/32
+A stand-in is the kind and 32 bits of HMAC-SHA-256 (RFC 2104) over kind and name, under a key that nobody gets with the copy,
+written as eight consonants: a digit could make a size of it (`user-...7b` in the path of a model), a vowel a word. Addresses keep their shape, in ranges that no host has: 240.0.0.0/4 (RFC 1112, reserved) and 2001:db8::/32
 (RFC 3849, documentation); hardware addresses are locally administered. Prompts and secrets are not kept in the map.
 """
 
@@ -22,7 +22,8 @@ from oomdoc.errors import UsageError
 
 NAMED = ("user", "host", "tenant", "email", "ip", "mac", "word")
 """Kinds whose originals the private map holds, in order of rank: of a name with two kinds the first wins."""
-_STAND_IN = re.compile(r"(?:user|host|tenant|email|word|secret)-[0-9a-f]{8}|redacted-\w+-\d+-chars")
+_LETTERS = "bcdfghjklmprstvz"
+_STAND_IN = re.compile(rf"(?:user|host|tenant|email|word|secret)-[{_LETTERS}]{{8}}|redacted-\w+-\d+-chars")
 _MAP_CAP_BYTES = 256 << 20
 VERSION = 1
 
@@ -30,7 +31,7 @@ VERSION = 1
 def is_stand_in(text: str) -> bool:
     """Whether a text is a stand-in already, so that a copy may be copied again.
 
-    >>> is_stand_in("user-0f3a9c11"), is_stand_in("redacted-prompt-12-chars"), is_stand_in("user-7")
+    >>> is_stand_in("user-bdfhkmpr"), is_stand_in("redacted-prompt-12-chars"), is_stand_in("user-7")
     (True, True, False)
     """
     return _STAND_IN.fullmatch(text) is not None
@@ -124,4 +125,5 @@ def _shaped(kind: str, value: str, digest: bytes) -> str:
         return str(ipaddress.IPv6Address((0x20010DB8 << 96) | number))
     if kind == "mac":
         return ":".join(f"{byte:02x}" for byte in (0x02, 0, 0, *digest[:3]))
-    return f"{kind}-{digest[:4].hex()}"
+    letters = "".join(_LETTERS[byte >> 4] + _LETTERS[byte & 15] for byte in digest[:4])
+    return f"{kind}-{letters}"

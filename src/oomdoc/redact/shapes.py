@@ -58,7 +58,7 @@ SECRETS: tuple[Shape, ...] = (
     _secret("AC SK", r"(?:AC|SK)[a-z0-9]{32}"),
     _secret("pypi-", r"pypi-[\w-]{16,512}"),
     _secret("npm_", _B + r"npm_[A-Za-z0-9]{20,64}"),
-    _secret(":_authToken", r":_authToken=[ \t]{0,8}(\S{1,300})", 1),
+    _secret(":_authToken", r":_authToken=[ \t]{0,200}(\S{1,300})", 1),
     _secret("AKC AP", r"(?:(?<=[\s=:\"])|^)(?:AKC[a-zA-Z0-9]{10,200}|AP[\dABCDEF][a-zA-Z0-9]{8,200})(?=\s|\"|$)", flags=re.M),
     _secret(":", r"\d{8,10}:[0-9A-Za-z_-]{35}"),
     _secret(".", r"[MNO][a-zA-Z\d_-]{23,25}\.[a-zA-Z\d_-]{6}\.[a-zA-Z\d_-]{27,38}"),
@@ -74,8 +74,19 @@ SECRETS: tuple[Shape, ...] = (
     _secret("password", r"\b(?:password|passphrase) (?:is|was) [\"'`]?([^\s\"'`,]{4,200})", 1, re.I),
     _secret("bearer", r"\bBearer[ \t]{1,4}([A-Za-z0-9._~+/=-]{8,4000})", 1, re.I),
     _secret("authorization", r"\bAuthorization\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?(?:Basic|Digest|Token)[ \t]{1,4}([A-Za-z0-9._~+/=-]{4,4000})", 1, re.I),
-    _secret("://", r"://([^\s/@:\"'<>?#,;|]{0,200}:[^\s/@\"'<>|]{1,400})@", 1),
-    _secret("softlayer", r"softlayer.com/soap/v3(?:\.1)?/([a-z0-9]{64})", 1, re.I),
+    _secret("://", r"://([^\s/@:'?#,;]{0,200}:[^\s/@']{1,400})@", 1),
+    _secret(
+        "key pwd pw pass token hmac",
+        r"(?:key|pwd|pw|passw(?:or)?d|pass|token|hmac)[\"']?\]?[ \t]{0,40}(?::=|=>|::|[:=]|[ \t])[ \t]{0,40}[\"']?([\w-]{32,400})",
+        1, re.I,
+    ),
+    _secret(
+        "cl",
+        r"(?:cloudant|clou|cl)[-_]?(?:api)?[-_]?(?:key|pwd|pw|pass(?:word)?|token)[\"']?\]?[ \t]{0,40}(?::=|=>|::|[:=]|[ \t])"
+        r"[ \t]{0,40}[\"']?([a-z]{24,200})",
+        1, re.I,
+    ),
+    _secret("softlayer", r"softlayer.com/soap/v3(?:.1)?/([a-z0-9]{64,300})", 1, re.I),
     _secret("cloudant", r"([0-9a-f]{64}|[a-z]{24})[\"']?@[\w.-]{0,80}cloudant", 1, re.I),
 )  # fmt: skip
 """Keys and tokens that are told by their shape, without a field's name beside them."""

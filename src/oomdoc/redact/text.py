@@ -350,6 +350,8 @@ class Redactor:
                 kind = kind_of(pending) if match.start() - pending_at < _NEAR and pending else None
                 if kind == "weak":
                     kind = "prompt"
+                if text.startswith("{", match.end()) and kind in ("user", "tenant", "host"):
+                    continue  # `"value": {"stringValue": ...}`: the field inside holds it
             else:
                 kind = kind_of(key)
                 if kind is None and low.endswith(("key", "pass", "pwd", "hmac")) and _RANDOM.match(text, match.end()):
@@ -482,7 +484,8 @@ class Redactor:
         end = _closing(text, at) if kind in ("user", "tenant", "host") else -1
         if end < 0 or end - at > _OBJECT_CAP:
             return at, ""
-        return end, _WHO.sub(lambda match: match[1] + self.name(kind, match[2]) + match[3], text[at:end])
+        made = _WHO.sub(lambda match: match[1] + self.name(kind, match[2]) + match[3], text[at:end])
+        return end, self._fields(made, final=True)[0]
 
     def _raw(self, text: str, at: int, quote: str, kind: str, mark: str) -> tuple[int, str]:
         """A quote that its line does not close: the line was cut, or a prompt was printed with its line breaks."""

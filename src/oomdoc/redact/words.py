@@ -71,7 +71,8 @@ _SECRET = re.compile(
     r"token|hubtoken|authtoken|bearer|authorization|auth|cookie|setcookie|signature|sessiontoken|xamzcredential|sig)"
 )
 _SECRET_ENDS = ("apikey", "token", "secret", "password", "passwd", "passphrase", "accesskey", "accesskeyid", "secretkey",
-                "privatekey", "accountkey", "sharedkey", "credential", "credentials", "signature", "authkey", "signingkey")  # fmt: skip
+                "privatekey", "accountkey", "sharedkey", "credential", "credentials", "signature", "authkey", "signingkey",
+                "iamkey", "cloudkey", "hmackey", "sshkey", "hfkey", "openaikey")  # fmt: skip
 _TOKEN_OF_TEXT = re.compile(
     r"(?:bos|eos|pad|unk|sep|cls|mask|image|video|audio|stop|start|end|per|next|first|last|draft|bonus|num|n|max|min|think|"
     r"special|placeholder|chat|added|prompt|output|input|generated|decode|prefill|sampled|each|one|a|the|every|new|bytes|s)token"

@@ -14,10 +14,13 @@
 -- world_size: ranks that share the weights
 -- fits_sharded: the weights would fit if they were spread over all devices seen
 WITH text AS (
-  SELECT coalesce(model, '') AS name, concat_ws(' ', model, quantization, dtype) AS words, e.* EXCLUDE (model) FROM engine e
+  SELECT coalesce(model, '') AS name,
+    -- the last part of a path, unless it tells no size: `.../models--x--Chat-70B/snapshots/<hash>`
+    CASE WHEN regexp_matches(model, '(?i)(?:^|[-_/. A-Za-z])\d+(?:\.\d+)?b(?:[-_. ][^/]*)?$') THEN regexp_extract(model, '[^/]*$') ELSE coalesce(model, '') END AS told,
+    concat_ws(' ', model, quantization, dtype) AS words, e.* EXCLUDE (model) FROM engine e
 ), parsed AS (
-  SELECT *, try_cast(regexp_extract(name, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 1) AS DOUBLE) * try_cast(regexp_extract(name, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 2) AS DOUBLE) * 0.83 AS moe,
-         try_cast(regexp_extract(name, '(?i)(?:^|[-_/. A-Za-z])(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 1) AS DOUBLE) AS dense,
+  SELECT *, try_cast(regexp_extract(told, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 1) AS DOUBLE) * try_cast(regexp_extract(told, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 2) AS DOUBLE) * 0.83 AS moe,
+         try_cast(regexp_extract(told, '(?i)(?:^|[-_/. A-Za-z])(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 1) AS DOUBLE) AS dense,
     CASE WHEN regexp_matches(words, '(?i)nvfp4|mxfp4|fp4') THEN 0.58 WHEN regexp_matches(words, '(?i)awq|gptq|int4|w4a|4[-_]?bit|nf4|q4|bnb|bitsandbytes') THEN 0.56
          WHEN regexp_matches(words, '(?i)fp8|int8|w8a|8[-_]?bit|q8') THEN 1.05 WHEN regexp_matches(coalesce(dtype, ''), '(?i)float32|fp32') THEN 4.0 ELSE 2.0 END AS bytes_per_param
   FROM text
