@@ -54,7 +54,8 @@ rules_app = typer.Typer(
 app.add_typer(rules_app, name="rules")
 
 Paths = Annotated[
-    list[str], typer.Argument(metavar="PATH...", help="Archive, folder or files; - is standard input.", show_default=False)
+    list[str],
+    typer.Argument(metavar="PATH...", help="Archive, folder or files; - is standard input.", show_default=False),
 ]
 Bundle = Annotated[
     str, typer.Argument(metavar="BUNDLE", help="Archive, folder or file; - is standard input.", show_default=False)
