@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,11 @@ def check(path: Path, text: str, alike: Callable[[str], str] = str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
     assert path.is_file(), f"no accepted {path.name}; OOMDOC_UPDATE=1 writes it"
-    assert alike(text) == alike(path.read_bytes().decode()), (
+    assert alike(_undated(text)) == alike(_undated(path.read_bytes().decode())), (
         f"{path.name} differs; OOMDOC_UPDATE=1 accepts the new text"
     )
+
+
+def _undated(text: str) -> str:
+    """The digest of the rules changes with every word of a rule; what a report says does not."""
+    return re.sub(r"(?<=, rules )[0-9a-f]{12}$", "0" * 12, text, flags=re.M)

@@ -143,7 +143,8 @@ def _share(judged: float, held: int, answered: int) -> float:
 def ranking(case: Case, rules: Sequence[Rule]) -> list[tuple[float, str]]:
     """Log-odds and cause, best first, as `weigh.rank` has them."""
     found = [(_finding(case, rule).odds, rule.id) for rule in rules]
-    return sorted(found, key=lambda entry: (-entry[0], entry[1]))
+    told = zip(chances(found, rules), found, strict=True)
+    return [entry for _, entry in sorted(told, key=lambda item: (-round(item[0], 4), -item[1][0], item[1][1]))]
 
 
 def _finding(case: Case, rule: Rule) -> Finding:

@@ -163,13 +163,13 @@ def tally(rule: Rule, answers: Mapping[str, Answer]) -> Finding:
 
 
 def rank(findings: Iterable[Finding], ask: Ask) -> tuple[Diagnosis, ...]:
-    """Findings of all causes as a ranked diagnosis, best first; ties by id so that the same bundle gives the same bytes."""
-    ordered = sorted(findings, key=lambda finding: (-finding.odds, finding.rule.id))
-    among = shares([finding.odds for finding in ordered], [finding.rule.unseen for finding in ordered])
-    return tuple(
-        replace(diagnose(finding, ask, share), rank=place)
-        for place, (finding, share) in enumerate(zip(ordered, among, strict=True), 1)
-    )
+    """Findings of all causes as a ranked diagnosis, most probable first, then by odds; ties by id so that the same bundle gives
+    the same bytes."""
+    found = tuple(findings)
+    among = shares([finding.odds for finding in found], [finding.rule.unseen for finding in found])
+    told = [(diagnose(finding, ask, share), finding.odds) for finding, share in zip(found, among, strict=True)]
+    told.sort(key=lambda item: (-item[0].probability, -item[1], item[0].cause))
+    return tuple(replace(diagnosis, rank=place) for place, (diagnosis, _) in enumerate(told, 1))
 
 
 def diagnose(finding: Finding, ask: Ask, share: float = 0.0) -> Diagnosis:
