@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "ledger": {"fit", "model", "physics", "store"},
     "replay": {"store"},
     "solve": {"fit", "ledger", "model", "physics", "replay", "store"},
-    "show": {"bundle", "unwrap"},
+    "show": {"bundle", "tables", "unwrap"},
     "limits": set(),
     "redact": {"bundle", "ingest", "limits", "model", "scan", "tables", "unwrap"},
     "rule_tests": {"rules", "store", "weigh"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 from typing import BinaryIO, cast
 
 import pytest
@@ -124,12 +125,19 @@ def entries(form: str) -> bytes:
     return ("@timestamp,@message\n" + "\n".join(rows)).encode()
 
 
+def test_streams_of_several_pods_tell_who_wrote_a_line() -> None:
+    stamp = "2026-11-20T20:04:5"
+    assert text(entries("loki-api")).splitlines() == [
+        f"{stamp}1.000000Z [pod/a/-] first", f'{stamp}2.000000Z [pod/b/-] second "x"', f"{stamp}3.000000Z [pod/a/-] third",
+    ]  # fmt: skip
+
+
 FORMS = ("loki-api", "loki-jsonl", "grafana", "gcloud", "cloudwatch", "insights")
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_document_is_lines_oldest_first(form: str) -> None:
-    lines = text(entries(form)).splitlines()
+    lines = re.sub(r"\[pod/(?:a|b)/-\] ", "", text(entries(form))).splitlines()
     assert lines == [
         "2026-11-20T20:04:51.000000Z first",
         '2026-11-20T20:04:52.000000Z second "x"',

@@ -165,6 +165,8 @@ def _incident(store: Store, row: Mapping[str, Any], phase: str | None, ranked: t
     )
 
 
+_WRITER = r"\[[\w.-]+\]$"
+_PATH = f"regexp_replace(source, '{_WRITER}', '')"
 _LOST_S = 600.0  # after a failure with no return in the bundle: later errors may have other reasons
 
 
@@ -183,14 +185,17 @@ def _impact(store: Store, row: Mapping[str, Any]) -> Impact:
     down_s = back_ref = None
     restarts = None
     if row["start_id"] is not None and row["kind"] != "pressure":
+        # another engine in the same file did not come back: it was never gone (`ingest.writers`)
+        source = str(row["start_id"]).rpartition("#")[0].replace("'", "''")
+        own = f"(source = '{source}' OR {_PATH} <> regexp_replace('{source}', '{_WRITER}', ''))"
         back = store.rows_of(
             "SELECT t, source || ':' || line AS ref FROM milestone WHERE name IN ('serving', 'engine-ready') "
-            f"AND t > {t} ORDER BY t, source, line LIMIT 1"
+            f"AND t > {t} AND {own} ORDER BY t, source, line LIMIT 1"
         )
         if back:
             down_s, back_ref = float(back[0]["t"]) - t, back[0]["ref"]
         begun = store.rows_of(
-            f"SELECT count(*) FILTER (t > {t}) AS n, count(t) AS timed FROM engine_start WHERE marked"
+            f"SELECT count(*) FILTER (t > {t}) AS n, count(t) AS timed FROM engine_start WHERE marked AND {own}"
         )[0]
         restarts = begun["n"] if begun["timed"] else None
     until = t + (down_s if down_s is not None else _LOST_S)

@@ -26,7 +26,7 @@ from oomdoc.redact import manifest
 from oomdoc.rules import Rule, load_rules
 from oomdoc.scan import Chunk, chunks, read_ahead
 from oomdoc.store import Store
-from oomdoc.tables import LOOKALIKE, Batch
+from oomdoc.tables import LOOKALIKE, Batch, source_of
 from oomdoc.units import parse_size, show_bytes, zone
 from oomdoc.unwrap import unwrap
 from oomdoc.weigh import Finding
@@ -348,9 +348,14 @@ def _read_member(
         return None
     ingestor, kind = ingest.recognise(head, options.types)
     rows = problems = lookalikes = 0
+    others: set[str] = set()
     for batch in ingest.read(ingestor, member.path, counted):
         rows, problems, lookalikes = _count(batch, rows, problems, lookalikes)
-        store.load(member.path, batch)
+        source = source_of(member.path, batch.writer)
+        if batch.writer:
+            others.add(source)
+        store.load(source, batch)
+    store.add("source", [{"source": source, "kind": kind, "bytes": 0, "lines": counted.lines, "rows": 0, "problems": 0, "lookalikes": 0} for source in sorted(others)])  # fmt: skip
     return SourceRow(member.path, kind, counted.bytes, counted.lines, rows, problems, lookalikes)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.tables import path_of
 
 BLOCK_BYTES = 1 << 20
 LINE_BYTES = 8_000  # of a line that was asked for; an engine's configuration line has some 5,000
@@ -66,15 +67,16 @@ def lines(paths: Sequence[str | Path], ref: str, context: int = 3) -> Excerpt:
     from oomdoc.unwrap import numbered
 
     wanted, first, last = parse_ref(ref)
+    names = {wanted, path_of(wanted)}
     begin, end = max(1, first - context), last + context
     seen: list[str] = []
     alike: list[tuple[str, list[tuple[int, str]], int]] = []
     for member in open_bundle(list(paths), hashing=False).members():
         seen.append(member.path)
-        if member.path == wanted:
+        if member.path in names:
             found, total = _take(numbered(member.stream), [(begin, end)], range(first, last + 1))
             return _excerpt(member.path, first, last, found, total)
-        if member.path.endswith("/" + wanted.lstrip("/")):
+        if member.path.endswith(tuple("/" + name.lstrip("/") for name in names)):
             taken = _take(numbered(member.stream), [(begin, end)], range(first, last + 1))
             alike.append((member.path, *taken))
     if len(alike) == 1:
@@ -89,8 +91,10 @@ def lines(paths: Sequence[str | Path], ref: str, context: int = 3) -> Excerpt:
             f"nothing readable in {', '.join(map(str, paths))}", "Give the bundle that the report was made from"
         )
     near = difflib.get_close_matches(wanted, seen, 3, 0.5)
-    names = {path.rsplit("/", 1)[-1]: path for path in reversed(seen)}
-    near += [names[name] for name in difflib.get_close_matches(wanted.rsplit("/", 1)[-1], list(names), 3, 0.7)]
+    last_parts = {path.rsplit("/", 1)[-1]: path for path in reversed(seen)}
+    near += [
+        last_parts[name] for name in difflib.get_close_matches(wanted.rsplit("/", 1)[-1], list(last_parts), 3, 0.7)
+    ]
     hint = f"The nearest are {_some(list(dict.fromkeys(near)))}" if near else f"It holds {_some(seen)}"
     raise UsageError(f"no source '{wanted}' in this bundle", hint)
 
@@ -122,7 +126,8 @@ def excerpts(paths: Sequence[str | Path], refs: Iterable[str], context: int = 2)
             places.setdefault(match["path"], []).append((ref, first, int(match["last"] or first)))
     told: dict[str, Excerpt] = {}
     for member in open_bundle(list(paths), hashing=False).members() if places else ():
-        wanted = places.pop(member.path, [])
+        sources = [path for path in places if member.path in (path, path_of(path))]
+        wanted = [place for source in sources for place in places.pop(source)]
         if wanted:
             spans = _joined((max(1, first - context), last + context) for _, first, last in wanted)
             asked = {line for _, first, last in wanted for line in range(first, min(last, first + MOST_LINES) + 1)}

@@ -8,6 +8,7 @@ types only: no SQL, no parsing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -506,12 +507,36 @@ class Batch(NamedTuple):
     """Columns for one table, all of one length; `line` is always there, columns left out are NULL.
 
     A column is a list of Python values (None = NULL), a numpy array, or a numpy masked array (masked = NULL).
+    `writer` names one of several engines that wrote into one source (`ingest.writers`), "" = its only or first one.
     """
 
     table: str
     columns: Mapping[str, Any]
+    writer: str = ""
 
     @property
     def rows(self) -> int:
         """Number of rows."""
         return len(self.columns["line"])
+
+
+_OF_WRITER = re.compile(r"(.+)\[[\w.-]+\]", re.S)
+
+
+def source_of(path: str, writer: str) -> str:
+    """The name of a writer's part of a source.
+
+    >>> source_of("all.log", "llm-1"), source_of("all.log", "")
+    ('all.log[llm-1]', 'all.log')
+    """
+    return f"{path}[{writer}]" if writer else path
+
+
+def path_of(source: str) -> str:
+    """The source in which a writer's part stands.
+
+    >>> path_of("all.log[llm-1]"), path_of("all.log")
+    ('all.log', 'all.log')
+    """
+    found = _OF_WRITER.fullmatch(source)
+    return found[1] if found else source

@@ -30,7 +30,7 @@ def parse_size(text: str, *, binary: bool = False, unit: str = "") -> int | None
     """Bytes of a printed size such as `3.02 GiB`, `64Gi`, `286.31 MiB`, `1,024`; None where it is no size.
 
     `binary` reads `KB MB GB` as powers of 1024 (old vLLM, torch tables, dmon, kernel kB). `unit` is used where the text
-    has none. The sentinel that torch prints for "unknown" gives None.
+    has none. The sentinel that torch prints for "unknown", and what is larger, give None.
 
     >>> parse_size("1.50 GiB"), parse_size("64Gi"), parse_size("2 GB"), parse_size("2 GB", binary=True)
     (1610612736, 68719476736, 2000000000, 2147483648)
@@ -46,8 +46,8 @@ def parse_size(text: str, *, binary: bool = False, unit: str = "") -> int | None
     factor = _FACTORS.get(word)
     if factor is None:
         return None
-    value = round(float(match[1].replace(",", "")) * factor)
-    return None if value >= UNKNOWN_SIZE - GIB else value
+    size = float(match[1].replace(",", "")) * factor
+    return None if size >= UNKNOWN_SIZE - GIB else round(size)
 
 
 def show_bytes(count: float | None) -> str:

@@ -392,7 +392,17 @@ def _loki(data: bytes) -> _Entries:
     for stream in streams:
         for entry in stream["values"]:
             if isinstance(entry[1], str):
-                yield epoch_of(entry[0]), entry[1]
+                yield epoch_of(entry[0]), _by_pod(stream.get("stream") or stream.get("labels"), entry[1])
+
+
+def _by_pod(labels: Any, text: str) -> str:
+    """The text with its pod before each line, as `kubectl logs --prefix` would print it: streams of several pods are mixed."""
+    pod = labels.get("pod") if isinstance(labels, dict) else None
+    if not isinstance(pod, str) or not re.fullmatch(r"[\w.-]{1,253}", pod):
+        return text
+    container = labels.get("container")
+    inner = container if isinstance(container, str) and re.fullmatch(r"[\w.-]{1,63}", container) else "-"
+    return "\n".join(f"[pod/{pod}/{inner}] {part}" for part in text.rstrip("\r\n").split("\n"))
 
 
 def _entries(data: bytes) -> _Entries:
@@ -409,7 +419,7 @@ def _one(row: dict[str, Any]) -> _Entries:
     text = next((row[key] for key in _MESSAGE_KEYS if isinstance(row.get(key), str)), None)
     if text is not None:
         stamps = (_when(row[key]) for key in _TIME_KEYS if key in row)
-        yield next((stamp for stamp in stamps if stamp is not None), None), text
+        yield next((stamp for stamp in stamps if stamp is not None), None), _by_pod(row.get("labels"), text)
 
 
 def _when(value: Any) -> float | None:

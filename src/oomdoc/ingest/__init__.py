@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from oomdoc.errors import UsageError
@@ -33,6 +33,7 @@ from oomdoc.ingest import (
     traces,
 )
 from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor
+from oomdoc.ingest.writers import Writers
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
@@ -109,17 +110,43 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
     if ingestor in DENSE:
         yield from ingestor.read(path, chunks)
         return
-    quoted = memory_summary.Quoted()
-    reader = text_log.Reader() if ingestor.KIND != text_log.KIND else None
+    writers = Writers()
+    texts: dict[str, _Text] = {"": _Text()}
 
     def overheard() -> Iterator[Chunk]:
         for chunk in chunks:
-            quoted.chunk(chunk)
-            if reader is not None:
-                reader.chunk(chunk)
+            for name, piece in writers.split(chunk):
+                texts.setdefault(name, _Text()).chunk(piece)
             yield chunk
 
-    yield from ingestor.read(path, overheard())
-    if reader is not None:
-        yield from reader.take()
-    yield from quoted.take()
+    if ingestor.KIND == text_log.KIND:
+        for _ in overheard():
+            yield from _of_writers(texts, only_full=True)
+    else:
+        yield from ingestor.read(path, overheard())
+    yield from _of_writers(texts)
+
+
+class _Text:
+    """What is read of a text whatever its kind: the patterns of all dialects, and quoted tables of the allocator."""
+
+    def __init__(self) -> None:
+        self._reader = text_log.Reader()
+        self._quoted = memory_summary.Quoted()
+
+    def chunk(self, chunk: Chunk) -> None:
+        self._quoted.chunk(chunk)
+        self._reader.chunk(chunk)
+
+    def take(self, only_full: bool) -> Iterator[Batch]:
+        if only_full:
+            yield from self._reader.full()
+            return
+        yield from self._reader.take()
+        yield from self._quoted.take()
+
+
+def _of_writers(texts: Mapping[str, _Text], only_full: bool = False) -> Iterator[Batch]:
+    for name, text in texts.items():
+        for batch in text.take(only_full):
+            yield batch._replace(writer=name)

@@ -151,6 +151,11 @@ class Reader:
         """Read one chunk."""
         self._read(chunk, self.alike.pick(chunk, self.plan.scan.hits(chunk, self.alike.read(chunk))), self.clock)
 
+    def full(self) -> Iterator[Batch]:
+        """Hand out what was read so far if it is much."""
+        if self.rows.count >= FLUSH_ROWS:
+            yield from self.rows.take()
+
     def take(self) -> Iterator[Batch]:
         """Hand out everything that was read so far."""
         self.alike.flush()
@@ -321,8 +326,7 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     reader = Reader()
     for chunk in chunks:
         reader.chunk(chunk)
-        if reader.rows.count >= FLUSH_ROWS:
-            yield from reader.rows.take()
+        yield from reader.full()
     yield from reader.take()
 
 
