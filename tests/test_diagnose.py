@@ -10,6 +10,8 @@ import oomdoc
 from oomdoc.diagnose import Options, analyze
 from oomdoc.errors import BundleError, UsageError
 
+SAMPLES = Path(__file__).parents[1] / "sample_logs"
+
 OOM = (
     "ERROR 11-20 20:04:51 [core.py:400] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB. GPU 0 has a total capacity of 23.50 GiB of "
     "which 50.00 MiB is free. Including non-PyTorch memory, this process has 23.40 GiB memory in use. Of the allocated memory 23.00 GiB is allocated by PyTorch, "
@@ -189,3 +191,21 @@ def test_the_fix_is_replayed_where_requests_were_recorded() -> None:
         assert told["after"]["p95_wait_s"] == pytest.approx(fresh["after"]["p95_wait_s"])
         assert len(told["recorded"]["at_s"]) == len(told["recorded"]["used"]) <= 360
         assert max(told["recorded"]["used"]) == fresh["recorded"]["peak_used"]
+
+
+def test_the_later_half_of_another_servers_rotated_log_is_not_this_ones(tmp_path: Path) -> None:
+    chats = (SAMPLES / "kv-demand-long-chats" / "vllm.log").read_bytes().split(b"\n")
+    half = len(chats) // 2
+    files = {
+        "pod-a/vllm.log.1": b"\n".join(chats[:half]) + b"\n",
+        "pod-a/vllm.log": b"\n".join(chats[half:]),
+        "pod-b/vllm.log": (SAMPLES / "prompt-logprobs-spike" / "vllm.log").read_bytes(),
+    }
+    for name, data in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    with analyze(tmp_path) as analysis:
+        told = {each.engine: each.diagnoses for each in analysis.report.incidents}
+    spike, demand = told["pod-b/vllm.log#1"], told["pod-a/vllm.log#0"]
+    assert (spike[0].cause, demand[0].cause) == ("prefill-activation-spike", "kv-demand-exceeds-pool")
+    assert {each.cause: each.probability for each in spike}["kv-demand-exceeds-pool"] < 0.1

@@ -570,7 +570,12 @@ WHERE i.start_id IS NOT NULL AND s.marked AND s.start_id <> i.start_id
   AND (s.source = i.start_source OR s.start_id IN (SELECT start_id FROM incident WHERE start_id IS NOT NULL)
        -- a life of its own in another file: a rotated or previous log; files of one server begin within minutes of each other
        OR (s.complete AND own.t IS NOT NULL AND s.t IS NOT NULL AND abs(s.t - own.t) > 300) OR (s.complete AND own.complete))
-"""
+UNION ALL
+-- the later half of another server's rotated log: its start stands in a file of the same name
+SELECT s.source, s.first_line, s.last_line FROM engine_start s, focus f JOIN incident i ON i.incident = f.incident
+WHERE i.start_id IS NOT NULL AND NOT s.marked AND regexp_replace(s.source, '{rotated}', '') <> regexp_replace(i.start_source, '{rotated}', '')
+  AND EXISTS (FROM engine_start o WHERE o.marked AND o.source <> s.source AND regexp_replace(o.source, '{rotated}', '') = regexp_replace(s.source, '{rotated}', ''))
+""".replace("{rotated}", r"(?:[.-](?:\d[\dT:_-]*|previous|log|txt|out|gz|zst|xz|bz2))+$")
 
 
 def one_select(sql: str, connection: Any) -> Any:
