@@ -46,7 +46,7 @@ def run_one(rule: Rule, test: Mapping[str, Any]) -> str:
         low, high = expect["probability"]
         if not low <= diagnosis.probability <= high:
             faults.append(f"probability {diagnosis.probability:.3f} is not within {low} to {high}")
-    if "reason" in expect and diagnosis.reason != expect["reason"]:
+    if "reason" in expect and (diagnosis.reason or "") != expect["reason"]:
         faults.append(f"reason {diagnosis.reason} is not {expect['reason']}")
     if "action" in expect:
         faults += _advice(expect["action"], diagnosis.actions)
