@@ -205,6 +205,17 @@ def simulate(setup: Setup, traffic: Traffic, sample_ps: Sequence[int] = ()) -> O
     return _Run(setup, traffic, sample_ps).outcome()
 
 
+def survives(setup: Setup, traffic: Traffic, most_blocks: int) -> Outcome | None:
+    """The outcome where all run without preemption, wait for blocks and more than so many used blocks; None otherwise.
+
+    It stops at the first of them, which comes early in what does not survive by far.
+    """
+    run = _Run(setup, traffic, ())
+    run.most_blocks = most_blocks
+    outcome = None if run.impossible else run.outcome()
+    return None if outcome is None or run.failed() else outcome
+
+
 class _Run:
     """State of one simulation. `step` counts decode steps: a request that decodes has computed `base + step` tokens."""
 
@@ -257,6 +268,11 @@ class _Run:
         self.first: list[int | None] = [None] * count
         self.finished: list[int | None] = [None] * count
         self.skip = frozenset(self.impossible)
+        self.most_blocks: int | None = None  # beyond it, or with any wait for blocks, nobody wants to know the rest
+
+    def failed(self) -> bool:
+        """Whether what `survives` asks for is lost already."""
+        return bool(self.preemptions or self.held) or (self.most_blocks is not None and self.peak > self.most_blocks)
 
     def outcome(self) -> Outcome:
         count, begin = len(self.arrival), self.now
@@ -270,6 +286,8 @@ class _Run:
             calm = self.partial is None and self.running
             if not (calm and (not self.line or (self.blocked and self.settled)) and self._jump()):
                 self._one_step()
+            if self.most_blocks is not None and self.failed():
+                break
         self._idle_until(self.now if not self.sample_ps else max(self.now, self.sample_ps[-1] + 1))
         end = max((moment for moment in self.finished if moment is not None), default=begin)
         return Outcome(
