@@ -277,7 +277,8 @@ class _Run:
     def outcome(self) -> Outcome:
         count, begin = len(self.arrival), self.now
         while True:
-            self._arrive()
+            if self.next < count and self.arrival[self.next] <= self.now:
+                self._arrive()
             if not self.running and not self.line:
                 if self.next >= count:
                     break
@@ -440,25 +441,26 @@ class _Run:
             + setup.prompt_token_ps * prefilled + setup.prompt_pair_ps * self.pairs
         )  # fmt: skip
         queued = len(self.line)
-        self._note_state(used, duration)
+        if used > self.peak:
+            self.peak = used
+        if self.full_ps is None and used >= self.full_from:
+            self.full_ps = self.now
+        if self.waiting_ps is None and queued:
+            self.waiting_ps = self.now
+        if self.blocked == "blocks":
+            self.held += duration
+        if self.sample_ps:
+            self._sample_until(self.now + duration)
         self.computed += decoding + prefilled
         self.steps += 1
         self.now += duration
         if decoding or not setup.prefill_first:
             self.step += 1
-        self._finish()  # those who ran before, in their order, then those who were admitted
-        self._completed(complete)
+        if self.finishing and self.finishing[0][0] <= self.step:
+            self._finish()  # those who ran before, in their order, then those who were admitted
+        if complete:
+            self._completed(complete)
         self.last = (setup.usable_blocks - self.free.count, len(self.running), queued)
-
-    def _note_state(self, used: int, duration: int) -> None:
-        self.peak = max(self.peak, used)
-        if self.full_ps is None and used >= self.full_from:
-            self.full_ps = self.now
-        if self.waiting_ps is None and self.line:
-            self.waiting_ps = self.now
-        if self.blocked == "blocks":
-            self.held += duration
-        self._sample_until(self.now + duration)
 
     def _grow(self, budget: int) -> int:
         """Blocks for the step of those who run, with preemption where they lack; prompt tokens of the partial request."""
@@ -479,14 +481,17 @@ class _Run:
     def _grow_or_preempt(self, budget: int) -> int:
         grown: dict[int, int] = {}
         chunk = 0
+        base, step, size = self.base, self.step, self.block_size
         for place in list(self.running):
             if place not in self.running:
                 continue
             if place == self.partial:
                 chunk = min(self.tokens[place] - self.partial_computed, budget - len(self.running) + 1)
                 need = self._more(place, chunk)
+            elif (base[place] + step) % size:
+                continue  # room left in its last block: nearly all
             else:
-                need = int((self.base[place] + self.step) % self.block_size == 0)
+                need = 1
             while need > self.free.count:
                 victim = self._victim()
                 if victim == self.partial:
