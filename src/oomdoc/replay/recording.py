@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from oomdoc.errors import BundleError
-from oomdoc.replay.speed import Speed, best, from_requests, from_statistics
+from oomdoc.replay.speed import ASSUMED, Speed, from_requests, from_statistics
 from oomdoc.store import Store
 
 _ZONES = [1800.0 * half for half in range(-28, 29)]  # offsets of zones lie within 14 hours, on half hours
@@ -96,12 +96,11 @@ def recording(
     if not known and not np.isnan(latency).all():
         assumptions.append("the time of a request is its arrival: no statistics of the server to check it against")
     timed = ~np.isnan(latency) & ~np.isnan(ttft)
-    speed = best(
-        [
-            from_requests(arrival[timed], (arrival + ttft)[timed], (arrival + latency)[timed], (inputs - cached)[timed], outputs[timed]),
-            _from_lines(store),
-            _from_latency(arrival, latency, inputs, outputs),
-        ]
+    speed = (
+        from_requests(arrival[timed], (arrival + ttft)[timed], (arrival + latency)[timed], (inputs - cached)[timed], outputs[timed])
+        or _from_lines(store)
+        or _from_latency(arrival, latency, inputs, outputs)
+        or ASSUMED
     )  # fmt: skip
     order = np.argsort(arrival, kind="stable")
     engine = (store.rows_of("SELECT * FROM engine") or [{}])[0]
