@@ -20,7 +20,7 @@ from oomdoc.replay.plain import simulate_plain
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, _alignment
 from oomdoc.replay.run import read_changes
-from oomdoc.replay.scheduler import FreeBlocks, Setup, Traffic, blocks, simulate
+from oomdoc.replay.scheduler import FreeBlocks, Setup, Traffic, blocks, simulate, survives
 from oomdoc.replay.speed import from_requests, from_statistics
 from oomdoc.report.replay import render
 from snapshot import check
@@ -66,6 +66,14 @@ def test_jumping_to_events_says_what_stepping_says(setup: Setup, traffic: Traffi
     assert simulate(setup, traffic, MOMENTS) == simulate_plain(
         setup, traffic, MOMENTS
     )  # which asserts one holder a block
+
+
+@settings(max_examples=200, deadline=None)
+@given(setups(), traffics(), st.integers(1, 30))
+def test_a_run_that_is_cut_short_decides_what_the_whole_one_does(setup: Setup, traffic: Traffic, most: int) -> None:
+    whole = simulate(setup, traffic)
+    lost = whole.preemptions or whole.impossible or whole.held_ps or whole.peak_blocks > most
+    assert survives(setup, traffic, most) == (None if lost else whole)
 
 
 @settings(max_examples=150, deadline=None)

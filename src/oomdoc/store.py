@@ -50,6 +50,11 @@ _OPTIMIZERS = ("filter_pushdown", "unused_columns", "join_filter_pushdown", "bui
 """What DuckDB optimizes. Views and rules ask tables of a few rows: planning is most of their cost, and most optimizers only
 plan (a quarter of it). These four are cheap, and keep what reads millions of rows from reading more than it needs."""
 
+_LARGE_OPTIMIZERS = ("statistics_propagation",)
+_LARGE_GROUPS = 16
+"""The same where a source has a table of its own: known ranges let groups be counted in an array of up to 2^16 places, a third
+off the views of requests and samples. For small tables that would only be more planning."""
+
 _NOMINAL_FROM = dt.datetime(NOMINAL_YEAR, 1, 1, tzinfo=dt.UTC).timestamp()
 _YEARS_FROM = dt.datetime(NOMINAL_YEAR + 3, 1, 1, tzinfo=dt.UTC).timestamp()  # earlier stamps had no year
 
@@ -280,9 +285,10 @@ class Store:
         self._join_parts()
         self._con.execute("CREATE SCHEMA seen")
         optimizers = [row[0] for row in self._con.execute("SELECT name FROM duckdb_optimizers()").fetchall()]
-        self._con.execute(
-            f"SET disabled_optimizers = '{','.join(name for name in optimizers if name not in _OPTIMIZERS)}'"
-        )
+        kept = (*_OPTIMIZERS, *_LARGE_OPTIMIZERS) if self._parts else _OPTIMIZERS
+        self._con.execute(f"SET disabled_optimizers = '{','.join(name for name in optimizers if name not in kept)}'")
+        if self._parts:
+            self._con.execute(f"SET perfect_ht_threshold = {_LARGE_GROUPS}")
         self._con.execute(
             "CREATE OR REPLACE TABLE engine_default (flag VARCHAR, since BIGINT, until BIGINT, value DOUBLE)"
         )

@@ -78,17 +78,25 @@ class _Grid:
     def __init__(self, store: Store, begin: float, step_s: float, steps: int) -> None:
         self.store, self.begin, self.step_s, self.steps = store, begin, step_s, steps
 
-    def columns(self, sql: str, names: Sequence[str], fold: str = "max") -> dict[Any, dict[str, list[Any]]]:
-        """Per key the named columns as one value per step, NULL where there is none; `sql` gives `key`, `t` and the columns."""
+    def columns(
+        self, sql: str, names: Sequence[str], fold: str = "max", keys: Sequence[str] = ("key",)
+    ) -> dict[Any, dict[str, list[Any]]]:
+        """Per key the named columns as one value per step, NULL where there is none; `sql` gives `keys`, `t` and the columns.
+
+        Several keys together are a tuple: to make a text of them for every row would double the price.
+        """
         until = self.begin + self.step_s * self.steps
         asked = ", ".join(f"{fold}({name}) AS {name}" for name in names)
         rows = self.store.rows_of(
-            f"SELECT key, floor((t - {self.begin}) / {self.step_s})::INTEGER AS step, {asked} FROM ({sql}) "
-            f"WHERE t >= {self.begin} AND t < {until} GROUP BY ALL ORDER BY ALL"
+            f"SELECT {', '.join(keys)}, floor((t - {self.begin}) / {self.step_s})::INTEGER AS step, {asked} FROM ({sql}) "
+            f"WHERE t >= {self.begin} AND t < {until} GROUP BY ALL"
         )
         told: dict[Any, dict[str, list[Any]]] = {}
         for row in rows:
-            columns = told.setdefault(row["key"], {name: [None] * self.steps for name in names})
+            key = row[keys[0]] if len(keys) == 1 else tuple(row[name] for name in keys)
+            columns = told.get(key)
+            if columns is None:
+                columns = told[key] = {name: [None] * self.steps for name in names}
             for name in names:
                 columns[name][row["step"]] = row[name]
         return told
@@ -106,14 +114,15 @@ def _devices(grid: _Grid) -> list[dict[str, Any]]:
     if "gpu_sample" not in grid.store.filled:
         return []
     found = grid.columns(
-        "SELECT gpu::VARCHAR || chr(10) || source AS key, t, used_bytes AS used, total_bytes AS total FROM gpu_sample WHERE used_bytes IS NOT NULL AND gpu IS NOT NULL",
+        "SELECT gpu, source, t, used_bytes AS used, total_bytes AS total FROM gpu_sample WHERE used_bytes IS NOT NULL AND gpu IS NOT NULL",
         ("used", "total"),
+        keys=("gpu", "source"),
     )
-    keys = sorted(found, key=lambda key: (int(key.split("\n")[0]), key))[:MOST_DEVICES]
-    indexes = [key.split("\n")[0] for key in keys]
+    keys = sorted(found)[:MOST_DEVICES]
+    indexes = [index for index, _ in keys]
     told = []
     for key in keys:
-        index, source = key.split("\n", 1)
+        index, source = key
         name = f"GPU {index}" + (f", {source}" if indexes.count(index) > 1 else "")
         total = max((value for value in found[key]["total"] if value is not None), default=None)
         told += _series("device_memory", name, "bytes", found[key]["used"], total)
@@ -163,18 +172,18 @@ def _requests(grid: _Grid) -> list[dict[str, Any]]:
         return []
     small, medium, large = BOUNDS
     found = grid.columns(
-        f"SELECT CASE WHEN input_tokens < {small} THEN 'S' WHEN input_tokens < {medium} THEN 'M' WHEN input_tokens < {large} THEN 'L' ELSE 'XL' END AS key, t, 1 AS n "
+        f"SELECT CASE WHEN input_tokens < {small} THEN 0 WHEN input_tokens < {medium} THEN 1 WHEN input_tokens < {large} THEN 2 ELSE 3 END AS key, t, 1 AS n "
         "FROM request WHERE t IS NOT NULL AND input_tokens IS NOT NULL",
         ("n",),
         "sum",
     )
     seen = [step for columns in found.values() for step, n in enumerate(columns["n"]) if n is not None]
     told = []
-    for name in ("S", "M", "L", "XL"):
-        if name in found:
+    for key, name in enumerate(("S", "M", "L", "XL")):
+        if key in found:
             values = [
                 int(n) if n is not None else 0 if min(seen) <= step <= max(seen) else None
-                for step, n in enumerate(found[name]["n"])
+                for step, n in enumerate(found[key]["n"])
             ]
             told += _series("arrivals", name, "requests", values)
     return told

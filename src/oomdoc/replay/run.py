@@ -12,7 +12,7 @@ import numpy as np
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, recording
-from oomdoc.replay.scheduler import FULL, Outcome, Sample, Setup, Traffic, simulate
+from oomdoc.replay.scheduler import FULL, Outcome, Sample, Setup, Traffic, simulate, survives
 from oomdoc.replay.speed import FEWEST, Speed
 from oomdoc.store import Store
 from oomdoc.units import GIB, parse_size, show_time
@@ -21,6 +21,7 @@ PICO = 1_000_000_000_000
 FACTORS = tuple(0.8 + 0.025 * nth for nth in range(19))  # 0.8 to 1.25
 _COARSE = 4  # every fourth factor first, then those between the best and its neighbours: 9 runs instead of 19
 MOST_SCALED = 3_000  # requests run for each factor
+_PART_SCALED = 1_000  # the same, where a rehearsal runs a part of the requests only
 COLUMNS = 240  # steps of a series in the result
 LONGEST = 20  # times as long as the arrivals: so far the series of a replay reaches
 PRESSED = 0.85  # share of the pool from which a queue is its fault, as in view kv_pressure
@@ -163,9 +164,21 @@ class Rehearsal:
 
     def run(self, changes: Mapping[str, Any]) -> Result:
         """The traffic under changed flags; UsageError where the bundle does not tell what a change does to the pool."""
+        setup, pool = self._under(changes)
+        return self._result(setup, pool, simulate(setup, self.traffic))
+
+    def holds(self, changes: Mapping[str, Any], most_used: float) -> Result | None:
+        """The same; None, and sooner, where it does not survive or uses more than this share of the pool."""
+        setup, pool = self._under(changes)
+        outcome = survives(setup, self.traffic, int(most_used * setup.usable_blocks) + 1)
+        result = None if outcome is None else self._result(setup, pool, outcome)
+        return result if result is not None and result.peak_used <= most_used else None
+
+    def _under(self, changes: Mapping[str, Any]) -> tuple[Setup, Pool]:
         pool = pool_after(self.pool, changes)
-        setup = _changed(self.setup, changes, pool, self.told.engine.get("generation"))
-        outcome = simulate(setup, self.traffic)
+        return _changed(self.setup, changes, pool, self.told.engine.get("generation")), pool
+
+    def _result(self, setup: Setup, pool: Pool, outcome: Outcome) -> Result:
         waits = outcome.waits()
         lasted = [
             end - begin
@@ -188,8 +201,9 @@ def rehearse(store: Store, around: float | None, most: int) -> Rehearsal:
     pool = _pool(told, None, [])
     traffic, begin = _traffic(told, 0, 1)
     setup = _setup(told, pool, [])
-    told = replace(told, speed=_scaled(told, setup, traffic, begin))
     of = store.rows_of("SELECT count(t) AS n FROM request")[0]["n"]
+    scaled = MOST_SCALED if of <= most else _PART_SCALED
+    told = replace(told, speed=_scaled(told, setup, traffic, begin, scaled))
     return Rehearsal(told, pool, _setup(told, pool, []), traffic, len(traffic), of)
 
 
@@ -274,12 +288,12 @@ def _changed(setup: Setup, changes: Mapping[str, Any], pool: Pool, generation: s
     )  # fmt: skip
 
 
-def _scaled(told: Recording, setup: Setup, traffic: Traffic, begin: float) -> Speed:
+def _scaled(told: Recording, setup: Setup, traffic: Traffic, begin: float, most: int = MOST_SCALED) -> Speed:
     """The fitted speed times the factor with which the replayed requests end most nearly when the recorded ones did.
 
     Usage plays no part in it: the error against the recorded usage stays a test.
     """
-    count = min(len(traffic), MOST_SCALED)
+    count = min(len(traffic), most)
     ended = told.end[:count]
     timed = ~np.isnan(ended)
     if told.speed.low is None or timed.sum() < FEWEST:

@@ -205,6 +205,17 @@ def simulate(setup: Setup, traffic: Traffic, sample_ps: Sequence[int] = ()) -> O
     return _Run(setup, traffic, sample_ps).outcome()
 
 
+def survives(setup: Setup, traffic: Traffic, most_blocks: int) -> Outcome | None:
+    """The outcome where all run without preemption, wait for blocks and more than so many used blocks; None otherwise.
+
+    It stops at the first of them, which comes early in what does not survive by far.
+    """
+    run = _Run(setup, traffic, ())
+    run.most_blocks = most_blocks
+    outcome = None if run.impossible else run.outcome()
+    return None if outcome is None or run.failed() else outcome
+
+
 class _Run:
     """State of one simulation. `step` counts decode steps: a request that decodes has computed `base + step` tokens."""
 
@@ -257,11 +268,17 @@ class _Run:
         self.first: list[int | None] = [None] * count
         self.finished: list[int | None] = [None] * count
         self.skip = frozenset(self.impossible)
+        self.most_blocks: int | None = None  # beyond it, or with any wait for blocks, nobody wants to know the rest
+
+    def failed(self) -> bool:
+        """Whether what `survives` asks for is lost already."""
+        return bool(self.preemptions or self.held) or (self.most_blocks is not None and self.peak > self.most_blocks)
 
     def outcome(self) -> Outcome:
         count, begin = len(self.arrival), self.now
         while True:
-            self._arrive()
+            if self.next < count and self.arrival[self.next] <= self.now:
+                self._arrive()
             if not self.running and not self.line:
                 if self.next >= count:
                     break
@@ -270,6 +287,8 @@ class _Run:
             calm = self.partial is None and self.running
             if not (calm and (not self.line or (self.blocked and self.settled)) and self._jump()):
                 self._one_step()
+            if self.most_blocks is not None and self.failed():
+                break
         self._idle_until(self.now if not self.sample_ps else max(self.now, self.sample_ps[-1] + 1))
         end = max((moment for moment in self.finished if moment is not None), default=begin)
         return Outcome(
@@ -422,25 +441,26 @@ class _Run:
             + setup.prompt_token_ps * prefilled + setup.prompt_pair_ps * self.pairs
         )  # fmt: skip
         queued = len(self.line)
-        self._note_state(used, duration)
+        if used > self.peak:
+            self.peak = used
+        if self.full_ps is None and used >= self.full_from:
+            self.full_ps = self.now
+        if self.waiting_ps is None and queued:
+            self.waiting_ps = self.now
+        if self.blocked == "blocks":
+            self.held += duration
+        if self.sample_ps:
+            self._sample_until(self.now + duration)
         self.computed += decoding + prefilled
         self.steps += 1
         self.now += duration
         if decoding or not setup.prefill_first:
             self.step += 1
-        self._finish()  # those who ran before, in their order, then those who were admitted
-        self._completed(complete)
+        if self.finishing and self.finishing[0][0] <= self.step:
+            self._finish()  # those who ran before, in their order, then those who were admitted
+        if complete:
+            self._completed(complete)
         self.last = (setup.usable_blocks - self.free.count, len(self.running), queued)
-
-    def _note_state(self, used: int, duration: int) -> None:
-        self.peak = max(self.peak, used)
-        if self.full_ps is None and used >= self.full_from:
-            self.full_ps = self.now
-        if self.waiting_ps is None and self.line:
-            self.waiting_ps = self.now
-        if self.blocked == "blocks":
-            self.held += duration
-        self._sample_until(self.now + duration)
 
     def _grow(self, budget: int) -> int:
         """Blocks for the step of those who run, with preemption where they lack; prompt tokens of the partial request."""
@@ -461,14 +481,17 @@ class _Run:
     def _grow_or_preempt(self, budget: int) -> int:
         grown: dict[int, int] = {}
         chunk = 0
+        base, step, size = self.base, self.step, self.block_size
         for place in list(self.running):
             if place not in self.running:
                 continue
             if place == self.partial:
                 chunk = min(self.tokens[place] - self.partial_computed, budget - len(self.running) + 1)
                 need = self._more(place, chunk)
+            elif (base[place] + step) % size:
+                continue  # room left in its last block: nearly all
             else:
-                need = int((self.base[place] + self.step) % self.block_size == 0)
+                need = 1
             while need > self.free.count:
                 victim = self._victim()
                 if victim == self.partial:

@@ -9,7 +9,7 @@ functions of arrays; times are seconds.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -182,8 +182,3 @@ def _not_negative(rows: _Array, wanted: _Array) -> _Array:
                 best, error = np.zeros(rows.shape[1]), float(left @ left)
                 best[picked] = part / scale[picked]
     return best
-
-
-def best(speeds: Sequence[Speed | None]) -> Speed:
-    """The first that there is, else the assumption."""
-    return next((speed for speed in speeds if speed is not None), ASSUMED)

@@ -17,7 +17,7 @@ from oomdoc.units import GIB
 if TYPE_CHECKING:
     from oomdoc.replay import Rehearsal
 
-MOST_REQUESTS = 6_000  # run again at once, those around the incident: about 0.1 s a run
+MOST_REQUESTS = 3_000  # run again at once, those around the incident: about 0.05 s a run
 MOST_RUN = 60_000  # requests run in all for one report
 
 

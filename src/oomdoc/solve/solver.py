@@ -240,15 +240,17 @@ def _rehearsed(actions: list[Action], now: Situation) -> list[Action]:
             for action in actions
         ]
     told: list[Action] = []
+    known: dict[str, Result | None] = {}
     for action in actions:
         flags = {name: value for name, value in action.changes.items() if name in REPLAYED}
         if not flags or len(flags) < len(action.changes):
             told.append(action)
             continue
         result = _run(stage, flags)
+        known[_key(flags)] = result
         left -= 1
         told.append(action if result is None else _proven(action, flags, result, before, stage))
-    least = _least(stage, now, told, before, left)
+    least = _least(stage, now, told, before, known, left)
     if least is not None:
         place = next((i for i, action in enumerate(told) if "max_num_seqs" in action.changes), None)
         if place is None:
@@ -267,8 +269,28 @@ def _run(stage: Rehearsal, changes: Mapping[str, Any]) -> Result | None:
         return None
 
 
-def _least(stage: Rehearsal, now: Situation, told: list[Action], before: Result, left: int) -> Action | None:
-    """The largest max_num_seqs with which nobody is preempted and the peak leaves the margin; None where not even 1 does."""
+def _key(changes: Mapping[str, Any]) -> str:
+    return repr(sorted(changes.items()))
+
+
+def _holding(stage: Rehearsal, changes: Mapping[str, Any], ran: Mapping[str, Result | None]) -> Result | None:
+    """What the changes came to where they hold and leave the margin."""
+    if _key(changes) in ran:
+        result = ran[_key(changes)]
+        return result if result is not None and result.survives and result.peak_used <= 1 - MARGIN else None
+    try:
+        return stage.holds(changes, 1 - MARGIN)
+    except OomdocError:
+        return None
+
+
+def _least(
+    stage: Rehearsal, now: Situation, told: list[Action], before: Result, ran: Mapping[str, Result | None], left: int
+) -> Action | None:
+    """The largest max_num_seqs with which nobody is preempted and the peak leaves the margin; None where not even 1 does.
+
+    `ran` are the settings that were run already, with what they came to.
+    """
     high = min(stage.setup.max_num_seqs, int(now.pressure.get("running_max") or stage.setup.max_num_seqs) * 2)
     known = [int(action.changes["max_num_seqs"]) for action in told if "max_num_seqs" in action.changes]
     low, best = 0, None
@@ -276,9 +298,9 @@ def _least(stage: Rehearsal, now: Situation, told: list[Action], before: Result,
     while low < high and left > 0:
         middle = guess if low < guess <= high else (low + high + 1) // 2
         guess = 0
-        result = _run(stage, {"max_num_seqs": middle})
+        result = _holding(stage, {"max_num_seqs": middle}, ran)
         left -= 1
-        if result is not None and result.survives and result.peak_used <= 1 - MARGIN:
+        if result is not None:
             low, best = middle, result
         else:
             high = middle - 1
