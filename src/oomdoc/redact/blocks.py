@@ -19,7 +19,7 @@ _DATA = re.compile(
 )
 _KIND = re.compile(r"(?<![\w.-])[\"']?kind[\"']?[ \t]{0,8}:[ \t]{0,8}[\"']?(\w{1,60})")
 _OBJECT = re.compile(r"(?<![\w.-])[\"']?apiVersion[\"']?[ \t]{0,8}:")
-_ENTRY = re.compile(r"[ \t]*(?:- )?[\"']?[\w./-]{1,253}[\"']?:[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?$")
+_ENTRY = re.compile(r"[ \t]*+(?:- )?[\"']?[\w./-]{1,253}[\"']?:[ \t]*+")
 _BESIDE = 60  # characters before `apiVersion` in which a manifest written by hand may have its kind
 
 
@@ -157,7 +157,9 @@ def _entries(text: str, at: int, indent: int) -> Iterator[Place]:
         entry = _ENTRY.match(line)
         if entry is None:
             yield start + _indent(line), start + len(line.rstrip())
-        elif not _BLOCK_MARK.match(entry["value"]) and entry["value"].strip("\"'"):
-            quoted = entry["value"][0] in "\"'" and entry["value"][-1:] == entry["value"][0]
-            begin, end = entry.span("value")
-            yield start + begin + quoted, start + end - quoted
+            continue
+        begin, end = start + entry.end(), start + len(line.rstrip())
+        value = text[begin:end]
+        if value.strip("\"'") and not _BLOCK_MARK.match(value):
+            quoted = value[0] in "\"'" and value[-1] == value[0]
+            yield begin + quoted, end - quoted

@@ -93,6 +93,9 @@ _USER_PART = re.compile(r".*(?:[_.\-]user|user[_.-]?name)", re.I)
 """`POSTGRES_USER`, `MLFLOW_TRACKING_USERNAME`."""
 
 
+_LONGEST_NAME = 200
+
+
 @lru_cache(maxsize=8192)
 def kind_of(name: str) -> str | None:
     """What a field's value is: prompt, weak (prompt where quoted), ids, secret, user, host, tenant; None for all others.
@@ -100,6 +103,8 @@ def kind_of(name: str) -> str | None:
     >>> [kind_of(name) for name in ("messages", "HF_TOKEN", "eos_token", "nodeName", "Tenant-ID", "prompt_tokens")]
     ['prompt', 'secret', None, 'host', 'tenant', None]
     """
+    if len(name) > _LONGEST_NAME:
+        return None
     key = fold(name)
     last = fold(re.split(r"[./]", name)[-1])
     for kind, names in (
