@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 
@@ -31,7 +32,11 @@ SECRETS: Mapping[str, str] = {
     "key of one's own": "umb-9d3f-77c1-serve",
     "github": "ghp_QmTzVrLkPwYsXbNcDfGhJtReWqAsZxUvIoPl",
     "signature": "b7Qe%2FzLmXtRw8KcYpNhSdFg0aQ",
+    "plain": "Vx3nTq8LmZrKwYb2NcD",
+    "encoded": base64.b64encode(b"Grackle-Umber-44").decode(),
+    "hash": "Rw8KcYpNhSdFg0aQzLmXtVn",
 }
+PICTURE = base64.b64encode(bytes(range(256)) * 3).decode()
 CANARIES: Mapping[str, tuple[str, ...]] = {
     "user": (USER, OTHER_USER),
     "host": (HOST, FQDN, "ferrous"),
@@ -39,7 +44,7 @@ CANARIES: Mapping[str, tuple[str, ...]] = {
     "email": (EMAIL, "tove.ashgrove"),
     "ip": (IP, PUBLIC_IP, IPV6),
     "mac": (MAC,),
-    "prompt": (PROMPT, COMPLETION, "heron counts", "lanterns", "copper"),
+    "prompt": (PROMPT, COMPLETION, "heron counts", "lanterns", "copper", PICTURE[:60]),
     "secret": tuple(SECRETS.values()),
 }
 _S = SECRETS
@@ -248,6 +253,186 @@ b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAE{_S["aws key"]}
 """
 
 
+def _files_of_access() -> dict[str, str]:
+    """Files that hold access, and that people put into bundles by mistake."""
+    auth = base64.b64encode(f"{USER}:{_S['password']}".encode()).decode()
+    return {
+        "kubeconfig": f"""\
+apiVersion: v1
+kind: Config
+clusters:
+- cluster:
+    certificate-authority-data: {_S["encoded"]}
+    server: https://api.{FQDN}:6443
+  name: prod
+contexts:
+- context:
+    cluster: {TENANT}
+    namespace: {NAMESPACE}
+    user: {USER}
+users:
+- name: {USER}
+  user:
+    client-key-data: {_S["encoded"]}
+- name: {OTHER_USER}
+  user:
+    username: {OTHER_USER}
+    password: {_S["password"]}
+    token: {_S["plain"]}
+""",
+        "npmrc": f"//npm.{FQDN}/:_authToken={_S['plain']}\n//npm.{FQDN}/:_password={_S['encoded']}\nusername={USER}\nemail={EMAIL}\n",
+        "netrc": f"machine git.{FQDN}\nlogin {USER}\npassword {_S['password']}\nmachine x.com login {OTHER_USER} password {_S['plain']}\n",
+        "pgpass": f"db.{FQDN}:5432:llm:app:{_S['password']}\n",
+        "dotenv": f"""\
+DATABASE_URL=postgresql://{USER}:{_S["password"]}@db.{FQDN}:5432/llm
+DB_USER={USER}
+DB_PASS={_S["password"]}
+LITELLM_MASTER_KEY={_S["key of one's own"]}
+GRAFANA_TOKEN={_S["plain"]}
+ADMIN_TOKEN={_S["plain"]}
+access_token={_S["plain"]}
+PASSWORD_SALT={_S["plain"]}
+COMPUTERNAME={HOST}
+USERDOMAIN={TENANT}
+""",
+        "config.json": json.dumps({"auths": {f"reg.{FQDN}": {"auth": auth, "identitytoken": _S["plain"]}, "x": {"username": USER, "password": _S["password"]}}}, indent=2),
+        "credentials": f"[default]\naws_access_key_id = {_S['aws id']}\naws_secret_access_key={_S['aws key']}\n[profile {USER}]\nrole_arn = arn:aws:iam::112233445566:user/{OTHER_USER}\n",
+        "authorized_keys": f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{_S['plain']} {USER}@{HOST}\n{HOST},{IP} ssh-rsa AAAAB3NzaC1yc2E{_S['plain']}\n",
+        "shadow": f"{USER}:$6$saltsalt${_S['hash']}:19000:0:99999:7:::\nadmin:$apr1$saltsalt${_S['hash']}\n",
+        "passwd": f"{USER}:x:1001:1001:{OTHER_USER},,,:/srv:/bin/bash\n",
+        "hosts": f"127.0.0.1 localhost\n{IP} {HOST}\n{PUBLIC_IP}\t{FQDN}\t{HOST}\n",
+        "prometheus.yml": f"""\
+scrape_configs:
+- job_name: vllm
+  basic_auth:
+    username: {USER}
+    password: {_S["password"]}
+  authorization:
+    credentials: {_S["plain"]}
+  static_configs:
+  - targets: ['{HOST}:8000', '{FQDN}:8000']
+  api_keys:
+  - {_S["plain"]}
+remote_write:
+- url: https://{OTHER_USER}:{_S["password"]}@mimir/x
+  headers:
+    X-Scope-OrgID: {TENANT}
+""",
+        "secret.yaml": f"""\
+apiVersion: v1
+data:
+  one: {_S["encoded"]}
+  tls.key: {_S["encoded"]}
+kind: Secret
+metadata:
+  name: hf
+  namespace: {NAMESPACE}
+---
+kind: Secret
+apiVersion: v1
+stringData:
+  anything: {_S["password"]}
+  lines: |
+    {_S["plain"]}
+---
+kind: Pod
+spec:
+  containers:
+  - env:
+    - name: MY_TOKEN
+      value: >-
+        {_S["plain"]}
+    - value: {_S["password"]}
+      name: DB_PASSWORD
+""",
+        "secret.json": json.dumps({"apiVersion": "v1", "data": {"one": _S["encoded"]}, "kind": "Secret", "metadata": {"annotations": {"last-applied-configuration": json.dumps({"kind": "Secret", "stringData": {"two": _S["password"]}})}}}, indent=2),
+        "settings.xml": f"<server><username>{USER}</username><password>{_S['password']}</password><apiKey>{_S['plain']}</apiKey></server>\n",
+    }  # fmt: skip
+
+
+def _more_logs() -> dict[str, str]:
+    inner = json.dumps({"messages": [{"role": "user", "content": f'{PROMPT} "quoted" {COMPLETION}'}], "user": USER})
+    for _ in range(4):
+        inner = json.dumps({"message": inner})
+    line = f"INFO 11-20 20:05:01 [logger.py:39] Received request r: prompt: '{PROMPT}', params: SamplingParams(n=1)"
+    journal = {"_HOSTNAME": HOST, "MESSAGE": list(f"\x1b[36m{line}\x1b[0m user={USER}".encode()), "__REALTIME_TIMESTAMP": "1795205101000000"}  # fmt: skip
+    return {
+        "colour.log": f"""\
+\x1b[32mINFO\x1b[0m 11-20 20:05:01 [logger.py:39] Received request x: \x1b[1mprompt\x1b[0m: '\x1b[31m{PROMPT}\x1b[0m', params: x
+\x1b[2mt\x1b[0m \x1b[36mprompt\x1b[0m=\x1b[35m'{PROMPT}'\x1b[0m \x1b[36mtenant\x1b[0m=\x1b[35m{TENANT}\x1b[0m \x1b[36mapi_key\x1b[0m=\x1b[33m{_S["password"]}\x1b[0m
+/home/\x1b[1m{USER}\x1b[0m/x password: \x1b[31m{_S["password"]}\x1b[0m
+{json.dumps({"log": chr(27) + "[36mprompt" + chr(27) + "[0m=" + chr(27) + "[35m'" + PROMPT + "'" + chr(27) + "[0m"})}
+""",
+        "turns.log": f"""\
+<|im_start|>system
+{COMPLETION}<|im_end|>
+<|im_start|>user
+{PROMPT}<|im_end|>
+<|begin_of_text|><|start_header_id|>user<|end_header_id|>
+
+{PROMPT}<|eot_id|>
+[INST] {PROMPT} [/INST] {COMPLETION}</s>
+""",
+        "headers.log": f"""\
+headers=[(b'host', b'{HOST}:8000'), (b'cookie', b'sid={_S["plain"]}'), (b'x-api-key', b'{_S["password"]}')]
+Headers([('authorization', 'Basic {_S["encoded"]}'), ('x-forwarded-for', '{PUBLIC_IP}'), ('x-user-email', '{EMAIL}')])
+> Host: {FQDN}
+> X-Auth-Request-User: {USER}
+GET /v1/models?access_token={_S["plain"]}&key={_S["plain"]} HTTP/1.1
+{PUBLIC_IP} - {USER} [20/Nov/2026:20:05:01 +0000] "POST /v1/completions HTTP/1.1" 200 512
+connect to https://svc:pa@{_S["plain"]}@db/x
+""",
+        "requests.yaml": f"""\
+prompts:
+- {PROMPT}
+- '{COMPLETION}'
+requests:
+- prompt: the heron counts
+    nineteen lanterns
+- prompt: &p |2
+    {PROMPT}
+""",
+        "batch.jsonl": "".join(json.dumps(row) + "\n" for row in [
+            {"body": {"messages": [{"role": "user", "content": PROMPT}], "tools": [{"function": {"description": COMPLETION}}]}},
+            {"system": f"You are a clerk, {PROMPT}", "messages": []},
+            {"conversations": [{"from": "human", "value": PROMPT}]},
+            {"query": PROMPT, "context": COMPLETION, "passages": [COMPLETION], "text_1": PROMPT, "text_2": [COMPLETION], "queries": [PROMPT]},
+            {"image": PICTURE, "images": [PICTURE], "input_audio": {"data": PICTURE}},
+            {"userInput": PROMPT, "guided_choice": [COMPLETION]},
+        ]) + inner + "\n",
+        "journal.json": json.dumps(journal) + "\n",
+        "shares.txt": f"""\
+{HOST}:/vol on /mnt type nfs
+//{HOST}/share on /m2 type cifs (rw,username={USER},password={_S["password"]},domain={TENANT})
+{USER}   pts/0        2026-11-20 20:04 ({PUBLIC_IP})
+uid=1001({USER}) gid=1001({USER}) groups=1001({USER}),990({TENANT})
+[{USER}@{HOST} vllm]$ ls
+[sudo] password for {OTHER_USER}:
+wandb: Currently logged in as: {USER}. Use `wandb login --relogin`
+Author: {OTHER_USER} <{EMAIL}>
+{HOST}:412:980 [1] NCCL INFO NET/IB : Using [0]mlx5_0
+failed to connect to [{FQDN}]:29500 and [{HOST}]:29500
+  host      : {HOST}
+ether {MAC.upper().replace(":", "-")}
+bind dn uid={USER},ou=people,dc={TENANT} bindpw {_S["password"]}
+sshpass -p {_S["password"]} ssh x; mysql -u{USER} -p{_S["password"]} x; docker login -u {USER} -p {_S["plain"]} r; redis-cli -a {_S["plain"]}
+docker run --hostname {HOST} img; curl --oauth2-bearer {_S["plain"]} -b 'sid={_S["plain"]}' http://x
+git clone https://{_S["plain"]}@git.x/y; origin git@git.{FQDN}:x/y.git
+""",
+        "squeue.txt": f"""\
+             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)
+                77       gpu     vllm {USER}  R       0:10      1 {HOST}
+    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND
+    412 {OTHER_USER}  20   0   1g   2g   3g S   0.0   0.1   0:00.01 python
+NAME        CPU(cores)   CPU%   MEMORY(bytes)   MEMORY%
+{HOST}   250m   1%   21321Mi   4%
+| user | prompt | tokens |
+|---|---|---|
+| {USER} | {PROMPT} | 5 |
+""",
+    }  # fmt: skip
+
+
 TEXTS: Mapping[str, str] = {
     "vllm.log": _engine_log(),
     "raw.log": _raw_prompt(),
@@ -263,6 +448,8 @@ TEXTS: Mapping[str, str] = {
     "pod.yaml": _manifest(),
     "pods.json": _pod_json(),
     "notes.txt": _notes(),
+    **_files_of_access(),
+    **_more_logs(),
     f"home/{USER}/{HOST}.txt": "INFO 11-20 20:04:40 [api_server.py:1289] vLLM API server version 0.11.0\n",
 }
 """Sources by path, each full of canaries."""

@@ -32,6 +32,7 @@ from oomdoc.redact.names import Pseudonyms
 from oomdoc.redact.run import Redaction, common_words, redact, redact_stream
 from oomdoc.redact.same import differences
 from oomdoc.redact.text import Redactor
+from oomdoc.redact.words import kind_of
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "sample_logs"
@@ -233,12 +234,68 @@ KEPT = (
     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
     "std::vector c10::cuda at::native a::b 12:30:11 2026-11-20T20:04:51Z",
     "user: root, host: localhost, namespace: default, tenant: None, node: 0",
+    "forward_pass: compiled in 12 s, bypass=no",
+    '{"time_per_output_token_ms": 12, "max_token": 5, "eosToken": "</s>", "num_token": "many"}',
+    "core-26-11-20-20-05-01.log 2026-11-20-20-05-01 0000:3b:00.0 GPU-8f6c1b3a-1c2d-4e5f-8a9b-0c1d2e3f4a5b",
+    'columns ["prompt_tokens", "output_tokens"], ["timestamp", "tenant"], ("a", "b")',
+    "<fb_memory_usage><total>81559 MiB</total><used>70000 MiB</used></fb_memory_usage>",
+    "kind: ConfigMap\napiVersion: v1\ndata:\n  VLLM_ARGS: --max-num-seqs 64",
+    "users: 50, teams: 3, targets: 4, tokens: 5, clusters: 2",
+    "127.0.0.1 is the address, $1 = value, ${HOME}, $2y is no hash",
+    "image sha256:" + "9f1c3ab27e5d4081" * 4,
+    "digest " + "0123456789abcdef" * 20,
+    "WARNING 11-20 20:04:51 [x.py:1] the template lacks <|im_end|> and [/INST]",
+    "[rank0]:[W1120 20:04:40.123 ProcessGroupNCCL.cpp:1250] Warning",
+    '  - name: VLLM_PORT\n    value: "8000"\n  - name: API_TOKEN\n    valueFrom: x',
 )
 
 
 @pytest.mark.parametrize("line", KEPT)
 def test_what_tells_of_nobody_stays(line: str) -> None:
     assert redacted(line) == line
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("access_token", "secret"),
+        ("grafana_token", "secret"),
+        ("adminToken", "secret"),
+        ("jira-token", "secret"),
+        ("eos_token", None),
+        ("bostoken", None),
+        ("perToken", None),
+        ("time_per_output_token", None),
+        ("DB_PASS", "secret"),
+        ("forward_pass", None),
+        ("bypass", None),
+        ("POSTGRES_USER", "user"),
+        ("MLFLOW_TRACKING_USERNAME", "user"),
+    ],
+)
+def test_what_the_name_of_a_field_says(name: str, kind: str | None) -> None:
+    assert kind_of(name) == kind
+
+
+def test_only_the_secrets_among_objects_lose_their_data() -> None:
+    plain = "kind: ConfigMap\napiVersion: v1\ndata:\n  args: --max-num-seqs 64\n"
+    secret = "apiVersion: v1\ndata:\n  args: LS1tYXgtbnVtLXNlcXM=\nkind: Secret\nmetadata:\n  name: x\n"
+    made = redacted(f"{plain}---\n{secret}---\n{plain}")
+    assert made.count("--max-num-seqs 64") == 2 and "LS1t" not in made
+    items = [{"apiVersion": "v1", "data": {"a": "--max-num-seqs 64"}, "kind": kind} for kind in ("ConfigMap", "Secret")]
+    told = json.loads(redacted(json.dumps({"apiVersion": "v1", "items": items, "kind": "List"}, indent=1)))
+    assert told["items"][0]["data"] == {"a": "--max-num-seqs 64"} != told["items"][1]["data"]
+
+
+def test_what_follows_a_list_or_a_text_of_yaml_stays() -> None:
+    for prompts in ("prompts:\n- one two three\n- 'four five'\n", "prompt: one two\n  three four\n"):
+        made = redacted(f"a: 1\n{prompts}max_tokens: 5\n- b: two words\n")
+        assert made.startswith("a: 1\nprompt") and made.endswith("\nmax_tokens: 5\n- b: two words\n")
+        assert "one" not in made and "four" not in made and made.count("\n") == prompts.count("\n") + 3
+
+
+def test_colour_goes_and_the_line_stays() -> None:
+    assert redacted("\x1b[32mINFO\x1b[0m 11-20 [x.py:1] GPU KV cache size: 9 tokens") == "INFO 11-20 [x.py:1] GPU KV cache size: 9 tokens"  # fmt: skip
 
 
 def test_a_prompt_keeps_its_length_and_token_ids_their_number() -> None:

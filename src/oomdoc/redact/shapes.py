@@ -71,10 +71,25 @@ SECRETS: tuple[Shape, ...] = (
     _secret("lin_api_ sntrys_ shpat_ doo_v1_ dop_v1_", r"(?:lin_api|sntrys|shp[a-z]{2}|do[opr]_v1)_[A-Za-z0-9=+/_-]{20,400}"),
     _secret("PuTTY-User", r"PuTTY-User-Key-File-[23].{0,200}"),
     _secret("curl wget", r"\b(?:curl|wget)\b[^\n]{0,400}?[ \t](?:-u|--user(?:name)?|--password)[ \t=]{1,4}[\"']?([^\s\"']{1,200})", 1),
+    _secret("curl", r"[ \t](?:-b(?=[ \t\"'=]{1,6}\w{1,60}=)|--cookie|--oauth2-bearer)[ \t=]{1,4}[\"']?([^\s\"']{4,2000})", 1),
     _secret("password", r"\b(?:password|passphrase) (?:is|was) [\"'`]?([^\s\"'`,]{4,200})", 1, re.I),
     _secret("bearer", r"\bBearer[ \t]{1,4}([A-Za-z0-9._~+/=-]{8,4000})", 1, re.I),
     _secret("authorization", r"\bAuthorization\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\?[\"']?(?:Basic|Digest|Token)[ \t]{1,4}([A-Za-z0-9._~+/=-]{4,4000})", 1, re.I),
-    _secret("://", r"://([^\s/@:'?#,;]{0,200}:[^\s/@']{1,400})@", 1),
+    _secret("://", r"://([^\s/@:'?#,;]{0,200}:[^\s/']{1,400})@", 1),
+    _secret("key= code= token= auth=", r"[?&](?:key|code|token|auth|apikey)=([^\s&\"'#]{8,2000})", 1),
+    _secret("/api/webhooks/ webhook.office.com/", r"(?:/api/webhooks/\d{1,30}|webhook\.office\.com/webhookb2)/([\w@/-]{16,300})", 1),
+    _secret("AAAA", r"\b(?:ssh-\w{2,20}|ecdsa-sha2-\w{2,20}|sk-[\w@.-]{2,60})[ \t]{1,4}(AAAA[A-Za-z0-9+/=]{16,2000})", 1),
+    _secret("SHA256:", r"\bSHA256:([A-Za-z0-9+/]{43})(?![A-Za-z0-9+/])", 1),
+    _secret("$", r"\$(?:[156y]|2[abxy]|apr1|argon2\w{1,2}|scrypt)\$[^\s:,'\"$]{2,60}\$?[^\s:,'\"]{8,300}"),
+    _secret("password", r"^(?:[ \t]{0,40}|[^\n]{0,400}\blogin[ \t]{1,8}\S{1,200}[ \t]{1,8})password[ \t]{1,8}([^\s:=]{4,200})[ \t]{0,8}\r?$", 1, re.M),
+    _secret(":", r"^[A-Za-z*][\w.*-]{0,252}:(?:\d{2,5}|\*):[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{4,200})\r?$", 1, re.M),  # .pgpass
+    _secret("arn:", r"\barn:aws[\w-]{0,10}:[\w-]{1,30}:[\w-]{0,30}:(\d{12}):", 1),
+    _secret("sshpass", r"\bsshpass[ \t]{1,4}-p[ \t]{0,4}[\"']?([^\s\"']{3,200})", 1),
+    _secret(" login", r"\b(?:docker|podman|nerdctl|helm registry|oras|skopeo)[ \t]{1,4}login\b[^\n;|]{0,200}?[ \t]-p[ \t=]{0,4}[\"']?([^\s\"';|]{4,200})", 1),
+    _secret("redis-cli", r"\bredis-cli\b[^\n;|]{0,200}?[ \t]-a[ \t]{1,4}[\"']?([^\s\"';|]{4,200})", 1),
+    _secret("mysql mariadb", r"\b(?:mysql|mariadb)\w{0,10}\b[^\n;|]{0,200}?[ \t]-p([^\s\"';|]{4,200})", 1),
+    _secret(" login ", r"\b(?:wandb|vault|ngc|hf)[ \t]login[ \t]{1,4}([A-Za-z0-9._-]{16,200})", 1),
+    _secret("bindpw", r"\bbindpw[ \t]{1,8}([^\s=:]{4,200})", 1, re.I),
     _secret(
         "key pwd pw pass token hmac",
         r"(?:key|pwd|pw|passw(?:or)?d|pass|token|hmac)[\"']?\]?[ \t]{0,40}(?::=|=>|::|[:=]|[ \t])[ \t]{0,40}[\"']?([\w-]{32,400})",
@@ -88,21 +103,37 @@ SECRETS: tuple[Shape, ...] = (
     ),
     _secret("softlayer", r"softlayer.com/soap/v3(?:.1)?/([a-z0-9]{64,300})", 1, re.I),
     _secret("cloudant", r"([0-9a-f]{64}|[a-z]{24})[\"']?@[\w.-]{0,80}cloudant", 1, re.I),
+    _secret("://", r"://(?!git@)([A-Za-z0-9._~%+-]{3,400})@", 1),
 )  # fmt: skip
 """Keys and tokens that are told by their shape, without a field's name beside them."""
 
+_TURN = r"((?:[^<\n\[]|<(?!\||/s>|start_of|end_of)|\[(?!/?INST)|\n(?!INFO|WARN|ERROR|DEBUG|CRIT|Traceback|[\[(]?\d{2,4}[-/:]\d\d))++)"
+"""What stands between two marks of a chat template; a new record of the log ends it."""
+
 SAID: tuple[Shape, ...] = (
     Shape("prompt", ("prompt", "completion", "question"), re.compile(r"\b(?:prompt|completion|question) ([\"'])((?:(?!\1)[^\n\\]){8,4000}+)\1", re.I), 2),
+    Shape("prompt", ('system"', "system'"), re.compile(r"[\"']system[\"'][ \t]{0,4}:[ \t]{0,4}\"((?:[^\"\\\n ]|\\.)*+(?: (?:[^\"\\\n ]|\\.)++){3,4000}+)\""), 1),
+    Shape("prompt", ("<|im_start|>",), re.compile(r"<\|im_start\|>\w{1,40}(?:\n|\\n|[ \t])" + _TURN + r"(?=<\|im_end\|>|<\|im_start\|>)"), 1),
+    Shape("prompt", ("<|end_header_id|>",), re.compile(r"<\|end_header_id\|>(?:\n|\\n){0,4}" + _TURN + r"(?=<\|eot_id\|>|<\|start_header_id\|>)"), 1),
+    Shape("prompt", ("<start_of_turn>",), re.compile(r"<start_of_turn>\w{1,40}(?:\n|\\n|[ \t])" + _TURN + r"(?=<end_of_turn>)"), 1),
+    Shape("prompt", ("[INST]", "[/INST]"), re.compile(r"\[/?INST\]" + _TURN + r"(?=\[/INST\]|</s>)"), 1),
     Shape("prompt", ("</prompt>", "</content>", "</completion>", "</query>", "</question>"), re.compile(r"<(prompt|content|completion|query|question)>([^<]{1,20000}+)</\1>", re.I), 2),
 )  # fmt: skip
-"""Prompts that a sentence quotes or a tag holds."""
+"""Prompts that a sentence quotes, a tag or the marks of a chat template hold."""
+PAIR = re.compile(
+    r"[(\[][ \t]{0,4}b?(\\{0,3}[\"'])(?P<key>[A-Za-z][\w.-]{1,60})\1,[ \t]{0,4}b?(?P<quote>\\{0,3}[\"'])(?P<value>[^\n\"']{1,4000}?)(?P=quote)[ \t]{0,4}[)\]]"
+)
+"""A header as Python and JSON print a pair: `('x-api-key', '...')`."""
+ELEMENT = re.compile(r"<(?:\w{1,20}:)?(?P<key>[A-Za-z_][\w.-]{1,60})(?: [^<>\n]{0,400})?>(?P<value>[^<\n]{1,4000}+)</")
+VALUE_FIRST = re.compile(
+    r"value(?<!\wvalue)(?P<mark>[\"']?)[ \t]{0,4}:[ \t]{0,4}(?P<quote>[\"']?)(?P<value>[^\s\"'{}\[\],][^\n\"',}]{0,2000}?)(?P=quote)[ \t]{0,4}(?:,\s{0,80}|\r?\n[ \t]{1,80})(?P=mark)name(?P=mark)[ \t]{0,4}:[ \t]{0,4}[\"']?(?P<key>[A-Za-z_][\w.-]{1,80})"
+)
+"""A variable whose value stands before its name."""
 
 EMAIL = Shape(
     "email",
     ("@", "%40"),
-    re.compile(
-        r"(?<![\w.+%-])[A-Za-z0-9][\w.+-]{0,63}(?:@|%40)(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,6}[A-Za-z]{2,24}(?![\w@])"
-    ),
+    re.compile(r"(?<![\w.+%-])[^\W_][\w.+-]{0,63}(?:@|%40)(?:[^\W_](?:[^\W_]|-){0,62}\.){1,6}[^\W\d_]{2,24}(?![\w@])"),
 )
 IPV4 = Shape("ip", (".",), re.compile(r"(?<![A-Za-z0-9.])[1-9]\d{0,2}(?:\.\d{1,3}){3}(?![\w+]|\.\d)"))
 VERSION_BEFORE = re.compile(r"(?:==|>=|~=|version[:=]? ?|release[:=]? ?|driver[:=]? ?|cud\w{1,10}[:=]? ?)$", re.I)
@@ -115,7 +146,12 @@ IPV6 = Shape(
         r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]{3,38})(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])"
     ),
 )
-MAC = Shape("mac", (":",), re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![\w:])"))
+MAC = Shape(
+    "mac",
+    (":",),  # six pairs, or the twenty of InfiniBand
+    re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{2}:){5}(?:(?:[0-9A-Fa-f]{2}:){14})?[0-9A-Fa-f]{2}(?![\w:])"),
+)
+MAC_DASHED = Shape("mac", ("-",), re.compile(r"[0-9A-Fa-f]{2}(?<![\w.-]..)(?:-[0-9A-Fa-f]{2}){5}(?![\w-])"))
 _DOMAINS = ("com", "net", "org", "io", "ai", "cloud", "internal", "local", "localdomain", "corp", "lan", "intra", "intranet",
             "home", "arpa", "edu", "gov", "eu", "de", "uk", "fr", "cn", "jp", "nl", "ch")  # fmt: skip
 """Last parts of hosts' names; those of `torch.cuda` and `config.json` are others."""
@@ -140,6 +176,39 @@ LINE_HEADS: tuple[Shape, ...] = (
     Shape("host", ("Linux ",), re.compile(r"\bLinux ([\w.-]{1,255}) \d{1,2}\.\d{1,3}\.", re.M), 1),
     Shape("user", ("@",), re.compile(r"(?:^|[\[( ])([a-z_][\w.-]{0,31})@[\w.-]{1,255}(?:[: ][~/]|:?~|[$#])", re.M), 1),
     Shape("host", ("@",), re.compile(r"(?:^|[\[( ])[\w.-]{1,32}@([\w-][\w.-]{0,254})(?:[: ][~/]|:?~|[$#])", re.M), 1),
+    Shape("user", ("@",), re.compile(r"\[([a-z_][\w.-]{0,31})@[\w.-]{1,255} [^\s\]]{1,200}\][$#]"), 1),
+    Shape("host", ("@",), re.compile(r"\[[a-z_][\w.-]{0,31}@([\w.-]{1,255}) [^\s\]]{1,200}\][$#]"), 1),
+    Shape("user", ("ssh-", "ecdsa-"), re.compile(r"\b(?:ssh-\w{2,20}|ecdsa-sha2-\w{2,20}) [\w-]{8,2000} ([\w.-]{1,64})@"), 1),
+    Shape("host", ("ssh-", "ecdsa-"), re.compile(r"\b(?:ssh-\w{2,20}|ecdsa-sha2-\w{2,20}) [\w-]{8,2000} [\w.-]{1,64}@([\w.-]{1,253})"), 1),
+    Shape("host", ("ssh-", "ecdsa-"), re.compile(r"^([A-Za-z][\w.-]{1,253})(?:,\S{1,200})? (?:ssh-|ecdsa-)", re.M), 1),
+    Shape("host", ("git@",), re.compile(r"\bgit@([\w.-]{1,253}):"), 1),
+    Shape("host", ("machine",), re.compile(r"^[ \t]{0,40}machine[ \t]{1,8}([\w.-]{2,253})(?=[ \t]{0,8}\r?$|[ \t]{1,8}(?:login|password)\b)", re.M), 1),
+    Shape("user", ("login",), re.compile(r"^(?:[ \t]{0,40}|[ \t]{0,40}(?:machine|default)\b[^\n]{0,300} )login[ \t]{1,8}([\w.@-]{2,64})(?=[ \t]{0,8}\r?$|[ \t]{1,8}password\b)", re.M), 1),
+    Shape("user", ("[profile ",), re.compile(r"^\[profile ([\w.@-]{1,64})\]", re.M), 1),
+    Shape("user", ("arn:",), re.compile(r"\barn:aws[\w-]{0,10}:(?:iam|sts):[\w-]{0,30}:[\w-]{1,30}:(?:user|assumed-role/[\w+=,.@-]{1,64})/([\w+=,.@-]{1,64})"), 1),
+    Shape("user", ("Uid=", "UID=", "User Id=", "User ID="), re.compile(r"(?:^|;)[ \t]{0,4}(?:User I[dD]|U[iI][dD])=([^;\s\"']{1,64})(?=;)", re.M), 1),
+    Shape("host", ("//",), re.compile(r"^//([A-Za-z][\w.-]{1,253})/\S{0,200}:_\w", re.M), 1),
+    Shape("user", (":secret-",), re.compile(r"^([a-z_][\w.-]{0,31}):secret-[a-z]{8}:\d{0,6}:\d{0,6}:", re.M), 1),
+    Shape("user", (":",), re.compile(r"^([a-z_][\w.-]{0,31}):[x*!]:\d{1,10}:\d{1,10}:", re.M), 1),
+    Shape("user", (":",), re.compile(r"^[a-z_][\w.-]{0,31}:[x*!]:\d{1,10}:\d{1,10}:([^:,\n]{2,80})[,:]", re.M), 1),
+    Shape("user", ("pts/", "tty"), re.compile(r"^([a-z_][\w.-]{0,31}) +(?:pts/\d{1,4}|tty\d{1,3}) +", re.M), 1),
+    Shape("user", ("groups=",), re.compile(r"(?<=[,=])\d{1,10}\(([a-z_][\w.-]{0,63})\)"), 1),
+    Shape("user", (" -u", " -U"), re.compile(r"\b(?:(?:docker|podman|nerdctl)[ \t]{1,4}login|mysql\w{0,10}|mariadb|psql|pg_dump|ldapsearch)\b[^\n;|]{0,200}?[ \t]-[uU][ \t]{0,4}([A-Za-z_][\w.@-]{1,63})"), 1),
+    Shape("user", ("password for",), re.compile(r"\[sudo\] password for ([\w.-]{1,64}):"), 1),
+    Shape("user", ("ogged in as",), re.compile(r"\b[Ll]ogged in as:? ([\w@-](?:[\w.@-]{0,62}[\w@-]))"), 1),
+    Shape("user", ("Author:", "Committer:", "Commit:", "From:", "To:", "Cc:", "-by:"), re.compile(r"(?:^|[ \t])(?:Author|Commit|Committer|From|To|Cc|[A-Z][a-z]{2,10}(?:-[a-z]{2,10})?-by):[ \t]{1,8}([^<>\n:]{2,80}) <", re.M), 1),
+    Shape("user", ("[",), re.compile(r"^\S{2,255} \S{1,64} ([A-Za-z][\w.@-]{0,63}) \[\d\d/[A-Z][a-z]{2}/\d{4}:", re.M), 1),
+    Shape("user", ("uid=", "cn="), re.compile(r"\b(?:uid|cn)=([^,\s=\"']{2,64}),[ \t]?(?:ou|dc|cn|o)=", re.I), 1),
+    Shape("tenant", ("dc=",), re.compile(r"\bdc=([\w-]{2,63})", re.I), 1),
+    Shape("host", ("NCCL",), re.compile(r"(?<![\w.:/-])([A-Za-z][\w.-]{1,253}):\d{1,10}:\d{1,10} \[\d{1,4}\] "), 1),
+    Shape("host", ("]:",), re.compile(r"(?<=\[)([A-Za-z][\w.-]{1,253})(?=\]:\d{2,5})"), 1),
+    Shape("host", ("Hostname set to",), re.compile(r"Hostname set to <([\w.-]{1,253})>"), 1),
+    Shape("host", (":/",), re.compile(r"^([A-Za-z][\w.-]{1,253}):/\S{0,300} +(?:\d|on )", re.M), 1),
+    Shape("host", ("//",), re.compile(r"^//([A-Za-z][\w.-]{1,253})/\S{1,300} +(?:\d|on )", re.M), 1),
+    Shape("host", (".",), re.compile(r"^[ \t]{0,8}(?:\d{1,3}\.){3}\d{1,3}[ \t]{1,40}(?:(?<=\t)|(?<=  )|(?=\S{0,200}[\d.-]))([A-Za-z][\w.-]{1,253})(?=(?:[ \t]{1,40}[A-Za-z][\w.-]{1,253}){0,6}[ \t]{0,8}\r?$)", re.M), 1),
+    Shape("host", (".",), re.compile(r"^[ \t]{0,8}(?:\d{1,3}\.){3}\d{1,3}[ \t]{1,40}[A-Za-z][\w.-]{1,253}[ \t]{1,40}(?:(?<=\t)|(?<=  )|(?=\S{0,200}[\d.-]))([A-Za-z][\w.-]{1,253})(?=[ \t]{0,8}\r?$)", re.M), 1),
+    Shape("host", (" MB |",), re.compile(r"^([\w.-]{2,253}) {1,40}[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?=  ?\d{3}\.)", re.M), 1),
+    Shape("user", (" MB |",), re.compile(r"(?<=[| ])([a-z_][\w.-]{0,31})(?=(?::[\w./-]{1,40})?(?:/\d{1,10})?\(\d{1,7}M\))"), 1),
     Shape("host", ("Node:",), re.compile(r"\bNode:[ \t]{1,40}([\w.-]{1,253})/", re.M), 1),
     Shape("host", ("Successfully assigned",), re.compile(r"Successfully assigned [\w.-]{1,63}/[\w.-]{1,253} to ([\w.-]{1,253})"), 1),
     Shape("tenant", ("Successfully assigned",), re.compile(r"Successfully assigned ([\w.-]{1,63})/[\w.-]{1,253} to "), 1),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from oomdoc.ingest.record import TAG, peel
-from oomdoc.redact import shapes
+from oomdoc.redact import blocks, shapes
 from oomdoc.redact.names import Pseudonyms, is_stand_in
 from oomdoc.redact.shapes import Shape
 from oomdoc.redact.words import GENERIC, HOME_OF_NOBODY, NOBODY, PUBLIC, ROLES, fold, kind_of
@@ -25,11 +25,12 @@ _DEPTH = 4  # JSON in strings of JSON
 _NEAR = 160  # characters between the name and the value of `{"key": ..., "value": ...}`
 
 _FIELD = re.compile(
-    r"(?<![\w.@/])(?<![\w.]-)(?P<key>[A-Za-z_@][\w.@/-]{0,79}+)(?P<close>\\{0,7}[\"']?\]?)[ \t]{0,4}(?P<sep>=>|:=|[:=])(?!=)(?P<gap>[ \t]{0,8})"
+    r"(?<![\w.@/])(?<![\w.]-)(?P<key>[A-Za-z_@][\w.@/-]{0,79}+)(?P<close>\\{0,7}[\"']?\]?)[ \t]{0,12}(?P<sep>=>|:=|[:=])(?!=)(?P<gap>[ \t]{0,8})"
 )
 _FLAG = re.compile(
     r"(?<![\w-])--?(?P<key>[A-Za-z][\w.-]{1,79}+)(?P<gap>[ \t\0]{1,8}|\r?\n[ \t]{1,40}(?:- )?|\\?[\"'],?\s{0,40}-?[ \t]{0,8})(?=[^\s\0-])"
 )
+_SHARE = re.compile(r"\\{2,4}(?=\w)")
 _COOKIE = re.compile(r"[^\n\r\"'\\]+")
 _WHO = re.compile(
     r"([\"'](?:id|name|login|username|user_name|slug|title|display_?name|sub)[\"']\s{0,8}:\s{0,8}[\"'])([^\"'\\\n]{1,200})([\"'])",
@@ -44,7 +45,7 @@ _TO_END = re.compile(
     r"(?:(?!, ?(?:params|sampling_params|SamplingParams|prompt_token_ids|prompt_embeds_shape|lora_request|output_token_ids|"
     r"finish_reason|streaming|arrival_time|request_id|priority)\b|\\?\"\s*[,}]|[ ,;|&]{1,3}\w{2,40}[=]|\t)[^\n\0])*+"
 )
-_BLOCK = re.compile(r"[|>][+-]?\d?[ \t]{0,8}\n")
+_BLOCK = re.compile(r"(?:[&!]\S{1,80}[ \t]{1,8}){0,2}[|>][+-]?\d?[+-]?[ \t]{0,8}\r?\n")
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'", re.S)
 _JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+"')
 _NUMBER = re.compile(r"[-+]?\d[\d.,:_eE+-]*\s?(?:[KMGT]i?B|ms|s|%)?|0x[0-9a-fA-F]+|NaN|nan|inf")
@@ -60,19 +61,32 @@ _RECORD = re.compile(
     r"\[ *\d+\.\d|\[rank\d|\{\"|torch\.|[\w.]{1,60}Error: )"
 )
 _HEADER = re.compile(
-    r"^(?:#+ ?)?\"?[A-Za-z_][\w .\[\]%/()-]{0,60}\"?(?:[,;\t|]\"?[A-Za-z_][\w .\[\]%/()-]{0,60}\"?){1,80}[ \t]*\r?$",
+    r"^(?:#+ ?|\| ?)?\"?[A-Za-z_][\w .\[\]%/()-]{0,60}\"?(?:[,;\t|][ \t]?\"?[A-Za-z_][\w .\[\]%/()-]{0,60}\"?){1,80}[ \t]*\|?[ \t]*\r?$",
     re.M,
 )
 _LISTING = re.compile(
-    r"^(?:NAMESPACE|NAME|USER|UID|NODE|LAST SEEN)(?: {1,80}[A-Z][A-Z()%,/-]*(?: [A-Z()-]+)?)+[ \t]*\r?$|^USER +PID .*$",
+    r"^(?:NAMESPACE|NAME|USER|UID|NODE|LAST SEEN)(?: {1,80}[A-Z][A-Z()%,/-]*(?:\([a-z]{1,10}\))?(?: [A-Z()-]+)?)+[ \t]*\r?$|"
+    r"^USER +PID .*$|^ *(?:PID|JOBID) +[A-Z].*$",
     re.M,
 )
-_PROCESS_ROW = re.compile(r"(\S+)( +\d+ )")
+_HEADS = {
+    "USER": "user",
+    "UID": "user",
+    "NODE": "host",
+    "NAMESPACE": "tenant",
+    "ACCOUNT": "tenant",
+    "NODELIST(REASON)": "host",
+    "NODELIST": "host",
+}
+_ANSI = re.compile(r"(?:\x1b|\\{1,3}u001[bB]|\\{1,3}x1[bB]|#033|\^\[)\[[0-9;:]*[A-Za-z]")
+_ENCODED = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{256,}+={0,2}")
+"""Pictures, sounds and files in base64 (RFC 4648) that no field or scheme announces: no line that is read has such a word."""
 _BEGINS = re.compile(
     r"\b(?:prompt|output|text|inputs?)(?:: |=)\\?(?P<quote>[\"'])|(?P<key>-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY)"
 )
 _SAFE_SMALL = 3
 _LONG_NUMBER = 24  # digits: what is longer is no amount
+_VALUE = re.compile(r"[\"'](?:value|default)[\"']\s{0,8}:\s{0,8}[\"']([^\"'\\\n]{1,4000})[\"']")
 _RANDOM = re.compile(r"\\{0,7}[\"']?[A-Za-z0-9+/_=-]{20,}")  # what a field that ends with "key" holds, if it is one
 
 Act = Callable[[str, str], str]
@@ -206,16 +220,22 @@ class Redactor:
     def text(self, text: str, final: bool = True, depth: int = 0) -> tuple[str, str]:
         """The text with everything replaced, and what is held back until more is there (with `final` nothing)."""
         held = ""
+        if "\x1b[" in text or "1b[" in text or "1B[" in text or "#033[" in text or "^[[" in text:
+            text = _ANSI.sub("", text)  # colour within a value hides it from every expression; ingestors drop it too
         if depth == 0 and (self._open or _BEGINS.search(text)):
             text = self._over_lines(text)
         if "-----BEGIN" in text:
             text = shapes.PRIVATE_KEY.sub(self._key_block, text)
         if "data:" in text:
             text = shapes.DATA_URI.sub(lambda match: self._marked(match[0]), text)
+        text = _ENCODED.sub(self._encoded, text)
+        if "Secret" in text and "kind" in text:
+            text = self._secret_data(text)
         if depth < _DEPTH and "\\" in text and '"' in text:
             text = self._strings(text, depth)
         text, held = self._fields(text, final)
         text = self._flags(text)
+        text = self._pairs(text)
         text = self._tables(text)
         text = self._shapes_in(text)
         if self._known is not None:
@@ -238,6 +258,24 @@ class Redactor:
     def _key_block(self, match: re.Match[str]) -> str:
         self.tally.add("secret")
         return self.pseudonyms.of("secret", match[0]) + "\n" * match[0].count("\n")
+
+    def _encoded(self, match: re.Match[str]) -> str:
+        word = match[0]
+        if not (re.search("[A-Z]", word) and re.search("[a-z]", word) and re.search("[0-9]", word)):
+            return word
+        return self._marked(word)
+
+    def _secret_data(self, text: str) -> str:
+        """Values of a Kubernetes Secret, whatever their names."""
+        out: list[str] = []
+        at = 0
+        for begin, end in blocks.secret_data(text):
+            value = text[begin:end]
+            if begin >= at and value.strip() and not is_stand_in(value):
+                self.tally.add("secret")
+                out += [text[at:begin], self.pseudonyms.of("secret", value)]
+                at = end
+        return "".join([*out, text[at:]])
 
     def _marked(self, text: str) -> str:
         self.tally.add("prompt")
@@ -389,6 +427,8 @@ class Redactor:
                 end, made = self._value(text, after, kind, field)
                 return (end, made) if end < 0 else (end, text[at:after] + made)
             return at, ""
+        if first in ("\n", "\r") and first:
+            return self._yaml_items(text, at, kind, field)
         opened = _OPEN.match(text, at)
         if opened:
             end, inner, line_cut = _quoted(text, at, opened)
@@ -404,7 +444,7 @@ class Redactor:
                 return self._object(text, at, kind)
             if kind == "weak" and first == "{":
                 return at, ""
-            end = _closing(text, at)
+            end = blocks.closing(text, at)
             if end < 0:
                 line_end = text.find("\n", at)
                 # a list that a line cuts off is not continued in plain text
@@ -426,8 +466,14 @@ class Redactor:
             value = text[at:end]
             if _NO_PROMPT.fullmatch(value.strip()):
                 return at, ""
-            return end, self._prompt(value.rstrip()) + value[len(value.rstrip()) :]
+            made = self._prompt(value.rstrip()) + value[len(value.rstrip()) :]
+            if field["sep"] == ":" and field["gap"] and text[end : end + 1] == "\n":
+                end, more = self._yaml_plain(text, end, field)
+                made += more
+            return end, made
         if kind == "secret":
+            if (block := _BLOCK.match(text, at)) and field["sep"] == ":":
+                return self._yaml_block(text, at, block.end(), field, kind)
             if key in ("cookie", "setcookie"):  # several, with blanks between
                 found = _COOKIE.match(text, at)
                 return (found.end(), self._secret(found[0])) if found and found[0].strip() else (at, "")
@@ -435,13 +481,14 @@ class Redactor:
             if not found:
                 return at, ""
             return found.end(), text[at : found.start(1)] + self._secret(found[1])
-        found = _NAME.match(text, at)
+        share = _SHARE.match(text, at) if kind == "host" else None
+        found = _NAME.match(text, share.end() if share else at)
         if not found:
             return at, ""
         value = found[0].rstrip(".:")
         if kind == "user" and field["sep"] == ":" and not field["gap"]:
             return at, ""  # `user:pass@`, `INFO:user:...`
-        return at + len(value), self.name(kind, value)
+        return found.start() + len(value), text[at : found.start()] + self.name(kind, value)
 
     def _inside(self, inner: str, kind: str) -> str:
         if kind in ("prompt", "weak"):
@@ -481,9 +528,11 @@ class Redactor:
 
     def _object(self, text: str, at: int, kind: str) -> tuple[int, str]:
         """A user, tenant or host told as an object: `{"id": ..., "name": ...}`."""
-        end = _closing(text, at) if kind in ("user", "tenant", "host") else -1
+        end = blocks.closing(text, at) if kind in ("user", "tenant", "host", "secret") else -1
         if end < 0 or end - at > _OBJECT_CAP:
             return at, ""
+        if kind == "secret":
+            return end, _VALUE.sub(lambda match: match[0].replace(match[1], self._secret(match[1])), text[at:end])
         made = _WHO.sub(lambda match: match[1] + self.name(kind, match[2]) + match[3], text[at:end])
         return end, self._fields(made, final=True)[0]
 
@@ -511,7 +560,37 @@ class Redactor:
         )
         return end, mark + made
 
-    def _yaml_block(self, text: str, at: int, begin: int, field: re.Match[str]) -> tuple[int, str]:
+    def _yaml_items(self, text: str, at: int, kind: str, field: re.Match[str]) -> tuple[int, str]:
+        """A list of plain values in the lines below their field."""
+        indent = blocks.column(text, field.start())
+        if indent is None or field["sep"] != ":" or kind == "weak":
+            return at, ""
+        end, places = blocks.items(text, at, indent)
+        return end, self._at_places(text, at, end, places, kind)
+
+    def _yaml_plain(self, text: str, at: int, field: re.Match[str]) -> tuple[int, str]:
+        """The further lines of a prompt that is neither quoted nor marked as a block."""
+        indent = blocks.column(text, field.start())
+        if indent is None:
+            return at, ""
+        places = blocks.plain_lines(text, at, indent)
+        if not places or any(_RECORD.match(text[begin:end]) for begin, end in places):
+            return at, ""
+        return places[-1][1], self._at_places(text, at, places[-1][1], places, "prompt")
+
+    def _at_places(self, text: str, at: int, end: int, places: Iterable[tuple[int, int]], kind: str) -> str:
+        out: list[str] = []
+        for begin, stop in places:
+            value = text[begin:stop]
+            mark = value[0] if len(value) > 1 and value[0] in "\"'" and value[-1] == value[0] else ""
+            inner = value[1:-1] if mark else value
+            out += [text[at:begin], mark, self._inside(inner, kind), mark]
+            at = stop
+        return "".join([*out, text[at:end]])
+
+    def _yaml_block(
+        self, text: str, at: int, begin: int, field: re.Match[str], kind: str = "prompt"
+    ) -> tuple[int, str]:
         line_start = text.rfind("\n", 0, field.start()) + 1
         indent = len(re.match(r"[ \t-]*", text[line_start : field.start()])[0])  # type: ignore[index]
         end = begin
@@ -524,19 +603,23 @@ class Redactor:
             end = stop
         body = text[begin:end]
         first = " " * (indent + 2)
-        return end, text[at:begin] + (first + self._prompt(body).lstrip() if body.strip() else body)
+        if not body.strip():
+            return end, text[at:begin] + body
+        if kind == "secret":
+            return end, text[at:begin] + first + self._secret(body.strip()) + "\n" * body.count("\n")
+        return end, text[at:begin] + first + self._prompt(body).lstrip()
 
     def _flags(self, text: str) -> str:
         if "-" not in text:
             return text
 
-        if not any(kind_of(match["key"]) in ("secret", "user", "tenant") for match in _FLAG.finditer(text)):
+        if not any(_kind_of_flag(match["key"]) for match in _FLAG.finditer(text)):
             return text
         out: list[str] = []
         at = 0
         for match in _FLAG.finditer(text):
-            kind = kind_of(match["key"])
-            if match.start() < at or kind not in ("secret", "user", "tenant"):
+            kind = _kind_of_flag(match["key"])
+            if match.start() < at or kind is None:
                 continue
             start = match.end()
             opened = _OPEN.match(text, start)
@@ -548,6 +631,24 @@ class Redactor:
                 at = found.end()
         out.append(text[at:])
         return "".join(out)
+
+    def _pairs(self, text: str) -> str:
+        """Fields in notations without `:` and `=`: pairs, elements of XML, a value that stands before its name."""
+
+        def replaced(match: re.Match[str]) -> str:
+            kind = kind_of(match["key"])
+            if kind not in ("secret", "user", "host", "tenant", "prompt"):
+                return match[0]
+            begin, end = match.start("value") - match.start(), match.end("value") - match.start()
+            return match[0][:begin] + self._inside(match["value"], kind) + match[0][end:]
+
+        if "', " in text or '", ' in text or "','" in text or '","' in text:
+            text = shapes.PAIR.sub(replaced, text)
+        if "</" in text:
+            text = shapes.ELEMENT.sub(replaced, text)
+        if "value" in text and "name" in text:
+            text = shapes.VALUE_FIRST.sub(replaced, text)
+        return text
 
     # ---- columns
 
@@ -600,23 +701,25 @@ class Redactor:
         spaced, width = "", 0
         for place, line in enumerate(lines):
             if _LISTING.fullmatch(line):
-                spaced = r" +" if line.startswith(("USER", "UID")) else r" {2,}"
+                spaced = r" +" if line.lstrip().startswith(("USER", "UID", "PID", "JOBID")) else r" {2,}"
                 heads = re.split(spaced, line.strip())
                 width = len(heads)
                 columns = [
                     (at, kind)
                     for at, head in enumerate(heads)
-                    if (kind := {"USER": "user", "UID": "user", "NODE": "host", "NAMESPACE": "tenant"}.get(head))
-                    or (kind := "host" if head == "NAME" and "ROLES" in heads else None)
+                    if (kind := _HEADS.get(head))
+                    or (kind := "host" if head == "NAME" and {"ROLES", "CPU%"} & set(heads) else None)
                 ]
             elif columns:
                 cells = list(re.finditer(r"\S+(?: \S+)*" if spaced == r" {2,}" else r"\S+", line))
                 processes = spaced == r" +"
-                if len(cells) < min(width, 2) or (processes and not cells[1][0].isdigit()):
+                if len(cells) < min(width, 2) or (
+                    processes and not (cells[1][0].isdigit() or cells[0][0][:1].isdigit())
+                ):
                     columns = []
                     continue
                 for at, kind in reversed(columns):
-                    if at < len(cells) and (len(cells) == width or at == 0 or spaced == r" {2,}"):
+                    if at < len(cells) and (len(cells) == width or at < 4 or not processes):
                         cell = cells[at]
                         line = line[: cell.start()] + self.name(kind, cell[0]) + line[cell.end() :]
                 lines[place] = line
@@ -644,6 +747,8 @@ class Redactor:
         if ":" in low:
             text = shapes.IPV6.regex.sub(self._address, text)
             text = self._sub(shapes.MAC, text, self._hardware)
+        if "-" in low:
+            text = self._sub(shapes.MAC_DASHED, text, self._hardware)
         if "://" in low:
             text = self._sub(shapes.URL_HOST, text, self._domain)
         return text
@@ -674,9 +779,12 @@ class Redactor:
         return self._made(kind, value)
 
     def _hardware(self, kind: str, value: str) -> str:
-        if value.lower().startswith(("02:00:00:", "ff:ff:ff:", "00:00:00:")):
-            return value
-        return self._made(kind, value.lower())
+        plain = value.lower().replace("-", ":")
+        if plain.startswith(("02:00:00:", "ff:ff:ff:", "00:00:00:")) or (
+            "-" in value and not re.search("[a-f]", plain)
+        ):
+            return value  # a stand-in, nobody's, or a date and a time
+        return self._made(kind, plain)
 
     def _made(self, kind: str, value: str) -> str:
         self.tally.add(kind)
@@ -738,6 +846,11 @@ def _public(domain: str) -> bool:
     return any(".".join(parts[at:]) in PUBLIC for at in range(len(parts) - 1))
 
 
+def _kind_of_flag(name: str) -> str | None:
+    kind = kind_of(name)
+    return kind if kind in ("secret", "user", "tenant") or (kind == "host" and fold(name) == "hostname") else None
+
+
 def _has(shape: Shape, text: str, low: str) -> bool:
     looked = low if shape.regex.flags & re.I else text
     return any(word in looked for word in shape.words)
@@ -774,20 +887,6 @@ def _quoted(text: str, at: int, opened: re.Match[str]) -> tuple[int, str, bool]:
     if close is None:
         return -1, "", line_end >= 0
     return close.end(), text[opened.end() : close.start()], False
-
-
-def _closing(text: str, at: int) -> int:
-    """Behind the bracket that closes the one at a place, strings passed over; -1 where it is not there."""
-    depth = 0
-    for match in re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|[\[\]{}()]", re.S).finditer(text, at):
-        token = match[0]
-        if token in "[{(":
-            depth += 1
-        elif token in "]})":
-            depth -= 1
-            if depth <= 0:
-                return match.end()
-    return -1
 
 
 def _columns(line: str) -> tuple[str, list[tuple[int, str]], int] | None:

@@ -36,11 +36,13 @@ CONTENT = _set(
     llm.completions input.value output.value traceloop.entity.input traceloop.entity.output document documents
     choices candidates reasoning_content tool_calls arguments image_url input_audio audio_url video_url
     prompt_token_ids output_token_ids input_ids output_ids token_ids prompt_tokens_details_text multi_modal_data
+    conversations queries passages tools functions top_logprobs user_input user_query prompt_text guided_choice
     system prefix suffix guided_json guided_regex stop_strings chat_history history utterance transcript snippet"""
 ) - _set("system prefix suffix history choices")
 """Values that people or the model wrote."""
 WEAK_CONTENT = _set(
-    "text texts input inputs output outputs response responses result choices history value body suffix"
+    "text texts input inputs output outputs response responses result choices history value body suffix tokens "
+    "context contexts docs text_1 text_2"
 )
 """The same, where the value is quoted: as bare words these are names of other things."""
 IDS = _set("prompt_token_ids output_token_ids input_ids output_ids token_ids")
@@ -49,35 +51,49 @@ USER = _set(
     """user users username user_name userid user_id login login_name logname owner author created_by updated_by
     submitted_by account_name end_user enduser.id enduser end_user_id slurm_job_user sudo_user remote_user uid_name
     x-user x-user-id x-forwarded-user preferred_username real_name full_name first_name last_name display_name
-    given_name family_name user.name user.id user.email email e-mail mail email_address contact maintainer requester"""
+    given_name family_name user.name user.id user.email email e-mail mail email_address contact maintainer requester
+    group_id committer phone phone_number mobile telephone"""
 )
 HOST = _set(
     """host hosts hostname host_name hostnames node nodename node_name nodelist nodes server_name server_address
     machine machine_name fqdn instance_id _hostname slurmd_nodename slurm_job_nodelist slurm_nodelist
     slurm_submit_host kubernetes.io/hostname k8s.node.name host.name host.id net.peer.name net.host.name
     server.address client.address peer.hostname computer master_addr ray_address nominated_node_name
-    head_node worker_node remote_host node_id_name exported_instance Hostname source_host syslog_host"""
+    head_node worker_node remote_host node_id_name exported_instance Hostname source_host syslog_host exported_host
+    kubernetes_node kube_node computer_name logon_server targets batch_host compute.googleapis.com/resource_name"""
 )
 TENANT = _set(
     """tenant tenants tenant_id tenant_name org orgs org_id org_name organization organization_id organisation
     organisation_id customer customer_id customer_name client_id client_name client company team team_id team_name
     teams account account_id project project_id project_name workspace workspace_id namespace namespaces
     namespace_name k8s.namespace.name exported_namespace department business_unit cost_center api_key_alias
-    key_alias api_key_name x-tenant x-tenant-id x-org-id subscription subscription_id openai-organization"""
+    key_alias api_key_name x-tenant x-tenant-id x-org-id x-scope-orgid subscription subscription_id openai-organization
+    cluster cluster_name kube_cluster_name k8s.cluster.name kube_namespace kubernetes_namespace user_domain wandb_entity"""
 )
 _SECRET = re.compile(
     r"(?:apikey|apitoken|accesskey|accesskeyid|secretkey|secretaccesskey|privatekey|sharedkey|accountkey|signingkey|"
     r"encryptionkey|masterkey|authkey|licensekey|password|passwd|passphrase|pwd|secret|clientsecret|credential|credentials|"
-    r"token|hubtoken|authtoken|bearer|authorization|auth|cookie|setcookie|signature|sessiontoken|xamzcredential|sig)"
+    r"token|hubtoken|authtoken|bearer|authorization|auth|cookie|setcookie|signature|sessiontoken|xamzcredential|sig|"
+    r"apikeys|tokens?list|privatekeyid|clientkeydata|clientcertificatedata|certificateauthoritydata|bindpw|passcode|salt|signaturevalue|"
+    r"passwort|kennwort|contrasena|motdepasse|senha)"
 )
 _SECRET_ENDS = ("apikey", "token", "secret", "password", "passwd", "passphrase", "accesskey", "accesskeyid", "secretkey",
                 "privatekey", "accountkey", "sharedkey", "credential", "credentials", "signature", "authkey", "signingkey",
-                "iamkey", "cloudkey", "hmackey", "sshkey", "hfkey", "openaikey")  # fmt: skip
+                "iamkey", "cloudkey", "hmackey", "sshkey", "hfkey", "openaikey", "masterkey", "encryptionkey", "licensekey",
+                "subscriptionkey", "authtok", "servicekey", "routingkey", "integrationkey")  # fmt: skip
 _TOKEN_OF_TEXT = re.compile(
-    r"(?:bos|eos|pad|unk|sep|cls|mask|image|video|audio|stop|start|end|per|next|first|last|draft|bonus|num|n|max|min|think|"
-    r"special|placeholder|chat|added|prompt|output|input|generated|decode|prefill|sampled|each|one|a|the|every|new|bytes|s)token"
+    r"(?:.*[_.\-/@ ]|.*[a-z](?=[A-Z])|)(?i:(?:bos|eos|pad|unk|sep|cls|mask|image|video|audio|stop|start|end|per|next|first|last|draft|"
+    r"bonus|num|n|max|min|think|special|placeholder|chat|added|prompt|output|input|generated|decode|prefill|sampled|each|one|a|the|"
+    r"every|new|bytes|s)[_.\-/@ ]?token)"
 )
-"""Tokens of text, not of access: `eos_token`, `time_per_output_token`."""
+"""Tokens of text, not of access: `eos_token`, `time_per_output_token`. The word before is a whole one: `grafana_token` is no `a_token`."""
+_SECRET_PART = re.compile(r"(?:.*[_.\-](?<!ward[_.\-])|.*[a-z](?=[A-Z]))(?i:pass|pw|pwd|passcode|psk|auth|salt)")
+"""Short words that are a secret as the end of a longer name: `DB_PASS`, `redisAuth`."""
+_USER_PART = re.compile(r".*(?:[_.\-]user|user[_.-]?name)", re.I)
+"""`POSTGRES_USER`, `MLFLOW_TRACKING_USERNAME`."""
+
+
+_LONGEST_NAME = 200
 
 
 @lru_cache(maxsize=8192)
@@ -87,6 +103,8 @@ def kind_of(name: str) -> str | None:
     >>> [kind_of(name) for name in ("messages", "HF_TOKEN", "eos_token", "nodeName", "Tenant-ID", "prompt_tokens")]
     ['prompt', 'secret', None, 'host', 'tenant', None]
     """
+    if len(name) > _LONGEST_NAME:
+        return None
     key = fold(name)
     last = fold(re.split(r"[./]", name)[-1])
     for kind, names in (
@@ -94,8 +112,12 @@ def kind_of(name: str) -> str | None:
     ):  # fmt: skip
         if key in names:
             return kind
-    if _SECRET.fullmatch(key) or (key.endswith(_SECRET_ENDS) and not _TOKEN_OF_TEXT.search(key)):
+    if _SECRET.fullmatch(key) or (key.endswith(_SECRET_ENDS) and not _TOKEN_OF_TEXT.fullmatch(name)):
         return "secret"
+    if _SECRET_PART.fullmatch(name):
+        return "secret"
+    if _USER_PART.fullmatch(name):
+        return "user"
     if last != key and last in CONTENT:
         return "prompt"
     if last != key and last in HOST | TENANT | USER and last not in ("node", "host", "client", "mail", "project"):
@@ -122,7 +144,7 @@ GENERIC = re.compile(
     r"process|client|vllm|llm|container|numa|nic|mlx5?|user|tenant|team)[-_]?\d{0,4}"
 )
 """Names that say what a thing is, not whose: replaced where a field holds them, not wherever the word stands."""
-ROLES = _set("role type object model finish_reason stop_reason index id tool_call_id created usage logprobs")
+ROLES = _set("role type object model finish_reason stop_reason index id tool_call_id created usage from")
 """Fields inside messages whose values are not what somebody wrote."""
 PUBLIC = _words(
     """huggingface.co hf.co github.com githubusercontent.com pytorch.org vllm.ai python.org pypi.org pythonhosted.org
