@@ -24,7 +24,9 @@ from oomdoc.model import Diagnosis, Incident, LedgerEntry, Report
 from oomdoc.report import charts
 from oomdoc.report.terminal import KINDS, SETTINGS
 from oomdoc.report.words import (
+    WHEN,
     changes,
+    cost,
     count,
     factor,
     flag,
@@ -35,11 +37,13 @@ from oomdoc.report.words import (
     neutral_line,
     percent,
     ran_out,
+    until_then,
 )
 from oomdoc.units import GIB, show_bytes, show_seconds
 
 RIVALS = 6  # told with their evidence; the rest is counted
 INCIDENTS = 12
+CONTRADICTIONS = 3
 _TRAFFIC: Mapping[str, Any] = {"requests": 0, "failed": None, "long_context": {}, "buckets": {}, "percentiles": {}}
 AROUND_MS = 20 * 60_000  # what "around the failure" zooms to, each way
 
@@ -68,6 +72,7 @@ def render(report: Report, **_: Any) -> str:
         others=[item for item in report.incidents if item is not shown][:INCIDENTS], incidents=len(report.incidents),
         drawn=[chart for chart in drawn if not chart.id.startswith("replay")], replayed=[chart for chart in drawn if chart.id.startswith("replay")],
         ledger=_books(labels, ledger), excerpts={item.ref: item for item in report.excerpts}, verdict=_verdict(report, first), engines=_engines(report),
+        failed=report.verdict in ("diagnosed", "undecided"), whens=WHEN, cost=cost(shown.impact) if shown else "", watch=report.watch if report.verdict == "healthy" else (),
         marks=report.timeline.get("marks", ()), traffic={**_TRAFFIC, **report.traffic},
         data=Markup(_json(data)), script=Markup(script), vega=Markup(vega), style=Markup(style), policy=_policy([text for text in (vega, script) if text], style),
     )  # fmt: skip
@@ -104,7 +109,7 @@ def _environment() -> jinja2.Environment:
     made.filters.update(
         clean=lambda text: neutral(str(text)), line=neutral_line, prose=prose, percent=percent, likelihood=likelihood, factor=factor, moment=moment,
         count=count, size=show_bytes, seconds=show_seconds, changes=changes, kind=lambda kind: KINDS.get(kind, kind), cell=cell, paste=_paste,
-        number=_number,
+        number=_number, lines=lambda text: "\n".join(neutral(line) for line in text.splitlines()),
     )  # fmt: skip
     return made
 
@@ -161,6 +166,7 @@ def _verdict(report: Report, first: Diagnosis | None) -> dict[str, Any]:
         "label": label.get(report.verdict, report.verdict), "title": title, "ran_out": ran_out(report), "strongest": strongest, "against": against,
         "closest": report.diagnoses[:2] if report.verdict == "undecided" else (),
         "action": first.actions[0] if first and first.actions and report.verdict != "undecided" else None,
+        "until_then": until_then(first) if first and report.verdict == "diagnosed" else None,
     }  # fmt: skip
 
 
@@ -205,6 +211,7 @@ def _books(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[str, A
         "pool_tokens": next((entry.kv_pool_tokens for entry in entries if entry.kv_pool_tokens), None),
         "token_bytes": next((entry.kv_bytes_per_token for entry in entries if entry.kv_bytes_per_token), None),
         "refs": list(dict.fromkeys(ref for entry in entries for ref in entry.refs))[:8],
+        "contradictions": list(dict.fromkeys(said for entry in entries for said in entry.contradictions))[:CONTRADICTIONS],
     }  # fmt: skip
 
 
