@@ -20,7 +20,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = "sample_logs/kv-demand-long-chats"
 WIDTH = 80
-RUN_ENDS_BEFORE = "What else would help"  # README shows the first screen; `make demo` shows the rest
+RUN_ENDS_BEFORE = (
+    "What else would help",
+    "What to do until then",
+)  # README shows the first screen; `make demo` shows the rest
 CATEGORIES = {
     "weights": "Weights",
     "kv-cache": "KV cache",

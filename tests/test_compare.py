@@ -205,10 +205,18 @@ def test_nothing_of_a_bundle_becomes_markup() -> None:
     page = Tags()
     page.feed(diff.html(told))
     assert "script" not in page.seen and "table" in page.seen
+    assert "Content-Security-Policy" in diff.html(told) and "unsafe" not in diff.html(told)
+    assert "prefers-color-scheme: dark" in diff.html(told) and "@media print" in diff.html(told)
     assert "<script" not in diff.markdown(told)
     row = next(line for line in diff.markdown(told).splitlines() if "quantization" in line)
     assert len(re.findall(r"(?<!\\)\|", row)) == 5
     assert "\x1b" not in diff.render(told)
+
+
+def test_what_both_state_explains_before_what_one_leaves_out() -> None:
+    told = compare(served(max_num_seqs=64, gpu_memory_utilization=0.94).to_dict(), starved(max_num_seqs=512).to_dict())
+    stated = [next(change.stated for change in told.changes if change.name == name) for name in told.explained_by]
+    assert told.explained_by and stated == sorted(stated, key=lambda sides: not all(sides))
 
 
 # ---- the command

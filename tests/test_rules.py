@@ -386,6 +386,7 @@ BROKEN: Mapping[str, tuple[str, int, str]] = MappingProxyType(
         "a test of a table that is not there": (_change("given.oom", "given.ooms"), 15, "test 'one' fills an unknown table 'ooms'. Did you mean 'oom'?"),
         "a test of a column that is not there": (_change("requested_bytes", "requested"), 15, "test 'one': table oom has no column 'requested'. Did you mean 'requested_bytes'?"),
         "an action that says nothing": (RULE + '[[action]]\nid = "act"\n', 18, "action act lacks 'do'"),
+        "an action for no known time": (RULE + '[[action]]\nid = "act"\ndo = "x"\nwhen = "soon"\n', 21, "action 'act': when = 'soon'. Use one of now, after-load-test"),
         "a reference that backs nothing": (RULE + '[[reference]]\nurl = "https://x.example"\n', 18, "reference lacks 'backs'"),
         "a test that expects nothing": (RULE + '[[test]]\nname = "two"\n', 13, "test lacks 'expect'"),
     }

@@ -5,6 +5,7 @@ Everything a report says is asked from the store here and put into the dataclass
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -83,7 +84,7 @@ def assemble(
                 books = ledger(store, engines, config)
                 if ranked:
                     now = situation(store, engines, books, row, traffic.get("percentiles"), config)
-                    ranked = (solve(ranked[0], now), *ranked[1:])
+                    ranked = (_staged(solve(ranked[0], now)), *ranked[1:])
                 diagnoses, findings = ranked, weighed
                 watched = watch(store, traffic)
             else:
@@ -102,6 +103,16 @@ def assemble(
         timeline=timeline(store, found[0] if found else None, _proof(diagnoses)),
     )  # fmt: skip
     return report, findings
+
+
+def _staged(diagnosis: Diagnosis) -> Diagnosis:
+    """Says what to do now where the best change waits for a load test: of what is not refuted, what is soonest done."""
+    first = diagnosis.actions[0] if diagnosis.actions else None
+    if first is None or first.when == "now":
+        return diagnosis
+    ready = [item for item in diagnosis.actions if item.when == "now" and item.predicted.get("survives") is not False]
+    best = min(ready, key=lambda item: item.predicted.get("p95_latency_s", float("inf")), default=None)
+    return diagnosis if best is None else dataclasses.replace(diagnosis, until_then=best.id)
 
 
 def _proof(diagnoses: Sequence[Diagnosis]) -> list[tuple[str, str]]:
@@ -336,6 +347,10 @@ def _clocks(store: Store) -> list[str]:
 
 
 # What to fetch for a table that is empty: what it is, the command
+_FETCH_ALL = (
+    "or all of it at once, in an archive that `analyze` reads",
+    "oomdoc collect > collect.sh   # then on the host: sh collect.sh -h",
+)
 _FETCH: Mapping[str, tuple[str, str]] = {
     "engine_figure": (
         "the server log from its very first line",
@@ -401,10 +416,14 @@ def _collect_next(store: Store, findings: Sequence[Finding]) -> tuple[CollectNex
                 causes = moves.setdefault(table, {})
                 causes[finding.rule.id] = max(causes.get(finding.rule.id, 0.0), reach)
     ordered = sorted(moves, key=lambda table: (-sum(moves[table].values()), table))
-    return tuple(
+    told = [
         CollectNext(*_FETCH[table], tuple(sorted(moves[table])), round(sum(moves[table].values()), 3))
         for table in ordered[:3]
-    )
+    ]
+    if len(told) > 1:
+        of_any = sorted({cause for item in told for cause in item.separates})
+        told.append(CollectNext(*_FETCH_ALL, tuple(of_any), round(sum(item.moves for item in told), 3)))
+    return tuple(told)
 
 
 _WORD = re.compile(r"[a-z_]+")

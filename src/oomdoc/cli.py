@@ -933,7 +933,8 @@ def sql(
 
     The dialect is DuckDB's; nothing can be written and no file opened. `oomdoc tables` says what there is. Without a SELECT
     a prompt opens, with history and with completion of tables and columns (Tab); `.help` lists its commands. A pipe is
-    answered statement by statement. For the store of a sweep it answers from the dataset: docs/sweep.md has its tables.
+    answered statement by statement. For the store of a sweep it answers from the dataset: docs/sweep.md has its tables. JSON
+    and Parquet hold texts as they are; in a table and in CSV no terminal acts on them and no spreadsheet computes them.
 
     \b
     Example:

@@ -177,7 +177,11 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> Comparison:
         judged=judged,
         cause=_text(first.get("cause")),
         changes=changes,
-        explained_by=tuple(item.name for item in changes if item.set_by_people and item.relevance >= 1.0),
+        explained_by=tuple(
+            item.name
+            for item in sorted(changes, key=lambda item: not all(item.stated))  # what both state comes first
+            if item.set_by_people and item.relevance >= 1.0
+        ),
         evidence_new=tuple(sign for sign in signs[1] if sign.id not in {other.id for other in signs[0]}),
         evidence_gone=tuple(sign for sign in signs[0] if sign.id not in {other.id for other in signs[1]}),
         incomparable=tuple(_incomparable(old, new, sides)),

@@ -44,6 +44,9 @@ class Action:
     was: Mapping[str, Any] = field(default_factory=dict)  # the present values of the same flags, where known
     predicted: Mapping[str, Any] = field(default_factory=dict)  # what the change gives, computed; {} = not computed
     proof: str = ""  # how that is known: a replay, the failure's own books, or the start-up arithmetic; "" = not proven
+    when: str = (
+        "now"  # or "after-load-test": it changes what clients or other systems see, so it is tried under load first
+    )
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class Diagnosis:
     references: tuple[Mapping[str, str], ...] = ()
     not_helping: tuple[NotHelping, ...] = ()
     command: str | None = None  # the whole launch command with the best action's changes; None = not told
+    until_then: str | None = None  # the action (its id) to take now where the first one waits for a load test
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ class ActionRule:
     verify: str
     changes: Mapping[str, Any]
     sql: str
+    when: str = "now"
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,8 @@ _RULE_KEYS = {
 }  # fmt: skip
 _EVIDENCE_KEYS = {"id", "says", "sql", "p_cause", "p_other", "judged", "counted", "group", "unless"}
 _REASON_KEYS = {"id", "says", "sql"}
-_ACTION_KEYS = {"id", "do", "why", "cost", "verify", "changes", "sql"}
+_ACTION_KEYS = {"id", "do", "why", "cost", "verify", "changes", "sql", "when"}
+_WHEN = ("now", "after-load-test")
 _REFERENCE_KEYS = {"url", "backs"}
 _TEST_KEYS = {"name", "given", "expect"}
 _EXPECT_KEYS = {"holds", "fails", "unknown", "probability", "action", "reason"}
@@ -187,13 +189,20 @@ def read_rule(path: Path, tests: bool = True) -> Rule:
         id=raw["id"], category=category, title=raw["title"], summary=raw["summary"], prior=float(raw["prior"]), evidence=evidence,
         reasons=tuple(ReasonRule(item["id"], item.get("says", ""), item["sql"]) for item in check.all(raw, "reason", _REASON_KEYS, ("id", "sql"))),
         actions=tuple(
-            ActionRule(item["id"], item["do"], item.get("why", ""), item.get("cost", ""), item.get("verify", ""), item.get("changes", {}), item.get("sql", "SELECT true AS holds"))
+            ActionRule(item["id"], item["do"], item.get("why", ""), item.get("cost", ""), item.get("verify", ""), item.get("changes", {}), item.get("sql", "SELECT true AS holds"), _when(check, item))
             for item in check.all(raw, "action", _ACTION_KEYS, ("id", "do"))
         ),
         references=tuple(dict(item) for item in check.all(raw, "reference", _REFERENCE_KEYS, ("url", "backs"))),
         tests=tuple(_test(check, item, names) for item in check.all(raw, "test", _TEST_KEYS, ("name", "expect"))),
         path=path, unseen=check.number(raw, "unseen"), prior_judged=raw.get("prior_judged"), prior_counted=check.numbers(raw, "prior_counted", 2),
     )  # fmt: skip
+
+
+def _when(check: _Check, item: Mapping[str, Any]) -> str:
+    when = item.get("when", "now")
+    if when not in _WHEN:
+        check.fail(f"action {item['id']!r}: when = {when!r}", "when", f"Use one of {', '.join(_WHEN)}")
+    return str(when)
 
 
 _TYPES: Mapping[str, Any] = {

@@ -121,8 +121,8 @@ _ALL = (
             "weights_bytes and kv_bytes_per_token per rank, kv_heads, latent (1 = every rank keeps the whole cache), "
             "max_num_batched_tokens (the default of the release on such a device)",
         ),
-        Column("low", "DOUBLE", "the least that it can be"),
-        Column("high", "DOUBLE", "the most that it can be"),
+        Column("low", "DOUBLE", "the least that it can be, in the unit that the name tells"),
+        Column("high", "DOUBLE", "the most that it can be, likewise"),
         Column(
             "origin", "VARCHAR", "the weakest thing that it was computed from: config, catalogue, planning figure, ..."
         ),
@@ -132,8 +132,8 @@ _ALL = (
         "engine_stat",
         "one row per periodic statistics line of an engine",
         Column("engine", "INTEGER", "engine index; NULL for V0 and for aggregated lines"),
-        Column("prompt_tokens_per_s", "DOUBLE", "average prompt throughput of the interval"),
-        Column("generation_tokens_per_s", "DOUBLE", "average generation throughput of the interval"),
+        Column("prompt_tokens_per_s", "DOUBLE", "tokens per second: average prompt throughput of the interval"),
+        Column("generation_tokens_per_s", "DOUBLE", "tokens per second: average generation throughput of the interval"),
         Column("running", "INTEGER", "requests running"),
         Column("waiting", "INTEGER", "requests waiting (V0: Pending)"),
         Column("swapped", "INTEGER", "requests swapped out (V0)"),
@@ -302,7 +302,7 @@ _ALL = (
             "allocation, active, segment, inactive_split, oversize_allocations, oversize_segments, num_ooms, num_alloc_retries, ...",
         ),
         Column("pool", "VARCHAR", "all, large_pool, small_pool"),
-        Column("current", "BIGINT", "floor of the printed unit"),
+        Column("current", "BIGINT", "now: bytes, or a count, as the metric's name says; the floor of the printed unit"),
         Column("peak", "BIGINT", "likewise"),
         Column("allocated", "BIGINT", "ever allocated"),
         Column("freed", "BIGINT", "ever freed"),
@@ -416,7 +416,7 @@ _ALL = (
         Column("t", "DOUBLE", "scrape time from the file name, a stamp in the file, or the sample; NULL = unknown"),
         Column("name", "VARCHAR", "as exposed, e.g. vllm:num_preemptions_total"),
         Column("labels", "VARCHAR", "the label text between the braces"),
-        Column("value", "DOUBLE", "sample value"),
+        Column("value", "DOUBLE", "sample value, in the unit that the metric's name tells"),
     ),
     _table(
         "host_event",

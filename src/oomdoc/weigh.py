@@ -236,6 +236,7 @@ def _action(item: ActionRule, ask: Ask) -> Action | None:
         changes,
         say(item.verify, values),
         was,
+        when=item.when,
     )
 
 

@@ -89,6 +89,7 @@ def test_nothing_of_a_bundle_is_markup() -> None:
     assert "script" not in tags
     assert "{{ 7 * 7 }}" in page and "\u202e" not in page and "\x1b" not in page
     assert "://" not in page, "nothing is fetched"
+    assert "Content-Security-Policy" in page and "unsafe" not in page and "@media print" in page
     text = markdown(night(EVIL))
     assert "<script>" not in text and "\\`x\\`" in text and "\\|" in text
     assert "\x1b" not in terminal(night(EVIL)) and "\u202e" not in terminal(night(EVIL))

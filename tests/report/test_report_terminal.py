@@ -79,7 +79,8 @@ def test_a_flag_from_a_bundle_cannot_leave_its_quotes() -> None:
 
 
 def test_the_first_lines_say_cause_probability_and_what_to_do() -> None:
-    first, second, *_ = render(kv_demand(), width=100).splitlines()
+    first, ran_out, second, *_ = render(kv_demand(), width=100).splitlines()
+    assert ran_out == "What ran out       the KV cache pool"
     assert first == "VERY LIKELY (93%)  Live traffic needs more KV cache than the pool holds"
     assert second == "What to do         Lower `--max-num-seqs` from 256 to 49"
 

@@ -64,7 +64,12 @@ class Chart:
             "field": "s", "type": "nominal", "legend": None,
             "scale": {"domain": [item.name for item in self.series], "range": [item.color for item in self.series]},
         }  # fmt: skip
-        value = {"field": "v", "type": "quantitative", "title": self.unit, "axis": _Y_AXIS}
+        value = {
+            "field": "v",
+            "type": "quantitative",
+            "title": self.unit,
+            "axis": _Y_AXIS | ({"format": "~s"} if self.unit == "tokens" else {}),
+        }
         if self.unit == "%":
             value["scale"] = {"domain": [0, 100]}
         elif self.limit is not None:  # room above for its words
@@ -96,10 +101,14 @@ class Chart:
                 "baseline": "bottom",
                 "dy": -2,
                 "dx": -4,
-                "color": "var(--muted)",
+                "color": "var(--text)",
                 "fontSize": 11,
             }
-            layers.append({"data": {"values": [{}]}, "mark": text, "encoding": {"y": level, "x": {"value": "width"}}})
+            halo = text | {"color": "var(--page)", "stroke": "var(--page)", "strokeWidth": 3, "strokeJoin": "round"}
+            for mark in (halo, text):  # readable over what is drawn below
+                layers.append(
+                    {"data": {"values": [{}]}, "mark": mark, "encoding": {"y": level, "x": {"value": "width"}}}
+                )
         layers += _mark_layers()
         return {
             "width": "container", "height": _HEIGHT, "autosize": {"type": "fit-x", "contains": "padding"}, "background": None, "padding": {"left": 2, "right": 10, "top": 18, "bottom": 2},

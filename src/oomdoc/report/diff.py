@@ -1,4 +1,4 @@
-"""What changed between two bundles, for a terminal, as Markdown, as one HTML page without scripts, and as JSON.
+"""What changed between two bundles, for a terminal, as Markdown, as one HTML page without scripts (`shell`), and as JSON.
 
 All forms print one `compare.Comparison`; text of the bundles passes `words.neutral` and the escaping of the form.
 """
@@ -6,7 +6,6 @@ All forms print one `compare.Comparison`; text of the bundles passes `words.neut
 from __future__ import annotations
 
 import dataclasses
-import html as markup
 from collections.abc import Sequence
 from typing import Any
 
@@ -122,47 +121,20 @@ def markdown(told: Comparison, **_: Any) -> str:
 
 
 def html(told: Comparison, **_: Any) -> str:
-    """The same as one page: no scripts, nothing fetched."""
-    body = [f"<h1>{_safe(OUTCOMES[told.outcome])}</h1>"]
-    body.append(
-        _grid(
-            ("", "bundle", "verdict"),
-            [("old", told.old.name, _verdict(told.old)), ("new", told.new.name, _verdict(told.new))],
-        )
-    )
-    if told.judged:
-        body.append("<h2>What explains it</h2>")
-        items = [
-            f"<li><b>{_safe(_sentence(change))}</b>{''.join(f'<br>{_safe(reason)}' for reason in change.because[:2])}</li>"
-            for change in explaining(told)
-        ]
-        body.append(
-            f"<ol>{''.join(items)}</ol>"
-            if items
-            else f"<p>Nothing that changed and was told bears on {_safe(told.cause or '')}.</p>"
-        )
+    """The same as one page in the style of the report: no scripts, nothing fetched."""
+    from oomdoc.report.shell import plain_page
+
+    areas = []
     for area, title in AREAS.items():
-        rows = [_columns(change) for change in told.changes if change.area == area]
-        if rows:
-            body += [f"<h2>{_safe(title)}</h2>", _grid(("what", "old", "new", ""), rows)]
-    for title, signs in (("Evidence that is new", told.evidence_new), ("Evidence that is gone", told.evidence_gone)):
-        if signs and told.judged:
-            rows = [(factor(sign.weight), sign.says, " ".join(sign.refs[:2]), "") for sign in signs]
-            body += [f"<h2>{_safe(title)}</h2>", _grid(("odds", "what", "where", ""), rows)]
-    if told.incomparable:
-        body.append(f"<h2>Mind</h2><ul>{''.join(f'<li>{_safe(sentence)}</li>' for sentence in told.incomparable)}</ul>")
-    style = (
-        "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}"
-        "table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #8884;"
-        "overflow-wrap:anywhere}"
-    )
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{_safe(OUTCOMES[told.outcome])}</title><style>{style}</style></head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body></html>\n"
-    )
+        rows, others = _rows(told, area)
+        if rows or others:
+            areas.append((title, [_columns(change) for change in rows], [_columns(change) for change in others]))
+    return plain_page(
+        "diff.html.j2", told=told, outcome=OUTCOMES[told.outcome], areas=areas,
+        tone={"failed": "diagnosed", "recovered": "healthy", "healthy": "healthy"}.get(told.outcome, "undecided"),
+        sides=[("Old", told.old, _verdict(told.old)), ("New", told.new, _verdict(told.new))],
+        explaining=[(_sentence(change), change.because[:2]) for change in explaining(told)],
+    )  # fmt: skip
 
 
 def render_json(told: Comparison, **_: Any) -> str:
@@ -249,13 +221,3 @@ def _cell(text: str) -> str:
     for mark in "|*_`[]~":
         safe = safe.replace(mark, "\\" + mark)
     return safe
-
-
-def _safe(text: str) -> str:
-    return markup.escape(neutral(text))
-
-
-def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    top = "".join(f"<th>{_safe(head)}</th>" for head in heads)
-    lines = "".join("<tr>" + "".join(f"<td>{_safe(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>"

@@ -8,13 +8,10 @@ docs/decisions/0012-html-report.md. Deterministic: the report decides every byte
 
 from __future__ import annotations
 
-import base64
 import functools
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
 import jinja2
@@ -22,24 +19,27 @@ from markupsafe import Markup, escape
 
 from oomdoc.model import Diagnosis, Incident, LedgerEntry, Report
 from oomdoc.report import charts
+from oomdoc.report.shell import asset, environment, policy
 from oomdoc.report.terminal import KINDS, SETTINGS
 from oomdoc.report.words import (
+    WHEN,
     changes,
+    cost,
     count,
-    factor,
     flag,
     gravest,
     likelihood,
     moment,
     neutral,
     neutral_line,
-    percent,
     ran_out,
+    until_then,
 )
 from oomdoc.units import GIB, show_bytes, show_seconds
 
 RIVALS = 6  # told with their evidence; the rest is counted
 INCIDENTS = 12
+CONTRADICTIONS = 3
 _TRAFFIC: Mapping[str, Any] = {"requests": 0, "failed": None, "long_context": {}, "buckets": {}, "percentiles": {}}
 AROUND_MS = 20 * 60_000  # what "around the failure" zooms to, each way
 
@@ -59,7 +59,7 @@ def render(report: Report, **_: Any) -> str:
         "marks": charts.marks(report) if span else [], "ledger": charts.ledger_spec(labels, ledger) if ledger else None,
         "failure": _failed_at(report), "around": AROUND_MS,
     }  # fmt: skip
-    script, vega, style = _asset("report.js"), _asset("vega.js") if drawn or ledger else "", _asset("report.css")
+    script, vega, style = asset("report.js"), asset("vega.js") if drawn or ledger else "", asset("report.css")
     first = report.diagnoses[0] if report.diagnoses else None
     rivals = [item for item in report.diagnoses[1:] if item.probability >= 0.005]
     page = _environment().get_template("report.html.j2")
@@ -68,25 +68,10 @@ def render(report: Report, **_: Any) -> str:
         others=[item for item in report.incidents if item is not shown][:INCIDENTS], incidents=len(report.incidents),
         drawn=[chart for chart in drawn if not chart.id.startswith("replay")], replayed=[chart for chart in drawn if chart.id.startswith("replay")],
         ledger=_books(labels, ledger), excerpts={item.ref: item for item in report.excerpts}, verdict=_verdict(report, first), engines=_engines(report),
+        failed=report.verdict in ("diagnosed", "undecided"), whens=WHEN, cost=cost(shown.impact) if shown else "", watch=report.watch if report.verdict == "healthy" else (),
         marks=report.timeline.get("marks", ()), traffic={**_TRAFFIC, **report.traffic},
-        data=Markup(_json(data)), script=Markup(script), vega=Markup(vega), style=Markup(style), policy=_policy([text for text in (vega, script) if text], style),
+        data=Markup(_json(data)), script=Markup(script), vega=Markup(vega), style=Markup(style), policy=policy([text for text in (vega, script) if text], style),
     )  # fmt: skip
-
-
-def _policy(scripts: Sequence[str], style: str) -> str:
-    """Everything is forbidden but these very texts."""
-    return (
-        f"default-src 'none'; script-src {' '.join(map(_hash, scripts))}; style-src {_hash(style)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _hash(text: str) -> str:
-    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
-
-
-def _asset(name: str) -> str:
-    return files("oomdoc.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _json(data: Any) -> str:
@@ -97,14 +82,12 @@ def _json(data: Any) -> str:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    made = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )  # fmt: skip
+    made = environment().overlay()
+    made.filters = dict(made.filters)
     made.filters.update(
-        clean=lambda text: neutral(str(text)), line=neutral_line, prose=prose, percent=percent, likelihood=likelihood, factor=factor, moment=moment,
+        line=neutral_line, prose=prose, likelihood=likelihood, moment=moment,
         count=count, size=show_bytes, seconds=show_seconds, changes=changes, kind=lambda kind: KINDS.get(kind, kind), cell=cell, paste=_paste,
-        number=_number,
+        number=_number, lines=lambda text: "\n".join(neutral(line) for line in text.splitlines()),
     )  # fmt: skip
     return made
 
@@ -161,6 +144,7 @@ def _verdict(report: Report, first: Diagnosis | None) -> dict[str, Any]:
         "label": label.get(report.verdict, report.verdict), "title": title, "ran_out": ran_out(report), "strongest": strongest, "against": against,
         "closest": report.diagnoses[:2] if report.verdict == "undecided" else (),
         "action": first.actions[0] if first and first.actions and report.verdict != "undecided" else None,
+        "until_then": until_then(first) if first and report.verdict == "diagnosed" else None,
     }  # fmt: skip
 
 
@@ -205,6 +189,7 @@ def _books(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[str, A
         "pool_tokens": next((entry.kv_pool_tokens for entry in entries if entry.kv_pool_tokens), None),
         "token_bytes": next((entry.kv_bytes_per_token for entry in entries if entry.kv_bytes_per_token), None),
         "refs": list(dict.fromkeys(ref for entry in entries for ref in entry.refs))[:8],
+        "contradictions": list(dict.fromkeys(said for entry in entries for said in entry.contradictions))[:CONTRADICTIONS],
     }  # fmt: skip
 
 

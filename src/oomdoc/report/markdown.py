@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from oomdoc.model import Action, Diagnosis, Evidence, LedgerEntry, Report
+from oomdoc.model import Diagnosis, Evidence, LedgerEntry, Report
 from oomdoc.report.charts import PARTS
 from oomdoc.report.terminal import KINDS
 from oomdoc.report.words import (
+    WHEN,
     changes,
+    cost,
     count,
     factor,
     gravest,
@@ -23,6 +25,7 @@ from oomdoc.report.words import (
     neutral,
     percent,
     ran_out,
+    until_then,
 )
 from oomdoc.units import GIB, show_bytes, show_seconds
 
@@ -30,6 +33,7 @@ EVIDENCE_SHOWN = 8
 RIVAL_SHARE = 0.02  # below this a rival needs no answer, as in the terminal report
 UNREAD_SHOWN = 10
 RANKS_SHOWN = 8
+CONTRADICTIONS_SHOWN = 3
 MARKS_SHOWN = 12
 
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&$]")
@@ -46,10 +50,12 @@ def render(report: Report, *, top: int = 3, **_: Any) -> str:
     lines += _failure(report)
     lines += _ledger(report)
     if first and first.actions:
-        lines += _fix(first.actions)
+        lines += _fix(first, report.verdict)
         lines += _replay(report)
+        lines += _refused(first)
     lines += _rivals(report.diagnoses[1:], top)
     lines += _moments(report)
+    lines += _watch(report) if report.verdict == "healthy" else []
     lines += _collect(report)
     lines += _coverage(report)
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -128,7 +134,11 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
         lines.append(f"| **Why** | {prose(first.summary)} |")
         lines.append(f"| **How sure** | {plain(percent(first.probability))}, {likelihood(first.probability)} |")
         if first.actions:
-            lines.append(f"| **What to change** | {prose(first.actions[0].do)} |")
+            stopgap = until_then(first)
+            after = "" if first.actions[0].when == "now" else f" ({WHEN[first.actions[0].when]})"
+            lines.append(f"| **What to change** | {prose(first.actions[0].do)}{after} |")
+            if stopgap:
+                lines.append(f"| **Until then** | {prose(stopgap.do)} |")
     said = [code(report.bundle.name)]
     if report.engines:
         last = report.engines[-1]
@@ -181,6 +191,8 @@ def _failure(report: Report) -> list[str]:
         *fenced([failure.text[:480]], "text"),
         "",
     ]
+    if told := cost(incident.impact):
+        lines += [f"It cost: {plain(told)}.", ""]
     if incident.cascade:
         rest = f" and {len(incident.cascade) - 4} more" if len(incident.cascade) > 4 else ""
         lines += ["What followed from it: " + ", ".join(code(ref) for ref in incident.cascade[:4]) + rest + ".", ""]
@@ -202,6 +214,8 @@ def _ledger(report: Report) -> list[str]:
             lines.append(f"| {title} | " + " | ".join(_gib(entry.parts.get(key)) for entry in shown) + " |")
     lines.append("| **device** | " + " | ".join(_gib(entry.total_bytes) for entry in shown) + " |")
     lines.append("")
+    for told in list(dict.fromkeys(told for entry in entries for told in entry.contradictions))[:CONTRADICTIONS_SHOWN]:
+        lines += [f"Does not add up: {prose(told)}", ""]
     said = [*_pool(shown[0])]
     if len(entries) > len(shown):
         said.append(f"{len(entries) - len(shown)} more ranks are in the JSON report")
@@ -219,18 +233,40 @@ def _pool(entry: LedgerEntry) -> list[str]:
     )
 
 
-def _fix(actions: Sequence[Action]) -> list[str]:
-    lines = ["### The fix", ""]
-    for number, action in enumerate(actions, 1):
-        lines += [f"{number}. {prose(action.do)}", ""]
+def _fix(item: Diagnosis, verdict: str) -> list[str]:
+    failed = verdict in ("diagnosed", "undecided")
+    lines = ["### The fix" if failed else "### What to do", ""]
+    for number, action in enumerate(item.actions, 1):
+        lines += [f"{number}. " + (f"**{WHEN[action.when]}:** " if failed else "") + prose(action.do), ""]
         if action.changes:
             lines += ["   " + line for line in fenced([_changed(*row) for row in changes(action)], "sh")]
             lines.append("")
-        for label, text in (("why", action.why), ("cost", action.cost), ("check", action.verify)):
-            if text:
-                lines.append(f"   - {label}: {prose(text)}")
+        told = (("why", action.why), ("proof", action.proof), ("cost", action.cost), ("check", action.verify))
+        lines += [f"   - {label}: {prose(text)}" for label, text in told if text]
         lines.append("")
+    if item.command:
+        lines += ["The whole command, with the first change:", "", *fenced(item.command.splitlines(), "sh"), ""]
     return lines
+
+
+def _refused(item: Diagnosis) -> list[str]:
+    if not item.not_helping:
+        return []
+    lines = ["### What would not help", ""]
+    for refused in item.not_helping:
+        advised = f" (advised at {code(refused.ref)})" if refused.ref else ""
+        lines.append(f"- {prose(refused.what)}{advised}: {prose(refused.why)}")
+    return [*lines, ""]
+
+
+def _watch(report: Report) -> list[str]:
+    if not report.watch:
+        return []
+    lines = ["### Watch", ""]
+    for item in report.watch:
+        places = f" ({', '.join(code(ref) for ref in item.refs)})" if item.refs else ""
+        lines.append(f"- {'**near failing:**' if item.near else 'room:'} {prose(item.says)}{places}")
+    return [*lines, ""]
 
 
 def _changed(_name: str, old: str, _new: str, paste: str) -> str:

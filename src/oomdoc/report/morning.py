@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from xml.sax.saxutils import escape, quoteattr
 
-from oomdoc.errors import UsageError
 from oomdoc.morning import NO_FAILURE, ChangePoint, Group, Morning, Outlier, ReadError
 from oomdoc.report.json import dump
 from oomdoc.report.words import count, neutral, percent
@@ -210,46 +209,18 @@ def _marked(text: str) -> str:
     return "".join("\\" + char if char in "\\`*_[]|#~$" else char for char in plain)
 
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>oomdoc sweep, {{ morning.night }}</title>
-<style>
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 78rem; padding: 0 1rem; color: #1c2330; background: #fff; }
-h1 { font-size: 1.5rem } h2 { font-size: 1.1rem; margin-top: 2rem; border-bottom: 1px solid #d5dae3 }
-table { border-collapse: collapse; width: 100% } th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; border-bottom: 1px solid #e7eaf0; overflow-wrap: anywhere }
-th { font-weight: 600; color: #50607a; white-space: nowrap } footer { margin-top: 2rem; color: #50607a }
-@media (prefers-color-scheme: dark) { body { background: #14181f; color: #dfe5ee } h2, th, td { border-color: #2c3543 } th, footer { color: #9fb0c8 } }
-</style>
-</head>
-<body>
-<h1>Night of {{ morning.night }}</h1>
-{% for section in sections %}
-<h2>{{ section.title }}</h2>
-{% if section.says %}<ul>{% for line in section.says %}<li>{{ line|neutral }}</li>{% endfor %}</ul>{% endif %}
-{% if section.rows %}<table><thead><tr>{% for name in section.columns %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead>
-<tbody>{% for row in section.rows %}<tr>{% for cell in row %}<td>{{ cell|neutral }}</td>{% endfor %}</tr>
-{% endfor %}</tbody></table>{% endif %}
-{% endfor %}
-<footer>oomdoc {{ morning.oomdoc_version }}, rules {{ morning.rules_version }}</footer>
-</body>
-</html>
-"""
-
-
 def html(morning: Morning) -> str:
     """One page that needs nothing else: no script, no picture, no network."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError:
-        raise UsageError("the HTML form needs jinja2, which is not installed", "pip install 'oomdoc[sweep]'") from None
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["neutral"] = neutral
-    text: str = environment.from_string(_PAGE).render(morning=morning, sections=sections(morning))
-    return text + "\n"
+    from oomdoc.report.shell import plain_page
+
+    tone = (
+        "diagnosed"
+        if any(group.new and group.cause not in NO_FAILURE for group in morning.groups)
+        else "undecided"
+        if morning.groups
+        else "healthy"
+    )
+    return plain_page("morning.html.j2", morning=morning, sections=sections(morning), tone=tone)
 
 
 # ---- for machines

@@ -5,15 +5,20 @@ from __future__ import annotations
 import csv as csv_format
 import io
 import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from oomdoc.report.json import dump
-from oomdoc.report.words import count, neutral
+from oomdoc.report.words import count, neutral, neutral_line
 
 LEAST_COLUMN = 8
+UNITS = (
+    "NULL is unknown, never zero. Names tell units: _bytes are bytes, _s seconds, _per_s per second, _tokens tokens; t is epoch "
+    "seconds in UTC, shares are 0..1, counts have no unit."
+)
 
 
 def table(names: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None) -> str:
@@ -43,12 +48,29 @@ def table(names: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None
 
 
 def csv(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """RFC 4180 with a header line and plain newlines; NULL is empty."""
+    r"""RFC 4180 with a header line and plain newlines; NULL is empty. Text is harmless in a spreadsheet and on a terminal.
+
+    >>> csv(["a", "b", "c"], [["=1+1", "-5", None], ["-x\x1b[31m", -5, "@SUM"]])
+    "a,b,c\n'=1+1,-5,\n'-x,-5,'@SUM\n"
+    """
     out = io.StringIO()
     writer = csv_format.writer(out, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([["" if value is None else value for value in row] for row in rows])
+    writer.writerow([_quoted(name) for name in names])
+    writer.writerows([[_quoted(value) for value in row] for row in rows])
     return out.getvalue()
+
+
+_NUMBER = re.compile(r"[-+]?(\d[\d_,]*\.?\d*|\.\d+)([eE][-+]?\d+)?%?")
+
+
+def _quoted(value: Any) -> Any:
+    """A cell of CSV: no control that a terminal acts on, an apostrophe before what a spreadsheet takes for a formula."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return value
+    clean = neutral_line(value)
+    return "'" + clean if clean[:1] in ("=", "+", "-", "@") and not _NUMBER.fullmatch(clean) else clean
 
 
 def json(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -113,6 +135,8 @@ def catalogue(known: Mapping[str, Described], *, columns: bool, width: int) -> s
         for column, kind, says in entry.columns:
             out.append(_hang(f"  {column:<{names}}  {kind:<{kinds}}{' ' * gap}", says, width))
         out.append("")
+    if columns:
+        out.append(textwrap.fill(UNITS, width))
     return "\n".join(out).rstrip("\n") + "\n"
 
 

@@ -17,8 +17,23 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from oomdoc.model import Action, Coverage, Diagnosis, Engine, Evidence, Impact, Incident, LedgerEntry, Report
-from oomdoc.report.words import cells, count, factor, gravest, likelihood, moment, neutral, paste_lines, percent, trace
+from oomdoc.model import Action, Coverage, Diagnosis, Engine, Evidence, Incident, LedgerEntry, Report
+from oomdoc.report.words import (
+    WHEN,
+    cells,
+    cost,
+    count,
+    factor,
+    gravest,
+    likelihood,
+    moment,
+    neutral,
+    paste_lines,
+    percent,
+    ran_out,
+    trace,
+    until_then,
+)  # fmt: skip
 from oomdoc.units import GIB, NOMINAL_YEAR, parse_time, show_bytes, show_seconds
 
 WIDEST = 140  # longer lines are hard to follow
@@ -86,7 +101,7 @@ def render(report: Report, *, top: int = 3, width: int = 100, color: bool = Fals
     for diagnosis in report.diagnoses[:told]:
         _evidence(page, diagnosis)
     if first:
-        _actions(page, first)
+        _actions(page, first, report.verdict)
         _rivals(page, report.diagnoses[told:], top)
     _other_incidents(page, report.incidents, incident, top)
     _engines(page, report.engines)
@@ -215,8 +230,14 @@ def _verdict(page: Page, report: Report, first: Diagnosis | None) -> None:
         )
         advice = f"Collect more and analyse again: {report.collect_next[0].what}" if report.collect_next else ""
     rows = [(label, style, page.prose(what, style="bold"))]
+    if report.verdict == "diagnosed" or (report.verdict == "undecided" and first):
+        rows.append(("What ran out", "bold", ink(ran_out(report))))
     if advice:
         rows.append(("What to do", "bold", page.prose(advice)))
+    if first and first.actions and report.verdict == "diagnosed" and first.actions[0].when != "now":
+        rows[-1][2].append(f" ({WHEN[first.actions[0].when]})")
+        if stopgap := until_then(first):
+            rows.append(("Until then", "bold", page.prose(stopgap.do)))
     rows.append(("Bundle", "bold", _bundle_line(report)))
     lead_width = min(max(len(label) for label, _, _ in rows), 26)
     for label, look, body in rows:
@@ -311,24 +332,10 @@ def _first_failure(page: Page, incident: Incident) -> None:
         page.flow(Text(), ink(neutral(failure.ref), "cyan") + ink(f"  {moment(failure.time)}", "bold"), indent=2)
         text = neutral(failure.text)
         page.flow(Text(), ink(text[:TEXT_SHOWN] + ("…" if len(text) > TEXT_SHOWN else "")), indent=2)
-    if cost := _cost(incident.impact):
-        page.flow(Text(), ink(f"it cost: {cost}"), indent=2)
+    if told := cost(incident.impact):
+        page.flow(Text(), ink(f"it cost: {told}"), indent=2)
     if incident.cascade:
         page.flow(Text(), ink(f"what followed from it: {_refs(incident.cascade)}", "dim"), indent=2)
-
-
-def _cost(impact: Impact) -> str:
-    """What the incident cost, in words; empty where nothing is known."""
-    said = []
-    if impact.down_s is not None:
-        said.append(f"{show_seconds(impact.down_s)} without service (back at {neutral(impact.back_ref or '')})")
-    if impact.restarts:
-        said.append(count(impact.restarts, "start") + " after it")
-    if impact.requests_lost:
-        said.append(count(impact.requests_lost, "request") + " lost")
-    if impact.preemptions:
-        said.append(count(impact.preemptions, "preemption"))
-    return ", ".join(said)
 
 
 # Charts worth a line of blocks: what it is called, and how its highest value is written.
@@ -439,11 +446,14 @@ def _weighed(page: Page, evidence: Sequence[Evidence], style: str, nothing: str)
         page.flow(Text(), ink(nothing, "dim"), indent=2)
 
 
-def _actions(page: Page, diagnosis: Diagnosis) -> None:
+def _actions(page: Page, diagnosis: Diagnosis, verdict: str) -> None:
     if not diagnosis.actions:
         return
     best, *others = diagnosis.actions
-    page.heading("The fix", "flags to paste" if best.changes else "")
+    if verdict in ("diagnosed", "undecided"):
+        page.heading("The fix", WHEN[best.when] + ("; flags to paste" if best.changes else ""))
+    else:
+        page.heading("What to do")
     _flags(page, best, 2)
     for label, text in (
         ("do", "" if best.changes else best.do),
@@ -458,17 +468,17 @@ def _actions(page: Page, diagnosis: Diagnosis) -> None:
         page.heading("The whole command", "what was set, with the best change")
         for line in diagnosis.command.splitlines():
             page.line(ink(f"  {neutral(line)}", "green"))
-    if others:
-        page.heading("What else would help")
-    for action in others:
-        page.flow(ink("-"), page.prose(action.do), indent=2, gap=1)
-        if action.why:
-            page.flow(ink("why", "dim"), page.prose(action.why), indent=4, lead_width=4, gap=1)
-        if action.proof:
-            page.flow(ink("proof", "dim"), page.prose(action.proof), indent=4, lead_width=4, gap=1)
-        if action.cost:
-            page.flow(ink("cost", "dim"), page.prose(action.cost), indent=4, lead_width=4, gap=1)
-        _flags(page, action, 4)
+    now = "What else would help now" if best.when == "now" else "What to do until then"
+    for when, title in (("now", now), ("after-load-test", "What would help after a load test")):
+        staged = [action for action in others if action.when == when]
+        if staged:
+            page.heading(title)
+        for action in staged:
+            page.flow(ink("-"), page.prose(action.do), indent=2, gap=1)
+            for label, text in (("why", action.why), ("proof", action.proof), ("cost", action.cost)):
+                if text:
+                    page.flow(ink(label, "dim"), page.prose(text), indent=4, lead_width=5, gap=1)
+            _flags(page, action, 4)
     if diagnosis.not_helping:
         page.heading("What would not help")
     for item in diagnosis.not_helping[:NOT_HELPING_SHOWN]:
@@ -573,7 +583,9 @@ def _collect(page: Page, report: Report, top: int) -> None:
     if not report.collect_next:
         return
     page.heading("To be surer, collect")
-    for number, item in enumerate(report.collect_next[:top], 1):
+    wanted = report.collect_next[: max(top, 1)]
+    wanted += tuple(item for item in report.collect_next[-1:] if item not in wanted)  # the one that fetches all of it
+    for number, item in enumerate(wanted, 1):
         causes = ", ".join(map(neutral, item.separates[:3])) + (", ..." if len(item.separates) > 3 else "")
         aside = ink(f"  (bears on {causes})" if causes else "", "dim")
         page.flow(ink(f"{number}."), page.prose(item.what) + aside, indent=2, gap=1)

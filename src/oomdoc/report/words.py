@@ -13,8 +13,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oomdoc.model import Action, Incident, Report
-from oomdoc.units import show_time
+from oomdoc.model import Action, Diagnosis, Impact, Incident, Report
+from oomdoc.units import show_seconds, show_time
 
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 _UNSAFE = re.compile(
@@ -230,9 +230,31 @@ def gravest(report: Report) -> Incident | None:
     return report.incidents[0] if report.incidents else None
 
 
+WHEN = {"now": "now", "after-load-test": "after a load test"}
+
+
+def until_then(item: Diagnosis) -> Action | None:
+    """What to do now, where the first action waits for a load test."""
+    return next((action for action in item.actions if action.id == item.until_then), None)
+
+
+def cost(impact: Impact) -> str:
+    """What an incident cost, in words; empty where nothing is known."""
+    said = []
+    if impact.down_s is not None:
+        said.append(f"{show_seconds(impact.down_s)} without service (back at {neutral(impact.back_ref or '')})")
+    if impact.restarts:
+        said.append(count(impact.restarts, "start") + " after it")
+    if impact.requests_lost:
+        said.append(count(impact.requests_lost, "request") + " lost")
+    if impact.preemptions:
+        said.append(count(impact.preemptions, "preemption"))
+    return ", ".join(said)
+
+
 _RAN_OUT = {
     "device-oom": "memory of the GPU",
-    "startup-check": "memory, by the engine's own check at start",
+    "startup-check": "memory of the GPU, as the engine's own check found",
     "host-kill": "memory of the host",
     "host-alloc": "memory of the host",
     "shm": "shared memory (/dev/shm)",
@@ -249,7 +271,7 @@ _BY_CATEGORY = {"weights": "memory of the GPU", "kv-cache": "the KV cache pool",
 def ran_out(report: Report) -> str:
     """Which memory ran out and when, in a few words."""
     if report.verdict in ("healthy", "not-memory"):
-        return "no memory"
+        return "nothing"
     incident = gravest(report)
     what = _RAN_OUT.get(incident.kind) if incident else None
     if what is None and report.diagnoses and report.verdict == "diagnosed":

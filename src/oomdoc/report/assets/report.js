@@ -111,7 +111,7 @@
       const values = chart.series[n].values;
       if (cursor !== null) { slot.textContent = withUnit(figure(reading(chart, values, cursor), chart), chart); return; }
       const known = values.filter((value) => value !== null);
-      slot.textContent = known.length ? (chart.kind === "bar" ? "Σ " : "max ") + figure(chart.kind === "bar" ? known.reduce((a, b) => a + b, 0) : Math.max(...known), chart) : "–";
+      slot.textContent = known.length ? (chart.kind === "bar" ? "total " : "max ") + figure(chart.kind === "bar" ? known.reduce((a, b) => a + b, 0) : Math.max(...known), chart) : "–";
       slot.textContent = withUnit(slot.textContent, chart);
     });
   };
