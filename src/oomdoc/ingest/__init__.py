@@ -111,15 +111,20 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
         return
     quoted = memory_summary.Quoted()
     reader = text_log.Reader() if ingestor.KIND != text_log.KIND else None
+    prose = notes.Prose() if ingestor.KIND == launch.KIND else None
 
     def overheard() -> Iterator[Chunk]:
         for chunk in chunks:
             quoted.chunk(chunk)
             if reader is not None:
                 reader.chunk(chunk)
+            if prose is not None:
+                prose.chunk(chunk)
             yield chunk
 
     yield from ingestor.read(path, overheard())
     if reader is not None:
         yield from reader.take()
+    if prose is not None:
+        yield from prose.take()
     yield from quoted.take()
