@@ -112,11 +112,14 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
         return
     writers = Writers()
     texts: dict[str, _Text] = {"": _Text()}
+    prose = notes.Prose() if ingestor.KIND == launch.KIND else None
 
     def overheard() -> Iterator[Chunk]:
         for chunk in chunks:
             for name, piece in writers.split(chunk):
                 texts.setdefault(name, _Text()).chunk(piece)
+            if prose is not None:
+                prose.chunk(chunk)
             yield chunk
 
     if ingestor.KIND == text_log.KIND:
@@ -125,6 +128,8 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
     else:
         yield from ingestor.read(path, overheard())
     yield from _of_writers(texts)
+    if prose is not None:
+        yield from prose.take()
 
 
 class _Text:

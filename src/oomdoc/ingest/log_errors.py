@@ -35,7 +35,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|Found no NVIDIA driver|No CUDA GPUs are available|no kernel image|Failed to infer device type|libcuda|not compiled with CUDA|invalid device ordinal"
                    r"|Torch not compiled|compute capability|CUDA unknown error|system not yet initialized|could not select device driver|undefined symbol"),
         ("hardware", r"ECC error|uncorrectable|fallen off the bus|Xid|NVLink error|GPU is lost|hardware error"),
-        ("kernel", r"illegal memory access|device-side assert|misaligned address|OutOfResources|unspecified launch failure|invalid (?:argument|configuration)"
+        ("kernel", r"illegal memory access|Memory access fault by GPU|device-side assert|misaligned address|OutOfResources|unspecified launch failure|invalid (?:argument|configuration)"
                    r"|PTXAS|ptxas|triton.*(?:Error|failed)|CUBLAS_STATUS_(?!ALLOC)|CUDNN_STATUS|flash_?attn|AlignedAllocator|Failed to allocate memory for batch_|No valid triton"
                    r"|CompilationError|InductorError|nvcc|torch\._dynamo"),
         ("nccl", r"NCCL|nccl|ProcessGroup|DistBackendError|DistNetworkError|gloo|all-?reduce"),
@@ -122,6 +122,10 @@ PATTERNS: tuple[Pattern, ...] = (
             ("CUDA error (/build/attention/launch.h:188): invalid argument", {"kind": "kernel"}),
             ("Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'", {"kind": "driver"}),
         ),
+    ),
+    Pattern(
+        "gpu-access-fault", "rocm", ("Memory access fault by GPU",), regex(r"(?P<text>Memory access fault by GPU node-\d+.{0,200})"), "log_error",
+        convert=_finish, samples=(("Memory access fault by GPU node-1 (Agent handle: 0x55) on address 0x7f00. Reason: Unknown.", {"kind": "kernel"}),),
     ),
     Pattern(
         "uvicorn-bind", "uvicorn", ("address already in use",), regex(r"^(?P<text>.{0,400}?address already in use.{0,200})"), "log_error", convert=_finish,

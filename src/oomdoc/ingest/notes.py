@@ -207,6 +207,76 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:hardly|no less|as much|barely|does not (?:fall|shrink|drop)|the same (?:memory|amount|usage))\b",
     ),
     _topic(
+        "more-ranks-fail",
+        "more ranks need more, or fail where fewer work",
+        r"\b(?:replicat\w+|duplicat\w+)\b[^.;]{0,60}\b(?:kv|cache|latent)\b[^.;]{0,60}\b(?:each|every|all|per|eight|both)\b",
+        r"\b(?:kv|cache|latent)\b[^.;]{0,60}\b(?:replicat\w+|duplicat\w+)\b",
+        rf"\b(?:tp|tensor[- ]parallel\w*)[ =]?\d+\b[^.;]{{0,60}}{_WORKS}[.;,]?[^;]{{0,20}}\b(?:tp|tensor[- ]parallel\w*)[ =]?\d+\b"
+        rf"[^.;]{{0,60}}\b(?:oom|out of memory|fails?|failed|crash\w*|dies)\b",
+    ),
+    _topic(
+        "ranks-uneven",
+        "one rank, stage, card or node holds more than the others",
+        r"\b(?:uneven(?:ly)?|unbalanced|imbalanced?)\b[^.;]{0,60}\b(?:memory|vram|usage|gpus?|cards?|ranks?|nodes?|stages?|load)\b",
+        r"\b(?:memory|vram|usage|gpus?|cards?|ranks?|nodes?|stages?)\b[^.;]{0,40}\b(?:uneven(?:ly)?|unbalanced|imbalanced?)\b",
+        rf"\b(?:one|first|last|rank \d+|gpu ?\d+|{_DEVICE}|node|stage|driver)\b[^.;]{{0,40}}\b(?:uses?|holds?|has|takes?|needs?|carries|consumes?)\b"
+        r"[^.;]{0,30}\bmore\b[^.;]{0,40}\bthan (?:the )?(?:other|rest|remaining)",
+        r"\b(?:first|last|one) (?:pp |pipeline )?(?:rank|stage|node|card|gpu)\b[^.;]{0,40}\b(?:oom|out of memory|runs? out|dies)\b"
+        r"[^.;]{0,60}\bothers?\b",
+    ),
+    _topic(
+        "prefix-evicted",
+        "cached prefixes are evicted and computed again",
+        r"\b(?:prefix(?:es)?|blocks?|context|conversations?|sessions?|cache[ds]?)\b[^.;]{0,60}\bevict(?:s|ed|ing|ions?)\b"
+        r"[^;]{0,80}\b(?:re-?)?(?:prefill\w*|comput\w+)\b",
+        r"\bevict(?:s|ed|ing|ions?)\b[^.;]{0,60}\b(?:prefix(?:es)?|context|conversations?|sessions?)\b[^;]{0,80}\b(?:re-?prefill\w*|recomput\w+)\b",
+        r"\bre-?prefills?\b[^.;]{0,60}\b(?:cold|from scratch|every|each|whole|entire|again)\b",
+        r"\b(?:prefilled|recomputed|computed) (?:again|anew|from scratch|every time|each time)\b",
+        unless=r"\bpreempt",
+    ),
+    _topic(
+        "host-full",
+        "the memory of the host runs out",
+        r"\b(?:memavailable|(?:host|system|cpu|main) (?:memory|ram)|ram|unified memory)\b[^.;]{0,60}"
+        r"\b(?:falls?|drops?|collapses?|goes (?:down )?to|runs? out|exhaust\w*|is full|fills? up|used up|100 ?%|until killed)\b",
+        r"\b(?:killed by|because of) the (?:kernel|oom)",
+        r"\b(?:machine|host|vm|server|box|node|system)\b[^.;]{0,30}\b(?:freezes?|froze|hangs?|wedges?|goes down|unresponsive|locks up|dies)\b"
+        r"[^.;]{0,60}\b(?:memory|ram)\b",
+        r"\b(?:ssh|console) (?:dies|hangs|stops)\b|\bpower[- ]cycle\b|\bhard reset\b",
+        unless=r"\b(?:gpu|device|kv) memory\b|\bvram\b",
+    ),
+    _topic(
+        "failure-told",
+        "the text itself tells of a failure",
+        r"\b(?:cuda |hip |cpu |gpu )?out of memory\b|\boom(?:s|ed|[- ]kill\w*)?\b",
+        r"\b(?:crash(?:es|ed|ing)?|dies|died|killed|segfaults?|fails? to start|cannot start|won't start)\b",
+        deniable=True,
+    ),
+    _topic(
+        "expandable-cures",
+        "expandable segments cure it",
+        rf"\bexpandable[-_ ]segments?\b[^.;]{{0,60}}(?:{_WORKS}|\b(?:no longer|not (?:occur|happen)\w*|(?:any ?more|since then)))",
+        unless=r"\bif reserved but unallocated\b|\b(?:try|tried|setting)\b[^.;]{0,60}\b(?:not|n't|still|same)\b",
+        deniable=False,
+    ),
+    _topic(
+        "fewer-seqs-cure",
+        "fewer sequences cure it",
+        rf"\bmax[-_ ]num[-_ ]seqs\b[^.;]{{0,40}}{_WORKS}",
+        rf"{_WORKS}[^.;]{{0,40}}\bmax[-_ ]num[-_ ]seqs\b",
+        unless=_FAILS,
+        deniable=False,
+    ),
+    _topic(
+        "off-cures",
+        "without a feature the same works",
+        rf"\b(?:without|disabling|removing|switching off|not using)\s[^.;]{{0,50}}?{_WORKS}",
+        rf"{_WORKS}[^.;]{{0,30}}\b(?:without|(?:after|when|by) (?:disabling|removing))\b",
+        rf"{_WORKS}[^.;]{{0,50}}=\s?(?:none|false|0)\b",
+        unless=r"\b(?:not|n't|neither|still|even|also)\b[^.;]{0,30}\b(?:help|work|start|fix|change)",
+        deniable=False,
+    ),
+    _topic(
         "orphan-process",
         "a process of a dead server is still there",
         r"\b(?:orphan(?:ed)?|zombie|stale|left[- ]?over|dangling)\b[^.;]{0,50}"
@@ -332,6 +402,10 @@ _STEP = regex(rf"(?:\+|\bby |\babout )\s?({_SIZE})\s?(?:per|every|each|an?|/)\s?
 _MULTIPLE = regex(r"(?P<number>\d[\d,.]*)\s?(?P<k>k?)", re.I)
 
 
+_FEATURES = ("prompt-logprobs", "lora", "draft-model", "multimodal")
+_OFF_CURES = next(topic.shape for topic in TOPICS if topic.name == "off-cures")
+
+
 def topics_of(text: str) -> Iterator[tuple[str, float | None]]:
     """Topics of one line or sentence with their numbers: tokens, bytes, counts, shares, as each topic says.
 
@@ -343,7 +417,9 @@ def topics_of(text: str) -> Iterator[tuple[str, float | None]]:
             clause = text[text.rfind(";", 0, match.start()) + 1 : _clause_end(text, match.end())]
             if topic.unless and topic.unless.search(clause):
                 continue
-            if topic.deniable and (_DENIED.search(text[: match.start()][-40:]) or _OFF.match(text[match.end() :])):
+            denied = _DENIED.search(text[: match.start()][-40:]) or _OFF.match(text[match.end() :])
+            # what is off where it works was on where it failed
+            if topic.deniable and denied and not (topic.name in _FEATURES and _OFF_CURES.search(clause)):
                 continue
             value = _number(topic.name, match)
             if topic.name == "long-prompt" and value is not None and value < 4000:
@@ -529,6 +605,8 @@ def _device(text: str, own: bool = False) -> dict[str, Any] | None:
         row["mig_profile"] = mig[0].lower()
     elif size:
         row["total_bytes"] = parse_size(size[0], binary=True)
+        if row["total_bytes"] and re.match(r" (?:together|combined|in total|altogether|in all)\b", text[size.end() :]):
+            row["total_bytes"] //= row["count"]
     return row
 
 
@@ -550,6 +628,11 @@ _OPTIONS = regex(
     re.I,
 )
 _TRIED = regex(rf"{_WORKS}|{_FAILS}|\b(?:instead|raised|lowered|tried|trying|if|would|should|could|helps?)\b", re.I)
+_NAMED = regex(
+    r"(?<!-)\b(?P<flag>gpu[-_ ]memory[-_ ]utili[sz]ation|max[-_]model[-_]len|max[-_]num[-_]seqs|max[-_]num[-_]batched[-_]tokens)"
+    r" (?:of |is |at |was )?(?P<value>0?\.\d+|\d{1,7})(?![\w.]*\w)",
+    re.I,
+)
 _PARALLEL_FLAGS = {"TP": "tensor_parallel_size", "PP": "pipeline_parallel_size", "DP": "data_parallel_size"}
 
 
@@ -564,8 +647,16 @@ def _facts(text: str) -> Iterator[tuple[str, str]]:
         yield "model", model["model"]
     if tried:
         return
-    for parallel in _PARALLEL.finditer(text):
-        yield _PARALLEL_FLAGS[parallel["kind"]], parallel["size"]
+    sizes = {(found["kind"], found["size"]) for found in _PARALLEL.finditer(text)}
+    for kind, size in sorted(sizes):
+        if sum(kind == other for other, _ in sizes) == 1:  # a line that compares several states none
+            yield _PARALLEL_FLAGS[kind], size
+    named = {
+        (found["flag"].lower().replace("-", "_").replace(" ", "_"), found["value"]) for found in _NAMED.finditer(text)
+    }
+    for flag, value in sorted(named):
+        if sum(flag == other for other, _ in named) == 1:
+            yield flag.replace("utilisation", "utilization"), value
     options = _OPTIONS.match(text)
     if options or text.startswith(("--", "vllm serve")):
         yield from launch.flags_of(options["rest"] if options else text)
@@ -696,7 +787,7 @@ class _Sheet:
         """A time that is no date (`3h`, hour 2) is the state."""
         if self.time < 0 or not cells[self.time] or _moment(cells[self.time]) is not None:
             return None
-        number = re.fullmatch(r"[\d.]+", cells[self.time])
+        number = re.fullmatch(r"[\d.]+|\d+:\d\d(?::\d\d)?", cells[self.time])
         return f"{self.time_name} {cells[self.time]}" if number else cells[self.time]
 
     def rows(self, text: str) -> Iterator[dict[str, Any]]:
@@ -999,6 +1090,38 @@ def matches(head: Head) -> bool:
         if rows.count or reader.devices.rows:
             return True
     return False
+
+
+_PROSE = regex(
+    r"^(?!\s*(?:[-$#|{}\[\]\\]|\w+\s*[=:(]|docker |vllm serve|python|export |kubectl ))(?=.*(?:\b[A-Za-z']+,? ){3}[A-Za-z']+)"
+)
+
+
+class Prose:
+    """Topics of sentences that stand in a text of another kind: what people write around a command."""
+
+    def __init__(self) -> None:
+        self.rows = Rows()
+        self.reader = _Reader(self.rows)
+
+    def chunk(self, chunk: Chunk) -> None:
+        """Read one chunk; commands, settings and records are passed over."""
+        if chunk.first_line > 400:
+            return
+        for number, line in enumerate(chunk.data[:HEAD_BYTES].split(b"\n"), chunk.first_line):
+            text = line[:_LINE_CAP].decode("utf-8", "replace")
+            if _PROSE.match(text) and not _is_log(text):
+                plain = _plain(text)
+                self.reader.devices.line(number, plain)
+                for flag, value in _facts(plain):
+                    self.rows.add("engine_flag", number, flag=flag, value=launch.shown(flag, value), origin="file")
+                for topic, told in topics_of(plain):
+                    self.reader._note(number, topic, told, text)
+
+    def take(self) -> Iterator[Batch]:
+        """What was read."""
+        self.reader.end()
+        yield from self.rows.take()
 
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:

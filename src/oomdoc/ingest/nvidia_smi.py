@@ -891,7 +891,7 @@ def matches(head: Head) -> bool:
     monitor = 0
     for line in lines:
         cells = line.count(",") + 1
-        if _BANNER.match(line) or _LISTED.match(line):
+        if _BANNER.match(line) or _LISTED.match(line) or _BOX_DEVICE.match(line):
             hits, proofs = hits + 1, proofs + 1
         elif (found := _header(line)) and _proves(found):
             sheet, hits, proofs = found, hits + 1, proofs + 1

@@ -43,6 +43,7 @@ _FREQUENT = "Avg prompt throughput"  # the anchor whose lines come by the thousa
 _BACKWARD = 4096  # how far back the time of an untimed line is looked for
 _LAST_STAMP = re.compile(rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
 
+_REFUSALS = tuple(pattern for pattern in PATTERNS if pattern.table == "startup_check" and pattern.dialect == "vllm")
 _FRAME_ANCHORS = (", line ", *vllm_log.LANDMARKS)
 
 
@@ -56,6 +57,7 @@ class _Plan:
     setting: tuple[tuple[tuple[re.Pattern[str], str], ...], ...]
     oom: tuple[bool, ...]
     telling: tuple[tuple[str, ...], ...]
+    opens: tuple[bool, ...]
 
 
 def _plan() -> _Plan:
@@ -68,6 +70,7 @@ def _plan() -> _Plan:
         *_FRAME_ANCHORS,
         *(anchor for anchor, _, _ in vllm_log.SETTINGS),
         *wordings.ANCHORS,
+        *vllm_log.REFUSAL_OPENINGS,
     )
     # of two anchors that begin at one place the search reports the first of the list, and it goes on behind a hit: put the
     # longer first, and let an anchor do the work of every anchor that lies inside it or begins in it
@@ -82,6 +85,7 @@ def _plan() -> _Plan:
         tuple(tuple(settings[inner] for inner in group if inner in settings) for group in inside),
         tuple(any(inner in torch_oom.ANCHORS for inner in group) for group in inside),
         tuple(tuple(inner for inner in group if inner in telling) for group in inside),
+        tuple(any(inner in vllm_log.REFUSAL_OPENINGS for inner in group) for group in inside),
     )
 
 
@@ -196,6 +200,18 @@ class Reader:
                 if len(pieces) == 1 or self.plan.scan.anchors[hit.anchor].decode() in text:
                     self._apply(chunk, hit, record, text, at_begin, at_end, done)
 
+    def _wrapped(self, chunk: Chunk, record: Record, text: str, begin: int, end: int) -> bool:
+        """A refusal that a terminal cut, within a word or between two."""
+        for joint in ("", " "):
+            whole = _with_following(chunk.data, end, text, joint)
+            for pattern in _REFUSALS:
+                rows = list(pattern.rows(whole))
+                for row in rows:
+                    self._add(pattern.table, chunk, record, begin, row)
+                if rows:
+                    return True
+        return False
+
     def _latest(self, line: int) -> float | None:
         """The time of the last record with a hit before a line."""
         alike = self.alike.time_before(line)
@@ -215,6 +231,9 @@ class Reader:
                 self._add(pattern.table, chunk, record, begin, row)
                 done.add(pattern.name)
                 found = True
+        if not found and plan.opens[anchor] and "opens" not in done:
+            done.add("opens")
+            found = self._wrapped(chunk, record, text, begin, end)
         for regex, origin in plan.setting[anchor]:
             body = regex.search(text) if not done & {"settings", "?" + regex.pattern} else None
             done.add("?" + regex.pattern)
@@ -303,7 +322,7 @@ def _is_echo(data: bytes, begin: int, record: Record, at: int) -> bool:
     )
 
 
-def _with_following(data: bytes, end: int, message: str) -> str:
+def _with_following(data: bytes, end: int, message: str, joint: str = " ") -> str:
     """The message and the lines after it up to the next record: people paste these texts wrapped."""
     parts, at = [message], end + 1
     for _ in range(_FOLLOW_LINES):
@@ -318,7 +337,7 @@ def _with_following(data: bytes, end: int, message: str) -> str:
             break
         parts.append(record.text.strip())
         at = stop + 1
-    return " ".join(parts)
+    return joint.join(parts)
 
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:

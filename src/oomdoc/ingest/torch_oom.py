@@ -35,14 +35,14 @@ _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("cublas", regex(r"CUBLAS_STATUS_ALLOC_FAILED")),
     ("cudnn", regex(r"CUDNN_STATUS_ALLOC_FAILED")),
     ("triton", regex(r"Triton Error \[CUDA\]: out of memory")),
-    ("driver", regex(r"CUDA driver error: out of memory|CUDA_ERROR_OUT_OF_MEMORY")),
+    ("driver", regex(r"CUDA driver error: out of memory|CUDA_ERROR_OUT_OF_MEMORY|CUDA Error: out of memory at ")),
     ("cuda", regex(r"CUDA error: out of memory|cudaErrorMemoryAllocation")),
 )
 
 ANCHORS = (
     "Tried to allocate", "HIP out of memory", "hipErrorOutOfMemory", "HIP error: out of memory", "failed with OOM on device",
     "NVML_SUCCESS == r", "Cuda failure", "Failed to CUDA calloc", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED",
-    "Triton Error [CUDA]", "CUDA driver error: out of", "CUDA_ERROR_OUT_OF_MEMORY", "CUDA error: out of memory",
+    "Triton Error [CUDA]", "CUDA driver error: out of", "CUDA_ERROR_OUT_OF_MEMORY", "CUDA error: out of memory", "CUDA Error: out of memory",
 )  # fmt: skip
 """Literals of which one stands in every such message (see `ingest.base.Pattern` for what an anchor may hold)."""
 
@@ -113,8 +113,10 @@ def _tell_others(row: dict[str, Any], others: list[int | None]) -> None:
     sizes = sorted((size for size in others if size is not None), reverse=True)
     if row["this_process_bytes"] is None and sizes:
         own = (row.get("allocated_bytes") or 0) + (row.get("unallocated_bytes") or 0)
-        if row.get("allocated_bytes") is None or sizes[0] >= own:
+        if row.get("allocated_bytes") is None:
             row["this_process_bytes"] = sizes.pop(0)
+        elif sizes[0] >= own:  # ours is the smallest that holds what torch has: a neighbour may well be larger
+            row["this_process_bytes"] = sizes.pop(sum(size >= own for size in sizes) - 1)
     if sizes or row["this_process_bytes"] is not None:
         row["other_processes"] = len(sizes)
         row["other_processes_bytes"] = sum(sizes)

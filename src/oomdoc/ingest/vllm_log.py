@@ -270,6 +270,10 @@ PATTERNS: tuple[Pattern, ...] = (
         "milestone-loaded", "vllm", _LOADED, regex(r"(?:Loading model weights|Model loading) took (?P<text>[\d.]+ G)"), "milestone",
         const={"name": "loaded"}, versions="0.4.0.post1 →", samples=(("Model loading took 33.9833 GiB and 21.104523 seconds", {"name": "loaded", "text": "33.9833 G"}),),
     ),
+    _milestone("image-profile", "0.6.2 – 0.10.2", "profile run for multi-modal", r"Starting profile run for multi-modal models", "Starting profile run for multi-modal models."),
+    _milestone("load-draft", "0.4.0 – 0.8.4", "Configuring SpecDecodeWorker", r"Configuring SpecDecodeWorker with proposer=(?P<text>[^\s]{1,80})",
+               "Configuring SpecDecodeWorker with proposer=<class-of-the-proposer>", "<class-of-the-proposer>", "spec-decode-worker"),
+    _milestone("serving", "0.1.7 →", "Processed prompts:", r"(?P<text>Processed prompts): +[1-9]?\d%", "Processed prompts:  38%|###8  | 382/1000 [04:12<05:40,  1.81it/s]", "Processed prompts", "offline-progress"),
     _milestone("profiled", "0.6.4.post1 – 0.10.2", "Memory profiling", r"Memory profiling (?P<text>takes|results)", "Memory profiling takes 1.07 seconds", "takes"),
     _milestone("kv-available", "0.9.2 →", "KV cache memory", r"Available KV cache memory: (?P<text>-?[\d.]+ GiB)",
                "Available KV cache memory: 36.12 GiB", "36.12 GiB"),
@@ -620,6 +624,10 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
+        "shell-killed-alone", "shell", ("Killed",), regex(r"^\s*(?:\[\d+\][+-]?\s+)?Killed(?:: 9)?\s*$"), "process_exit", const={"exit_code": -9},
+        samples=(("Killed", {"exit_code": -9}), ("[1]+  Killed", {"exit_code": -9})),
+    ),
+    Pattern(
         "failed-core", "vllm", ("Failed core proc",), regex(r"'(?P<name>[\w]+)': (?P<exit_code>-\d+)"), "process_exit", repeat=True,
         versions="0.9.0.1 →", samples=(("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_0': -9}", {"name": "EngineCore_0", "exit_code": -9}),),
     ),
@@ -657,6 +665,9 @@ SETTINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
 """Lines that hold many settings at once: each key becomes a row of `engine_flag`."""
 
 # Functions that tell the phase when milestones are cut off; docs/method.md lists them by phase (views/failure.sql reads `frame`).
+REFUSAL_OPENINGS = ("To serve at least one request with", "model's max seq len (", "Free memory on device")
+"""How the engine's long refusals begin: where such a line says no more, the rest stands in the lines below it."""
+
 LANDMARKS = (
     "profile_cudagraph_memory", "determine_available_memory", "determine_num_available_blocks", "profile_num_available_blocks",
     "profile_run", "_dummy_sampler_run", "_dummy_pooler_run", "capture_model", "load_model", "create_weights", "execute_model",

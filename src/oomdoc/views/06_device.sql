@@ -7,7 +7,7 @@
 -- total_max_bytes: memory of the largest
 -- used_max_bytes: memory in use on the fullest, at its last sample
 -- used_min_bytes: memory in use on the emptiest, at its last sample
--- idle_devices: devices that never had 5 % in use, while another reached 50 % or more (a collector runs on after a crash)
+-- idle_devices: devices that never had 5 % in use, while another reached 50 % or more (a collector runs on after a crash); NULL where all are empty, which was not while the engine ran
 -- idle_ref: where
 -- mig_profile: MIG profile, where one is named
 -- mig_ref: where
@@ -42,7 +42,7 @@ WITH sampled AS (
 )
 SELECT nullif(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), 0)::INTEGER AS devices, CASE WHEN s.n > 0 THEN s.ref WHEN d.n > 0 THEN d.ref ELSE g.ref END AS devices_ref, d.name,
   coalesce(s.total, d.total)::BIGINT AS total_bytes, coalesce(s.total_max, d.total_max)::BIGINT AS total_max_bytes, s.used_max::BIGINT AS used_max_bytes, s.used_min::BIGINT AS used_min_bytes,
-  CASE WHEN s.n > 0 THEN CASE WHEN s.fullest >= 0.5 THEN s.idle ELSE 0 END END AS idle_devices, s.idle_ref, coalesce(d.mig_profile, g.mig_profile) AS mig_profile, coalesce(d.mig_ref, g.ref) AS mig_ref,
+  CASE WHEN s.n > 0 AND s.idle < s.n THEN CASE WHEN s.fullest >= 0.5 THEN s.idle ELSE 0 END END AS idle_devices, s.idle_ref, coalesce(d.mig_profile, g.mig_profile) AS mig_profile, coalesce(d.mig_ref, g.ref) AS mig_ref,
   p.n AS processes, CASE WHEN p.seen > 0 THEN p.foreigners END AS foreign_processes, p.foreign_bytes::BIGINT AS foreign_bytes, p.foreign_ref, p.engines AS engines_on_device,
   s.samples::BIGINT AS samples, s.used_spread
 FROM sample_sum s, described d, granted g, process_max p

@@ -133,7 +133,7 @@ WITH pick AS (
 ), stats AS (SELECT count(*) AS n FROM seen.engine_stat)
 , worker AS (
   SELECT coalesce(max(rank), -1) + 1 AS ranks, count(DISTINCT pid) AS pids, bool_or(process LIKE 'VllmWorkerProcess%' OR process LIKE 'Worker\_TP%' ESCAPE '\' OR process LIKE 'Worker\_PP%' ESCAPE '\' OR rank >= 1) AS several
-  FROM (SELECT process, pid, rank FROM seen.oom UNION ALL SELECT process, pid, rank FROM seen.log_error UNION ALL SELECT process, pid, rank FROM seen.engine_figure UNION ALL SELECT process, pid, rank FROM seen.startup_check)
+  FROM (SELECT CASE WHEN device >= 1 OR rank >= 1 THEN 'Worker' ELSE process END AS process, pid, coalesce(rank, device) AS rank FROM seen.oom UNION ALL SELECT process, pid, rank FROM seen.log_error UNION ALL SELECT process, pid, rank FROM seen.engine_figure UNION ALL SELECT process, pid, rank FROM seen.startup_check)
   WHERE process LIKE '%Worker%'
 )
 SELECT numbered.version, version_number,

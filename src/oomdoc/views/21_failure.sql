@@ -60,7 +60,9 @@
 -- ranks_failed: ranks that report an allocator message or refusal
 -- graph_hint: the message itself speaks of CUDA graph memory
 WITH logs AS (
-  SELECT count(*) AS n FROM source WHERE kind IN ('vllm-log', 'text-log') OR source IN (SELECT source FROM engine_start WHERE marked)
+  SELECT count(*) AS n FROM source WHERE (kind = 'vllm-log' OR source IN (SELECT source FROM seen.engine_stat UNION ALL SELECT source FROM seen.milestone UNION ALL SELECT source FROM seen.log_error))
+    -- a text that tells of a failure leaves it open whether the log would show one
+    AND NOT EXISTS (SELECT 1 FROM note WHERE topic = 'failure-told')
 ), told AS (
   SELECT i.* FROM incident i, focus f WHERE i.incident = f.incident
 ), book AS (
@@ -77,7 +79,7 @@ WITH logs AS (
 ), stack AS (
   SELECT bool_or(function IN ('profile_cudagraph_memory')) AS graph_profile,
     bool_or(function IN ('_dummy_sampler_run', '_dummy_pooler_run')) AS sampler,
-    bool_or(function IN ('capture_model', 'capture', 'capture_graphs', '_capture_cudagraphs')) AS capture,
+    bool_or(function IN ('capture_model', 'capture', 'capture_graphs', '_capture_cudagraphs', 'capture_begin', 'capture_end')) AS capture,
     bool_or(function IN ('compile_or_warm_up_model', 'kernel_warmup')) AS warmup,
     bool_or(function IN ('initialize_kv_cache', '_allocate_kv_cache', 'allocate_gpu_cache', '_allocate_kv_cache_tensors', 'initialize_cache', '_init_cache')) AS kv_alloc,
     bool_or(function IN ('profile_run', 'determine_available_memory', 'determine_num_available_blocks', 'profile_num_available_blocks')) AS profile,
