@@ -36,10 +36,10 @@ samples: $(VENV)/ready ## write the generated sample bundles again
 golden: $(VENV)/ready ## accept the present reports as snapshots; read the diff
 	OOMDOC_UPDATE=1 $(BIN)/python -m pytest tests -k "snapshot or golden"
 
-docs: $(VENV)/ready ## write the generated pages again
+docs: $(VENV)/ready ## write the generated pages again (the site: make docs-site)
 	$(BIN)/python docs/generate.py
 
-docs-site: $(VENV)/ready ## the documentation as a site in build/site, strict about links
+docs-site: docs ## the generated pages, then the site in build/site, strict about links
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/mkdocs build --strict --quiet
 

@@ -31,6 +31,8 @@ SNAPSHOTS = Path(__file__).parent / "report" / "snapshots"
 COMMANDS = [
     "", "analyze", "profile", "fit", "replay", "diff", "sql", "tables", "show", "explain", "rules", "rules list", "rules matrix",
     "rules new", "rules test", "rules count", "collect", "completion", "schema",
+    "sweep",
+    "redact",
 ]  # fmt: skip
 
 

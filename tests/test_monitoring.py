@@ -202,3 +202,43 @@ def test_the_watch_section_and_the_alerts_have_the_same_thresholds() -> None:
 def test_the_page_names_every_alert() -> None:
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert {rule["alert"] for rule in ALERTS} == set(re.findall(r"`([A-Z][a-z]\w+)`", page))
+
+
+@pytest.mark.parametrize(("title", "expression"), EXPRESSIONS)
+def test_a_parser_of_promql_takes_every_expression(title: str, expression: str) -> None:
+    promql = pytest.importorskip(
+        "promql_parser", reason="`pip install promql-parser` reads expressions as Prometheus does"
+    )
+    filled = expression.replace("$__rate_interval", "5m").replace("$instance", ".*")
+    assert promql.parse(filled), title
+
+
+def test_the_dashboard_is_one_by_the_schema_of_grafana() -> None:
+    """Read into the types that Grafana generates from its schema and written again, nothing is lost or unknown."""
+    models = pytest.importorskip(
+        "grafana_foundation_sdk.models.dashboard", reason="`pip install grafana-foundation-sdk`"
+    )
+    encoder = pytest.importorskip("grafana_foundation_sdk.cog.encoder")
+    again = json.loads(encoder.JSONEncoder().encode(models.Dashboard.from_json(BOARD)))
+    assert list(lost(BOARD, again, "")) in (
+        [],
+        ["/templating/list[1]/definition"],
+    )  # Grafana shows it; the schema has no such field
+
+
+def lost(before: Any, after: Any, path: str) -> Iterator[str]:
+    """Paths of what one object has and the other lacks or tells otherwise."""
+    if isinstance(before, dict):
+        for key, value in before.items():
+            if not isinstance(after, dict) or key not in after:
+                yield f"{path}/{key}"
+            else:
+                yield from lost(value, after[key], f"{path}/{key}")
+    elif isinstance(before, list):
+        for place, value in enumerate(before):
+            if not isinstance(after, list) or place >= len(after):
+                yield f"{path}[{place}]"
+            else:
+                yield from lost(value, after[place], f"{path}[{place}]")
+    elif before != after:
+        yield path

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,3 +131,40 @@ def test_a_claim_keeps_others_out_until_it_is_given_up_or_old(
     monkeypatch.setattr(dataset, "_LEASE_NS", -(10**18))
     with dataset.locked(there):
         assert "lock/dead" not in there.names()
+
+
+@pytest.fixture
+def google() -> Iterator[tuple[str, str]]:
+    """A server with the interface of Google's store on loopback, and a bucket in it."""
+    pytest.importorskip(
+        "gcp_storage_emulator.server", reason="gs:// is tested with gcp-storage-emulator: `pip install` it"
+    )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    code = "import sys, time; from gcp_storage_emulator.server import create_server as make; make('127.0.0.1', int(sys.argv[1]), in_memory=True, default_bucket='support').start(); print(1, flush=True); time.sleep(600)"
+    held = subprocess.Popen([sys.executable, "-c", code, str(port)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert held.stdout and held.stdout.readline()
+    yield f"http://127.0.0.1:{port}", "support"
+    held.kill()
+    held.wait()
+    held.stdout.close()
+
+
+def test_a_bucket_of_google_tells_what_a_folder_tells(tmp_path: Path, google: tuple[str, str]) -> None:
+    address, name = google
+    write_bundle(tmp_path / "in", 0, 3, FIRST, cause="shared")
+    write_bundle(tmp_path / "in", 1, 3, FIRST, cause="pool")
+    for path in sorted((tmp_path / "in").rglob("*")):
+        if path.is_file():
+            key = urllib.parse.quote(f"fleet/{path.relative_to(tmp_path / 'in').as_posix()}", safe="")
+            url = f"{address}/upload/storage/v1/b/{name}/o?uploadType=media&name={key}"
+            urllib.request.urlopen(urllib.request.Request(url, path.read_bytes(), method="POST")).close()
+    night(tmp_path / "here", tmp_path / "in", FIRST)
+    access, store = Access(address, anonymous=True), f"gs://{name}/oomdoc"
+    told = night(store, [f"gs://{name}/fleet"], FIRST, access=access)  # type: ignore[list-item]
+    assert (told.counts.read, told.new_incidents) == (2, 2)
+    query = "SELECT name, sha256, cause, probability, ledger_shape, bytes FROM bundle ORDER BY name"
+    assert ask(store, query, access) == ask(tmp_path / "here", query)
+    second = night(store, [f"gs://{name}/fleet"], SECOND, access=access)  # type: ignore[list-item]
+    assert (second.counts.read, second.counts.unchanged) == (0, 2)

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from oomdoc.model import Diagnosis, Incident, LedgerEntry, Report
 from oomdoc.report import charts
@@ -85,23 +84,11 @@ def _environment() -> jinja2.Environment:
     made = environment().overlay()
     made.filters = dict(made.filters)
     made.filters.update(
-        line=neutral_line, prose=prose, likelihood=likelihood, moment=moment,
+        line=neutral_line, likelihood=likelihood, moment=moment,
         count=count, size=show_bytes, seconds=show_seconds, changes=changes, kind=lambda kind: KINDS.get(kind, kind), cell=cell, paste=_paste,
         number=_number, lines=lambda text: "\n".join(neutral(line) for line in text.splitlines()),
     )  # fmt: skip
     return made
-
-
-def prose(text: str) -> Markup:
-    """A sentence of a rule or a bundle, harmless, its `code` set off.
-
-    >>> prose("Lower `--max-num-seqs` to <b>11</b>")
-    Markup('Lower <code>--max-num-seqs</code> to &lt;b&gt;11&lt;/b&gt;')
-    """
-    pieces = re.split(r"`([^`]+)`", neutral(text))
-    return Markup("").join(
-        Markup("<code>{}</code>").format(piece) if place % 2 else escape(piece) for place, piece in enumerate(pieces)
-    )
 
 
 def cell(text: Any) -> str:

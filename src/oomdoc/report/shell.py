@@ -8,12 +8,13 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from oomdoc.report.words import factor, neutral, percent
 
@@ -40,8 +41,20 @@ def environment() -> jinja2.Environment:
         loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True,
     )  # fmt: skip
-    made.filters.update(clean=lambda text: neutral(str(text)), percent=percent, factor=factor)
+    made.filters.update(clean=lambda text: neutral(str(text)), percent=percent, factor=factor, prose=prose)
     return made
+
+
+def prose(text: str) -> Markup:
+    """A sentence of a rule or a bundle, harmless, its `code` set off.
+
+    >>> prose("Lower `--max-num-seqs` to <b>11</b>")
+    Markup('Lower <code>--max-num-seqs</code> to &lt;b&gt;11&lt;/b&gt;')
+    """
+    pieces = re.split(r"`([^`]+)`", neutral(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if place % 2 else escape(piece) for place, piece in enumerate(pieces)
+    )
 
 
 def plain_page(template: str, **told: Any) -> str:
