@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -73,6 +74,46 @@ def test_an_unpacked_folder_runs_without_installation(built: tuple[Path, Path], 
     )
     where = subprocess.run([sys.executable, "-c", asked % str(folder / "lib")], env=environment, capture_output=True, text=True)  # fmt: skip
     assert where.stdout.strip().startswith(str(folder))
+
+
+def test_a_folder_for_another_python_says_so(tmp_path: Path) -> None:
+    (tmp_path / "oomdoc").write_text((ROOT / "packaging" / "launcher.py").read_text())
+    (tmp_path / "python").write_text("3.8\n")
+    ran = subprocess.run([sys.executable, str(tmp_path / "oomdoc"), "--version"], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("oomdoc: this folder was packed for Python 3.8, and this is 3.")
+
+
+def package(**told: object) -> dict[str, object]:
+    return {"name": "jinja2", "version": "3.1", **told}
+
+
+@pytest.mark.parametrize(
+    ("answers", "status", "says"),
+    [
+        ([[package(vulns=[{"id": "X-1"}])]], 1, "jinja2 3.1: X-1"),
+        ([[package(vulns=[]), package(skip_reason="no")], [package(vulns=[{"id": "X-1"}])]], 0, "1 packages asked for, 0 weaknesses known, 1 without an answer"),
+        ([[package(skip_reason="not found")]], 0, "audit skipped: the service answered for none of 1 packages"),
+        ([[package(vulns=[])], [package(vulns=[])]], 0, "audit skipped: the service that answered knows no weakness of"),
+        ([[package(vulns=[])], [package(skip_reason="not found")]], 0, "audit skipped: the service that answered knows no weakness of"),
+        ([], 0, "audit skipped: "),
+    ],
+)  # fmt: skip
+def test_an_audit_that_nobody_answered_says_so(
+    answers: list[list[dict[str, object]]], status: int, says: str, tmp_path: Path
+) -> None:
+    """pip-audit counts a package for which its service has no answer as one without weaknesses."""
+    (tmp_path / "answers").write_text("\n".join(json.dumps({"dependencies": answer}) for answer in answers))
+    (tmp_path / "pip_audit.py").write_text(
+        "import sys; from pathlib import Path\n"
+        f"lines = Path({str(tmp_path / 'answers')!r}).read_text().splitlines()\n"
+        "probe = '--requirement' in sys.argv\n"
+        "print(lines[probe] if len(lines) > probe else 'nothing')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ran = subprocess.run([sys.executable, str(ROOT / ".ci/audit")], env=environment, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (status, "")
+    assert ran.stdout.startswith(says)
 
 
 def test_the_version_stands_in_one_place() -> None:
