@@ -143,7 +143,7 @@ class Cut(NamedTuple):
 
     def odd_lines(self) -> Iterator[tuple[int, int, int]]:
         """Line, begin and end of every line that is no row."""
-        yield from zip(*(list(map(int, column)) for column in self.odd), strict=True)
+        yield from zip(*(map(int, c) if isinstance(c, list) else c.tolist() for c in self.odd), strict=True)
 
 
 @dataclass(frozen=True)

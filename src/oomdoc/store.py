@@ -343,28 +343,29 @@ class Store:
         offset = dt.datetime.fromtimestamp(latest, dt.UTC).astimezone(tz).utcoffset() if tz else None
         offset_s = offset.total_seconds() if offset else 0.0
         year = f"year(make_timestamp(({latest} * 1e6)::BIGINT))"
-        # where rows with a nominal year stand: a table, and the text of the source or its column
+        # where rows with a nominal year stand: a table, and the source that it is for (None: it has a column for that)
         places = [
-            (place, source)
-            for name in nominal
-            for place, source in (
-                (name, "source"),
-                *((part, quoted(of)) for of, part in self._parts.get(name, {}).items()),
-            )
-        ]
+            (place, of) for name in nominal for place, of in ((name, None), *((part, of) for of, part in self._parts.get(name, {}).items()))
+        ]  # fmt: skip
         # per source the newest nominal year is the bundle's year; an older one lies before a New Year
         spans = " UNION ALL ".join(
-            f"SELECT {source} AS source, max(t) AS t FROM {place} WHERE t < {_YEARS_FROM} GROUP BY ALL"
-            for place, source in places
+            f"SELECT {'source' if of is None else quoted(of)} AS source, max(t) AS t FROM {place} WHERE t < {_YEARS_FROM} GROUP BY ALL"
+            for place, of in places
         )
-        self._con.execute(
-            f"CREATE TEMP TABLE newest AS SELECT source, max(year(make_timestamp((t * 1e6)::BIGINT))) AS y FROM ({spans}) GROUP BY source"
-        )
-        for place, source in places:
-            self._con.execute(
-                f"UPDATE {place} SET t = epoch(make_timestamp((t * 1e6)::BIGINT) + to_years(({year} - newest.y)::INTEGER)) - {offset_s} "
-                f"FROM newest WHERE newest.source = {source if source != 'source' else place + '.source'} AND t < {_YEARS_FROM}"
-            )
+        behind: dict[int, list[str]] = {}
+        for source, years in self._con.execute(
+            f"SELECT source, {year} - max(year(make_timestamp((t * 1e6)::BIGINT))) FROM ({spans}) WHERE t IS NOT NULL GROUP BY source"
+        ).fetchall():
+            behind.setdefault(years, []).append(source)
+        for place, of in places:
+            for years, sources in behind.items():
+                if of is not None and of not in sources:
+                    continue
+                # nearly always all are as far behind: a join of sources would double the price
+                own = f"AND source IN ({', '.join(map(quoted, sources))})" if of is None and len(behind) > 1 else ""
+                self._con.execute(
+                    f"UPDATE {place} SET t = epoch(make_timestamp((t * 1e6)::BIGINT) + to_years({years}::INTEGER)) - {offset_s} WHERE t < {_YEARS_FROM} {own}"
+                )
 
     # ---- questions
 

@@ -36,6 +36,7 @@ TABLES = ("allocator_stat", "problem")
 _COLUMNS = ALL_TABLES["allocator_stat"].column_names[1:]
 _WIDTH = 77
 _RULE = "|" + "=" * 75 + "|"
+_RULES = (b"|--", b"|==")
 _RULE_BYTES = _RULE.encode()
 _QUOTED_LINES = 400  # held before they are read; a table has 40, and several may follow without a line between them
 _METRICS = {
@@ -101,7 +102,7 @@ class _Tables:
         banners: list[tuple[int, int]] = []
         summary, device, wide = self._summary, self._device, self._wide
         for line, begin, end in cut.odd_lines():
-            if data.startswith((b"|--", b"|=="), begin):
+            if data[begin : begin + 3] in _RULES:  # half of the lines of a table
                 wide = end - begin == _WIDTH
                 continue
             text = data[begin:end].decode("utf-8", "replace")
