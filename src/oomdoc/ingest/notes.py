@@ -249,7 +249,7 @@ TOPICS: tuple[Topic, ...] = (
     _topic(
         "failure-told",
         "the text itself tells of a failure",
-        r"\b(?:cuda |hip |cpu |gpu )?out of memory\b|\boom(?:s|ed|[- ]kill\w*)?\b",
+        r"\b(?:cuda|hip|npu|gpu|run|runs|ran|throws|until) out of memory\b|\boom(?:s|ed|[- ]kill\w*)?\b",
         r"\b(?:crash(?:es|ed|ing)?|dies|died|killed|segfaults?|fails? to start|cannot start|won't start)\b",
         deniable=True,
     ),
