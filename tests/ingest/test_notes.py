@@ -101,6 +101,15 @@ TOPICS: list[tuple[str, dict[str, float | None]]] = [
     ("docker's default /dev/shm of 64 MiB", {"shm": 64.0 * (1 << 20)}),
     ("RSS stays flat", {"plateau": None}),
     ("memory does not grow", {"plateau": None}),
+    ("its blocks are evicted while a tool runs and the context is prefilled again", {"prefix-evicted": None}),
+    ("the last stage always uses more than the others", {"ranks-uneven": None}),
+    ("the same latent KV is replicated on all eight ranks", {"more-ranks-fail": None}),
+    ("MemAvailable falls to 3 GiB, then ssh dies", {"host-full": None, "failure-told": None}),
+    ("as soon as four queries come in: CUDA out of memory", {"failure-told": None}),
+    ("setting --max-num-seqs 256 helped", {"fewer-seqs-cure": None}),
+    ("with expandable segments it does not occur any more", {"expandable-cures": None}),
+    ("it takes 73 GB. Is this usual?", {"asks-if-normal": None}),
+    ("without --enable-lora it starts", {"lora": None, "off-cures": None}),
 ]
 
 
@@ -128,6 +137,8 @@ def test_topics(text: str, want: dict[str, float | None]) -> None:
         "the same error message is printed twice",
         "No available shared memory broadcast block found",
         "out of memory is a word in this sentence",
+        "requests are preempted and prefilled again",
+        "all ranks hold the same, evenly",
     ],
 )
 def test_denied_and_unrelated_statements_give_no_topic(text: str) -> None:

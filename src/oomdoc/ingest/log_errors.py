@@ -116,9 +116,10 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        "cuda-error-line", "cuda", ("CUDA error (", "Cuda failure", "Error 803", "Error 804", "CUDA error: "),
-        regex(r"^(?P<text>(?:CUDA error|Cuda failure|.{0,200}Error 80[34]:).*)"), "log_error", convert=_finish,
+        "cuda-error-line", "cuda", ("CUDA error (", "Cuda failure", "Error 803", "Error 804", "CUDA error: ", "Cuda error "),
+        regex(r"^(?:ERROR )?(?:[\w:.]{1,60}: ){0,3}(?P<text>(?:CUDA error|Cuda failure|Cuda error \S+:\d+ '|.{0,200}Error 80[34]:).*)"), "log_error", convert=_finish,
         samples=(
+            ("Failed: Cuda error /build/custom_all_reduce.cuh:453 'invalid argument'", {"kind": "kernel"}),
             ("CUDA error (/build/attention/launch.h:188): invalid argument", {"kind": "kernel"}),
             ("Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'", {"kind": "driver"}),
         ),

@@ -221,6 +221,7 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:memory|vram|usage|gpus?|cards?|ranks?|nodes?|stages?)\b[^.;]{0,40}\b(?:uneven(?:ly)?|unbalanced|imbalanced?)\b",
         rf"\b(?:one|first|last|rank \d+|gpu ?\d+|{_DEVICE}|node|stage|driver)\b[^.;]{{0,40}}\b(?:uses?|holds?|has|takes?|needs?|carries|consumes?)\b"
         r"[^.;]{0,30}\bmore\b[^.;]{0,40}\bthan (?:the )?(?:other|rest|remaining)",
+        r"\b(?:gpu|card|rank|device) ?\d+ only\b[^;]{0,60}\b(?:others?|rest)\b|\bonly on (?:gpu|card|rank|device) ?\d+\b[^;]{0,60}\b(?:others?|rest)\b",
         r"\b(?:first|last|one) (?:pp |pipeline )?(?:rank|stage|node|card|gpu)\b[^.;]{0,40}\b(?:oom|out of memory|runs? out|dies)\b"
         r"[^.;]{0,60}\bothers?\b",
     ),
@@ -248,9 +249,18 @@ TOPICS: tuple[Topic, ...] = (
     _topic(
         "failure-told",
         "the text itself tells of a failure",
-        r"\b(?:cuda |hip |cpu |gpu )?out of memory\b|\boom(?:s|ed|[- ]kill\w*)?\b",
+        r"\b(?:cuda|hip|npu|gpu|run|runs|ran|throws|until) out of memory\b|\boom(?:s|ed|[- ]kill\w*)?\b",
         r"\b(?:crash(?:es|ed|ing)?|dies|died|killed|segfaults?|fails? to start|cannot start|won't start)\b",
         deniable=True,
+    ),
+    _topic(
+        "asks-if-normal",
+        "the text asks why so much memory is taken, and tells of no failure",
+        r"\bis (?:this|that|it) (?:normal|usual|expected|intended|by design|right)\b",
+        r"\bwhy (?:does|do|is|are) [^.;?]{0,40}\b(?:use|uses|using|take|takes|consume|consumes|need|needs|require|requires|occupy|occupies)\b[^.;?]{0,40}\b(?:memory|vram|ram|gb)\b",
+        r"\bwhere does the memory go\b|\bso much (?:gpu |video )?(?:memory|vram)\b",
+        unless=r"\b(?:oom|out of memory|crash\w*|killed|fails?|failed|error|leak\w*|grow\w*|increas\w*)\b",
+        deniable=False,
     ),
     _topic(
         "expandable-cures",
@@ -846,10 +856,11 @@ def _sheet(text: str) -> _Sheet | None:
 _PS = regex(r"^\s*(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)")
 _ENGINE_PROCESS = regex(r"VLLM::|EngineCore|\bWorker_|vllm|ray::", re.I)
 _EXIT = regex(
-    r"\b(?:exit(?:ed)?|return)[ _-]?(?:code|status)?\b(?: (?:of|from) (?:the )?(?P<name>[^:=\n]{1,60}?))?"
-    r"\s*(?:[:=]\s*|\bwith (?:code |status )?|\b(?:is|was) )(?P<code>-?\d{1,3})(?![\d.]|\s*(?:%|ms|s\b))",
+    r"\b(?:exit(?:ed)? with exit|exit(?:ed)?|return)[ _-]?(?:code|status)?\b(?: (?:of|from) (?:the )?(?P<name>[^:=\n]{1,60}?))?"
+    r"\s*(?:[:=]\s*|\bwith (?:code |status )?|\b(?:is|was) |(?<=exit code) )(?P<code>-?\d{1,3})(?![\d.]|\s*(?:%|ms|s\b))",
     re.I,
 )
+_SIGKILL = regex(r"\W{0,3}SIGKILL", re.I)
 _EXIT_WORD = regex(r"\bexit|\breturn ?code", re.I)
 _OPERATOR = regex(
     r"\b(?:operator|admin(?:istrator)?|somebody|someone|colleague|manually|by hand)\b[^.;]{0,40}\bkill(?:ed|s)?\b"
@@ -960,7 +971,8 @@ class _Reader:
         exited = _EXIT.search(text) if _EXIT_WORD.search(text) else None
         if exited:
             name = re.sub(r"\s*\bprocess\b\s*$", "", exited["name"] or "").strip() or None
-            self.rows.add("process_exit", number, name=name, exit_code=int(exited["code"]))
+            killed = exited["code"] in ("137", "-9") and _SIGKILL.match(text, exited.end())
+            self.rows.add("process_exit", number, name=name, exit_code=-9 if killed else int(exited["code"]))
         if _OPERATOR.search(text):
             self.rows.add("host_event", number, kind="killed-by-operator", text=text[:TEXT_CAP])
         point = _point(text, self.subject)
