@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from crash import contents, rounds, start
 from make_fleet import write_bundle, write_fleet
 from night import ask, night
@@ -128,3 +130,16 @@ def test_an_archive_cut_short_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-40])
     night(tmp_path / "s", path, FIRST)
     assert ask(tmp_path / "s", "SELECT status, unread > 0, model IS NOT NULL FROM bundle") == [("read", True, True)]
+
+
+def test_a_long_path_for_temporary_files_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server that forks workers listens on a socket there, whose path may have 107 bytes."""
+    folder = tmp_path / ("t" * 120)
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    logs = tmp_path / "in"
+    logs.mkdir()
+    (logs / "vllm.log").write_text("INFO 11-20 20:04:40 [api_server.py:1289] vLLM API server version 0.11.0\n")
+    assert night(tmp_path / "s", logs, FIRST).errors == ()
+    assert ask(tmp_path / "s", "SELECT status FROM bundle") == [("read",)]

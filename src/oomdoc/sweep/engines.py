@@ -146,13 +146,14 @@ class Worker:
     def _open(self) -> None:
         self._scratch.mkdir(parents=True, exist_ok=True)
         here, there = _context().Pipe()
-        self._process = _context().Process(
+        process = _context().Process(
             target=_serve,
             args=(there, self._limits.memory_bytes, str(self._scratch), dict(os.environ)),
             name="oomdoc-worker",
             daemon=False,
         )
-        self._process.start()
+        process.start()
+        self._process = process
         there.close()
         self.channel = here
         self._done = 0
@@ -167,7 +168,9 @@ def _death(code: int | None) -> str:
 
 def _context() -> Any:
     """A way to start processes that never copies one with threads: a server of its own where there is one."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
+    # the server listens in the folder for temporary files, on a socket whose path has 107 bytes at most (unix(7))
+    room = 107 - len(os.fsencode(tempfile.gettempdir())) - len("/pymp-12345678/listener-12345678")
+    if "forkserver" not in multiprocessing.get_all_start_methods() or room < 0:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["oomdoc.sweep.work"])
