@@ -110,6 +110,23 @@ TOPICS: list[tuple[str, dict[str, float | None]]] = [
     ("with expandable segments it does not occur any more", {"expandable-cures": None}),
     ("it takes 73 GB. Is this usual?", {"asks-if-normal": None}),
     ("without --enable-lora it starts", {"lora": None, "off-cures": None}),
+    ("the base model alone starts", {"off-cures": None}),
+    (
+        "completes at the default utilization; with the utilization set to 0.97 it runs out of memory",
+        {"higher-utilization-fails": 0.97, "failure-told": None},
+    ),
+    (
+        "utilization at the default completes, set to 0.97 it dies",
+        {"higher-utilization-fails": 0.97, "failure-told": None},
+    ),
+    ("64000 tokens do not fit in the KV cache", {"length-refused": None}),
+    ("412 preemptions at the end of the job", {"pool-pressed": 412.0}),
+    ("the pool was fully used the whole time", {"pool-pressed": None}),
+    ("GPU KV cache usage 涨到 100.0% 之后卡死", {"pool-pressed": None, "failure-told": None}),
+    ("总是报显存 OOM", {"failure-told": None}),
+    ("gpu-memory-utilization 调到 0.75 就正常了", {"lower-utilization-cures": 0.75}),
+    ("why does nvidia-smi list 19 GB for it?", {"asks-if-normal": None}),
+    ("strange: it occupies 19g of video memory", {"asks-if-normal": None}),
 ]
 
 
@@ -139,6 +156,12 @@ def test_topics(text: str, want: dict[str, float | None]) -> None:
         "out of memory is a word in this sentence",
         "requests are preempted and prefilled again",
         "all ranks hold the same, evenly",
+        "no preemptions were counted",
+        "preemptions: 0",
+        "the KV cache is full of cached blocks",
+        "a page of 3000 tokens is longer than the cache of a browser",
+        "the KV cache holds the full context",
+        "KV cache usage reached 41 %",
     ],
 )
 def test_denied_and_unrelated_statements_give_no_topic(text: str) -> None:

@@ -61,10 +61,11 @@ def _topic(name: str, says: str, *shapes: str, unless: str | None = None, deniab
 
 
 _WORKS = (
-    r"\b(?:works?|worked|working|runs?|ran|starts?|started|succeeds?|succeeded|fine|ok|okay|cures?|cured|helps?|helped|"
+    r"(?:\b(?:works?|worked|working|(?:runs?|ran)(?! out)|starts?|started|succeeds?|succeeded|fine|ok|okay|cures?|cured|helps?|helped|"
     r"fix(?:es|ed)?|solves?|solved|avoids?|loads?|gone|goes away|stable|serves?|passes|passed|comes? up|came up|"
-    r"no (?:oom|crash|error|problem|failure)s?)\b"
+    r"no (?:oom|crash|error|problem|failure)s?|completes?|completed)\b|(?<!不)正常|成功|解决|可以了|没问题)"
 )
+_SHORT = r"(?:out ?of ?memory|(?<![a-z])oom(?![a-z])|\b(?:crash(?:es|ed)?|dies|died|fails?|failed)\b)"
 _FAILS = r"\b(?:not|still|also|even|neither|fails?|failed|crash(?:es|ed)?|same (?:error|problem|oom|failure))\b|n't\b"
 _EAGER = r"(?:enforce[-_ ]?eager|\beager\b|cuda ?graphs? (?:off|disabled)|(?:without|disabling|no) cuda ?graphs?)"
 _MEMORY = r"\b(?:memory|rss|ram|vram|resident|[kmgt]i?b|heap)\b"
@@ -249,7 +250,8 @@ TOPICS: tuple[Topic, ...] = (
     _topic(
         "failure-told",
         "the text itself tells of a failure",
-        r"\b(?:cuda|hip|npu|gpu|run|runs|ran|throws|until) out of memory\b|\boom(?:s|ed|[- ]kill\w*)?\b",
+        r"\b(?:cuda|hip|npu|gpu|run|runs|ran|throws|until|go|goes|going|went|get|gets|got) out of memory\b|\boom(?:s|ed|[- ]kill\w*)?\b",
+        r"\bOutOfMemory(?:Error)?\b|(?<![a-z])oom(?![a-z])|显存(?:不足|不够|溢出|爆)|爆显存|卡死",
         r"\b(?:crash(?:es|ed|ing)?|dies|died|killed|segfaults?|fails? to start|cannot start|won't start)\b",
         deniable=True,
     ),
@@ -257,7 +259,9 @@ TOPICS: tuple[Topic, ...] = (
         "asks-if-normal",
         "the text asks why so much memory is taken, and tells of no failure",
         r"\bis (?:this|that|it) (?:normal|usual|expected|intended|by design|right)\b",
-        r"\bwhy (?:does|do|is|are) [^.;?]{0,40}\b(?:use|uses|using|take|takes|consume|consumes|need|needs|require|requires|occupy|occupies)\b[^.;?]{0,40}\b(?:memory|vram|ram|gb)\b",
+        r"\bwhy (?:does|do|is|are) [^.;?]{0,40}\b(?:use|uses|using|take|takes|consume|consumes|need|needs|require|requires|occupy|occupies|show|shows|list|lists|report|reports|hold|holds|reserve|reserves|allocate|allocates)\b[^.;?]{0,40}(?:\b(?:memory|vram|ram)|(?:\b|\d)gi?b)\b",
+        r"\b(?:strange|weird|odd|surpris\w+|confus\w+|puzzl\w+|unexpected\w*)\b[^;]{0,80}\b(?:use|take|consume|need|require|hold|reserve|occup(?:ie|y))s?\b"
+        r"[^.;]{0,20}\d ?gi?b?\b[^.;]{0,20}\b(?:memory|vram)\b",
         r"\bwhere does the memory go\b|\bso much (?:gpu |video )?(?:memory|vram)\b",
         unless=r"\b(?:oom|out of memory|crash\w*|killed|fails?|failed|error|leak\w*|grow\w*|increas\w*)\b",
         deniable=False,
@@ -283,6 +287,8 @@ TOPICS: tuple[Topic, ...] = (
         rf"\b(?:without|disabling|removing|switching off|not using)\s[^.;]{{0,50}}?{_WORKS}",
         rf"{_WORKS}[^.;]{{0,30}}\b(?:without|(?:after|when|by) (?:disabling|removing))\b",
         rf"{_WORKS}[^.;]{{0,50}}=\s?(?:none|false|0)\b",
+        rf"\b(?:base|plain|target) model (?:alone|by itself|on its own)\b[^.;]{{0,40}}{_WORKS}",
+        rf"\bwith [^.;]{{2,40}} (?:switched|turned) off\b[^.;]{{0,40}}{_WORKS}",
         unless=r"\b(?:not|n't|neither|still|even|also)\b[^.;]{0,30}\b(?:help|work|start|fix|change)",
         deniable=False,
     ),
@@ -357,6 +363,34 @@ TOPICS: tuple[Topic, ...] = (
         rf"{_WORKS}[^.;]{{0,40}}(?:utili[sz]ation|gpu[-_ ]mem\w*)[^.;\d]{{0,20}}(?P<share2>0\.\d+)",
         unless=_FAILS,
         deniable=False,
+    ),
+    _topic(
+        "higher-utilization-fails",
+        "a higher utilization fails where a lower one does not; value is the higher",
+        rf"utili[sz]ation\b[^;]{{0,120}}?\b(?:set|sets|setting|rais\w+|increas\w+|chang\w+)\b[^.;]{{0,40}}?"
+        rf"(?P<up>\b1(?:\.0+)?|\b0?\.9\d*)(?![\d.]*\d)[^;]{{0,80}}?{_SHORT}",
+        unless=r"\bstill\b|\balso\b|\beven\b|\bsame (?:error|problem|oom)\b",
+        deniable=False,
+    ),
+    _topic(
+        "length-refused",
+        "a context is said not to fit in the KV cache, before anything is served",
+        r"\btokens\b[^.;]{0,30}\b(?:do(?:es)?(?: not|n't) fit|(?:is|are) (?:larger|more|longer) than|exceeds?)\b[^.;]{0,40}\b(?:kv|key[-/ ]value|pool)\b",
+        r"\bmax[-_ ](?:model|seq(?:uence)?)[-_ ]len\w*[^.;]{0,40}\b(?:larger|longer|more) than\b[^.;]{0,60}\b(?:kv|cache)\b",
+        r"\b(?:context|sequence|model) length[^.;]{0,40}\b(?:does(?: not|n't) fit|exceeds?|larger than)\b[^.;]{0,40}\b(?:kv|key[-/ ]value|pool)\b",
+        deniable=False,
+    ),
+    _topic(
+        "pool-pressed",
+        "the KV pool is said to be full under live requests, or preemptions are told; value is their number",
+        r"(?<![\d.,])(?P<n>[1-9][\d,]*) preemptions?\b",
+        r"\bpreemptions?(?: (?:detected|counted|observed|seen))?\s?[:=]\s?(?P<n2>[1-9]\d*)",
+        r"\b(?:constant|frequent|aggressive|excessive|many|hundreds of|thousands of) preemptions?\b",
+        r"\bpreempts? (?:requests )?(?:aggressively|constantly|frequently|often|all the time)\b",
+        r"\b(?:kv(?:[- ]cache)?|pool)\b[^.;]{0,40}\b(?:fully used|exhausted|saturated|(?:is|was|gets?|got|always|completely|nearly|almost) full)\b"
+        r"(?! (?:context|length|precision|of (?:cached|reusable)))",
+        r"\bkv[- ]cache usage\b[^;]{0,40}\b(?:at|to|reach\w*|hits?|[涨升]到|达到)?\s?(?:9[5-9](?:\.\d+)?|100(?:\.0+)?)\s?%",
+        unless=r"\bprofil|\bwarm-?up\b",
     ),
     _topic(
         "client-disconnects",
