@@ -94,6 +94,7 @@ TOPICS: list[tuple[str, dict[str, float | None]]] = [
     ("another user's notebook holds 9 GB of the same GPU", {"several-engines": None}),
     ("both servers were started at the same moment", {"co-start": None}),
     ("only GPU 0 is used", {"idle-device": None}),
+    ("three of the cards are empty", {"idle-device": None}),
     ("with TP 8 each rank holds hardly less", {"tp-no-gain": None}),
     ("the old server's worker is a zombie process", {"orphan-process": None}),
     ("the same system prompt in every chat; hit rate 0.0 %", {"repeated-prefix": None, "no-hits": None}),
@@ -127,6 +128,27 @@ TOPICS: list[tuple[str, dict[str, float | None]]] = [
     ("gpu-memory-utilization 调到 0.75 就正常了", {"lower-utilization-cures": 0.75}),
     ("why does nvidia-smi list 19 GB for it?", {"asks-if-normal": None}),
     ("strange: it occupies 19g of video memory", {"asks-if-normal": None}),
+    ("going from TP 2 to 8 the token capacity rose by only 6 %", {"tp-no-gain": None}),
+    ("every rank holds a whole copy of the KV head", {"more-ranks-fail": None}),
+    ("with tp 8 it fails; with tp 4 on the same cards it fits", {"more-ranks-fail": 8.0}),
+    ("the layers are not split evenly across the nodes", {"ranks-uneven": None}),
+    ("the memory is still occupied after I stopped the server", {"orphan-process": None}),
+    (
+        "once it was killed the VRAM is not released, no matter how long I wait",
+        {"orphan-process": None, "grows": None, "failure-told": None},
+    ),
+    ("nothing is hit: cached_tokens 0 at every turn", {"no-hits": None}),
+    ("two chats alternate", {"repeated-prefix": None}),
+    ("each turn prefills the whole context again", {"prefix-evicted": None}),
+    ("another session throws its blocks out", {"prefix-evicted": None}),
+    ("12 restarts so far, each at half of the shards", {"restarts-told": None}),
+    ("it is terminated and begins from scratch", {"restarts-told": None}),
+    ("replicas remain at 1 while the queue passes 200", {"scaling-told": None}),
+    ("keda scales on the queue length", {"autoscaler": None}),
+    ("the HPA keeps adding pods", {"scaling-told": None, "autoscaler": None}),
+    ("we are scaling the service on CPU", {"scaling-told": None}),
+    ("kill -9 has no effect on it", {"driver-stuck": None}),
+    ("it hangs on the GPU, the stack ends in uvm_tracker_wait+0xa2/0x1c0 [nvidia_uvm]", {"driver-stuck": None}),
 ]
 
 
@@ -140,6 +162,10 @@ def test_topics(text: str, want: dict[str, float | None]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "going from TP 2 to 8 the token capacity rose fourfold",
+        "cached_tokens 20480 of 21000",
+        "replicas went from 1 to 4 when the queue grew",
+        "with tp 4 it fails; with tp 8 on the same cards it fits",
         "no LoRA, no images, text only",
         "LoRA: off",
         "without speculative decoding",

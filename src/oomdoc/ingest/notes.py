@@ -67,11 +67,19 @@ _WORKS = (
 )
 _SHORT = r"(?:out ?of ?memory|(?<![a-z])oom(?![a-z])|\b(?:crash(?:es|ed)?|dies|died|fails?|failed)\b)"
 _FAILS = r"\b(?:not|still|also|even|neither|fails?|failed|crash(?:es|ed)?|same (?:error|problem|oom|failure))\b|n't\b"
+_BREAKS = r"\b(?:oom|out of memory|fails?|failed|crash\w*|dies)\b"
 _EAGER = r"(?:enforce[-_ ]?eager|\beager\b|cuda ?graphs? (?:off|disabled)|(?:without|disabling|no) cuda ?graphs?)"
 _MEMORY = r"\b(?:memory|rss|ram|vram|resident|[kmgt]i?b|heap)\b"
 _ATTEMPT = r"(?:start|attempt|try|launch|run|time|restart)"
 _PROMPT = r"(?:prompts?|inputs?|requests?|documents?|messages?)"
 _DEVICE = r"(?:gpus?|cards?|devices?|accelerators?)"
+_ENDED = (
+    r"\b(?:ctrl[- +]?c|kill(?:ed|ing)?|exit(?:ed|s|ing)?|shut ?down|stop(?:ped|ping|s)?|terminat\w+|quit\w*|ended)\b"
+)
+_KEPT = (
+    r"\b(?:(?:stays?|remains?|is still|are still|still) (?:taken|held|occupied|allocated|reserved|in use|used|full)|"
+    r"(?:is |are )?(?:not|never) (?:released|freed|given back)|isn't (?:released|freed))\b"
+)
 _TOKENS = r"(?P<tokens{0}>\d[\d,.]*\s?k?)"
 
 TOPICS: tuple[Topic, ...] = (
@@ -181,7 +189,7 @@ TOPICS: tuple[Topic, ...] = (
         rf"container|notebook|service|user|application|program)s?\b[^.;]{{0,80}}\b(?:{_DEVICE}|already|holds?|uses?|occupies)\b",
         rf"\bshar(?:es?|ed|ing) (?:the |a |this |one |its )?(?:same |single )?{_DEVICE}\b",
         rf"\b{_DEVICE} (?:is|are|was) (?:also )?(?:shared|used by)\b",
-        rf"\b(?:on|of) the same {_DEVICE}\b",
+        rf"(?<!\btp \d )(?<!\btp=\d )(?<!\btp\d )(?<!parallel \d )(?<!-size \d )\b(?:on|of) the same {_DEVICE}\b",
         rf"\bboth\b[^.;]{{0,30}}\b(?:on|use|share)\b[^.;]{{0,15}}\b{_DEVICE}\b",
         r"\bco-?located\b|\btime-?slic(?:ed|ing)\b",
         unless=r"\b(?:no|nothing|none) (?:other|else|another)\b|\bexclusive"
@@ -200,12 +208,16 @@ TOPICS: tuple[Topic, ...] = (
         r"\bonly (?:one|a single|the first|gpu ?\d|card ?\d)\b[^.;]{0,30}\b(?:used|busy|in use|loaded|works?)\b",
         r"\b(?:other|others|remaining|second|rest)\b[^.;]{0,20}\b(?:is|are|stays?|sits?|remains?) (?:idle|empty|unused|free)\b",
         rf"\b{_DEVICE}\b[^.;]{{0,20}}\b(?:is|are|stays?|sits?|remains?) (?:idle|unused)\b",
+        rf"\b{_COUNT} (?:of (?:them|the \w+|\d+) )(?:{_DEVICE} )?(?:is|are|stay|sit|remain) (?:idle|empty|unused)\b",
     ),
     _topic(
         "tp-no-gain",
         "more ranks do not lower what each of them holds",
         r"\b(?:tp|tensor[- ]parallel\w*)[ =]?\d+\b[^.;]{0,80}"
         r"\b(?:hardly|no less|as much|barely|does not (?:fall|shrink|drop)|the same (?:memory|amount|usage))\b",
+        r"\b(?:tp|tensor[- ]parallel\w*)\b[^.;\d]{0,20}\d+ to \d+\b[^;]{0,160}\b(?:only|hardly|barely|merely)\b[^.;]{0,40}"
+        r"\b(?:percent|went up|grew|rose|gains?|more)\b|\b(?:tp|tensor[- ]parallel\w*)\b[^.;\d]{0,20}\d+ to \d+\b[^;]{0,160}"
+        r"\b(?:only|hardly|barely|merely)\b[^.;]{0,40}\d ?%",
     ),
     _topic(
         "more-ranks-fail",
@@ -214,6 +226,9 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:kv|cache|latent)\b[^.;]{0,60}\b(?:replicat\w+|duplicat\w+)\b",
         rf"\b(?:tp|tensor[- ]parallel\w*)[ =]?\d+\b[^.;]{{0,60}}{_WORKS}[.;,]?[^;]{{0,20}}\b(?:tp|tensor[- ]parallel\w*)[ =]?\d+\b"
         rf"[^.;]{{0,60}}\b(?:oom|out of memory|fails?|failed|crash\w*|dies)\b",
+        rf"(?:{_BREAKS}[^.;]{{0,60}}\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<many>\d+)\b"
+        rf"|\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<many2>\d+)\b[^.;]{{0,40}}{_BREAKS}).{{0,400}}?\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<few>\d+)\b[^.;]{{0,40}}(?:{_WORKS}|\bfits?\b)",
+        r"\b(?:each|every|all) (?:rank|gpu|card|device|shard)s?\b[^.;]{0,30}\b(?:own|whole|full) cop(?:y|ies)\b[^.;]{0,20}\b(?:kv|cache)\b",
     ),
     _topic(
         "ranks-uneven",
@@ -223,6 +238,8 @@ TOPICS: tuple[Topic, ...] = (
         rf"\b(?:one|first|last|rank \d+|gpu ?\d+|{_DEVICE}|node|stage|driver)\b[^.;]{{0,40}}\b(?:uses?|holds?|has|takes?|needs?|carries|consumes?)\b"
         r"[^.;]{0,30}\bmore\b[^.;]{0,40}\bthan (?:the )?(?:other|rest|remaining)",
         r"\b(?:gpu|card|rank|device) ?\d+ only\b[^;]{0,60}\b(?:others?|rest)\b|\bonly on (?:gpu|card|rank|device) ?\d+\b[^;]{0,60}\b(?:others?|rest)\b",
+        r"\bnot (?:\w+ )?(?:divided|split|spread|distributed|cut|evenly|equally)\b[^.;]{0,30}\b(?:even(?:ly)?|equal(?:ly)?|over|across|between|among)\b"
+        r"[^.;]{0,30}\b(?:nodes?|stages?|ranks?|gpus?|cards?)\b",
         r"\b(?:first|last|one) (?:pp |pipeline )?(?:rank|stage|node|card|gpu)\b[^.;]{0,40}\b(?:oom|out of memory|runs? out|dies)\b"
         r"[^.;]{0,60}\bothers?\b",
     ),
@@ -233,7 +250,9 @@ TOPICS: tuple[Topic, ...] = (
         r"[^;]{0,80}\b(?:re-?)?(?:prefill\w*|comput\w+)\b",
         r"\bevict(?:s|ed|ing|ions?)\b[^.;]{0,60}\b(?:prefix(?:es)?|context|conversations?|sessions?)\b[^;]{0,80}\b(?:re-?prefill\w*|recomput\w+)\b",
         r"\bre-?prefills?\b[^.;]{0,60}\b(?:cold|from scratch|every|each|whole|entire|again)\b",
-        r"\b(?:prefilled|recomputed|computed) (?:again|anew|from scratch|every time|each time)\b",
+        r"\b(?:prefilled|recomputed|computed|read|processed) (?:again|anew|from scratch|every time|each time)\b",
+        r"\bprefills? (?:everything|all(?: of it)?|the (?:whole|entire|full) \w+|it all) (?:again|anew)\b",
+        r"\b(?:push\w*|throw\w*|kick\w*|forc\w+) (?:\w+ ){0,3}(?:pages?|blocks?|prefix(?:es)?|contexts?|conversations?) out\b",
         unless=r"\bpreempt",
     ),
     _topic(
@@ -300,6 +319,8 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:old|dead|previous|killed|crashed|earlier) (?:server|engine|process|worker|container|run|instance|pod)\b"
         r"[^.;]{0,60}\b(?:still|holds?|held|alive|lives?|remains?|kept)\b",
         r"\bre-?parented\b",
+        rf"\b(?:after|once|when)\b[^.;]{{0,20}}{_ENDED}[^.;]{{0,60}}\b(?:memory|vram)\b[^.;]{{0,20}}{_KEPT}",
+        rf"\b(?:memory|vram)\b[^.;]{{0,20}}{_KEPT}[^.;]{{0,20}}\b(?:after|once|when|even)\b[^.;]{{0,30}}{_ENDED}",
     ),
     _topic(
         "grows",
@@ -331,7 +352,7 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:common|one) (?:system )?(?:prompts?|prefix(?:es)?|preambles?)\b",
         r"\b(?:prompts?|prefix(?:es)?) (?:is|are) (?:repeated|reused|sent again|the same|shared)\b",
         r"\b(?:sessions?|conversations?|chats?|users?|prompts?|prefix(?:es)?)\b[^.]{0,80}\b(?:in turn|in a circle|"
-        r"round[- ]robin|in rotation|rotat\w+|cyclic\w*|again and again|one after (?:the other|another))\b",
+        r"round[- ]robin|in rotation|alternat\w+|rotat\w+|cyclic\w*|again and again|one after (?:the other|another))\b",
         unless=r"\b(?:error|log|warning) messages?\b",
     ),
     _topic(
@@ -340,6 +361,7 @@ TOPICS: tuple[Topic, ...] = (
         r"\bhits?\b[^.;]{0,40}(?:\bnone\b|\bzero\b|(?<![\d.])0(?:\.0+)?(?: ?%|\b)(?![\d.]))",
         r"(?:\b(?:no|zero|without)|(?<![\d.,])0) (?:prefix[- ]?)?(?:cache[- ]?)?hits?\b",
         r"\bhit rate\b[^.;\d]{0,20}(?<![\d.])0(?:\.0+)?(?: ?%|\b)(?![\d.])",
+        r"\bcached[_ ]tokens?\b[^.;\d]{0,12}(?<![\d.])(?:0|zero|none)\b(?![\d.])",
         r"\bnever hits?\b|\bnothing (?:is )?(?:hit|reused)\b",
         deniable=False,
     ),
@@ -402,6 +424,31 @@ TOPICS: tuple[Topic, ...] = (
         "a probe is spoken of",
         r"\b(?:liveness|startup|readiness|health)[- ](?:probe|check)s?\b",
     ),
+    _topic(
+        "restarts-told",
+        "a server is said to start over and over",
+        r"\b\d+ restarts\b|\brestart(?:s|ed|ing)? (?:again and again|over and over|in a (?:circle|loop)|every \d)|\brestart[- ]loop\b",
+        r"\b(?:ended|terminated|killed|stopped)\b[^.;]{0,30}\b(?:starts?|begins?) (?:again |over |anew )?(?:from (?:zero|scratch|the (?:start|beginning)))\b",
+    ),
+    _topic(
+        "scaling-told",
+        "replicas are said not to follow the load, or to follow what does not show it",
+        r"\b(?:replicas?|deployments?|hpa|autoscal\w+|keda|scaler)\b[^.;]{0,40}\b(?:stays?|stuck|remains?|sits?)\b[^.;]{0,15}"
+        r"\b(?:at|on) (?:one|1|\d+)\b[^;]{0,80}\b(?:queue\w*|wait\w*|load|ttft|latency|time-?outs?)\b",
+        r"\b(?:hpa|autoscal\w+|keda|scaler)\b[^.;]{0,40}\b(?:never|does not|doesn't|did not|didn't|won't)\b[^.;]{0,20}"
+        r"\b(?:adds?|scales?|reacts?|moves?|triggers?|fires?)\b",
+        r"\b(?:hpa|autoscal\w+|keda|scaler)\b[^.;]{0,20}\b(?:keeps (?:on )?adding|goes? straight to)\b",
+        r"\b(?:scales?|scaling|scaled)\b[^.;]{0,40}\bon (?:the )?(?:\w+ )?(?:sm[ _]active|sm occupancy|cpu|gpu (?:utili[sz]ation|usage|use|load))\b",
+        deniable=False,
+    ),
+    _topic(
+        "driver-stuck",
+        "a process hangs in the driver and cannot be ended",
+        r"\buvm_\w+\+0x|\[nvidia(?:_uvm)?\]",
+        r"\bkill -(?:9|KILL)\b[^.;]{0,30}\b(?:no effect|not|nothing|in vain|without effect)\b",
+        r"\b(?:unkillable|uninterruptible)\b|\bstate [DR]\b[^.;]{0,60}\breboot",
+        deniable=False,
+    ),
     _topic("autoscaler", "an autoscaler is spoken of", r"\b(?:hpa|keda|autoscal\w+|auto-scal\w+)\b"),
     _topic(
         "unified-memory",
@@ -439,7 +486,7 @@ _DENIED = regex(
 )
 _OFF = regex(
     r"\W{0,4}?(?:is |are |was |were )?\W{0,4}?"
-    r"(?:no\b|none\b|off\b|disabled|false|not\b|n/a|null|unused|[:=]\s?0\b(?!\.))",
+    r"(?:no\b(?! matter)|none\b|off\b|disabled|false|not\b|n/a|null|unused|[:=]\s?0\b(?!\.))",
     re.I,
 )
 _STEP = regex(rf"(?:\+|\bby |\babout )\s?({_SIZE})\s?(?:per|every|each|an?|/)\s?\w", re.I)
@@ -464,6 +511,9 @@ def topics_of(text: str) -> Iterator[tuple[str, float | None]]:
             denied = _DENIED.search(text[: match.start()][-40:]) or _OFF.match(text[match.end() :])
             # what is off where it works was on where it failed
             if topic.deniable and denied and not (topic.name in _FEATURES and _OFF_CURES.search(clause)):
+                continue
+            caught = match.groupdict()
+            if caught.get("few") and int(caught["many"] or caught["many2"]) <= int(caught["few"]):
                 continue
             value = _number(topic.name, match)
             if topic.name == "long-prompt" and value is not None and value < 4000:
