@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check samples golden bench docs docs-site vega metamorphic fuzz audit dist airgap clean
+.PHONY: help demo test lint types check samples golden bench pages docs vega metamorphic fuzz audit dist airgap clean
 
 help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,10 +36,10 @@ samples: $(VENV)/ready ## write the generated sample bundles again
 golden: $(VENV)/ready ## accept the present reports as snapshots; read the diff
 	OOMDOC_UPDATE=1 $(BIN)/python -m pytest tests -k "snapshot or golden"
 
-docs: $(VENV)/ready ## write the generated pages again (the site: make docs-site)
+pages: $(VENV)/ready ## write the generated pages again
 	$(BIN)/python docs/generate.py
 
-docs-site: docs ## the generated pages, then the site in build/site, strict about links
+docs: pages ## the generated pages, then the site in build/site, strict about links
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/mkdocs build --strict --quiet
 
