@@ -34,7 +34,7 @@ from oomdoc.physics.defaults import version_number
 from oomdoc.rules import Rule, place_of, rules_version
 from oomdoc.solve import situation, solve
 from oomdoc.store import QueryError, Store, quoted
-from oomdoc.tables import TABLES
+from oomdoc.tables import TABLES, WRITER_SUFFIX, path_of
 from oomdoc.timeline import timeline
 from oomdoc.traffic import profile
 from oomdoc.views import VIEWS
@@ -176,8 +176,6 @@ def _incident(store: Store, row: Mapping[str, Any], phase: str | None, ranked: t
     )
 
 
-_WRITER = r"\[[\w.-]+\]$"
-_PATH = f"regexp_replace(source, '{_WRITER}', '')"
 _LOST_S = 600.0  # after a failure with no return in the bundle: later errors may have other reasons
 
 
@@ -197,8 +195,10 @@ def _impact(store: Store, row: Mapping[str, Any]) -> Impact:
     restarts = None
     if row["start_id"] is not None and row["kind"] != "pressure":
         # another engine in the same file did not come back: it was never gone (`ingest.writers`)
-        source = str(row["start_id"]).rpartition("#")[0].replace("'", "''")
-        own = f"(source = '{source}' OR {_PATH} <> regexp_replace('{source}', '{_WRITER}', ''))"
+        source = str(row["start_id"]).rpartition("#")[0]
+        own = (
+            f"(source = {quoted(source)} OR regexp_replace(source, '{WRITER_SUFFIX}', '') <> {quoted(path_of(source))})"
+        )
         back = store.rows_of(
             "SELECT t, source || ':' || line AS ref FROM milestone WHERE name IN ('serving', 'engine-ready') "
             f"AND t > {t} AND {own} ORDER BY t, source, line LIMIT 1"

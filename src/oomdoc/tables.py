@@ -520,7 +520,9 @@ class Batch(NamedTuple):
         return len(self.columns["line"])
 
 
-_OF_WRITER = re.compile(r"(.+)\[[\w.-]+\]", re.S)
+WRITER_SUFFIX = r"\[[\w.-]+\]$"
+"""What names the writer at the end of a source, for expressions of Python and of SQL alike."""
+_OF_WRITER = re.compile(f"(.+){WRITER_SUFFIX}", re.S)
 
 
 def source_of(path: str, writer: str) -> str:
