@@ -73,6 +73,7 @@ ALLOWED: dict[str, set[str]] = {
         "ingest",
         "limits",
         "model",
+        "physics",
         "redact",
         "replay",
         "rules",

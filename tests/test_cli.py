@@ -10,6 +10,7 @@ import re
 import resource
 import subprocess
 import sys
+import time
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ import pytest
 import oomdoc
 from oomdoc import cli
 from oomdoc.bundle import DEFAULT_LIMITS, Limits
+from oomdoc.cli import console
 from oomdoc.errors import BundleError, OomdocError, RuleError, UsageError
 from oomdoc.model import Report
 from oomdoc.rules import ActionRule, EvidenceRule, ReasonRule, Rule
@@ -443,10 +445,10 @@ def test_progress_is_one_line_on_a_terminal_after_a_second(
     call(capsys, "analyze", "x")
     assert stub.calls[-1][1].progress is None  # redirected: nothing is even counted
     now = iter([0.0, 0.5, 1.5, 1.55, 1.7, 1.8])
-    monkeypatch.setattr(cli.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
     err = _Terminal()
     monkeypatch.setattr(sys, "stderr", err)
-    progress = cli._Progress(quiet=False)
+    progress = console.Progress(quiet=False)
     for size in (1, 2, 3, 4):
         progress("pods/\x1b[31m" + "x" * 200, size << 20)
     progress.clear()
@@ -456,7 +458,7 @@ def test_progress_is_one_line_on_a_terminal_after_a_second(
     assert len(drawn[0].removesuffix("\x1b[K")) < 100
     assert "\x1b[31m" not in drawn[0]
     assert drawn[-1] == "\x1b[K"
-    assert not cli._Progress(quiet=True).on
+    assert not console.Progress(quiet=True).on
 
 
 # --- profile, sql, tables, schema -----------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ the tables behind it for further questions.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, Member, binary_form, o
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.limits import scratch_folder
 from oomdoc.model import Excerpt, ExcerptLine, Report, SourceRow, Unread
+from oomdoc.physics.config import config_of_file
 from oomdoc.redact import manifest
 from oomdoc.rules import Rule, load_rules
 from oomdoc.scan import Chunk, chunks, read_ahead
@@ -381,15 +381,7 @@ def _tell(store: Store, options: Options) -> dict[str, Any] | None:
         )
     if options.model_config is None:
         return None
-    path = options.model_config
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise UsageError(
-            f"--model-config {path} cannot be read as JSON ({problem})", "Give the model's config.json"
-        ) from None
-    if not isinstance(config, dict):
-        raise UsageError(f"--model-config {path} is no JSON object", "Give the model's config.json")
+    config = config_of_file(options.model_config)
     inner = config.get("text_config")  # multimodal models keep the language model's figures one level down
     text: dict[str, Any] = inner if isinstance(inner, dict) else config
     told = {flag: text[key] for key, flag in _CONFIG_FLAGS.items() if isinstance(text.get(key), (str, int))}
@@ -402,7 +394,7 @@ def _tell(store: Store, options: Options) -> dict[str, Any] | None:
     store.add(
         "engine_flag",
         [
-            {"source": str(path.name), "line": 1, "flag": flag, "value": str(value), "origin": "file"}
+            {"source": options.model_config.name, "line": 1, "flag": flag, "value": str(value), "origin": "file"}
             for flag, value in told.items()
         ],
     )

@@ -1,6 +1,6 @@
 """What can go wrong, as one sentence for the person: what, where, and what to do now.
 
-The bottom of the house: everything may import this, it imports nothing. `cli.py` alone catches these errors; anything
+The bottom of the house: everything may import this, it imports nothing. `cli` alone catches these errors; anything
 else that escapes is a bug and keeps its traceback. Bad *data* is no error: it becomes a row of the `problem` table.
 """
 

@@ -6,8 +6,10 @@ Keys as in transformers' configuration classes and the configs of published chec
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from oomdoc.errors import UsageError
@@ -56,6 +58,19 @@ _SHAPES: Mapping[str, _Shape] = {
 
 # A dtype that is none of these says nothing about activations and KV: those of 8 bits belong to the weights alone.
 _DTYPES = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp32": "float32", "float": "float32"}
+
+
+def config_of_file(path: Path) -> dict[str, Any]:
+    """The JSON object of a config.json that a person names (`--model-config`); UsageError where it is none."""
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise UsageError(
+            f"--model-config {path} cannot be read as JSON ({problem})", "Give the model's config.json"
+        ) from None
+    if not isinstance(config, dict):
+        raise UsageError(f"--model-config {path} is no JSON object", "Give the model's config.json")
+    return config
 
 
 def read_config(config: Config, name: str = "") -> Model:

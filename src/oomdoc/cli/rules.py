@@ -1,0 +1,158 @@
+"""`oomdoc explain` and `oomdoc rules`: what the rule set holds, its tests and its counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oomdoc.cli import console, reading
+from oomdoc.cli.options import Color, Quiet, RuleFolder
+from oomdoc.errors import EXIT_FOUND, EXIT_OK, UsageError
+from oomdoc.limits import MEMORY_BYTES, TIMEOUT_S, limited
+
+
+def explain(
+    cause: Annotated[
+        str,
+        typer.Argument(
+            metavar="CAUSE", help="A cause id, as reports and `oomdoc rules list` name it.", show_default=False
+        ),
+    ],
+    rules: RuleFolder = None,
+    color: Color = "auto",
+) -> int:
+    """Print a cause's page: meaning, evidence, actions, references.
+
+    \b
+    Example:
+      oomdoc explain kv-demand-exceeds-pool
+    """
+    from oomdoc.report.page import render
+
+    known = {rule.id: rule for rule in reading.rule_set(rules)[0]}
+    if cause not in known:
+        raise UsageError(f"no cause '{cause}'", console.nearest(cause, known, "`oomdoc rules list` names them all"))
+    console.out(render(known[cause], width=console.width(), color=console.colored(color)))
+    return EXIT_OK
+
+
+def rules_list(rules: RuleFolder = None, color: Color = "auto") -> int:
+    """List every cause by category with its prior and how much evidence it weighs.
+
+    \b
+    Example:
+      oomdoc rules list
+    """
+    from oomdoc.report.page import table
+
+    console.out(table(reading.rule_set(rules)[0], width=console.width(), color=console.colored(color)))
+    return EXIT_OK
+
+
+def rules_matrix(
+    rules: RuleFolder = None,
+    form: Annotated[str, typer.Option("--format", metavar="table|markdown|csv", help="How to print it.")] = "table",
+    color: Color = "auto",
+) -> int:
+    """Print the root-cause matrix: causes by their strongest signs, what speaks against, what to do.
+
+    \b
+    Example:
+      oomdoc rules matrix
+      oomdoc rules matrix --format markdown > matrix.md
+    """
+    from oomdoc.report.page import MATRIX_FORMS, matrix
+
+    reading.form(form, MATRIX_FORMS)
+    console.out(matrix(reading.rule_set(rules)[0], form, width=console.width(), color=console.colored(color)))
+    return EXIT_OK
+
+
+def rules_new(
+    cause: Annotated[str, typer.Argument(metavar="CAUSE", help="Id of the cause: words with hyphens.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Your folder of rules.")] = Path("my-rules"),
+    category: Annotated[str, typer.Option("--category", metavar="NAME", help="Row of the root-cause matrix.")] = "host",
+) -> int:
+    """Write a rule file to begin from: one piece of evidence, one action and a test that passes.
+
+    \b
+    Example:
+      oomdoc rules new disk-full ./my-rules --category host
+      oomdoc rules test ./my-rules
+    """
+    from oomdoc.rules import new_rule
+
+    path = new_rule(cause, category, folder)
+    console.out(f"{path} written. Edit it, then: oomdoc rules test {folder}\n")
+    return EXIT_OK
+
+
+def rules_test(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="DIR", help="A folder of rules to add; else the built-in ones.", show_default=False),
+    ] = None,
+) -> int:
+    """Run the tests that every rule file carries; exit status 1 when one fails.
+
+    \b
+    Example:
+      oomdoc rules test
+      oomdoc rules test ./my-rules
+    """
+    from oomdoc.report.words import count, neutral
+    from oomdoc.rule_tests import run as run_tests
+
+    chosen, faults = reading.rule_set(folder, told=True)
+    with limited(TIMEOUT_S, MEMORY_BYTES):
+        results = run_tests(chosen)
+    failed = [result for result in results if not result[2]]
+    for fault in faults:
+        console.out(f"BROKEN {neutral(fault)}\n")
+    for rule_id, name, _, detail in failed:
+        console.out(f"FAILED {neutral(rule_id)}: {neutral(name)}\n")
+        console.out("".join(f"    {neutral(line)}\n" for line in str(detail).splitlines()))
+    done = f"{len(results) - len(failed)} passed, {len(failed)} failed" + (
+        f", {count(len(faults), 'broken file')}" if faults else ""
+    )
+    console.out(f"{count(len(results), 'test')} of {count(len(chosen), 'rule')}: {done}\n")
+    return EXIT_FOUND if failed or faults else EXIT_OK
+
+
+def rules_count(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Folders of labelled bundles: each holds a case.toml.")
+    ],
+    write: Annotated[bool, typer.Option("--write", help="Write the counted numbers into the rule files.")] = False,
+    rules: RuleFolder = None,
+    quiet: Quiet = False,
+) -> int:
+    """Count on labelled bundles how often each piece of evidence holds, and how good the ranking is.
+
+    A labelled bundle is a folder with a case.toml that says cause = "..." (and perhaps also = [...]). Every
+    figure leaves out the bundle that is judged. With --write the numbers go into the rule files; what people
+    judged stays beside them and weighs as much as 60 bundles.
+
+    \b
+    Example:
+      oomdoc rules count tests/cases sample_logs
+      oomdoc rules count ~/incidents --rules ./my-rules --write
+    """
+    from oomdoc import counting
+    from oomdoc.report import figures
+
+    chosen = reading.rule_set(rules)[0]
+    progress = console.Progress(quiet)
+    tell = (lambda name: progress(name, 0)) if progress.on else (lambda name: None)
+    cases, counted = counting.run(folders, chosen, rules, tell)
+    progress.clear()
+    left_out = counting.left_out(cases, chosen)
+    now = [counting.ranking(case, chosen) for case in cases]
+    made = [counting.figures(cases, chosen, told) for told in (now, left_out)]
+    console.out(figures.render(made[0], made[1], counting.best_sharpness(cases, chosen, left_out)))
+    if write:
+        for rule in counted:
+            counting.write(rule)
+    return EXIT_OK

@@ -1,0 +1,138 @@
+"""`oomdoc sweep`: a fleet, every night."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from oomdoc.cli import console, reading
+from oomdoc.cli.options import Color, Quiet, RuleFolder
+from oomdoc.errors import EXIT_FOUND, EXIT_OK, UsageError
+
+
+def sweep(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH|URI...", help="Folders, globs, archives, s3://BUCKET/PREFIX, gs://...", show_default=False
+        ),
+    ],
+    store: Annotated[
+        str, typer.Option(metavar="DIR|URI", help="The dataset: made if it is not there.", show_default=False)
+    ],
+    group_by: Annotated[
+        str, typer.Option(metavar="folder|host|pod", help="What of a log tree is one bundle; an archive always is one.")
+    ] = "folder",
+    engine: Annotated[str, typer.Option(metavar="embedded|ray", help="Who runs the work.")] = "embedded",
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Bundles at the same time; else one per core.")
+    ] = None,
+    time_limit: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="For one bundle.")] = 600,
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="For one worker.")] = "1GiB",
+    night: Annotated[str | None, typer.Option(metavar="DATE", help="The night's date; else today in UTC.")] = None,
+    retention: Annotated[
+        int | None, typer.Option(min=1, metavar="DAYS", help="Forget nights that are older; else none is forgotten.")
+    ] = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Read every bundle again, changed or not.")] = False,
+    endpoint_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Address of an object store that is not the cloud's own.")
+    ] = None,
+    anonymous: Annotated[bool, typer.Option("--anonymous", help="Read public buckets without credentials.")] = False,
+    rules: RuleFolder = None,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="FORM", help="On standard output: terminal, markdown, html, jsonl, junit or prometheus."
+        ),
+    ] = "terminal",
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the report to FILE as well: .txt, .md, .html, .jsonl, .xml (JUnit), .prom (repeatable).",
+        ),
+    ] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="new|P",
+            help="Exit with 1 for a new incident with a memory cause, or for one at least this probable (0 to 1).",
+        ),
+    ] = None,
+    color: Color = "auto",
+    quiet: Quiet = False,
+) -> int:
+    """Diagnose a fleet every night: read what is new, tell what is new.
+
+    Every archive is a bundle; log trees are cut into bundles by folder (the first one on the way down that holds files),
+    host or pod. What is unchanged is not read again, new rules judge kept evidence, and the dataset of Parquet files answers
+    `oomdoc sql STORE`. Killed at any moment, the next sweep goes on. Object stores are reached with the usual credentials.
+
+    \b
+    Example:
+      oomdoc sweep /var/bundles --store ./fleet
+      oomdoc sweep '/logs/*/vllm*.log' --group-by host --store ./fleet -o morning.html -o oomdoc.prom
+      oomdoc sweep s3://support/bundles --store s3://support/oomdoc --retention 90 --fail-on new
+      oomdoc sql ./fleet "SELECT cause, count(*) AS n FROM new_incident GROUP BY cause ORDER BY n DESC"
+
+    \b
+    Exit status: 0 the sweep was made; 1 with --fail-on; 2 wrong usage; 3 nothing
+    could be read or written; 75 another sweep is at work on the store.
+    """
+    from oomdoc.report.morning import FORMS, SUFFIXES, terminal
+
+    reading.form(form, FORMS)
+    least = _sweep_bar(fail_on)
+    colored = console.colored(color)
+    targets = [(reading.form_of_file(name, SUFFIXES), name) for name in outputs or ()]
+    from oomdoc.units import parse_size
+
+    size = parse_size(memory)
+    if not size or size < 256 << 20:
+        raise UsageError(
+            f"--memory '{memory}' is no size that a worker can live in", "Write 1GiB, and not less than 256MiB"
+        )
+    from oomdoc.sweep.places import Access, need_pyarrow
+
+    need_pyarrow()
+    from oomdoc.sweep import run as sweeping
+    from oomdoc.sweep.engines import Limits
+
+    progress = console.SweepProgress(quiet)
+    chosen = sweeping.Settings(
+        store=store, group_by=group_by, engine=engine, jobs=jobs, limits=Limits(time_limit, size), night=night, retention_days=retention,
+        rebuild=rebuild, rules=rules, access=Access(endpoint_url, anonymous), progress=progress,
+    )  # fmt: skip
+    try:
+        morning = sweeping.sweep(paths, chosen)
+    finally:
+        progress.clear()
+    for name, target in targets:
+        console.write(target, FORMS[name](morning))
+        console.note(f"wrote {target}", quiet)
+    text = terminal(morning, width=console.width(), color=colored) if form == "terminal" else FORMS[form](morning)
+    console.out(text, utf8=form != "terminal")
+    if least is None:
+        return EXIT_OK
+    reached = (
+        morning.new_incidents > 0
+        if least == "new"
+        else any(group.cause != "healthy" and (group.probability or 0) >= float(least) for group in morning.groups)
+    )
+    return EXIT_FOUND if reached else EXIT_OK
+
+
+def _sweep_bar(given: str | None) -> str | float | None:
+    """`--fail-on` of a sweep: `new`, a probability, or None."""
+    if given is None or given == "new":
+        return given
+    try:
+        bar = float(given)
+    except ValueError:
+        bar = -1.0
+    if not 0 <= bar <= 1:
+        raise UsageError(f"--fail-on {given} is neither `new` nor a probability", "Write new, or a number such as 0.8")
+    return bar
