@@ -5,8 +5,6 @@ Everything a report says is asked from the store here and put into the dataclass
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,9 +12,9 @@ from typing import Any
 from oomdoc import __version__
 from oomdoc.bundle import Intake
 from oomdoc.ledger import default_step, expectation, ledger, model_config
+from oomdoc.missing import collect_next
 from oomdoc.model import (
     Bundle,
-    CollectNext,
     Coverage,
     Diagnosis,
     Engine,
@@ -34,10 +32,9 @@ from oomdoc.physics.defaults import version_number
 from oomdoc.rules import Rule, place_of, rules_version
 from oomdoc.solve import situation, solve
 from oomdoc.store import QueryError, Store, quoted
-from oomdoc.tables import TABLES, WRITER_SUFFIX, path_of
+from oomdoc.tables import WRITER_SUFFIX, path_of
 from oomdoc.timeline import timeline
 from oomdoc.traffic import profile
-from oomdoc.views import VIEWS
 from oomdoc.watch import watch
 from oomdoc.weigh import Finding, rank, weigh
 
@@ -84,7 +81,7 @@ def assemble(
                 books = ledger(store, engines, config)
                 if ranked:
                     now = situation(store, engines, books, row, traffic.get("percentiles"), config)
-                    ranked = (_staged(solve(ranked[0], now)), *ranked[1:])
+                    ranked = (solve(ranked[0], now), *ranked[1:])
                 diagnoses, findings = ranked, weighed
                 watched = watch(store, traffic)
             else:
@@ -99,20 +96,10 @@ def assemble(
     report = Report(
         oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
         verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=books, engines=engines, traffic=traffic,
-        coverage=Coverage(tuple(sources), tuple(unread)), collect_next=_collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)), watch=watched,
+        coverage=Coverage(tuple(sources), tuple(unread)), collect_next=collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)), watch=watched,
         timeline=timeline(store, found[0] if found else None, _proof(diagnoses)),
     )  # fmt: skip
     return report, findings
-
-
-def _staged(diagnosis: Diagnosis) -> Diagnosis:
-    """Says what to do now where the best change waits for a load test: of what is not refuted, what is soonest done."""
-    first = diagnosis.actions[0] if diagnosis.actions else None
-    if first is None or first.when == "now":
-        return diagnosis
-    ready = [item for item in diagnosis.actions if item.when == "now" and item.predicted.get("survives") is not False]
-    best = min(ready, key=lambda item: item.predicted.get("p95_latency_s", float("inf")), default=None)
-    return diagnosis if best is None else dataclasses.replace(diagnosis, until_then=best.id)
 
 
 def _proof(diagnoses: Sequence[Diagnosis]) -> list[tuple[str, str]]:
@@ -344,100 +331,3 @@ def _clocks(store: Store) -> list[str]:
                 "zones, and times between them do not compare; --tz gives the zone of logs that name none"
             ]
     return []
-
-
-# What to fetch for a table that is empty: what it is, the command
-_FETCH_ALL = (
-    "or all of it at once, in an archive that `analyze` reads",
-    "oomdoc collect > collect.sh   # then on the host: sh collect.sh -h",
-)
-_FETCH: Mapping[str, tuple[str, str]] = {
-    "engine_figure": (
-        "the server log from its very first line",
-        "kubectl logs POD -c CONTAINER --previous --timestamps > vllm.log   # or: docker logs NAME &> vllm.log",
-    ),
-    "engine_stat": (
-        "the server log of the minutes before the failure, with statistics lines",
-        "kubectl logs POD --previous --timestamps --since=30m > vllm.log",
-    ),
-    "engine_flag": (
-        "the launch command of the server",
-        "kubectl get pod POD -o jsonpath='{.spec.containers[*].args}' > command.txt   # or: ps -ww -o args= -p PID",
-    ),
-    "oom": ("the traceback with the allocator's message", "grep -n -B60 'Tried to allocate' SERVER.log > oom.txt"),
-    "log_error": ("the whole traceback, not its last lines", "kubectl logs POD --previous > vllm.log"),
-    "metric": (
-        "the server's metrics, twice some minutes apart",
-        "curl -s http://HOST:8000/metrics > metrics-$(date -u +%Y%m%dT%H%M%SZ).prom",
-    ),
-    "request": (
-        "the request log with token counts of the hour before",
-        "the gateway's access log with input_tokens and output_tokens per request",
-    ),
-    "gpu_sample": ("what holds each device's memory", "nvidia-smi > nvidia-smi.txt"),
-    "gpu_process": (
-        "the processes on each device, from the host",
-        "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv > gpu-processes.csv",
-    ),
-    "gpu_device": ("the list of devices", "nvidia-smi -L > gpus.txt"),
-    "host_event": (
-        "the kernel log of the node",
-        "dmesg -T > dmesg.txt   # or: journalctl -k --since '-2h' > dmesg.txt",
-    ),
-    "container": ("the pod's state and limits", "kubectl describe pod POD > describe-pod.txt"),
-    "cluster_event": ("the events of the namespace", "kubectl get events -A --sort-by=.lastTimestamp > events.txt"),
-    "scaler": ("the autoscaler's view", "kubectl describe hpa > hpa.txt"),
-    "allocator_stat": (
-        "the allocator's own table",
-        "python -c 'import torch; print(torch.cuda.memory_summary())'   # in the server process",
-    ),
-    "process_memory": (
-        "the server's memory over time",
-        "while sleep 60; do date -u +%FT%TZ; ps -eo pid,rss,args | grep -i vllm; done > rss.txt",
-    ),
-    "process_exit": (
-        "the exit status of the server",
-        "docker inspect -f '{{.State.ExitCode}} {{.State.OOMKilled}}' NAME > exit.txt",
-    ),
-}
-
-
-def _collect_next(store: Store, findings: Sequence[Finding]) -> tuple[CollectNext, ...]:
-    """The missing evidence that could move the top of the ranking most, grouped by what to fetch."""
-    empty = set(_FETCH) - store.filled
-    top = sorted(findings, key=lambda finding: -finding.odds)[:5]
-    moves: dict[str, dict[str, float]] = {}
-    for finding in top:
-        for item in finding.rule.evidence:
-            if finding.answers[item.id].holds is not None:
-                continue
-            reach = abs(item.p_cause - item.p_other)
-            for table in _tables_behind(item.sql) & empty:
-                causes = moves.setdefault(table, {})
-                causes[finding.rule.id] = max(causes.get(finding.rule.id, 0.0), reach)
-    ordered = sorted(moves, key=lambda table: (-sum(moves[table].values()), table))
-    told = [
-        CollectNext(*_FETCH[table], tuple(sorted(moves[table])), round(sum(moves[table].values()), 3))
-        for table in ordered[:3]
-    ]
-    if len(told) > 1:
-        of_any = sorted({cause for item in told for cause in item.separates})
-        told.append(CollectNext(*_FETCH_ALL, tuple(of_any), round(sum(item.moves for item in told), 3)))
-    return tuple(told)
-
-
-_WORD = re.compile(r"[a-z_]+")
-
-
-def _tables_behind(sql: str) -> frozenset[str]:
-    """Base tables that a query reads, followed through the views."""
-    names = set(_WORD.findall(sql))
-    return frozenset(names & TABLES.keys()).union(*(_tables_of_view(name) for name in names & VIEWS.keys()))
-
-
-@functools.cache
-def _tables_of_view(name: str) -> frozenset[str]:
-    # a view asks views before it only, but its name may stand in a text or a column of its own
-    earlier = list(VIEWS)[: list(VIEWS).index(name)]
-    names = set(_WORD.findall(VIEWS[name].sql))
-    return frozenset(names & TABLES.keys()).union(*(_tables_of_view(other) for other in names & set(earlier)))

@@ -35,7 +35,7 @@ _NO_FLAG_HELPS = frozenset(
 def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
     """The leading diagnosis with its actions checked and completed, what would not help, and the command."""
     if diagnosis.cause in _NO_FLAG_HELPS:
-        return diagnosis
+        return _staged(diagnosis)
     refused: list[NotHelping] = []
     actions: list[Action] = []
     seen = now.device.get("devices")
@@ -54,12 +54,23 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
         actions = kept
     best = next((action for action in actions if action.changes and not _refuted(action)), None)
     version = now.engine.get("version_number")
-    return dataclasses.replace(
+    completed = dataclasses.replace(
         diagnosis,
         actions=tuple(actions),
         not_helping=tuple(dict.fromkeys((*refused, *not_helping(diagnosis.cause, now)))),
         command=command(now.start, version, best.changes) if best else None,
     )
+    return _staged(completed)
+
+
+def _staged(diagnosis: Diagnosis) -> Diagnosis:
+    """Says what to do now where the best change waits for a load test: of what is not refuted, what is soonest done."""
+    first = diagnosis.actions[0] if diagnosis.actions else None
+    if first is None or first.when == "now":
+        return diagnosis
+    ready = [item for item in diagnosis.actions if item.when == "now" and item.predicted.get("survives") is not False]
+    best = min(ready, key=lambda item: item.predicted.get("p95_latency_s", float("inf")), default=None)
+    return diagnosis if best is None else dataclasses.replace(diagnosis, until_then=best.id)
 
 
 def _same(one: Action, other: Action) -> bool:
