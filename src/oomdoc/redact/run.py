@@ -23,7 +23,8 @@ from oomdoc.limits import scratch_folder
 from oomdoc.redact.copy import Copy
 from oomdoc.redact.manifest import NAME, Manifest
 from oomdoc.redact.names import Pseudonyms
-from oomdoc.redact.text import Redactor, Tally, lines_of
+from oomdoc.redact.text import Redactor, lines_of
+from oomdoc.redact.values import Tally
 from oomdoc.scan import Chunk, chunks
 from oomdoc.units import show_bytes
 from oomdoc.unwrap import unwrap
