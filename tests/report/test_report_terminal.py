@@ -124,7 +124,7 @@ def test_ranks_that_look_alike_share_a_bar_and_others_do_not() -> None:
 
 def test_an_unknown_part_is_named_and_not_drawn_as_zero() -> None:
     text = render(weights_exceed(), width=80)
-    assert "not known: KV pool, graphs, activations" in text
+    assert "not known: KV pool, CUDA graphs, activations" in text
     assert "KV pool 0.00" not in text
 
 

@@ -140,12 +140,10 @@ def _zone(name: str) -> Any:
 
 def form(name: str, known: Iterable[str]) -> str:
     """The form that `--format` names; UsageError where the command does not know it."""
-    forms = list(known)
-    if name in forms:
+    *most, last = known
+    if name in (*most, last):
         return name
-    raise UsageError(
-        f"--format {name} is unknown", console.nearest(name, forms, f"choose {', '.join(forms[:-1])} or {forms[-1]}")
-    )
+    raise UsageError(f"--format {name} is unknown", f"Choose {', '.join(most)} or {last}")
 
 
 def target(name: str, form: str, suffixes: Mapping[str, str]) -> tuple[str, str]:

@@ -13,14 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.model import LedgerEntry, Report
+from oomdoc.report.facts import PARTS
 from oomdoc.report.words import neutral
 from oomdoc.units import GIB, NOMINAL_YEAR, parse_time, show_seconds
 
-PARTS = (
-    ("weights_bytes", "weights"), ("kv_pool_bytes", "KV pool"), ("cuda_graph_bytes", "CUDA graphs"), ("activation_bytes", "activations"),
-    ("non_torch_bytes", "outside torch"), ("other_processes_bytes", "other processes"), ("allocator_slack_bytes", "allocator slack"),
-    ("unexplained_bytes", "unexplained"), ("free_bytes", "free"),
-)  # fmt: skip
 COLORS = 10  # --c0 to --c9 of the style sheet, reused where a chart has more series
 ROOM = 0.015  # of the axis at both ends: what happens first and last is not drawn into the frame
 BARS = 120  # of a chart: narrower ones are not told apart

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from oomdoc.compare import Change, Comparison, Side, name_known
 from oomdoc.report.json import dump, plain
-from oomdoc.report.terminal import Page, ink
+from oomdoc.report.layout import Page, ink
 from oomdoc.report.words import count, factor, neutral, percent
 from oomdoc.units import show_bytes
 

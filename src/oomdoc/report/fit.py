@@ -15,7 +15,7 @@ from rich.text import Text
 
 from oomdoc.physics.interval import Interval
 from oomdoc.report.json import dump
-from oomdoc.report.terminal import Page, ink
+from oomdoc.report.layout import Page, ink
 from oomdoc.report.words import flag, neutral
 from oomdoc.units import GIB, show_bytes
 from oomdoc.worksheet import Alternative, Input, Solved, Worksheet

@@ -18,8 +18,8 @@ from markupsafe import Markup
 
 from oomdoc.model import Diagnosis, Incident, LedgerEntry, Report
 from oomdoc.report import charts
+from oomdoc.report.facts import KINDS, PARTS, SETTINGS, answer, contradictions, headline, missing_parts
 from oomdoc.report.shell import asset, environment, policy
-from oomdoc.report.terminal import KINDS, SETTINGS
 from oomdoc.report.words import (
     WHEN,
     changes,
@@ -38,7 +38,6 @@ from oomdoc.units import GIB, show_bytes, show_seconds
 
 RIVALS = 6  # told with their evidence; the rest is counted
 INCIDENTS = 12
-CONTRADICTIONS = 3
 _TRAFFIC: Mapping[str, Any] = {"requests": 0, "failed": None, "long_context": {}, "buckets": {}, "percentiles": {}}
 AROUND_MS = 20 * 60_000  # what "around the failure" zooms to, each way
 
@@ -85,7 +84,7 @@ def _environment() -> jinja2.Environment:
     made.filters = dict(made.filters)
     made.filters.update(
         line=neutral_line, likelihood=likelihood, moment=moment,
-        count=count, size=show_bytes, seconds=show_seconds, changes=changes, kind=lambda kind: KINDS.get(kind, kind), cell=cell, paste=_paste,
+        count=count, answer=answer, size=show_bytes, seconds=show_seconds, changes=changes, kind=lambda kind: KINDS.get(kind, kind), cell=cell, paste=_paste,
         number=_number, lines=lambda text: "\n".join(neutral(line) for line in text.splitlines()),
     )  # fmt: skip
     return made
@@ -116,9 +115,6 @@ def _paste(values: Mapping[str, Any]) -> str:
 
 def _verdict(report: Report, first: Diagnosis | None) -> dict[str, Any]:
     """The answers of the first screen."""
-    title = first.title if first else "Nothing in this bundle speaks about memory, for or against"
-    if report.verdict == "undecided" and first:
-        title = "The evidence does not single out one cause"
     label = {
         "diagnosed": "Diagnosed",
         "healthy": "Healthy",
@@ -128,7 +124,7 @@ def _verdict(report: Report, first: Diagnosis | None) -> dict[str, Any]:
     strongest = max(first.evidence, key=lambda item: item.weight, default=None) if first else None
     against = min(first.against, key=lambda item: item.weight, default=None) if first else None
     return {
-        "label": label.get(report.verdict, report.verdict), "title": title, "ran_out": ran_out(report), "strongest": strongest, "against": against,
+        "label": label.get(report.verdict, report.verdict), "title": headline(report), "ran_out": ran_out(report), "strongest": strongest, "against": against,
         "closest": report.diagnoses[:2] if report.verdict == "undecided" else (),
         "action": first.actions[0] if first and first.actions and report.verdict != "undecided" else None,
         "until_then": until_then(first) if first and report.verdict == "diagnosed" else None,
@@ -162,21 +158,16 @@ def _books(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[str, A
         return "unknown" if size is None else f"{size / GIB:.2f}"
 
     rows = []
-    for key, title in charts.PARTS:
+    for key, name in PARTS:
         sizes = [entry.parts.get(key) for entry in entries]
         if any(sizes):
-            rows.append((key.removesuffix("_bytes").replace("_", "-"), title, [figure(size) for size in sizes]))
-    missing = [
-        title
-        for key, title in charts.PARTS
-        if all(entry.parts.get(key) is None for entry in entries) and title != "unexplained"
-    ]
+            rows.append((key.removesuffix("_bytes").replace("_", "-"), name, [figure(size) for size in sizes]))
     return {
-        "labels": labels, "rows": rows, "totals": [figure(entry.total_bytes) for entry in entries], "missing": missing,
+        "labels": labels, "rows": rows, "totals": [figure(entry.total_bytes) for entry in entries], "missing": missing_parts(entries),
         "pool_tokens": next((entry.kv_pool_tokens for entry in entries if entry.kv_pool_tokens), None),
         "token_bytes": next((entry.kv_bytes_per_token for entry in entries if entry.kv_bytes_per_token), None),
         "refs": list(dict.fromkeys(ref for entry in entries for ref in entry.refs))[:8],
-        "contradictions": list(dict.fromkeys(said for entry in entries for said in entry.contradictions))[:CONTRADICTIONS],
+        "contradictions": contradictions(entries),
     }  # fmt: skip
 
 

@@ -10,9 +10,21 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from oomdoc.model import Diagnosis, Evidence, LedgerEntry, Report
-from oomdoc.report.charts import PARTS
-from oomdoc.report.terminal import KINDS
+from oomdoc.model import Diagnosis, Evidence, Report
+from oomdoc.report.facts import (
+    EVIDENCE_SHOWN,
+    KINDS,
+    PARTS,
+    RIVAL_SHARE,
+    answer,
+    contradictions,
+    engine_line,
+    headline,
+    ledger_of_failure,
+    pool,
+    traffic_line,
+    unnamed,
+)  # fmt: skip
 from oomdoc.report.words import (
     WHEN,
     changes,
@@ -27,13 +39,11 @@ from oomdoc.report.words import (
     ran_out,
     until_then,
 )
-from oomdoc.units import GIB, show_bytes, show_seconds
+from oomdoc.units import GIB, show_seconds
 
-EVIDENCE_SHOWN = 8
-RIVAL_SHARE = 0.02  # below this a rival needs no answer, as in the terminal report
 UNREAD_SHOWN = 10
 RANKS_SHOWN = 8
-CONTRADICTIONS_SHOWN = 3
+ENGINES_SHOWN = 4
 MARKS_SHOWN = 12
 
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&$]")
@@ -55,6 +65,7 @@ def render(report: Report, *, top: int = 3, **_: Any) -> str:
         lines += _refused(first)
     lines += _rivals(report.diagnoses[1:], top)
     lines += _moments(report)
+    lines += _engines(report) + _traffic(report)
     lines += _watch(report) if report.verdict == "healthy" else []
     lines += _collect(report)
     lines += _coverage(report)
@@ -116,10 +127,7 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
     verdict = {"diagnosed": "Diagnosed", "healthy": "Healthy", "not-memory": "Not a memory failure"}.get(
         report.verdict, "Undecided"
     )
-    title = first.title if first else "Nothing in this bundle speaks about memory, for or against"
-    if report.verdict == "undecided" and first:
-        title = "The evidence does not single out one cause"
-    lines = [f"## {verdict}: {prose(title)}", "", "| | |", "| --- | --- |"]
+    lines = [f"## {verdict}: {prose(headline(report))}", "", "| | |", "| --- | --- |"]
     incident = gravest(report)
     when = f", {plain(moment(incident.started))}" if incident and incident.started is not None else ""
     lines.append(f"| **What ran out** | {plain(ran_out(report))}{when} |")
@@ -166,11 +174,11 @@ def _evidence(item: Diagnosis) -> list[str]:
 def _weighed(items: Sequence[Evidence]) -> list[str]:
     lines = []
     for item in items[:EVIDENCE_SHOWN]:
-        unnamed = [code(ref) for ref in item.refs[:3] if ref not in item.says]
+        places = [code(ref) for ref in unnamed(item)[:3]]
         same = " (the same fact as a stronger line)" if item.weight == 0 else ""
         lines.append(
             f"- **{plain(factor(item.weight))}** {prose(item.says)}{same}"
-            + (f" ({', '.join(unnamed)})" if unnamed else "")
+            + (f" ({', '.join(places)})" if places else "")
         )
     if len(items) > EVIDENCE_SHOWN:
         lines.append(f"- and {len(items) - EVIDENCE_SHOWN} weaker")
@@ -200,23 +208,20 @@ def _failure(report: Report) -> list[str]:
 
 
 def _ledger(report: Report) -> list[str]:
-    incident = gravest(report)
-    starts = [entry.engine for entry in report.ledger]
-    start = incident.engine if incident and incident.engine in starts else starts[0] if starts else None
-    entries = [entry for entry in report.ledger if entry.engine == start and any(entry.parts.values())]
+    entries = ledger_of_failure(report)
     if not entries:
         return []
     shown = entries[:RANKS_SHOWN]
     heads = [f"rank {entry.rank}" if entry.rank is not None else plain(entry.device or "GPU") for entry in shown]
     lines = ["### Where the memory is", "", "| GiB | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(heads)]
-    for key, title in PARTS:
+    for key, name in PARTS:
         if any(entry.parts.get(key) for entry in shown):
-            lines.append(f"| {title} | " + " | ".join(_gib(entry.parts.get(key)) for entry in shown) + " |")
+            lines.append(f"| {name} | " + " | ".join(_gib(entry.parts.get(key)) for entry in shown) + " |")
     lines.append("| **device** | " + " | ".join(_gib(entry.total_bytes) for entry in shown) + " |")
     lines.append("")
-    for told in list(dict.fromkeys(told for entry in entries for told in entry.contradictions))[:CONTRADICTIONS_SHOWN]:
+    for told in contradictions(entries):
         lines += [f"Does not add up: {prose(told)}", ""]
-    said = [*_pool(shown[0])]
+    said = pool(entries)
     if len(entries) > len(shown):
         said.append(f"{len(entries) - len(shown)} more ranks are in the JSON report")
     return [*lines, "; ".join(said) + ".", ""] if said else lines
@@ -224,13 +229,6 @@ def _ledger(report: Report) -> list[str]:
 
 def _gib(size: int | None) -> str:
     return "unknown" if size is None else f"{size / GIB:.2f}"
-
-
-def _pool(entry: LedgerEntry) -> list[str]:
-    said = [f"the KV pool holds {count(entry.kv_pool_tokens, 'token')}"] if entry.kv_pool_tokens else []
-    return said + (
-        [f"one token costs {show_bytes(entry.kv_bytes_per_token)} per GPU"] if entry.kv_bytes_per_token else []
-    )
 
 
 def _fix(item: Diagnosis, verdict: str) -> list[str]:
@@ -299,15 +297,28 @@ def _rivals(rivals: Sequence[Diagnosis], top: int) -> list[str]:
         return []
     lines = ["### Why not the others", ""]
     for item in near:
-        if item.against:
-            worst = min(item.against, key=lambda reading: reading.weight)
-            why = f"**{plain(factor(worst.weight))}** {prose(worst.says)}"
-        elif item.unknown:
-            why = "nothing speaks against it; not in this bundle: " + ", ".join(code(name) for name in item.unknown[:3])
-        else:
-            why = "nothing speaks against it; less speaks for it"
+        worst, said = answer(item)
+        why = f"**{plain(factor(worst.weight))}** {prose(worst.says)}" if worst else plain(said)
         lines.append(f"- {plain(percent(item.probability))} {code(item.cause)}: {why}")
     return [*lines, ""]
+
+
+def _engines(report: Report) -> list[str]:
+    if not report.engines:
+        return []
+    starts = len(report.engines)
+    lines = ["### Engine" if starts == 1 else f"### Engine starts ({starts})", ""]
+    for engine in report.engines[-ENGINES_SHOWN:]:
+        begun = plain(moment(engine.started)) if engine.started is not None else code(engine.ref)
+        lines.append(f"- {begun}: {plain(engine_line(engine))}")
+    if starts > ENGINES_SHOWN:
+        lines.append(f"- and {starts - ENGINES_SHOWN} earlier")
+    return [*lines, ""]
+
+
+def _traffic(report: Report) -> list[str]:
+    said = traffic_line(report.traffic)
+    return ["### Traffic", "", plain(said) + ".", ""] if said else []
 
 
 def _moments(report: Report) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.text import Text
 
-from oomdoc.report.terminal import Page, ink
+from oomdoc.report.layout import Page, ink
 from oomdoc.report.words import blank_placeholders, count, factor, neutral, percent
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from rich.text import Text
 
 from oomdoc.model import Report
-from oomdoc.report.terminal import Page, ink
+from oomdoc.report.layout import Page, ink
 from oomdoc.report.words import count, moment, neutral, percent, spark
 from oomdoc.units import parse_time, show_seconds
 

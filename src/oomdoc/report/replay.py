@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.text import Text
 
-from oomdoc.report.terminal import Page, ink
+from oomdoc.report.layout import Page, ink
 from oomdoc.report.words import count, flag, moment, neutral, percent
 from oomdoc.units import show_seconds
 

@@ -7,17 +7,30 @@ pasted (flags, commands) are not wrapped. Deterministic: the report, the width a
 
 from __future__ import annotations
 
-import io
-import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console
 from rich.text import Text
 
 from oomdoc.model import Action, Coverage, Diagnosis, Engine, Evidence, Incident, LedgerEntry, Report
+from oomdoc.report.facts import (
+    EVIDENCE_SHOWN,
+    KINDS,
+    PARTS,
+    RIVAL_SHARE,
+    answer,
+    contradictions,
+    engine_line,
+    headline,
+    ledger_of_failure,
+    missing_parts,
+    pool,
+    traffic_line,
+    unnamed,
+)  # fmt: skip
+from oomdoc.report.layout import Page, ink
 from oomdoc.report.words import (
     WHEN,
     cells,
@@ -36,53 +49,21 @@ from oomdoc.report.words import (
 )  # fmt: skip
 from oomdoc.units import GIB, NOMINAL_YEAR, parse_time, show_bytes, show_seconds
 
-WIDEST = 140  # longer lines are hard to follow
-NARROWEST_COLUMN = 24
-RIVAL_SHARE = 0.02  # below this a rival needs no answer
-EVIDENCE_SHOWN = 8
 UNKNOWN_SHOWN = 6
-CONTRADICTIONS_SHOWN = 3
 NOT_HELPING_SHOWN = 3
 TEXT_SHOWN = 480
 
-# Part of the ledger, what it is called, its glyph and colour; the order is that of the bar.
-PARTS = (
-    ("weights_bytes", "weights", "█", "blue"),
-    ("kv_pool_bytes", "KV pool", "▓", "green"),
-    ("cuda_graph_bytes", "graphs", "▒", "magenta"),
-    ("activation_bytes", "activations", "░", "yellow"),
-    ("non_torch_bytes", "outside torch", "#", "cyan"),
-    ("other_processes_bytes", "other processes", "x", "red"),
-    ("allocator_slack_bytes", "allocator slack", "~", "bright_yellow"),
-    ("unexplained_bytes", "unexplained", "?", "bright_red"),
-    ("free_bytes", "free", "·", "bright_black"),
-)
-# Engine settings worth a place on the engine's line, and their short names.
-SETTINGS = (
-    ("tensor_parallel_size", "TP"),
-    ("pipeline_parallel_size", "PP"),
-    ("data_parallel_size", "DP"),
-    ("quantization", "quantization"),
-    ("dtype", "dtype"),
-    ("kv_cache_dtype", "kv-cache-dtype"),
-    ("max_model_len", "max-model-len"),
-    ("max_num_seqs", "max-num-seqs"),
-    ("max_num_batched_tokens", "max-num-batched-tokens"),
-    ("gpu_memory_utilization", "utilization"),
-    ("kv_cache_memory_bytes", "kv-cache-memory-bytes"),
-    ("enforce_eager", "enforce-eager"),
-)
-KINDS = {
-    "device-oom": "out of memory on the device",
-    "startup-check": "refused by the engine's own start-up check",
-    "host-kill": "killed by the host",
-    "host-alloc": "out of host memory",
-    "shm": "out of shared memory",
-    "error": "an error",
-    "exit": "a process ended",
-    "echo": "the consequence of something the bundle does not show",
-    "pressure": "memory pressure",
-    "restart": "a restart",
+# Glyph and colour of the parts of the ledger
+GLYPHS = {
+    "weights_bytes": ("█", "blue"),
+    "kv_pool_bytes": ("▓", "green"),
+    "cuda_graph_bytes": ("▒", "magenta"),
+    "activation_bytes": ("░", "yellow"),
+    "non_torch_bytes": ("#", "cyan"),
+    "other_processes_bytes": ("x", "red"),
+    "allocator_slack_bytes": ("~", "bright_yellow"),
+    "unexplained_bytes": ("?", "bright_red"),
+    "free_bytes": ("·", "bright_black"),
 }
 
 
@@ -92,7 +73,7 @@ def render(report: Report, *, top: int = 3, width: int = 100, color: bool = Fals
     incident = gravest(report)
     first = report.diagnoses[0] if report.diagnoses else None
     _verdict(page, report, first)
-    _ledger(page, report.ledger, incident.engine if incident else None)
+    _ledger(page, report)
     if incident:
         _first_failure(page, incident)
     _timeline(page, report.timeline)
@@ -115,97 +96,6 @@ def render(report: Report, *, top: int = 3, width: int = 100, color: bool = Fals
     return page.text()
 
 
-class Page:
-    """Collects lines and writes them at a width, with or without colour; knows how to indent and to wrap."""
-
-    def __init__(self, width: int, color: bool) -> None:
-        self.width = max(40, min(width, WIDEST))
-        self.color = color
-        self._out = io.StringIO()
-        self._console = Console(
-            file=self._out,
-            width=self.width,
-            color_system="standard" if color else None,
-            force_terminal=color,
-            no_color=not color,
-            legacy_windows=False,
-            highlight=False,
-            markup=False,
-            emoji=False,
-            _environ={},
-        )
-
-    def text(self) -> str:
-        """Everything so far; no line ends with a blank, the last one ends with a newline."""
-        lines = self._out.getvalue().split("\n")
-        return "\n".join(line.rstrip(" ") for line in lines).strip("\n") + "\n"
-
-    def line(self, text: Text) -> None:
-        """One line as it is, however long."""
-        self._console.print(text, soft_wrap=True)
-
-    def heading(self, title: str, aside: str = "") -> None:
-        """A section's title after an empty line; the aside says what its figures are."""
-        self.line(Text())
-        head, note = ink(title, "bold"), ink(f"({aside})" if aside else "", "dim")
-        if head.cell_len + 1 + note.cell_len <= self.width:
-            self.flow(head, note, gap=1)
-        else:
-            self.flow(Text(), head)
-            self.flow(Text(), note, indent=2)
-
-    def flow(self, lead: Text, body: Text, *, indent: int = 0, gap: int = 2, lead_width: int = 0) -> None:
-        """`lead` and then `body`, wrapped so that its later lines begin under its first."""
-        lead = ink(" " * indent) + lead
-        lead.append(
-            " " * (max(indent + lead_width - lead.cell_len, 0) + (gap if body and lead.cell_len > indent else 0))
-        )
-        room = self.width - lead.cell_len
-        if room < NARROWEST_COLUMN and lead.cell_len > indent + 2:  # no place beside it: the body goes below
-            lead.rstrip()
-            self.line(lead)
-            lead = ink(" " * (indent + 2))
-            room = self.width - indent - 2
-        margin = ink(" " * lead.cell_len)
-        for number, part in enumerate(body.wrap(self._console, room) or [Text()]):
-            part.rstrip()
-            self.line((margin if number else lead) + part)
-
-    def items(self, pieces: Iterable[Text], *, indent: int = 2, between: str = "  ") -> None:
-        """Pieces side by side; a piece is never broken unless it is longer than a line."""
-        row = Text()
-        for piece in pieces:
-            if row and indent + row.cell_len + len(between) + piece.cell_len > self.width:
-                self.flow(Text(), row, indent=indent)
-                row = Text()
-            row = row + ink(between if row else "") + piece
-        if row:
-            self.flow(Text(), row, indent=indent)
-
-    def prose(self, text: str, refs: Sequence[str] = (), style: str = "") -> Text:
-        """Text of a rule or a bundle made harmless, with its `path:line` and its `code` set off."""
-        clean = neutral(text)
-        body = Text()
-        for number, piece in enumerate(re.split(r"`([^`]+)`", clean)):
-            if number % 2 == 0:
-                body.append(piece)
-            elif self.color:
-                body.append(piece, "bold")
-            else:
-                body.append(f"`{piece}`")
-        for ref in refs:
-            if name := neutral(ref):
-                body.highlight_words([name], "cyan")
-        if style:
-            body.stylize_before(style)
-        return body
-
-
-def ink(text: str, style: str = "") -> Text:
-    """Text in a style that ends where the text ends, whatever is added to it (a `Text`'s own style would spread)."""
-    return Text().append(text, style)
-
-
 def _verdict(page: Page, report: Report, first: Diagnosis | None) -> None:
     style = {"diagnosed": "bold red", "healthy": "bold green"}.get(report.verdict, "bold yellow")
     chance = f" ({percent(first.probability)})" if first else ""
@@ -223,11 +113,7 @@ def _verdict(page: Page, report: Report, first: Diagnosis | None) -> None:
     else:
         label = "UNDECIDED"
         named = [f"{item.title} ({percent(item.probability)})" for item in report.diagnoses[:2]]
-        what = (
-            f"The evidence does not single out one cause; closest: {'; '.join(named)}"
-            if named
-            else "Nothing in this bundle speaks about memory, for or against"
-        )
+        what = f"{headline(report)}; closest: {'; '.join(named)}" if named else headline(report)
         advice = f"Collect more and analyse again: {report.collect_next[0].what}" if report.collect_next else ""
     rows = [(label, style, page.prose(what, style="bold"))]
     if report.verdict == "diagnosed" or (report.verdict == "undecided" and first):
@@ -255,14 +141,12 @@ def _bundle_line(report: Report) -> Text:
     return ink(", ".join(said))
 
 
-def _ledger(page: Page, ledger: Sequence[LedgerEntry], engine: str | None) -> None:
-    starts = list(dict.fromkeys(entry.engine for entry in ledger))
-    if not starts:
-        return
-    start = engine if engine in starts else starts[-1]
-    entries = [entry for entry in ledger if entry.engine == start and any(entry.parts.values())]
+def _ledger(page: Page, report: Report) -> None:
+    starts = list(dict.fromkeys(entry.engine for entry in report.ledger))
+    entries = ledger_of_failure(report)
     if not entries:
         return
+    start = entries[0].engine
     name = f"engine {neutral(start)}, " if start and len(starts) > 1 else ""
     page.heading("Where the memory is", f"{name}GiB per GPU")
     labels = [_device(entry) for entry in entries]
@@ -270,7 +154,7 @@ def _ledger(page: Page, ledger: Sequence[LedgerEntry], engine: str | None) -> No
     label_width = max(map(len, labels)) + (len(str(len(entries))) + 1 if len(entries) > 1 else 0)
     room = page.width - 2 - label_width - 2 - 1 - max(map(len, totals))
     whole = max(entry.total_bytes or 0 for entry in entries)
-    shares = [cells([float(entry.parts.get(key) or 0) for key, *_ in PARTS], room, whole) for entry in entries]
+    shares = [cells([float(entry.parts.get(key) or 0) for key, _ in PARTS], room, whole) for entry in entries]
     groups: list[list[int]] = []  # neighbours whose bars look the same share one; the legend tells the range
     for index in range(len(entries)):
         if groups and (shares[groups[-1][0]], totals[groups[-1][0]]) == (shares[index], totals[index]):
@@ -280,15 +164,15 @@ def _ledger(page: Page, ledger: Sequence[LedgerEntry], engine: str | None) -> No
     for group in groups:
         label = labels[group[0]] + (f"–{labels[group[-1]].split()[-1]}" if len(group) > 1 else "")
         bar = Text()
-        for (_, _, glyph, style), size in zip(PARTS, shares[group[0]], strict=True):
+        for (key, _), size in zip(PARTS, shares[group[0]], strict=True):
+            glyph, style = GLYPHS[key]
             bar.append(glyph * size, style)
         bar.append(" " * (room - bar.cell_len))
         page.line(ink(f"  {label:<{label_width}}  ") + bar + ink(f" {totals[group[0]]}"))
     page.items(_legend(entries))
-    for said in list(dict.fromkeys(said for entry in entries for said in entry.contradictions))[:CONTRADICTIONS_SHOWN]:
+    for said in contradictions(entries):
         page.flow(ink("does not add up:", "yellow"), page.prose(said), indent=2, gap=1)
-    missing = [title for key, title, _, _ in PARTS if all(entry.parts.get(key) is None for entry in entries)]
-    missing = [title for title in missing if title != "unexplained"]
+    missing = missing_parts(entries)
     if missing:
         page.flow(Text(), ink("not known: " + ", ".join(missing), "dim"), indent=2)
     _pool(page, entries)
@@ -303,7 +187,8 @@ def _device(entry: LedgerEntry) -> str:
 
 
 def _legend(entries: Sequence[LedgerEntry]) -> Iterable[Text]:
-    for key, title, glyph, style in PARTS:
+    for key, title in PARTS:
+        glyph, style = GLYPHS[key]
         sizes = [size for entry in entries if (size := entry.parts.get(key)) is not None]
         if not sizes or not any(sizes):
             continue
@@ -312,11 +197,7 @@ def _legend(entries: Sequence[LedgerEntry]) -> Iterable[Text]:
 
 
 def _pool(page: Page, entries: Sequence[LedgerEntry]) -> None:
-    said = []
-    if tokens := next((entry.kv_pool_tokens for entry in entries if entry.kv_pool_tokens), None):
-        said.append(f"the KV pool holds {count(tokens, 'token')}")
-    if each := next((entry.kv_bytes_per_token for entry in entries if entry.kv_bytes_per_token), None):
-        said.append(f"one token costs {show_bytes(each)} per GPU")
+    said = pool(entries)
     refs = list(dict.fromkeys(ref for entry in entries for ref in entry.refs))
     said += [f"from {_refs(refs)}"] if refs else []
     page.flow(Text(), page.prose("; ".join(said), refs, style="dim"), indent=2)
@@ -435,8 +316,8 @@ def _evidence(page: Page, item: Diagnosis) -> None:
 def _weighed(page: Page, evidence: Sequence[Evidence], style: str, nothing: str) -> None:
     for item in evidence[:EVIDENCE_SHOWN]:
         body = page.prose(item.says, item.refs)
-        if unnamed := [ref for ref in item.refs if ref not in item.says]:
-            body += ink("  ") + ink(_refs(unnamed, 2), "cyan")
+        if places := unnamed(item):
+            body += ink("  ") + ink(_refs(places, 2), "cyan")
         if item.weight == 0:
             body += ink("  (the same fact as a stronger line)", "dim")
         page.flow(ink(factor(item.weight), style), body, indent=2, lead_width=5, gap=1)
@@ -503,13 +384,10 @@ def _rivals(page: Page, rivals: Sequence[Diagnosis], top: int) -> None:
     page.heading("Why not the others")
     for item in near:
         name = ink(neutral(item.cause), "bold") + ink(": ")
-        if item.against:
-            strongest = min(item.against, key=lambda reading: reading.weight)
+        strongest, said = answer(item)
+        body = ink(neutral(said))
+        if strongest:
             body = ink(factor(strongest.weight), "yellow") + ink(" ") + page.prose(strongest.says, strongest.refs)
-        elif item.unknown:
-            body = ink(f"nothing speaks against it; not in this bundle: {', '.join(map(neutral, item.unknown[:3]))}")
-        else:
-            body = ink("nothing speaks against it; less speaks for it")
         page.flow(ink(f"{percent(item.probability):>4}"), name + body, indent=2, gap=1)
 
 
@@ -533,41 +411,16 @@ def _engines(page: Page, engines: Sequence[Engine], shown: int = 4) -> None:
         return
     page.heading("Engine" if len(engines) == 1 else f"Engine starts ({len(engines)})")
     for engine in engines[-shown:]:
-        said = [
-            f"vLLM {engine.version or 'of unknown version'}" + (f" {engine.generation}" if engine.generation else "")
-        ]
-        said += [engine.model] if engine.model else []
-        for name, short in SETTINGS:
-            if (flag := engine.flags.get(name)) and flag.value not in (None, False, "auto", "None", "False"):
-                said.append(f"{short} {flag.value}" + (" (default)" if flag.origin == "default" else ""))
-        state = "failed" if engine.failed else "did not fail"
-        said.append(f"{state}, last seen: {engine.last_milestone}" if engine.last_milestone else state)
         lead = ink(moment(engine.started)) if engine.started is not None else ink(neutral(engine.ref), "cyan")
-        page.flow(lead, ink(neutral(", ".join(said))), indent=2)
+        page.flow(lead, ink(neutral(engine_line(engine))), indent=2)
     if len(engines) > shown:
         page.flow(Text(), ink(f"and {len(engines) - shown} earlier", "dim"), indent=2)
 
 
-def _traffic(page: Page, traffic: Any) -> None:
-    if not traffic or not traffic.get("requests"):
-        return
-    said = [count(traffic["requests"], "request")]
-    if traffic.get("failed"):
-        said[0] += f" ({count(traffic['failed'])} failed)"
-    percentiles = traffic.get("percentiles") or {}
-    for key, title in (("input_tokens", "input"), ("output_tokens", "output")):
-        if row := percentiles.get(key):
-            said.append(
-                f"{title} tokens "
-                + ", ".join(f"{name} {count(row[name])}" for name in ("p50", "p95", "max") if name in row)
-            )
-    peak = (traffic.get("peaks") or {}).get("tokens_in_flight") or {}
-    said += [f"at most {count(peak['value'])} tokens in flight"] if peak.get("value") else []
-    longer = traffic.get("long_context") or {}
-    if longer.get("share_before") is not None and longer.get("share_during") is not None:
-        said.append(f"long contexts {percent(longer['share_before'])} before, {percent(longer['share_during'])} during")
-    page.heading("Traffic")
-    page.flow(Text(), ink("; ".join(said)), indent=2)
+def _traffic(page: Page, traffic: Mapping[str, Any]) -> None:
+    if said := traffic_line(traffic):
+        page.heading("Traffic")
+        page.flow(Text(), ink(said), indent=2)
 
 
 def _watch(page: Page, report: Report) -> None:

@@ -1,0 +1,144 @@
+"""What the forms of a report say alike, before each lays it out: names, choices and sentences, all of them plain text.
+
+Nothing here is made harmless: a form does that, each in the way of its language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oomdoc.model import Diagnosis, Engine, Evidence, LedgerEntry, Report
+from oomdoc.report.words import count, gravest, percent
+from oomdoc.units import show_bytes
+
+RIVAL_SHARE = 0.02  # below this a rival needs no answer
+EVIDENCE_SHOWN = 8
+CONTRADICTIONS_SHOWN = 3
+
+# Part of the ledger and what it is called; the order is that of bars and tables.
+PARTS = (
+    ("weights_bytes", "weights"),
+    ("kv_pool_bytes", "KV pool"),
+    ("cuda_graph_bytes", "CUDA graphs"),
+    ("activation_bytes", "activations"),
+    ("non_torch_bytes", "outside torch"),
+    ("other_processes_bytes", "other processes"),
+    ("allocator_slack_bytes", "allocator slack"),
+    ("unexplained_bytes", "unexplained"),
+    ("free_bytes", "free"),
+)
+# Engine settings worth a place on the engine's line, and their short names.
+SETTINGS = (
+    ("tensor_parallel_size", "TP"),
+    ("pipeline_parallel_size", "PP"),
+    ("data_parallel_size", "DP"),
+    ("quantization", "quantization"),
+    ("dtype", "dtype"),
+    ("kv_cache_dtype", "kv-cache-dtype"),
+    ("max_model_len", "max-model-len"),
+    ("max_num_seqs", "max-num-seqs"),
+    ("max_num_batched_tokens", "max-num-batched-tokens"),
+    ("gpu_memory_utilization", "utilization"),
+    ("kv_cache_memory_bytes", "kv-cache-memory-bytes"),
+    ("enforce_eager", "enforce-eager"),
+)
+KINDS = {
+    "device-oom": "out of memory on the device",
+    "startup-check": "refused by the engine's own start-up check",
+    "host-kill": "killed by the host",
+    "host-alloc": "out of host memory",
+    "shm": "out of shared memory",
+    "error": "an error",
+    "exit": "a process ended",
+    "echo": "the consequence of something the bundle does not show",
+    "pressure": "memory pressure",
+    "restart": "a restart",
+}
+
+
+def headline(report: Report) -> str:
+    """The verdict as a sentence: the leading cause's title, or that there is none."""
+    if not report.diagnoses:
+        return "Nothing in this bundle speaks about memory, for or against"
+    return "The evidence does not single out one cause" if report.verdict == "undecided" else report.diagnoses[0].title
+
+
+def ledger_of_failure(report: Report) -> list[LedgerEntry]:
+    """The ranks of the start that failed, or of the last one; only entries that know a part."""
+    incident = gravest(report)
+    starts = [entry.engine for entry in report.ledger]
+    start = incident.engine if incident and incident.engine in starts else starts[-1] if starts else None
+    return [entry for entry in report.ledger if entry.engine == start and any(entry.parts.values())]
+
+
+def missing_parts(entries: Sequence[LedgerEntry]) -> list[str]:
+    """Names of the parts that no rank knows."""
+    return [
+        title
+        for key, title in PARTS
+        if key != "unexplained_bytes" and all(entry.parts.get(key) is None for entry in entries)
+    ]
+
+
+def contradictions(entries: Sequence[LedgerEntry]) -> list[str]:
+    """What does not add up, each sentence once."""
+    return list(dict.fromkeys(said for entry in entries for said in entry.contradictions))[:CONTRADICTIONS_SHOWN]
+
+
+def pool(entries: Sequence[LedgerEntry]) -> list[str]:
+    """What the KV pool holds and what a token costs, as far as a rank knows."""
+    said = []
+    if tokens := next((entry.kv_pool_tokens for entry in entries if entry.kv_pool_tokens), None):
+        said.append(f"the KV pool holds {count(tokens, 'token')}")
+    if each := next((entry.kv_bytes_per_token for entry in entries if entry.kv_bytes_per_token), None):
+        said.append(f"one token costs {show_bytes(each)} per GPU")
+    return said
+
+
+def unnamed(item: Evidence) -> list[str]:
+    """References that its sentence does not hold already."""
+    return [ref for ref in item.refs if ref not in item.says]
+
+
+def answer(rival: Diagnosis) -> tuple[Evidence | None, str]:
+    """Why a rival does not lead: what speaks against it most, or else a sentence."""
+    if rival.against:
+        return min(rival.against, key=lambda reading: reading.weight), ""
+    if rival.unknown:
+        return None, f"nothing speaks against it; not in this bundle: {', '.join(rival.unknown[:3])}"
+    return None, "nothing speaks against it; less speaks for it"
+
+
+def engine_line(engine: Engine) -> str:
+    """Version, model, the settings that bear on memory, and how the start ended."""
+    said = [f"vLLM {engine.version or 'of unknown version'}" + (f" {engine.generation}" if engine.generation else "")]
+    said += [engine.model] if engine.model else []
+    for name, short in SETTINGS:
+        if (flag := engine.flags.get(name)) and flag.value not in (None, False, "auto", "None", "False"):
+            said.append(f"{short} {flag.value}" + (" (default)" if flag.origin == "default" else ""))
+    state = "failed" if engine.failed else "did not fail"
+    said.append(f"{state}, last seen: {engine.last_milestone}" if engine.last_milestone else state)
+    return ", ".join(said)
+
+
+def traffic_line(traffic: Mapping[str, Any]) -> str:
+    """Requests, their sizes, the peak in flight and how long contexts grew; empty without requests."""
+    if not traffic.get("requests"):
+        return ""
+    said = [count(traffic["requests"], "request")]
+    if traffic.get("failed"):
+        said[0] += f" ({count(traffic['failed'])} failed)"
+    percentiles = traffic.get("percentiles") or {}
+    for key, title in (("input_tokens", "input"), ("output_tokens", "output")):
+        if row := percentiles.get(key):
+            said.append(
+                f"{title} tokens "
+                + ", ".join(f"{name} {count(row[name])}" for name in ("p50", "p95", "max") if name in row)
+            )
+    peak = (traffic.get("peaks") or {}).get("tokens_in_flight") or {}
+    said += [f"at most {count(peak['value'])} tokens in flight"] if peak.get("value") else []
+    longer = traffic.get("long_context") or {}
+    if longer.get("share_before") is not None and longer.get("share_during") is not None:
+        said.append(f"long contexts {percent(longer['share_before'])} before, {percent(longer['share_during'])} during")
+    return "; ".join(said)
