@@ -659,8 +659,3 @@ def binary_form(head: bytes) -> str | None:
         return None  # UTF-16 without its mark: every other byte of ASCII text is NUL
     strange = len(body.translate(None, _TEXT))
     return "binary data" if strange > max(4, _ODD_SHARE * len(body)) else None
-
-
-def looks_binary(head: bytes) -> bool:
-    """Whether a file's first bytes say that it is no text; `binary_form` says what it is."""
-    return binary_form(head) is not None

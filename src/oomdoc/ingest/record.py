@@ -19,7 +19,6 @@ from typing import Any
 
 from oomdoc.units import NOMINAL_YEAR, epoch_of, parse_time
 
-DAY_S = 86400
 _LINE_CAP = 64 << 10  # evidence stands at the head of a line; crash dumps reach megabytes
 
 ANSI = re.compile(r"(?:\x1b|\^\[|#033)\[[0-9;]*[A-Za-z]|(?<!u001b)\[(?:\d{1,2};)*\d{1,2}m(?=[\s(A-Z\[]|$)|\x00")
@@ -87,7 +86,6 @@ class Clock:
         self._month = 0
         self._step = 0
         self._key = ""
-        self._day_s = 0.0
 
     def outer(self, t: float | None) -> float | None:
         """Learn the year from an envelope's stamp."""

@@ -65,11 +65,6 @@ _DEVICE = regex(r"\bGPU (\d+)\b|\(GPU (\d+);|OOM on device (\d+)|NPU (\d+)")
 _COMPLETE = regex(r"is reserved by PyTorch but unallocated|reserved in total by PyTorch|total: \d")
 
 
-def is_oom(text: str) -> bool:
-    """Whether a message tells of a failed device allocation (advice and settings that only mention one do not)."""
-    return any(pattern.search(text) for _, pattern in _ALLOCATORS) and not _NOT_AN_OOM.match(text)
-
-
 def wants_more(text: str) -> bool:
     """Whether the books seem to go on in the next line (wrapped text)."""
     return ("ried to allocate" in text or "OOM on device" in text) and not _COMPLETE.search(text)

@@ -106,7 +106,7 @@ _SAID = {
 }  # fmt: skip
 
 
-def settings(text: str, opening: str = "") -> Iterator[tuple[str, str]]:
+def settings(text: str) -> Iterator[tuple[str, str]]:
     """Key and value of `k=v, k=v` or `'k': v, 'k': v`, where values are Python reprs with nested commas and strings.
 
     A bracket-aware scan that survives what is no literal (`<object at ...>`), cut text and missing quotes.

@@ -80,24 +80,6 @@ def plan_budget(
     )
 
 
-def available_after(
-    available_bytes: Interval,
-    total_bytes: Interval,
-    *,
-    utilization_from: float,
-    utilization_to: float,
-    more_weights_bytes: float = 0,
-    more_activation_bytes: float = 0,
-    more_graph_bytes: float = 0,
-) -> Interval:
-    """What a logged "Available KV cache memory" becomes with another utilization or other parts.
-
-    available' = available + (U' - U) x T - dW - dA - dC; dC only where the release plans its graphs.
-    """
-    moved = total_bytes * (utilization_to - utilization_from)
-    return available_bytes + moved - more_weights_bytes - more_activation_bytes - more_graph_bytes
-
-
 def utilization_for(
     needed_bytes: float, available_bytes: Interval, total_bytes: Interval, utilization: float
 ) -> Interval:
