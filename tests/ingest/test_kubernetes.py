@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc.ingest import kubernetes, make_head
+from oomdoc.ingest import kubernetes, kubernetes_lines, make_head
 from oomdoc.ingest.base import Pattern
 from oomdoc.scan import chunks
 from oomdoc.tables import TABLES
 
-SAMPLES = [(pattern, text, want) for pattern in kubernetes.PATTERNS for text, want in pattern.samples]
+SAMPLES = [(pattern, text, want) for pattern in kubernetes_lines.PATTERNS for text, want in pattern.samples]
 NAMES = [f"{pattern.name}-{number}" for number, (pattern, _, _) in enumerate(SAMPLES)]
 
 
@@ -23,7 +23,7 @@ def told(text: str) -> list[tuple[str, dict[str, Any]]]:
     """What the patterns tell of a text, line by line."""
     found = []
     for line in text.split("\n"):
-        for pattern in kubernetes.PATTERNS:
+        for pattern in kubernetes_lines.PATTERNS:
             if any(anchor in line for anchor in pattern.anchors):
                 found += [(pattern.table, row) for row in pattern.rows(line)]
     return found
@@ -57,7 +57,7 @@ def test_every_sample_gives_its_row(pattern: Pattern, text: str, want: dict[str,
 
 @pytest.mark.parametrize(("pattern", "text", "want"), SAMPLES, ids=NAMES)
 def test_no_sample_is_told_twice_in_one_table(pattern: Pattern, text: str, want: dict[str, Any]) -> None:
-    others = [other for other in kubernetes.PATTERNS if other is not pattern and other.table == pattern.table]
+    others = [other for other in kubernetes_lines.PATTERNS if other is not pattern and other.table == pattern.table]
     assert [other.name for other in others if list(other.rows(text))] == []
 
 

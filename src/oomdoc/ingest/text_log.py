@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from oomdoc.ingest import kernel_log, kubernetes, log_errors, torch_oom, vllm_log, wordings
+from oomdoc.ingest import kernel_log, kubernetes_lines, log_errors, torch_oom, vllm_log, wordings
 from oomdoc.ingest.alike import Alike, alone
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, read_record
@@ -21,7 +21,12 @@ from oomdoc.tables import LOOKALIKE, Batch
 from oomdoc.tables import TABLES as ALL_TABLES
 
 KIND = "text-log"
-PATTERNS: tuple[Pattern, ...] = (*vllm_log.PATTERNS, *log_errors.PATTERNS, *kernel_log.PATTERNS, *kubernetes.PATTERNS)
+PATTERNS: tuple[Pattern, ...] = (
+    *vllm_log.PATTERNS,
+    *log_errors.PATTERNS,
+    *kernel_log.PATTERNS,
+    *kubernetes_lines.PATTERNS,
+)
 check_patterns(PATTERNS)
 TABLES = tuple(sorted({pattern.table for pattern in PATTERNS} | {"oom", "frame", "engine_flag", "problem"}))
 

@@ -1,0 +1,332 @@
+"""What `kubectl describe`, `kubectl get pods` and `kubectl top` print, read line by line: containers, their ends, limits, nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from oomdoc.ingest import launch
+from oomdoc.ingest.base import Rows, regex
+from oomdoc.ingest.kubernetes_lines import parse_date
+from oomdoc.units import MIB, parse_size
+
+Row = dict[str, Any]
+
+_PAIR = regex(r"^(?P<indent>\s*)(?P<key>[A-Za-z][\w ./()+-]*?):(?:\s+(?P<value>.*))?$")
+_CONTAINER_NAME = regex(r"^\s{0,6}(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?):\s*$")
+_POD_ROW = regex(
+    r"^\s*(?:(?P<ns>[a-z0-9][a-z0-9-]*)\s+)?(?P<pod>[a-z0-9][a-z0-9.-]*)\s+\d+/\d+\s+(?P<status>[A-Za-z][\w:/-]*)\s+"
+    r"(?P<restarts>\d+)(?: \((?P<ago>\S+) ago\))?\s+\S+"
+)
+_TOP_ROW = regex(r"^\s*(?:[a-z0-9-]+\s+)?(?P<pod>[a-z0-9][a-z0-9.-]*)\s+\d+m?\s+(?P<memory>\d+[KMG]i)\s*$")
+MIG_KEY = regex(r"nvidia\.com/mig-(?P<profile>[\w.+-]+)")
+GPU_KEY = regex(r"(?:nvidia|amd)\.com/gpu(?:\.shared)?$")
+DOCKER_STATES = {"running": "Running", "restarting": "Waiting", "created": "Waiting", "exited": "Terminated"}
+RUNNING = frozenset(("Running", "Completed", "Succeeded"))
+ENDED = frozenset(("OOMKilled", "Error", "Completed", "ContainerCannotRun", "StartError", "Evicted", "Unknown"))
+
+
+class Container:
+    """A container while its description is read."""
+
+    def __init__(self, name: str | None, line: int) -> None:
+        self.line = line
+        self.row: Row = {"name": name}
+        self.block = ""  # State, Last State, Limits, Requests, Environment, Mounts, Command, Args
+        self.times: dict[tuple[str, str], float] = {}
+        self.reasons: dict[str, str] = {}
+        self.codes: dict[str, int] = {}
+        self.words: list[tuple[int, str]] = []
+        self.environment: list[tuple[int, str, str]] = []
+        self.image: tuple[int, str] = (line, "")
+        self.shm_volume: str | None = None
+
+    @property
+    def told(self) -> bool:
+        """Whether anything beyond the name is known."""
+        return len(self.row) > 1 or bool(self.codes or self.reasons or self.words)
+
+    def finish(self, pod: str | None, volumes: Mapping[str, Row]) -> Row:
+        """The row of table `container`."""
+        row = self.row
+        ended = "Last State" if "Last State" in self.reasons or "Last State" in self.codes else "State"
+        row["reason"] = self.reasons.get("State")
+        if ended == "Last State" or row.get("state") == "Terminated":
+            row["last_reason"] = self.reasons.get(ended)
+            row["exit_code"] = self.codes.get(ended)
+            begin, end = self.times.get((ended, "Started")), self.times.get((ended, "Finished"))
+            if begin is not None and end is not None and end >= begin:
+                row["ran_s"] = end - begin
+        volume = volumes.get(self.shm_volume or "")
+        if volume and volume.get("memory"):
+            row["shm_bytes"] = volume.get("size")
+        row["pod"] = pod
+        return row
+
+
+class Describe:
+    """Reads `kubectl` text line by line; what is complete goes to `rows`."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.pod: str | None = None
+        self.section = ""
+        self.container: Container | None = None
+        self.containers: list[Container] = []
+        self.volumes: dict[str, Row] = {}
+        self.volume: str | None = None
+        self.listed: dict[str, tuple[int, Row]] = {}
+        self.node: Row = {}
+        self.node_line = 0
+
+    def line(self, number: int, text: str) -> None:
+        """One line."""
+        listed = _POD_ROW.match(text)
+        if listed:
+            self._listed(number, listed)
+            return
+        top = _TOP_ROW.match(text)
+        if top:
+            self.rows.add(
+                "process_memory", number, name=top["pod"], resource="host", bytes=parse_size(top["memory"]), state="top"
+            )
+            return
+        if "nvidia.com/gpu" in text:
+            self._label(number, text)
+        pair = _PAIR.match(text)
+        if pair is None:
+            self._bare(number, text.strip())
+            return
+        key, value = pair["key"].strip(), (pair["value"] or "").strip()
+        if not pair["indent"] and key in (
+            "Name",
+            "Namespace",
+            "Events",
+            "Conditions",
+            "Volumes",
+            "Capacity",
+            "Allocatable",
+        ):
+            self._top(number, key, value)
+        elif key in ("Containers", "Init Containers", "Ephemeral Containers") and not value:
+            self._close()
+            self.section = "Containers"
+        elif key in ("Volumes", "Conditions", "Events", "QoS Class") and not (
+            self.container and self.container.block == "Limits"
+        ):
+            self._close()
+            self.section = key
+        elif self.section == "Volumes":
+            self._volume(text, key, value)
+        elif self.section in ("Capacity", "Allocatable"):
+            self._resource(number, key, value)
+        else:
+            self._field(number, text, key, value)
+
+    def _top(self, number: int, key: str, value: str) -> None:
+        if key == "Name":
+            self.finish()
+            self.pod = value or None
+        elif key in ("Capacity", "Allocatable", "Volumes", "Events", "Conditions"):
+            self._close()
+            self.section = key
+            self.node_line = self.node_line or number
+
+    def _listed(self, number: int, match: re.Match[str]) -> None:
+        status = match["status"]
+        row: Row = {"pod": match["pod"], "restarts": int(match["restarts"][:9])}
+        if status in RUNNING:
+            row["state"] = "Running" if status == "Running" else "Terminated"
+        elif status in ENDED:
+            row |= {"state": "Terminated", "reason": status, "last_reason": status}
+        else:
+            row |= {"state": "Waiting", "reason": status}
+        self.listed[match["pod"]] = (number, row)
+
+    def _bare(self, number: int, text: str) -> None:
+        """A line without a key: an argument, a mount, a wrapped text."""
+        container = self.container
+        if container is None or not text:
+            return
+        if container.block in ("Command", "Args"):
+            container.words.append((number, text))
+        elif "/dev/shm from " in text:
+            container.shm_volume = text.partition("/dev/shm from ")[2].split(" ")[0]
+
+    def _field(self, number: int, text: str, key: str, value: str) -> None:
+        named = _CONTAINER_NAME.match(text)
+        if named and self.section == "Containers" and (self.container is None or self.container.block in _CLOSED):
+            self._close()
+            self.container = Container(named["name"], number)
+            return
+        states = key in ("State", "Last State") or key == "Restart Count"
+        if self.container is None:
+            if not (states or key in ("Exit Code", "Liveness", "Startup", "Limits")):
+                return
+            self.container = Container(None, number)
+        container = self.container
+        if key == "State" and "state" in container.row:  # a fragment of the next container
+            self._close()
+            container = self.container = Container(None, number)
+        handler = _HANDLERS.get(key)
+        if handler:
+            handler(container, number, key, value)
+        elif container.block in ("Command", "Args"):
+            container.words.append((number, text.strip()))
+        elif container.block == "Limits" or (
+            container.block == "Requests" and GPU_KEY.match(key) and "gpus" not in container.row
+        ):
+            limit(container, key, value)
+        elif container.block == "Environment" and value and launch.is_environment(key):
+            container.environment.append((number, key, value))
+        elif container.block == "Mounts" and "/dev/shm from " in text:
+            container.shm_volume = text.partition("/dev/shm from ")[2].split(" ")[0]
+
+    def _volume(self, text: str, key: str, value: str) -> None:
+        if not value and _CONTAINER_NAME.match(text):
+            self.volume = key
+            self.volumes[key] = {}
+        elif self.volume is not None:
+            if key == "Medium":
+                self.volumes[self.volume]["memory"] = value == "Memory"
+            elif key == "SizeLimit":
+                self.volumes[self.volume]["size"] = parse_size(value)
+
+    def _resource(self, number: int, key: str, value: str) -> None:
+        """A node's `Capacity` or `Allocatable`: devices are counted once."""
+        mig = MIG_KEY.fullmatch(key)
+        count = int(value) if value.isdigit() and len(value) < 6 else 0
+        if mig and count:
+            self.node.setdefault("mig", {}).setdefault(mig["profile"].replace("-", "."), (number, count))
+        elif GPU_KEY.match(key) and count:
+            self.node.setdefault("count", (number, count))
+
+    def _label(self, number: int, text: str) -> None:
+        for name, value in re.findall(r"nvidia\.com/(gpu\.(?:product|memory|count|replicas))[=:] ?\"?([\w.-]+)", text):
+            self.node.setdefault(name, (number, value))
+
+    def _close(self) -> None:
+        if self.container is not None and self.container.told:
+            self.containers.append(self.container)
+        self.container = None
+
+    def finish(self) -> None:
+        """Hand on the pod or node in hand and begin anew."""
+        self._close()
+        for container in self.containers:
+            row = container.finish(self.pod, self.volumes)
+            listed = self.listed.pop(self.pod or "", None)
+            if listed:
+                row = {**listed[1], **{name: value for name, value in row.items() if value is not None}}
+            emit(self.rows, container, row)
+        self._devices()
+        self.containers, self.volumes, self.volume, self.pod, self.section = [], {}, None, None, ""
+
+    def end(self) -> None:
+        """The end of the source: pods that were listed and not described."""
+        self.finish()
+        for number, row in self.listed.values():
+            self.rows.add("container", number, **row)
+
+    def _devices(self) -> None:
+        node, self.node = self.node, {}
+        for profile, (number, count) in node.get("mig", {}).items():
+            self.rows.add("gpu_device", number, name=_product(node), mig_profile=profile, count=count)
+        number, count = node.get("count") or node.get("gpu.count") or (0, 0)
+        if node.get("gpu.count") and node.get("gpu.replicas", (0, "1"))[1] not in ("0", "1"):
+            number, count = node["gpu.count"]  # with time slicing the capacity counts each device several times
+        if (number and not node.get("mig")) or (node.get("gpu.product") and not node.get("mig")):
+            size = node.get("gpu.memory", (0, ""))[1]
+            number = number or node["gpu.product"][0]
+            self.rows.add(
+                "gpu_device",
+                number,
+                name=_product(node),
+                total_bytes=int(size) * MIB if size.isdigit() and len(size) < 9 else None,
+                count=int(count) if str(count).isdigit() and int(count) else 1,
+            )
+
+
+_CLOSED = frozenset(("", "State", "Last State", "Limits", "Requests", "Environment", "Mounts", "Done"))
+
+
+def _product(node: Mapping[str, Any]) -> str | None:
+    found = node.get("gpu.product")
+    return re.sub(r"-(?:MIG-\S+|SHARED)$", "", found[1]).replace("-", " ") if found else None
+
+
+def _set_state(container: Container, number: int, key: str, value: str) -> None:
+    container.block = key
+    if key == "State":
+        container.row["state"] = value or None
+
+
+def _set_block(container: Container, number: int, key: str, value: str) -> None:
+    container.block = key
+    if value and key in ("Command", "Args"):
+        container.words.append((number, value))
+
+
+def _set_detail(container: Container, number: int, key: str, value: str) -> None:
+    block = container.block if container.block in ("State", "Last State") else "Last State"
+    if key == "Reason":
+        container.reasons.setdefault(block, value)
+    elif key == "Exit Code" and re.fullmatch(r"-?\d{1,9}", value):
+        container.codes.setdefault(block, int(value))
+    elif key in ("Started", "Finished"):
+        moment = parse_date(value)
+        if moment is not None:
+            container.times.setdefault((block, key), moment)
+
+
+def _set_plain(container: Container, number: int, key: str, value: str) -> None:
+    if key == "Restart Count" and value.isdigit():
+        container.row["restarts"] = int(value[:9])
+    elif key in ("Liveness", "Startup"):
+        container.row[key.lower()] = value or None
+    elif key == "Image":
+        container.image = (number, value)
+    if container.block in ("Limits", "Requests", "Command", "Args", "Environment"):
+        container.block = "Done"
+
+
+def limit(container: Container, key: str, value: str) -> None:
+    """A limit of a container: memory, devices or a slice of one."""
+    mig = MIG_KEY.fullmatch(key)
+    if key == "memory":
+        container.row["memory_limit_bytes"] = parse_size(value)
+    elif mig:
+        container.row["mig_profile"] = mig["profile"]
+    elif GPU_KEY.match(key) and value.isdigit() and len(value) < 6:
+        container.row["gpus"] = int(value)
+
+
+_HANDLERS = {
+    **dict.fromkeys(("State", "Last State"), _set_state),
+    **dict.fromkeys(("Limits", "Requests", "Environment", "Mounts", "Command", "Args"), _set_block),
+    **dict.fromkeys(("Reason", "Exit Code", "Signal", "Message", "Started", "Finished"), _set_detail),
+    **dict.fromkeys(
+        ("Restart Count", "Liveness", "Readiness", "Startup", "Image", "Ready", "Port", "Host Port"), _set_plain
+    ),
+    **dict.fromkeys(("Image ID", "Container ID", "Ports", "Host Ports"), _set_plain),
+}
+
+
+def emit(rows: Rows, container: Container, row: Row) -> None:
+    """A container's row, and the engine settings of its command, environment and image."""
+    rows.add("container", container.line, **row)
+    version = launch.image_version(container.image[1])
+    if version:
+        rows.add("engine_flag", container.image[0], flag="version", value=version, origin="command")
+    for number, name, value in container.environment:
+        rows.add("engine_flag", number, flag=name, value=launch.shown(name, value), origin="environment")
+    words = [word for _, word in container.words]
+    if any(re.search(r"\s--?\w|\bvllm serve ", word) for word in words):
+        flags = launch.flags_of("\n".join(words))
+    else:
+        flags = launch.flags_of_tokens(words, sure="vllm" in container.image[1])
+    for flag, value in flags:
+        spelled = flag.replace("_", "-")
+        line = next((number for number, word in container.words if spelled in word), container.line)
+        rows.add("engine_flag", line, flag=flag, value=value, origin="command")

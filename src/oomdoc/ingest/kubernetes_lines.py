@@ -1,0 +1,460 @@
+"""Statements of the cluster, of supervisors and of autoscalers in one line: events, probe failures, kills, exits, conditions."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import Any
+
+from oomdoc.ingest.base import TEXT_CAP, Pattern, regex
+from oomdoc.units import parse_age, parse_time
+
+Row = dict[str, Any]
+
+_DATE = regex(r"(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_AGE = r"(?:<unknown>|<invalid>|(?:\d+[ydhms])+)"
+EVENT = regex(
+    rf"^\s*(?:(?P<ns>(?!{_AGE}\s)[a-z0-9][\w.-]*)\s+)?(?:(?P<age>{_AGE})(?: \(x(?P<times>\d+) over [^)]*\))?\s+)?"
+    r"(?P<type>Normal|Warning)\s+(?P<reason>[A-Z][A-Za-z]+)(?:\s+(?P<rest>\S.*))?$"
+)
+_AFTER_REASON = regex(
+    rf"(?P<age>{_AGE})(?: \(x(?P<times>\d+) over [^)]*\))?(?:\s+(?P<by>[\w./-]+(?:, \S+)?))?(?:\s+(?P<message>.*))?$"
+)
+_WIDE_TAIL = regex(rf"\s{{2,}}{_AGE}\s+(?P<times>\d+)\s+\S+\s*$")
+_REASONS = frozenset(
+    """
+    Unhealthy Killing BackOff OOMKilling OOMKilled SystemOOM Evicted Preempted Preempting FailedScheduling Scheduled
+    Pulling Pulled Created Started Failed FailedMount NodeNotReady NodeReady Rebooted UnexpectedAdmissionError
+    FailedCreatePodSandBox SuccessfulRescale FailedGetResourceMetric FailedGetPodsMetric FailedGetExternalMetric
+    FailedComputeMetricsReplicas EvictionThresholdMet NodeHasInsufficientMemory ProbeWarning Unschedulable
+    """.split()  # noqa: SIM905
+)
+_FIELD = regex(r"^\s*(?:- )?\"?(?:message|reason|note|log|output)\"?\s*:|^\s*\|\s")
+
+
+def parse_date(text: str) -> float | None:
+    """Epoch seconds of a date as `kubectl describe` prints it, or of an ISO stamp; None for neither.
+
+    >>> parse_date("Thu, 19 Nov 2026 05:00:01 +0100"), parse_date("2026-11-19T04:00:01Z")
+    (1795060801.0, 1795060801.0)
+    """
+    match = _DATE.search(text)
+    if not match or match[2] not in _MONTHS:
+        return parse_time(text)
+    day, year, hour, minute, second = (int(match[group]) for group in (1, 3, 4, 5, 6))
+    try:
+        moment = dt.datetime(year, _MONTHS.index(match[2]) + 1, day, hour, minute, second, tzinfo=dt.UTC)
+    except ValueError:
+        return None
+    offset = (int(match[8]) * 3600 + int(match[9]) * 60) * (1 if match[7] == "+" else -1)
+    return moment.timestamp() - offset
+
+
+def event_row(row: Row, match: re.Match[str]) -> Row | None:
+    """A row of an event table: `describe` puts the age after the reason, `get events` before the type."""
+    rest, reason = match["rest"] or "", match["reason"]
+    told: Row = {"type": match["type"], "reason": reason}
+    age, times = match["age"], match["times"]
+    if age:
+        about, _, message = rest.partition(" ")
+        told["object"] = about or None
+        tail = _WIDE_TAIL.search(message)
+        if tail:
+            times, message = times or tail["times"], message[: tail.start()]
+    else:
+        after = _AFTER_REASON.match(rest)
+        if after:
+            age, times, message = after["age"], after["times"], after["message"] or ""
+        elif reason in _REASONS:
+            message = rest
+        else:
+            return None
+    told["age_s"] = parse_age(age) if age else None
+    told["count"] = int(times[:9]) if times else None
+    told["message"] = message.strip()[:TEXT_CAP] or None
+    return told
+
+
+def _alone(reason: str, kind: str | None = None) -> Any:
+    """A converter for a statement outside event tables and outside fields of an object, which `read` takes."""
+
+    def convert(row: Row, match: re.Match[str]) -> Row | None:
+        if _FIELD.match(match.string):
+            return None
+        event = EVENT.match(match.string)
+        if event and event_row({}, event):
+            return None
+        told: Row = {"reason": reason, "message": match.string[match.start() :].strip()[:TEXT_CAP]}
+        if kind:
+            told["type"] = kind
+        if row.get("object"):
+            told["object"] = row["object"]
+        return told
+
+    return convert
+
+
+def _start(times: str, match: re.Match[str]) -> Row | None:
+    told: Row | None = _alone("Restarted" if times.strip("0") else "Started")({}, match)
+    return told
+
+
+def _oom_killed(row: Row, match: re.Match[str]) -> Row | None:
+    return {"reason": "OOMKilled", "message": match.string.strip()[:TEXT_CAP]}
+
+
+_SIGNALS = {"HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "ABRT": 6, "BUS": 7, "KILL": 9, "SEGV": 11, "PIPE": 13, "TERM": 15}
+
+
+def _exit(row: Row, match: re.Match[str]) -> Row | None:
+    signal = row.pop("signal", None)
+    if signal:
+        number = _SIGNALS.get(signal)
+        if number is None:
+            return None
+        row["exit_code"] = -number
+    return row
+
+
+def _scaler(kind: str) -> Any:
+    def convert(row: Row, match: re.Match[str]) -> Row | None:
+        told = {
+            name: (value or "").strip() or None for name, value in row.items() if name in ("name", "name2", "status")
+        }
+        name = told.pop("name2", None) or told.get("name")
+        return {**told, "name": name, "kind": kind, "text": match.string.strip()[:TEXT_CAP]}
+
+    return convert
+
+
+def replicas_of(current: object, desired: object) -> str:
+    """Current and desired replicas, or that they are the same."""
+    return "unchanged" if current == desired else f"{current} current / {desired} desired"
+
+
+_METRICS = r"(?:custom|external|resource|pod|scaling|saturation|capacity|queue|load)"
+
+PATTERNS: tuple[Pattern, ...] = (
+    Pattern(
+        "k8s-event-row",
+        "k8s-events",
+        (
+            "Normal  ",
+            "Warning  ",
+            "Warning Unhealthy",
+            "Normal Killing",
+            "Normal Started",
+            "Warning BackOff",
+            "Warning OOMKilling",
+            "Warning Evicted",
+            "Warning FailedScheduling",
+        ),
+        EVENT,
+        "cluster_event",
+        (
+            (
+                "  Warning  Unhealthy  9s (x4 over 20s)  kubelet  Startup probe failed: connection refused",
+                {"type": "Warning", "reason": "Unhealthy", "age_s": 9.0, "count": 4, "object": None},
+            ),
+            (
+                "2m     Normal    Killing     pod/engine-0   Container engine failed liveness probe, will be restarted",
+                {"reason": "Killing", "age_s": 120.0, "object": "pod/engine-0", "count": None},
+            ),
+            (
+                "prod  7m12s  Warning  BackOff  pod/engine-1  Back-off restarting failed container",
+                {"reason": "BackOff", "age_s": 432.0, "object": "pod/engine-1"},
+            ),
+            (
+                "  Warning  Evicted  <unknown>  kubelet  The node was low on resource: memory.",
+                {"reason": "Evicted", "age_s": None, "message": "The node was low on resource: memory."},
+            ),
+        ),
+        convert=event_row,
+    ),
+    Pattern(
+        "k8s-probe-failed",
+        "k8s-events",
+        ("probe failed", "probe errored", "probe timed out", "Probe failed"),
+        regex(
+            r"(?:(?:[Ss]tartup|[Ll]iveness) probe (?:failed|errored|timed out)"
+            r"|\"Probe failed\" probeType=\"(?:Startup|Liveness)\"(?: pod=\"(?P<object>[^\"]*)\")?)"
+        ),
+        "cluster_event",
+        (
+            ("supervisor: startup probe failed: GET /health: refused", {"reason": "Unhealthy", "object": None}),
+            (
+                'prober.go:107] "Probe failed" probeType="Liveness" pod="prod/engine-0" containerName="engine"',
+                {"reason": "Unhealthy", "object": "prod/engine-0"},
+            ),
+        ),
+        convert=_alone("Unhealthy", "Warning"),
+    ),
+    Pattern(
+        "k8s-probe-kill",
+        "k8s-events",
+        ("probe, will be", "exceeded, ", "sending SIG", "Killing container", "probe deadline", "probe threshold"),
+        regex(
+            r"(?:[Cc]ontainer (?P<object>\S+) )?failed (?:liveness|startup) probe, will be (?:restarted|killed)"
+            r"|\b(?:liveness|startup|health) ?(?:probe|check)\b[^\n]{0,80}?(?:sending SIG(?:TERM|KILL)|"
+            r"(?:deadline|threshold|limit)[^\n]{0,40}?exceeded)|Killing container with a grace period"
+        ),
+        "cluster_event",
+        (
+            (
+                "kubelet: Container engine failed liveness probe, will be restarted",
+                {"reason": "Killing", "object": "engine"},
+            ),
+            ("supervisor: startup probe deadline 30s exceeded, sending SIGTERM to pid=7", {"reason": "Killing"}),
+        ),
+        convert=_alone("Killing"),
+    ),
+    Pattern(
+        "k8s-backoff",
+        "k8s-events",
+        ("restarting failed container",),
+        regex(r"[Bb]ack-off (?:\S+ )?restarting failed container"),
+        "cluster_event",
+        (("back-off 5m0s restarting failed container=engine pod=engine-0_prod(0a)", {"reason": "BackOff"}),),
+        convert=_alone("BackOff", "Warning"),
+    ),
+    Pattern(
+        "k8s-oomkilled",
+        "k8s-events",
+        ("OOMKilled",),
+        regex(r"[Rr]eason\W{1,24}OOMKilled\b|\b\d+/\d+\s+OOMKilled\s+\d|terminated \(OOMKilled\)"),
+        "cluster_event",
+        (("      Reason:       OOMKilled", {"reason": "OOMKilled"}),),
+        convert=_oom_killed,
+    ),
+    Pattern(
+        "k8s-evicted",
+        "k8s-events",
+        ("was low on resource",),
+        regex(r"node was low on resource: (?:memory|ephemeral-storage)"),
+        "cluster_event",
+        (("Message: The node was low on resource: memory. Threshold quantity: 100Mi", {"reason": "Evicted"}),),
+        convert=_alone("Evicted", "Warning"),
+    ),
+    Pattern(
+        "supervisor-started",
+        "supervisor",
+        ("restart=", "restarts=", "restart counter is at", "restart_count="),
+        regex(r"\bstarted\b[^\n]{0,120}?\brestart(?:s|_count)?=(?P<times>\d+)|restart counter is at (?P<counter>\d+)"),
+        "cluster_event",
+        (
+            ("supervisor: started pid=25818 restart=0", {"reason": "Started", "count": None}),
+            ("supervisor: started pid=26160 restart=1", {"reason": "Restarted", "count": None}),
+            ("systemd[1]: engine.service: Scheduled restart job, restart counter is at 5.", {"reason": "Restarted"}),
+        ),
+        convert=lambda row, match: _start(match["times"] or match["counter"], match),
+    ),
+    Pattern(
+        "supervisor-exit",
+        "supervisor",
+        ("exited", "Exited (", "Restarting ("),
+        regex(
+            r"\bpid[= ](?P<pid>\d+) exited (?:with )?(?:code|status)?[= ]?(?P<exit_code>-?\d+)"
+            r"|(?<![\w.@-])(?P<name>[\w.@-]{1,80}): Main process exited, code=(?:killed|dumped), "
+            r"status=\d+/(?P<signal>[A-Z]+)"
+        ),
+        "process_exit",
+        (
+            ("supervisor: pid=25818 exited code=-9", {"pid": 25818, "exit_code": -9}),
+            (
+                "systemd[1]: engine: Main process exited, code=killed, status=9/KILL",
+                {"exit_code": -9, "name": "engine"},
+            ),
+        ),
+        convert=_exit,
+    ),
+    Pattern(
+        "service-exit",
+        "supervisor",
+        ("exited", "Exited (", "Restarting ("),
+        regex(
+            r"(?<![\w.@-])(?P<name>[\w.@-]{1,80}): Main process exited, code=exited, status=(?P<exit_code>\d+)"
+            r"|\bexited: (?P<program>[\w.:-]{1,80}) "
+            r"\((?:exit status (?P<status>\d+)|terminated by SIG(?P<signal>[A-Z]+))"
+            r"|^(?:\S{1,80} )?(?P<container>[\w.-]{1,80}) exited with code (?P<code>\d+)\b"
+            r"|\b(?:Exited|Restarting) \((?P<docker>\d+)\) "
+        ),
+        "process_exit",
+        (
+            (
+                "systemd[1]: engine: Main process exited, code=exited, status=1/FAILURE",
+                {"exit_code": 1, "name": "engine"},
+            ),
+            ("INFO exited: engine (terminated by SIGKILL; not expected)", {"exit_code": -9, "name": "engine"}),
+            ("engine-1 exited with code 137", {"exit_code": 137, "name": "engine-1"}),
+            ("0a1b   vllm-openai   Restarting (1) 5 seconds ago", {"exit_code": 1}),
+        ),
+        convert=lambda row, match: _exit(
+            {
+                "name": match["name"] or match["program"] or match["container"],
+                "signal": match["signal"],
+                "exit_code": next(
+                    (int(code[:9]) for code in match.group("exit_code", "status", "code", "docker") if code), None
+                ),
+            },
+            match,
+        ),
+    ),
+    Pattern(
+        "k8s-memory-pressure",
+        "k8s-node",
+        ("MemoryPressure ",),
+        regex(r"^\s*MemoryPressure\s+True\s+(?P<message>\S.*)$"),
+        "cluster_event",
+        (
+            (
+                "  MemoryPressure   True    Fri, 20 Nov 2026 20:04:51 +0000   Fri, 20 Nov 2026 20:00:51 +0000   "
+                "KubeletHasInsufficientMemory   kubelet has insufficient memory available",
+                {"type": "Warning", "reason": "MemoryPressure", "t": 1795204851.0},
+            ),
+        ),
+        convert=lambda row, match: {
+            "type": "Warning",
+            "reason": "MemoryPressure",
+            "t": parse_date(re.split(r"\s{2,}(?=[A-Z][a-z]{2}, )", match[0])[-1]),
+            "message": match[0].strip()[:TEXT_CAP],
+        },
+    ),
+    # ---- autoscalers
+    Pattern(
+        "scaler-condition",
+        "k8s-scaler",
+        ("AbleToScale", "ScalingActive", "ScalingLimited"),
+        regex(r"^\s*(?P<name>AbleToScale|ScalingActive|ScalingLimited)\s+(?P<status>True|False|Unknown)\s+[A-Z]\w+"),
+        "scaler",
+        (
+            (
+                "  ScalingLimited  True    TooManyReplicas  the desired replica count is more than the maximum",
+                {"kind": "condition", "name": "ScalingLimited", "status": "True"},
+            ),
+        ),
+        convert=_scaler("condition"),
+    ),
+    Pattern(
+        "scaler-blind",
+        "k8s-scaler",
+        (
+            "nable to get",
+            "nable to fetch",
+            "nable to retrieve",
+            "no metrics",
+            "o metrics",
+            "metrics available",
+            "metric not found",
+            "skipping ",
+            "FailedGet",
+            "FailedComputeMetrics",
+            "<unknown>",
+            "missing request for",
+            "ailed to get",
+            "ailed to query",
+        ),
+        regex(
+            r"[Uu]nable to (?:get|fetch|retrieve)[^\n]{0,60}\bmetrics?\b"
+            rf"|[Nn]o (?:{_METRICS} )?metrics (?:were )?(?:returned|found)"
+            rf"|[Nn]o {_METRICS} metrics (?:data )?(?:is |are )?available"
+            r"|skipping (?:analysis|scaling|scale|optimization|reconcil)"
+            r"|\bFailedGet\w*Metrics?\b|\bFailedComputeMetrics\w*|<unknown> ?/ ?\d"
+            r"|missing request for (?:cpu|memory|nvidia)"
+            rf"|[Ff]ailed to (?:get|query) [^\n]{{0,60}}\b{_METRICS} metrics?\b"
+        ),
+        "scaler",
+        (
+            (
+                "the HPA was unable to get metric queue_len: no metrics returned from custom metrics API",
+                {"kind": "blind"},
+            ),
+            ("No capacity metrics available for model, skipping analysis", {"kind": "blind"}),
+            ("targets: <unknown>/80%", {"kind": "blind"}),
+        ),
+        convert=_scaler("blind"),
+    ),
+    Pattern(
+        "scaler-decision",
+        "k8s-scaler",
+        ("ecisionsApplied", "ecisions applied", "New size:"),
+        regex(r"(?P<name>decisions ?[Aa]pplied)\"?\s*[:=]\s*(?P<status>\d+)|(?P<name2>New size): (?P<size>\d+)"),
+        "scaler",
+        (
+            ('Run finished {"mode": "auto", "models": 1, "decisionsApplied": 0}', {"kind": "decision", "status": "0"}),
+            ("horizontal-pod-autoscaler  New size: 4; reason: cpu above target", {"name": "New size", "status": "4"}),
+        ),
+        convert=lambda row, match: {
+            "kind": "decision",
+            "name": match["name"] or match["name2"],
+            "status": match["status"] or match["size"],
+            "text": match.string.strip()[:TEXT_CAP],
+        },
+    ),
+    Pattern(
+        "scaler-metric",
+        "k8s-scaler",
+        (" on pods", "(target average value)", "(target value)", "of request)"),
+        regex(
+            r"^\s*(?:resource (?P<name>\w+)(?: of container \S+)? on pods|\"(?P<name2>[^\"]+)\"(?: on \S+(?: \S+)?)?)"
+            r"\s*(?:\([^)]*\))?:\s+(?P<status>(?:<unknown>|[\d.]+\w*%?)(?: \([^)]*\))? ?/ ?\S.*)$"
+        ),
+        "scaler",
+        (
+            (
+                "  resource cpu on pods  (as a percentage of request):  12% (240m) / 80%",
+                {"kind": "metric", "name": "cpu", "status": "12% (240m) / 80%"},
+            ),
+            (
+                '  "vllm:num_requests_waiting" on pods:  37 / 5',
+                {"name": "vllm:num_requests_waiting", "status": "37 / 5"},
+            ),
+        ),
+        convert=_scaler("metric"),
+    ),
+    Pattern(
+        "scaler-row",
+        "k8s-scaler",
+        ("Deployment", "StatefulSet", "InferenceService", "LeaderWorkerSet"),
+        regex(
+            r"^\s*(?:[a-z0-9][\w.-]*\s+){1,2}(?:Deployment|StatefulSet|InferenceService|LeaderWorkerSet)/\S+\s+"
+            r"(?:(?P<name>[\w:.-]+): )?(?P<status>(?:<unknown>|[\d.]+\w*%?) ?/ ?\S+(?: \(avg\))?(?:, \S.*?)??)"
+            r"\s+\d+\s+\d+\s+\d+\s+\S+\s*$"
+        ),
+        "scaler",
+        (
+            (
+                "engine   Deployment/engine   cpu: 12%/80%   1   4   1   3d",
+                {"kind": "metric", "name": "cpu", "status": "12%/80%"},
+            ),
+        ),
+        convert=_scaler("metric"),
+    ),
+    Pattern(
+        "scaler-replicas",
+        "k8s-scaler",
+        (" pods:",),
+        regex(r"^\s*(?P<name>[A-Z]\w+ pods):\s+(?P<current>\d+) current / (?P<desired>\d+) desired\s*$"),
+        "scaler",
+        (
+            ("Deployment pods:  1 current / 1 desired", {"kind": "replicas", "status": "unchanged"}),
+            ("Deployment pods:  1 current / 3 desired", {"kind": "replicas", "status": "1 current / 3 desired"}),
+        ),
+        convert=lambda row, match: {
+            "kind": "replicas",
+            "name": match["name"],
+            "status": replicas_of(match["current"], match["desired"]),
+            "text": match.string.strip()[:TEXT_CAP],
+        },
+    ),
+    Pattern(
+        "scaler-bounds",
+        "k8s-scaler",
+        ("Min replicas", "Max replicas"),
+        regex(r"^\s*(?P<name>M(?:in|ax) replicas):\s+(?P<status>\d+)\s*$"),
+        "scaler",
+        (("Max replicas:           8", {"kind": "condition", "name": "Max replicas", "status": "8"}),),
+        convert=_scaler("condition"),
+    ),
+)
+"""Statements of the cluster, of supervisors and of autoscalers in one line."""

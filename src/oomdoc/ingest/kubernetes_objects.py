@@ -1,0 +1,280 @@
+"""Objects of the cluster as JSON or YAML, and what `docker inspect` prints: pods, nodes, events, autoscalers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from oomdoc.ingest import launch
+from oomdoc.ingest.base import TEXT_CAP, Rows
+from oomdoc.ingest.kubernetes_describe import DOCKER_STATES, GPU_KEY, Container, Describe, emit, limit
+from oomdoc.ingest.kubernetes_lines import replicas_of
+from oomdoc.units import parse_size, parse_time
+
+Row = dict[str, Any]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _whole(value: Any) -> int | None:
+    text = str(value)
+    return int(text) if re.fullmatch(r"-?\d{1,9}", text) else None
+
+
+def _text(value: Any) -> str | None:
+    return str(value)[:TEXT_CAP] if isinstance(value, str) and value else None
+
+
+class Objects:
+    """Reads objects of the cluster; `where` finds the line of a name in the source."""
+
+    def __init__(self, rows: Rows, source: str) -> None:
+        self.rows = rows
+        self.source = source
+        self.at = 0
+
+    def where(self, value: Any, *needles: Any) -> int:
+        """The line of an object: its own where the reader knows it, else the next place of one of its names."""
+        line = getattr(value, "line", 0)
+        if line:
+            return int(line)
+        for needle in needles:
+            found = self.source.find(f'"{needle}"', self.at) if needle else -1
+            if found >= 0:
+                self.at = found
+                return self.source.count("\n", 0, found) + 1
+        return 1
+
+    def take(self, value: Any, depth: int = 0) -> None:
+        """Any object, or a list of them."""
+        if depth > 6:
+            return
+        if isinstance(value, list):
+            for item in value:
+                self.take(item, depth + 1)
+            return
+        if not isinstance(value, Mapping):
+            return
+        kind = str(value.get("kind") or "")
+        items = value.get("items")
+        if isinstance(items, list):
+            for item in items:
+                if isinstance(item, Mapping) and not item.get("kind") and kind.endswith("List") and len(kind) > 4:
+                    item = {**item, "kind": kind.removesuffix("List")}
+                self.take(item, depth + 1)
+        elif "HostConfig" in value and "State" in value:
+            self.inspected(value)
+        elif isinstance(value.get("pods"), list) and isinstance(value.get("node"), Mapping):
+            self.measured(value)
+        elif kind == "Event" or ("involvedObject" in value and "reason" in value):
+            self.event(value)
+        elif kind == "Node":
+            self.node(value)
+        elif kind == "HorizontalPodAutoscaler":
+            self.scaler(value)
+        elif kind == "ScaledObject":
+            for trigger in _list(_mapping(value.get("spec")).get("triggers")):
+                meta = _mapping(_mapping(trigger).get("metadata"))
+                name = _text(meta.get("metricName")) or _text(meta.get("query")) or _text(_mapping(trigger).get("type"))
+                self._scaled(trigger, "metric", name, _text(meta.get("threshold")) or _text(meta.get("value")))
+        elif "containers" in _mapping(value.get("spec")) or "containerStatuses" in _mapping(value.get("status")):
+            self.pod(value)
+        else:
+            template = _mapping(_mapping(value.get("spec")).get("template"))
+            if "containers" in _mapping(template.get("spec")):
+                self.pod({"metadata": value.get("metadata"), "spec": template.get("spec")})
+
+    def pod(self, pod: Mapping[str, Any]) -> None:
+        """One row per container of a pod or of a pod template."""
+        spec, status = _mapping(pod.get("spec")), _mapping(pod.get("status"))
+        name = _text(_mapping(pod.get("metadata")).get("name"))
+        volumes = {
+            str(_mapping(volume).get("name")): _mapping(_mapping(volume).get("emptyDir"))
+            for volume in _list(spec.get("volumes"))
+        }
+        known = {
+            str(_mapping(one).get("name")): _mapping(one)
+            for key in ("containerStatuses", "initContainerStatuses")
+            for one in _list(status.get(key))
+        }
+        wanted = [_mapping(one) for one in _list(spec.get("containers"))]
+        names = {str(one.get("name")) for one in wanted}
+        wanted += [{"name": one} for one in known if one not in names]
+        for one in wanted:
+            container = Container(_text(one.get("name")), self.where(one, one.get("name")))
+            self._spec(container, one, volumes)
+            self._status(container, known.get(str(one.get("name")), {}))
+            row = container.finish(name, {})
+            if status.get("reason") == "Evicted":
+                row["last_reason"] = "Evicted"
+            emit(self.rows, container, row)
+
+    def _spec(self, container: Container, one: Mapping[str, Any], volumes: Mapping[str, Mapping[str, Any]]) -> None:
+        resources = _mapping(one.get("resources"))
+        for part in ("requests", "limits"):
+            for key, value in _mapping(resources.get(part)).items():
+                if part == "limits" or GPU_KEY.match(key):
+                    limit(container, key, str(value))
+        for mount in _list(one.get("volumeMounts")):
+            volume = volumes.get(str(_mapping(mount).get("name")), {})
+            if _mapping(mount).get("mountPath") == "/dev/shm" and volume.get("medium") == "Memory":
+                container.row["shm_bytes"] = parse_size(str(volume.get("sizeLimit", "")))
+        for probe in ("liveness", "startup"):
+            container.row[probe] = _probe(_mapping(one.get(f"{probe}Probe")))
+        for variable in _list(one.get("env")):
+            name, value = _mapping(variable).get("name"), _mapping(variable).get("value")
+            if isinstance(name, str) and value is not None and launch.is_environment(name):
+                container.environment.append((getattr(variable, "line", 0) or container.line, name, str(value)))
+        container.image = (container.line, str(one.get("image") or ""))
+        words = [
+            str(word) for key in ("command", "args") for word in _list(one.get(key)) if not isinstance(word, Mapping)
+        ]
+        container.words = [(container.line, word) for word in words]
+
+    def _status(self, container: Container, status: Mapping[str, Any]) -> None:
+        container.row["restarts"] = _whole(status.get("restartCount"))
+        for block, key in (("State", "state"), ("Last State", "lastState")):
+            for name, detail in _mapping(status.get(key)).items():
+                if block == "State":
+                    container.row["state"] = str(name).capitalize()
+                detail = _mapping(detail)
+                if detail.get("reason"):
+                    container.reasons[block] = str(detail["reason"])[:TEXT_CAP]
+                code = _whole(detail.get("exitCode"))
+                if code is not None:
+                    container.codes[block] = code
+                for field, label in (("startedAt", "Started"), ("finishedAt", "Finished")):
+                    moment = parse_time(str(detail.get(field) or ""))
+                    if moment is not None:
+                        container.times[block, label] = moment
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """One event."""
+        about = _mapping(event.get("involvedObject") or event.get("regarding"))
+        stamps = (event.get(key) for key in ("lastTimestamp", "eventTime", "firstTimestamp"))
+        series = _mapping(event.get("series"))
+        kind, name = str(about.get("kind") or "").lower(), str(about.get("name") or "")
+        self.rows.add(
+            "cluster_event",
+            self.where(event, event.get("message"), event.get("reason")),
+            t=next((moment for stamp in stamps if (moment := parse_time(str(stamp or ""))) is not None), None),
+            type=_text(event.get("type")),
+            reason=_text(event.get("reason")),
+            object=f"{kind}/{name}" if kind and name else name or None,
+            count=_whole(event.get("count")) or _whole(series.get("count")),
+            message=_text(event.get("message") or event.get("note")),
+        )
+
+    def measured(self, summary: Mapping[str, Any]) -> None:
+        """What the kubelet's `/stats/summary` says that each container holds of the host's memory."""
+        for pod in _list(summary.get("pods")):
+            for one in _list(_mapping(pod).get("containers")):
+                memory, name = _mapping(_mapping(one).get("memory")), _text(_mapping(one).get("name"))
+                size = memory.get("workingSetBytes")
+                if isinstance(size, int) and 0 <= size < 1 << 50:
+                    line = self.where(one, _mapping(_mapping(pod).get("podRef")).get("name"), name)
+                    t = parse_time(str(memory.get("time") or ""))
+                    self.rows.add("process_memory", line, t=t, name=name, state="kubelet", resource="host", bytes=size)
+
+    def node(self, node: Mapping[str, Any]) -> None:
+        """The devices of a node, and what the kubelet says of its memory."""
+        metadata, status = _mapping(node.get("metadata")), _mapping(node.get("status"))
+        labels, capacity = _mapping(metadata.get("labels")), _mapping(status.get("capacity"))
+        for condition in _list(status.get("conditions")):
+            one = _mapping(condition)
+            if one.get("type") == "MemoryPressure" and str(one.get("status")) == "True":
+                self.rows.add(
+                    "cluster_event", self.where(condition, "MemoryPressure"), type="Warning", reason="MemoryPressure",
+                    t=parse_time(str(one.get("lastTransitionTime") or "")), object=f"node/{metadata.get('name')}",
+                    message=_text(one.get("message")),
+                )  # fmt: skip
+        text = Describe(self.rows)
+        line = self.where(node, _mapping(node.get("metadata")).get("name"))
+        for key, value in capacity.items():
+            text._resource(line, str(key), str(value))
+        for key, value in labels.items():
+            text._label(line, f"{key}={value}")
+        text._devices()
+
+    def scaler(self, scaler: Mapping[str, Any]) -> None:
+        """What a HorizontalPodAutoscaler measures and what it says of itself."""
+        spec, status = _mapping(scaler.get("spec")), _mapping(scaler.get("status"))
+        for metric in _list(spec.get("metrics")):
+            kind = str(_mapping(metric).get("type") or "")
+            inner = _mapping(_mapping(metric).get(kind[:1].lower() + kind[1:]))
+            name = inner.get("name") or _mapping(inner.get("metric")).get("name")
+            self._scaled(metric, "metric", _text(name), None)
+        for condition in _list(status.get("conditions")):
+            one = _mapping(condition)
+            self._scaled(one, "condition", _text(one.get("type")), _text(one.get("status")), _text(one.get("message")))
+            if one.get("type") == "ScalingActive" and str(one.get("status")) == "False":
+                self._scaled(one, "blind", _text(one.get("reason")), "False", _text(one.get("message")))
+        if "currentReplicas" in status:
+            replicas = replicas_of(status.get("currentReplicas"), status.get("desiredReplicas"))
+            self._scaled(status, "replicas", "pods", replicas)
+
+    def _scaled(self, value: Any, kind: str, name: str | None, status: str | None, text: str | None = None) -> None:
+        self.rows.add("scaler", self.where(value, name), kind=kind, name=name, status=status, text=text or name)
+
+    def inspected(self, value: Mapping[str, Any]) -> None:
+        """A container as `docker inspect` prints it."""
+        state, host, config = (_mapping(value.get(key)) for key in ("State", "HostConfig", "Config"))
+        container = Container(_text(value.get("Name")), self.where(value, "State"))
+        code = _whole(state.get("ExitCode"))
+        begin, end = (parse_time(str(state.get(key) or "")) for key in ("StartedAt", "FinishedAt"))
+        running = str(state.get("Status") or "") == "running"
+        row: Row = {
+            **container.row,
+            "state": DOCKER_STATES.get(str(state.get("Status"))),
+            "last_reason": "OOMKilled" if state.get("OOMKilled") is True else None,
+            "exit_code": None if running else code,
+            "restarts": _whole(value.get("RestartCount")),
+            "ran_s": end - begin if begin and end and end > begin and not running else None,
+            "memory_limit_bytes": host.get("Memory")
+            if isinstance(host.get("Memory"), int) and host["Memory"] > 0
+            else None,
+            "shm_bytes": host.get("ShmSize") if isinstance(host.get("ShmSize"), int) and host["ShmSize"] > 0 else None,
+        }
+        for variable in _list(config.get("Env")):
+            name, _, text = str(variable).partition("=")
+            if launch.is_environment(name):
+                container.environment.append((container.line, name, text))
+        container.image = (container.line, str(config.get("Image") or ""))
+        words = [str(word) for key in ("Entrypoint", "Cmd") for word in _list(config.get(key))]
+        container.words = [(container.line, word) for word in words]
+        emit(self.rows, container, row)
+
+
+def _probe(probe: Mapping[str, Any]) -> str | None:
+    """A probe in the words of `kubectl describe`; defaults of the API where a field is not set."""
+    if not probe:
+        return None
+    get = _mapping(probe.get("httpGet"))
+    what = (
+        f"http-get http://:{get.get('port', '')}{get.get('path', '')}"
+        if get
+        else "exec"
+        if "exec" in probe
+        else "tcp-socket"
+    )
+    numbers = {
+        name: probe.get(field, default)
+        for name, field, default in (
+            ("delay", "initialDelaySeconds", 0),
+            ("timeout", "timeoutSeconds", 1),
+            ("period", "periodSeconds", 10),
+            ("success", "successThreshold", 1),
+            ("failure", "failureThreshold", 3),
+        )
+    }
+    return (
+        f"{what} delay={numbers['delay']}s timeout={numbers['timeout']}s period={numbers['period']}s "
+        f"#success={numbers['success']} #failure={numbers['failure']}"
+    )
