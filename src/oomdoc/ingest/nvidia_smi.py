@@ -18,12 +18,13 @@ Memory of a MIG instance is a `gpu_device` row (profile `MIG` where the table do
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
 from typing import Any
 
-from oomdoc.columns import WORTHWHILE_BYTES, Cut, Field, Memo, Template, is_null, stamp
+from oomdoc.columns import WORTHWHILE_BYTES, Cut, Field, Template, stamp
+from oomdoc.ingest import nvidia_smi_cells as reads
+from oomdoc.ingest import nvidia_smi_sheet as sheets
 from oomdoc.ingest.base import Head
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import peel
@@ -36,216 +37,12 @@ KIND = "nvidia-smi"
 TABLES = ("gpu_sample", "gpu_device", "gpu_process", "problem")
 
 _SAMPLE_COLUMNS = ALL_TABLES["gpu_sample"].column_names[1:]
-_MIB_CAP = 10**9  # a pebibyte: more is no memory of a device
-_INDEX_CAP = 10**4
+_BLOCK = re.compile(r"=== (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) ===")
 _WIDE = 256  # characters of a line of the boxed table or of -q that are looked at; drivers print up to 120
 _CELLS = 64  # more is no row of a query
 _AHEAD = 64  # rows that are looked at to tell columns without header
 MIG = "MIG"
 _DIGITS = "0123456789"
-
-# ---- times
-
-_DAYS = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
-_MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
-_DATE = re.compile(
-    rf"(?:{_DAYS})\s+({_MONTHS})\s+(\d{{1,2}})\s+(\d\d):(\d\d:\d\d)(?: ([AP])M)?(?: [A-Z][A-Za-z]{{1,4}})?\s+(\d{{4}})"
-)
-_BLOCK = re.compile(r"=== (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) ===")
-
-
-def _date(text: str) -> float | None:
-    """Epoch seconds of `Tue Nov 18 10:00:00 2026` or of an ISO stamp anywhere in the text."""
-    match = _DATE.search(text)
-    if not match:
-        return parse_time(text)
-    month = _MONTHS.split("|").index(match[1]) + 1
-    hour = int(match[3]) % 12 + 12 * (match[5] == "P") if match[5] else int(match[3])
-    return parse_time(f"{match[6]}-{month:02}-{int(match[2]):02} {hour:02}:{match[4]}")
-
-
-# ---- values
-
-_MEMORY = re.compile(r"(\d{1,15})(?:\.\d+)?\s?(MiB|MB|GiB|GB|KiB|KB)?", re.I)
-_PERCENT = re.compile(r"(\d{1,15})\s?%?")
-_FACTOR = {"k": 1 / 1024, "m": 1, "g": 1024}
-
-
-class _UnreadableError(ValueError):
-    """A cell that should be a number and is none."""
-
-
-def _decode(line: bytes) -> str:
-    """The text of a line, as far as any row of a query goes."""
-    return line[:8192].decode("utf-8", "replace").rstrip("\r")
-
-
-def _null(text: str) -> bool:
-    return is_null(text.encode("utf-8", "replace"))
-
-
-@lru_cache(maxsize=4096)  # cells repeat: half of the time of a row
-def _memory(text: str) -> int | None:
-    """Bytes of `76012 MiB`, `76012` or a NULL."""
-    if _null(text):
-        return None
-    match = _MEMORY.fullmatch(text)
-    size = int(match[1]) * _FACTOR[(match[2] or "M")[0].lower()] if match else _MIB_CAP + 1
-    if size > _MIB_CAP:
-        raise _UnreadableError(text)
-    return int(size * MIB)
-
-
-@lru_cache(maxsize=4096)
-def _share(text: str) -> float | None:
-    """The share that `93 %` or `93` is."""
-    if _null(text):
-        return None
-    match = _PERCENT.fullmatch(text)
-    if not match or int(match[1]) > 100:
-        raise _UnreadableError(text)
-    return int(match[1]) / 100
-
-
-@lru_cache(maxsize=4096)
-def _whole(text: str) -> int | None:
-    if _null(text):
-        return None
-    if not text.isascii() or not text.isdigit() or len(text) > 15:
-        raise _UnreadableError(text)
-    return int(text)
-
-
-# ---- CSV
-
-_ROLES: Mapping[str, str] = {
-    "timestamp": "t", "index": "gpu", "gpu.index": "gpu", "name": "name", "gpu.name": "name", "uuid": "uuid", "gpu.uuid": "uuid",
-    "pci.bus.id": "bus", "gpu.bus.id": "bus", "utilization.gpu": "gpu_util", "utilization.memory": "memory_util",
-    "memory.used": "used_bytes", "memory.total": "total_bytes", "memory.free": "free", "memory.reserved": "reserved",
-    "pid": "pid", "process.name": "process", "used.gpu.memory": "process_bytes", "used.memory": "process_bytes",
-}  # fmt: skip
-_STRONG = {"gpu_util", "memory_util", "used_bytes", "total_bytes", "free", "process_bytes"}
-_HEADER_CELL = re.compile(r"([A-Za-z][\w.]*)(?: ?\[([^\]]*)\])?")
-_CELL_KINDS = (
-    ("stamp", re.compile(r"\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?")),
-    ("memory", re.compile(r"\d+ ?MiB")),
-    ("percent", re.compile(r"\d+ ?%")),
-    (
-        "other",
-        re.compile(r"\d+(?:\.\d+)? ?(?:W|MHz|C)|\d+\.\d+|0x[0-9a-fA-F]+|P\d\d?|Enabled|Disabled|Active|Not Active"),
-    ),
-    ("whole", re.compile(r"\d+")),
-    ("uuid", re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}(?:/\d+)*")),
-    ("bus", re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")),
-)
-_PRODUCT = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|GRID|RTX|GTX")
-
-
-@dataclass(frozen=True)
-class _Sheet:
-    """The columns of a CSV query: the role of each cell ("" = of no use here), and its header, if it has one."""
-
-    roles: tuple[str, ...]
-    header: str = ""
-    kinds: tuple[str, ...] = ()
-
-    @cached_property
-    def of_processes(self) -> bool:
-        """Rows are processes, not devices."""
-        return "pid" in self.roles
-
-    @cached_property
-    def measures(self) -> bool:
-        """Rows hold memory or utilization of a device."""
-        return bool(_STRONG & set(self.roles)) and not self.of_processes
-
-    @cached_property
-    def used(self) -> tuple[tuple[int, str, Callable[[str], Any]], ...]:
-        """Place, role and reader of the cells that matter."""
-        return tuple((at, role, _READ[role]) for at, role in enumerate(self.roles) if role in _READ)
-
-    def allows(self, kinds: Sequence[str]) -> bool:
-        """Whether cells of these kinds can be a row of these columns, which were told by their kinds."""
-        return all(kinds[at] in ("", self.kinds[at]) for at, role, _ in self.used if role in _FAST)
-
-
-def _header(text: str) -> _Sheet | None:
-    """The columns that a header names; None for a line that is no header of a query."""
-    names = []
-    for cell in text.split(","):
-        match = _HEADER_CELL.fullmatch(cell.strip())
-        if not match:
-            return None
-        names.append(re.sub(r"\.(?:mib|mb)$", "", match[1].lower().replace("_", ".")))
-    roles = [_ROLES.get(name, "") for name in names]
-    if "pid" in roles:  # in a list of processes `name` is theirs
-        roles = ["process" if name == "name" else role for name, role in zip(names, roles, strict=True)]
-    known = set(roles) - {""}
-    strong = known & _STRONG or {"gpu", "name"} <= known or {"name", "uuid"} <= known or {"pid", "process"} <= known
-    twice = any(roles.count(role) > 1 for role in known)
-    return _Sheet(tuple(roles), text.strip()) if strong and len(names) > 1 and not twice else None
-
-
-@lru_cache(maxsize=4096)
-def _kind(cell: str) -> str:
-    if _null(cell) or (cell[:1] == "[" and cell[-1:] == "]"):
-        return ""
-    return next((name for name, pattern in _CELL_KINDS if pattern.fullmatch(cell)), "text")
-
-
-def _infer(rows: Sequence[Sequence[str]]) -> tuple[_Sheet | None, str]:
-    """The columns of rows without header, and what could not be told ("" = everything could)."""
-    kinds = []
-    for column in zip(*rows, strict=True):
-        seen = {kind for kind in map(_kind, column) if kind}
-        kinds.append(seen.pop() if len(seen) == 1 else "text" if seen else "")
-    roles = [{"stamp": "t", "uuid": "uuid", "bus": "bus"}.get(kind, "") for kind in kinds]
-    wholes = [at for at, kind in enumerate(kinds) if kind == "whole"]
-    percents = [at for at, kind in enumerate(kinds) if kind == "percent"]
-    memories = [at for at, kind in enumerate(kinds) if kind == "memory"]
-    texts = [at for at, kind in enumerate(kinds) if kind == "text"]
-    if not memories:
-        return None, "columns cannot be told without header and units"
-    if any(roles.count(role) > 1 for role in ("t", "uuid", "bus")):
-        return None, "columns cannot be told: two of one kind"
-    names = [row[texts[0]] for row in rows] if texts else []
-    products = bool(names) and all(_PRODUCT.search(name) for name in names)
-    if wholes and texts and len(memories) == 1 and not percents and not products:
-        roles[wholes[0]], roles[texts[0]], roles[memories[0]] = "pid", "process", "process_bytes"
-        return _Sheet(tuple(roles), "", tuple(kinds)), ""
-    if wholes and all(int(row[wholes[0]]) < 128 for row in rows if row[wholes[0]].isdigit()):
-        roles[wholes[0]] = "gpu"
-    if products:
-        roles[texts[0]] = "name"
-    for at, role in zip(percents, ("gpu_util", "memory_util"), strict=False):
-        roles[at] = role if len(percents) <= 2 else ""
-    sizes = [[size if (size := _size(row[at])) is not None else 0 for row in rows] for at in memories]
-    if len(memories) == 1:
-        if len(set(sizes[0])) == 1:
-            return None, "one size without header: used or total memory?"
-        roles[memories[0]] = "used_bytes"
-    else:
-        largest = [
-            at
-            for at, size in zip(memories, sizes, strict=True)
-            if all(a <= b for other in sizes for a, b in zip(other, size, strict=True))
-        ]
-        if not largest:
-            return None, "columns cannot be told: no size is the largest in every row"
-        total = largest[-1]
-        roles[total] = "total_bytes"
-        if len(memories) > 2:
-            return _Sheet(tuple(roles), "", tuple(kinds)), "used and free memory cannot be told apart without header"
-        roles[next(at for at in memories if at != total)] = "used_bytes"
-    return _Sheet(tuple(roles), "", tuple(kinds)), ""
-
-
-def _size(text: str) -> int | None:
-    try:
-        return _memory(text)
-    except _UnreadableError:
-        return None
-
 
 # ---- the plain reader
 
@@ -289,8 +86,8 @@ class _Reader:
         self.rows = Capped()
         self.samples: list[tuple[Any, ...]] = []
         self.t: float | None = None
-        self.sheet: _Sheet | None = None
-        self.bare: dict[int, _Sheet | None] = {}  # columns without header, by their number
+        self.sheet: sheets.Sheet | None = None
+        self.bare: dict[int, sheets.Sheet | None] = {}  # columns without header, by their number
         self._told: set[str] = set()
         self._untold: set[tuple[str, ...]] = set()  # kinds of cells of which no columns could be made
         self._known: set[tuple[Any, ...]] = set()
@@ -302,7 +99,7 @@ class _Reader:
         self._mon: list[str] = []
         self._lines: Sequence[bytes] = ()
         self._at = 0
-        self._shape: tuple[_Sheet, Template] | None = None  # what fitted the last chunk
+        self._shape: tuple[sheets.Sheet, Template] | None = None  # what fitted the last chunk
 
     # ---- a chunk
 
@@ -342,9 +139,9 @@ class _Reader:
             self._at = at
             if b"><" in raw and raw.lstrip()[:1] == b"<":  # XML without its line breaks
                 for piece in raw.replace(b"><", b">\n<").split(b"\n"):
-                    self._line(first_line + at, _decode(piece) or " ")
+                    self._line(first_line + at, reads.decode(piece) or " ")
                 continue
-            text = _decode(raw)
+            text = reads.decode(raw)
             if text and not text.isspace():
                 self._line(first_line + at, text)
 
@@ -381,7 +178,7 @@ class _Reader:
         elif "," in text:
             self._csv(line, text)
         else:
-            t = _date(text) if len(text) < 200 else None
+            t = reads.date(text) if len(text) < 200 else None
             self.t = t if t is not None else self.t
 
     def _begin(self, text: str) -> None:
@@ -417,7 +214,7 @@ class _Reader:
     # ---- CSV
 
     def _csv(self, line: int, text: str) -> None:
-        sheet = None if text[0] in _DIGITS else _header(text)
+        sheet = None if text[0] in _DIGITS else sheets.header(text)
         if sheet:
             self.sheet, self._query = sheet, None
             return
@@ -431,12 +228,12 @@ class _Reader:
         for at, role, value_of in sheet.used:
             try:
                 values[role] = value_of(cells[at])
-            except _UnreadableError:
+            except reads.UnreadableError:
                 values[role] = None
                 self.rows.problem(line, f"no value of {_SHOWN.get(role, role)}: {cells[at][:60]}", text)
         self._csv_row(line, sheet, values)
 
-    def _csv_row(self, line: int, sheet: _Sheet, values: Mapping[str, Any]) -> None:
+    def _csv_row(self, line: int, sheet: sheets.Sheet, values: Mapping[str, Any]) -> None:
         gpu = values.get("gpu")
         identity = values.get("uuid") or values.get("bus")
         if identity and gpu is not None:
@@ -457,11 +254,11 @@ class _Reader:
             row = (line, t, gpu, get("used_bytes"), get("total_bytes"), get("gpu_util"), get("memory_util"))
             self.samples.append(row)
 
-    def _bare_sheet(self, line: int, cells: Sequence[str], text: str) -> _Sheet | None:
+    def _bare_sheet(self, line: int, cells: Sequence[str], text: str) -> sheets.Sheet | None:
         """The columns of a row without header."""
         count = len(cells)
         known = self.bare.get(count)
-        kinds = tuple(map(_kind, cells))
+        kinds = tuple(map(sheets.kind_of, cells))
         if known and known.allows(kinds):
             return known
         expected = self.sheet or next((sheet for sheet in self.bare.values() if sheet), None)
@@ -469,12 +266,12 @@ class _Reader:
             return None
         rows = [cells] if kinds not in self._untold else []
         for raw in self._lines[self._at + 1 : self._at + _AHEAD] if rows else ():
-            other = [cell.strip() for cell in _decode(raw).split(",")]
+            other = [cell.strip() for cell in reads.decode(raw).split(",")]
             if len(other) == count and all(
-                a == b or "" in (a, b) for a, b in zip(kinds, map(_kind, other), strict=True)
+                a == b or "" in (a, b) for a, b in zip(kinds, map(sheets.kind_of, other), strict=True)
             ):
                 rows.append(other)
-        sheet, doubt = _infer(rows) if rows else (None, "")
+        sheet, doubt = sheets.infer(rows) if rows else (None, "")
         if doubt and doubt not in self._told and not (sheet is None and expected):
             self._told.add(doubt)
             self.rows.problem(line, doubt, text)
@@ -492,7 +289,7 @@ class _Reader:
     def _boxed(self, line: int, text: str) -> None:
         match = _BOX_DEVICE.match(text)
         if match:
-            self._box = (int(match[1]), None if _null(match[2]) else match[2])
+            self._box = (int(match[1]), None if reads.null(match[2]) else match[2])
             return
         if self._box is not None:
             cells = text.strip().strip("|").split("|")
@@ -550,10 +347,10 @@ class _Reader:
         else:
             t = self.t
         try:
-            gpu = _index(row["gpu"])
-            used = _memory(row["fb"]) if "fb" in row else None
+            gpu = reads.index(row["gpu"])
+            used = reads.memory(row["fb"]) if "fb" in row else None
             if "pid" in row:
-                pid = _whole(row["pid"])
+                pid = reads.whole(row["pid"])
                 if pid is not None:
                     kind = row.get("type")
                     self.rows.add(
@@ -561,9 +358,9 @@ class _Reader:
                         name=row.get("command"), used_bytes=used,
                     )  # fmt: skip
             elif {"fb", "sm", "mem"} & row.keys():
-                util, busy = _share(row.get("sm", "-")), _share(row.get("mem", "-"))
+                util, busy = reads.share(row.get("sm", "-")), reads.share(row.get("mem", "-"))
                 self.samples.append((line, t, gpu, used, None, util, busy))
-        except _UnreadableError as problem:
+        except reads.UnreadableError as problem:
             self.rows.problem(line, f"no value of a monitor column: {str(problem)[:60]}", text)
 
     # ---- -q
@@ -622,7 +419,7 @@ class _Reader:
         query = self._query
         assert query is not None
         if name == "timestamp":
-            t = _date(value)
+            t = reads.date(value)
             self.t = t if t is not None else self.t
             return
         section = query.sections[-1][1] if query.sections else ""
@@ -630,25 +427,31 @@ class _Reader:
         try:
             if section == "fb memory usage" and name in ("total", "used"):
                 target = query.slice if "mig device" in path else query.device
-                target[name], target["line"] = _memory(value), line
+                target[name], target["line"] = reads.memory(value), line
             elif (
                 section == "utilization"
                 and name in ("gpu", "gpu util", "memory", "memory util")
                 and "mig device" not in path
             ):
-                query.device["memory_util" if name.startswith("memory") else "gpu_util"] = _share(value)
+                query.device["memory_util" if name.startswith("memory") else "gpu_util"] = reads.share(value)
                 query.device.setdefault("line", line)
             elif name in ("gpu instance id", "compute instance id") and "mig device" in path and not query.process:
                 query.slice["key"], query.slice["line"] = f"{query.slice.get('key', '')}/{value[:20]}", line
             elif name == "product name":
-                query.name = None if _null(value) else value
+                query.name = None if reads.null(value) else value
             elif name == "process id":
                 self._finish_process()
-                query.process = {"line": line, "pid": _whole(value)}
+                query.process = {"line": line, "pid": reads.whole(value)}
             elif query.process and name in ("type", "name", "used gpu memory"):
-                known = value if name != "used gpu memory" else _memory(value) if _MEMORY.fullmatch(value) else None
+                known = (
+                    value
+                    if name != "used gpu memory"
+                    else reads.memory(value)
+                    if reads.MEMORY.fullmatch(value)
+                    else None
+                )
                 query.process[name] = None if known == "" else known
-        except _UnreadableError:
+        except reads.UnreadableError:
             self.rows.problem(line, f"no value of {name}: {value[:60]}", value)
 
     def _finish_slice(self) -> None:
@@ -692,12 +495,12 @@ class _Reader:
         found = self._template(data)
         cut = found[1].read(data, share=0.45) if found else None  # a loop over one device: as many headers as rows
         self._shape = found if cut else None
-        if found is None or cut is None or any(_beyond(name, column) for name, column in cut.columns.items()):
+        if found is None or cut is None or any(sheets.beyond(name, column) for name, column in cut.columns.items()):
             return None
         blocks = _BLOCKS.fill(data, cut.odd[0], cut.odd[1], cut.odd[2][None, :], tuple(side[:0] for side in cut.odd))
         broken = []
         for at, begin, end in blocks.odd_lines():
-            text = _decode(data[begin:end])
+            text = reads.decode(data[begin:end])
             if text.strip() and text.strip() != found[0].header:
                 if not self._only_broken(text, found[0]):
                     return None
@@ -713,12 +516,12 @@ class _Reader:
             self.t = float(blocks.columns["t"][-1])
         return batches
 
-    def _only_broken(self, text: str, sheet: _Sheet) -> bool:
+    def _only_broken(self, text: str, sheet: sheets.Sheet) -> bool:
         """Whether a line is a row that went wrong and says nothing of the rows after it."""
         cells = [cell.strip() for cell in text.split(",")]
-        if len(cells) < 2 or text[0] in _OWN_LINES or _header(text) or _FAILED.search(text):
+        if len(cells) < 2 or text[0] in _OWN_LINES or sheets.header(text) or _FAILED.search(text):
             return False
-        return (sheet.header != "" and len(cells) == len(sheet.roles)) or "memory" not in map(_kind, cells)
+        return (sheet.header != "" and len(cells) == len(sheet.roles)) or "memory" not in map(sheets.kind_of, cells)
 
     def _fast_batches(self, cut: Cut, blocks: Cut, first_line: int) -> list[Batch]:
         """The samples of a cut; every row has the time of its block, the first rows that of the last chunk's."""
@@ -748,7 +551,7 @@ class _Reader:
                 out[name] = column / 100
         return [Batch("gpu_sample", out)]
 
-    def _template(self, data: bytes) -> tuple[_Sheet, Template] | None:
+    def _template(self, data: bytes) -> tuple[sheets.Sheet, Template] | None:
         """The shape of the chunk's rows, as its first rows show it under columns that are known."""
         lines = [line for line in data[:4096].split(b"\n")[:-1] if b"," in line]
         if not lines:
@@ -764,9 +567,9 @@ class _Reader:
         for at, role in enumerate(sheet.roles):
             cells = [row[at] for row in rows]
             identity = role in ("uuid", "bus") and "gpu" not in sheet.roles
-            if role in _FAST or identity:
+            if role in sheets.FAST or identity:
                 ending = b"\r" if at == width - 1 and cells[0].endswith(b"\r") else b""
-                made = _fast_field("identity" if identity else role, at, cells, ending, not sheet.header)
+                made = sheets.fast_field("identity" if identity else role, at, cells, ending, not sheet.header)
                 if made is None:
                     return None
                 fields.append(made)
@@ -775,30 +578,6 @@ class _Reader:
         return sheet, Template(b",", width, tuple(fields), ((b"\x1b", 0),))
 
 
-def _index(text: str) -> int | None:
-    value = _whole(text)
-    if value is not None and value >= _INDEX_CAP:
-        raise _UnreadableError(text)
-    return value
-
-
-def _stamp(text: str) -> float | None:
-    if _null(text):
-        return None
-    t = stamp(text)
-    if t is None:
-        raise _UnreadableError(text)
-    return t
-
-
-def _name(text: str) -> str | None:
-    return None if _null(text) else text
-
-
-_READ: Mapping[str, Callable[[str], Any]] = {
-    "t": _stamp, "gpu": _index, "name": _name, "uuid": _name, "bus": _name, "gpu_util": _share, "memory_util": _share,
-    "used_bytes": _memory, "total_bytes": _memory, "pid": _whole, "process": str, "process_bytes": _memory,
-}  # fmt: skip
 _SHOWN = {
     "used_bytes": "memory.used",
     "total_bytes": "memory.total",
@@ -807,42 +586,8 @@ _SHOWN = {
     "gpu": "index",
 }
 _XML_NAMES = {"pid": "process id", "process name": "name", "used memory": "used gpu memory"}
-_FAST = {"t", "gpu", "gpu_util", "memory_util", "used_bytes", "total_bytes"}
-_IDENTITY = Memo(lambda text: None if is_null(text.strip()) else text.strip().decode("utf-8", "replace"))
-_FAST_STAMP = re.compile(rb"\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?")
-_FAST_CELL = re.compile(rb"(\s*)\d+( MiB| %|)")
 _OWN_LINES = "|+=#<{>["  # what lines that mean more than a row begin with
 _BLOCKS = Template(b"\n", 1, (Field("stamp", "t", 0, 0, b"=== ", b" ==="),))
-
-
-def _beyond(name: str, column: Any) -> bool:
-    """Whether a column holds numbers that no device has: those rows are problems, told by the plain reader."""
-    cap = _INDEX_CAP - 1 if name == "gpu" else _MIB_CAP if name.endswith("_bytes") else 100
-    return name not in ("t", "identity") and len(column) > 0 and bool(column.max() > cap)
-
-
-def _fast_field(role: str, at: int, cells: Sequence[bytes], ending: bytes, bare: bool) -> Field | None:
-    """A template's field for a column, as its first cells show it; None where they have a form of another kind.
-
-    Columns that were told by their units (`bare`) have to keep them.
-    """
-    texts = [cell[: len(cell) - len(ending)] for cell in cells if cell.endswith(ending)]
-    if not texts:
-        return None
-    lead = texts[0][: len(texts[0]) - len(texts[0].lstrip())]
-    if role == "identity":
-        return Field("text", role, at, at, lead, ending, decode=_IDENTITY)
-    if role == "t":
-        match = _FAST_STAMP.fullmatch(texts[0], len(lead))
-        return Field("stamp", "t", at, at, lead, ending, len(match[1] or b"")) if match else None
-    for text in texts:
-        match = _FAST_CELL.fullmatch(text)
-        if match:
-            unit = b" MiB" if role.endswith("_bytes") else b" %" if role.endswith("_util") else b""
-            if match[2] != unit and (match[2] or bare):
-                return None
-            return Field("integer", role, at, at, match[1], match[2] + ending)
-    return Field("integer", role, at, at, lead, ending) if all(is_null(text.strip()) for text in texts) else None
 
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
@@ -893,7 +638,7 @@ def matches(head: Head) -> bool:
         cells = line.count(",") + 1
         if _BANNER.match(line) or _LISTED.match(line) or _BOX_DEVICE.match(line):
             hits, proofs = hits + 1, proofs + 1
-        elif (found := _header(line)) and _proves(found):
+        elif (found := sheets.header(line)) and _proves(found):
             sheet, hits, proofs = found, hits + 1, proofs + 1
         elif sheet and cells == len(sheet.roles):
             hits += 1
@@ -907,14 +652,14 @@ def matches(head: Head) -> bool:
         elif (
             _LISTED_MIG.match(line)
             or _BLOCK.fullmatch(line.strip())
-            or _DATE.search(line)
+            or reads.DATE.search(line)
             or (proofs and _BOX_LINE.match(line))
         ):
             hits += 1
     return proofs > 0 and hits >= 0.5 * len(lines)
 
 
-def _proves(sheet: _Sheet) -> bool:
+def _proves(sheet: sheets.Sheet) -> bool:
     """Whether a header can only be nvidia-smi's: a dotted or bracketed name, not words that any table has."""
     text = sheet.header.lower()
     return any(

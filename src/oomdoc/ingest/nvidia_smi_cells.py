@@ -1,0 +1,102 @@
+"""What a cell of nvidia-smi says: dates, sizes, shares, numbers. NULL is None; what should be a number and is none is an error."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from oomdoc.columns import is_null, stamp
+from oomdoc.units import MIB, parse_time
+
+MIB_CAP = 10**9  # a pebibyte: more is no memory of a device
+INDEX_CAP = 10**4
+_DAYS = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
+_MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+DATE = re.compile(
+    rf"(?:{_DAYS})\s+({_MONTHS})\s+(\d{{1,2}})\s+(\d\d):(\d\d:\d\d)(?: ([AP])M)?(?: [A-Z][A-Za-z]{{1,4}})?\s+(\d{{4}})"
+)
+
+
+def date(text: str) -> float | None:
+    """Epoch seconds of `Tue Nov 18 10:00:00 2026` or of an ISO stamp anywhere in the text."""
+    match = DATE.search(text)
+    if not match:
+        return parse_time(text)
+    month = _MONTHS.split("|").index(match[1]) + 1
+    hour = int(match[3]) % 12 + 12 * (match[5] == "P") if match[5] else int(match[3])
+    return parse_time(f"{match[6]}-{month:02}-{int(match[2]):02} {hour:02}:{match[4]}")
+
+
+MEMORY = re.compile(r"(\d{1,15})(?:\.\d+)?\s?(MiB|MB|GiB|GB|KiB|KB)?", re.I)
+_PERCENT = re.compile(r"(\d{1,15})\s?%?")
+_FACTOR = {"k": 1 / 1024, "m": 1, "g": 1024}
+
+
+class UnreadableError(ValueError):
+    """A cell that should be a number and is none."""
+
+
+def decode(line: bytes) -> str:
+    """The text of a line, as far as any row of a query goes."""
+    return line[:8192].decode("utf-8", "replace").rstrip("\r")
+
+
+def null(text: str) -> bool:
+    """Whether a cell says that there is no value: `[N/A]`, `ERR!` and the like."""
+    return is_null(text.encode("utf-8", "replace"))
+
+
+@lru_cache(maxsize=4096)  # cells repeat: half of the time of a row
+def memory(text: str) -> int | None:
+    """Bytes of `76012 MiB`, `76012` or a NULL."""
+    if null(text):
+        return None
+    match = MEMORY.fullmatch(text)
+    size = int(match[1]) * _FACTOR[(match[2] or "M")[0].lower()] if match else MIB_CAP + 1
+    if size > MIB_CAP:
+        raise UnreadableError(text)
+    return int(size * MIB)
+
+
+@lru_cache(maxsize=4096)
+def share(text: str) -> float | None:
+    """The share that `93 %` or `93` is."""
+    if null(text):
+        return None
+    match = _PERCENT.fullmatch(text)
+    if not match or int(match[1]) > 100:
+        raise UnreadableError(text)
+    return int(match[1]) / 100
+
+
+@lru_cache(maxsize=4096)
+def whole(text: str) -> int | None:
+    """A whole number of at most 15 digits, or a NULL."""
+    if null(text):
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 15:
+        raise UnreadableError(text)
+    return int(text)
+
+
+def index(text: str) -> int | None:
+    """The index of a device."""
+    value = whole(text)
+    if value is not None and value >= INDEX_CAP:
+        raise UnreadableError(text)
+    return value
+
+
+def stamp_of(text: str) -> float | None:
+    """Epoch seconds of a stamp of a query."""
+    if null(text):
+        return None
+    t = stamp(text)
+    if t is None:
+        raise UnreadableError(text)
+    return t
+
+
+def name_of(text: str) -> str | None:
+    """A name, or a NULL."""
+    return None if null(text) else text

@@ -1,0 +1,181 @@
+"""Columns of nvidia-smi's CSV queries: told by a header, or by units and values; and their form for the fast reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from oomdoc.columns import Field, Memo, is_null
+from oomdoc.ingest import nvidia_smi_cells as reads
+
+_ROLES: Mapping[str, str] = {
+    "timestamp": "t", "index": "gpu", "gpu.index": "gpu", "name": "name", "gpu.name": "name", "uuid": "uuid", "gpu.uuid": "uuid",
+    "pci.bus.id": "bus", "gpu.bus.id": "bus", "utilization.gpu": "gpu_util", "utilization.memory": "memory_util",
+    "memory.used": "used_bytes", "memory.total": "total_bytes", "memory.free": "free", "memory.reserved": "reserved",
+    "pid": "pid", "process.name": "process", "used.gpu.memory": "process_bytes", "used.memory": "process_bytes",
+}  # fmt: skip
+_STRONG = {"gpu_util", "memory_util", "used_bytes", "total_bytes", "free", "process_bytes"}
+_HEADER_CELL = re.compile(r"([A-Za-z][\w.]*)(?: ?\[([^\]]*)\])?")
+_CELL_KINDS = (
+    ("stamp", re.compile(r"\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?")),
+    ("memory", re.compile(r"\d+ ?MiB")),
+    ("percent", re.compile(r"\d+ ?%")),
+    (
+        "other",
+        re.compile(r"\d+(?:\.\d+)? ?(?:W|MHz|C)|\d+\.\d+|0x[0-9a-fA-F]+|P\d\d?|Enabled|Disabled|Active|Not Active"),
+    ),
+    ("whole", re.compile(r"\d+")),
+    ("uuid", re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}(?:/\d+)*")),
+    ("bus", re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")),
+)
+_PRODUCT = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|GRID|RTX|GTX")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The columns of a CSV query: the role of each cell ("" = of no use here), and its header, if it has one."""
+
+    roles: tuple[str, ...]
+    header: str = ""
+    kinds: tuple[str, ...] = ()
+
+    @cached_property
+    def of_processes(self) -> bool:
+        """Rows are processes, not devices."""
+        return "pid" in self.roles
+
+    @cached_property
+    def measures(self) -> bool:
+        """Rows hold memory or utilization of a device."""
+        return bool(_STRONG & set(self.roles)) and not self.of_processes
+
+    @cached_property
+    def used(self) -> tuple[tuple[int, str, Callable[[str], Any]], ...]:
+        """Place, role and reader of the cells that matter."""
+        return tuple((at, role, READ[role]) for at, role in enumerate(self.roles) if role in READ)
+
+    def allows(self, kinds: Sequence[str]) -> bool:
+        """Whether cells of these kinds can be a row of these columns, which were told by their kinds."""
+        return all(kinds[at] in ("", self.kinds[at]) for at, role, _ in self.used if role in FAST)
+
+
+def header(text: str) -> Sheet | None:
+    """The columns that a header names; None for a line that is no header of a query."""
+    names = []
+    for cell in text.split(","):
+        match = _HEADER_CELL.fullmatch(cell.strip())
+        if not match:
+            return None
+        names.append(re.sub(r"\.(?:mib|mb)$", "", match[1].lower().replace("_", ".")))
+    roles = [_ROLES.get(name, "") for name in names]
+    if "pid" in roles:  # in a list of processes `name` is theirs
+        roles = ["process" if name == "name" else role for name, role in zip(names, roles, strict=True)]
+    known = set(roles) - {""}
+    strong = known & _STRONG or {"gpu", "name"} <= known or {"name", "uuid"} <= known or {"pid", "process"} <= known
+    twice = any(roles.count(role) > 1 for role in known)
+    return Sheet(tuple(roles), text.strip()) if strong and len(names) > 1 and not twice else None
+
+
+@lru_cache(maxsize=4096)
+def kind_of(cell: str) -> str:
+    """What a cell looks like: stamp, memory, percent, whole, ..., or "" where it is a NULL."""
+    if reads.null(cell) or (cell[:1] == "[" and cell[-1:] == "]"):
+        return ""
+    return next((name for name, pattern in _CELL_KINDS if pattern.fullmatch(cell)), "text")
+
+
+def infer(rows: Sequence[Sequence[str]]) -> tuple[Sheet | None, str]:
+    """The columns of rows without header, and what could not be told ("" = everything could)."""
+    kinds = []
+    for column in zip(*rows, strict=True):
+        seen = {kind for kind in map(kind_of, column) if kind}
+        kinds.append(seen.pop() if len(seen) == 1 else "text" if seen else "")
+    roles = [{"stamp": "t", "uuid": "uuid", "bus": "bus"}.get(kind, "") for kind in kinds]
+    wholes = [at for at, kind in enumerate(kinds) if kind == "whole"]
+    percents = [at for at, kind in enumerate(kinds) if kind == "percent"]
+    memories = [at for at, kind in enumerate(kinds) if kind == "memory"]
+    texts = [at for at, kind in enumerate(kinds) if kind == "text"]
+    if not memories:
+        return None, "columns cannot be told without header and units"
+    if any(roles.count(role) > 1 for role in ("t", "uuid", "bus")):
+        return None, "columns cannot be told: two of one kind"
+    names = [row[texts[0]] for row in rows] if texts else []
+    products = bool(names) and all(_PRODUCT.search(name) for name in names)
+    if wholes and texts and len(memories) == 1 and not percents and not products:
+        roles[wholes[0]], roles[texts[0]], roles[memories[0]] = "pid", "process", "process_bytes"
+        return Sheet(tuple(roles), "", tuple(kinds)), ""
+    if wholes and all(int(row[wholes[0]]) < 128 for row in rows if row[wholes[0]].isdigit()):
+        roles[wholes[0]] = "gpu"
+    if products:
+        roles[texts[0]] = "name"
+    for at, role in zip(percents, ("gpu_util", "memory_util"), strict=False):
+        roles[at] = role if len(percents) <= 2 else ""
+    sizes = [[size if (size := _size(row[at])) is not None else 0 for row in rows] for at in memories]
+    if len(memories) == 1:
+        if len(set(sizes[0])) == 1:
+            return None, "one size without header: used or total memory?"
+        roles[memories[0]] = "used_bytes"
+    else:
+        largest = [
+            at
+            for at, size in zip(memories, sizes, strict=True)
+            if all(a <= b for other in sizes for a, b in zip(other, size, strict=True))
+        ]
+        if not largest:
+            return None, "columns cannot be told: no size is the largest in every row"
+        total = largest[-1]
+        roles[total] = "total_bytes"
+        if len(memories) > 2:
+            return Sheet(tuple(roles), "", tuple(kinds)), "used and free memory cannot be told apart without header"
+        roles[next(at for at in memories if at != total)] = "used_bytes"
+    return Sheet(tuple(roles), "", tuple(kinds)), ""
+
+
+def _size(text: str) -> int | None:
+    try:
+        return reads.memory(text)
+    except reads.UnreadableError:
+        return None
+
+
+READ: Mapping[str, Callable[[str], Any]] = {
+    "t": reads.stamp_of, "gpu": reads.index, "name": reads.name_of, "uuid": reads.name_of, "bus": reads.name_of, "gpu_util": reads.share, "memory_util": reads.share,
+    "used_bytes": reads.memory, "total_bytes": reads.memory, "pid": reads.whole, "process": str, "process_bytes": reads.memory,
+}  # fmt: skip
+FAST = {"t", "gpu", "gpu_util", "memory_util", "used_bytes", "total_bytes"}
+_IDENTITY = Memo(lambda text: None if is_null(text.strip()) else text.strip().decode("utf-8", "replace"))
+_FAST_STAMP = re.compile(rb"\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?")
+_FAST_CELL = re.compile(rb"(\s*)\d+( MiB| %|)")
+
+
+def beyond(name: str, column: Any) -> bool:
+    """Whether a column holds numbers that no device has: those rows are problems, told by the plain reader."""
+    cap = reads.INDEX_CAP - 1 if name == "gpu" else reads.MIB_CAP if name.endswith("_bytes") else 100
+    return name not in ("t", "identity") and len(column) > 0 and bool(column.max() > cap)
+
+
+def fast_field(role: str, at: int, cells: Sequence[bytes], ending: bytes, bare: bool) -> Field | None:
+    """A template's field for a column, as its first cells show it; None where they have a form of another kind.
+
+    Columns that were told by their units (`bare`) have to keep them.
+    """
+    texts = [cell[: len(cell) - len(ending)] for cell in cells if cell.endswith(ending)]
+    if not texts:
+        return None
+    lead = texts[0][: len(texts[0]) - len(texts[0].lstrip())]
+    if role == "identity":
+        return Field("text", role, at, at, lead, ending, decode=_IDENTITY)
+    if role == "t":
+        match = _FAST_STAMP.fullmatch(texts[0], len(lead))
+        return Field("stamp", "t", at, at, lead, ending, len(match[1] or b"")) if match else None
+    for text in texts:
+        match = _FAST_CELL.fullmatch(text)
+        if match:
+            unit = b" MiB" if role.endswith("_bytes") else b" %" if role.endswith("_util") else b""
+            if match[2] != unit and (match[2] or bare):
+                return None
+            return Field("integer", role, at, at, match[1], match[2] + ending)
+    return Field("integer", role, at, at, lead, ending) if all(is_null(text.strip()) for text in texts) else None
