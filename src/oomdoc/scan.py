@@ -39,6 +39,19 @@ class Chunk(NamedTuple):
     first_line: int
     at_line_start: bool
 
+    def whole(self) -> tuple[bytes, int]:
+        """Data and number of its first line without the middle of a long line that it begins with: for dense sources."""
+        if self.at_line_start:
+            return self.data, self.first_line
+        cut = self.data.find(b"\n") + 1
+        return (self.data[cut:] if cut else b""), self.first_line + 1
+
+    def lines(self, cap: int) -> Iterator[tuple[int, str]]:
+        """Numbered lines that are not blank, as text of what their first `cap` bytes hold; a long line is told once."""
+        for number, line in enumerate(self.data.split(b"\n"), self.first_line):
+            if line.strip() and (number > self.first_line or self.at_line_start):
+                yield number, line[:cap].decode("utf-8", "replace").rstrip("\r")
+
 
 def chunks(stream: BinaryIO, size: int = CHUNK_BYTES, cap: int = LINE_CAP_BYTES) -> Iterator[Chunk]:
     """Cut a stream into chunks that end with a newline (the last one may not); linear in time whatever the lines."""

@@ -324,9 +324,8 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
             if held <= _CAP_BYTES:
                 parts.append(chunk.data)
             continue
-        for number, raw in enumerate(chunk.data.split(b"\n"), chunk.first_line):
-            if raw.strip() and (number > chunk.first_line or chunk.at_line_start):
-                reader.line(number, peel(raw[:2000].decode("utf-8", "replace").rstrip("\r"))[0])
+        for number, text in chunk.lines(2000):
+            reader.line(number, peel(text)[0])
         yield from reader.rows.take()
     if document:
         _document(reader, b"".join(parts), held)

@@ -857,7 +857,7 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     rows, groups = Rows(), dict[str, _Group]()
     where, name = "", ""
     first_line = 0
-    for line, text in _lines(chunks):
+    for line, text in (found for chunk in chunks for found in chunk.lines(400)):
         first_line = first_line or line
         found = _NESTED.match(text) or _PAIR.match(text) or _HEADING.match(text)
         if found:
@@ -888,11 +888,3 @@ def _note(group: _Group, name: str, value: str, line: int) -> None:
         group.kills = (int(value[:18]), line)
     elif name not in _EVENT_KEYS:
         group.values.setdefault(name, (value, line))
-
-
-def _lines(chunks: Iterable[Chunk]) -> Iterator[tuple[int, str]]:
-    """Numbered lines as text, at most 400 characters each; a long line is told once."""
-    for chunk in chunks:
-        for number, line in enumerate(chunk.data.split(b"\n"), chunk.first_line):
-            if line.strip() and (number > chunk.first_line or chunk.at_line_start):
-                yield number, line[:400].decode("utf-8", "replace").rstrip("\r")

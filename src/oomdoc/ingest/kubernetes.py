@@ -108,13 +108,11 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
             if held <= DOCUMENT_CAP_BYTES:
                 parts.append(chunk.data)
             continue
-        for number, line in enumerate(chunk.data.split(b"\n"), chunk.first_line):
-            if line.strip() and (number > chunk.first_line or chunk.at_line_start):
-                text = line[:2000].decode("utf-8", "replace").rstrip("\r")
-                noted = _ANNOTATION.match(text)
-                if noted:
-                    _annotation(rows, number, noted)
-                describe.line(number, text)
+        for number, text in chunk.lines(2000):
+            noted = _ANNOTATION.match(text)
+            if noted:
+                _annotation(rows, number, noted)
+            describe.line(number, text)
         if rows.count >= 10_000:
             yield from rows.take()
     describe.end()

@@ -311,13 +311,9 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """Rows of `allocator_stat`, and of `problem` for rows and tables that are not torch's."""
     tables = _Tables()
     for chunk in chunks:
-        data, first_line = chunk.data, chunk.first_line
-        if not chunk.at_line_start:
-            cut = data.find(b"\n") + 1
-            if not cut:
-                continue
-            data, first_line = data[cut:], first_line + 1
-        yield from tables.chunk(data, first_line)
+        data, first_line = chunk.whole()
+        if data:
+            yield from tables.chunk(data, first_line)
     yield from tables.rows.close()
 
 

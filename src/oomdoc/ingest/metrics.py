@@ -190,13 +190,9 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """Rows of `metric`, settings from the labels of the cache configuration, and `problem` rows."""
     scrapes = _Scrapes(path)
     for chunk in chunks:
-        data, first_line = chunk.data, chunk.first_line
-        if not chunk.at_line_start:
-            cut = data.find(b"\n") + 1
-            if not cut:
-                continue
-            data, first_line = data[cut:], first_line + 1
-        yield from scrapes.chunk(data, first_line)
+        data, first_line = chunk.whole()
+        if data:
+            yield from scrapes.chunk(data, first_line)
     yield from scrapes.close()
 
 

@@ -1234,9 +1234,8 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
             if sum(map(len, document)) < HEAD_BYTES:
                 document.append(chunk.data)
             continue
-        for number, line in enumerate(chunk.data.split(b"\n"), chunk.first_line):
-            if line.strip() and (number > chunk.first_line or chunk.at_line_start):
-                reader.line(number, line[:_LINE_CAP].decode("utf-8", "replace").rstrip("\r"))
+        for number, text in chunk.lines(_LINE_CAP):
+            reader.line(number, text)
         if rows.count >= 20_000:
             yield from rows.take()
     reader.end()

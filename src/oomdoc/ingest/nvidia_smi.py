@@ -594,13 +594,9 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """Rows of `gpu_sample`, `gpu_device` and `gpu_process`, and of `problem` for rows that could not be read."""
     reader = _Reader()
     for chunk in chunks:
-        data, first_line = chunk.data, chunk.first_line
-        if not chunk.at_line_start:
-            cut = data.find(b"\n") + 1
-            if not cut:
-                continue
-            data, first_line = data[cut:], first_line + 1
-        yield from reader.chunk(data, first_line)
+        data, first_line = chunk.whole()
+        if data:
+            yield from reader.chunk(data, first_line)
     reader.finish_query()
     yield from reader.take()
     yield from reader.rows.close()

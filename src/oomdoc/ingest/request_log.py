@@ -350,12 +350,9 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
             if held_bytes <= _DOCUMENT_CAP:
                 held.append(data)
             continue
-        if not chunk.at_line_start:
-            cut = data.find(b"\n") + 1
-            if not cut:
-                continue
-            data, first_line = data[cut:], first_line + 1
-        yield from reader.chunk(data, first_line)
+        data, first_line = chunk.whole()
+        if data:
+            yield from reader.chunk(data, first_line)
     if held_bytes > _DOCUMENT_CAP:
         reader.requests.noted.problem(held_line, f"a JSON document of {held_bytes} bytes is longer than is read", "")
     elif document:
