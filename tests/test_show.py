@@ -163,6 +163,20 @@ def test_a_real_file(tmp_path: Path) -> None:
 # --- lines that travel with a report
 
 
+@pytest.mark.parametrize("order", [("all.log", "all.log[1]"), ("all.log[1]", "all.log")])
+def test_a_file_goes_before_a_part_of_another(order: tuple[str, str], intake: Intake) -> None:
+    texts = {"all.log": b"of all\n", "all.log[1]": b"of the file\n"}
+    intake.files = {name: texts[name] for name in order}
+    assert lines(["x"], "all.log[1]:1").lines == ((1, "of the file"),)
+    assert lines(["x"], "all.log[llm-2]:1").lines == ((1, "of all"),)
+    told = excerpts(["x"], ["all.log[1]:1", "all.log[llm-2]:1", "all.log:1"])
+    assert {ref: found.lines for ref, found in told.items()} == {
+        "all.log[1]:1": ((1, "of the file"),),
+        "all.log[llm-2]:1": ((1, "of all"),),
+        "all.log:1": ((1, "of all"),),
+    }
+
+
 def test_many_references_in_one_pass(intake: Intake) -> None:
     intake.files["b.log"] = b"only\n"
     refs = [

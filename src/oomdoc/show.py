@@ -67,18 +67,23 @@ def lines(paths: Sequence[str | Path], ref: str, context: int = 3) -> Excerpt:
     from oomdoc.unwrap import numbered
 
     wanted, first, last = parse_ref(ref)
-    names = {wanted, path_of(wanted)}
+    names = {wanted, path_of(wanted)}  # a file of that name goes before a writer's part of another
+    part: tuple[list[tuple[int, str]], int] | None = None
     begin, end = max(1, first - context), last + context
     seen: list[str] = []
     alike: list[tuple[str, list[tuple[int, str]], int]] = []
     for member in open_bundle(list(paths), hashing=False).members():
         seen.append(member.path)
         if member.path in names:
-            found, total = _take(numbered(member.stream), [(begin, end)], range(first, last + 1))
-            return _excerpt(member.path, first, last, found, total)
-        if member.path.endswith(tuple("/" + name.lstrip("/") for name in names)):
+            taken = _take(numbered(member.stream), [(begin, end)], range(first, last + 1))
+            if member.path == wanted:
+                return _excerpt(member.path, first, last, *taken)
+            part = taken
+        elif member.path.endswith(tuple("/" + name.lstrip("/") for name in names)):
             taken = _take(numbered(member.stream), [(begin, end)], range(first, last + 1))
             alike.append((member.path, *taken))
+    if part:
+        return _excerpt(path_of(wanted), first, last, *part)
     if len(alike) == 1:
         path, found, total = alike[0]
         return _excerpt(path, first, last, found, total)
@@ -126,15 +131,17 @@ def excerpts(paths: Sequence[str | Path], refs: Iterable[str], context: int = 2)
             places.setdefault(match["path"], []).append((ref, first, int(match["last"] or first)))
     told: dict[str, Excerpt] = {}
     for member in open_bundle(list(paths), hashing=False).members() if places else ():
-        sources = [path for path in places if member.path in (path, path_of(path))]
-        wanted = [place for source in sources for place in places.pop(source)]
+        parts = [path for path in places if path != member.path and path_of(path) == member.path]
+        wanted = [place for source in parts for place in places[source]] + places.pop(member.path, [])
         if wanted:
             spans = _joined((max(1, first - context), last + context) for _, first, last in wanted)
             asked = {line for _, first, last in wanted for line in range(first, min(last, first + MOST_LINES) + 1)}
             found, _ = _take(numbered(member.stream), spans, asked)
             for ref, first, last in wanted:
                 near = [(line, mask(text)) for line, text in found if first - context <= line <= last + context]
-                if any(first <= line <= last for line, _ in near):
+                # a file of that name goes before a writer's part of another, wherever it stands in the bundle
+                own = ref.startswith(f"{member.path}:")
+                if any(first <= line <= last for line, _ in near) and (own or ref not in told):
                     told[ref] = Excerpt(member.path, first, last, tuple(near[: MOST_LINES + context]))
         if not places:
             break
