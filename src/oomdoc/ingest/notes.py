@@ -952,6 +952,7 @@ _OPERATOR = regex(
     r"|(?:^|[\s$#])p?kill -(?:9|KILL|SIGKILL)\b",
     re.I,
 )
+_RAY_TITLE = regex(r"^(ray::\w{1,100})\.\w{1,100}")  # a busy actor bears the name of its call as well
 _VMRSS = regex(r"^VmRSS:\s+(?P<kib>\d{1,15}) kB")
 _DELTA = regex(
     r"^(?P<name>(?:vllm|lmcache|process|python):[\w:]+|vllm:\w+)(?P<labels>\{[^}]*\})?\s*[:=]?\s*(?:delta|Δ)?\s*"
@@ -1031,6 +1032,7 @@ class _Reader:
         if command is None or not cell.get("RSS", "").isdigit() or len(cell["RSS"]) > 15:
             return False
         size = int(cell["RSS"]) * KIB
+        command = _RAY_TITLE.sub(r"\1", command)
         name = f"{command[:120]} (pid {cell['PID']})" if cell.get("PID") else command[:120]
         self.rows.add("process_memory", number, name=name, resource="host", bytes=size)
         if cell.get("PPID") == "1" and size >= 64 * MIB and _ENGINE_PROCESS.search(command):

@@ -86,7 +86,9 @@ WITH logs AS (
     bool_or(function IN ('load_model', 'create_weights', 'process_weights_after_loading', 'load_weights', 'initialize_model', 'make_layers')
             OR (function = '__init__' AND file LIKE '%model_executor/%')) AS load,
     bool_or(function IN ('init_device', 'init_worker_distributed_environment')) AS init,
-    bool_or(function IN ('execute_model', 'generate', 'step', 'engine_step', 'run_busy_loop', '_process_engine_step')) AS forward,
+    bool_or(function IN ('execute_model', 'generate', 'step', 'engine_step', 'run_busy_loop', 'run_engine_loop', '_process_engine_step')
+            -- the loop of 0.5.4 to 0.10, entered once the engine is built
+            OR (function = 'start' AND file LIKE '%multiprocessing/engine%')) AS forward,
     bool_or(function IN ('execute_model') OR file LIKE '%model_runner_base%') AS executed,
     bool_or(function LIKE '%sampl%' OR function IN ('compute_logits', '_get_logits', '_get_prompt_logprobs_dict', 'apply_top_k_top_p') OR file LIKE '%sampler%' OR file LIKE '%logits_processor%') AS in_sampler,
     bool_or(function LIKE '%workspace%') AS workspace,
