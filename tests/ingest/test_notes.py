@@ -251,6 +251,18 @@ def test_a_table_of_markdown_and_two_quantities() -> None:
     assert [row["resource"] for row in read(text)["process_memory"]] == ["host", "gpu"]
 
 
+def test_a_process_keeps_its_name_whatever_call_it_is_busy_with() -> None:
+    head = "USER PID %CPU RSS COMMAND\n"
+    text = f"{head}root 71 6.2 5000000 ray::RayWorker.execute_method\n\ntwo hours later\n{head}root 71 3.4 6000000 ray::RayWorker\n"
+    assert {row["name"] for row in read(text)["process_memory"]} == {"ray::RayWorker (pid 71)"}
+
+
+def test_a_device_line_tells_of_unified_memory() -> None:
+    assert "unified-memory" in {
+        row["topic"] for row in read("vLLM: 0.25.2\nGPU: NVIDIA GB10\nDriver: 580.95\n")["note"]
+    }
+
+
 def test_processes_and_orphans() -> None:
     text = "  PID  PPID     RSS STAT COMMAND\n   41     1  500000 Sl   VLLM::EngineCore\n   42    41    9000 S    bash -c x\n"
     assert is_note(text)

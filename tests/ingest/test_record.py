@@ -24,6 +24,8 @@ STAMP = "2026-11-20T20:04:51.5Z"
         f"Nov 20 20:04:51 host vllm[99]: {LINE}",
         f"> {LINE}",
         f"0: {LINE}",
+        f"WARN  PyProcess W-252-model-stderr: {LINE}",
+        f"2026-11-20T20:04:51,500 [INFO ] W-9000-llama_1.0-stdout MODEL_LOG - {LINE}",
         f"2026-11-20 20:04:51.243 | {LINE}",
         json.dumps({"log": LINE + "\n", "stream": "stderr", "time": STAMP}),
         json.dumps({"MESSAGE": LINE, "__REALTIME_TIMESTAMP": "1795205091500000"}),

@@ -100,6 +100,15 @@ def ooms(log: str) -> list[dict]:
     ]
 
 
+def test_a_message_without_its_figures_is_still_a_failure_of_the_allocator() -> None:
+    rows = ooms(
+        "ERROR 01-05 12:00:00 [a.py:1] torch.OutOfMemoryError: CUDA out of memory.\nERROR 01-05 12:00:00 [a.py:1] EngineCore failed to start.\n"
+    )
+    assert [(row["allocator"], row.get("requested_bytes"), row.get("total_bytes")) for row in rows] == [
+        ("torch", None, None)
+    ]
+
+
 def test_a_wrapped_message_is_read_to_its_end() -> None:
     rows = ooms(
         "ERROR 01-05 12:00:00 [a.py:1] torch.OutOfMemoryError: CUDA out of memory.\n    Tried to allocate 136.00 MiB. GPU 0 has a total capacity of 22.00 GiB\n    of which 120.00 MiB is free.\n"

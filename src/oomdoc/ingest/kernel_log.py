@@ -417,6 +417,7 @@ _RAY: tuple[Pattern, ...] = (
         ),
         (
             r"(?<!\d)(?P<count>\d{1,6}) Workers? \(tasks / actors\) killed due to memory pressure",
+            r"^ ?actors\) killed due to memory pressure",  # the second half of it, wrapped by a terminal
             r"killed due to the node running low on memory",
             r"ray\.exceptions\.OutOfMemoryError",
             r"NODE_OUT_OF_MEMORY",
@@ -427,6 +428,10 @@ _RAY: tuple[Pattern, ...] = (
         (
             "2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons",
             {"kind": "ray-memory-kill", "count": 2},
+        ),
+        (
+            " actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: 11d4",
+            {"kind": "ray-memory-kill", "count": None},
         ),
         (
             "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",

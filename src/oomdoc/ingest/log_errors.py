@@ -25,7 +25,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("echo", r"See (?:root cause|stack trace) (?:above|\(above\))|See stack trace for root cause|EngineDeadError|AsyncEngineDeadError"
                  r"|Background loop (?:has errored|is stopped|is not running)|EngineCore (?:failed to start|encountered a fatal error|hit an exception)"
                  r"|WorkerProc (?:failed to start|hit an exception|initialization failed)|output_handler failed|Engine loop is not running"
-                 r"|MQEngineDeadError|Exception in worker|Error executing method|cancelled|CancelledError|BrokenPipeError|EOFError|GeneratorExit"
+                 r"|MQEngineDeadError|Exception in worker|Error executing method|Invocation of \w+ method failed|cancelled|CancelledError|BrokenPipeError|EOFError|GeneratorExit"
                  r"|Engine core proc|executor failed|Worker proc|leaked (?:shared_memory|semaphore)|engine dead|is already dead|RPC call to"
                  r"|ClientDisconnect|ConnectionResetError|KeyboardInterrupt|SystemExit|Engine process .*died|ChildFailedError|died with exit code"
                  r"|The actor is dead|RayActorError|ActorDiedError|RayTaskError|ProcessExitedException|QueueOverflowError|resource_tracker"
@@ -93,9 +93,10 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "fatal-line", "vllm",
-        ("failed to start", "encountered a fatal error", "hit an exception", "initialization failed", "already dead", "output_handler failed", "Exception in worker", "Error executing method"),
-        regex(r"^(?P<text>(?:EngineCore|WorkerProc|Engine|AsyncLLM|MQLLMEngine|Exception in worker|Error executing method).{0,200})"), "log_error", convert=_finish,
-        versions="0.4.3 →", samples=(("EngineCore encountered a fatal error.", {"text": "EngineCore encountered a fatal error.", "kind": "echo"}),),
+        ("failed to start", "encountered a fatal error", "hit an exception", "initialization failed", "already dead", "output_handler failed", "Exception in worker", "Error executing method", "Invocation of "),
+        regex(r"^(?P<text>(?:EngineCore|WorkerProc|Engine|AsyncLLM|MQLLMEngine|Exception in worker|Error executing method|Invocation of \w{1,60} method failed).{0,200})"), "log_error", convert=_finish,
+        versions="0.4.3 →", samples=(("EngineCore encountered a fatal error.", {"text": "EngineCore encountered a fatal error.", "kind": "echo"}),
+            ("Invocation of wake_up method failed", {"text": "Invocation of wake_up method failed", "kind": "echo"}),),
     ),
     Pattern(
         "collective-timeout", "nccl", ("Watchdog caught collective",), regex(r"(?P<text>Watchdog caught collective operation timeout.*)"), "log_error",

@@ -453,7 +453,7 @@ TOPICS: tuple[Topic, ...] = (
     _topic(
         "unified-memory",
         "CPU and GPU share one memory",
-        r"\bunified memory\b|\bGB10\b|\bDGX Spark\b|\bJetson\b|\bStrix Halo\b|\bGrace[- ]Hopper\b",
+        r"\bunified memory\b|\bGB10\b|\bgfx115\d\b|\bDGX Spark\b|\bJetson\b|\bStrix Halo\b|\bGrace[- ]Hopper\b",
     ),
     _topic(
         "desktop",
@@ -952,6 +952,8 @@ _OPERATOR = regex(
     r"|(?:^|[\s$#])p?kill -(?:9|KILL|SIGKILL)\b",
     re.I,
 )
+_UNIFIED = regex(r"\bGB10\b|\bgfx115\d\b")  # a device whose memory is the host's
+_RAY_TITLE = regex(r"^(ray::\w{1,100})\.\w{1,100}")  # a busy actor bears the name of its call as well
 _VMRSS = regex(r"^VmRSS:\s+(?P<kib>\d{1,15}) kB")
 _DELTA = regex(
     r"^(?P<name>(?:vllm|lmcache|process|python):[\w:]+|vllm:\w+)(?P<labels>\{[^}]*\})?\s*[:=]?\s*(?:delta|Δ)?\s*"
@@ -991,7 +993,7 @@ class _Reader:
             for sample in samples:
                 self.rows.add("gpu_sample", number, **sample)
         elif self.devices.line(number, text):
-            self._state(number, text, topics=bool(_MIG.search(text)) or "," in text)
+            self._state(number, text, topics=bool(_MIG.search(text) or _UNIFIED.search(text)) or "," in text)
         else:
             self._state(number, text, topics=True)
 
@@ -1031,6 +1033,7 @@ class _Reader:
         if command is None or not cell.get("RSS", "").isdigit() or len(cell["RSS"]) > 15:
             return False
         size = int(cell["RSS"]) * KIB
+        command = _RAY_TITLE.sub(r"\1", command)
         name = f"{command[:120]} (pid {cell['PID']})" if cell.get("PID") else command[:120]
         self.rows.add("process_memory", number, name=name, resource="host", bytes=size)
         if cell.get("PPID") == "1" and size >= 64 * MIB and _ENGINE_PROCESS.search(command):

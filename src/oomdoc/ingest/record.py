@@ -50,6 +50,11 @@ _PRIORITY = re.compile(r"<\d{1,3}>(?=[A-Z][a-z]{2} |\d{4}-)")
 _LABELS = re.compile(r"\{(?:[a-z]\w*=\"(?:[^\"\\]|\\.)*\"(?:, ?|(?=\})))+\} ?(.*)", re.S)  # `logcli` without -o
 _GITLAB = re.compile(r"\d\d[OE][+ ](.*)", re.S)
 _FLUENTD = re.compile(r"[\w.-]+\t(\{.*)", re.S)
+# model servers that run the engine in a worker of their own: DJL Serving, TorchServe
+_WORKER = re.compile(
+    r"(?:\[(?:DEBUG|INFO|WARN|ERROR) ?\] |(?:DEBUG|INFO|WARN|ERROR) +(?:PyProcess )?)W-\d{1,6}-[\w.-]{1,100}(?:: ?| MODEL_LOG - )(.*)",
+    re.S,
+)
 _SRUN = re.compile(r"\d{1,4}: (.*)", re.S)
 _MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
 _MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body")
@@ -139,7 +144,10 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
             extra.update(more)
             t = t if t is not None else stamp
             continue
-        match = None
+        match = _WORKER.match(text) if "W-" in text[:40] else None
+        if match:
+            text = match[1]
+            continue
         if first.isdigit():
             if (
                 text[4:5] == "-"

@@ -251,7 +251,10 @@ class Reader:
             message = text
             if torch_oom.wants_more(message):
                 message = _with_following(chunk.data, end, message)
-            row_or_none = torch_oom.read_oom(message)
+            goes_on = (
+                torch_oom.is_cut(message) and b"ried to allocate" in chunk.data[end : end + 400].lstrip(b"\n")[:200]
+            )
+            row_or_none = None if goes_on else torch_oom.read_oom(message)  # the next line tells more of the same
             if row_or_none:
                 done.add("oom")
                 found = True

@@ -40,7 +40,7 @@ _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 ANCHORS = (
-    "Tried to allocate", "HIP out of memory", "hipErrorOutOfMemory", "HIP error: out of memory", "failed with OOM on device",
+    "Tried to allocate", "OutOfMemoryError: CUDA out of memory", "HIP out of memory", "hipErrorOutOfMemory", "HIP error: out of memory", "failed with OOM on device",
     "NVML_SUCCESS == r", "Cuda failure", "Failed to CUDA calloc", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED",
     "Triton Error [CUDA]", "CUDA driver error: out of", "CUDA_ERROR_OUT_OF_MEMORY", "CUDA error: out of memory", "CUDA Error: out of memory",
 )  # fmt: skip
@@ -68,6 +68,11 @@ _COMPLETE = regex(r"is reserved by PyTorch but unallocated|reserved in total by 
 def wants_more(text: str) -> bool:
     """Whether the books seem to go on in the next line (wrapped text)."""
     return ("ried to allocate" in text or "OOM on device" in text) and not _COMPLETE.search(text)
+
+
+def is_cut(text: str) -> bool:
+    """Whether the message ends before its books: they are lost, or stand in the next line."""
+    return text.rstrip().endswith("CUDA out of memory.")
 
 
 def read_oom(text: str) -> dict[str, Any] | None:

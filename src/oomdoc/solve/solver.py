@@ -223,6 +223,8 @@ def _by_books(diagnosis: Diagnosis, now: Situation) -> Iterator[Action]:
     total, free, asked = (failure.get(name) for name in ("total_bytes", "free_bytes", "requested_bytes"))
     if diagnosis.cause not in _OUTSIDE_THE_PLAN or not now.on_gpu or not total or not asked or free is None:
         return
+    if free > 1.1 * asked:
+        return  # it failed with room for it: more room would not have helped
     if any(action.changes for action in diagnosis.actions) or now.engine.get("kv_cache_memory_bytes"):
         return
     step = round_utilization_up((max(0, asked - free) + ROOM_BYTES) / total)

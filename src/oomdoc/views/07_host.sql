@@ -65,12 +65,16 @@ folded AS (
   -- a CUDA error right after page-locked memory was asked for is the host's refusal
   SELECT count(*) AS n, min(e.source || ':' || e.line) AS ref FROM note n JOIN log_error e ON e.source = n.source AND e.line BETWEEN n.line AND n.line + 5
   WHERE n.topic = 'pinned-alloc' AND e.text LIKE 'CUDA error: %'
+), swapped AS (
+  -- swap space is page-locked: the engine warns that it takes much of the host, and the driver's refusal reads `invalid argument`
+  SELECT count(*) AS n, min(e.source || ':' || e.line) AS ref, min(n.value) AS bytes FROM note n JOIN log_error e ON e.source = n.source AND e.line > n.line
+  WHERE n.topic = 'swap-space' AND e.text LIKE 'CUDA error: invalid argument%' AND NOT EXISTS (SELECT 1 FROM milestone m WHERE m.source = n.source AND m.line BETWEEN n.line AND e.line AND m.name IN ('capture-start', 'captured', 'serving'))
 )
 SELECT oom_kills + coalesce(cgroup_kills, 0) AS oom_kills, coalesce(kill_ref, any_ref, cgroup_ref) AS kill_ref, kill_process, kill_bytes, kill_limit_bytes,
   CASE WHEN oom_kills > 0 OR cgroup_kills > 0 THEN CASE WHEN cgroup OR cgroup_kills > 0 THEN 'container' ELSE 'node' END END AS kill_scope,
-  boxes.oomkilled, boxes.ref AS oomkilled_ref, boxes.memory_limit AS memory_limit_bytes, ray_kills, ray_ref, alloc_failures + logged.n + page_locked.n AS alloc_failures, coalesce(alloc_ref, logged.ref, page_locked.ref) AS alloc_ref, alloc_bytes,
-  coalesce(pinned, false) OR page_locked.n > 0 AS pinned, coalesce(folded.swap, false) OR coalesce(checked.swap, false) AS swap_refused,
+  boxes.oomkilled, boxes.ref AS oomkilled_ref, boxes.memory_limit AS memory_limit_bytes, ray_kills, ray_ref, alloc_failures + logged.n + page_locked.n + swapped.n AS alloc_failures, coalesce(alloc_ref, logged.ref, page_locked.ref, swapped.ref) AS alloc_ref, coalesce(alloc_bytes, swapped.bytes)::BIGINT AS alloc_bytes,
+  coalesce(pinned, false) OR page_locked.n + swapped.n > 0 AS pinned, coalesce(folded.swap, false) OR coalesce(checked.swap, false) AS swap_refused,
   shm_events + logged.shm + coalesce(checked.shm, 0) AS shm_events, coalesce(folded.shm_ref, logged.shm_ref, sigbus_ref) AS shm_ref, coalesce(folded.shm_text, logged.shm_text) AS shm_text, bus_errors,
   sigkills, sigkill_ref, sigbus, died AS silent_deaths, died_ref AS silent_ref, coalesce(cgroup_watched, false) AS cgroup_watched, cgroup_kills, kernel.n > 0 OR oom_kills > 0 AS kernel_log,
   process_limit AS process_limit_bytes, xids, xid_ref, coalesce(reboot, false) AS reboot
-FROM folded, boxes, exits, logged, checked, kernel, page_locked
+FROM folded, boxes, exits, logged, checked, kernel, page_locked, swapped

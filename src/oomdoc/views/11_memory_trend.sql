@@ -8,7 +8,7 @@
 -- last_bytes: last comparable point
 -- growth_bytes: last - first
 -- ref: where the last point stands
--- climbing: a long timed series rose in each of its last four fifths, no plateau
+-- climbing: a long timed series rose in each of its last four fifths, or a process in each of three or more listings; no plateau
 -- plateau: a timed series rose and then stayed
 -- grows_said: a text states that memory grows and does not come back
 -- said_ref: where
@@ -34,9 +34,16 @@ WITH point AS (
   SELECT source, name, resource, bool_and(low > before * 1.03) FILTER (part >= 3) AS climbing, min(low) AS first_bytes, max(low) AS last_bytes, arg_max(ref, part) AS ref,
          arg_max(low, part) < 1.03 * (max(low) FILTER (part = 4)) AND max(low) > 1.1 * min(low) AS plateau
   FROM (SELECT *, lag(low) OVER (PARTITION BY source, name ORDER BY part) AS before FROM part) GROUP BY ALL
+), listing AS (
+  -- the same process in several listings of one text (`ps` taken again and again), in the order of the text
+  SELECT source, name, resource, bytes, line, ref, lag(bytes) OVER (PARTITION BY source, name ORDER BY line) AS before
+  FROM point WHERE t IS NULL AND state IS NULL AND name LIKE '%(pid %'
+), listed AS (
+  SELECT source, name, resource, coalesce(bool_and(bytes > before * 1.03) AND max(bytes) > 1.2 * min(bytes), false) AS climbing, min(bytes) AS first_bytes, max(bytes) AS last_bytes, arg_max(ref, line) AS ref, false AS plateau
+  FROM listing GROUP BY source, name, resource HAVING count(*) >= 3
 ), climbs AS (
   SELECT count(*) AS n, bool_or(climbing AND last_bytes - first_bytes > 268435456) AS climbing, bool_or(plateau) AS plateau, arg_max(resource, last_bytes) FILTER (climbing) AS resource,
-         arg_max(name, last_bytes) FILTER (climbing) AS name, arg_max(first_bytes, last_bytes) FILTER (climbing) AS first_bytes, arg_max(last_bytes, last_bytes) FILTER (climbing) AS last_bytes, arg_max(ref, last_bytes) FILTER (climbing) AS ref FROM climb
+         arg_max(name, last_bytes) FILTER (climbing) AS name, arg_max(first_bytes, last_bytes) FILTER (climbing) AS first_bytes, arg_max(last_bytes, last_bytes) FILTER (climbing) AS last_bytes, arg_max(ref, last_bytes) FILTER (climbing) AS ref FROM (FROM climb UNION ALL BY NAME FROM listed)
 ), said AS (
   SELECT bool_or(topic = 'grows') AS grows, bool_or(topic = 'restart-cures') AS cures, min(source || ':' || line) FILTER (topic IN ('grows', 'restart-cures')) AS ref FROM note
 )

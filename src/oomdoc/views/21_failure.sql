@@ -49,6 +49,7 @@
 -- prompt_logprobs: the step (or a request) asked for prompt logprobs
 -- in_sampler: the sampler or logits part is in the traceback
 -- in_attention_workspace: an attention workspace is in the traceback
+-- in_prefill: a kernel or step that only prefills is in the traceback
 -- in_draft: a draft model is in the traceback
 -- in_lora: LoRA is in the traceback
 -- in_vision: a vision encoder is in the traceback
@@ -86,10 +87,14 @@ WITH logs AS (
     bool_or(function IN ('load_model', 'create_weights', 'process_weights_after_loading', 'load_weights', 'initialize_model', 'make_layers')
             OR (function = '__init__' AND file LIKE '%model_executor/%')) AS load,
     bool_or(function IN ('init_device', 'init_worker_distributed_environment')) AS init,
-    bool_or(function IN ('execute_model', 'generate', 'step', 'engine_step', 'run_busy_loop', '_process_engine_step')) AS forward,
+    bool_or(function IN ('execute_model', 'generate', 'step', 'engine_step', 'run_busy_loop', 'run_engine_loop', '_process_engine_step')
+            -- the loop of 0.5.4 to 0.10, entered once the engine is built
+            OR (function = 'start' AND file LIKE '%multiprocessing/engine%')) AS forward,
     bool_or(function IN ('execute_model') OR file LIKE '%model_runner_base%') AS executed,
     bool_or(function LIKE '%sampl%' OR function IN ('compute_logits', '_get_logits', '_get_prompt_logprobs_dict', 'apply_top_k_top_p') OR file LIKE '%sampler%' OR file LIKE '%logits_processor%') AS in_sampler,
     bool_or(function LIKE '%workspace%') AS workspace,
+    -- chunk_*_fwd: the linear attention of hybrids takes another kernel for decode
+    bool_or(function LIKE '%prefill%' OR function LIKE 'chunk\_%fwd%' ESCAPE '\') AS prefill,
     bool_or(file LIKE '%spec_decode%' OR file LIKE '%eagle%' OR file LIKE '%medusa%' OR function LIKE '%draft%') AS draft,
     bool_or(file LIKE '%/lora/%' OR function LIKE '%lora%' OR file LIKE '%punica%') AS lora,
     bool_or(function LIKE '%multimodal%' OR function LIKE '%vision%' OR file LIKE '%vision%' OR file LIKE '%\_vl.%' ESCAPE '\' OR file LIKE '%clip%' OR file LIKE '%siglip%') AS vision,
@@ -140,7 +145,7 @@ SELECT CASE WHEN told.kind IS NOT NULL AND told.kind NOT IN ('pressure', 'restar
   refusal.utilization AS check_utilization, refusal.dummy_requests, refusal.device_kind = 'cpu' AS check_cpu,
   coalesce(step.kv_used, stat.kv_used) AS kv_used, coalesce(step.running, stat.running) AS running, coalesce(step.waiting, stat.waiting) AS waiting,
   step.scheduled_tokens, step.largest_prompt_tokens, coalesce(step.prompt_logprobs, false) OR coalesce(stack.prompt_logprobs, false) AS prompt_logprobs,
-  stack.in_sampler, stack.workspace AS in_attention_workspace, stack.draft AS in_draft, stack.lora AS in_lora, stack.vision AS in_vision, stack.moe AS in_moe, stack.create_weights AS in_create_weights,
+  stack.in_sampler, stack.workspace AS in_attention_workspace, stack.prefill AS in_prefill, stack.draft AS in_draft, stack.lora AS in_lora, stack.vision AS in_vision, stack.moe AS in_moe, stack.create_weights AS in_create_weights,
   error.kind AS first_error_kind, error.ref AS first_error_ref, error.text AS first_error_text, counted.ranks AS ranks_failed, coalesce(hint.graphs, false) AS graph_hint
 FROM logs LEFT JOIN told ON true LEFT JOIN book ON true LEFT JOIN refusal ON true LEFT JOIN stack ON true LEFT JOIN before ON true LEFT JOIN stat ON true
   LEFT JOIN step ON true LEFT JOIN error ON true LEFT JOIN counted ON true LEFT JOIN hint ON true
