@@ -24,7 +24,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from oomdoc.columns import WORTHWHILE_BYTES, Cut, Field, Memo, Template, is_null, stamp
-from oomdoc.ingest.base import Head
+from oomdoc.ingest.base import Head, from_line_start, read_by
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import peel
 from oomdoc.scan import Chunk
@@ -282,7 +282,7 @@ class _Query:
     process: dict[str, Any] = field(default_factory=dict)
 
 
-class _Reader:
+class Reader:
     """The state of one source."""
 
     def __init__(self) -> None:
@@ -306,8 +306,9 @@ class _Reader:
 
     # ---- a chunk
 
-    def chunk(self, data: bytes, first_line: int) -> Iterator[Batch]:
-        """Everything that a chunk of whole lines holds."""
+    def chunk(self, chunk: Chunk) -> Iterator[Batch]:
+        """Everything that a chunk holds."""
+        data, first_line = from_line_start(chunk)
         if len(data) >= WORTHWHILE_BYTES and self._query is None:
             lead = 0
             for _ in range(_AHEAD):  # the header, the rows that tell the columns and name the devices: plainly
@@ -324,6 +325,12 @@ class _Reader:
         else:
             self._plain(data, first_line)
         yield from self.take()
+
+    def close(self) -> Iterator[Batch]:
+        """What the end of the source completes."""
+        self.finish_query()
+        yield from self.take()
+        yield from self.rows.close()
 
     def take(self) -> Iterator[Batch]:
         """What was read line by line."""
@@ -347,6 +354,7 @@ class _Reader:
             text = _decode(raw)
             if text and not text.isspace():
                 self._line(first_line + at, text)
+        self._lines, self._at = (), 0  # nobody looks ahead between two chunks
 
     def _line(self, line: int, text: str) -> None:
         if text[0] in _DIGITS and "," in text and text[10:11] != "T" and self._query is None:
@@ -775,6 +783,10 @@ class _Reader:
         return sheet, Template(b",", width, tuple(fields), ((b"\x1b", 0),))
 
 
+KEPT = (Reader, _Sheet, _Query)
+"""What a reading is made of (`ingest.kept`)."""
+
+
 def _index(text: str) -> int | None:
     value = _whole(text)
     if value is not None and value >= _INDEX_CAP:
@@ -808,7 +820,7 @@ _SHOWN = {
 }
 _XML_NAMES = {"pid": "process id", "process name": "name", "used memory": "used gpu memory"}
 _FAST = {"t", "gpu", "gpu_util", "memory_util", "used_bytes", "total_bytes"}
-_IDENTITY = Memo(lambda text: None if is_null(text.strip()) else text.strip().decode("utf-8", "replace"))
+IDENTITY = Memo(lambda text: None if is_null(text.strip()) else text.strip().decode("utf-8", "replace"))
 _FAST_STAMP = re.compile(rb"\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?")
 _FAST_CELL = re.compile(rb"(\s*)\d+( MiB| %|)")
 _OWN_LINES = "|+=#<{>["  # what lines that mean more than a row begin with
@@ -831,7 +843,7 @@ def _fast_field(role: str, at: int, cells: Sequence[bytes], ending: bytes, bare:
         return None
     lead = texts[0][: len(texts[0]) - len(texts[0].lstrip())]
     if role == "identity":
-        return Field("text", role, at, at, lead, ending, decode=_IDENTITY)
+        return Field("text", role, at, at, lead, ending, decode=IDENTITY)
     if role == "t":
         match = _FAST_STAMP.fullmatch(texts[0], len(lead))
         return Field("stamp", "t", at, at, lead, ending, len(match[1] or b"")) if match else None
@@ -847,18 +859,12 @@ def _fast_field(role: str, at: int, cells: Sequence[bytes], ending: bytes, bare:
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """Rows of `gpu_sample`, `gpu_device` and `gpu_process`, and of `problem` for rows that could not be read."""
-    reader = _Reader()
-    for chunk in chunks:
-        data, first_line = chunk.data, chunk.first_line
-        if not chunk.at_line_start:
-            cut = data.find(b"\n") + 1
-            if not cut:
-                continue
-            data, first_line = data[cut:], first_line + 1
-        yield from reader.chunk(data, first_line)
-    reader.finish_query()
-    yield from reader.take()
-    yield from reader.rows.close()
+    yield from read_by(reading(path), chunks)
+
+
+def reading(path: str) -> Reader:
+    """The state of a source of which nothing was read."""
+    return Reader()
 
 
 # ---- recognising
