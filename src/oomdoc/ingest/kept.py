@@ -100,7 +100,8 @@ class _Freezer:
             return ["constant", name]
         form = _FORMS.get(type(value))
         if form is not None:
-            return [form, *map(self.value, value)]
+            # sets in one order: what is kept is the same bytes whoever read
+            return [form, *map(self.value, sorted(value, key=repr) if "set" in form else value)]
         if type(value) is dict:
             return ["dict", *([self.value(key), self.value(entry)] for key, entry in value.items())]
         if type(value) is bytes:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from growing import dense
 from oomdoc import ingest
 from oomdoc.bundle import open_bundle
 from oomdoc.ingest import kept
@@ -19,7 +18,7 @@ from oomdoc.ingest.base import Reading
 from oomdoc.scan import Chunk, chunks
 from oomdoc.tables import Batch
 
-SAMPLES = Path(__file__).parents[2] / "sample_logs"
+SAMPLES = Path(__file__).parents[1] / "sample_logs"
 
 
 def plain(batch: Batch) -> Any:
@@ -43,66 +42,6 @@ def sources() -> Iterator[tuple[str, bytes]]:
             if data not in seen and data.count(b"\n") > 8:
                 seen.add(data)
                 yield f"{path.name}/{member.path}", data
-
-
-def dense() -> Iterator[tuple[str, bytes]]:
-    """Long sources of each kind that is read by columns."""
-    rng = random.Random(5)
-    stamp = "2026-11-20T20:{:02}:{:02}Z".format
-    yield (
-        "requests.log",
-        "".join(
-            f"{stamp(at // 60 % 60, at % 60)} INFO gw id=r{at} model=m{at % 3} input_tokens={rng.randrange(9000)} output_tokens={rng.randrange(900)}"
-            f" latency_ms={rng.randrange(9000)} status=200\n" + ("a word\n" if at % 701 == 0 else "")
-            for at in range(6000)
-        ).encode(),
-    )
-    yield "requests.jsonl", "".join(
-        json.dumps({"ts": stamp(at // 60 % 60, at % 60), "usage": {"prompt_tokens": at % 977, "completion_tokens": None if at % 50 == 0 else 5}}) + "\n"
-        for at in range(6000)
-    ).encode()  # fmt: skip
-    yield (
-        "smi.csv",
-        b"timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n"
-        + "".join(
-            f"2026/11/20 20:{at // 120 % 60:02}:{at // 2 % 60:02}.120, {at % 2}, {at % 100} %, {70000 + at} MiB, 81559 MiB\n"
-            for at in range(8000)
-        ).encode(),
-    )
-    yield (
-        "vllm.log",
-        (
-            "INFO 11-20 20:00:00 [api_server.py:1] vLLM API server version 0.11.0\n"
-            + "".join(
-                f"INFO 12-31 2{at // 3600 % 4}:{at // 60 % 60:02}:{at % 60:02} [loggers.py:118] Engine 000: Avg prompt throughput: {at}.5 tokens/s, Avg generation "
-                f"throughput: 96.0 tokens/s, Running: {at % 9} reqs, Waiting: 0 reqs, GPU KV cache usage: {at % 100}.5%, Prefix cache hit rate: 6.5%\n"
-                + (
-                    f"(EngineCore pid=7) ERROR 01-01 00:00:01 [core.py:1] ValueError: thing {at}\n"
-                    if at % 997 == 996
-                    else ""
-                )
-                for at in range(5000)
-            )
-        ).encode(),
-    )
-    yield (
-        "metrics.txt",
-        "".join(
-            f"# 2026-11-20T20:{at // 60:02}:{at % 60:02}Z\n# TYPE vllm:kv_cache_usage_perc gauge\n"
-            f'vllm:kv_cache_usage_perc{{engine="0",model_name="m"}} 0.{at}\nvllm:num_requests_running{{engine="0"}} {at % 7}\n'
-            f'DCGM_FI_DEV_FB_USED{{gpu="0",UUID="GPU-5a",modelName="NVIDIA H100 80GB HBM3"}} {70000 + at}\n'
-            f'DCGM_FI_DEV_FB_FREE{{gpu="0",UUID="GPU-5a",modelName="NVIDIA H100 80GB HBM3"}} 500\nvllm:broken x y z\n'
-            for at in range(900)
-        ).encode(),
-    )
-    yield (
-        "writers.log",
-        "".join(
-            f"[pod/llm-{at % 2}/main] INFO 11-20 20:{at // 60 % 60:02}:{at % 60:02} [loggers.py:118] Engine 000: Avg prompt throughput: {at}.5 tokens/s, Avg generation "
-            f"throughput: 96.0 tokens/s, Running: 3 reqs, Waiting: 0 reqs, GPU KV cache usage: 5.5%, Prefix cache hit rate: 6.5%\n"
-            for at in range(3000)
-        ).encode(),
-    )
 
 
 def straight(reading: Reading, pieces: list[Chunk]) -> list[Any]:
