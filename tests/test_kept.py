@@ -56,7 +56,7 @@ def interrupted(reading: Reading, pieces: list[Chunk]) -> list[Any]:
     out: list[Any] = []
     packed = b""
     for piece in pieces:
-        told = kept.Told(packed)
+        told = kept.Told(1 << 40, packed)
         for batch in reading.chunk(piece):
             told.add(batch)
         closed = told.close()
@@ -104,10 +104,10 @@ def test_what_it_does_not_know_is_not_kept() -> None:
         kept.freeze(reading)
 
 
-def test_too_many_batches_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept.Told, "MOST_BYTES", 1000)
-    told = kept.Told()
+def test_rows_that_take_as_long_to_load_as_to_read_are_not_kept() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(100):
-        told.add(Batch("gpu_sample", {"line": rng.integers(0, 1 << 40, 5000)}))
-    assert told.close() is None
+    for rows, kept_ in ((100, True), (100_000, False)):
+        told = kept.Told(16_000)
+        for _ in range(10):
+            told.add(Batch("gpu_sample", {"line": rng.integers(0, 1 << 40, rows // 10)}))
+        assert (told.close() is not None) == kept_

@@ -444,7 +444,7 @@ def _read_member(
     if reading is None:
         return _load(member, kind, counted, store, ingest.read(ingestor, member.path, counted))
     assert options.resumed is not None
-    told = kept.Told()
+    told = kept.Told(member.size or 0)
     counted.marked = partial(_keep, options.resumed, member.path, kind, reading, told)
     return _load(member, kind, counted, store, told.heard(read_by(reading, counted)))
 
@@ -473,7 +473,7 @@ def _read_on(member: Member, counted: _Counted, store: Store, options: Options, 
     known = options.resumed.known[member.path]
     batches = chain(kept.told(known.told), read_by(reading, counted))
     if _may_go_on(member, member.begin.taken):
-        told = kept.Told(known.told)
+        told = kept.Told(member.size or 0, known.told)
         counted.marked = partial(_keep, options.resumed, member.path, known.kind, reading, told)
         batches = chain(kept.told(known.told), told.heard(read_by(reading, counted)))
     else:

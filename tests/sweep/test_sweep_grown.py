@@ -24,6 +24,7 @@ from night import ask, night
 from growing import dense, wrapped
 from oomdoc import diagnose
 from oomdoc.bundle import DEFAULT_LIMITS, Begin, Intake
+from oomdoc.ingest import kept
 from oomdoc.scan import Chunk, chunks
 from oomdoc.sweep import grown, ledger, work
 from oomdoc.sweep.dataset import existing
@@ -34,13 +35,14 @@ from oomdoc.tables import TABLES
 FIRST, SECOND, THIRD = "2026-11-20", "2026-11-21", "2026-11-22"
 BLOCK = 128 << 10
 SOURCES = {name: data for name, data in (*dense(), *wrapped()) if len(data) > 3 * BLOCK}
-MIXED = ("server.log", "requests.log", "smi.csv")
+MIXED = ("requests.log", "server.log", "vllm.log")
 
 
 @pytest.fixture
 def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are read in the smallest blocks there are, so that small ones can go on."""
+    """Files are read in the smallest blocks there are, and rows of all kinds are kept, so that small ones can go on."""
     monkeypatch.setattr(diagnose, "_BLOCK_BYTES", BLOCK)
+    monkeypatch.setattr(kept, "WORTH", 1)
 
 
 @pytest.fixture
@@ -66,9 +68,9 @@ def told(folder: Path, resumed: diagnose.Resumed | None) -> tuple[Any, Any, Any]
         return analysis.to_dict(), {name: analysis.sql(f"SELECT * FROM {name}") for name in TABLES}, intake.bytes
 
 
-def again(kept: dict[str, diagnose.Kept]) -> diagnose.Resumed:
+def again(each: dict[str, diagnose.Kept]) -> diagnose.Resumed:
     """What the next night has of what this one kept."""
-    return diagnose.Resumed(grown.known((path, grown.pack(each)) for path, each in kept.items()))
+    return diagnose.Resumed(grown.known((path, grown.pack(one)) for path, one in each.items()))
 
 
 @pytest.mark.usefixtures("blocks")
@@ -156,8 +158,8 @@ def test_a_reading_that_another_program_kept_is_not_used(tmp_path: Path, parsed:
     whole = told(tmp_path, None)
     for text in ("", "{}", '["object", 0, "ingest.Texts", {}]', '["object", 0, "os.system", {}]'):
         parsed["bytes"] = 0
-        kept = diagnose.Kept(Begin(9, 2, BLOCK, "x" * 64), "", "vllm-log", text, b"")
-        assert told(tmp_path, again({"server.log": kept})) == whole
+        each = diagnose.Kept(Begin(9, 2, BLOCK, "x" * 64), "", "vllm-log", text, b"")
+        assert told(tmp_path, again({"server.log": each})) == whole
         assert parsed["bytes"] == len(SOURCES["server.log"])
     assert grown.unpack(b"") is None
     assert grown.unpack(b"\x04\0\0\0oops") is None
@@ -180,13 +182,13 @@ def test_kept_rows_that_are_damaged_are_read_again(tmp_path: Path) -> None:
 
 def test_what_would_be_too_large_is_not_kept() -> None:
     rng = random.Random(3)
-    kept = {
+    each = {
         f"{place}.log": diagnose.Kept(Begin(size, 5, size, "x"), "", "vllm-log", "[]", rng.randbytes(rows))
-        for place, (size, rows) in enumerate(((4 << 20, 600_000), (90 << 20, 10 << 20), (80 << 20, 8 << 20), (9 << 20, 1000)))
-    }  # fmt: skip
-    rows = grown.rows(kept)
-    assert [row["source"] for row in rows] == ["1.log", "3.log"], "an eighth of what was read, 16 MiB a bundle"
-    assert all(grown.unpack(row["state"]) == kept[row["source"]] for row in rows)
+        for place, (size, rows) in enumerate(((90 << 20, 10 << 20), (80 << 20, 8 << 20), (9 << 20, 1000)))
+    }
+    rows = grown.rows(each)
+    assert [row["source"] for row in rows] == ["0.log", "2.log"], "16 MiB a bundle, the largest files first"
+    assert all(grown.unpack(row["state"]) == each[row["source"]] for row in rows)
 
 
 # ---- nights
@@ -228,8 +230,9 @@ def test_nights_over_a_growing_tree_tell_what_fresh_ones_tell(tmp_path: Path) ->
         assert latest(tmp_path / "s", date) == latest(tmp_path / f"fresh-{date}", date)
         # of the latest content alone, one row a file
         rows = ask(tmp_path / "s", "SELECT night::VARCHAR, source, bytes FROM grown ORDER BY source")
-        assert [(when, source) for when, source, _ in rows] == [(date, name) for name in sorted(MIXED)]
-        assert all(bytes_ % (1 << 20) == BLOCK for _, _, bytes_ in rows)
+        assert {"server.log", "vllm.log"} <= {source for _, source, _ in rows} <= set(MIXED)
+        assert len(rows) == len({source for _, source, _ in rows})
+        assert all(when == date and bytes_ % (1 << 20) == BLOCK for when, _, bytes_ in rows)
     dataset = existing(str(tmp_path / "s"), Access())
     assert len(ledger.kept_for(dataset, "grown", diagnose.__name__)) == 0, "another version reads again"
     assert night(tmp_path / "s", tmp_path / "in", THIRD, rebuild=True).counts.read == 1

@@ -224,17 +224,20 @@ _KINDS = ("same", "constant", "bytes", "batch", "method", "memo", "masked", "arr
 # ---- what was told
 
 
-class Told:
-    """Batches in the order in which a reading handed them out, packed as they come; `MOST_BYTES` of them at most.
+WORTH = 16
+"""Rows that take more than this part of a source are not kept: numbers in columns are read nearly as fast as they are loaded."""
 
-    Each is a line of JSON with what its columns are, and then the bytes of its arrays, those of equal rank in a number side by side: neighbours
-    are alike in their high bytes, and pack to a fraction.
+
+class Told:
+    """Batches in the order in which a reading handed them out, packed as they come.
+
+    Each is a line of JSON with what its columns are, and then the bytes of its arrays, those of equal rank in a number side by
+    side: neighbours are alike in their high bytes, and pack to a fraction. `size_bytes` is the source's length.
     """
 
-    MOST_BYTES = 32 << 20
-
-    def __init__(self, packed: bytes = b"") -> None:
+    def __init__(self, size_bytes: int, packed: bytes = b"") -> None:
         self._parts = [packed]
+        self._most = size_bytes // WORTH
         self._size = len(packed)
         self._packer: Any = None
         self.whole = True
@@ -253,7 +256,7 @@ class Told:
             self._take(_written(batch))
         except (NotKeptError, TypeError, ValueError):
             self.whole = False
-        if self._size > self.MOST_BYTES:
+        if self._size > self._most:
             self.whole = False
         if not self.whole:
             self._parts, self._packer = [], None

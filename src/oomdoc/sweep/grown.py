@@ -11,8 +11,6 @@ import zstandard
 from oomdoc.bundle import Begin
 from oomdoc.diagnose import Kept
 
-LEAST_GAIN = 8
-"""A file whose kept rows are more than this part of what was read is read again: to load them would take as long."""
 MOST_BYTES = 16 << 20
 """Kept for one bundle; the files that would take the longest to read come first."""
 _LEVEL = 3  # of zstd
@@ -40,12 +38,12 @@ def unpack(packed: bytes) -> Kept | None:
 
 
 def rows(kept: Mapping[str, Kept]) -> list[dict[str, Any]]:
-    """Rows of the table `grown`: of all files those that are worth it."""
+    """Rows of the table `grown`, as many as one bundle may have."""
     made: list[dict[str, Any]] = []
     left = MOST_BYTES
     for path, each in sorted(kept.items(), key=lambda entry: (-entry[1].begin.taken, entry[0])):
         packed = pack(each)
-        if len(packed) * LEAST_GAIN <= each.begin.taken and len(packed) <= left:
+        if len(packed) <= left:
             left -= len(packed)
             begin = each.begin
             made.append({"source": path, "bytes": begin.taken, "source_sha256": begin.sha256, "state": packed})
