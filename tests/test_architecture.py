@@ -114,7 +114,19 @@ ALLOWED: dict[str, set[str]] = {
         "views",
     },
     "morning": set(),
-    "sweep": {"assemble", "bundle", "diagnose", "model", "morning", "oomdoc", "physics", "rules", "store", "tables"},
+    "sweep": {
+        "assemble",
+        "bundle",
+        "diagnose",
+        "ingest",
+        "model",
+        "morning",
+        "oomdoc",
+        "physics",
+        "rules",
+        "store",
+        "tables",
+    },
     "__main__": {"cli", "oomdoc"},
 }
 EVERYBODY = {"errors", "units"}

@@ -22,7 +22,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from oomdoc.streams import (
     BLOCK,
     BZIP2,
     DEFLATE,
+    LEAST,
     UNPRINTABLE,
     ZSTD,
     Checked,
@@ -48,6 +49,8 @@ from oomdoc.streams import (
 )
 from oomdoc.units import GIB, MIB, show_bytes
 
+BLOCKS_FROM = LEAST
+"""How much of a file is read at first, to tell what it is; from there on it is read in blocks as large as is asked for."""
 _SPOOL_IN_MEMORY = 4 * MIB  # a zip that cannot be sought in is kept in memory up to here, then in an unnamed file
 _LABEL_CAP = 1024  # characters of a member's name; a header may claim megabytes
 _ZIP_ENTRY_BYTES = 256  # of a zip's table of contents, per entry allowed: 46 are fixed, the rest is the name
@@ -109,6 +112,20 @@ class Layer(NamedTuple):
     inside: str
 
 
+class Begin(NamedTuple):
+    """A place in a file behind a newline, from which its reading can go on.
+
+    `passed` bytes and `line - 1` lines stand before it. `taken` is how far blocks had been read when the line before was cut
+    off, and `sha256` is that of so many bytes. `rest` are the bytes between the two; "" until they were read.
+    """
+
+    passed: int
+    line: int
+    taken: int
+    sha256: str
+    rest: bytes = b""
+
+
 class Member(NamedTuple):
     """One file of the bundle.
 
@@ -117,12 +134,14 @@ class Member(NamedTuple):
     (what is left then is passed over). `read(n)` never raises for bad data and may give less than n, but at least
     64 KiB (or all n) before the end. `size` is what the archive or file system claims, None where nobody knows.
     `layers` are the archives and compressions around it, outermost first.
+    `begin` is where the stream goes on, its `rest` before it, where what stands before was proved to be as it was.
     """
 
     path: str
     stream: BinaryIO
     size: int | None
     layers: tuple[Layer, ...] = ()
+    begin: Begin | None = None
 
 
 class Unread(NamedTuple):
@@ -175,6 +194,12 @@ class _Leaf(Stream):
         self._intake = intake
         self._source = source
         self._left = intake.limits.max_member_bytes
+
+    def pass_over(self, count: int) -> None:
+        """Account for bytes that a consumer has from elsewhere."""
+        self.taken += count
+        self._left -= count
+        self._intake.handed_out(self.label, count)
 
     def _more(self, size: int) -> bytes:
         if self.failed or self._intake.stopped:
@@ -254,12 +279,16 @@ class Intake:
     content_bytes: int = 0
     files: int = 0
     stopped: str = ""  # why nothing more is read: a limit of the whole bundle
+    begins: Mapping[str, Begin] = field(default_factory=dict)
+    """By path, where to go on in files whose first `taken` bytes are still those; others are read from their beginning."""
     _given: list[_Given] = field(default_factory=list, repr=False)
     _given_bytes: int = field(default=0, repr=False)
     _entries: int = field(default=0, repr=False)
     _unpacked: int = field(default=0, repr=False)
     _names: dict[str, int] = field(default_factory=dict, repr=False)
     _seen: dict[tuple[int, int], str] = field(default_factory=dict, repr=False)
+    _before: int = field(default=0, repr=False)  # bytes of the files before the one at hand
+    _digest: Any = field(default=None, repr=False)
 
     def members(self) -> Iterator[Member]:
         """Every file of the bundle, folders sorted by name and archives in their own order; to be called once.
@@ -278,10 +307,14 @@ class Intake:
                 self.note(label, reason(problem))
                 continue
             with opened as raw:
-                digest = hashlib.sha256()
-                file = Source(raw, label, self.note, partial(self._took, digest))
                 regular = _is_regular(raw)
-                yield from self._open(file, given.place, raw if regular else None)
+                digest, begin = self._proved(raw, given.place) if regular else (hashlib.sha256(), None)
+                self._before, self._digest = self.bytes, digest
+                file = Source(raw, label, self.note, partial(self._took, digest))
+                if begin is None:
+                    yield from self._open(file, given.place, raw if regular else None)
+                else:
+                    yield from self._go_on(file, given.place, begin)
                 if self.hashing and regular:
                     file.drain()
                 hashes.append((label, digest.hexdigest()))
@@ -291,6 +324,45 @@ class Intake:
             self.digest = hashes[0][1] if alone else hashlib.sha256(lines.encode()).hexdigest()
         if not self.content_bytes:
             raise self.nothing()
+
+    def taken(self, member: Member) -> int:
+        """How many bytes of a member were read so far."""
+        return cast(Stream, member.stream).taken
+
+    def hashed(self) -> tuple[int, str]:
+        """How many bytes of the file at hand were read, and their SHA-256."""
+        return self.bytes - self._before, self._digest.hexdigest()
+
+    def _proved(self, raw: BinaryIO, place: _Place) -> tuple[Any, Begin | None]:
+        """The hash of the bytes before the place to go on from, if they are what they were; else of none.
+
+        Only all of them prove it: what stands before decides what the rest means, and may change in any byte.
+        """
+        begin = self.begins.get(place.label)
+        digest = hashlib.sha256()
+        if begin is None or not self.hashing or self.content_bytes + (place.size or 0) > self.limits.max_total_bytes:
+            return digest, None
+        left, rest = begin.taken, b""
+        try:
+            while left and (data := raw.read(min(left, MIB))):
+                digest.update(data)
+                left -= len(data)
+                rest = (rest + data)[begin.passed - begin.taken :] if begin.taken > begin.passed else b""
+        except OSError:
+            left = 1
+        if left or digest.hexdigest() != begin.sha256:
+            raw.seek(0)
+            return hashlib.sha256(), None
+        return digest, begin._replace(rest=rest)
+
+    def _go_on(self, stream: Stream, place: _Place, begin: Begin) -> Iterator[Member]:
+        """The member that a proved file is, behind the place up to which it was read."""
+        leaf = _Leaf(self, stream, place.label)
+        self.bytes += begin.taken
+        leaf.pass_over(begin.taken)
+        self.files += 1
+        yield Member(place.label, cast(BinaryIO, leaf), place.size, place.layers, begin)
+        leaf.drain()
 
     def note(self, path: str, why: str) -> None:
         """List something as unread. Once a limit has stopped everything, only that is worth telling."""

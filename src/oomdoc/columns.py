@@ -58,13 +58,13 @@ class Memo(dict[bytes, Any]):
 
     def __init__(self, decode: Callable[[bytes], Any]) -> None:
         super().__init__()
-        self._decode = decode
+        self.decode = decode
         self._table: tuple[Any, Any, Any] | None = None
 
     def __missing__(self, text: bytes) -> Any:
         if len(self) >= 1 << 16:
             self.clear()
-        value = self[text] = self._decode(text)
+        value = self[text] = self.decode(text)
         return value
 
     def column(self, words: Any) -> Any:
@@ -104,7 +104,7 @@ def cell_text(text: bytes) -> str | None:
     return None if text in _NULLS else text.decode("utf-8", "replace")
 
 
-_CELL_TEXT = Memo(cell_text)
+CELL_TEXT = Memo(cell_text)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Field:
     fraction: int = 0
     offset_s: float = 0.0
     width: int = 0
-    decode: Memo = dataclasses.field(default_factory=lambda: _CELL_TEXT, compare=False)
+    decode: Memo = dataclasses.field(default_factory=lambda: CELL_TEXT, compare=False)
 
 
 class Cut(NamedTuple):

@@ -7,29 +7,54 @@ the tables behind it for further questions.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from oomdoc import ingest
 from oomdoc.assemble import assemble
-from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, Member, binary_form, open_bundle
+from oomdoc.bundle import BLOCKS_FROM, DEFAULT_LIMITS, Begin, Intake, Limits, Member, binary_form, open_bundle
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.ingest import kept
+from oomdoc.ingest.base import Reading, read_by
 from oomdoc.limits import scratch_folder
 from oomdoc.model import Excerpt, ExcerptLine, Report, SourceRow, Unread
 from oomdoc.physics.config import config_of_file
 from oomdoc.redact import manifest
 from oomdoc.rules import Rule, load_rules
-from oomdoc.scan import Chunk, chunks, read_ahead
+from oomdoc.scan import CHUNK_BYTES, Chunk, chunks, newlines, read_ahead
 from oomdoc.store import Store
 from oomdoc.tables import LOOKALIKE, Batch, source_of
 from oomdoc.units import parse_size, show_bytes, zone
-from oomdoc.unwrap import unwrap
+from oomdoc.unwrap import lasting_form, unwrap
 from oomdoc.weigh import Finding
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A file up to a place behind one of its lines: what proves that it is the same, its reading there, what that had told.
+
+    `form` is how its collector wrapped it (`unwrap.lasting_form`), `reading` and `told` are of `ingest.kept`.
+    """
+
+    begin: Begin
+    form: str
+    kind: str
+    reading: str
+    told: bytes
+
+
+@dataclass
+class Resumed:
+    """Files by their path in the bundle: `known` from another day, `kept` for the next one."""
+
+    known: Mapping[str, Kept] = field(default_factory=dict)
+    kept: dict[str, Kept] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,6 +74,8 @@ class Options:
     progress: Callable[[str, int], None] | None = None
     loaded: tuple[Sequence[Rule], Sequence[str]] | None = None
     """Rules and faults as `load_rules` gave them, for many bundles in a row: reading the files is a tenth of a small one."""
+    resumed: Resumed | None = None
+    """For files that grow: where to go on in those that were read before, and where the next time."""
 
 
 class Analysis:
@@ -233,24 +260,80 @@ def _why(unread: Sequence[Unread]) -> str:
 
 # ---- bundle -> tables
 
+_BLOCK_BYTES = CHUNK_BYTES  # how much of a source is read at once
 
-def _stream(intake: Intake) -> Iterator[Member | Chunk]:
+
+class _Mark(NamedTuple):
+    """Everything before this place was handed out, and the source can be read on from here."""
+
+    begin: Begin
+    form: str
+
+
+def _stream(intake: Intake, resumed: Resumed | None) -> Iterator[Member | Chunk | _Mark]:
     for member in intake.members():
         yield member
-        yield from unwrap(chunks(member.stream), partial(intake.note, member.path))
+        if resumed is not None and _may_go_on(member, 0):
+            yield from _marked(intake, member, resumed)
+        else:
+            yield from unwrap(chunks(member.stream, _BLOCK_BYTES), partial(intake.note, member.path))
+
+
+def _may_go_on(member: Member, taken: int) -> bool:
+    """Whether a member is a file as it stands, in which a block ends behind these bytes."""
+    return member.size is not None and not member.layers and member.size >= max(taken + _BLOCK_BYTES, BLOCKS_FROM)
+
+
+def _marked(intake: Intake, member: Member, resumed: Resumed) -> Iterator[Chunk | _Mark]:
+    """The chunks of a file that may grow; behind the last that will be the same when it has grown, a mark.
+
+    A file is read in blocks of one size whatever its length, so up to there it will be cut into the same chunks: what a
+    reader makes of the end of a chunk does not matter.
+    """
+    begin = member.begin or Begin(0, 1, 0, "")
+    passed, latest = begin.passed, Chunk(b"", begin.line, True)
+    form = known = resumed.known[member.path].form if member.begin else None
+
+    def counted() -> Iterator[Chunk]:
+        nonlocal passed, latest, form
+        for chunk in chunks(member.stream, _BLOCK_BYTES, line=begin.line, rest=begin.rest):
+            if not passed:
+                form = lasting_form(chunk.data)
+            passed += len(chunk.data)
+            latest = chunk
+            yield chunk
+
+    assert member.size is not None
+    for piece in unwrap(counted(), partial(intake.note, member.path), known):
+        yield piece
+        taken = intake.taken(member)
+        last = (taken - BLOCKS_FROM) % _BLOCK_BYTES == 0 and taken + _BLOCK_BYTES > member.size
+        if last and form is not None and piece.data.endswith(b"\n"):
+            line = piece.first_line + newlines(piece.data)
+            hashed, sha256 = intake.hashed()
+            if hashed == taken and line == latest.first_line + newlines(
+                latest.data
+            ):  # nothing waits for its other half
+                yield _Mark(Begin(passed, line, taken, sha256), form)
 
 
 def _ingest(intake: Intake, store: Store, options: Options) -> tuple[list[SourceRow], list[Unread]]:
     """Read every member with its ingestor into the store; what was not read is named with the reason."""
     sources: list[SourceRow] = []
     refused: list[Unread] = []
-    events = read_ahead(_stream(intake))
-    current: Member | Chunk | None = next(events, None)
+    readings = _readings(options.resumed)
+    if options.resumed is not None:
+        intake.begins = {path: options.resumed.known[path].begin for path in readings}
+    events = read_ahead(_stream(intake, options.resumed))
+    current: Member | Chunk | _Mark | None = next(events, None)
     while current is not None:
         member = current
         assert isinstance(member, Member)
-        counted = _Counted(events, member.path, options.progress)
-        row = _read_member(member, counted, store, options, refused)
+        counted = _Counted(events, member, options.progress)
+        if member.begin is not None:
+            row: SourceRow | None = _read_on(member, counted, store, options, readings[member.path])
+        else:
+            row = _read_member(member, counted, store, options, refused)
         for _ in counted:  # whatever the ingestor left
             pass
         if row is not None:
@@ -285,9 +368,15 @@ class _Counted:
     """The chunks of one member out of the stream of all, with lines and bytes counted; `following` is what came after."""
 
     def __init__(
-        self, events: Iterator[Member | Chunk], path: str, progress: Callable[[str, int], None] | None
+        self,
+        events: Iterator[Member | Chunk | _Mark],
+        member: Member,
+        progress: Callable[[str, int], None] | None,
     ) -> None:
-        self._events, self._path, self._progress = events, path, progress
+        self._events, self._path, self._progress = events, member.path, progress
+        self._before = member.begin.line - 1 if member.begin else 0
+        self.marked: Callable[[_Mark], None] | None = None
+        """Called at a mark, when the chunks before it have been read."""
         self._held: Chunk | None = None
         self.following: Member | None = None
         self._ended = False
@@ -309,6 +398,10 @@ class _Counted:
         if self._ended:
             return None
         event = next(self._events, None)
+        while isinstance(event, _Mark):
+            if self.marked:
+                self.marked(event)
+            event = next(self._events, None)
         if not isinstance(event, Chunk):
             self.following, self._ended = event, True
             return None
@@ -322,7 +415,7 @@ class _Counted:
     def lines(self) -> int:
         """Physical lines so far; a last line without newline counts."""
         if self._last is None:
-            return 0
+            return self._before
         last = self._last
         return last.first_line - 1 + last.data.count(b"\n") + (0 if last.data.endswith(b"\n") else 1)
 
@@ -347,9 +440,52 @@ def _read_member(
         refused.append(Unread(member.path, "the label of a sample case, no evidence"))
         return None
     ingestor, kind = ingest.recognise(head, options.types)
+    reading = ingest.reading(ingestor, member.path) if options.resumed and _may_go_on(member, 0) else None
+    if reading is None:
+        return _load(member, kind, counted, store, ingest.read(ingestor, member.path, counted))
+    assert options.resumed is not None
+    told = kept.Told(member.size or 0)
+    counted.marked = partial(_keep, options.resumed, member.path, kind, reading, told)
+    return _load(member, kind, counted, store, told.heard(read_by(reading, counted)))
+
+
+def _readings(resumed: Resumed | None) -> dict[str, Reading]:
+    """The readings that can go on; what this program did not keep is read from its beginning."""
+    made = {}
+    for path, known in resumed.known.items() if resumed else ():
+        with suppress(kept.NotKeptError):
+            made[path] = kept.thaw(known.reading)
+    return made
+
+
+def _keep(resumed: Resumed, path: str, kind: str, reading: Reading, told: kept.Told, mark: _Mark) -> None:
+    """Note where to go on the next time, unless that is more than is kept."""
+    packed = told.close()
+    if packed is not None:
+        with suppress(kept.NotKeptError):
+            resumed.kept[path] = Kept(mark.begin, mark.form, kind, kept.freeze(reading), packed)
+
+
+def _read_on(member: Member, counted: _Counted, store: Store, options: Options, reading: Reading) -> SourceRow:
+    """Load what a file had told before, and read what came since."""
+    assert options.resumed is not None
+    assert member.begin is not None
+    known = options.resumed.known[member.path]
+    batches = chain(kept.told(known.told), read_by(reading, counted))
+    if _may_go_on(member, member.begin.taken):
+        told = kept.Told(member.size or 0, known.told)
+        counted.marked = partial(_keep, options.resumed, member.path, known.kind, reading, told)
+        batches = chain(kept.told(known.told), told.heard(read_by(reading, counted)))
+    else:
+        options.resumed.kept[member.path] = known
+    return _load(member, known.kind, counted, store, batches)
+
+
+def _load(member: Member, kind: str, counted: _Counted, store: Store, batches: Iterable[Batch]) -> SourceRow:
+    """Everything that a member tells, into the store."""
     rows = problems = lookalikes = 0
     others: set[str] = set()
-    for batch in ingest.read(ingestor, member.path, counted):
+    for batch in batches:
         rows, problems, lookalikes = _count(batch, rows, problems, lookalikes)
         source = source_of(member.path, batch.writer)
         if batch.writer:

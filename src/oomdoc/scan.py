@@ -53,10 +53,16 @@ class Chunk(NamedTuple):
                 yield number, line[:cap].decode("utf-8", "replace").rstrip("\r")
 
 
-def chunks(stream: BinaryIO, size: int = CHUNK_BYTES, cap: int = LINE_CAP_BYTES) -> Iterator[Chunk]:
-    """Cut a stream into chunks that end with a newline (the last one may not); linear in time whatever the lines."""
-    line, fresh, held = 1, True, 0
-    parts: list[bytes | memoryview] = []
+def chunks(
+    stream: BinaryIO, size: int = CHUNK_BYTES, cap: int = LINE_CAP_BYTES, line: int = 1, rest: bytes = b""
+) -> Iterator[Chunk]:
+    """Cut a stream into chunks that end with a newline (the last one may not); linear in time whatever the lines.
+
+    A stream that begins behind a newline of a source goes on with `line`, the number of that line; `rest` is what was read
+    of it before.
+    """
+    fresh, held = True, len(rest)
+    parts: list[bytes | memoryview] = [rest] if rest else []
     while block := stream.read(size):
         cut = block.rfind(b"\n") + 1
         if cut:

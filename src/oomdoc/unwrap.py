@@ -62,15 +62,32 @@ class _Form(NamedTuple):
     renumbers: bool = False
 
 
-def unwrap(pieces: Iterable[Chunk], note: Note = _silent) -> Iterator[Chunk]:
+def unwrap(pieces: Iterable[Chunk], note: Note = _silent, form: str | None = None) -> Iterator[Chunk]:
     """The chunks of a source with its collector's cuts and documents undone; most sources come back as they are.
 
-    `note` is told why a document could not be undone.
+    `note` is told why a document could not be undone. `form` is how the source is wrapped, where `lasting_form` told it of
+    its beginning and these pieces are a later part.
     """
+    if form is not None:
+        yield from _LASTING[form].undo(pieces, note) if form else pieces
+        return
     stream = iter(pieces)
     first = next(stream, None)
     if first is None:
         return
+    yield from _unwrapped(first, stream, note)
+
+
+def lasting_form(head: bytes) -> str | None:
+    """How a source is wrapped by its first bytes, if any run of its lines can be undone by itself and keeps its numbers.
+
+    "" for one that is not wrapped, None for one that has to be read from its beginning.
+    """
+    form = _form(head[:HEAD_BYTES])
+    return "" if form is None else form.name if form.name in _LASTING else None
+
+
+def _unwrapped(first: Chunk, stream: Iterator[Chunk], note: Note) -> Iterator[Chunk]:
     form = _form(first.data[:HEAD_BYTES])
     if form is None:
         yield first
@@ -109,7 +126,7 @@ def _form(head: bytes) -> _Form | None:
         return _Form("utf-16", _decoded, renumbers=True)
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start.isdigit():
-        return _Form("cri", _join_cri) if _CRI.match(head) else None
+        return _LASTING["cri"] if _CRI.match(head) else None
     if start == b"_" and _EXPORT_HEAD.match(head):
         return _Form("journal-export", _export, renumbers=True)
     if start in b"{[" and start:
@@ -121,9 +138,9 @@ def _form(head: bytes) -> _Form | None:
 
 def _json_form(head: bytes, start: bytes) -> _Form | None:
     if start == b"{" and _DOCKER_HEAD.match(head.lstrip()):
-        return _Form("docker", _join_docker)
+        return _LASTING["docker"]
     if start == b"{" and b'"__REALTIME_TIMESTAMP"' in head and b'"MESSAGE"' in head:
-        return _Form("journal-json", _numbers)
+        return _LASTING["journal-json"]
     if start == b"{" and _LOKI_LINE.match(head):
         return _Form("loki-lines", _document(_loki_lines, True, LINES_CAP_BYTES), renumbers=True)
     if start == b"{" and b'"values"' in head and (b'"streams"' in head or b'"stream"' in head):
@@ -258,6 +275,12 @@ def _as_text(line: bytes) -> bytes:
         return line
     value["MESSAGE"] = message.decode("utf-8", "replace")
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+_LASTING = {
+    form.name: form
+    for form in (_Form("cri", _join_cri), _Form("docker", _join_docker), _Form("journal-json", _numbers))
+}
 
 
 def _export(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
 from oomdoc.errors import UsageError
@@ -32,7 +32,7 @@ from oomdoc.ingest import (
     text_log,
     traces,
 )
-from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor
+from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor, Reading, read_by
 from oomdoc.ingest.writers import Writers
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
@@ -110,29 +110,61 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
     if ingestor in DENSE:
         yield from ingestor.read(path, chunks)
         return
-    writers = Writers()
-    texts: dict[str, _Text] = {"": _Text()}
+    texts = Texts()
+    if ingestor.KIND == text_log.KIND:
+        yield from read_by(texts, chunks)
+        return
     prose = notes.Prose() if ingestor.KIND == launch.KIND else None
 
     def overheard() -> Iterator[Chunk]:
         for chunk in chunks:
-            for name, piece in writers.split(chunk):
-                texts.setdefault(name, _Text()).chunk(piece)
+            texts.hear(chunk)
             if prose is not None:
                 prose.chunk(chunk)
             yield chunk
 
-    if ingestor.KIND == text_log.KIND:
-        for _ in overheard():
-            yield from _of_writers(texts, only_full=True)
-    else:
-        yield from ingestor.read(path, overheard())
-    yield from _of_writers(texts)
+    yield from ingestor.read(path, overheard())
+    yield from texts.close()
     if prose is not None:
         yield from prose.take()
 
 
-class _Text:
+def reading(ingestor: Ingestor, path: str) -> Reading | None:
+    """What reads a source of this kind, if it can be kept between two chunks; None where it is `read` in one go."""
+    if ingestor.KIND == text_log.KIND:
+        return Texts()
+    made: Callable[[str], Reading] | None = getattr(ingestor, "reading", None)
+    return made(path) if made else None
+
+
+class Texts:
+    """What is read of a text by all who wrote it."""
+
+    def __init__(self) -> None:
+        self._writers = Writers()
+        self._texts: dict[str, Text] = {"": Text()}
+
+    def hear(self, chunk: Chunk) -> None:
+        """Read a chunk."""
+        for name, piece in self._writers.split(chunk):
+            self._texts.setdefault(name, Text()).chunk(piece)
+
+    def chunk(self, chunk: Chunk) -> Iterator[Batch]:
+        """Read a chunk, and hand out what has become much."""
+        self.hear(chunk)
+        yield from self._take(only_full=True)
+
+    def close(self) -> Iterator[Batch]:
+        """Hand out the rest."""
+        yield from self._take(only_full=False)
+
+    def _take(self, only_full: bool) -> Iterator[Batch]:
+        for name, text in self._texts.items():
+            for batch in text.take(only_full):
+                yield batch._replace(writer=name)
+
+
+class Text:
     """What is read of a text whatever its kind: the patterns of all dialects, and quoted tables of the allocator."""
 
     def __init__(self) -> None:
@@ -140,18 +172,14 @@ class _Text:
         self._quoted = memory_summary.Quoted()
 
     def chunk(self, chunk: Chunk) -> None:
+        """Read a chunk."""
         self._quoted.chunk(chunk)
         self._reader.chunk(chunk)
 
     def take(self, only_full: bool) -> Iterator[Batch]:
+        """Hand out what was read, or only what has become much."""
         if only_full:
             yield from self._reader.full()
             return
         yield from self._reader.take()
         yield from self._quoted.take()
-
-
-def _of_writers(texts: Mapping[str, _Text], only_full: bool = False) -> Iterator[Batch]:
-    for name, text in texts.items():
-        for batch in text.take(only_full):
-            yield batch._replace(writer=name)

@@ -57,6 +57,9 @@ class Alike:
         import numpy as np
 
         self.flush()
+        if self._template is None:  # those that waited had another shape after all
+            self._dense = False
+            return None
         cut = self._template.read(chunk.data, 0.5)
         self._dense = cut is not None and self._emit(cut.lines + chunk.first_line, cut.columns)
         if cut is None or not self._dense:

@@ -102,6 +102,26 @@ class Head:
         return sum(1 for line in self.lines if pattern.match(line))
 
 
+class Reading(Protocol):
+    """The reading of one source, a chunk at a time. All that it remembers lies in its attributes, so that it can be kept
+    (`ingest.kept`) and go on another day."""
+
+    def chunk(self, chunk: Chunk) -> Iterator[Batch]:
+        """Read one chunk, and hand out what is complete."""
+        ...
+
+    def close(self) -> Iterator[Batch]:
+        """Hand out the rest: the source ends here."""
+        ...
+
+
+def read_by(reading: Reading, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """Everything that a reading gives."""
+    for chunk in chunks:
+        yield from reading.chunk(chunk)
+    yield from reading.close()
+
+
 class Ingestor(Protocol):
     """The shape of an ingestor module."""
 

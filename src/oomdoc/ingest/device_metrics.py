@@ -158,5 +158,9 @@ class Devices:
         self._xids[gpu] = value
 
 
+KEPT = (Devices, _Moment)
+"""What a reading is made of (`ingest.kept`)."""
+
+
 def _share(value: float | None) -> float | None:
     return value if value is not None and value <= 1.0 else None

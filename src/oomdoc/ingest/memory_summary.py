@@ -307,6 +307,10 @@ class Quoted:
         yield from self._tables.rows.close()
 
 
+KEPT = (Quoted, _Tables)
+"""What a reading is made of (`ingest.kept`)."""
+
+
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """Rows of `allocator_stat`, and of `problem` for rows and tables that are not torch's."""
     tables = _Tables()

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from oomdoc.ingest import device_metrics
-from oomdoc.ingest.base import Head, Rows
+from oomdoc.ingest.base import Head, Rows, read_by
 from oomdoc.ingest.problems import Capped
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
@@ -93,7 +93,7 @@ def time_of_file(path: str) -> float | None:
     return None
 
 
-class _Scrapes:
+class Scrapes:
     """The state of one source: the time of the scrape at hand, and the settings that were told last."""
 
     def __init__(self, path: str) -> None:
@@ -102,8 +102,9 @@ class _Scrapes:
         self._configs: set[str] = set()
         self._devices = device_metrics.Devices()
 
-    def chunk(self, data: bytes, first_line: int) -> Iterator[Batch]:
-        """Everything that a chunk of whole lines holds."""
+    def chunk(self, chunk: Chunk) -> Iterator[Batch]:
+        """Everything that a chunk holds."""
+        data, first_line = chunk.whole()
         found: list[device_metrics.Sample] = []
         of_devices: list[device_metrics.Sample] = []
         # as text: `in` on bytes takes four times as long, and nine lines of ten are buckets that fall here
@@ -188,12 +189,10 @@ def _finite(text: str) -> float | None:
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """Rows of `metric`, settings from the labels of the cache configuration, and `problem` rows."""
-    scrapes = _Scrapes(path)
-    for chunk in chunks:
-        data, first_line = chunk.whole()
-        if data:
-            yield from scrapes.chunk(data, first_line)
-    yield from scrapes.close()
+    yield from read_by(Scrapes(path), chunks)
+
+
+reading = Scrapes
 
 
 _ROW = re.compile(

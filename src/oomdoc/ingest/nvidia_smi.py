@@ -25,7 +25,7 @@ from typing import Any
 from oomdoc.columns import WORTHWHILE_BYTES, Cut, Field, Template, stamp
 from oomdoc.ingest import nvidia_smi_cells as reads
 from oomdoc.ingest import nvidia_smi_sheet as sheets
-from oomdoc.ingest.base import Head
+from oomdoc.ingest.base import Head, read_by
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import peel
 from oomdoc.scan import Chunk
@@ -79,7 +79,7 @@ class _Query:
     process: dict[str, Any] = field(default_factory=dict)
 
 
-class _Reader:
+class Reader:
     """The state of one source."""
 
     def __init__(self) -> None:
@@ -103,8 +103,9 @@ class _Reader:
 
     # ---- a chunk
 
-    def chunk(self, data: bytes, first_line: int) -> Iterator[Batch]:
-        """Everything that a chunk of whole lines holds."""
+    def chunk(self, chunk: Chunk) -> Iterator[Batch]:
+        """Everything that a chunk holds."""
+        data, first_line = chunk.whole()
         if len(data) >= WORTHWHILE_BYTES and self._query is None:
             lead = 0
             for _ in range(_AHEAD):  # the header, the rows that tell the columns and name the devices: plainly
@@ -121,6 +122,12 @@ class _Reader:
         else:
             self._plain(data, first_line)
         yield from self.take()
+
+    def close(self) -> Iterator[Batch]:
+        """What the end of the source completes."""
+        self.finish_query()
+        yield from self.take()
+        yield from self.rows.close()
 
     def take(self) -> Iterator[Batch]:
         """What was read line by line."""
@@ -144,6 +151,7 @@ class _Reader:
             text = reads.decode(raw)
             if text and not text.isspace():
                 self._line(first_line + at, text)
+        self._lines, self._at = (), 0  # nobody looks ahead between two chunks
 
     def _line(self, line: int, text: str) -> None:
         if text[0] in _DIGITS and "," in text and text[10:11] != "T" and self._query is None:
@@ -578,6 +586,9 @@ class _Reader:
         return sheet, Template(b",", width, tuple(fields), ((b"\x1b", 0),))
 
 
+KEPT = (Reader, sheets.Sheet, _Query)
+"""What a reading is made of (`ingest.kept`)."""
+
 _SHOWN = {
     "used_bytes": "memory.used",
     "total_bytes": "memory.total",
@@ -592,14 +603,12 @@ _BLOCKS = Template(b"\n", 1, (Field("stamp", "t", 0, 0, b"=== ", b" ==="),))
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """Rows of `gpu_sample`, `gpu_device` and `gpu_process`, and of `problem` for rows that could not be read."""
-    reader = _Reader()
-    for chunk in chunks:
-        data, first_line = chunk.whole()
-        if data:
-            yield from reader.chunk(data, first_line)
-    reader.finish_query()
-    yield from reader.take()
-    yield from reader.rows.close()
+    yield from read_by(reading(path), chunks)
+
+
+def reading(path: str) -> Reader:
+    """The state of a source of which nothing was read."""
+    return Reader()
 
 
 # ---- recognising

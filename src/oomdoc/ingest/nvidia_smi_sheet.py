@@ -146,7 +146,7 @@ READ: Mapping[str, Callable[[str], Any]] = {
     "used_bytes": reads.memory, "total_bytes": reads.memory, "pid": reads.whole, "process": str, "process_bytes": reads.memory,
 }  # fmt: skip
 FAST = {"t", "gpu", "gpu_util", "memory_util", "used_bytes", "total_bytes"}
-_IDENTITY = Memo(lambda text: None if is_null(text.strip()) else text.strip().decode("utf-8", "replace"))
+IDENTITY = Memo(lambda text: None if is_null(text.strip()) else text.strip().decode("utf-8", "replace"))
 _FAST_STAMP = re.compile(rb"\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?")
 _FAST_CELL = re.compile(rb"(\s*)\d+( MiB| %|)")
 
@@ -167,7 +167,7 @@ def fast_field(role: str, at: int, cells: Sequence[bytes], ending: bytes, bare: 
         return None
     lead = texts[0][: len(texts[0]) - len(texts[0].lstrip())]
     if role == "identity":
-        return Field("text", role, at, at, lead, ending, decode=_IDENTITY)
+        return Field("text", role, at, at, lead, ending, decode=IDENTITY)
     if role == "t":
         match = _FAST_STAMP.fullmatch(texts[0], len(lead))
         return Field("stamp", "t", at, at, lead, ending, len(match[1] or b"")) if match else None

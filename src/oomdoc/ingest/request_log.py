@@ -28,9 +28,9 @@ from itertools import count
 from typing import Any
 
 from oomdoc.columns import WORTHWHILE_BYTES, is_null, stamp
-from oomdoc.ingest.base import Head
+from oomdoc.ingest.base import Head, read_by
 from oomdoc.ingest.record import ANSI, HEAD, Clock, peel
-from oomdoc.ingest.request_keys import MEANING, Found, Requests, collect, epoch, moment, number, put
+from oomdoc.ingest.request_keys import MEANING, Bare, Found, Requests, collect, epoch, moment, number, put
 from oomdoc.ingest.request_shapes import (
     LEARN_CAP,
     RefusedError,
@@ -226,8 +226,8 @@ def _csv_row(sheet: _Sheet, requests: Requests, line: int, raw: bytes) -> None:
 # ---- the source
 
 
-class _Reader:
-    """The state of one source: its CSV header, the shapes that fitted, its requests so far."""
+class Reader:
+    """The state of one source: its CSV header, the shapes that fitted, its requests so far; a document as it grows."""
 
     def __init__(self) -> None:
         self.requests = Requests()
@@ -235,9 +235,34 @@ class _Reader:
         self.sheet: _Sheet | None = None
         self.shapes: list[Shape] = []
         self.begun = False
+        self.document = False
+        self.held: list[bytes] = []
+        self.held_bytes, self.held_line = 0, 1
 
-    def chunk(self, data: bytes, first_line: int) -> Iterator[Batch]:
-        """Everything that a chunk of whole lines holds."""
+    def chunk(self, chunk: Chunk) -> Iterator[Batch]:
+        """Everything that a chunk holds; of a document nothing before its end."""
+        if not self.begun and not self.document and chunk.data.strip() and _opens_document(chunk.data):
+            self.document, self.held_line = True, chunk.first_line
+        if self.document:
+            self.held_bytes += len(chunk.data)
+            if self.held_bytes <= _DOCUMENT_CAP:
+                self.held.append(chunk.data)
+            return
+        data, first_line = chunk.whole()
+        if data:
+            yield from self._lines(data, first_line)
+
+    def close(self) -> Iterator[Batch]:
+        """What the end of the source completes."""
+        if self.held_bytes > _DOCUMENT_CAP:
+            why = f"a JSON document of {self.held_bytes} bytes is longer than is read"
+            self.requests.noted.problem(self.held_line, why, "")
+        elif self.document:
+            yield from self._document(b"".join(self.held), self.held_line)
+        yield from self.requests.noted.close()
+
+    def _lines(self, data: bytes, first_line: int) -> Iterator[Batch]:
+        """Everything that a run of whole lines holds."""
         if not self.begun and data.strip():
             self.begun = True
             lead = len(data) - len(data.lstrip())
@@ -311,7 +336,7 @@ class _Reader:
             return learn_csv(line, self.sheet.delimiter.encode(), self.sheet.names)
         return learn_json(line) if line[:1] == b"{" else learn_pairs(line)
 
-    def document(self, data: bytes, first_line: int) -> Iterator[Batch]:
+    def _document(self, data: bytes, first_line: int) -> Iterator[Batch]:
         """A JSON document of several lines, or of one that is longer than a chunk."""
         value = loads(data)
         if value is None:
@@ -320,6 +345,10 @@ class _Reader:
         else:
             self.lines.value(first_line, value, None, data[:400])
         yield from self.requests.take()
+
+
+KEPT = (Reader, _Lines, _Sheet, Requests, Bare, Shape)
+"""What a reading is made of (`ingest.kept`)."""
 
 
 _DOCUMENT = re.compile(rb'\s*(?:\[\s*(\{|\Z)|\{\s*(?:"|\Z))')
@@ -338,26 +367,12 @@ def _opens_document(data: bytes) -> bool:
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """Rows of `request`, and of `problem` for lines that ought to have been requests."""
-    reader = _Reader()
-    held: list[bytes] = []
-    held_bytes, held_line, document = 0, 1, False
-    for chunk in chunks:
-        data, first_line = chunk.data, chunk.first_line
-        if not reader.begun and not document and data.strip() and _opens_document(data):
-            document, held_line = True, first_line
-        if document:
-            held_bytes += len(data)
-            if held_bytes <= _DOCUMENT_CAP:
-                held.append(data)
-            continue
-        data, first_line = chunk.whole()
-        if data:
-            yield from reader.chunk(data, first_line)
-    if held_bytes > _DOCUMENT_CAP:
-        reader.requests.noted.problem(held_line, f"a JSON document of {held_bytes} bytes is longer than is read", "")
-    elif document:
-        yield from reader.document(b"".join(held), held_line)
-    yield from reader.requests.noted.close()
+    yield from read_by(reading(path), chunks)
+
+
+def reading(path: str) -> Reader:
+    """The state of a source of which nothing was read."""
+    return Reader()
 
 
 # ---- recognising

@@ -55,6 +55,8 @@ _PAIR_TEXT = Memo(lambda text: word(bare_value(BARE_END.split(text.decode("utf-8
 _CSV_TEXT = Memo(lambda text: word(text.strip().decode("utf-8", "replace")))
 _JSON_TEXT = Memo(lambda text: word(loads(text)) if text[:1] in b'"-0123456789' else None)
 
+TEXTS = {"pair": _PAIR_TEXT, "csv": _CSV_TEXT, "json": _JSON_TEXT}
+
 
 @dataclass(frozen=True)
 class Shape:

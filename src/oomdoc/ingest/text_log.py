@@ -120,6 +120,13 @@ def _hidden(anchors: Sequence[str]) -> list[list[str]]:
 _plan_once: list[_Plan] = []
 
 
+def plan() -> _Plan:
+    """What to do on each anchor, made once."""
+    if not _plan_once:
+        _plan_once.append(_plan())
+    return _plan_once[0]
+
+
 def matches(head: Head) -> bool:
     """Any text: the last of the kinds to be asked."""
     return True
@@ -145,9 +152,7 @@ class Reader:
     """The state of one source: its clock, the record in hand, the rows collected."""
 
     def __init__(self) -> None:
-        if not _plan_once:
-            _plan_once.append(_plan())
-        self.plan = _plan_once[0]
+        self.plan = plan()
         self.clock = Clock()
         self.rows = Rows()
         self.last_t: float | None = None

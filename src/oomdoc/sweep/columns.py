@@ -156,6 +156,16 @@ _ALL = (
         ("tables", "binary", "the evidence tables as JSON, packed with zstd"),
     ),
     _table(
+        "grown",
+        "one row per file of a log tree that may grow and be read on from where it stood",
+        ("sha256", "string", "of the bundle's content when the file was read"),
+        ("oomdoc_version", "string", "program that read: another one reads again"),
+        ("source", "string", "path inside the bundle"),
+        ("bytes", "int64", "how many of its first bytes have to be as they were"),
+        ("source_sha256", "string", "of these bytes"),
+        ("state", "binary", "what was read of them, packed; for oomdoc alone"),
+    ),
+    _table(
         "seen",
         "one row per bundle and night in which its times had changed and its content had not: nothing new to tell",
         ("sha256", "string", "of the content, found equal by reading it through"),

@@ -27,7 +27,8 @@ from oomdoc.units import MIB
 MANIFEST = "manifest.json"
 _LOCK = "lock"
 _FILE_BYTES = 32 * MIB  # files are joined up to here, packed: a reader's row groups stay large, and memory bounded
-_ROW_GROUP = {"evidence": 64}  # kept evidence is fetched by bundle: a few kilobytes each
+_ROW_GROUP = {"evidence": 64, "grown": 8}  # fetched by bundle: a few kilobytes each, a few megabytes at most
+_KEPT = ("evidence", "grown")  # for the bundle's content of the moment alone
 _LEASE_NS = 600 * 10**9  # a claim in an object store that nobody renewed for so long is of a dead sweep
 _RENEW_S = 60.0
 
@@ -166,11 +167,11 @@ class Dataset:
         parts: list[Part] = []
         for part in self.manifest.files:
             old = part.night < since
-            if part.table not in ("bundle", "seen", "evidence") or (part.table != "evidence" and not old):
+            if part.table not in ("bundle", "seen", *_KEPT) or (part.table not in _KEPT and not old):
                 if not old:
                     parts.append(part)
                 continue
-            if part.table == "evidence":
+            if part.table in _KEPT:
                 held = self.read(part, ["bundle", "sha256"]).to_pylist()
                 keep = [living.get(row["bundle"], ("", None))[1] == row["sha256"] for row in held]
             else:
@@ -226,7 +227,7 @@ class Dataset:
 
         out = io.BytesIO()
         group = _ROW_GROUP.get(name, 100_000)
-        pq.write_table(table, out, compression="zstd", row_group_size=group, use_dictionary=name != "evidence")
+        pq.write_table(table, out, compression="zstd", row_group_size=group, use_dictionary=name not in _KEPT)
         data = out.getvalue()
         path = f"{name}/day={night}/{hashlib.sha256(data).hexdigest()[:20]}.parquet"
         with _told(self.place.address):
@@ -249,6 +250,24 @@ class Dataset:
                 f"{self.place.address}/{part.path} cannot be read: {sentence(problem)}",
                 "The store is damaged: sweep into a new one",
             ) from None
+
+    def grown(self, part: Part, bundle: str, sha256: str) -> list[tuple[str, bytes]]:
+        """(path, state) of the files of one bundle and content in a file of table `grown`; memory for one row group."""
+        import pyarrow.parquet as pq
+
+        files, base = self.place.arrow()
+        found = []
+        try:
+            with pq.ParquetFile(f"{base}/{part.path}", filesystem=files) as file:
+                for group in range(file.num_row_groups):
+                    keys = file.read_row_group(group, ["bundle", "sha256"]).to_pylist()
+                    at = [place for place, row in enumerate(keys) if (row["bundle"], row["sha256"]) == (bundle, sha256)]
+                    if at:
+                        columns = file.read_row_group(group, ["source", "state"]).take(at).to_pydict()
+                        found += list(zip(columns["source"], columns["state"], strict=True))
+        except (OSError, ValueError):
+            return []  # it is read whole
+        return found
 
     def tables(self) -> dict[str, Any]:
         """Every table as a pyarrow dataset over the committed files; one without rows too."""

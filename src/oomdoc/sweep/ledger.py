@@ -61,10 +61,10 @@ def _parts(dataset: Dataset, table: str, pending: bool) -> list[Part]:
     return [*committed, *waiting]
 
 
-def kept_evidence(dataset: Dataset, oomdoc_version: str) -> dict[tuple[str, str], Part]:
-    """(bundle, content) -> the file that holds its evidence, as this program reads it."""
+def kept_for(dataset: Dataset, table: str, oomdoc_version: str) -> dict[tuple[str, str], Part]:
+    """(bundle, content) -> the file of table `evidence` or `grown` that holds what is kept of it, as this program reads it."""
     kept = {}
-    for part in _parts(dataset, "evidence", True):
+    for part in _parts(dataset, table, True):
         columns = dataset.read(part, ["bundle", "sha256", "oomdoc_version"]).to_pydict()
         for key, sha256, version in zip(*columns.values(), strict=True):
             if version == oomdoc_version:
@@ -74,11 +74,16 @@ def kept_evidence(dataset: Dataset, oomdoc_version: str) -> dict[tuple[str, str]
 
 @dataclass(frozen=True)
 class Step:
-    """What to do with a candidate: `read` (`expect`: the content that it may turn out to have still), or `judge`."""
+    """What to do with a candidate: `judge` its `evidence`, or read it.
+
+    `expect` is the content that it may turn out to have still; `grown` holds how far its files were read when it was `sha256`.
+    """
 
     candidate: Candidate
     expect: str | None = None
     evidence: Part | None = None
+    grown: Part | None = None
+    sha256: str | None = None
 
 
 def plan(

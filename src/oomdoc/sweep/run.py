@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from oomdoc.sweep.dataset import Dataset, locked
 from oomdoc.sweep.ledger import Known, Step
 from oomdoc.sweep.places import Access
 
+_BATCH_BYTES = 64 << 20  # of readings that go on the next time, which are the largest rows
 _BATCH_S = 30.0  # a crash costs at most half a minute of work, or one batch
 
 Progress = Callable[[int, int, int], None]
@@ -80,8 +81,10 @@ def sweep(paths: Sequence[str], settings: Settings) -> Morning:
         spare = [os.path.abspath(settings.store) if place.local else place.address]  # noqa: PTH100
         candidates, unlisted = sources.find(paths, settings.group_by, settings.access, time.time_ns(), spare)
         known = ledger.read(dataset)
-        evidence = ledger.kept_evidence(dataset, __version__) if _judges(known, version) else {}
+        evidence = ledger.kept_for(dataset, "evidence", __version__) if _judges(known, version) else {}
         steps = ledger.plan(candidates, known, evidence, night, version, __version__, settings.rebuild)
+        if not settings.rebuild:
+            steps = _with_grown(dataset, steps, known)
         _work(dataset, steps, known, night, version, settings, scratch)
         _finish(
             dataset, night, {"found": len(candidates), "rules_version": version, "oomdoc_version": __version__}, version
@@ -112,6 +115,20 @@ def _judges(known: Mapping[str, Known], version: str) -> bool:
     return any(last.rules_version != version for last in known.values())
 
 
+def _with_grown(dataset: Dataset, steps: Sequence[Step], known: Mapping[str, Known]) -> list[Step]:
+    """The same steps, with how far the files of a log tree were read before."""
+    if not any(step.candidate.key in known and not step.candidate.alone for step in steps):
+        return list(steps)
+    kept = ledger.kept_for(dataset, "grown", __version__)
+    told = []
+    for step in steps:
+        last = known.get(step.candidate.key)
+        sha256 = last.sha256 if last is not None else None
+        part = kept.get((step.candidate.key, sha256 or "")) if step.evidence is None else None
+        told.append(replace(step, grown=part, sha256=sha256))
+    return told
+
+
 # ---- the work
 
 
@@ -130,7 +147,7 @@ def _work(
     by_key = {step.candidate.key: step for step in steps}
     seen_before = _first_nights(dataset, by_key.keys() & known.keys())
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
-    held = errors = done = 0
+    held = large = errors = done = 0
     since = time.monotonic()
     jobs = settings.jobs or os.cpu_count() or 1
     tasks = _tasks(dataset, steps, settings)
@@ -144,14 +161,15 @@ def _work(
             step = by_key[outcome["bundle"]]
             for name, made in _told(outcome, step, known.get(step.candidate.key), night, version, seen_before).items():
                 rows[name] += made
+                large += sum(len(row["state"]) for row in made) if name == "grown" else 0
             held += 1
             done += 1
             errors += outcome["status"] not in (*READ, "same")
             if settings.progress:
                 settings.progress(done, len(steps), errors)
-            if held >= settings.batch_bundles or time.monotonic() - since >= _BATCH_S:
+            if held >= settings.batch_bundles or large >= _BATCH_BYTES or time.monotonic() - since >= _BATCH_S:
                 dataset.batch(night, rows)
-                rows, held, since = {name: [] for name in TABLES}, 0, time.monotonic()
+                rows, held, large, since = {name: [] for name in TABLES}, 0, 0, time.monotonic()
     except KeyboardInterrupt:
         dataset.batch(night, rows)
         raise
@@ -159,12 +177,15 @@ def _work(
 
 
 def _tasks(dataset: Dataset, steps: Iterable[Step], settings: Settings) -> Iterator[dict[str, Any]]:
-    """The steps as tasks; kept evidence is fetched file by file, so that a file is read once and few wait at a time."""
+    """The steps as tasks; what is kept is fetched file by file, so that a file is read once and few wait at a time."""
     judged: dict[str, list[Step]] = {}
+    going_on: dict[str, list[Step]] = {}
     rules = str(settings.rules.absolute()) if settings.rules else None
     for step in steps:
         if step.evidence is not None:
             judged.setdefault(step.evidence.path, []).append(step)
+        elif step.grown is not None:
+            going_on.setdefault(step.grown.path, []).append(step)
         else:
             yield _task(step, rules, settings.access)
     for group in judged.values():
@@ -177,6 +198,14 @@ def _tasks(dataset: Dataset, steps: Iterable[Step], settings: Settings) -> Itera
                 **_task(step, rules, settings.access),
                 "evidence": base64.b64encode(packed[step.candidate.key]).decode(),
             }
+
+    for group in going_on.values():
+        part = group[0].grown
+        assert part is not None
+        for step in group:
+            told = dataset.grown(part, step.candidate.key, step.sha256 or "")
+            states = [(source, base64.b64encode(state).decode()) for source, state in told]
+            yield {**_task(step, rules, settings.access), "grown": states}
 
 
 def _task(step: Step, rules: str | None, access: Access) -> dict[str, Any]:
@@ -235,8 +264,10 @@ def _told(
         {**row, **own, "signature": outcome["signature"], "etag": outcome.get("etag"), "settled": outcome["settled"], "attempts": 0, "new_failures": fresh}
         for row in rows["bundle"]
     ]  # fmt: skip
+    sha256 = rows["bundle"][0]["sha256"]
+    for row in rows.get("grown", ()):
+        row |= {"sha256": sha256, "oomdoc_version": __version__, "state": base64.b64decode(row["state"])}
     if outcome.get("evidence"):
-        sha256 = rows["bundle"][0]["sha256"]
         rows["evidence"] = [
             {**place, "sha256": sha256, "oomdoc_version": __version__, "tables": base64.b64decode(outcome["evidence"])}
         ]

@@ -18,13 +18,12 @@ from typing import Any
 from oomdoc import diagnose
 from oomdoc.bundle import DEFAULT_LIMITS, Intake, safe_path
 from oomdoc.errors import BundleError, OomdocError
+from oomdoc.ingest.kept import NotKeptError
 from oomdoc.rules import Rule, load_rules
-from oomdoc.sweep import evidence
+from oomdoc.sweep import evidence, grown
 from oomdoc.sweep.places import Access, Seen, filesystem, is_uri, sentence
 from oomdoc.sweep.rows import Rows, rows_of
 from oomdoc.sweep.sources import look, signature
-
-_TRIES = 2  # a bundle that changes while it is read is read once more
 
 
 class _ChangedError(Exception):
@@ -41,10 +40,10 @@ def _outcome(task: Mapping[str, Any]) -> dict[str, Any]:
     try:
         if task.get("evidence") is not None:
             return _judged(task)
-        for _ in range(_TRIES):
+        for afresh in (False, True):  # a bundle that changes while it is read is read once more
             try:
-                return _read(task)
-            except _ChangedError:
+                return _read(task, afresh)
+            except (_ChangedError, NotKeptError):
                 continue
         return _failed("changing", "it changed while it was read, twice")
     except BundleError as problem:
@@ -77,7 +76,7 @@ def _judged(task: Mapping[str, Any]) -> dict[str, Any]:
     return {"status": "judged", "rows": rows_of(report, task["bundle"]), "signature": task["signature"], "settled": task["settled"]}  # fmt: skip
 
 
-def _read(task: Mapping[str, Any]) -> dict[str, Any]:
+def _read(task: Mapping[str, Any], afresh: bool = False) -> dict[str, Any]:
     files = [Seen(*file) for file in task["files"]]
     with tempfile.TemporaryDirectory(prefix="bundle-") as scratch:
         if any(is_uri(file.address) for file in files):
@@ -91,10 +90,18 @@ def _read(task: Mapping[str, Any]) -> dict[str, Any]:
             if not _still(seen):
                 raise _ChangedError
             return {"status": "same", **told}
-        options = diagnose.Options(loaded=_rules(task["rules"]))
+        known = (
+            {} if afresh else grown.known((path, base64.b64decode(state)) for path, state in task.get("grown") or ())
+        )
+        resumed = None if task["alone"] else diagnose.Resumed(known)
+        options = diagnose.Options(loaded=_rules(task["rules"]), resumed=resumed)
         with diagnose.analyze(intake, options) as analysis:
             rows: Rows = rows_of(analysis.report, task["bundle"])
             packed = evidence.pack(analysis)
+        if resumed is not None:
+            rows["grown"] = [
+                {**row, "state": base64.b64encode(row["state"]).decode()} for row in grown.rows(resumed.kept)
+            ]
     if not _still(seen):
         raise _ChangedError
     return {"status": "read", **told, "rows": rows, "evidence": base64.b64encode(packed).decode() if packed else None}
