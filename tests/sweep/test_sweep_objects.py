@@ -14,6 +14,7 @@ import pytest
 from make_fleet import write_bundle
 from night import ask, night
 
+from growing import wrapped
 from oomdoc import cli
 from oomdoc.errors import BundleError, BusyError
 from oomdoc.sweep import dataset
@@ -74,6 +75,27 @@ def test_a_bucket_tells_what_a_folder_tells(tmp_path: Path, bucket: tuple[str, o
     third = night(store, [f"s3://{name}/fleet"], SECOND, access=access)  # type: ignore[list-item]
     assert third.counts.read == 1
     assert third.new_incidents == 0, "the incident was known"
+
+
+def test_an_object_that_grew_is_read_on(tmp_path: Path, bucket: tuple[str, object], access: Access) -> None:
+    name, client = bucket
+    data = dict(wrapped())["server.log"] * 3
+    store, tree = f"s3://{name}/oomdoc", tmp_path / "in" / "node-1"
+    tree.mkdir(parents=True)
+    taken = []
+    for date, share in ((FIRST, 0.8), (SECOND, 1.0)):
+        (tree / "server.log").write_bytes(data[: int(len(data) * share)])
+        upload(client, name, tmp_path / "in", "fleet")
+        assert night(store, [f"s3://{name}/fleet"], date, access=access).counts.read == 1  # type: ignore[list-item]
+        taken += ask(store, "SELECT bytes FROM grown", access)
+        night(tmp_path / date, tmp_path / "in", date)
+        for query in (
+            "SELECT source, bytes, lines, rows FROM coverage",
+            "SELECT ref, text, cause, probability FROM incident",
+        ):
+            latest = f"{query} WHERE night = '{date}' ORDER BY ALL"
+            assert ask(store, latest, access) == ask(tmp_path / date, latest)
+    assert 1 << 20 < taken[0][0] < taken[1][0] <= len(data)
 
 
 def test_patterns_and_sql_through_the_command(
