@@ -1,1 +1,0 @@
-llm = LLM(model="acme/chat-70B-AWQ", quantization="awq", dtype="half", tensor_parallel_size=8)
