@@ -58,6 +58,7 @@ FACTS: dict[str, str] = {
     "host-size": "physical memory of the machine, bytes",
     "container-limit": "a memory limit given to a container or unit, bytes",
     "swap-space": "the engine warns that its own swap space (bytes) is large for the host",
+    "cpu-pool-default": "the KV pool of the CPU backend has its default size, bytes",
     "pinned-alloc": "page-locked host memory is asked for: if `CUDA error: invalid argument` follows, that failed",
 }
 """Topics of `note` rows that this module and `launch` give: sizes and circumstances, no failures."""
@@ -216,6 +217,10 @@ def _host_size(row: Row, match: re.Match[str]) -> Row | None:
     if match["node"]:
         return None
     return {"topic": "host-size", "value": int(match["kib"][:15]) * KIB, "text": match.string.strip()[:300]}
+
+
+def _cpu_pool(row: Row, match: re.Match[str]) -> Row | None:
+    return {"topic": "cpu-pool-default", "value": int(match["size"]) << 30, "text": match.string.strip()[:300]}
 
 
 def _no_memory(row: Row, match: re.Match[str]) -> Row | None:
@@ -686,6 +691,18 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
             {"topic": "swap-space", "value": 24 << 30},
         ),
         versions="0.1.7 – 0.17.1",
+        table="note",
+    ),
+    _pattern(
+        "cpu-pool-default",
+        "vllm",
+        ("VLLM_CPU_KVCACHE_SPACE",),
+        (r"VLLM_CPU_KVCACHE_SPACE \(Gi?B\) for CPU backend is not set, using (?P<size>\d{1,4}) by default",),
+        _cpu_pool,
+        (
+            "Environment variable VLLM_CPU_KVCACHE_SPACE (GiB) for CPU backend is not set, using 4 by default.",
+            {"topic": "cpu-pool-default", "value": 4 << 30},
+        ),
         table="note",
     ),
     _pattern(

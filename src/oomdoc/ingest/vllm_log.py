@@ -356,6 +356,7 @@ PATTERNS: tuple[Pattern, ...] = (
           "Weights are held outside this process: 14.1 GiB", "True", told="True"),
     # ---- memory figures
     _gib("v0_results_total_bytes", "0.6.4.post1", rf"profiling results: total_gpu_memory=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 39.5 * GIB),
+    _gib("v0_results_initial_used_bytes", "0.6.4.post1", rf"profiling results: .*?initial_memory_usage=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 0.5 * GIB),
     _gib("v0_results_non_torch_bytes", "0.6.4.post1", rf"profiling results: .*?non_torch_memory=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 0.25 * GIB),
     _gib("v0_results_kv_available_bytes", "0.6.4.post1", rf"profiling results: .*?kv_cache_size=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 11.0 * GIB),
     _count("gpu_memory_utilization", "0.6.4.post1", r"profiling results: .*?gpu_memory_utilization=(?P<value>[\d.]+)", "Memory profiling", _V064, 0.9, "v0-results-utilization"),
