@@ -55,7 +55,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
             counted["bytes"] += len(chunk.data)
             yield chunk
 
-    monkeypatch.setattr(diagnose, "chunks", counting)
+    monkeypatch.setattr(load, "chunks", counting)
     yield counted
 
 
@@ -234,7 +234,7 @@ def test_nights_over_a_growing_tree_tell_what_fresh_ones_tell(tmp_path: Path) ->
         assert len(rows) == len({source for _, source, _ in rows})
         assert all(when == date and bytes_ % (1 << 20) == BLOCK for when, _, bytes_ in rows)
     dataset = existing(str(tmp_path / "s"), Access())
-    assert len(ledger.kept_for(dataset, "grown", diagnose.__name__)) == 0, "another version reads again"
+    assert len(ledger.kept_for(dataset, "grown", load.__name__)) == 0, "another version reads again"
     assert night(tmp_path / "s", tmp_path / "in", THIRD, rebuild=True).counts.read == 1
 
 
