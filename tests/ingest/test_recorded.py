@@ -174,3 +174,37 @@ def test_json_logging_stands_beside_plain_lines() -> None:
     rows = read(bar + record + warning)
     assert [(name, row["line"], row.get("process")) for name, row in rows if name != "milestone"] == [("engine_figure", 2, "EngineCore")]  # fmt: skip
     assert sorted(row["name"] for name, row in rows if name == "milestone") == ["kv-sized", "load-progress"]
+
+
+def test_a_validation_error_is_told_with_what_is_wrong() -> None:
+    text = (
+        "pydantic_core.ValidationError: 1 validation error for ModelConfig\n"
+        "  Value error, the checkpoint has model type `orca`, which nobody knows. [type=value_error]\n"
+        "    For further information see elsewhere\n"
+    )
+    (row,) = table(text, "log_error")
+    assert row["text"].startswith(
+        "1 validation error for ModelConfig Value error, the checkpoint has model type `orca`"
+    )
+    assert "elsewhere" not in row["text"]
+    (row,) = table("ValueError: bad value of a thing\n  and a line of something else\n", "log_error")
+    assert row["text"] == "bad value of a thing"
+
+
+def test_a_segment_struck_out_twice_is_no_lack_of_shared_memory() -> None:
+    assert error_kind("KeyError", "'/psm_0a1b2c3d'") == "echo"
+    assert error_kind("OSError", "[Errno 28] No space left on device: '/psm_0a1b2c3d'") == "shm"
+
+
+def test_an_exit_status_of_0_beside_the_log_is_no_failure() -> None:
+    log = API.format("INFO") + "Application startup complete.\nINFO:     Application startup complete.\n"
+    beside = {"exit.txt": "exit code of the API server process: 0\n"}
+    assert asked({"vllm.log": log, **beside}, "SELECT count(*) FROM failure_event") == [(0,)]
+
+
+def test_a_worker_that_dies_with_an_unknown_status_is_a_failure_only_where_no_error_is_told() -> None:
+    up = "INFO:     Application startup complete.\n" + CORE + "Engine 000: Avg prompt throughput: 9.0 tokens/s, Avg generation throughput: 9.0 tokens/s, Running: 2 reqs, Waiting: 0 reqs, CPU KV cache usage: 4.3%\n"  # fmt: skip
+    died = CORE.replace("INFO", "ERROR") + "Worker proc VllmWorker-0 died unexpectedly (exit code: None), shutting down executor.\n"  # fmt: skip
+    grades = "SELECT grade FROM failure_event WHERE kind = 'exit'"
+    assert asked({"vllm.log": up + died}, grades) == [(2,)]
+    assert asked({"vllm.log": up + "RuntimeError: CUDA error: an illegal memory access was encountered\n" + died}, grades) == [(0,)]  # fmt: skip

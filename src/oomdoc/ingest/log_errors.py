@@ -19,7 +19,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|can be stored in KV cache|less than desired (?:GPU|CPU) memory utilization|kv cache allocation is less"
                    r"|Error in memory profiling|not enough GPU memory|lack of CPU swap space|No free blocks are available|Cannot auto-fit"
                    r"|Mamba cache blocks|Triton Error \[CUDA\]: out of memory|NVML_SUCCESS == r INTERNAL ASSERT"),
-        ("shm", r"/dev/shm|shared memory segment|shared memory object|psm_|insufficient shared memory"),
+        ("shm", r"/dev/shm|shared memory segment|shared memory object|(?<!KeyError: '/)psm_|insufficient shared memory"),
         ("host-memory", r"Cannot allocate memory|can't allocate memory|bad_alloc|MemoryError|of RAM is available|low on memory|memory usage threshold|Too large swap space"),
         # consequences and wrappers
         ("echo", r"See (?:root cause|stack trace) (?:above|\(above\))|See stack trace for root cause|EngineDeadError|AsyncEngineDeadError"
@@ -29,7 +29,8 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                  r"|Engine core proc|executor failed|Worker proc|leaked (?:shared_memory|semaphore)|engine dead|is already dead|RPC call to"
                  r"|ClientDisconnect|ConnectionResetError|KeyboardInterrupt|SystemExit|Engine process .*died|ChildFailedError|died with exit code"
                  r"|The actor is dead|RayActorError|ActorDiedError|RayTaskError|ProcessExitedException|QueueOverflowError|resource_tracker"
-                 r"|TCPStore|destroy_process_group|Failed core proc|failed: Engine|unexpectedly"),
+                 # Python's tracker strikes out a segment that its owner has already struck out
+                 r"|^KeyError: '/(?:psm_|mp-)|TCPStore|destroy_process_group|Failed core proc|failed: Engine|unexpectedly"),
         ("hang", r"No available shared memory broadcast block|timed out waiting for engine|Watchdog caught collective|execution timed out"),
         ("driver", r"Error 80[34]|driver on your system is too old|forward compatibility|driver version is insufficient|unsupported display driver|no CUDA-capable device|CUDA driver initialization failed"
                    r"|Found no NVIDIA driver|No CUDA GPUs are available|no kernel image|Failed to infer device type|libcuda|not compiled with CUDA|invalid device ordinal"
@@ -83,6 +84,8 @@ PATTERNS: tuple[Pattern, ...] = (
             ("ValueError: bad value of a thing", {"exception": "ValueError", "kind": "bad-argument", "text": "bad value of a thing"}),
             ("torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled cuda error", {"exception": "torch.distributed.DistBackendError", "kind": "nccl"}),
             ("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}", {"kind": "echo"}),
+            ("KeyError: '/psm_0a1b2c3d'", {"kind": "echo"}),
+            ("OSError: [Errno 28] No space left on device: '/psm_0a1b2c3d'", {"kind": "shm"}),
             ("OutOfMemoryError('Error in model execution: CUDA out of memory. Tried to allocate 5.00 MiB.", {"exception": "OutOfMemoryError", "kind": "memory"}),
         ),
     ),

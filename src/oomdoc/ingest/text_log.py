@@ -32,11 +32,14 @@ TABLES = tuple(sorted({pattern.table for pattern in PATTERNS} | {"oom", "frame",
 
 FLUSH_ROWS = 20_000  # rows held before they are handed on: a few MB
 _FOLLOW_LINES = 6  # how far a wrapped allocator message may reach
+_DETAIL_LINES = 2  # how far the first entry of a list below a message may reach
 
 _ECHO = re.compile(
     r"(?:\(\S+ pid=\d+\) )?(?:Received request \S+|Request \S+ (?:details|JSON body)|Generated response|Added request|async_llm|POST /|GET /)"
 )
 _DATA_LINE = re.compile(r"\s*\|\s|\s*[{\[]\s*\"")
+# a message that only announces itself: what is wrong stands in the lines below it
+_OPENING = re.compile(r"\d+ validation errors? for \w+$|:\s*$")
 _FRAME = re.compile(r"File \"?(?P<file>[^\",\n]{1,300})\"?, line \d+, in (?P<function>[\w<>.]+)")
 _LANDMARK = re.compile(r"\b(" + "|".join(vllm_log.LANDMARKS) + r")\b")
 _VLLM_RECORD = re.compile(HEAD.pattern)
@@ -238,6 +241,12 @@ class Reader:
                 continue  # tried on this text: a line may hold an anchor a hundred thousand times
             done.add("?" + pattern.name)
             for row in pattern.rows(text):
+                if (
+                    pattern.table == "log_error"
+                    and _OPENING.search(str(row["text"]))
+                    and text.endswith(str(row["text"]))
+                ):
+                    row["text"] = _with_detail(chunk.data, end, str(row["text"]))
                 self._add(pattern.table, chunk, record, begin, row)
                 done.add(pattern.name)
                 found = True
@@ -351,6 +360,24 @@ def _with_following(data: bytes, end: int, message: str, joint: str = " ") -> st
         parts.append(record.text.strip())
         at = stop + 1
     return joint.join(parts)
+
+
+def _with_detail(data: bytes, end: int, message: str) -> str:
+    """A message that ends where its list begins, with the list's first entry: a field's name, then what is wrong with it."""
+    told = message.rstrip()
+    at = end + 1
+    for _ in range(_DETAIL_LINES):
+        stop = data.find(b"\n", at)
+        if stop < 0:
+            break
+        record = read_record(0, decode(data[at : min(stop, at + 2000)]), Clock())
+        if not record.text.strip() or record.text.startswith("Traceback"):
+            break
+        told += " " + record.text.strip()
+        at = stop + 1
+        if record.text[:1] in " \t(":
+            break
+    return told[:400]
 
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:

@@ -21,7 +21,6 @@ _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
-_YEARS_FROM = 1_262_304_000  # 2010-01-01: no server of this kind is older; stamps without a year count from 2000 on
 _PLACEHOLDER = re.compile(r"\{(\w+)[^{}]*\}")
 
 
@@ -192,15 +191,17 @@ def trace(values: Sequence[float | None], width: int, top: float) -> str:
 def moment(time: float | str | None) -> str:
     """A time for people: UTC ISO 8601 from epoch seconds, text as it is; a year that no log told is left out.
 
-    >>> moment(1795205091.0), moment(974750400.0), moment("2026-11-20T20:04:51Z"), moment(None)
-    ('2026-11-20T20:04:51Z', '11-20 20:00:00 (year unknown)', '2026-11-20T20:04:51Z', 'time unknown')
+    >>> moment(1795205091.0), moment(974750400.0), moment("2026-11-20T20:04:51Z"), moment("--11-20T20:00:00Z"), moment(None)
+    ('2026-11-20T20:04:51Z', '11-20 20:00:00 (year unknown)', '2026-11-20T20:04:51Z', '11-20 20:00:00 (year unknown)', 'time unknown')
     """
-    if isinstance(time, str):
-        return neutral(time)
-    shown = show_time(time)
-    if time is None or shown is None:
+    shown = time if isinstance(time, str) else show_time(time)
+    if shown is None:
         return "time unknown"
-    return shown if time >= _YEARS_FROM else f"{shown[2:].rstrip('Z').replace('T', ' ')} (year unknown)"
+    return (
+        f"{neutral(shown[2:]).rstrip('Z').replace('T', ' ')} (year unknown)"
+        if shown.startswith("--")
+        else neutral(shown)
+    )
 
 
 def blank_placeholders(sentence: str) -> str:
@@ -268,12 +269,21 @@ _PHASES = {
 _BY_CATEGORY = {"weights": "memory of the GPU", "kv-cache": "the KV cache pool", "host": "memory of the host"}
 
 
+def _on_host(report: Report, incident: Incident) -> bool:
+    """Whether the engine of an incident runs on the CPU backend, whose device is the host."""
+    engine = next((each for each in report.engines if each.id == incident.engine), None)
+    flag = engine.flags.get("device_config") if engine else None
+    return flag is not None and "cpu" in str(flag.value).lower()
+
+
 def ran_out(report: Report) -> str:
     """Which memory ran out and when, in a few words."""
     if report.verdict in ("healthy", "not-memory"):
         return "nothing"
     incident = gravest(report)
     what = _RAN_OUT.get(incident.kind) if incident else None
+    if incident and incident.kind == "startup-check" and _on_host(report, incident):
+        what = "memory of the host, as the engine's own check found"
     if what is None and report.diagnoses and report.verdict == "diagnosed":
         what = _BY_CATEGORY.get(report.diagnoses[0].category)
     if what is None:

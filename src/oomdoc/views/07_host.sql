@@ -60,6 +60,11 @@ folded AS (
          count(*) FILTER (kind = 'shm') AS shm, min(source || ':' || line) FILTER (kind = 'shm') AS shm_ref, min_by(text, line) FILTER (kind = 'shm') AS shm_text FROM log_error
 ), checked AS (
   SELECT bool_or(name = 'swap-space') AS swap, count(*) FILTER (name = 'shm-space') AS shm FROM startup_check
+), vanished AS (
+  -- the log of a server that had come up tells of a death, its status unknown, and of no error before it
+  SELECT count(*) AS n, min_by(source || ':' || line, line) AS ref FROM failure_event
+  WHERE kind = 'exit' AND grade = 2 AND start_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM process_exit x WHERE x.source = failure_event.source AND x.line = failure_event.line AND x.exit_code IS NOT NULL)
+    AND EXISTS (SELECT 1 FROM process_exit x WHERE x.source = failure_event.source AND x.line = failure_event.line)
 ), kernel AS (SELECT count(*) AS n FROM source WHERE kind IN ('kernel-log'))
 , page_locked AS (
   -- a CUDA error right after page-locked memory was asked for is the host's refusal
@@ -75,6 +80,6 @@ SELECT oom_kills + coalesce(cgroup_kills, 0) AS oom_kills, coalesce(kill_ref, an
   boxes.oomkilled, boxes.ref AS oomkilled_ref, boxes.memory_limit AS memory_limit_bytes, ray_kills, ray_ref, alloc_failures + logged.n + page_locked.n + swapped.n AS alloc_failures, coalesce(alloc_ref, logged.ref, page_locked.ref, swapped.ref) AS alloc_ref, coalesce(alloc_bytes, swapped.bytes)::BIGINT AS alloc_bytes,
   coalesce(pinned, false) OR page_locked.n + swapped.n > 0 AS pinned, coalesce(folded.swap, false) OR coalesce(checked.swap, false) AS swap_refused,
   shm_events + logged.shm + coalesce(checked.shm, 0) AS shm_events, coalesce(folded.shm_ref, logged.shm_ref, sigbus_ref) AS shm_ref, coalesce(folded.shm_text, logged.shm_text) AS shm_text, bus_errors,
-  sigkills, sigkill_ref, sigbus, died AS silent_deaths, died_ref AS silent_ref, coalesce(cgroup_watched, false) AS cgroup_watched, cgroup_kills, kernel.n > 0 OR oom_kills > 0 AS kernel_log,
+  sigkills, sigkill_ref, sigbus, died + vanished.n AS silent_deaths, coalesce(died_ref, vanished.ref) AS silent_ref, coalesce(cgroup_watched, false) AS cgroup_watched, cgroup_kills, kernel.n > 0 OR oom_kills > 0 AS kernel_log,
   process_limit AS process_limit_bytes, xids, xid_ref, coalesce(reboot, false) AS reboot
-FROM folded, boxes, exits, logged, checked, kernel, page_locked, swapped
+FROM folded, boxes, exits, logged, checked, vanished, kernel, page_locked, swapped

@@ -22,7 +22,8 @@
 -- input_tokens: all prompt tokens
 -- output_tokens: all generated tokens
 -- failed: answers with status 500 and above
--- refused: status 429 or 503
+-- refused: turned away without work: status 503, or 4xx but 499
+-- bad_requests: of these a status that blames the request: 4xx but 429 and 499
 -- client_gone: status 499
 -- unanswered: status 0
 -- long_share_early: share of 2048 tokens and more in the first half of the time
@@ -42,11 +43,11 @@ WITH span AS (
   SELECT count(*) AS n, count(input_tokens) AS requests, min_by(source, line) || ':' || min(line) AS ref,
     avg((input_tokens < 512)::INT) AS small, avg((input_tokens BETWEEN 512 AND 2047)::INT) AS medium, avg((input_tokens BETWEEN 2048 AND 8191)::INT) AS large, avg((input_tokens >= 8192)::INT) AS xlarge,
     min(t) AS from_t, max(t) AS to_t, sum(input_tokens)::BIGINT AS input_tokens, sum(output_tokens)::BIGINT AS output_tokens,
-    count(*) FILTER (status >= 500 AND status <> 503) AS failed, count(*) FILTER (status IN (429, 503)) AS refused, count(*) FILTER (status = 499) AS client_gone, count(*) FILTER (status = 0) AS unanswered,
+    count(*) FILTER (status >= 500 AND status <> 503) AS failed, count(*) FILTER (status = 503 OR status BETWEEN 400 AND 498) AS refused, count(*) FILTER (status BETWEEN 400 AND 498 AND status <> 429) AS bad_requests, count(*) FILTER (status = 499) AS client_gone, count(*) FILTER (status = 0) AS unanswered,
     avg((input_tokens >= 2048)::INT) FILTER (t < (a + b) / 2) AS long_share_early, avg((input_tokens >= 2048)::INT) FILTER (t >= (a + b) / 2) AS long_share_late,
     sum(cached_tokens) / nullif(sum(input_tokens), 0) AS cached_share
   FROM request, span
 )
 SELECT requests, ref, input_p50, input_p95, input_p99, input_max, output_p50, output_p95, output_max, context_p50, context_p95, context_max, small, medium, large, xlarge, from_t, to_t,
-  CASE WHEN to_t > from_t THEN n / (to_t - from_t) END AS per_s, input_tokens, output_tokens, failed, refused, client_gone, unanswered, long_share_early, long_share_late, ttft_p95_s, cached_share
+  CASE WHEN to_t > from_t THEN n / (to_t - from_t) END AS per_s, input_tokens, output_tokens, failed, refused, bad_requests, client_gone, unanswered, long_share_early, long_share_late, ttft_p95_s, cached_share
 FROM counted, size WHERE n > 0

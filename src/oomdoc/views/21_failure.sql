@@ -77,6 +77,10 @@ WITH logs AS (
 ), near AS (
   SELECT f.* FROM seen.frame f, place WHERE f.source = place.source AND f.line BETWEEN place.line - least(place.line, 150)::UINTEGER AND place.line + 40
     AND (place.pid IS NULL OR f.pid IS NULL OR f.pid = place.pid)
+), exact AS (
+  -- the message has hundredths of a GiB; where the size was set by hand and is what the message rounds, it is known to the byte
+  SELECT e.kv_cache_memory_bytes AS available_bytes FROM engine e, refusal r
+  WHERE r.name = 'kv-below-max-model-len' AND r.needed_bytes < 1073741824 AND abs(r.available_bytes - e.kv_cache_memory_bytes) <= 5368710
 ), stack AS (
   SELECT bool_or(function IN ('profile_cudagraph_memory')) AS graph_profile,
     bool_or(function IN ('_dummy_sampler_run', '_dummy_pooler_run')) AS sampler,
@@ -140,12 +144,14 @@ SELECT CASE WHEN told.kind IS NOT NULL AND told.kind NOT IN ('pressure', 'restar
   book.allocated_bytes / book.total_bytes AS live_share,
   book.unallocated_bytes + book.free_bytes >= book.requested_bytes AND book.free_bytes < book.requested_bytes AS pieces_fit,
   book.unallocated_bytes / book.requested_bytes AS split_share,
-  refusal.name AS check_name, refusal.ref AS check_ref, refusal.max_model_len AS check_len, refusal.needed_bytes, refusal.available_bytes, refusal.pool_tokens,
+  refusal.name AS check_name, refusal.ref AS check_ref, refusal.max_model_len AS check_len,
+  coalesce(exact.available_bytes * refusal.max_model_len // nullif(refusal.estimated_max_model_len, 0), refusal.needed_bytes) AS needed_bytes,
+  coalesce(exact.available_bytes, refusal.available_bytes) AS available_bytes, refusal.pool_tokens,
   refusal.estimated_max_model_len AS estimated_len, refusal.free_bytes AS check_free_bytes, refusal.total_bytes AS check_total_bytes, refusal.wanted_bytes AS check_wanted_bytes,
   refusal.utilization AS check_utilization, refusal.dummy_requests, refusal.device_kind = 'cpu' AS check_cpu,
   coalesce(step.kv_used, stat.kv_used) AS kv_used, coalesce(step.running, stat.running) AS running, coalesce(step.waiting, stat.waiting) AS waiting,
   step.scheduled_tokens, step.largest_prompt_tokens, coalesce(step.prompt_logprobs, false) OR coalesce(stack.prompt_logprobs, false) AS prompt_logprobs,
   stack.in_sampler, stack.workspace AS in_attention_workspace, stack.prefill AS in_prefill, stack.draft AS in_draft, stack.lora AS in_lora, stack.vision AS in_vision, stack.moe AS in_moe, stack.create_weights AS in_create_weights,
   error.kind AS first_error_kind, error.ref AS first_error_ref, error.text AS first_error_text, counted.ranks AS ranks_failed, coalesce(hint.graphs, false) AS graph_hint
-FROM logs LEFT JOIN told ON true LEFT JOIN book ON true LEFT JOIN refusal ON true LEFT JOIN stack ON true LEFT JOIN before ON true LEFT JOIN stat ON true
+FROM logs LEFT JOIN told ON true LEFT JOIN book ON true LEFT JOIN refusal ON true LEFT JOIN exact ON true LEFT JOIN stack ON true LEFT JOIN before ON true LEFT JOIN stat ON true
   LEFT JOIN step ON true LEFT JOIN error ON true LEFT JOIN counted ON true LEFT JOIN hint ON true

@@ -8,6 +8,7 @@
 -- mean: mean usage
 -- waiting_max: most requests waiting
 -- queued_full: points at 85 % or more with requests waiting
+-- waiting_full: most requests waiting at one of them
 -- queued_roomy: points below 50 % with requests waiting
 -- queued: points with requests waiting
 -- running_max: most requests running
@@ -18,6 +19,7 @@
 -- swaps: preemptions by swapping or aborts for lack of blocks
 -- first_ref: where pressure began
 -- hit_rate: last prefix-cache hit rate of the log, 0..1
+-- demand: the most that running and waiting requests together would have used, each like those that ran; 1 = the pool
 -- running_drop: while the pool was full, running fell and waiting rose
 WITH stat AS (
   SELECT source, line, t, running, waiting, kv_used, prompt_tokens_per_s, prefix_hit_rate FROM seen.engine_stat WHERE kv_used IS NOT NULL
@@ -33,11 +35,11 @@ WITH stat AS (
 ), folded AS (
   SELECT count(*) AS samples, avg((kv_used >= 0.95)::INT) AS share_pinned, avg((kv_used >= 0.85)::INT) AS share_high, max(kv_used) AS peak,
     max_by(source || ':' || line, kv_used) AS peak_ref, avg(kv_used) AS mean, max(waiting) AS waiting_max,
-    count(*) FILTER (kv_used >= 0.85 AND waiting > 0) AS queued_full, count(*) FILTER (kv_used < 0.5 AND waiting > 0) AS queued_roomy, count(*) FILTER (waiting > 0) AS queued,
+    count(*) FILTER (kv_used >= 0.85 AND waiting > 0) AS queued_full, max(waiting) FILTER (kv_used >= 0.85) AS waiting_full, count(*) FILTER (kv_used < 0.5 AND waiting > 0) AS queued_roomy, count(*) FILTER (waiting > 0) AS queued,
     max(running) AS running_max, arg_max(kv_used, line) - arg_min(kv_used, line) AS rising,
     count(*) FILTER (kv_used >= 0.9 AND waiting > 0 AND prompt_tokens_per_s = 0) AS stalled,
     min_by(source || ':' || line, line) FILTER (kv_used >= 0.85 AND (waiting > 0 OR kv_used >= 0.95)) AS first_ref,
-    arg_max(prefix_hit_rate, line) AS hit_rate,
+    arg_max(prefix_hit_rate, line) AS hit_rate, max(kv_used * (running + coalesce(waiting, 0)) / running) FILTER (running > 0 AND kv_used >= 0.5) AS demand,
     count(*) FILTER (kv_used >= 0.9 AND running < running_before AND waiting > waiting_before) AS running_drop
   FROM stepped
 ), warned AS (
