@@ -116,6 +116,30 @@ def test_times_inside_of_a_file() -> None:
     assert [row["t"] for row in read(text)["metric"]] == [None, 1795207590.0, 1795207591.0, 1795207590.5, 1795207592.0]
 
 
+DUMP = """\
+{__name__="up", instance="10.0.0.4:8000", job="vllm"} 1 1795207590000
+{__name__="vllm:kv_cache_usage_perc", engine="0", instance="10.0.0.4:8000", job="vllm"} 0.5 1795207590000
+{__name__="vllm:kv_cache_usage_perc", engine="0", instance="10.0.0.4:8000", job="vllm"} 0.875 1795207605000
+{__name__="vllm:e2e_request_latency_seconds_bucket", engine="0", le="0.3"} 12 1795207590000
+{__name__="vllm:num_preemptions_total", engine="0", job="a, b"} 7 1795207605000
+"""
+
+
+def test_a_dump_of_the_database() -> None:
+    """`promtool tsdb dump`: the name is a label, the series come one after the other, each sample with its time."""
+    assert is_metrics(DUMP)
+    tables = read(DUMP)
+    assert [(row["line"], row["t"], row["name"], row["value"]) for row in tables["metric"]] == [
+        (2, 1795207590.0, "vllm:kv_cache_usage_perc", 0.5),
+        (3, 1795207605.0, "vllm:kv_cache_usage_perc", 0.875),
+        (5, 1795207605.0, "vllm:num_preemptions_total", 7.0),
+    ]
+    assert tables["metric"][2]["labels"] == 'engine="0", job="a, b"'
+    assert "problem" not in tables
+    assert not is_metrics('{__name__="up", job="node"} 1 1795207590000\n' * 3)
+    assert not is_metrics('{"__name__": "vllm:num_requests_running", "value": 3}\n' * 3)
+
+
 def test_values() -> None:
     text = 'vllm:a{x="1"} NaN\nvllm:a{x="2"} +Inf\nvllm:a{x="a b} 3"} 4\nvllm:a{x="3"}\t5\r\nvllm:a -1e-3\nvllm:a  7\n'
     rows = read(text)["metric"]

@@ -4,8 +4,9 @@
     vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.8188976377952756
 
 Kept are all `vllm:` series, DCGM's frame buffer and utilization, the memory of devices, processes and containers that other
-exporters tell. Left out are histogram buckets (`_bucket`, nine tenths of a scrape: sum and count stay) and the `_created`
-gauges, which are times. NaN and infinite samples are left out as well: they say that nothing was measured.
+exporters tell. `promtool tsdb dump`, series by series with the name among the labels, is read as well. Left out are histogram
+buckets (`_bucket`, nine tenths of a scrape: sum and count stay) and the `_created` gauges, which are times. NaN and infinite
+samples are left out as well: they say that nothing was measured.
 
 The time of a scrape is the sample's own (milliseconds, rare), else that of the last comment or block line with a stamp
 above it, else a UTC stamp or ten digits of epoch seconds in the file name, else unknown. The labels of
@@ -38,6 +39,8 @@ _BARE = (b"vllm:", b"DCGM_FI_DEV_")
 _TYPED = (b"# HELP vllm:", b"# TYPE vllm:", b"# HELP DCGM_", b"# TYPE DCGM_")
 _STAMPED = ("#", "=== ", "--- ", "20")
 _WANTED = (*_KEPT, *_STAMPED)
+_DUMPED = '{__name__="'
+_DUMP = re.compile(r'\{__name__="([A-Za-z_:][\w:]*)"(?:, ?|(?=\}))(.*)', re.S)
 _DOCUMENTED = ("# HELP", "# TYPE", "# EOF", "# UNIT")
 _YEARS = (6.3e8, 7.3e9)  # 1990 to 2200: a stamp outside is none
 CONFIG = ("vllm:cache_config_info", "vllm:cache_config")
@@ -110,6 +113,8 @@ class Scrapes:
         # as text: `in` on bytes takes four times as long, and nine lines of ten are buckets that fall here
         text = data.decode("utf-8", "replace").split("\n")
         for number, line in [entry for entry in enumerate(text, first_line) if "_bucket{" not in entry[1]]:
+            if line.startswith(_DUMPED):
+                line = _as_exposed(line)
             named, _, figure = line.rpartition(" ")
             series, t = _SERIES.get(named), self.t
             if series is None:  # not seen yet, or no series at all
@@ -161,6 +166,18 @@ class Scrapes:
             self.t = t if t is not None else self.t
 
 
+def _as_exposed(line: str) -> str:
+    """A line of `promtool tsdb dump` as an exporter would have written it; "" for a bucket.
+
+    >>> _as_exposed('{__name__="vllm:x", engine="0", job="a, b"} 3 1795207590000'), _as_exposed('{__name__="up"} 1 1795207590000')
+    ('vllm:x{engine="0", job="a, b"} 3 1795207590000', 'up{} 1 1795207590000')
+    """
+    found = _DUMP.match(line)
+    if found is None:
+        return line
+    return "" if found[1].endswith("_bucket") else f"{found[1]}{{{found[2]}"
+
+
 def is_kept(name: str) -> bool:
     """Whether a series is one that matters, by its name."""
     series = _SERIES[name]
@@ -205,7 +222,8 @@ def matches(head: Head) -> bool:
     """Four of five lines have the shape of a sample or comment, and one declares a series or is one that is kept."""
     if _plainly(head.data):
         return True
-    lines = [line for line in head.lines if line.strip()]
+    lines = [_as_exposed(line) if line.startswith(_DUMPED) else line for line in head.lines if line.strip()]
+    lines = [line for line in lines if line]
     if len(head.data) >= 64 << 10 or len(head.lines) >= 400:
         lines = lines[:-1] or lines  # the head may end inside of a line
     samples = [line for line in lines if not line.startswith("#")]
