@@ -92,6 +92,15 @@ def test_journal_export_is_a_line_an_entry() -> None:
     ]
 
 
+def test_the_last_entry_of_an_export_comes_with_those_before_it() -> None:
+    """A message of two lines is two entries: both are looked at together, also at the end."""
+    entry = "__REALTIME_TIMESTAMP=1795205091500000\nSYSLOG_IDENTIFIER=vllm\nMESSAGE={}\n\n"
+    export = "".join(entry.format(said) for said in ("OOM on device 5", "while trying to allocate 64 bytes")).encode()
+    for size in (64, len(export)):
+        *_, last = unwrap(chunks(io.BytesIO(export), size))
+        assert last.data.count(b"\n") == 2
+
+
 def test_journal_json_numbers_are_text_again() -> None:
     rows = [
         {"__REALTIME_TIMESTAMP": "1795205091500000", "MESSAGE": "plain"},

@@ -285,18 +285,20 @@ _LASTING = {
 
 def _export(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
     """`journalctl -o export`: fields a line each, an empty line after an entry; binary fields have a length of eight bytes."""
-    held, line = b"", 1
+    held, line, waiting = b"", 1, b""
     for chunk in pieces:
         held += chunk.data
         end = held.rfind(b"\n\n__") + 2  # an empty line inside a message begins no entry
         if end < 2 and len(held) < _PIECES_CAP_BYTES:
             continue
         ready, held = (held[:end], held[end:]) if end >= 2 else (held, b"")
-        data = _exported(ready)
-        yield Chunk(data, line, True)
-        line += data.count(b"\n")
-    if held:
-        yield Chunk(_exported(held), line, True)
+        if waiting:
+            yield Chunk(waiting, line, True)
+            line += waiting.count(b"\n")
+        waiting = _exported(ready)
+    last = waiting + (_exported(held) if held else b"")
+    if last:  # together: the last entry may be what a message before it goes on with
+        yield Chunk(last, line, True)
 
 
 def _exported(data: bytes) -> bytes:

@@ -186,6 +186,15 @@ def test_versions_of_images(image: str, want: str | None) -> None:
     assert image_version(image) == want
 
 
+def test_a_log_behind_a_collectors_tag_is_no_launch() -> None:
+    tag = "(ServeReplica:llm:LLMServer pid=771, ip=192.0.2.7) "
+    lines = [
+        "(APIServer pid=41) INFO 11-20 20:19:45 [api_utils.py:286] non-default args: {'model_tag': '/models/m', 'port': 8000}",
+        *['INFO:     127.0.0.1:45546 - "POST /v1/completions HTTP/1.1" 200 OK'] * 30,
+    ]
+    assert not is_launch("".join(f"{tag}{line}\n" for line in lines))
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -1058,7 +1058,7 @@ def _printed(value: Any) -> str:
 
 _LOG_LINE = regex(
     r"\s*(?:Traceback \(most recent|File \"[^\"]+\", line \d|(?:\w+\.)*\w*(?:Error|Exception|Warning)\b: |"
-    r"INFO: +\S|\[\s*\d+\.\d{3,}\]|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s|\w{3} +\d+ \d\d:\d\d:\d\d |\(\w+ pid=\d+)"
+    r"INFO: +\S|\[\s*\d+\.\d{3,}\]|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s|\w{3} +\d+ \d\d:\d\d:\d\d |\([\w.:-]+(?: rank=\d+)? pid=\d+)"
 )
 _COMMENT = regex(r"\s*(?:#|//|<!--|rem )", re.I)
 _KEY_VALUE = regex(r"\s*(?:export |set |ENV |- |declare -x )?[A-Za-z_][\w.]*[ \t]*=[ \t]*\S*")

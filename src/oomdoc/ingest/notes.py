@@ -1110,7 +1110,7 @@ def _plain(raw: str) -> str:
 _LOG_LINE = regex(
     r"\s*(?:Traceback \(most recent|File \"[^\"]+\", line \d|(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt)\b: |"
     r"INFO: +\S|\[\s*\d+\.\d{3,}\]|\[rank\d+\]|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|\w{3} +\d+ \d\d:\d\d:\d\d |"
-    r"\(\w+(?: pid=\d+|\) )|\d+%\||"
+    r"\((?:\w+\) |[\w.:-]+(?: rank=\d+)? pid=\d+)|\d+%\||"
     r"(?:#\d+ 0x|raise |self\.|return |CUDA error|NCCL |Loading )|\*\*\* \w+ received)"
 )
 
