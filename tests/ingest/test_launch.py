@@ -189,7 +189,8 @@ def test_versions_of_images(image: str, want: str | None) -> None:
 def test_a_log_behind_a_collectors_tag_is_no_launch() -> None:
     tag = "(ServeReplica:llm:LLMServer pid=771, ip=192.0.2.7) "
     lines = [
-        "(APIServer pid=41) INFO 11-20 20:19:45 [api_utils.py:286] non-default args: {'model_tag': '/models/m', 'port': 8000}",
+        "(EngineCore pid=42) INFO 11-20 20:19:52 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: "
+        "model='/models/m', tokenizer='/models/m', max_seq_len=4096, tensor_parallel_size=2, enforce_eager=True",
         *['INFO:     127.0.0.1:45546 - "POST /v1/completions HTTP/1.1" 200 OK'] * 30,
     ]
     assert not is_launch("".join(f"{tag}{line}\n" for line in lines))
