@@ -191,7 +191,7 @@ def test_a_log_behind_a_collectors_tag_is_no_launch() -> None:
     lines = [
         "(EngineCore pid=42) INFO 11-20 20:19:52 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: "
         "model='/models/m', speculative_config=None, tokenizer='/models/m', trust_remote_code=False, dtype=torch.bfloat16, "
-        "max_seq_len=4096, tensor_parallel_size=2, quantization=None, enforce_eager=False, device_config=cpu, structured_outputs_config=StructuredOutputsConfig(backend='auto'), "
+        "max_seq_len=4096, tensor_parallel_size=2, quantization=None, enforce_eager=False, device_config=cpu, structured_outputs_config=StructuredOutputsConfig(backend='auto', reasoning_parser='', enable_in_reasoning=False), "
         "enable_prefix_caching=True, enable_chunked_prefill=True, pooler_config=None, compilation_config={'mode': 3}",
         *['INFO:     127.0.0.1:45546 - "POST /v1/completions HTTP/1.1" 200 OK'] * 30,
     ]
