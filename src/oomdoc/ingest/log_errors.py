@@ -63,9 +63,14 @@ def error_kind(exception: str | None, text: str) -> str:
     return next((kind for kind, pattern in ERROR_KINDS if pattern.search(whole)), "other")
 
 
+_VALIDATION = regex(r"^\d+ validation errors? for \S+ (?:Value error, )?(?P<what>.{3,}?)(?: \[type=.*)?$", re.S)
+
+
 def _finish(row: dict[str, object], match: re.Match[str]) -> dict[str, object] | None:
     exception = row.get("exception")
-    text = str(row.get("text") or "")[:400]
+    text = str(row.get("text") or "")
+    validation = _VALIDATION.match(text)
+    text = (validation["what"] if validation else text)[:400]
     name = str(exception).rpartition(".")[2] if exception else None
     if name and name.endswith("Warning"):
         return None
@@ -83,6 +88,8 @@ PATTERNS: tuple[Pattern, ...] = (
             ("ValueError: bad value of a thing", {"exception": "ValueError", "kind": "bad-argument", "text": "bad value of a thing"}),
             ("torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled cuda error", {"exception": "torch.distributed.DistBackendError", "kind": "nccl"}),
             ("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}", {"kind": "echo"}),
+            ("pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig Value error, 28 heads must be divisible by 8. [type=value_error, input_value=()]",
+             {"exception": "pydantic_core._pydantic_core.ValidationError", "kind": "bad-argument", "text": "28 heads must be divisible by 8."}),
             ("OutOfMemoryError('Error in model execution: CUDA out of memory. Tried to allocate 5.00 MiB.", {"exception": "OutOfMemoryError", "kind": "memory"}),
         ),
     ),

@@ -46,6 +46,7 @@ _KERNEL_LINE = re.compile(
 )
 _FREQUENT = "Avg prompt throughput"  # the anchor whose lines come by the thousand
 _WHOLE_STATS = re.compile(r"Running: \d+ reqs, .*usage: [\d.]+%")
+_BARE_VALIDATION = re.compile(r"\d+ validation errors? for \S+$")  # what is wrong stands in the lines below
 _BACKWARD = 4096  # how far back the time of an untimed line is looked for
 _LAST_STAMP = re.compile(rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
 
@@ -233,6 +234,8 @@ class Reader:
         found = False
         if anchor == self.alike.anchor and not _WHOLE_STATS.search(text):
             text = _whole_stats(chunk.data, end, text)
+        elif _BARE_VALIDATION.search(text):
+            text = _with_following(chunk.data, end, text)
         for pattern in plan.patterns[anchor]:
             if pattern.name in done:
                 found = True
