@@ -21,3 +21,29 @@ def test_a_date_that_does_not_exist_ends_the_shape_and_nothing_else() -> None:
         line += piece.count("\n")
     batches = [batch for batch in reader.take() if batch.table == "engine_stat"]
     assert sorted(line for batch in batches for line in batch.columns["line"]) == list(range(1, 61))
+
+
+def _kv_used(text: str) -> dict[int, float]:
+    reader = text_log.Reader()
+    reader.chunk(Chunk(text.encode(), 1, True))
+    rows = [batch for batch in reader.take() if batch.table == "engine_stat"]
+    return {
+        int(line): round(float(used), 3)
+        for batch in rows
+        for line, used in zip(batch.columns["line"], batch.columns["kv_used"], strict=True)
+        if used is not None
+    }
+
+
+def test_statistics_that_a_terminal_cut_are_read_whole() -> None:
+    whole = LINE.format(30, 1, 1) + LINE.format(30, 2, 2)
+    for place in (70, 110, 150, 195):  # within a word, a number or the figures behind `Running`
+        line = LINE.format(30, 9, 9).replace("3.5%", "97.5%")
+        cut = line[:place] + "\n" + line[place:]
+        access = 'INFO:     10.0.0.7:40112 - "GET /metrics HTTP/1.1" 200 OK\n'
+        assert _kv_used(whole + cut + access + LINE.format(30, 10, 10)) == {1: 0.035, 2: 0.035, 3: 0.975, 6: 0.035}
+
+
+def test_a_statistics_line_cut_off_for_good_takes_nothing_from_the_next() -> None:
+    lines = LINE.format(30, 1, 1)[:120] + "\n" + LINE.format(30, 2, 2)
+    assert _kv_used(lines) == {2: 0.035}

@@ -41,6 +41,7 @@ class Alike:
         self.anchor, self._pattern, self._clock, self._rows, self._plain = anchor, pattern, clock, rows, plain
         self._template: Template | None = None
         self._stamp_at, self._month = 0, b""
+        self._ending = b""  # a line that ends otherwise was cut: what follows it is not seen here
         self._year_clock = clock
         self._divisors: dict[str, int] = {}
         self._who: dict[str, Any] = {}
@@ -84,6 +85,7 @@ class Alike:
                 hit.anchor == self.anchor
                 and whole
                 and alone(hits, place)
+                and chunk.data.endswith(self._ending, hit.begin, hit.end)
                 and chunk.data.startswith(self._month, hit.begin + self._stamp_at)
             ):
                 self._lines.append(hit.line)
@@ -180,7 +182,7 @@ class Alike:
         cut = template.read(line, 0.5)
         found = {name: cut.columns[name][0] / divisor for name, divisor in self._divisors.items()} if cut else None
         if found == plain[0]:
-            self._template = template
+            self._template, self._ending = template, line[-1:]
             self._who = {name: value for name, value in record.who().items() if name != "t" and value is not None}
 
     def _number(

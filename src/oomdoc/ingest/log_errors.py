@@ -64,9 +64,22 @@ def error_kind(exception: str | None, text: str) -> str:
     return next((kind for kind, pattern in ERROR_KINDS if pattern.search(whole)), "other")
 
 
+_VALIDATION = regex(r"^\d+ validation errors? for \S+ (?:Value error, )?(?P<what>.{3,}?)(?: \[type=.*)?$", re.S)
+
+
+def what_is_wrong(text: str) -> str:
+    """A message without the head and the tail of pydantic's: which check failed, not that one did.
+
+    >>> what_is_wrong("1 validation error for VllmConfig Value error, 28 heads by 8 [type=value_error, input_value=()]"), what_is_wrong("x")
+    ('28 heads by 8', 'x')
+    """
+    validation = _VALIDATION.match(text)
+    return validation["what"] if validation else text
+
+
 def _finish(row: dict[str, object], match: re.Match[str]) -> dict[str, object] | None:
     exception = row.get("exception")
-    text = str(row.get("text") or "")[:400]
+    text = what_is_wrong(str(row.get("text") or ""))[:400]
     name = str(exception).rpartition(".")[2] if exception else None
     if name and name.endswith("Warning"):
         return None
@@ -86,6 +99,8 @@ PATTERNS: tuple[Pattern, ...] = (
             ("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}", {"kind": "echo"}),
             ("KeyError: '/psm_0a1b2c3d'", {"kind": "echo"}),
             ("OSError: [Errno 28] No space left on device: '/psm_0a1b2c3d'", {"kind": "shm"}),
+            ("pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig Value error, 28 heads must be divisible by 8. [type=value_error, input_value=()]",
+             {"exception": "pydantic_core._pydantic_core.ValidationError", "kind": "bad-argument", "text": "28 heads must be divisible by 8."}),
             ("OutOfMemoryError('Error in model execution: CUDA out of memory. Tried to allocate 5.00 MiB.", {"exception": "OutOfMemoryError", "kind": "memory"}),
         ),
     ),

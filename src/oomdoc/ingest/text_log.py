@@ -48,6 +48,7 @@ _KERNEL_LINE = re.compile(
     r"\[ *\d+\.\d{3,6}\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,60}\bkernel: "
 )
 _FREQUENT = "Avg prompt throughput"  # the anchor whose lines come by the thousand
+_WHOLE_STATS = re.compile(r"Running: \d+ reqs, .*usage: [\d.]+%")
 _BACKWARD = 4096  # how far back the time of an untimed line is looked for
 _LAST_STAMP = re.compile(rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
 
@@ -233,6 +234,8 @@ class Reader:
     def _apply(self, chunk: Chunk, hit: Hit, record: Record, text: str, begin: int, end: int, done: set[str]) -> None:
         plan, anchor = self.plan, hit.anchor
         found = False
+        if anchor == self.alike.anchor and not _WHOLE_STATS.search(text):
+            text = _whole_stats(chunk.data, end, text)
         for pattern in plan.patterns[anchor]:
             if pattern.name in done:
                 found = True
@@ -246,7 +249,7 @@ class Reader:
                     and _OPENING.search(str(row["text"]))
                     and text.endswith(str(row["text"]))
                 ):
-                    row["text"] = _with_detail(chunk.data, end, str(row["text"]))
+                    row["text"] = log_errors.what_is_wrong(_with_detail(chunk.data, end, str(row["text"])))
                 self._add(pattern.table, chunk, record, begin, row)
                 done.add(pattern.name)
                 found = True
@@ -342,6 +345,15 @@ def _is_echo(data: bytes, begin: int, record: Record, at: int) -> bool:
     return not record.headed and bool(
         _DATA_LINE.match(decode(data[begin : begin + 40])) and _DATA_LINE.match(record.text)
     )
+
+
+def _whole_stats(data: bytes, end: int, text: str) -> str:
+    """A statistics line that a terminal cut, within a word or between two; the text itself where nothing completes it."""
+    for joint in ("", " "):
+        whole = _with_following(data, end, text, joint)
+        if _WHOLE_STATS.search(whole):
+            return whole
+    return text
 
 
 def _with_following(data: bytes, end: int, message: str, joint: str = " ") -> str:

@@ -468,7 +468,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "stats", "vllm", ("Avg prompt throughput",),
         regex(
             r"(?:Engine (?P<engine>\d{1,6}): |\d{1,6} Engines Aggregated: )?Avg prompt throughput: (?P<prompt_tokens_per_s>[\d.]+) tokens/s, "
-            r"Avg generation throughput: (?P<generation_tokens_per_s>[\d.]+) tokens/s, Running: (?P<running>\d+) reqs, (?P<rest>.*)"
+            r"Avg generation throughput: (?P<generation_tokens_per_s>[\d.]+) tokens/s, (?:(?!Running)[^,]{1,40}, ){0,4}Running: (?P<running>\d+) reqs, (?P<rest>.*)"
         ),
         "engine_stat", convert=_stat, versions="0.1.7 →", samples=(
             ("Engine 000: Avg prompt throughput: 1345.7 tokens/s, Avg generation throughput: 96.0 tokens/s, Running: 9 reqs, Waiting: 23 reqs, "
@@ -477,6 +477,9 @@ PATTERNS: tuple[Pattern, ...] = (
             ("Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 720.5 tokens/s, Running: 2 reqs, Swapped: 1 reqs, Pending: 98 reqs, "
              "GPU KV cache usage: 73.8%, CPU KV cache usage: 1.0%.",
              {"running": 2, "swapped": 1, "waiting": 98, "kv_used": 0.738, "cpu_kv_used": 0.01}),
+            ("Avg prompt throughput: 211.0 tokens/s, Avg generation throughput: 88.5 tokens/s, Max iteration time: 412.3 ms, Avg time/tok:160.1 ms, Running: 21 reqs, "
+             "Swapped: 0 reqs, Pending: 40 reqs, GPU KV cache usage: 97.5%, CPU KV cache usage: 0.0%",
+             {"running": 21, "waiting": 40, "kv_used": 0.975}),
         ),
     ),
     Pattern(
@@ -501,7 +504,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "kv-needed", "vllm", ("KV cache is needed",),
         regex(
-            rf"max seq len \((?P<max_model_len>\d+)\), \((?P<needed_bytes>{_NUM} (?:GB|GiB)) KV cache is needed, which is larger than the available "
+            rf"max seq len \((?P<max_model_len>\d+)\), \(?(?P<needed_bytes>{_NUM} (?:GB|GiB)) KV cache is needed, which is larger than the available "
             rf"KV cache memory \((?P<available_bytes>{_NUM} (?:GB|GiB))\)(?:.*?estimated maximum model length is (?P<estimated_max_model_len>\d+))?"
         ),
         "startup_check", const={"name": "kv-below-max-model-len"}, convert=_check, versions="0.7.3 →", samples=(
@@ -510,6 +513,9 @@ PATTERNS: tuple[Pattern, ...] = (
              {"max_model_len": 65536, "needed_bytes": int(4.5 * GIB), "available_bytes": int(1.5 * GIB), "estimated_max_model_len": 21845}),
             ("To serve at least one request with the models's max seq len (32768), (8.00 GB KV cache is needed, which is larger than the available KV cache memory (2.00 GB).",
              {"needed_bytes": 8 * GIB, "available_bytes": 2 * GIB}),
+            ("To serve at least one request with the model's max seq len (131072), 12.5 GiB KV cache is needed, which is larger than the available KV cache memory (10.25 GiB). "
+             "Based on the available memory, the estimated maximum model length is 107472.",
+             {"max_model_len": 131072, "needed_bytes": int(12.5 * GIB), "available_bytes": int(10.25 * GIB), "estimated_max_model_len": 107472}),
         ),
     ),
     Pattern(

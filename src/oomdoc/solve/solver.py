@@ -206,6 +206,7 @@ def _more(diagnosis: Diagnosis, now: Situation) -> Iterator[Action]:
                 )  # fmt: skip
 
 
+_BEFORE_THE_POOL = frozenset({"init", "load", "profile", "kv-plan", "graph-profile"})
 _OUTSIDE_THE_PLAN = frozenset(
     {
         "memory-utilization-edge",
@@ -225,6 +226,8 @@ def _by_books(diagnosis: Diagnosis, now: Situation) -> Iterator[Action]:
         return
     if free > 1.1 * asked:
         return  # it failed with room for it: more room would not have helped
+    if failure.get("phase") in _BEFORE_THE_POOL or asked >= total:
+        return  # no pool was there to be made smaller, or no device of this size holds the request
     if any(action.changes for action in diagnosis.actions) or now.engine.get("kv_cache_memory_bytes"):
         return
     step = round_utilization_up((max(0, asked - free) + ROOM_BYTES) / total)

@@ -101,7 +101,7 @@ WITH logs AS (
     bool_or(function LIKE '%prefill%' OR function LIKE 'chunk\_%fwd%' ESCAPE '\') AS prefill,
     bool_or(file LIKE '%spec_decode%' OR file LIKE '%eagle%' OR file LIKE '%medusa%' OR function LIKE '%draft%') AS draft,
     bool_or(file LIKE '%/lora/%' OR function LIKE '%lora%' OR file LIKE '%punica%') AS lora,
-    bool_or(function LIKE '%multimodal%' OR function LIKE '%vision%' OR file LIKE '%vision%' OR file LIKE '%\_vl.%' ESCAPE '\' OR file LIKE '%clip%' OR file LIKE '%siglip%') AS vision,
+    bool_or(function LIKE '%multimodal%' OR function LIKE '%vision%' OR file LIKE '%vision%' OR file LIKE '%\_vl.%' ESCAPE '\' OR file LIKE '%clip%' OR file LIKE '%siglip%' OR file LIKE '%/vit\_%' ESCAPE '\') AS vision,
     bool_or(file LIKE '%fused_moe%' OR function LIKE '%experts%') AS moe,
     bool_or(function IN ('create_weights')) AS create_weights,
     bool_or(function = '_get_prompt_logprobs_dict') AS prompt_logprobs
