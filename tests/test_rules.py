@@ -101,13 +101,13 @@ ENGINE_FLAGS = frozenset(
     {
         "block_size", "cpu_offload_gb", "cudagraph_capture_sizes", "data_parallel_size", "decode_context_parallel_size",
         "dtype", "enable_chunked_prefill", "enable_expert_parallel", "enable_prefix_caching", "enforce_eager",
-        "gpu_memory_utilization", "kv_cache_dtype", "kv_cache_memory_bytes", "limit_mm_per_prompt", "max_logprobs",
-        "max_lora_rank", "max_loras", "max_model_len", "max_num_batched_tokens", "max_num_seqs",
+        "gpu_memory_utilization", "kv_cache_dtype", "kv_cache_memory_bytes", "kv_offloading_size", "limit_mm_per_prompt", "max_logprobs",
+        "mm_processor_kwargs", "max_lora_rank", "max_loras", "max_model_len", "max_num_batched_tokens", "max_num_seqs",
         "num_gpu_blocks_override", "pipeline_parallel_size", "quantization", "swap_space", "tensor_parallel_size",
     }
 )  # fmt: skip
 OTHER_FLAGS = frozenset({"shm-size", "ipc", "query-compute-apps", "format"})  # docker, nvidia-smi
-FIXED_TEXTS = frozenset({("kv_cache_dtype", "fp8")})  # flags that take words, and the words
+FIXED_TEXTS = frozenset({("kv_cache_dtype", "fp8"), ("dtype", "auto")})  # flags that take words, and the words
 
 _WANTED = frozenset({"holds", "fails", "unknown", "probability"})
 
@@ -328,7 +328,7 @@ def test_rules_version_is_stable_and_follows_the_texts(tmp_path: Path) -> None:
     assert [rule.id for rule in changed] == sorted(BY_ID)
     assert rules_version(changed) == version, "where the files lie does not matter"
     path = tmp_path / "rules" / "host" / "shm-exhausted.toml"
-    path.write_text(path.read_text(encoding="utf-8").replace("prior   = 0.03", "prior   = 0.04"), encoding="utf-8")
+    path.write_text(re.sub(r"(?m)^prior   = .*$", "prior   = 0.5", path.read_text(encoding="utf-8")), encoding="utf-8")
     assert rules_version(load_rules(tmp_path / "rules")[0]) != version
 
 

@@ -703,6 +703,7 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
             "Environment variable VLLM_CPU_KVCACHE_SPACE (GiB) for CPU backend is not set, using 4 by default.",
             {"topic": "cpu-pool-default", "value": 4 << 30},
         ),
+        versions="0.4.1 →",
         table="note",
     ),
     _pattern(
