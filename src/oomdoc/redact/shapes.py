@@ -92,13 +92,13 @@ SECRETS: tuple[Shape, ...] = (
     _secret("bindpw", r"\bbindpw[ \t]{1,8}([^\s=:]{4,200})", 1, re.I),
     _secret(
         "key pwd pw pass token hmac",
-        r"(?:key|pwd|pw|passw(?:or)?d|pass|token|hmac)[\"']?\]?[ \t]{0,40}(?::=|=>|::|[:=]|[ \t])[ \t]{0,40}[\"']?([\w-]{32,400})",
+        r"(?:key|pwd|pw|passw(?:or)?d|pass|token|hmac)[\"']?\]?[ \t]{0,120}(?::=|=>|::|[:=]|[ \t])[ \t]{0,120}[\"']?([\w-]{32,400})",
         1, re.I,
     ),
     _secret(
         "cl",
-        r"(?:cloudant|clou|cl)[-_]?(?:api)?[-_]?(?:key|pwd|pw|pass(?:word)?|token)[\"']?\]?[ \t]{0,40}(?::=|=>|::|[:=]|[ \t])"
-        r"[ \t]{0,40}[\"']?([a-z]{24,200})",
+        r"(?:cloudant|clou|cl)[-_]?(?:api)?[-_]?(?:key|pwd|pw|pass(?:word)?|token)[\"']?\]?[ \t]{0,120}(?::=|=>|::|[:=]|[ \t])"
+        r"[ \t]{0,120}[\"']?([a-z]{24,200})",
         1, re.I,
     ),
     _secret("softlayer", r"softlayer.com/soap/v3(?:.1)?/([a-z0-9]{64,300})", 1, re.I),
