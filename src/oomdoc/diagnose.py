@@ -20,9 +20,10 @@ from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, open_bundle
 from oomdoc.details import detailed
 from oomdoc.errors import BundleError
 from oomdoc.limits import scratch_folder
-from oomdoc.load import Progress, Resumed, load, tell
+from oomdoc.load import Progress, load, tell
 from oomdoc.model import Report, Unread
 from oomdoc.redact import manifest
+from oomdoc.resume import Resumed
 from oomdoc.rules import Rule, load_rules
 from oomdoc.store import Store
 from oomdoc.units import zone

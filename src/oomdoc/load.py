@@ -1,112 +1,35 @@
-"""Bundle -> tables: every member is read by its ingestor into the store, and what was not read is named with the reason.
-
-A file that may grow can be gone on with on another day (`Resumed`): what it told is loaded again, and only what came since is read.
-"""
+"""Bundle -> tables: every member is read by its ingestor into the store, and what was not read is named with the reason."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from oomdoc import ingest
-from oomdoc.bundle import BLOCKS_FROM, Begin, Intake, Member, binary_form
-from oomdoc.ingest import kept
-from oomdoc.ingest.base import Reading, read_by
+from oomdoc import ingest, resume
+from oomdoc.bundle import Intake, Member, binary_form
 from oomdoc.model import SourceRow, Unread
 from oomdoc.physics.config import config_of_file
 from oomdoc.redact import manifest
-from oomdoc.scan import CHUNK_BYTES, Chunk, chunks, newlines, read_ahead
+from oomdoc.resume import Mark, Resumed
+from oomdoc.scan import Chunk, chunks, read_ahead
 from oomdoc.store import Store
 from oomdoc.tables import LOOKALIKE, Batch, source_of
 from oomdoc.units import parse_size, show_bytes
-from oomdoc.unwrap import lasting_form, unwrap
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A file up to a place behind one of its lines: what proves that it is the same, its reading there, what that had told.
-
-    `form` is how its collector wrapped it (`unwrap.lasting_form`), `reading` and `told` are of `ingest.kept`.
-    """
-
-    begin: Begin
-    form: str
-    kind: str
-    reading: str
-    told: bytes
-
-
-@dataclass
-class Resumed:
-    """Files by their path in the bundle: `known` from another day, `kept` for the next one."""
-
-    known: Mapping[str, Kept] = field(default_factory=dict)
-    kept: dict[str, Kept] = field(default_factory=dict)
-
+from oomdoc.unwrap import unwrap
 
 Progress = Callable[[str, int], None]
 
-_BLOCK_BYTES = CHUNK_BYTES  # how much of a source is read at once
 
-
-class _Mark(NamedTuple):
-    """Everything before this place was handed out, and the source can be read on from here."""
-
-    begin: Begin
-    form: str
-
-
-def _stream(intake: Intake, resumed: Resumed | None) -> Iterator[Member | Chunk | _Mark]:
+def _stream(intake: Intake, resumed: Resumed | None) -> Iterator[Member | Chunk | Mark]:
     for member in intake.members():
         yield member
-        if resumed is not None and _may_go_on(member, 0):
-            yield from _marked(intake, member, resumed)
+        if resumed is not None and resume.may_go_on(member, 0):
+            yield from resume.marked(intake, member, resumed)
         else:
-            yield from unwrap(chunks(member.stream, _BLOCK_BYTES), partial(intake.note, member.path))
-
-
-def _may_go_on(member: Member, taken: int) -> bool:
-    """Whether a member is a file as it stands, in which a block ends behind these bytes."""
-    return member.size is not None and not member.layers and member.size >= max(taken + _BLOCK_BYTES, BLOCKS_FROM)
-
-
-def _marked(intake: Intake, member: Member, resumed: Resumed) -> Iterator[Chunk | _Mark]:
-    """The chunks of a file that may grow; behind the last that will be the same when it has grown, a mark.
-
-    A file is read in blocks of one size whatever its length, so up to there it will be cut into the same chunks: what a
-    reader makes of the end of a chunk does not matter.
-    """
-    begin = member.begin or Begin(0, 1, 0, "")
-    passed, latest = begin.passed, Chunk(b"", begin.line, True)
-    form = known = resumed.known[member.path].form if member.begin else None
-
-    def counted() -> Iterator[Chunk]:
-        nonlocal passed, latest, form
-        for chunk in chunks(member.stream, _BLOCK_BYTES, line=begin.line, rest=begin.rest):
-            if not passed:
-                form = lasting_form(chunk.data)
-            passed += len(chunk.data)
-            latest = chunk
-            yield chunk
-
-    assert member.size is not None
-    for piece in unwrap(counted(), partial(intake.note, member.path), known):
-        yield piece
-        taken = intake.taken(member)
-        last = (taken - BLOCKS_FROM) % _BLOCK_BYTES == 0 and taken + _BLOCK_BYTES > member.size
-        if last and form is not None and piece.data.endswith(b"\n"):
-            line = piece.first_line + newlines(piece.data)
-            hashed, sha256 = intake.hashed()
-            if hashed == taken and line == latest.first_line + newlines(
-                latest.data
-            ):  # nothing waits for its other half
-                yield _Mark(Begin(passed, line, taken, sha256), form)
+            yield from unwrap(chunks(member.stream, resume.BLOCK_BYTES), partial(intake.note, member.path))
 
 
 def load(
@@ -115,17 +38,18 @@ def load(
     """Read every member with its ingestor into the store; what was not read is named with the reason."""
     sources: list[SourceRow] = []
     refused: list[Unread] = []
-    readings = _readings(resumed)
+    readings = resume.readings(resumed) if resumed else {}
     if resumed is not None:
         intake.begins = {path: resumed.known[path].begin for path in readings}
     events = read_ahead(_stream(intake, resumed))
-    current: Member | Chunk | _Mark | None = next(events, None)
+    current: Member | Chunk | Mark | None = next(events, None)
     while current is not None:
         member = current
         assert isinstance(member, Member)
         counted = _Counted(events, member, progress)
         if member.begin is not None and resumed is not None:
-            row: SourceRow | None = _read_on(member, counted, store, resumed, readings[member.path])
+            batches, counted.marked = resume.from_where_it_stood(resumed, member, readings[member.path], counted)
+            row: SourceRow | None = _loaded(member, resumed.known[member.path].kind, counted, store, batches)
         else:
             row = _read_member(member, counted, store, types, resumed, refused)
         for _ in counted:  # whatever the ingestor left
@@ -163,13 +87,13 @@ class _Counted:
 
     def __init__(
         self,
-        events: Iterator[Member | Chunk | _Mark],
+        events: Iterator[Member | Chunk | Mark],
         member: Member,
         progress: Progress | None,
     ) -> None:
         self._events, self._path, self._progress = events, member.path, progress
         self._before = member.begin.line - 1 if member.begin else 0
-        self.marked: Callable[[_Mark], None] | None = None
+        self.marked: Callable[[Mark], None] | None = None
         """Called at a mark, when the chunks before it have been read."""
         self._held: Chunk | None = None
         self.following: Member | None = None
@@ -192,7 +116,7 @@ class _Counted:
         if self._ended:
             return None
         event = next(self._events, None)
-        while isinstance(event, _Mark):
+        while isinstance(event, Mark):
             if self.marked:
                 self.marked(event)
             event = next(self._events, None)
@@ -239,43 +163,11 @@ def _read_member(
         refused.append(Unread(member.path, "the label of a sample case, no evidence"))
         return None
     ingestor, kind = ingest.recognise(head, types)
-    reading = ingest.reading(ingestor, member.path) if resumed and _may_go_on(member, 0) else None
+    reading = ingest.reading(ingestor, member.path) if resumed and resume.may_go_on(member, 0) else None
     if reading is None or resumed is None:
         return _loaded(member, kind, counted, store, ingest.read(ingestor, member.path, counted))
-    told = kept.Told(member.size or 0)
-    counted.marked = partial(_keep, resumed, member.path, kind, reading, told)
-    return _loaded(member, kind, counted, store, told.heard(read_by(reading, counted)))
-
-
-def _readings(resumed: Resumed | None) -> dict[str, Reading]:
-    """The readings that can go on; what this program did not keep is read from its beginning."""
-    made = {}
-    for path, known in resumed.known.items() if resumed else ():
-        with suppress(kept.NotKeptError):
-            made[path] = kept.thaw(known.reading)
-    return made
-
-
-def _keep(resumed: Resumed, path: str, kind: str, reading: Reading, told: kept.Told, mark: _Mark) -> None:
-    """Note where to go on the next time, unless that is more than is kept."""
-    packed = told.close()
-    if packed is not None:
-        with suppress(kept.NotKeptError):
-            resumed.kept[path] = Kept(mark.begin, mark.form, kind, kept.freeze(reading), packed)
-
-
-def _read_on(member: Member, counted: _Counted, store: Store, resumed: Resumed, reading: Reading) -> SourceRow:
-    """Load what a file had told before, and read what came since."""
-    assert member.begin is not None
-    known = resumed.known[member.path]
-    batches = chain(kept.told(known.told), read_by(reading, counted))
-    if _may_go_on(member, member.begin.taken):
-        told = kept.Told(member.size or 0, known.told)
-        counted.marked = partial(_keep, resumed, member.path, known.kind, reading, told)
-        batches = chain(kept.told(known.told), told.heard(read_by(reading, counted)))
-    else:
-        resumed.kept[member.path] = known
-    return _loaded(member, known.kind, counted, store, batches)
+    batches, counted.marked = resume.from_the_beginning(resumed, member, kind, reading, counted)
+    return _loaded(member, kind, counted, store, batches)
 
 
 def _loaded(member: Member, kind: str, counted: _Counted, store: Store, batches: Iterable[Batch]) -> SourceRow:

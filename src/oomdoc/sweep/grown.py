@@ -9,7 +9,7 @@ from typing import Any
 import zstandard
 
 from oomdoc.bundle import Begin
-from oomdoc.load import Kept
+from oomdoc.resume import Kept
 
 MOST_BYTES = 16 << 20
 """Kept for one bundle; the files that would take the longest to read come first."""

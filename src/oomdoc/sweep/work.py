@@ -15,10 +15,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from oomdoc import diagnose, load
+from oomdoc import diagnose
 from oomdoc.bundle import DEFAULT_LIMITS, Intake, safe_path
 from oomdoc.errors import BundleError, OomdocError
 from oomdoc.ingest.kept import NotKeptError
+from oomdoc.resume import Resumed
 from oomdoc.rules import Rule, load_rules
 from oomdoc.sweep import evidence, grown
 from oomdoc.sweep.places import Access, Seen, filesystem, is_uri, sentence
@@ -93,7 +94,7 @@ def _read(task: Mapping[str, Any], afresh: bool = False) -> dict[str, Any]:
         known = (
             {} if afresh else grown.known((path, base64.b64decode(state)) for path, state in task.get("grown") or ())
         )
-        resumed = None if task["alone"] else load.Resumed(known)
+        resumed = None if task["alone"] else Resumed(known)
         options = diagnose.Options(loaded=_rules(task["rules"]), resumed=resumed)
         with diagnose.analyze(intake, options) as analysis:
             rows: Rows = rows_of(analysis.report, task["bundle"])
