@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from oomdoc.errors import UsageError
 from oomdoc.physics.defaults import defaults
+from oomdoc.scene import FOREIGN, UNKNOWN, Scene, bind
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import NOMINAL_YEAR
 from oomdoc.views import VIEWS, View
@@ -104,6 +105,8 @@ class Store:
         """Tables that have rows."""
         self._nominal: set[str] = set()
         self._latest: float | None = None
+        self.scene: Scene
+        """Whose each event is: set by `finish`."""
         for table in TABLES.values():
             columns = ", ".join(f'"{column.name}" {column.type}' for column in table.columns)
             self._con.execute(f'CREATE TABLE "{table.name}" ({columns})')
@@ -294,11 +297,37 @@ class Store:
         )
         known = [(default.flag, default.since, default.until, default.value) for default in defaults()]
         self._con.executemany("INSERT INTO engine_default VALUES (?, ?, ?, ?)", known)
+        self._make(VIEWS["engine_start"])
+        self.scene = bind(self)
+        self._hide_foreign()
         for view in VIEWS.values():
-            if view.scope == "bundle":
+            if view.scope == "bundle" and view.name != "engine_start":
                 self._make(view)
         self._con.execute("SET enable_external_access = false")
         self._con.execute("SET lock_configuration = true")
+
+    def _hide_foreign(self) -> None:
+        """Views and rules see what is the server's own, or may be: `own.<table>` stands before the table of that name.
+
+        What nobody can bind to the server is hidden as well where the server came up and shows no failure: a coincidence
+        explains nothing that did not happen.
+        """
+        hidden = [FOREIGN, UNKNOWN] if self.scene.server.came_up else [FOREIGN]
+        rows = [(*place, bond.whose, bond.life, bond.why) for place, bond in self.scene.bonds.items()]
+        self._con.execute(
+            "CREATE TABLE relation (of_table VARCHAR, source VARCHAR, line UINTEGER, whose VARCHAR, life VARCHAR, why VARCHAR)"
+        )
+        if rows:
+            columns = ", ".join(f"unnest(${place})" for place in range(1, 7))
+            self._con.execute(f"INSERT INTO relation SELECT {columns}", [list(column) for column in zip(*rows, strict=True)])
+        self._con.execute("CREATE SCHEMA own")
+        for table in sorted({place[0] for place, bond in self.scene.bonds.items() if bond.whose in hidden}):
+            whole = "" if any(line for of, _, line in self.scene.bonds if of == table) else "OR r.line = 0"
+            self._con.execute(
+                f"CREATE VIEW own.{table} AS SELECT x.* FROM main.{table} x ANTI JOIN (SELECT source, line FROM main.relation "
+                f"WHERE of_table = '{table}' AND whose IN ({', '.join(map(quoted, hidden))})) r ON r.source = x.source AND (r.line = x.line {whole})"
+            )
+        self._con.execute("SET search_path = 'own,main'")
 
     def focus(self, incident: str | None) -> None:
         """Make the views of one incident: log rows of its engine start, everything else of the bundle. None = all."""
@@ -315,7 +344,7 @@ class Store:
             else ""
         )
         for table in LOG_TABLES:
-            self._con.execute(f"CREATE OR REPLACE VIEW seen.{table} AS SELECT x.* FROM main.{table} x{where}")
+            self._con.execute(f"CREATE OR REPLACE VIEW seen.{table} AS SELECT x.* FROM {table} x{where}")
         for view in VIEWS.values():
             if view.scope == "incident":
                 self._make(view)
@@ -330,7 +359,7 @@ class Store:
     def _make(self, view: View) -> None:
         if view.name not in self._parsed:
             self._parsed[view.name] = self._con.extract_statements(
-                f"CREATE OR REPLACE TABLE {view.name} AS {view.sql}"
+                f"CREATE OR REPLACE TABLE main.{view.name} AS {view.sql}"
             )[0]
         self._con.execute(self._parsed[view.name])
 

@@ -435,6 +435,9 @@ _ALL = (
         Column("count", "BIGINT", "how often, where the line counts; Xid code for kind xid"),
         Column("text", "VARCHAR", "head of the line"),
         Column("meaning", "VARCHAR", "what an Xid code says; NULL = other kinds, and codes that are not known"),
+        Column("memory_group", "VARCHAR", "memory group of the victim or of the counters, as printed"),
+        Column("device", "VARCHAR", "PCI address of the device that an Xid names"),
+        Column("uptime_s", "DOUBLE", "seconds since boot, where the line has no date"),
     ),
     _table(
         "container",
@@ -453,6 +456,14 @@ _ALL = (
         Column("shm_bytes", "BIGINT", "size limit of the memory-backed volume at /dev/shm"),
         Column("liveness", "VARCHAR", "liveness probe as printed"),
         Column("startup", "VARCHAR", "startup probe as printed"),
+        Column("namespace", "VARCHAR", "namespace of the pod"),
+        Column("node", "VARCHAR", "node that runs the pod"),
+        Column("image", "VARCHAR", "image as printed"),
+        Column("container_id", "VARCHAR", "id of the container, without the runtime before it"),
+        Column("pod_uid", "VARCHAR", "uid of the pod"),
+        Column("serves", "BOOLEAN", "its image or command is an LLM server; NULL = neither is told"),
+        Column("started_t", "DOUBLE", "epoch seconds: begin of the current life, or of the last one if none runs"),
+        Column("ended_t", "DOUBLE", "epoch seconds: end of the last life"),
     ),
     _table(
         "cluster_event",
@@ -464,6 +475,7 @@ _ALL = (
         Column("object", "VARCHAR", "what it is about"),
         Column("count", "INTEGER", "how often"),
         Column("message", "VARCHAR", "message, at most 400 characters"),
+        Column("namespace", "VARCHAR", "namespace of what it is about"),
     ),
     _table(
         "scaler",
@@ -473,6 +485,8 @@ _ALL = (
         Column("name", "VARCHAR", "metric or condition name"),
         Column("status", "VARCHAR", "condition status, or current/target as printed"),
         Column("text", "VARCHAR", "head of the line"),
+        Column("target", "VARCHAR", "workload that it scales"),
+        Column("namespace", "VARCHAR", "namespace of the scaler"),
     ),
     _table(
         "process_memory",

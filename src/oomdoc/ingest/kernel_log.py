@@ -70,6 +70,7 @@ _MONTHS = {
     )
 }
 _HUMAN = regex(r"\s*\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
+_UPTIME = regex(r"\s*\[ *(\d{1,9}\.\d{1,9})\]")
 _SIZE = r"(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24}) ?(?:[kKMGT]i?B?|bytes|B)?"
 
 Row = dict[str, Any]
@@ -106,6 +107,8 @@ def _told(kind: str, row: Row, match: re.Match[str]) -> Row:
     stamp = boot_free_time(match.string)
     if stamp is not None:
         row["t"] = stamp
+    elif since_boot := _UPTIME.match(match.string):
+        row["uptime_s"] = float(since_boot[1])
     row["text"] = match.string.strip()[:TEXT_CAP]
     if kind == "xid":
         row["meaning"] = meaning(row.get("count"))
@@ -274,11 +277,14 @@ _OOM_KILLER: tuple[Pattern, ...] = (
         "kernel-oom-constraint",
         "kernel",
         ("oom-kill:constraint",),
-        (r"oom-kill:constraint=CONSTRAINT_(?P<constraint>\w+).{0,2000}?\btask=(?P<process>[^,]*),pid=(?P<pid>\d+)",),
+        (
+            r"oom-kill:constraint=CONSTRAINT_(?P<constraint>\w+)(?:.{0,2000}?\btask_memcg=(?P<memory_group>[^,]{1,500}))?"
+            r".{0,2000}?\btask=(?P<process>[^,]*),pid=(?P<pid>\d+)",
+        ),
         _constraint,
         (
             "oom-kill:constraint=CONSTRAINT_MEMCG,cpuset=/,oom_memcg=/a,task_memcg=/a,task=python,pid=12,uid=0",
-            {"kind": "cgroup-oom-kill", "pid": 12, "process": "python"},
+            {"kind": "cgroup-oom-kill", "pid": 12, "process": "python", "memory_group": "/a"},
         ),
         ("oom-kill:constraint=CONSTRAINT_NONE,...,task=a::b,pid=13,uid=0", {"kind": "node-oom-kill", "pid": 13}),
     ),
@@ -288,14 +294,14 @@ _OOM_KILLER: tuple[Pattern, ...] = (
         ("memory: usage", "as a result of limit of"),
         (
             r"(?<![\w+])memory: usage (?P<size>\d+ ?kB), limit (?P<limit>\d+ ?kB), failcnt \d+",
-            r"Tasks? in \S+ killed as a result of limit of",
+            r"Tasks? in (?P<memory_group>\S+) killed as a result of limit of",
         ),
         _event("cgroup-usage"),
         (
             "[ 91.1] memory: usage 2048kB, limit 2048kB, failcnt 17",
             {"kind": "cgroup-usage", "bytes": 2048 * KIB, "limit_bytes": 2048 * KIB, "pid": None},
         ),
-        ("Task in /docker/ab killed as a result of limit of /docker/ab", {"kind": "cgroup-usage"}),
+        ("Task in /docker/ab killed as a result of limit of /docker/ab", {"kind": "cgroup-usage", "memory_group": "/docker/ab"}),
     ),
     _pattern(
         "kernel-oom-invoked",
@@ -723,7 +729,7 @@ _MACHINE: tuple[Pattern, ...] = (
         "xid",
         ("NVRM: Xid",),
         (
-            r"NVRM: Xid \((?:PCI:)?[^)]*\): (?P<count>\d+)(?:, pid='?(?:(?P<pid>\d+)|[^',]*)'?)?"
+            r"NVRM: Xid \((?:PCI:)?(?P<device>[^)]*)\): (?P<count>\d+)(?:, pid='?(?:(?P<pid>\d+)|[^',]*)'?)?"
             r"(?:, name=(?P<process>[^,]+))?",
         ),
         _event("xid"),
@@ -739,7 +745,7 @@ _MACHINE: tuple[Pattern, ...] = (
         ),
         (
             "NVRM: Xid (PCI:0000:65:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
-            {"count": 79, "pid": None},
+            {"count": 79, "pid": None, "device": "0000:65:00"},
         ),
     ),
     _pattern(
@@ -851,8 +857,8 @@ class _Group:
         self.values: dict[str, tuple[str, int]] = {}
         self.kills: tuple[int, int] | None = None  # count, line
 
-    def row(self) -> tuple[int, dict[str, Any]] | None:
-        """The line and row of this group; None where it says nothing of limits or kills."""
+    def row(self, group: str) -> tuple[int, dict[str, Any]] | None:
+        """The line and row of this group; None where it says nothing of limits or kills. `group` is its path, or empty."""
         limit, peak, usage, fails = (self._first(names) for names in (_LIMITS, _PEAKS, _USAGES, ("memory.failcnt",)))
         if self.kills is None and limit is None and fails is None and peak is None:
             return None
@@ -864,6 +870,7 @@ class _Group:
             "count": self.kills[0] if self.kills else None,
             "limit_bytes": limit[0] if limit and limit[0] < UNLIMITED else None,
             "bytes": highest[0] if highest else None,
+            "memory_group": group.partition("#")[0].rstrip("/") or None,
             "text": ", ".join(f"{name} {found[0]}" for name, found in told if found),
         }
 
@@ -897,8 +904,8 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
                 name = ""
         elif (pair := _KEYED.match(text)) and pair[1] in _EVENT_KEYS:
             _note(groups.setdefault(where, _Group()), pair[1], pair[2], line)
-    for group in groups.values():
-        told = group.row()
+    for place, group in groups.items():
+        told = group.row(place)
         if told:
             rows.add("host_event", told[0], **told[1])
     if not rows.count and first_line:

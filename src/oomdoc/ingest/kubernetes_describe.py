@@ -40,6 +40,7 @@ class Container:
         self.words: list[tuple[int, str]] = []
         self.environment: list[tuple[int, str, str]] = []
         self.image: tuple[int, str] = (line, "")
+        self.id: str | None = None
         self.shm_volume: str | None = None
 
     @property
@@ -58,10 +59,13 @@ class Container:
             begin, end = self.times.get((ended, "Started")), self.times.get((ended, "Finished"))
             if begin is not None and end is not None and end >= begin:
                 row["ran_s"] = end - begin
+            row["ended_t"] = end
+        row["started_t"] = self.times.get(("State", "Started"), self.times.get((ended, "Started")))
         volume = volumes.get(self.shm_volume or "")
         if volume and volume.get("memory"):
             row["shm_bytes"] = volume.get("size")
         row["pod"] = pod
+        row["container_id"] = self.id
         return row
 
 
@@ -71,6 +75,8 @@ class Describe:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.pod: str | None = None
+        self.namespace: str | None = None
+        self.on_node: str | None = None
         self.section = ""
         self.container: Container | None = None
         self.containers: list[Container] = []
@@ -102,6 +108,7 @@ class Describe:
         if not pair["indent"] and key in (
             "Name",
             "Namespace",
+            "Node",
             "Events",
             "Conditions",
             "Volumes",
@@ -128,6 +135,10 @@ class Describe:
         if key == "Name":
             self.finish()
             self.pod = value or None
+        elif key == "Namespace":
+            self.namespace = value or None
+        elif key == "Node":
+            self.on_node = value.partition("/")[0] or None
         elif key in ("Capacity", "Allocatable", "Volumes", "Events", "Conditions"):
             self._close()
             self.section = key
@@ -216,12 +227,14 @@ class Describe:
         self._close()
         for container in self.containers:
             row = container.finish(self.pod, self.volumes)
+            row |= {"namespace": self.namespace, "node": self.on_node}
             listed = self.listed.pop(self.pod or "", None)
             if listed:
                 row = {**listed[1], **{name: value for name, value in row.items() if value is not None}}
             emit(self.rows, container, row)
         self._devices()
         self.containers, self.volumes, self.volume, self.pod, self.section = [], {}, None, None, ""
+        self.namespace = self.on_node = None
 
     def end(self) -> None:
         """The end of the source: pods that were listed and not described."""
@@ -287,6 +300,8 @@ def _set_plain(container: Container, number: int, key: str, value: str) -> None:
         container.row[key.lower()] = value or None
     elif key == "Image":
         container.image = (number, value)
+    elif key == "Container ID":
+        container.id = value.rpartition("//")[2] or None
     if container.block in ("Limits", "Requests", "Command", "Args", "Environment"):
         container.block = "Done"
 
@@ -313,9 +328,21 @@ _HANDLERS = {
 }
 
 
+_ENGINE = re.compile(r"(?i)(?:^|[/_. -])(?:vllm|sglang|text-generation-(?:inference|launcher)|tgi|tensorrt-?llm|trtllm|tritonserver|lmdeploy|llama[-.]?cpp|llama-server|huggingfaceserver|aibrix|djl-serving)(?![a-z])")
+_TRAINER = re.compile(r"(?i)\b(?:train|trainer|finetun\w*|sft|dpo|grpo|torchrun|deepspeed)\b")
+
+
+def _serves(container: Container) -> bool | None:
+    """Whether the image or the command is that of an LLM server; None where neither is there."""
+    words = " ".join([container.image[1], *(word for _, word in container.words)])
+    if not words.strip():
+        return None
+    return bool(_ENGINE.search(words)) and not _TRAINER.search(words)
+
+
 def emit(rows: Rows, container: Container, row: Row) -> None:
     """A container's row, and the engine settings of its command, environment and image."""
-    rows.add("container", container.line, **row)
+    rows.add("container", container.line, **row, image=container.image[1] or None, serves=_serves(container))
     version = launch.image_version(container.image[1])
     if version:
         rows.add("engine_flag", container.image[0], flag="version", value=version, origin="command")

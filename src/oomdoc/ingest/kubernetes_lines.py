@@ -73,6 +73,7 @@ def event_row(row: Row, match: re.Match[str]) -> Row | None:
     told["age_s"] = parse_age(age) if age else None
     told["count"] = int(times[:9]) if times else None
     told["message"] = message.strip()[:TEXT_CAP] or None
+    told["namespace"] = match["ns"]
     return told
 
 

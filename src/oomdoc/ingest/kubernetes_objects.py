@@ -39,6 +39,8 @@ class Objects:
         self.rows = rows
         self.source = source
         self.at = 0
+        self.target: dict[str, str | None] = {}
+        """What the scaler in hand scales, and in which namespace."""
 
     def where(self, value: Any, *needles: Any) -> int:
         """The line of an object: its own where the reader knows it, else the next place of one of its names."""
@@ -80,10 +82,12 @@ class Objects:
         elif kind == "HorizontalPodAutoscaler":
             self.scaler(value)
         elif kind == "ScaledObject":
+            self.target = _target(value)
             for trigger in _list(_mapping(value.get("spec")).get("triggers")):
                 meta = _mapping(_mapping(trigger).get("metadata"))
                 name = _text(meta.get("metricName")) or _text(meta.get("query")) or _text(_mapping(trigger).get("type"))
                 self._scaled(trigger, "metric", name, _text(meta.get("threshold")) or _text(meta.get("value")))
+            self.target = {}
         elif "containers" in _mapping(value.get("spec")) or "containerStatuses" in _mapping(value.get("status")):
             self.pod(value)
         else:
@@ -94,7 +98,9 @@ class Objects:
     def pod(self, pod: Mapping[str, Any]) -> None:
         """One row per container of a pod or of a pod template."""
         spec, status = _mapping(pod.get("spec")), _mapping(pod.get("status"))
-        name = _text(_mapping(pod.get("metadata")).get("name"))
+        metadata = _mapping(pod.get("metadata"))
+        name = _text(metadata.get("name"))
+        place = {"namespace": _text(metadata.get("namespace")), "node": _text(spec.get("nodeName")), "pod_uid": _text(metadata.get("uid"))}  # fmt: skip
         volumes = {
             str(_mapping(volume).get("name")): _mapping(_mapping(volume).get("emptyDir"))
             for volume in _list(spec.get("volumes"))
@@ -114,6 +120,7 @@ class Objects:
             row = container.finish(name, {})
             if status.get("reason") == "Evicted":
                 row["last_reason"] = "Evicted"
+            row |= place
             emit(self.rows, container, row)
 
     def _spec(self, container: Container, one: Mapping[str, Any], volumes: Mapping[str, Mapping[str, Any]]) -> None:
@@ -140,6 +147,7 @@ class Objects:
 
     def _status(self, container: Container, status: Mapping[str, Any]) -> None:
         container.row["restarts"] = _whole(status.get("restartCount"))
+        container.id = str(status.get("containerID") or "").rpartition("//")[2] or None
         for block, key in (("State", "state"), ("Last State", "lastState")):
             for name, detail in _mapping(status.get(key)).items():
                 if block == "State":
@@ -170,6 +178,7 @@ class Objects:
             object=f"{kind}/{name}" if kind and name else name or None,
             count=_whole(event.get("count")) or _whole(series.get("count")),
             message=_text(event.get("message") or event.get("note")),
+            namespace=_text(about.get("namespace")) or _text(_mapping(event.get("metadata")).get("namespace")),
         )
 
     def measured(self, summary: Mapping[str, Any]) -> None:
@@ -206,6 +215,7 @@ class Objects:
     def scaler(self, scaler: Mapping[str, Any]) -> None:
         """What a HorizontalPodAutoscaler measures and what it says of itself."""
         spec, status = _mapping(scaler.get("spec")), _mapping(scaler.get("status"))
+        self.target = _target(scaler)
         for metric in _list(spec.get("metrics")):
             kind = str(_mapping(metric).get("type") or "")
             inner = _mapping(_mapping(metric).get(kind[:1].lower() + kind[1:]))
@@ -219,9 +229,10 @@ class Objects:
         if "currentReplicas" in status:
             replicas = replicas_of(status.get("currentReplicas"), status.get("desiredReplicas"))
             self._scaled(status, "replicas", "pods", replicas)
+        self.target = {}
 
     def _scaled(self, value: Any, kind: str, name: str | None, status: str | None, text: str | None = None) -> None:
-        self.rows.add("scaler", self.where(value, name), kind=kind, name=name, status=status, text=text or name)
+        self.rows.add("scaler", self.where(value, name), kind=kind, name=name, status=status, text=text or name, **self.target)  # fmt: skip
 
     def inspected(self, value: Mapping[str, Any]) -> None:
         """A container as `docker inspect` prints it."""
@@ -241,6 +252,9 @@ class Objects:
             if isinstance(host.get("Memory"), int) and host["Memory"] > 0
             else None,
             "shm_bytes": host.get("ShmSize") if isinstance(host.get("ShmSize"), int) and host["ShmSize"] > 0 else None,
+            "container_id": _text(value.get("Id")),
+            "started_t": begin,
+            "ended_t": end if end and end > 0 and not running else None,
         }
         for variable in _list(config.get("Env")):
             name, _, text = str(variable).partition("=")
@@ -250,6 +264,12 @@ class Objects:
         words = [str(word) for key in ("Entrypoint", "Cmd") for word in _list(config.get(key))]
         container.words = [(container.line, word) for word in words]
         emit(self.rows, container, row)
+
+
+def _target(scaler: Mapping[str, Any]) -> dict[str, str | None]:
+    """The workload that an autoscaler scales, and its namespace."""
+    about = _mapping(_mapping(scaler.get("spec")).get("scaleTargetRef"))
+    return {"target": _text(about.get("name")), "namespace": _text(_mapping(scaler.get("metadata")).get("namespace"))}
 
 
 def _probe(probe: Mapping[str, Any]) -> str | None:

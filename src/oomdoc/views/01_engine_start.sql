@@ -9,6 +9,7 @@
 -- version: version that the marker names
 -- served: the server came up: start-up complete, engine ready, or statistics lines
 -- last_milestone: last step that was reached
+-- engine: the log is an LLM server's: it holds a step, a setting, a figure or a frame that only engines print, or an allocator's message of torch
 -- complete: the log tells a whole life: weights were loaded or the pool was sized, not only a front end's lines
 WITH event AS (
   SELECT source, line, t, name, text,
@@ -46,12 +47,18 @@ WITH event AS (
          any_value(m.text) FILTER (m.name = 'engine-init') AS init
   FROM ranged r JOIN milestone m ON m.source = r.source AND m.line BETWEEN r.first_line AND r.last_line
   GROUP BY ALL
+), sign AS (
+  SELECT DISTINCT r.source, r.number FROM ranged r JOIN (
+    SELECT source, line FROM milestone UNION ALL SELECT source, line FROM engine_flag UNION ALL SELECT source, line FROM engine_figure UNION ALL SELECT source, line FROM engine_stat
+    UNION ALL SELECT source, line FROM startup_check UNION ALL SELECT source, line FROM preemption UNION ALL SELECT source, line FROM crash_step UNION ALL SELECT source, line FROM oom
+    UNION ALL SELECT source, line FROM frame WHERE file ILIKE '%vllm%'
+  ) x ON x.source = r.source AND x.line BETWEEN r.first_line AND r.last_line
 ), counted AS (
   SELECT r.source, r.number, count(*) AS stats
   FROM ranged r JOIN engine_stat s ON s.source = r.source AND s.line BETWEEN r.first_line AND r.last_line GROUP BY ALL
 )
 SELECT r.source || '#' || r.number AS start_id, r.source, r.marked, r.first_line, r.last_line, r.t,
        coalesce(regexp_extract(r.text, '\d+\.\d+[\w.+]*'), nullif(regexp_extract(init, '\d+\.\d+[\w.+]*'), '')) AS version,
-       coalesce(up, false) OR coalesce(stats, 0) > 0 AS served, last_milestone, coalesce(complete, false) AS complete
-FROM ranged r LEFT JOIN reached USING (source, number) LEFT JOIN counted USING (source, number)
+       coalesce(up, false) OR coalesce(stats, 0) > 0 AS served, last_milestone, sign.number IS NOT NULL AS engine, coalesce(complete, false) AS complete
+FROM ranged r LEFT JOIN reached USING (source, number) LEFT JOIN counted USING (source, number) LEFT JOIN sign ON sign.source = r.source AND sign.number = r.number
 ORDER BY r.source, r.number

@@ -1,0 +1,150 @@
+"""The scene: who the server of the bundle is, its lives, and whose each event is. Rules and views see events through it only.
+
+`bind` reads the evidence tables once, before any view but `engine_start` is made, and gives each event of hosts, clusters,
+drivers and supervisors a `Bond` (table `relation`). What is not the server's own is hidden from views and rules, and
+listed in the report as set aside, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from oomdoc.scene import owner
+from oomdoc.scene.lives import LIVES_SQL, Server, life_of, server_of
+from oomdoc.scene.owner import FOREIGN, NEAR, OWN, UNKNOWN, Bond
+
+__all__ = ["FOREIGN", "NEAR", "OWN", "TABLES", "UNKNOWN", "Aside", "Bond", "Scene", "Tables", "bind"]
+
+KILLS = ("cgroup-oom-kill", "node-oom-kill", "oom-kill", "cgroup-usage", "slurm-oom-kill", "ray-memory-kill")
+STATEMENTS = ("worker-died", "bus-error", "shm-full", "pinned-alloc-failed", "host-alloc-failed")
+FAULTS = ("xid", "segfault", "reboot")
+TABLES = ("host_event", "container", "cluster_event", "scaler", "process_exit", "gpu_sample", "gpu_process", "gpu_device")
+"""Tables whose rows have an owner; those of the engine's logs belong to a life by their place in the log."""
+KILL_LINES = 400
+"""One kill of the kernel is at most so many lines: its header, some 20 of memory figures, a line for each process, the victim."""
+
+
+class Tables(Protocol):
+    """What the scene needs of a store."""
+
+    filled: set[str]
+
+    def rows_of(self, sql: str) -> list[dict[str, Any]]:
+        """All rows of a query as mappings."""
+
+
+@dataclass(frozen=True)
+class Aside:
+    """An event that is not this server's: its place, what it says, why it does not count."""
+
+    source: str
+    line: int
+    says: str
+    why: str
+    t: float | None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The server, and the bond of every event: (table, source, line) -> bond. A source as a whole has line 0."""
+
+    server: Server
+    bonds: Mapping[tuple[str, str, int], Bond]
+    asides: tuple[Aside, ...]
+
+
+def bind(store: Tables) -> Scene:
+    """Work out whose every event is."""
+    server = server_of(
+        [life_of(row) for row in store.rows_of(LIVES_SQL)],
+        _rows(store, "container", "source, line, pod, name, namespace, pod_uid, container_id, node, serves, gpus, state, started_t"),
+    )
+    bonds: dict[tuple[str, str, int], Bond] = {}
+    asides: dict[tuple[str, int], Aside] = {}
+
+    def note(table: str, row: Mapping[str, Any], bond: Bond, says: str, place: Mapping[str, Any] | None = None) -> None:
+        bonds[table, row["source"], row["line"]] = bond
+        at = place or row
+        if bond.whose == FOREIGN:
+            asides.setdefault((at["source"], at["line"]), Aside(at["source"], at["line"], says, bond.why, at.get("t")))
+
+    logs = {life.source for life in server.lives}
+    for kill in _kills(store):
+        bond = owner.of_kill(kill["whole"], server)
+        for row in kill["rows"]:
+            note("host_event", row, bond, kill["whole"]["text"] or "", kill["whole"])
+    for row in _rows(store, "host_event", "source, line, t, kind, process, memory_group, text"):
+        if row["kind"] in FAULTS:
+            note("host_event", row, owner.of_fault(row, server), row["text"] or "")
+        elif row["kind"] == "cgroup-oom-count":
+            note("host_event", row, owner.of_counter(row, server), row["text"] or "")
+        elif row["kind"] in STATEMENTS and row["source"] not in logs and logs:
+            note("host_event", row, owner.of_statement(row, server), row["text"] or "")
+    for row in _rows(store, "container", "source, line, NULL::DOUBLE AS t, pod, name, namespace, serves, last_reason, reason, restarts"):
+        why = row["last_reason"] or row["reason"] or f"{row['restarts'] or 0} restarts"
+        note("container", row, owner.of_container(row, server), " ".join(filter(None, (row["pod"], row["name"], why))))
+    for row in _rows(store, "cluster_event", "source, line, t, object, namespace, reason, message"):
+        note("cluster_event", row, owner.of_cluster_event(row, server), f"{row['reason']}: {row['message'] or ''}")
+    for row in _rows(store, "scaler", "source, line, t, target, namespace, text"):
+        note("scaler", row, owner.of_scaler(row, server), row["text"] or "")
+    for row in _rows(store, "process_exit", "source, line, t, name, exit_code"):
+        if row["source"] not in logs:
+            note("process_exit", row, owner.of_exit(row, server), f"{row['name'] or 'a process'} ended with {row['exit_code']}")
+    for table in ("gpu_sample", "gpu_process", "gpu_device"):
+        for row in _rows(store, table, "DISTINCT source, 0 AS line"):
+            about = owner.of_source(row["source"], server)
+            if about is not None:
+                note(table, row, about, f"{table} of {row['source']}")
+    return Scene(server, bonds, tuple(sorted(asides.values(), key=lambda each: (each.source, each.line))))
+
+
+def _rows(store: Tables, table: str, columns: str) -> list[dict[str, Any]]:
+    return store.rows_of(f"SELECT {columns} FROM main.{table} ORDER BY source, line") if table in store.filled else []
+
+
+def _kills(store: Tables) -> Iterator[dict[str, Any]]:
+    """The kills of the kernel log, each whole: `rows` of one kill, and what they say together, as the row of its victim.
+
+    The kernel prints one kill in several lines: who asked, usage and limit of the group, the constraint with the victim's
+    group, the victim, the reaper. Rows of one victim belong together, and so do those without a name just before it.
+    """
+    rows = _rows(store, "host_event", "source, line, t, uptime_s, kind, process, pid, bytes, limit_bytes, memory_group, text")
+    waiting: list[dict[str, Any]] = []
+    current: dict[str, Any] | None = None
+    for row in (row for row in rows if row["kind"] in KILLS):
+        if waiting and (waiting[0]["source"] != row["source"] or row["line"] - waiting[0]["line"] > KILL_LINES):
+            yield from ({"rows": [each], "whole": each} for each in waiting)
+            waiting = []
+        if row["pid"] is None and row["process"] is None:
+            waiting.append(row)
+            continue
+        last = current["rows"][-1] if current else None
+        if current and last and not waiting and last["source"] == row["source"] and current["whole"]["pid"] == row["pid"]:
+            current["rows"].append(row)
+            _complete(current["whole"], row)
+            continue
+        if current:
+            yield current
+        current = {"rows": [*waiting, row], "whole": dict(row)}
+        for each in waiting:
+            _complete(current["whole"], each)
+        waiting = []
+    if current:
+        yield current
+    yield from ({"rows": [each], "whole": each} for each in waiting)
+
+
+def _complete(whole: dict[str, Any], row: Mapping[str, Any]) -> None:
+    """Add what another line of the same kill says. The kind that names the limit wins over the one that does not."""
+    for name in ("t", "memory_group", "process", "limit_bytes"):
+        if whole[name] is None:
+            whole[name] = row[name]
+    if row["kind"] in ("cgroup-oom-kill", "node-oom-kill") and whole["kind"] in ("oom-kill", "cgroup-usage"):
+        whole["kind"] = row["kind"]
+    if row["kind"] == "cgroup-usage" and whole["kind"] == "oom-kill":
+        whole["kind"] = "cgroup-oom-kill"
+
+
+Binder = Callable[[Tables], Scene]

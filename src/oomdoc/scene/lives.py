@@ -1,0 +1,130 @@
+"""The lives of servers in a bundle: one start to its end, with what ties events to it. And what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from oomdoc.scene.places import Place, place_of_path, workload_of
+
+
+@dataclass(frozen=True)
+class Life:
+    """One life of a server, from a log. Times are epoch seconds, None where the log shows none."""
+
+    id: str
+    source: str
+    begin_t: float | None
+    """Its first line."""
+    end_t: float | None
+    """Its last line."""
+    at_work_t: float | None
+    """The last line that shows it answering: a statistics line with throughput, or the server coming up."""
+    served: bool
+    end: str
+    """How its own log ends: `failed`, `killed` (a worker or it ended by a signal), `stopped` (shut down in order), `open`."""
+    pids: frozenset[int]
+    place: Place
+
+
+@dataclass
+class Server:
+    """Everything in the bundle that is the server's own: lives, and the containers and pods that run it."""
+
+    lives: Sequence[Life] = ()
+    pods: set[str] = field(default_factory=set)
+    containers: set[str] = field(default_factory=set)
+    """Names of containers that serve."""
+    container_ids: set[str] = field(default_factory=set)
+    pod_uids: set[str] = field(default_factory=set)
+    namespaces: set[str] = field(default_factory=set)
+    nodes: set[str] = field(default_factory=set)
+    running_since: float | None = None
+    """Its container runs since then, as Kubernetes or docker says."""
+
+    @property
+    def workloads(self) -> set[str]:
+        """Names that the replicas share."""
+        return {workload_of(pod) for pod in self.pods}
+
+    @property
+    def came_up(self) -> bool:
+        """Some life serves or served, and none ended by a failure, a kill or without a word after a start that did not end."""
+        return any(life.served for life in self.lives) and all(
+            life.end in ("open", "stopped") and life.served for life in self.lives
+        )
+
+
+_LIVES = """
+WITH spoken AS (
+  SELECT source, line, t, pid, NULL::VARCHAR AS says FROM engine_figure
+  UNION ALL SELECT source, line, t, pid, CASE WHEN name IN ('serving', 'engine-ready') THEN 'up' WHEN name IN ('shutdown', 'terminated') THEN 'stop' END FROM milestone
+  UNION ALL SELECT source, line, t, pid, CASE WHEN generation_tokens_per_s > 0 OR prompt_tokens_per_s > 0 THEN 'work' END FROM engine_stat
+  UNION ALL SELECT source, line, t, pid, 'failed' FROM oom
+  UNION ALL SELECT source, line, t, pid, 'failed' FROM startup_check
+  UNION ALL SELECT source, line, t, pid, CASE WHEN kind NOT IN ('client', 'echo', 'hang') THEN 'failed' END FROM log_error
+  UNION ALL SELECT source, line, t, pid, CASE WHEN exit_code IN (-9, 137) THEN 'killed' WHEN exit_code <> 0 THEN 'failed' END FROM process_exit
+  UNION ALL SELECT source, line, t, pid, NULL FROM engine_flag
+)
+SELECT s.start_id, s.source, s.served, min(x.t) AS begin_t, max(x.t) AS end_t, max(x.t) FILTER (says IN ('work', 'up')) AS at_work_t,
+  max(line) FILTER (says IN ('work', 'up')) AS work_line, min(line) FILTER (says = 'stop') AS stop_line,
+  max(line) FILTER (says = 'failed') AS failed_line, max(line) FILTER (says = 'killed') AS killed_line,
+  list(DISTINCT pid) FILTER (pid IS NOT NULL) AS pids
+FROM engine_start s JOIN spoken x ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line
+WHERE s.engine GROUP BY ALL ORDER BY s.source, s.start_id
+"""
+
+LIVES_SQL = _LIVES
+
+
+def life_of(row: Mapping[str, Any]) -> Life:
+    """A life from the row of `LIVES_SQL`.
+
+    An error after which the same life goes on to work is survived; one after its orderly end belongs to that end.
+    """
+    worked, stopped = row["work_line"] or 0, row["stop_line"]
+    last = stopped if stopped is not None else 1 << 32
+    killed = worked < (row["killed_line"] or 0) < last
+    failed = worked < (row["failed_line"] or 0) < last
+    end = "killed" if killed else "failed" if failed else "stopped" if stopped is not None else "open"
+    return Life(
+        row["start_id"], row["source"], row["begin_t"], row["end_t"], row["at_work_t"], bool(row["served"]), end,
+        frozenset(row["pids"] or ()), place_of_path(row["source"]),
+    )  # fmt: skip
+
+
+def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]]) -> Server:
+    """The server that the bundle is about.
+
+    A container is its own if its image or command serves, or its pod or id is that of a life's log; where neither is
+    told, one that asks for a GPU; where only one pod is described, that one.
+    """
+    server = Server(lives)
+    for life in lives:
+        _add(server, life.place.pod, life.place.namespace, life.place.pod_uid, life.place.container_id, life.place.node)
+        if life.place.container:
+            server.containers.add(life.place.container)
+    logged = set(server.pods)
+    own = [row for row in containers if row["serves"] or (row["pod"] in logged and row["serves"] is None)]
+    if not own and not logged:
+        own = [row for row in containers if row["gpus"] and row["serves"] is None]
+    if not own and not logged and len({row["pod"] for row in containers}) == 1:
+        own = [row for row in containers if row["serves"] is not False]
+    for row in own:
+        _add(server, row["pod"], row["namespace"], row["pod_uid"], row["container_id"], row["node"])
+        if row["name"]:
+            server.containers.add(row["name"])
+        if row["state"] == "Running" and row["started_t"] is not None:
+            server.running_since = max(row["started_t"], server.running_since or row["started_t"])
+    return server
+
+
+def _add(
+    server: Server, pod: str | None, namespace: str | None, uid: str | None, container: str | None, node: str | None
+) -> None:
+    for value, known in (
+        (pod, server.pods), (namespace, server.namespaces), (uid, server.pod_uids), (container, server.container_ids), (node, server.nodes),
+    ):  # fmt: skip
+        if value:
+            known.add(value)

@@ -1,0 +1,253 @@
+"""Whose an event is: the one relation between what hosts, clusters and drivers report and the server of the bundle.
+
+An event is the server's own, or happened on its host or device in its time, or is not its own, or nothing says whose it is.
+Each answer comes with its reason, which reports show. Identity decides before time, time before names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oomdoc.scene.lives import Life, Server
+from oomdoc.scene.places import id_of, is_engine, place_of_path, same_id, uid_of, workload_of
+from oomdoc.units import show_seconds
+
+OWN, NEAR, FOREIGN, UNKNOWN = "own", "near", "foreign", "unknown"
+
+BEFORE_S = 5.0
+"""Stamps of the kernel and of a log differ by the resolution of the kernel's clock and by buffered output: some seconds."""
+AFTER_S = 600.0
+"""A log may fall silent before the process ends: a collector waits for an idle engine, NCCL for a dead peer (ten minutes by default)."""
+WENT_ON_S = 60.0
+"""A server whose worker was killed stops answering within seconds; statistics come every ten."""
+QUARTER_S, ZONES_S, SEEN_S = 900.0, 14 * 3600.0, 90.0
+"""Zones differ by quarters of an hour and up to fourteen hours; an engine notices a dead worker within a minute and a half."""
+
+
+@dataclass(frozen=True)
+class Bond:
+    """Whose an event is, the life that it belongs to (None = all or none), and why."""
+
+    whose: str
+    why: str
+    life: str | None = None
+
+
+Row = Mapping[str, Any]
+
+
+def of_kill(row: Row, server: Server) -> Bond:
+    """A process that the kernel or a daemon ended for want of memory: `process`, `memory_group`, `t`, `kind`."""
+    name, group, t = row["process"], row["memory_group"] or "", row["t"]
+    who = f"the kernel ended {name}" if name else "the kernel ended a process"
+    known = _of_group(group, server)
+    if known is False:
+        return Bond(FOREIGN, f"{who} in the memory group of another container")
+    engine = is_engine(name)
+    alone = row["kind"] == "cgroup-oom-kill"
+    if known is None and engine is False:
+        if alone:
+            return Bond(FOREIGN, f"{who} in a memory group of its own")
+        when, _ = _in_time(t, server)
+        if when == "before" or when == "after":
+            return Bond(FOREIGN, f"{who}, {_apart(t, server)}")
+        return Bond(NEAR, f"{who} because the whole host was full")
+    when, life = _in_time(t, server)
+    own = None if life is None else life.id
+    if when == "before":
+        if shifted := _shifted(t, server):
+            return Bond(OWN, f"the clocks of {row['source']} and {shifted.source} differ by whole quarters of an hour", shifted.id)
+        return Bond(FOREIGN, f"{who} {_apart(t, server)}")
+    if when == "after":
+        if shifted := _shifted(t, server):
+            return Bond(OWN, f"the clocks of {row['source']} and {shifted.source} differ by whole quarters of an hour", shifted.id)
+        if server.came_up and server.running_since is not None and t is not None and server.running_since < t:
+            return Bond(FOREIGN, f"{who}, and the server's container runs on")
+        if life is not None and life.end in ("failed", "stopped"):
+            return Bond(FOREIGN, f"{who} {_apart(t, server)}")
+        return Bond(OWN if engine or known else UNKNOWN, f"{who} after the last line of {life.source if life else 'the log'}", own)
+    if when == "survived" and life is not None:
+        return Bond(FOREIGN, f"{who}, and the server of {life.source} answered on after it")
+    if when == "untimed" and not known and server.lives:
+        if server.came_up and (not engine or server.running_since is not None):
+            return Bond(UNKNOWN, f"{who} at a time that cannot be compared, and the server shows no failure")
+        return Bond(OWN, f"{who}; its time cannot be compared", None)
+    return Bond(OWN, who, own)
+
+
+def of_fault(row: Row, server: Server) -> Bond:
+    """An error of a device or program that the kernel reports (Xid, segfault, reboot): `process`, `t`, `kind`."""
+    t, name = row["t"], row["process"]
+    what = f"{row['kind']}" + (f" of {name}" if name else "")
+    when, life = _in_time(t, server)
+    if is_engine(name) is False and name not in ("<unknown>",):
+        return Bond(FOREIGN, f"{what} is another program's")
+    if when in ("before", "after"):
+        return Bond(FOREIGN, f"{what} {_apart(t, server)}")
+    if when == "survived" and life is not None:
+        return Bond(FOREIGN, f"{what}, and the server of {life.source} answered on after it")
+    if when == "untimed" and server.lives:
+        return Bond(UNKNOWN, f"{what} at a time that cannot be compared")
+    return Bond(OWN, what, None if life is None else life.id)
+
+
+def of_statement(row: Row, server: Server) -> Bond:
+    """A statement about host memory, shared memory or a lost worker in a text that is no log of the server's: `t`."""
+    when, life = _in_time(row["t"], server)
+    if when in ("before", "after"):
+        return Bond(FOREIGN, f"another program's log, {_apart(row['t'], server)}")
+    if when == "survived" and life is not None:
+        return Bond(FOREIGN, f"another program's log, and the server of {life.source} answered on after it")
+    return Bond(UNKNOWN, "a text that is no log of the server's")
+
+
+def of_counter(row: Row, server: Server) -> Bond:
+    """Counters of a memory group: `memory_group`."""
+    group = row["memory_group"] or ""
+    known = _of_group(group, server)
+    if known is False:
+        return Bond(FOREIGN, f"the counters of another container's memory group ({group[-60:]})")
+    unit = group.rstrip("/").rsplit("/", 1)[-1]
+    if known is None and unit.endswith((".service", ".scope")) and is_engine(unit) is False and not _names(server, unit):
+        return Bond(FOREIGN, f"the counters of another unit's memory group ({unit})")
+    return Bond(OWN, "its memory group")
+
+
+def of_container(row: Row, server: Server) -> Bond:
+    """A container's state: `pod`, `name`, `namespace`, `serves`."""
+    pod, name = row["pod"], row["name"]
+    said = f"container {name} of pod {pod}" if pod and name else f"pod {pod}" if pod else f"container {name}"
+    bond = _of_pod(pod, row["namespace"], server, said)
+    if bond is not None and bond.whose == FOREIGN:
+        return bond
+    if row["serves"] is False and (server.containers - {name}):
+        return Bond(FOREIGN, f"{said} is not the one that serves")
+    if bond is not None and server.containers and name and name not in server.containers and row["serves"] is None:
+        return Bond(FOREIGN, f"{said} is not the one that serves")
+    return bond or Bond(OWN if row["serves"] else UNKNOWN, said)
+
+
+def of_cluster_event(row: Row, server: Server) -> Bond:
+    """A Kubernetes event: `object`, `namespace`, `message`."""
+    about, namespace = row["object"] or "", row["namespace"]
+    kind, _, name = about.rpartition("/")
+    if kind.lower() in ("node", "nodes"):
+        if server.nodes and name not in server.nodes:
+            return Bond(FOREIGN, f"an event of another node, {name}")
+        return Bond(NEAR, f"an event of node {name}")
+    if kind and kind.lower() not in ("pod", "pods") and "/" not in kind and kind != namespace:
+        own = not server.workloads or any(name.startswith(each) or each.startswith(name) for each in server.workloads)
+        if not own or _other_namespace(namespace, server):
+            return Bond(FOREIGN, f"an event of {about}")
+        return Bond(OWN, f"an event of {about}")
+    bond = _of_pod(name or None, namespace, server, f"an event of {about}" if about else "an event")
+    return bond or Bond(UNKNOWN, "an event that names nobody")
+
+
+def of_scaler(row: Row, server: Server) -> Bond:
+    """A statement about an autoscaler: `target`, `namespace`."""
+    target = row["target"]
+    if _other_namespace(row["namespace"], server):
+        return Bond(FOREIGN, f"an autoscaler in namespace {row['namespace']}")
+    if target and server.workloads and not any(
+        target.startswith(each) or each.startswith(target) for each in server.workloads
+    ):  # fmt: skip
+        return Bond(FOREIGN, f"an autoscaler of {target}")
+    return Bond(OWN if target and server.workloads else UNKNOWN, "an autoscaler")
+
+
+def of_exit(row: Row, server: Server) -> Bond:
+    """A process that ended, said outside the server's logs: `name`, `exit_code`, `t`."""
+    name, t = row["name"], row["t"]
+    said = f"{name} ended" if name else "a process ended"
+    if name and is_engine(name) is False and not _names(server, name):
+        return Bond(FOREIGN, f"{said}, another program")
+    when, _ = _in_time(t, server)
+    if when in ("before", "after"):
+        return Bond(FOREIGN, f"{said} {_apart(t, server)}")
+    return Bond(UNKNOWN, said)
+
+
+def of_source(path: str, server: Server) -> Bond | None:
+    """A source of device samples whose path names a node: None where it does not."""
+    node = place_of_path(path).node
+    if node is None or not server.nodes:
+        return None
+    return Bond(NEAR, f"node {node}") if node in server.nodes else Bond(FOREIGN, f"another node, {node}")
+
+
+def _of_group(group: str, server: Server) -> bool | None:
+    """Whether a memory group is the server's, by the pod's uid or the container's id; None where one of them is not known."""
+    uid, container = uid_of(group), id_of(group)
+    if container and server.container_ids:
+        return any(same_id(container, own) for own in server.container_ids)
+    if uid and server.pod_uids:
+        return uid in server.pod_uids
+    return None
+
+
+def _of_pod(pod: str | None, namespace: str | None, server: Server, said: str) -> Bond | None:
+    """By the pod: its own, another replica, somebody else's; None where no pod is named."""
+    if _other_namespace(namespace, server):
+        return Bond(FOREIGN, f"{said} in namespace {namespace}")
+    if not pod:
+        return None
+    if pod in server.pods or pod in server.containers:
+        return Bond(OWN, said)
+    if not server.pods:
+        return None
+    if workload_of(pod) in server.workloads:
+        return Bond(OWN, f"{said}, a replica of the same workload")
+    return Bond(FOREIGN, said)
+
+
+def _other_namespace(namespace: str | None, server: Server) -> bool:
+    return bool(namespace and server.namespaces and namespace not in server.namespaces)
+
+
+def _names(server: Server, name: str) -> bool:
+    """Whether a name is one of the server's containers or pods, or holds one."""
+    return any(own in name or name in own for own in (*server.containers, *server.pods, *server.workloads) if own)
+
+
+def _in_time(t: float | None, server: Server) -> tuple[str, Life | None]:
+    """When an event was: `during` a life, `survived` by it, `before` all, `after` the nearest one before it, or `untimed`."""
+    timed = [life for life in server.lives if life.begin_t is not None and life.end_t is not None]
+    if t is None or not timed:
+        return "untimed", None
+    begun = [life for life in timed if life.begin_t is not None and life.begin_t - BEFORE_S <= t]
+    if not begun:
+        return "before", None
+    life = max(begun, key=lambda each: (each.begin_t or 0.0, each.id))
+    assert life.end_t is not None
+    if life.at_work_t is not None and life.at_work_t > t + WENT_ON_S:
+        return "survived", life
+    # a server without traffic writes nothing; one that ended by its own words is over
+    return ("during", life) if t <= life.end_t + AFTER_S else ("after", life)
+
+
+def _shifted(t: float | None, server: Server) -> Life | None:
+    """The life whose killed worker the event is, seen by a clock of another zone."""
+    for life in server.lives:
+        if t is None or life.end_t is None or life.end != "killed":
+            continue
+        apart = life.end_t - t
+        steps = round(apart / QUARTER_S)
+        if steps and abs(apart) <= ZONES_S and abs(apart - steps * QUARTER_S) <= SEEN_S:
+            return life
+    return None
+
+
+def _apart(t: float | None, server: Server) -> str:
+    """How far before the server's first line or after its last an event lies."""
+    begins = [life.begin_t for life in server.lives if life.begin_t is not None]
+    ends = [life.end_t for life in server.lives if life.end_t is not None]
+    if t is None or not begins:
+        return "at another time"
+    if t < min(begins):
+        return f"{show_seconds(min(begins) - t)} before this server started"
+    if ends and t > max(ends):
+        return f"{show_seconds(t - max(ends))} after its last line"
+    return "between its starts"

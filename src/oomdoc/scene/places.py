@@ -1,0 +1,97 @@
+"""Whose a source or a name is: pods, containers and nodes in paths, ids in memory groups, names of engine processes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_NAME = r"[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?"
+_PATHS = tuple(
+    re.compile(shape)
+    for shape in (
+        # the kubelet's own folders
+        rf"(?:^|/)pods/(?P<namespace>{_NAME})_(?P<pod>{_NAME})_(?P<uid>[0-9a-f-]{{8,36}})/(?P<container>{_NAME})/",
+        rf"(?:^|/)containers/(?P<pod>{_NAME})_(?P<namespace>{_NAME})_(?P<container>{_NAME})-(?P<id>[0-9a-f]{{12,64}})\.log",
+        # troubleshoot.sh
+        rf"(?:^|/)pods/logs/(?P<namespace>{_NAME})/(?P<pod>{_NAME})/(?P<container>{_NAME}?)(?:-previous)?\.log",
+        # must-gather, then `kubectl cluster-info dump`
+        rf"(?:^|/)namespaces/(?P<namespace>{_NAME})/pods/(?P<pod>{_NAME})/(?:(?P<container>{_NAME})/)?",
+        rf"(?:^|/)(?P<namespace>{_NAME})/(?P<pod>{_NAME})/logs\.txt",
+    )
+)
+_NODE = re.compile(rf"(?:^|/)(?:nodes?|hosts?)/(?P<node>{_NAME})(?:/|\.(?:txt|log|json)$)")
+_UID = re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
+_ID = re.compile(r"(?<![0-9a-f_-])([0-9a-f]{64}|[0-9a-f]{12})(?![0-9a-f_-])")
+_REPLICA = re.compile(r"(?:-[0-9a-f]{5,10})?-[a-z0-9]{5}$|-\d{1,4}$")
+
+ENGINE = re.compile(
+    r"(?i)vllm|enginecore|^ray::|^raylet|rayworker|workerproc|sglang|sgl_|text-generation|tritonserver|trtllm|lmdeploy|"
+    r"llama-server|llama\.cpp|aphrodite|api_server"
+)
+"""Names that only an LLM server's processes have. The kernel cuts names after 15 characters."""
+INTERPRETER = re.compile(r"(?i)^(?:\S*/)?(?:python[\d.]*|pt_main_thread|pt_\w+|uv|ld-linux\S*|torchrun)\b")
+"""Names that a server's process has as well as many another program."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a cluster a source comes from; None = its path does not say."""
+
+    namespace: str | None = None
+    pod: str | None = None
+    container: str | None = None
+    pod_uid: str | None = None
+    container_id: str | None = None
+    node: str | None = None
+
+
+def place_of_path(path: str) -> Place:
+    """What the path of a source says.
+
+    >>> place_of_path("var/log/pods/prod_llm-0_0a1b2c3d/server/0.log").pod
+    'llm-0'
+    """
+    node = _NODE.search(path)
+    for shape in _PATHS:
+        found = shape.search(path)
+        if found:
+            parts = found.groupdict()
+            return Place(
+                parts.get("namespace"), parts.get("pod"), parts.get("container"), parts.get("uid"), parts.get("id")
+            )
+    return Place(node=node["node"] if node else None)
+
+
+def workload_of(pod: str) -> str:
+    """The name that replicas of a workload share.
+
+    >>> workload_of("llm-7d9f8c6b5-x2x4z"), workload_of("llm-0"), workload_of("llm")
+    ('llm', 'llm', 'llm')
+    """
+    return _REPLICA.sub("", pod)
+
+
+def uid_of(group: str) -> str | None:
+    """The pod's uid in the path of a memory group, with dashes."""
+    found = _UID.search(group)
+    return found[1].replace("_", "-") if found else None
+
+
+def id_of(group: str) -> str | None:
+    """The container's id in the path of a memory group."""
+    found = _ID.findall(group)
+    return str(found[-1]) if found else None
+
+
+def same_id(one: str, other: str) -> bool:
+    """Whether two ids of a container are the same: tools print the first twelve characters, or all."""
+    return one.startswith(other) or other.startswith(one)
+
+
+def is_engine(name: str | None) -> bool | None:
+    """Whether a process is an LLM server's by its name: None where an interpreter's name leaves it open, or there is none."""
+    if not name:
+        return None
+    if ENGINE.search(name):
+        return True
+    return None if INTERPRETER.match(name) else False
