@@ -105,6 +105,7 @@ class Store:
         """Tables that have rows."""
         self._nominal: set[str] = set()
         self._latest: float | None = None
+        self._own: set[str] = set()
         self.scene: Scene
         """Whose each event is: set by `finish`."""
         for table in TABLES.values():
@@ -321,13 +322,18 @@ class Store:
             columns = ", ".join(f"unnest(${place})" for place in range(1, 7))
             self._con.execute(f"INSERT INTO relation SELECT {columns}", [list(column) for column in zip(*rows, strict=True)])
         self._con.execute("CREATE SCHEMA own")
-        for table in sorted({place[0] for place, bond in self.scene.bonds.items() if bond.whose in hidden}):
+        self._own = {place[0] for place, bond in self.scene.bonds.items() if bond.whose in hidden}
+        for table in sorted(self._own):
             whole = "" if any(line for of, _, line in self.scene.bonds if of == table) else "OR r.line = 0"
             self._con.execute(
                 f"CREATE VIEW own.{table} AS SELECT x.* FROM main.{table} x ANTI JOIN (SELECT source, line FROM main.relation "
                 f"WHERE of_table = '{table}' AND whose IN ({', '.join(map(quoted, hidden))})) r ON r.source = x.source AND (r.line = x.line {whole})"
             )
         self._con.execute("SET search_path = 'own,main'")
+
+    def _shown(self, table: str) -> str:
+        """The table as rules see it. A view would look for a bare name in its own schema first."""
+        return f"{'own' if table in self._own else 'main'}.{table}"
 
     def focus(self, incident: str | None) -> None:
         """Make the views of one incident: log rows of its engine start, everything else of the bundle. None = all."""
@@ -344,7 +350,7 @@ class Store:
             else ""
         )
         for table in LOG_TABLES:
-            self._con.execute(f"CREATE OR REPLACE VIEW seen.{table} AS SELECT x.* FROM {table} x{where}")
+            self._con.execute(f"CREATE OR REPLACE VIEW seen.{table} AS SELECT x.* FROM {self._shown(table)} x{where}")
         for view in VIEWS.values():
             if view.scope == "incident":
                 self._make(view)
