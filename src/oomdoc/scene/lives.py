@@ -26,6 +26,10 @@ class Life:
     """How its own log ends: `failed`, `killed` (a worker or it ended by a signal), `stopped` (shut down in order), `open`."""
     pids: frozenset[int]
     place: Place
+    work_line: int
+    """A failure before this line was survived; 0 = nothing shows the server at work."""
+    stop_line: int | None
+    """Where its shutdown in order begins: what fails after it is its consequence."""
 
 
 @dataclass
@@ -68,9 +72,11 @@ WITH spoken AS (
   UNION ALL SELECT source, line, t, pid, NULL FROM engine_flag
 )
 SELECT s.start_id, s.source, s.served, min(x.t) AS begin_t, max(x.t) AS end_t, max(x.t) FILTER (says IN ('work', 'up')) AS at_work_t,
-  max(line) FILTER (says IN ('work', 'up')) AS work_line, min(line) FILTER (says = 'stop') AS stop_line,
-  max(line) FILTER (says = 'failed') AS failed_line, max(line) FILTER (says = 'killed') AS killed_line,
-  list(DISTINCT pid) FILTER (pid IS NOT NULL) AS pids
+  -- one line of statistics after a failure may tell of the seconds before it; two, or a start that completes, do not
+  greatest(coalesce(list_sort(list(x.line) FILTER (says = 'work'), 'DESC')[2], 0), coalesce(max(x.line) FILTER (says = 'up'), 0)) AS work_line,
+  min(x.line) FILTER (says = 'stop') AS stop_line,
+  max(x.line) FILTER (says = 'failed') AS failed_line, max(x.line) FILTER (says = 'killed') AS killed_line,
+  list(DISTINCT x.pid) FILTER (x.pid IS NOT NULL) AS pids
 FROM engine_start s JOIN spoken x ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line
 WHERE s.engine GROUP BY ALL ORDER BY s.source, s.start_id
 """
@@ -90,7 +96,7 @@ def life_of(row: Mapping[str, Any]) -> Life:
     end = "killed" if killed else "failed" if failed else "stopped" if stopped is not None else "open"
     return Life(
         row["start_id"], row["source"], row["begin_t"], row["end_t"], row["at_work_t"], bool(row["served"]), end,
-        frozenset(row["pids"] or ()), place_of_path(row["source"]),
+        frozenset(row["pids"] or ()), place_of_path(row["source"]), worked, stopped,
     )  # fmt: skip
 
 

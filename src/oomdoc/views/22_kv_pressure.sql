@@ -10,6 +10,7 @@
 -- queued_full: points at 85 % or more with requests waiting
 -- waiting_full: most requests waiting at one of them
 -- queued_roomy: points below 50 % with requests waiting
+-- queued_ref: one of those, the longest queue
 -- queued: points with requests waiting
 -- running_max: most requests running
 -- rising: usage at the end less usage at the beginning
@@ -35,7 +36,7 @@ WITH stat AS (
 ), folded AS (
   SELECT count(*) AS samples, avg((kv_used >= 0.95)::INT) AS share_pinned, avg((kv_used >= 0.85)::INT) AS share_high, max(kv_used) AS peak,
     max_by(source || ':' || line, kv_used) AS peak_ref, avg(kv_used) AS mean, max(waiting) AS waiting_max,
-    count(*) FILTER (kv_used >= 0.85 AND waiting > 0) AS queued_full, max(waiting) FILTER (kv_used >= 0.85) AS waiting_full, count(*) FILTER (kv_used < 0.5 AND waiting > 0) AS queued_roomy, count(*) FILTER (waiting > 0) AS queued,
+    count(*) FILTER (kv_used >= 0.85 AND waiting > 0) AS queued_full, max(waiting) FILTER (kv_used >= 0.85) AS waiting_full, count(*) FILTER (kv_used < 0.5 AND waiting > 0) AS queued_roomy, arg_max(source || ':' || line, waiting) FILTER (kv_used < 0.5 AND waiting > 0) AS queued_ref, count(*) FILTER (waiting > 0) AS queued,
     max(running) AS running_max, arg_max(kv_used, line) - arg_min(kv_used, line) AS rising,
     count(*) FILTER (kv_used >= 0.9 AND waiting > 0 AND prompt_tokens_per_s = 0) AS stalled,
     min_by(source || ':' || line, line) FILTER (kv_used >= 0.85 AND (waiting > 0 OR kv_used >= 0.95)) AS first_ref,

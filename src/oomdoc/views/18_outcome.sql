@@ -1,0 +1,40 @@
+-- says: what became of each life of a server, established before any cause is asked for; no row for a log that is no server's
+-- scope: bundle
+-- start_id: engine start
+-- outcome: refused (by a check of its own), died (of an error of its own), ended (from outside), degraded (a queue that lasts, a full pool, preemptions), stuck (work in hand, nothing done), grew (memory that climbs), served, starting, not-told
+-- ref: the line that shows it
+-- first_line: where the life begins
+WITH failed AS (
+  SELECT start_id, kind, grade, source || ':' || line AS ref FROM failure_event WHERE start_id IS NOT NULL AND grade >= 2
+  QUALIFY row_number() OVER (PARTITION BY start_id ORDER BY least(grade, 3) DESC, line, grade DESC) = 1
+), stat AS (
+  SELECT s.start_id, x.source || ':' || x.line AS ref, x.line, x.running, x.waiting, x.kv_used, coalesce(x.generation_tokens_per_s, 0) + coalesce(x.prompt_tokens_per_s, 0) AS tokens_per_s,
+         row_number() OVER (PARTITION BY s.start_id ORDER BY x.line DESC) AS nth
+  FROM engine_stat x JOIN engine_start s ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line
+  WHERE x.running IS NOT NULL
+), last_busy AS (
+  -- statistics come every ten seconds: three samples are half a minute, longer than a prefill of any length that a step allows
+  SELECT start_id, count(*) AS n, bool_and((running > 0 OR waiting > 0) AND tokens_per_s = 0) AS still, min_by(ref, nth) AS ref FROM stat WHERE nth <= 3 GROUP BY start_id
+), queue AS (
+  SELECT start_id, count(*) AS samples, avg((waiting > 0)::INT) AS waited, arg_max(ref, waiting) AS ref FROM stat GROUP BY start_id
+), outside AS (
+  -- what ended it is bound to this life, or the only one there is
+  SELECT r.life AS start_id, min(r.source || ':' || r.line) AS ref FROM main.relation r JOIN host_event h ON h.source = r.source AND h.line = r.line
+  WHERE r.of_table = 'host_event' AND r.whose IN ('own', 'near') AND h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'ray-memory-kill', 'slurm-oom-kill') GROUP BY r.life
+), cluster AS (
+  SELECT coalesce(min(ref) FILTER (probe), min(ref)) AS ref FROM (
+    SELECT source || ':' || line AS ref, true AS probe FROM cluster_event WHERE reason = 'Killing' AND message ILIKE '%probe%'
+    UNION ALL SELECT source || ':' || line, false FROM container WHERE last_reason IN ('OOMKilled', 'Error') OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
+), trend AS (
+  SELECT coalesce(stepped, false) OR coalesce(climbing, false) OR coalesce(grows_said, false) AS grows, coalesce(ref, said_ref) AS ref FROM memory_trend
+)
+SELECT s.start_id,
+  CASE WHEN f.kind = 'startup-check' THEN 'refused' WHEN f.grade >= 3 AND f.kind = 'host-kill' THEN 'ended' WHEN f.grade >= 3 THEN 'died'
+       WHEN f.kind IS NOT NULL OR o.ref IS NOT NULL OR c.ref IS NOT NULL THEN 'ended'
+       WHEN b.n = 3 AND b.still THEN 'stuck' WHEN p.pressed OR (q.samples >= 6 AND q.waited >= 0.5) THEN 'degraded' WHEN t.grows THEN 'grew'
+       WHEN s.served THEN 'served' WHEN s.marked AND s.last_milestone IS NOT NULL THEN 'starting' ELSE 'not-told' END AS outcome,
+  coalesce(f.ref, o.ref, c.ref, CASE WHEN b.still THEN b.ref END, p.first_ref, CASE WHEN q.waited >= 0.5 THEN q.ref END, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
+FROM engine_start s LEFT JOIN failed f USING (start_id) LEFT JOIN last_busy b USING (start_id) LEFT JOIN queue q USING (start_id) LEFT JOIN pressure_start p USING (start_id)
+  LEFT JOIN outside o ON o.start_id = s.start_id OR o.start_id IS NULL LEFT JOIN cluster c ON true LEFT JOIN trend t ON true
+WHERE s.engine
+ORDER BY s.start_id
