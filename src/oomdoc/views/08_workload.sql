@@ -2,6 +2,7 @@
 -- scope: bundle
 -- restarts: most restarts of a container
 -- restart_ref: where
+-- bad_ends: containers whose last end was no orderly one (0 and 143, SIGTERM, are); held back from restarting counts
 -- probe_failures: liveness or startup probe failures
 -- probe_ref: where
 -- probe_text: one of them
@@ -18,7 +19,8 @@
 -- memory_words: some source holds an explicit memory failure
 WITH box AS (
   SELECT max(restarts) AS restarts, max_by(source || ':' || line, restarts) AS restart_ref, min(ran_s) AS ran_s, arg_max(exit_code, restarts) AS exit_code, arg_max(last_reason, restarts) AS last_reason,
-         bool_or(reason = 'CrashLoopBackOff') AS back_off, count(*) AS n FROM container
+         bool_or(reason = 'CrashLoopBackOff') AS back_off, count(*) AS n,
+         count(*) FILTER (reason = 'CrashLoopBackOff' OR (coalesce(last_reason, 'Completed') <> 'Completed' AND coalesce(exit_code, -1) NOT IN (0, 143))) AS bad_ends FROM container
 ), told AS (
   -- the same events stand in `describe` and in the list of events: the source that counts most speaks
   SELECT source, sum(coalesce(count, 1)) FILTER (reason = 'Unhealthy' AND NOT message ILIKE '%readiness%') AS probe_failures, min(source || ':' || line) FILTER (reason = 'Unhealthy' AND NOT message ILIKE '%readiness%') AS probe_ref,
@@ -32,7 +34,7 @@ WITH box AS (
 ), life AS (
   SELECT count(*) FILTER (marked) AS starts, count(*) FILTER (marked AND start_id NOT IN (SELECT start_id FROM failure_event WHERE grade >= 2 AND start_id IS NOT NULL)) AS clean FROM engine_start
 ), words AS (SELECT count(*) > 0 AS memory FROM failure_event WHERE grade = 4)
-SELECT greatest(box.restarts, CASE WHEN event.started > 1 THEN event.started - 1 END)::INTEGER AS restarts, coalesce(restart_ref, probe_ref) AS restart_ref, coalesce(probe_failures, 0)::INTEGER AS probe_failures, probe_ref, probe_text,
+SELECT greatest(box.restarts, CASE WHEN event.started > 1 THEN event.started - 1 END)::INTEGER AS restarts, coalesce(restart_ref, probe_ref) AS restart_ref, bad_ends::INTEGER AS bad_ends, coalesce(probe_failures, 0)::INTEGER AS probe_failures, probe_ref, probe_text,
   coalesce(probe_kills, 0)::INTEGER AS probe_kills, probe_kill_ref, ran_s, exit_code, last_reason, coalesce(box.back_off, false) OR coalesce(event.back_off, false) AS back_off, coalesce(evicted, false) AS evicted,
   coalesce(unschedulable, false) AS unschedulable, life.starts, life.clean AS clean_starts, words.memory AS memory_words
 FROM box, event, life, words

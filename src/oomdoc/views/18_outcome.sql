@@ -22,9 +22,11 @@ WITH failed AS (
   SELECT r.life AS start_id, min(r.source || ':' || r.line) AS ref FROM main.relation r JOIN host_event h ON h.source = r.source AND h.line = r.line
   WHERE r.of_table = 'host_event' AND r.whose IN ('own', 'near') AND h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'ray-memory-kill', 'slurm-oom-kill') GROUP BY r.life
 ), cluster AS (
+  -- 0 and 143 (SIGTERM) are orderly ends, as of a rollout
   SELECT coalesce(min(ref) FILTER (probe), min(ref)) AS ref FROM (
     SELECT source || ':' || line AS ref, true AS probe FROM cluster_event WHERE reason = 'Killing' AND message ILIKE '%probe%'
-    UNION ALL SELECT source || ':' || line, false FROM container WHERE last_reason IN ('OOMKilled', 'Error') OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
+    UNION ALL SELECT source || ':' || line, false FROM container
+      WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
 ), trend AS (
   SELECT coalesce(stepped, false) OR coalesce(climbing, false) OR coalesce(grows_said, false) AS grows, coalesce(ref, said_ref) AS ref FROM memory_trend
 )
