@@ -75,7 +75,7 @@ def bind(store: Tables) -> Scene:
         bond = owner.of_kill(kill["whole"], server)
         for row in kill["rows"]:
             note("host_event", row, bond, kill["whole"]["text"] or "", kill["whole"])
-    for row in _rows(store, "host_event", "source, line, t, kind, process, memory_group, text"):
+    for row in _rows(store, "host_event", "source, line, t, kind, process, memory_group, count, text"):
         if row["kind"] in FAULTS:
             note("host_event", row, owner.of_fault(row, server), row["text"] or "")
         elif row["kind"] == "cgroup-oom-count":

@@ -26,6 +26,10 @@ QUARTER_S, ZONES_S, SEEN_S = 900.0, 14 * 3600.0, 90.0
 """Zones differ by quarters of an hour and up to fourteen hours; an engine notices a dead worker within a minute and a half."""
 
 
+PROCESS_XIDS = frozenset((13, 31, 43, 45, 68, 69))
+"""Xids that a program brings upon itself; all others are the device's or the driver's, whoever was using it (NVIDIA's catalogue of Xid errors)."""
+
+
 @dataclass(frozen=True)
 class Bond:
     """Whose an event is, the life that it belongs to (None = all or none), and why."""
@@ -82,7 +86,8 @@ def of_fault(row: Row, server: Server) -> Bond:
     t, name = row["t"], row["process"]
     what = f"{row['kind']}" + (f" of {name}" if name else "")
     when, life = _in_time(t, server)
-    if is_engine(name) is False and name not in ("<unknown>",):
+    alone = row["kind"] == "segfault" or row["count"] in PROCESS_XIDS
+    if server.lives and alone and is_engine(name) is False:
         return Bond(FOREIGN, f"{what} is another program's")
     if when in ("before", "after"):
         return Bond(FOREIGN, f"{what} {_apart(t, server)}")
