@@ -24,6 +24,7 @@ from oomdoc.model import (
     Incident,
     LedgerEntry,
     Report,
+    SetAside,
     SourceRow,
     Unread,
     Watch,
@@ -64,6 +65,8 @@ def assemble(
     watched: tuple[Watch, ...] = ()
     alike: dict[str, tuple[tuple[Diagnosis, ...], str | None]] = {}
     shown: list[dict[str, Any] | None] = [*found[:MOST_INCIDENTS]] or [None]
+    if not store.scene.present:
+        shown = []
     for place, row in enumerate(shown):
         ranked: tuple[Diagnosis, ...] = ()
         phase = None
@@ -95,11 +98,27 @@ def assemble(
     warnings += _warnings(store, sources)
     report = Report(
         oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
-        verdict=_verdict(diagnoses, sources), diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=books, engines=engines, traffic=traffic,
+        verdict=_verdict(diagnoses, sources) if store.scene.present else "no-server", diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=books, engines=engines, traffic=traffic,
         coverage=Coverage(tuple(sources), tuple(unread)), collect_next=collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)), watch=watched,
-        timeline=timeline(store, found[0] if found else None, _proof(diagnoses)),
+        timeline=timeline(store, found[0] if found else None, _proof(diagnoses)), set_aside=_set_aside(store),
     )  # fmt: skip
     return report, findings
+
+
+MOST_ASIDE = 12  # reasons that are shown; the rest of a long kernel log says nothing new
+MOST_REFS = 4
+
+
+def _set_aside(store: Store) -> tuple[SetAside, ...]:
+    """Events that are not this server's, one entry a reason, the first of each telling what it was."""
+    by_why: dict[str, list[Any]] = {}
+    for event in store.scene.asides:
+        by_why.setdefault(event.why, []).append(event)
+    told = [
+        SetAside(each[0].says.strip()[:300], tuple(f"{one.source}:{one.line}" for one in each if one.line)[:MOST_REFS], why)
+        for why, each in by_why.items()
+    ]
+    return tuple(told[:MOST_ASIDE])
 
 
 def _proof(diagnoses: Sequence[Diagnosis]) -> list[tuple[str, str]]:
@@ -237,7 +256,8 @@ def _expect(store: Store, engines: Sequence[Engine], start: str | None, config: 
 
 def _engines(store: Store) -> tuple[Engine, ...]:
     starts = store.rows_of(
-        "SELECT s.*, s.start_id IN (SELECT start_id FROM incident WHERE gravity >= 20) AS failed FROM engine_start s ORDER BY source, first_line"
+        "SELECT s.*, s.start_id IN (SELECT start_id FROM incident WHERE gravity >= 20) AS failed, o.outcome, o.ref AS outcome_ref "
+        "FROM engine_start s LEFT JOIN outcome o USING (start_id) ORDER BY source, s.first_line"
     )
     flags = store.rows_of(
         "SELECT s.start_id, f.flag, f.value, f.origin, f.source || ':' || f.line AS ref FROM (SELECT source, line, flag, value, origin FROM engine_flag "
@@ -269,6 +289,8 @@ def _engines(store: Store) -> tuple[Engine, ...]:
                 dict(sorted(known.items())),
                 row["last_milestone"],
                 bool(row["failed"]),
+                row["outcome"] or "not-told",
+                row["outcome_ref"],
             )
         )
     return tuple(engines)

@@ -72,6 +72,7 @@ def load(
                         "rows": row.rows,
                         "problems": row.problems,
                         "lookalikes": row.lookalikes,
+                        "names_engine": counted.names_engine,
                     }
                 ],
             )
@@ -99,6 +100,7 @@ class _Counted:
         self.following: Member | None = None
         self._ended = False
         self.bytes = 0
+        self.names_engine = False
         self._last: Chunk | None = None
 
     def peek(self) -> Chunk | None:
@@ -123,6 +125,8 @@ class _Counted:
         if not isinstance(event, Chunk):
             self.following, self._ended = event, True
             return None
+        if self._last is None:
+            self.names_engine = any(word in event.data for word in _ENGINES)
         self.bytes += len(event.data)
         self._last = event
         if self._progress:
@@ -136,6 +140,9 @@ class _Counted:
             return self._before
         last = self._last
         return last.first_line - 1 + last.data.count(b"\n") + (0 if last.data.endswith(b"\n") else 1)
+
+
+_ENGINES = (b"vllm", b"vLLM", b"VLLM", b"sglang", b"SGLang", b"text-generation-inference", b"tritonserver", b"TensorRT-LLM", b"llama.cpp", b"llamacpp")
 
 
 def _read_member(

@@ -175,6 +175,17 @@ class Engine:
     flags: Mapping[str, Flag]
     last_milestone: str | None
     failed: bool
+    outcome: str = "not-told"  # refused, died, ended, degraded, stuck, grew, served, starting, not-told
+    outcome_ref: str | None = None
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """What was seen and is not this server's: what it says, where, and why it does not count."""
+
+    says: str
+    refs: tuple[str, ...]
+    why: str
 
 
 @dataclass(frozen=True)
@@ -263,7 +274,7 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class Report:
-    """The whole answer. `verdict` is diagnosed, healthy, not-memory or undecided."""
+    """The whole answer. `verdict` is diagnosed, healthy, not-memory, undecided or no-server."""
 
     oomdoc_version: str
     rules_version: str
@@ -282,6 +293,7 @@ class Report:
     fix_replay: Mapping[str, Any] | None = None  # the recorded traffic with the fix, likewise
     schema_version: str = SCHEMA_VERSION
     watch: tuple[Watch, ...] = ()
+    set_aside: tuple[SetAside, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of the contract: plain dicts, lists, numbers, strings and None, in a fixed order."""

@@ -66,6 +66,7 @@ _ALL = (
             Column("rows", "UBIGINT", "rows of evidence found"),
             Column("problems", "UBIGINT", "places that should have been understood and were not"),
             Column("lookalikes", "UBIGINT", "log-like text inside prompts and echoes that was refused as evidence"),
+            Column("names_engine", "BOOLEAN", "its beginning names an engine that serves LLMs"),
         ),
     ),
     _table(

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from oomdoc.scene import owner
 from oomdoc.scene.lives import LIVES_SQL, Server, life_of, server_of
+from oomdoc.scene.presence import shows_server
 from oomdoc.scene.owner import FOREIGN, NEAR, OWN, UNKNOWN, Bond
 
 __all__ = ["FOREIGN", "NEAR", "OWN", "TABLES", "UNKNOWN", "Aside", "Bond", "Scene", "Tables", "bind"]
@@ -51,6 +52,8 @@ class Scene:
     """The server, and the bond of every event: (table, source, line) -> bond. A source as a whole has line 0."""
 
     server: Server
+    present: bool
+    """The bundle shows a server; False = it shows something else."""
     bonds: Mapping[tuple[str, str, int], Bond]
     asides: tuple[Aside, ...]
 
@@ -97,7 +100,7 @@ def bind(store: Tables) -> Scene:
             about = owner.of_source(row["source"], server)
             if about is not None:
                 note(table, row, about, f"{table} of {row['source']}")
-    return Scene(server, bonds, tuple(sorted(asides.values(), key=lambda each: (each.source, each.line))))
+    return Scene(server, shows_server(store), bonds, tuple(sorted(asides.values(), key=lambda each: (each.source, each.line))))
 
 
 def _rows(store: Tables, table: str, columns: str) -> list[dict[str, Any]]:
