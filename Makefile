@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check samples golden bench pages docs vega metamorphic fuzz audit dist airgap clean
+.PHONY: help demo test lint types check samples golden bench pages docs vega metamorphic noise fuzz audit dist airgap clean
 
 help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,6 +46,9 @@ docs: pages ## the generated pages, then the site in build/site, strict about li
 vega: $(VENV)/ready ## make the charts' JavaScript again from its wheel
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$($(BIN)/python -c 'import sys; sys.path.insert(0, "docs"); import vega; print(vega.WHEEL)')"
 	$(BIN)/python docs/vega.py
+
+noise: $(VENV)/ready ## innocent evidence beside every sample: which verdicts it turns (or every case of CASES=folder)
+	$(BIN)/python tests/noise.py $(or $(CASES),sample_logs) --turned
 
 metamorphic: $(VENV)/ready ## every sample in every shape (or every case of CASES=folder)
 	$(if $(CASES),$(BIN)/python tests/shapes.py $(CASES),OOMDOC_METAMORPHIC=1 $(BIN)/python -m pytest tests/test_metamorphic.py)

@@ -7,6 +7,7 @@ with the patterns of all dialects, since people paste logs into notes and notes 
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
@@ -14,6 +15,8 @@ from typing import cast
 from oomdoc.errors import UsageError
 from oomdoc.ingest import (
     amd_smi,
+    configuration,
+    document,
     gpu_topology,
     guidellm,
     kernel_log,
@@ -29,11 +32,12 @@ from oomdoc.ingest import (
     nvidia_smi,
     request_log,
     serving_log,
+    text_form,
     text_log,
     traces,
 )
 from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor, Reading, read_by
-from oomdoc.ingest.writers import Writers
+from oomdoc.ingest.texts import Quotations, Texts
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
@@ -56,11 +60,17 @@ DENSE: tuple[Ingestor, ...] = tuple(
 )
 """Kinds of numbers in columns, asked first."""
 PROSE: tuple[Ingestor, ...] = tuple(
-    cast("Ingestor", module) for module in (serving_log, kubernetes, kernel_log, launch, notes)
+    cast("Ingestor", module) for module in (document, serving_log, kubernetes, kernel_log, launch, configuration, notes)
 )
-"""Kinds of text with a structure of their own; their text is searched by patterns as well."""
+"""Kinds of text with a structure of their own; but for quotations, their text is searched by patterns as well."""
+_QUOTING: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (document, configuration))
 INGESTORS: tuple[Ingestor, ...] = (*DENSE, *PROSE, cast("Ingestor", text_log))
-KINDS: tuple[str, ...] = (*(module.KIND for module in INGESTORS), "vllm-log")
+_NAMES: dict[str, Ingestor] = {
+    **{module.KIND: module for module in INGESTORS},
+    **dict.fromkeys(document.KINDS, cast("Ingestor", document)),
+    "vllm-log": cast("Ingestor", text_log),
+}
+KINDS: tuple[str, ...] = tuple(_NAMES)
 
 
 def reads_binary(head: Head) -> bool:
@@ -78,12 +88,10 @@ def recognise(head: Head, types: Sequence[str] = ()) -> tuple[Ingestor, str]:
     for entry in types:
         glob, _, kind = entry.partition("=")
         if fnmatch.fnmatch(head.path, glob):
-            wanted = text_log.KIND if kind == "vllm-log" else kind
-            return next(module for module in INGESTORS if wanted == module.KIND), kind
+            return _NAMES[kind], kind
     ingestor = next(module for module in INGESTORS if module.matches(head))
-    if ingestor.KIND == text_log.KIND:
-        return ingestor, text_log.kind_of(head)
-    return ingestor, ingestor.KIND
+    named: Callable[[Head], str] | None = getattr(ingestor, "kind_of", None)
+    return ingestor, named(head) if named else ingestor.KIND
 
 
 _LABEL = (re.compile(rb'^cause\s*=\s*"[a-z-]+"', re.M), re.compile(rb'^category\s*=\s*"[a-z-]+"', re.M))
@@ -110,14 +118,25 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
     if ingestor in DENSE:
         yield from ingestor.read(path, chunks)
         return
-    texts = Texts()
     if ingestor.KIND == text_log.KIND:
-        yield from read_by(texts, chunks)
+        yield from read_by(Texts(), chunks)
         return
-    prose = notes.Prose() if ingestor.KIND == launch.KIND else None
+    if ingestor in _QUOTING:
+        yield from ingestor.read(path, chunks)
+        return
+    pieces = iter(chunks)
+    first = next(pieces, None)
+    # a program that makes an engine: its settings are evidence, the messages in its statements are not
+    code = (
+        ingestor.KIND == launch.KIND
+        and first is not None
+        and text_form.form_of(make_head(path, first.data)) == text_form.SOURCE_CODE
+    )
+    texts = Quotations(pasted=False) if code else Texts()
+    prose = notes.Prose() if ingestor.KIND == launch.KIND and not code else None
 
     def overheard() -> Iterator[Chunk]:
-        for chunk in chunks:
+        for chunk in itertools.chain([] if first is None else [first], pieces):
             texts.hear(chunk)
             if prose is not None:
                 prose.chunk(chunk)
@@ -135,51 +154,3 @@ def reading(ingestor: Ingestor, path: str) -> Reading | None:
         return Texts()
     made: Callable[[str], Reading] | None = getattr(ingestor, "reading", None)
     return made(path) if made else None
-
-
-class Texts:
-    """What is read of a text by all who wrote it."""
-
-    def __init__(self) -> None:
-        self._writers = Writers()
-        self._texts: dict[str, Text] = {"": Text()}
-
-    def hear(self, chunk: Chunk) -> None:
-        """Read a chunk."""
-        for name, piece in self._writers.split(chunk):
-            self._texts.setdefault(name, Text()).chunk(piece)
-
-    def chunk(self, chunk: Chunk) -> Iterator[Batch]:
-        """Read a chunk, and hand out what has become much."""
-        self.hear(chunk)
-        yield from self._take(only_full=True)
-
-    def close(self) -> Iterator[Batch]:
-        """Hand out the rest."""
-        yield from self._take(only_full=False)
-
-    def _take(self, only_full: bool) -> Iterator[Batch]:
-        for name, text in self._texts.items():
-            for batch in text.take(only_full):
-                yield batch._replace(writer=name)
-
-
-class Text:
-    """What is read of a text whatever its kind: the patterns of all dialects, and quoted tables of the allocator."""
-
-    def __init__(self) -> None:
-        self._reader = text_log.Reader()
-        self._quoted = memory_summary.Quoted()
-
-    def chunk(self, chunk: Chunk) -> None:
-        """Read a chunk."""
-        self._quoted.chunk(chunk)
-        self._reader.chunk(chunk)
-
-    def take(self, only_full: bool) -> Iterator[Batch]:
-        """Hand out what was read, or only what has become much."""
-        if only_full:
-            yield from self._reader.full()
-            return
-        yield from self._reader.take()
-        yield from self._quoted.take()

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MethodType
 from typing import Any
 
-from oomdoc import ingest
 from oomdoc.columns import CELL_TEXT, Field, Memo, Template
 from oomdoc.ingest import (
     alike,
@@ -33,6 +32,7 @@ from oomdoc.ingest import (
     request_log,
     request_shapes,
     text_log,
+    texts,
     writers,
 )
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
@@ -41,7 +41,7 @@ _LEVEL = 3  # of zstd
 _CLASSES: Mapping[str, type] = {
     f"{made.__module__.removeprefix('oomdoc.')}.{made.__name__}": made
     for made in (
-        Field, Template, base.Rows, problems.Capped, record.Clock, ingest.Texts, ingest.Text, writers.Writers, text_log.Reader,
+        Field, Template, base.Rows, problems.Capped, record.Clock, texts.Texts, texts.Text, writers.Writers, text_log.Reader,
         alike.Alike, *memory_summary.KEPT, metrics.Scrapes, *device_metrics.KEPT, *nvidia_smi.KEPT, *request_log.KEPT,
     )
 }  # fmt: skip
@@ -81,7 +81,7 @@ def thaw(text: str) -> base.Reading:
         made: base.Reading = _Thawer().value(json.loads(text))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as problem:
         raise NotKeptError(f"{type(problem).__name__}: {problem}") from None
-    if type(made) not in (ingest.Texts, metrics.Scrapes, nvidia_smi.Reader, request_log.Reader):
+    if type(made) not in (texts.Texts, metrics.Scrapes, nvidia_smi.Reader, request_log.Reader):
         raise NotKeptError("no reading")
     return made
 

@@ -1,0 +1,35 @@
+"""Texts in which messages are quotations: documents, chats and threads, source code (`text_form`).
+
+They fill no table; what they quote is counted (`source.lookalikes`), and a log that somebody pasted into a document or a chat is
+read as a log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from oomdoc.ingest import launch, text_form
+from oomdoc.ingest.base import Head, read_by
+from oomdoc.ingest.texts import Quotations
+from oomdoc.scan import Chunk
+from oomdoc.tables import Batch
+
+KIND = text_form.DOCUMENT
+KINDS = (text_form.DOCUMENT, text_form.CHAT, text_form.SOURCE_CODE)
+TABLES: tuple[str, ...] = ()
+
+
+def matches(head: Head) -> bool:
+    """Whether the text has one of these forms. A program that makes an engine is left to `launch`, which reads its settings."""
+    form = text_form.form_of(head)
+    return form is not None and not (form == text_form.SOURCE_CODE and launch.matches(head))
+
+
+def kind_of(head: Head) -> str:
+    """The name of the form."""
+    return text_form.form_of(head) or KIND
+
+
+def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """The look-alikes, and the rows of logs that were pasted in."""
+    yield from read_by(Quotations(pasted=True), chunks)

@@ -1,0 +1,307 @@
+"""What a text is by its form: a document, a chat, source code, a configuration. In those a message is a quotation.
+
+    ## The server does not start            [2026-04-02 10:11] anna: seen this?        raise ValueError(
+    If you see a line like this:            <pre>ValueError: No available ...</pre>        "No available memory for ..."
+
+A runbook quotes failures of every kind "as an example", a patch holds a message as text of a statement. People also paste their
+own log into a report: records with a running time, many of them. Such a log inside a document or a chat stays evidence
+(`own_log`); so does whatever somebody writes of one failure of their own, which has none of the forms below.
+
+Every form is decided by the head of the text (at most 400 lines); a text in doubt has no form and is read as before.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from oomdoc.ingest.base import Head, regex
+from oomdoc.ingest.record import HEAD
+from oomdoc.scan import Chunk
+
+DOCUMENT = "document"
+CHAT = "chat"
+SOURCE_CODE = "source-code"
+
+LOG_RECORDS = 8
+"""Records with a time from which a pasted piece is somebody's own log: a manual's example has 1 to 6 lines, the shortest
+start of an engine some 20."""
+LOG_MOMENTS = 3
+"""Different times that such a piece must tell: an example repeats one."""
+LOG_GAP_LINES = 60
+"""Lines without a time that may stand between two records: a traceback of three chained exceptions has 40 to 60."""
+DOCUMENT_SIGNS = 3
+"""Signs of a document (`_signs`) from which a text is one: headings and one phrase such as "for example" also stand in a report
+of one's own, which is why two do not suffice."""
+
+_HEAD_LINES = 400
+
+# ---- records of a log
+
+_TIMED = regex(
+    r".{0,60}?(?:\d\d:\d\d:\d\d|\[ *\d{1,9}\.\d{6}\])"
+)  # kernel uptime, and everything with seconds; chats mostly tell minutes
+_LOG_LINE = regex(
+    r"\s*(?:Traceback \(most recent|File \"[^\"]+\", line \d|(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt)\b: |"
+    r"INFO: +\S|\[\s*\d+\.\d{3,}\]|\[rank\d+\]|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|\w{3} +\d+ \d\d:\d\d:\d\d |"
+    r"\((?:\w+\) |[\w.:-]+(?: rank=\d+)? pid=\d+)|\d+%\||[IWEF]\d{4} \d\d:\d\d:\d\d|"
+    r"\[?\d\d(?:\d\d)?/(?:\d\d|[A-Z][a-z]{2})/\d\d(?:\d\d)?[ :]\d\d:\d\d:\d\d|[\d.:a-f]{7,39} \S+ \S+ \[\d\d/\w{3}/\d{4}:|"
+    r"\d+:[MSCX] \d\d \w{3} \d{4} \d\d:\d\d:\d\d|"
+    r"(?:#\d+ 0x|raise |self\.|return |CUDA error|NCCL |Loading )|\*\*\* \w+ received)"
+)
+
+
+def is_log_line(line: str) -> bool:
+    """Whether a line is a record of a log or belongs to a traceback."""
+    match = HEAD.match(line)
+    return bool((match and (match["mon"] or match["src"])) or _LOG_LINE.match(line))
+
+
+def own_log(chunk: Chunk) -> tuple[Chunk, Chunk]:
+    """A chunk of a document as (logs that somebody pasted into it, everything else); lines keep their numbers.
+
+    A piece is what a fence, or else other prose, sets apart.
+    """
+    lines = chunk.data.split(b"\n")
+    kept = [False] * len(lines)
+    for begin, end in _pieces(lines):
+        moments = [found[0] for line in lines[begin:end] if (found := _CLOCK.search(line[:80]))]
+        if len(moments) >= LOG_RECORDS and len(set(moments)) >= LOG_MOMENTS:
+            kept[begin:end] = [True] * (end - begin)
+    if not any(kept):
+        return chunk._replace(data=b""), chunk
+    return (
+        chunk._replace(data=b"\n".join(line if keep else b"" for line, keep in zip(lines, kept, strict=True))),
+        chunk._replace(data=b"\n".join(b"" if keep else line for line, keep in zip(lines, kept, strict=True))),
+    )
+
+
+_FENCE = re.compile(rb"\s{0,8}(?:```|~~~|</?(?:pre|details|code)\b|\{(?:code|noformat)[:}])")
+_CLOCK = re.compile(rb"\d\d:\d\d:\d\d|\[ *\d{1,9}\.\d{6}\]")
+
+
+def _pieces(lines: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+    """Bounds of fenced pieces, and outside of fences of runs of records that no long prose parts."""
+    begin: int | None = None
+    outside: list[int] = []
+    for number, line in enumerate(lines):
+        if _FENCE.match(line):
+            if begin is None:
+                begin = number + 1
+            else:
+                yield begin, number
+                begin = None
+        elif begin is None and not _CHAT_LINE.match(line.decode("utf-8", "replace")) and _CLOCK.search(line[:80]):
+            outside.append(number)
+    if begin is not None:  # a fence that is never closed: a cut text
+        yield begin, len(lines)
+    while outside:
+        gaps = (n for n, (a, b) in enumerate(itertools.pairwise(outside)) if b - a > LOG_GAP_LINES)
+        last = next(gaps, len(outside) - 1)
+        yield outside[0], outside[last] + 1
+        outside = outside[last + 1 :]
+
+
+# ---- forms
+
+
+def form_of(head: Head) -> str | None:
+    """The form of a text; None for a log, for a table, for a person's own words, and in doubt."""
+    if b"\x00" in head.data:
+        return None
+    text = head.data.decode("utf-8", "replace")
+    if _JSON.match(text):
+        return _json_form(text)
+    lines = [line.rstrip("\r") for line in text.split("\n", _HEAD_LINES)[:_HEAD_LINES]]
+    told = [line for line in lines if line.strip()]
+    if not told:
+        return None
+    if _is_patch(lines):
+        return SOURCE_CODE
+    if _is_chat(told):
+        return CHAT
+    if 2 * sum(is_log_line(line) or bool(_TIMED.match(line)) for line in told) > len(told):
+        return DOCUMENT if _PAGE.search(text[:2000]) else None
+    if _is_source(told):
+        return SOURCE_CODE
+    if _PAGE.search(text[:2000]) or _is_thread(text) or _signs(lines) >= DOCUMENT_SIGNS:
+        return DOCUMENT
+    return None
+
+
+_JSON = regex(r"\s*(?:\{|\[\s*[\[{\"])")
+_NOTEBOOK = regex(r"\"nbformat\"\s*:")
+_SAYS = regex(r"\"(?:text|content|body)\"\s*:\s*\"")
+_SPEAKER = regex(r"\"(?:user|user_name|username|author|sender|from|login|real_name)\"\s*:")
+_WHEN = regex(r"\"(?:ts|date|timestamp|created_at|time|sent_at)\"\s*:")
+
+
+def _json_form(text: str) -> str | None:
+    if _NOTEBOOK.search(text) and '"cells"' in text:
+        return SOURCE_CODE
+    # two messages at least, each with who and when: one such object alone may be a request
+    counts = [sum(1 for _ in shape.finditer(text)) for shape in (_SAYS, _SPEAKER, _WHEN)]
+    return CHAT if min(counts) >= 2 else None
+
+
+_HUNK = regex(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
+_FILES = regex(r"(?:diff --git |--- \S|Index: |\+\+\+ \S)")
+
+
+def _is_patch(lines: Sequence[str]) -> bool:
+    return any(_HUNK.match(line) for line in lines) and any(_FILES.match(line) for line in lines)
+
+
+_NAME = r"[^\W\d][\w .'-]{0,30}"
+_CHAT_LINE = regex(
+    rf"\[?\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d\]? <?{_NAME}>?: "  # exports of messengers: the minute, then who
+    rf"|\[?\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{2,4}},? \d{{1,2}}:\d\d(?::\d\d)?(?: ?[APap]\.?[Mm]\.?)?\]?(?: -)? {_NAME}: "
+    rf"|\[?\d\d:\d\d(?::\d\d)?\]? <[@+ ]?[\w|`^-]{{1,30}}> "  # IRC
+    rf"|{_NAME}(?: APP)? {{1,3}}(?:— ?)?(?:\[?\d{{1,2}}:\d\d(?: ?[AP]M)?\]?|(?:Today|Yesterday|\d\d/\d\d/\d{{4}})(?: at)? \d{{1,2}}:\d\d(?: [AP]M)?)$"
+)
+_WHO = regex(r"<[@+ ]?([\w|`^-]{1,30})>|\b([^\W\d][\w.'-]*)(?:: | {1,3}(?:— ?)?\[?(?:\d{1,2}:\d\d|Today|Yesterday))")
+_LEVEL = regex(r".{0,40}\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL|TRACE|NOTICE|LOG|[IWE])\b[^:]{0,40}: ")
+
+
+def _is_chat(told: Sequence[str]) -> bool:
+    """Three messages of two people at least, and a quarter of the lines begin one (long messages have more lines)."""
+    begun = [line for line in told if _CHAT_LINE.match(line)]
+    if len(begun) < 3 or 4 * len(begun) < len(told):
+        return False
+    who = {name for line in begun if (found := _WHO.search(line)) for name in found.groups() if name}
+    return len(who) >= 2 and not any(_LEVEL.match(line) for line in begun)
+
+
+_DEFINES = regex(
+    r"(?:async )?def \w+\(|class \w+.*[:{]$|\s+(?:async )?def \w+\(self|from [\w.]+ import |import [\w.\"{(]|"  # Python, JS
+    r"#include [<\"]|#define \w|(?:static |inline |extern |const )*(?:int|void|char|bool|size_t|struct \w+) \**\w+\(|"  # C
+    r"package [\w.]+;?$|func |type \w+ (?:struct|interface)|(?:pub )?(?:fn|struct|impl|enum|mod|use) \w|"  # Go, Rust, Java
+    r"(?:public|private|protected) |(?:export |async )*(?:function|const|let|class) \w|"
+    r"(?:resource|variable|module|provider|output|locals|terraform) ?(?:\"|\{)|msgid \"|msgstr \"|#!/|@\w+(?:\(|$)"
+)
+_CODE = regex(
+    r"\s*(?://|/?\*|#|\"{3}|'{3}|(?:if|for|while|return|raise|try|except|else|elif|elsif|with|pass|break|continue|import|from|yield|"
+    r"assert|case|switch|defer|let|const|var|throw|catch|then|fi|done|do|esac|echo|exit|local|export)\b|"
+    r"[\w.\[\]\"'() ,*&-]{1,80}? ?(?:[:+|-]|:=)?= ?\S|\s{7,}\S|\"|@\w)|.*[{}();:,\[\]\\]$"
+)
+_LINT = regex(r"\S+\.\w{1,5}:\d+(?::\d+)?: ")
+_COMMIT = regex(r"commit [0-9a-f]{40}\b")
+
+
+def _is_source(told: Sequence[str]) -> bool:
+    """Two definitions at least and nine of ten lines shaped like statements; output of linters, a history of commits."""
+    defined = sum(bool(_DEFINES.match(line)) for line in told)
+    if defined >= 2 and 10 * sum(bool(_DEFINES.match(line) or _CODE.match(line)) for line in told) >= 9 * len(told):
+        return True
+    if told[0].startswith("#!/") and "\n" not in told[0]:
+        return 10 * sum(bool(_CODE.match(line) or _COMMAND.match(line)) for line in told) >= 9 * len(told)
+    if 2 * sum(bool(_LINT.match(line)) for line in told) > len(told):
+        return True
+    return sum(bool(_COMMIT.match(line)) for line in told) >= 2
+
+
+_COMMAND = regex(r"\s*[\w./$-]+(?: \S+)*$")
+_PAGE = regex(r"(?i)<!doctype html|<html[ >]|^\.TH |\\documentclass|=+ test session starts =+")
+_COMMENTED = regex(
+    r"(?im)^(?:#+ )?[*_@]{0,3}[\w-]{1,39}[*_]{0,3} (?:commented|opened this issue|replied|wrote)\b|^On .{4,60} wrote:$"
+)
+_MAIL = regex(r"(?im)^(?:From|To|Cc|Subject|Date|Message-ID|List-Id|In-Reply-To|References): \S")
+_REPLY = regex(r"(?m)^> ")
+
+
+def _is_thread(text: str) -> bool:
+    """An issue with its comments, or a mail that answers another: two comments, or mail headers and quoted lines."""
+    comments = len(set(_COMMENTED.findall(text)))
+    if comments >= 2:
+        return True
+    headers = {found[0].partition(":")[0].lower() for found in _MAIL.finditer(text[:4000])}
+    return len(headers) >= 3 and len(_REPLY.findall(text)) >= 2
+
+
+# ---- documents
+
+_TITLES = regex(
+    r"(?i)\b(?:run-?book|playbook|troubleshooting|faq|frequently asked|post-?mortem|lessons|how to|guide|manual|documentation|"
+    r"reference|options|change ?log|release notes|install(?:ation|ing)?|getting started|usage|contributing|tutorial|known issues|"
+    r"what we did|escalation|glossary|quick ?start)\b"
+)
+_GENERIC = regex(
+    r"(?i)\b(?:if (?:you|the (?:engine|server|pod|node|message|error|log)|this)|when(?:ever)? (?:you|the (?:engine|server|usage|pod))|"
+    r"you (?:may|might|can|could|should|will|must)|for example|for instance|as an example|e\.g\.|(?:this|these) (?:option|flag|setting|message|error)s?\b"
+    r"|(?:a|the following) (?:line|error|message) (?:like|such as)|looks? like this)"
+)
+_ORDER = regex(
+    r"(?:[-*+] |\d{1,2}[.)] )?(?:Set|Raise|Lower|Check|Try|Use|Run|Mount|Give|Split|See|Add|Make sure|Increase|Decrease|Reduce|Restart|"
+    r"Verify|Ask|Do not|Don't|Ensure|Consider|Review|Open|Collect|Attach|Escalate|Call|Look|Note that|Refer)\b"
+)
+_OWN = regex(
+    r"\b(?:I|we|We) (?:get|got|see|saw|run|ran|use|used|am|are|have|had|tried|try|start\w*|notice\w*|observe\w*|hit|think)\b"
+    r"|\b(?:my|our|My|Our) (?:server|pod|set-?up|machine|gpus?|model|deployment|logs?|instance|node|cards?|config\w*|team|users)\b"
+)
+_RST = regex(r"(?m)^\.\. [\w-]+::|::$")
+_UNDERLINE = regex(r"([=\-~^\"'*+#])\1{3,}$")
+_MARKDOWN = regex(r"#{1,6} \S")
+_LINK = regex(r"\]\(https?://|<https?://|^\|(?:\s*:?-{3,}:?\s*\|)+$")
+_SENTENCE = regex(r"\s*(?:[-*+>] |\d{1,2}[.)] )?[A-Z*`_\"'][\w'`*_]*(?:[ ,]+[\w'`*_\"().:/-]+){3,}")
+
+
+def _signs(lines: Sequence[str]) -> int:
+    """How many signs speak for a document about failures rather than the report of one.
+
+    Two headings (1), a heading as manuals, runbooks and post-mortems have them (2, several 3), two lines that give orders (1), an address to
+    whoever reads it: "if you see", "for example" (1, three times 2), markup of a manual (1; that of reStructuredText 3). What people
+    write of themselves ("we run", "my server") takes away one each, two at most. Without prose in a quarter of the lines outside
+    of fences a text is none: a script's comments are no headings.
+    """
+    bare = list(_unfenced(lines))
+    told = [line for line in bare if line.strip() and not is_log_line(line)]
+    headings = list(_headings(bare))
+    prose = [line for line in told if _SENTENCE.match(line) and not _MARKDOWN.match(line)]
+    if 4 * len(prose) < len(told) - len(headings):
+        return 0
+    text = "\n".join(told)
+    signs = int(len(headings) >= 2)
+    titled = sum(bool(_TITLES.search(heading)) for heading in headings)
+    signs += 2 * (titled >= 1) + (titled >= 2)
+    signs += int(sum(bool(_ORDER.match(line.strip())) for line in prose) >= 2)
+    generic = len(_GENERIC.findall(text))
+    signs += (generic >= 1) + (generic >= 3)
+    signs += any(_LINK.search(line) for line in told)
+    if _RST.search(text) and any(_UNDERLINE.match(line) for line in lines):
+        signs += 3
+    return signs - min(2, len(_OWN.findall(text)))
+
+
+def _unfenced(lines: Sequence[str]) -> Iterator[str]:
+    inside = False
+    for line in lines:
+        if line.lstrip()[:3] in ("```", "~~~"):
+            inside = not inside
+        elif not inside:
+            yield line
+
+
+def _headings(lines: Sequence[str]) -> Iterator[str]:
+    """Markdown's and underlined headings, each with a blank line on one side at least."""
+    for before, line, after in zip(("", *lines), lines, (*lines[1:], ""), strict=False):
+        marked = _MARKDOWN.match(line) and not (before.strip() and after.strip())
+        underlined = len(after.strip()) >= len(line.strip()) > 2 and _UNDERLINE.match(after.strip())
+        if marked or underlined:
+            yield line
+
+
+# ---- configurations
+
+_KEYED = regex(r"\s*(?:- )*[\w\"'./$(){}-]{1,80}:(?: .*)?$|\s*- \S|\s*#|---$|\.\.\.$")
+_NESTED = regex(r" {2,}(?:- )?[\w\"'./-]{1,80}:")
+
+
+def is_configuration(head: Head) -> bool:
+    """YAML with levels: nine of ten lines are keys or items, three of them lie inside others. Comments in it are no reports."""
+    lines = [line for line in head.data.decode("utf-8", "replace").split("\n", _HEAD_LINES)[:_HEAD_LINES] if line.strip()]  # fmt: skip
+    return (
+        sum(bool(_NESTED.match(line)) for line in lines) >= 3
+        and 10 * sum(bool(_KEYED.match(line)) for line in lines) >= 9 * len(lines)
+        and not any(is_log_line(line) for line in lines)
+    )

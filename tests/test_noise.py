@@ -1,0 +1,89 @@
+"""Innocent evidence beside a server's files turns no verdict, and a bundle without a server is told no cause of one.
+
+`noise.py` measures the same over any folder of labelled cases; here it is the shipped samples with two variants each.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import noise
+import noise_alone
+import noise_beside
+import shapes
+
+SAMPLES = Path(__file__).parents[1] / "sample_logs"
+FOLDERS = sorted(path.parent for path in SAMPLES.glob("*/case.toml"))
+
+# What is reached today; the aim is 0.98, 0.02 and 0.
+KEPT_AT_LEAST = 0.58
+WRONGED_AT_MOST = 0.39
+TOLD_WITHOUT_SERVER_AT_MOST = 30
+
+
+@pytest.fixture(scope="module")
+def variants() -> list[noise.Variant]:
+    return [one for folder in FOLDERS for one in noise.of_case(folder, variants=2)]
+
+
+def test_the_first_cause_stays(variants: list[noise.Variant]) -> None:
+    turned = [one for one in variants if not one.kept]
+    assert 1 - len(turned) / len(variants) >= KEPT_AT_LEAST, turned
+
+
+def test_no_wrong_cause_becomes_sure(variants: list[noise.Variant]) -> None:
+    wronged = [one for one in variants if one.wronged]
+    assert len(wronged) / len(variants) <= WRONGED_AT_MOST, wronged
+
+
+def test_bundles_without_a_server_are_told_no_cause() -> None:
+    told = {name: one for name, one in noise.without_server().items() if one.sure_of_other_than(noise.NO_MEMORY_CAUSE)}
+    assert len(told) <= TOLD_WITHOUT_SERVER_AT_MOST, told
+
+
+# ---- the generator itself
+
+
+def _files() -> noise_beside.Files:
+    return shapes.files_of(SAMPLES / "healthy-full-device")
+
+
+def test_the_same_seed_gives_the_same_noise() -> None:
+    files = _files()
+    assert noise_beside.with_noise(files, "a") == noise_beside.with_noise(files, "a")
+    assert noise_beside.with_noise(files, "a") != noise_beside.with_noise(files, "b")
+    assert noise_alone.bundles() == noise_alone.bundles()
+
+
+def test_every_kind_adds_something_and_takes_nothing_away() -> None:
+    files, seen = (
+        {**_files(), "dmesg.txt": b"[Fri May 22 08:00:00 2026] cni0: port 3 entered forwarding state\n"},
+        set(),
+    )
+    for name in sorted(path.name for path in FOLDERS):
+        files_of_case = {**shapes.files_of(SAMPLES / name), "dmesg.txt": files["dmesg.txt"]}
+        for kind, out in noise_beside.each_kind(files_of_case, "seed"):
+            seen.add(kind)
+            for path, data in files_of_case.items():
+                kept = out[path].split(b"\n")
+                assert set(data.split(b"\n")) - {b""} <= set(kept), (kind, path)
+            assert out != files_of_case, kind
+    assert seen == set(noise_beside.KINDS)
+
+
+def test_kills_are_laid_in_by_their_moment() -> None:
+    log = b"[Fri May 22 08:00:00 2026] first\n[Fri May 22 12:00:00 2026] last\n"
+    scene = noise_beside.scene_of({"dmesg.txt": log}, random.Random(1))._replace(begin=1779440400.0, end=1779447600.0)
+    out = noise_beside.KINDS["kernel-kill-during"](scene)["dmesg.txt"].decode().split("\n")
+    places = [n for n, line in enumerate(out) if "Killed process" in line]
+    assert len(places) == 1 and out[0].endswith("first") and out[-2].endswith("last")
+    assert out[places[0]][1:11] == "Fri May 22" and "Memory cgroup out of memory" in out[places[0]]
+
+
+def test_there_are_forty_bundles_and_as_many_files_of_others_as_wanted() -> None:
+    assert len(noise_alone.bundles()) == 40
+    files = noise_alone.files_of_others(500)
+    assert len(files) == 500 and len(set(files.values())) > 450
