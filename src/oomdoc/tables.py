@@ -510,6 +510,14 @@ _ALL = (
         Column("value", "DOUBLE", "number in the statement, if any"),
         Column("text", "VARCHAR", "the sentence, at most 300 characters"),
     ),
+    _table(
+        "trial",
+        "one row per line of a person's text that names a setting and what became of it",
+        Column("flag", "VARCHAR", "setting, in vLLM's own name with underscores"),
+        Column("value", "VARCHAR", "value as written; NULL = none"),
+        Column("works", "BOOLEAN", "it started or served with it; false = it failed all the same"),
+        Column("text", "VARCHAR", "the line, at most 400 characters"),
+    ),
 )
 
 TABLES: Mapping[str, Table] = MappingProxyType({table.name: table for table in _ALL})

@@ -176,14 +176,16 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "k8s-probe-failed",
         "k8s-events",
-        ("probe failed", "probe errored", "probe timed out", "Probe failed"),
+        ("probe failed", "probe errored", "probe timed out", "Probe failed", "health check", "healthcheck", "Health check"),
         regex(
             r"(?:(?:[Ss]tartup|[Ll]iveness) probe (?:failed|errored|timed out)"
+            r"|[Hh]ealth ?check (?:\S+ ){0,2}?(?:failed|timed out|errored)"
             r"|\"Probe failed\" probeType=\"(?:Startup|Liveness)\"(?: pod=\"(?P<object>[^\"]*)\")?)"
         ),
         "cluster_event",
         (
             ("supervisor: startup probe failed: GET /health: refused", {"reason": "Unhealthy", "object": None}),
+            ("keeper WARNING health check failed: ReadTimeout(3.0) GET http://127.0.0.1/health", {"reason": "Unhealthy"}),
             (
                 'prober.go:107] "Probe failed" probeType="Liveness" pod="prod/engine-0" containerName="engine"',
                 {"reason": "Unhealthy", "object": "prod/engine-0"},
@@ -194,11 +196,15 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "k8s-probe-kill",
         "k8s-events",
-        ("probe, will be", "exceeded, ", "sending SIG", "Killing container", "probe deadline", "probe threshold"),
+        (
+            "probe, will be", "exceeded, ", "sending SIG", "Killing container", "probe deadline", "probe threshold",
+            "not available, restarting", "unhealthy, restarting", "not responding, restarting", "is unhealthy, kill",
+        ),
         regex(
             r"(?:[Cc]ontainer (?P<object>\S+) )?failed (?:liveness|startup) probe, will be (?:restarted|killed)"
             r"|\b(?:liveness|startup|health) ?(?:probe|check)\b[^\n]{0,80}?(?:sending SIG(?:TERM|KILL)|"
             r"(?:deadline|threshold|limit)[^\n]{0,40}?exceeded)|Killing container with a grace period"
+            r"|(?:not (?:available|responding|healthy)|unhealthy),? (?:so )?(?:restarting|killing)\b"
         ),
         "cluster_event",
         (
@@ -207,6 +213,7 @@ PATTERNS: tuple[Pattern, ...] = (
                 {"reason": "Killing", "object": "engine"},
             ),
             ("supervisor: startup probe deadline 30s exceeded, sending SIGTERM to pid=7", {"reason": "Killing"}),
+            ("keeper ERROR engine reported not available, restarting it", {"reason": "Killing"}),
         ),
         convert=_alone("Killing"),
     ),

@@ -38,7 +38,7 @@ WITH ranked AS (
          restarts AS events, false AS served, 10 AS gravity
   FROM container WHERE restarts > 0 AND NOT EXISTS (FROM failed WHERE gravity >= 20)
     -- 0 and 143 (SIGTERM) are orderly ends, as of a rollout, unless a probe sent the signal; restarts without a reason say nothing beside a server that came up
-    AND (EXISTS (FROM cluster_event WHERE reason = 'Killing' AND message ILIKE '%probe%') OR (coalesce(last_reason, '') <> 'Completed' AND coalesce(exit_code, -1) NOT IN (0, 143)
+    AND (EXISTS (FROM cluster_event WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy')) OR (coalesce(last_reason, '') <> 'Completed' AND coalesce(exit_code, -1) NOT IN (0, 143)
       AND (coalesce(last_reason, exit_code::VARCHAR, reason) IS NOT NULL OR NOT EXISTS (FROM engine_start WHERE served))))
     ORDER BY restarts DESC, source, line LIMIT 1
 ), everything AS (

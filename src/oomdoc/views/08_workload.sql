@@ -25,7 +25,7 @@ WITH box AS (
   -- the same events stand in `describe` and in the list of events: the source that counts most speaks
   SELECT source, sum(coalesce(count, 1)) FILTER (reason = 'Unhealthy' AND NOT message ILIKE '%readiness%') AS probe_failures, min(source || ':' || line) FILTER (reason = 'Unhealthy' AND NOT message ILIKE '%readiness%') AS probe_ref,
          min_by(message, line) FILTER (reason = 'Unhealthy' AND NOT message ILIKE '%readiness%') AS probe_text,
-         sum(coalesce(count, 1)) FILTER (reason = 'Killing' AND message ILIKE '%probe%') AS probe_kills, min(source || ':' || line) FILTER (reason = 'Killing' AND message ILIKE '%probe%') AS probe_kill_ref,
+         sum(coalesce(count, 1)) FILTER (reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy')) AS probe_kills, min(source || ':' || line) FILTER (reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy')) AS probe_kill_ref,
          bool_or(reason IN ('BackOff', 'CrashLoopBackOff')) AS back_off, bool_or(reason = 'Evicted') AS evicted, bool_or(reason = 'FailedScheduling') AS unschedulable,
          sum(coalesce(count, 1)) FILTER (reason IN ('Restarted', 'Started')) AS started FROM cluster_event GROUP BY source
 ), event AS (

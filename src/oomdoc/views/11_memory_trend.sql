@@ -31,7 +31,8 @@ WITH point AS (
     SELECT d.series, least(5, 1 + floor((g.t - d.from_t) / d.seconds * 5))::INTEGER AS part, min(g.used_bytes) AS low, max(g.line) AS line
     FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu WHERE d.timed >= 20 AND d.seconds >= 900 GROUP BY d.series, part) p USING (series)
 ), climb AS (
-  SELECT source, name, resource, bool_and(low > before * 1.03) FILTER (part >= 3) AS climbing, min(low) AS first_bytes, max(low) AS last_bytes, arg_max(ref, part) AS ref,
+  SELECT source, name, resource, -- the least of each fifth lies above that of the fifth before, beyond the noise: collectors and caches move by some tens of MiB
+         bool_and(low > before + 67108864) FILTER (part >= 3) AND max(low) - min(low) > greatest(1073741824, 0.02 * max(low)) AS climbing, min(low) AS first_bytes, max(low) AS last_bytes, arg_max(ref, part) AS ref,
          arg_max(low, part) < 1.03 * (max(low) FILTER (part = 4)) AND max(low) > 1.1 * min(low) AS plateau
   FROM (SELECT *, lag(low) OVER (PARTITION BY source, name ORDER BY part) AS before FROM part) GROUP BY ALL
 ), listing AS (

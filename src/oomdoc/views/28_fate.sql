@@ -7,8 +7,20 @@ WITH own AS (
 ), worst AS (
   -- without an incident the gravest of its lives speaks
   SELECT outcome, ref FROM outcome ORDER BY list_position(['refused', 'died', 'ended', 'stuck', 'degraded', 'grew', 'starting', 'not-told', 'served'], outcome), start_id LIMIT 1
+), gauge AS (
+  -- without a log the counters of the server speak: requests were finished, nobody waits, nothing was preempted
+  SELECT max(value) FILTER (name LIKE 'vllm:request_success%') AS done, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
+         max(value) FILTER (name LIKE 'vllm:num_preemptions%') AS preempted, max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used,
+         min(source || ':' || line) FILTER (name LIKE 'vllm:request_success%') AS ref
+  FROM metric WHERE name LIKE 'vllm:%'
+), quiet AS (
+  SELECT CASE WHEN preempted > 0 OR (waiting > 0 AND kv_used >= 0.85) THEN 'degraded' WHEN done > 0 AND coalesce(waiting, 0) = 0 THEN 'served' END AS outcome, ref FROM gauge
+), box AS (
+  -- or its container: it runs, is ready or not told otherwise, and was never started again
+  SELECT CASE WHEN count(*) > 0 AND bool_and(state = 'Running' AND restarts = 0) THEN 'served' END AS outcome, min(source || ':' || line) AS ref FROM container
 ), host AS (
   SELECT CASE WHEN i.kind IN ('host-kill', 'restart', 'exit') THEN 'ended' END AS outcome, i.ref FROM focus f JOIN incident i ON i.incident = f.incident WHERE i.start_id IS NULL
 )
-SELECT nullif(coalesce(own.outcome, host.outcome, CASE WHEN own.start_id IS NULL THEN worst.outcome END), 'not-told') AS outcome, coalesce(own.ref, host.ref, worst.ref) AS ref
-FROM (SELECT 1) LEFT JOIN own ON true LEFT JOIN host ON true LEFT JOIN worst ON true
+SELECT nullif(coalesce(own.outcome, host.outcome, CASE WHEN own.start_id IS NULL THEN worst.outcome END, CASE WHEN (SELECT count(*) FROM incident) = 0 THEN coalesce(quiet.outcome, box.outcome) END), 'not-told') AS outcome,
+  coalesce(own.ref, host.ref, worst.ref, quiet.ref, box.ref) AS ref
+FROM (SELECT 1) LEFT JOIN own ON true LEFT JOIN host ON true LEFT JOIN worst ON true LEFT JOIN quiet ON true LEFT JOIN box ON true
