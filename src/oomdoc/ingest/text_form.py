@@ -121,13 +121,14 @@ def form_of(head: Head) -> str | None:
         return SOURCE_CODE
     if _is_chat(told):
         return CHAT
+    if _PAGE.search(text[:2000]):
+        return DOCUMENT
     if 2 * sum(is_log_line(line) or bool(_TIMED.match(line)) for line in told) > len(told):
-        return DOCUMENT if _PAGE.search(text[:2000]) else None
+        # a log may stand under a document's headings; whatever it is called, `own_log` gives it back
+        return DOCUMENT if _signs(lines, headings_needed=1) >= DOCUMENT_SIGNS else None
     if _is_source(told):
         return SOURCE_CODE
-    if _PAGE.search(text[:2000]) or _is_thread(text) or _signs(lines) >= DOCUMENT_SIGNS:
-        return DOCUMENT
-    return None
+    return DOCUMENT if _is_thread(text) or _signs(lines) >= DOCUMENT_SIGNS else None
 
 
 _JSON = regex(r"\s*(?:\{|\[\s*[\[{\"])")
@@ -246,7 +247,7 @@ _LINK = regex(r"\]\(https?://|<https?://|^\|(?:\s*:?-{3,}:?\s*\|)+$")
 _SENTENCE = regex(r"\s*(?:[-*+>] |\d{1,2}[.)] )?[A-Z*`_\"'][\w'`*_]*(?:[ ,]+[\w'`*_\"().:/-]+){3,}")
 
 
-def _signs(lines: Sequence[str]) -> int:
+def _signs(lines: Sequence[str], headings_needed: int = 0) -> int:
     """How many signs speak for a document about failures rather than the report of one.
 
     Two headings (1), a heading as manuals, runbooks and post-mortems have them (2, several 3), two lines that give orders (1), an address to
@@ -258,7 +259,7 @@ def _signs(lines: Sequence[str]) -> int:
     told = [line for line in bare if line.strip() and not is_log_line(line)]
     headings = list(_headings(bare))
     prose = [line for line in told if _SENTENCE.match(line) and not _MARKDOWN.match(line)]
-    if 4 * len(prose) < len(told) - len(headings):
+    if 4 * len(prose) < len(told) - len(headings) or len(headings) < headings_needed:
         return 0
     text = "\n".join(told)
     signs = int(len(headings) >= 2)
