@@ -45,7 +45,7 @@ _TIMED = regex(
 _LOG_LINE = regex(
     r"\s*(?:Traceback \(most recent|File \"[^\"]+\", line \d|(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt)\b: |"
     r"INFO: +\S|\[\s*\d+\.\d{3,}\]|\[rank\d+\]|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|\w{3} +\d+ \d\d:\d\d:\d\d |"
-    r"\((?:\w+\) |[\w.:-]+(?: rank=\d+)? pid=\d+)|\d+%\||[IWEF]\d{4} \d\d:\d\d:\d\d|"
+    r"\((?:\w+\) |[\w.:-]+(?: rank=\d+)? pid=\d+)|(?:[A-Z][\w ]{1,40}: {1,3})?\d+%\||[IWEF]\d{4} \d\d:\d\d:\d\d|"
     r"\[?\d\d(?:\d\d)?/(?:\d\d|[A-Z][a-z]{2})/\d\d(?:\d\d)?[ :]\d\d:\d\d:\d\d|[\d.:a-f]{7,39} \S+ \S+ \[\d\d/\w{3}/\d{4}:|"
     r"\d+:[MSCX] \d\d \w{3} \d{4} \d\d:\d\d:\d\d|"
     r"(?:#\d+ 0x|raise |self\.|return |CUDA error|NCCL |Loading )|\*\*\* \w+ received)"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from oomdoc.model import Report, SourceRow
-from oomdoc.report.words import count, neutral
+from oomdoc.report.words import QUOTING, count, neutral
 from oomdoc.units import show_bytes
 
 _PROBLEMS_SHOWN = 3  # kinds of problem told per source
@@ -49,7 +49,8 @@ def _source(row: SourceRow, tables: Sequence[tuple[str, int]], problems: Sequenc
     if len(problems) > _PROBLEMS_SHOWN:
         yield f"      {count(len(problems) - _PROBLEMS_SHOWN, 'more kind')} of problem: see table problem"
     if row.lookalikes:
-        yield f"      {count(row.lookalikes, 'line')} with words of the engine in what users sent: no evidence"
+        where = "with a message that is only quoted" if row.kind in QUOTING else "with words of the engine in what users sent"
+        yield f"      {count(row.lookalikes, 'line')} {where}: no evidence"
     yield ""
 
 
