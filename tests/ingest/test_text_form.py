@@ -56,6 +56,7 @@ FORMS: list[tuple[str, str]] = [
     (DOCUMENT, f"Errors\n======\n\nThe engine may print::\n\n    {REFUSAL}\n\nand end.\n"),
     (DOCUMENT, f"<!DOCTYPE html>\n<html><body><p>Somebody asks</p><pre>{OOM}</pre></body></html>\n"),
     (DOCUMENT, f"If you see `{OOM}` you can lower the length. When the usage is high, for example at 99 %, wait.\nCheck the queue of the server first.\nLower the number of sequences after that.\n"),
+    (DOCUMENT, f"Fixing it\n\nYou start the server and it dies. When the engine initializes it reserves your memory. If your weights exceed it, you get\n\n{REFUSAL}\n\nStart by looking at your card. You can run a tool. Lower your context if you like.\n"),
     (DOCUMENT, f"# Server dies #123\n\n**ann** commented on Mar 3\n\nIt says `{OOM}`\n\n**bob** commented on Mar 4\n\nSame here.\n"),
     (DOCUMENT, f"From: a@example.org\nTo: b@example.org\nSubject: Re: help\n\nOn Mon, 3 Mar 2026, Ann wrote:\n> my friend has\n> {OOM}\n\nNo idea.\n"),
     (CHAT, f"[2026-03-02 10:11] ann: seen this? {OOM}\n[2026-03-02 10:12] bo: yes\n[2026-03-02 10:15] ann: how did it end\n"),
@@ -81,6 +82,11 @@ OWN: list[str] = [
     f"# vLLM does not start\n\n## Setup\n\nTwo L4, vLLM 0.10.1, a model of 14B.\n\n## What happens\n\nI run the usual command and get\n\n```\n{OOM}\n```\n\n## Tried\n\n- utilization 0.8: the same\n",
     # the tracker's form
     f"### Your current environment\n\n<details>\nOS: Ubuntu\n</details>\n\n### Describe the bug\n\nOur server ends:\n\n```text\n{OOM}\n```\n\n### Before submitting a new issue...\n\n- [x] Make sure you already searched for relevant issues, see the [documentation page](https://docs.example.org).\n",
+    # the same by somebody who is polite: phrases of a manual, in a tracker's form
+    f"### Your current environment\n\nTwo L4\n\n### Describe the bug\n\nWhen I start it, it fails:\n\n```text\n{OOM}\n```\n\nIf you need any other information, say so. For example, when the server is free again.\n\n### Before submitting a new issue...\n\n- [X] Make sure you already searched, see the [documentation page](https://docs.example.org).\n",
+    f"# Incident of Friday: chat down\n\nYou can find the dashboards in the usual place.\n\n## Timeline\n\n- 10:00 alerts\n\n## Findings\n\nThe engine refused to start:\n\n    {REFUSAL}\n\n## Next steps\n\n- Raise utilization\n- Check the neighbour\n",
+    f"From: jane@example.org\nTo: support@example.org\nSubject: crashes every night\n\nour server crashes every night, could you please look at it? You have access. The log says:\n\n{OOM}\n\nIf you need more, tell me.\n",
+    f"import os\nfrom vllm import LLM\n\nllm = LLM(model='a/b')\n\n{OOM}\n",
     f"short prompts are answered; this is after a long one\n{OOM}\n",
     f"the second replica says: {REFUSAL}\n",
     f"Hi, if you need more logs, tell me. Our server prints\n{OOM}\nfor example at night. Thanks!\n",

@@ -42,6 +42,7 @@ TABLES: tuple[str, ...] = (
 )
 
 _TEXT = 300  # characters of a sentence that are kept
+_FIRST_LINES = 200  # within these a note says something that is understood; a person's note is shorter than that
 
 _EXIT = regex(
     r"\b(?:exit(?:ed)? with exit|exit(?:ed)?|return)[ _-]?(?:code|status)?\b(?: (?:of|from) (?:the )?(?P<name>[^:=\n]{1,60}?))?"
@@ -199,7 +200,7 @@ def matches(head: Head) -> bool:
         return False
     rows = Rows()
     reader = _Reader(rows)
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines[:_FIRST_LINES], 1):
         reader.line(number, line)
         if rows.count or reader.devices.rows:
             return True

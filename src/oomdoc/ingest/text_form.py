@@ -12,6 +12,7 @@ Every form is decided by the head of the text (at most 400 lines); a text in dou
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -106,6 +107,7 @@ def _pieces(lines: Sequence[bytes]) -> Iterator[tuple[int, int]]:
 # ---- forms
 
 
+@functools.lru_cache(maxsize=2)  # of one source it is asked three times in a row
 def form_of(head: Head) -> str | None:
     """The form of a text; None for a log, for a table, for a person's own words, and in doubt."""
     if b"\x00" in head.data:
@@ -191,17 +193,23 @@ _COMMIT = regex(r"commit [0-9a-f]{40}\b")
 
 
 def _is_source(told: Sequence[str]) -> bool:
-    """Two definitions at least and nine of ten lines shaped like statements; output of linters, a history of commits."""
-    defined = sum(bool(_DEFINES.match(line)) for line in told)
-    if defined >= 2 and 10 * sum(bool(_DEFINES.match(line) or _CODE.match(line)) for line in told) >= 9 * len(told):
+    """Two definitions at least, and half of the lines shaped like statements (the rest is docstrings and comments); output of
+    linters, a history of commits. Code in a report of one's own comes with what it printed: a record that is not indented.
+    """
+    if 2 * sum(bool(_LINT.match(line)) for line in told) > len(told) or sum(map(bool, map(_COMMIT.match, told))) >= 2:
         return True
-    if told[0].startswith("#!/") and "\n" not in told[0]:
+    if any(line[0] not in " \t" and _PRINTED.match(line) for line in told):
+        return False
+    if told[0].startswith("#!/"):
         return 10 * sum(bool(_CODE.match(line) or _COMMAND.match(line)) for line in told) >= 9 * len(told)
-    if 2 * sum(bool(_LINT.match(line)) for line in told) > len(told):
-        return True
-    return sum(bool(_COMMIT.match(line)) for line in told) >= 2
+    defined = sum(bool(_DEFINES.match(line)) for line in told)
+    return defined >= 2 and 2 * sum(bool(_DEFINES.match(line) or _CODE.match(line)) for line in told) >= len(told)
 
 
+_PRINTED = regex(
+    r"Traceback \(most recent|(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b: |(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)[: ]|"
+    r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|\([\w.:-]+ pid=\d+\)|\[\s*\d+\.\d{3,}\]"
+)
 _COMMAND = regex(r"\s*[\w./$-]+(?: \S+)*$")
 _PAGE = regex(r"(?i)<!doctype html|<html[ >]|^\.TH |\\documentclass|=+ test session starts =+")
 _COMMENTED = regex(
@@ -240,6 +248,11 @@ _OWN = regex(
     r"\b(?:I|we|We) (?:get|got|see|saw|run|ran|use|used|am|are|have|had|tried|try|start\w*|notice\w*|observe\w*|hit|think)\b"
     r"|\b(?:my|our|My|Our) (?:server|pod|set-?up|machine|gpus?|model|deployment|logs?|instance|node|cards?|config\w*|team|users)\b"
 )
+_REPORT = regex(
+    r"(?i)(?:#{1,6} |\*\*)\W{0,4}(?:your (?:current )?environment|(?:describe the )?bug\b|(?:steps )?to reproduce|reproduc|expected (?:behaviou?r|result)|"
+    r"actual (?:behaviou?r|result)|before submitting|environment\b|logs?\b|stack ?trace|error (?:logs?|messages?)|screenshots|additional context)"
+)
+_YOU = regex(r"(?i)\byou(?:r|'(?:re|ve|ll))?\b")
 _RST = regex(r"(?m)^\.\. [\w-]+::|::$")
 _UNDERLINE = regex(r"([=\-~^\"'*+#])\1{3,}$")
 _MARKDOWN = regex(r"#{1,6} \S")
@@ -251,8 +264,9 @@ def _signs(lines: Sequence[str], headings_needed: int = 0) -> int:
     """How many signs speak for a document about failures rather than the report of one.
 
     Two headings (1), a heading as manuals, runbooks and post-mortems have them (2, several 3), two lines that give orders (1), an address to
-    whoever reads it: "if you see", "for example" (1, three times 2), markup of a manual (1; that of reStructuredText 3). What people
-    write of themselves ("we run", "my server") takes away one each, two at most. Without prose in a quarter of the lines outside
+    whoever reads it: "if you see", "for example" (1, three times 2), "you" five times and seldom "I" (1, ten times 2), markup of a manual (1; that of reStructuredText 3). What people
+    write of themselves ("we run", "my server") takes away one each, two at most, and a
+    heading of a tracker's form ("Describe the bug", "Logs") two, four at most. Without prose in a quarter of the lines outside
     of fences a text is none: a script's comments are no headings.
     """
     bare = list(_unfenced(lines))
@@ -268,10 +282,13 @@ def _signs(lines: Sequence[str], headings_needed: int = 0) -> int:
     signs += int(sum(bool(_ORDER.match(line.strip())) for line in prose) >= 2)
     generic = len(_GENERIC.findall(text))
     signs += (generic >= 1) + (generic >= 3)
+    you, own = len(_YOU.findall(text)), len(_OWN.findall(text))
+    signs += (you >= 5 and you > 2 * own) + (you >= 10 and you > 2 * own)
     signs += any(_LINK.search(line) for line in told)
     if _RST.search(text) and any(_UNDERLINE.match(line) for line in lines):
         signs += 3
-    return signs - min(2, len(_OWN.findall(text)))
+    reported = sum(bool(_REPORT.match(line)) for line in bare)
+    return signs - min(2, own) - 2 * min(2, reported)
 
 
 def _unfenced(lines: Sequence[str]) -> Iterator[str]:

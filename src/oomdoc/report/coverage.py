@@ -49,7 +49,11 @@ def _source(row: SourceRow, tables: Sequence[tuple[str, int]], problems: Sequenc
     if len(problems) > _PROBLEMS_SHOWN:
         yield f"      {count(len(problems) - _PROBLEMS_SHOWN, 'more kind')} of problem: see table problem"
     if row.lookalikes:
-        where = "with a message that is only quoted" if row.kind in QUOTING else "with words of the engine in what users sent"
+        where = (
+            "with a message that is only quoted"
+            if row.kind in QUOTING
+            else "with words of the engine in what users sent"
+        )
         yield f"      {count(row.lookalikes, 'line')} {where}: no evidence"
     yield ""
 
