@@ -137,12 +137,15 @@ _JSON = regex(r"\s*(?:\{|\[\s*[\[{\"])")
 _NOTEBOOK = regex(r"\"nbformat\"\s*:")
 _SAYS = regex(r"\"(?:text|content|body)\"\s*:\s*\"")
 _SPEAKER = regex(r"\"(?:user|user_name|username|author|sender|from|login|real_name)\"\s*:")
+_LEVEL_KEY = regex(r"\"(?:level|levelname|severity|severity_text|logger|stream|log)\"\s*:")
 _WHEN = regex(r"\"(?:ts|date|timestamp|created_at|time|sent_at)\"\s*:")
 
 
 def _json_form(text: str) -> str | None:
     if _NOTEBOOK.search(text) and '"cells"' in text:
         return SOURCE_CODE
+    if _LEVEL_KEY.search(text):  # a log that is kept as JSON
+        return None
     # two messages at least, each with who and when: one such object alone may be a request
     counts = [sum(1 for _ in shape.finditer(text)) for shape in (_SAYS, _SPEAKER, _WHEN)]
     return CHAT if min(counts) >= 2 else None
@@ -164,6 +167,10 @@ _CHAT_LINE = regex(
     rf"|{_NAME}(?: APP)? {{1,3}}(?:— ?)?(?:\[?\d{{1,2}}:\d\d(?: ?[AP]M)?\]?|(?:Today|Yesterday|\d\d/\d\d/\d{{4}})(?: at)? \d{{1,2}}:\d\d(?: [AP]M)?)$"
 )
 _WHO = regex(r"<[@+ ]?([\w|`^-]{1,30})>|\b([^\W\d][\w.'-]*)(?:: | {1,3}(?:— ?)?\[?(?:\d{1,2}:\d\d|Today|Yesterday))")
+_PART = regex(
+    r"(?i)(?:vllm|server|engine|worker|pods?|node|host|gpu|cuda|kernel|kube\w*|docker|systemd|api|proxy|gateway|nginx|alert\w*|client|"
+    r"users?|memory|rss|model|status|note|notes|event|error|result|step|deploy\w*|restart\w*|start|stop|crash|oom)\d*"
+)
 _LEVEL = regex(r".{0,40}\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL|TRACE|NOTICE|LOG|[IWE])\b[^:]{0,40}: ")
 
 
@@ -173,7 +180,8 @@ def _is_chat(told: Sequence[str]) -> bool:
     if len(begun) < 3 or 4 * len(begun) < len(told):
         return False
     who = {name for line in begun if (found := _WHO.search(line)) for name in found.groups() if name}
-    return len(who) >= 2 and not any(_LEVEL.match(line) for line in begun)
+    # "[2026-05-22 10:12] pod: restarted" is a timeline: its speakers are parts of a machine
+    return len(who) >= 2 and not any(map(_PART.fullmatch, who)) and not any(map(_LEVEL.match, begun))
 
 
 _DEFINES = regex(
@@ -231,9 +239,9 @@ def _is_thread(text: str) -> bool:
 # ---- documents
 
 _TITLES = regex(
-    r"(?i)\b(?:run-?book|playbook|troubleshooting|faq|frequently asked|post-?mortem|lessons|how to|guide|manual|documentation|"
-    r"reference|options|change ?log|release notes|install(?:ation|ing)?|getting started|usage|contributing|tutorial|known issues|"
-    r"what we did|escalation|glossary|quick ?start)\b"
+    r"(?i)\b(?:run-?book|playbook|troubleshooting|faq|frequently asked|post-?mortem|lessons|how to (?!reproduce)|user guide|manual\b|"
+    r"tutorial|change ?log|release notes|getting started|quick ?start|known issues|what we did|escalation|glossary)"
+    r"|^\W{0,8}(?:guide|documentation|reference|options|install(?:ation|ing)?|usage|contributing)\W*$"  # not "memory usage"
 )
 _GENERIC = regex(
     r"(?i)\b(?:if (?:you|the (?:engine|server|pod|node|message|error|log)|this)|when(?:ever)? (?:you|the (?:engine|server|usage|pod))|"
@@ -249,7 +257,7 @@ _OWN = regex(
     r"|\b(?:my|our|My|Our) (?:server|pod|set-?up|machine|gpus?|model|deployment|logs?|instance|node|cards?|config\w*|team|users)\b"
 )
 _REPORT = regex(
-    r"(?i)(?:#{1,6} |\*\*)\W{0,4}(?:your (?:current )?environment|(?:describe the )?bug\b|(?:steps )?to reproduce|reproduc|expected (?:behaviou?r|result)|"
+    r"(?i)(?:#{1,6} |\*\*)\W{0,4}(?:your (?:current )?environment|(?:describe the )?bug\b|(?:how |steps )?to reproduce|reproduc|expected (?:behaviou?r|result)|"
     r"actual (?:behaviou?r|result)|before submitting|environment\b|logs?\b|stack ?trace|error (?:logs?|messages?)|screenshots|additional context)"
 )
 _YOU = regex(r"(?i)\byou(?:r|'(?:re|ve|ll))?\b")
