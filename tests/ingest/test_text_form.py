@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from oomdoc import ingest
-from oomdoc.ingest import make_head, text_form
+from oomdoc.ingest import make_head
 from oomdoc.ingest.text_form import CHAT, DOCUMENT, SOURCE_CODE, form_of, is_configuration
 from oomdoc.scan import chunks
 
@@ -86,6 +86,9 @@ OWN: list[str] = [
     f"### Your current environment\n\nTwo L4\n\n### Describe the bug\n\nWhen I start it, it fails:\n\n```text\n{OOM}\n```\n\nIf you need any other information, say so. For example, when the server is free again.\n\n### Before submitting a new issue...\n\n- [X] Make sure you already searched, see the [documentation page](https://docs.example.org).\n",
     f"# Incident of Friday: chat down\n\nYou can find the dashboards in the usual place.\n\n## Timeline\n\n- 10:00 alerts\n\n## Findings\n\nThe engine refused to start:\n\n    {REFUSAL}\n\n## Next steps\n\n- Raise utilization\n- Check the neighbour\n",
     f"From: jane@example.org\nTo: support@example.org\nSubject: crashes every night\n\nour server crashes every night, could you please look at it? You have access. The log says:\n\n{OOM}\n\nIf you need more, tell me.\n",
+    f"[2026-05-22 10:11] ann: started it\n[2026-05-22 10:12] ann: {OOM}\n[2026-05-22 10:13] ann: again\n",  # a diary
+    # with phrases of a manual, and of one's own
+    f"We run two servers, for example on node 3. If you see it, when the usage is high, our server prints\n\n{OOM}\n\nCheck the graph of it please.\nLook at it in the night.\n",
     f"# How to reproduce\n\n## Memory usage\n\n19 of 24 GiB before the request.\n\n## Result\n\n```\n{OOM}\n```\n",
     f"[2026-05-22 10:11] server: started\n[2026-05-22 10:12] server: {OOM}\n[2026-05-22 10:13] pod: restarted\n",
     f'{{"timestamp": "1", "user": "a", "severity": "INFO", "body": "starting"}}\n{{"timestamp": "2", "user": "a", "severity": "ERROR", "body": "{OOM}"}}\n',
@@ -111,10 +114,10 @@ def test_a_report_of_ones_own_is_evidence(text: str) -> None:
 @pytest.mark.parametrize(
     ("records", "moments", "evidence"),
     [
-        (text_form.LOG_RECORDS, None, True),
-        (text_form.LOG_RECORDS - 1, None, False),
-        (text_form.LOG_RECORDS, text_form.LOG_MOMENTS, True),
-        (text_form.LOG_RECORDS, text_form.LOG_MOMENTS - 1, False),
+        (8, None, True),
+        (7, None, False),
+        (8, 3, True),
+        (8, 2, False),
         (200, None, True),
     ],
 )
@@ -129,6 +132,15 @@ def test_a_pasted_log_is_evidence_from_some_records_on(
     assert (told["startup_check"] == 1) == evidence, told
     if evidence:
         assert told["lookalike"] == 1  # the quotation above it
+
+
+@pytest.mark.parametrize(("between", "evidence"), [(59, True), (60, False)])
+def test_a_traceback_between_two_records_parts_no_log(between: int, evidence: bool) -> None:
+    """Four records before it and four behind: eight only if they are one piece."""
+    lines = log(8).split("\n")
+    frames = [f'  File "/srv/a.py", line {n}, in step' for n in range(between)]
+    text = RUNBOOK + "\n" + "\n".join([*lines[:4], *frames, *lines[4:]]) + "\n"
+    assert form(text) == DOCUMENT and (rows(text)["startup_check"] == 1) == evidence
 
 
 def test_lines_of_a_pasted_log_keep_their_numbers() -> None:
