@@ -44,7 +44,7 @@ _OPENING = re.compile(r"\d+ validation errors? for \w+$|:\s*$")
 _FRAME = re.compile(r"File \"?(?P<file>[^\",\n]{1,300})\"?, line \d+, in (?P<function>[\w<>.]+)")
 _LANDMARK = re.compile(r"\b(" + "|".join(vllm_log.LANDMARKS) + r")\b")
 _VLLM_RECORD = re.compile(HEAD.pattern)
-_VLLM_WORDS = re.compile(r"vllm|KV cache|torch\.|CUDA|EngineCore|Traceback \(most recent", re.I)
+_VLLM_WORDS = re.compile(r"vllm|KV cache|est\. speed input|torch\.|CUDA|EngineCore|Traceback \(most recent", re.I)
 _KERNEL_LINE = re.compile(
     r"\[ *\d+\.\d{3,6}\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,60}\bkernel: "
 )
