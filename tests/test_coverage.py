@@ -51,6 +51,9 @@ def test_messages_that_a_document_quotes_are_set_aside_and_said(
     _, out, _ = run(capsys, str(bundle), "--explain-coverage")
     document = out[out.index("  RUNBOOK.md") :]
     assert "read as document: " in document and "1 line with a message that is only quoted: no evidence" in document
+    assert "read it with --type 'RUNBOOK.md=text-log'" in document
+    _, out, _ = run(capsys, str(bundle), "--explain-coverage", "--type", "RUNBOOK.md=text-log")
+    assert "startup_check 1" in out[out.index("  RUNBOOK.md") :]
     _, out, _ = run(capsys, str(bundle))
     assert "1 message only quoted, in RUNBOOK.md (document): no evidence" in re.sub(r"\s+", " ", out)
 

@@ -48,13 +48,11 @@ def _source(row: SourceRow, tables: Sequence[tuple[str, int]], problems: Sequenc
         yield f"      {count(problem.places, 'problem')}: {neutral(problem.reason)}, first in line {problem.line:,}"
     if len(problems) > _PROBLEMS_SHOWN:
         yield f"      {count(len(problems) - _PROBLEMS_SHOWN, 'more kind')} of problem: see table problem"
-    if row.lookalikes:
-        where = (
-            "with a message that is only quoted"
-            if row.kind in QUOTING
-            else "with words of the engine in what users sent"
-        )
-        yield f"      {count(row.lookalikes, 'line')} {where}: no evidence"
+    if row.lookalikes and row.kind in QUOTING:
+        yield f"      {count(row.lookalikes, 'line')} with a message that is only quoted: no evidence"
+        yield f"      (if it happened here, read it with --type '{neutral(row.path)}=text-log')"
+    elif row.lookalikes:
+        yield f"      {count(row.lookalikes, 'line')} with words of the engine in what users sent: no evidence"
     yield ""
 
 
