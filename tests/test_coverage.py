@@ -43,6 +43,21 @@ def test_every_member_is_accounted_for(bundle: Path, capsys: pytest.CaptureFixtu
     assert re.search(r"  link\n +symbolic link, not followed", out)
 
 
+def test_messages_that_a_document_quotes_are_set_aside_and_said(
+    bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quote = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`."
+    (bundle / "RUNBOOK.md").write_text(f"# Runbook\n\nIf you see a line like this:\n\n```\n{quote}\n```\n\nyou can restart it.\n")  # fmt: skip
+    _, out, _ = run(capsys, str(bundle), "--explain-coverage")
+    document = out[out.index("  RUNBOOK.md") :]
+    assert "read as document: " in document and "1 line with a message that is only quoted: no evidence" in document
+    assert "read it with --type 'RUNBOOK.md=text-log'" in document
+    _, out, _ = run(capsys, str(bundle), "--explain-coverage", "--type", "RUNBOOK.md=text-log")
+    assert "startup_check 1" in out[out.index("  RUNBOOK.md") :]
+    _, out, _ = run(capsys, str(bundle))
+    assert "1 message only quoted, in RUNBOOK.md (document): no evidence" in re.sub(r"\s+", " ", out)
+
+
 def test_bytes_are_those_of_the_file_whatever_became_of_them(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, str(bundle), "--explain-coverage")
     size = (bundle / "journal.export").stat().st_size

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoc.ingest import make_head, notes
-from oomdoc.ingest.notes import topics_of
+from oomdoc.ingest.topics import topics_of
 from oomdoc.scan import chunks
 
 GIB = 1 << 30
@@ -92,7 +92,6 @@ TOPICS: list[tuple[str, dict[str, float | None]]] = [
     ("the second start succeeds", {"transient": None}),
     ("models: org/m, two instances", {"several-engines": 2.0}),
     ("another user's notebook holds 9 GB of the same GPU", {"several-engines": None}),
-    ("both servers were started at the same moment", {"co-start": None}),
     ("only GPU 0 is used", {"idle-device": None}),
     ("three of the cards are empty", {"idle-device": None}),
     ("with TP 8 each rank holds hardly less", {"tp-no-gain": None}),
@@ -100,8 +99,6 @@ TOPICS: list[tuple[str, dict[str, float | None]]] = [
     ("the same system prompt in every chat; hit rate 0.0 %", {"repeated-prefix": None, "no-hits": None}),
     ("sessions one after another in a circle", {"repeated-prefix": None}),
     ("docker's default /dev/shm of 64 MiB", {"shm": 64.0 * (1 << 20)}),
-    ("RSS stays flat", {"plateau": None}),
-    ("memory does not grow", {"plateau": None}),
     ("its blocks are evicted while a tool runs and the context is prefilled again", {"prefix-evicted": None}),
     ("the last stage always uses more than the others", {"ranks-uneven": None}),
     ("the same latent KV is replicated on all eight ranks", {"more-ranks-fail": None}),
@@ -194,12 +191,6 @@ def test_denied_and_unrelated_statements_give_no_topic(text: str) -> None:
     assert list(topics_of(text)) == []
 
 
-def test_every_topic_is_told_by_a_test_or_is_only_context() -> None:
-    context = {"sleep-mode", "other-version-works", "lower-utilization-cures", "client-disconnects", "probe", "autoscaler",
-               "unified-memory", "desktop", "cold-compile", "no-failure"}  # fmt: skip
-    assert {topic.name for topic in notes.TOPICS} == {name for _, want in TOPICS for name in want} | context
-
-
 def test_a_series_in_words() -> None:
     text = "EngineCore, RSS idle: 3.50 GB\nEngineCore, RSS after round 1: 9.25 GB\nEngineCore, RSS after round 4: 14.75 GB\n"
     text += "EngineCore, rounds 2 to 4: +5.50 GB, +1.83 GB per round\n"
@@ -222,35 +213,6 @@ def test_a_series_whose_title_names_the_quantity() -> None:
     ]
 
 
-def test_a_series_by_state_as_csv() -> None:
-    text = "state,nvidia_smi_process_mib\nasleep after boot,400\nasleep after a day,5000\n"
-    assert is_note(text)
-    rows = read(text)["process_memory"]
-    assert [(row["state"], row["resource"], row["bytes"]) for row in rows] == [
-        ("asleep after boot", "gpu", 400 << 20),
-        ("asleep after a day", "gpu", 5000 << 20),
-    ]
-
-
-@pytest.mark.parametrize("size", [50, 1 << 20])
-def test_a_long_series_by_process(size: int) -> None:
-    lines = ["timestamp,pid,name,rss_bytes,shared_bytes"]
-    lines += [f"2026-11-19T04:{minute // 60:02}:{minute % 60:02}Z,{pid},engine,{pid * 1000 + minute},7"
-              for minute in range(1500) for pid in (11, 12)]  # fmt: skip
-    text = "\n".join(lines) + "\n"
-    assert len(text) > 64 << 10 and is_note(text)
-    rows = read(text, size)["process_memory"]
-    assert len(rows) == 3000 and rows[0]["line"] == 2
-    assert (rows[1]["t"], rows[1]["name"], rows[1]["bytes"]) == (1795060800.0, "engine (pid 12)", 12000)
-
-
-def test_a_table_of_markdown_and_two_quantities() -> None:
-    text = "| phase | RSS (MiB) |\n|---|---|\n| boot | 400 |\n| night | 900 |\n"
-    assert [row["state"] for row in read(text)["process_memory"]] == ["boot", "night"]
-    text = "state       rss_mib   gpu_mib\nidle        3000      20000\n"
-    assert [row["resource"] for row in read(text)["process_memory"]] == ["host", "gpu"]
-
-
 def test_a_process_keeps_its_name_whatever_call_it_is_busy_with() -> None:
     head = "USER PID %CPU RSS COMMAND\n"
     text = f"{head}root 71 6.2 5000000 ray::RayWorker.execute_method\n\ntwo hours later\n{head}root 71 3.4 6000000 ray::RayWorker\n"
@@ -261,15 +223,6 @@ def test_a_device_line_tells_of_unified_memory() -> None:
     assert "unified-memory" in {
         row["topic"] for row in read("vLLM: 0.25.2\nGPU: NVIDIA GB10\nDriver: 580.95\n")["note"]
     }
-
-
-def test_processes_and_orphans() -> None:
-    text = "  PID  PPID     RSS STAT COMMAND\n   41     1  500000 Sl   VLLM::EngineCore\n   42    41    9000 S    bash -c x\n"
-    assert is_note(text)
-    tables = read(text)
-    names = [row["name"] for row in tables["process_memory"]]
-    assert names == ["VLLM::EngineCore (pid 41)", "bash -c x (pid 42)"]
-    assert [(row["topic"], row["value"]) for row in tables["note"]] == [("orphan-process", 500000 * 1024)]
 
 
 @pytest.mark.parametrize(
@@ -309,21 +262,6 @@ def test_how_full_devices_are() -> None:
         (1, 3 << 20, 48676 << 20),
         (2, 14 * GIB, 24 * GIB),
     ]
-
-
-def test_the_body_of_a_request() -> None:
-    text = '{"model": "m", "prompt_logprobs": 5, "messages": [{"content": [{"type": "image_url"}, {"type": "image_url"}]}]}'
-    assert is_note(text)
-    rows = read(text, 16)["note"]
-    assert [(row["topic"], row["value"]) for row in rows] == [("prompt-logprobs", None), ("multimodal", 2.0)]
-    assert not is_note('{"model": "m", "prompt": "hello", "max_tokens": 5}')
-
-
-def test_an_adapters_configuration() -> None:
-    text = '{\n "peft_type": "LORA",\n "base_model_name_or_path": "/models/base",\n "r": 16,\n "lora_alpha": 32\n}\n'
-    assert is_note(text)
-    (row,) = read(text, 10)["note"]
-    assert (row["topic"], row["value"]) == ("lora", 16.0)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from oomdoc.ingest import (
     kernel_log,
     kubernetes,
     launch,
+    memory_series,
     memory_snapshot,
     memory_stats,
     memory_summary,
@@ -30,6 +31,9 @@ from oomdoc.ingest import (
     model_file,
     notes,
     nvidia_smi,
+    package_list,
+    process_list,
+    request_body,
     request_log,
     serving_log,
     text_form,
@@ -60,7 +64,20 @@ DENSE: tuple[Ingestor, ...] = tuple(
 )
 """Kinds of numbers in columns, asked first."""
 PROSE: tuple[Ingestor, ...] = tuple(
-    cast("Ingestor", module) for module in (document, serving_log, kubernetes, kernel_log, launch, configuration, notes)
+    cast("Ingestor", module)
+    for module in (
+        document,
+        serving_log,
+        kubernetes,
+        kernel_log,
+        package_list,
+        process_list,
+        memory_series,
+        request_body,
+        launch,
+        configuration,
+        notes,
+    )
 )
 """Kinds of text with a structure of their own; but for quotations, their text is searched by patterns as well."""
 _QUOTING: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (document, configuration))

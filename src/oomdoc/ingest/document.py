@@ -6,6 +6,7 @@ read as a log.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from oomdoc.ingest import launch, text_form
@@ -18,11 +19,14 @@ KIND = text_form.DOCUMENT
 KINDS = (text_form.DOCUMENT, text_form.CHAT, text_form.SOURCE_CODE)
 TABLES: tuple[str, ...] = ()
 
+_ENGINE = re.compile(rb"(?i)vllm|sglang|\bLLM\(|EngineArgs")
+
 
 def matches(head: Head) -> bool:
     """Whether the text has one of these forms. A program that makes an engine is left to `launch`, which reads its settings."""
     form = text_form.form_of(head)
-    return form is not None and not (form == text_form.SOURCE_CODE and launch.matches(head))
+    makes_engine = form == text_form.SOURCE_CODE and _ENGINE.search(head.data) and launch.matches(head)
+    return form is not None and not makes_engine
 
 
 def kind_of(head: Head) -> str:

@@ -12,6 +12,7 @@ Every form is decided by the head of the text (at most 400 lines); a text in dou
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -45,7 +46,7 @@ _TIMED = regex(
 _LOG_LINE = regex(
     r"\s*(?:Traceback \(most recent|File \"[^\"]+\", line \d|(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt)\b: |"
     r"INFO: +\S|\[\s*\d+\.\d{3,}\]|\[rank\d+\]|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|\w{3} +\d+ \d\d:\d\d:\d\d |"
-    r"\((?:\w+\) |[\w.:-]+(?: rank=\d+)? pid=\d+)|\d+%\||[IWEF]\d{4} \d\d:\d\d:\d\d|"
+    r"\((?:\w+\) |[\w.:-]+(?: rank=\d+)? pid=\d+)|(?:[A-Z][\w ]{1,40}: {1,3})?\d+%\||[IWEF]\d{4} \d\d:\d\d:\d\d|"
     r"\[?\d\d(?:\d\d)?/(?:\d\d|[A-Z][a-z]{2})/\d\d(?:\d\d)?[ :]\d\d:\d\d:\d\d|[\d.:a-f]{7,39} \S+ \S+ \[\d\d/\w{3}/\d{4}:|"
     r"\d+:[MSCX] \d\d \w{3} \d{4} \d\d:\d\d:\d\d|"
     r"(?:#\d+ 0x|raise |self\.|return |CUDA error|NCCL |Loading )|\*\*\* \w+ received)"
@@ -106,6 +107,7 @@ def _pieces(lines: Sequence[bytes]) -> Iterator[tuple[int, int]]:
 # ---- forms
 
 
+@functools.lru_cache(maxsize=2)  # of one source it is asked three times in a row
 def form_of(head: Head) -> str | None:
     """The form of a text; None for a log, for a table, for a person's own words, and in doubt."""
     if b"\x00" in head.data:
@@ -121,25 +123,29 @@ def form_of(head: Head) -> str | None:
         return SOURCE_CODE
     if _is_chat(told):
         return CHAT
+    if _PAGE.search(text[:2000]):
+        return DOCUMENT
     if 2 * sum(is_log_line(line) or bool(_TIMED.match(line)) for line in told) > len(told):
-        return DOCUMENT if _PAGE.search(text[:2000]) else None
+        # a log may stand under a document's headings; whatever it is called, `own_log` gives it back
+        return DOCUMENT if _signs(lines, headings_needed=1) >= DOCUMENT_SIGNS else None
     if _is_source(told):
         return SOURCE_CODE
-    if _PAGE.search(text[:2000]) or _is_thread(text) or _signs(lines) >= DOCUMENT_SIGNS:
-        return DOCUMENT
-    return None
+    return DOCUMENT if _is_thread(text) or _signs(lines) >= DOCUMENT_SIGNS else None
 
 
 _JSON = regex(r"\s*(?:\{|\[\s*[\[{\"])")
 _NOTEBOOK = regex(r"\"nbformat\"\s*:")
 _SAYS = regex(r"\"(?:text|content|body)\"\s*:\s*\"")
 _SPEAKER = regex(r"\"(?:user|user_name|username|author|sender|from|login|real_name)\"\s*:")
+_LEVEL_KEY = regex(r"\"(?:level|levelname|severity|severity_text|logger|stream|log)\"\s*:")
 _WHEN = regex(r"\"(?:ts|date|timestamp|created_at|time|sent_at)\"\s*:")
 
 
 def _json_form(text: str) -> str | None:
     if _NOTEBOOK.search(text) and '"cells"' in text:
         return SOURCE_CODE
+    if _LEVEL_KEY.search(text):  # a log that is kept as JSON
+        return None
     # two messages at least, each with who and when: one such object alone may be a request
     counts = [sum(1 for _ in shape.finditer(text)) for shape in (_SAYS, _SPEAKER, _WHEN)]
     return CHAT if min(counts) >= 2 else None
@@ -161,6 +167,10 @@ _CHAT_LINE = regex(
     rf"|{_NAME}(?: APP)? {{1,3}}(?:— ?)?(?:\[?\d{{1,2}}:\d\d(?: ?[AP]M)?\]?|(?:Today|Yesterday|\d\d/\d\d/\d{{4}})(?: at)? \d{{1,2}}:\d\d(?: [AP]M)?)$"
 )
 _WHO = regex(r"<[@+ ]?([\w|`^-]{1,30})>|\b([^\W\d][\w.'-]*)(?:: | {1,3}(?:— ?)?\[?(?:\d{1,2}:\d\d|Today|Yesterday))")
+_PART = regex(
+    r"(?i)(?:vllm|server|engine|worker|pods?|node|host|gpu|cuda|kernel|kube\w*|docker|systemd|api|proxy|gateway|nginx|alert\w*|client|"
+    r"users?|memory|rss|model|status|note|notes|event|error|result|step|deploy\w*|restart\w*|start|stop|crash|oom)\d*"
+)
 _LEVEL = regex(r".{0,40}\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL|TRACE|NOTICE|LOG|[IWE])\b[^:]{0,40}: ")
 
 
@@ -170,7 +180,8 @@ def _is_chat(told: Sequence[str]) -> bool:
     if len(begun) < 3 or 4 * len(begun) < len(told):
         return False
     who = {name for line in begun if (found := _WHO.search(line)) for name in found.groups() if name}
-    return len(who) >= 2 and not any(_LEVEL.match(line) for line in begun)
+    # "[2026-05-22 10:12] pod: restarted" is a timeline: its speakers are parts of a machine
+    return len(who) >= 2 and not any(map(_PART.fullmatch, who)) and not any(map(_LEVEL.match, begun))
 
 
 _DEFINES = regex(
@@ -190,17 +201,23 @@ _COMMIT = regex(r"commit [0-9a-f]{40}\b")
 
 
 def _is_source(told: Sequence[str]) -> bool:
-    """Two definitions at least and nine of ten lines shaped like statements; output of linters, a history of commits."""
-    defined = sum(bool(_DEFINES.match(line)) for line in told)
-    if defined >= 2 and 10 * sum(bool(_DEFINES.match(line) or _CODE.match(line)) for line in told) >= 9 * len(told):
+    """Two definitions at least, and half of the lines shaped like statements (the rest is docstrings and comments); output of
+    linters, a history of commits. Code in a report of one's own comes with what it printed: a record that is not indented.
+    """
+    if 2 * sum(bool(_LINT.match(line)) for line in told) > len(told) or sum(map(bool, map(_COMMIT.match, told))) >= 2:
         return True
-    if told[0].startswith("#!/") and "\n" not in told[0]:
+    if any(line[0] not in " \t" and _PRINTED.match(line) for line in told):
+        return False
+    if told[0].startswith("#!/"):
         return 10 * sum(bool(_CODE.match(line) or _COMMAND.match(line)) for line in told) >= 9 * len(told)
-    if 2 * sum(bool(_LINT.match(line)) for line in told) > len(told):
-        return True
-    return sum(bool(_COMMIT.match(line)) for line in told) >= 2
+    defined = sum(bool(_DEFINES.match(line)) for line in told)
+    return defined >= 2 and 2 * sum(bool(_DEFINES.match(line) or _CODE.match(line)) for line in told) >= len(told)
 
 
+_PRINTED = regex(
+    r"Traceback \(most recent|(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b: |(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)[: ]|"
+    r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|\([\w.:-]+ pid=\d+\)|\[\s*\d+\.\d{3,}\]"
+)
 _COMMAND = regex(r"\s*[\w./$-]+(?: \S+)*$")
 _PAGE = regex(r"(?i)<!doctype html|<html[ >]|^\.TH |\\documentclass|=+ test session starts =+")
 _COMMENTED = regex(
@@ -222,9 +239,9 @@ def _is_thread(text: str) -> bool:
 # ---- documents
 
 _TITLES = regex(
-    r"(?i)\b(?:run-?book|playbook|troubleshooting|faq|frequently asked|post-?mortem|lessons|how to|guide|manual|documentation|"
-    r"reference|options|change ?log|release notes|install(?:ation|ing)?|getting started|usage|contributing|tutorial|known issues|"
-    r"what we did|escalation|glossary|quick ?start)\b"
+    r"(?i)\b(?:run-?book|playbook|troubleshooting|faq|frequently asked|post-?mortem|lessons|how to (?!reproduce)|user guide|manual\b|"
+    r"tutorial|change ?log|release notes|getting started|quick ?start|known issues|what we did|escalation|glossary)"
+    r"|^\W{0,8}(?:guide|documentation|reference|options|install(?:ation|ing)?|usage|contributing)\W*$"  # not "memory usage"
 )
 _GENERIC = regex(
     r"(?i)\b(?:if (?:you|the (?:engine|server|pod|node|message|error|log)|this)|when(?:ever)? (?:you|the (?:engine|server|usage|pod))|"
@@ -239,6 +256,11 @@ _OWN = regex(
     r"\b(?:I|we|We) (?:get|got|see|saw|run|ran|use|used|am|are|have|had|tried|try|start\w*|notice\w*|observe\w*|hit|think)\b"
     r"|\b(?:my|our|My|Our) (?:server|pod|set-?up|machine|gpus?|model|deployment|logs?|instance|node|cards?|config\w*|team|users)\b"
 )
+_REPORT = regex(
+    r"(?i)(?:#{1,6} |\*\*)\W{0,4}(?:your (?:current )?environment|(?:describe the )?bug\b|(?:how |steps )?to reproduce|reproduc|expected (?:behaviou?r|result)|"
+    r"actual (?:behaviou?r|result)|before submitting|environment\b|logs?\b|stack ?trace|error (?:logs?|messages?)|screenshots|additional context)"
+)
+_YOU = regex(r"(?i)\byou(?:r|'(?:re|ve|ll))?\b")
 _RST = regex(r"(?m)^\.\. [\w-]+::|::$")
 _UNDERLINE = regex(r"([=\-~^\"'*+#])\1{3,}$")
 _MARKDOWN = regex(r"#{1,6} \S")
@@ -246,19 +268,20 @@ _LINK = regex(r"\]\(https?://|<https?://|^\|(?:\s*:?-{3,}:?\s*\|)+$")
 _SENTENCE = regex(r"\s*(?:[-*+>] |\d{1,2}[.)] )?[A-Z*`_\"'][\w'`*_]*(?:[ ,]+[\w'`*_\"().:/-]+){3,}")
 
 
-def _signs(lines: Sequence[str]) -> int:
+def _signs(lines: Sequence[str], headings_needed: int = 0) -> int:
     """How many signs speak for a document about failures rather than the report of one.
 
     Two headings (1), a heading as manuals, runbooks and post-mortems have them (2, several 3), two lines that give orders (1), an address to
-    whoever reads it: "if you see", "for example" (1, three times 2), markup of a manual (1; that of reStructuredText 3). What people
-    write of themselves ("we run", "my server") takes away one each, two at most. Without prose in a quarter of the lines outside
+    whoever reads it: "if you see", "for example" (1, three times 2), "you" five times and seldom "I" (1, ten times 2), markup of a manual (1; that of reStructuredText 3). What people
+    write of themselves ("we run", "my server") takes away one each, two at most, and a
+    heading of a tracker's form ("Describe the bug", "Logs") two, four at most. Without prose in a quarter of the lines outside
     of fences a text is none: a script's comments are no headings.
     """
     bare = list(_unfenced(lines))
     told = [line for line in bare if line.strip() and not is_log_line(line)]
     headings = list(_headings(bare))
     prose = [line for line in told if _SENTENCE.match(line) and not _MARKDOWN.match(line)]
-    if 4 * len(prose) < len(told) - len(headings):
+    if 4 * len(prose) < len(told) - len(headings) or len(headings) < headings_needed:
         return 0
     text = "\n".join(told)
     signs = int(len(headings) >= 2)
@@ -267,10 +290,13 @@ def _signs(lines: Sequence[str]) -> int:
     signs += int(sum(bool(_ORDER.match(line.strip())) for line in prose) >= 2)
     generic = len(_GENERIC.findall(text))
     signs += (generic >= 1) + (generic >= 3)
+    you, own = len(_YOU.findall(text)), len(_OWN.findall(text))
+    signs += (you >= 5 and you > 2 * own) + (you >= 10 and you > 2 * own)
     signs += any(_LINK.search(line) for line in told)
     if _RST.search(text) and any(_UNDERLINE.match(line) for line in lines):
         signs += 3
-    return signs - min(2, len(_OWN.findall(text)))
+    reported = sum(bool(_REPORT.match(line)) for line in bare)
+    return signs - min(2, own) - 2 * min(2, reported)
 
 
 def _unfenced(lines: Sequence[str]) -> Iterator[str]:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from oomdoc.ingest import kernel_log, kubernetes_lines, log_errors, torch_oom, trials, vllm_log, wordings
 from oomdoc.ingest.alike import Alike, alone
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
-from oomdoc.ingest.record import HEAD, Clock, Record, decode, read_record
+from oomdoc.ingest.record import HEAD, Clock, Record, decode, peel, read_record
+from oomdoc.ingest.text_form import is_log_line
 from oomdoc.scan import Chunk, Hit, LiteralScan
 from oomdoc.tables import LOOKALIKE, Batch
 from oomdoc.tables import TABLES as ALL_TABLES
@@ -44,7 +45,7 @@ _OPENING = re.compile(r"\d+ validation errors? for \w+$|:\s*$")
 _FRAME = re.compile(r"File \"?(?P<file>[^\",\n]{1,300})\"?, line \d+, in (?P<function>[\w<>.]+)")
 _LANDMARK = re.compile(r"\b(" + "|".join(vllm_log.LANDMARKS) + r")\b")
 _VLLM_RECORD = re.compile(HEAD.pattern)
-_VLLM_WORDS = re.compile(r"vllm|KV cache|torch\.|CUDA|EngineCore|Traceback \(most recent", re.I)
+_VLLM_WORDS = re.compile(r"vllm|KV cache|est\. speed input|torch\.|CUDA|EngineCore|Traceback \(most recent", re.I)
 _KERNEL_LINE = re.compile(
     r"\[ *\d+\.\d{3,6}\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,60}\bkernel: "
 )
@@ -143,14 +144,29 @@ def has_engine_records(head: Head) -> bool:
 
 
 def kind_of(head: Head) -> str:
-    """`vllm-log`, `kernel-log` or `text-log`: a name for coverage, no difference in reading."""
+    """`vllm-log`, `kernel-log` or `text-log`, no difference in reading. The product's name alone makes no log: a line that has words
+    of the engine must be a record, a part of a traceback, or a message that a pattern knows."""
     if sum(1 for line in head.lines if _KERNEL_LINE.match(line)) * 2 > len(
         [line for line in head.lines if line.strip()]
     ):
         return "kernel-log"
-    if has_engine_records(head) or any(_VLLM_WORDS.search(line) for line in head.lines):
+    if has_engine_records(head) or any(_VLLM_WORDS.search(line) and _is_message(line) for line in _raw(head)):
         return "vllm-log"
     return KIND
+
+
+def _raw(head: Head) -> Iterator[str]:
+    """The lines of the head, with what collectors put before them."""
+    yield from head.data.decode("utf-8", "replace").split("\n", 400)[:400]
+
+
+def _is_message(line: str) -> bool:
+    if is_log_line(line) or is_log_line(peel(line[:TEXT_CAP])[0]):
+        return True
+    return any(
+        any(anchor in line for anchor in pattern.anchors) and any(True for _ in pattern.rows(line))
+        for pattern in vllm_log.PATTERNS
+    )
 
 
 class Reader:

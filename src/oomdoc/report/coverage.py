@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from oomdoc.model import Report, SourceRow
-from oomdoc.report.words import count, neutral
+from oomdoc.report.words import QUOTING, count, neutral
 from oomdoc.units import show_bytes
 
 _PROBLEMS_SHOWN = 3  # kinds of problem told per source
@@ -48,7 +48,10 @@ def _source(row: SourceRow, tables: Sequence[tuple[str, int]], problems: Sequenc
         yield f"      {count(problem.places, 'problem')}: {neutral(problem.reason)}, first in line {problem.line:,}"
     if len(problems) > _PROBLEMS_SHOWN:
         yield f"      {count(len(problems) - _PROBLEMS_SHOWN, 'more kind')} of problem: see table problem"
-    if row.lookalikes:
+    if row.lookalikes and row.kind in QUOTING:
+        yield f"      {count(row.lookalikes, 'line')} with a message that is only quoted: no evidence"
+        yield f"      (if it happened here, read it with --type '{neutral(row.path)}=text-log')"
+    elif row.lookalikes:
         yield f"      {count(row.lookalikes, 'line')} with words of the engine in what users sent: no evidence"
     yield ""
 

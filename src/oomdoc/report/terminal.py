@@ -32,6 +32,7 @@ from oomdoc.report.facts import (
 )  # fmt: skip
 from oomdoc.report.layout import Page, ink
 from oomdoc.report.words import (
+    QUOTING,
     WHEN,
     cells,
     cost,
@@ -454,8 +455,13 @@ def _coverage(page: Page, coverage: Coverage) -> None:
     said = [f"{count(len(sources), 'source')}, {size}, {count(lines, 'line')}: {count(rows, 'row')} of evidence"]
     if bad := [item for item in sources if item.problems]:
         said.append("not understood: " + ", ".join(f"{item.path} {count(item.problems, 'place')}" for item in bad[:3]))
-    if alike := sum(item.lookalikes for item in sources):
+    if alike := sum(item.lookalikes for item in sources if item.kind not in QUOTING):
         said.append(f"{count(alike, 'log-like line')} inside prompts and echoes refused")
+    if quoting := [item for item in sources if item.kind in QUOTING and item.lookalikes]:
+        where = ", ".join(f"{item.path} ({item.kind})" for item in quoting[:3]) + (", ..." if len(quoting) > 3 else "")
+        said.append(
+            f"{count(sum(item.lookalikes for item in quoting), 'message')} only quoted, in {where}: no evidence"
+        )
     page.flow(Text(), ink(neutral("; ".join(said))), indent=2)
     if coverage.unread:
         named = [f"{item.path} ({item.why})" for item in coverage.unread[:3]]

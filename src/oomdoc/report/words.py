@@ -21,6 +21,8 @@ _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
+QUOTING = frozenset({"document", "chat", "source-code", "configuration"})
+"""Kinds of sources in which a message is a quotation (`ingest.text_form`): what they quote happened to nobody here."""
 _PLACEHOLDER = re.compile(r"\{(\w+)[^{}]*\}")
 
 

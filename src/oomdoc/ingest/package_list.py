@@ -1,0 +1,44 @@
+"""Lists of installed packages: `pip list`, `pip freeze`, `conda list`, a file of requirements.
+
+    vllm                 0.9.2              vllm==0.9.2
+    torch                2.7.0              torch==2.7.0
+
+The engine's release is a setting (`engine_flag`, origin `file`). Names of other packages say nothing: that an adapter library is
+installed is no adapter in use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from oomdoc.ingest.base import Head, Rows, regex
+from oomdoc.scan import Chunk
+from oomdoc.tables import Batch
+
+KIND = "package-list"
+TABLES: tuple[str, ...] = ("engine_flag",)
+
+_LINE_CAP = 400
+_PACKAGE = regex(
+    r"\s*(?P<name>[A-Za-z][\w.-]*)(?:\[[\w,-]+\])?(?:\s*(?:==|~=|>=|<=|@|=)\s*|\s+)v?(?P<version>\d+(?:\.\w+)+[\w.+!-]*)(?:\s+\S+){0,2}\s*$"
+)
+_AROUND = regex(r"\s*(?:#.*|Package\s+Version.*|[- ]+|-[rec] \S+.*|--\S+.*)$")
+_RELEASE = regex(r"\s*vllm(?:\[[\w,-]+\])?(?:==|\s+)v?\d")
+
+
+def matches(head: Head) -> bool:
+    """Two packages with their versions at least, and nothing besides but headings, comments and options of `pip`."""
+    lines = [line for line in head.data.decode("utf-8", "replace").split("\n", 400)[:400] if line.strip()]
+    packages = sum(bool(_PACKAGE.match(line)) for line in lines)
+    return packages >= 2 and packages + sum(bool(_AROUND.match(line)) for line in lines) >= len(lines)
+
+
+def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """The engine's release, where the list pins one."""
+    rows = Rows()
+    for chunk in chunks:
+        for number, text in chunk.lines(_LINE_CAP):
+            found = _PACKAGE.match(text)
+            if found and _RELEASE.match(text):
+                rows.add("engine_flag", number, flag="version", value=found["version"], origin="file")
+    yield from rows.take()

@@ -1,0 +1,144 @@
+"""Lists of processes and containers with their memory: `ps`, `top`, `docker stats`, `/proc/PID/status`, the collector's samples.
+
+      PID  PPID     RSS STAT COMMAND              2026-11-19T04:00:00Z
+       41     1  500000 Sl   VLLM::EngineCore     41 500000 VLLM::EngineCore
+
+Of `ps` and of samples each process is a row of `process_memory` (resident set, KiB as `ps` prints it); a large process of the
+engine whose parent is process 1 is a note `orphan-process`, for its server is gone. `top` and `docker stats` are known for what
+they are and give no rows: they round, and say neither the moment nor whose group it is. Names in a list are no statements:
+free text never reads one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from oomdoc.ingest.base import Head, Rows, regex
+from oomdoc.scan import Chunk
+from oomdoc.tables import Batch
+from oomdoc.units import KIB, MIB, parse_time
+
+KIND = "process-list"
+TABLES: tuple[str, ...] = ("process_memory", "note")
+
+ORPHAN_BYTES = 64 * MIB
+"""What an engine's process holds at least, in its resident set, once it has imported torch; helpers of Python hold 10 to 20 MiB."""
+
+_LINE_CAP = 2000
+_TEXT = 300
+_HEAD_LINES = 12
+"""Lines in which the header must come: people write a line or two above a listing."""
+_NAME = 120
+
+_PS = regex(r"^\s*(?=.*\bPID\b)(?=.*\bRSS(?:\b|_KI?B\b))(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
+_OTHERS = regex(
+    r"\s*(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD)\b)"  # top, ps without RSS
+    r"|\s*CONTAINER ID\s+NAME\s+CPU %\s+MEM USAGE"  # docker, podman
+)
+_SAMPLE_TIME = regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+_SAMPLE = regex(r"\s*(?P<pid>\d{1,9}) +(?P<kib>\d{1,15}) +(?P<command>\S.*)$")
+_ENGINE_PROCESS = regex(r"(?i)VLLM::|EngineCore|\bWorker_|vllm|ray::")
+_RAY_TITLE = regex(r"^(ray::\w{1,100})\.\w{1,100}")  # a busy actor bears the name of its call as well
+_VMRSS = regex(r"^VmRSS:\s+(?P<kib>\d{1,15}) kB")
+_STATUS = regex(r"(?m)^(?:Name|Tgid|VmPeak|VmSize|Threads):\t")
+
+
+def resident(text: str) -> dict[str, Any] | None:
+    """The row of a line `VmRSS: 123 kB` (`/proc/PID/status`); None for any other."""
+    found = _VMRSS.match(text)
+    return {"resource": "host", "bytes": int(found["kib"]) * KIB} if found else None
+
+
+def is_header(raw: str) -> bool:
+    """Whether a line is the header of a listing of `ps` with resident sets."""
+    return bool(_PS.match(raw.upper()))
+
+
+class Listing:
+    """The listings of `ps` in a text: `rows` gives the table and the columns of each row that a line makes."""
+
+    def __init__(self) -> None:
+        self.header: list[str] | None = None
+
+    def begins(self, raw: str) -> bool:
+        """Whether the line is the header of a listing."""
+        if not is_header(raw):
+            return False
+        self.header = ["RSS" if name.startswith("RSS") else name for name in raw.upper().split()]
+        return True
+
+    def ends(self) -> None:
+        """What follows is no process of the listing."""
+        self.header = None
+
+    def rows(self, raw: str) -> list[tuple[str, dict[str, Any]]]:
+        """The rows of one line; none where it is no process."""
+        if self.header is None:
+            return []
+        cell = dict(zip(self.header, raw.split(None, len(self.header) - 1), strict=False))
+        command = next((cell[key] for key in ("COMMAND", "CMD", "COMM", "ARGS") if key in cell), None)
+        if command is None or not cell.get("RSS", "").isdigit() or len(cell["RSS"]) > 15:
+            return []
+        size = int(cell["RSS"]) * KIB
+        rows = [("process_memory", _process(command, cell.get("PID"), size))]
+        if cell.get("PPID") == "1" and size >= ORPHAN_BYTES and _ENGINE_PROCESS.search(command):
+            rows.append(("note", {"topic": "orphan-process", "value": float(size), "text": raw.strip()[:_TEXT]}))
+        return rows
+
+
+def _process(command: str, pid: str | None, size: int) -> dict[str, Any]:
+    name = _RAY_TITLE.sub(r"\1", command)[:_NAME]
+    return {"name": f"{name} (pid {pid})" if pid else name, "resource": "host", "bytes": size}
+
+
+def matches(head: Head) -> bool:
+    """A header of a listing near the top whose next lines are no prose, the collector's samples, or a status of `/proc`."""
+    if b"\x00" in head.data:
+        return False
+    text = head.data.decode("utf-8", "replace")
+    lines = [line.rstrip("\r") for line in text.split("\n", 400)[:400] if line.strip()]
+    if not lines:
+        return False
+    if any(_OTHERS.match(line) for line in lines[:_HEAD_LINES]) and not any(map(is_header, lines)):
+        return True
+    if _SAMPLE_TIME.match(lines[0]) and all(_SAMPLE.match(line) or _SAMPLE_TIME.match(line) for line in lines[1:]):
+        return True
+    if any(_VMRSS.match(line) for line in lines):
+        return len({found[0] for found in _STATUS.finditer(text)}) >= 3
+    return _mostly_listed(lines)
+
+
+def _mostly_listed(lines: Sequence[str]) -> bool:
+    """Four of five lines are headers or processes: what else stands there says when a listing was taken."""
+    if not any(map(is_header, lines[:_HEAD_LINES])):
+        return False
+    listing = Listing()
+    return 5 * sum(listing.begins(line) or bool(listing.rows(line)) for line in lines) >= 4 * len(lines)
+
+
+def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """The processes, in the order of the text."""
+    rows = Rows()
+    listing = Listing()
+    at: float | None = None
+    for chunk in chunks:
+        for number, raw in chunk.lines(_LINE_CAP):
+            if listing.begins(raw):
+                continue
+            if _SAMPLE_TIME.match(raw):
+                listing.ends()
+                at = parse_time(raw)
+                continue
+            status = resident(raw)
+            if status:
+                rows.add("process_memory", number, **status)
+            found = listing.rows(raw)
+            sample = _SAMPLE.match(raw) if at is not None and not found else None
+            if sample:
+                found = [("process_memory", {"t": at, **_process(sample["command"], sample["pid"], int(sample["kib"]) * KIB)})]  # fmt: skip
+            for table, row in found:
+                rows.add(table, number, **row)
+        if rows.count >= 20_000:
+            yield from rows.take()
+    yield from rows.take()

@@ -1,0 +1,57 @@
+"""The body of one API request, as somebody saved it to show what fails: what it asks for that costs memory.
+
+{"model": "m", "prompt_logprobs": 5, "messages": [{"content": [{"type": "image_url"}]}]}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from oomdoc.ingest.base import HEAD_BYTES, Head, Rows, regex
+from oomdoc.scan import Chunk
+from oomdoc.tables import Batch
+
+KIND = "request-body"
+TABLES: tuple[str, ...] = ("note",)
+
+_KEYS = regex(r"\"(?:messages|prompt|prompt_logprobs|echo)\"\s*:")
+_MEDIA = regex(r"\"(?:type)\"\s*:\s*\"(?:image|video|audio|input_audio)\w*\"")
+
+
+def asks(text: str) -> Iterator[dict[str, Any]]:
+    """The notes that a body gives; nothing where the text is none, or asks for nothing of the kind."""
+    if text.lstrip()[:1] != "{" or not _KEYS.search(text):
+        return
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(value, dict) or not {"messages", "prompt", "prompt_logprobs", "echo"} & set(value):
+        return
+    for key in ("prompt_logprobs", "echo"):
+        if value.get(key) not in (None, False):
+            yield {"topic": "prompt-logprobs", "text": f"the request asks for {key} = {value[key]}"[:300]}
+    media = len(re.findall(_MEDIA.pattern, text))
+    if media:
+        yield {"topic": "multimodal", "value": float(media), "text": f"the request carries {media} media parts"}
+
+
+def matches(head: Head) -> bool:
+    """A small JSON object that is such a body and asks for one of these."""
+    return len(head.data) < HEAD_BYTES and any(True for _ in asks(head.data.decode("utf-8", "replace")))
+
+
+def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """The notes, on the first line: the object is one statement."""
+    rows = Rows()
+    parts, held = [], 0
+    for chunk in chunks:
+        if held < HEAD_BYTES:
+            parts.append(chunk.data)
+            held += len(chunk.data)
+    for row in asks(b"".join(parts).decode("utf-8", "replace")):
+        rows.add("note", 1, **row)
+    yield from rows.take()

@@ -1,0 +1,561 @@
+"""What free text is asked for: topics, as data. Each is a few shapes of words, with what speaks against them, and samples.
+
+Texts are read by words of the field, with an eye on negation ("no LoRA", "does not grow"). A topic without a sample and a near
+miss, a sentence that nearly says it, is refused: words alone match anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from oomdoc.ingest.base import regex
+from oomdoc.ingest.prose_words import COUNT, FAILS, NUMBERS, SIZE, WORKS
+from oomdoc.units import MIB, parse_size
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic of free text: what says it (`shape`), and what in the clause speaks against it (`unless`).
+
+    `deniable`: whether a "no" before the words, or an "off" behind them, takes them back. `samples` pair a sentence with the
+    topic's number in it; `near_misses` are sentences that must not say it. ValueError where one of the two is missing.
+    """
+
+    name: str
+    says: str
+    shape: re.Pattern[str]
+    samples: tuple[tuple[str, float | None], ...]
+    near_misses: tuple[str, ...]
+    unless: re.Pattern[str] | None = None
+    deniable: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.samples or not self.near_misses:
+            raise ValueError(f"topic {self.name} needs a sample and a near miss")
+
+
+def _topic(
+    name: str,
+    says: str,
+    *shapes: str,
+    samples: tuple[tuple[str, float | None], ...],
+    near_misses: tuple[str, ...],
+    unless: str | None = None,
+    deniable: bool = True,
+) -> Topic:
+    other = regex(unless, re.I) if unless else None
+    return Topic(name, says, regex("|".join(shapes), re.I), samples, near_misses, other, deniable)
+
+
+_SHORT = r"(?:out ?of ?memory|(?<![a-z])oom(?![a-z])|\b(?:crash(?:es|ed)?|dies|died|fails?|failed)\b)"
+_BREAKS = r"\b(?:oom|out of memory|fails?|failed|crash\w*|dies)\b"
+_EAGER = r"(?:enforce[-_ ]?eager|\beager\b|cuda ?graphs? (?:off|disabled)|(?:without|disabling|no) cuda ?graphs?)"
+_MEMORY = r"\b(?:memory|rss|ram|vram|resident|[kmgt]i?b|heap)\b"
+_ATTEMPT = r"(?:start|attempt|try|launch|run|time|restart)"
+_PROMPT = r"(?:prompts?|inputs?|requests?|documents?|messages?)"
+_DEVICE = r"(?:gpus?|cards?|devices?|accelerators?)"
+_ENDED = (
+    r"\b(?:ctrl[- +]?c|kill(?:ed|ing)?|exit(?:ed|s|ing)?|shut ?down|stop(?:ped|ping|s)?|terminat\w+|quit\w*|ended)\b"
+)
+_KEPT = (
+    r"\b(?:(?:stays?|remains?|is still|are still|still) (?:taken|held|occupied|allocated|reserved|in use|used|full)|"
+    r"(?:is |are )?(?:not|never) (?:released|freed|given back)|isn't (?:released|freed))\b"
+)
+_TOKENS = r"(?P<tokens{0}>\d[\d,.]*\s?k?)"
+
+TOPICS: tuple[Topic, ...] = (
+    _topic(
+        "prompt-logprobs",
+        "prompt logprobs or echo are asked for",
+        r"prompt[ _-]?logprobs",
+        r"logprobs (?:of|for) (?:the )?prompts?",
+        r"\"?\becho\b\"?\s*(?:=|:|is|set to|parameter)?\s*(?:true|1|on)\b",
+        r"\bwith echo\b",
+        samples=(("clients ask for prompt_logprobs=5", None), ("request parameter: echo=true", None),),
+        near_misses=("the request asks for logprobs of the answer", "prompt_logprobs is off", "echo server on port 7",),
+    ),
+    _topic(
+        "long-prompt",
+        "long prompts are named; value in tokens where told, from 4,000 on",
+        r"\b(?:long|large|huge|big|longer|longest)(?:[- ]context)? "
+        r"(?:prompts?|inputs?|contexts?|documents?|requests?|prefills?|conversations?)\b"
+        rf"(?: ?\({_TOKENS.format(0)} tok)?",
+        rf"\b{_PROMPT}\b[^.]{{0,60}}\ba (?:very )?long(?:er)? one\b",
+        r"\blong[- ]context\b",
+        rf"\b{_PROMPT} (?:of|with|over|above|longer than|around|about|is|are|:)\s*(?:about|around|some|over|up to|~|>)?"
+        rf"\s*{_TOKENS.format(1)}[- ]?tok",
+        rf"{_TOKENS.format(2)}[- ]?tok(?:en)?s? (?:long )?(?:system )?{_PROMPT}\b",
+        rf"\b{_TOKENS.format(3)} (?:long )?(?:system )?(?:prompts?|inputs?)\b",
+        unless=r"\bno long\b",
+        samples=(("fails on prompts of about 90k tokens", 90000.0), ("short prompts are answered; this is after a long one", None),),
+        near_misses=("prompts of 900 tokens", "it takes a long time", "no long prompts",),
+    ),
+    _topic(
+        "short-works",
+        "short requests are answered",
+        rf"\b(?:short|small)(?:er)? {_PROMPT}\b[^.;]{{0,60}}(?:{WORKS}|\banswered\b)",
+        deniable=False,
+        samples=(("short prompts are answered", None),),
+        near_misses=("short prompts fail as well", "short of memory, but it works",),
+    ),
+    _topic(
+        "multimodal",
+        "images, video or audio are in the requests",
+        r"\bmulti-?modal\b",
+        r"\b(?:images?|pictures?|photos?|screenshots?|videos?|audio)\b(?=[^.;]{0,60}\b"
+        r"(?:requests?|inputs?|prompts?|per|upload\w*|sent|attached|frames|clips|resolution|pixels?|dpi|base64))",
+        r"\b(?:with|of|containing|many|several|\d+) (?:large |big |high-resolution )?"
+        r"(?:images|pictures|photos|videos|screenshots|audio (?:clips|files))\b",
+        r"\b(?:image|video|audio)_url\b",
+        r"\bvision (?:inputs?|requests?|encoder)\b",
+        r"\bmm_processor|limit_mm_per_prompt",
+        unless=r"\b(?:container|docker|base|disk|oci) images?\b|text[- ]only",
+        samples=(("each request carries 12 images", None),),
+        near_misses=("text-only requests, no images", "the docker images are large",),
+    ),
+    _topic(
+        "lora",
+        "adapters are used; value is the rank where told",
+        r"\bq?loras?\b(?:[^.;]{0,30}\brank (?P<rank>\d+))?",
+        r"\bpeft\b",
+        r"\b(?:with|the|one|an|each) adapters?\b",
+        samples=(("one LoRA adapter of rank 64 is loaded", 64.0), ("with the adapter it dies", None),),
+        near_misses=("no LoRA", "the network adapter is slow",),
+    ),
+    _topic(
+        "draft-model",
+        "a draft model or another way of speculation is used",
+        r"\bdraft(?:er)? model\b",
+        r"\bspeculative(?: decoding| model| tokens)?\b",
+        r"\bspec[- ]decod\w*",
+        r"\beagle-?[23]?\b",
+        r"\bmedusa\b",
+        r"\bmtp\b",
+        r"\bn-?gram (?:lookup|speculation)",
+        samples=(("speculative decoding with a draft model", None),),
+        near_misses=("no speculative decoding", "a draft of the report",),
+    ),
+    _topic(
+        "eager-cures",
+        "eager mode cures it",
+        rf"{_EAGER}[^.;]{{0,60}}{WORKS}",
+        rf"{WORKS}[^.;]{{0,60}}{_EAGER}",
+        unless=FAILS,
+        deniable=False,
+        samples=(("in eager mode it starts", None), ("works with cuda graphs off", None),),
+        near_misses=("eager mode did not help", "it fails in eager mode",),
+    ),
+    _topic(
+        "eager-fails",
+        "it fails in eager mode too",
+        rf"\b(?:even|also|still|same)\b[^.;]{{0,40}}{_EAGER}",
+        rf"{_EAGER}[^.;]{{0,40}}(?:does not|doesn't|did not|didn't|no) (?:help|change|fix|cure|difference)",
+        rf"{_EAGER}[^.;]{{0,30}}\b(?:still|also|fails?|crashes)\b",
+        deniable=False,
+        samples=(("eager mode did not help", None),),
+        near_misses=("in eager mode it starts",),
+    ),
+    _topic(
+        "restart-cures",
+        "a restart brings memory back",
+        r"\b(?:re-?start|reboot|re-?load|re-?creat)\w*\b[^.;]{0,60}\b(?:brings?|brought|frees?|freed|returns?|resets?|"
+        r"recovers?|releases?|restores?|fixes|fixed|cures?|helps?|clears?|goes? (?:back|away))\b",
+        r"\bonly (?:a |the )?(?:re-?start|reboot)\w*",
+        r"\buntil (?:it|the \w+|we|they)? ?(?:is |are |was )?(?:re-?start|reboot)\w*",
+        r"\b(?:needs?|needed|has to be|must be|have to) (?:a )?(?:re-?start|reboot)\w*",
+        samples=(("only a restart brings the memory back", None),),
+        near_misses=("the pod was started at noon", "we did not restart",),
+    ),
+    _topic(
+        "transient",
+        "the next start or attempt succeeds",
+        rf"\b(?:next|second|later|another|following|third|2nd) {_ATTEMPT}\b[^.;]{{0,50}}{WORKS}",
+        rf"{WORKS}[^.;]{{0,40}}\b(?:on|at|after|with) (?:the |a )?(?:second|next|third|2nd) {_ATTEMPT}\b",
+        rf"\b(?:retry|retrying|a retry|retries|trying again)\b[^.;]{{0,30}}{WORKS}",
+        r"\bonly (?:happens|fails|occurs)?\s?(?:on |at )?(?:the )?first (?:start|attempt|run|launch)",
+        r"\bfails? once\b",
+        rf"\b(?:a minute|a moment|some seconds|seconds|minutes) later\b[^.;]{{0,40}}{WORKS}",
+        r"\b(?:intermittent|sporadic|transient)(?:ly)?\b",
+        unless=r"\bfails? (?:on |at )?(?:every|each)\b|\b(?:every|each) (?:start|attempt|time) fails\b",
+        samples=(("the second start succeeds", None), ("fails once", None),),
+        near_misses=("fails on every second start", "the second start fails",),
+    ),
+    _topic(
+        "several-engines",
+        "several engines, instances or models share a device; value is how many",
+        rf"\b(?P<n1>{COUNT}) (?:\w+ )?(?:instances|copies|engines)\b",
+        rf"\b(?P<n2>{COUNT}) (?:\w+ )?(?:servers|models|containers|processes|stages|replicas|services|jobs)\b"
+        rf"[^.;]{{0,60}}\b(?:same|one|single|shared?|sharing|this|each) (?:\w+ )?{_DEVICE}\b",
+        r"\b(?:second|another|other) (?:vllm |llm |inference )?(?:instance|engine|copy|server|model|process|job|"
+        rf"container|notebook|service|user|application|program)s?\b[^.;]{{0,80}}\b(?:{_DEVICE}|already|holds?|uses?|occupies)\b",
+        rf"\bshar(?:es?|ed|ing) (?:the |a |this |one |its )?(?:same |single )?{_DEVICE}\b",
+        rf"\b{_DEVICE} (?:is|are|was) (?:also )?(?:shared|used by)\b",
+        rf"(?<!\btp \d )(?<!\btp=\d )(?<!\btp\d )(?<!parallel \d )(?<!-size \d )\b(?:on|of) the same {_DEVICE}\b",
+        rf"\bboth\b[^.;]{{0,30}}\b(?:on|use|share)\b[^.;]{{0,15}}\b{_DEVICE}\b",
+        r"\bco-?located\b|\btime-?slic(?:ed|ing)\b",
+        unless=r"\b(?:no|nothing|none) (?:other|else|another)\b|\bexclusive"
+        rf"|\b(?:one {_DEVICE} each|its own {_DEVICE})\b",
+        samples=(("models: org/m, two instances", 2.0), ("another user's notebook holds 9 GB of the same GPU", None),),
+        near_misses=("no other process uses the GPU", "one server, tensor parallel on the same node",),
+    ),
+    _topic(
+        "idle-device",
+        "devices are there that the engine does not use",
+        r"\bonly (?:one|a single|the first|gpu ?\d|card ?\d)\b[^.;]{0,30}\b(?:used|busy|in use|loaded|works?)\b",
+        r"\b(?:other|others|remaining|second|rest)\b[^.;]{0,20}\b(?:is|are|stays?|sits?|remains?) (?:idle|empty|unused|free)\b",
+        rf"\b{_DEVICE}\b[^.;]{{0,20}}\b(?:is|are|stays?|sits?|remains?) (?:idle|unused)\b",
+        rf"\b{COUNT} (?:of (?:them|the \w+|\d+) )(?:{_DEVICE} )?(?:is|are|stay|sit|remain) (?:idle|empty|unused)\b",
+        samples=(("only GPU 0 is used", None), ("three of the cards are empty", None),),
+        near_misses=("all cards are used", "the queue is empty",),
+    ),
+    _topic(
+        "tp-no-gain",
+        "more ranks do not lower what each of them holds",
+        r"\b(?:tp|tensor[- ]parallel\w*)[ =]?\d+\b[^.;]{0,80}"
+        r"\b(?:hardly|no less|as much|barely|does not (?:fall|shrink|drop)|the same (?:memory|amount|usage))\b",
+        r"\b(?:tp|tensor[- ]parallel\w*)\b[^.;\d]{0,20}\d+ to \d+\b[^;]{0,160}\b(?:only|hardly|barely|merely)\b[^.;]{0,40}"
+        r"\b(?:percent|went up|grew|rose|gains?|more)\b|\b(?:tp|tensor[- ]parallel\w*)\b[^.;\d]{0,20}\d+ to \d+\b[^;]{0,160}"
+        r"\b(?:only|hardly|barely|merely)\b[^.;]{0,40}\d ?%",
+        samples=(("with TP 8 each rank holds hardly less", None),),
+        near_misses=("with TP 8 each rank holds an eighth",),
+    ),
+    _topic(
+        "more-ranks-fail",
+        "more ranks need more, or fail where fewer work",
+        r"\b(?:replicat\w+|duplicat\w+)\b[^.;]{0,60}\b(?:kv|cache|latent)\b[^.;]{0,60}\b(?:each|every|all|per|eight|both)\b",
+        r"\b(?:kv|cache|latent)\b[^.;]{0,60}\b(?:replicat\w+|duplicat\w+)\b",
+        rf"\b(?:tp|tensor[- ]parallel\w*)[ =]?\d+\b[^.;]{{0,60}}{WORKS}[.;,]?[^;]{{0,20}}\b(?:tp|tensor[- ]parallel\w*)[ =]?\d+\b"
+        rf"[^.;]{{0,60}}\b(?:oom|out of memory|fails?|failed|crash\w*|dies)\b",
+        rf"(?:{_BREAKS}[^.;]{{0,60}}\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<many>\d+)\b"
+        rf"|\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<many2>\d+)\b[^.;]{{0,40}}{_BREAKS}).{{0,400}}?\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<few>\d+)\b[^.;]{{0,40}}(?:{WORKS}|\bfits?\b)",
+        r"\b(?:each|every|all) (?:rank|gpu|card|device|shard)s?\b[^.;]{0,30}\b(?:own|whole|full) cop(?:y|ies)\b[^.;]{0,20}\b(?:kv|cache)\b",
+        samples=(("with tp 8 it fails; with tp 4 on the same cards it fits", 8.0), ("every rank holds a whole copy of the KV head", None),),
+        near_misses=("with tp 4 it fails; with tp 8 on the same cards it fits", "the data is stored in two replicas",),
+    ),
+    _topic(
+        "ranks-uneven",
+        "one rank, stage, card or node holds more than the others",
+        r"\b(?:uneven(?:ly)?|unbalanced|imbalanced?)\b[^.;]{0,60}\b(?:memory|vram|usage|gpus?|cards?|ranks?|nodes?|stages?|load)\b",
+        r"\b(?:memory|vram|usage|gpus?|cards?|ranks?|nodes?|stages?)\b[^.;]{0,40}\b(?:uneven(?:ly)?|unbalanced|imbalanced?)\b",
+        rf"\b(?:one|first|last|rank \d+|gpu ?\d+|{_DEVICE}|node|stage|driver)\b[^.;]{{0,40}}\b(?:uses?|holds?|has|takes?|needs?|carries|consumes?)\b"
+        r"[^.;]{0,30}\bmore\b[^.;]{0,40}\bthan (?:the )?(?:other|rest|remaining)",
+        r"\b(?:gpu|card|rank|device) ?\d+ only\b[^;]{0,60}\b(?:others?|rest)\b|\bonly on (?:gpu|card|rank|device) ?\d+\b[^;]{0,60}\b(?:others?|rest)\b",
+        r"\bnot (?:\w+ )?(?:divided|split|spread|distributed|cut|evenly|equally)\b[^.;]{0,30}\b(?:even(?:ly)?|equal(?:ly)?|over|across|between|among)\b"
+        r"[^.;]{0,30}\b(?:nodes?|stages?|ranks?|gpus?|cards?)\b",
+        r"\b(?:first|last|one) (?:pp |pipeline )?(?:rank|stage|node|card|gpu)\b[^.;]{0,40}\b(?:oom|out of memory|runs? out|dies)\b"
+        r"[^.;]{0,60}\bothers?\b",
+        samples=(("the last stage always uses more than the others", None), ("the layers are not split evenly across the nodes", None),),
+        near_misses=("all ranks use the same", "the load comes in the evening",),
+    ),
+    _topic(
+        "prefix-evicted",
+        "cached prefixes are evicted and computed again",
+        r"\b(?:prefix(?:es)?|blocks?|context|conversations?|sessions?|cache[ds]?)\b[^.;]{0,60}\bevict(?:s|ed|ing|ions?)\b"
+        r"[^;]{0,80}\b(?:re-?)?(?:prefill\w*|comput\w+)\b",
+        r"\bevict(?:s|ed|ing|ions?)\b[^.;]{0,60}\b(?:prefix(?:es)?|context|conversations?|sessions?)\b[^;]{0,80}\b(?:re-?prefill\w*|recomput\w+)\b",
+        r"\bre-?prefills?\b[^.;]{0,60}\b(?:cold|from scratch|every|each|whole|entire|again)\b",
+        r"\b(?:prefilled|recomputed|computed|read|processed) (?:again|anew|from scratch|every time|each time)\b",
+        r"\bprefills? (?:everything|all(?: of it)?|the (?:whole|entire|full) \w+|it all) (?:again|anew)\b",
+        r"\b(?:push\w*|throw\w*|kick\w*|forc\w+) (?:\w+ ){0,3}(?:pages?|blocks?|prefix(?:es)?|contexts?|conversations?) out\b",
+        unless=r"\bpreempt",
+        samples=(("its blocks are evicted while a tool runs and the context is prefilled again", None),),
+        near_misses=("requests are preempted: blocks evicted and recomputed", "the pod was evicted",),
+    ),
+    _topic(
+        "host-full",
+        "the memory of the host runs out",
+        r"\b(?:memavailable|(?:host|system|cpu|main) (?:memory|ram)|ram|unified memory)\b[^.;]{0,60}"
+        r"\b(?:falls?|drops?|collapses?|goes (?:down )?to|runs? out|exhaust\w*|is full|fills? up|used up|100 ?%|until killed)\b",
+        r"\b(?:killed by|because of) the (?:kernel|oom)",
+        r"\b(?:machine|host|vm|server|box|node|system)\b[^.;]{0,30}\b(?:freezes?|froze|hangs?|wedges?|goes down|unresponsive|locks up|dies)\b"
+        r"[^.;]{0,60}\b(?:memory|ram)\b",
+        r"\b(?:ssh|console) (?:dies|hangs|stops)\b|\bpower[- ]cycle\b|\bhard reset\b",
+        unless=r"\b(?:gpu|device|kv) memory\b|\bvram\b",
+        samples=(("MemAvailable falls to 3 GiB, then ssh dies", None),),
+        near_misses=("the GPU memory is full", "the host has 256 GB RAM",),
+    ),
+    _topic(
+        "failure-told",
+        "the text itself tells of a failure",
+        r"\b(?:cuda|hip|npu|gpu|run|runs|ran|throws|until|go|goes|going|went|get|gets|got) out of memory\b|\boom(?:s|ed|[- ]kill\w*)?\b",
+        r"\bOutOfMemory(?:Error)?\b|(?<![a-z])oom(?![a-z])|显存(?:不足|不够|溢出|爆)|爆显存|卡死",
+        r"\b(?:crash(?:es|ed|ing)?|dies|died|killed|segfaults?|fails? to start|cannot start|won't start)\b",
+        deniable=True,
+        samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None),),
+        near_misses=("no OOM so far", "it takes 19 GB",),
+    ),
+    _topic(
+        "asks-if-normal",
+        "the text asks why so much memory is taken, and tells of no failure",
+        r"\bis (?:this|that|it) (?:normal|usual|expected|intended|by design|right)\b",
+        r"\bwhy (?:does|do|is|are) [^.;?]{0,40}\b(?:use|uses|using|take|takes|consume|consumes|need|needs|require|requires|occupy|occupies|show|shows|list|lists|report|reports|hold|holds|reserve|reserves|allocate|allocates)\b[^.;?]{0,40}(?:\b(?:memory|vram|ram)|(?:\b|\d)gi?b)\b",
+        r"\b(?:strange|weird|odd|surpris\w+|confus\w+|puzzl\w+|unexpected\w*)\b[^;]{0,80}\b(?:use|take|consume|need|require|hold|reserve|occup(?:ie|y))s?\b"
+        r"[^.;]{0,20}\d ?gi?b?\b[^.;]{0,20}\b(?:memory|vram)\b",
+        r"\bwhere does the memory go\b|\bso much (?:gpu |video )?(?:memory|vram)\b",
+        unless=r"\b(?:oom|out of memory|crash\w*|killed|fails?|failed|error|leak\w*|grow\w*|increas\w*)\b",
+        deniable=False,
+        samples=(("it takes 73 GB. Is this usual?", None),),
+        near_misses=("is it normal that it crashes?", "memory grows, is this normal?",),
+    ),
+    _topic(
+        "expandable-cures",
+        "expandable segments cure it",
+        rf"\bexpandable[-_ ]segments?\b[^.;]{{0,60}}(?:{WORKS}|\b(?:no longer|not (?:occur|happen)\w*|(?:any ?more|since then)))",
+        unless=r"\bif reserved but unallocated\b|\b(?:try|tried|setting)\b[^.;]{0,60}\b(?:not|n't|still|same)\b",
+        deniable=False,
+        samples=(("with expandable segments it does not occur any more", None),),
+        near_misses=("expandable segments: tried, still the same", "If reserved but unallocated memory is large try expandable_segments, which works",),
+    ),
+    _topic(
+        "fewer-seqs-cure",
+        "fewer sequences cure it",
+        rf"\bmax[-_ ]num[-_ ]seqs\b[^.;]{{0,40}}{WORKS}",
+        rf"{WORKS}[^.;]{{0,40}}\bmax[-_ ]num[-_ ]seqs\b",
+        unless=FAILS,
+        deniable=False,
+        samples=(("setting --max-num-seqs 256 helped", None),),
+        near_misses=("--max-num-seqs 256 did not help",),
+    ),
+    _topic(
+        "off-cures",
+        "without a feature the same works",
+        rf"\b(?:without|disabling|removing|switching off|not using)\s[^.;]{{0,50}}?{WORKS}",
+        rf"{WORKS}[^.;]{{0,30}}\b(?:without|(?:after|when|by) (?:disabling|removing))\b",
+        rf"{WORKS}[^.;]{{0,50}}=\s?(?:none|false|0)\b",
+        rf"\b(?:base|plain|target) model (?:alone|by itself|on its own)\b[^.;]{{0,40}}{WORKS}",
+        rf"\bwith [^.;]{{2,40}} (?:switched|turned) off\b[^.;]{{0,40}}{WORKS}",
+        unless=r"\b(?:not|n't|neither|still|even|also)\b[^.;]{0,30}\b(?:help|work|start|fix|change)",
+        deniable=False,
+        samples=(("without --enable-lora it starts", None), ("the base model alone starts", None),),
+        near_misses=("without --enable-lora it does not start",),
+    ),
+    _topic(
+        "orphan-process",
+        "a process of a dead server is still there",
+        r"\b(?:orphan(?:ed)?|zombie|stale|left[- ]?over|dangling)\b[^.;]{0,50}"
+        r"\b(?:process(?:es)?|workers?|engines?|servers?|pids?|vllm|python|memory)\b",
+        r"\b(?:old|dead|previous|killed|crashed|earlier) (?:server|engine|process|worker|container|run|instance|pod)\b"
+        r"[^.;]{0,60}\b(?:still|holds?|held|alive|lives?|remains?|kept)\b",
+        r"\bre-?parented\b",
+        rf"\b(?:after|once|when)\b[^.;]{{0,20}}{_ENDED}[^.;]{{0,60}}\b(?:memory|vram)\b[^.;]{{0,20}}{_KEPT}",
+        rf"\b(?:memory|vram)\b[^.;]{{0,20}}{_KEPT}[^.;]{{0,20}}\b(?:after|once|when|even)\b[^.;]{{0,30}}{_ENDED}",
+        samples=(("the old server's worker is a zombie process", None), ("the memory is still occupied after I stopped the server", None),),
+        near_misses=("the old server had 40 GB", "the process is running",),
+    ),
+    _topic(
+        "grows",
+        "memory climbs and does not come back; value in bytes where a step is told",
+        r"\bmemory leak\b",
+        rf"{_MEMORY}[^.;]{{0,60}}\b(?:grows?|growing|grew|climbs?|climbing|climbed|creeps?|rises?|rising|rose|increases?|"
+        r"increased|leaks?|leaking|accumulates?)\b",
+        r"\b(?:grows?|growing|climbs?|climbing|creeps?|rises?|rising|increases?|leaks?|leaking)\b"
+        rf"[^.;]{{0,60}}{_MEMORY}",
+        rf"\+\s?(?P<step>{SIZE}) (?:per|each|every|/) ?\w+",
+        r"\b(?:memory|rss|ram|vram)\b[^.;]{0,40}"
+        r"\b(?:not|never) (?:freed|released|returned|come back|goes? (?:back|down))\b",
+        unless=r"\bkv\b|cache usage|\b(?:does|do|did) not (?:grow|climb|rise|leak)|\bno (?:growth|leak)|n't grow"
+        r"|\b(?:please|try|to|we|by) (?:increase|increasing|raise)\b|\bstays? flat\b",
+        samples=(("memory grows by 300 MiB every hour", 300.0 * MIB), ("a memory leak", None),),
+        near_misses=("memory does not grow", "the KV cache usage grows with load", "please increase the memory",),
+    ),
+    _topic(
+        "repeated-prefix",
+        "the same prefixes are sent again",
+        r"\b(?:same|identical|shared|repeated|repeating)\b(?: \S+){0,2} (?:system )?"
+        r"(?:prompts?|prefix(?:es)?|preambles?|instructions?|messages?)\b",
+        r"\b(?:common|one) (?:system )?(?:prompts?|prefix(?:es)?|preambles?)\b",
+        r"\b(?:prompts?|prefix(?:es)?) (?:is|are) (?:repeated|reused|sent again|the same|shared)\b",
+        r"\b(?:sessions?|conversations?|chats?|users?|prompts?|prefix(?:es)?)\b[^.]{0,80}\b(?:in turn|in a circle|"
+        r"round[- ]robin|in rotation|alternat\w+|rotat\w+|cyclic\w*|again and again|one after (?:the other|another))\b",
+        unless=r"\b(?:error|log|warning) messages?\b",
+        samples=(("the same system prompt in every chat", None), ("sessions one after another in a circle", None),),
+        near_misses=("the same error messages again", "each prompt is different",),
+    ),
+    _topic(
+        "no-hits",
+        "the prefix cache is not hit",
+        r"\bhits?\b[^.;]{0,40}(?:\bnone\b|\bzero\b|(?<![\d.])0(?:\.0+)?(?: ?%|\b)(?![\d.]))",
+        r"(?:\b(?:no|zero|without)|(?<![\d.,])0) (?:prefix[- ]?)?(?:cache[- ]?)?hits?\b",
+        r"\bhit rate\b[^.;\d]{0,20}(?<![\d.])0(?:\.0+)?(?: ?%|\b)(?![\d.])",
+        r"\bcached[_ ]tokens?\b[^.;\d]{0,12}(?<![\d.])(?:0|zero|none)\b(?![\d.])",
+        r"\bnever hits?\b|\bnothing (?:is )?(?:hit|reused)\b",
+        deniable=False,
+        samples=(("nothing is hit: cached_tokens 0 at every turn", None), ("hit rate 0.0 %", None),),
+        near_misses=("hit rate 40 %", "hit rate 0.4",),
+    ),
+    _topic(
+        "shm",
+        "the size of shared memory is spoken of; value in bytes where told",
+        rf"(?:/dev/shm|\bshm[-_ ]?size\b|\bshared memory\b)(?:[^.;\n]{{0,40}}?(?P<size>{SIZE}))?",
+        unless=r"broadcast block",
+        samples=(("docker's default /dev/shm of 64 MiB", 64.0 * MIB),),
+        near_misses=("No available shared memory broadcast block found", "memory shared by two people",),
+    ),
+    _topic(
+        "lower-utilization-cures",
+        "a lower utilization cures it; value is that utilization",
+        rf"(?:utili[sz]ation|gpu[-_ ]mem\w*)[^.;]{{0,30}}(?P<share>0\.\d+)[^.;]{{0,40}}{WORKS}",
+        rf"{WORKS}[^.;]{{0,40}}(?:utili[sz]ation|gpu[-_ ]mem\w*)[^.;\d]{{0,20}}(?P<share2>0\.\d+)",
+        unless=FAILS,
+        deniable=False,
+        samples=(("gpu-memory-utilization 0.8 works", 0.8),),
+        near_misses=("gpu-memory-utilization 0.8 fails as well",),
+    ),
+    _topic(
+        "higher-utilization-fails",
+        "a higher utilization fails where a lower one does not; value is the higher",
+        rf"utili[sz]ation\b[^;]{{0,120}}?\b(?:set|sets|setting|rais\w+|increas\w+|chang\w+)\b[^.;]{{0,40}}?"
+        rf"(?P<up>\b1(?:\.0+)?|\b0?\.9\d*)(?![\d.]*\d)[^;]{{0,80}}?{_SHORT}",
+        unless=r"\bstill\b|\balso\b|\beven\b|\bsame (?:error|problem|oom)\b",
+        deniable=False,
+        samples=(("utilization at the default completes, set to 0.97 it dies", 0.97),),
+        near_misses=("utilization set to 0.97 still works, no OOM; even then it fails",),
+    ),
+    _topic(
+        "length-refused",
+        "a context is said not to fit in the KV cache, before anything is served",
+        r"\btokens\b[^.;]{0,30}\b(?:do(?:es)?(?: not|n't) fit|(?:is|are) (?:larger|more|longer) than|exceeds?)\b[^.;]{0,40}\b(?:kv|key[-/ ]value|pool)\b",
+        r"\bmax[-_ ](?:model|seq(?:uence)?)[-_ ]len\w*[^.;]{0,40}\b(?:larger|longer|more) than\b[^.;]{0,60}\b(?:kv|cache)\b",
+        r"\b(?:context|sequence|model) length[^.;]{0,40}\b(?:does(?: not|n't) fit|exceeds?|larger than)\b[^.;]{0,40}\b(?:kv|key[-/ ]value|pool)\b",
+        deniable=False,
+        samples=(("64000 tokens do not fit in the KV cache", None),),
+        near_misses=("64000 tokens fit in the KV cache",),
+    ),
+    _topic(
+        "pool-pressed",
+        "the KV pool is said to be full under live requests, or preemptions are told; value is their number",
+        r"(?<![\d.,])(?P<n>[1-9][\d,]*) preemptions?\b",
+        r"\bpreemptions?(?: (?:detected|counted|observed|seen))?\s?[:=]\s?(?P<n2>[1-9]\d*)",
+        r"\b(?:constant|frequent|aggressive|excessive|many|hundreds of|thousands of) preemptions?\b",
+        r"\bpreempts? (?:requests )?(?:aggressively|constantly|frequently|often|all the time)\b",
+        r"\b(?:kv(?:[- ]cache)?|pool)\b[^.;]{0,40}\b(?:fully used|exhausted|saturated|(?:is|was|gets?|got|always|completely|nearly|almost) full)\b"
+        r"(?! (?:context|length|precision|of (?:cached|reusable)))",
+        r"\bkv[- ]cache usage\b[^;]{0,40}\b(?:at|to|reach\w*|hits?|[涨升]到|达到)?\s?(?:9[5-9](?:\.\d+)?|100(?:\.0+)?)\s?%",
+        unless=r"\bprofil|\bwarm-?up\b",
+        samples=(("412 preemptions at the end of the job", 412.0), ("the pool was fully used the whole time", None),),
+        near_misses=("0 preemptions", "preemptions: 12 while profiling", "the pool has room",),
+    ),
+    _topic(
+        "restarts-told",
+        "a server is said to start over and over",
+        r"\b\d+ restarts\b|\brestart(?:s|ed|ing)? (?:again and again|over and over|in a (?:circle|loop)|every \d)|\brestart[- ]loop\b",
+        r"\b(?:ended|terminated|killed|stopped)\b[^.;]{0,30}\b(?:starts?|begins?) (?:again |over |anew )?(?:from (?:zero|scratch|the (?:start|beginning)))\b",
+        samples=(("12 restarts so far, each at half of the shards", None),),
+        near_misses=("no restarts", "it restarted fine",),
+    ),
+    _topic(
+        "scaling-told",
+        "replicas are said not to follow the load, or to follow what does not show it",
+        r"\b(?:replicas?|deployments?|hpa|autoscal\w+|keda|scaler)\b[^.;]{0,40}\b(?:stays?|stuck|remains?|sits?)\b[^.;]{0,15}"
+        r"\b(?:at|on) (?:one|1|\d+)\b[^;]{0,80}\b(?:queue\w*|wait\w*|load|ttft|latency|time-?outs?)\b",
+        r"\b(?:hpa|autoscal\w+|keda|scaler)\b[^.;]{0,40}\b(?:never|does not|doesn't|did not|didn't|won't)\b[^.;]{0,20}"
+        r"\b(?:adds?|scales?|reacts?|moves?|triggers?|fires?)\b",
+        r"\b(?:hpa|autoscal\w+|keda|scaler)\b[^.;]{0,20}\b(?:keeps (?:on )?adding|goes? straight to)\b",
+        r"\b(?:scales?|scaling|scaled)\b[^.;]{0,40}\bon (?:the )?(?:\w+ )?(?:sm[ _]active|sm occupancy|cpu|gpu (?:utili[sz]ation|usage|use|load))\b",
+        deniable=False,
+        samples=(("replicas remain at 1 while the queue passes 200", None), ("the HPA keeps adding pods", None),),
+        near_misses=("the replicas follow the load", "scaling laws",),
+    ),
+    _topic(
+        "driver-stuck",
+        "a process hangs in the driver and cannot be ended",
+        r"\buvm_\w+\+0x|\[nvidia(?:_uvm)?\]",
+        r"\bkill -(?:9|KILL)\b[^.;]{0,30}\b(?:no effect|not|nothing|in vain|without effect)\b",
+        r"\b(?:unkillable|uninterruptible)\b|\bstate [DR]\b[^.;]{0,60}\breboot",
+        deniable=False,
+        samples=(("kill -9 has no effect on it", None),),
+        near_misses=("killed with kill -9", "the driver is 570",),
+    ),
+    _topic(
+        "autoscaler", "an autoscaler is spoken of", r"\b(?:hpa|keda|autoscal\w+|auto-scal\w+)\b",
+        samples=(("keda scales on the queue length", None),),
+        near_misses=("no autoscaler here", "the scale of the problem",),
+    ),
+    _topic(
+        "unified-memory",
+        "CPU and GPU share one memory",
+        r"\bunified memory\b|\bGB10\b|\bgfx115\d\b|\bDGX Spark\b|\bJetson\b|\bStrix Halo\b|\bGrace[- ]Hopper\b",
+        samples=(("a DGX Spark on the desk", None),),
+        near_misses=("Apache Spark 3.5", "a unified log of the memory",),
+    ),
+    _topic(
+        "cold-compile",
+        "the first start compiles with an empty cache",
+        r"\b(?:compile|torch\.compile|inductor)[- ]cache\b[^.;]{0,40}\b(?:empty|deleted|cleared|cold|fresh|missing)\b",
+        r"\b(?:empty|cold|cleared|fresh) (?:compile|compilation|inductor) cache\b",
+        r"\bcold (?:start|compile|compilation)\b",
+        samples=(("the compile cache was empty", None), ("a cold start", None),),
+        near_misses=("the compile cache is warm", "a cold day",),
+    ),
+)  # fmt: skip
+"""Every topic that free text is searched for."""
+
+_DENIED = regex(
+    r"(?:\b(?:no|not|without|never|neither|nor|non|excluding|except|disabled?|free of|instead of)|n't)"
+    r"\W+(?:\w+\W+){0,2}$",
+    re.I,
+)
+_OFF = regex(
+    r"\W{0,4}?(?:is |are |was |were )?\W{0,4}?"
+    r"(?:no\b(?! matter)|none\b|off\b|disabled|false|not\b|n/a|null|unused|[:=]\s?0\b(?!\.))",
+    re.I,
+)
+_STEP = regex(rf"(?:\+|\bby |\babout )\s?({SIZE})\s?(?:per|every|each|an?|/)\s?\w", re.I)
+_MULTIPLE = regex(r"(?P<number>\d[\d,.]*)\s?(?P<k>k?)", re.I)
+
+
+_FEATURES = ("prompt-logprobs", "lora", "draft-model", "multimodal")
+_OFF_CURES = next(topic.shape for topic in TOPICS if topic.name == "off-cures")
+
+
+def topics_of(text: str) -> Iterator[tuple[str, float | None]]:
+    """Topics of one line or sentence with their numbers: tokens, bytes, counts, shares, as each topic says.
+
+    >>> list(topics_of("Fails with a 16k token prompt; --enforce-eager starts fine; no LoRA."))
+    [('long-prompt', 16000.0), ('eager-cures', None)]
+    """
+    for topic in TOPICS:
+        for match in topic.shape.finditer(text):
+            clause = text[text.rfind(";", 0, match.start()) + 1 : _clause_end(text, match.end())]
+            if topic.unless and topic.unless.search(clause):
+                continue
+            denied = _DENIED.search(text[: match.start()][-40:]) or _OFF.match(text[match.end() :])
+            # what is off where it works was on where it failed
+            if topic.deniable and denied and not (topic.name in _FEATURES and _OFF_CURES.search(clause)):
+                continue
+            caught = match.groupdict()
+            if caught.get("few") and int(caught["many"] or caught["many2"]) <= int(caught["few"]):
+                continue
+            value = _number(topic.name, match)
+            if topic.name == "long-prompt" and value is not None and value < 4000:
+                continue
+            yield topic.name, value
+            break
+
+
+def _clause_end(text: str, at: int) -> int:
+    end = text.find(";", at)
+    return len(text) if end < 0 else end
+
+
+def _number(topic: str, match: re.Match[str]) -> float | None:
+    """The number that a topic's shape caught."""
+    caught = next((text for name, text in match.groupdict().items() if text), None)
+    if caught is None and topic == "grows":
+        step = _STEP.search(match.string, match.start())
+        caught = step[1] if step else None
+    if caught is None:
+        return None
+    if topic in ("grows", "shm"):
+        return parse_size(caught)
+    if caught.lower() in NUMBERS:
+        return float(NUMBERS[caught.lower()])
+    multiple = _MULTIPLE.fullmatch(caught.strip())
+    if not multiple:
+        return None
+    try:
+        return float(multiple["number"].rstrip(".,").replace(",", "")) * (1000 if multiple["k"] else 1)
+    except ValueError:
+        return None
