@@ -495,11 +495,18 @@ _ALL = (
         Column("value", "DOUBLE", "number in the statement, if any"),
         Column("text", "VARCHAR", "the sentence, at most 300 characters"),
     ),
+    _table(
+        "column_reading",
+        "one row per column, key or name that was taken for a quantity by the vocabulary",
+        Column("name", "VARCHAR", "the name as written"),
+        Column("taken_for", "VARCHAR", "table and column that it fills, and the unit"),
+    ),
 )
 
 TABLES: Mapping[str, Table] = MappingProxyType({table.name: table for table in _ALL})
 """All evidence tables by name, in the order in which `oomdoc tables` shows them."""
 
+COLUMN_READING = "column_reading"  # about the reading: its rows are no evidence, and not counted as such
 LOOKALIKE = "lookalike"  # a pseudo-table: rows are counted in `source.lookalikes` and not stored
 
 

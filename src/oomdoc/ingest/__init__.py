@@ -14,6 +14,7 @@ from typing import cast
 from oomdoc.errors import UsageError
 from oomdoc.ingest import (
     amd_smi,
+    forms,
     gpu_topology,
     guidellm,
     kernel_log,
@@ -56,7 +57,7 @@ DENSE: tuple[Ingestor, ...] = tuple(
 )
 """Kinds of numbers in columns, asked first."""
 PROSE: tuple[Ingestor, ...] = tuple(
-    cast("Ingestor", module) for module in (serving_log, kubernetes, kernel_log, launch, notes)
+    cast("Ingestor", module) for module in (serving_log, kubernetes, kernel_log, launch, forms, notes)
 )
 """Kinds of text with a structure of their own; their text is searched by patterns as well."""
 INGESTORS: tuple[Ingestor, ...] = (*DENSE, *PROSE, cast("Ingestor", text_log))
@@ -111,10 +112,14 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
         yield from ingestor.read(path, chunks)
         return
     texts = Texts()
+    lifted = forms.Lifted() if ingestor.KIND in (text_log.KIND, notes.KIND) else None
+    if lifted is not None:
+        chunks = lifted.chunks(chunks)
     if ingestor.KIND == text_log.KIND:
         yield from read_by(texts, chunks)
+        yield from lifted.take() if lifted is not None else ()
         return
-    prose = notes.Prose() if ingestor.KIND == launch.KIND else None
+    prose = notes.Prose() if ingestor.KIND in (launch.KIND, forms.KIND) else None
 
     def overheard() -> Iterator[Chunk]:
         for chunk in chunks:
@@ -127,6 +132,8 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
     yield from texts.close()
     if prose is not None:
         yield from prose.take()
+    if lifted is not None:
+        yield from lifted.take()
 
 
 def reading(ingestor: Ingestor, path: str) -> Reading | None:
