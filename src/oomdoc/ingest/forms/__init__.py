@@ -42,9 +42,14 @@ _DOCUMENT_CAP = 32 << 20
 _HEADERS_TRIED = 60  # lines in which a source's first header has to be
 _AHEAD = 24  # rows below a header that are looked at
 _LEAST_ROWS_SHARE = 0.5
-_STAMP_LINE = re.compile(r"[^\w]*(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{10,30}\d{4})")
+_STAMP_LINE = re.compile(
+    r"[^\w]*(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{10,30}\d{4})"
+)
 _YAML_LINE = re.compile(r"\s*(?:- )?[\"']?[\w.@/() %-]{1,60}[\"']?:(?:\s|$)|\s*- |---|\s*#|\s*[\]}]")
 _BEGINS = re.compile(r"\s*[A-Za-z_@%#|\"'+│┃║┌┏╔╭]")
+_PS = re.compile(
+    r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
+)  # `notes` knows whose children they are
 _PROSE_WORDS = 12  # more words than that in one cell are a sentence
 
 
@@ -68,6 +73,8 @@ def header_at(lines: Sequence[str], at: int) -> Layout | None:
     if len(line) > 4000 or not _BEGINS.match(line):
         return None
     best: tuple[int, int, Layout] | None = None
+    if _PS.match(line):
+        return None
     for place, layout in enumerate(texts.layouts(line)):
         known = sum(bool(meanings(name)) for name in layout.names)
         named = known + sum(is_irrelevant(name) for name in layout.names)
@@ -268,7 +275,10 @@ def form_of(head: Head) -> str:
     if sum(len(texts.pairs(line)) > 2 for line in filled[:50]) > 0.7 * len(filled[:50]):
         found = _try(Record(1, "", texts.pairs(line)) for line in filled)
         return "pairs" if found.understood else ""
-    if sum(_YAML_LINE.match(line) is not None for line in filled) > 0.8 * len(filled):
+    nested = any(
+        line[:1] in " -" for line in filled
+    )  # flat pairs may come again and again, which YAML forbids: `Pairs`
+    if nested and sum(_YAML_LINE.match(line) is not None for line in filled) > 0.8 * len(filled):
         return "yaml" if _yaml_tells(head, lines) else ""
     return ""
 

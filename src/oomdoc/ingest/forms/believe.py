@@ -149,7 +149,11 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
             continue
         quantity = match.quantity
         unit = unit_of(quantity, match.unit, values)
-        if quantity.needs_unit and not match.unit and not any(isinstance(value, str) and "%" in value for value in values):
+        if (
+            quantity.needs_unit
+            and not match.unit
+            and not any(isinstance(value, str) and "%" in value for value in values)
+        ):
             continue
         if _fits(quantity, values, unit, match.strong):
             found.append((match, unit))
@@ -201,7 +205,9 @@ def _part(
         return None
     if entity.marked and not marked and not _about_a_device(own):
         return None
-    return Part(entity, tuple(_one_unit(columns.values(), names)), points)
+    order = list(names)
+    ordered = sorted(columns.values(), key=lambda taken: order.index(taken.name))
+    return Part(entity, tuple(_one_unit(ordered, names)), points)
 
 
 def _about_a_device(columns: Sequence[Taken]) -> bool:

@@ -15,10 +15,25 @@ from oomdoc.ingest.request_keys import moment, status
 from oomdoc.ingest.vocabulary import Quantity
 from oomdoc.units import GIB, KIB, MIB, parse_age, parse_size
 
-_NUMBER = re.compile(r"(-?(?:\d{1,3}(?:[, ']\d{3})+|\d{1,18})?(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?)\s*(%|[A-Za-zµ/]{1,12})?")
+_NUMBER = re.compile(
+    r"(-?(?:\d{1,3}(?:[, ']\d{3})+|\d{1,18})?(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?)\s*(%|[A-Za-zµ/]{1,12})?"
+)
 _INDEX = re.compile(r"(?:(?:gpu|cuda|device|card|nvidia|npu)[ _:#\[]*)?(\d{1,4})\]?", re.I)
-_NULLS = frozenset(("", "-", "--", "n/a", "[n/a]", "na", "null", "none", "nan", "unknown", "?", "<none>", "<unset>", "<unknown>"))
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "m": 60.0, "min": 60.0}
+_NULLS = frozenset(
+    ("", "-", "--", "n/a", "[n/a]", "na", "null", "none", "nan", "unknown", "?", "<none>", "<unset>", "<unknown>")
+)
+_SECONDS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "sec": 1.0,
+    "secs": 1.0,
+    "seconds": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+}
 _FACTORS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1024 * GIB}
 _TEXT = 400
 
@@ -80,7 +95,9 @@ def unit_of(quantity: Quantity, named: str, values: Sequence[Any]) -> str:
             continue
         if not unit:
             found.append(number)
-    largest = max(found, default=0.0)
+    if not found:
+        return ""
+    largest = max(found)
     if quantity.kind == "bytes":
         if largest <= 1024:
             return "GiB"

@@ -82,7 +82,9 @@ class Filler:
             gpu = self._index.setdefault(identity, len(self._index))
         return gpu
 
-    def gpu_sample(self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]) -> None:
+    def gpu_sample(
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
+    ) -> None:
         """A sample of one device, or of all whose number stands in the names of columns."""
         common = self._gpu(values)
         numbers: list[int | None] = sorted({device for _, device in values if device is not None}) or [None]  # type: ignore[type-var]
@@ -102,7 +104,9 @@ class Filler:
                     used = total - free - (get("gpu.reserved") or 0)
             gpu = device if device is not None else common
             if used is not None and total is not None and used > total:
-                self.rows.problem(line, f"more memory in use than there is: {show_bytes(used)} of {show_bytes(total)}", "")
+                self.rows.problem(
+                    line, f"more memory in use than there is: {show_bytes(used)} of {show_bytes(total)}", ""
+                )
                 used = None
             self._device(line, gpu, get("gpu.name"), total, get("gpu.mig"), used)
             if get("gpu.mig"):
@@ -123,7 +127,9 @@ class Filler:
                 used_bytes=used if profile else None,
             )  # fmt: skip
 
-    def gpu_process(self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]) -> None:
+    def gpu_process(
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
+    ) -> None:
         """A process on a device."""
         get = values.get
         pid = get(("process.pid", None))
@@ -137,7 +143,9 @@ class Filler:
 
     # ---- processes on the host
 
-    def process_memory(self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]) -> None:
+    def process_memory(
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
+    ) -> None:
         """The resident memory of a process."""
         get = values.get
         size, name, pid = get(("process.resident", None)), get(("process.name", None)), get(("process.pid", None))
@@ -152,7 +160,9 @@ class Filler:
 
     # ---- the engine
 
-    def engine_stat(self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]) -> None:
+    def engine_stat(
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
+    ) -> None:
         """A moment of the engine. Preemptions that never fall are a counter, which statistics lines do not have."""
         row = {
             taken.quantity.column: values.get((taken.quantity.id, taken.device))
@@ -187,7 +197,9 @@ class Filler:
             self._devices.add([(line, t, name, labels, number)], self.rows)
         return True
 
-    def engine_figure(self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]) -> None:
+    def engine_figure(
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
+    ) -> None:
         """One figure for each column that is one."""
         for taken in part.columns:
             value = values.get((taken.quantity.id, taken.device))
@@ -196,7 +208,9 @@ class Filler:
 
     # ---- requests
 
-    def request(self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], record: Mapping[str, Any]) -> None:
+    def request(
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], record: Mapping[str, Any]
+    ) -> None:
         """A request, units and times settled by `request_keys`."""
         found: Found = {}
         named = {taken.name for taken in part.columns}
@@ -224,7 +238,9 @@ class Filler:
 
     # ---- the rest
 
-    def cluster_event(self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]) -> None:
+    def cluster_event(
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
+    ) -> None:
         """An event of a cluster."""
         row = {
             taken.quantity.column: values.get((taken.quantity.id, None))
@@ -239,9 +255,13 @@ class Filler:
         size = values.get(("host.size", None))
         if size and ("note", str(size)) not in self._told:
             self._told.add(("note", str(size)))
-            self.rows.add("note", line, topic="host-size", value=float(size), text=f"memory of the host: {show_bytes(size)}")
+            self.rows.add(
+                "note", line, topic="host-size", value=float(size), text=f"memory of the host: {show_bytes(size)}"
+            )
 
-    def host_event(self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]) -> None:
+    def host_event(
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
+    ) -> None:
         """Kills that a memory group counted."""
         count = values.get(("host.group_kills", None))
         if count and self._last.get("kills") != count:

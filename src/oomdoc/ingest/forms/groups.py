@@ -127,7 +127,9 @@ class Gatherer:
             if group.plan is not None:
                 self.filler.announce(pending[0].line, group.plan)
         elif group.long is not None:
-            self.filler.told(pending[0].line, group.long.name, "names of series" if group.long.series else "names of quantities")
+            self.filler.told(
+                pending[0].line, group.long.name, "names of series" if group.long.series else "names of quantities"
+            )
             self.filler.told(pending[0].line, group.long.value, "their values")
         for record in pending:
             self._read(group, record)

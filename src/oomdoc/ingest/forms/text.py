@@ -15,7 +15,7 @@ _BOXES = str.maketrans({"│": "|", "┃": "|", "║": "|", "┆": "|", "╎": "
 _RULE = re.compile(r"^[\s|+\-=:_─━═┼╪┿╋├┤┬┴┌┐└┘╞╡╒╕╘╛╔╗╚╝╠╣╦╩╬┏┓┗┛┠┨┯┷┳┻╇╈┡┩]{3,}$")
 _GAPS = re.compile(r"\s{2,}|\t")
 _CELL = re.compile(r"\S+(?: \S+)*")
-_HEADER_CELL = re.compile(r"[\"']?[A-Za-z_@%#][\w .,:/%@()\[\]\-#]{0,60}[\"']?$")
+_HEADER_CELL = re.compile(r"[\"']?[A-Za-z_@%#](?:[\w .,:/%@()\[\]\-#]{0,60}|[\w:]{3,100}\{.{0,400}\})[\"']?$")
 _LINE_CAP = 16 << 10
 MOST_COLUMNS = 400
 
@@ -133,10 +133,19 @@ def _unlike(names: Sequence[str]) -> tuple[str, ...]:
 
 # ---- pairs
 
-_PAIR_LINE = re.compile(r"\s*(?:[-*•] +)?[\"']?(?P<name>[A-Za-z_@][\w .,/%@()\[\]:-]{0,60}?)[\"']?\s*(?:[:=]|\t)\s*(?P<value>\S.{0,400}?)?\s*,?\s*$")
-_PAIRS = re.compile(r"""(?<![\w.])([A-Za-z_@][\w.@:\[\]/%-]{0,60})=("[^"]*"|'[^']*'|[^\s,;"']*(?: (?:[KMGT]i?B|ms|s|%)(?![\w]))?)""")
-_INFLUX = re.compile(r"^([A-Za-z_][\w:.\-]*)((?:,[\w.\-]+=(?:[^,= \\]|\\.)+)*) ((?:[\w.:\-]+=(?:\"[^\"]*\"|[^, ]+),?)+)(?: (\d{10,19}))?$")
-_SECTION = re.compile(r"\s*(?:\[(?P<a>[\w .:-]{1,40})\]|(?P<b>(?:gpu|device|card|process|request|rank)s?[ #:]*\d{1,7})\s*:?|#+ (?P<c>.{1,60})|-{3,}|={3,}.*)\s*$", re.I)
+_PAIR_LINE = re.compile(
+    r"\s*(?:[-*•] +)?[\"']?(?P<name>[A-Za-z_@][\w .,/%@()\[\]:-]{0,60}?)[\"']?\s*(?:[:=]|\t)\s*(?P<value>\S.{0,400}?)?\s*,?\s*$"
+)
+_PAIRS = re.compile(
+    r"""(?<![\w.])([A-Za-z_@][\w.@:\[\]/%-]{0,60})=("[^"]*"|'[^']*'|[^\s,;"']*(?: (?:[KMGT]i?B|ms|s|%)(?![\w]))?)"""
+)
+_INFLUX = re.compile(
+    r"^([A-Za-z_][\w:.\-]*)((?:,[\w.\-]+=(?:[^,= \\]|\\.)+)*) ((?:[\w.:\-]+=(?:\"[^\"]*\"|[^, ]+),?)+)(?: (\d{10,19}))?$"
+)
+_SECTION = re.compile(
+    r"\s*(?:\[(?P<a>[\w .:-]{1,40})\]|(?P<b>(?:gpu|device|card|process|request|rank)s?[ #:]*\d{1,7})\s*:?|#+ (?P<c>.{1,60})|-{3,}|={3,}.*)\s*$",
+    re.I,
+)
 
 
 def influx(line: str) -> dict[str, str] | None:

@@ -102,7 +102,9 @@ class _Loose:
         for path, values in arrays.items():
             groups.setdefault(path[:-1], {})[path[-1] if path else ""] = values
         for above, columns in groups.items():
-            yield from of_columns(min(self._lines[(*above, name)] if name else 1 for name in columns), _above(above), columns)
+            yield from of_columns(
+                min(self._lines[(*above, name)] if name else 1 for name in columns), _above(above), columns
+            )
         self._lines = {}
 
 
@@ -158,7 +160,9 @@ def exploded(line: int, context: str, value: Mapping[str, Any], shared: Mapping[
 def _keyed(value: Mapping[str, Any], lists: object) -> tuple[str, list[tuple[str, Mapping[str, Any]]]] | None:
     """Objects under numbers or names of devices, here or one level down: `{"gpus": {"0": {...}, "1": {...}}}`."""
     for above, inner in (("", value), *((f"{key}.", entry) for key, entry in value.items() if isinstance(entry, dict))):
-        entries = [(key, entry) for key, entry in inner.items() if isinstance(entry, dict) and _NUMBERED.fullmatch(str(key))]
+        entries = [
+            (key, entry) for key, entry in inner.items() if isinstance(entry, dict) and _NUMBERED.fullmatch(str(key))
+        ]
         if entries:
             return above, entries
     return None

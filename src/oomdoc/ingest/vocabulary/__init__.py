@@ -11,53 +11,16 @@ said of nothing else; a `weak` one (`used`, `in`, `name`) counts only beside oth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from oomdoc.ingest.vocabulary.words import Name, taken_apart
-from oomdoc.tables import TABLES
+from oomdoc.ingest.vocabulary import device, engine, events, host, memory, moment, others, process, request
+from oomdoc.ingest.vocabulary.quantity import KINDS, Quantity
+from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES, Name, taken_apart
 
-KINDS = ("bytes", "share", "seconds", "tokens", "count", "number", "index", "moment", "age", "text", "status")
-"""What a value can be."""
-
-
-@dataclass(frozen=True, eq=False)
-class Quantity:
-    """One quantity.
-
-    `column` is the column of `table` that it fills; `+` before it marks a help to fill others (a bus address that tells the
-    device), `:` the name of a row (a metric, a figure) whose value it is. `low` and `high` bound what is plausible, in the unit of the column. `unit` is what bare numbers
-    are in; "" = told by their size, and with `needs_unit` a bare number is another quantity. A `counter` only grows; a gauge
-    does not. A text must have `pattern` in it. Samples are (name, cell, value in the column).
-    `not_names` are near misses: names that must not be taken for it.
-    """
-
-    id: str
-    table: str
-    column: str
-    kind: str
-    strong: str
-    weak: str = ""
-    exact: str = ""
-    unit: str = ""
-    low: float = 0.0
-    high: float = float("inf")
-    counter: bool = False
-    pattern: str = ""
-    needs_unit: bool = False
-    samples: tuple[tuple[str, object, object], ...] = ()
-    not_names: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.samples:
-            raise ValueError(f"quantity {self.id} has no sample")
-        if self.kind not in KINDS:
-            raise ValueError(f"quantity {self.id} is of unknown kind {self.kind}")
-        if self.table not in TABLES or (
-            self.column[:1] not in "+:" and self.column not in TABLES[self.table].column_names
-        ):
-            raise ValueError(f"quantity {self.id} fills an unknown column {self.table}.{self.column}")
+__all__ = ["KINDS", "Match", "Quantity", "apart", "foreign_program", "is_irrelevant", "meanings", "quantities"]
 
 
 @dataclass(frozen=True)
@@ -81,8 +44,6 @@ def _fold(name: str) -> str:
 @cache
 def quantities() -> tuple[Quantity, ...]:
     """Every quantity, in the order of the themes."""
-    from oomdoc.ingest.vocabulary import device, engine, events, host, memory, moment, process, request
-
     return (
         *moment.QUANTITIES, *device.QUANTITIES, *process.QUANTITIES, *request.QUANTITIES, *engine.QUANTITIES, *memory.QUANTITIES,
         *host.QUANTITIES, *events.QUANTITIES,
@@ -118,9 +79,7 @@ def meanings(name: str) -> tuple[Match, ...]:
     (['gpu.used'], ())
     """
     words, unit, device = taken_apart(name)
-    found = [
-        Match(quantity, strong, own or unit) for quantity, strong, own in _by_fold().get(_fold(name), ())
-    ]
+    found = [Match(quantity, strong, own or unit) for quantity, strong, own in _by_fold().get(_fold(name), ())]
     found += [
         Match(quantity, strong, unit, device)
         for quantity, strong, own in _by_words().get(words, ())
@@ -135,10 +94,22 @@ def meanings(name: str) -> tuple[Match, ...]:
     return tuple(seen.values())
 
 
+_SERIES = re.compile(r"vllm[:_]([a-z]\w{3,100})(?:\{.*\})?", re.S)
+
+
+@lru_cache(maxsize=2048)
+def _metric_of(bare: str) -> Quantity:
+    """Any series of the engine: those that are not listed are told as they are."""
+    known = _by_fold().get(_fold("vllm" + bare))
+    if known:
+        return known[0][0]
+    return Quantity(
+        f"metric.{bare}", "metric", f":vllm:{bare}", "number", "", low=float("-inf"), samples=((f"vllm:{bare}", 1, 1),)
+    )
+
+
 def _fits(quantity: Quantity, unit: str) -> bool:
     """Whether a quantity can be told in a unit."""
-    from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES
-
     if not unit:
         return True
     if quantity.kind == "bytes":
@@ -157,8 +128,6 @@ def apart(name: str) -> Name:
 
 @cache
 def _irrelevant() -> tuple[frozenset[str], frozenset[str]]:
-    from oomdoc.ingest.vocabulary import others
-
     return (
         frozenset(_fold(name) for name in _names(others.IRRELEVANT)),
         frozenset(word for word in others.IRRELEVANT_WORDS.split()),
@@ -175,8 +144,6 @@ def is_irrelevant(name: str) -> bool:
 @lru_cache(maxsize=8192)
 def foreign_program(name: str) -> str:
     """The other program whose tables have a column of this name (`zfs`, `redis`), "" for none."""
-    from oomdoc.ingest.vocabulary import others
-
     folded = _fold(name)
     return next((program for program, names in _foreign(others.FOREIGN) if folded in names), "")
 

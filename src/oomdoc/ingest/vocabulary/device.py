@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oomdoc.ingest.vocabulary import Quantity
+from oomdoc.ingest.vocabulary.quantity import Quantity
 from oomdoc.units import GIB, MIB
 
 PRODUCT = (
@@ -100,9 +100,9 @@ QUANTITIES = (
     ),
     Quantity(
         "gpu.util", "gpu_sample", "gpu_util", "share",
-        strong="gpu util, util gpu, gpu core util, sm util, gfx util",
-        weak="util, sm, gfx, gpu pct, gpu core, compute",
-        exact="utilization.gpu, DCGM_FI_DEV_GPU_UTIL=%, dcgm_gpu_utilization=%, gpu use (%)=%, gfx_activity=%, gfx%=%, gpu_load, gpu%=%, nvidia_smi_utilization_gpu_ratio=1",
+        strong="gpu util, util gpu, gpu core util, sm util, gfx util, gpu pct, gfx pct",
+        weak="util, sm, gfx, gpu core, compute",
+        exact="utilization.gpu, DCGM_FI_DEV_GPU_UTIL=%, dcgm_gpu_utilization=%, gpu use (%)=%, gfx_activity=%, gpu_load, nvidia_smi_utilization_gpu_ratio=1",
         unit="%",
         high=1.0,
         samples=(("utilization.gpu [%]", "93 %", 0.93), ("gpu_util", 61, 0.61), ("GPU-Util", "97%", 0.97), ("gpu_util_ratio", 0.5, 0.5)),

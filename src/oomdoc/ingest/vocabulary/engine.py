@@ -5,12 +5,14 @@ A metric's name fills table `metric` under the name that the engine exposes; wor
 
 from __future__ import annotations
 
-from oomdoc.ingest.vocabulary import Quantity
+from oomdoc.ingest.vocabulary.quantity import Quantity
 
 _MOST = 1e6
 
 
-def _metric(name: str, others: str = "", *, high: float = float("inf"), counter: bool = False, sample: float = 3) -> Quantity:
+def _metric(
+    name: str, others: str = "", *, high: float = float("inf"), counter: bool = False, sample: float = 3
+) -> Quantity:
     """A metric of the engine: its names with `vllm:` and `vllm_`, and those without a prefix."""
     bare = name.removeprefix("vllm:")
     share = high == 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oomdoc.ingest.vocabulary import Quantity
+from oomdoc.ingest.vocabulary.quantity import Quantity
 
 QUANTITIES = (
     Quantity(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oomdoc.ingest.vocabulary import Quantity
+from oomdoc.ingest.vocabulary.quantity import Quantity
 from oomdoc.units import GIB, KIB, MIB
 
 _MOST = 64 << 40

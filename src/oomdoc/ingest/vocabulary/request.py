@@ -5,7 +5,7 @@ The columns are the words of `ingest.request_keys`, which settles units and time
 
 from __future__ import annotations
 
-from oomdoc.ingest.vocabulary import Quantity
+from oomdoc.ingest.vocabulary.quantity import Quantity
 
 _MOST_TOKENS = 50_000_000  # the longest contexts served are 10 million
 _LONGEST_S = 30 * 86_400
