@@ -34,6 +34,7 @@ from oomdoc.ingest import (
     traces,
 )
 from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor, Reading, read_by
+from oomdoc.ingest.forms import barred
 from oomdoc.ingest.writers import Writers
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
@@ -57,11 +58,11 @@ DENSE: tuple[Ingestor, ...] = tuple(
 )
 """Kinds of numbers in columns, asked first."""
 PROSE: tuple[Ingestor, ...] = tuple(
-    cast("Ingestor", module) for module in (serving_log, kubernetes, kernel_log, launch, forms, notes)
+    cast("Ingestor", module) for module in (serving_log, barred, kubernetes, kernel_log, launch, forms, notes)
 )
 """Kinds of text with a structure of their own; their text is searched by patterns as well."""
 INGESTORS: tuple[Ingestor, ...] = (*DENSE, *PROSE, cast("Ingestor", text_log))
-KINDS: tuple[str, ...] = (*(module.KIND for module in INGESTORS), "vllm-log")
+KINDS: tuple[str, ...] = (*dict.fromkeys(module.KIND for module in INGESTORS), "vllm-log")
 
 
 def reads_binary(head: Head) -> bool:

@@ -45,7 +45,7 @@ _LEAST_ROWS_SHARE = 0.5
 _STAMP_LINE = re.compile(
     r"[^\w]*(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{10,30}\d{4})"
 )
-_YAML_LINE = re.compile(r"\s*(?:- )?[\"']?[\w.@/() %-]{1,60}[\"']?:(?:\s|$)|\s*- |---|\s*#|\s*[\]}]")
+_YAML_LINE = re.compile(r"\s*(?:- )?(?:[\w.@/() %-]{1,60}|\"[^\"]{1,80}\"|'[^']{1,80}'):(?:\s|$)|\s*- |---|\s*#|\s*[\]}]")
 _BEGINS = re.compile(r"\s*[A-Za-z_@%#|\"'+│┃║┌┏╔╭]")
 _PS = re.compile(
     r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
@@ -283,10 +283,15 @@ def form_of(head: Head) -> str:
     return ""
 
 
+def first_layout(lines: Sequence[str]) -> Layout | None:
+    """The layout of the first table near the beginning of a text."""
+    head = [line for line in lines if line.strip()][:_HEADERS_TRIED]
+    return next((found for at in range(len(head)) if (found := header_at(head, at)) is not None), None)
+
+
 def _tables_fill(lines: Sequence[str]) -> bool:
     """Whether tables are at least half of the text."""
-    head = [line for line in lines if line.strip()][:_HEADERS_TRIED]
-    if not any(header_at(head, at) is not None for at in range(len(head))):
+    if first_layout(lines) is None:
         return False
     some = list(lines[:400])
     taken = Lines(Gatherer()).read(some, 1)
@@ -294,7 +299,7 @@ def _tables_fill(lines: Sequence[str]) -> bool:
 
 
 def _yaml_tells(head: Head, lines: Sequence[str]) -> bool:
-    if not any(meanings(match[1]) for line in lines if (match := re.match(r"\s*(?:- )?[\"']?([\w.@ ]{2,40})", line))):
+    if not any(meanings(match[1]) for line in lines if (match := re.match(r"\s*(?:- )?[\"']?([\w.@ :]{2,60}?)[\"']?:(?:\s|$)", line))):
         return False
     from oomdoc.ingest.forms import yaml_text
 

@@ -35,7 +35,8 @@ class Layout:
             line = line.translate(_BOXES)
             if line.count("|") < len(self.names) - 1 or _RULE.match(line):
                 return None
-            cells = _barred(line)
+            quoted = '"' in line and line.lstrip()[:1] != "|"
+            cells = _delimited(line, "|") if quoted else _barred(line)
         elif self.cut == "  ":
             return self._by_columns(line)
         elif self.cut == " ":

@@ -78,6 +78,8 @@ def meanings(name: str) -> tuple[Match, ...]:
     >>> [match.quantity.id for match in meanings("fb_used [MiB]")], meanings("temperature.gpu")
     (['gpu.used'], ())
     """
+    if series := _SERIES.fullmatch(name.strip().strip("\"'`")):
+        return (Match(_metric_of(series[1]), True),)
     words, unit, device = taken_apart(name)
     found = [Match(quantity, strong, own or unit) for quantity, strong, own in _by_fold().get(_fold(name), ())]
     found += [
