@@ -74,7 +74,11 @@ def told(tables: Mapping[str, list[Row]]) -> Iterator[Source]:
             rows = [row for row in rows if row["kv_used"] is not None]
         if len(rows) >= (1 if name in ("gpu_sample", "gpu_process", "cluster_event") else 3):
             yield Source(name, rows)
-    resident = [row for row in tables.get("process_memory", ()) if row["resource"] == "host" and row["name"] and not row["state"]]
+    resident = [
+        row
+        for row in tables.get("process_memory", ())
+        if row["resource"] == "host" and row["name"] and not row["state"]
+    ]
     if resident:
         yield Source("process_memory", resident[:ROWS])
     metrics = [row for row in tables.get("metric", ()) if row["name"].startswith("vllm:") and row["labels"] != "delta"]
@@ -178,7 +182,11 @@ def spoken(source: Source, way: int) -> tuple[list[str], list[list[Any]], list[s
         rows = [([moment(t, "iso")] if timed and t is not None else [None] if timed else []) + [first.get((t, name)) for name in names] for t in moments]  # fmt: skip
         return header, rows, (["t"] if timed else []) + names
     names_of = NAMES[source.name][way % len(NAMES[source.name])]
-    kept = [(column, name, unit) for column, name, unit in names_of if any(row.get(column) is not None for row in source.rows)]
+    kept = [
+        (column, name, unit)
+        for column, name, unit in names_of
+        if any(row.get(column) is not None for row in source.rows)
+    ]
     rows = [[cell(column, row.get(column), unit) for column, _, unit in kept] for row in source.rows]
     return [name for _, name, _ in kept], rows, [column for column, _, _ in kept]
 
@@ -250,12 +258,16 @@ def _yaml(header: list[str], rows: list[list[Any]]) -> str:
     for row in rows:
         for at, (name, value) in enumerate(zip(header, row, strict=True)):
             lead = "  - " if at == 0 else "    "
-            lines.append(f"{lead}{json.dumps(name)}: {json.dumps(value) if isinstance(value, str) or value is None else value}")
+            lines.append(
+                f"{lead}{json.dumps(name)}: {json.dumps(value) if isinstance(value, str) or value is None else value}"
+            )
     return "\n".join(lines) + "\n"
 
 
 def _blocks(header: list[str], rows: list[list[Any]]) -> str:
-    return "\n".join("".join(f"{name}: {_text(value) or 'N/A'}\n" for name, value in zip(header, row, strict=True)) for row in rows)
+    return "\n".join(
+        "".join(f"{name}: {_text(value) or 'N/A'}\n" for name, value in zip(header, row, strict=True)) for row in rows
+    )
 
 
 def _pairs(header: list[str], rows: list[list[Any]]) -> str:
@@ -265,7 +277,14 @@ def _pairs(header: list[str], rows: list[list[Any]]) -> str:
         parts = []
         for name, value in zip(header, row, strict=True):
             if value is not None:
-                plain = name.replace(" [", "_").replace("]", "").replace(" (", "_").replace(")", "").replace(" ", "_").replace("/", "_per_")
+                plain = (
+                    name.replace(" [", "_")
+                    .replace("]", "")
+                    .replace(" (", "_")
+                    .replace(")", "")
+                    .replace(" ", "_")
+                    .replace("/", "_per_")
+                )
                 text = _text(value)
                 parts.append(f'{plain}="{text}"' if " " in text else f"{plain}={text}")
         lines.append(" ".join(parts))
@@ -274,7 +293,24 @@ def _pairs(header: list[str], rows: list[list[Any]]) -> str:
 
 def _long_names(header: list[str]) -> tuple[list[int], list[int]]:
     """Which columns stay (when, whose), which become rows."""
-    keys = ("time", "stamp", "ts", "date", "sampled", "created", "index", "gpu_id", "pid", "process", "command", "program", "name", "model", "product", "t")
+    keys = (
+        "time",
+        "stamp",
+        "ts",
+        "date",
+        "sampled",
+        "created",
+        "index",
+        "gpu_id",
+        "pid",
+        "process",
+        "command",
+        "program",
+        "name",
+        "model",
+        "product",
+        "t",
+    )
     stay = [at for at, name in enumerate(header) if name.lower() in ("gpu", "card", "device") or any(key == name.lower() or (len(key) > 3 and name.lower().startswith(key)) for key in keys)]  # fmt: skip
     return stay, [at for at in range(len(header)) if at not in stay]
 
@@ -282,9 +318,7 @@ def _long_names(header: list[str]) -> tuple[list[int], list[int]]:
 def _long(write: Form) -> Form:
     def form(header: list[str], rows: list[list[Any]]) -> str:
         stay, rest = _long_names(header)
-        lines = [
-            [*(row[at] for at in stay), header[at], row[at]] for row in rows for at in rest if row[at] is not None
-        ]
+        lines = [[*(row[at] for at in stay), header[at], row[at]] for row in rows for at in rest if row[at] is not None]
         return write([*(header[at] for at in stay), "metric", "value"], lines)
 
     return form
@@ -354,12 +388,16 @@ def _cells(rows: Sequence[Row], columns: Sequence[str]) -> Counter[tuple[str, An
     )
 
 
-_BESIDE = {"gpu_sample": {"gpu_device"}, "metric": {"engine_flag", "engine_figure"}, "cluster_event": {"host_event", "log_error", "container"}}
+_BESIDE = {
+    "gpu_sample": {"gpu_device"},
+    "metric": {"engine_flag", "engine_figure"},
+    "cluster_event": {"host_event", "log_error", "container"},
+}
 
 
 def score(source: Source, columns: Sequence[str], text: str, path: str = "evidence.txt") -> Score:
     """Read a text again, and hold it against its source."""
-    kind, found = read(path, text.encode())
+    _, found = read(path, text.encode())
     if source.name == "metric":
         wanted: Counter[Any] = Counter()
         seen = set()
@@ -411,7 +449,12 @@ def main(argv: list[str]) -> int:
     files = [path for folder in sorted(chosen.cases.iterdir()) if folder.is_dir() and chosen.only in folder.name for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "case.toml" and not path.name.startswith("truth.") and path.suffix not in (".gz", ".xz", ".zst", ".zip", ".tar")]  # fmt: skip
     for path in files[:: chosen.every]:
         for table, form, one in tried(str(path), path.read_bytes()[: 1 << 20], chosen.ways):
-            for key in (f"table {table}", f"form {form}", "all", "tables" if form not in ("blocks", "pairs", "yaml") and "json" not in form else "documents"):
+            for key in (
+                f"table {table}",
+                f"form {form}",
+                "all",
+                "tables" if form not in ("blocks", "pairs", "yaml") and "json" not in form else "documents",
+            ):
                 counter = by.setdefault(key, Counter())
                 counter["cells"] += one.cells
                 counter["back"] += one.back
@@ -419,9 +462,13 @@ def main(argv: list[str]) -> int:
             for other in one.misread:
                 misread[f"{table} as {other} ({form})"] += 1
             if one.cells and one.back < chosen.show * one.cells:
-                print(f"{path.parent.name}/{path.name} {table} {form}: {one.back} of {one.cells}, {one.problems} problems, {one.misread}")
+                print(
+                    f"{path.parent.name}/{path.name} {table} {form}: {one.back} of {one.cells}, {one.problems} problems, {one.misread}"
+                )
     for key, counter in sorted(by.items()):
-        print(f"{key:32} {counter['back'] / max(1, counter['cells']):.3f} of {counter['cells']:7} cells in {counter['pairs']} pairs")
+        print(
+            f"{key:32} {counter['back'] / max(1, counter['cells']):.3f} of {counter['cells']:7} cells in {counter['pairs']} pairs"
+        )
     print("misread:", dict(misread) or "nothing")
     return 0
 

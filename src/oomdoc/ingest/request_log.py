@@ -286,7 +286,9 @@ class Reader:
         assert self.sheet is not None
         for name in self.sheet.names:
             if MEANING[name] is None and name and not is_irrelevant(name):
-                self.requests.noted.problem(line, f"a column of unknown meaning in a table of request: {name[:60]}", name)
+                self.requests.noted.problem(
+                    line, f"a column of unknown meaning in a table of request: {name[:60]}", name
+                )
 
     def line(self, line: int, raw: bytes) -> None:
         """One line, the plain way."""

@@ -45,7 +45,9 @@ _LEAST_ROWS_SHARE = 0.5
 _STAMP_LINE = re.compile(
     r"[^\w]*(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{10,30}\d{4})"
 )
-_YAML_LINE = re.compile(r"\s*(?:- )?(?:[\w.@/() %-]{1,60}|\"[^\"]{1,80}\"|'[^']{1,80}'):(?:\s|$)|\s*- |---|\s*#|\s*[\]}]")
+_YAML_LINE = re.compile(
+    r"\s*(?:- )?(?:[\w.@/() %-]{1,60}|\"[^\"]{1,80}\"|'[^']{1,80}'):(?:\s|$)|\s*- |---|\s*#|\s*[\]}]"
+)
 _BEGINS = re.compile(r"\s*[A-Za-z_@%#|\"'+│┃║┌┏╔╭]")
 _PS = re.compile(
     r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
@@ -197,8 +199,8 @@ class Pairs:
             named = texts.section(line) if line.strip() else None
             if not line.strip() or named is not None:
                 close()
-                number = re.search(r"(gpu|device|card|process|pid)\D{0,3}(\d{1,7})", named or "", re.I)
-                about = {number[1].lower(): number[2]} if number else about if named is None else {}
+                found = re.search(r"(gpu|device|card|process|pid)\D{0,3}(\d{1,7})", named or "", re.I)
+                about = {found[1].lower(): found[2]} if found else about if named is None else {}
                 continue
             pair = texts.pair_line(line)
             if pair is None:
@@ -219,8 +221,8 @@ class Pairs:
                 continue
             known = {column.name for part in plan.parts for column in part.columns}
             for values, places in entries:
-                line = first_line + min(places.values())
-                self._gatherer.add(Record(line, f"#pairs{number}", {name: values[name] for name in values if name in known or name not in plan.unknown}))  # fmt: skip
+                first = first_line + min(places.values())
+                self._gatherer.add(Record(first, f"#pairs{number}", {name: values[name] for name in values if name in known or name not in plan.unknown}))  # fmt: skip
                 taken |= {place for name, place in places.items() if name in known}
         return taken
 
@@ -299,7 +301,11 @@ def _tables_fill(lines: Sequence[str]) -> bool:
 
 
 def _yaml_tells(head: Head, lines: Sequence[str]) -> bool:
-    if not any(meanings(match[1]) for line in lines if (match := re.match(r"\s*(?:- )?[\"']?([\w.@ :]{2,60}?)[\"']?:(?:\s|$)", line))):
+    if not any(
+        meanings(match[1])
+        for line in lines
+        if (match := re.match(r"\s*(?:- )?[\"']?([\w.@ :]{2,60}?)[\"']?:(?:\s|$)", line))
+    ):
         return False
     from oomdoc.ingest.forms import yaml_text
 

@@ -10,11 +10,11 @@ columns is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.ingest.forms.cells import UnreadableError, null, unit_of, value_of
+from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, unit_of, value_of
 from oomdoc.ingest.vocabulary import Match, Quantity, apart, foreign_program, is_irrelevant, meanings
 from oomdoc.ingest.vocabulary.device import PRODUCT
 
@@ -100,8 +100,12 @@ def looks_like_card(text: str) -> bool:
     return "/" not in text and "::" not in text and " -" not in text and bool(_searched(PRODUCT).search(text))
 
 
-def plan_for(records: Sequence[Values], context: str = "") -> Plan | None:
-    """How these records are read; None where they are no table of ours. `context` are the names above them in a document."""
+def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[str] = frozenset()) -> Plan | None:
+    """How these records are read; None where they are no table of ours.
+
+    `context` are the names above them in a document, `inherited` what they have from there: it completes a record and makes
+    none, or a device with three processes would be three samples.
+    """
     names: dict[str, list[Any]] = {}
     for record in records[:SAMPLE]:
         for name, value in record.items():
@@ -122,7 +126,9 @@ def plan_for(records: Sequence[Values], context: str = "") -> Plan | None:
         for entity in ENTITIES:
             if any(entity is part.entity for part in parts):
                 continue
-            part = _part(entity, fits, used, names, marked)
+            part = _part(entity, fits, used, names, marked, inherited)
+            if part is not None and all(_shared(c.quantity) or c.name in inherited for c in part.columns):
+                continue
             if part is not None and (best is None or part.points > best.points):
                 best = part
         if best is None:
@@ -132,8 +138,18 @@ def plan_for(records: Sequence[Values], context: str = "") -> Plan | None:
     if not parts:
         return None
     known = {taken.name for part in parts for taken in part.columns}
-    unknown = tuple(name for name in names if name not in known and not is_irrelevant(name))
+    unknown = tuple(
+        name
+        for name, values in names.items()
+        if name not in known and name not in inherited and not is_irrelevant(name) and _are_numbers(values)
+    )
     return Plan(tuple(parts), unknown)
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    """Whether a column may hold a quantity at all: names and comments do not."""
+    told = [value for value in values if not null(value)]
+    return 2 * sum(is_number(value) for value in told) > len(told)
 
 
 def _shared(quantity: Quantity) -> bool:
@@ -180,18 +196,20 @@ def _part(
     used: set[str],
     names: Mapping[str, list[Any]],
     marked: bool,
+    inherited: frozenset[str],
 ) -> Part | None:
-    wanted: list[tuple[int, int, str, Match, str]] = []
+    wanted: list[tuple[tuple[bool, int, int], str, Match, str]] = []
     for place, (name, matches) in enumerate(fits.items()):
         if name in used:
             continue
         for match, unit in matches:
             if match.quantity.id == _TIME or match.quantity.id.startswith(entity.prefixes):
-                wanted.append((-(2 * match.strong + bool(match.unit)), place, name, match, unit))
-    columns: dict[tuple[str, int | None], Taken] = {}
+                first = (name in inherited, -(2 * match.strong + bool(match.unit)), place)
+                wanted.append((first, name, match, unit))
+    columns: dict[tuple[str, int | str | None], Taken] = {}
     taken_names: set[str] = set()
-    for _, _, name, match, unit in sorted(wanted, key=lambda entry: entry[:2]):
-        key = (match.quantity.id, match.device)
+    for _, name, match, unit in sorted(wanted, key=lambda entry: entry[0]):
+        key = (match.quantity.id, name if entity.table == "metric" and match.quantity.id != _TIME else match.device)
         if name in taken_names or key in columns:
             continue
         columns[key] = Taken(name, match.quantity, unit, match.strong, match.unit, match.device)
@@ -200,7 +218,7 @@ def _part(
     if entity.cores and not any(core <= ids for core in entity.cores):
         return None
     own = [taken for taken in columns.values() if taken.quantity.id != _TIME]
-    points = sum(_STRONG if taken.strong else _WEAK for taken in own)
+    points = sum(_STRONG if taken.strong else _WEAK for taken in own if taken.name not in inherited)
     if not own or points + (_WEAK if (_TIME, None) in columns else 0) < entity.least:
         return None
     if entity.marked and not marked and not _about_a_device(own):
@@ -220,9 +238,9 @@ def _about_a_device(columns: Sequence[Taken]) -> bool:
     return {"gpu.index", "gpu.used"} <= ids and bool(ids & {"gpu.total", "gpu.util", "gpu.free"})
 
 
-def _one_unit(columns: Any, names: Mapping[str, list[Any]]) -> list[Taken]:
+def _one_unit(among: Iterable[Taken], names: Mapping[str, list[Any]]) -> list[Taken]:
     """Sizes without a unit stand in one unit in all columns of a table: 4 in use of 81559 are MiB both."""
-    columns = list(columns)
+    columns: list[Taken] = list(among)
     bare = [taken for taken in columns if taken.quantity.kind == "bytes" and not taken.named_unit]
     if len(bare) < 2:
         return columns

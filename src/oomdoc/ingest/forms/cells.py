@@ -5,6 +5,7 @@ A value comes as text, or as JSON's own number. NULL is None; what should be a n
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -47,7 +48,7 @@ def null(value: Any) -> bool:
     if value is None:
         return True
     if not isinstance(value, str):
-        return value != value  # NaN
+        return isinstance(value, float) and math.isnan(value)
     text = value.strip()
     return text.lower() in _NULLS or is_null(text.encode("utf-8", "replace"))
 
@@ -137,8 +138,7 @@ def value_of(quantity: Quantity, value: Any, unit: str) -> Any:
             raise UnreadableError(str(value)[:60])
         return found
     if kind == "status":
-        found = status(value)
-        return found
+        return status(value)
     if kind == "index":
         match = _INDEX.fullmatch(str(value).strip())
         if not match:

@@ -9,7 +9,7 @@ from typing import Any
 from oomdoc.ingest import device_metrics
 from oomdoc.ingest.forms.believe import Part, Plan, Taken
 from oomdoc.ingest.forms.cells import UnreadableError, null, number_of, value_of
-from oomdoc.ingest.metrics import is_kept
+from oomdoc.ingest.metrics import is_kept, tell_host
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.request_keys import MEANING, Found, Meaning, Requests, put
 from oomdoc.tables import Batch
@@ -21,6 +21,7 @@ _WHAT = {
     "request.latency": "latency", "request.ttft": "ttft", "request.status": "status", "request.model": "model",
     "request.tenant": "tenant", "request.end": "end", "time": "start",
 }  # fmt: skip
+_LABELS = re.compile(r"\{(.*)\}", re.S)
 _METRIC_NAME = re.compile(r"[A-Za-z_:][\w:]{2,120}")
 
 
@@ -35,6 +36,7 @@ class Filler:
         self._known: set[tuple[Any, ...]] = set()
         self._told: set[tuple[str, str]] = set()
         self._last: dict[str, float] = {}
+        self._hosts: set[str] = set()
 
     def announce(self, line: int, plan: Plan) -> None:
         """What the columns were taken for, and which nobody understood; once for each name."""
@@ -87,7 +89,8 @@ class Filler:
     ) -> None:
         """A sample of one device, or of all whose number stands in the names of columns."""
         common = self._gpu(values)
-        numbers: list[int | None] = sorted({device for _, device in values if device is not None}) or [None]  # type: ignore[type-var]
+        named = sorted({device for _, device in values if device is not None})
+        numbers: list[int | None] = [*named] if named else [None]
         for device in numbers:
 
             def get(name: str, device: int | None = device) -> Any:
@@ -176,13 +179,19 @@ class Filler:
         if any(value is not None for value in row.values()):
             self.rows.add("engine_stat", line, t=t, **row)
 
-    def metric(self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]) -> None:
-        """One sample for each column that is a metric."""
+    def metric(
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], record: Mapping[str, Any]
+    ) -> None:
+        """One sample for each column that is a metric; a header may hold the labels too, as Grafana writes it."""
         t = values.get(("time", None))
         for taken in part.columns:
-            value = values.get((taken.quantity.id, taken.device))
-            if taken.quantity.table == "metric" and taken.quantity.column[0] == ":" and value is not None:
-                self.rows.add("metric", line, t=t, name=taken.quantity.column[1:], value=float(value))
+            column = taken.quantity.column
+            value = self._value(line, taken, record.get(taken.name)) if column[0] == ":" else None
+            if value is not None:
+                labels = _LABELS.search(taken.name)
+                self.rows.add(
+                    "metric", line, t=t, name=column[1:], labels=labels[1] if labels else None, value=float(value)
+                )
 
     def series(self, line: int, t: float | None, name: str, labels: str | None, value: Any) -> bool:
         """A sample of a series under its own name; False where it is none that matters."""
@@ -193,6 +202,7 @@ class Filler:
         except UnreadableError:
             return False
         self.rows.add("metric", line, t=t, name=name, labels=labels, value=number)
+        tell_host(self.rows, self._hosts, line, name, number)
         if name in device_metrics.NAMES:
             self._devices.add([(line, t, name, labels, number)], self.rows)
         return True

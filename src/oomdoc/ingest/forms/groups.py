@@ -7,7 +7,7 @@ rows of one moment and device become one record; where they are series of an exp
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,11 +19,28 @@ from oomdoc.ingest.metrics import is_kept
 from oomdoc.ingest.request_keys import moment
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 
-_NAME_COLUMNS = frozenset("metric name key field quantity counter series measurement what item property parameter stat variable __name__ _field metricname metric_name".split())  # fmt: skip
-_VALUE_COLUMNS = frozenset("value val _value reading amount v y sample values measure result".split())
+_NAME_COLUMNS = frozenset(("metric", "name", "key", "field", "quantity", "counter", "series", "measurement", "what", "item", "property", "parameter", "stat", "variable", "__name__", "_field", "metricname", "metric_name"))  # fmt: skip
+_VALUE_COLUMNS = frozenset(
+    ("value", "val", "_value", "reading", "amount", "v", "y", "sample", "values", "measure", "result")
+)
 _UNIT_COLUMNS = frozenset(("unit", "units"))
 _LABEL_COLUMNS = frozenset(("labels", "tags", "label"))
-_TIME_COLUMNS = frozenset("time t ts timestamp date datetime _time at when @timestamp scraped_at sampled_at".split())
+_TIME_COLUMNS = frozenset(
+    (
+        "time",
+        "t",
+        "ts",
+        "timestamp",
+        "date",
+        "datetime",
+        "_time",
+        "at",
+        "when",
+        "@timestamp",
+        "scraped_at",
+        "sampled_at",
+    )
+)
 _MARGINALIA = frozenset(("table", "_start", "_stop", "result", "help", "type", "", "#group", "job"))
 _KNOWN_SHARE = 0.5  # of the names must be quantities
 _HELD = 400_000  # records of a table in long form that are held
@@ -55,7 +72,7 @@ def short(name: str) -> str:
     return name.rsplit(".", 1)[-1].strip().lower() if "." in name.strip(".") else name.strip().lower()
 
 
-def long_form(records: list[Mapping[str, Any]]) -> _Long | None:
+def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
     """The columns of a long form; None for another table."""
     names = {short(name): name for record in records for name in record}
     value = next((names[name] for name in names if name in _VALUE_COLUMNS), None)
@@ -123,7 +140,7 @@ class Gatherer:
         values = [record.values for record in pending]
         group.long = long_form(values) if values else None
         if group.long is None and values:
-            group.plan = plan_for(values, context)
+            group.plan = plan_for(values, context, pending[0].inherited)
             if group.plan is not None:
                 self.filler.announce(pending[0].line, group.plan)
         elif group.long is not None:
@@ -166,7 +183,7 @@ class Gatherer:
             name: value for name, value in record.values.items() if name not in (long.name, long.value, long.unit)
         }
         name, unit = str(record.values.get(long.name)), record.values.get(long.unit) if long.unit else None
-        key = tuple(str(value) for value in common.values())
+        key: tuple[Any, ...] = tuple(str(value) for value in common.values())
         value = record.values.get(long.value)
         if unit and not null(unit) and not null(value):
             value = f"{value} {unit}" if str(unit).lower() not in ("count", "1", "ratio", "") else value

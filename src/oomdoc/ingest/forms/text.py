@@ -144,7 +144,7 @@ _INFLUX = re.compile(
     r"^([A-Za-z_][\w:.\-]*)((?:,[\w.\-]+=(?:[^,= \\]|\\.)+)*) ((?:[\w.:\-]+=(?:\"[^\"]*\"|[^, ]+),?)+)(?: (\d{10,19}))?$"
 )
 _SECTION = re.compile(
-    r"\s*(?:\[(?P<a>[\w .:-]{1,40})\]|(?P<b>(?:gpu|device|card|process|request|rank)s?[ #:]*\d{1,7})\s*:?|#+ (?P<c>.{1,60})|-{3,}|={3,}.*)\s*$",
+    r"\s*(?:\[\[?(?P<a>[\w .:-]{1,40})\]\]?|(?P<b>(?:gpu|device|card|process|request|rank)s?[ #:]*\d{1,7})\s*:?|#+ (?P<c>.{1,60})|-{3,}|={3,}.*)\s*$",
     re.I,
 )
 
@@ -188,7 +188,7 @@ def pairs(line: str) -> dict[str, str]:
 def pair_line(line: str) -> tuple[str, str | None] | None:
     """Name and value of a line `key: value` or `key = value`; None for another line."""
     match = _PAIR_LINE.match(line[:1000])
-    return (match["name"].strip(), match["value"]) if match else None
+    return (match["name"].strip(), match["value"].strip("\"'") if match["value"] else None) if match else None
 
 
 def section(line: str) -> str | None:

@@ -21,11 +21,12 @@ _KEYED_BY = ("gpu", "name")
 
 
 class Record(NamedTuple):
-    """One flat record: where it stands, what stands above it, its values."""
+    """One flat record: where it stands, what stands above it, its values, and which of them it has from above."""
 
     line: int
     context: str
     values: dict[str, Any]
+    inherited: frozenset[str] = frozenset()
 
 
 def of_json(chunks: Iterable[Chunk]) -> Iterator[Record]:
@@ -144,8 +145,8 @@ def exploded(line: int, context: str, value: Mapping[str, Any], shared: Mapping[
     if len(columns) > 1:
         for record in of_columns(line, context, columns):
             made = True
-            yield Record(line, record.context, {**flat, **record.values})
-    keyed = _keyed(value, lists)
+            yield Record(line, record.context, {**flat, **record.values}, frozenset(flat))
+    keyed = _keyed(value)
     if keyed:
         above, entries = keyed
         scalars = {k: v for k, v in flat.items() if not k.startswith(tuple(f"{above}{key}." for key, _ in entries))}
@@ -154,10 +155,17 @@ def exploded(line: int, context: str, value: Mapping[str, Any], shared: Mapping[
             own = {"gpu" if number else "name": number[1] if number else key}
             yield from exploded(line, f"{context}.{above or 'gpu'}".strip("."), entry, {**scalars, **own})
     elif flat and (not made or len(flat) > len(shared)):
-        yield Record(line, context, flat)
+        yield Record(line, context, flat, frozenset(shared) - frozenset(_flat_names(value, flat)))
 
 
-def _keyed(value: Mapping[str, Any], lists: object) -> tuple[str, list[tuple[str, Mapping[str, Any]]]] | None:
+def _flat_names(value: Mapping[str, Any], flat: Mapping[str, Any]) -> Iterator[str]:
+    """Names that an object has itself."""
+    for name in flat:
+        if name in value or name.partition(".")[0] in value:
+            yield name
+
+
+def _keyed(value: Mapping[str, Any]) -> tuple[str, list[tuple[str, dict[str, Any]]]] | None:
     """Objects under numbers or names of devices, here or one level down: `{"gpus": {"0": {...}, "1": {...}}}`."""
     for above, inner in (("", value), *((f"{key}.", entry) for key, entry in value.items() if isinstance(entry, dict))):
         entries = [

@@ -80,6 +80,26 @@ def meanings(name: str) -> tuple[Match, ...]:
     """
     if series := _SERIES.fullmatch(name.strip().strip("\"'`")):
         return (Match(_metric_of(series[1]), True),)
+    return _of_words(name) or _below(name)
+
+
+_WRAPPERS = frozenset(
+    ["engine", "server", "stats", "stat", "status", "state", "metrics", "data", "info", "result", "vllm", "usage", "timing", "timings", "sample", "record", "body", "response", "payload", "fields", "values", "tags", "attributes", "memory_info"]
+)
+
+
+def _below(name: str) -> tuple[Match, ...]:
+    """What the end of a dotted name means: if strong, or if what stands before it only wraps."""
+    above, dot, last = name.partition(".")
+    if not dot or not last:
+        return ()
+    wrapped = above.lower() in _WRAPPERS
+    if not wrapped and (is_irrelevant(above) or len(taken_apart(last).words) < 2):
+        return ()  # `temperature.gpu` is no device
+    return tuple(match for match in meanings(last) if match.strong or wrapped)
+
+
+def _of_words(name: str) -> tuple[Match, ...]:
     words, unit, device = taken_apart(name)
     found = [Match(quantity, strong, own or unit) for quantity, strong, own in _by_fold().get(_fold(name), ())]
     found += [

@@ -93,7 +93,8 @@ QUANTITIES = (
     ),
     Quantity(
         "request.end", "request", "+end", "moment",
-        strong="end time, finish time, finished at, completed at, completion time, end ts, end",
+        strong="end time, finish time, finished at, completed at, completion time, end ts",
+        weak="end, finish, finished",
         low=6.3e8,
         high=7.3e9,
         samples=(("end_time", "2026-11-20T20:04:51Z", 1795205091.0),),

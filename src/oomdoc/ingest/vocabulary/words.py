@@ -47,7 +47,10 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
     ("metric", "metric metrics series measurement"),
     ("label", "labels label tags"),
     ("value", "value val"),
-    ("", "current cur now num number n count cnt no the of latest instantaneous"),
+    ("weight", "weight weights"),
+    ("block", "block blocks"),
+    ("graph", "graph graphs"),
+    ("", "current cur now num number n no the of latest instantaneous"),
 )
 _WORDS: dict[str, tuple[str, ...]] = {
     word: tuple(meaning.split()) for meaning, words in _MEANINGS for word in words.split()
