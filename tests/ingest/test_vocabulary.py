@@ -55,7 +55,8 @@ def test_a_name_with_a_word_more_is_another_thing(name: str) -> None:
 
 
 def test_the_number_of_a_device_may_stand_in_the_name() -> None:
-    assert [(match.quantity.id, match.device, match.unit) for match in meanings("gpu3_mem_used_mib")][0] == ("gpu.used", 3, "MiB")  # fmt: skip
+    match = meanings("gpu3_mem_used_mib")[0]
+    assert (match.quantity.id, match.device, match.unit) == ("gpu.used", 3, "MiB")
 
 
 def test_any_series_of_the_engine_is_one() -> None:

@@ -196,6 +196,8 @@ class _Sheet:
 def _sheet(line: bytes) -> _Sheet | None:
     """The header that a line is, if it names input and output tokens."""
     text = line[:8192].decode("utf-8", "replace").strip().lstrip("\ufeff")
+    if text[:1] in "{[":  # a document that names its columns is no header
+        return None
     for delimiter in (",", ";", "\t"):
         names = tuple(name.strip().strip('"') for name in text.split(delimiter))
         meant = {meaning.what for name in names if (meaning := MEANING[name])}
