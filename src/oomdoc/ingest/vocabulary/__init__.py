@@ -84,7 +84,32 @@ def meanings(name: str) -> tuple[Match, ...]:
 
 
 _WRAPPERS = frozenset(
-    ["engine", "server", "stats", "stat", "status", "state", "metrics", "data", "info", "result", "vllm", "usage", "timing", "timings", "sample", "record", "body", "response", "payload", "fields", "values", "tags", "attributes", "memory_info"]
+    [
+        "engine",
+        "server",
+        "stats",
+        "stat",
+        "status",
+        "state",
+        "metrics",
+        "data",
+        "info",
+        "result",
+        "vllm",
+        "usage",
+        "timing",
+        "timings",
+        "sample",
+        "record",
+        "body",
+        "response",
+        "payload",
+        "fields",
+        "values",
+        "tags",
+        "attributes",
+        "memory_info",
+    ]
 )
 
 

@@ -10,14 +10,14 @@ _MOST = 64 << 40
 QUANTITIES = (
     Quantity(
         "process.pid", "gpu_process", "pid", "number",
-        strong="pid, process id, host pid, process pid",
+        strong="pid, process id, host pid, process pid, procid",
         high=2**31,
         samples=(("pid", "4711", 4711), ("PID", 4711, 4711)),
         not_names=("ppid", "id"),
     ),
     Quantity(
         "process.name", "gpu_process", "name", "text",
-        strong="process name, command, process command, program, executable, app name",
+        strong="process name, command, process command, program, executable, exe, app name",
         weak="process, name, app, application, comm, container, pod, service, worker",
         samples=(("process_name", "VLLM::EngineCore", "VLLM::EngineCore"), ("COMMAND", "python3", "python3")),
         not_names=("user",),
@@ -41,7 +41,8 @@ QUANTITIES = (
     ),
     Quantity(
         "process.resident", "process_memory", "bytes", "bytes",
-        strong="resident, resident mem, resident size, process resident mem, mem resident, resident set size, pss, uss, resident set",
+        strong="resident, resident mem, resident size, process resident mem, mem resident, resident set size, pss, uss, resident set, process resident, physical mem, working set, working set size, process physical mem, mem working set",
+        weak="res",
         exact="VmRSS=KiB, rss_anon, rss_kb=KiB, RssAnon=KiB",
         unit="",
         low=4 * KIB,

@@ -13,7 +13,7 @@ _LONGEST_S = 30 * 86_400
 QUANTITIES = (
     Quantity(
         "request.input", "request", "input_tokens", "tokens",
-        strong="prompt token, input token, prompt size token, prompt token used, context token, user token, isl",
+        strong="prompt token, input token, prompt size token, prompt token used, context token, user token, isl, prompt token count, prompt size, ctx token, ptok, prompt size token",
         weak="prompt, in, input, prefill, ctx, context, query token",
         exact="""input_tokens, prompt_tokens, prompt_token_count, input_token_count, num_prompt_tokens, n_prompt_tokens, prompt_len, input_len,
             input_length, prompt_length, prefill_tokens, context_tokens, tokens_in, in_tokens, llm_input_token, llm_input_tokens,
@@ -24,8 +24,8 @@ QUANTITIES = (
     ),
     Quantity(
         "request.output", "request", "output_tokens", "tokens",
-        strong="output token, new token, output token used, sampled token, osl, token produced",
-        weak="output, out, completion, generated, new, produced, sampled",
+        strong="output token, new token, output token used, sampled token, osl, token produced, output token count, predicted token, new token count, output size token",
+        weak="output, out, completion, generated, new, produced, sampled, predicted",
         exact="""output_tokens, completion_tokens, completion_token_count, generated_tokens, generation_tokens, num_output_tokens,
             num_generated_tokens, num_generation_tokens, num_completion_tokens, output_token_count, output_len, output_length, tokens_out,
             out_tokens, llm_output_token, llm_output_tokens, gen_ai.usage.output_tokens, gen_ai.usage.completion_tokens, eval_count,
@@ -36,7 +36,7 @@ QUANTITIES = (
     ),
     Quantity(
         "request.cached", "request", "cached_tokens", "tokens",
-        strong="cached token, cached prompt token, cache hit token, prefix cached token, prefix cache hit token, prompt cache hit token, token cached",
+        strong="cached token, cached prompt token, cache hit token, prefix cached token, prefix cache hit token, prompt cache hit token, token cached, prefix hit token, cache read token, reused token, prefix cached",
         weak="cached, hit token",
         exact="cached_tokens, prefix_cached_tokens, num_cached_tokens, prompt_cached_tokens, cached_prompt_tokens, prompt_tokens_details.cached_tokens, input_tokens_details.cached_tokens",
         high=_MOST_TOKENS,
@@ -45,7 +45,7 @@ QUANTITIES = (
     ),
     Quantity(
         "request.limit", "request", "max_tokens", "tokens",
-        strong="max token, max output token, max new token, token max",
+        strong="max token, max output token, max new token, token max, max token requested, max request token",
         exact="max_tokens, max_new_tokens, max_completion_tokens, max_output_tokens, gen_ai.request.max_tokens",
         high=_MOST_TOKENS,
         samples=(("max_tok", 1024, 1024), ("limit_tokens", 1024, 1024)),
@@ -53,7 +53,7 @@ QUANTITIES = (
     ),
     Quantity(
         "request.latency", "request", "latency_s", "seconds",
-        strong="request latency, latency, e2e latency, total latency, response time, e2e, e2e time, total time, request time total, latency total, wall time, time total, request took, latency e2e",
+        strong="request latency, latency, e2e latency, total latency, response time, e2e, e2e time, total time, request time total, latency total, wall time, time total, request took, latency e2e, total ms, total s, wall s, wall ms, wall latency, time taken, processing time, rt ms, e2el, runtime s, runtime ms, request time s, request time ms, request time total, output time",
         exact="latency, duration, elapsed, e2e_latency, response_time, request_latency, total_time, request_duration, total_latency, e2e_request_latency, gen_ai.latency.e2e=s, took",
         high=_LONGEST_S,
         samples=(("took_s", 8.1, 8.1), ("latency_ms", "8123", 8.123), ("duration", "1.2s", 1.2), ("elapsedMs", 900, 0.9)),
@@ -61,7 +61,7 @@ QUANTITIES = (
     ),
     Quantity(
         "request.ttft", "request", "ttft_s", "seconds",
-        strong="ttft, time to first token, first token, first token latency, first token time, time first token",
+        strong="ttft, time to first token, first token, first token latency, first token time, time first token, first chunk, first chunk latency, time to first chunk, prefill ms, prefill s, prefill time",
         exact="gen_ai.latency.time_to_first_token=s",
         high=_LONGEST_S,
         samples=(("ttft_ms", 118, 0.118), ("time_to_first_token_s", "0.5", 0.5)),
@@ -69,7 +69,7 @@ QUANTITIES = (
     ),
     Quantity(
         "request.status", "request", "status", "status",
-        strong="http status, status code, response code, http code, http status code, response status, http output status code",
+        strong="http status, status code, response code, http code, http status code, response status, http output status code, result code, return code http",
         weak="status, code, http, rc, result",
         exact="http_code",
         high=599,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 _MEANINGS: tuple[tuple[str, str], ...] = (
     # what they mean together, the words of that meaning
     ("gpu", "gpu gpus device devices dev card cards accelerator accelerators cuda nvidia smi nvml dcgm rocm npu xpu"),
-    ("gpu mem", "vram fb framebuffer hbm gpumem"),
+    ("gpu mem", "vram fb framebuffer hbm gpumem gram"),
     ("mem", "memory mem"),
     ("used", "used usage use uses using inuse consumed occupied"),
     ("total", "total capacity installed tot"),
@@ -47,6 +47,8 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
     ("metric", "metric metrics series measurement"),
     ("label", "labels label tags"),
     ("value", "value val"),
+    ("count", "count cnt"),
+    ("at", "at"),
     ("weight", "weight weights"),
     ("block", "block blocks"),
     ("graph", "graph graphs"),
@@ -131,7 +133,14 @@ def taken_apart(text: str) -> Name:
     for piece in _PIECES.findall(_CAPITALS.sub(" ", plain)):
         low = piece.lower()
         pieces += _glued(low) or (low,) if low not in _WORDS and low not in UNITS else (low,)
-    if len(pieces) > 2 and pieces[-2] == "per" and pieces[-1] in ("s", "sec", "second"):
+    if (
+        len(pieces) > 2
+        and pieces[-1] in ("s", "sec")
+        and _WORDS.get(pieces[-2]) == ("token",)
+        and "first" not in pieces
+    ):
+        pieces[-1] = "rate"  # tok_s
+    elif len(pieces) > 2 and pieces[-2] == "per" and pieces[-1] in ("s", "sec", "second"):
         pieces[-2:] = ["rate"]
     elif len(pieces) > 1 and pieces[-1] in UNITS and not (pieces[-1] == "s" and len(pieces) == 1):
         unit = unit or UNITS[pieces[-1]]
