@@ -110,6 +110,19 @@ def test_a_status_tells_of_the_engine_and_of_the_device() -> None:
     assert found["gpu_sample"] == [{"used_bytes": 76012 * MIB, "total_bytes": 81559 * MIB}]
 
 
+def test_yaml_that_is_cut_gives_what_stands_before_the_cut() -> None:
+    whole = "host: a\ngpus:\n" + "".join(
+        f"  - index: {at}\n    memory_used: {7000 + at} MiB\n    memory_total: 81559 MiB\n" for at in range(4)
+    )
+    assert [row["gpu"] for row in tables(whole)["gpu_sample"]] == [0, 1, 2, 3]
+    cut = whole[: whole.index("  - index: 3")] + '  - index: 3\n    memory_used: "700'
+    assert [(row["gpu"], row["used_bytes"] // MIB) for row in tables(cut)["gpu_sample"]][:3] == [
+        (0, 7000),
+        (1, 7001),
+        (2, 7002),
+    ]
+
+
 def test_toml_and_blocks_of_pairs() -> None:
     toml = '[[gpu]]\nindex = 0\nname = "NVIDIA H100"\nmemory_used = "76012 MiB"\nmemory_total = "81559 MiB"\n'
     blocks = "GPU 0:\n  Memory used: 76012 MiB\n  Memory total: 81559 MiB\n\nGPU 1:\n  Memory used: 12 MiB\n  Memory total: 81559 MiB\n"

@@ -1,7 +1,8 @@
 """YAML as plain values: the only module that loads a YAML library, and of it the parser only.
 
 `yaml.compose` gives nodes; no constructor runs, so no tag can make anything but text, numbers, lists and mappings here.
-Aliases are refused, since a few of them can stand for billions of nodes; size and depth are bounded.
+Aliases are refused, since a few of them can stand for billions of nodes; size and depth are bounded. What the parser
+refuses, because it is cut or was pasted, goes to the tolerant reader of `launch`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from oomdoc.ingest import launch
 from oomdoc.ingest.forms.trees import Record, exploded
 
 CAP_BYTES = 512 << 10  # a second of the slow parser; status files and exports of tools are below 100 KB
@@ -38,9 +40,30 @@ def records(text: str) -> Iterator[Record]:
                         found += list(exploded(entry.start_mark.line + 1, "", value, {}))
             elif node is not None:
                 found += list(_mapping(node, yaml))
-    except (yaml.YAMLError, RecursionError, ValueError) as problem:
+    except yaml.YAMLError:
+        found = list(_of_fragment(text))
+    except (RecursionError, ValueError) as problem:
         raise NotYamlError(str(problem)[:200]) from None
     yield from found
+
+
+def _of_fragment(text: str) -> Iterator[Record]:
+    """Records of a text that is cut or was indented by hand, by the reader of pasted manifests, which takes what it can."""
+    for document in launch.read_document(text):
+        if isinstance(document, list):
+            for entry in document:
+                if isinstance(entry, dict):
+                    yield from exploded(getattr(entry, "line", 1) or 1, "", entry, {})
+        elif isinstance(document, dict):
+            lists = {name: value for name, value in document.items() if isinstance(value, list) and any(isinstance(entry, dict) for entry in value)}  # fmt: skip
+            rest = {name: value for name, value in document.items() if name not in lists}
+            above = {name: value for name, value in rest.items() if not isinstance(value, (dict, list))}
+            for name, entries in lists.items():
+                for entry in entries:
+                    if isinstance(entry, dict):
+                        yield from exploded(getattr(entry, "line", 1) or 1, name, entry, above)
+            if rest:
+                yield from exploded(getattr(document, "line", 1) or 1, "", rest, {})
 
 
 def _mapping(node: Any, yaml: Any) -> Iterator[Record]:
