@@ -22,6 +22,7 @@ _WHAT = {
     "request.tenant": "tenant", "request.end": "end", "time": "start",
 }  # fmt: skip
 _LABELS = re.compile(r"\{(.*)\}", re.S)
+_MEMO = 4096
 _METRIC_NAME = re.compile(r"[A-Za-z_:][\w:]{2,120}")
 
 
@@ -37,6 +38,7 @@ class Filler:
         self._told: set[tuple[str, str]] = set()
         self._last: dict[str, float] = {}
         self._hosts: set[str] = set()
+        self._seen: dict[int, tuple[Taken, dict[str, Any]]] = {}  # held with its key, so that no other gets its id
 
     def announce(self, line: int, plan: Plan) -> None:
         """What the columns were taken for, and which nobody understood; once for each name."""
@@ -67,6 +69,18 @@ class Filler:
             _FILL[part.entity.table](self, line, part, values, record)
 
     def _value(self, line: int, taken: Taken, cell: Any) -> Any:
+        """The value of a cell; texts that were seen cost one look, since most columns repeat theirs."""
+        if type(cell) is not str:
+            return self._read(line, taken, cell)
+        _, memo = self._seen.get(id(taken)) or self._seen.setdefault(id(taken), (taken, {}))
+        if cell in memo:
+            return memo[cell]
+        if len(memo) >= _MEMO:
+            memo.clear()
+        value = memo[cell] = self._read(line, taken, cell)
+        return value
+
+    def _read(self, line: int, taken: Taken, cell: Any) -> Any:
         try:
             return value_of(taken.quantity, cell, taken.unit)
         except UnreadableError:

@@ -76,7 +76,7 @@ def meanings(name: str) -> tuple[Match, ...]:
     """The quantities that a name can mean, its whole self first; () for a name of nothing here.
 
     >>> [match.quantity.id for match in meanings("fb_used [MiB]")], meanings("temperature.gpu")
-    (['gpu.used'], ())
+    (['gpu.used', 'process.gpu_used'], ())
     """
     if series := _SERIES.fullmatch(name.strip().strip("\"'`")):
         return (Match(_metric_of(series[1]), True),)
