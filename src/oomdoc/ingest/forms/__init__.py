@@ -416,15 +416,20 @@ class Lifted:
 
     def __init__(self) -> None:
         self._gatherer = Gatherer()
-        self._begun = False
 
     def chunks(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """The chunks, without the lines that were read here."""
-        for chunk in chunks:
-            if not self._begun and len(chunk.data) <= _LIFT_CAP and b"\x00" not in chunk.data:
-                chunk = self._lifted(chunk)
-            self._begun = True
-            yield chunk
+        """The chunks, without the lines that were read here: those of a source that is one short chunk."""
+        given = iter(chunks)
+        first = next(given, None)
+        if first is None:
+            return
+        second = next(given, None)  # a source that goes on is a log, and may be read on another day: never cut
+        if second is None and len(first.data) <= _LIFT_CAP and b"\x00" not in first.data:
+            first = self._lifted(first)
+        yield first
+        if second is not None:
+            yield second
+        yield from given
 
     def take(self) -> Iterator[Batch]:
         """What was read."""
