@@ -182,6 +182,7 @@ def test_names_that_look_like_cards() -> None:
 
 OTHERS = {
     "zfs": "time,hits,misses,used,total,free\n2026-11-20T20:04:51Z,100,3,512,81559,400\n2026-11-20T20:05:51Z,100,3,512,81559,400\n",
+    "pools": "time,index,used,total,load,arcsz,l2hits\n2026-11-20T20:04:51Z,0,512,81559,4,12,3\n2026-11-20T20:05:51Z,1,612,81559,5,12,3\n",
     "arcstat": "    time  hits  miss  hit%  l2hits  used  total  arcsz\n11:00:00   100     3    97       3   512  81559    12G\n",
     "redis": "# Memory\nused_memory:1073741824\nused_memory_human:1.00G\nused_memory_rss:1173741824\nmaxmemory:2147483648\nkeyspace_hits:100\nevicted_keys:4\n",
     "redis-json": json.dumps({"redis_version": "7.2", "used_memory": 1073741824, "used_memory_rss": 1173741824, "maxmemory": 2147483648, "keyspace_hits": 4}),
