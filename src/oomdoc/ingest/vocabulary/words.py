@@ -102,7 +102,7 @@ def _glued(piece: str, parts: int = 4) -> tuple[str, ...] | None:
 
 
 _DEVICE = re.compile(r"(?:gpu|device|card|cuda)[ _.:\-\[#]*(\d{1,2})(?!\d)[\]]?[ _.:\-]*(?=[A-Za-z])", re.I)
-_DEVICE_BEHIND = re.compile(r"[ _.:\-\[]+(?:gpu|device|card|cuda)?[ _.:\-\[#]*(\d{1,2})[\]]?$", re.I)
+_DEVICE_BEHIND = re.compile(r"[ _.:\-\[]{1,2}(?:gpu|device|card|cuda)?[ _.:\-\[#]?(\d{1,2})\]?$", re.I)
 
 
 @lru_cache(maxsize=8192)
