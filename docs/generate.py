@@ -145,7 +145,7 @@ def tables() -> str:
     filled: dict[str, list[str]] = {}
     for module in INGESTORS:
         for name in module.TABLES:
-            if name != "problem":
+            if name != "problem" and module.KIND not in filled.get(name, ()):
                 filled.setdefault(name, []).append(module.KIND)
     out = [
         "# Evidence tables and views",

@@ -170,6 +170,7 @@ HEAVY = {
     "polars",
     "prompt_toolkit",
     "pyarrow",
+    "yaml",
     "oomdoc.diagnose",
     "oomdoc.store",
 }
@@ -307,10 +308,13 @@ def test_no_module_reaches_for_the_network() -> None:
 
 def test_nothing_of_a_bundle_is_ever_run() -> None:
     """No pickle, no eval, no shell: what a stranger hands over is data."""
-    forbidden = {"pickle", "marshal", "shelve", "subprocess", "yaml", "runpy"}
     calls = {"eval", "exec", "compile", "__import__"}
     found = []
     for name, tree in modules().items():
+        # its parser only, which makes nodes and runs no constructor: the next test holds that
+        forbidden = {"pickle", "marshal", "shelve", "subprocess", "yaml", "runpy"} - (
+            {"yaml"} if name == YAML else set()
+        )
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 found += [
@@ -327,6 +331,18 @@ def test_nothing_of_a_bundle_is_ever_run() -> None:
             ):
                 found.append(f"{name}:{node.lineno} {node.value.id}.{node.attr}")
     assert not found
+
+
+YAML = "oomdoc.ingest.forms.yaml_text"
+
+
+def test_of_the_yaml_library_only_the_parser_is_used() -> None:
+    """Nodes and events of the safe loader: nothing that constructs, nothing that loads."""
+    used = _attributes_of(modules()[YAML], "yaml")
+    assert used == {
+        "AliasEvent", "CollectionEndEvent", "CollectionStartEvent", "SafeLoader", "ScalarNode", "SequenceNode", "YAMLError", "compose_all", "parse",
+    }  # fmt: skip
+    assert '"CSafeLoader"' in (SOURCE / "ingest" / "forms" / "yaml_text.py").read_text(encoding="utf-8")
 
 
 def _attributes_of(tree: ast.AST, name: str) -> set[str]:

@@ -16,7 +16,7 @@ from oomdoc.redact import manifest
 from oomdoc.resume import Mark, Resumed
 from oomdoc.scan import Chunk, chunks, read_ahead
 from oomdoc.store import Store
-from oomdoc.tables import LOOKALIKE, Batch, source_of
+from oomdoc.tables import COLUMN_READING, LOOKALIKE, Batch, source_of
 from oomdoc.units import parse_size, show_bytes
 from oomdoc.unwrap import unwrap
 
@@ -196,6 +196,8 @@ def _count(batch: Batch, rows: int, problems: int, lookalikes: int) -> tuple[int
         return rows, problems, lookalikes + batch.rows
     if batch.table == "problem":
         return rows, problems + batch.rows, lookalikes
+    if batch.table == COLUMN_READING:  # about the reading, no evidence
+        return rows, problems, lookalikes
     return rows + batch.rows, problems, lookalikes
 
 

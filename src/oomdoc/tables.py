@@ -518,11 +518,18 @@ _ALL = (
         Column("works", "BOOLEAN", "it started or served with it; false = it failed all the same"),
         Column("text", "VARCHAR", "the line, at most 400 characters"),
     ),
+    _table(
+        "column_reading",
+        "one row per column, key or name that was taken for a quantity by the vocabulary",
+        Column("name", "VARCHAR", "the name as written"),
+        Column("taken_for", "VARCHAR", "table and column that it fills, and the unit"),
+    ),
 )
 
 TABLES: Mapping[str, Table] = MappingProxyType({table.name: table for table in _ALL})
 """All evidence tables by name, in the order in which `oomdoc tables` shows them."""
 
+COLUMN_READING = "column_reading"  # about the reading: its rows are no evidence, and not counted as such
 LOOKALIKE = "lookalike"  # a pseudo-table: rows are counted in `source.lookalikes` and not stored
 
 

@@ -136,3 +136,53 @@ def test_the_time_of_a_bare_traceback_is_that_of_the_record_before() -> None:
         f"INFO 01-05 12:00:00 [a.py:1] x\nINFO 01-05 12:30:00 [a.py:1] y\nTraceback (most recent call last):\n{NEW}\n"
     )[0]
     assert row["t"] is not None and row["t"] % 86400 == 12.5 * 3600
+
+
+OTHER_ALLOCATORS = [
+    ("torch", "[W1121 CUDACachingAllocator.cpp:512] Warning: memory mapping failed with OOM on device 1: tried to allocate 20971520 bytes (free: 12582912, total: 85094825984)", {"device": 1, "requested_bytes": 20971520, "free_bytes": 12582912, "total_bytes": 85094825984}),
+    ("npu", "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.00 GiB total capacity; 58.00 GiB already allocated; 1.00 GiB free; 58.50 GiB reserved in total by PyTorch)", {"device": 3, "requested_bytes": 2 * GIB, "total_bytes": 60 * GIB, "free_bytes": GIB, "unallocated_bytes": GIB // 2}),
+    ("npu", "E39999: aclrtMalloc failed, error code is 207001, size 2147483648", {"requested_bytes": 2 * GIB}),
+    ("xpu", "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 3.50 GiB. GPU 0 has a total capacity of 48.00 GiB.", {"requested_bytes": 3584 * MIB, "total_bytes": 48 * GIB}),
+    ("xpu", "RuntimeError: level_zero backend failed with error: 39 (UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)", {}),
+    ("mps", "RuntimeError: MPS backend out of memory (MPS allocated: 17.00 GB, other allocations: 384.00 KB, max allowed: 18.00 GB). Tried to allocate 1.50 GB on private pool.", {"requested_bytes": 1536 * MIB, "total_bytes": 18 * GIB}),
+    ("xla", "XlaRuntimeError: RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 4.50G. That was not possible. There are 1.25G free.; (0x0x0_HBM0)", {"requested_bytes": 4608 * MIB, "free_bytes": 1280 * MIB}),
+    ("xla", "W1121 bfc_allocator.cc:497] Allocator (GPU_2_bfc) ran out of memory trying to allocate 4.00GiB (rounded to 4294967296)", {"requested_bytes": 4 * GIB, "device": 2}),
+    ("tensorrt", "[TRT] [E] 2: [virtualMemoryBuffer.cpp::resizePhysical::154] Error Code 2: OutOfMemory (Requested size was 8589934592 bytes.)", {"requested_bytes": 8 * GIB}),
+    ("ggml", "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 5120.00 MiB on device 1: cudaMalloc failed: out of memory", {"requested_bytes": 5 * GIB, "device": 1}),
+    ("cupy", "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 8,589,934,592 bytes (allocated so far: 1,024 bytes).", {"requested_bytes": 8 * GIB}),
+    ("nccl", "node-3:90:111 [0] NCCL WARN HIP failure 2 'out of memory'", {}),
+    ("hpu", "FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::1610612736 (1536)MB", {"requested_bytes": 1536 * MIB}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("allocator", "text", "figures"), OTHER_ALLOCATORS)
+@pytest.mark.parametrize("lead", ["", "worker-3> ", "2026-11-20 20:04:51.120 | 4711 | ", "Loading: 10%\r"])
+def test_a_failure_is_known_by_any_allocators_words(allocator: str, text: str, figures: dict, lead: str) -> None:
+    rows = ooms(lead + text + "\n")
+    assert len(rows) == 1 and rows[0]["allocator"] == allocator
+    assert {name: rows[0][name] for name in figures} == figures
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[TRT] [W] Skipping tactic 0x0 due to insufficient memory on requested size of 5368709120 detected for tactic 2",
+        "[TRT] [I] [MemUsageChange] Init CUDA: CPU +328, GPU +0, now: CPU 360, GPU 900 (MiB)",
+        "grpc status RESOURCE_EXHAUSTED: Quota exceeded for requests per minute",
+        "ggml_cuda_init: found 1 CUDA devices:",
+        "ggml_cuda_host_malloc: failed to allocate 120.00 MiB of pinned memory: out of memory",
+        "RuntimeError: level_zero backend failed with error: 20 (UR_RESULT_ERROR_DEVICE_LOST)",
+        "aclrtMalloc is called with size 512",
+    ],
+)
+def test_other_words_of_those_allocators_are_no_failure(text: str) -> None:
+    assert ooms(text + "\n") == []
+
+
+def test_a_traceback_in_one_line_with_its_breaks_spelled_out() -> None:
+    rows = ooms(
+        'job failed: Traceback (most recent call last):\\n  File "/a.py", line 3, in f\\n    g()\\n'
+        + NEW.replace('"', "")
+        + "\\n\n"
+    )
+    assert len(rows) == 1 and rows[0]["allocator"] == "torch" and rows[0]["text"].startswith("torch.OutOfMemoryError")

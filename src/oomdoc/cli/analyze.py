@@ -179,7 +179,10 @@ def _account(analysis: Analysis) -> str:
     asked = "SELECT source, reason, count(*), min(line) FROM problem GROUP BY ALL ORDER BY 1, 3 DESC, 4"
     for source, reason, places, line in analysis.sql(asked)[1]:
         problems.setdefault(source, []).append(Problem(reason, places, line))
-    return render(analysis.report, filled, problems)
+    columns: dict[str, list[tuple[str, str]]] = {}
+    for source, name, taken_for in analysis.sql("SELECT source, name, taken_for FROM column_reading ORDER BY rowid")[1]:
+        columns.setdefault(source, []).append((name, taken_for))
+    return render(analysis.report, filled, problems, columns)
 
 
 def _reached(report: Report, probability: float) -> bool:

@@ -17,6 +17,7 @@ from oomdoc.ingest import (
     amd_smi,
     configuration,
     document,
+    forms,
     gpu_topology,
     guidellm,
     kernel_log,
@@ -41,6 +42,7 @@ from oomdoc.ingest import (
     traces,
 )
 from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor, Reading, read_by
+from oomdoc.ingest.forms import barred
 from oomdoc.ingest.texts import Quotations, Texts
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
@@ -68,14 +70,16 @@ PROSE: tuple[Ingestor, ...] = tuple(
     for module in (
         document,
         serving_log,
+        barred,
         kubernetes,
         kernel_log,
         package_list,
         process_list,
-        memory_series,
         request_body,
         launch,
         configuration,
+        forms,
+        memory_series,
         notes,
     )
 )
@@ -135,11 +139,15 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
     if ingestor in DENSE:
         yield from ingestor.read(path, chunks)
         return
-    if ingestor.KIND == text_log.KIND:
-        yield from read_by(Texts(), chunks)
-        return
     if ingestor in _QUOTING:
         yield from ingestor.read(path, chunks)
+        return
+    lifted = forms.Lifted() if ingestor.KIND in (text_log.KIND, notes.KIND) else None
+    if lifted is not None:
+        chunks = lifted.chunks(chunks)
+    if ingestor.KIND == text_log.KIND:
+        yield from read_by(Texts(), chunks)
+        yield from lifted.take() if lifted is not None else ()
         return
     pieces = iter(chunks)
     first = next(pieces, None)
@@ -150,7 +158,7 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
         and text_form.form_of(make_head(path, first.data)) == text_form.SOURCE_CODE
     )
     texts = Quotations(pasted=False) if code else Texts()
-    prose = notes.Prose() if ingestor.KIND == launch.KIND and not code else None
+    prose = notes.Prose() if ingestor.KIND in (launch.KIND, forms.KIND) and not code else None
 
     def overheard() -> Iterator[Chunk]:
         for chunk in itertools.chain([] if first is None else [first], pieces):
@@ -163,6 +171,8 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
     yield from texts.close()
     if prose is not None:
         yield from prose.take()
+    if lifted is not None:
+        yield from lifted.take()
 
 
 def reading(ingestor: Ingestor, path: str) -> Reading | None:

@@ -25,15 +25,15 @@ from oomdoc.ingest.base import Head, Rows, read_by
 from oomdoc.ingest.problems import Capped
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
-from oomdoc.units import parse_time
+from oomdoc.units import parse_time, show_bytes
 
 KIND = "metrics"
-TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", "host_event", "problem")
+TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", "host_event", "note", "problem")
 
 _KEPT = (
     "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_MEM_COPY_UTIL", "DCGM_FI_DEV_XID_ERRORS", "dcgm_fb_",
     "dcgm_gpu_utilization", "gpu_memory_used_bytes", "gpu_memory_total_bytes", "nvidia_",
-    "process_resident_memory_bytes", "container_memory_",
+    "process_resident_memory_bytes", "container_memory_", "node_memory_MemTotal_bytes",
 )  # fmt: skip
 _BARE = (b"vllm:", b"DCGM_FI_DEV_")
 _TYPED = (b"# HELP vllm:", b"# TYPE vllm:", b"# HELP DCGM_", b"# TYPE DCGM_")
@@ -144,6 +144,7 @@ class Scrapes:
             if not math.isfinite(value):
                 continue
             found.append((number, t, name, labels, value))
+            tell_host(self.rows, self._configs, number, name, value)
             if name in device_metrics.NAMES:
                 of_devices.append((number, t, name, labels, value))
             if name in CONFIG and labels is not None and labels not in self._configs and len(self._configs) < 1000:
@@ -194,6 +195,16 @@ def tell_config(rows: Rows, line: int, t: float | None, labels: str) -> None:
             figure = _finite(value)
             if figure is not None:
                 rows.add("engine_figure", line, t=t, name=_FIGURES[name], value=figure)
+
+
+_HOST_MEMORY = "node_memory_MemTotal_bytes"
+
+
+def tell_host(rows: Rows, told: set[str], line: int, name: str, value: float) -> None:
+    """The size of the host's memory, which the node exporter tells in every scrape; `told` says which sizes are known."""
+    if name == _HOST_MEMORY and value > 0 and str(value) not in told:
+        told.add(str(value))
+        rows.add("note", line, topic="host-size", value=value, text=f"memory of the host: {show_bytes(value)}")
 
 
 def _finite(text: str) -> float | None:

@@ -21,13 +21,13 @@ from typing import Any
 from oomdoc.ingest import device_metrics
 from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, pieces
-from oomdoc.ingest.metrics import CONFIG, is_kept, tell_config
+from oomdoc.ingest.metrics import CONFIG, is_kept, tell_config, tell_host
 from oomdoc.ingest.problems import Capped
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
 KIND = "metrics-json"
-TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", "host_event", "problem")
+TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", "host_event", "note", "problem")
 
 _YEARS = (6.3e8, 7.3e9)
 _FLUSH_ROWS = 20_000
@@ -133,6 +133,8 @@ class _Answers:
         for column, cells in zip(self._columns.values(), zip(*found, strict=True), strict=False):
             column.extend(cells)
         self.ready += len(found)
+        if found:
+            tell_host(self.rows, self._configs, line, name, found[-1][4])
         if name in device_metrics.NAMES:
             self._devices.add(found, self.rows)
         if name in CONFIG and found and text and text not in self._configs and len(self._configs) < 1000:

@@ -224,6 +224,9 @@ class Reader:
     def _csv(self, line: int, text: str) -> None:
         sheet = None if text[0] in _DIGITS else sheets.header(text)
         if sheet:
+            if self.sheet is None or self.sheet.names != sheet.names:
+                for name in sheet.unknown:
+                    self.rows.problem(line, f"a column of unknown meaning in a table of nvidia-smi: {name[:60]}", text)
             self.sheet, self._query = sheet, None
             return
         cells = [cell.strip() for cell in text.split(",")]
@@ -643,7 +646,9 @@ def matches(head: Head) -> bool:
         cells = line.count(",") + 1
         if _BANNER.match(line) or _LISTED.match(line) or _BOX_DEVICE.match(line):
             hits, proofs = hits + 1, proofs + 1
-        elif (found := sheets.header(line)) and _proves(found):
+        elif (found := sheets.header(line)) and not found.is_own and not proofs:
+            return False  # a table of somebody's own: `forms` knows its names
+        elif found and _proves(found):
             sheet, hits, proofs = found, hits + 1, proofs + 1
         elif sheet and cells == len(sheet.roles):
             hits += 1
@@ -667,6 +672,6 @@ def matches(head: Head) -> bool:
 def _proves(sheet: sheets.Sheet) -> bool:
     """Whether a header can only be nvidia-smi's: a dotted or bracketed name, not words that any table has."""
     text = sheet.header.lower()
-    return any(
+    return sheet.is_own and any(
         name in text for name in ("memory.", "utilization.", "used_gpu_memory", "used_memory", "gpu_uuid", "[mib]")
     )

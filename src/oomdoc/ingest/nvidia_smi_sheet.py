@@ -10,6 +10,8 @@ from typing import Any
 
 from oomdoc.columns import Field, Memo, is_null
 from oomdoc.ingest import nvidia_smi_cells as reads
+from oomdoc.ingest.vocabulary import is_irrelevant, meanings
+from oomdoc.ingest.vocabulary.words import taken_apart
 
 _ROLES: Mapping[str, str] = {
     "timestamp": "t", "index": "gpu", "gpu.index": "gpu", "name": "name", "gpu.name": "name", "uuid": "uuid", "gpu.uuid": "uuid",
@@ -41,6 +43,27 @@ class Sheet:
     roles: tuple[str, ...]
     header: str = ""
     kinds: tuple[str, ...] = ()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the header, as printed."""
+        return tuple(name.strip() for name in self.header.split(",")) if self.header else ()
+
+    @cached_property
+    def unknown(self) -> tuple[str, ...]:
+        """Columns that are neither used nor known to be of no use here."""
+        return tuple(
+            name for name, role in zip(self.names, self.roles, strict=False) if not role and not is_irrelevant(name)
+        )
+
+    @cached_property
+    def is_own(self) -> bool:
+        """Whether the header can be nvidia-smi's: sizes in its unit, and no quantity under a name that it does not use."""
+        for name, role in zip(self.names, self.roles, strict=False):
+            unit = taken_apart(name).unit
+            if (role and unit not in ("", "MiB", "MB", "%")) or (not role and meanings(name)):
+                return False
+        return True
 
     @cached_property
     def of_processes(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from oomdoc.columns import is_null, stamp
 from oomdoc.ingest.problems import Capped
+from oomdoc.ingest.vocabulary import meanings
 from oomdoc.tables import TABLES, Batch
 
 COLUMNS = TABLES["request"].column_names[1:]
@@ -90,8 +91,34 @@ class _Keys(dict[str, "Meaning | None"]):
     def __missing__(self, name: str) -> Meaning | None:
         if len(self) >= 4096:
             self.clear()
-        meaning = self[name] = self._folded.get(_fold(name)) if len(name) < 60 else None
+        meaning = self[name] = self._find(name) if len(name) < 60 else None
         return meaning
+
+    def _find(self, name: str) -> Meaning | None:
+        """By the list above, by the vocabulary, or by the end of a dotted name whose beginning only wraps (`usage.`)."""
+        known = self._folded.get(_fold(name)) or _by_vocabulary(name)
+        if known is None and "." in name:
+            above, _, last = name.rpartition(".")
+            if all(is_container(step) for step in above.split(".")):
+                return self[last]
+        return known
+
+
+_WHAT = {
+    "request.input": "input", "request.output": "output", "request.cached": "cached", "request.limit": "limit",
+    "request.latency": "latency", "request.ttft": "ttft", "request.status": "status", "request.end": "end",
+    "request.tenant": "tenant",
+}  # fmt: skip
+_DIVISORS = {"": 0.0, "ms": 1e3, "s": 1.0, "us": 1e6, "ns": 1e9, "min": 1 / 60}
+
+
+def _by_vocabulary(name: str) -> Meaning | None:
+    """What a name says that means nothing else; a weak name needs the company of others (`forms`)."""
+    for match in meanings(name):
+        what = _WHAT.get(match.quantity.id)
+        if what and match.strong:
+            return Meaning(what, _DIVISORS.get(match.unit, 0.0), False)
+    return None
 
 
 MEANING = _Keys()

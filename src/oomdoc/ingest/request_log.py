@@ -41,6 +41,7 @@ from oomdoc.ingest.request_shapes import (
     learn_pairs,
     loads,
 )
+from oomdoc.ingest.vocabulary import is_irrelevant
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
@@ -195,6 +196,8 @@ class _Sheet:
 def _sheet(line: bytes) -> _Sheet | None:
     """The header that a line is, if it names input and output tokens."""
     text = line[:8192].decode("utf-8", "replace").strip().lstrip("\ufeff")
+    if text[:1] in "{[":  # a document that names its columns is no header
+        return None
     for delimiter in (",", ";", "\t"):
         names = tuple(name.strip().strip('"') for name in text.split(delimiter))
         meant = {meaning.what for name in names if (meaning := MEANING[name])}
@@ -270,6 +273,7 @@ class Reader:
             stop = data.find(b"\n", lead) + 1 or len(data)
             self.sheet = _sheet(data[begin:stop])
             if self.sheet:
+                self._tell_unknown(first_line + data.count(b"\n", 0, begin))
                 first_line += data.count(b"\n", 0, stop)
                 data = data[stop:]
         if len(data) >= WORTHWHILE_BYTES:
@@ -278,6 +282,15 @@ class Reader:
             for at, raw in enumerate(data.split(b"\n"), first_line):
                 self.line(at, raw)
         yield from self.requests.take()
+
+    def _tell_unknown(self, line: int) -> None:
+        """Columns of a table of requests that nobody understood: what they hold is missing from every row."""
+        assert self.sheet is not None
+        for name in self.sheet.names:
+            if MEANING[name] is None and name and not is_irrelevant(name):
+                self.requests.noted.problem(
+                    line, f"a column of unknown meaning in a table of request: {name[:60]}", name
+                )
 
     def line(self, line: int, raw: bytes) -> None:
         """One line, the plain way."""

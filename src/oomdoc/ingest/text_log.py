@@ -214,7 +214,7 @@ class Reader:
                 record = read_record(hit.line, decode(data[at_begin:at_end]), clock)
                 refused = _is_echo(data, at_begin, record, hit.at)
                 # JSON logging keeps a whole traceback in one record: each of its lines is read by itself
-                pieces = [(text, set()) for text in record.text.split("\n")]
+                pieces = [(text, set()) for text in _lines_of(record.text)]
                 if refused:
                     self.rows.add(LOOKALIKE, hit.line)
                 elif record.t is not None:
@@ -346,6 +346,13 @@ class Reader:
 
 
 _COLUMNS = {name: frozenset(table.column_names) for name, table in ALL_TABLES.items()}
+
+
+def _lines_of(text: str) -> list[str]:
+    """The lines of a record; a traceback may stand in one line, its line breaks spelled out."""
+    if "\\n" in text and "Traceback (most recent call" in text:
+        text = text.replace("\\n", "\n")
+    return text.split("\n")
 
 
 def _piece(data: bytes, hit: Hit) -> tuple[int, int]:

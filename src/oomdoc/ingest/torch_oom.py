@@ -24,14 +24,52 @@ _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "torch",
         regex(
-            r"(?:CUDA|NPU|MUSA) out of memory\. ?Tried to allocate|OutOfMemoryError: (?:CUDA out of memory|Tried to allocate)"
+            r"(?:CUDA|MUSA) out of memory\. ?Tried to allocate|OutOfMemoryError: (?:CUDA out of memory|Tried to allocate)"
         ),
     ),
-    ("hip", regex(r"HIP out of memory|hipErrorOutOfMemory|HIP error: out of memory")),
+    (
+        "npu",
+        regex(
+            r"NPU out of memory|NPU error.{0,80}\b207018\b|aclrtMalloc.{0,80}\b(?:207001|failed)|EL0004: .{0,40}[Aa]llocate memory|ERR00006 memory error|rtMalloc.{0,40}out of memory"
+        ),
+    ),
+    (
+        "xpu",
+        regex(
+            r"XPU out of memory|(?:UR|PI|ZE)_RESULT_ERROR_OUT_OF_(?:DEVICE_MEMORY|HOST_MEMORY)|PI_ERROR_OUT_OF_RESOURCES|UR_RESULT_ERROR_OUT_OF_RESOURCES|sycl::.{0,120}out of (?:device )?memory"
+        ),
+    ),
+    ("mps", regex(r"MPS backend out of memory")),
+    ("hpu", regex(r"PT_DEVMEM\b.{0,80}[Aa]llocation failed|synStatus(?:=| )?\D{0,12}OutOfMemory|HPU out of memory")),
+    (
+        "xla",
+        regex(
+            r"RESOURCE_EXHAUSTED: .{0,160}(?:[Oo]ut of memory|memory space hbm|allocate)|Allocator \(\w+_bfc\) ran out of memory"
+        ),
+    ),
+    (
+        "tensorrt",
+        regex(
+            r"Error Code 2: OutOfMemory|Requested amount of GPU memory \(\d+ bytes\) could not be allocated|OutOfMemory \(Requested size was|\[TRT\-?L?L?M?\].{0,120}(?:[Oo]ut of memory|OutOfMemory)"
+        ),
+    ),
+    (
+        "ggml",
+        regex(
+            r"ggml\w*: .{0,160}(?:out of memory|failed to allocate)|cudaMalloc failed: out of memory|unable to allocate (?:CUDA|ROCm|Vulkan|SYCL|Metal)\d* buffer"
+        ),
+    ),
+    ("cupy", regex(r"cupy\S*OutOfMemoryError|Out of memory allocating [\d,]+ bytes \(allocated so far")),
+    (
+        "hip",
+        regex(
+            r"HIP out of memory|hipErrorOutOfMemory|HIP error: out of memory|hipMalloc failed|HSA_STATUS_ERROR_OUT_OF_RESOURCES"
+        ),
+    ),
     ("torch", regex(r"Tried to allocate " + _SIZE)),
-    ("torch", regex(r"memory allocation failed with OOM on device")),
+    ("torch", regex(r"memory (?:allocation|mapping|creation|reservation) failed with OOM")),
     ("torch", regex(r"NVML_SUCCESS == r INTERNAL ASSERT FAILED.*CUDACachingAllocator")),
-    ("nccl", regex(r"Cuda failure (?:\d+ )?'out of memory'|Failed to CUDA calloc")),
+    ("nccl", regex(r"(?:Cuda|Hip|HIP) failure (?:\d+ )?'out of memory'|Failed to (?:CUDA|HIP) calloc")),
     ("cublas", regex(r"CUBLAS_STATUS_ALLOC_FAILED")),
     ("cudnn", regex(r"CUDNN_STATUS_ALLOC_FAILED")),
     ("triton", regex(r"Triton Error \[CUDA\]: out of memory")),
@@ -40,19 +78,28 @@ _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 ANCHORS = (
-    "Tried to allocate", "OutOfMemoryError: CUDA out of memory", "HIP out of memory", "hipErrorOutOfMemory", "HIP error: out of memory", "failed with OOM on device",
+    "Tried to allocate", "OutOfMemoryError: CUDA out of memory", "HIP out of memory", "hipErrorOutOfMemory", "HIP error: out of memory", "failed with OOM",
     "NVML_SUCCESS == r", "Cuda failure", "Failed to CUDA calloc", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED",
+    "Hip failure", "HIP failure", "Failed to HIP calloc", "hipMalloc failed", "HSA_STATUS_ERROR_OUT_OF_RESOURCES", "NPU out of memory", "aclrtMalloc", "rtMalloc",
+    "EL0004:", "ERR00006", "NPU error", "XPU out of memory", "RESULT_ERROR_OUT_OF_", "PI_ERROR_OUT_OF_RESOURCES", "sycl::", "MPS backend out of memory",
+    "PT_DEVMEM", "HPU out of memory", "synStatus", "RESOURCE_EXHAUSTED:", "ran out of memory trying", "Error Code 2: OutOfMemory", "Requested amount of GPU memory",
+    "OutOfMemory (Requested size", "[TRT", "cudaMalloc failed: out of memory", "ggml_", "unable to allocate CUDA", "unable to allocate ROCm",
+    "unable to allocate Vulkan", "unable to allocate SYCL", "OutOfMemoryError: Out of memory", "Out of memory allocating",
     "Triton Error [CUDA]", "CUDA driver error: out of", "CUDA_ERROR_OUT_OF_MEMORY", "CUDA error: out of memory", "CUDA Error: out of memory",
 )  # fmt: skip
 """Literals of which one stands in every such message (see `ingest.base.Pattern` for what an anchor may hold)."""
 
 # A message that speaks about memory without being a failure of this allocation
-_NOT_AN_OOM = regex(r"Search for `cudaErrorMemoryAllocation'|may cause OOM|OutOfResources|AlignedAllocator")
+_NOT_AN_OOM = regex(
+    r"Search for `cudaErrorMemoryAllocation'|may cause OOM|OutOfResources|AlignedAllocator"
+    r"|.*(?:[Ss]kipping tactic|due to insufficient memory on requested size|pinned memory|RESOURCE_EXHAUSTED: (?:[Qq]uota|.{0,60}(?:grpc|message larger|rate limit)))"
+)
 
 _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("requested_bytes", regex(r"[Tt]ried to allocate " + _SIZE + r"|trying to allocate (\d+ bytes)|Failed to CUDA calloc (?:async )?(\d+ bytes)")),
-    ("total_bytes", regex(r"total capaci?ty (?:of |: ?)" + _SIZE + r"|" + _SIZE + r" total capacity|free: \d+, total: (\d+)")),
-    ("free_bytes", regex(r"of which " + _SIZE + r" is free|; " + _SIZE + r" free\b|free: " + _SIZE + r"|\(free: (\d+)")),
+    ("requested_bytes", regex(r"[Tt]ried to allocate " + _SIZE + r"|(?:[Tt]rying to (?:allocate|map)|[Ff]ailed to allocate|[Oo]ut of memory allocating|\ballocating|[Rr]equested size was|GPU memory \(|[Aa]llocate memory size:?) ?" + _SIZE
+                              + r"|Failed to (?:CUDA|HIP) calloc (?:async )?(\d+ bytes)|buffer of size (\d+)|Attempting to allocate ([\d.]{1,12}[KMGT])\b|[Aa]llocation failed for size::(\d+)|aclrtMalloc.{0,60}size[ :=]+(\d+)")),
+    ("total_bytes", regex(r"total capaci?ty (?:of |: ?)" + _SIZE + r"|" + _SIZE + r" total capacity|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?(\d+)(?! ?[KMGT]i?B)|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?" + _SIZE + r"|max allowed: " + _SIZE + r"|of ([\d.]{1,12}[KMGT]) hbm|limit set to: " + _SIZE)),
+    ("free_bytes", regex(r"of which " + _SIZE + r" is free|; " + _SIZE + r" free\b|free: " + _SIZE + r"|\b[Ff]ree: ?(\d+)|There are ([\d.]{1,12}[KMGT]) free")),
     ("this_process_bytes", regex(r"this process has " + _SIZE)),
     ("allocated_bytes", regex(_SIZE + r" is allocated by PyTorch|(?<!un)allocated by PyTorch: " + _SIZE + r"|" + _SIZE + r" already allocated")),
     ("private_pool_bytes", regex(_SIZE + r" allocated in private pools")),
@@ -61,7 +108,9 @@ _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("reserved", regex(_SIZE + r" (?:reserved in total by PyTorch|cached\))")),
 )  # fmt: skip
 _OTHERS = regex(r"Process(?: \d+)? has " + _SIZE + r" memory in use")
-_DEVICE = regex(r"\bGPU (\d+)\b|\(GPU (\d+);|OOM on device (\d+)|NPU (\d+)")
+_DEVICE = regex(
+    r"\bGPU (\d+)\b|\(GPU (\d+);|\bon device (\d+)|NPU (\d+)|\bGPU_(\d+)_bfc|\bCUDA(\d+) buffer|\bXPU (\d+)"
+)
 _COMPLETE = regex(r"is reserved by PyTorch but unallocated|reserved in total by PyTorch|total: \d")
 
 

@@ -14,6 +14,7 @@ from oomdoc.report.words import QUOTING, count, neutral
 from oomdoc.units import show_bytes
 
 _PROBLEMS_SHOWN = 3  # kinds of problem told per source
+_COLUMNS_SHOWN = 40  # a collector's document may name hundreds of keys
 
 
 class Problem(NamedTuple):
@@ -25,13 +26,17 @@ class Problem(NamedTuple):
 
 
 def render(
-    report: Report, tables: Mapping[str, Sequence[tuple[str, int]]], problems: Mapping[str, Sequence[Problem]]
+    report: Report,
+    tables: Mapping[str, Sequence[tuple[str, int]]],
+    problems: Mapping[str, Sequence[Problem]],
+    columns: Mapping[str, Sequence[tuple[str, str]]] | None = None,
 ) -> str:
-    """The account as text. `tables` gives for a source its tables with rows, `problems` what could not be read of it."""
+    """The account as text. `tables` gives for a source its tables with rows, `problems` what could not be read of it,
+    `columns` the names that were known by the vocabulary and what each was taken for."""
     coverage = report.coverage
     lines = [f"Coverage of {neutral(report.bundle.name)}", ""]
     for row in coverage.sources:
-        lines += _source(row, tables.get(row.path, ()), problems.get(row.path, ()))
+        lines += _source(row, tables.get(row.path, ()), problems.get(row.path, ()), (columns or {}).get(row.path, ()))
     if coverage.unread:
         lines += ["Not read, or not to its end", ""]
         lines += [f"  {neutral(item.path)}\n      {neutral(item.why)}" for item in coverage.unread] + [""]
@@ -39,11 +44,20 @@ def render(
     return "\n".join(lines) + "\n"
 
 
-def _source(row: SourceRow, tables: Sequence[tuple[str, int]], problems: Sequence[Problem]) -> Iterable[str]:
+def _source(
+    row: SourceRow, tables: Sequence[tuple[str, int]], problems: Sequence[Problem], columns: Sequence[tuple[str, str]]
+) -> Iterable[str]:
     yield f"  {neutral(row.path)}"
     yield f"      read as {row.kind}: {row.bytes:,} bytes, {count(row.lines, 'line')}"
-    filled = ", ".join(f"{name} {rows:,}" for name, rows in tables if name != "problem")
+    filled = ", ".join(f"{name} {rows:,}" for name, rows in tables if name not in ("problem", "column_reading"))
     yield f"      {count(row.rows, 'row')}" + (f": {filled}" if filled else _nothing(row))
+    if columns:
+        width = min(40, max(len(name) for name, _ in columns))
+        yield "      columns taken for"
+        for name, taken_for in columns[:_COLUMNS_SHOWN]:
+            yield f"        {neutral(name):{width}}  {taken_for}"
+        if len(columns) > _COLUMNS_SHOWN:
+            yield f"        {count(len(columns) - _COLUMNS_SHOWN, 'more name')}: see table column_reading"
     for problem in problems[:_PROBLEMS_SHOWN]:
         yield f"      {count(problem.places, 'problem')}: {neutral(problem.reason)}, first in line {problem.line:,}"
     if len(problems) > _PROBLEMS_SHOWN:

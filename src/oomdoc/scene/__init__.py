@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from oomdoc.scene import owner
 from oomdoc.scene.lives import LIVES_SQL, Server, life_of, server_of
-from oomdoc.scene.presence import shows_server
 from oomdoc.scene.owner import FOREIGN, NEAR, OWN, UNKNOWN, Bond
+from oomdoc.scene.presence import shows_server
 
 __all__ = ["FOREIGN", "NEAR", "OWN", "TABLES", "UNKNOWN", "Aside", "Bond", "Scene", "Tables", "bind"]
 

@@ -1,0 +1,38 @@
+"""Tables behind bars, tabs and semicolons, and events as JSON, asked before the readers of tools' own outputs.
+
+No tool that has a reader of its own writes such tables, but their words stand in them: a table of events copied into
+Markdown is no output of kubectl.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from oomdoc.ingest import forms
+from oomdoc.ingest.base import HEAD_BYTES, Head
+from oomdoc.scan import Chunk
+from oomdoc.tables import Batch
+
+KIND = forms.KIND
+TABLES = forms.TABLES
+_CUTS = ("|", "\t", ";")
+_EVENTS = re.compile(rb'"reason"', re.I)
+
+
+def matches(head: Head) -> bool:
+    """A table of ours that is at least half of the text, and cut by one of these."""
+    if head.data.lstrip()[:1] in (b"{", b"["):
+        return _EVENTS.search(head.data) is not None and b'"apiVersion"' not in head.data and bool(forms.form_of(head))
+    if b"\x00" in head.data or not any(cut.encode() in head.data for cut in _CUTS):
+        return False
+    lines = head.data.decode("utf-8", "replace").split("\n")
+    if len(lines) > 1 and len(head.data) >= HEAD_BYTES:
+        lines.pop()
+    first = forms.first_layout(lines)
+    return first is not None and first.cut in _CUTS and forms.form_of(head) == "table"
+
+
+def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """Rows of every table that the vocabulary knows."""
+    yield from forms.read(path, chunks)

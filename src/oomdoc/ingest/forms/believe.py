@@ -1,0 +1,252 @@
+"""Which table the records of a source belong to, and what each of their columns is: by name, by range, by company.
+
+A name alone proves little: `used` and `total` stand in a hundred programs' tables. So a column is taken for a quantity only
+if its cells are values that the quantity can have, and a table only if enough of its columns belong together (`ENTITIES`).
+Beside columns that are another program's (ZFS, redis, a web server) weak names count for nothing.
+
+One set of records may tell several things, a row of a collector the device and the queue: every entity that has its own
+columns is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, unit_of, value_of
+from oomdoc.ingest.vocabulary import Match, Quantity, apart, foreign_program, is_irrelevant, meanings
+from oomdoc.ingest.vocabulary.device import PRODUCT
+
+SAMPLE = 64
+"""Records that a plan is made from."""
+_FIT = 0.7  # of the cells with a value must be values of the quantity; the rest may be damaged
+_STRONG, _WEAK = 3, 1
+_FOREIGN_COLUMNS = 2  # one shared name may be chance
+_TIME = "time"
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Entity:
+    """What a record can tell of: the quantities it is made of, sets of which one must be there, the points it needs.
+
+    A strong name gives three points, a weak one gives one. `marked` asks for a sign that it is about a device.
+    """
+
+    table: str
+    prefixes: tuple[str, ...]
+    cores: tuple[frozenset[str], ...]
+    least: int
+    marked: bool = False
+
+
+def _cores(*texts: str) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(text.split()) for text in texts)
+
+
+ENTITIES: tuple[Entity, ...] = (
+    Entity("gpu_process", ("process.pid", "process.name", "process.type", "process.gpu_used", "gpu.index", "gpu.uuid", "gpu.bus"), _cores("process.gpu_used process.pid", "process.gpu_used process.name"), 4, marked=True),
+    Entity("gpu_sample", ("gpu.",), _cores("gpu.used", "gpu.free gpu.total", "gpu.share gpu.total", "gpu.util", "gpu.name gpu.total", "gpu.name gpu.uuid", "gpu.name gpu.index",
+            "gpu.index gpu.total"), 3, marked=True),
+    Entity("request", ("request.",), _cores("request.input request.output", "request.input request.latency", "request.output request.latency", "request.input request.status", "request.output request.status"), 3),
+    Entity("metric", ("metric.",), (), 3),
+    Entity("engine_stat", ("stat.",), _cores("stat.kv_used", "stat.running stat.waiting", "stat.waiting time", "stat.running time", "stat.hit_rate", "stat.preemptions", "stat.prompt_rate", "stat.generation_rate"), 4),
+    Entity("engine_figure", ("figure.",), (), 6),
+    Entity("process_memory", ("process.resident", "process.name", "process.pid", "process.state"), _cores("process.resident process.name", "process.resident process.state", "process.resident time", "process.resident process.pid"), 4),
+    Entity("cluster_event", ("event.",), _cores("event.reason event.message event.object", "event.reason event.message event.type"), 3),
+    Entity("note", ("host.size",), (), 3),
+    Entity("host_event", ("host.group_kills",), (), 3),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A column that is taken for a quantity: in which unit, and of which device where its name says so."""
+
+    name: str
+    quantity: Quantity
+    unit: str
+    strong: bool
+    named_unit: str = ""
+    device: int | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """What records tell of one entity."""
+
+    entity: Entity
+    columns: tuple[Taken, ...]
+    points: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How records are read: their parts, and the columns that nobody understood."""
+
+    parts: tuple[Part, ...]
+    unknown: tuple[str, ...]
+
+
+def looks_like_card(text: str) -> bool:
+    """Whether a name is that of a device and of no process.
+
+    >>> looks_like_card("NVIDIA H100 80GB HBM3"), looks_like_card("/usr/bin/python3 -m vllm --gpu H100")
+    (True, False)
+    """
+    from oomdoc.ingest.forms.cells import _searched
+
+    return "/" not in text and "::" not in text and " -" not in text and bool(_searched(PRODUCT).search(text))
+
+
+def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[str] = frozenset()) -> Plan | None:
+    """How these records are read; None where they are no table of ours.
+
+    `context` are the names above them in a document, `inherited` what they have from there: it completes a record and makes
+    none, or a device with three processes would be three samples.
+    """
+    names: dict[str, list[Any]] = {}
+    for record in records[:SAMPLE]:
+        for name, value in record.items():
+            names.setdefault(name, []).append(value)
+    foreign: dict[str, int] = {}
+    for name in names:
+        if program := foreign_program(name):
+            foreign[program] = foreign.get(program, 0) + 1
+    strange = any(count >= _FOREIGN_COLUMNS for count in foreign.values())
+    fits: dict[str, list[tuple[Match, str]]] = {name: _fitting(name, values, strange) for name, values in names.items()}
+    if not any(fits.values()):
+        return None
+    marked = "gpu" in apart(context.replace(".", " ")).words if context else False
+    parts: list[Part] = []
+    used: set[str] = set()
+    for _ in range(len(ENTITIES)):
+        best: Part | None = None
+        for entity in ENTITIES:
+            if any(entity is part.entity for part in parts):
+                continue
+            part = _part(entity, fits, used, names, marked, inherited)
+            if part is not None and all(_shared(c.quantity) or c.name in inherited for c in part.columns):
+                continue
+            if part is not None and (best is None or part.points > best.points):
+                best = part
+        if best is None:
+            break
+        parts.append(best)
+        used |= {taken.name for taken in best.columns if not _shared(taken.quantity)}
+    if not parts:
+        return None
+    known = {taken.name for part in parts for taken in part.columns}
+    unknown = tuple(
+        name
+        for name, values in names.items()
+        if name not in known and name not in inherited and not is_irrelevant(name) and _are_numbers(values)
+    )
+    return Plan(tuple(parts), unknown)
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    """Whether a column may hold a quantity at all: names and comments do not."""
+    told = [value for value in values if not null(value)]
+    return 2 * sum(is_number(value) for value in told) > len(told)
+
+
+def _shared(quantity: Quantity) -> bool:
+    """Whether several parts may have a column of this: when, which device."""
+    return quantity.id in (_TIME, "gpu.index", "gpu.uuid", "gpu.bus")
+
+
+def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Match, str]]:
+    """The quantities that a column can be, by its name and its cells, with the unit of the cells."""
+    found = []
+    for match in meanings(name):
+        if strange and not match.strong:
+            continue
+        quantity = match.quantity
+        unit = unit_of(quantity, match.unit, values)
+        if (
+            quantity.needs_unit
+            and not match.unit
+            and not any(isinstance(value, str) and "%" in value for value in values)
+        ):
+            continue
+        if _fits(quantity, values, unit, match.strong):
+            found.append((match, unit))
+    return found
+
+
+def _fits(quantity: Quantity, values: Sequence[Any], unit: str, strong: bool) -> bool:
+    good = bad = 0
+    for value in values:
+        if null(value):
+            continue
+        try:
+            value_of(quantity, value, unit)
+            card = quantity.id == "process.name" and looks_like_card(str(value))
+            good, bad = good + (not card), bad + card
+        except UnreadableError:
+            bad += 1
+    return good >= _FIT * (good + bad) if good + bad else strong
+
+
+def _part(
+    entity: Entity,
+    fits: Mapping[str, list[tuple[Match, str]]],
+    used: set[str],
+    names: Mapping[str, list[Any]],
+    marked: bool,
+    inherited: frozenset[str],
+) -> Part | None:
+    wanted: list[tuple[tuple[bool, int, int], str, Match, str]] = []
+    for place, (name, matches) in enumerate(fits.items()):
+        if name in used:
+            continue
+        for match, unit in matches:
+            if match.quantity.id == _TIME or match.quantity.id.startswith(entity.prefixes):
+                first = (name in inherited, -(2 * match.strong + bool(match.unit)), place)
+                wanted.append((first, name, match, unit))
+    columns: dict[tuple[str, int | str | None], Taken] = {}
+    taken_names: set[str] = set()
+    for _, name, match, unit in sorted(wanted, key=lambda entry: entry[0]):
+        key = (match.quantity.id, name if entity.table == "metric" and match.quantity.id != _TIME else match.device)
+        if name in taken_names or key in columns:
+            continue
+        columns[key] = Taken(name, match.quantity, unit, match.strong, match.unit, match.device)
+        taken_names.add(name)
+    ids = {quantity for quantity, _ in columns}
+    if entity.cores and not any(core <= ids for core in entity.cores):
+        return None
+    own = [taken for taken in columns.values() if taken.quantity.id != _TIME]
+    points = sum(_STRONG if taken.strong else _WEAK for taken in own if taken.name not in inherited)
+    if not own or points + (_WEAK if (_TIME, None) in columns else 0) < entity.least:
+        return None
+    if entity.marked and not marked and not _about_a_device(own):
+        return None
+    order = list(names)
+    ordered = sorted(columns.values(), key=lambda taken: order.index(taken.name))
+    return Part(entity, tuple(_one_unit(ordered, names)), points)
+
+
+def _about_a_device(columns: Sequence[Taken]) -> bool:
+    """A word for a device in a name, its uuid, bus address or product; or so many of its columns that it is nothing else."""
+    ids = {taken.quantity.id for taken in columns}
+    if ids & {"gpu.uuid", "gpu.bus", "gpu.name"}:
+        return True
+    if any("gpu" in apart(taken.name).words or (taken.strong and ":" not in taken.quantity.column[:1]) for taken in columns if taken.quantity.id.startswith(("gpu.", "process.gpu"))):  # fmt: skip
+        return True
+    return {"gpu.index", "gpu.used"} <= ids and bool(ids & {"gpu.total", "gpu.util", "gpu.free"})
+
+
+def _one_unit(among: Iterable[Taken], names: Mapping[str, list[Any]]) -> list[Taken]:
+    """Sizes without a unit stand in one unit in all columns of a table: 4 in use of 81559 are MiB both."""
+    columns: list[Taken] = list(among)
+    bare = [taken for taken in columns if taken.quantity.kind == "bytes" and not taken.named_unit]
+    if len(bare) < 2:
+        return columns
+    unit = unit_of(bare[0].quantity, "", [value for taken in bare for value in names[taken.name]])
+    return [
+        Taken(taken.name, taken.quantity, unit, taken.strong, "", taken.device) if taken in bare else taken
+        for taken in columns
+    ]

@@ -1,0 +1,216 @@
+"""Records of one source, gathered until it is known what they are, then read: tables in wide form, in long form, and series.
+
+A table in long form has a row for each value, its name in one column and the value in another. Where the names are quantities,
+rows of one moment and device become one record; where they are series of an exporter, each row is a sample of its series.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from oomdoc.ingest.forms.believe import SAMPLE, Plan, plan_for
+from oomdoc.ingest.forms.cells import is_number, null
+from oomdoc.ingest.forms.fill import Filler
+from oomdoc.ingest.forms.trees import Record
+from oomdoc.ingest.metrics import is_kept
+from oomdoc.ingest.request_keys import moment
+from oomdoc.ingest.vocabulary import is_irrelevant, meanings
+
+_NAME_COLUMNS = frozenset(("metric", "name", "key", "field", "quantity", "counter", "series", "measurement", "what", "item", "property", "parameter", "stat", "variable", "__name__", "_field", "metricname", "metric_name"))  # fmt: skip
+_VALUE_COLUMNS = frozenset(
+    ("value", "val", "_value", "reading", "amount", "v", "y", "sample", "values", "measure", "result")
+)
+_UNIT_COLUMNS = frozenset(("unit", "units"))
+_LABEL_COLUMNS = frozenset(("labels", "tags", "label"))
+_TIME_COLUMNS = frozenset(
+    (
+        "time",
+        "t",
+        "ts",
+        "timestamp",
+        "date",
+        "datetime",
+        "_time",
+        "at",
+        "when",
+        "@timestamp",
+        "scraped_at",
+        "sampled_at",
+    )
+)
+_MARGINALIA = frozenset(("table", "_start", "_stop", "result", "help", "type", "", "#group", "job"))
+_KNOWN_SHARE = 0.5  # of the names must be quantities
+_HELD = 400_000  # records of a table in long form that are held
+
+
+@dataclass
+class _Long:
+    """The columns of a table in long form."""
+
+    name: str
+    value: str
+    unit: str | None
+    series: bool
+
+
+@dataclass
+class Group:
+    """Records of one place: of one list, of one table."""
+
+    pending: list[Record] = field(default_factory=list)
+    plan: Plan | None = None
+    long: _Long | None = None
+    decided: bool = False
+    merged: dict[tuple[Any, ...], Record] = field(default_factory=dict)
+
+
+def short(name: str) -> str:
+    """The last step of a dotted name, in small letters."""
+    return name.rsplit(".", 1)[-1].strip().lower() if "." in name.strip(".") else name.strip().lower()
+
+
+def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
+    """The columns of a long form; None for another table."""
+    names = {short(name): name for record in records for name in record}
+    value = next((names[name] for name in names if name in _VALUE_COLUMNS), None)
+    if value is None:
+        return None
+    for wanted in names:
+        if wanted not in _NAME_COLUMNS or names[wanted] == value:
+            continue
+        told = {str(record.get(names[wanted])) for record in records if isinstance(record.get(names[wanted]), str)}
+        numeric = sum(is_number(record.get(value)) or null(record.get(value)) for record in records)
+        if not told or numeric < 0.7 * len(records):
+            continue
+        series = sum(is_kept(name) for name in told)
+        unit = next((names[name] for name in names if name in _UNIT_COLUMNS), None)
+        if 2 * series >= len(told):
+            return _Long(names[wanted], value, unit, True)
+        if sum(bool(meanings(name)) for name in told) >= _KNOWN_SHARE * len(told):
+            return _Long(names[wanted], value, unit, False)
+    return None
+
+
+class Gatherer:
+    """All records of a source."""
+
+    def __init__(self) -> None:
+        self.filler = Filler()
+        self._groups: dict[str, Group] = {}
+        self.understood = 0
+
+    def add(self, record: Record) -> bool | None:
+        """Take a record; False where its group is known to be none of ours, None where nothing is decided yet."""
+        group = self._groups.get(record.context)
+        if group is None:
+            if len(self._groups) >= 1000:
+                return False
+            group = self._groups[record.context] = Group()
+        if not group.decided:
+            group.pending.append(record)
+            if len(group.pending) < SAMPLE:
+                return None
+            self._decide(group, record.context)
+            return group.plan is not None or group.long is not None
+        return self._read(group, record)
+
+    def flush(self) -> None:
+        """Decide about what was gathered, and read it: the source, or a table in it, ends here."""
+        for context, group in self._groups.items():
+            if not group.decided:
+                self._decide(group, context)
+            if group.merged:
+                self._unmerge(group, context)
+
+    def forget(self, context: str) -> None:
+        """The next records of this context are of another table."""
+        group = self._groups.pop(context, None)
+        if group is not None:
+            if not group.decided:
+                self._decide(group, context)
+            if group.merged:
+                self._unmerge(group, context)
+
+    def _decide(self, group: Group, context: str) -> None:
+        group.decided = True
+        pending, group.pending = group.pending, []
+        values = [record.values for record in pending]
+        group.long = long_form(values) if values else None
+        if group.long is None and values:
+            group.plan = plan_for(values, context, pending[0].inherited)
+            if group.plan is not None:
+                self.filler.announce(pending[0].line, group.plan)
+        elif group.long is not None:
+            self.filler.told(
+                pending[0].line, group.long.name, "names of series" if group.long.series else "names of quantities"
+            )
+            self.filler.told(pending[0].line, group.long.value, "their values")
+        for record in pending:
+            self._read(group, record)
+
+    def _read(self, group: Group, record: Record) -> bool:
+        if group.plan is not None:
+            self.filler.record(record.line, group.plan, record.values)
+        elif group.long is not None and group.long.series:
+            self._sample(group.long, record)
+        elif group.long is not None:
+            self._merge(group, group.long, record)
+        else:
+            return False
+        self.understood += 1
+        return True
+
+    def _sample(self, long: _Long, record: Record) -> None:
+        t, labels = None, []
+        for name, value in record.values.items():
+            if name in (long.name, long.value, long.unit) or null(value):
+                continue
+            last = short(name)
+            if last in _TIME_COLUMNS:
+                t = moment(value)
+            elif last in _LABEL_COLUMNS and isinstance(value, str):
+                labels += re.findall(r'([A-Za-z_]\w*)\s*[=:]\s*"?([^",;{}]*)"?', value)
+            elif last not in _MARGINALIA and isinstance(value, (str, int)) and len(labels) < 64:
+                labels.append((re.sub(r"\W", "_", last), str(value)))
+        shown = ",".join(f'{name}="{value}"' for name, value in labels) if labels else None
+        self.filler.series(record.line, t, str(record.values.get(long.name)), shown, record.values.get(long.value))
+
+    def _merge(self, group: Group, long: _Long, record: Record) -> None:
+        common = {
+            name: value for name, value in record.values.items() if name not in (long.name, long.value, long.unit)
+        }
+        name, unit = str(record.values.get(long.name)), record.values.get(long.unit) if long.unit else None
+        key: tuple[Any, ...] = tuple(str(value) for value in common.values())
+        value = record.values.get(long.value)
+        if unit and not null(unit) and not null(value):
+            value = f"{value} {unit}" if str(unit).lower() not in ("count", "1", "ratio", "") else value
+        found = group.merged.get(key)
+        if found is not None and name in found.values:  # without a time, the next sample
+            key = (*key, len(group.merged), record.line)
+            group.merged[key] = Record(record.line, record.context, {**common, name: value})
+            group.merged[key[: len(common)]] = group.merged[key]
+        elif found is not None:
+            found.values[name] = value
+        elif len(group.merged) < _HELD:
+            group.merged[key] = Record(record.line, record.context, {**common, name: value})
+
+    def _unmerge(self, group: Group, context: str) -> None:
+        seen: set[int] = set()
+        records = []
+        for record in group.merged.values():
+            if id(record) not in seen:
+                seen.add(id(record))
+                records.append(record)
+        group.merged = {}
+        plan = plan_for([record.values for record in records], context)
+        if plan is None:
+            return
+        known = {taken.name for part in plan.parts for taken in part.columns}
+        named = Plan(plan.parts, tuple(name for name in plan.unknown if name not in known and not is_irrelevant(name)))
+        if records:
+            self.filler.announce(records[0].line, named)
+        for record in records:
+            self.filler.record(record.line, plan, record.values)

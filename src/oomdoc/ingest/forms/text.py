@@ -1,0 +1,199 @@
+"""Records out of text: tables cut by a delimiter, by bars (Markdown, boxes, psql), or by columns; `key: value` and `key=value`.
+
+A `Layout` says how a line of a table is cut into cells. `layouts` proposes them for a line that might be a header, `cells`
+cuts a row by one. A proposal costs little and proves nothing: the vocabulary decides (`believe`).
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_BOXES = str.maketrans({"│": "|", "┃": "|", "║": "|", "┆": "|", "╎": "|", "¦": "|"})
+_RULE = re.compile(r"^[\s|+\-=:_─━═┼╪┿╋├┤┬┴┌┐└┘╞╡╒╕╘╛╔╗╚╝╠╣╦╩╬┏┓┗┛┠┨┯┷┳┻╇╈┡┩]{3,}$")
+_GAPS = re.compile(r"\s{2,}|\t")
+_CELL = re.compile(r"\S+(?: \S+)*")
+_HEADER_CELL = re.compile(r"[\"']?[A-Za-z_@%#](?:[\w .,:/%@()\[\]\-#]{0,60}|[\w:]{3,100}\{.{0,400}\})[\"']?$")
+_LINE_CAP = 16 << 10
+MOST_COLUMNS = 400
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a line is cut: by a delimiter, by bars (`|`), by gaps of blanks; the names of the columns."""
+
+    cut: str  # a delimiter, "|", "  " for gaps, " " for single blanks
+    names: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...] = ()
+
+    def cells(self, line: str) -> list[str] | None:
+        """The cells of a row; None for a line that is no row of this table."""
+        line = line[:_LINE_CAP].rstrip("\r\n")
+        if self.cut == "|":
+            line = line.translate(_BOXES)
+            if line.count("|") < len(self.names) - 1 or _RULE.match(line):
+                return None
+            quoted = '"' in line and line.lstrip()[:1] != "|"
+            cells = _delimited(line, "|") if quoted else _barred(line)
+        elif self.cut == "  ":
+            return self._by_columns(line)
+        elif self.cut == " ":
+            cells = line.split(None, len(self.names) - 1)
+        else:
+            cells = _delimited(line, self.cut)
+        return cells if len(cells) == len(self.names) else None
+
+    def _by_columns(self, line: str) -> list[str] | None:
+        cells = _GAPS.split(line.strip())
+        if len(cells) == len(self.names):
+            return cells
+        if not line.strip() or len(cells) > len(self.names) or _RULE.match(line):
+            words = line.split()
+            return words if len(words) == len(self.names) else None
+        found = [""] * len(self.names)
+        for match in _CELL.finditer(line.expandtabs()):  # fewer than columns: some are empty
+            place = max(range(len(self.spans)), key=lambda at: _overlap(self.spans[at], match.span()))
+            if found[place]:
+                return None
+            found[place] = match[0]
+        return found if len(cells) * 2 >= len(self.names) else None
+
+
+def _overlap(span: tuple[int, int], other: tuple[int, int]) -> float:
+    common = min(span[1], other[1]) - max(span[0], other[0])
+    return float(common) if common > 0 else common / 1000
+
+
+def _barred(line: str) -> list[str]:
+    text = line.strip()
+    text = text.removeprefix("|")
+    text = text.removesuffix("|")
+    return [_plain(cell) for cell in text.split("|")]
+
+
+def _plain(cell: str) -> str:
+    return cell.strip().strip("*`").strip()
+
+
+def _delimited(line: str, delimiter: str) -> list[str]:
+    if '"' in line:
+        try:
+            return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
+        except (csv.Error, StopIteration):
+            return []
+    return [cell.strip() for cell in line.split(delimiter)]
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line only draws: `|---|---|`, `+-----+`."""
+    return bool(_RULE.match(line))
+
+
+def layouts(line: str) -> Iterator[Layout]:
+    """Ways in which a line can be the header of a table."""
+    text = line[:_LINE_CAP].lstrip("\ufeff").rstrip("\r\n")
+    text = re.sub(r"^#+\s*(?=[A-Za-z])", "", text) if text.startswith("#") else text
+    plain = text.translate(_BOXES)
+    for cut in ("|", "\t", ",", ";"):
+        if cut in (plain if cut == "|" else text):
+            names = _barred(plain) if cut == "|" else [_plain(cell).strip("\"'") for cell in _delimited(text, cut)]
+            if _named(names):
+                yield Layout(cut, _unlike(names))
+    stripped = text.strip()
+    if _GAPS.search(stripped):
+        spans = [(match.start(), match.end()) for match in _CELL.finditer(text.expandtabs())]
+        names = [_plain(match[0]) for match in _CELL.finditer(text.expandtabs())]
+        if _named(names):
+            yield Layout("  ", _unlike(names), tuple(spans))
+    if " " in stripped and "," not in stripped and "|" not in stripped:
+        names = stripped.split()
+        if _named(names) and len(names) <= 24:
+            yield Layout(" ", _unlike(names))
+
+
+def _named(names: Sequence[str]) -> bool:
+    filled = [name for name in names if name]
+    return (
+        2 <= len(names) <= MOST_COLUMNS
+        and len(filled) >= len(names) - 1
+        and all(_HEADER_CELL.match(name) for name in filled)
+    )
+
+
+def _unlike(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of columns, each once."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name} {seen[name]}?")
+    return tuple(found)
+
+
+# ---- pairs
+
+_PAIR_LINE = re.compile(
+    r"\s*(?:[-*•] +)?[\"']?(?P<name>[A-Za-z_@][\w .,/%@()\[\]:-]{0,60}?)[\"']?\s*(?:[:=]|\t)\s*(?P<value>\S.{0,400}?)?\s*,?\s*$"
+)
+_PAIRS = re.compile(
+    r"""(?<![\w.])([A-Za-z_@][\w.@:\[\]/%-]{0,60})=("[^"]*"|'[^']*'|[^\s,;"']*(?: (?:[KMGT]i?B|ms|s|%)(?![\w]))?)"""
+)
+_INFLUX = re.compile(
+    r"^([A-Za-z_][\w:.\-]*)((?:,[\w.\-]+=(?:[^,= \\]|\\.)+)*) ((?:[\w.:\-]+=(?:\"[^\"]*\"|[^, ]+),?)+)(?: (\d{10,19}))?$"
+)
+_SECTION = re.compile(
+    r"\s*(?:\[\[?(?P<a>[\w .:-]{1,40})\]\]?|(?P<b>(?:gpu|device|card|process|request|rank)s?[ #:]*\d{1,7})\s*:?|#+ (?P<c>.{1,60})|-{3,}|={3,}.*)\s*$",
+    re.I,
+)
+
+
+def influx(line: str) -> dict[str, str] | None:
+    """A line of Influx's protocol as a record: the measurement, tags, fields, time."""
+    match = _INFLUX.match(line.strip())
+    if not match:
+        return None
+    found: dict[str, str] = {}
+    for pair in filter(None, match[2].split(",")):
+        name, _, value = pair.partition("=")
+        found[name] = value.replace("\\ ", " ").replace("\\,", ",")
+    fields = re.findall(r'([\w.:\-]+)=("[^"]*"|[^, ]+)', match[3])
+    for name, value in fields:
+        bare = value.strip('"')
+        found[name] = bare[:-1] if re.fullmatch(r"-?\d+[iu]", bare) else bare
+    if len(fields) == 1 and fields[0][0] in ("value", "gauge", "counter", "untyped"):
+        found["metric"], found["value"] = match[1], found.pop(fields[0][0])
+    else:
+        found["measurement"] = match[1]
+    if match[4]:
+        found["time"] = match[4]
+    return found
+
+
+def pairs(line: str) -> dict[str, str]:
+    """The `key=value` pairs of a line, and a stamp before them."""
+    found: dict[str, str] = {}
+    first = None
+    for match in _PAIRS.finditer(line[:_LINE_CAP]):
+        first = match.start() if first is None else first
+        found.setdefault(match[1], match[2].strip("\"'"))
+    if first and len(found) > 1:
+        stamp = re.match(r"[\[(]?(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)", line)
+        if stamp:
+            found.setdefault("timestamp", stamp[1])
+    return found
+
+
+def pair_line(line: str) -> tuple[str, str | None] | None:
+    """Name and value of a line `key: value` or `key = value`; None for another line."""
+    match = _PAIR_LINE.match(line[:1000])
+    return (match["name"].strip(), match["value"].strip("\"'") if match["value"] else None) if match else None
+
+
+def section(line: str) -> str | None:
+    """What a line that begins a block calls it; None for another line."""
+    match = _SECTION.match(line)
+    if not match:
+        return None
+    return (match["a"] or match["b"] or match["c"] or "").strip()

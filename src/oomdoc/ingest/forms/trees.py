@@ -1,0 +1,196 @@
+"""Records out of documents: JSON of any layout, YAML, TOML.
+
+A record is a flat mapping of dotted names to scalars. Lists of objects are records, objects in lists of objects inherit what
+stands above them; `{"columns": [...], "data": [[...]]}`, arrays by name (`{"t": [...], "used": [...]}`) and objects by
+number (`{"0": {...}, "card1": {...}}`) are tables too. `{"value": 12, "unit": "MB"}` is one scalar.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from oomdoc.ingest.json_pieces import ITEM, Path, Piece, pieces
+from oomdoc.scan import Chunk
+
+_NODES_CAP = 500_000  # scalars of one document that are held; a table of them is 20,000 rows of 25 columns
+_DEPTH = 24
+_NUMBERED = re.compile(r"(?:gpu|card|device|cuda|nvidia)?[ _-]?\[?(\d{1,3})\]?", re.I)
+_KEYED_BY = ("gpu", "name")
+
+
+class Record(NamedTuple):
+    """One flat record: where it stands, what stands above it, its values, and which of them it has from above."""
+
+    line: int
+    context: str
+    values: dict[str, Any]
+    inherited: frozenset[str] = frozenset()
+
+
+def of_json(chunks: Iterable[Chunk]) -> Iterator[Record]:
+    """Records of JSON documents. Raises `json_pieces.BrokenError` where the text stops being JSON."""
+    loose = _Loose()
+    for piece in pieces(chunks, _is_entry):
+        if piece.path and piece.path[-1] == ITEM and isinstance(piece.value, dict):
+            yield from exploded(piece.line, _above(piece.path[:-1]), piece.value, loose.shared(piece.path[:-1]))
+        else:
+            yield from loose.add(piece)
+        if piece.path == () and isinstance(piece.value, dict):  # a line of JSON lines
+            yield from exploded(piece.line, "", piece.value, {})
+    yield from loose.close()
+
+
+def _is_entry(path: Path) -> bool:
+    return path[-1:] == (ITEM,)
+
+
+def _above(path: Path) -> str:
+    return ".".join(step for step in path if step != ITEM)
+
+
+class _Loose:
+    """What stands in a document beside lists of objects: scalars by path, arrays by name, rows of arrays."""
+
+    def __init__(self) -> None:
+        self._scalars: dict[tuple[str, ...], tuple[int, Any]] = {}
+        self._arrays: dict[tuple[str, ...], list[Any]] = {}
+        self._lines: dict[tuple[str, ...], int] = {}
+
+    def add(self, piece: Piece) -> Iterator[Record]:
+        """A scalar, or an entry of a list that is no object. A key that comes again begins a new document."""
+        path = piece.path
+        if path[-1:] == (ITEM,):
+            found = self._arrays.setdefault(path[:-1], [])
+            self._lines.setdefault(path[:-1], piece.line)
+            if len(found) < _NODES_CAP:
+                found.append(piece.value)
+            return
+        if isinstance(piece.value, dict):
+            return
+        if path in self._scalars:
+            yield from self.close()
+        if len(self._scalars) < _NODES_CAP:
+            self._scalars[path] = piece.line, piece.value
+
+    def shared(self, path: Path) -> dict[str, Any]:
+        """Scalars beside a list, which hold for all of its entries."""
+        found: dict[str, Any] = {}
+        for depth in range(len(path)):
+            for name, (_, value) in self._scalars.items():
+                if name[:-1] == path[:depth]:
+                    found[name[-1]] = value
+        return found
+
+    def close(self) -> Iterator[Record]:
+        """The records that these make."""
+        scalars, self._scalars = self._scalars, {}
+        arrays, self._arrays = self._arrays, {}
+        if scalars:
+            tree: dict[str, Any] = {}
+            for path, (_, value) in scalars.items():
+                at = tree
+                for step in path[:-1]:
+                    at = at.setdefault(step, {})
+                    if not isinstance(at, dict):
+                        break
+                else:
+                    at[path[-1] if path else "value"] = value
+            first = min(line for line, _ in scalars.values())
+            yield from exploded(first, "", tree, {})
+        groups: dict[tuple[str, ...], dict[str, list[Any]]] = {}
+        for path, values in arrays.items():
+            groups.setdefault(path[:-1], {})[path[-1] if path else ""] = values
+        for above, columns in groups.items():
+            yield from of_columns(
+                min(self._lines[(*above, name)] if name else 1 for name in columns), _above(above), columns
+            )
+        self._lines = {}
+
+
+def of_columns(line: int, context: str, columns: Mapping[str, list[Any]]) -> Iterator[Record]:
+    """Rows of arrays that stand beside each other, or of a list of names beside a list of rows."""
+    header = next((values for values in columns.values() if values and all(isinstance(v, str) for v in values)), None)
+    rows = next((values for values in columns.values() if values and all(isinstance(v, list) for v in values)), None)
+    if rows is not None:
+        if header is None and all(isinstance(name, str) for name in rows[0]):
+            header, rows = rows[0], rows[1:]
+        for row in rows if header else ():
+            if len(row) == len(header or ()):
+                yield Record(line, context, {str(name): value for name, value in zip(header or (), row, strict=True) if not isinstance(value, (list, dict))})  # fmt: skip
+        return
+    by_length: dict[int, dict[str, list[Any]]] = {}
+    for name, values in columns.items():
+        by_length.setdefault(len(values), {})[name] = values
+    for length, together in by_length.items():
+        if length < 2 or len(together) < 2:
+            continue
+        for at in range(length):
+            yield Record(line, context, {name: values[at] for name, values in together.items()})
+
+
+def exploded(line: int, context: str, value: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[Record]:
+    """The records of an object: itself, or one for each object of the lists in it."""
+    lists: list[tuple[str, list[Any]]] = []
+    columns: dict[str, list[Any]] = {}
+    flat: dict[str, Any] = dict(shared)
+    _flatten(value, "", flat, lists, columns, 0)
+    made = False
+    for name, entries in lists:
+        for entry in entries[:_NODES_CAP]:
+            if isinstance(entry, dict):
+                made = True
+                yield from exploded(line, f"{context}.{name}" if context else name, entry, flat)
+    if len(columns) > 1:
+        for record in of_columns(line, context, columns):
+            made = True
+            yield Record(line, record.context, {**flat, **record.values}, frozenset(flat))
+    keyed = _keyed(value)
+    if keyed:
+        above, entries = keyed
+        scalars = {k: v for k, v in flat.items() if not k.startswith(tuple(f"{above}{key}." for key, _ in entries))}
+        for key, entry in entries:
+            number = _NUMBERED.fullmatch(key)
+            own = {"gpu" if number else "name": number[1] if number else key}
+            yield from exploded(line, f"{context}.{above or 'gpu'}".strip("."), entry, {**scalars, **own})
+    elif flat and (not made or len(flat) > len(shared)):
+        yield Record(line, context, flat, frozenset(shared) - frozenset(_flat_names(value, flat)))
+
+
+def _flat_names(value: Mapping[str, Any], flat: Mapping[str, Any]) -> Iterator[str]:
+    """Names that an object has itself."""
+    for name in flat:
+        if name in value or name.partition(".")[0] in value:
+            yield name
+
+
+def _keyed(value: Mapping[str, Any]) -> tuple[str, list[tuple[str, dict[str, Any]]]] | None:
+    """Objects under numbers or names of devices, here or one level down: `{"gpus": {"0": {...}, "1": {...}}}`."""
+    for above, inner in (("", value), *((f"{key}.", entry) for key, entry in value.items() if isinstance(entry, dict))):
+        entries = [
+            (key, entry) for key, entry in inner.items() if isinstance(entry, dict) and _NUMBERED.fullmatch(str(key))
+        ]
+        if entries:
+            return above, entries
+    return None
+
+
+def _flatten(
+    value: Mapping[str, Any], prefix: str, flat: dict[str, Any], lists: list[tuple[str, list[Any]]], columns: dict[str, list[Any]], depth: int,
+) -> None:  # fmt: skip
+    for key, entry in value.items():
+        name = f"{prefix}{key}"
+        if isinstance(entry, dict):
+            if set(entry) <= {"value", "unit"} and "value" in entry and not isinstance(entry["value"], (dict, list)):
+                unit = entry.get("unit")
+                flat[name] = f"{entry['value']} {unit}" if unit and entry["value"] is not None else entry["value"]
+            elif depth < _DEPTH and len(flat) < 2000:
+                _flatten(entry, name + ".", flat, lists, columns, depth + 1)
+        elif isinstance(entry, list):
+            if any(isinstance(inner, dict) for inner in entry):
+                lists.append((name, entry))
+            elif len(entry) > 1:
+                columns[name] = entry
+        elif len(flat) < 2000:
+            flat[name] = entry

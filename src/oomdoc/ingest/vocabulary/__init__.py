@@ -1,0 +1,200 @@
+"""The vocabulary: every quantity that a table of evidence holds, what people and tools call it, and what it can be.
+
+A quantity is data: the table and column it fills, its names, its unit where neither name nor cell tells one, the range that
+it can have, and samples that prove it, near misses among them. One vocabulary serves headers of tables, keys of JSON and
+YAML, `key: value` and the rows of a table in long form: the readers of `ingest.forms` know forms and no names, this package
+knows names and no forms. `QUANTITIES` lists them all; a quantity without a sample is refused.
+
+Names are compared as words (`words`), so `mem_used_mib`, `Memory Used [MiB]` and `memoryUsed` are one name. A `strong` name is
+said of nothing else; a `weak` one (`used`, `in`, `name`) counts only beside others of its table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from oomdoc.ingest.vocabulary import device, engine, events, host, memory, moment, others, process, request
+from oomdoc.ingest.vocabulary.quantity import KINDS, Quantity
+from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES, Name, taken_apart
+
+__all__ = ["KINDS", "Match", "Quantity", "apart", "foreign_program", "is_irrelevant", "meanings", "quantities"]
+
+
+@dataclass(frozen=True)
+class Match:
+    """A quantity that a name can mean; `unit` is the name's own ("" = none), `device` the number in front of it."""
+
+    quantity: Quantity
+    strong: bool
+    unit: str = ""
+    device: int | None = None
+
+
+def _names(text: str) -> Iterable[str]:
+    return (name for part in text.split(",") if (name := " ".join(part.split())))
+
+
+def _fold(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+@cache
+def quantities() -> tuple[Quantity, ...]:
+    """Every quantity, in the order of the themes."""
+    return (
+        *moment.QUANTITIES, *device.QUANTITIES, *process.QUANTITIES, *request.QUANTITIES, *engine.QUANTITIES, *memory.QUANTITIES,
+        *host.QUANTITIES, *events.QUANTITIES,
+    )  # fmt: skip
+
+
+@cache
+def _by_words() -> Mapping[tuple[str, ...], tuple[tuple[Quantity, bool, str], ...]]:
+    found: dict[tuple[str, ...], list[tuple[Quantity, bool, str]]] = {}
+    for quantity in quantities():
+        for names, strong in ((quantity.strong, True), (quantity.weak, False)):
+            for name in _names(names):
+                words, unit, _ = taken_apart(name)
+                found.setdefault(words, []).append((quantity, strong, unit))
+    return {words: tuple(entries) for words, entries in found.items()}
+
+
+@cache
+def _by_fold() -> Mapping[str, tuple[tuple[Quantity, bool, str], ...]]:
+    found: dict[str, list[tuple[Quantity, bool, str]]] = {}
+    for quantity in quantities():
+        for name in _names(quantity.exact):
+            plain, _, unit = name.partition("=")
+            found.setdefault(_fold(plain), []).append((quantity, True, unit))
+    return {name: tuple(entries) for name, entries in found.items()}
+
+
+@lru_cache(maxsize=8192)
+def meanings(name: str) -> tuple[Match, ...]:
+    """The quantities that a name can mean, its whole self first; () for a name of nothing here.
+
+    >>> [match.quantity.id for match in meanings("fb_used [MiB]")], meanings("temperature.gpu")
+    (['gpu.used', 'process.gpu_used'], ())
+    """
+    if series := _SERIES.fullmatch(name.strip().strip("\"'`")):
+        return (Match(_metric_of(series[1]), True),)
+    return _of_words(name) or _below(name)
+
+
+_WRAPPERS = frozenset(
+    [
+        "engine",
+        "server",
+        "stats",
+        "stat",
+        "status",
+        "state",
+        "metrics",
+        "data",
+        "info",
+        "result",
+        "vllm",
+        "usage",
+        "timing",
+        "timings",
+        "sample",
+        "record",
+        "body",
+        "response",
+        "payload",
+        "fields",
+        "values",
+        "tags",
+        "attributes",
+        "memory_info",
+    ]
+)
+
+
+def _below(name: str) -> tuple[Match, ...]:
+    """What the end of a dotted name means: if strong, or if what stands before it only wraps."""
+    above, dot, last = name.partition(".")
+    if not dot or not last:
+        return ()
+    wrapped = above.lower() in _WRAPPERS
+    if not wrapped and (is_irrelevant(above) or len(taken_apart(last).words) < 2):
+        return ()  # `temperature.gpu` is no device
+    return tuple(match for match in meanings(last) if match.strong or wrapped)
+
+
+def _of_words(name: str) -> tuple[Match, ...]:
+    words, unit, device = taken_apart(name)
+    found = [Match(quantity, strong, own or unit) for quantity, strong, own in _by_fold().get(_fold(name), ())]
+    found += [
+        Match(quantity, strong, unit, device)
+        for quantity, strong, own in _by_words().get(words, ())
+        if not own or own == unit
+    ]
+    seen: dict[str, Match] = {}
+    for match in found:
+        if _fits(match.quantity, match.unit) and (
+            match.quantity.id not in seen or (match.strong and not seen[match.quantity.id].strong)
+        ):
+            seen[match.quantity.id] = match
+    return tuple(seen.values())
+
+
+_SERIES = re.compile(r"vllm[:_]([a-z]\w{3,100})(?:\{.*\})?", re.S)
+
+
+@lru_cache(maxsize=2048)
+def _metric_of(bare: str) -> Quantity:
+    """Any series of the engine: those that are not listed are told as they are."""
+    known = _by_fold().get(_fold("vllm" + bare))
+    if known:
+        return known[0][0]
+    return Quantity(
+        f"metric.{bare}", "metric", f":vllm:{bare}", "number", "", low=float("-inf"), samples=((f"vllm:{bare}", 1, 1),)
+    )
+
+
+def _fits(quantity: Quantity, unit: str) -> bool:
+    """Whether a quantity can be told in a unit."""
+    if not unit:
+        return True
+    if quantity.kind == "bytes":
+        return unit in BYTES
+    if quantity.kind in ("seconds", "moment", "age"):
+        return unit in SECONDS
+    if quantity.kind == "share":
+        return unit in SHARES
+    return False
+
+
+def apart(name: str) -> Name:
+    """The words of a name, as `words.taken_apart` gives them."""
+    return taken_apart(name)
+
+
+@cache
+def _irrelevant() -> tuple[frozenset[str], frozenset[str]]:
+    return (
+        frozenset(_fold(name) for name in _names(others.IRRELEVANT)),
+        frozenset(word for word in others.IRRELEVANT_WORDS.split()),
+    )
+
+
+@lru_cache(maxsize=8192)
+def is_irrelevant(name: str) -> bool:
+    """Whether a column of this name is known and bears on no memory: a temperature, a clock, a driver's version."""
+    names, words = _irrelevant()
+    return _fold(name) in names or any(word in words for word in taken_apart(name).words)
+
+
+@lru_cache(maxsize=8192)
+def foreign_program(name: str) -> str:
+    """The other program whose tables have a column of this name (`zfs`, `redis`), "" for none."""
+    folded = _fold(name)
+    return next((program for program, names in _foreign(others.FOREIGN) if folded in names), "")
+
+
+@cache
+def _foreign(table: tuple[tuple[str, str], ...]) -> tuple[tuple[str, frozenset[str]], ...]:
+    return tuple((program, frozenset(_fold(name) for name in _names(names))) for program, names in table)

@@ -1,0 +1,110 @@
+"""What an engine counts of itself: its own metric names, of all versions and in both spellings, and the words for the same.
+
+A metric's name fills table `metric` under the name that the engine exposes; words of people fill `engine_stat`.
+"""
+
+from __future__ import annotations
+
+from oomdoc.ingest.vocabulary.quantity import Quantity
+
+_MOST = 1e6
+
+
+def _metric(
+    name: str, others: str = "", *, high: float = float("inf"), counter: bool = False, sample: float = 3
+) -> Quantity:
+    """A metric of the engine: its names with `vllm:` and `vllm_`, and those without a prefix."""
+    bare = name.removeprefix("vllm:")
+    share = high == 1.0
+    names = [name, f"vllm_{bare}", bare, *(others.split(", ") if others else ())]
+    return Quantity(
+        f"metric.{bare}", "metric", f":{name}", "share" if share else "number", strong="",
+        exact=", ".join(f"{entry}=1" if share else entry for entry in names), unit="1" if share else "",
+        high=high, counter=counter, samples=((name, sample, sample), (f"vllm_{bare}", str(sample), sample)), not_names=(bare + "_peak",),
+    )  # fmt: skip
+
+
+QUANTITIES = (
+    _metric("vllm:num_requests_running", high=_MOST),
+    _metric("vllm:num_requests_waiting", high=_MOST),
+    _metric("vllm:num_requests_swapped", high=_MOST),
+    _metric("vllm:kv_cache_usage_perc", high=1.0, sample=0.5),
+    _metric("vllm:gpu_cache_usage_perc", high=1.0, sample=0.5),
+    _metric("vllm:cpu_cache_usage_perc", high=1.0, sample=0.5),
+    _metric("vllm:num_preemptions_total", "vllm:num_preemptions, preemptions_total", counter=True),
+    _metric("vllm:prefix_cache_queries_total", "vllm:prefix_cache_queries", counter=True),
+    _metric("vllm:prefix_cache_hits_total", "vllm:prefix_cache_hits", counter=True),
+    _metric("vllm:gpu_prefix_cache_queries_total", counter=True),
+    _metric("vllm:gpu_prefix_cache_hits_total", counter=True),
+    _metric("vllm:gpu_prefix_cache_hit_rate", high=1.0, sample=0.5),
+    _metric("vllm:prompt_tokens_total", counter=True),
+    _metric("vllm:generation_tokens_total", counter=True),
+    _metric("vllm:avg_prompt_throughput_toks_per_s"),
+    _metric("vllm:avg_generation_throughput_toks_per_s"),
+    Quantity(
+        "metric.resident", "metric", ":process_resident_memory_bytes", "bytes", strong="", exact="process_resident_memory_bytes=B",
+        samples=(("process_resident_memory_bytes", 1615496832.0, 1615496832),), not_names=("process_virtual_memory_bytes",),
+    ),
+    Quantity(
+        "stat.running", "engine_stat", "running", "count",
+        strong="running request, request running, running seq, running batch, concurrent request, concurrency, request in flight, running count, running request count",
+        weak="running, active, batch size, inflight, in flight",
+        high=_MOST,
+        samples=(("running", "14", 14), ("running_reqs", 14, 14), ("requests running", 14, 14)),
+        not_names=("running_since", "max concurrency"),
+    ),
+    Quantity(
+        "stat.waiting", "engine_stat", "waiting", "count",
+        strong="waiting request, waiting depth, waiting size, waiting len, waiting token, request waiting, waiting backlog, backlog, waiting count, waiting request count",
+        weak="waiting",
+        exact="queue_depth, queue_len, queue_length, queue_size",
+        high=_MOST,
+        samples=(("queue_depth", "31", 31), ("pending requests", 31, 31), ("waiting", 0, 0)),
+        not_names=("queue_time", "waiting_since", "epp_queue_depth"),
+    ),
+    Quantity(
+        "stat.swapped", "engine_stat", "swapped", "count",
+        strong="swapped request, request swapped",
+        weak="swapped",
+        high=_MOST,
+        samples=(("swapped", 2, 2),),
+        not_names=("swap_space",),
+    ),
+    Quantity(
+        "stat.kv_used", "engine_stat", "kv_used", "share",
+        strong="kv cache used, kv used, kv cache util, kv util, gpu kv cache used, kv cache, kv, kv pool used, kv block used, gpu cache used, gpu kv used, kv cache full, kv occupancy, kv cache occupancy, kv pool util, kv fill, kv full, kv cache fill, kv block used pct, gpu block used pct",
+        weak="cache used, pool used, cache util, block used pct",
+        high=1.0,
+        samples=(("kv_usage", "0.9731", 0.9731), ("KV cache usage (%)", 97.3, 0.973), ("GPU KV cache usage", "97.3%", 0.973)),
+        not_names=("kv_cache_dtype", "kv_cache_tokens", "cpu cache usage"),
+    ),
+    Quantity(
+        "stat.hit_rate", "engine_stat", "prefix_hit_rate", "share",
+        strong="prefix cache hit rate, prefix hit rate, cache hit rate, prefix cache hit ratio, prefix cache hit pct, cache hit ratio, cache hit pct, prefix hit pct, prefix hit ratio",
+        weak="hit rate, hit ratio",
+        high=1.0,
+        samples=(("prefix_cache_hit_rate", "12.5%", 0.125), ("cache_hit_rate", 0.5, 0.5)),
+        not_names=("hits", "keyspace_hits"),
+    ),
+    Quantity(
+        "stat.preemptions", "engine_stat", "preemptions", "count",
+        strong="preempt, preempt request, request preempt, preempt count",
+        high=1e9,
+        samples=(("preemptions", 4, 4),),
+        not_names=("preemption_mode",),
+    ),
+    Quantity(
+        "stat.prompt_rate", "engine_stat", "prompt_tokens_per_s", "number",
+        strong="prompt token rate, prompt rate, avg prompt rate, avg prompt token rate, mean prompt rate",
+        high=1e8,
+        samples=(("prompt_tokens_per_s", 1200.5, 1200.5), ("Avg prompt throughput", "1200.5", 1200.5), ("prefill_tps", 1200, 1200)),
+        not_names=("prompt_tokens",),
+    ),
+    Quantity(
+        "stat.generation_rate", "engine_stat", "generation_tokens_per_s", "number",
+        strong="output token rate, output rate, avg output rate, avg output token rate, mean output rate",
+        high=1e8,
+        samples=(("generation_tokens_per_s", 300, 300), ("gen_tps", "300.0", 300), ("decode throughput", 300, 300)),
+        not_names=("error rate",),
+    ),
+)  # fmt: skip

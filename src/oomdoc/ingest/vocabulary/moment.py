@@ -1,0 +1,25 @@
+"""When something was so: the columns of time that every table may have."""
+
+from __future__ import annotations
+
+from oomdoc.ingest.vocabulary.quantity import Quantity
+
+QUANTITIES = (
+    Quantity(
+        "time",
+        "metric",
+        "t",
+        "moment",
+        strong="time, @time, time utc, start time, arrival time, sample time, scrape time, event time, first seen, time iso, time ms, query time, collected time, report time, log time, capture time, captured at, started at, logged at, received at, requested at, observed time, unix time, sample ts, ts utc, time local",
+        weak="start, begin, t, at, when, epoch, unix, clock, created, day, date time, start ts, recorded at, sampled at, observed at, collected at",
+        exact="timestamp, ts, time, datetime, date, @timestamp, created_at, start_time, lastTimestamp, firstTimestamp, eventTime, unix_time, unixtime, epoch_s, epoch_ms, time_utc, utc",
+        low=6.3e8,
+        high=7.3e9,
+        samples=(
+            ("timestamp", "2026/11/20 20:04:51.500", 1795205091.5),
+            ("ts", 1795205091500, 1795205091.5),
+            ("time (UTC)", "2026-11-20T20:04:51Z", 1795205091.0),
+        ),
+        not_names=("response time", "queue time", "time to first token", "uptime"),
+    ),
+)

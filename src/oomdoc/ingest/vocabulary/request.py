@@ -1,0 +1,103 @@
+"""Requests: tokens, times and outcomes, as gateways, SDKs, OpenTelemetry, benchmarks and people name them.
+
+The columns are the words of `ingest.request_keys`, which settles units and times of a request from several of them.
+"""
+
+from __future__ import annotations
+
+from oomdoc.ingest.vocabulary.quantity import Quantity
+
+_MOST_TOKENS = 50_000_000  # the longest contexts served are 10 million
+_LONGEST_S = 30 * 86_400
+
+QUANTITIES = (
+    Quantity(
+        "request.input", "request", "input_tokens", "tokens",
+        strong="prompt token, input token, prompt size token, prompt token used, context token, user token, isl, prompt token count, prompt size, ctx token, ptok, prompt size token",
+        weak="prompt, in, input, prefill, ctx, context, query token",
+        exact="""input_tokens, prompt_tokens, prompt_token_count, input_token_count, num_prompt_tokens, n_prompt_tokens, prompt_len, input_len,
+            input_length, prompt_length, prefill_tokens, context_tokens, tokens_in, in_tokens, llm_input_token, llm_input_tokens,
+            gen_ai.usage.input_tokens, gen_ai.usage.prompt_tokens, prompt_eval_count, num_input_tokens, request_tokens, promptTokenCount""",
+        high=_MOST_TOKENS,
+        samples=(("in_tok", "7420", 7420), ("n_prompt", 7420, 7420), ("usage.prompt_tokens", 7420, 7420), ("promptTokens", "7,420", 7420)),
+        not_names=("total_input_tokens", "prompt_tokens_per_s", "prompt_id", "max_input_tokens"),
+    ),
+    Quantity(
+        "request.output", "request", "output_tokens", "tokens",
+        strong="output token, new token, output token used, sampled token, osl, token produced, output token count, predicted token, new token count, output size token",
+        weak="output, out, completion, generated, new, produced, sampled, predicted",
+        exact="""output_tokens, completion_tokens, completion_token_count, generated_tokens, generation_tokens, num_output_tokens,
+            num_generated_tokens, num_generation_tokens, num_completion_tokens, output_token_count, output_len, output_length, tokens_out,
+            out_tokens, llm_output_token, llm_output_tokens, gen_ai.usage.output_tokens, gen_ai.usage.completion_tokens, eval_count,
+            candidates_token_count, response_tokens""",
+        high=_MOST_TOKENS,
+        samples=(("out_tok", "512", 512), ("generated", 512, 512), ("usage.completion_tokens", 512, 512), ("completionTokens", 512, 512)),
+        not_names=("total_output_tokens", "output_tokens_per_s", "max_output_tokens", "output_file"),
+    ),
+    Quantity(
+        "request.cached", "request", "cached_tokens", "tokens",
+        strong="cached token, cached prompt token, cache hit token, prefix cached token, prefix cache hit token, prompt cache hit token, token cached, prefix hit token, cache read token, reused token, prefix cached",
+        weak="cached, hit token",
+        exact="cached_tokens, prefix_cached_tokens, num_cached_tokens, prompt_cached_tokens, cached_prompt_tokens, prompt_tokens_details.cached_tokens, input_tokens_details.cached_tokens",
+        high=_MOST_TOKENS,
+        samples=(("cached_tok", 16, 16), ("prompt_tokens_details.cached_tokens", 16, 16)),
+        not_names=("cache_size", "cached_pages"),
+    ),
+    Quantity(
+        "request.limit", "request", "max_tokens", "tokens",
+        strong="max token, max output token, max new token, token max, max token requested, max request token",
+        exact="max_tokens, max_new_tokens, max_completion_tokens, max_output_tokens, gen_ai.request.max_tokens",
+        high=_MOST_TOKENS,
+        samples=(("max_tok", 1024, 1024), ("limit_tokens", 1024, 1024)),
+        not_names=("max_num_batched_tokens", "max_model_len"),
+    ),
+    Quantity(
+        "request.latency", "request", "latency_s", "seconds",
+        strong="request latency, latency, e2e latency, total latency, response time, e2e, e2e time, total time, request time total, latency total, wall time, time total, request took, latency e2e, total ms, total s, wall s, wall ms, wall latency, time taken, processing time, rt ms, e2el, runtime s, runtime ms, request time s, request time ms, request time total, output time",
+        exact="latency, duration, elapsed, e2e_latency, response_time, request_latency, total_time, request_duration, total_latency, e2e_request_latency, gen_ai.latency.e2e=s, took",
+        high=_LONGEST_S,
+        samples=(("took_s", 8.1, 8.1), ("latency_ms", "8123", 8.123), ("duration", "1.2s", 1.2), ("elapsedMs", 900, 0.9)),
+        not_names=("mean_latency_ms", "p99_latency", "queue_time"),
+    ),
+    Quantity(
+        "request.ttft", "request", "ttft_s", "seconds",
+        strong="ttft, time to first token, first token, first token latency, first token time, time first token, first chunk, first chunk latency, time to first chunk, prefill ms, prefill s, prefill time",
+        exact="gen_ai.latency.time_to_first_token=s",
+        high=_LONGEST_S,
+        samples=(("ttft_ms", 118, 0.118), ("time_to_first_token_s", "0.5", 0.5)),
+        not_names=("mean_ttft_ms", "p99_ttft_ms"),
+    ),
+    Quantity(
+        "request.status", "request", "status", "status",
+        strong="http status, status code, response code, http code, http status code, response status, http output status code, result code, return code http",
+        weak="status, code, http, rc, result",
+        exact="http_code",
+        high=599,
+        samples=(("http_code", "200", 200), ("status", 503, 503), ("response_code", "200 OK", 200)),
+        not_names=("exit_code", "pod status"),
+    ),
+    Quantity(
+        "request.model", "request", "model", "text",
+        strong="served model, model served, served model name, request model",
+        weak="model, model name, model id, llm, engine",
+        exact="gen_ai.request.model, gen_ai.response.model",
+        samples=(("model_name", "qwen3", "qwen3"),),
+        not_names=("model_path_hash",),
+    ),
+    Quantity(
+        "request.tenant", "request", "tenant", "text",
+        strong="tenant, tenant id, customer, api key alias, team",
+        weak="user, user id, client, client id, app, caller, consumer, org",
+        samples=(("tenant", "helpdesk", "helpdesk"),),
+        not_names=("user_agent",),
+    ),
+    Quantity(
+        "request.end", "request", "+end", "moment",
+        strong="end time, finish time, finished at, completed at, completion time, end ts",
+        weak="end, finish, finished",
+        low=6.3e8,
+        high=7.3e9,
+        samples=(("end_time", "2026-11-20T20:04:51Z", 1795205091.0),),
+        not_names=("ended_by",),
+    ),
+)  # fmt: skip

@@ -1,0 +1,153 @@
+"""Names cut into words: `memory.used [MiB]`, `gpuMemUsedMiB`, `mem_used_mib` and `VRAM used (MB)` say the same.
+
+A name is taken apart at dots, dashes, underscores, blanks and capitals, words of one meaning become one, a unit at its end or
+in brackets is set aside, and the order does not matter. A word that is not known stays what it is, so that
+`memory.used.peak` is another thing than `memory.used`. Data and one function; no quantity is known here.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+_MEANINGS: tuple[tuple[str, str], ...] = (
+    # what they mean together, the words of that meaning
+    ("gpu", "gpu gpus device devices dev card cards accelerator accelerators cuda nvidia smi nvml dcgm rocm npu xpu"),
+    ("gpu mem", "vram fb framebuffer hbm gpumem gram"),
+    ("mem", "memory mem"),
+    ("used", "used usage use uses using inuse consumed occupied"),
+    ("total", "total capacity installed tot"),
+    ("free", "free available avail unused remaining"),
+    ("util", "util utilization utilisation load busy activity"),
+    ("process", "process proc processes"),
+    ("command", "command comm cmd cmdline args"),
+    ("name", "name names"),
+    ("index", "index idx ordinal"),
+    ("token", "token tokens tok toks tks tkn tkns len length"),
+    ("prompt", "prompt prompts input inputs in prefill"),
+    ("output", "output outputs out completion completions generated generation gen decode decoded response resp"),
+    ("cache", "cache caching"),
+    ("kv cache", "kvcache"),
+    ("hit", "hit hits"),
+    ("query", "query queries lookups"),
+    ("rate", "rate throughput"),
+    ("token rate", "tps"),
+    ("running", "running active inflight executing"),
+    ("waiting", "waiting queue queued pending queueing queuing"),
+    ("swapped", "swapped swap"),
+    ("preempt", "preemption preemptions preempted preempts"),
+    ("request", "request requests req reqs seqs sequences"),
+    ("time", "time timestamp ts date datetime stamp"),
+    ("latency", "latency duration elapsed took"),
+    ("code", "code"),
+    ("max", "max maximum limit"),
+    ("resident", "rss resident vmrss"),
+    ("state", "state phase stage situation"),
+    ("metric", "metric metrics series measurement"),
+    ("label", "labels label tags"),
+    ("value", "value val"),
+    ("count", "count cnt"),
+    ("at", "at"),
+    ("weight", "weight weights"),
+    ("block", "block blocks"),
+    ("graph", "graph graphs"),
+    ("", "current cur now num number n no the of latest instantaneous"),
+)
+_WORDS: dict[str, tuple[str, ...]] = {
+    word: tuple(meaning.split()) for meaning, words in _MEANINGS for word in words.split()
+}
+UNITS: dict[str, str] = {
+    word: unit
+    for unit, words in (
+        ("B", "bytes byte"), ("KiB", "kib ki"), ("MiB", "mib mi"), ("GiB", "gib gi"), ("TiB", "tib"),
+        ("KB", "kb"), ("MB", "mb megabytes"), ("GB", "gb gigs gigabytes"), ("TB", "tb"),
+        ("ms", "ms msec msecs millis milliseconds"), ("s", "s sec secs second seconds"),
+        ("us", "us usec micros microseconds"), ("ns", "ns nanos nanoseconds nano"), ("min", "minutes mins"),
+        ("%", "pct percent perc percentage prc"), ("1", "ratio fraction frac share"),
+    )
+    for word in words.split()
+}  # fmt: skip
+"""What units are called at the end of a name; `1` is a share of one."""
+BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB", "TB")
+SECONDS = ("ns", "us", "ms", "s", "min")
+SHARES = ("%", "1")
+
+_BRACKETS = re.compile(r"[\[(]\s*([A-Za-z%]{1,12}(?:/s)?)\s*[\])]")
+_CAPITALS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_UNIT_CAPITALS = re.compile(r"([KMGT])(i?)B\b")
+_PIECES = re.compile(r"[A-Za-z]+|\d+")
+_GLUED = frozenset({*_WORDS, *(word for word in UNITS if len(word) > 1), "uuid", "pid", "status", "model", "kv"})
+_LONGEST_GLUED = 24
+_LONGEST_NAME = 100
+
+
+class Name(NamedTuple):
+    """A name taken apart: its words in a fixed order, its unit ("" = none), the number of a device in front (None = none)."""
+
+    words: tuple[str, ...]
+    unit: str
+    device: int | None = None
+
+
+def _glued(piece: str, parts: int = 4) -> tuple[str, ...] | None:
+    """A piece that is nothing but known words one behind another: `memused`, `prompttokens`."""
+    if piece in _GLUED:
+        return (piece,)
+    if parts > 1 and len(piece) <= _LONGEST_GLUED:
+        for at in range(len(piece) - 2, 1, -1):
+            if piece[:at] in _GLUED and (rest := _glued(piece[at:], parts - 1)):
+                return (piece[:at], *rest)
+    return None
+
+
+_DEVICE = re.compile(r"(?:gpu|device|card|cuda)[ _.:\-\[#]*(\d{1,2})(?!\d)[\]]?[ _.:\-]*(?=[A-Za-z])", re.I)
+_DEVICE_BEHIND = re.compile(r"[ _.:\-\[]{1,2}(?:gpu|device|card|cuda)?[ _.:\-\[#]?(\d{1,2})\]?$", re.I)
+
+
+@lru_cache(maxsize=8192)
+def taken_apart(text: str) -> Name:
+    """The words and the unit of a name.
+
+    >>> taken_apart("memory.used [MiB]"), taken_apart("latencyMs").unit, taken_apart("gpu3_mem_used").device
+    (Name(words=('mem', 'used'), unit='MiB', device=None), 'ms', 3)
+    """
+    if len(text) > _LONGEST_NAME:
+        return Name((text,), "")
+    unit = ""
+    plain = text.strip().strip("\"'`*").strip()
+    device = None
+    if found := _DEVICE.match(plain):
+        device = int(found[1])
+        plain = "gpu " + plain[found.end() :]
+    elif (found := _DEVICE_BEHIND.search(plain)) and found.start():
+        device = int(found[1])
+        plain = plain[: found.start()] + " gpu"
+    bracket = _BRACKETS.search(plain)
+    if bracket and (bracket[1] == "%" or bracket[1].lower() in UNITS or bracket[1].lower() == "b"):
+        unit = "%" if bracket[1] == "%" else UNITS.get(bracket[1].lower(), "B")
+        plain = plain[: bracket.start()] + " " + plain[bracket.end() :]
+    plain = plain.replace("%", " pct ").replace("/", " per ").replace("in_use", "used").replace("in use", "used")
+    plain = _UNIT_CAPITALS.sub(lambda unit: f" {unit[0].lower()} ", plain)
+    pieces: list[str] = []
+    for piece in _PIECES.findall(_CAPITALS.sub(" ", plain)):
+        low = piece.lower()
+        pieces += _glued(low) or (low,) if low not in _WORDS and low not in UNITS else (low,)
+    if (
+        len(pieces) > 2
+        and pieces[-1] in ("s", "sec")
+        and _WORDS.get(pieces[-2]) == ("token",)
+        and "first" not in pieces
+    ):
+        pieces[-1] = "rate"  # tok_s
+    elif len(pieces) > 2 and pieces[-2] == "per" and pieces[-1] in ("s", "sec", "second"):
+        pieces[-2:] = ["rate"]
+    elif len(pieces) > 1 and pieces[-1] in UNITS and not (pieces[-1] == "s" and len(pieces) == 1):
+        unit = unit or UNITS[pieces[-1]]
+        pieces = pieces[:-1]
+    elif len(pieces) > 1 and pieces[0] == "pct":
+        unit, pieces = unit or "%", pieces[1:]
+    words: set[str] = set()
+    for piece in pieces:
+        words.update(_WORDS.get(piece, (piece,)))
+    return Name(tuple(sorted(words)), unit, device)
