@@ -131,11 +131,13 @@ class Range:
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """Where the memory of one device went, for one engine start and rank. A part that is None is unknown.
+    """Where the memory of one device was at one moment of one engine start and rank. A part that is None is unknown.
 
-    `intervals` are the parts between the bounds that the printed rounding leaves, `expected` what model, flags and device
-    ought to give. `moment` is what the entry speaks of: `failure`, `snapshot` (a device tool), `start` (figures of the
-    engine's start). `closes`: the parts, known or as expected, add up to the device; None = cannot be told.
+    `moment`: `plan` (what utilization grants, and the engine's formula leaves for KV; free is what is outside the plan),
+    `loaded` (weights), `profiled` (weights and the peak of activations, no pool yet), `rest` (a server that is up),
+    `failure`. Each closes by itself: parts of two moments are never added. `intervals` are the parts between the bounds that
+    rounding or source leave, with their origin, `expected` what model, flags and device ought to give, `unusual` parts well
+    above what such a server's are. `closes`: the parts, known or as expected, add up to the device; None = cannot be told.
     """
 
     engine: str | None
@@ -151,6 +153,7 @@ class LedgerEntry:
     expected: Mapping[str, Range] = field(default_factory=dict)
     closes: bool | None = None
     contradictions: tuple[str, ...] = ()
+    unusual: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.fit.judge import judge, longest
-from oomdoc.ledger.books import torch_printed
+from oomdoc.ledger.message import torch_printed
 from oomdoc.model import LedgerEntry, Range
 from oomdoc.physics.expect import FLAGS
 from oomdoc.physics.interval import Interval, point

@@ -99,6 +99,8 @@ def situation(
         return (store.rows_of(f"SELECT * FROM {view}") or [{}])[0]
 
     start_id = incident["start_id"] if incident else None
+    if start_id is None and ledger:
+        start_id = ledger[0].engine  # nothing of an engine failed: the start that the ledger speaks of first
     start = next((each for each in engines if each.id == start_id), engines[-1] if engines else None)
     advised = store.rows_of(
         "SELECT text, source || ':' || line AS ref FROM (SELECT text, source, line FROM seen.startup_check UNION ALL SELECT text, source, line FROM seen.oom "
