@@ -7,7 +7,7 @@ None is unknown. This module knows neither DuckDB nor rules nor how a report loo
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -154,6 +154,14 @@ class LedgerEntry:
     closes: bool | None = None
     contradictions: tuple[str, ...] = ()
     unusual: tuple[str, ...] = ()
+
+
+def last_moments(ledger: Sequence[LedgerEntry]) -> tuple[LedgerEntry, ...]:
+    """Of each rank of each start the entry of its last known moment: one row per device, as a report shows it."""
+    found: dict[tuple[str | None, int | None], LedgerEntry] = {}
+    for entry in ledger:
+        found.setdefault((entry.engine, entry.rank), entry)
+    return tuple(found.values())
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,8 @@ def accounts(rank: Rank) -> tuple[Account, ...]:
     last = books.failure() or books.rest() or (None if found else books.loaded())
     if last is not None:
         found.append(last)
+    if len(found) > 1:  # a plan of an unknown whole is worth telling only where it is the last that is known
+        found = [*(each for each in found[:-1] if each.moment != "plan" or each.total_bytes is not None), found[-1]]
     return (found[-1], *found[:-1])
 
 
@@ -136,6 +138,7 @@ class _Books:
     ) -> Account:
         return add_up(
             moment, device, self.total, parts, self.said, self.rank.expected, self.token.bytes if self.token else None,
+            short=-self.available.value if moment == "plan" and self.available is not None else 0.0,
             whole={"weights_bytes", "kv_pool_bytes"} <= parts.keys() or self.rank.phase in (*BEFORE_WEIGHTS, *BEFORE_POOL), own=own,
         )  # fmt: skip
 
@@ -153,20 +156,18 @@ class _Books:
         return self._account("profiled", parts)
 
     def plan(self) -> Account | None:
-        """Utilization x total shared out; free is what the plan leaves outside. None where total or weights are not known.
+        """Utilization x total shared out; free is what the plan leaves outside. None where nothing tells of a pool.
 
         What the engine did not print is what model, flags and release give, as wide as that is. A start that printed its bytes
         for KV leaves activations and memory outside torch as one remainder.
         """
         rank, total = self.rank, self.total
-        if rank.utilization is None or total is None or rank.pool_by_hand:
+        if rank.pool_by_hand:
             return None
         if rank.figures.get("kv_cache_memory_bytes"):
             return None  # a size by hand is no result of the plan
         parts = self._parts("weights_bytes", "feature_bytes", "activation_bytes", "non_torch_bytes")
-        if "weights_bytes" not in parts:
-            if rank.expected is None or rank.expected.weights_bytes is None:
-                return None
+        if "weights_bytes" not in parts and rank.expected is not None and rank.expected.weights_bytes is not None:
             parts["weights_bytes"] = Figure(rank.expected.weights_bytes.middle, rank.expected.weights_bytes, "")
         if self.available is not None:
             parts["kv_pool_bytes"] = not_negative(self.available)
@@ -179,6 +180,8 @@ class _Books:
                     parts.setdefault(name, Figure(size.middle, size, ""))
         else:
             return None
+        if total is None or rank.utilization is None:
+            return self._account("plan", parts)
         outside = total.interval * point(1 - rank.utilization, "logged")
         if self.available is not None and self.available.value < 0:
             outside = (outside + self.available.interval).at_least(0)  # the plan is overdrawn by that much

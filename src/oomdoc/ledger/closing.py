@@ -76,15 +76,18 @@ class Account:
 
 def add_up(
     moment: str, device: str | None, total: Figure | None, given: Mapping[str, Figure], said: Sequence[str], expected: Expectation | None,
-    per_token: float | None, *, whole: bool, own: Sequence[str] = (),
+    per_token: float | None, *, whole: bool, short: float = 0.0, own: Sequence[str] = (),
 ) -> Account:  # fmt: skip
     """The account of these parts. `own` are those of the moment's own source: where two exclude each other they stay.
 
-    `whole`: the large parts are known, so that a remainder says something.
+    `whole`: the large parts are known, so that a remainder says something. `short` is by how much the engine's own plan is
+    overdrawn.
     """
     parts: MutableMapping[str, Figure] = dict(given)
     found = list(said)
     unusual = [*_unusual(moment, parts, expected)]
+    if short > 0:
+        unusual.append(f"{show_bytes(short)} less than nothing is left for KV ({parts['kv_pool_bytes'].ref})")
     overdrawn = 0.0
     if total is not None and moment == "plan":
         overdrawn = sum(figure.interval.lo for figure in parts.values()) - total.interval.hi

@@ -249,13 +249,16 @@ def _on_gpu(store: Store, life: Life, flags: Mapping[str, Any], checks: Sequence
 
 
 def _phase(
-    store: Store, life: Life, figures: Mapping[int | None, Mapping[str, Any]], checks: Sequence[Mapping[str, Any]]
+    store: Store, life: Life, figures: Mapping[int | None, Mapping[str, tuple[Figure, ...]]], checks: Sequence[Mapping[str, Any]]
 ) -> str | None:  # fmt: skip
     """Where the life in focus failed; of the others how far their figures came. None: a pool was made, or nothing is known.
 
     A warm-up is run twice, before the pool is made and after: which one it was is told by the figures of the pool.
     """
     names = {name for each in figures.values() for name in each}
+    available = [figure.value for each in figures.values() for figure in each.get("kv_available_bytes", ())]
+    if min(available, default=1.0) <= 0:
+        return "kv-plan"  # the poorest rank decides for all
     planned = bool(names & {"kv_available_bytes", "kv_reserved_bytes", "kv_pool_tokens"})
     if life.focused:
         rows = store.rows_of("SELECT phase FROM failure")
