@@ -10,12 +10,18 @@ from typing import Any
 import numpy as np
 
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.physics.defaults import (
+    NEWEST_READ,
+    server_max_num_batched_tokens,
+    server_max_num_seqs,
+    version_number,
+)
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, recording
 from oomdoc.replay.scheduler import FULL, Outcome, Sample, Setup, Traffic, simulate, survives
 from oomdoc.replay.speed import FEWEST, Speed
 from oomdoc.store import Store
-from oomdoc.units import GIB, parse_size, show_time
+from oomdoc.units import parse_size, show_time
 
 PICO = 1_000_000_000_000
 FACTORS = tuple(0.8 + 0.025 * nth for nth in range(19))  # 0.8 to 1.25
@@ -29,7 +35,6 @@ V0_WATERMARK = 0.01  # share of the blocks that V0 keeps free on admission (vllm
 WHOLE_PROMPT_FROM = (
     20_000  # 0.20.0; early V1 admits when the first chunk fits, releases read since ask for the whole prompt
 )
-LARGE_DEVICE = 70 * GIB  # from here on the engine's defaults are larger (EngineArgs, 0.9 on)
 
 
 @dataclass(frozen=True)
@@ -161,6 +166,27 @@ class Rehearsal:
     traffic: Traffic
     requests: int
     of: int
+    error: str = ""
+    """How far the replay of the recorded flags is from what was recorded, as the end of a sentence."""
+
+    @property
+    def per_minute(self) -> float:
+        """Requests that came per minute, on average over those that are run."""
+        span = (self.traffic.arrival_ps[-1] - self.traffic.arrival_ps[0]) / PICO if len(self.traffic) > 1 else 0.0
+        return len(self.traffic) / span * 60 if span > 0 else 0.0
+
+    def part(self, share: float) -> Result:
+        """The recorded flags under an evenly taken share of the requests, 0..1."""
+        kept = [nth for nth in range(len(self.traffic)) if math.floor((nth + 1) * share) > math.floor(nth * share)] or [
+            0
+        ]
+        some = Traffic(
+            **{
+                name: [column[nth] for nth in kept] if len(column) else column
+                for name, column in vars(self.traffic).items()
+            }
+        )
+        return self._result(self.setup, self.pool, simulate(self.setup, some), some)
 
     def run(self, changes: Mapping[str, Any]) -> Result:
         """The traffic under changed flags; UsageError where the bundle does not tell what a change does to the pool."""
@@ -178,11 +204,11 @@ class Rehearsal:
         pool = pool_after(self.pool, changes)
         return _changed(self.setup, changes, pool, self.told.engine.get("generation")), pool
 
-    def _result(self, setup: Setup, pool: Pool, outcome: Outcome) -> Result:
+    def _result(self, setup: Setup, pool: Pool, outcome: Outcome, traffic: Traffic | None = None) -> Result:
         waits = outcome.waits()
         lasted = [
             end - begin
-            for end, begin in zip(outcome.finish_ps, self.traffic.arrival_ps, strict=True)
+            for end, begin in zip(outcome.finish_ps, (traffic or self.traffic).arrival_ps, strict=True)
             if end is not None
         ]
         return Result(
@@ -204,7 +230,32 @@ def rehearse(store: Store, around: float | None, most: int) -> Rehearsal:
     of = store.rows_of("SELECT count(t) AS n FROM request")[0]["n"]
     scaled = MOST_SCALED if of <= most else _PART_SCALED
     told = replace(told, speed=_scaled(told, setup, traffic, begin, scaled))
-    return Rehearsal(told, pool, _setup(told, pool, []), traffic, len(traffic), of)
+    setup = _setup(told, pool, [])
+    return Rehearsal(told, pool, setup, traffic, len(traffic), of, _error_says(told, setup, traffic, begin))
+
+
+def _error_says(told: Recording, setup: Setup, traffic: Traffic, begin: float) -> str:
+    """The replay of the recorded flags against the recording, beside every use of it."""
+    observed = told.observed
+    if observed is None:
+        return " (nothing was recorded that this replay could be checked against)"
+    seen = _picoseconds(observed.t - begin)
+    outcome = simulate(setup, traffic, sorted({*seen}))
+    states = {sample.t_ps: sample.used_blocks / setup.usable_blocks for sample in outcome.samples}
+    inside = [
+        (states[moment], used)
+        for moment, used in zip(seen, observed.used.tolist(), strict=True)
+        if 0 <= moment <= outcome.end_ps
+    ]
+    if not inside:
+        return " (nothing was recorded in the time of these requests that this replay could be checked against)"
+    off = sum(abs(replayed - used) for replayed, used in inside) / len(inside)
+    counted = (
+        ""
+        if observed.preemptions is None
+        else f", with {outcome.preemptions:,} preemptions for {observed.preemptions:,} counted"
+    )
+    return f" (this replay is {off:.0%} of the pool off the recorded usage on average{counted})"
 
 
 # ---- what is run
@@ -240,16 +291,17 @@ def _setup(told: Recording, pool: Pool, assumptions: list[str]) -> Setup:
     if generation is None:
         assumptions.append("the engine is a V1 engine: its version is not told")
     chunked = flags.get("enable_chunked_prefill", "False" if generation == "V0" else "True").lower() in ("true", "1")
-    large = (engine.get("total_bytes") or 0) >= LARGE_DEVICE
     replicas = int(engine.get("data_parallel_size") or 1)
     longest = engine.get("max_model_len")
+    version = engine.get("version_number") or version_number(NEWEST_READ) or 0
+    where = (version, engine.get("total_bytes"), engine.get("platform") or "gpu", generation or "")
     seqs = engine.get("max_num_seqs")
     if not seqs:
-        seqs = 1024 if large and generation != "V0" else 256
+        seqs = server_max_num_seqs(*where)
         assumptions.append(f"max_num_seqs {seqs}: the default for such a device, the bundle does not tell it")
     batched = engine.get("max_num_batched_tokens")
     if not batched:
-        batched = 8192 if large and generation != "V0" else 2048
+        batched = server_max_num_batched_tokens(*where, longest)
         if not chunked:
             batched = max(batched, longest or 0)
         assumptions.append(

@@ -111,3 +111,9 @@ def situation(
         tuple(entry for entry in ledger if entry.engine in (start_id, None)), percentiles, config,
         incident["t"] if incident else None, tuple(Advised(row["text"], row["ref"]) for row in advised),
     )  # fmt: skip
+
+
+def stated(name: str, now: Situation) -> Any:
+    """What a log or command states of a flag; a default of the release is no present value that anybody set."""
+    flag = now.start.flags.get(name) if now.start else None
+    return flag.value if flag is not None and flag.origin in ("logged", "command", "config") else None
