@@ -96,12 +96,31 @@ def test_an_overload_names_the_rate_that_is_served_and_who_sends_it() -> None:
 
 def test_the_books_of_the_failure_prove_or_refute() -> None:
     spike = leading("prompt-logprobs-spike")
-    room = action(spike, "keep-headroom")
-    # 1.54 free + 0.05 x 79.25 - 4.64 asked
-    assert room.predicted["headroom_bytes"].low / 2**30 == pytest.approx(0.86, abs=0.02)
-    # half of a step frees half of 4.64 GiB, and 3.10 are missing
-    assert not any(each.id == "smaller-steps" for each in spike.actions)
-    assert any("--max-num-batched-tokens" in each.what and "are not enough" in each.why for each in spike.not_helping)
+    room = action(spike, "keep-headroom-that-fits")
+    # 4.64 failed and as much again follows: 1.54 free + 0.11 x 79.25 - 2 x 4.64
+    assert room.changes == {"gpu_memory_utilization": 0.79}
+    assert room.predicted["headroom_bytes"].low / 2**30 == pytest.approx(0.98, abs=0.03)
+    steps = action(spike, "smaller-steps-that-fits")
+    # 2 x 4.64 x 1024 / 8192 = 1.16 GiB fit into 1.54, a step of 1,280 would leave less than a tenth of it
+    assert steps.changes == {"max_num_batched_tokens": 1024}
+    assert steps.predicted["headroom_bytes"].low > 0
+    # half of a step, and the rule's own 0.85, hold the tensor that failed and not the whole peak
+    assert not {"smaller-steps", "keep-headroom"} & {each.id for each in spike.actions}
+    assert (
+        sum(
+            "as much again for ranks and top-k" in each.why and "are not enough" in each.why
+            for each in spike.not_helping
+        )
+        == 2
+    )
+
+
+def test_loading_on_the_host_is_a_sum_and_no_factor() -> None:
+    killed = leading("killed-while-loading")
+    limit = action(killed, "raise-the-limit")
+    assert "to 83.00 GiB" in limit.do
+    assert "64.00 GiB (--cpu-offload-gb 32 x 2 ranks)" in limit.why and "the limit is 64.00 GiB" in limit.why
+    assert action(killed, "smaller-offload").changes == {"cpu_offload_gb": 22}
 
 
 def test_flags_that_help_only_together_come_together() -> None:

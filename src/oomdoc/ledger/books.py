@@ -145,8 +145,12 @@ class _Books:
     # ---- moments
 
     def loaded(self) -> Account:
-        """Weights and what came with them: all that is known of a start that got no further, or nothing at all."""
-        return self._account("loaded", self._parts("weights_bytes", "feature_bytes"))
+        """Weights and what came with them: all that is known of a start that got no further, or nothing at all.
+
+        Weights that no line told are still a plan.
+        """
+        moment = "plan" if self.weights is not None and not self.weights.ref else "loaded"
+        return self._account(moment, self._parts("weights_bytes", "feature_bytes"))
 
     def profiled(self) -> Account | None:
         """The trial run: weights and the peak of activations. None where the engine prints no peak."""

@@ -23,16 +23,30 @@ if TYPE_CHECKING:
 
 MARGIN = 0.10  # share of the pool that a proven fix leaves free at its peak
 SLOWER, SLOWER_S = 1.05, 1.0  # so many times as long, and a second: below that the replay cannot tell two runs apart
+SOONER, MOST_FOR_SOONER = (
+    0.5,
+    1.5,
+)  # half the wait for the first step is worth half as much again to the last token, no more
 MOST_REPLICAS = 16
 _SHARE_STEPS = 5  # halvings of the share that is served: to 3 %
 _HEAVY = 0.3  # share of the tokens from which one sender is worth a name
 _HEAVIER = 1.5  # and so many times its share of the requests
 
 
-def slower(action: Action) -> bool:
-    """Its own replay shows that requests are done later than with the recorded flags."""
+def later(action: Action) -> bool:
+    """Its own replay shows that 95 % of the requests are done later than with the recorded flags."""
     after, before = action.predicted.get("p95_latency_s"), action.predicted.get("p95_latency_before_s")
-    return after is not None and before is not None and after > SLOWER * before + SLOWER_S
+    return after is not None and before is not None and bool(after > SLOWER * before + SLOWER_S)
+
+
+def slower(action: Action) -> bool:
+    """Users are worse off by its own replay: requests are done later, and do not begin so much sooner that it may pay."""
+    if not later(action):
+        return False
+    told = action.predicted
+    wait, waited = told.get("p95_wait_s"), told.get("p95_wait_before_s")
+    sooner = wait is not None and waited is not None and waited > 0 and wait <= SOONER * waited
+    return not (sooner and told["p95_latency_s"] <= MOST_FOR_SOONER * told["p95_latency_before_s"])
 
 
 def slower_by(action: Action) -> str:
@@ -159,7 +173,7 @@ def _overload(stage: Rehearsal, now: Situation, before: Result) -> list[Action]:
             found.append(
                 Action(
                     "more-replicas",
-                    f"Run {count} such servers behind one address, each with GPUs of its own",
+                    f"Run {count} such servers behind one address, each {'with GPUs' if now.on_gpu else 'on a node'} of its own",
                     f"one of them serves {low:.0%} of what came around the incident",
                     f"{count} times the GPUs",
                     {},
@@ -208,7 +222,8 @@ def _outcome(result: Result, before: Result) -> str:
         times = f", {result.p95_latency_s / before.p95_latency_s:.1f} times as long"
     return (
         f"peaks at {result.peak_used:.0%} of the pool with {outcome}, against {before.preemptions:,} with the recorded flags; "
-        f"95 % of the requests are done within {show_seconds(result.p95_latency_s)}, {show_seconds(before.p95_latency_s)} before{times}"
+        f"95 % of the requests are done within {show_seconds(result.p95_latency_s)}, {show_seconds(before.p95_latency_s)} before{times}, "
+        f"and begin within {show_seconds(result.p95_wait_s)}, {show_seconds(before.p95_wait_s)} before"
     )
 
 

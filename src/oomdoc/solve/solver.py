@@ -16,13 +16,13 @@ from oomdoc.solve.advice import not_helping
 from oomdoc.solve.guard import changed, guard, spelled
 from oomdoc.solve.launch import argument, command
 from oomdoc.solve.predict import Prediction, at_failure, at_start
-from oomdoc.solve.rehearsed import rehearsed, slower, slower_by
+from oomdoc.solve.rehearsed import later, rehearsed, slower, slower_by
 from oomdoc.solve.situation import Situation, stated
-from oomdoc.units import MIB, show_bytes
+from oomdoc.solve.sizes import ROOM_BYTES, host_need, solved_number
+from oomdoc.units import show_bytes
 
 _LAYOUT = frozenset({"tensor_parallel_size", "pipeline_parallel_size", "quantization", "dtype"})
 SHORTEST = 1024  # tokens: a server for less is none
-ROOM_BYTES = 512 * MIB  # beside what was missing: steps of the same kind differ by that much
 _NO_FLAG_HELPS = frozenset(
     {"healthy", "not-memory", "probe-restart-loop", "autoscaling-blind", "memory-leak", "shm-exhausted"}
 )
@@ -37,6 +37,9 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
     seen = now.device.get("devices")
     for action in diagnosis.actions:
         actions += _checked(action, now, refused, seen)
+    actions = [each for action in actions for each in (action, *solved_number(action, now))]
+    if diagnosis.cause == "host-memory-exhausted":
+        actions = host_need(actions, now)
     for action in (*_more(diagnosis, now), *_by_books(diagnosis, now)):
         if not any(_same(action, other) for other in actions):
             actions += _checked(action, now, refused, None)
@@ -52,22 +55,21 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
             elif slower(action):
                 refused.append(NotHelping(action.do, slower_by(action)))
         actions = kept
-    best = _to_paste(actions, now)
-    version = now.engine.get("version_number")
     completed = dataclasses.replace(
-        diagnosis,
-        actions=tuple(actions),
-        not_helping=tuple(dict.fromkeys((*refused, *not_helping(diagnosis.cause, now)))),
-        command=command(now.start, version, best.changes) if best else None,
+        diagnosis, actions=tuple(actions), not_helping=tuple(dict.fromkeys((*refused, *not_helping(diagnosis.cause, now))))
+    )  # fmt: skip
+    return _with_command(_staged(completed, now), now)
+
+
+def _with_command(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
+    """The whole command of the fix; where that is none of flags, of what is to be done until then."""
+    spoken = [item for item in diagnosis.actions[:1] if item.changes]
+    spoken += [item for item in diagnosis.actions if item.id == diagnosis.until_then and item.changes]
+    if not spoken or _refuted(spoken[0]):
+        return dataclasses.replace(diagnosis, command=None)
+    return dataclasses.replace(
+        diagnosis, command=command(now.start, now.engine.get("version_number"), spoken[0].changes)
     )
-    return _staged(completed, now)
-
-
-def _to_paste(actions: list[Action], now: Situation) -> Action | None:
-    """The change that the whole command carries: that of the fix, else the first that the devices at hand can run."""
-    if actions and actions[0].changes:
-        return actions[0]
-    return next((action for action in actions if action.changes and not _buys(action, now)), None)
 
 
 def _buys(action: Action, now: Situation) -> bool:
@@ -109,11 +111,12 @@ def _refuted(action: Action) -> bool:
 
 
 def _place(action: Action) -> tuple[int, bool, bool, float, float]:
-    """Refuted last, slower before it; what is proven on the recorded traffic before what is not, flags before machines.
+    """Refuted last, slower before it; what is done sooner before what is done later and only begins sooner; what is proven on
+    the recorded traffic before what is not, flags before machines.
 
     Among these the time in which 95 % of the requests are done decides, then the pool that is left.
     """
-    grade = 2 if _refuted(action) else int(slower(action))
+    grade = 3 if _refuted(action) else 2 if slower(action) else int(later(action))
     after = action.predicted.get("p95_latency_s")
     if after is None or action.predicted.get("survives") is None:
         return grade, True, False, 0.0, 0.0
