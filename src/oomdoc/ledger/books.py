@@ -324,7 +324,12 @@ def _with_features(rank: Rank, loaded: Figure | None) -> tuple[Figure | None, Fi
     if counted is None or rank.expected is None or rank.expected.multimodal:
         return loaded, None
     if loaded is None:
-        failed_before = rank.message is not None and rank.phase in BEFORE_WEIGHTS
+        loading_done = (
+            rank.served
+            or rank.pool_tokens
+            or {"kv_available_bytes", "graph_bytes", "num_gpu_blocks"} & set(rank.figures)
+        )
+        failed_before = rank.message is not None and (rank.phase in BEFORE_WEIGHTS or not loading_done)
         narrow = counted.hi <= counted.lo * (1 + FAR_WEIGHTS)
         return (Figure(counted.middle, counted, "") if narrow and not failed_before else None), None
     more = loaded.interval - counted

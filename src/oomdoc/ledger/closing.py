@@ -95,7 +95,7 @@ def add_up(
             unusual.append(
                 f"the plan wants {show_bytes(overdrawn)} more than the {show_bytes(total.value)} of the device"
             )
-            del parts["free_bytes"]  # nothing is left outside of such a plan, and no choice of values adds up
+            parts.pop("free_bytes", None)  # nothing is left outside of such a plan, and no choice of values adds up
     elif total is not None:
         _make_room(moment, total, parts, found, own)
     values = {name: round(parts[name].value) for name in PARTS if name in parts}

@@ -12,6 +12,8 @@ from oomdoc.units import GIB, KIB, MIB, show_bytes
 _BEFORE_WEIGHTS = ("init", "load")
 _BEFORE_POOL = ("profile", "graph-profile", "kv-plan")
 
+LEAST_WEIGHTS = 0.1  # share of the live tensors: weights below that are in another unit
+
 Believes = Callable[[Interval], bool]
 """Whether so many live bytes can be activations, beside the weights and pool that were taken off."""
 
@@ -112,6 +114,7 @@ def at_failure(
             f"weights and pool, {names}, are {show_bytes(-rest.middle)} more than torch had allocated ({message.ref}), private "
             "pools left out"
         )
-    elif believes(rest):
+    elif believes(rest) or (phase in _BEFORE_POOL and weights.value >= LEAST_WEIGHTS * live.hi):
+        # before the pool is made there is nothing else, however large the images of a trial run are
         put("activation_bytes", rest)
     return tuple(own)
