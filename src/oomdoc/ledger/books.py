@@ -59,7 +59,7 @@ class Rank:
 
     `alone`: one rank, no draft model, so that one name has one value. `pool_by_hand`: blocks were set by hand, and the
     bytes for KV are no measure of the pool. `features`: LoRA slots or a draft model are loaded with the weights.
-    `served`: the server came up.
+    `served`: the server came up. `no_blocks`: the engine refused since nothing was left for KV.
     """
 
     figures: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
@@ -76,6 +76,7 @@ class Rank:
     others_planned: bool = False
     features: bool = False
     served: bool = False
+    no_blocks: bool = False
     expected: Expectation | None = None
 
 
@@ -175,8 +176,8 @@ class _Books:
             parts["weights_bytes"] = Figure(rank.expected.weights_bytes.middle, rank.expected.weights_bytes, "")
         if self.available is not None:
             parts["kv_pool_bytes"] = not_negative(self.available)
-        elif rank.pool_tokens == 0:
-            parts["kv_pool_bytes"] = Figure(0, point(0, "logged"), "")  # the engine printed that nothing is left
+        elif rank.pool_tokens == 0 or rank.no_blocks:
+            parts["kv_pool_bytes"] = Figure(0, point(0, "logged"), "")  # the engine said that nothing is left
         elif rank.expected is not None and "kv_pool_bytes" in rank.expected.parts:
             for name in ("activation_bytes", "non_torch_bytes", "kv_pool_bytes"):
                 if name in rank.expected.parts:

@@ -176,7 +176,7 @@ def _start(
                 figures=own, message=message, refusal=refusal, snapshot=snapshots.get(rank), phase=phase,
                 utilization=utilization if on_gpu else None, alone=alone, pool_by_hand=by_hand, pool_tokens=tokens, block_tokens=block,
                 graphs_planned="graphs" in rule.also if rule else None, others_planned="others" in rule.also if rule else False,
-                features=_featured(flags, "enable_lora", "speculative_config", "speculative_model"), served=life.served, expected=told,
+                features=_featured(flags, "enable_lora", "speculative_config", "speculative_model"), served=life.served, no_blocks=any(row["name"] == "no-kv-blocks" for row in checks), expected=told,
             )
         )  # fmt: skip
         entries = [_entry(life.id, rank, account, told, tokens, on_gpu) for account in found if account.values]
