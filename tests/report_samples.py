@@ -27,6 +27,7 @@ PARTS = (
     "other_processes_bytes",
     "non_torch_bytes",
     "weights_bytes",
+    "feature_bytes",
     "kv_pool_bytes",
     "cuda_graph_bytes",
     "activation_bytes",

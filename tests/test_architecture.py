@@ -40,7 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     "watch": {"model", "store"},
     "timeline": {"store"},
     "ledger": {"fit", "model", "physics", "store"},
-    "replay": {"store"},
+    "replay": {"physics", "store"},
     "solve": {"fit", "ledger", "model", "physics", "replay", "store"},
     "show": {"bundle", "tables", "unwrap"},
     "limits": set(),

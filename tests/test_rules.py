@@ -22,6 +22,7 @@ from oomdoc import rule_tests, store
 from oomdoc.diagnose import Options, analyze
 from oomdoc.errors import RuleError
 from oomdoc.rules import CATEGORIES, Rule, load_rules, read_rule, rules_folder, rules_version
+from oomdoc.solve.guard import spelled
 from oomdoc.store import Store
 from oomdoc.weigh import answer
 
@@ -104,6 +105,7 @@ ENGINE_FLAGS = frozenset(
         "gpu_memory_utilization", "kv_cache_dtype", "kv_cache_memory_bytes", "kv_offloading_size", "limit_mm_per_prompt", "max_logprobs",
         "mm_processor_kwargs", "max_lora_rank", "max_loras", "max_model_len", "max_num_batched_tokens", "max_num_seqs",
         "num_gpu_blocks_override", "pipeline_parallel_size", "quantization", "swap_space", "tensor_parallel_size",
+        "VLLM_CPU_KVCACHE_SPACE",  # the environment variable that sizes the pool of the CPU backend
     }
 )  # fmt: skip
 OTHER_FLAGS = frozenset({"shm-size", "ipc", "query-compute-apps", "format"})  # docker, nvidia-smi
@@ -299,7 +301,7 @@ def test_advice_sets_real_flags_to_columns_or_fixed_values(rule: Rule, empty: St
         columns = _columns(empty, action.sql)
         for flag, value in action.changes.items():
             assert flag in ENGINE_FLAGS
-            assert f"--{flag.replace('_', '-')}" in action.do, f"{action.id} sets {flag} and does not say so"
+            assert spelled(flag) in action.do, f"{action.id} sets {flag} and does not say so"
             if isinstance(value, str):
                 assert value in columns or (flag, value) in FIXED_TEXTS, f"{action.id}: {value} is no column"
                 assert columns.get(value) != "VARCHAR"

@@ -315,7 +315,11 @@ def _measured(report: Mapping[str, Any]) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     entries = [_mapping(item) for item in _list(report.get("ledger"))]
     start = _engine(report).get("id")
+    ranks = set()
     for entry in [item for item in entries if item.get("engine") == start] or entries:
+        if entry.get("rank") in ranks:
+            continue  # an earlier moment of the same rank
+        ranks.add(entry.get("rank"))
         parts = {
             **_mapping(entry.get("parts")),
             **{key: entry.get(key) for key in ("total_bytes", "kv_pool_tokens", "kv_bytes_per_token")},

@@ -7,7 +7,7 @@ None is unknown. This module knows neither DuckDB nor rules nor how a report loo
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -131,11 +131,13 @@ class Range:
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """Where the memory of one device went, for one engine start and rank. A part that is None is unknown.
+    """Where the memory of one device was at one moment of one engine start and rank. A part that is None is unknown.
 
-    `intervals` are the parts between the bounds that the printed rounding leaves, `expected` what model, flags and device
-    ought to give. `moment` is what the entry speaks of: `failure`, `snapshot` (a device tool), `start` (figures of the
-    engine's start). `closes`: the parts, known or as expected, add up to the device; None = cannot be told.
+    `moment`: `plan` (what utilization grants, and the engine's formula leaves for KV; free is what is outside the plan),
+    `loaded` (weights), `profiled` (weights and the peak of activations, no pool yet), `rest` (a server that is up),
+    `failure`. Each closes by itself: parts of two moments are never added. `intervals` are the parts between the bounds that
+    rounding or source leave, with their origin, `expected` what model, flags and device ought to give, `unusual` parts well
+    above what such a server's are. `closes`: the parts, known or as expected, add up to the device; None = cannot be told.
     """
 
     engine: str | None
@@ -151,6 +153,15 @@ class LedgerEntry:
     expected: Mapping[str, Range] = field(default_factory=dict)
     closes: bool | None = None
     contradictions: tuple[str, ...] = ()
+    unusual: tuple[str, ...] = ()
+
+
+def last_moments(ledger: Sequence[LedgerEntry]) -> tuple[LedgerEntry, ...]:
+    """Of each rank of each start the entry of its last known moment: one row per device, as a report shows it."""
+    found: dict[tuple[str | None, int | None], LedgerEntry] = {}
+    for entry in ledger:
+        found.setdefault((entry.engine, entry.rank), entry)
+    return tuple(found.values())
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oomdoc.ledger.books import PARTS, Account, Figure, Message, Rank, Snapshot, close, torch_printed
+from oomdoc.ledger.books import Rank, Refusal, Snapshot, accounts, close
+from oomdoc.ledger.closing import PARTS, Account, Figure
 from oomdoc.ledger.expectation import Expectation
+from oomdoc.ledger.message import Message, torch_printed
 from oomdoc.physics.interval import Interval, point
 from oomdoc.units import GIB, MIB
 
@@ -152,13 +154,13 @@ def test_a_plan_that_closes_believes_large_activations() -> None:
 
 def test_a_start_without_a_failure_has_no_remainder() -> None:
     account = close(Rank(figures={**FIGURES, "total_bytes": gib(24.0, "vllm.log:5")}, utilization=0.90))
-    assert account.moment == "start" and account.unexplained_bytes is None and account.closes is None
+    assert account.moment == "rest" and account.unexplained_bytes is None and account.closes is None
 
 
 def test_a_running_server_under_a_device_tool() -> None:
     shot = Snapshot("smi.csv:4", "GPU 0", point(24.4 * GIB), point(22.0 * GIB), point(0.8 * GIB))
     account = close(Rank(figures={**FIGURES, "total_bytes": gib(24.0, "vllm.log:5")}, snapshot=shot, utilization=0.90))
-    assert account.moment == "snapshot"
+    assert account.moment == "rest"
     assert gibs(account) == {
         "other_processes_bytes": 0.8,
         "weights_bytes": 14.20,
@@ -250,3 +252,118 @@ def test_true_books_close_whatever_the_parts_are(
     if "activation_bytes" in account.values:
         assert abs(account.unexplained_bytes or 0) <= 0.06 * GIB
         assert account.closes is True
+
+
+# ---- moments
+
+
+def running(**more: float) -> Rank:
+    figures = {
+        **FIGURES, "total_bytes": gib(24.0, "vllm.log:5"), "activation_bytes": gib(1.40, "vllm.log:18"), "non_torch_bytes": gib(0.90, "vllm.log:19"),
+        "graph_bytes": gib(0.60, "vllm.log:30"),
+    }  # fmt: skip
+    shot = Snapshot("smi.csv:4", "GPU 0", point(24.4 * GIB), point(more.get("used", 21.9) * GIB))
+    return Rank(figures=figures, snapshot=shot, utilization=0.90, graphs_planned=False)
+
+
+def test_the_peak_of_activations_is_not_added_to_the_free_bytes_of_an_idle_moment() -> None:
+    rest, profiled, plan = accounts(running())
+    assert [each.moment for each in (rest, profiled, plan)] == ["rest", "profiled", "plan"]
+    assert "activation_bytes" not in rest.values and (rest.unexplained_bytes or 0) / GIB == pytest.approx(1.1, abs=0.05)
+    assert gibs(profiled) == {"non_torch_bytes": 0.90, "weights_bytes": 14.20, "activation_bytes": 1.40}
+    assert gibs(plan)["free_bytes"] == 2.40 and plan.closes is True  # 0.1 x 24 lie outside the plan
+    assert (plan.unexplained_bytes or 0) < 0.02 * GIB
+
+
+def test_parts_that_pass_the_device_are_taken_out_and_both_places_named() -> None:
+    account = close(running(used=19.3))  # weights, pool, graphs and what is outside torch are 20.8 GiB
+    assert account.unexplained_bytes is not None and account.unexplained_bytes >= 0
+    assert account.closes is False
+    (said,) = account.contradictions
+    assert "vllm.log:10" in said and "smi.csv:4" in said
+
+
+def test_a_plan_larger_than_the_device_is_unusual_and_leaves_no_negative_rest() -> None:
+    figures = {
+        "weights_bytes": gib(26.0, "vllm.log:10"),
+        "total_bytes": gib(24.0, "vllm.log:5"),
+        "kv_available_bytes": gib(-4.8, "vllm.log:20"),
+    }
+    account = close(Rank(figures=figures, utilization=0.90, phase="kv-plan"))
+    assert account.moment == "plan" and account.values["kv_pool_bytes"] == 0
+    assert (account.unexplained_bytes or 0) >= 0 and account.closes is False
+    assert any("more than the 24.00 GiB of the device" in said for said in account.unusual)
+
+
+def test_a_refusal_names_who_holds_the_device() -> None:
+    refusal = Refusal("vllm.log:30", torch_printed(79.18 * GIB), torch_printed(37.86 * GIB))
+    account = close(Rank(refusal=refusal, utilization=0.92))
+    assert account.moment == "failure"
+    assert account.values["other_processes_bytes"] / GIB == pytest.approx(41.32 - 0.45, abs=0.05)
+    assert account.unexplained_bytes == 0
+    assert any("held by other processes (vllm.log:30)" in said for said in account.unusual)
+
+
+def test_much_memory_outside_torch_is_marked() -> None:
+    books = message(
+        total=24.00, free=0.10, this_process=23.90, other_processes=0.0, allocated=14.60, private_pool=0.10, unallocated=0.20
+    )  # fmt: skip
+    account = close(
+        Rank(
+            figures={"weights_bytes": gib(10.0, "vllm.log:10"), "kv_available_bytes": gib(4.2, "vllm.log:20")},
+            message=books,
+            phase="forward",
+        )
+    )
+    assert account.unusual == ("9.10 GiB outside torch (vllm.log:90): up to 1.50 GiB is usual",)
+
+
+def test_slots_for_adapters_are_told_apart_from_the_weights() -> None:
+    figures = {**FIGURES, "weights_bytes": gib(16.80, "vllm.log:10")}
+    account = close(Rank(figures=figures, expected=MODEL, features=True, pool_tokens=TOKENS, block_tokens=16))
+    assert gibs(account)["weights_bytes"] == 14.20 and gibs(account)["feature_bytes"] == 2.60
+    assert account.contradictions == ()
+
+
+def test_a_pool_is_whole_blocks_of_the_architecture() -> None:
+    account = close(dataclasses.replace(FAILED, expected=MODEL, pool_tokens=TOKENS, block_tokens=16))
+    assert account.kv_bytes_per_token == 131_072
+    assert account.values["kv_pool_bytes"] == TOKENS * 131_072
+
+
+def test_another_kv_dtype_that_explains_the_token_is_named() -> None:
+    model = dataclasses.replace(MODEL, other_tokens={65_536.0: "a KV cache of fp8", 32_768.0: "4 ranks"})
+    account = close(dataclasses.replace(FAILED, expected=model, pool_tokens=TOKENS * 2, block_tokens=16))
+    assert account.kv_bytes_per_token == 65_536
+    assert any(said.endswith("a KV cache of fp8 would explain it") for said in account.contradictions)
+
+
+@given(st.lists(st.floats(0.0, 30.0), min_size=7, max_size=7), st.floats(8.0, 80.0), st.booleans())
+def test_no_books_whatever_leave_a_negative_rest(sizes: list[float], total: float, failed: bool) -> None:
+    free, process, allocated, slack, weights, pool, peak = (round(size, 2) for size in sizes)
+    figures = {
+        "weights_bytes": gib(weights, "a:1"), "kv_available_bytes": gib(pool, "a:2"), "activation_bytes": gib(peak, "a:3"),
+        "total_bytes": gib(round(total, 2), "a:4"),
+    }  # fmt: skip
+    books = message(
+        total=round(total, 2),
+        free=free,
+        this_process=process,
+        other_processes=0.0,
+        allocated=allocated,
+        unallocated=slack,
+    )
+    shot = Snapshot("smi.csv:4", "GPU 0", point(total * GIB), point(min(total, process) * GIB))
+    for account in accounts(
+        Rank(
+            figures=figures,
+            message=books if failed else None,
+            snapshot=shot,
+            phase="forward" if failed else None,
+            utilization=0.9,
+        )
+    ):
+        assert account.unexplained_bytes is None or account.unexplained_bytes >= 0
+        assert all(size >= 0 for size in account.values.values())
+        if account.unexplained_bytes is not None:
+            assert account.total_bytes == sum(account.values.values()) + account.unexplained_bytes

@@ -329,6 +329,14 @@ def _measured(given: Given, logged: Logged, setup: Setup, total: Interval, input
     parts: dict[str, list[int]] = {}
     for entry in logged.entries:
         for name, value in entry.parts.items():
+            known_from = entry.intervals[name].origin if name in entry.intervals else "logged"
+            if (
+                name in ("weights_bytes", "activation_bytes", "non_torch_bytes", "cuda_graph_bytes")
+                and known_from not in _MEASURED
+            ):
+                continue  # computed there as it would be here
+            if known_from == "planning figure" or (entry.moment == "plan" and name == "cuda_graph_bytes"):
+                continue
             if value is not None and name not in _of_the_failure(entry):
                 parts.setdefault(name, []).append(value)
     refs = ", ".join(list(dict.fromkeys(logged.entries[0].refs))[:3])
@@ -350,6 +358,9 @@ def _measured(given: Given, logged: Logged, setup: Setup, total: Interval, input
     ran = _ran(logged, setup)
     totals = [entry.total_bytes for entry in logged.entries if entry.total_bytes]
     return Measured(ran, printed(min(totals)) if totals else total, known)
+
+
+_MEASURED = ("logged", "given")
 
 
 def _of_the_failure(entry: LedgerEntry) -> frozenset[str]:

@@ -1,65 +1,36 @@
-"""The account of one rank: what was read becomes parts, a remainder, and sentences about what cannot both be true.
+"""The account of one rank at one moment: what was read becomes parts, a remainder, and sentences about what cannot both be true.
 
-An account speaks of one moment. At a failure the allocator's message holds the books of the whole device: total, free,
-others, this process, allocated, private pools, unallocated. Live tensors are then shared out: weights and pool as the
-engine printed them, activations what is left. A device tool's snapshot gives what is free while the server runs; without
-either only the figures of the start are known. A second account checks the first: the engine's plan, utilization x total
-less weights and pool, has to leave what activations and memory outside torch take.
+Parts belong to moments, and parts of two moments are never added: the peak of activations is gone when the server rests,
+the pool is not there while it profiles itself. `closing.py` adds up one moment; here stands which figures a moment has:
+
+- loaded: weights, and what was loaded with them;
+- profiled: the same with the peak of activations, before the pool is made;
+- plan: what utilization grants, and what the engine's formula has left for KV;
+- rest: weights, pool and graphs of a server that is up, beside what a device tool shows;
+- failure: the books of an allocator's message, or of the check that refused the start.
 
 Pure: nothing here reads a table. Sizes are bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from oomdoc.ledger.closing import TOLERANCE_BYTES, Account, Figure, add_up
 from oomdoc.ledger.expectation import Expectation
+from oomdoc.ledger.message import Message, at_failure, share_moves
+from oomdoc.ledger.tokens import Token, agrees, measured_token, token_bytes
 from oomdoc.physics.interval import Interval, point
-from oomdoc.physics.planning import non_torch_bytes
-from oomdoc.units import GIB, KIB, MIB, show_bytes
+from oomdoc.units import show_bytes
 
-PARTS = (
-    "other_processes_bytes",
-    "non_torch_bytes",
-    "weights_bytes",
-    "kv_pool_bytes",
-    "cuda_graph_bytes",
-    "activation_bytes",
-    "allocator_slack_bytes",
-    "free_bytes",
-)
-
-TOLERANCE_BYTES = 64 * MIB  # free and held memory are read one after the other, and the driver keeps a little
 FAR_WEIGHTS = 0.10  # loaded weights this far from the counted ones want an explanation: counts agree to 1 %
-FAR_KV = 0.005  # likewise the bytes of a token: published logs agree to 0.2 %
 MOST_TRANSIENT = 0.25  # share of a device: more than a step of any published log took without a picture in it
-_BEFORE_WEIGHTS = ("init", "load")
-_BEFORE_POOL = ("profile", "graph-profile", "kv-plan")
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One printed figure: its value, the values that its rounding allows, and its place."""
-
-    value: float
-    interval: Interval
-    ref: str
-
-
-@dataclass(frozen=True)
-class Message:
-    """The books of an allocator's message; None = its wording does not say."""
-
-    ref: str
-    device: str | None = None
-    total_bytes: Interval | None = None
-    free_bytes: Interval | None = None
-    this_process_bytes: Interval | None = None
-    other_processes_bytes: Interval | None = None
-    allocated_bytes: Interval | None = None
-    private_pool_bytes: Interval | None = None
-    unallocated_bytes: Interval | None = None
+OWN_CONTEXT = Interval(
+    0.2 * (1 << 30), 0.7 * (1 << 30), "planning figure"
+)  # CUDA context of a rank that checks what is free
+BEFORE_WEIGHTS = ("init", "load")
+BEFORE_POOL = ("profile", "graph-profile", "kv-plan")
 
 
 @dataclass(frozen=True)
@@ -74,15 +45,26 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """The engine's check that found too little free: `free_bytes` of `total_bytes` before anything was loaded."""
+
+    ref: str
+    total_bytes: Interval
+    free_bytes: Interval
+
+
+@dataclass(frozen=True)
 class Rank:
     """Everything that was read about one rank. `figures` are the engine's by name, `phase` that of the failure.
 
     `alone`: one rank, no draft model, so that one name has one value. `pool_by_hand`: blocks were set by hand, and the
-    bytes for KV are no measure of the pool.
+    bytes for KV are no measure of the pool. `features`: LoRA slots or a draft model are loaded with the weights.
+    `served`: the server came up. `no_blocks`: the engine refused since nothing was left for KV.
     """
 
     figures: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
     message: Message | None = None
+    refusal: Refusal | None = None
     snapshot: Snapshot | None = None
     phase: str | None = None
     utilization: float | None = None
@@ -92,93 +74,231 @@ class Rank:
     block_tokens: int | None = None
     graphs_planned: bool | None = None
     others_planned: bool = False
+    features: bool = False
+    served: bool = False
+    no_blocks: bool = False
     expected: Expectation | None = None
 
 
-@dataclass(frozen=True)
-class Account:
-    """The closed account. `values` are the parts as numbers, `intervals` the same (and `total_bytes`) between their bounds.
-
-    `unexplained_bytes` is total less all parts; None where what is free is not known, since then it would be an invention.
-    """
-
-    moment: str
-    device: str | None
-    total_bytes: int | None
-    values: Mapping[str, int]
-    intervals: Mapping[str, Interval]
-    unexplained_bytes: int | None
-    closes: bool | None
-    contradictions: tuple[str, ...]
-    refs: tuple[str, ...]
-    kv_bytes_per_token: float | None
-
-
-def torch_printed(size: float) -> Interval:
-    """The sizes that torch prints like this one: two digits of GiB, MiB or KiB, whole bytes below.
-
-    >>> torch_printed(1.54 * GIB).lo < 1.536 * GIB < 1.544 * GIB < torch_printed(1.54 * GIB).hi, torch_printed(512).exact
-    (True, True)
-    """
-    for unit in (GIB, MIB, KIB):
-        if size >= unit:
-            return Interval(size - 0.005 * unit, size + 0.005 * unit, "logged")
-    return point(size, "logged")
-
-
 def close(rank: Rank) -> Account:
-    """The account of one rank."""
+    """The account of the last moment that is known of this rank."""
+    return accounts(rank)[0]
+
+
+def accounts(rank: Rank) -> tuple[Account, ...]:
+    """The accounts of this rank, that of the last moment first, then the earlier ones in their order."""
     said: list[str] = []
-    weights = _largest(rank, "weights_bytes")
-    pool = _pool(rank)
-    graphs = _largest(rank, "graph_bytes", "graph_actual_bytes")
-    total = _total(rank, said)
-    _same(rank, "weights_bytes", "weights", said)
-    parts: dict[str, Figure] = {}
-    message = rank.message
-    moment = "start"
-    device = None
-    for name, figure in (
-        ("weights_bytes", weights),
-        ("kv_pool_bytes", pool),
-        ("cuda_graph_bytes", graphs),
-        ("activation_bytes", _largest(rank, "activation_bytes")),
-        ("non_torch_bytes", _largest(rank, "non_torch_bytes")),
-    ):
-        if figure is not None and not (name == "non_torch_bytes" and figure.value < 0):
-            parts[name] = _not_negative(figure)
-    planned = _plan(rank, total, weights, said)
-    if message is not None and (message.total_bytes or message.free_bytes):
-        moment, device = "failure", message.device
-        _at_failure(rank, message, parts, planned, said)
-    elif rank.snapshot is not None and total is not None:
-        moment, device = "snapshot", rank.snapshot.device
-        _in_snapshot(rank.snapshot, total, parts)
-    per_token = _per_token(rank, pool, said)
-    _against_expected(rank, weights, said)
-    values = {name: round(parts[name].value) for name in PARTS if name in parts}
-    intervals = {name: parts[name].interval for name in PARTS if name in parts}
-    unexplained = None
-    closes: bool | None = False if said else None
-    if total is not None:
-        intervals["total_bytes"] = total.interval
-        if "free_bytes" in values:
-            unexplained = round(total.value) - sum(values.values())
-            rest = total.interval
-            for name in values:
-                rest = rest - intervals[name]
-            whole = {"weights_bytes", "kv_pool_bytes"} <= values.keys() or rank.phase in (
-                *_BEFORE_WEIGHTS,
-                *_BEFORE_POOL,
+    books = _Books(rank, said)
+    found = []
+    if (profiled := books.profiled()) is not None:
+        found.append(profiled)
+    if (plan := books.plan()) is not None:
+        found.append(plan)
+    last = books.failure() or books.rest() or (None if found else books.loaded())
+    if last is not None:
+        found.append(last)
+    if len(found) > 1:  # a plan of an unknown whole is worth telling only where it is the last that is known
+        found = [*(each for each in found[:-1] if each.moment != "plan" or each.total_bytes is not None), found[-1]]
+    return (found[-1], *found[:-1])
+
+
+class _Books:
+    """The figures of one rank, sorted out once for all its moments."""
+
+    def __init__(self, rank: Rank, said: list[str]) -> None:
+        self.rank = rank
+        self.total = _total(rank, said)
+        _same(rank, "weights_bytes", "weights", said)
+        loaded = _largest(rank, "weights_bytes")
+        self.available = _largest(rank, "kv_available_bytes", "kv_reserved_bytes")
+        self.token = _token(rank, self.available)
+        self.pool = _pool(rank, self.token)
+        self.weights, self.features = _with_features(rank, loaded)
+        self.believed = self._plan_holds(said)
+        if self.token is not None and self.token.said:
+            said.append(self.token.said)
+        _against_expected(rank, self.weights, said)
+        self.said = said
+
+    def _parts(self, *names: str) -> dict[str, Figure]:
+        every = {
+            "weights_bytes": self.weights,
+            "feature_bytes": self.features,
+            "kv_pool_bytes": self.pool,
+            "cuda_graph_bytes": _largest(self.rank, "graph_bytes", "graph_actual_bytes"),
+            "activation_bytes": _largest(self.rank, "activation_bytes"),
+            "non_torch_bytes": _largest(self.rank, "non_torch_bytes"),
+        }
+        found = {name: figure for name, figure in every.items() if figure is not None and name in names}
+        if "non_torch_bytes" in found and found["non_torch_bytes"].value < 0:
+            del found["non_torch_bytes"]
+        return {name: not_negative(figure) for name, figure in found.items()}
+
+    def _account(
+        self, moment: str, parts: dict[str, Figure], device: str | None = None, *, own: tuple[str, ...] = ()
+    ) -> Account:
+        return add_up(
+            moment, device, self.total, parts, self.said, self.rank.expected, self.token.bytes if self.token else None,
+            short=-self.available.value if moment == "plan" and self.available is not None else 0.0,
+            whole={"weights_bytes", "kv_pool_bytes"} <= parts.keys() or self.rank.phase in (*BEFORE_WEIGHTS, *BEFORE_POOL), own=own,
+        )  # fmt: skip
+
+    # ---- moments
+
+    def loaded(self) -> Account:
+        """Weights and what came with them: all that is known of a start that got no further, or nothing at all.
+
+        Weights that no line told are still a plan.
+        """
+        moment = "plan" if self.weights is not None and not self.weights.ref else "loaded"
+        return self._account(moment, self._parts("weights_bytes", "feature_bytes"))
+
+    def profiled(self) -> Account | None:
+        """The trial run: weights and the peak of activations. None where the engine prints no peak."""
+        parts = self._parts("weights_bytes", "feature_bytes", "activation_bytes", "non_torch_bytes")
+        if "activation_bytes" not in parts or "weights_bytes" not in parts:
+            return None
+        return self._account("profiled", parts)
+
+    def plan(self) -> Account | None:
+        """Utilization x total shared out; free is what the plan leaves outside. None where nothing tells of a pool.
+
+        What the engine did not print is what model, flags and release give, as wide as that is. A start that printed its bytes
+        for KV leaves activations and memory outside torch as one remainder.
+        """
+        rank, total = self.rank, self.total
+        if rank.pool_by_hand:
+            return None
+        if rank.figures.get("kv_cache_memory_bytes"):
+            return None  # a size by hand is no result of the plan
+        parts = self._parts("weights_bytes", "feature_bytes", "activation_bytes", "non_torch_bytes")
+        if "weights_bytes" not in parts and rank.expected is not None and rank.expected.weights_bytes is not None:
+            parts["weights_bytes"] = Figure(rank.expected.weights_bytes.middle, rank.expected.weights_bytes, "")
+        if self.available is not None:
+            parts["kv_pool_bytes"] = not_negative(self.available)
+        elif rank.pool_tokens == 0 or rank.no_blocks:
+            parts["kv_pool_bytes"] = Figure(0, point(0, "logged"), "")  # the engine said that nothing is left
+        elif rank.expected is not None and "kv_pool_bytes" in rank.expected.parts:
+            for name in ("activation_bytes", "non_torch_bytes", "kv_pool_bytes"):
+                if name in rank.expected.parts:
+                    size = rank.expected.parts[name]
+                    parts.setdefault(name, Figure(size.middle, size, ""))
+        else:
+            return None
+        if total is None or rank.utilization is None:
+            return self._account("plan", parts)
+        outside = total.interval * point(1 - rank.utilization, "logged")
+        if self.available is not None and self.available.value < 0:
+            outside = (outside + self.available.interval).at_least(0)  # the plan is overdrawn by that much
+        graphs = self._planned_graphs()
+        held = sum(figure.interval.lo for figure in parts.values()) + outside.lo
+        # some releases print a peak of activations that has the graphs in it already
+        if graphs is not None and (not graphs.ref or held + graphs.interval.lo <= total.interval.hi + TOLERANCE_BYTES):
+            parts["cuda_graph_bytes"] = not_negative(graphs)
+        parts["free_bytes"] = Figure(outside.middle, outside, total.ref)
+        return self._account("plan", parts)
+
+    def _planned_graphs(self) -> Figure | None:
+        """What the release takes off for graphs before it makes the pool; None where it takes off nothing, or nobody knows."""
+        if not self.rank.graphs_planned:
+            return None
+        estimate = _largest(self.rank, "graph_estimate_bytes")
+        if estimate is not None:
+            return estimate
+        size = self.rank.expected.parts.get("cuda_graph_bytes") if self.rank.expected else None
+        return None if size is None else Figure(size.middle, size, "")
+
+    def rest(self) -> Account | None:
+        """A server that is up: what stays for good, beside what a device tool shows; None where no pool was made."""
+        rank = self.rank
+        if self.pool is None or (self.available is not None and self.available.value <= 0):
+            return None
+        if rank.phase in (*BEFORE_WEIGHTS, *BEFORE_POOL):
+            return None
+        parts = self._parts("weights_bytes", "feature_bytes", "kv_pool_bytes", "cuda_graph_bytes", "non_torch_bytes")
+        shot = rank.snapshot
+        if shot is None or self.total is None:
+            return self._account("rest", parts)
+        total = self.total.interval if self.total.value <= shot.total_bytes.middle else shot.total_bytes
+        # the two tools differ in what the driver keeps for itself, which is neither free nor used
+        free = (total - shot.used_bytes).at_least(0)
+        parts["free_bytes"] = Figure(free.middle, free, shot.ref)
+        if shot.other_processes_bytes is not None:
+            others = shot.other_processes_bytes
+            parts["other_processes_bytes"] = Figure(others.middle, others, shot.ref)
+        return self._account("rest", parts, shot.device, own=("free_bytes", "other_processes_bytes"))
+
+    def failure(self) -> Account | None:
+        """The books of the message, or of the refusal; None where nothing failed that tells of its device."""
+        rank = self.rank
+        if rank.message is not None and (rank.message.total_bytes or rank.message.free_bytes):
+            parts = self._parts(
+                "weights_bytes", "feature_bytes", "kv_pool_bytes", "cuda_graph_bytes", "non_torch_bytes"
             )
-            # without weights or pool a remainder is no surprise, and no proof that all is told either
-            if said or rest.hi < -TOLERANCE_BYTES or whole:
-                closes = not said and _accounted(rest, values, rank.expected)
-    refs = [message.ref if message else None, weights and weights.ref, pool and pool.ref, graphs and graphs.ref]
-    return Account(
-        moment, device, round(total.value) if total else None, values, intervals, unexplained, closes, tuple(said),
-        tuple(dict.fromkeys(ref for ref in refs if ref)), per_token,
-    )  # fmt: skip
+            peak = _largest(rank, "activation_bytes")
+            most = MOST_TRANSIENT * (self.total.value if self.total else 0)
+            if rank.expected and "activation_bytes" in rank.expected.parts:
+                most = max(most, 1.5 * rank.expected.parts["activation_bytes"].hi)
+            if peak is not None:
+                most = max(most, 2 * peak.value)
+            own = at_failure(rank.message, parts, rank.phase, share_moves(most, self.believed), self.said)
+            return self._account("failure", parts, rank.message.device, own=own)
+        if rank.refusal is not None:
+            refused = rank.refusal
+            held = refused.total_bytes - refused.free_bytes
+            others = (held - OWN_CONTEXT).at_least(0)
+            parts = {
+                "free_bytes": Figure(refused.free_bytes.middle, refused.free_bytes, refused.ref),
+                "other_processes_bytes": Figure(others.middle, others, refused.ref),
+                "non_torch_bytes": Figure(min(held.middle, OWN_CONTEXT.middle), OWN_CONTEXT, refused.ref),
+            }
+            return self._account("failure", parts, own=tuple(parts))
+        return None
+
+    # ---- the plan as a check of the figures
+
+    def _plan_holds(self, said: list[str]) -> bool:
+        """Hold weights and bytes for KV against utilization x total; True where the plan closes.
+
+        What activations and memory outside torch may take is what the log says, else the planning figures of model and
+        flags, else a quarter of the device.
+        """
+        rank, total, weights = self.rank, self.total, self.weights
+        available = _largest(rank, "kv_available_bytes")
+        if rank.utilization is None or total is None or weights is None or available is None:
+            return False
+        if rank.figures.get("kv_cache_memory_bytes"):
+            return False  # a size by hand is no result of the plan
+        budget = total.interval * point(rank.utilization, "logged")
+        rest = budget - weights.interval - available.interval
+        if self.features is not None:
+            rest = rest - self.features.interval
+        low, high = -float(TOLERANCE_BYTES), float(TOLERANCE_BYTES)
+        for part in ("activation_bytes", "non_torch_bytes"):
+            told = _largest(rank, part)
+            if told is not None and told.value >= 0:
+                rest = rest - told.interval
+                continue
+            planned = rank.expected.parts.get(part) if rank.expected else None
+            # planning figures are ranges of judgement: half as much again is still no contradiction
+            high += 1.5 * planned.hi if planned else MOST_TRANSIENT / 2 * total.value
+        high = max(high, MOST_TRANSIENT * total.value if _largest(rank, "activation_bytes") is None else high)
+        if rank.graphs_planned is not False:
+            graphs = _largest(rank, "graph_estimate_bytes", "graph_bytes", "graph_actual_bytes")
+            room = graphs.value if graphs else MOST_TRANSIENT * total.value
+            high += room
+            low -= room  # releases differ in which of the two figures of the graphs they have taken off
+        said_before = len(said)
+        terms = f"weights {show_bytes(weights.value)} ({weights.ref}) and KV {show_bytes(available.value)} ({available.ref})"
+        share = f"{rank.utilization:.10g} of {show_bytes(total.value)}"
+        if rest.hi < low:
+            said.append(f"{terms} are {show_bytes(-rest.middle)} more than the plan of {share} has")
+        elif rest.lo > high and not rank.others_planned:
+            said.append(
+                f"the plan of {share} less {terms} leaves {show_bytes(rest.middle)} for activations and memory outside torch, more "
+                "than a step takes: a figure is missing or in another unit"
+            )
+        return len(said) == said_before
 
 
 # ---- single figures
@@ -190,40 +310,86 @@ def _largest(rank: Rank, *names: str) -> Figure | None:
     return max(found, key=lambda figure: (figure.value, figure.ref)) if found else None
 
 
-def _not_negative(figure: Figure) -> Figure:
+def not_negative(figure: Figure) -> Figure:
     """A refused plan prints less than nothing for KV, and graphs can free more than they take: no bytes are held."""
     return figure if figure.value >= 0 else Figure(0, point(0, figure.interval.origin), figure.ref)
 
 
-def _pool(rank: Rank) -> Figure | None:
-    """The KV pool: bytes set by hand, else what the plan had left; blocks set by hand only by the formula of the model."""
+def _with_features(rank: Rank, loaded: Figure | None) -> tuple[Figure | None, Figure | None]:
+    """(weights, what was loaded with them): the engine prints one figure for both.
+
+    Where slots for adapters or a draft model are configured and the model's own weights are counted, they are told apart.
+    Where the line of the weights is missing, the count of model and format stands in its place.
+    """
+    counted = rank.expected.weights_bytes if rank.expected else None
+    if counted is None or rank.expected is None or rank.expected.multimodal:
+        return loaded, None
+    if loaded is None:
+        loading_done = (
+            rank.served
+            or rank.pool_tokens
+            or {"kv_available_bytes", "graph_bytes", "num_gpu_blocks"} & set(rank.figures)
+        )
+        failed_before = rank.message is not None and (rank.phase in BEFORE_WEIGHTS or not loading_done)
+        narrow = counted.hi <= counted.lo * (1 + FAR_WEIGHTS)
+        return (Figure(counted.middle, counted, "") if narrow and not failed_before else None), None
+    more = loaded.interval - counted
+    if not rank.features or more.lo <= TOLERANCE_BYTES:
+        return loaded, None
+    return Figure(counted.middle, counted, loaded.ref), Figure(more.middle, more.at_least(0), loaded.ref)
+
+
+def _token(rank: Rank, available: Figure | None) -> Token | None:
+    """Bytes of one token: the formula's where there is one, held against the pool by its tokens."""
+    told, tokens = rank.expected, rank.pool_tokens
+    formula = told.kv_bytes_per_token if told else None
+    origin = told.origin if told else "logged"
+    by_hand = _largest(rank, "kv_cache_memory_bytes")
+    pool = by_hand or available
+    seen = None
+    if not rank.pool_by_hand and pool is not None and pool.value > 0 and tokens:
+        lo = max(1.0, pool.interval.lo)
+        each = measured_token(replace(pool.interval, lo=lo), tokens, rank.block_tokens or 16)
+        if told is None or (told.uniform and rank.alone) or (formula is not None and agrees(formula, each)):
+            seen = each, pool.ref
+    return token_bytes(formula, origin, told.model if told else "", seen, told.other_tokens if told else None)
+
+
+def _pool(rank: Rank, token: Token | None) -> Figure | None:
+    """The KV pool: whole blocks by the formula where that and the printed bytes agree, else the printed bytes.
+
+    Bytes set by hand are as stated; blocks set by hand are only known by the formula.
+    """
     tokens = _largest(rank, "kv_pool_tokens")
-    each = rank.expected.kv_bytes_per_token if rank.expected else None
-    by_formula = None
-    if each is not None and rank.pool_tokens and rank.expected and rank.expected.uniform:
-        size = rank.pool_tokens * each
-        by_formula = Figure(size, point(size, rank.expected.origin), tokens.ref if tokens else "")
+    ref = tokens.ref if tokens else ""
+    whole = None
+    uniform = rank.expected is not None and rank.expected.uniform
+    if token is not None and token.origin != "logged" and rank.pool_tokens and uniform:
+        size = rank.pool_tokens * token.bytes
+        whole = Figure(size, point(size, token.origin), ref)
     if rank.pool_by_hand:
-        return by_formula
+        return whole
     by_hand = _largest(rank, "kv_cache_memory_bytes")
     if by_hand is not None:
-        made = rank.pool_tokens or rank.phase not in (*_BEFORE_WEIGHTS, *_BEFORE_POOL)
+        made = rank.pool_tokens or rank.phase not in (*BEFORE_WEIGHTS, *BEFORE_POOL)
         return by_hand if made else None
-    figure = _largest(rank, "kv_available_bytes", "kv_reserved_bytes")
-    if figure is None:
-        return by_formula
-    if each is not None and rank.block_tokens and figure.value > 0:
-        # whole blocks only: up to one block of what is available is not used
-        low = max(0.0, figure.interval.lo - each * rank.block_tokens)
-        return replace(figure, interval=replace(figure.interval, lo=low))
-    return figure
+    printed = _largest(rank, "kv_available_bytes", "kv_reserved_bytes")
+    if printed is None or whole is None or token is None or printed.value <= 0:
+        return printed or whole
+    block = token.bytes * (rank.block_tokens or 16)
+    # one block of what is available may stay unused, and the poorest rank decides for all
+    low = printed.interval.lo - block
+    if low <= whole.value <= printed.interval.hi or (not rank.alone and whole.value <= printed.interval.hi):
+        return replace(whole, ref=printed.ref)
+    return replace(printed, interval=replace(printed.interval, lo=max(0.0, low)))
 
 
 def _total(rank: Rank, said: list[str]) -> Figure | None:
     """The device as the engine sees it: the message of the failure, else the engine's lines, else a device tool."""
     found: list[Figure] = []
-    if rank.message is not None and rank.message.total_bytes is not None:
-        found.append(Figure(rank.message.total_bytes.middle, rank.message.total_bytes, rank.message.ref))
+    for books in (rank.message, rank.refusal):
+        if books is not None and books.total_bytes is not None:
+            found.append(Figure(books.total_bytes.middle, books.total_bytes, books.ref))
     logged = _largest(rank, "total_bytes")
     if logged is not None:
         found.append(logged)
@@ -249,195 +415,20 @@ def _same(rank: Rank, name: str, title: str, said: list[str]) -> None:
         said.append(f"{title}: {show_bytes(least.value)} ({least.ref}) and {show_bytes(most.value)} ({most.ref})")
 
 
-# ---- the second account: the plan
-
-
-def _plan(rank: Rank, total: Figure | None, weights: Figure | None, said: list[str]) -> bool:
-    """Hold weights and bytes for KV against utilization x total; True where the plan closes.
-
-    What activations and memory outside torch may take is what the log says, else the planning figures of model and flags,
-    else a quarter of the device.
-    """
-    available = _largest(rank, "kv_available_bytes")
-    if rank.utilization is None or total is None or weights is None or available is None:
-        return False
-    if rank.figures.get("kv_cache_memory_bytes"):
-        return False  # a size by hand is no result of the plan
-    budget = total.interval * point(rank.utilization, "logged")
-    rest = budget - weights.interval - available.interval
-    low, high = -float(TOLERANCE_BYTES), float(TOLERANCE_BYTES)
-    for part in ("activation_bytes", "non_torch_bytes"):
-        told = _largest(rank, part)
-        if told is not None and told.value >= 0:
-            rest = rest - told.interval
-            continue
-        planned = rank.expected.parts.get(part) if rank.expected else None
-        # planning figures are ranges of judgement: half as much again is still no contradiction
-        high += 1.5 * planned.hi if planned else MOST_TRANSIENT / 2 * total.value
-    high = max(high, MOST_TRANSIENT * total.value if _largest(rank, "activation_bytes") is None else high)
-    if rank.graphs_planned is not False:
-        graphs = _largest(rank, "graph_estimate_bytes", "graph_bytes", "graph_actual_bytes")
-        room = graphs.value if graphs else MOST_TRANSIENT * total.value
-        high += room
-        low -= room  # releases differ in which of the two figures of the graphs they have taken off
-    said_before = len(said)
-    terms = (
-        f"weights {show_bytes(weights.value)} ({weights.ref}) and KV {show_bytes(available.value)} ({available.ref})"
-    )
-    share = f"{rank.utilization:.10g} of {show_bytes(total.value)}"
-    if rest.hi < low:
-        said.append(f"{terms} are {show_bytes(-rest.middle)} more than the plan of {share} has")
-    elif rest.lo > high and not rank.others_planned:
-        said.append(
-            f"the plan of {share} less {terms} leaves {show_bytes(rest.middle)} for activations and memory outside torch, more "
-            "than a step takes: a figure is missing or in another unit"
-        )
-    return len(said) == said_before
-
-
-# ---- the moment of a failure
-
-
-def _at_failure(rank: Rank, message: Message, parts: dict[str, Figure], planned: bool, said: list[str]) -> None:
-    """Put the message's own books over the figures of the start, and share out its live tensors."""
-
-    def put(name: str, interval: Interval | None) -> None:
-        if interval is not None:
-            parts[name] = Figure(max(0.0, interval.middle), interval.at_least(0), message.ref)
-
-    parts.pop("activation_bytes", None)
-    logged_peak = _largest(rank, "activation_bytes")
-    put("free_bytes", message.free_bytes)
-    put("other_processes_bytes", message.other_processes_bytes)
-    put("allocator_slack_bytes", message.unallocated_bytes)
-    if message.allocated_bytes is not None and message.unallocated_bytes is not None and message.this_process_bytes:
-        outside = message.this_process_bytes - message.allocated_bytes - message.unallocated_bytes
-        if outside.hi < -TOLERANCE_BYTES:
-            said.append(
-                f"torch has reserved {show_bytes(-outside.middle)} more than its process holds, by one message ({message.ref})"
-            )
-        parts.pop("non_torch_bytes", None)
-        if outside.hi >= 0:
-            put("non_torch_bytes", outside)
-    if message.private_pool_bytes is not None:
-        # what capture took outside of torch is in the memory outside torch already
-        put("cuda_graph_bytes", message.private_pool_bytes)
-    if message.allocated_bytes is None:
-        return
-    live = message.allocated_bytes - (message.private_pool_bytes or point(0, "logged"))
-    weights, pool = parts.get("weights_bytes"), parts.get("kv_pool_bytes")
-    if rank.phase in _BEFORE_WEIGHTS:
-        parts.pop("kv_pool_bytes", None)
-        put("weights_bytes", live)
-        return
-    if weights is None:
-        if rank.phase in _BEFORE_POOL or rank.phase == "kv-alloc":
-            parts.pop("kv_pool_bytes", None)
-        return
-    if rank.phase in _BEFORE_POOL:
-        parts.pop("kv_pool_bytes", None)
-        _share("activation_bytes", live - weights.interval, [weights], rank, planned, logged_peak, put, message, said)
-    elif rank.phase == "kv-alloc":
-        rest = live - weights.interval
-        if pool is not None and rest.hi >= 0 and rest.middle < pool.value:
-            put("kv_pool_bytes", rest)  # so much of it had been made
-        elif pool is not None:
-            rest = rest - pool.interval
-            _share("activation_bytes", rest, [weights, pool], rank, planned, logged_peak, put, message, said)
-    elif pool is not None:
-        rest = live - weights.interval - pool.interval
-        _share("activation_bytes", rest, [weights, pool], rank, planned, logged_peak, put, message, said)
-
-
-def _share(
-    name: str, rest: Interval, taken: Sequence[Figure], rank: Rank, planned: bool, peak: Figure | None,
-    put: Callable[[str, Interval], None], message: Message, said: list[str],
-) -> None:  # fmt: skip
-    """Live tensors that are neither weights nor pool are activations, if the figures taken off can be believed."""
-    names = " and ".join(f"{show_bytes(figure.value)} ({figure.ref})" for figure in taken)
-    if rest.hi < -TOLERANCE_BYTES:
-        said.append(
-            f"weights and pool, {names}, are {show_bytes(-rest.middle)} more than torch had allocated ({message.ref}), private "
-            "pools left out"
-        )
-        return
-    total = message.total_bytes.middle if message.total_bytes else 0.0
-    most = MOST_TRANSIENT * total
-    if rank.expected and name in rank.expected.parts:
-        most = max(most, 1.5 * rank.expected.parts[name].hi)
-    if peak is not None:
-        most = max(most, 2 * peak.value)
-    if planned or rest.lo <= most:
-        put(name, rest)
-
-
-# ---- a server that runs
-
-
-def _in_snapshot(snapshot: Snapshot, total: Figure, parts: dict[str, Figure]) -> None:
-    """What a device tool shows as used and as other processes' beside the figures of the start."""
-    free = total.interval - snapshot.used_bytes
-    if snapshot.total_bytes.middle < total.value:
-        free = snapshot.total_bytes - snapshot.used_bytes
-    free = free.at_least(0)
-    parts["free_bytes"] = Figure(free.middle, free, snapshot.ref)
-    if snapshot.other_processes_bytes is not None:
-        others = snapshot.other_processes_bytes
-        parts["other_processes_bytes"] = Figure(others.middle, others, snapshot.ref)
-
-
-def _accounted(rest: Interval, values: Mapping[str, int], expected: Expectation | None) -> bool:
-    """What is left over is nothing, or no more than the parts that nobody told are expected to take."""
-    high = float(TOLERANCE_BYTES)
-    for name in ("non_torch_bytes", "activation_bytes", "cuda_graph_bytes"):
-        if name in values:
-            continue
-        if expected is not None and name in expected.parts:
-            high += expected.parts[name].hi
-        elif name == "non_torch_bytes":
-            high += non_torch_bytes(2).hi
-    if "allocator_slack_bytes" not in values and expected is not None and "activation_bytes" in expected.parts:
-        high += expected.parts["activation_bytes"].hi  # what profiling freed stays reserved
-    return rest.hi >= -TOLERANCE_BYTES and rest.lo <= high
-
-
-# ---- against the model
-
-
-def _per_token(rank: Rank, pool: Figure | None, said: list[str]) -> float | None:
-    """Bytes of one token on this rank: pool by tokens where the pool was measured; told where the model's formula differs."""
-    expected = rank.expected
-    formula = expected.kv_bytes_per_token if expected else None
-    tokens = rank.pool_tokens
-    if rank.pool_by_hand:
-        return formula
-    measured = _largest(rank, "kv_cache_memory_bytes") or _largest(rank, "kv_available_bytes", "kv_reserved_bytes")
-    if measured is None or not tokens or measured.value <= 0:
-        return None
-    if formula is not None and expected is not None and expected.uniform and rank.alone:
-        low = measured.interval.lo / (tokens + (rank.block_tokens or 16))
-        high = measured.interval.hi / tokens
-        if low > formula * (1 + FAR_KV) or high < formula * (1 - FAR_KV):
-            said.append(
-                f"one token costs {show_bytes(measured.value / tokens)} by the pool ({measured.ref}) and {show_bytes(formula)} by the "
-                f"formula of {expected.model}: another model, KV dtype or rank, or something else in the pool"
-            )
-    return measured.value / tokens
-
-
 def _against_expected(rank: Rank, weights: Figure | None, said: list[str]) -> None:
     expected = rank.expected
-    if weights is None or expected is None or expected.weights_bytes is None:
+    if weights is None or expected is None or expected.weights_bytes is None or not weights.ref:
         return
     counted = expected.weights_bytes
     spare = FAR_WEIGHTS + (0.25 if expected.multimodal else 0.0)
     if weights.interval.lo > counted.hi * (1 + spare) or weights.interval.hi < counted.lo * (1 - FAR_WEIGHTS):
         said.append(
-            f"weights are {show_bytes(weights.value)} ({weights.ref}), and {expected.model} takes {_between(counted)} per GPU as it is "
+            f"weights are {show_bytes(weights.value)} ({weights.ref}), and {expected.model} takes {between(counted)} per GPU as it is "
             f"set up ({expected.origin})"
         )
 
 
-def _between(size: Interval) -> str:
+def between(size: Interval) -> str:
+    """An interval in words: one size where both ends print alike."""
     low, high = show_bytes(size.lo), show_bytes(size.hi)
     return low if low == high else f"{low} to {high}"

@@ -6,19 +6,24 @@ All arithmetic is `physics`; here it is only asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oomdoc.errors import OomdocError
 from oomdoc.fit import Given, Logged, Question, ask
+from oomdoc.ledger.tokens import only_value
 from oomdoc.model import Engine
+from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import find
-from oomdoc.physics.expect import expected
+from oomdoc.physics.expect import Setup, expected
+from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval
+from oomdoc.physics.kv import kv_bytes_per_token
 from oomdoc.physics.weights import stage_weights
 from oomdoc.units import GIB
 
+RANKS = (1, 2, 4, 8, 16)  # numbers of ranks that are asked about where nobody says
 LEAST_DEVICE_BYTES = GIB  # no device that serves a model is smaller: such a total is damage
 _UNKNOWN_DEVICE = "80GiB"  # weights and bytes per token need no device; whatever needs one is left out then
 
@@ -28,7 +33,8 @@ class Expectation:
     """Expected figures of one rank. `parts` have the names of the ledger's parts; what cannot be computed is not there.
 
     `uniform`: all layers have one kind of cache, so pool bytes / tokens are the bytes of a token. `kv_heads` None: the
-    cache has no heads (latent) or is not known. `origin` is that of the architecture: config or catalogue.
+    cache has no heads (latent) or is not known. `origin` is that of the architecture: config or catalogue. `other_tokens`
+    are the bytes of a token under another KV dtype or number of ranks, with the words for that.
     """
 
     model: str
@@ -40,6 +46,7 @@ class Expectation:
     latent: bool
     multimodal: bool = False
     pool_tokens: Interval | None = None
+    other_tokens: Mapping[float, str] = field(default_factory=dict)
     parts: Mapping[str, Interval] = field(default_factory=dict)
 
 
@@ -81,8 +88,68 @@ def expectation(
         latent=model.latent,
         multimodal=model.multimodal,
         pool_tokens=result.pool.tokens if result.pool and on_gpu and total_bytes else None,
+        other_tokens=_other_tokens(model, setup, result.kv_bytes_per_token),
         parts=parts,
     )
+
+
+def _other_tokens(model: Model, setup: Setup, present: float | None) -> dict[float, str]:
+    """Bytes of a token under the other common KV dtype, and on other numbers of ranks; without the present value."""
+    found: dict[float, str] = {}
+    ranks = setup.tensor_parallel_size
+    settings = [("fp8", ranks, "a KV cache of fp8"), ("bfloat16", ranks, "a KV cache of 16 bits")]
+    settings += [("", tp, f"{tp} ranks") for tp in RANKS if tp != ranks]
+    for dtype, tp, words in settings:
+        each = kv_bytes_per_token(
+            model, kv_cache_dtype=dtype or setup.kv_cache_dtype, dtype=setup.dtype, tp=tp, pp=setup.pipeline_parallel_size, version=setup.version
+        )  # fmt: skip
+        if each and each != present:
+            found.setdefault(each, words)
+    return found
+
+
+def ranks_that_fit(
+    engine: Engine, config: Mapping[str, Any] | None, fits: Callable[[Interval, float], bool]
+) -> int | None:  # fmt: skip
+    """The one number of ranks under which weights and bytes of a token of this model fit; None where none or several do."""
+    question = _question(engine, None, config)
+    if question is None:
+        return None
+    model, setup = question.model, question.setup
+    found = []
+    for tp in RANKS:
+        stages = stage_weights(model, quantization=setup.quantization, dtype=setup.dtype, tp=tp)
+        each = kv_bytes_per_token(
+            model, kv_cache_dtype=setup.kv_cache_dtype, dtype=setup.dtype, tp=tp, version=setup.version
+        )
+        if stages and each and fits(stages[0], each):
+            found.append(tp)
+    return found[0] if len(found) == 1 else None
+
+
+def token_by_weights(
+    weights: Interval, token: Interval | None, version: int | None, longest: int | None
+) -> tuple[float, str] | None:
+    """Bytes of a token that every known model of these weights (and, where it was measured, this token) has; one rank.
+
+    None where no model of the catalogue loads so many bytes, where those that do differ, or where a request longer than
+    their positions was allowed. A longest request of exactly a model's positions is that model's default: it goes before
+    others. With the bytes the name of one of them.
+    """
+    found = [
+        candidate
+        for candidate in identify(weights=weights, kv_per_token=token, version=version, most=50)
+        if candidate.weights_off == 0.0
+        and candidate.quantization is None
+        and not candidate.misfits
+        and (candidate.model.max_position_embeddings or 0) >= (longest or 0)
+    ]
+    if not found:
+        return None
+    found = [item for item in found if item.model.max_position_embeddings == longest] or found
+    each = {kv_bytes_per_token(item.model, kv_cache_dtype=item.kv_cache_dtype, version=version) for item in found}
+    value = only_value([*each])
+    return None if value is None else (value, found[0].model.name)
 
 
 def _question(engine: Engine, total_bytes: float | None, config: Mapping[str, Any] | None) -> Question | None:

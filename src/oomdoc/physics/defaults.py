@@ -120,6 +120,30 @@ def default_max_num_batched_tokens(
     return max(found, length)
 
 
+def server_max_num_seqs(version: int, total_bytes: float | None, platform: str = "gpu", generation: str = "") -> int:
+    """The same by platform: the CPU backend has a default of its own whatever the node's memory.
+
+    >>> server_max_num_seqs(14_000, 512 * GIB, "cpu"), server_max_num_seqs(14_000, 24 * GIB)
+    (128, 256)
+    """
+    own = default_of("max_num_seqs_cpu", version) if platform == "cpu" else None
+    return default_max_num_seqs(version, total_bytes, "", generation) if own is None else int(own)
+
+
+def server_max_num_batched_tokens(
+    version: int, total_bytes: float | None, platform: str = "gpu", generation: str = "", max_model_len: int | None = None
+) -> int:  # fmt: skip
+    """Tokens of one step by platform, alike.
+
+    >>> server_max_num_batched_tokens(14_000, 512 * GIB, "cpu"), server_max_num_batched_tokens(14_000, 80 * GIB)
+    (2048, 8192)
+    """
+    own = default_of("max_num_batched_tokens_cpu", version) if platform == "cpu" else None
+    return (
+        default_max_num_batched_tokens(version, total_bytes, max_model_len, "", generation) if own is None else int(own)
+    )
+
+
 def _sized(table: str, version: int, total_bytes: float | None, device: str, generation: str) -> int:
     row = _row(table, version, generation or generation_of(version))
     total_gib = (total_bytes or 0) / GIB

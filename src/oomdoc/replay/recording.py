@@ -53,6 +53,9 @@ class Recording:
     time_known: bool  # the statistics decided it
     offset_s: float  # added to the stamps of the requests
     assumptions: tuple[str, ...]
+    hit_share: float | None = (
+        None  # of the looked-up prompt tokens found in the prefix cache, by the server's counters, 0..1
+    )
 
 
 def recording(
@@ -105,6 +108,7 @@ def recording(
     order = np.argsort(arrival, kind="stable")
     engine = (store.rows_of("SELECT * FROM engine") or [{}])[0]
     sizes = store.rows_of("SELECT max(value) AS size FROM seen.engine_figure WHERE name = 'block_size'")
+    hits = store.rows_of("SELECT hit_rate, queries FROM prefix_cache")
     starts = store.rows_of("SELECT count(*) AS n FROM engine_start WHERE marked")[0]["n"]
     flags = {
         row["flag"]: row["value"]
@@ -115,6 +119,7 @@ def recording(
     return Recording(
         arrival[order], (arrival + latency)[order], inputs[order], outputs[order], cached[order], observed, speed, engine, flags,
         int(sizes[0]["size"]) if sizes and sizes[0]["size"] else None, starts, left_out, time_is, known, offset, tuple(assumptions),
+        hits[0]["hit_rate"] if hits and hits[0]["queries"] else None,
     )  # fmt: skip
 
 

@@ -10,18 +10,27 @@ from typing import Any
 import numpy as np
 
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.physics.defaults import (
+    NEWEST_READ,
+    server_max_num_batched_tokens,
+    server_max_num_seqs,
+    version_number,
+)
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, recording
-from oomdoc.replay.scheduler import FULL, Outcome, Sample, Setup, Traffic, simulate, survives
+from oomdoc.replay.scheduler import FULL, Outcome, Sample, Setup, Traffic, simulate
 from oomdoc.replay.speed import FEWEST, Speed
 from oomdoc.store import Store
-from oomdoc.units import GIB, parse_size, show_time
+from oomdoc.units import parse_size, show_time
 
 PICO = 1_000_000_000_000
 FACTORS = tuple(0.8 + 0.025 * nth for nth in range(19))  # 0.8 to 1.25
 _COARSE = 4  # every fourth factor first, then those between the best and its neighbours: 9 runs instead of 19
 MOST_SCALED = 3_000  # requests run for each factor
-_PART_SCALED = 1_000  # the same, where a rehearsal runs a part of the requests only
+CLEARLY_NEARER = (
+    0.02  # share of the pool by which a reading of the counters has to bring the replay nearer to the recording
+)
+LEAST_HITS = 0.05  # share of prompt tokens found in the cache from which it changes what a replay shows
 COLUMNS = 240  # steps of a series in the result
 LONGEST = 20  # times as long as the arrivals: so far the series of a replay reaches
 PRESSED = 0.85  # share of the pool from which a queue is its fault, as in view kv_pressure
@@ -29,7 +38,6 @@ V0_WATERMARK = 0.01  # share of the blocks that V0 keeps free on admission (vllm
 WHOLE_PROMPT_FROM = (
     20_000  # 0.20.0; early V1 admits when the first chunk fits, releases read since ask for the whole prompt
 )
-LARGE_DEVICE = 70 * GIB  # from here on the engine's defaults are larger (EngineArgs, 0.9 on)
 
 
 @dataclass(frozen=True)
@@ -98,14 +106,18 @@ def replay(
     changes = read_changes(settings)
     told = recording(store, incident)
     assumptions, unknown = list(told.assumptions), _unknown(told, prefix_tokens)
-    pool = _pool(told, pool_tokens, assumptions)
-    traffic, begin = _traffic(told, prefix_tokens, prefix_groups)
-    told = replace(told, speed=_scaled(told, _setup(told, pool, []), traffic, begin))
-    setup = _setup(told, pool, assumptions)
+    pool = pool_of(told, pool_tokens, assumptions)
+    traffic, begin = traffic_of(told, prefix_tokens, prefix_groups)
+    if not prefix_tokens:
+        traffic, words = with_hits(told, setup_of(told, pool, []), traffic, begin)
+        assumptions += [words] if words else []
+        unknown = [said for said in unknown if not words or not said.startswith("shared prefixes")]
+    told = replace(told, speed=scaled_speed(told, setup_of(told, pool, []), traffic, begin))
+    setup = setup_of(told, pool, assumptions)
     after_pool = pool_after(pool, changes) if told.engine.get("kv_pool_tokens") else pool
     if pool_tokens is not None:
         after_pool = replace(after_pool, tokens=pool_tokens)
-    after = _changed(setup, changes, after_pool, told.engine.get("generation"))
+    after = changed_setup(setup, changes, after_pool, told.engine.get("generation"))
     before = _run(setup, traffic, begin, told)
     changed = _run(after, traffic, begin, told) if changes or pool_tokens else None
     if told.starts > 1:
@@ -132,85 +144,11 @@ def replay(
     }  # fmt: skip
 
 
-# ---- several settings in a row
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a run of the recorded traffic came to; shares of the pool 0..1, seconds."""
-
-    survives: bool
-    peak_used: float
-    preemptions: int
-    impossible: int
-    p95_wait_s: float
-    p95_latency_s: float  # from arrival to the last token
-    pool_tokens: int
-
-
-@dataclass(frozen=True)
-class Rehearsal:
-    """A recording made ready once, to be run with one setting after the other. `requests` are run each time.
-
-    `of` are all requests that the bundle has with a time: more than `most` are run in part, those around the incident.
-    """
-
-    told: Recording
-    pool: Pool
-    setup: Setup
-    traffic: Traffic
-    requests: int
-    of: int
-
-    def run(self, changes: Mapping[str, Any]) -> Result:
-        """The traffic under changed flags; UsageError where the bundle does not tell what a change does to the pool."""
-        setup, pool = self._under(changes)
-        return self._result(setup, pool, simulate(setup, self.traffic))
-
-    def holds(self, changes: Mapping[str, Any], most_used: float) -> Result | None:
-        """The same; None, and sooner, where it does not survive or uses more than this share of the pool."""
-        setup, pool = self._under(changes)
-        outcome = survives(setup, self.traffic, int(most_used * setup.usable_blocks) + 1)
-        result = None if outcome is None else self._result(setup, pool, outcome)
-        return result if result is not None and result.peak_used <= most_used else None
-
-    def _under(self, changes: Mapping[str, Any]) -> tuple[Setup, Pool]:
-        pool = pool_after(self.pool, changes)
-        return _changed(self.setup, changes, pool, self.told.engine.get("generation")), pool
-
-    def _result(self, setup: Setup, pool: Pool, outcome: Outcome) -> Result:
-        waits = outcome.waits()
-        lasted = [
-            end - begin
-            for end, begin in zip(outcome.finish_ps, self.traffic.arrival_ps, strict=True)
-            if end is not None
-        ]
-        return Result(
-            not (outcome.preemptions or outcome.impossible or outcome.held_ps), outcome.peak_blocks / setup.usable_blocks, outcome.preemptions,
-            len(outcome.impossible), float(np.quantile(waits, 0.95)) / PICO if waits else 0.0,
-            float(np.quantile(lasted, 0.95)) / PICO if lasted else 0.0, pool.tokens,
-        )  # fmt: skip
-
-
-def rehearse(store: Store, around: float | None, most: int) -> Rehearsal:
-    """Make the recording of the incident in focus ready: at most so many requests, those nearest to `around`.
-
-    BundleError where there are no requests or no pool.
-    """
-    told = recording(store, None, most=most, around=around, focused=True)
-    pool = _pool(told, None, [])
-    traffic, begin = _traffic(told, 0, 1)
-    setup = _setup(told, pool, [])
-    of = store.rows_of("SELECT count(t) AS n FROM request")[0]["n"]
-    scaled = MOST_SCALED if of <= most else _PART_SCALED
-    told = replace(told, speed=_scaled(told, setup, traffic, begin, scaled))
-    return Rehearsal(told, pool, _setup(told, pool, []), traffic, len(traffic), of)
-
-
 # ---- what is run
 
 
-def _pool(told: Recording, pool_tokens: int | None, assumptions: list[str]) -> Pool:
+def pool_of(told: Recording, pool_tokens: int | None, assumptions: list[str]) -> Pool:
+    """The pool that was recorded; BundleError where nobody tells its tokens. What is assumed is added to `assumptions`."""
     engine = told.engine
     tokens = engine.get("kv_pool_tokens") or pool_tokens
     if not tokens:
@@ -234,22 +172,24 @@ def _pool(told: Recording, pool_tokens: int | None, assumptions: list[str]) -> P
     )  # fmt: skip
 
 
-def _setup(told: Recording, pool: Pool, assumptions: list[str]) -> Setup:
+def setup_of(told: Recording, pool: Pool, assumptions: list[str]) -> Setup:
+    """The recorded flags, and the defaults of release and platform for those that the bundle does not tell."""
     engine, flags = told.engine, told.flags
     generation = engine.get("generation")
     if generation is None:
         assumptions.append("the engine is a V1 engine: its version is not told")
     chunked = flags.get("enable_chunked_prefill", "False" if generation == "V0" else "True").lower() in ("true", "1")
-    large = (engine.get("total_bytes") or 0) >= LARGE_DEVICE
     replicas = int(engine.get("data_parallel_size") or 1)
     longest = engine.get("max_model_len")
+    version = engine.get("version_number") or version_number(NEWEST_READ) or 0
+    where = (version, engine.get("total_bytes"), engine.get("platform") or "gpu", generation or "")
     seqs = engine.get("max_num_seqs")
     if not seqs:
-        seqs = 1024 if large and generation != "V0" else 256
+        seqs = server_max_num_seqs(*where)
         assumptions.append(f"max_num_seqs {seqs}: the default for such a device, the bundle does not tell it")
     batched = engine.get("max_num_batched_tokens")
     if not batched:
-        batched = 8192 if large and generation != "V0" else 2048
+        batched = server_max_num_batched_tokens(*where, longest)
         if not chunked:
             batched = max(batched, longest or 0)
         assumptions.append(
@@ -265,7 +205,8 @@ def _setup(told: Recording, pool: Pool, assumptions: list[str]) -> Setup:
     ), told.speed)  # fmt: skip
 
 
-def _changed(setup: Setup, changes: Mapping[str, Any], pool: Pool, generation: str | None) -> Setup:
+def changed_setup(setup: Setup, changes: Mapping[str, Any], pool: Pool, generation: str | None) -> Setup:
+    """The setup under changed flags; UsageError for what the engine refuses."""
     usable = usable_blocks(pool, generation)
     if usable < 1:
         raise UsageError(
@@ -288,7 +229,7 @@ def _changed(setup: Setup, changes: Mapping[str, Any], pool: Pool, generation: s
     )  # fmt: skip
 
 
-def _scaled(told: Recording, setup: Setup, traffic: Traffic, begin: float, most: int = MOST_SCALED) -> Speed:
+def scaled_speed(told: Recording, setup: Setup, traffic: Traffic, begin: float, most: int = MOST_SCALED) -> Speed:
     """The fitted speed times the factor with which the replayed requests end most nearly when the recorded ones did.
 
     Usage plays no part in it: the error against the recorded usage stays a test.
@@ -324,7 +265,8 @@ def _with_speed(setup: Setup, speed: Speed) -> Setup:
     )  # fmt: skip
 
 
-def _traffic(told: Recording, prefix_tokens: int, groups: int) -> tuple[Traffic, float]:
+def traffic_of(told: Recording, prefix_tokens: int, groups: int) -> tuple[Traffic, float]:
+    """The requests as the scheduler takes them, and when the first came, epoch seconds."""
     begin = float(told.arrival[0])
     count = len(told.arrival)
     shared: dict[str, Any] = {}
@@ -336,12 +278,45 @@ def _traffic(told: Recording, prefix_tokens: int, groups: int) -> tuple[Traffic,
     elif told.cached_tokens.any():
         shared = {"cached_tokens": told.cached_tokens.astype(int).tolist()}
     return Traffic(
-        _picoseconds(told.arrival - begin), told.input_tokens.astype(int).tolist(),
+        picoseconds(told.arrival - begin), told.input_tokens.astype(int).tolist(),
         told.output_tokens.astype(int).tolist(), **shared,
     ), begin  # fmt: skip
 
 
-def _picoseconds(seconds: Any) -> list[int]:
+def with_hits(told: Recording, setup: Setup, traffic: Traffic, begin: float) -> tuple[Traffic, str]:
+    """The traffic with what the server's counters say of the prefix cache, where the requests do not tell it, and the words.
+
+    Counters tell how much was found, not by whom: one prefix that all share, or a beginning of each request's own. Which
+    of them is taken, if any, is decided by the recorded usage; without that nothing is assumed.
+    """
+    share, observed = told.hit_share, told.observed
+    if not share or share < LEAST_HITS or observed is None or not setup.prefix_caching or traffic.cached_tokens:
+        return traffic, ""
+    common = int(share * float(told.input_tokens.mean()))
+    found = f"{share:.0%} of the looked-up prompt tokens were found in the prefix cache, by the server's counters"
+    options = [
+        (traffic, ""),
+        (traffic_of(told, common, 1)[0], f"{found}: as one prefix of {common:,} tokens that all requests share"),
+        (traffic_of(replace(told, cached_tokens=np.floor(told.input_tokens * share)), 0, 1)[0], f"{found}: as a beginning of each request's own"),
+    ]  # fmt: skip
+    off = [_usage_off(setup, option[0], begin, observed) for option in options]
+    best = off.index(min(off))
+    return options[best] if off[0] - off[best] >= CLEARLY_NEARER else options[0]
+
+
+def _usage_off(setup: Setup, traffic: Traffic, begin: float, observed: Observed) -> float:
+    """Mean distance of the replayed usage from the recorded one, over the first requests."""
+    count = min(len(traffic), MOST_SCALED)
+    some = Traffic(**{name: column[:count] for name, column in vars(traffic).items()})
+    seen = [(moment, used) for moment, used in zip(picoseconds(observed.t - begin), observed.used.tolist(), strict=True) if 0 <= moment <= some.arrival_ps[-1]]  # fmt: skip
+    if not seen:
+        return 0.0
+    outcome = simulate(setup, some, sorted({moment for moment, _ in seen}))
+    states = {sample.t_ps: sample.used_blocks / setup.usable_blocks for sample in outcome.samples}
+    return float(sum(abs(states.get(moment, 0.0) - used) for moment, used in seen) / len(seen))
+
+
+def picoseconds(seconds: Any) -> list[int]:
     """Whole picoseconds; Python's integers, since a year of them does not fit into 64 bits."""
     return [round(moment * PICO) for moment in seconds.tolist()]
 
@@ -380,7 +355,7 @@ def _unknown(told: Recording, prefix_tokens: int) -> list[str]:
 
 def _run(setup: Setup, traffic: Traffic, begin: float, told: Recording) -> dict[str, Any]:
     observed = told.observed
-    seen = [] if observed is None else _picoseconds(observed.t - begin)
+    seen = [] if observed is None else picoseconds(observed.t - begin)
     # even moments far beyond the last arrival: when the last request ends, only the run itself tells
     step = max(PICO, -(-max(traffic.arrival_ps[-1], 1) // COLUMNS))
     even = [step * place for place in range(LONGEST * COLUMNS)]

@@ -315,6 +315,9 @@ def span(made: Sequence[Chart], report: Report) -> tuple[int, int] | None:
 
 def ledger_spec(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[str, Any]:
     """Stacked bars, one per rank and start: GiB by part."""
+    # parts of an unknown whole are no bar: the table has their figures
+    drawn = [(label, entry) for label, entry in zip(labels, entries, strict=True) if entry.total_bytes]
+    labels, entries = [label for label, _ in drawn], [entry for _, entry in drawn]
     rows = [
         {"rank": label, "part": title, "v": round((entry.parts.get(key) or 0) / GIB, 3), "o": place}
         for label, entry in zip(labels, entries, strict=True)

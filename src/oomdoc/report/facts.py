@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oomdoc.model import Diagnosis, Engine, Evidence, LedgerEntry, Report
+from oomdoc.model import Diagnosis, Engine, Evidence, LedgerEntry, Report, last_moments
 from oomdoc.report.words import count, gravest, percent
 from oomdoc.units import show_bytes
 
@@ -19,6 +19,7 @@ CONTRADICTIONS_SHOWN = 3
 # Part of the ledger and what it is called; the order is that of bars and tables.
 PARTS = (
     ("weights_bytes", "weights"),
+    ("feature_bytes", "adapters, draft"),
     ("kv_pool_bytes", "KV pool"),
     ("cuda_graph_bytes", "CUDA graphs"),
     ("activation_bytes", "activations"),
@@ -64,12 +65,33 @@ def headline(report: Report) -> str:
     return "The evidence does not single out one cause" if report.verdict == "undecided" else report.diagnoses[0].title
 
 
+MOMENTS = {
+    "plan": "as planned",
+    "loaded": "weights loaded",
+    "profiled": "at the profiling peak",
+    "rest": "at rest",
+    "failure": "at the failure",
+}
+"""Moments of the ledger, as a report names them."""
+
+
 def ledger_of_failure(report: Report) -> list[LedgerEntry]:
-    """The ranks of the start that failed, or of the last one; only entries that know a part."""
+    """The ranks of the start that failed, or of the one that the report speaks of, each at its last known moment."""
+    return [entry for entry in last_moments(_of_start(report)) if any(entry.parts.values()) or entry.unusual]
+
+
+def plans_of_failure(report: Report) -> list[LedgerEntry]:
+    """What the engine had planned for the ranks that failed while they held something else; one of those that are alike."""
+    failed = {entry.rank for entry in ledger_of_failure(report) if entry.moment == "failure"}
+    plans = [entry for entry in _of_start(report) if entry.moment == "plan" and entry.rank in failed]
+    return [each for at, each in enumerate(plans) if all(each.parts != other.parts for other in plans[:at])]
+
+
+def _of_start(report: Report) -> list[LedgerEntry]:
     incident = gravest(report)
     starts = [entry.engine for entry in report.ledger]
-    start = incident.engine if incident and incident.engine in starts else starts[-1] if starts else None
-    return [entry for entry in report.ledger if entry.engine == start and any(entry.parts.values())]
+    start = incident.engine if incident and incident.engine in starts else starts[0] if starts else None
+    return [entry for entry in report.ledger if entry.engine == start]
 
 
 def missing_parts(entries: Sequence[LedgerEntry]) -> list[str]:
@@ -77,8 +99,23 @@ def missing_parts(entries: Sequence[LedgerEntry]) -> list[str]:
     return [
         title
         for key, title in PARTS
-        if key != "unexplained_bytes" and all(entry.parts.get(key) is None for entry in entries)
+        if key not in ("unexplained_bytes", "feature_bytes") and all(entry.parts.get(key) is None for entry in entries)
     ]
+
+
+def unusual(entries: Sequence[LedgerEntry]) -> list[str]:
+    """What is larger than such a server's usually is, each sentence once."""
+    return list(dict.fromkeys(said for entry in entries for said in entry.unusual))[:CONTRADICTIONS_SHOWN]
+
+
+def computed(entries: Sequence[LedgerEntry]) -> list[str]:
+    """Names of the parts that no line told and that stand there by the model or by planning figures."""
+    return [title for key, title in PARTS if any(_computed(entry, key) for entry in entries)]
+
+
+def _computed(entry: LedgerEntry, key: str) -> bool:
+    origin = entry.intervals[key].origin if entry.parts.get(key) and key in entry.intervals else ""
+    return origin == "planning figure" or (key == "weights_bytes" and origin in ("catalogue", "config"))
 
 
 def contradictions(entries: Sequence[LedgerEntry]) -> list[str]:

@@ -16,9 +16,21 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from oomdoc.model import Diagnosis, Incident, LedgerEntry, Report
+from oomdoc.model import Diagnosis, Incident, LedgerEntry, Report, last_moments
 from oomdoc.report import charts
-from oomdoc.report.facts import KINDS, PARTS, SETTINGS, answer, contradictions, headline, missing_parts
+from oomdoc.report.facts import (
+    KINDS,
+    MOMENTS,
+    PARTS,
+    SETTINGS,
+    answer,
+    computed,
+    contradictions,
+    headline,
+    missing_parts,
+    plans_of_failure,
+    unusual,
+)
 from oomdoc.report.shell import asset, environment, policy
 from oomdoc.report.words import (
     WHEN,
@@ -49,7 +61,8 @@ def render(report: Report, **_: Any) -> str:
     drawn = made if span else []
     shown = gravest(report)
     start = shown.engine if shown else None
-    ledger = [entry for entry in report.ledger if any(entry.parts.values())]
+    ledger = [entry for entry in last_moments(report.ledger) if any(entry.parts.values())]
+    ledger += plans_of_failure(report)
     ledger.sort(key=lambda entry: entry.engine != start)  # that of the failure first
     labels = _labels(ledger)
     data = {
@@ -143,6 +156,8 @@ def _labels(entries: Sequence[LedgerEntry]) -> list[str]:
     told: list[str] = []
     for entry in entries:
         name = f"rank {entry.rank}" if entry.rank is not None else neutral(entry.device or "GPU")[:24]
+        if entry.moment:
+            name += f", {MOMENTS[entry.moment]}"
         if len(starts) > 1:
             name += f", start {starts.index(entry.engine) + 1}"
         told.append(name if name not in told else f"{name} ({len(told) + 1})")
@@ -167,7 +182,7 @@ def _books(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[str, A
         "pool_tokens": next((entry.kv_pool_tokens for entry in entries if entry.kv_pool_tokens), None),
         "token_bytes": next((entry.kv_bytes_per_token for entry in entries if entry.kv_bytes_per_token), None),
         "refs": list(dict.fromkeys(ref for entry in entries for ref in entry.refs))[:8],
-        "contradictions": contradictions(entries),
+        "contradictions": contradictions(entries), "unusual": unusual(entries), "computed": computed(entries),
     }  # fmt: skip
 
 

@@ -14,16 +14,20 @@ from oomdoc.model import Diagnosis, Evidence, Report
 from oomdoc.report.facts import (
     EVIDENCE_SHOWN,
     KINDS,
+    MOMENTS,
     PARTS,
     RIVAL_SHARE,
     answer,
+    computed,
     contradictions,
     engine_line,
     headline,
     ledger_of_failure,
+    plans_of_failure,
     pool,
     traffic_line,
     unnamed,
+    unusual,
 )  # fmt: skip
 from oomdoc.report.words import (
     WHEN,
@@ -213,6 +217,13 @@ def _ledger(report: Report) -> list[str]:
         return []
     shown = entries[:RANKS_SHOWN]
     heads = [f"rank {entry.rank}" if entry.rank is not None else plain(entry.device or "GPU") for entry in shown]
+    heads = [
+        f"{head}, {MOMENTS[entry.moment]}" if entry.moment else head for head, entry in zip(heads, shown, strict=True)
+    ]
+    plans = plans_of_failure(report)[: RANKS_SHOWN - len(shown)]
+    heads += [MOMENTS["plan"] for _ in plans]
+    ranks = len(shown)
+    shown = [*shown, *plans]
     lines = ["### Where the memory is", "", "| GiB | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(heads)]
     for key, name in PARTS:
         if any(entry.parts.get(key) for entry in shown):
@@ -221,9 +232,13 @@ def _ledger(report: Report) -> list[str]:
     lines.append("")
     for told in contradictions(entries):
         lines += [f"Does not add up: {prose(told)}", ""]
+    for told in unusual(entries):
+        lines += [f"Unusual: {prose(told)}", ""]
+    if names := computed(entries):
+        lines += [f"Computed, not logged: {', '.join(names)}.", ""]
     said = pool(entries)
-    if len(entries) > len(shown):
-        said.append(f"{len(entries) - len(shown)} more ranks are in the JSON report")
+    if len(entries) > ranks:
+        said.append(f"{len(entries) - ranks} more ranks are in the JSON report")
     return [*lines, "; ".join(said) + ".", ""] if said else lines
 
 

@@ -18,17 +18,21 @@ from oomdoc.model import Action, Coverage, Diagnosis, Engine, Evidence, Incident
 from oomdoc.report.facts import (
     EVIDENCE_SHOWN,
     KINDS,
+    MOMENTS,
     PARTS,
     RIVAL_SHARE,
     answer,
+    computed,
     contradictions,
     engine_line,
     headline,
     ledger_of_failure,
     missing_parts,
+    plans_of_failure,
     pool,
     traffic_line,
     unnamed,
+    unusual,
 )  # fmt: skip
 from oomdoc.report.layout import Page, ink
 from oomdoc.report.words import (
@@ -57,6 +61,7 @@ TEXT_SHOWN = 480
 # Glyph and colour of the parts of the ledger
 GLYPHS = {
     "weights_bytes": ("█", "blue"),
+    "feature_bytes": ("+", "blue"),
     "kv_pool_bytes": ("▓", "green"),
     "cuda_graph_bytes": ("▒", "magenta"),
     "activation_bytes": ("░", "yellow"),
@@ -149,16 +154,50 @@ def _ledger(page: Page, report: Report) -> None:
         return
     start = entries[0].engine
     name = f"engine {neutral(start)}, " if start and len(starts) > 1 else ""
-    page.heading("Where the memory is", f"{name}GiB per GPU")
-    labels = [_device(entry) for entry in entries]
-    totals = [f"{entry.total_bytes / GIB:.2f} GiB" if entry.total_bytes else "of unknown" for entry in entries]
-    label_width = max(map(len, labels)) + (len(str(len(entries))) + 1 if len(entries) > 1 else 0)
+    moment_of = MOMENTS.get(entries[0].moment or "", "")
+    page.heading("Where the memory is", f"{name}GiB per GPU" + (f", {moment_of}" if moment_of else ""))
+    every, shown = entries, [entry for entry in entries if entry.total_bytes]
+    plans = [entry for entry in plans_of_failure(report) if entry.total_bytes]
+    _bars(page, shown, plans)
+    for entry in every:
+        if not entry.total_bytes:  # parts of an unknown whole are no bar
+            sizes = [f"{title} {size / GIB:.2f}" for key, title in PARTS if (size := entry.parts.get(key)) is not None]
+            page.line(ink(f"  {_device(entry)}: {', '.join(sizes)}; the size of the device is not known"))
+    page.items(_legend(shown, plans))
+    for said in contradictions(every):
+        page.flow(ink("does not add up:", "yellow"), page.prose(said), indent=2, gap=1)
+    for said in unusual(every):
+        page.flow(ink("unusual:", "yellow"), page.prose(said), indent=2, gap=1)
+    notes = [("not known", missing_parts(every)), ("computed, not logged", computed(every))]
+    for words, names in notes:
+        if names:
+            page.flow(Text(), ink(f"{words}: " + ", ".join(names), "dim"), indent=2)
+    _pool(page, every)
+    if len(starts) > 1:
+        page.flow(
+            Text(), ink(f"{count(len(starts), 'engine start')} in all; --format json has the others", "dim"), indent=2
+        )
+
+
+def _bars(page: Page, entries: Sequence[LedgerEntry], plans: Sequence[LedgerEntry]) -> None:
+    """A bar per rank, and one of what had been planned."""
+    if not entries:
+        return
+    count_of = len(entries)
+    entries = [*entries, *plans]
+    labels = [_device(entry) for entry in entries[:count_of]] + ["planned" for _ in plans]
+    totals = [f"{(entry.total_bytes or 0) / GIB:.2f} GiB" for entry in entries]
+    label_width = max(map(len, labels)) + (len(str(count_of)) + 1 if count_of > 1 else 0)
     room = page.width - 2 - label_width - 2 - 1 - max(map(len, totals))
     whole = max(entry.total_bytes or 0 for entry in entries)
     shares = [cells([float(entry.parts.get(key) or 0) for key, _ in PARTS], room, whole) for entry in entries]
     groups: list[list[int]] = []  # neighbours whose bars look the same share one; the legend tells the range
     for index in range(len(entries)):
-        if groups and (shares[groups[-1][0]], totals[groups[-1][0]]) == (shares[index], totals[index]):
+        if (
+            groups
+            and index < count_of
+            and (shares[groups[-1][0]], totals[groups[-1][0]]) == (shares[index], totals[index])
+        ):
             groups[-1].append(index)
         else:
             groups.append([index])
@@ -170,28 +209,21 @@ def _ledger(page: Page, report: Report) -> None:
             bar.append(glyph * size, style)
         bar.append(" " * (room - bar.cell_len))
         page.line(ink(f"  {label:<{label_width}}  ") + bar + ink(f" {totals[group[0]]}"))
-    page.items(_legend(entries))
-    for said in contradictions(entries):
-        page.flow(ink("does not add up:", "yellow"), page.prose(said), indent=2, gap=1)
-    missing = missing_parts(entries)
-    if missing:
-        page.flow(Text(), ink("not known: " + ", ".join(missing), "dim"), indent=2)
-    _pool(page, entries)
-    if len(starts) > 1:
-        page.flow(
-            Text(), ink(f"{count(len(starts), 'engine start')} in all; --format json has the others", "dim"), indent=2
-        )
 
 
 def _device(entry: LedgerEntry) -> str:
     return f"rank {entry.rank}" if entry.rank is not None else neutral(entry.device or "GPU")[:24]
 
 
-def _legend(entries: Sequence[LedgerEntry]) -> Iterable[Text]:
+def _legend(entries: Sequence[LedgerEntry], plans: Sequence[LedgerEntry] = ()) -> Iterable[Text]:
+    """Glyph, name and size of each part; of one that only the plan has the planned size."""
     for key, title in PARTS:
         glyph, style = GLYPHS[key]
         sizes = [size for entry in entries if (size := entry.parts.get(key)) is not None]
-        if not sizes or not any(sizes):
+        if not any(sizes):
+            sizes = [size for entry in plans if (size := entry.parts.get(key)) is not None]
+            title += " planned"
+        if not any(sizes):
             continue
         low, high = f"{min(sizes) / GIB:.2f}", f"{max(sizes) / GIB:.2f}"
         yield ink(glyph, style) + ink(f" {title} ") + ink(low if low == high else f"{low} to {high}", "bold")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.fit.judge import judge, longest
-from oomdoc.ledger.books import torch_printed
+from oomdoc.ledger.message import torch_printed
 from oomdoc.model import LedgerEntry, Range
 from oomdoc.physics.expect import FLAGS
 from oomdoc.physics.interval import Interval, point
@@ -18,6 +18,8 @@ from oomdoc.units import show_bytes
 # what these save is handed to the pool at once, or is none of the failed request's
 _FREES_NOTHING = frozenset({"max_model_len", "kv_cache_dtype", "enable_chunked_prefill"})
 _SIZES_A_STEP = frozenset({"max_num_batched_tokens"})
+FOLLOWS = 1.0
+"""Prompt logprobs: after the tensor that failed (rows x vocabulary x 4 bytes) ranks and top-k take as much again (method.md)."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +70,22 @@ def at_failure(changes: Mapping[str, Any], now: Situation) -> Prediction:
     if entry is None or not asked or not now.on_gpu:
         return Prediction({})
     request = torch_printed(asked)
-    gained = _gain(changes, request, entry, now)
+    peak = request * (1 + follows(now))
+    gained = _gain(changes, peak, entry, now)
     if gained is None:
         return Prediction({})
     free = _interval(entry.intervals["free_bytes"])
-    left = free + gained - request
-    proof = f"at the failure {_size(free)} were free and {_size(request)} were asked for; {_size(gained)} more "
+    left = free + gained - peak
+    proof = f"at the failure {_size(free)} were free and {_size(request)} were asked for"
+    proof += f", with as much again for ranks and top-k, {_size(peak)} in all" if follows(now) else ""
+    proof += f"; {_size(gained)} more "
     proof += f"leave {_size(left)}" if left.lo >= 0 else "are not enough" if left.hi < 0 else "may or may not be enough"
     return Prediction({"headroom_bytes": spread(left)}, proof, left.hi < 0)
+
+
+def follows(now: Situation) -> float:
+    """What the failing phase asks for after the request that failed, as a multiple of it."""
+    return FOLLOWS if now.failure.get("prompt_logprobs") and now.failure.get("in_sampler") else 0.0
 
 
 def _gain(changes: Mapping[str, Any], request: Interval, entry: LedgerEntry, now: Situation) -> Interval | None:

@@ -99,6 +99,8 @@ def situation(
         return (store.rows_of(f"SELECT * FROM {view}") or [{}])[0]
 
     start_id = incident["start_id"] if incident else None
+    if start_id is None and ledger:
+        start_id = ledger[0].engine  # nothing of an engine failed: the start that the ledger speaks of first
     start = next((each for each in engines if each.id == start_id), engines[-1] if engines else None)
     advised = store.rows_of(
         "SELECT text, source || ':' || line AS ref FROM (SELECT text, source, line FROM seen.startup_check UNION ALL SELECT text, source, line FROM seen.oom "
@@ -109,3 +111,9 @@ def situation(
         tuple(entry for entry in ledger if entry.engine in (start_id, None)), percentiles, config,
         incident["t"] if incident else None, tuple(Advised(row["text"], row["ref"]) for row in advised),
     )  # fmt: skip
+
+
+def stated(name: str, now: Situation) -> Any:
+    """What a log or command states of a flag; a default of the release is no present value that anybody set."""
+    flag = now.start.flags.get(name) if now.start else None
+    return flag.value if flag is not None and flag.origin in ("logged", "command", "config") else None

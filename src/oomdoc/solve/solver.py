@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from oomdoc.errors import OomdocError
 from oomdoc.fit import solve as solve_flag
@@ -16,17 +16,13 @@ from oomdoc.solve.advice import not_helping
 from oomdoc.solve.guard import changed, guard, spelled
 from oomdoc.solve.launch import argument, command
 from oomdoc.solve.predict import Prediction, at_failure, at_start
-from oomdoc.solve.situation import MOST_REQUESTS, MOST_RUN, Situation
-from oomdoc.units import MIB, show_bytes, show_seconds
-
-if TYPE_CHECKING:
-    from oomdoc.replay import Rehearsal, Result
+from oomdoc.solve.rehearsed import later, rehearsed, slower, slower_by
+from oomdoc.solve.situation import Situation, stated
+from oomdoc.solve.sizes import ROOM_BYTES, host_need, solved_number
+from oomdoc.units import show_bytes
 
 _LAYOUT = frozenset({"tensor_parallel_size", "pipeline_parallel_size", "quantization", "dtype"})
 SHORTEST = 1024  # tokens: a server for less is none
-SLOWER, SLOWER_S = 2.0, 10.0  # so many times as slow, and so many seconds, is a price that asks for another way first
-ROOM_BYTES = 512 * MIB  # beside what was missing: steps of the same kind differ by that much
-MARGIN = 0.10  # share of the pool that a proven fix leaves free at its peak
 _NO_FLAG_HELPS = frozenset(
     {"healthy", "not-memory", "probe-restart-loop", "autoscaling-blind", "memory-leak", "shm-exhausted"}
 )
@@ -35,40 +31,63 @@ _NO_FLAG_HELPS = frozenset(
 def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
     """The leading diagnosis with its actions checked and completed, what would not help, and the command."""
     if diagnosis.cause in _NO_FLAG_HELPS:
-        return _staged(diagnosis)
+        return _staged(diagnosis, now)
     refused: list[NotHelping] = []
     actions: list[Action] = []
     seen = now.device.get("devices")
     for action in diagnosis.actions:
         actions += _checked(action, now, refused, seen)
+    actions = [each for action in actions for each in (action, *solved_number(action, now))]
+    if diagnosis.cause == "host-memory-exhausted":
+        actions = host_need(actions, now)
     for action in (*_more(diagnosis, now), *_by_books(diagnosis, now)):
         if not any(_same(action, other) for other in actions):
             actions += _checked(action, now, refused, None)
     if diagnosis.cause == "kv-demand-exceeds-pool":
-        actions = _rehearsed(actions, now)
-    # what makes everybody wait much longer comes after what does not, what is refuted last
+        actions = rehearsed(actions, now)
+    # what users feel comes first: how soon requests are done, then how much of the pool is left
     actions.sort(key=_place)
-    kept = [action for action in actions if not _refuted(action)]
+    kept = [action for action in actions if not _refuted(action) and not slower(action)]
     if kept:
-        refused += [NotHelping(f"{action.do}, alone", action.proof or action.why) for action in actions[len(kept) :]]
+        for action in actions:
+            if _refuted(action):
+                refused.append(NotHelping(f"{action.do}, alone", action.proof or action.why))
+            elif slower(action):
+                refused.append(NotHelping(action.do, slower_by(action)))
         actions = kept
-    best = next((action for action in actions if action.changes and not _refuted(action)), None)
-    version = now.engine.get("version_number")
     completed = dataclasses.replace(
-        diagnosis,
-        actions=tuple(actions),
-        not_helping=tuple(dict.fromkeys((*refused, *not_helping(diagnosis.cause, now)))),
-        command=command(now.start, version, best.changes) if best else None,
+        diagnosis, actions=tuple(actions), not_helping=tuple(dict.fromkeys((*refused, *not_helping(diagnosis.cause, now))))
+    )  # fmt: skip
+    return _with_command(_staged(completed, now), now)
+
+
+def _with_command(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
+    """The whole command of the fix; where that is none of flags, of what is to be done until then."""
+    spoken = [item for item in diagnosis.actions[:1] if item.changes]
+    spoken += [item for item in diagnosis.actions if item.id == diagnosis.until_then and item.changes]
+    if not spoken or _refuted(spoken[0]):
+        return dataclasses.replace(diagnosis, command=None)
+    return dataclasses.replace(
+        diagnosis, command=command(now.start, now.engine.get("version_number"), spoken[0].changes)
     )
-    return _staged(completed)
 
 
-def _staged(diagnosis: Diagnosis) -> Diagnosis:
+def _buys(action: Action, now: Situation) -> bool:
+    """The change asks for more devices than the bundle shows."""
+    devices = now.device.get("devices")
+    ranks = action.changes.get("tensor_parallel_size")
+    return bool(devices and ranks and int(ranks) * int(now.engine.get("pipeline_parallel_size") or 1) > devices)
+
+
+def _staged(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
     """Says what to do now where the best change waits for a load test: of what is not refuted, what is soonest done."""
     first = diagnosis.actions[0] if diagnosis.actions else None
     if first is None or first.when == "now":
         return diagnosis
-    ready = [item for item in diagnosis.actions if item.when == "now" and item.predicted.get("survives") is not False]
+    ready = [
+        item for item in diagnosis.actions
+        if item.when == "now" and item.predicted.get("survives") is not False and not slower(item) and not _buys(item, now)
+    ]  # fmt: skip
     best = min(ready, key=lambda item: item.predicted.get("p95_latency_s", float("inf")), default=None)
     return diagnosis if best is None else dataclasses.replace(diagnosis, until_then=best.id)
 
@@ -91,11 +110,17 @@ def _refuted(action: Action) -> bool:
 # ---- the rules' own actions
 
 
-def _place(action: Action) -> int:
-    if _refuted(action):
-        return 2
-    after, before = action.predicted.get("p95_latency_s"), action.predicted.get("p95_latency_before_s")
-    return int(after is not None and before is not None and after > SLOWER * before + SLOWER_S)
+def _place(action: Action) -> tuple[int, bool, bool, float, float]:
+    """Refuted last, slower before it; what is done sooner before what is done later and only begins sooner; what is proven on
+    the recorded traffic before what is not, flags before machines.
+
+    Among these the time in which 95 % of the requests are done decides, then the pool that is left.
+    """
+    grade = 3 if _refuted(action) else 2 if slower(action) else int(later(action))
+    after = action.predicted.get("p95_latency_s")
+    if after is None or action.predicted.get("survives") is None:
+        return grade, True, False, 0.0, 0.0
+    return grade, False, not action.changes, float(after), float(action.predicted.get("peak_used") or 0.0)
 
 
 def _checked(action: Action, now: Situation, refused: list[NotHelping], devices: int | None) -> list[Action]:
@@ -128,19 +153,13 @@ def _checked(action: Action, now: Situation, refused: list[NotHelping], devices:
     why += f" ({'; '.join(altered)})" if altered else ""
     was = dict(action.was)
     for name in changes:
-        if name not in was and (value := _present(name, now)) is not None:
+        if name not in was and (value := stated(name, now)) is not None:
             was[name] = value
     return [
         dataclasses.replace(
             action, do=do, why=why, changes=changes, was=was, predicted=prediction.values, proof=prediction.proof
         )
     ]
-
-
-def _present(name: str, now: Situation) -> Any:
-    """What a log or command states; a default of the release is no present value that anybody set."""
-    flag = now.start.flags.get(name) if now.start else None
-    return flag.value if flag is not None and flag.origin in ("logged", "command", "config") else None
 
 
 def _predicted(changes: Mapping[str, Any], now: Situation) -> Prediction:
@@ -236,122 +255,3 @@ def _by_books(diagnosis: Diagnosis, now: Situation) -> Iterator[Action]:
         f"{show_bytes(asked)} were asked for with {show_bytes(free)} free; {step:g} x {show_bytes(total)} = {show_bytes(step * total)} more stay outside the pool",
         f"{show_bytes(step * total)} less KV pool per GPU", {}, "memory.free in nvidia-smi under load stays above 1 GiB",
     )  # fmt: skip
-
-
-# ---- the recorded traffic
-
-
-def _rehearsed(actions: list[Action], now: Situation) -> list[Action]:
-    """Every change that sizes the pool or the batch, proven on the recorded traffic; and the least lowering of max_num_seqs."""
-    stage = now.rehearsal
-    if stage is None:
-        return actions
-    from oomdoc.replay import FLAGS as REPLAYED
-
-    left = max(6, MOST_RUN // max(1, stage.requests))
-    before = stage.run({})
-    if before.survives:
-        return [
-            _says(action, "the replay of the recorded flags shows no pressure, so it proves nothing about others")
-            for action in actions
-        ]
-    told: list[Action] = []
-    known: dict[str, Result | None] = {}
-    for action in actions:
-        flags = {name: value for name, value in action.changes.items() if name in REPLAYED}
-        if not flags or len(flags) < len(action.changes):
-            told.append(action)
-            continue
-        result = _run(stage, flags)
-        known[_key(flags)] = result
-        left -= 1
-        told.append(action if result is None else _proven(action, flags, result, before, stage))
-    least = _least(stage, now, told, before, known, left)
-    if least is not None:
-        place = next((i for i, action in enumerate(told) if "max_num_seqs" in action.changes), None)
-        if place is None:
-            told.insert(0, least)
-        elif _refuted(told[place]):
-            told[place] = least
-        elif told[place].changes != least.changes:
-            told.insert(place + 1, least)
-    return told
-
-
-def _run(stage: Rehearsal, changes: Mapping[str, Any]) -> Result | None:
-    try:
-        return stage.run(changes)
-    except OomdocError:
-        return None
-
-
-def _key(changes: Mapping[str, Any]) -> str:
-    return repr(sorted(changes.items()))
-
-
-def _holding(stage: Rehearsal, changes: Mapping[str, Any], ran: Mapping[str, Result | None]) -> Result | None:
-    """What the changes came to where they hold and leave the margin."""
-    if _key(changes) in ran:
-        result = ran[_key(changes)]
-        return result if result is not None and result.survives and result.peak_used <= 1 - MARGIN else None
-    try:
-        return stage.holds(changes, 1 - MARGIN)
-    except OomdocError:
-        return None
-
-
-def _least(
-    stage: Rehearsal, now: Situation, told: list[Action], before: Result, ran: Mapping[str, Result | None], left: int
-) -> Action | None:
-    """The largest max_num_seqs with which nobody is preempted and the peak leaves the margin; None where not even 1 does.
-
-    `ran` are the settings that were run already, with what they came to.
-    """
-    high = min(stage.setup.max_num_seqs, int(now.pressure.get("running_max") or stage.setup.max_num_seqs) * 2)
-    known = [int(action.changes["max_num_seqs"]) for action in told if "max_num_seqs" in action.changes]
-    low, best = 0, None
-    guess = known[0] if known else high // 2
-    while low < high and left > 0:
-        middle = guess if low < guess <= high else (low + high + 1) // 2
-        guess = 0
-        result = _holding(stage, {"max_num_seqs": middle}, ran)
-        left -= 1
-        if result is not None:
-            low, best = middle, result
-        else:
-            high = middle - 1
-    if best is None:
-        return None
-    per_replica = low
-    action = Action(
-        "least-change", f"Lower `--max-num-seqs` to {per_replica}", "the largest number with which the recorded traffic leaves "
-        f"{MARGIN:.0%} of the pool free", "requests beyond it wait in the queue instead of being preempted and computed twice",
-        {"max_num_seqs": per_replica}, "`vllm:num_preemptions_total` stands still under the same load",
-        {} if (was := _present("max_num_seqs", now)) is None else {"max_num_seqs": was},
-    )  # fmt: skip
-    return _proven(action, action.changes, best, before, stage)
-
-
-def _proven(action: Action, changes: Mapping[str, Any], result: Result, before: Result, stage: Rehearsal) -> Action:
-    flags = " ".join(f"{spelled(name)} {value}" for name, value in changes.items())
-    part = (
-        f" ({stage.requests:,} of {stage.of:,} requests, those around the incident)" if stage.of > MOST_REQUESTS else ""
-    )
-    outcome = "no preemptions" if not result.preemptions else f"{result.preemptions:,} preemptions"
-    if result.impossible:
-        outcome += f", and {result.impossible:,} requests that the pool can never hold"
-    proof = (
-        f"replayed with {flags}, the recorded traffic{part} peaks at {result.peak_used:.0%} of the pool with {outcome}, against "
-        f"{before.preemptions:,} with the recorded flags; 95 % of the requests are done within {show_seconds(result.p95_latency_s)}, "
-        f"{show_seconds(before.p95_latency_s)} before"
-    )
-    predicted = {
-        **action.predicted, "survives": result.survives, "peak_used": result.peak_used, "preemptions": result.preemptions,
-        "preemptions_before": before.preemptions, "p95_wait_s": result.p95_wait_s, "p95_wait_before_s": before.p95_wait_s,
-        "p95_latency_s": result.p95_latency_s, "p95_latency_before_s": before.p95_latency_s, "requests": stage.requests,
-    }  # fmt: skip
-    return dataclasses.replace(action, predicted=predicted, proof=proof)
-
-
-def _says(action: Action, proof: str) -> Action:
-    return action if action.proof or not action.changes else dataclasses.replace(action, proof=proof)

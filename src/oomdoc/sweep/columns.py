@@ -113,9 +113,10 @@ _ALL = (
         ("engine", "string", "engine start"),
         ("rank", "int64", "worker rank"),
         ("device", "string", "device"),
+        ("moment", "string", "the last known moment: failure, rest, plan, profiled, loaded"),
         ("total_bytes", "int64", "of the device"),
         *((f"{part}_bytes", "int64", f"{part.replace('_', ' ')}") for part in (
-            "other_processes", "non_torch", "weights", "kv_pool", "cuda_graph", "activation", "allocator_slack", "free", "unexplained")),
+            "other_processes", "non_torch", "weights", "feature", "kv_pool", "cuda_graph", "activation", "allocator_slack", "free", "unexplained")),
         ("kv_bytes_per_token", "double", "bytes of KV per token and rank"),
         ("kv_pool_tokens", "int64", "tokens that the pool holds"),
     ),

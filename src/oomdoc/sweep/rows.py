@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oomdoc.model import Diagnosis, Engine, Incident, LedgerEntry, Report
+from oomdoc.model import Diagnosis, Engine, Incident, LedgerEntry, Report, last_moments
 from oomdoc.units import show_time
 
 FINDING_FROM = 0.05  # causes below it are told by nobody; the first one is kept in any case
@@ -44,7 +44,7 @@ def rows_of(report: Report, key: str) -> Rows:
         "bundle": [bundle],
         "finding": [_finding(item) for item in report.diagnoses if item.rank == 1 or item.probability >= FINDING_FROM],
         "incident": incidents,
-        "ledger": [_ledger(entry) for entry in report.ledger],
+        "ledger": [_ledger(entry) for entry in last_moments(report.ledger)],
         "engine": [_engine(item) for item in report.engines],
         "traffic": [{"requests": report.traffic.get("requests"), "profile": _json(report.traffic)}]
         if report.traffic.get("requests")
@@ -150,7 +150,7 @@ def _pieces(evidence: Sequence[Any]) -> str:
 
 def _ledger(entry: LedgerEntry) -> dict[str, Any]:
     return {
-        "engine": entry.engine, "rank": entry.rank, "device": entry.device, "total_bytes": entry.total_bytes, **entry.parts,
+        "engine": entry.engine, "rank": entry.rank, "device": entry.device, "moment": entry.moment, "total_bytes": entry.total_bytes, **entry.parts,
         "kv_bytes_per_token": entry.kv_bytes_per_token, "kv_pool_tokens": entry.kv_pool_tokens,
     }  # fmt: skip
 

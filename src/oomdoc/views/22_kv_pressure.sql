@@ -20,7 +20,7 @@
 -- swaps: preemptions by swapping or aborts for lack of blocks
 -- first_ref: where pressure began
 -- hit_rate: last prefix-cache hit rate of the log, 0..1
--- demand: the most that running and waiting requests together would have used, each like those that ran; 1 = the pool
+-- demand: the most that running and waiting requests together would have used, each like those that ran; 1 = the pool; where the requests are known, at most what they held
 -- running_drop: while the pool was full, running fell and waiting rose
 WITH stat AS (
   SELECT source, line, t, running, waiting, kv_used, prompt_tokens_per_s, prefix_hit_rate FROM seen.engine_stat WHERE kv_used IS NOT NULL
@@ -49,7 +49,7 @@ WITH stat AS (
   SELECT sum(grown) AS preemptions, min(ref) AS ref FROM (
     SELECT max(value) AS grown, min_by(source || ':' || line, t) FILTER (value > 0) AS ref FROM metric WHERE name IN ('vllm:num_preemptions_total', 'vllm:num_preemptions') GROUP BY labels)
 )
-SELECT f.*, CASE WHEN w.n > 0 OR c.preemptions IS NOT NULL THEN greatest(coalesce(w.preemptions, 0), coalesce(c.preemptions, 0), CASE WHEN w.n > 0 THEN 1 ELSE 0 END) END::BIGINT AS preemptions,
+SELECT f.* REPLACE (CASE WHEN h.tokens > 0 AND e.kv_pool_tokens > 0 THEN least(f.demand, greatest(f.peak, h.tokens / (e.kv_pool_tokens * e.data_parallel_size))) ELSE f.demand END AS demand), CASE WHEN w.n > 0 OR c.preemptions IS NOT NULL THEN greatest(coalesce(w.preemptions, 0), coalesce(c.preemptions, 0), CASE WHEN w.n > 0 THEN 1 ELSE 0 END) END::BIGINT AS preemptions,
   coalesce(w.ref, CASE WHEN c.preemptions > 0 THEN c.ref END) AS preemption_ref, CASE WHEN w.n > 0 THEN w.swaps END AS swaps
-FROM folded f, warned w, counted c
+FROM folded f, warned w, counted c, engine e, (SELECT max(tokens) AS tokens FROM traffic_flight) h
 WHERE f.samples > 0 OR w.n > 0 OR c.preemptions IS NOT NULL

@@ -1,0 +1,147 @@
+"""Several settings in a row on one recording: what the solver asks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from oomdoc.replay.pool import Pool, pool_after
+from oomdoc.replay.recording import Recording, recording
+from oomdoc.replay.run import (
+    MOST_SCALED,
+    PICO,
+    changed_setup,
+    picoseconds,
+    pool_of,
+    scaled_speed,
+    setup_of,
+    traffic_of,
+    with_hits,
+)
+from oomdoc.replay.scheduler import Outcome, Setup, Traffic, simulate, survives
+from oomdoc.store import Store
+
+_PART_SCALED = 1_000  # requests run for each factor of the speed, where a rehearsal runs a part of the requests only
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run of the recorded traffic came to; shares of the pool 0..1, seconds."""
+
+    survives: bool
+    peak_used: float
+    preemptions: int
+    impossible: int
+    p95_wait_s: float
+    p95_latency_s: float  # from arrival to the last token
+    pool_tokens: int
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """A recording made ready once, to be run with one setting after the other. `requests` are run each time.
+
+    `of` are all requests that the bundle has with a time: more than `most` are run in part, those around the incident.
+    """
+
+    told: Recording
+    pool: Pool
+    setup: Setup
+    traffic: Traffic
+    requests: int
+    of: int
+    error: str = ""
+    """How far the replay of the recorded flags is from what was recorded, as the end of a sentence."""
+
+    @property
+    def per_minute(self) -> float:
+        """Requests that came per minute, on average over those that are run."""
+        span = (self.traffic.arrival_ps[-1] - self.traffic.arrival_ps[0]) / PICO if len(self.traffic) > 1 else 0.0
+        return len(self.traffic) / span * 60 if span > 0 else 0.0
+
+    def part(self, share: float) -> Result:
+        """The recorded flags under an evenly taken share of the requests, 0..1."""
+        kept = [nth for nth in range(len(self.traffic)) if math.floor((nth + 1) * share) > math.floor(nth * share)] or [
+            0
+        ]
+        some = Traffic(
+            **{
+                name: [column[nth] for nth in kept] if len(column) else column
+                for name, column in vars(self.traffic).items()
+            }
+        )
+        return self._result(self.setup, self.pool, simulate(self.setup, some), some)
+
+    def run(self, changes: Mapping[str, Any]) -> Result:
+        """The traffic under changed flags; UsageError where the bundle does not tell what a change does to the pool."""
+        setup, pool = self._under(changes)
+        return self._result(setup, pool, simulate(setup, self.traffic))
+
+    def holds(self, changes: Mapping[str, Any], most_used: float) -> Result | None:
+        """The same; None, and sooner, where it does not survive or uses more than this share of the pool."""
+        setup, pool = self._under(changes)
+        outcome = survives(setup, self.traffic, int(most_used * setup.usable_blocks) + 1)
+        result = None if outcome is None else self._result(setup, pool, outcome)
+        return result if result is not None and result.peak_used <= most_used else None
+
+    def _under(self, changes: Mapping[str, Any]) -> tuple[Setup, Pool]:
+        pool = pool_after(self.pool, changes)
+        return changed_setup(self.setup, changes, pool, self.told.engine.get("generation")), pool
+
+    def _result(self, setup: Setup, pool: Pool, outcome: Outcome, traffic: Traffic | None = None) -> Result:
+        waits = outcome.waits()
+        lasted = [
+            end - begin
+            for end, begin in zip(outcome.finish_ps, (traffic or self.traffic).arrival_ps, strict=True)
+            if end is not None
+        ]
+        return Result(
+            not (outcome.preemptions or outcome.impossible or outcome.held_ps), outcome.peak_blocks / setup.usable_blocks, outcome.preemptions,
+            len(outcome.impossible), float(np.quantile(waits, 0.95)) / PICO if waits else 0.0,
+            float(np.quantile(lasted, 0.95)) / PICO if lasted else 0.0, pool.tokens,
+        )  # fmt: skip
+
+
+def rehearse(store: Store, around: float | None, most: int) -> Rehearsal:
+    """Make the recording of the incident in focus ready: at most so many requests, those nearest to `around`.
+
+    BundleError where there are no requests or no pool.
+    """
+    told = recording(store, None, most=most, around=around, focused=True)
+    pool = pool_of(told, None, [])
+    traffic, begin = traffic_of(told, 0, 1)
+    setup = setup_of(told, pool, [])
+    traffic, _ = with_hits(told, setup, traffic, begin)
+    of = store.rows_of("SELECT count(t) AS n FROM request")[0]["n"]
+    scaled = MOST_SCALED if of <= most else _PART_SCALED
+    told = replace(told, speed=scaled_speed(told, setup, traffic, begin, scaled))
+    setup = setup_of(told, pool, [])
+    return Rehearsal(told, pool, setup, traffic, len(traffic), of, _error_says(told, setup, traffic, begin))
+
+
+def _error_says(told: Recording, setup: Setup, traffic: Traffic, begin: float) -> str:
+    """The replay of the recorded flags against the recording, beside every use of it."""
+    observed = told.observed
+    if observed is None:
+        return " (nothing was recorded that this replay could be checked against)"
+    seen = picoseconds(observed.t - begin)
+    outcome = simulate(setup, traffic, sorted({*seen}))
+    states = {sample.t_ps: sample.used_blocks / setup.usable_blocks for sample in outcome.samples}
+    inside = [
+        (states[moment], used)
+        for moment, used in zip(seen, observed.used.tolist(), strict=True)
+        if 0 <= moment <= outcome.end_ps
+    ]
+    if not inside:
+        return " (nothing was recorded in the time of these requests that this replay could be checked against)"
+    off = sum(abs(replayed - used) for replayed, used in inside) / len(inside)
+    counted = (
+        ""
+        if observed.preemptions is None
+        else f", with {outcome.preemptions:,} preemptions for {observed.preemptions:,} counted"
+    )
+    return f" (this replay is {off:.0%} of the pool off the recorded usage on average{counted})"

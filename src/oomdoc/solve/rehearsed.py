@@ -1,0 +1,248 @@
+"""Changes proven on the recorded traffic, what it takes to serve an overload, and which advice that leaves standing.
+
+The measure is what users feel: how soon 95 % of the requests are done, then tokens a second, then the pool that is left. A
+change that its own replay shows slower is no fix, however calm the pool is; where no flag serves the traffic, the share
+of it that one server serves says how much to turn away or how many servers to run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from oomdoc.errors import OomdocError
+from oomdoc.model import Action
+from oomdoc.solve.guard import spelled
+from oomdoc.solve.situation import MOST_REQUESTS, MOST_RUN, Situation, stated
+from oomdoc.units import show_seconds
+
+if TYPE_CHECKING:
+    from oomdoc.replay import Rehearsal, Result
+
+MARGIN = 0.10  # share of the pool that a proven fix leaves free at its peak
+SLOWER, SLOWER_S = 1.05, 1.0  # so many times as long, and a second: below that the replay cannot tell two runs apart
+SOONER, MOST_FOR_SOONER = (
+    0.5,
+    1.5,
+)  # half the wait for the first step is worth half as much again to the last token, no more
+MOST_REPLICAS = 16
+_SHARE_STEPS = 5  # halvings of the share that is served: to 3 %
+_HEAVY = 0.3  # share of the tokens from which one sender is worth a name
+_HEAVIER = 1.5  # and so many times its share of the requests
+
+
+def later(action: Action) -> bool:
+    """Its own replay shows that 95 % of the requests are done later than with the recorded flags."""
+    after, before = action.predicted.get("p95_latency_s"), action.predicted.get("p95_latency_before_s")
+    return after is not None and before is not None and bool(after > SLOWER * before + SLOWER_S)
+
+
+def slower(action: Action) -> bool:
+    """Users are worse off by its own replay: requests are done later, and do not begin so much sooner that it may pay."""
+    if not later(action):
+        return False
+    told = action.predicted
+    wait, waited = told.get("p95_wait_s"), told.get("p95_wait_before_s")
+    sooner = wait is not None and waited is not None and waited > 0 and wait <= SOONER * waited
+    return not (sooner and told["p95_latency_s"] <= MOST_FOR_SOONER * told["p95_latency_before_s"])
+
+
+def slower_by(action: Action) -> str:
+    """By how much, in words."""
+    after, before = action.predicted["p95_latency_s"], action.predicted["p95_latency_before_s"]
+    times = f"{after / before:.1f} times as long" if before else "longer"
+    return f"requests take {times} by its replay: 95 % are done within {show_seconds(after)}, {show_seconds(before)} with the recorded flags"
+
+
+def rehearsed(actions: list[Action], now: Situation) -> list[Action]:
+    """Every change that sizes the pool or the batch, proven on the recorded traffic; the mildest cap that helps; the overload."""
+    stage = now.rehearsal
+    if stage is None:
+        return actions
+    from oomdoc.replay import FLAGS as REPLAYED
+
+    left = max(6, MOST_RUN // max(1, stage.requests))
+    before = stage.run({})
+    if before.survives:
+        return [
+            _says(action, "the replay of the recorded flags shows no pressure, so it proves nothing about others")
+            for action in actions
+        ]
+    told: list[Action] = []
+    known: dict[str, Result | None] = {}
+    for action in actions:
+        flags = {name: value for name, value in action.changes.items() if name in REPLAYED}
+        if not flags or len(flags) < len(action.changes):
+            told.append(action)
+            continue
+        result = _run(stage, flags)
+        known[_key(flags)] = result
+        left -= 1
+        told.append(action if result is None else _proven(action, flags, result, before, stage))
+    least = _least(stage, now, told, before, known, left)
+    if least is not None:
+        place = next((i for i, action in enumerate(told) if "max_num_seqs" in action.changes), None)
+        if place is None:
+            told.insert(0, least)
+        elif told[place].changes != least.changes:
+            told.insert(place + 1, least)
+    return [*told, *_overload(stage, now, before)]
+
+
+def _run(stage: Rehearsal, changes: Mapping[str, Any]) -> Result | None:
+    try:
+        return stage.run(changes)
+    except OomdocError:
+        return None
+
+
+def _key(changes: Mapping[str, Any]) -> str:
+    return repr(sorted(changes.items()))
+
+
+def _holding(stage: Rehearsal, changes: Mapping[str, Any], ran: Mapping[str, Result | None]) -> Result | None:
+    """What the changes came to where they hold and leave the margin."""
+    if _key(changes) in ran:
+        result = ran[_key(changes)]
+        return result if result is not None and result.survives and result.peak_used <= 1 - MARGIN else None
+    try:
+        return stage.holds(changes, 1 - MARGIN)
+    except OomdocError:
+        return None
+
+
+def _least(
+    stage: Rehearsal, now: Situation, told: list[Action], before: Result, ran: Mapping[str, Result | None], left: int
+) -> Action | None:
+    """The largest max_num_seqs with which nobody is preempted and the peak leaves the margin; None where not even 1 does.
+
+    `ran` are the settings that were run already, with what they came to.
+    """
+    high = min(stage.setup.max_num_seqs, int(now.pressure.get("running_max") or stage.setup.max_num_seqs) * 2)
+    known = [int(action.changes["max_num_seqs"]) for action in told if "max_num_seqs" in action.changes]
+    low, best = 0, None
+    guess = known[0] if known else high // 2
+    while low < high and left > 0:
+        middle = guess if low < guess <= high else (low + high + 1) // 2
+        guess = 0
+        result = _holding(stage, {"max_num_seqs": middle}, ran)
+        left -= 1
+        if result is not None:
+            low, best = middle, result
+        else:
+            high = middle - 1
+    if best is None:
+        return None
+    action = Action(
+        "least-change", f"Lower `--max-num-seqs` to {low}", "the largest number with which the recorded traffic leaves "
+        f"{MARGIN:.0%} of the pool free", "requests beyond it wait in the queue instead of being preempted and computed twice",
+        {"max_num_seqs": low}, "`vllm:num_preemptions_total` stands still under the same load",
+        {} if (was := stated("max_num_seqs", now)) is None else {"max_num_seqs": was},
+    )  # fmt: skip
+    return _proven(action, action.changes, best, before, stage)
+
+
+def _overload(stage: Rehearsal, now: Situation, before: Result) -> list[Action]:
+    """How much of the recorded traffic one such server serves, and how many servers serve all of it; nothing where one does."""
+    low, high, best = 0.0, 1.0, None
+    for _ in range(_SHARE_STEPS):
+        share = (low + high) / 2
+        result = stage.part(share)
+        if result.survives and result.peak_used <= 1 - MARGIN:
+            low, best = share, result
+        else:
+            high = share
+    if best is None:
+        return []
+    rate = stage.per_minute * low
+    heavy = _heaviest(now)
+    outcome = _outcome(best, before)
+    shed = Action(
+        "admit-less",
+        f"Admit at most {_rate(rate)} of this mix at the gateway, and refuse or delay the rest" + (f"; begin with {heavy}" if heavy else ""),
+        f"{_rate(stage.per_minute)} came around the incident; the pool serves {low:.0%} of them with {MARGIN:.0%} of it free",
+        "clients beyond that rate are told to come again", {}, "`vllm:num_preemptions_total` stands still and the queue is empty",
+        predicted=_figures(best, before, stage), proof=f"replayed with {low:.0%} of the recorded requests, evenly taken, it {outcome}{stage.error}",
+    )  # fmt: skip
+    found = [shed]
+    for count in range(max(2, math.ceil(1 / low)), MOST_REPLICAS + 1):
+        result = stage.part(1 / count)
+        if result.survives and result.peak_used <= 1 - MARGIN:
+            found.append(
+                Action(
+                    "more-replicas",
+                    f"Run {count} such servers behind one address, each {'with GPUs' if now.on_gpu else 'on a node'} of its own",
+                    f"one of them serves {low:.0%} of what came around the incident",
+                    f"{count} times the GPUs",
+                    {},
+                    "usage stays below 90 % in the busiest five minutes",
+                    predicted=_figures(result, before, stage),
+                    proof=f"replayed with one request of {count} for each, one {_outcome(result, before)}{stage.error}",
+                    when="after-load-test",
+                )
+            )
+            break
+    return found
+
+
+def _rate(per_minute: float) -> str:
+    """Requests in a unit that has digits before the point.
+
+    >>> _rate(90.0), _rate(0.25)
+    ('90 requests a minute', '15 requests an hour')
+    """
+    return f"{per_minute:.0f} requests a minute" if per_minute >= 2 else f"{per_minute * 60:.0f} requests an hour"
+
+
+def _heaviest(now: Situation) -> str:
+    """The sender whose tokens are far above its share of the requests, in words; "" where there is none or nobody is named."""
+    rows = now.store.rows_of(
+        "SELECT tenant, count(*) / sum(count(*)) OVER () AS requests, sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) / nullif(sum(sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0))) OVER (), 0) AS tokens "
+        "FROM request WHERE tenant IS NOT NULL GROUP BY tenant ORDER BY tokens DESC NULLS LAST, tenant LIMIT 1"
+    )
+    for row in rows:
+        if (
+            row["tokens"]
+            and row["tokens"] >= _HEAVY
+            and row["tokens"] >= _HEAVIER * row["requests"]
+            and row["requests"] < 1
+        ):
+            return f"`{row['tenant']}`, who sends {row['requests']:.0%} of the requests and {row['tokens']:.0%} of the tokens"
+    return ""
+
+
+def _outcome(result: Result, before: Result) -> str:
+    outcome = "no preemptions" if not result.preemptions else f"{result.preemptions:,} preemptions"
+    if result.impossible:
+        outcome += f", and {result.impossible:,} requests that the pool can never hold"
+    times = ""
+    if before.p95_latency_s and result.p95_latency_s > SLOWER * before.p95_latency_s + SLOWER_S:
+        times = f", {result.p95_latency_s / before.p95_latency_s:.1f} times as long"
+    return (
+        f"peaks at {result.peak_used:.0%} of the pool with {outcome}, against {before.preemptions:,} with the recorded flags; "
+        f"95 % of the requests are done within {show_seconds(result.p95_latency_s)}, {show_seconds(before.p95_latency_s)} before{times}, "
+        f"and begin within {show_seconds(result.p95_wait_s)}, {show_seconds(before.p95_wait_s)} before"
+    )
+
+
+def _figures(result: Result, before: Result, stage: Rehearsal) -> dict[str, Any]:
+    return {
+        "survives": result.survives, "peak_used": result.peak_used, "preemptions": result.preemptions,
+        "preemptions_before": before.preemptions, "p95_wait_s": result.p95_wait_s, "p95_wait_before_s": before.p95_wait_s,
+        "p95_latency_s": result.p95_latency_s, "p95_latency_before_s": before.p95_latency_s, "requests": stage.requests,
+    }  # fmt: skip
+
+
+def _proven(action: Action, changes: Mapping[str, Any], result: Result, before: Result, stage: Rehearsal) -> Action:
+    flags = " ".join(f"{spelled(name)} {value}" for name, value in changes.items())
+    part = (
+        f" ({stage.requests:,} of {stage.of:,} requests, those around the incident)" if stage.of > MOST_REQUESTS else ""
+    )
+    proof = f"replayed with {flags}, the recorded traffic{part} {_outcome(result, before)}{stage.error}"
+    return dataclasses.replace(action, predicted={**action.predicted, **_figures(result, before, stage)}, proof=proof)
+
+
+def _says(action: Action, proof: str) -> Action:
+    return action if action.proof or not action.changes else dataclasses.replace(action, proof=proof)

@@ -1,0 +1,119 @@
+"""Numbers that a rule cannot compute: the value with which the failed phase fits, and what loading takes of the host."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+
+from oomdoc.model import Action
+from oomdoc.physics.budget import round_utilization_down
+from oomdoc.solve.predict import at_failure, at_start, follows
+from oomdoc.solve.situation import Situation
+from oomdoc.units import GIB, MIB, show_bytes
+
+ROOM_BYTES = 512 * MIB  # beside what was missing: steps of the same kind differ by that much
+_FEWEST_TOKENS = 256  # of a step: below that a server spends its time on starting steps
+_STEP_TOKENS = 256
+_SPARE = 0.1  # share of what was free that a smaller step leaves: other tensors of it are not in the message
+PROCESS_BYTES = 3 * GIB  # libraries, buffers and the host's side of a CUDA context, as resident in the bundles read
+SHARD_BYTES = 5 * GIB  # a file of a checkpoint: what a loader holds at once beside the weights; hubs split at 5 GB
+
+
+def solved_number(action: Action, now: Situation) -> Iterator[Action]:
+    """The same flag with the number that fits, where the rule's does not by the books of the failure; nothing where none does."""
+    headroom = action.predicted.get("headroom_bytes")
+    if headroom is None or headroom.high >= 0 or len(action.changes) != 1:
+        return
+    ((name, value),) = action.changes.items()
+    asked, free, total = (now.failure.get(key) for key in ("requested_bytes", "free_bytes", "total_bytes"))
+    if not asked or free is None:
+        return
+    peak = asked * (1 + follows(now))
+    found: float | None = None
+    if name == "max_num_batched_tokens" and (tokens := now.engine.get(name) or now.failure.get("scheduled_tokens")):
+        found = (1 - _SPARE) * free / peak * tokens // _STEP_TOKENS * _STEP_TOKENS
+        found = int(found) if found >= _FEWEST_TOKENS and found < value else None
+    elif name == "gpu_memory_utilization" and total and (share := now.engine.get(name)):
+        found = round_utilization_down(share - (peak - free + ROOM_BYTES) / total)
+        found = found if 0.3 < found < value else None
+    if found is None:
+        return
+    changes = {name: found}
+    books, start = at_failure(changes, now), at_start(changes, now)
+    left = books.values.get("headroom_bytes")
+    if left is None or left.high < 0 or start.values.get("starts") is False:
+        return
+    shown = f"{found:g}" if isinstance(found, float) else str(found)
+    was = f"from {action.was[name]} " if name in action.was else ""
+    yield dataclasses.replace(
+        action,
+        id=f"{action.id}-that-fits",
+        do=f"Lower `--{name.replace('_', '-')}` {was}to {shown}",
+        why=f"the largest number with which the whole peak of that phase, {show_bytes(peak)}, fits into what was free",
+        cost=action.cost
+        if name == "max_num_batched_tokens"
+        else f"{show_bytes((now.engine[name] - found) * (total or 0))} less KV pool per GPU",
+        changes=changes,
+        predicted={**start.values, **books.values},
+        proof=books.proof,
+    )
+
+
+def host_need(actions: Sequence[Action], now: Situation) -> list[Action]:
+    """`raise-the-limit` by what loading takes of the host, where the server was ended before it came up."""
+    row = (now.store.rows_of("SELECT coalesce(kill_limit_bytes, memory_limit_bytes) AS room FROM host") or [{}])[0]
+    room, engine = row.get("room"), now.engine
+    if engine.get("served") or not room or not any(action.id == "raise-the-limit" for action in actions):
+        return [*actions]
+    ranks = int(engine.get("world_size") or 1)
+    offload, swap = engine.get("cpu_offload_gib") or 0, engine.get("swap_space_gib") or 0
+    terms: list[tuple[str, float]] = []
+    if offload:
+        terms.append((f"--cpu-offload-gb {offload:g} x {ranks} ranks", offload * ranks * GIB))
+    if swap:
+        terms.append((f"--swap-space {swap:g} x {ranks} ranks", swap * ranks * GIB))
+    if not now.on_gpu:
+        weights = engine.get("weights_bytes") or max(
+            (entry.parts.get("weights_bytes") or 0 for entry in now.entries), default=0
+        )
+        pool = engine.get("kv_cache_memory_bytes") or engine.get("kv_available_bytes") or 0
+        if not weights:
+            return [*actions]
+        terms += [("weights", weights * ranks), ("the loader's copy of them", min(weights, SHARD_BYTES) * ranks)]
+        terms += [("KV pool", pool * ranks)] if pool else []
+    else:
+        terms.append((f"a file of the checkpoint in {ranks} loaders", SHARD_BYTES * ranks))
+    terms.append((f"{ranks + 1} processes", PROCESS_BYTES * (ranks + 1)))
+    need = math.ceil(sum(size for _, size in terms) / GIB) * GIB
+    if need <= room:
+        return [*actions]  # it ought to have fitted: what was resident says more than this sum
+    sum_of = " + ".join(f"{show_bytes(size)} ({words})" for words, size in terms)
+    told = []
+    for action in actions:
+        if action.id != "raise-the-limit":
+            told.append(action)
+            continue
+        told.append(
+            dataclasses.replace(
+                action,
+                do=f"Raise the container's memory limit to {show_bytes(need)}, or lower what the server keeps on the host",
+                why=f"loading takes {sum_of} = {show_bytes(need)} of the host, the limit is {show_bytes(room)}",
+            )
+        )
+        spare = room - (need - offload * ranks * GIB)
+        less = math.floor(spare / ranks / GIB) if spare > 0 else 0
+        if offload and less < offload:
+            told.append(
+                Action(
+                    "smaller-offload",
+                    f"Lower `--cpu-offload-gb` from {offload:g} to {less}",
+                    f"each of {ranks} ranks keeps that many GiB of weights on the host; "
+                    f"{show_bytes(room)} hold {less} beside the rest",
+                    f"{show_bytes((offload - less) * GIB)} more weights on each GPU",
+                    {"cpu_offload_gb": less},
+                    "the start passes `Loading weights took`",
+                    {"cpu_offload_gb": offload},
+                )
+            )
+    return told
