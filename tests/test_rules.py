@@ -464,10 +464,10 @@ HOSTILE: Mapping[str, tuple[str, str]] = MappingProxyType(
         "a copy to a file": ("COPY (SELECT 1) TO 'HERE/leak.csv'", "exactly one SELECT is allowed"),
         "a database": ("ATTACH 'HERE/leak.duckdb'", "exactly one SELECT is allowed"),
         "an extension": ("INSTALL httpfs", "exactly one SELECT is allowed"),
-        "a file as text": ("SELECT count(*) > 0 AS holds FROM read_text('/etc/passwd')", "Permission Error"),
+        "a file as text": ("SELECT count(*) > 0 AS holds FROM read_text('/etc/passwd')", "may not call read_text"),
         "a file as a table": ("SELECT count(*) > 0 AS holds FROM '/etc/passwd'", "passwd"),
-        "a file as bytes": ("SELECT count(*) > 0 AS holds FROM read_blob('/etc/hosts')", "Permission Error"),
-        "a listing": ("SELECT count(*) > 0 AS holds FROM glob('/etc/*')", "Permission Error"),
+        "a file as bytes": ("SELECT count(*) > 0 AS holds FROM read_blob('/etc/hosts')", "may not call read_blob"),
+        "a listing": ("SELECT count(*) > 0 AS holds FROM glob('/etc/*')", "may not call glob"),
         "a variable of the program": ("SELECT count(*) > 0 AS holds FROM rules", "rules"),
     }
 )  # fmt: skip

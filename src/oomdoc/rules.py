@@ -11,7 +11,7 @@ import hashlib
 import re
 import string
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,6 +126,15 @@ def rules_version(rules: Iterable[Rule]) -> str:
     for rule in rules:
         digest.update(rule.id.encode() + b"\0" + rule.path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def shipped_queries(rules: Iterable[Rule]) -> Iterator[str]:
+    """The queries of those rules that came with the program, not from a folder of somebody else."""
+    own = rules_folder()
+    for rule in rules:
+        if rule.path.is_relative_to(own):
+            items: list[EvidenceRule | ReasonRule | ActionRule] = [*rule.evidence, *rule.reasons, *rule.actions]
+            yield from (item.sql for item in items)
 
 
 def place_of(rules: Iterable[Rule], sql: str) -> str:

@@ -2,21 +2,22 @@
 
 Tables live in memory under a limit; sources of many rows go into a file of the scratch folder, so that 4 GiB of logs cost no
 more memory than 1 GiB.
-Rule queries are data from outside: exactly one SELECT, no files, no extensions, configuration locked, bounded in time.
+Rule queries are data from outside: exactly one SELECT that only computes (`asking`), in a transaction that only reads, no files, no
+extensions, configuration locked, bounded in time.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oomdoc.asking import one_select, parsed
 from oomdoc.errors import UsageError
 from oomdoc.physics.defaults import defaults
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
@@ -38,7 +39,6 @@ QueryError = duckdb.Error
 
 MEMORY_LIMIT = "128MB"  # with it the process stays below 320 MiB at 1 and 4 GiB of logs (docs/performance.md)
 QUERY_SECONDS = 10.0  # a rule's query answers in milliseconds; longer is a runaway join
-QUERY_CHARACTERS = 100_000
 _BUFFER_ROWS = 4_000  # rows of rare evidence that are held before one insert: single inserts cost 0.4 ms each
 _NUMPY_ROWS = 500  # from here on importing numpy costs less than parameter binding
 _ROW_GROUP = (
@@ -57,8 +57,6 @@ off the views of requests and samples. For small tables that would only be more 
 
 _NOMINAL_FROM = dt.datetime(NOMINAL_YEAR, 1, 1, tzinfo=dt.UTC).timestamp()
 _YEARS_FROM = dt.datetime(NOMINAL_YEAR + 3, 1, 1, tzinfo=dt.UTC).timestamp()  # earlier stamps had no year
-
-_WRITES = re.compile(r"insert|delete|update|merge|truncate|create|drop|alter|replace|copy", re.I)
 
 LOG_TABLES = (
     "milestone", "engine_flag", "engine_figure", "engine_stat", "preemption", "oom", "startup_check", "log_error", "frame",
@@ -99,6 +97,8 @@ class Store:
         self._writing: Future[None] | None = None
         self._aside = self._con  # a connection of its own for the writer
         self._parsed: dict[str, Any] = {}  # parsing is a quarter of the price of a query on a few rows
+        self._trusted: frozenset[str] = frozenset()
+        self._reads_only = False  # a transaction that only reads is open
         self._watchdog = _Watchdog(self._con)
         self.filled: set[str] = set()
         """Tables that have rows."""
@@ -117,6 +117,7 @@ class Store:
     def close(self) -> None:
         """Close the database (an open connection at exit prints leak notices)."""
         self._watchdog.stop()
+        self._write()
         if self._writer is not None:
             self._writer.shutdown()
             self._aside.close()
@@ -173,6 +174,12 @@ class Store:
             self._latest = max(float(latest), self._latest or 0.0)
         if earliest < _YEARS_FROM and any(_NOMINAL_FROM <= t < _YEARS_FROM for t in known):
             self._nominal.add(table)
+
+    def _write(self) -> None:
+        """Something of our own is to be written: the transaction of questions ends."""
+        if self._reads_only:
+            self._reads_only = False
+            self._con.execute("ROLLBACK")
 
     def flush(self) -> None:
         """Write what was gathered."""
@@ -302,11 +309,11 @@ class Store:
 
     def focus(self, incident: str | None) -> None:
         """Make the views of one incident: log rows of its engine start, everything else of the bundle. None = all."""
-        self._con.execute("CREATE OR REPLACE TEMP TABLE focus AS SELECT $1::VARCHAR AS incident", [incident])
+        self._write()
+        # no temporary tables: a transaction that only reads may write to those
+        self._con.execute("CREATE OR REPLACE TABLE focus AS SELECT $1::VARCHAR AS incident", [incident])
         hidden = self._con.execute(_HIDDEN).fetchall()
-        self._con.execute(
-            "CREATE OR REPLACE TEMP TABLE hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)"
-        )
+        self._con.execute("CREATE OR REPLACE TABLE hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)")
         if hidden:
             self._con.executemany("INSERT INTO hidden VALUES (?, ?, ?)", hidden)
         where = (
@@ -322,6 +329,7 @@ class Store:
 
     def expect(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Put these rows in place of `expected_figure`, and make the view over them anew."""
+        self._write()
         self._con.execute("DELETE FROM expected_figure")
         self.add("expected_figure", rows)
         self._write_pending()
@@ -369,13 +377,15 @@ class Store:
 
     # ---- questions
 
+    def trust(self, queries: Iterable[str]) -> None:
+        """Queries of our own, which need no check (0.13 ms each)."""
+        self._trusted = frozenset(queries)
+
     def ask(self, sql: str) -> dict[str, Any] | None:
         """The single row that a rule's query gives, or None for no row. Raises QueryError for a broken query."""
-        if len(sql) > QUERY_CHARACTERS:  # parsing alone takes long, before anything can be interrupted
-            raise duckdb.InvalidInputException(f"a query of more than {QUERY_CHARACTERS:,} characters")
-        if sql not in self._parsed:
-            self._parsed[sql] = one_select(sql, self._con)
-        with self._bounded(), self._reading(sql):
+        with self._bounded(), self._reading():
+            if sql not in self._parsed:
+                self._parsed[sql] = (parsed if sql in self._trusted else one_select)(sql, self._con)
             cursor = self._con.execute(self._parsed[sql])
             names = [column[0] for column in cursor.description or ()]
             row = cursor.fetchone()
@@ -384,8 +394,8 @@ class Store:
     def query(self, sql: str, limit: int | None = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Column names and rows for a person's query; UsageError with DuckDB's sentence where it is wrong."""
         try:
-            with self._bounded(60), self._reading(sql):
-                cursor = self._con.execute(one_select(sql, self._con))
+            with self._bounded(60), self._reading():
+                cursor = self._con.execute(one_select(sql, self._con, clock=True))
                 names = [column[0] for column in cursor.description or ()]
                 rows = cursor.fetchmany(limit) if limit else cursor.fetchall()
         except duckdb.Error as problem:
@@ -400,8 +410,8 @@ class Store:
         The database of the bundle can write no files, so the rows go through a second one that knows nothing else.
         """
         try:
-            with self._bounded(60), duckdb.connect(config={"memory_limit": "256MB"}) as other:
-                cursor = self._con.execute(one_select(sql, self._con))
+            with self._bounded(60), self._reading(), duckdb.connect(config={"memory_limit": "256MB"}) as other:
+                cursor = self._con.execute(one_select(sql, self._con, clock=True))
                 columns = [(name.replace('"', '""'), str(kind)) for name, kind, *_ in cursor.description or ()]
                 other.execute("CREATE TABLE rows (" + ", ".join(f'"{name}" {kind}' for name, kind in columns) + ")")
                 picked = ", ".join(f"unnest(${i}::{kind}[])" for i, (_, kind) in enumerate(columns, 1))
@@ -435,18 +445,20 @@ class Store:
         return {name: np.ma.filled(np.ma.asarray(column, dtype="float64"), np.nan) for name, column in columns.items()}
 
     @contextmanager
-    def _reading(self, sql: str) -> Iterator[None]:
-        """Nothing is written. `WITH x AS (DELETE ... RETURNING *) SELECT` is a SELECT to the parser, so a query that names such a
-        word runs in a transaction that only reads; for all others that would double the price.
+    def _reading(self) -> Iterator[None]:
+        """Nothing is written: `WITH x AS (DELETE ... RETURNING *) SELECT` is a SELECT to the parser.
+
+        One transaction serves all questions until something of our own is written (0.5 ms to begin and end it, five times a
+        question); one that failed is over.
         """
-        if not _WRITES.search(sql):
-            yield
-            return
-        self._con.execute("BEGIN TRANSACTION READ ONLY")
+        if not self._reads_only:
+            self._con.execute("BEGIN TRANSACTION READ ONLY")
+            self._reads_only = True
         try:
             yield
-        finally:
-            self._con.execute("ROLLBACK")
+        except BaseException:
+            self._write()
+            raise
 
     @contextmanager
     def _bounded(self, seconds: float = QUERY_SECONDS) -> Iterator[None]:
@@ -458,6 +470,7 @@ class Store:
 
     def empty(self) -> None:
         """Forget all rows and views (rule tests use one store many times); only before `finish` locked the door."""
+        self._write()
         for table in TABLES:
             self._con.execute(f'DELETE FROM "{table}"')
         self.filled, self._nominal, self._latest = set(), set(), None
@@ -494,9 +507,13 @@ class Questions:
         """Column names and rows for a person's query; UsageError with DuckDB's sentence where it is wrong."""
         self._watchdog.begin(600)
         try:
-            cursor = self._con.execute(one_select(sql, self._con))
-            names = [column[0] for column in cursor.description or ()]
-            return names, cursor.fetchmany(limit) if limit else cursor.fetchall()
+            self._con.execute("BEGIN TRANSACTION READ ONLY")
+            try:
+                cursor = self._con.execute(one_select(sql, self._con, clock=True))
+                names = [column[0] for column in cursor.description or ()]
+                return names, cursor.fetchmany(limit) if limit else cursor.fetchall()
+            finally:
+                self._con.execute("ROLLBACK")
         except duckdb.Error as problem:
             raise UsageError(f"the query failed: {_first_line(problem)}", hint) from None
         finally:
@@ -583,14 +600,6 @@ SELECT s.source, s.first_line, s.last_line FROM engine_start s, focus f JOIN inc
 WHERE i.start_id IS NOT NULL AND NOT s.marked AND regexp_replace(s.source, '{rotated}', '') <> regexp_replace(i.start_source, '{rotated}', '')
   AND EXISTS (FROM engine_start o WHERE o.marked AND o.source <> s.source AND regexp_replace(o.source, '{rotated}', '') = regexp_replace(s.source, '{rotated}', ''))
 """.replace("{rotated}", r"(?:[.-](?:\d[\dT:_-]*|previous|log|txt|out|gz|zst|xz|bz2))+$")
-
-
-def one_select(sql: str, connection: Any) -> Any:
-    """The parsed query if it is exactly one SELECT; raises `duckdb.InvalidInputException` otherwise."""
-    statements = connection.extract_statements(sql)  # duckdb.extract_statements would open a second database, 15 ms
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise duckdb.InvalidInputException("exactly one SELECT is allowed")
-    return statements[0]
 
 
 def quoted(text: str) -> str:
