@@ -20,6 +20,10 @@ from oomdoc.tables import LOOKALIKE, Batch, source_of
 from oomdoc.units import parse_size, show_bytes
 from oomdoc.unwrap import unwrap
 
+EMPTY = "empty"
+"""The kind of a source that holds nothing but blanks."""
+_BLANKS = b"\0 \t\r\n\v\f"
+
 Progress = Callable[[str, int], None]
 
 
@@ -57,6 +61,8 @@ def load(
         if row is not None:
             # as handed out: `unwrap` may have made more or less of it
             row = dataclasses.replace(row, bytes=getattr(member.stream, "taken", counted.bytes))
+            if counted.blank:
+                row = dataclasses.replace(row, kind=EMPTY)
             sources.append(row)
             if row.kind == manifest.KIND:  # about the copy, no evidence
                 current = counted.following
@@ -99,6 +105,8 @@ class _Counted:
         self.following: Member | None = None
         self._ended = False
         self.bytes = 0
+        self.blank = member.begin is None
+        """Nothing but blanks and NULs so far."""
         self._last: Chunk | None = None
 
     def peek(self) -> Chunk | None:
@@ -124,6 +132,7 @@ class _Counted:
             self.following, self._ended = event, True
             return None
         self.bytes += len(event.data)
+        self.blank = self.blank and not event.data.strip(_BLANKS)
         self._last = event
         if self._progress:
             self._progress(self._path, self.bytes)
@@ -148,7 +157,7 @@ def _read_member(
 ) -> SourceRow | None:
     first = counted.peek()
     if first is None:
-        return SourceRow(member.path, "empty", 0, 0, 0, 0)
+        return SourceRow(member.path, EMPTY, 0, 0, 0, 0)
     head = ingest.make_head(member.path, first.data)
     form = binary_form(head.data)
     if form is not None and not ingest.reads_binary(head):

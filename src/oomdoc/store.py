@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from oomdoc.asking import one_select, parsed
 from oomdoc.errors import UsageError
+from oomdoc.faults import first_line, out_of_memory
 from oomdoc.physics.defaults import defaults
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import NOMINAL_YEAR
@@ -83,8 +84,10 @@ class Store:
         try:
             self._con = duckdb.connect(str(db) if db else ":memory:", config=config)
         except duckdb.Error as problem:
+            if db is None or out_of_memory(problem):
+                raise
             raise UsageError(
-                f"cannot write the database {db}: {_first_line(problem)}", "Choose a path that can be written"
+                f"cannot write the database {db}: {first_line(problem)}", "Choose a path that can be written"
             ) from None
         self._apart = None if db or scratch is None else scratch / "rows.duckdb"
         self._parts: dict[
@@ -114,14 +117,21 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Close the database (an open connection at exit prints leak notices)."""
+    def close(self, whole: bool = False) -> None:
+        """Close the database (an open connection at exit prints leak notices).
+
+        With `whole` everything is written to its file first, and what prevents that is raised: closing says nothing of it.
+        """
         self._watchdog.stop()
-        self._write()
-        if self._writer is not None:
-            self._writer.shutdown()
-            self._aside.close()
-        self._con.close()
+        try:
+            self._write()
+            if whole:
+                self._con.execute("CHECKPOINT")
+        finally:
+            if self._writer is not None:
+                self._writer.shutdown()
+                self._aside.close()
+            self._con.close()
 
     # ---- loading
 
@@ -400,7 +410,7 @@ class Store:
                 rows = cursor.fetchmany(limit) if limit else cursor.fetchall()
         except duckdb.Error as problem:
             raise UsageError(
-                f"the query failed: {_first_line(problem)}", "`oomdoc tables` lists tables and columns"
+                f"the query failed: {first_line(problem)}", "`oomdoc tables` lists tables and columns"
             ) from None
         return names, rows
 
@@ -427,7 +437,7 @@ class Store:
                 other.execute(f"COPY rows TO '{target}' (FORMAT parquet)")
         except (duckdb.Error, RecursionError) as problem:
             raise UsageError(
-                f"the query or {path} failed: {_first_line(problem)}", "`oomdoc tables` lists tables and columns"
+                f"the query or {path} failed: {first_line(problem)}", "`oomdoc tables` lists tables and columns"
             ) from None
         return count
 
@@ -515,7 +525,7 @@ class Questions:
             finally:
                 self._con.execute("ROLLBACK")
         except duckdb.Error as problem:
-            raise UsageError(f"the query failed: {_first_line(problem)}", hint) from None
+            raise UsageError(f"the query failed: {first_line(problem)}", hint) from None
         finally:
             self._watchdog.end()
 
@@ -605,10 +615,6 @@ WHERE i.start_id IS NOT NULL AND NOT s.marked AND regexp_replace(s.source, '{rot
 def quoted(text: str) -> str:
     """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def _first_line(problem: Exception) -> str:
-    return str(problem).strip().splitlines()[0][:300] if str(problem).strip() else type(problem).__name__
 
 
 _NUMPY_TYPES: dict[str, Any] = {

@@ -166,11 +166,28 @@ def form_of_file(name: str, suffixes: Mapping[str, str]) -> str:
 
 
 def spare_inputs(paths: Sequence[str], targets: Sequence[str]) -> None:
-    """Refuse to write over what is read."""
+    """Refuse to write over what is read: an input itself, or a file in a folder that is one, but for a page of our own."""
     for target in targets:
+        if target == "-" or not Path(target).exists():
+            continue
         for path in paths:
-            if target != "-" and Path(path).exists() and Path(target).exists() and Path(path).samefile(target):
+            if path == "-" or not Path(path).exists():
+                continue
+            if Path(path).samefile(target):
                 raise UsageError(f"{target} is the input", "Choose another file to write")
+            within = Path(path).is_dir() and Path(target).resolve().is_relative_to(Path(path).resolve())
+            if within and Path(target).is_file() and not _made_here(Path(target)):
+                raise UsageError(f"{target} is part of the input {path}", "Choose another file to write")
+
+
+_OURS = (b'{\n  "schema_version": "', b'<meta name="generator" content="oomdoc ')
+
+
+def _made_here(path: Path) -> bool:
+    """Whether a file is a report that was written there before."""
+    with path.open("rb") as file:
+        head = file.read(4096)
+    return head.startswith(_OURS[0]) or _OURS[1] in head
 
 
 def existing(path: Path | None) -> Path | None:
