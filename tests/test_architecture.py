@@ -38,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "asking": set(),
     "faults": set(),
     "store": {"asking", "faults", "physics", "tables", "views"},
+    "complete": {"ingest", "model", "store"},
     "traffic": {"store"},
     "watch": {"model", "store"},
     "timeline": {"store"},
@@ -57,6 +58,7 @@ ALLOWED: dict[str, set[str]] = {
     "missing": {"model", "store", "tables", "views", "weigh"},
     "assemble": {
         "bundle",
+        "complete",
         "ledger",
         "missing",
         "model",
@@ -79,6 +81,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "load": {
         "bundle",
+        "complete",
         "ingest",
         "model",
         "physics",

@@ -11,6 +11,7 @@ from typing import Any
 
 from oomdoc import __version__
 from oomdoc.bundle import Intake
+from oomdoc.complete import judged, missing
 from oomdoc.ledger import default_step, expectation, ledger, model_config
 from oomdoc.missing import collect_next
 from oomdoc.model import (
@@ -100,7 +101,7 @@ def assemble(
         coverage=Coverage(tuple(sources), tuple(unread)), collect_next=collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)), watch=watched,
         timeline=timeline(store, found[0] if found else None, _proof(diagnoses)),
     )  # fmt: skip
-    return report, findings
+    return judged(report, missing(store, unread)), findings
 
 
 def _proof(diagnoses: Sequence[Diagnosis]) -> list[tuple[str, str]]:

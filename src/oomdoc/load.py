@@ -10,6 +10,7 @@ from typing import Any
 
 from oomdoc import ingest, resume
 from oomdoc.bundle import Intake, Member, binary_form
+from oomdoc.complete import CUT_LINE, LINE_KINDS, is_cut
 from oomdoc.model import SourceRow, Unread
 from oomdoc.physics.config import config_of_file
 from oomdoc.redact import manifest
@@ -63,6 +64,12 @@ def load(
             row = dataclasses.replace(row, bytes=getattr(member.stream, "taken", counted.bytes))
             if counted.blank:
                 row = dataclasses.replace(row, kind=EMPTY)
+            elif (
+                row.kind in LINE_KINDS
+                and counted.ends_open()
+                and all(entry.path != row.path for entry in intake.unread)
+            ):
+                refused.append(Unread(row.path, CUT_LINE.format(line=row.lines)))
             sources.append(row)
             if row.kind == manifest.KIND:  # about the copy, no evidence
                 current = counted.following
@@ -137,6 +144,10 @@ class _Counted:
         if self._progress:
             self._progress(self._path, self.bytes)
         return event
+
+    def ends_open(self) -> bool:
+        """Whether the last line was cut."""
+        return self._last is not None and not self._last.data.endswith(b"\n") and is_cut(self._last.data)
 
     @property
     def lines(self) -> int:

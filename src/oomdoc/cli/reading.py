@@ -42,6 +42,7 @@ def analysis(
         raise UsageError(f"--since {since} is after --until {until}", "Swap them")
     read = inputs(paths)
     from oomdoc import diagnose
+    from oomdoc.report.words import incomplete
 
     progress = console.Progress(quiet)
     chosen = diagnose.Options(
@@ -55,6 +56,8 @@ def analysis(
             made = diagnose.analyze(read, chosen)
         finally:
             progress.clear()
+        if lost := incomplete(made.report):
+            console.note(f"bundle is incomplete: {lost}", quiet)
         yield held.enter_context(made)
 
 
