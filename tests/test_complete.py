@@ -117,6 +117,8 @@ STATS = HEAD + "Engine 000: Avg prompt throughput: 12.5 tokens/s, Running: {} re
 ACCESS = '(APIServer pid=1) INFO:     10.0.0.{}:4{} - "POST /v1/chat/completions HTTP/1.1" 200 OK'
 LINES = [STATS.format(n, n % 7) if n % 2 else ACCESS.format(n, 1000 + n) for n in range(40)]
 ROWS = ["time,prompt_tokens,output_tokens,status"] + [f"2026-11-20T20:14:{n:02}Z,{n * 7},{n},200" for n in range(30)]
+DOCUMENT = json.dumps({"handlers": {f"h{n}": {"level": "INFO", "to": ["a"]} for n in range(9)}}, indent=2).split("\n")
+CONFIG = [f"key{n} = value {n}" for n in range(9)] + ["key = value"]
 JSON = [json.dumps({"t": n, "prompt_tokens": n * 3, "status": 200}) for n in range(30)]
 
 
@@ -127,7 +129,7 @@ def test_a_line_cut_at_any_place_is_seen(line: str) -> None:
     assert all(at > len(line) - 4 for at in unseen), [line[:at][-30:] for at in unseen]
 
 
-@pytest.mark.parametrize("lines", [LINES, [*LINES, LINES[2]], ROWS, JSON, [*LINES, HEAD.format(50) + "Shutting down"], [*LINES, HEAD.format(51) + "A message that stands nowhere else (at all)"]])  # fmt: skip
+@pytest.mark.parametrize("lines", [LINES, [*LINES, LINES[2]], ROWS, JSON, DOCUMENT, CONFIG, [*LINES, HEAD.format(50) + "Shutting down"], [*LINES, HEAD.format(51) + "A message that stands nowhere else (at all)"]])  # fmt: skip
 def test_a_whole_line_without_its_newline_is_no_cut(lines: Sequence[str]) -> None:
     for end in ("", "\r"):
         assert not is_cut(("\n".join(lines) + end).encode())

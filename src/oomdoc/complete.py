@@ -33,7 +33,7 @@ LINE_KINDS = frozenset(
 CUT_LINE = "truncated: it ends in the middle of line {line:,}"
 TAIL_BYTES = 256 << 10  # of a source, whose lines show the form of the last
 _LEAST_WORDS = 4  # fewer are alike by chance
-_LEAST_ALIKE = 3  # lines that show where a form of fewer words goes on
+_LEAST_ALIKE = 3  # records that show where a form of fewer words goes on
 
 _CUT = ("truncated", "damaged", "read error")
 _LEFT = "the rest"
@@ -92,8 +92,8 @@ WITH stat AS (  -- logs with a rhythm, and the work they show
     UNION ALL SELECT source, line, t, kind NOT IN ('client', 'bad-argument') FROM log_error UNION ALL SELECT source, line, t, true FROM oom
     UNION ALL SELECT source, line, t, true FROM process_exit UNION ALL SELECT source, line, t, false FROM preemption
   ) WHERE t IS NOT NULL AND source IN (SELECT source FROM stat)
-), work AS (  -- the server at work, as others saw it
-  SELECT source, t + coalesce(latency_s, 0) AS t, line FROM request WHERE t IS NOT NULL AND (status BETWEEN 200 AND 299 OR (status IS NULL AND output_tokens > 0))
+), work AS (  -- the server at work, as others saw it: not t + latency_s, since many logs give the time of the answer
+  SELECT source, t, line FROM request WHERE t IS NOT NULL AND (status BETWEEN 200 AND 299 OR (status IS NULL AND output_tokens > 0))
   UNION ALL SELECT source, t, line FROM metric WHERE t IS NOT NULL AND name LIKE 'vllm:num_requests_running%' AND value > 0
 ), others AS (SELECT source, min(t) AS first_t, max(t) AS last_t FROM work GROUP BY source)
 SELECT ends.source, ends.line, ends.last_t, ends.failed, stat.first_work, others.source AS other, others.first_t AS other_first, others.last_t AS other_last
@@ -130,8 +130,8 @@ def is_cut(tail: bytes) -> bool:
     """
     lines = tail[-TAIL_BYTES:].decode("utf-8", "replace").split("\n")
     last = lines.pop()
-    if not last.strip() or len(last) > TAIL_BYTES // 4:
-        return False
+    if not any(letter.isalnum() for letter in last) or len(last) > TAIL_BYTES // 4:
+        return False  # blanks, or the brackets that end a document
     if last.lstrip()[:1] == "{":
         try:
             json.loads(last)
@@ -158,6 +158,7 @@ def _goes_on(last: str, forms: Iterable[str]) -> bool | None:
     if not words:
         return None
     known, tip = [_form(word) for word in words[:-1]], words[-1]
+    short = len(words) < _LEAST_WORDS
     longer = 0
     for line in forms:
         other = line.split()
@@ -166,8 +167,9 @@ def _goes_on(last: str, forms: Iterable[str]) -> bool | None:
         there = other[len(known)]
         if len(other) == len(words) and _form(there) == _form(tip) and (_form(there) != "#" or _ends_alike(tip, there)):
             return False
-        longer += _form(there) == _form(tip) or there.startswith(tip) or _form(there) == "#"
-    return True if longer >= (1 if len(words) >= _LEAST_WORDS else _LEAST_ALIKE) else None
+        goes_on = _form(there) == _form(tip) or there.startswith(tip) or _form(there) == "#"
+        longer += goes_on and (not short or HEAD.search(line) is not None)
+    return True if longer >= (_LEAST_ALIKE if short else 1) else None
 
 
 def _ends_alike(one: str, other: str) -> bool:
