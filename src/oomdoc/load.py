@@ -43,6 +43,8 @@ def load(
     """Read every member with its ingestor into the store; what was not read is named with the reason."""
     sources: list[SourceRow] = []
     refused: list[Unread] = []
+    passed: dict[str, list[str]] = {}
+    texts = _Texts()
     readings = resume.readings(resumed) if resumed else {}
     if resumed is not None:
         intake.begins = {path: resumed.known[path].begin for path in readings}
@@ -56,7 +58,7 @@ def load(
             batches, counted.marked = resume.from_where_it_stood(resumed, member, readings[member.path], counted)
             row: SourceRow | None = _loaded(member, resumed.known[member.path].kind, counted, store, batches)
         else:
-            row = _read_member(member, counted, store, types, resumed, refused)
+            row = _read_member(member, counted, store, types, resumed, refused, passed, texts)
         for _ in counted:  # whatever the ingestor left
             pass
         if row is not None:
@@ -89,6 +91,9 @@ def load(
                 ],
             )
         current = counted.following
+    for language, paths in passed.items():
+        more = f", and {len(paths) - 1:,} more files of it" if len(paths) > 1 else ""
+        refused.append(Unread(paths[0], f"program text ({language}), no evidence{more}"))
     unread = [Unread(entry.path, entry.why) for entry in intake.unread]
     return sorted(sources, key=lambda row: row.path), sorted(
         [*unread, *refused], key=lambda entry: (entry.path, entry.why)
@@ -158,6 +163,19 @@ class _Counted:
         return last.first_line - 1 + last.data.count(b"\n") + (0 if last.data.endswith(b"\n") else 1)
 
 
+@dataclasses.dataclass
+class _Texts:
+    """Texts that nobody knows: the first few are looked at closely, a note may be among them; a tree of thousands is none."""
+
+    MOST = 64  # some seconds
+    unknown: int = 0
+
+    @property
+    def many(self) -> bool:
+        """Whether there were so many that no more time is spent on them."""
+        return self.unknown >= self.MOST
+
+
 def _read_member(
     member: Member,
     counted: _Counted,
@@ -165,6 +183,8 @@ def _read_member(
     types: Sequence[str],
     resumed: Resumed | None,
     refused: list[Unread],
+    passed: dict[str, list[str]],
+    texts: _Texts,
 ) -> SourceRow | None:
     first = counted.peek()
     if first is None:
@@ -182,7 +202,12 @@ def _read_member(
     if ingest.is_label(head):
         refused.append(Unread(member.path, "the label of a sample case, no evidence"))
         return None
-    ingestor, kind = ingest.recognise(head, types)
+    language = None if ingest.chosen(head, types) else ingest.is_program(head)
+    if language is not None:
+        passed.setdefault(language, []).append(member.path)
+        return None
+    ingestor, kind = ingest.recognise(head, types, texts.many)
+    texts.unknown += kind == "text-log"
     reading = ingest.reading(ingestor, member.path) if resumed and resume.may_go_on(member, 0) else None
     if reading is None or resumed is None:
         return _loaded(member, kind, counted, store, ingest.read(ingestor, member.path, counted))
