@@ -9,6 +9,7 @@ extensions, configuration locked, bounded in time.
 from __future__ import annotations
 
 import datetime as dt
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -141,7 +142,7 @@ class Store:
             return
         self._note(batch.table, batch.columns.get("t"))
         if any(_is_array(column) for column in batch.columns.values()):
-            arrays = {name: values for name, values in batch.columns.items() if _is_array(values)}
+            arrays = {name: _sane_array(values) for name, values in batch.columns.items() if _is_array(values)}
             lists = {name: values for name, values in batch.columns.items() if not _is_array(values)}
             self._hold(batch.table, source, {**arrays, **_arrays(batch.table, lists)}, batch.rows)
             return
@@ -206,6 +207,7 @@ class Store:
                 self._hold(table, None, _arrays(table, columns), count)
             elif count:
                 types = {column.name: column.type for column in TABLES[table].columns}
+                columns = {name: _sane(types[name], values, f"{table}.{name}") for name, values in columns.items()}
                 used = [name for name, values in columns.items() if any(value is not None for value in values)]
                 picked = ", ".join(f"unnest(${i}::{types[name]}[])" for i, name in enumerate(used, 1))
                 names = ", ".join(f'"{name}"' for name in used)
@@ -628,6 +630,42 @@ _NUMPY_TYPES: dict[str, Any] = {
 }
 
 
+_MOST: dict[str, float] = {
+    "INTEGER": 2**31 - 1,
+    "UINTEGER": 2**32 - 1,
+    "BIGINT": 2**53,
+    "UBIGINT": 2**53,
+    "DOUBLE": 1e18,
+}
+"""What a figure may be: an exabyte or a quintillion of anything is a forged or damaged one, and would overflow sums and products."""
+
+
+_READ_AGAIN = ("engine_flag.value", "milestone.text")  # texts out of which views read numbers: settings, versions
+_ENDLESS = re.compile(r"[-+]?[\d_]{16,}(?:\.\d*)?$|[-+]?\d+(?:\.\d*)?[eE]\+?\d{2,}$|v?\d+\.[\d.]*\d{7}")
+
+
+def _sane(kind: str, values: Sequence[Any], column: str) -> list[Any]:
+    """The values with NULL for figures that cannot be: infinite, without a number, or too large for their column."""
+    if column in _READ_AGAIN:
+        return [None if value and len(value) > 4 and _ENDLESS.match(value) else value for value in values]
+    most = _MOST.get(kind)
+    if most is None:
+        return list(values)
+    least = 0 if kind.startswith("U") else -most
+    return [value if value is None or least <= value <= most else None for value in values]
+
+
+def _sane_array(values: Any) -> Any:
+    """The same for an array: floats alone can hold what no column takes."""
+    if values.dtype.kind != "f" or not values.size:
+        return values
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        wild = ~(np.abs(np.asarray(values)) <= _MOST["DOUBLE"])
+    return np.ma.masked_array(values, mask=np.ma.getmaskarray(values) | wild) if wild.any() else values
+
+
 def _is_array(column: Any) -> bool:
     return type(column).__module__.startswith("numpy")
 
@@ -640,6 +678,7 @@ def _arrays(table: str, columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     arrays = {}
     for name, values in columns.items():
         kind = _NUMPY_TYPES[types[name]]
+        values = _sane(types[name], values, f"{table}.{name}")
         missing = [value is None for value in values]
         if all(missing):
             continue
