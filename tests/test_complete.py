@@ -214,3 +214,13 @@ def test_what_the_intake_said_comes_first(tmp_path: Path) -> None:
         store.finish()
         cut = Unread("a.log", "truncated: ended after 3 of 9 bytes")
         assert missing(store, [Unread("b.png", "PNG image"), cut, cut]) == (Missing(cut.why, "a.log"),)
+
+
+def test_thousands_of_places_are_summed(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.finish()
+        lost = missing(
+            store, [Unread(f"{n}.log", "more than 9 files in all: the rest was not read") for n in range(500)]
+        )
+    assert len(lost) == 11
+    assert lost[-1] == Missing("more than 9 files in all: the rest was not read (and 489 more files)", "10.log")

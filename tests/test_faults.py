@@ -21,7 +21,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from oomdoc import faults
+from oomdoc import cli, faults
 from oomdoc.cli import console
 from oomdoc.errors import OomdocError, RuleError, UsageError
 from oomdoc.rules import load_rules, read_rule
@@ -295,3 +295,26 @@ def test_a_bundle_with_nothing_in_it(what: str, tmp_path: Path, scratch: Path) -
 def test_a_usage_error_of_the_system_stays_one() -> None:
     assert isinstance(faults.unwritable(IsADirectoryError(errno.EISDIR, "x"), "d"), UsageError)
     assert not isinstance(faults.unwritable(OSError(errno.ENOSPC, "x"), "d"), UsageError)
+
+
+ODD = ("", "0", "-1", "nan", "inf", "-inf", "1e400", "9" * 5000, "٣", "½", "a\x00b", "\n", "\udcff", "/", "/dev/full", "x" * 5000, "[]", "=", "[=vllm-log", "2026-13-45", "+99:99", "1PiB")  # fmt: skip
+OPTIONS = {
+    "analyze no-such": ("--format", "-o", "--top", "--fail-on", "--db", "--rules", "--model-config", "--gpu", "--type", "--since", "--until", "--tz", "--max-size", "--max-members", "--timeout", "--memory-limit", "--color", "--map"),
+    "profile no-such": ("--buckets", "--format", "--since", "--tz"),
+    "replay no-such": ("--set", "--format"),
+    "sql no-such SELECT": ("--format", "-o", "--limit"),
+    "fit --model Qwen/Qwen3-8B --gpu H100": ("--tp", "--max-model-len", "--gpu-memory-utilization", "--input-tokens", "--model-config", "--dtype", "--solve"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_odd_values_of_options_are_one_sentence(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for option in OPTIONS[command]:
+        for value in ODD:
+            status = cli.run([*command.split(), option, value])
+            err = capsys.readouterr().err
+            assert status in ((0, 2, 3) if command.startswith("fit") else (2, 3)), (option, value[:20], err[-500:])
+            assert "Traceback" not in err and err.count("\n") <= 1, (option, value[:20], err[-500:])

@@ -35,6 +35,7 @@ TAIL_BYTES = 256 << 10  # of a source, whose lines show the form of the last
 _LEAST_WORDS = 4  # fewer are alike by chance
 _LEAST_ALIKE = 3  # records that show where a form of fewer words goes on
 
+_PLACES = 10
 _CUT = ("truncated", "damaged", "read error")
 _LEFT = "the rest"
 
@@ -50,8 +51,20 @@ def was_cut(why: str) -> bool:
 
 def missing(store: Store, unread: Iterable[Unread]) -> tuple[Missing, ...]:
     """What was cut off, and where; empty for a bundle that is whole as far as it can tell."""
-    cut = [Missing(entry.why, entry.path) for entry in unread if was_cut(entry.why)]
-    return tuple(dict.fromkeys([*cut, *_fell_silent(store)]))
+    places: dict[str, dict[str, None]] = {}
+    for entry in unread:
+        if was_cut(entry.why):
+            places.setdefault(entry.why, {})[entry.path] = None
+    cut = [lost for what, where in places.items() for lost in _summed(what, list(where))]
+    return (*cut, *_fell_silent(store))
+
+
+def _summed(what: str, where: list[str]) -> Iterable[Missing]:
+    """One entry a place; beyond a few, which a limit may leave by the thousand, one for all the others."""
+    more = len(where) - _PLACES
+    yield from (Missing(what, place) for place in where[: _PLACES if more > 1 else None])
+    if more > 1:
+        yield Missing(f"{what} (and {more - 1:,} more files)", where[_PLACES])
 
 
 def judged(report: Report, lost: tuple[Missing, ...]) -> Report:

@@ -39,6 +39,10 @@ def told(problem: BaseException) -> OomdocError | None:
         return BundleError("memory ran out", _MEMORY_HINT)
     if isinstance(problem, RecursionError):
         return BundleError("something in the input lies too deep inside other things to be read", "Leave that file out")
+    if isinstance(problem, ValueError) and str(problem).startswith("embedded null"):  # by the operating system's door
+        return UsageError("a name with a NUL in it is no file", "Give the name of a file")
+    if isinstance(problem, ValueError) and str(problem).startswith("Exceeds the limit"):
+        return UsageError("a number of thousands of digits is no figure", "Give one that a server could have")
     if isinstance(problem, OSError):
         return of_system(problem, str(problem.filename or "a file"))
     if _of_database(problem) and any(word in str(problem).lower() for word in _DISK_WORDS):

@@ -74,10 +74,15 @@ def _redacted(inputs: Sequence[str], redaction_map: Path | None, chosen: Any) ->
         yield str(copy.rename(copy.with_name(manifest.name)))
 
 
+MOST_SECONDS = 1e8  # three years; the system's timers end at some point beyond
+
+
 def allowed(timeout: float | None, memory_limit: str | None) -> tuple[float | None, int | None]:
     """Seconds and bytes that a run may take; 0 of either is no limit."""
     from oomdoc.units import parse_size
 
+    if timeout is not None and not 0 <= timeout <= MOST_SECONDS:  # nor is NaN
+        raise UsageError(f"--timeout {timeout:g} is no number of seconds", "Write it like 600; 0 is no limit")
     size: int | None = MEMORY_BYTES
     if memory_limit is not None:
         size = 0 if memory_limit.strip() == "0" else parse_size(memory_limit)
