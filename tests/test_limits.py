@@ -31,7 +31,13 @@ def start(
     program = f"{code}\nimport sys\nfrom oomdoc.cli import run\nsys.exit(run({list(argv)!r}))"
     path = f"{site}{os.pathsep}{ROOT / 'src'}" if site else str(ROOT / "src")
     environment = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": path}
-    return subprocess.Popen([sys.executable, "-c", program], env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    return subprocess.Popen([sys.executable, "-c", program], env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_usual_signals)  # fmt: skip
+
+
+def _usual_signals() -> None:
+    """As a shell starts a program in the foreground: under nohup, or in the background of a script, some are ignored."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def wait_for(path: Path, seconds: float = 60) -> list[Path]:

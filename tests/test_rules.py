@@ -466,10 +466,10 @@ HOSTILE: Mapping[str, tuple[str, str]] = MappingProxyType(
         "a copy to a file": ("COPY (SELECT 1) TO 'HERE/leak.csv'", "exactly one SELECT is allowed"),
         "a database": ("ATTACH 'HERE/leak.duckdb'", "exactly one SELECT is allowed"),
         "an extension": ("INSTALL httpfs", "exactly one SELECT is allowed"),
-        "a file as text": ("SELECT count(*) > 0 AS holds FROM read_text('/etc/passwd')", "Permission Error"),
+        "a file as text": ("SELECT count(*) > 0 AS holds FROM read_text('/etc/passwd')", "may not call read_text"),
         "a file as a table": ("SELECT count(*) > 0 AS holds FROM '/etc/passwd'", "passwd"),
-        "a file as bytes": ("SELECT count(*) > 0 AS holds FROM read_blob('/etc/hosts')", "Permission Error"),
-        "a listing": ("SELECT count(*) > 0 AS holds FROM glob('/etc/*')", "Permission Error"),
+        "a file as bytes": ("SELECT count(*) > 0 AS holds FROM read_blob('/etc/hosts')", "may not call read_blob"),
+        "a listing": ("SELECT count(*) > 0 AS holds FROM glob('/etc/*')", "may not call glob"),
         "a variable of the program": ("SELECT count(*) > 0 AS holds FROM rules", "rules"),
     }
 )  # fmt: skip
@@ -543,9 +543,9 @@ RUNAWAY = "SELECT sum(a.range * b.range % 7) > 0 AS holds FROM range(10000000) a
 def test_a_runaway_join_is_interrupted(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _short(monkeypatch, 0.3)
     _write(tmp_path / "rules", _hostile_rule(RUNAWAY))
-    began = time.monotonic()
+    began = time.process_time()  # of CPU: another program's work is not this one's
     told = _report(log, tmp_path / "rules")
-    assert time.monotonic() - began < 60
+    assert time.process_time() - began < 60
     assert next(diagnosis for diagnosis in told["diagnoses"] if diagnosis["cause"] == "my-cause")["unknown"] == ["seen"]
     assert [warning for warning in told["warnings"] if "my-cause.toml:7 seen: " in warning and "Interrupted" in warning]
     assert told["diagnoses"][0]["cause"] == "weights-exceed-gpu", "what is asked afterwards is not interrupted"

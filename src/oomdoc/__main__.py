@@ -9,11 +9,16 @@ import sys
 
 def main() -> None:
     """Run oomdoc; `--version` alone is answered before anything heavy is imported."""
-    if sys.argv[1:] == ["--version"]:
+    _occupy()
+    if sys.argv[1:] == ["--version"] and sys.stdout is not None:
         from oomdoc import __version__
 
-        print(f"oomdoc {__version__}")
-        return
+        try:
+            print(f"oomdoc {__version__}", flush=True)
+        except OSError:  # said below
+            pass
+        else:
+            return
     # numpy would start a thread per core for linear algebra that nobody asks for: 40 ms of CPU
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # a run makes hardly any cycles, and looking for them among all that is imported costs 7 % of a small one
@@ -23,16 +28,20 @@ def main() -> None:
     _leave(run(sys.argv[1:]))
 
 
+def _occupy() -> None:
+    """Where standard streams are closed, keep their numbers: the next file opened would get one, and be written to as such."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
 def _leave(status: int) -> None:
     """End the process. To take every imported module apart first costs a tenth of a small run, and nothing is left to close."""
     if "multiprocessing" in sys.modules:  # a sweep: its own exit waits for workers
         sys.exit(status)
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError):  # whoever read is gone: Python's own exit says so
-        sys.exit(status)
-    os._exit(status)
+    os._exit(status)  # both streams are empty by now
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from typing import Any
 
 from oomdoc import __version__
 from oomdoc.bundle import Intake
+from oomdoc.complete import judged, missing
 from oomdoc.ledger import default_step, expectation, ledger, model_config
 from oomdoc.missing import collect_next
 from oomdoc.model import (
@@ -30,7 +31,7 @@ from oomdoc.model import (
     Watch,
 )
 from oomdoc.physics.defaults import version_number
-from oomdoc.rules import Rule, place_of, rules_version
+from oomdoc.rules import Rule, place_of, rules_version, shipped_queries
 from oomdoc.solve import situation, solve
 from oomdoc.store import QueryError, Store, quoted
 from oomdoc.tables import WRITER_SUFFIX, path_of
@@ -53,6 +54,7 @@ def assemble(
     `config` is the model's config.json, where a person hands it over. The findings beside the report are those of the
     gravest incident.
     """
+    store.trust(shipped_queries(rules))
     engines = _engines(store)
     config = config or _config_in_bundle(store)
     found = store.rows_of("SELECT * FROM incident")
@@ -102,7 +104,7 @@ def assemble(
         coverage=Coverage(tuple(sources), tuple(unread)), collect_next=collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)), watch=watched,
         timeline=timeline(store, found[0] if found else None, _proof(diagnoses)), set_aside=_set_aside(store),
     )  # fmt: skip
-    return report, findings
+    return judged(report, missing(store, unread)), findings
 
 
 MOST_ASIDE = 12  # reasons that are shown; the rest of a long kernel log says nothing new

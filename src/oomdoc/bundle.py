@@ -21,6 +21,7 @@ import stat
 import sys
 import tarfile
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -63,6 +64,8 @@ _KINDS = {
     stat.S_IFCHR: "device, not read",
     stat.S_IFBLK: "device, not read",
 }
+PASSED_OVER = frozenset({"node_modules", ".git", ".hg", ".svn", "__pycache__", "site-packages"})
+"""Folders of programs and their history, which a tree has thousands of files in and none is evidence."""
 _TAR_FOLDERS = (tarfile.DIRTYPE, b"D", b"V")  # the others are GNU's directory listings and volume labels
 _TAR_KINDS = {
     tarfile.SYMTYPE: "symbolic link, not followed",
@@ -248,7 +251,7 @@ class _Given(NamedTuple):
             # without its buffer, whose lock a reader that waits for a pipe would hold when the program ends
             return contextlib.nullcontext(cast(BinaryIO, getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)))
         if not self.found:
-            return self.path.open("rb", buffering=0)
+            return _pipe(self.path) if self.path.is_fifo() else self.path.open("rb", buffering=0)
         # since it was listed, a file may have become a link or a pipe: neither follow the one nor wait for the other
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         raw = open(os.open(self.path, flags), "rb", buffering=0)  # noqa: PTH123, SIM115 - a descriptor, closed by `with`
@@ -256,6 +259,49 @@ class _Given(NamedTuple):
             raw.close()
             raise OSError("it is no regular file any more")
         return raw
+
+
+WRITER_S = 10.0  # a script may open its end after ours; nobody who comes later is waited for
+
+
+def _pipe(path: Path) -> BinaryIO:
+    """A named pipe opened for reading once somebody writes into it; OSError where nobody does."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # without it, opening waits for a writer for ever
+    until = time.monotonic() + WRITER_S
+    first = b""
+    try:
+        while not first and time.monotonic() < until:
+            try:
+                first = os.read(number, 1)
+            except BlockingIOError:  # somebody is there who has written nothing yet
+                break
+            if not first:
+                time.sleep(0.02)
+        else:
+            if not first:
+                raise OSError(f"nobody wrote into the pipe within {WRITER_S:.0f} s")
+        os.set_blocking(number, True)
+    except BaseException:
+        os.close(number)
+        raise
+    return cast(BinaryIO, _Begun(open(number, "rb", buffering=0), first))  # noqa: PTH123 - closed by `with`
+
+
+class _Begun(contextlib.AbstractContextManager["_Begun"]):
+    """A file of which the first bytes were read already."""
+
+    def __init__(self, raw: BinaryIO, first: bytes) -> None:
+        self._raw, self._first = raw, first
+
+    def read(self, size: int = -1) -> bytes:
+        first, self._first = self._first, b""
+        return first or self._raw.read(size)
+
+    def fileno(self) -> int:
+        return self._raw.fileno()
+
+    def __exit__(self, *_: object) -> None:
+        self._raw.close()
 
 
 @dataclass
@@ -267,7 +313,7 @@ class Intake:
     single file or standard input the SHA-256 of its bytes as given (what `sha256sum` prints), for a folder or several
     paths that of the lines `sha256sum` would print for its files (`<hex>  <path>`), sorted by path, so it does not
     depend on the order in which a file system lists them. Files that could not be opened have no line. A pipe counts
-    as far as it was read. Hashing costs 0.8 s of CPU per GiB given; `hashing=False` leaves it out, `digest` stays "".
+    as far as it was read, and so does a file beyond `max_total_bytes`; holes of 64 MiB and more are left out. Hashing costs 0.8 s of CPU per GiB given; `hashing=False` leaves it out, `digest` stays "".
     """
 
     name: str
@@ -286,6 +332,7 @@ class Intake:
     _entries: int = field(default=0, repr=False)
     _unpacked: int = field(default=0, repr=False)
     _names: dict[str, int] = field(default_factory=dict, repr=False)
+    _passed: dict[str, list[str]] = field(default_factory=dict, repr=False)  # folders passed over, by name
     _seen: dict[tuple[int, int], str] = field(default_factory=dict, repr=False)
     _before: int = field(default=0, repr=False)  # bytes of the files before the one at hand
     _digest: Any = field(default=None, repr=False)
@@ -296,6 +343,19 @@ class Intake:
         Raises BundleError at the end where nothing at all could be read.
         """
         hashes: list[tuple[str, str]] = []
+        yield from self._members(hashes)
+        for name, folders in self._passed.items():
+            more = f", and {len(folders) - 1:,} more of that name" if len(folders) > 1 else ""
+            self.unread.append(Unread(folders[0], f"{name}: a folder of programs, not looked into{more}"))
+        if self.hashing and hashes:
+            lines = "".join(f"{digest}  {label}\n" for label, digest in sorted(hashes))
+            alone = len(self._given) == 1 and not self._given[0].found
+            self.digest = hashes[0][1] if alone else hashlib.sha256(lines.encode()).hexdigest()
+        if not self.content_bytes:
+            raise self.nothing()
+
+    def _members(self, hashes: list[tuple[str, str]]) -> Iterator[Member]:
+        """The members, and the hash of every file given."""
         for given in self._given:
             label = given.place.label
             if self.stopped:
@@ -315,15 +375,9 @@ class Intake:
                     yield from self._open(file, given.place, raw if regular else None)
                 else:
                     yield from self._go_on(file, given.place, begin)
-                if self.hashing and regular:
-                    file.drain()
+                if self.hashing and regular and not self.stopped:
+                    file.skip(self.limits.max_total_bytes)
                 hashes.append((label, digest.hexdigest()))
-        if self.hashing and hashes:
-            lines = "".join(f"{digest}  {label}\n" for label, digest in sorted(hashes))
-            alone = len(self._given) == 1 and not self._given[0].found
-            self.digest = hashes[0][1] if alone else hashlib.sha256(lines.encode()).hexdigest()
-        if not self.content_bytes:
-            raise self.nothing()
 
     def taken(self, member: Member) -> int:
         """How many bytes of a member were read so far."""
@@ -419,6 +473,18 @@ class Intake:
             self.stopped = why
             self.note(label, why)
 
+    def _passes(self, path: str) -> bool:
+        """Whether something lies in a folder to pass over, which is remembered."""
+        parts = path.split("/")[:-1]
+        name = next((part for part in parts if part in PASSED_OVER), None)
+        if name is None:
+            return False
+        folder = "/".join(parts[: parts.index(name) + 1])
+        folders = self._passed.setdefault(name, [])
+        if folder not in folders[-1:]:
+            folders.append(folder)
+        return True
+
     def _unique(self, label: str) -> str:
         """The label, or with `#2`, `#3` ... where it was used before."""
         number = self._names.get(label, 0) + 1
@@ -456,6 +522,8 @@ class Intake:
             if info.type in _TAR_FOLDERS:
                 continue
             label = place.inside + safe_path(info.name)
+            if self._passes(label):
+                continue
             if info.type in _TAR_KINDS:
                 self.note(label, _TAR_KINDS[info.type])
                 continue
@@ -481,7 +549,7 @@ class Intake:
             for info in archive.infolist():
                 if not self._entry(place):
                     return
-                if not info.filename.endswith("/"):
+                if not info.filename.endswith("/") and not self._passes(place.inside + safe_path(info.filename)):
                     yield from self._zip_entry(archive, info, place)
 
     def _zip_entry(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, place: _Place) -> Iterator[Member]:
@@ -578,7 +646,8 @@ class Intake:
                     self.note(label, reason(problem))
                     continue
                 if stat.S_ISDIR(status.st_mode):
-                    deeper.append((folder / entry.name, f"{label}/"))
+                    if not self._passes(f"{label}/"):
+                        deeper.append((folder / entry.name, f"{label}/"))
                 elif self._entry(_Place(self.name, "")):
                     self._found(folder / entry.name, status, label)
                 else:
@@ -696,6 +765,27 @@ _BINARY: tuple[tuple[int, bytes, str], ...] = (
     (0, b"Rar!\x1a\x07", "RAR archive, unpack it first"),
     (0, b"\x04\x22\x4d\x18", "lz4 file, unpack it first"),
     (0, b"\x1f\x9d", "compress (.Z) file, unpack it first"),
+    (0, b"LZIP", "lzip file, unpack it first"),
+    (0, b"\x5d\0\0", "lzma file, unpack it first"),
+    (0, b"\x89LZO\0", "lzop file, unpack it first"),
+    (0, b"\xff\x06\0\0sNaPpY", "snappy file, unpack it first"),
+    (0, b"!<arch>\n", "Debian package or ar archive, unpack it first"),
+    (0, b"\xed\xab\xee\xdb", "RPM package, unpack it first"),
+    (0, b"070701", "cpio archive, unpack it first"),
+    (0, b"070702", "cpio archive, unpack it first"),
+    (0, b"070707", "cpio archive, unpack it first"),
+    (0, b"\xc7\x71", "cpio archive, unpack it first"),
+    (0, b"\x71\xc7", "cpio archive, unpack it first"),
+    (0, b"MSCF\0\0\0\0", "cabinet archive, unpack it first"),
+    (0, b"xar!", "xar archive, unpack it first"),
+    (2, b"-lh", "LHA archive, unpack it first"),
+    (0, b"hsqs", "squashfs image, unpack it first"),
+    (0, b"QFI\xfb", "disk image (qcow2), unpack it first"),
+    (32769, b"CD001", "ISO 9660 image, unpack it first"),
+    (0, b"age-encryption.org/v1", "file encrypted with age, decrypt it first"),
+    (0, b"-----BEGIN AGE ENCRYPTED FILE-----", "file encrypted with age, decrypt it first"),
+    (0, b"-----BEGIN PGP MESSAGE-----", "file encrypted with PGP, decrypt it first"),
+    (0, b"Salted__", "file encrypted with OpenSSL, decrypt it first"),
     (0, b"\xca\xfe\xba\xbe", "Java or Mach-O program"),
 )
 _PICKLE = re.compile(rb"\x80[\x02-\x05][\x95cq(}\]\x8a\x8c)X]")

@@ -18,9 +18,10 @@ from oomdoc import ingest
 from oomdoc.assemble import assemble
 from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, open_bundle
 from oomdoc.details import detailed
-from oomdoc.errors import BundleError
+from oomdoc.errors import BundleError, UsageError
+from oomdoc.faults import unwritable
 from oomdoc.limits import scratch_folder
-from oomdoc.load import Progress, load, tell
+from oomdoc.load import EMPTY, Progress, load, tell
 from oomdoc.model import Report, Unread
 from oomdoc.redact import manifest
 from oomdoc.resume import Resumed
@@ -54,7 +55,14 @@ class Options:
 class Analysis:
     """A finished analysis: `report`, and `sql` over its tables until it is closed. Use as a context manager."""
 
-    def __init__(self, report: Report, findings: Sequence[Finding], store: Store, scratch: ExitStack) -> None:
+    def __init__(
+        self,
+        report: Report,
+        findings: Sequence[Finding],
+        store: Store,
+        scratch: ExitStack,
+        db: tuple[Path, Path] | None = None,
+    ) -> None:
         self.report = report
         self.answers: dict[str, dict[str, bool | None]] = {
             finding.rule.id: {name: told.holds for name, told in finding.answers.items()} for finding in findings
@@ -62,6 +70,8 @@ class Analysis:
         """What every rule's evidence answered about the gravest incident, by cause and evidence id."""
         self._store = store
         self._scratch = scratch
+        self._db = db
+        """Where the tables are written, and the file they become when all are."""
 
     def __enter__(self) -> Analysis:
         return self
@@ -72,9 +82,14 @@ class Analysis:
         self.close()
 
     def close(self) -> None:
-        """Close the tables and remove the scratch folder."""
-        self._store.close()
-        self._scratch.close()
+        """Close the tables, put the database of `db` in its place, and remove the scratch folder."""
+        with self._scratch:
+            db, self._db = self._db, None
+            self._store.close(whole=db is not None)
+            if db is not None:
+                made, place = db
+                made.chmod(0o600)
+                made.replace(place)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of the report."""
@@ -117,13 +132,16 @@ def analyze(paths: str | Path | Sequence[str | Path] | Intake, options: Options 
     else:
         intake = open_bundle([paths] if isinstance(paths, (str, Path)) else list(paths), options.limits)
     scratch = ExitStack()
-    store = None
+    store = db = None
     try:
-        store = Store(scratch.enter_context(scratch_folder()), options.db)
+        if options.db is not None:
+            db = _beside(options.db, scratch), options.db
+        store = Store(scratch.enter_context(scratch_folder()), db and db[0])
         sources, unread = load(intake, store, options.types, options.progress, options.resumed)
-        if not sources:
+        if all(row.kind == EMPTY for row in sources):
+            what = "holds nothing but blank lines" if sources and not unread else "holds nothing that can be read"
             raise BundleError(
-                f"{intake.name} holds nothing that can be read" + _why(unread),
+                f"{intake.name} {what}" + _why(unread),
                 "Hand over logs as text, or an archive of them",
             )
         config = tell(store, options.gpu, options.model_config)
@@ -141,7 +159,17 @@ def analyze(paths: str | Path | Sequence[str | Path] | Intake, options: Options 
             store.close()
         scratch.close()
         raise
-    return Analysis(report, findings, store, scratch)
+    return Analysis(report, findings, store, scratch, db)
+
+
+def _beside(db: Path, scratch: ExitStack) -> Path:
+    """Where to write a database that is to stay: in a folder of its own beside its place, which goes if the run fails."""
+    if db.exists():
+        raise UsageError(f"{db} exists already", "Name a new file, or remove this one first")
+    try:
+        return scratch.enter_context(scratch_folder(db.absolute().parent)) / "tables.duckdb"
+    except OSError as problem:
+        raise unwritable(problem, str(db)) from None
 
 
 def _why(unread: Sequence[Unread]) -> str:

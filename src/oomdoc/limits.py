@@ -18,18 +18,27 @@ from types import FrameType
 from typing import Any
 
 from oomdoc.errors import EXIT_INPUT
-from oomdoc.units import GIB, show_bytes
+from oomdoc.faults import out_of_memory
+from oomdoc.units import GIB, MIB, show_bytes
 
 TIMEOUT_S = 3600.0  # the largest bundle that the intake reads, 64 GiB, takes a third of it
 MEMORY_BYTES = 4 * GIB  # a run needs 0.3 GiB of it, whatever the size of the bundle (docs/performance.md)
+LEAST_BYTES = 256 * MIB
+"""Below it a run of the smallest bundle (0.2 GiB) fails, and now and then a library in C ends the process without a word."""
+LEAST_ADDRESSES = GIB
+"""Of address space (`ulimit -v`): the smallest bundle takes 0.9 GiB, for the most part of arenas and stacks that stay empty."""
 GRACE_S = 10.0  # to close and remove everything in order, before the process ends in any case
 _scratch: set[str] = set()
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A folder that only its owner can enter (mode 0700, a name nobody can foretell), removed at the end however that comes."""
-    with tempfile.TemporaryDirectory(prefix="oomdoc-", ignore_cleanup_errors=True) as folder:
+def scratch_folder(within: Path | None = None) -> Iterator[Path]:
+    """A folder that only its owner can enter (mode 0700, a name nobody can foretell), removed at the end however that comes.
+
+    It lies in the temporary folder, or in `within` where what is made there is to stay.
+    """
+    prefix = "oomdoc-" if within is None else ".oomdoc-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=within, ignore_cleanup_errors=True) as folder:
         _scratch.add(folder)
         try:
             yield Path(folder)
@@ -72,10 +81,27 @@ def limited(timeout_s: float | None, memory_bytes: int | None) -> Iterator[None]
     """At most so much time, and so much memory more than the process has now; None is no limit.
 
     Time is kept by SIGALRM, memory by RLIMIT_DATA, so both hold on Linux and other systems that have them; elsewhere the limits
-    of the intake and of the queries hold alone.
+    of the intake and of the queries hold alone. Raises `Ended` where what it may have is too little to begin with.
     """
+    _enough(memory_bytes)
     with _time(timeout_s), _memory(memory_bytes):
         yield
+
+
+def _enough(memory_bytes: int | None) -> None:
+    """Refuse limits under which libraries in C would end the process without a word, and leave its files behind."""
+    if memory_bytes and memory_bytes < LEAST_BYTES:
+        says = f"a run needs {show_bytes(LEAST_BYTES)} of memory, and --memory-limit allows {show_bytes(memory_bytes)}"
+        raise Ended(f"{says}. Give it {LEAST_BYTES // MIB}MiB or more", EXIT_INPUT)
+    try:
+        import resource
+    except ImportError:  # a system without such limits
+        return
+    for name, least, shell in (("RLIMIT_AS", LEAST_ADDRESSES, "-v"), ("RLIMIT_DATA", LEAST_BYTES, "-d")):
+        allowed, _ = resource.getrlimit(getattr(resource, name))
+        if allowed != resource.RLIM_INFINITY and allowed < least:
+            says = f"a run needs {show_bytes(least)} of memory, and ulimit {shell} allows {show_bytes(allowed)}"
+            raise Ended(f"{says}. Allow it {least // 1024} or more", EXIT_INPUT)
 
 
 @contextmanager
@@ -128,8 +154,10 @@ def _memory(size: int | None) -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
     try:
         yield
-    except MemoryError:
+    except Exception as problem:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        if not out_of_memory(problem):
+            raise
         raise Ended(
             f"stopped at {show_bytes(size)} of memory, the limit. Give it more with --memory-limit, or a smaller bundle",
             EXIT_INPUT,

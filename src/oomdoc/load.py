@@ -10,6 +10,7 @@ from typing import Any
 
 from oomdoc import ingest, resume
 from oomdoc.bundle import Intake, Member, binary_form
+from oomdoc.complete import CUT_LINE, LINE_KINDS, is_cut
 from oomdoc.model import SourceRow, Unread
 from oomdoc.physics.config import config_of_file
 from oomdoc.redact import manifest
@@ -19,6 +20,10 @@ from oomdoc.store import Store
 from oomdoc.tables import COLUMN_READING, LOOKALIKE, Batch, source_of
 from oomdoc.units import parse_size, show_bytes
 from oomdoc.unwrap import unwrap
+
+EMPTY = "empty"
+"""The kind of a source that holds nothing but blanks."""
+_BLANKS = b"\0 \t\r\n\v\f"
 
 Progress = Callable[[str, int], None]
 
@@ -38,6 +43,8 @@ def load(
     """Read every member with its ingestor into the store; what was not read is named with the reason."""
     sources: list[SourceRow] = []
     refused: list[Unread] = []
+    passed: dict[str, list[str]] = {}
+    texts = _Texts()
     readings = resume.readings(resumed) if resumed else {}
     if resumed is not None:
         intake.begins = {path: resumed.known[path].begin for path in readings}
@@ -51,12 +58,20 @@ def load(
             batches, counted.marked = resume.from_where_it_stood(resumed, member, readings[member.path], counted)
             row: SourceRow | None = _loaded(member, resumed.known[member.path].kind, counted, store, batches)
         else:
-            row = _read_member(member, counted, store, types, resumed, refused)
+            row = _read_member(member, counted, store, types, resumed, refused, passed, texts)
         for _ in counted:  # whatever the ingestor left
             pass
         if row is not None:
             # as handed out: `unwrap` may have made more or less of it
             row = dataclasses.replace(row, bytes=getattr(member.stream, "taken", counted.bytes))
+            if counted.blank:
+                row = dataclasses.replace(row, kind=EMPTY)
+            elif (
+                row.kind in LINE_KINDS
+                and counted.ends_open()
+                and all(entry.path != row.path for entry in intake.unread)
+            ):
+                refused.append(Unread(row.path, CUT_LINE.format(line=row.lines)))
             sources.append(row)
             if row.kind == manifest.KIND:  # about the copy, no evidence
                 current = counted.following
@@ -77,6 +92,9 @@ def load(
                 ],
             )
         current = counted.following
+    for language, paths in passed.items():
+        more = f", and {len(paths) - 1:,} more files of it" if len(paths) > 1 else ""
+        refused.append(Unread(paths[0], f"program text ({language}), no evidence{more}"))
     unread = [Unread(entry.path, entry.why) for entry in intake.unread]
     return sorted(sources, key=lambda row: row.path), sorted(
         [*unread, *refused], key=lambda entry: (entry.path, entry.why)
@@ -101,6 +119,8 @@ class _Counted:
         self._ended = False
         self.bytes = 0
         self.names_engine = False
+        self.blank = member.begin is None
+        """Nothing but blanks and NULs so far."""
         self._last: Chunk | None = None
 
     def peek(self) -> Chunk | None:
@@ -128,10 +148,15 @@ class _Counted:
         if self._last is None:
             self.names_engine = any(word in event.data for word in _ENGINES)
         self.bytes += len(event.data)
+        self.blank = self.blank and not event.data.strip(_BLANKS)
         self._last = event
         if self._progress:
             self._progress(self._path, self.bytes)
         return event
+
+    def ends_open(self) -> bool:
+        """Whether the last line was cut."""
+        return self._last is not None and not self._last.data.endswith(b"\n") and is_cut(self._last.data)
 
     @property
     def lines(self) -> int:
@@ -145,6 +170,19 @@ class _Counted:
 _ENGINES = (b"vllm", b"vLLM", b"VLLM", b"sglang", b"SGLang", b"text-generation-inference", b"tritonserver", b"TensorRT-LLM", b"llama.cpp", b"llamacpp")
 
 
+@dataclasses.dataclass
+class _Texts:
+    """Texts that nobody knows: the first few are looked at closely, a note may be among them; a tree of thousands is none."""
+
+    MOST = 64  # some seconds
+    unknown: int = 0
+
+    @property
+    def many(self) -> bool:
+        """Whether there were so many that no more time is spent on them."""
+        return self.unknown >= self.MOST
+
+
 def _read_member(
     member: Member,
     counted: _Counted,
@@ -152,10 +190,12 @@ def _read_member(
     types: Sequence[str],
     resumed: Resumed | None,
     refused: list[Unread],
+    passed: dict[str, list[str]],
+    texts: _Texts,
 ) -> SourceRow | None:
     first = counted.peek()
     if first is None:
-        return SourceRow(member.path, "empty", 0, 0, 0, 0)
+        return SourceRow(member.path, EMPTY, 0, 0, 0, 0)
     head = ingest.make_head(member.path, first.data)
     form = binary_form(head.data)
     if form is not None and not ingest.reads_binary(head):
@@ -169,7 +209,12 @@ def _read_member(
     if ingest.is_label(head):
         refused.append(Unread(member.path, "the label of a sample case, no evidence"))
         return None
-    ingestor, kind = ingest.recognise(head, types)
+    language = None if ingest.chosen(head, types) else ingest.is_program(head)
+    if language is not None:
+        passed.setdefault(language, []).append(member.path)
+        return None
+    ingestor, kind = ingest.recognise(head, types, texts.many)
+    texts.unknown += kind == "text-log"
     reading = ingest.reading(ingestor, member.path) if resumed and resume.may_go_on(member, 0) else None
     if reading is None or resumed is None:
         return _loaded(member, kind, counted, store, ingest.read(ingestor, member.path, counted))

@@ -200,13 +200,26 @@ class SetAside:
 
 
 @dataclass(frozen=True)
+class Missing:
+    """Something that was cut off: what is missing, and where (a path, or `path:line` where it stops)."""
+
+    what: str
+    where: str
+
+
+@dataclass(frozen=True)
 class Bundle:
-    """What was handed over. `sha256` is that of the file given, or of the `sha256sum` listing of a folder in path order."""
+    """What was handed over. `sha256` is that of the file given, or of the `sha256sum` listing of a folder in path order.
+
+    `complete` is False where something of it was cut off, which `missing` names.
+    """
 
     name: str
     sha256: str
     bytes: int
     files: int
+    complete: bool = True
+    missing: tuple[Missing, ...] = ()
 
 
 @dataclass(frozen=True)

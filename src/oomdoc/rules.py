@@ -11,7 +11,7 @@ import hashlib
 import re
 import string
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,11 @@ from oomdoc.errors import RuleError
 from oomdoc.tables import TABLES
 
 RULE_BYTES = 1 << 20  # the largest shipped has 30 KB; reading TOML takes a second per MB
+LEAST_SHARE = 1e-9  # nobody counts finer, and its logarithm has to be a number
+MOST_NUMBER = 1e9  # log-odds and counts of bundles
+MOST_PARTS = 32
+"""Of a dotted name: rules have three at most, and to read one takes time that grows with the square of its parts."""
+_DEEP = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*)""" + f"{{{MOST_PARTS}}}")
 CATEGORIES = ("weights", "kv-cache", "parameters", "parallelism", "scheduling", "allocator", "host", "none")
 
 
@@ -128,6 +133,15 @@ def rules_version(rules: Iterable[Rule]) -> str:
     return digest.hexdigest()[:12]
 
 
+def shipped_queries(rules: Iterable[Rule]) -> Iterator[str]:
+    """The queries of those rules that came with the program, not from a folder of somebody else."""
+    own = rules_folder()
+    for rule in rules:
+        if rule.path.is_relative_to(own):
+            items: list[EvidenceRule | ReasonRule | ActionRule] = [*rule.evidence, *rule.reasons, *rule.actions]
+            yield from (item.sql for item in items)
+
+
 def place_of(rules: Iterable[Rule], sql: str) -> str:
     """Where a query stands: `path:line id`; the query's head where no rule has it."""
     for rule in rules:
@@ -161,12 +175,21 @@ def read_rule(path: Path, tests: bool = True) -> Rule:
         if path.stat().st_size > RULE_BYTES:
             raise RuleError(f"{path}: is larger than {RULE_BYTES:,} bytes", "Split it, one cause per file")
         text = path.read_text(encoding="utf-8")
+        if deep := _DEEP.search(text):
+            raise RuleError(
+                f"{path}:{text.count(chr(10), 0, deep.start()) + 1}: a name of more than {MOST_PARTS} parts",
+                "Mend the syntax",
+            )
         raw = tomllib.loads(text if tests else _without_tests(text))
     except (OSError, UnicodeDecodeError) as problem:
         raise RuleError(f"{path}: cannot be read ({problem})") from None
     except tomllib.TOMLDecodeError as problem:
         line = re.search(r"line (\d+)", str(problem))
         raise RuleError(f"{path}:{line[1] if line else 1}: not TOML: {problem}", "Mend the syntax") from None
+    except RecursionError:
+        raise RuleError(f"{path}:1: brackets too deep inside each other", "Mend the syntax") from None
+    except ValueError as problem:  # a number of thousands of digits
+        raise RuleError(f"{path}:1: not TOML: {problem}", "Mend the syntax") from None
     check = _Check(path, text)
     check.keys(raw, _RULE_KEYS, "rule")
     check.shapes(raw)
@@ -283,13 +306,13 @@ class _Check:
 
     def share(self, value: Any, near: str, what: str) -> None:
         """Refuse what is no probability strictly between 0 and 1."""
-        if not isinstance(value, (int, float)) or not 0 < value < 1:
-            self.fail(f"{what} = {value} is not between 0 and 1", near)
+        if not isinstance(value, (int, float)) or not LEAST_SHARE <= value <= 1 - LEAST_SHARE:
+            self.fail(f"{what} = {str(value)[:40]} is not between 0 and 1", near)
 
     def number(self, table: Mapping[str, Any], key: str) -> float | None:
         """A number, None where there is none."""
         value = table.get(key)
-        if value is not None and (not isinstance(value, (int, float)) or isinstance(value, bool)):
+        if value is not None and not _is_number(value):
             self.fail(f"{key} is not a number", key)
         return None if value is None else float(value)
 
@@ -298,7 +321,7 @@ class _Check:
         values = table.get(key)
         if values is None:
             return None
-        if len(values) != count or not all(isinstance(value, (int, float)) for value in values):
+        if not isinstance(values, list) or len(values) != count or not all(map(_is_number, values)):
             self.fail(f"{key} does not hold {count} numbers", str(table.get("id", key)))
         return tuple(values)
 
@@ -312,6 +335,10 @@ class _Check:
             for name in needed:
                 self.need(item, name, key)
         return items
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MOST_NUMBER
 
 
 def _evidence(check: _Check, item: Mapping[str, Any]) -> EvidenceRule:

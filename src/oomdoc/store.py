@@ -2,7 +2,8 @@
 
 Tables live in memory under a limit; sources of many rows go into a file of the scratch folder, so that 4 GiB of logs cost no
 more memory than 1 GiB.
-Rule queries are data from outside: exactly one SELECT, no files, no extensions, configuration locked, bounded in time.
+Rule queries are data from outside: exactly one SELECT that only computes (`asking`), in a transaction that only reads, no files, no
+extensions, configuration locked, bounded in time.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import datetime as dt
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oomdoc.asking import one_select, parsed
 from oomdoc.errors import UsageError
+from oomdoc.faults import first_line, out_of_memory
 from oomdoc.physics.defaults import defaults
 from oomdoc.scene import FOREIGN, UNKNOWN, Scene, bind
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
@@ -39,7 +42,6 @@ QueryError = duckdb.Error
 
 MEMORY_LIMIT = "128MB"  # with it the process stays below 320 MiB at 1 and 4 GiB of logs (docs/performance.md)
 QUERY_SECONDS = 10.0  # a rule's query answers in milliseconds; longer is a runaway join
-QUERY_CHARACTERS = 100_000
 _BUFFER_ROWS = 4_000  # rows of rare evidence that are held before one insert: single inserts cost 0.4 ms each
 _NUMPY_ROWS = 500  # from here on importing numpy costs less than parameter binding
 _ROW_GROUP = (
@@ -58,8 +60,6 @@ off the views of requests and samples. For small tables that would only be more 
 
 _NOMINAL_FROM = dt.datetime(NOMINAL_YEAR, 1, 1, tzinfo=dt.UTC).timestamp()
 _YEARS_FROM = dt.datetime(NOMINAL_YEAR + 3, 1, 1, tzinfo=dt.UTC).timestamp()  # earlier stamps had no year
-
-_WRITES = re.compile(r"insert|delete|update|merge|truncate|create|drop|alter|replace|copy", re.I)
 
 LOG_TABLES = (
     "milestone", "engine_flag", "engine_figure", "engine_stat", "preemption", "oom", "startup_check", "log_error", "frame",
@@ -86,8 +86,10 @@ class Store:
         try:
             self._con = duckdb.connect(str(db) if db else ":memory:", config=config)
         except duckdb.Error as problem:
+            if db is None or out_of_memory(problem):
+                raise
             raise UsageError(
-                f"cannot write the database {db}: {_first_line(problem)}", "Choose a path that can be written"
+                f"cannot write the database {db}: {first_line(problem)}", "Choose a path that can be written"
             ) from None
         self._apart = None if db or scratch is None else scratch / "rows.duckdb"
         self._parts: dict[
@@ -100,6 +102,8 @@ class Store:
         self._writing: Future[None] | None = None
         self._aside = self._con  # a connection of its own for the writer
         self._parsed: dict[str, Any] = {}  # parsing is a quarter of the price of a query on a few rows
+        self._trusted: frozenset[str] = frozenset()
+        self._reads_only = False  # a transaction that only reads is open
         self._watchdog = _Watchdog(self._con)
         self.filled: set[str] = set()
         """Tables that have rows."""
@@ -118,13 +122,21 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Close the database (an open connection at exit prints leak notices)."""
+    def close(self, whole: bool = False) -> None:
+        """Close the database (an open connection at exit prints leak notices).
+
+        With `whole` everything is written to its file first, and what prevents that is raised: closing says nothing of it.
+        """
         self._watchdog.stop()
-        if self._writer is not None:
-            self._writer.shutdown()
-            self._aside.close()
-        self._con.close()
+        try:
+            self._write()
+            if whole:
+                self._con.execute("CHECKPOINT")
+        finally:
+            if self._writer is not None:
+                self._writer.shutdown()
+                self._aside.close()
+            self._con.close()
 
     # ---- loading
 
@@ -134,7 +146,7 @@ class Store:
             return
         self._note(batch.table, batch.columns.get("t"))
         if any(_is_array(column) for column in batch.columns.values()):
-            arrays = {name: values for name, values in batch.columns.items() if _is_array(values)}
+            arrays = {name: _sane_array(values) for name, values in batch.columns.items() if _is_array(values)}
             lists = {name: values for name, values in batch.columns.items() if not _is_array(values)}
             self._hold(batch.table, source, {**arrays, **_arrays(batch.table, lists)}, batch.rows)
             return
@@ -178,6 +190,12 @@ class Store:
         if earliest < _YEARS_FROM and any(_NOMINAL_FROM <= t < _YEARS_FROM for t in known):
             self._nominal.add(table)
 
+    def _write(self) -> None:
+        """Something of our own is to be written: the transaction of questions ends."""
+        if self._reads_only:
+            self._reads_only = False
+            self._con.execute("ROLLBACK")
+
     def flush(self) -> None:
         """Write what was gathered."""
         self._write_pending()
@@ -193,6 +211,7 @@ class Store:
                 self._hold(table, None, _arrays(table, columns), count)
             elif count:
                 types = {column.name: column.type for column in TABLES[table].columns}
+                columns = {name: _sane(types[name], values, f"{table}.{name}") for name, values in columns.items()}
                 used = [name for name, values in columns.items() if any(value is not None for value in values)]
                 picked = ", ".join(f"unnest(${i}::{types[name]}[])" for i, name in enumerate(used, 1))
                 names = ", ".join(f'"{name}"' for name in used)
@@ -341,11 +360,11 @@ class Store:
 
     def focus(self, incident: str | None) -> None:
         """Make the views of one incident: log rows of its engine start, everything else of the bundle. None = all."""
-        self._con.execute("CREATE OR REPLACE TEMP TABLE focus AS SELECT $1::VARCHAR AS incident", [incident])
+        self._write()
+        # no temporary tables: a transaction that only reads may write to those
+        self._con.execute("CREATE OR REPLACE TABLE focus AS SELECT $1::VARCHAR AS incident", [incident])
         hidden = self._con.execute(_HIDDEN).fetchall()
-        self._con.execute(
-            "CREATE OR REPLACE TEMP TABLE hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)"
-        )
+        self._con.execute("CREATE OR REPLACE TABLE hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)")
         if hidden:
             self._con.executemany("INSERT INTO hidden VALUES (?, ?, ?)", hidden)
         where = (
@@ -361,6 +380,7 @@ class Store:
 
     def expect(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Put these rows in place of `expected_figure`, and make the view over them anew."""
+        self._write()
         self._con.execute("DELETE FROM expected_figure")
         self.add("expected_figure", rows)
         self._write_pending()
@@ -408,13 +428,15 @@ class Store:
 
     # ---- questions
 
+    def trust(self, queries: Iterable[str]) -> None:
+        """Queries of our own, which need no check (0.13 ms each)."""
+        self._trusted = frozenset(queries)
+
     def ask(self, sql: str) -> dict[str, Any] | None:
         """The single row that a rule's query gives, or None for no row. Raises QueryError for a broken query."""
-        if len(sql) > QUERY_CHARACTERS:  # parsing alone takes long, before anything can be interrupted
-            raise duckdb.InvalidInputException(f"a query of more than {QUERY_CHARACTERS:,} characters")
-        if sql not in self._parsed:
-            self._parsed[sql] = one_select(sql, self._con)
-        with self._bounded(), self._reading(sql):
+        with self._bounded(), self._reading():
+            if sql not in self._parsed:
+                self._parsed[sql] = (parsed if sql in self._trusted else one_select)(sql, self._con)
             cursor = self._con.execute(self._parsed[sql])
             names = [column[0] for column in cursor.description or ()]
             row = cursor.fetchone()
@@ -423,13 +445,13 @@ class Store:
     def query(self, sql: str, limit: int | None = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Column names and rows for a person's query; UsageError with DuckDB's sentence where it is wrong."""
         try:
-            with self._bounded(60), self._reading(sql):
-                cursor = self._con.execute(one_select(sql, self._con))
+            with self._bounded(60), self._reading():
+                cursor = self._con.execute(one_select(sql, self._con, clock=True))
                 names = [column[0] for column in cursor.description or ()]
                 rows = cursor.fetchmany(limit) if limit else cursor.fetchall()
         except duckdb.Error as problem:
             raise UsageError(
-                f"the query failed: {_first_line(problem)}", "`oomdoc tables` lists tables and columns"
+                f"the query failed: {first_line(problem)}", "`oomdoc tables` lists tables and columns"
             ) from None
         return names, rows
 
@@ -439,8 +461,8 @@ class Store:
         The database of the bundle can write no files, so the rows go through a second one that knows nothing else.
         """
         try:
-            with self._bounded(60), duckdb.connect(config={"memory_limit": "256MB"}) as other:
-                cursor = self._con.execute(one_select(sql, self._con))
+            with self._bounded(60), self._reading(), duckdb.connect(config={"memory_limit": "256MB"}) as other:
+                cursor = self._con.execute(one_select(sql, self._con, clock=True))
                 columns = [(name.replace('"', '""'), str(kind)) for name, kind, *_ in cursor.description or ()]
                 other.execute("CREATE TABLE rows (" + ", ".join(f'"{name}" {kind}' for name, kind in columns) + ")")
                 picked = ", ".join(f"unnest(${i}::{kind}[])" for i, (_, kind) in enumerate(columns, 1))
@@ -456,7 +478,7 @@ class Store:
                 other.execute(f"COPY rows TO '{target}' (FORMAT parquet)")
         except (duckdb.Error, RecursionError) as problem:
             raise UsageError(
-                f"the query or {path} failed: {_first_line(problem)}", "`oomdoc tables` lists tables and columns"
+                f"the query or {path} failed: {first_line(problem)}", "`oomdoc tables` lists tables and columns"
             ) from None
         return count
 
@@ -474,18 +496,20 @@ class Store:
         return {name: np.ma.filled(np.ma.asarray(column, dtype="float64"), np.nan) for name, column in columns.items()}
 
     @contextmanager
-    def _reading(self, sql: str) -> Iterator[None]:
-        """Nothing is written. `WITH x AS (DELETE ... RETURNING *) SELECT` is a SELECT to the parser, so a query that names such a
-        word runs in a transaction that only reads; for all others that would double the price.
+    def _reading(self) -> Iterator[None]:
+        """Nothing is written: `WITH x AS (DELETE ... RETURNING *) SELECT` is a SELECT to the parser.
+
+        One transaction serves all questions until something of our own is written (0.5 ms to begin and end it, five times a
+        question); one that failed is over.
         """
-        if not _WRITES.search(sql):
-            yield
-            return
-        self._con.execute("BEGIN TRANSACTION READ ONLY")
+        if not self._reads_only:
+            self._con.execute("BEGIN TRANSACTION READ ONLY")
+            self._reads_only = True
         try:
             yield
-        finally:
-            self._con.execute("ROLLBACK")
+        except BaseException:
+            self._write()
+            raise
 
     @contextmanager
     def _bounded(self, seconds: float = QUERY_SECONDS) -> Iterator[None]:
@@ -497,6 +521,7 @@ class Store:
 
     def empty(self) -> None:
         """Forget all rows and views (rule tests use one store many times); only before `finish` locked the door."""
+        self._write()
         for table in TABLES:
             self._con.execute(f'DELETE FROM "{table}"')
         self.filled, self._nominal, self._latest = set(), set(), None
@@ -533,11 +558,15 @@ class Questions:
         """Column names and rows for a person's query; UsageError with DuckDB's sentence where it is wrong."""
         self._watchdog.begin(600)
         try:
-            cursor = self._con.execute(one_select(sql, self._con))
-            names = [column[0] for column in cursor.description or ()]
-            return names, cursor.fetchmany(limit) if limit else cursor.fetchall()
+            self._con.execute("BEGIN TRANSACTION READ ONLY")
+            try:
+                cursor = self._con.execute(one_select(sql, self._con, clock=True))
+                names = [column[0] for column in cursor.description or ()]
+                return names, cursor.fetchmany(limit) if limit else cursor.fetchall()
+            finally:
+                self._con.execute("ROLLBACK")
         except duckdb.Error as problem:
-            raise UsageError(f"the query failed: {_first_line(problem)}", hint) from None
+            raise UsageError(f"the query failed: {first_line(problem)}", hint) from None
         finally:
             self._watchdog.end()
 
@@ -624,21 +653,9 @@ WHERE i.start_id IS NOT NULL AND NOT s.marked AND regexp_replace(s.source, '{rot
 """.replace("{rotated}", r"(?:[.-](?:\d[\dT:_-]*|previous|log|txt|out|gz|zst|xz|bz2))+$")
 
 
-def one_select(sql: str, connection: Any) -> Any:
-    """The parsed query if it is exactly one SELECT; raises `duckdb.InvalidInputException` otherwise."""
-    statements = connection.extract_statements(sql)  # duckdb.extract_statements would open a second database, 15 ms
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise duckdb.InvalidInputException("exactly one SELECT is allowed")
-    return statements[0]
-
-
 def quoted(text: str) -> str:
     """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def _first_line(problem: Exception) -> str:
-    return str(problem).strip().splitlines()[0][:300] if str(problem).strip() else type(problem).__name__
 
 
 _NUMPY_TYPES: dict[str, Any] = {
@@ -650,6 +667,42 @@ _NUMPY_TYPES: dict[str, Any] = {
     "BIGINT": "int64",
     "UBIGINT": "uint64",
 }
+
+
+_MOST: dict[str, float] = {
+    "INTEGER": 2**31 - 1,
+    "UINTEGER": 2**32 - 1,
+    "BIGINT": 2**53,
+    "UBIGINT": 2**53,
+    "DOUBLE": 1e18,
+}
+"""What a figure may be: an exabyte or a quintillion of anything is a forged or damaged one, and would overflow sums and products."""
+
+
+_READ_AGAIN = ("engine_flag.value", "milestone.text")  # texts out of which views read numbers: settings, versions
+_ENDLESS = re.compile(r"[-+]?[\d_]{16,}(?:\.\d*)?$|[-+]?\d+(?:\.\d*)?[eE]\+?\d{2,}$|v?\d+\.[\d.]*\d{7}")
+
+
+def _sane(kind: str, values: Sequence[Any], column: str) -> list[Any]:
+    """The values with NULL for figures that cannot be: infinite, without a number, or too large for their column."""
+    if column in _READ_AGAIN:
+        return [None if value and len(value) > 4 and _ENDLESS.match(value) else value for value in values]
+    most = _MOST.get(kind)
+    if most is None:
+        return list(values)
+    least = 0 if kind.startswith("U") else -most
+    return [value if value is None or least <= value <= most else None for value in values]
+
+
+def _sane_array(values: Any) -> Any:
+    """The same for an array: floats alone can hold what no column takes."""
+    if values.dtype.kind != "f" or not values.size:
+        return values
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        wild = ~(np.abs(np.asarray(values)) <= _MOST["DOUBLE"])
+    return np.ma.masked_array(values, mask=np.ma.getmaskarray(values) | wild) if wild.any() else values
 
 
 def _is_array(column: Any) -> bool:
@@ -664,6 +717,7 @@ def _arrays(table: str, columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     arrays = {}
     for name, values in columns.items():
         kind = _NUMPY_TYPES[types[name]]
+        values = _sane(types[name], values, f"{table}.{name}")
         missing = [value is None for value in values]
         if all(missing):
             continue

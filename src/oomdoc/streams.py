@@ -22,6 +22,10 @@ LEAST = 128 * KIB  # a read gives at least this much (or all that was asked) bef
 BLOCK = tarfile.BLOCKSIZE
 _MEMORY_CAP = 256 * MIB  # dictionary of one xz decoder: `xz -9` needs 65 MiB, the format would allow 4 GiB
 _WINDOW_CAP = 128 * MIB  # window of one zstd decoder: the zstd tool's own limit without `--long`
+_HOLE_FROM = (
+    64 * MIB
+)  # of NUL bytes in a row: a hole may follow (a log that was truncated under its writer), and is jumped over
+_NULS_CAP = 1024 * MIB  # of them that no jump passes (a second's reading): a device, or space that was never written
 _HEADER_CAP = 16 * KIB  # kept of one tar header: two paths of 4,096 and attributes; it may claim gigabytes
 _HEADERS_CAP = 64 * KIB  # of all headers before one member; old versions of `tarfile` may hold 4,000 times as much
 
@@ -115,13 +119,14 @@ class Stream(io.BufferedIOBase):
 
 
 class Source(Stream):
-    """The bytes of a file object; `seen` gets them too."""
+    """The bytes of a file object; `seen` gets them too. Holes of sparse files are passed over, and endless NUL bytes end it."""
 
     def __init__(self, raw: BinaryIO, label: str, note: Note, seen: Callable[[bytes], None] | None = None) -> None:
         super().__init__(label, note)
         self._raw = raw
         self._seen = seen
         self._over = False
+        self._nuls = 0  # in a row
 
     def _more(self, size: int) -> bytes:
         if self._over:  # somebody else may have gone elsewhere in the file since
@@ -134,7 +139,28 @@ class Source(Stream):
         self._over = not data
         if self._seen:
             self._seen(data)
+        if data and not data[0] and not data[-1] and data.count(0) == len(data):
+            self._nuls += len(data)
+            if self._nuls >= _HOLE_FROM:
+                self._pass_hole()
+        else:
+            self._nuls = 0
         return data
+
+    def _pass_hole(self) -> None:
+        """Go to where the next data of a sparse file are; give up where there are too many NUL bytes."""
+        try:
+            at = self._raw.tell()
+            there = os.lseek(self._raw.fileno(), at, os.SEEK_DATA)
+            self._raw.seek(there)
+            self._nuls = 0 if there > at else self._nuls
+        except OSError as problem:
+            self._over = problem.errno == errno.ENXIO  # nothing but a hole up to the end
+        except (AttributeError, ValueError):  # a system, or an object, without holes
+            pass
+        if self._nuls >= _NULS_CAP and not self._over:
+            self._over = True
+            self.fail(f"nothing but NUL bytes for {_NULS_CAP // MIB:,} MiB: the rest was not read")
 
 
 class Slice(Stream):

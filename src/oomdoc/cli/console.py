@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from oomdoc.errors import UsageError
+from oomdoc.errors import OomdocError, UsageError
+from oomdoc.faults import unwritable
 
 PIPE_WIDTH = 100  # columns where no terminal says
 PROGRESS_AFTER_S = 1.0
@@ -20,6 +22,8 @@ SWEEP_LOG_EVERY_S = 30.0  # where standard error is a file or a journal
 
 def out(text: str, utf8: bool = False) -> None:
     """Write to standard output in its encoding, or as UTF-8 what machines read; a reader that left is no error."""
+    if sys.stdout is None:
+        raise OomdocError("standard output is closed", "Leave it open, or write to a file with -o")
     try:
         raw = getattr(sys.stdout, "buffer", None)
         if raw is None:
@@ -29,10 +33,25 @@ def out(text: str, utf8: bool = False) -> None:
             sys.stdout.flush()
             raw.write(text.encode(encoding, "replace"))
         sys.stdout.flush()
-    except BrokenPipeError:  # whatever is written from here on, and at exit, goes nowhere
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+    except BrokenPipeError:
+        settle()
+    except OSError as problem:
+        settle()
+        raise unwritable(problem, "to standard output") from None
+
+
+def settle() -> None:
+    """Empty both streams; what one of them cannot take goes nowhere, then and at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
+                stream.flush()
 
 
 def note(sentence: str, quiet: bool) -> None:
@@ -42,20 +61,52 @@ def note(sentence: str, quiet: bool) -> None:
 
 
 def say(sentence: str) -> None:
-    """One sentence on standard error, whatever was asked for: errors and warnings of rule files."""
+    """One sentence on standard error, whatever was asked for: errors and warnings of rule files. None hears it where that is closed."""
     from oomdoc.report.words import neutral
 
+    if sys.stderr is None:
+        return
     encoding = sys.stderr.encoding or "utf-8"
-    sys.stderr.write(f"oomdoc: {neutral(sentence)}\n".encode(encoding, "replace").decode(encoding))
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):  # a full disk under a log is no reason to give no result
+        sys.stderr.write(f"oomdoc: {neutral(sentence)}\n".encode(encoding, "replace").decode(encoding))
+        sys.stderr.flush()
 
 
-def write(name: str, text: str) -> None:
-    """Write a report to a file as UTF-8; UsageError where that cannot be."""
+def write(name: str, text: str, private: bool = True) -> None:
+    """Write a report to a file as UTF-8, all of it or nothing; for its owner alone where it quotes a bundle.
+
+    Raises UsageError for a name that cannot be written, OomdocError where there is no room.
+    """
     try:
-        Path(name).write_bytes(text.encode("utf-8"))
+        with beside(name, private) as target:
+            target.write_bytes(text.encode("utf-8"))
     except OSError as problem:
-        raise UsageError(f"cannot write {name}: {problem.strerror or problem}", "Choose another file") from None
+        raise unwritable(problem, name) from None
+
+
+@contextlib.contextmanager
+def beside(name: str, private: bool = True) -> Iterator[Path]:
+    """A path to write to, which takes the name's place when all is written; what is no plain file is written to itself."""
+    place = Path(os.path.realpath(name))  # a link stays, and what it names is replaced
+    if place.exists() and not place.is_file():
+        yield place
+        return
+    made = place.with_name(f".oomdoc-{os.urandom(8).hex()}")
+    rights = 0o600 if private else 0o666
+    try:
+        os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, rights))
+    except PermissionError:
+        if not place.exists():
+            raise
+        yield place  # one may write to the file and not into its folder
+        return
+    try:
+        yield made
+        if private:
+            made.chmod(rights)  # a library may have made it anew
+        made.replace(place)
+    finally:
+        made.unlink(missing_ok=True)
 
 
 def width() -> int:
@@ -73,7 +124,7 @@ def colored(choice: str) -> bool:
         return False
     if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
         return True
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def nearest(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,6 +27,7 @@ from oomdoc.cli import (
 )
 from oomdoc.cli.defaults import configured, default_map
 from oomdoc.errors import EXIT_INTERRUPTED, EXIT_OK, OomdocError, UsageError
+from oomdoc.faults import reason, told
 from oomdoc.limits import Ended, watched
 
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
@@ -135,8 +137,10 @@ def run(argv: list[str]) -> int:
     usage_error: type[Exception] = typer.BadParameter.__mro__[2]  # ClickException, wherever this typer keeps it
     try:
         if not argv:
-            sys.stderr.write(root.get_help(root.make_context("oomdoc", [], resilient_parsing=True)) + "\n")
+            if sys.stderr is not None:
+                sys.stderr.write(root.get_help(root.make_context("oomdoc", [], resilient_parsing=True)) + "\n")
             return UsageError.exit_code
+        _there()
         argv, environment = configured(argv)
         chosen = default_map(root, environment)
         with watched():
@@ -158,12 +162,28 @@ def run(argv: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         console.say("interrupted")
         return EXIT_INTERRUPTED
-    except Exception:  # not 1, which means that --fail-on found something
+    except BrokenPipeError:  # a help text whose reader left
+        return EXIT_OK
+    except Exception as problem:  # not 1, which means that --fail-on found something
+        refused = told(problem)
+        if refused is not None:
+            console.say(str(refused))
+            return refused.exit_code
         import traceback
 
         traceback.print_exc()
         console.say("this is a bug. Please report it with the lines above")
         return EXIT_BUG
+    finally:
+        console.settle()
+
+
+def _there() -> None:
+    """Refuse a working folder that somebody deleted: no relative path means anything in it."""
+    try:
+        os.getcwd()  # noqa: PTH109 - the question itself
+    except OSError as problem:
+        raise OomdocError(f"the working folder cannot be used: {reason(problem)}", "Go to one that is there") from None
 
 
 def _with_command(argv: list[str], commands: list[str]) -> list[str]:

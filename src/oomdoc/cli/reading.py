@@ -42,6 +42,7 @@ def analysis(
         raise UsageError(f"--since {since} is after --until {until}", "Swap them")
     read = inputs(paths)
     from oomdoc import diagnose
+    from oomdoc.report.words import incomplete
 
     progress = console.Progress(quiet)
     chosen = diagnose.Options(
@@ -55,6 +56,8 @@ def analysis(
             made = diagnose.analyze(read, chosen)
         finally:
             progress.clear()
+        if lost := incomplete(made.report):
+            console.note(f"bundle is incomplete: {lost}", quiet)
         yield held.enter_context(made)
 
 
@@ -71,10 +74,15 @@ def _redacted(inputs: Sequence[str], redaction_map: Path | None, chosen: Any) ->
         yield str(copy.rename(copy.with_name(manifest.name)))
 
 
+MOST_SECONDS = 1e8  # three years; the system's timers end at some point beyond
+
+
 def allowed(timeout: float | None, memory_limit: str | None) -> tuple[float | None, int | None]:
     """Seconds and bytes that a run may take; 0 of either is no limit."""
     from oomdoc.units import parse_size
 
+    if timeout is not None and not 0 <= timeout <= MOST_SECONDS:  # nor is NaN
+        raise UsageError(f"--timeout {timeout:g} is no number of seconds", "Write it like 600; 0 is no limit")
     size: int | None = MEMORY_BYTES
     if memory_limit is not None:
         size = 0 if memory_limit.strip() == "0" else parse_size(memory_limit)
@@ -166,11 +174,28 @@ def form_of_file(name: str, suffixes: Mapping[str, str]) -> str:
 
 
 def spare_inputs(paths: Sequence[str], targets: Sequence[str]) -> None:
-    """Refuse to write over what is read."""
+    """Refuse to write over what is read: an input itself, or a file in a folder that is one, but for a page of our own."""
     for target in targets:
+        if target == "-" or not Path(target).exists():
+            continue
         for path in paths:
-            if target != "-" and Path(path).exists() and Path(target).exists() and Path(path).samefile(target):
+            if path == "-" or not Path(path).exists():
+                continue
+            if Path(path).samefile(target):
                 raise UsageError(f"{target} is the input", "Choose another file to write")
+            within = Path(path).is_dir() and Path(target).resolve().is_relative_to(Path(path).resolve())
+            if within and Path(target).is_file() and not _made_here(Path(target)):
+                raise UsageError(f"{target} is part of the input {path}", "Choose another file to write")
+
+
+_OURS = (b'{\n  "schema_version": "', b'<meta name="generator" content="oomdoc ')
+
+
+def _made_here(path: Path) -> bool:
+    """Whether a file is a report that was written there before."""
+    with path.open("rb") as file:
+        head = file.read(4096)
+    return head.startswith(_OURS[0]) or _OURS[1] in head
 
 
 def existing(path: Path | None) -> Path | None:

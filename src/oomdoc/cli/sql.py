@@ -87,7 +87,9 @@ def sql(
         if query is None:
             return _questions(analysis, form, limit, quiet)
         if output is not None and suffix == "parquet":
-            console.note(f"wrote {count(analysis.parquet(query, output, limit), 'row')} to {output}", quiet)
+            with console.beside(str(output)) as target:
+                made = analysis.parquet(query, target, limit)
+            console.note(f"wrote {count(made, 'row')} to {output}", quiet)
             return EXIT_OK
         names, rows = analysis.sql(query, limit + 1 if limit else None)
     return _rows_out(names, rows, form, output, suffix, limit, quiet)
@@ -112,7 +114,9 @@ def _rows_out(
         console.write(str(output), writers[suffix](names, shown))
         console.note(f"wrote {count(len(shown), 'row')} to {output}", quiet)
     elif form == "table":
-        console.out(forms.table(names, shown, console.width() if sys.stdout.isatty() else None))
+        console.out(
+            forms.table(names, shown, console.width() if sys.stdout is not None and sys.stdout.isatty() else None)
+        )
     else:
         console.out(writers[form](names, shown), utf8=True)
     if len(shown) < len(rows):
@@ -129,7 +133,9 @@ def _questions(analysis: Analysis, form: str, limit: int | None, quiet: bool) ->
     from oomdoc.views import VIEWS
 
     known = prompt.known_tables(TABLES, VIEWS)
-    person = sys.stdin.isatty() and sys.stdout.isatty()
+    if sys.stdin is None:
+        raise UsageError("standard input is closed, so the question has to be an argument", "Add a SELECT")
+    person = sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()
     session = prompt.Session(analysis.sql, known, form=form, limit=limit if limit or not person else 200)
     if not person:
         for statement in prompt.statements(sys.stdin.read()):

@@ -111,7 +111,7 @@ def sweep(
     finally:
         progress.clear()
     for name, target in targets:
-        console.write(target, FORMS[name](morning))
+        console.write(target, FORMS[name](morning), private=False)  # other programs read it: metrics, CI
         console.note(f"wrote {target}", quiet)
     text = terminal(morning, width=console.width(), color=colored) if form == "terminal" else FORMS[form](morning)
     console.out(text, utf8=form != "terminal")

@@ -101,8 +101,10 @@ class Alike:
     def flush(self) -> None:
         """Read the lines that wait."""
         lines, texts = self._lines, self._texts
+        if not texts:  # nothing waits: the shape stays
+            return
         self._lines, self._texts = [], []
-        cut = self._template.read(b"\n".join(texts), 0.5) if texts and self._template else None
+        cut = self._template.read(b"\n".join(texts), 0.5) if self._template else None
         if cut is not None and self._emit([lines[row] for row in cut.lines.tolist()], cut.columns):
             odd = cut.odd[0].tolist()
         else:

@@ -184,16 +184,19 @@ class Pattern:
             first = self.regex.search(text)
             found = (first,) if first else ()
         for match in found:
-            row: dict[str, Any] = dict(self.const)
-            for name, value in match.groupdict().items():
-                if value is not None:
-                    self._fill(row, name, value)
-            if self.convert:
-                finished = self.convert(row, match)
-                if finished is None:
-                    continue
-                row = finished
-            yield row
+            try:
+                row = self._row(match)
+            except (ValueError, OverflowError):  # an infinite number, or one of hundreds of digits: no server prints it
+                continue
+            if row is not None:
+                yield row
+
+    def _row(self, match: re.Match[str]) -> dict[str, Any] | None:
+        row: dict[str, Any] = dict(self.const)
+        for name, value in match.groupdict().items():
+            if value is not None:
+                self._fill(row, name, value)
+        return self.convert(row, match) if self.convert else row
 
     def _fill(self, row: dict[str, Any], name: str, value: str) -> None:
         if name.endswith("_bytes"):

@@ -28,12 +28,12 @@ HEAD = re.compile(
     r"(?:\[?(?P<src>[\w./-]+\.py)(?::(?P<no>\d+))?\] ?)?"
 )
 TAG = re.compile(
-    r"\((?P<name>[A-Za-z][\w.:-]*(?: [A-Za-z]\w*)*?)(?: rank=(?P<rank>\d+))?(?: pid=(?P<pid>\d+))?(?:, ip=[\w.:]+)?\) ?"
+    r"\((?P<name>[A-Za-z][\w.:-]*(?: [A-Za-z]\w*)*?)(?: rank=(?P<rank>\d{1,9}))?(?: pid=(?P<pid>\d{1,9}))?(?:, ip=[\w.:]+)?\) ?"
 )
-TORCH_RANK = re.compile(r"\[rank(\d+)\]: ?")
-WORKER_RANK = re.compile(r"_TP(\d+)")
-V1_WORKER = re.compile(r"VllmWorker-(\d+)$")
-RAY_REPEAT = re.compile(r" \[repeated (\d+)x across cluster\]")
+TORCH_RANK = re.compile(r"\[rank(\d{1,9})\]: ?")
+WORKER_RANK = re.compile(r"_TP(\d{1,9})")
+V1_WORKER = re.compile(r"VllmWorker-(\d{1,9})$")
+RAY_REPEAT = re.compile(r" \[repeated (\d{1,9})x across cluster\]")
 _CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) [FP] ?(.*)", re.S)
 _STAMPED = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s+(.*)", re.S)
 _LOKI = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) \| (.*)", re.S)

@@ -64,7 +64,7 @@ def config_of_file(path: Path) -> dict[str, Any]:
     """The JSON object of a config.json that a person names (`--model-config`); UsageError where it is none."""
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise UsageError(
             f"--model-config {path} cannot be read as JSON ({problem})", "Give the model's config.json"
         ) from None

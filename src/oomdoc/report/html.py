@@ -39,6 +39,7 @@ from oomdoc.report.words import (
     count,
     flag,
     gravest,
+    incomplete,
     likelihood,
     moment,
     neutral,
@@ -75,7 +76,7 @@ def render(report: Report, **_: Any) -> str:
     rivals = [item for item in report.diagnoses[1:] if item.probability >= 0.005]
     page = _environment().get_template("report.html.j2")
     return page.render(
-        report=report, first=first, incident=shown, rivals=rivals[:RIVALS], rest=len(report.diagnoses) - 1 - len(rivals[:RIVALS]) if first else 0,
+        report=report, lost=incomplete(report), first=first, incident=shown, rivals=rivals[:RIVALS], rest=len(report.diagnoses) - 1 - len(rivals[:RIVALS]) if first else 0,
         others=[item for item in report.incidents if item is not shown][:INCIDENTS], incidents=len(report.incidents),
         drawn=[chart for chart in drawn if not chart.id.startswith("replay")], replayed=[chart for chart in drawn if chart.id.startswith("replay")],
         ledger=_books(labels, ledger), excerpts={item.ref: item for item in report.excerpts}, verdict=_verdict(report, first), engines=_engines(report),

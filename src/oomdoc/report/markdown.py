@@ -36,6 +36,7 @@ from oomdoc.report.words import (
     count,
     factor,
     gravest,
+    incomplete,
     likelihood,
     moment,
     neutral,
@@ -58,7 +59,9 @@ _JOINER = "&#8203;"  # a zero-width space: breaks a mention or a link, shows not
 def render(report: Report, *, top: int = 3, **_: Any) -> str:
     """The report as Markdown; `top` is how many rivals are told."""
     first = report.diagnoses[0] if report.diagnoses else None
-    lines = [*_head(report, first)]
+    lost = incomplete(report)
+    lines = [f"**Bundle is incomplete**: {plain(lost)}", ""] if lost else []
+    lines += _head(report, first)
     if first:
         lines += _evidence(first)
     lines += _failure(report)

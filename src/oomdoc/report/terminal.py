@@ -43,6 +43,7 @@ from oomdoc.report.words import (
     count,
     factor,
     gravest,
+    incomplete,
     likelihood,
     moment,
     neutral,
@@ -122,6 +123,8 @@ def _verdict(page: Page, report: Report, first: Diagnosis | None) -> None:
         what = f"{headline(report)}; closest: {'; '.join(named)}" if named else headline(report)
         advice = f"Collect more and analyse again: {report.collect_next[0].what}" if report.collect_next else ""
     rows = [(label, style, page.prose(what, style="bold"))]
+    if lost := incomplete(report):
+        page.flow(ink("BUNDLE IS INCOMPLETE", "bold red"), page.prose(lost), lead_width=len("BUNDLE IS INCOMPLETE"))
     if report.verdict == "diagnosed" or (report.verdict == "undecided" and first):
         rows.append(("What ran out", "bold", ink(ran_out(report))))
     if advice:

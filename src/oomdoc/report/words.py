@@ -309,3 +309,12 @@ def changes(action: Action) -> list[tuple[str, str, str, str]]:
             )
         )
     return told
+
+
+def incomplete(report: Report) -> str:
+    """What a bundle lacks, as one sentence; "" where it is whole."""
+    if report.bundle.complete:
+        return ""
+    first, *more = report.bundle.missing
+    rest = f" (and {len(more):,} more)" if more else ""
+    return f"{first.where}: {first.what}{rest}"

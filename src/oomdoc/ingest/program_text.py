@@ -1,0 +1,45 @@
+"""Source code of programs, told by its first bytes: it is no evidence, and a repository in a bundle has thousands of files of it.
+
+A source that has log records in its head, or that starts an engine (a launch script is evidence), is not called program text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from oomdoc.ingest.base import Head
+
+HEAD_READ = 16 << 10  # bytes: licence texts of 10 KB stand before some code
+_MARKS = 2  # lines of a language that make it one: a single one may be quoted
+
+_LANGUAGES: Mapping[str, re.Pattern[bytes]] = {
+    "Python": re.compile(rb"^(?:from [\w.]+ import [\w(*]|import [\w.]+(?: as \w+)?[ \t]*$|(?:async )?def \w+\(|class \w+[^:\n]*:[ \t]*$|if __name__ == )", re.M),
+    "C or C++": re.compile(rb"^[ \t]*#[ \t]*(?:include[ \t]*[<\"]|ifn?def[ \t]+\w|define[ \t]+\w|endif\b|pragma\b)|^(?:typedef |namespace |template ?<|extern \"C\")", re.M),
+    "JavaScript": re.compile(rb"^(?:import .{1,200} from ['\"]|export (?:default|const|function|class|interface|type)\b|(?:const|var|let) [\w{}, ]+ = require\(|(?:async )?function \w+ ?\(|['\"]use strict['\"])", re.M),
+    "Go": re.compile(rb"^(?:package \w+[ \t]*$|import \($|func [(\w]|type \w+ (?:struct|interface))", re.M),
+    "Rust": re.compile(rb"^(?:(?:pub )?(?:use \w+::|fn \w+|mod \w+;|trait \w+)|impl[ <]|#!?\[\w+)", re.M),
+    "Java": re.compile(rb"^(?:package [\w.]+;|import (?:static )?[\w.*]+;|public (?:final |abstract )?(?:class|interface|enum|@interface) )", re.M),
+    "a page of the web": re.compile(rb"(?i)<(?:!doctype html|html\b|/?head>|meta charset|link rel=|script\b)"),
+    "a style sheet": re.compile(rb"^[ \t]*[.#@:\w][^{}\n;]{0,200}\{[ \t]*$\s*[\w-]+[ \t]*:[^;{}\n]{1,200};[ \t]*$", re.M),
+}  # fmt: skip
+_RECORD = re.compile(
+    rb"^(?:\S+ ){0,4}?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b[ :]|^\W?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|^Traceback \(most recent|^\[ *\d+\.\d{3,}\]",
+    re.M,
+)
+_STARTS_AN_ENGINE = (b"LLM(", b"EngineArgs(", b"vllm serve", b"api_server", b"VLLM_")
+
+
+def language(head: Head) -> str | None:
+    """Which language the code of a source is in; None for what is no program text, or may be evidence.
+
+    >>> language(Head("x", b"import os\\n\\n\\ndef main():\\n    pass\\n"))
+    'Python'
+    """
+    data = head.data[:HEAD_READ]
+    if any(word in head.data for word in _STARTS_AN_ENGINE) or _RECORD.search(data):
+        return None
+    for name, marks in _LANGUAGES.items():
+        if sum(1 for _, _ in zip(marks.finditer(data), range(_MARKS), strict=False)) == _MARKS:
+            return name
+    return None
