@@ -17,7 +17,7 @@ from night import ask, night
 from growing import wrapped
 from oomdoc import cli
 from oomdoc.errors import BundleError, BusyError
-from oomdoc.sweep import dataset
+from oomdoc.sweep import locks
 from oomdoc.sweep.places import Access, Bucket, place
 
 FIRST, SECOND = "2026-11-20", "2026-11-21"
@@ -142,17 +142,17 @@ def test_a_claim_keeps_others_out_until_it_is_given_up_or_old(
     name, _ = bucket
     there = place(f"s3://{name}/store", access)
     assert isinstance(there, Bucket)
-    with dataset.locked(there):
-        with pytest.raises(BusyError), dataset.locked(there):
+    with locks.locked(there):
+        with pytest.raises(BusyError), locks.locked(there):
             pytest.fail("two hold it")
-        assert len(there.names()) == 1, "the one that stepped back has left nothing"
-    assert there.names() == []
-    there.write("lock/dead", b"")
-    with pytest.raises(BusyError), dataset.locked(there):
+        assert len(list(there.files())) == 1, "the one that stepped back has left nothing"
+    assert list(there.files()) == []
+    there.write("lock/00000000deadbeef", b"")
+    with pytest.raises(BusyError), locks.locked(there):
         pytest.fail("the other one may live")
-    monkeypatch.setattr(dataset, "_LEASE_NS", -(10**18))
-    with dataset.locked(there):
-        assert "lock/dead" not in there.names()
+    monkeypatch.setattr(locks, "_LEASE_NS", -(10**18))
+    with locks.locked(there):
+        assert "lock/00000000deadbeef" not in list(there.files())
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -39,9 +40,16 @@ VIEWS: Mapping[str, str] = {
 _MEMORY = "cause NOT IN ('healthy', 'not-memory')"
 
 
-def questions(dataset: Dataset) -> Questions:
-    """The tables and views of a store, ready to be asked."""
-    return Questions(dataset.tables(), VIEWS)
+@contextmanager
+def questions(dataset: Dataset) -> Iterator[Questions]:
+    """The tables and views of a store, ready to be asked. A file that is not what was written ends it with DamagedError."""
+    with Questions(dataset.tables(), VIEWS) as ask:
+        try:
+            yield ask
+        except Exception:
+            if dataset.fault is not None:  # which DuckDB words as a failed query
+                raise dataset.fault from None
+            raise
 
 
 def morning(dataset: Dataset, night: str, present: Iterable[str] | None, warnings: Sequence[str] = ()) -> Morning:
