@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from oomdoc.errors import UsageError
@@ -28,15 +29,18 @@ _KEPT = ("evidence", "grown")  # for the bundle's content of the moment alone
 
 @dataclass
 class Dataset:
-    """A store that is open: its place and the manifest as it stands. `still` raises where the lock was lost."""
+    """A store that is open: its place and the manifest as it stands. `still` raises where the lock was lost; copies of
+    objects lie below `scratch`, None: where the system keeps temporary files.
+    """
 
     place: Place
     manifest: Manifest = field(default_factory=Manifest)
     still: Still = lambda: None
+    scratch: Path | None = None
 
     def __post_init__(self) -> None:
         self._book = Book(self.place)
-        self._files = Files(self.place)
+        self._files = Files(self.place, self.scratch)
         self._intended: set[str] = set()
 
     def load(self) -> Dataset:
@@ -44,11 +48,6 @@ class Dataset:
         self.manifest = self._book.load() or Manifest()
         self._intended = {part.path for batch in self.manifest.pending for part in batch}
         return self
-
-    @property
-    def fault(self) -> Exception | None:
-        """The first error that a reader of the files met."""
-        return self._files.fault
 
     # ---- before and after
 
@@ -154,7 +153,7 @@ class Dataset:
         # stable: rows of one bundle keep their order
         order = sorted(range(table.num_rows), key=table.column("bundle").to_pylist().__getitem__)
         if order:
-            yield self._write(name, night, table.take(pa.array(order)))
+            yield self.add(name, night, table.take(pa.array(order)))
 
     def retain(self, since: str, living: Mapping[str, tuple[str, str | None]]) -> None:
         """Drop nights before `since`; of those the ledger rows of `living` bundles stay, so that nothing is read anew.
@@ -180,7 +179,7 @@ class Dataset:
             if all(keep) or (not old and sum(keep) * 2 >= len(keep)):
                 parts.append(part)
             elif any(keep):
-                parts.append(self._write(part.table, part.night, self.read(part).filter(pa.array(keep, pa.bool_()))))
+                parts.append(self.add(part.table, part.night, self.read(part).filter(pa.array(keep, pa.bool_()))))
         nights = [entry for entry in self.manifest.nights if str(entry["night"]) >= since]
         if parts != list(self.manifest.files) or len(nights) != len(self.manifest.nights):
             self._replace(parts, self.manifest.pending, nights, keep_retired=True)
@@ -211,11 +210,16 @@ class Dataset:
         for path in sorted(waited - gone):  # no reader was ever sent there
             self._remove(path)
 
+    def mend(self, manifest: Manifest) -> None:
+        """Make a record that was put together anew the one that counts."""
+        self._commit(manifest)
+
     def _commit(self, manifest: Manifest) -> None:
         self.still()
         self.manifest = self._book.commit(manifest)
 
-    def _write(self, name: str, night: str, table: Any) -> Part:
+    def add(self, name: str, night: str, table: Any) -> Part:
+        """Write a file; it counts from the commit on that names it."""
         return self._written([(name, night, table)])[0]
 
     def _written(self, tables: Iterable[tuple[str, str, Any]]) -> list[Part]:
@@ -241,22 +245,26 @@ class Dataset:
     # ---- reading
 
     def need(self, part: Part) -> None:
-        """BundleError where a file cannot be read, DamagedError where it is not what was written."""
+        """Prove a file: BundleError where a file cannot be read, DamagedError where it is not what was written."""
         self._files.need(part.path)
 
     def read(self, part: Part, columns: Sequence[str] | None = None) -> Any:
         """One file as a pyarrow table."""
+        return self.read_path(part.path, columns)
+
+    def read_path(self, path: str, columns: Sequence[str] | None = None) -> Any:
+        """One file as a pyarrow table, by its path in the store."""
         import pyarrow.parquet as pq
 
         names = list(columns) if columns else None
-        return pq.read_table(part.path, filesystem=self._files.arrow(), columns=names, partitioning=None)
+        return pq.read_table(self._files.need(path), columns=names, partitioning=None)
 
     def grown(self, part: Part, bundle: str, sha256: str) -> list[tuple[str, bytes]]:
         """(path, state) of the files of one bundle and content in a file of table `grown`; memory for one row group."""
         import pyarrow.parquet as pq
 
         found = []
-        with pq.ParquetFile(part.path, filesystem=self._files.arrow()) as file:
+        with pq.ParquetFile(self._files.need(part.path)) as file:
             for group in range(file.num_row_groups):
                 keys = file.read_row_group(group, ["bundle", "sha256"]).to_pylist()
                 at = [place for place, row in enumerate(keys) if (row["bundle"], row["sha256"]) == (bundle, sha256)]
@@ -266,17 +274,19 @@ class Dataset:
         return found
 
     def tables(self) -> dict[str, Any]:
-        """Every table as a pyarrow dataset over the committed files; one without rows too."""
+        """Every table as a pyarrow dataset over the committed files, to be read once they are `need`ed; one without rows too."""
         import pyarrow as pa
         import pyarrow.dataset as ds
+        from pyarrow import fs
 
-        files = self._files.arrow()
         made = {}
         for name, table in TABLES.items():
-            paths = [part.path for part in self.manifest.files if part.table == name]
+            paths = [self._files.at(part.path) for part in self.manifest.files if part.table == name]
             schema = arrow_schema(table)
             made[name] = (
-                ds.dataset(paths, schema=schema, format="parquet", filesystem=files, partitioning=None)
+                ds.FileSystemDataset.from_paths(
+                    paths, schema=schema, format=ds.ParquetFileFormat(), filesystem=fs.LocalFileSystem()
+                )
                 if paths
                 else ds.dataset(pa.Table.from_batches([], schema=schema))
             )

@@ -154,12 +154,6 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def arrow(self) -> tuple[Any, str]:
-        """The pyarrow file system and the folder's path in it."""
-        from pyarrow import fs
-
-        return fs.LocalFileSystem(), str(self.root.absolute())
-
 
 def temporary(name: str) -> str:
     """The name that a file has in a folder until it is complete."""
@@ -225,10 +219,6 @@ class Bucket:
         """SHA-256 of an object, 64 hex digits; None where there is none."""
         data = self.read(name)
         return None if data is None else hashlib.sha256(data).hexdigest()
-
-    def arrow(self) -> tuple[Any, str]:
-        """The pyarrow file system and the folder's path in it."""
-        return self._fs, self._base
 
 
 Place = Folder | Bucket

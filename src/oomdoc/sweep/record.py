@@ -112,6 +112,12 @@ def hash_of(path: str) -> str:
     return path.rpartition("/")[2].removesuffix(".parquet")
 
 
+def number(path: str) -> int:
+    """The number of a generation, from its name."""
+    shape = _GENERATION.fullmatch(path)
+    return int(shape[1]) if shape else 0
+
+
 def survey(names: Iterable[str]) -> Survey:
     """Sort what lies in a place by the shape of its name."""
     made = Survey([], [], [])
@@ -200,6 +206,14 @@ class Book:
         if shape is None or data is None or digits(data) != shape[2]:
             return None
         return parsed(json.loads(data), self.place.address)
+
+    def pointed(self) -> str | None:
+        """The generation that the pointer names, whether it is there or not; None where the pointer cannot be read."""
+        try:
+            name = json.loads(self.place.read(POINTER) or b"").get("record")
+        except (ValueError, AttributeError):
+            return None
+        return name if isinstance(name, str) and _GENERATION.fullmatch(name) else None
 
     def _owned(self) -> bool:
         found = survey(self.place.files())

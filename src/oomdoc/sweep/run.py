@@ -73,7 +73,7 @@ def sweep(paths: Sequence[str], settings: Settings) -> Morning:
     place = places.place(settings.store, settings.access)
     Dataset(place).load()  # before the lock is written into what may be somebody else's folder
     with locked(place) as still, _scratch(settings.store) as scratch:
-        dataset = Dataset(place, still=still).load()
+        dataset = Dataset(place, still=still, scratch=scratch).load()
         newest = max((str(entry["night"]) for entry in dataset.manifest.nights), default=night)
         if night < newest:
             raise UsageError(f"--night {night} is before {newest}, which the store holds already", "Nights go forward")
