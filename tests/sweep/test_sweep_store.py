@@ -400,6 +400,20 @@ def test_what_a_killed_run_left_is_removed_by_its_own_note(tmp_path: Path) -> No
     assert set(files(store)) == kept
 
 
+def test_a_record_put_back_to_an_older_one_removes_nothing_that_came_after(tmp_path: Path) -> None:
+    store = tmp_path / "s"
+    dataset = Dataset(place(str(store), Access())).load()
+    dataset.prepare()
+    older = (store / "manifest.json").read_bytes()
+    for number in range(2):
+        dataset.batch(FIRST, {"bundle": [{"night": FIRST, "bundle": f"/b/{number}"}]})
+    data = parquet(store)
+    (store / "manifest.json").write_bytes(older)
+    Dataset(place(str(store), Access())).load().prepare()
+    assert parquet(store) == data
+    assert len(check(str(store), Access()).left_over) == 2
+
+
 @pytest.mark.skipif(not os.environ.get("OOMDOC_KILLS"), reason="ten minutes: OOMDOC_KILLS=50 says how many")
 def test_many_kills_at_random_moments(tmp_path: Path) -> None:
     wanted = int(os.environ["OOMDOC_KILLS"])

@@ -66,7 +66,7 @@ class Dataset:
             self._commit(before)
             said.append(f"the store {self.place.address} was written by an earlier oomdoc: its record is kept in generations from now on")  # fmt: skip
         named = {part.path for part in self.manifest.parts}
-        for path in sorted({*self._book.intended(), *self.manifest.retired} - named):
+        for path in sorted({*self._book.intended(self.manifest.generation), *self.manifest.retired} - named):
             self._remove(path)
         if self.manifest.retired:
             self._commit(replace(self.manifest, retired=()))
@@ -236,7 +236,7 @@ class Dataset:
         if not made:
             return []
         self._intended |= {part.path for part, _ in made}
-        self._book.intend(self._intended)
+        self._book.intend(self._intended, self.manifest.generation)
         for part, data in made:
             with faults.writing(self.place.address):
                 self.place.write(part.path, data)

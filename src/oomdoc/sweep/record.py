@@ -249,18 +249,24 @@ class Book:
         self._seen = pointer.encode()
         return made
 
-    def intended(self) -> list[str]:
-        """Files that a run said it would write: what it left behind if it was killed. Nothing where that note is damaged."""
-        try:
-            told = json.loads(self.place.read(INTENDED) or b"{}").get("files", [])
-        except (ValueError, AttributeError):
-            return []
-        return [path for path in told if isinstance(path, str) and is_data(path)]
+    def intended(self, current: int) -> list[str]:
+        """Files that a run said it would write: what it left behind if it was killed.
 
-    def intend(self, paths: Iterable[str]) -> None:
-        """Note files before they are written."""
+        Nothing where that note is damaged, or younger than the `current` generation: then the record was put back to an
+        older one, and the files may be what came after it.
+        """
+        try:
+            told = json.loads(self.place.read(INTENDED) or b"{}")
+            paths = told.get("files", []) if int(told.get("generation", 0)) <= current else []
+        except (ValueError, AttributeError, TypeError):
+            return []
+        return [path for path in paths if isinstance(path, str) and is_data(path)]
+
+    def intend(self, paths: Iterable[str], current: int) -> None:
+        """Note files before they are written, on top of the `current` generation."""
         with faults.writing(self.place.address):
-            self.place.write(INTENDED, (json.dumps({"files": sorted(paths)}, indent=1) + "\n").encode())
+            note = {"files": sorted(paths), "generation": current}
+            self.place.write(INTENDED, (json.dumps(note, indent=1) + "\n").encode())
 
     def prune(self, names: Iterable[str], current: int) -> None:
         """Remove generations that are too old to be kept, and records that a killed run has not completed."""
