@@ -44,6 +44,10 @@ class BusyError(OomdocError):
     exit_code = EXIT_BUSY
 
 
+class DamagedError(BundleError):
+    """A store of sweeps is not as it was written: nothing is built on it until it is mended."""
+
+
 class RuleError(OomdocError):
     """A rule file is broken; the message begins with `path:line` where the line is known."""
 

@@ -34,9 +34,14 @@ def start(store: Path, fleet: Path) -> subprocess.Popen[bytes]:
 
 def contents(store: Path) -> tuple[object, object]:
     """What the manifest says, and that the folder holds nothing else."""
-    manifest = json.loads((store / "manifest.json").read_text())
+    manifest = json.loads((store / json.loads((store / "manifest.json").read_text())["record"]).read_text())
     named = {part["path"] for part in manifest["files"]} | set(manifest["retired"])
-    lost = {path.relative_to(store).as_posix() for path in store.rglob("*.parquet")} ^ named
+    there = {
+        path.relative_to(store).as_posix()
+        for path in store.rglob("*")
+        if path.suffix == ".parquet" or path.name.startswith(".")
+    }
+    lost = there ^ named
     return manifest["files"], [manifest["nights"], manifest["pending"], sorted(lost)]
 
 

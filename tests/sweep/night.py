@@ -25,8 +25,14 @@ def ask(store: Path | str, sql: str, access: Access | None = None) -> list[tuple
         return asked.query(sql)[1]
 
 
+def record(store: Path) -> dict[str, Any]:
+    """The record that the pointer of a store names."""
+    told: dict[str, Any] = json.loads((store / json.loads((store / "manifest.json").read_text())["record"]).read_text())
+    return told
+
+
 def committed(store: Path) -> tuple[Any, Any]:
     """Files and nights of the manifest. Names are hashes of contents: equal files, equal bytes."""
-    manifest = json.loads((store / "manifest.json").read_text())
+    manifest = record(store)
     assert manifest["pending"] == []
     return manifest["files"], manifest["nights"]

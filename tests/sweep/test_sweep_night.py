@@ -15,7 +15,8 @@ from night import ask, committed, night
 from oomdoc import cli, diagnose
 from oomdoc.errors import BusyError, UsageError
 from oomdoc.rules import rules_folder
-from oomdoc.sweep.dataset import Dataset, locked
+from oomdoc.sweep.dataset import Dataset
+from oomdoc.sweep.locks import locked
 from oomdoc.sweep.places import Access, Folder, place
 from oomdoc.sweep.run import Settings, sweep
 

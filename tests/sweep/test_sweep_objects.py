@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
+import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from faulty import Faults, proxy
 from make_fleet import write_bundle
 from night import ask, night
 
 from growing import wrapped
 from oomdoc import cli
-from oomdoc.errors import BundleError, BusyError
-from oomdoc.sweep import dataset
+from oomdoc.errors import BundleError, BusyError, DamagedError, UsageError
+from oomdoc.sweep import engines, faults, locks, work
+from oomdoc.sweep.dataset import Dataset
 from oomdoc.sweep.places import Access, Bucket, place
+from oomdoc.sweep.repair import check, repair
 
 FIRST, SECOND = "2026-11-20", "2026-11-21"
 boto3 = pytest.importorskip("boto3", reason="object stores are tested with moto and boto3")
@@ -142,17 +147,162 @@ def test_a_claim_keeps_others_out_until_it_is_given_up_or_old(
     name, _ = bucket
     there = place(f"s3://{name}/store", access)
     assert isinstance(there, Bucket)
-    with dataset.locked(there):
-        with pytest.raises(BusyError), dataset.locked(there):
+    with locks.locked(there):
+        with pytest.raises(BusyError), locks.locked(there):
             pytest.fail("two hold it")
-        assert len(there.names()) == 1, "the one that stepped back has left nothing"
-    assert there.names() == []
-    there.write("lock/dead", b"")
-    with pytest.raises(BusyError), dataset.locked(there):
+        assert len(list(there.files())) == 1, "the one that stepped back has left nothing"
+    assert list(there.files()) == []
+    there.write("lock/00000000deadbeef", b"")
+    with pytest.raises(BusyError), locks.locked(there):
         pytest.fail("the other one may live")
-    monkeypatch.setattr(dataset, "_LEASE_NS", -(10**18))
-    with dataset.locked(there):
-        assert "lock/dead" not in there.names()
+    monkeypatch.setattr(locks, "_LEASE_NS", -(10**18))
+    with locks.locked(there):
+        assert "lock/00000000deadbeef" not in list(there.files())
+
+
+# ---- bad nights
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short waits, and workers in this process, which has them too."""
+    monkeypatch.setattr(faults, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(faults, "LOOK_AGAIN_S", 0.0)
+
+    def here(tasks: Iterator[dict[str, object]], *_: object) -> Iterator[dict[str, object]]:
+        for task in tasks:
+            yield json.loads(work.run(json.dumps(task).encode()))
+
+    monkeypatch.setattr(engines, "embedded", here)
+
+
+def keys(client: object, name: str, prefix: str) -> dict[str, str]:
+    """Data files of a store in a bucket and their entity tags."""
+    listed = client.list_objects_v2(Bucket=name, Prefix=f"{prefix}/").get("Contents", [])  # type: ignore[attr-defined]
+    return {entry["Key"].removeprefix(prefix): entry["ETag"] for entry in listed if entry["Key"].endswith(".parquet")}
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_bad_night_tells_what_a_calm_one_tells(tmp_path: Path, bucket: tuple[str, object], access: Access) -> None:
+    """A third of all requests fails: nothing is lost, nothing doubled, nothing foreign touched."""
+    name, client = bucket
+    for number in range(2):
+        write_bundle(tmp_path / "in", number, 3, FIRST)
+    upload(client, name, tmp_path / "in", "fleet")
+    client.put_object(Bucket=name, Key="other/evidence/important.txt", Body=b"x")  # type: ignore[attr-defined]
+    time.sleep(2.1)  # settled, whoever looks
+    bad = Faults({"reset": 0.1, "cut": 0.15, "busy": 0.08, "slow": 0.03})
+    with proxy(str(access.endpoint_url), bad) as url:
+        for prefix, there in (("calm", access), ("bad", Access(url))):
+            for date in (FIRST, SECOND):
+                told = night(f"s3://{name}/{prefix}", [f"s3://{name}/fleet"], date, access=there)  # type: ignore[list-item]
+                assert (told.counts.found, told.errors) == (2, ())
+                assert told.counts.read == (2 if date == FIRST else 0)
+    assert {kind for kind, times in bad.done.items() if times > 1} == {"none", "reset", "cut", "busy", "slow"}
+    assert keys(client, name, "bad") == keys(client, name, "calm") != {}
+    assert not check(f"s3://{name}/bad", access).damage
+    assert client.get_object(Bucket=name, Key="other/evidence/important.txt")["Body"].read() == b"x"  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_bundle_that_cannot_be_fetched_is_left_and_named_and_the_night_goes_on(
+    tmp_path: Path, bucket: tuple[str, object], access: Access
+) -> None:
+    name, client = bucket
+    for number in range(2):
+        write_bundle(tmp_path / "in", number, 3, FIRST)
+    upload(client, name, tmp_path / "in", "fleet")
+    cursed = next(path.name for path in (tmp_path / "in").rglob("*.tar.gz"))
+    with proxy(str(access.endpoint_url), Faults({}, cursed=cursed)) as url:
+        told = night(f"s3://{name}/s", [f"s3://{name}/fleet"], FIRST, access=Access(url))  # type: ignore[list-item]
+    assert (told.counts.found, told.counts.read) == (2, 1)
+    assert [(error.bundle.rpartition("/")[2], error.status) for error in told.errors] == [(cursed, "io")]
+    assert night(f"s3://{name}/s", [f"s3://{name}/fleet"], SECOND, access=access).counts.read == 1  # type: ignore[list-item]
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_store_that_does_not_answer_is_not_called_damaged(
+    tmp_path: Path, bucket: tuple[str, object], access: Access
+) -> None:
+    name, client = bucket
+    write_bundle(tmp_path / "in", 1, 3, FIRST)
+    night(f"s3://{name}/s", tmp_path / "in", FIRST, access=access)
+    with proxy(str(access.endpoint_url), Faults({}, cursed="/bundle/day")) as url:
+        with pytest.raises(BundleError, match="Nothing says that the store is damaged") as caught:
+            night(f"s3://{name}/s", tmp_path / "in", SECOND, access=Access(url))
+        assert not isinstance(caught.value, DamagedError)
+    (path,) = [key for key in keys(client, name, "s") if key.startswith("/bundle/")]
+    client.put_object(Bucket=name, Key=f"s{path}", Body=b"")  # type: ignore[attr-defined]
+    with pytest.raises(DamagedError, match="written with"):
+        night(f"s3://{name}/s", tmp_path / "in", SECOND, access=access)
+    with pytest.raises(DamagedError, match="is not what was written"):
+        ask(f"s3://{name}/s", "SELECT * FROM bundle", access)
+
+
+def test_rights_and_names_are_not_asked_again(access: Access) -> None:
+    tries = []
+
+    def denied() -> None:
+        tries.append(1)
+        raise OSError(
+            "When reading information for key 'a' in bucket 'b': AWS Error ACCESS_DENIED during HeadObject operation"
+        )
+
+    with pytest.raises(OSError, match="ACCESS_DENIED"):
+        faults.patiently(denied)
+    assert len(tries) == 1
+
+
+@pytest.mark.usefixtures("quick")
+def test_foreign_objects_are_never_touched(tmp_path: Path, bucket: tuple[str, object], access: Access) -> None:
+    name, client = bucket
+    write_bundle(tmp_path / "in", 1, 3, FIRST)
+    foreign = ("evidence/important.txt", "bundle/photo.jpg", "lock/mine.txt", "lock/readme")
+    for key in foreign:
+        client.put_object(Bucket=name, Key=f"theirs/{key}", Body=b"x")  # type: ignore[attr-defined]
+        client.put_object(Bucket=name, Key=f"s/{key}", Body=b"x") if key == foreign[0] else None  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match="no store of a sweep, and not empty"):
+        night(f"s3://{name}/theirs", tmp_path / "in", FIRST, access=access)
+    client.delete_object(Bucket=name, Key=f"s/{foreign[0]}")  # type: ignore[attr-defined]
+    night(f"s3://{name}/s", tmp_path / "in", FIRST, access=access)
+    for key in foreign:
+        client.put_object(Bucket=name, Key=f"s/{key}", Body=b"x")  # type: ignore[attr-defined]
+    for date in ("2027-03-01", "2027-03-02"):
+        night(f"s3://{name}/s", tmp_path / "in", date, access=access, retention_days=5, rebuild=True)
+    for prefix in ("theirs", "s"):
+        for key in foreign:
+            assert client.get_object(Bucket=name, Key=f"{prefix}/{key}")["Body"].read() == b"x"  # type: ignore[attr-defined]
+    listed = client.list_objects_v2(Bucket=name, Prefix="theirs/")["Contents"]  # type: ignore[attr-defined]
+    assert {entry["Key"] for entry in listed} == {f"theirs/{key}" for key in foreign}
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_bucket_that_lost_its_record_is_refused_and_mended(
+    tmp_path: Path, bucket: tuple[str, object], access: Access
+) -> None:
+    name, client = bucket
+    write_bundle(tmp_path / "in", 1, 3, FIRST, cause="shared")
+    night(f"s3://{name}/s", tmp_path / "in", FIRST, access=access)
+    rows = ask(f"s3://{name}/s", "SELECT * FROM incident", access)
+    before = keys(client, name, "s")
+    client.delete_object(Bucket=name, Key="s/manifest.json")  # type: ignore[attr-defined]
+    with pytest.raises(DamagedError, match="it has data and no manifest"):
+        night(f"s3://{name}/s", tmp_path / "in", SECOND, access=access)
+    assert keys(client, name, "s") == before
+    assert repair(f"s3://{name}/s", access).mended
+    assert ask(f"s3://{name}/s", "SELECT * FROM incident", access) == rows
+    assert night(f"s3://{name}/s", tmp_path / "in", SECOND, access=access).previous == FIRST
+
+
+def test_a_claim_that_could_not_be_renewed_writes_no_more(
+    bucket: tuple[str, object], access: Access, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, _ = bucket
+    there = place(f"s3://{name}/store", access)
+    monkeypatch.setattr(locks, "_TRUST_S", -1.0)
+    with locks.locked(there) as still, pytest.raises(BusyError, match="could not be renewed"):
+        Dataset(there, still=still).load().prepare()
+    assert not [key for key in there.files() if key.endswith(".json")]
 
 
 @pytest.fixture

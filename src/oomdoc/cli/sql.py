@@ -158,13 +158,15 @@ def _questions(analysis: Analysis, form: str, limit: int | None, quiet: bool) ->
 
 
 def _is_store(bundle: str) -> bool:
-    """Whether a path is the store of a sweep: told by its manifest, without importing anything."""
+    """Whether a path is the store of a sweep, a damaged one too: told by its files, without importing what reads it."""
     if "://" in bundle:
         return True
     try:
-        return '"oomdoc_dataset"' in (Path(bundle) / "manifest.json").read_text(encoding="utf-8")
+        if '"oomdoc_dataset"' in (Path(bundle) / "manifest.json").read_text(encoding="utf-8"):
+            return True
     except (OSError, ValueError):
-        return False
+        pass
+    return any(Path(bundle).glob("records/????????-*.json")) or any(Path(bundle).glob("bundle/day=*/*.parquet"))
 
 
 def _ask_store(

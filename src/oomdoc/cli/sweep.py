@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from oomdoc.cli import console, reading
 from oomdoc.cli.options import Color, Quiet, RuleFolder
-from oomdoc.errors import EXIT_FOUND, EXIT_OK, UsageError
+from oomdoc.errors import EXIT_FOUND, EXIT_INPUT, EXIT_OK, UsageError
+from oomdoc.units import show_bytes
+
+if TYPE_CHECKING:
+    from oomdoc.sweep.repair import Health
+
+_MOST_LISTED = 20  # of files that are left alone
 
 
 def sweep(
+    store: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR|URI", help="The dataset: made in a folder that is empty or not there.", show_default=False
+        ),
+    ],
     paths: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="PATH|URI...", help="Folders, globs, archives, s3://BUCKET/PREFIX, gs://...", show_default=False
         ),
-    ],
-    store: Annotated[
-        str, typer.Option(metavar="DIR|URI", help="The dataset: made if it is not there.", show_default=False)
-    ],
+    ] = None,
     group_by: Annotated[
         str, typer.Option(metavar="folder|host|pod", help="What of a log tree is one bundle; an archive always is one.")
     ] = "folder",
@@ -35,6 +44,12 @@ def sweep(
         int | None, typer.Option(min=1, metavar="DAYS", help="Forget nights that are older; else none is forgotten.")
     ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Read every bundle again, changed or not.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Sweep nothing: read the whole store, and say whether it is as written.")
+    ] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Sweep nothing: mend a damaged store, and say what cannot be mended.")
+    ] = False,
     endpoint_url: Annotated[
         str | None, typer.Option(metavar="URL", help="Address of an object store that is not the cloud's own.")
     ] = None,
@@ -70,18 +85,26 @@ def sweep(
     Every archive is a bundle; log trees are cut into bundles by folder (the first one on the way down that holds files),
     host or pod. What is unchanged is not read again, new rules judge kept evidence, and the dataset of Parquet files answers
     `oomdoc sql STORE`. Killed at any moment, the next sweep goes on. Object stores are reached with the usual credentials.
+    A store is made in an empty folder only, removes no file but its own, and hashes what it reads: a damaged one is not used
+    until `--repair` has mended it.
 
     \b
     Example:
       oomdoc sweep /var/bundles --store ./fleet
       oomdoc sweep '/logs/*/vllm*.log' --group-by host --store ./fleet -o morning.html -o oomdoc.prom
       oomdoc sweep s3://support/bundles --store s3://support/oomdoc --retention 90 --fail-on new
+      oomdoc sweep --check --store ./fleet
       oomdoc sql ./fleet "SELECT cause, count(*) AS n FROM new_incident GROUP BY cause ORDER BY n DESC"
 
     \b
     Exit status: 0 the sweep was made; 1 with --fail-on; 2 wrong usage; 3 nothing
-    could be read or written; 75 another sweep is at work on the store.
+    could be read or written, or the store is damaged; 75 another sweep is at work
+    on the store.
     """
+    if check or repair:
+        return _looked_over(store, paths or [], check, repair, endpoint_url, anonymous)
+    if not paths:
+        raise UsageError("no bundles are named", "Write folders, archives or s3://BUCKET/PREFIX before --store")
     from oomdoc.report.morning import FORMS, SUFFIXES, terminal
 
     reading.form(form, FORMS)
@@ -123,6 +146,43 @@ def sweep(
         else any(group.cause != "healthy" and (group.probability or 0) >= float(least) for group in morning.groups)
     )
     return EXIT_FOUND if reached else EXIT_OK
+
+
+def _looked_over(
+    store: str, paths: list[str], check: bool, repair: bool, endpoint_url: str | None, anonymous: bool
+) -> int:
+    """`--check` and `--repair`: what was found on standard output; 3 where the store is damaged still."""
+    if paths or (check and repair):
+        raise UsageError("--check and --repair stand alone", "Write `oomdoc sweep --check --store DIR`")
+    from oomdoc.sweep.places import Access, need_pyarrow
+
+    need_pyarrow()
+    from oomdoc.sweep import repair as mending
+
+    health = (mending.repair if repair else mending.check)(store, Access(endpoint_url, anonymous))
+    console.out("\n".join(_health_lines(health, repair)) + "\n")
+    return EXIT_INPUT if health.damage and not repair else EXIT_OK
+
+
+def _health_lines(health: Health, repaired: bool) -> list[str]:
+    """What a person reads of a store."""
+    state = "whole" if not health.damage and not health.mended else "mended" if repaired else "damaged"
+    lines = [
+        f"{health.address}: {state}. {health.files} files, {health.nights} nights, {health.rows} rows, "
+        f"{show_bytes(health.bytes)}; generation {health.generation} of the record"
+    ]
+    for title, found in (
+        ("damage", health.damage),
+        ("mended", health.mended),
+        ("lost, unless put back from a backup and mended again", health.lost),
+        ("left over and not used; may be removed by hand", health.left_over),
+        ("not the store's, and left alone", health.foreign),
+    ):
+        shown = found if title in ("damage", "mended") else found[:_MOST_LISTED]
+        lines += [f"  {title}: {entry}" for entry in shown]
+        if len(found) > len(shown):
+            lines.append(f"  {title}: {len(found) - len(shown)} more")
+    return lines
 
 
 def _sweep_bar(given: str | None) -> str | float | None:

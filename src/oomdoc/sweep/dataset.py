@@ -1,98 +1,97 @@
-"""The dataset of a store: Parquet files by table and night, a manifest that says which of them count, and a lock.
+"""The dataset of a store: Parquet files by table and night, as its record names them.
 
-Files are written first and never changed; then one small file, the manifest, is replaced as a whole. A reader that goes
-through the manifest sees one commit or the next, never half of one. What a sweep has finished so far waits as `pending`:
-safe from a crash, and not part of the tables until the night is committed.
+Files are written first and never changed; then the record (`record`) is replaced as a whole. A reader that goes through it
+sees one commit or the next, never half of one. What a sweep has finished so far waits as `pending`: safe from a crash, and
+not part of the tables until the night is committed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
-import os
-import secrets
-import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from oomdoc.errors import BundleError, BusyError, UsageError
-from oomdoc.sweep.columns import DATASET_VERSION, TABLES, arrow_schema, arrow_table
-from oomdoc.sweep.places import TEMPORARY, Access, Bucket, Folder, Place, place, sentence
+from oomdoc.errors import UsageError
+from oomdoc.sweep import faults
+from oomdoc.sweep.checked import Files, sized
+from oomdoc.sweep.columns import TABLES, arrow_schema, arrow_table
+from oomdoc.sweep.locks import Still
+from oomdoc.sweep.places import Access, Folder, Place, place, temporary
+from oomdoc.sweep.record import Book, Manifest, Part, data_path, twice
 from oomdoc.units import MIB
 
-MANIFEST = "manifest.json"
-_LOCK = "lock"
 _FILE_BYTES = 32 * MIB  # files are joined up to here, packed: a reader's row groups stay large, and memory bounded
 _ROW_GROUP = {"evidence": 64, "grown": 8}  # fetched by bundle: a few kilobytes each, a few megabytes at most
 _KEPT = ("evidence", "grown")  # for the bundle's content of the moment alone
-_LEASE_NS = 600 * 10**9  # a claim in an object store that nobody renewed for so long is of a dead sweep
-_RENEW_S = 60.0
-
-
-@dataclass(frozen=True)
-class Part:
-    """One Parquet file: its path in the store, and what is in it."""
-
-    table: str
-    night: str
-    path: str
-    rows: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """One commit: `files` are the dataset, `pending` batches of a night that is not committed yet, `retired` files that a
-    reader of the commit before may still be reading. `nights` in order, with what the sweep counted.
-    """
-
-    files: tuple[Part, ...] = ()
-    pending: tuple[tuple[Part, ...], ...] = ()
-    retired: tuple[str, ...] = ()
-    nights: tuple[Mapping[str, Any], ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Its JSON form."""
-        return {
-            "oomdoc_dataset": DATASET_VERSION,
-            "nights": [dict(night) for night in self.nights],
-            "files": [part.__dict__ for part in self.files],
-            "pending": [[part.__dict__ for part in batch] for batch in self.pending],
-            "retired": list(self.retired),
-        }
 
 
 @dataclass
 class Dataset:
-    """A store that is open: its place and the manifest as it stands."""
+    """A store that is open: its place and the manifest as it stands. `still` raises where the lock was lost; copies of
+    objects lie below `scratch`, None: where the system keeps temporary files.
+    """
 
     place: Place
     manifest: Manifest = field(default_factory=Manifest)
+    still: Still = lambda: None
+    scratch: Path | None = None
+
+    def __post_init__(self) -> None:
+        self._book = Book(self.place)
+        self._files = Files(self.place, self.scratch)
+        self._intended: set[str] = set()
 
     def load(self) -> Dataset:
-        """Read the manifest again; UsageError where the folder holds something else, or a version that this one cannot read."""
-        data = self.place.read(MANIFEST)
-        self.manifest = Manifest() if data is None else _manifest(data, self.place.address)
+        """Read the record again: an empty one where the place is empty. Errors as `Book.load`."""
+        self.manifest = self._book.load() or Manifest()
+        self._intended = {part.path for batch in self.manifest.pending for part in batch}
         return self
+
+    # ---- before and after
+
+    def prepare(self) -> list[str]:
+        """Make the store where there is none, and put away what runs before this one left; what a person should know.
+
+        DamagedError where a file is missing or has another size than was written.
+        """
+        before = self.manifest
+        if before.empty and not before.generation:
+            self._commit(before)
+            return []
+        names = twice(self._sized)
+        said = []
+        if before.first_form:
+            self._commit(before)
+            said.append(f"the store {self.place.address} was written by an earlier oomdoc: its record is kept in generations from now on")  # fmt: skip
+        named = {part.path for part in self.manifest.parts}
+        for path in sorted({*self._book.intended(self.manifest.generation), *self.manifest.retired} - named):
+            self._remove(path)
+        if self.manifest.retired:
+            self._commit(replace(self.manifest, retired=()))
+        self._book.prune(names, self.manifest.generation)
+        return said
+
+    def _sized(self) -> list[str]:
+        """The names of all that lies in the place; DamagedError where one listing shows damage."""
+        sizes = {name: seen.bytes for name, seen in self.place.files().items()}
+        sized(self.place, self.manifest.parts, sizes)
+        return list(sizes)
+
+    def _remove(self, path: str) -> None:
+        """Remove a file that the record names, finished or not."""
+        self.place.delete(path)
+        if isinstance(self.place, Folder):
+            self.place.delete(temporary(path))
 
     # ---- writing
 
     def batch(self, night: str, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         """Keep what is finished so far: from here on a crash does not lose it."""
-        parts = [self._write(name, night, arrow_table(name, rows[name])) for name in TABLES if rows.get(name)]
+        parts = self._written((name, night, arrow_table(name, rows[name])) for name in TABLES if rows.get(name))
         if parts:
-            self._commit(
-                Manifest(
-                    self.manifest.files,
-                    (*self.manifest.pending, tuple(parts)),
-                    self.manifest.retired,
-                    self.manifest.nights,
-                )
-            )
+            self._commit(replace(self.manifest, pending=(*self.manifest.pending, tuple(parts))))
 
     def commit_night(self, night: str, counts: Mapping[str, Any] | None, copies: Mapping[str, str]) -> None:
         """Make the pending batches part of the dataset: of each bundle the last word of the night, small files joined.
@@ -154,7 +153,7 @@ class Dataset:
         # stable: rows of one bundle keep their order
         order = sorted(range(table.num_rows), key=table.column("bundle").to_pylist().__getitem__)
         if order:
-            yield self._write(name, night, table.take(pa.array(order)))
+            yield self.add(name, night, table.take(pa.array(order)))
 
     def retain(self, since: str, living: Mapping[str, tuple[str, str | None]]) -> None:
         """Drop nights before `since`; of those the ledger rows of `living` bundles stay, so that nothing is read anew.
@@ -180,22 +179,10 @@ class Dataset:
             if all(keep) or (not old and sum(keep) * 2 >= len(keep)):
                 parts.append(part)
             elif any(keep):
-                parts.append(self._write(part.table, part.night, self.read(part).filter(pa.array(keep, pa.bool_()))))
+                parts.append(self.add(part.table, part.night, self.read(part).filter(pa.array(keep, pa.bool_()))))
         nights = [entry for entry in self.manifest.nights if str(entry["night"]) >= since]
         if parts != list(self.manifest.files) or len(nights) != len(self.manifest.nights):
             self._replace(parts, self.manifest.pending, nights, keep_retired=True)
-
-    def sweep_away(self) -> None:
-        """Remove what no commit speaks of: files retired by the last run, and those of a run that was killed."""
-        named = {
-            part.path for part in (*self.manifest.files, *(part for batch in self.manifest.pending for part in batch))
-        }
-        for name in self.place.names():
-            folder, _, file = name.rpartition("/")
-            if name not in named and (folder.split("/")[0] in TABLES or (not folder and file.startswith(TEMPORARY))):
-                self.place.delete(name)
-        if self.manifest.retired:
-            self._commit(Manifest(self.manifest.files, self.manifest.pending, (), self.manifest.nights))
 
     def _replace(
         self,
@@ -211,76 +198,95 @@ class Dataset:
             gone |= set(self.manifest.retired) - kept
         ordered = sorted(parts, key=lambda part: (part.night, list(TABLES).index(part.table), part.path))
         self._commit(
-            Manifest(tuple(ordered), tuple(tuple(batch) for batch in pending), tuple(sorted(gone)), tuple(nights))
+            replace(
+                self.manifest,
+                files=tuple(ordered),
+                pending=tuple(tuple(batch) for batch in pending),
+                retired=tuple(sorted(gone)),
+                nights=tuple(nights),
+                lost=tuple(part for part in self.manifest.lost if part.path not in kept),
+            )
         )
         for path in sorted(waited - gone):  # no reader was ever sent there
-            self.place.delete(path)
+            self._remove(path)
+
+    def mend(self, manifest: Manifest) -> None:
+        """Make a record that was put together anew the one that counts."""
+        self._commit(manifest)
 
     def _commit(self, manifest: Manifest) -> None:
-        text = json.dumps(manifest.to_dict(), indent=1, sort_keys=True) + "\n"
-        with _told(self.place.address):
-            self.place.write(MANIFEST, text.encode())
-        self.manifest = manifest
+        self.still()
+        self.manifest = self._book.commit(manifest)
 
-    def _write(self, name: str, night: str, table: Any) -> Part:
+    def add(self, name: str, night: str, table: Any) -> Part:
+        """Write a file; it counts from the commit on that names it."""
+        return self._written([(name, night, table)])[0]
+
+    def _written(self, tables: Iterable[tuple[str, str, Any]]) -> list[Part]:
+        """Tables as files. Their names are noted before: what a run that is killed leaves is known as the store's own."""
         import pyarrow.parquet as pq
 
-        out = io.BytesIO()
-        group = _ROW_GROUP.get(name, 100_000)
-        pq.write_table(table, out, compression="zstd", row_group_size=group, use_dictionary=name not in _KEPT)
-        data = out.getvalue()
-        path = f"{name}/day={night}/{hashlib.sha256(data).hexdigest()[:20]}.parquet"
-        with _told(self.place.address):
-            self.place.write(path, data)
-        return Part(name, night, path, table.num_rows, len(data))
+        made = []
+        for name, night, table in tables:
+            out = io.BytesIO()
+            group = _ROW_GROUP.get(name, 100_000)
+            pq.write_table(table, out, compression="zstd", row_group_size=group, use_dictionary=name not in _KEPT)
+            data = out.getvalue()
+            made.append((Part(name, night, data_path(name, night, data), table.num_rows, len(data)), data))
+        if not made:
+            return []
+        self._intended |= {part.path for part, _ in made}
+        self._book.intend(self._intended, self.manifest.generation)
+        for part, data in made:
+            with faults.writing(self.place.address):
+                self.place.write(part.path, data)
+        return [part for part, _ in made]
 
     # ---- reading
 
+    def need(self, part: Part) -> None:
+        """Prove a file: BundleError where a file cannot be read, DamagedError where it is not what was written."""
+        self._files.need(part.path)
+
     def read(self, part: Part, columns: Sequence[str] | None = None) -> Any:
         """One file as a pyarrow table."""
+        return self.read_path(part.path, columns)
+
+    def read_path(self, path: str, columns: Sequence[str] | None = None) -> Any:
+        """One file as a pyarrow table, by its path in the store."""
         import pyarrow.parquet as pq
 
-        files, base = self.place.arrow()
-        try:
-            return pq.read_table(
-                f"{base}/{part.path}", filesystem=files, columns=list(columns) if columns else None, partitioning=None
-            )
-        except (OSError, ValueError) as problem:
-            raise BundleError(
-                f"{self.place.address}/{part.path} cannot be read: {sentence(problem)}",
-                "The store is damaged: sweep into a new one",
-            ) from None
+        names = list(columns) if columns else None
+        return pq.read_table(self._files.need(path), columns=names, partitioning=None)
 
     def grown(self, part: Part, bundle: str, sha256: str) -> list[tuple[str, bytes]]:
         """(path, state) of the files of one bundle and content in a file of table `grown`; memory for one row group."""
         import pyarrow.parquet as pq
 
-        files, base = self.place.arrow()
         found = []
-        try:
-            with pq.ParquetFile(f"{base}/{part.path}", filesystem=files) as file:
-                for group in range(file.num_row_groups):
-                    keys = file.read_row_group(group, ["bundle", "sha256"]).to_pylist()
-                    at = [place for place, row in enumerate(keys) if (row["bundle"], row["sha256"]) == (bundle, sha256)]
-                    if at:
-                        columns = file.read_row_group(group, ["source", "state"]).take(at).to_pydict()
-                        found += list(zip(columns["source"], columns["state"], strict=True))
-        except (OSError, ValueError):
-            return []  # it is read whole
+        with pq.ParquetFile(self._files.need(part.path)) as file:
+            for group in range(file.num_row_groups):
+                keys = file.read_row_group(group, ["bundle", "sha256"]).to_pylist()
+                at = [place for place, row in enumerate(keys) if (row["bundle"], row["sha256"]) == (bundle, sha256)]
+                if at:
+                    columns = file.read_row_group(group, ["source", "state"]).take(at).to_pydict()
+                    found += list(zip(columns["source"], columns["state"], strict=True))
         return found
 
     def tables(self) -> dict[str, Any]:
-        """Every table as a pyarrow dataset over the committed files; one without rows too."""
+        """Every table as a pyarrow dataset over the committed files, to be read once they are `need`ed; one without rows too."""
         import pyarrow as pa
         import pyarrow.dataset as ds
+        from pyarrow import fs
 
-        files, base = self.place.arrow()
         made = {}
         for name, table in TABLES.items():
-            paths = [f"{base}/{part.path}" for part in self.manifest.files if part.table == name]
+            paths = [self._files.at(part.path) for part in self.manifest.files if part.table == name]
             schema = arrow_schema(table)
             made[name] = (
-                ds.dataset(paths, schema=schema, format="parquet", filesystem=files, partitioning=None)
+                ds.FileSystemDataset.from_paths(
+                    paths, schema=schema, format=ds.ParquetFileFormat(), filesystem=fs.LocalFileSystem()
+                )
                 if paths
                 else ds.dataset(pa.Table.from_batches([], schema=schema))
             )
@@ -305,108 +311,7 @@ def _with_copies(table: Any, copies: Mapping[str, str]) -> Any:
 
 def existing(address: str, access: Access) -> Dataset:
     """The dataset of a store that is there; UsageError where there is none."""
-    there = place(address, access)
-    if there.read(MANIFEST) is None:
+    dataset = Dataset(place(address, access)).load()
+    if not dataset.manifest.generation and not dataset.manifest.first_form:
         raise UsageError(f"{address} is no store of a sweep", "Name the folder or URI that --store had")
-    return Dataset(there).load()
-
-
-def _manifest(data: bytes, address: str) -> Manifest:
-    try:
-        held = json.loads(data)
-        version = held["oomdoc_dataset"]
-        if version != DATASET_VERSION:
-            raise UsageError(
-                f"{address} was written by another version of oomdoc (dataset {version}, this one writes {DATASET_VERSION})",
-                "Name another folder with --store",
-            )
-        return Manifest(
-            tuple(Part(**part) for part in held["files"]),
-            tuple(tuple(Part(**part) for part in batch) for batch in held["pending"]),
-            tuple(held["retired"]),
-            tuple(held["nights"]),
-        )
-    except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{address}/{MANIFEST} is not that of a sweep", "Name another folder with --store") from None
-
-
-@contextmanager
-def _told(address: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as problem:
-        raise BundleError(
-            f"the store {address} cannot be written: {sentence(problem)}",
-            "What was committed before is whole; make room and sweep again, it goes on from there",
-        ) from None
-
-
-# ---- one sweep at a time
-
-
-@contextmanager
-def locked(place: Place) -> Iterator[None]:
-    """Hold the store alone; BusyError where another sweep does."""
-    with _locked_folder(place) if isinstance(place, Folder) else _locked_bucket(place):
-        yield
-
-
-def _busy(address: str) -> BusyError:
-    return BusyError(f"another sweep is at work on {address}", "Wait for it: a store is swept by one at a time")
-
-
-@contextmanager
-def _locked_folder(place: Folder) -> Iterator[None]:
-    """The system's own lock: it goes with the process, however that ends."""
-    try:
-        import fcntl
-    except ImportError:
-        raise UsageError("a store on this system's file system cannot be locked", "Sweep on Linux or macOS, or into an object store") from None  # fmt: skip
-    try:
-        handle = os.open(place.root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as problem:
-        raise UsageError(
-            f"the store {place.root} cannot be written: {sentence(problem)}", "Choose a folder that can be written"
-        ) from None
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise _busy(place.address) from None
-        yield
-    finally:
-        os.close(handle)
-
-
-@contextmanager
-def _locked_bucket(place: Bucket) -> Iterator[None]:
-    """A claim beside the data. Everybody writes a claim, then looks: who sees a living claim of somebody else steps back.
-
-    Stores show a written object in every listing from then on, so of two that claim at once at least one sees the other;
-    both may step back, never both go on. Ages are taken from the store's clock alone.
-    """
-    name = f"{_LOCK}/{secrets.token_hex(8)}"
-    with _told(place.address):
-        place.write(name, b"")
-    stop = threading.Event()
-
-    def renew() -> None:
-        while not stop.wait(_RENEW_S):
-            with suppress(OSError):
-                place.write(name, b"")
-
-    try:
-        claims = {claim: written for claim, written in place.times().items() if claim.startswith(f"{_LOCK}/")}
-        now = claims.get(name, time.time_ns())
-        if any(claim != name and now - written < _LEASE_NS for claim, written in claims.items()):
-            raise _busy(place.address)
-        for claim in claims:
-            if claim != name:
-                place.delete(claim)
-        keeper = threading.Thread(target=renew, name="oomdoc-lease", daemon=True)
-        keeper.start()
-        yield
-    finally:
-        stop.set()
-        with suppress(OSError):
-            place.delete(name)
+    return dataset

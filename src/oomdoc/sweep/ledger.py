@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from oomdoc.sweep.columns import READ
-from oomdoc.sweep.dataset import Dataset, Part
+from oomdoc.sweep.dataset import Dataset
+from oomdoc.sweep.record import Part
 from oomdoc.sweep.sources import Candidate
 
 RETRIED = ("timeout", "memory", "crashed")

@@ -6,8 +6,9 @@ uses. A write is seen as a whole or not at all: local files are renamed into pla
 
 from __future__ import annotations
 
+import datetime as dt
+import hashlib
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,9 +16,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.sweep.faults import patiently, sentence
 
 SCHEMES = ("s3://", "gs://", "gcs://")
-TEMPORARY = ".writing-"
+_TEMPORARY = ".writing-"
+_CONNECT_S, _ANSWER_S = 10.0, 60.0  # what a connection and an answer of an object store may take, for one try
 
 
 @dataclass(frozen=True)
@@ -69,58 +72,61 @@ def filesystem(uri: str, access: Access) -> tuple[Any, str]:
             if region or access.endpoint_url:
                 options["region"] = region or "us-east-1"
             else:
-                options["region"] = fs.resolve_s3_region(path.split("/")[0])
-            return fs.S3FileSystem(**options), path
-        return fs.GcsFileSystem(**options), path
+                options["region"] = patiently(lambda: fs.resolve_s3_region(path.split("/")[0]))
+            return fs.S3FileSystem(
+                **options, connect_timeout=_CONNECT_S, request_timeout=_ANSWER_S, allow_delayed_open=True
+            ), path
+        return fs.GcsFileSystem(**options, retry_time_limit=dt.timedelta(seconds=_ANSWER_S)), path
     except (OSError, ValueError, TypeError) as problem:
         raise BundleError(
             f"{uri} cannot be reached: {sentence(problem)}", "Check address, region and credentials"
         ) from None
 
 
-def sentence(problem: BaseException) -> str:
-    """An error of pyarrow or the system in one short line."""
-    text = " ".join((getattr(problem, "strerror", None) or str(problem) or type(problem).__name__).split())
-    return text[:300].rstrip(".")
-
-
 class Folder:
-    """A store's folder on a local file system. Names are relative and use `/`."""
+    """A store's folder on a local file system, made by the first write. Names are relative and use `/`."""
 
     local = True
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.address = str(root)
+
+    def make(self) -> None:
+        """Make the folder, if it is not there; UsageError where that cannot be."""
         try:
-            root.mkdir(parents=True, exist_ok=True)
+            self.root.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise UsageError(
-                f"the store {root} cannot be made: {sentence(problem)}", "Choose a folder that can be written"
+                f"the store {self.root} cannot be made: {sentence(problem)}", "Choose a folder that can be written"
             ) from None
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a file, None where there is none."""
         try:
             return (self.root / name).read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file as a whole: readers see the old one or the new one. OSError where that fails, and nothing is left."""
+        """Write a file as a whole: readers see the old one or the new one. OSError where that fails, and nothing is left.
+
+        What a killed process leaves is named after the file (`temporary`), so that the store knows it as its own.
+        """
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
+        beside = self.root / temporary(name)
+        beside.unlink(missing_ok=True)
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
+            beside.replace(path)
         except BaseException:
             with suppress(OSError):
-                Path(temporary).unlink()
+                beside.unlink()
             raise
         _sync_folder(path.parent)
 
@@ -128,15 +134,31 @@ class Folder:
         """Remove a file, if it is there."""
         (self.root / name).unlink(missing_ok=True)
 
-    def names(self) -> list[str]:
-        """Every file below, in order of name, unfinished ones too."""
-        return sorted(path.relative_to(self.root).as_posix() for path in self.root.rglob("*") if path.is_file())
+    def files(self) -> dict[str, Seen]:
+        """Everything below that is no folder, in order of name: links and unfinished files too."""
+        found = {}
+        for folder, folders, names in os.walk(self.root):
+            links = [name for name in folders if os.path.islink(f"{folder}/{name}")]  # noqa: PTH114
+            for path in (Path(folder) / name for name in (*names, *links)):
+                with suppress(FileNotFoundError):  # gone since it was listed
+                    status = path.lstat()
+                    name = path.relative_to(self.root).as_posix()
+                    found[name] = Seen(name, status.st_size, status.st_mtime_ns)
+        return {name: found[name] for name in sorted(found)}
 
-    def arrow(self) -> tuple[Any, str]:
-        """The pyarrow file system and the folder's path in it."""
-        from pyarrow import fs
+    def digest(self, name: str) -> str | None:
+        """SHA-256 of a file, 64 hex digits; None where there is none."""
+        try:
+            with (self.root / name).open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
-        return fs.LocalFileSystem(), str(self.root.absolute())
+
+def temporary(name: str) -> str:
+    """The name that a file has in a folder until it is complete."""
+    folder, _, file = name.rpartition("/")
+    return f"{folder}/{_TEMPORARY}{file}" if folder else f"{_TEMPORARY}{file}"
 
 
 def _sync_folder(folder: Path) -> None:
@@ -157,36 +179,46 @@ class Bucket:
         self.address = uri.rstrip("/")
         self._fs, self._base = filesystem(uri, access)
 
+    def make(self) -> None:
+        """Nothing: in an object store a folder is there when something is in it."""
+
     def read(self, name: str) -> bytes | None:
-        """The bytes of an object, None where there is none."""
-        try:
-            with self._fs.open_input_stream(f"{self._base}/{name}", compression=None) as stream:
-                data: bytes = stream.read()
+        """The bytes of an object, None where there is none. OSError where it cannot be had after all patience."""
+
+        def whole() -> bytes:
+            with self._fs.open_input_file(f"{self._base}/{name}") as file:
+                data: bytes = file.read()
+                if len(data) != file.size():
+                    raise ConnectionError(f"{name} was cut at {len(data)} bytes of {file.size()}")
                 return data
+
+        try:
+            return patiently(whole)
         except FileNotFoundError:
             return None
 
     def write(self, name: str, data: bytes) -> None:
         """Put an object: it appears when it is complete."""
-        with self._fs.open_output_stream(f"{self._base}/{name}", compression=None) as stream:
-            stream.write(data)
+
+        def put() -> None:
+            with self._fs.open_output_stream(f"{self._base}/{name}", compression=None) as stream:
+                stream.write(data)
+
+        patiently(put)
 
     def delete(self, name: str) -> None:
         """Remove an object, if it is there."""
         with suppress(FileNotFoundError):
-            self._fs.delete_file(f"{self._base}/{name}")
+            patiently(lambda: self._fs.delete_file(f"{self._base}/{name}"))
 
-    def names(self) -> list[str]:
-        """Every object below, in order of name."""
-        return [seen.address for seen in listing(self._fs, self._base)]
+    def files(self) -> dict[str, Seen]:
+        """Every object below, in order of name, with its size and when the store says it was written."""
+        return {seen.address: seen for seen in patiently(lambda: list(listing(self._fs, self._base)))}
 
-    def times(self) -> dict[str, int]:
-        """Objects below and when the store says they were written, nanoseconds."""
-        return {seen.address: seen.modified_ns for seen in listing(self._fs, self._base)}
-
-    def arrow(self) -> tuple[Any, str]:
-        """The pyarrow file system and the folder's path in it."""
-        return self._fs, self._base
+    def digest(self, name: str) -> str | None:
+        """SHA-256 of an object, 64 hex digits; None where there is none."""
+        data = self.read(name)
+        return None if data is None else hashlib.sha256(data).hexdigest()
 
 
 Place = Folder | Bucket

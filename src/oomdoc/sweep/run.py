@@ -27,8 +27,9 @@ from oomdoc.morning import NO_FAILURE, Morning
 from oomdoc.rules import load_rules, rules_version
 from oomdoc.sweep import engines, ledger, places, sources, trends
 from oomdoc.sweep.columns import READ, TABLES
-from oomdoc.sweep.dataset import Dataset, locked
+from oomdoc.sweep.dataset import Dataset
 from oomdoc.sweep.ledger import Known, Step
+from oomdoc.sweep.locks import locked
 from oomdoc.sweep.places import Access
 
 _BATCH_BYTES = 64 << 20  # of readings that go on the next time, which are the largest rows
@@ -70,12 +71,13 @@ def sweep(paths: Sequence[str], settings: Settings) -> Morning:
     rules, faults = load_rules(settings.rules, tests=False)
     version = rules_version(rules)
     place = places.place(settings.store, settings.access)
-    with locked(place), _scratch(settings.store) as scratch:
-        dataset = Dataset(place).load()
+    Dataset(place).load()  # before the lock is written into what may be somebody else's folder
+    with locked(place) as still, _scratch(settings.store) as scratch:
+        dataset = Dataset(place, still=still, scratch=scratch).load()
         newest = max((str(entry["night"]) for entry in dataset.manifest.nights), default=night)
         if night < newest:
             raise UsageError(f"--night {night} is before {newest}, which the store holds already", "Nights go forward")
-        dataset.sweep_away()
+        said = dataset.prepare()
         for left in sorted({batch[0].night for batch in dataset.manifest.pending} - {night}):
             _finish(dataset, left, None, version)
         spare = [os.path.abspath(settings.store) if place.local else place.address]  # noqa: PTH100
@@ -91,7 +93,11 @@ def sweep(paths: Sequence[str], settings: Settings) -> Morning:
         )
         present = {candidate.key for candidate in candidates}
         _retain(dataset, night, present, settings.retention_days)
-        warnings = [*(f"rule left out: {fault}" for fault in faults), *(f"not listed: {fault}" for fault in unlisted)]
+        warnings = [
+            *said,
+            *(f"rule left out: {fault}" for fault in faults),
+            *(f"not listed: {fault}" for fault in unlisted),
+        ]
         told = trends.morning(dataset, night, present, warnings)
     if told.counts.errors == told.counts.found:
         first = told.errors[0]
@@ -145,7 +151,8 @@ def _work(
     if not steps:
         return
     by_key = {step.candidate.key: step for step in steps}
-    seen_before = _first_nights(dataset, by_key.keys() & known.keys())
+    # where files were lost, a bundle may be unknown and its incidents not
+    seen_before = _first_nights(dataset, by_key.keys() if dataset.manifest.lost else by_key.keys() & known.keys())
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     held = large = errors = done = 0
     since = time.monotonic()
@@ -223,8 +230,7 @@ def _first_nights(dataset: Dataset, keys: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     if not wanted:
         return found
-    parts = [*dataset.manifest.files, *(part for batch in dataset.manifest.pending for part in batch)]
-    for part in parts:
+    for part in dataset.manifest.parts:
         if part.table != "incident":
             continue
         columns = dataset.read(part, ["bundle", "incident_key", "first_night"]).to_pydict()

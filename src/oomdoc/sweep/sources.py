@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.sweep.places import Access, Seen, filesystem, is_uri, listing, sentence
+from oomdoc.sweep.faults import patiently, sentence
+from oomdoc.sweep.places import Access, Seen, filesystem, is_uri, listing
 
 GROUPINGS = ("folder", "host", "pod")
 _ARCHIVE = re.compile(r"\.(?:tar|tgz|tbz2?|txz|tzst|zip|tar\.(?:gz|bz2|xz|zst))$", re.I)
@@ -165,10 +166,13 @@ def _objects(uri: str, access: Access) -> tuple[str, list[Seen]]:
     root = uri.rstrip("/") if pattern is None else fixed.rpartition("/")[0]
     files, base = filesystem(root, access)
     try:
-        only = files.get_file_info(base)
+        only = patiently(lambda: files.get_file_info(base))
         if only.type == fs.FileType.File:
             return root.rpartition("/")[0], [Seen(root, int(only.size), int(only.mtime_ns or 0))]
-        found = [file._replace(address=f"{scheme}://{base}/{file.address}") for file in listing(files, base)]
+        found = [
+            file._replace(address=f"{scheme}://{base}/{file.address}")
+            for file in patiently(lambda: list(listing(files, base)))
+        ]
     except OSError as problem:
         raise BundleError(f"{uri} cannot be listed: {sentence(problem)}", "Check address and credentials") from None
     if pattern is not None:

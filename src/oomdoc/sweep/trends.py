@@ -39,9 +39,41 @@ VIEWS: Mapping[str, str] = {
 _MEMORY = "cause NOT IN ('healthy', 'not-memory')"
 
 
-def questions(dataset: Dataset) -> Questions:
+_RUNS_TEXT = ("query", "execute")  # in the names of functions of DuckDB that take SQL as text, or a table's name
+
+
+class Asked(Questions):
+    """The tables and views of a store, ready to be asked: the files of the tables that a query names are proven first.
+
+    DamagedError where one of them is not what was written.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        super().__init__(dataset.tables(), VIEWS)
+
+    def query(self, sql: str, limit: int | None = None, hint: str = "") -> tuple[list[str], list[tuple[Any, ...]]]:
+        """As of any `Questions`."""
+        self._prove(sql)
+        return super().query(sql, limit, hint)
+
+    def rows_of(self, sql: str, *values: Any) -> list[dict[str, Any]]:
+        """As of any `Questions`."""
+        self._prove(sql)
+        return super().rows_of(sql, *values)
+
+    def _prove(self, sql: str) -> None:
+        text = sql.lower()
+        every = any(word in text for word in _RUNS_TEXT)
+        for part in self._dataset.manifest.files:
+            # names of views hold those of their tables, and all `latest_` ones ask `bundle` too
+            if every or part.table in text or (part.table == "bundle" and "latest_" in text):
+                self._dataset.need(part)
+
+
+def questions(dataset: Dataset) -> Asked:
     """The tables and views of a store, ready to be asked."""
-    return Questions(dataset.tables(), VIEWS)
+    return Asked(dataset)
 
 
 def morning(dataset: Dataset, night: str, present: Iterable[str] | None, warnings: Sequence[str] = ()) -> Morning:

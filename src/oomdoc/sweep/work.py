@@ -22,7 +22,8 @@ from oomdoc.ingest.kept import NotKeptError
 from oomdoc.resume import Resumed
 from oomdoc.rules import Rule, load_rules
 from oomdoc.sweep import evidence, grown
-from oomdoc.sweep.places import Access, Seen, filesystem, is_uri, sentence
+from oomdoc.sweep.faults import patiently, sentence
+from oomdoc.sweep.places import Access, Seen, filesystem, is_uri
 from oomdoc.sweep.rows import Rows, rows_of
 from oomdoc.sweep.sources import look, signature
 
@@ -151,21 +152,30 @@ def _fetch(files: Sequence[Seen], access: Access, scratch: Path) -> tuple[list[P
         if bucket not in opened:
             opened[bucket] = filesystem(f"{scheme}://{bucket}", access)[0]
         source = opened[bucket]
-        before = source.get_file_info(rest)
-        if before.size is None:
-            raise FileNotFoundError(file.address)
         target = scratch / str(number)
-        copied = 0
-        with source.open_input_stream(rest, compression=None) as stream, target.open("wb") as out:
-            tags.append(_tag(stream))
-            while data := stream.read(1 << 20):
-                copied += out.write(data)
-        after = source.get_file_info(rest)
-        if (before.size, before.mtime_ns) != (after.size, after.mtime_ns) or copied != after.size:
-            raise _ChangedError
+        now, tag = patiently(lambda: _copied(source, rest, target))  # noqa: B023 - done before the next round
         here.append(target)
-        seen.append(Seen(file.address, int(after.size), int(after.mtime_ns or 0)))
+        tags.append(tag)
+        seen.append(Seen(file.address, *now))
     return here, ",".join(tag for tag in tags if tag)[:1000] or None, seen
+
+
+def _copied(source: Any, path: str, target: Path) -> tuple[tuple[int, int], str]:
+    """(bytes, time) and entity tag of an object that was copied whole; _ChangedError where it changed meanwhile."""
+    before = source.get_file_info(path)
+    if before.size is None:
+        raise FileNotFoundError(path)
+    copied = 0
+    with source.open_input_stream(path, compression=None) as stream, target.open("wb") as out:
+        tag = _tag(stream)
+        while data := stream.read(1 << 20):
+            copied += out.write(data)
+    after = source.get_file_info(path)
+    if (before.size, before.mtime_ns) != (after.size, after.mtime_ns):
+        raise _ChangedError
+    if copied != after.size:
+        raise ConnectionError(f"an answer of the store was cut at {copied} bytes of {after.size}")
+    return (int(after.size), int(after.mtime_ns or 0)), tag
 
 
 def _tag(stream: Any) -> str:
