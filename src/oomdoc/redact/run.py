@@ -120,6 +120,7 @@ def _open(given: Sequence[str | Path], limits: Limits) -> Intake:
 def _learn(given: Sequence[str | Path], pseudonyms: Pseudonyms, options: Redaction) -> None:
     """The names of the bundle, from every field and place that tells one."""
     redactor = Redactor(pseudonyms, common_words())
+    redactor.learning()
     for member in _open(given, options.limits).members():
         redactor.path(member.path)
         if _refused(member) is None:

@@ -17,6 +17,7 @@ from oomdoc.redact import blocks, shapes
 from oomdoc.redact.columns import columns
 from oomdoc.redact.fields import RECORD, WHOLE, Fields
 from oomdoc.redact.names import Pseudonyms, is_stand_in
+from oomdoc.redact.refuse import Refusal
 from oomdoc.redact.values import NUMBER, Tally, Values
 from oomdoc.redact.words import GENERIC, NOBODY
 
@@ -42,9 +43,14 @@ class Redactor:
     ) -> None:
         self.values = Values(pseudonyms, tally)
         self._fields = Fields(self.values)
+        self._refusal: Refusal | None = Refusal(self.values)
         self._common = common
         self._known: tuple[re.Pattern[str], dict[str, str]] | None = None
         self._open = ""  # what the last line left open: the quote of a prompt, or `-----` of a private key
+
+    def learning(self) -> None:
+        """From here on only names are looked for: what is not known to be safe is not replaced."""
+        self._refusal = None
 
     def learned(self) -> None:
         """From here on the names that are known by now are replaced wherever they stand."""
@@ -107,6 +113,8 @@ class Redactor:
         if self._known is not None:
             expression, stand_ins = self._known
             text = expression.sub(lambda match: self._alone(stand_ins[match[0]]), text)
+        if self._refusal is not None:
+            text = self._refusal.text(text)
         return text, held
 
     def whole(self, text: str) -> str:

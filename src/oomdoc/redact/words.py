@@ -161,3 +161,12 @@ HOME_OF_NOBODY = _words(
     "debian appuser worker service www-data default_user workspace linuxbrew"
 )
 """Folders below /home that images come with."""
+SPOKEN_BY_ENGINES = _set(
+    """message msg log line error errors err exception exc reason reasons detail details status state cause warning warnings event
+    title image command cmd args argv entrypoint env options config flags version device product driver help type phase condition
+    stack stacktrace traceback exc_info exc_text func function file filename path url module logger level levelname key
+    non_default_args text_payload textPayload MESSAGE @message note category label model user_agent useragent request_line
+    gpu_name name modelname cuda_version driver_version lasttransitionmessage threshold expr expression format columns cpu processor
+    finish_reason stop_reason exit_reason termination_message terminationmessage pretty_name prettyname summary annotation metric"""
+)
+"""Fields in which engines, drivers and clusters say something themselves: several words there are no prompt."""
