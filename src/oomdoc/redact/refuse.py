@@ -40,9 +40,13 @@ _LETTER = r"(?:[^\W_]|[\udc80-\udcff])"  # bytes of an eight-bit code page are l
 _RUN = re.compile(rf"{_SAFE}|{_ESCAPED}|(?P<run>{_LETTER}+)")
 _RANDOM = re.compile(rf"{_SAFE}|(?P<long>(?<![A-Za-z0-9])[A-Za-z0-9+/_=.~-]{{{_LONG},4000}})")
 _HEX = re.compile(r"[0-9a-fA-F-]+")
-_PROSE = re.compile(rf"[^\W\d_][\w'’-]*+[,;:.!?]?(?: [\"“(]?[^\W_][\w'’-]*+[,;:.!?”\")]{{0,2}}){{{_PROSE_WORDS - 1},}}")
+_PROSE = re.compile(
+    rf"[^\W\d_]+(?:['’-][^\W\d_]+)*+[,;:.!?]?(?: [\"“(]?(?:[^\W\d_]+(?:['’-][^\W\d_]+)*+|\d{{1,4}})[,;:.!?”\")]{{0,2}}){{{_PROSE_WORDS - 1},}}"
+)
 _WORD = re.compile(r"[^\W_]+")
 _TALK = re.compile(r"(?:^|[\s\"'(>])[^\W\d_]{2,}[,;:.!?]?(?: [^\W\d_][\w'’]*[,;:.!?]{0,2}){2,}")
+_CODE = re.compile(r"(?:^| )--?[a-z]|[\"']:|\(\)|[=;{}]|://")
+_SHORTEST_SAID = 8
 _SPOKEN = re.compile(
     r"(?P<key>[A-Za-z_][\w.-]{0,79})(?P<mark>\\{0,7}[\"']?)[ \t]{0,4}(?:=>|[:=])[ \t]{0,8}\[?(?P<open>\\{0,7}[\"'])(?P<value>(?:(?!(?P=open))[^\n])*+)(?P=open)"
 )
@@ -55,9 +59,12 @@ _IDS = re.compile(r"(?:\b(?:tokens?|ids?|input|prompt|output)[\w \]\"'=:.-]{0,24
 @cache
 def _anchors() -> re.Pattern[str]:
     """What the readers' patterns look for first: a text that holds one may be evidence."""
+    from oomdoc.ingest import torch_oom, vllm_log, wordings
     from oomdoc.ingest.text_log import PATTERNS
 
-    literals = sorted({anchor for pattern in PATTERNS for anchor in pattern.anchors}, key=len, reverse=True)
+    found = {anchor for pattern in PATTERNS for anchor in pattern.anchors}
+    found |= {*torch_oom.ANCHORS, *wordings.ANCHORS, *vllm_log.REFUSAL_OPENINGS}
+    literals = sorted(found, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, literals)))
 
 
@@ -104,6 +111,8 @@ class Refusal:
         text = match[0]
         found = _WORD.findall(text)
         unknown = sum(not is_known(word) for word in found)
+        if 2 * text.count(",") > len(found):  # cells of a table
+            return text
         if unknown < _PROSE_UNKNOWN or unknown < _PROSE_SHARE * len(found) or "redacted-" in text or _anchors().search(text):
             return text
         return self.values.prompt(text)
@@ -117,7 +126,7 @@ class Refusal:
 
     def _said(self, match: re.Match[str]) -> str:
         value = match["value"]
-        if len(value) < 8 or not _TALK.search(value) or _anchors().search(value) or "redacted-" in value or " --" in value or '":' in value:
+        if not is_said(value):
             return match[0]
         begin, end = match.start("value") - match.start(), match.end("value") - match.start()
         return match[0][:begin] + self.values.prompt(value) + match[0][end:]
@@ -139,6 +148,17 @@ class Refusal:
             out += [text[at : match.end()], made]
             at = end
         return "".join([*out, text[at:]])
+
+
+def is_said(value: str) -> bool:
+    """Whether a value is a text of several words that no pattern of the readers looks for: somebody's, not an engine's.
+
+    >>> is_said("the heron counts lanterns"), is_said("CUDA out of memory. Tried to allocate 2.00 GiB"), is_said("--model x --port 1")
+    (True, False, False)
+    """
+    if len(value) < _SHORTEST_SAID or "redacted-" in value or not _TALK.search(value):
+        return False
+    return not _CODE.search(value) and _anchors().search(value) is None
 
 
 @lru_cache(maxsize=1 << 15)

@@ -18,7 +18,7 @@ SHORT = 2
 """Letters of the longest word that passes unknown: units, flags, ranks. Initials are nobody's name."""
 _HERE = Path(__file__).parent
 _READERS = ("ingest", "views", "physics")
-_BESIDE = ("units", "unwrap", "bundle", "tables", "timeline", "scan")
+_BESIDE = ("units", "unwrap", "bundle", "tables", "timeline", "scan", "redact/words", "redact/shapes")
 _SUFFIXES = (".py", ".sql", ".toml")
 _ESCAPE = re.compile(r"\\[a-zA-Z]")  # `\bfoo` of an expression is no word `bfoo`
 _MAYBE = re.compile(r"(?<=[a-z])([a-z])\?(?=[a-z])")  # `capaci?ty` of an expression is two words

@@ -170,3 +170,5 @@ SPOKEN_BY_ENGINES = _set(
     finish_reason stop_reason exit_reason termination_message terminationmessage pretty_name prettyname summary annotation metric"""
 )
 """Fields in which engines, drivers and clusters say something themselves: several words there are no prompt."""
+MANY_VALUES = _set("api_key api_keys api-keys tokens passwords secrets allowed_keys")
+"""Options that take several values: all of them up to the next option."""
