@@ -35,10 +35,11 @@ _SAFE = (
     r"|\bsha(?:256|512|1):[0-9a-f]{7,128}"
     r"|\b0[xX][0-9a-fA-F]{1,32}\b"
 )
-_ESCAPED = r"\\+(?:[nrtbfv0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})"
+_ESCAPED = r"%(?:25)?[0-9a-fA-F]{2}|\\+(?:[nrtbfv0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})"
 _LETTER = r"(?:[^\W_]|[\udc80-\udcff])"  # bytes of an eight-bit code page are letters
 _RUN = re.compile(rf"{_SAFE}|{_ESCAPED}|(?P<run>{_LETTER}+)")
 _RANDOM = re.compile(rf"{_SAFE}|(?P<long>(?<![A-Za-z0-9])[A-Za-z0-9+/_=.~-]{{{_LONG},4000}})")
+_GROUPED = re.compile(rf"{_SAFE}|(?P<long>(?<![\w-])[A-Za-z0-9]{{4,6}}(?:-[A-Za-z0-9]{{4,6}}){{2,7}}(?![\w-]))")
 _HEX = re.compile(r"[0-9a-fA-F-]+")
 _PROSE = re.compile(
     rf"[^\W\d_]+(?:['’-][^\W\d_]+)*+[,;:.!?]?(?: [\"“(]?(?:[^\W\d_]+(?:['’-][^\W\d_]+)*+|\d{{1,4}})[,;:.!?”\")]{{0,2}}){{{_PROSE_WORDS - 1},}}"
@@ -84,6 +85,7 @@ class Refusal:
         if "[" in text:
             text = _IDS.sub(lambda match: match[0][: match.start("list") - match.start()] + re.sub(r"\d+", "0", match["list"]), text)
         text = _RANDOM.sub(self._random, text)
+        text = _GROUPED.sub(self._grouped, text)
         text = _PROSE.sub(self._prose, text)
         return _RUN.sub(self._run, text)
 
@@ -107,9 +109,16 @@ class Refusal:
             return match[0]
         return self.values.made("secret", long)
 
+    def _grouped(self, match: re.Match[str]) -> str:
+        """A key in groups as licences have it: one that is not known gives the whole away."""
+        long = match["long"]
+        if long is None or sum(any(map(str.isdigit, group)) and not is_known(group) for group in long.split("-")) < 2:
+            return match[0]
+        return self.values.made("secret", long)
+
     def _prose(self, match: re.Match[str]) -> str:
         text = match[0]
-        found = _WORD.findall(text)
+        found = _WORD.findall(STAND_IN.sub(" ", text))
         unknown = sum(not is_known(word) for word in found)
         if 2 * text.count(",") > len(found):  # cells of a table
             return text

@@ -89,6 +89,7 @@ SECRETS: tuple[Shape, ...] = (
     _secret("redis-cli", r"\bredis-cli\b[^\n;|]{0,200}?[ \t]-a[ \t]{1,4}[\"']?([^\s\"';|]{4,200})", 1),
     _secret("mysql mariadb", r"\b(?:mysql|mariadb)\w{0,10}\b[^\n;|]{0,200}?[ \t]-p([^\s\"';|]{4,200})", 1),
     _secret(" login ", r"\b(?:wandb|vault|ngc|hf)[ \t]login[ \t]{1,4}([A-Za-z0-9._-]{16,200})", 1),
+    _secret("identified", r"\bidentified (?:with \S{1,60} )?(?:by|as) [\"']([^\"'\n]{1,400})[\"']", 1, re.I),
     _secret("bindpw", r"\bbindpw[ \t]{1,8}([^\s=:]{4,200})", 1, re.I),
     _secret(
         "key pwd pw pass token hmac",
@@ -129,6 +130,19 @@ VALUE_FIRST = re.compile(
     r"value(?<!\wvalue)(?P<mark>[\"']?)[ \t]{0,4}:[ \t]{0,4}(?P<quote>[\"']?)(?P<value>[^\s\"'{}\[\],][^\n\"',}]{0,2000}?)(?P=quote)[ \t]{0,4}(?:,\s{0,80}|\r?\n[ \t]{1,80})(?P=mark)name(?P=mark)[ \t]{0,4}:[ \t]{0,4}[\"']?(?P<key>[A-Za-z_][\w.-]{1,80})"
 )
 """A variable whose value stands before its name."""
+ENCODED_PAIR = re.compile(
+    r"(?<![\w.-])(?P<key>[A-Za-z][\w.-]{1,60})(?:%(?:25)?3[dDaA]|\\{1,3}u003[dD]|&#(?:61|x3[dD]);)(?P<value>(?:(?!%(?:25)?26|\\{1,3}u0026|&)[^\s\"'<>,;]){1,2000})"
+)
+"""A field in an address that was encoded: `api_key%3D...%26`."""
+SET_BEFORE = re.compile(
+    r"\b(?:ENV|ARG|setenv|setx|set(?:[ \t]{1,4}-[a-zA-Z]{1,4})+|config set|secrets? set|CONFIG SET|ALTER|SET)[ \t]{1,8}(?P<key>[A-Za-z_][\w.-]{1,80})[ \t]{1,40}"
+    r"(?P<quote>[\"']?)(?P<value>[^\s\"'=][^\s\"']{0,2000})(?P=quote)"
+)
+"""A variable that a shell or a Dockerfile sets without a sign: `ENV KEY value`, `set -gx KEY value`."""
+NAMED_BEFORE = re.compile(
+    r"(?<![\w.-])(?P<key>(?!(?:and|or|in|of|the|is|to)\b)[A-Za-z_][\w.-]{2,60})(?:[ \t]{1,8}(?:BY|AS|TO|is|of)){0,2}[ \t]{1,40}(?P<quote>\\{0,3}[\"'])(?P<value>[^\s\"'\\]{1,400})(?P=quote)"
+)
+"""A secret's name before a quoted word: `PASSWORD '...'` of SQL, `password "..."` of a configuration."""
 
 EMAIL = Shape(
     "email",
@@ -212,6 +226,8 @@ LINE_HEADS: tuple[Shape, ...] = (
     Shape("host", ("Node:",), re.compile(r"\bNode:[ \t]{1,40}([\w.-]{1,253})/", re.M), 1),
     Shape("host", ("Successfully assigned",), re.compile(r"Successfully assigned [\w.-]{1,63}/[\w.-]{1,253} to ([\w.-]{1,253})"), 1),
     Shape("tenant", ("Successfully assigned",), re.compile(r"Successfully assigned ([\w.-]{1,63})/[\w.-]{1,253} to "), 1),
+    Shape("tenant", ("/namespaces/",), re.compile(r"/namespaces/([\w.-]{1,63})(?=[/\s\"'?]|$)"), 1),
+    Shape("host", ("/nodes/",), re.compile(r"/nodes/([A-Za-z][\w.-]{1,252})(?=[/\s\"'?]|$)"), 1),
     Shape("tenant", ("/pods/",), re.compile(r"/var/log/pods/([\w.-]{1,63})_[\w.-]{1,253}_"), 1),
     Shape("tenant", (".svc",), re.compile(r"\b[a-z0-9-]{1,63}\.([a-z0-9-]{1,63})\.svc\b"), 1),
     Shape("host", ("JOB ", "STEP ", "StepId", "Job "), re.compile(r"\b(?:JOB|STEP|StepId=\S{1,30}|Job) ?[\d.]{0,20} ?(?:ON|on) ([\w.-]{1,253})"), 1),

@@ -45,7 +45,7 @@ WEAK_CONTENT = _set(
     "context contexts docs text_1 text_2"
 )
 """The same, where the value is quoted: as bare words these are names of other things."""
-IDS = _set("prompt_token_ids output_token_ids input_ids output_ids token_ids")
+IDS = _set("prompt_token_ids prompttokenids output_token_ids input_ids output_ids token_ids")
 """Lists of token ids: text by another name. Their length is kept."""
 USER = _set(
     """user users username user_name userid user_id login login_name logname owner author created_by updated_by
@@ -60,7 +60,7 @@ HOST = _set(
     slurm_submit_host kubernetes.io/hostname k8s.node.name host.name host.id net.peer.name net.host.name
     server.address client.address peer.hostname computer master_addr ray_address nominated_node_name
     head_node worker_node remote_host node_id_name exported_instance Hostname source_host syslog_host exported_host
-    kubernetes_node kube_node computer_name logon_server targets batch_host compute.googleapis.com/resource_name"""
+    instance kubernetes_node kube_node computer_name logon_server targets batch_host compute.googleapis.com/resource_name"""
 )
 TENANT = _set(
     """tenant tenants tenant_id tenant_name org orgs org_id org_name organization organization_id organisation
@@ -74,7 +74,7 @@ _SECRET = re.compile(
     r"(?:apikey|apitoken|accesskey|accesskeyid|secretkey|secretaccesskey|privatekey|sharedkey|accountkey|signingkey|"
     r"encryptionkey|masterkey|authkey|licensekey|password|passwd|passphrase|pwd|secret|clientsecret|credential|credentials|"
     r"token|hubtoken|authtoken|bearer|authorization|auth|cookie|setcookie|signature|sessiontoken|xamzcredential|sig|"
-    r"apikeys|tokens?list|privatekeyid|clientkeydata|clientcertificatedata|certificateauthoritydata|bindpw|passcode|salt|signaturevalue|"
+    r"apikeys|tokens?list|passwords|secrets|accesskeys|(?:access|auth|api|hf|refresh|bearer|session|user|bot|service|admin)tokens|privatekeyid|clientkeydata|clientcertificatedata|certificateauthoritydata|bindpw|passcode|salt|signaturevalue|"
     r"passwort|kennwort|contrasena|motdepasse|senha)"
 )
 _SECRET_ENDS = ("apikey", "token", "secret", "password", "passwd", "passphrase", "accesskey", "accesskeyid", "secretkey",
@@ -94,6 +94,8 @@ _USER_PART = re.compile(r".*(?:[_.\-]user|user[_.-]?name)", re.I)
 
 
 _LONGEST_NAME = 200
+_VARIANT = re.compile(r"([A-Za-z][\w.-]*?[A-Za-z])(?:[_.-]?\d{1,3}|[_.-](?:OLD|NEW|PRIMARY|SECONDARY|BACKUP|PROD|PRD|STAGING|STG|TEST|DEV|LIVE|QA|BASE64|B64|PLAIN|VALUE|DEFAULT|LOCAL|INTERNAL|EXTERNAL)){1,2}", re.I)
+"""One of several variables of a kind: `API_KEY_1`, `DB_PASSWORD_PROD`."""
 
 
 @lru_cache(maxsize=8192)
@@ -105,6 +107,8 @@ def kind_of(name: str) -> str | None:
     """
     if len(name) > _LONGEST_NAME:
         return None
+    if numbered := _VARIANT.fullmatch(name):
+        name = numbered[1]
     key = fold(name)
     last = fold(re.split(r"[./]", name)[-1])
     for kind, names in (
