@@ -24,7 +24,7 @@ def _secret(words: str, regex: str, group: int = 0, flags: int = 0) -> Shape:
     return Shape("secret", tuple(words.split()), re.compile(regex, flags), group)
 
 
-_B = r"(?<![A-Za-z0-9])"  # no letter or digit before: a key may follow `_` or `-`
+_B = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-F]{2}))"  # no letter or digit before, but for an encoded sign: a key may follow `_` or `-`
 PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----[^-]{0,20000}+(?:-----END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----)?"
 )
@@ -131,7 +131,7 @@ VALUE_FIRST = re.compile(
 )
 """A variable whose value stands before its name."""
 ENCODED_PAIR = re.compile(
-    r"(?<![\w.-])(?P<key>[A-Za-z][\w.-]{1,60})(?:%(?:25)?3[dDaA]|\\{1,3}u003[dD]|&#(?:61|x3[dD]);)(?P<value>(?:(?!%(?:25)?26|\\{1,3}u0026|&)[^\s\"'<>,;]){1,2000})"
+    r"(?:(?<![\w.-])|(?<=%[0-9A-F]{2})|(?<=%25[0-9A-F]{2}))(?P<key>[A-Za-z][\w.-]{1,60})(?:%(?:25)?3[dDaA]|\\{1,3}u003[dD]|&#(?:61|x3[dD]);)(?P<value>(?:(?!%(?:25)?26|\\{1,3}u0026|&)[^\s\"'<>,;]){1,2000})"
 )
 """A field in an address that was encoded: `api_key%3D...%26`."""
 SET_BEFORE = re.compile(

@@ -129,7 +129,7 @@ class Redactor:
         if "Secret" in text and "kind" in text:
             text = self._secret_data(text)
         text = self._fields.fields(self._documents.text(text), final=True)[0]
-        return columns(self.values, self._fields.flags(text))
+        return self.values.shaped(columns(self.values, self._fields.flags(text)))
 
     def whole(self, text: str) -> str:
         """A text that is all there: a path, a sentence of a report."""

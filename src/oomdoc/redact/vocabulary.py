@@ -27,7 +27,9 @@ _CUT = 4
 """Letters of a word that a line's end has cut, from which it is known by the rest: fewer begin nearly any word."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CODE = re.compile(
-    r"(?:\d{1,4}[dhmsn]s?){1,4}|\d+(?:[eE]\d{1,3}|[xX]\d{0,6}|[A-Za-z]{1,3}\d?)|[A-Za-z]{1,2}\d{1,5}[A-Za-z]{0,2}|[a-z]\d[a-z]\d|\d{1,8}T\d{1,9}Z?|0[xX][0-9a-fA-F]+"
+    r"(?:\d{1,4}[dhmsn]s?){1,4}|\d+(?:[eE]\d{1,3}|[KMGTPkmgtp]i?[Bb]?(?:ps)?|[bBxXsSwWeEnLlDg]|[mun]s|min|bits?|[kKMG]?Hz|st|nd|rd|th)|"
+    r"\d+[xX](?:\d+|[A-Za-z]{1,3}\d{1,4})|[A-Za-z]{1,3}\d{1,5}[A-Za-z]?|e\dm\d(?:fn|fnuz)?|w\d{1,2}a\d{1,2}|"
+    r"\d{1,8}T\d{1,9}Z?|0[xX][0-9a-fA-F]+"
 )
 """Durations, sizes, counts, ranks, models of hardware, types of numbers, moments: `80gb`, `tp8`, `h100`, `e4m3`, `20T20`."""
 
