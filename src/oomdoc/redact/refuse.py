@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 
 from oomdoc.redact import words
 from oomdoc.redact.names import STAND_IN
+from oomdoc.redact.scanner import scanned
 from oomdoc.redact.values import Values
 from oomdoc.redact.vocabulary import is_known, is_piece
 
@@ -77,6 +78,13 @@ class Refusal:
 
     def text(self, text: str) -> str:
         """The text with everything replaced that is not known; its lines stay."""
+        lines = text.split("\n")
+        places = [place for place, line in enumerate(lines) if _is_strange(line)]
+        if places:  # detectors look where something is not known: on lines of an engine's own words they find nothing
+            made = scanned(self.values, "\n".join(lines[place] for place in places)).split("\n")
+            for place, line in zip(places, made, strict=True):
+                lines[place] = line
+            text = "\n".join(lines)
         if "Params(" in text:
             text = self._params(text)
         if '"' in text or "'" in text:
@@ -157,6 +165,10 @@ class Refusal:
             out += [text[at : match.end()], made]
             at = end
         return "".join([*out, text[at:]])
+
+
+def _is_strange(line: str) -> bool:
+    return any(run and not is_known(run) for run in _RUN.findall(line))
 
 
 def is_said(value: str) -> bool:

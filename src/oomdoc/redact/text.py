@@ -20,7 +20,6 @@ from oomdoc.redact.enveloped import inside, put_back
 from oomdoc.redact.fields import RECORD, WHOLE, Fields
 from oomdoc.redact.names import Pseudonyms, is_stand_in
 from oomdoc.redact.refuse import Refusal
-from oomdoc.redact.scanner import scanned
 from oomdoc.redact.values import NUMBER, Tally, Values
 from oomdoc.redact.words import GENERIC, NOBODY
 
@@ -121,7 +120,7 @@ class Redactor:
             expression, stand_ins = self._known
             text = expression.sub(lambda match: self._alone(stand_ins[match[0]]), text)
         if self._refusal is not None:
-            text = self._refusal.text(scanned(self.values, text))
+            text = self._refusal.text(text)
         return text, held
 
     def _plain(self, text: str) -> str:

@@ -20,6 +20,7 @@ _HERE = Path(__file__).parent
 _READERS = ("ingest", "views", "physics")
 _BESIDE = ("units", "unwrap", "bundle", "tables", "timeline", "scan", "redact/words", "redact/shapes")
 _SUFFIXES = (".py", ".sql", ".toml")
+_NAMES = {"acme", "berlin", "europe", "mark"}  # of examples in our own sources: names all the same
 _ESCAPE = re.compile(r"\\[a-zA-Z]")  # `\bfoo` of an expression is no word `bfoo`
 _MAYBE = re.compile(r"(?<=[a-z])([a-z])\?(?=[a-z])")  # `capaci?ty` of an expression is two words
 _WORD = re.compile(r"[A-Za-z]+")
@@ -46,7 +47,7 @@ def known_words() -> frozenset[str]:
         found |= _words(path.read_text(encoding="utf-8"))
     own = (_HERE / "vocabulary.txt").read_text(encoding="utf-8")
     found.update(word for line in own.splitlines() if not line.startswith("#") for word in line.split())
-    return frozenset(word.lower() for word in found if len(word) > SHORT)
+    return frozenset(word.lower() for word in found if len(word) > SHORT) - _NAMES
 
 
 def _words(text: str) -> set[str]:
