@@ -9,8 +9,8 @@
 #
 # Needs a POSIX shell and nothing else; what a host lacks is named in missing.txt. It only reads. It needs no root, but
 # sees more with it. Bounded: a file holds at most -s MiB, a command runs at most -t seconds.
-# Environments are not copied: a few settings of the engine and the driver are picked by name. Names and values that look
-# like secrets are blanked in everything but prompts inside your own logs: look before you send.
+# Environments are not copied: a few settings of the engine and the driver are picked by name. Values of what is named like a secret
+# are blanked everywhere; names of people and prompts in your own logs are not: `oomdoc redact` does that. Interrupted, it packs what it has.
 
 set -u
 LC_ALL=C
@@ -73,6 +73,8 @@ shift $((OPTIND - 1))
 [ "$timeout_s" -gt 0 ] || timeout_s=1
 [ -d "$out" ] || wrong "there is no folder $out"
 
+groups=${proc%/proc}/sys/fs/cgroup
+
 name=oomdoc-$(uname -n | tr -c 'A-Za-z0-9.\n-' _)-$(date -u +%Y%m%dT%H%M%SZ)
 base=$out/$name
 mkdir "$base" || wrong "cannot write into $out"
@@ -83,14 +85,44 @@ have() { command -v "$1" > /dev/null 2>&1; }
 
 lacks() { echo "$1: $2" >> "$missing"; }
 
-# Blanks what looks like a secret: values of options and variables with such names, tokens of known shape, URL passwords.
+# Names of secrets, in any case: api_key, HF_TOKEN, db-password, CLIENT_SECRET_2. A bare `token` counts, `max_tokens` does not.
+key='([A-Za-z0-9_.-]*([Aa][Pp][Ii][_-]?[Kk][Ee][Yy]|[Aa][Cc][Cc][Ee][Ss][Ss][_-]?[Kk][Ee][Yy]([_-]?[Ii][Dd])?|[Ss][Ee][Cc][Rr][Ee][Tt]([_-]?([Aa][Cc][Cc][Ee][Ss][Ss][_-]?)?[Kk][Ee][Yy])?|[Pp][Rr][Ii][Vv][Aa][Tt][Ee][_-]?[Kk][Ee][Yy]|[Mm][Aa][Ss][Tt][Ee][Rr][_-]?[Kk][Ee][Yy]|[Pp][Aa][Ss][Ss][Ww]([Oo][Rr])?[Dd]|[Pp][Aa][Ss][Ss][Pp][Hh][Rr][Aa][Ss][Ee]|[Cc][Rr][Ee][Dd][Ee][Nn][Tt][Ii][Aa][Ll]|([Hh][Ff]|[Hh][Uu][Bb]|[Aa][Cc][Cc][Ee][Ss][Ss]|[Aa][Uu][Tt][Hh]|[Aa][Pp][Ii]|[Bb][Ee][Aa][Rr][Ee][Rr]|[Ss][Ee][Ss][Ss][Ii][Oo][Nn]|[Rr][Ee][Ff][Rr][Ee][Ss][Hh])[_-]?[Tt][Oo][Kk][Ee][Nn]|[A-Z0-9_]*_TOKEN)s?([_-]?[0-9]+|_[A-Z0-9]+)?)'
+hidden='***HIDDEN***'
+# one value of an option: quoted, or a word that is neither an option nor a sign of the shell
+one="(\"[^\"]*\"|'[^']*'|[^] \"',;|&\\\\-][^] \"',;|&]*)"
+
+# Blanks what looks like a secret: every value of options and variables with such names (lists and further lines too), objects called
+# auth or credentials, private keys, tokens of known shape, passwords in addresses.
 mask() {
   sed -E \
-    -e 's/((api[_-]?key|hf[_-]token|access[_-]?token|auth[_-]?token|secret[_-]?(access[_-]?)?key|passw(or)?d|credentials?)["'\'']?( *[=:,] *| +)["'\'']?)[^]"'\'' ,}[]+/\1***HIDDEN***/g' \
-    -e 's/([A-Z0-9_]*(TOKEN|TOKEN_[A-Z0-9_]*|(SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL)[A-Z0-9_]*)["'\'']?( *[=:,] *| +)["'\'']?)[^]"'\'' ,}[]+/\1***HIDDEN***/g' \
-    -e 's/(Bearer|Basic) +[A-Za-z0-9._~+\/=-]{8,}/\1 ***HIDDEN***/g' \
-    -e 's/(hf_|sk-|ghp_|glpat-|AKIA|xox[bp]-)[A-Za-z0-9_-]{12,}/***HIDDEN***/g' \
-    -e 's/(:\/\/[^:@\/ ]+:)[^@\/ ]+@/\1***HIDDEN***@/g'
+    -e ':again' \
+    -e '/-----BEGIN [A-Z0-9 ]*PRIVATE KEY/,/-----END [A-Z0-9 ]*PRIVATE KEY/s/.*/'"$hidden"'/' \
+    -e "s/(--?$key)(=| +)$one( +$one)*/\\1 $hidden/g" \
+    -e "s/([\"']--?$key[\"'])( *, *([\"'])[^-\"'][^\"']*[\"'])+/\\1, \"$hidden\"/g" \
+    -e "s/($key[\\\\\"']*( *[=:] *| +|[\"'] *, *))\\[[^]]*\\]/\\1['$hidden']/g" \
+    -e "s/([\"']?(auth|credentials?|secrets?|token)[\\\\\"']*[:=] *)\\{[^}]*\\}/\\1{$hidden}/g" \
+    -e "s/($key[\\\\\"']*( *[=:,] *| +)[\\\\\"']*)[[{(<]*[^]\"' ,}\\\\[]+/\\1$hidden/g" \
+    -e "s/($key%3[dD])[^%& ]+/\\1$hidden/g" \
+    -e "s/(\"name\": *\"$key\", *\"value\": *\")[^\"]*/\\1$hidden/g" \
+    -e 's/([Bb]earer|[Bb]asic) +[A-Za-z0-9._~+\/=-]{8,}/\1 '"$hidden"'/g' \
+    -e "s/((^|[^A-Za-z0-9_-])([Tt]oken|[Aa]uth|[Cc]ookie|[Aa]uthorization)[\"']?[=:] *[\"']?)[^]{*\"' ,}[][^]\"' ,}[]{3,}/\\1$hidden/g" \
+    -e 's/(hf_|api_org_|nvapi-|sk-|gsk_|r8_|fw_|xai-|pplx-|pcsk_|gh[opusr]_|github_pat_|glpat-|glsa_|glc_|AKIA|ASIA|AIza|ya29\.|xox[a-z]-|npm_|pypi-|dckr_pat_|dapi|hvs\.|dop_v1_|shp[a-z]{2}_|SG\.|wandb_v1_|eyJ)[A-Za-z0-9_.=+\/-]{12,}/'"$hidden"'/g' \
+    -e 's/(:\/\/[^:@\/ ]*:)[^@\/ ]+@/\1'"$hidden"'@/g' \
+    -e "/^ *(- +)?[\"']?--?$key[\"']?,? *\$/,/^ *(- +)?[\"']?--|^ *[A-Za-z][A-Za-z ]*:/{" \
+    -e "/^ *(- +)?[\"']?--|^ *[A-Za-z][A-Za-z ]*:/!s/^( *(- *)?).*/\\1$hidden/" \
+    -e '}' \
+    -e "/^ *(- *)?[\"']?$key[\"']? *: *[|>]?[-+]? *\$/,/^ *(- *)?[\"']?[A-Za-z0-9_.-]+[\"']? *:/{" \
+    -e "/^ *(- *)?[\"']?[A-Za-z0-9_.-]+[\"']? *:/!s/^( *(- *)?).*/\\1$hidden/" \
+    -e '}' \
+    -e "/name[\"']?: *[\"']?$key[\"']?,? *\$/{" \
+    -e 'n' \
+    -e "s/(value[\"']?: *).+/\\1$hidden/" \
+    -e '}' \
+    -e "/--?$key *\\\\ *\$/{" \
+    -e 'n' \
+    -e "s/^( *)[^ -][^ ]*/\\1$hidden/" \
+    -e 'b again' \
+    -e '}'
 }
 
 # limited COMMAND...: runs it for at most $timeout_s seconds.
@@ -151,6 +183,27 @@ sample_devices() {
     limited ps -eo pid,rss,args 2> /dev/null | grep -i '[v]llm' | mask | cut -c 1-400
   } >> "$base/process/rss.txt"
 }
+
+# pack: the archive of what is there, with what is missing; the folder goes.
+pack() {
+  trap '' INT TERM HUP
+  sort -u "$missing" -o "$missing"
+  [ -s "$missing" ] && { echo "collect: what could not be had:"; sed 's/^/  /' "$missing"; } >&2
+  if (cd "$out" && tar -cf - "$name" | gzip -c > "$name.tar.gz"); then
+    rm -rf "$base"
+    echo "$base.tar.gz"
+  else
+    echo "collect: could not pack; the files are in $base" >&2
+    echo "$base"
+  fi
+}
+
+interrupted() {
+  lacks "collection" "was interrupted: what came after is not here; run it again with a shorter -d"
+  pack
+  exit 130
+}
+trap interrupted INT TERM HUP
 
 section() { echo "collect: $1" >&2; }
 
@@ -282,12 +335,4 @@ while :; do
 done
 [ "$duration_s" -gt 0 ] && scrape
 
-sort -u "$missing" -o "$missing"
-[ -s "$missing" ] && { echo "collect: what could not be had:"; sed 's/^/  /' "$missing"; } >&2
-if (cd "$out" && tar -cf - "$name" | gzip -c > "$name.tar.gz"); then
-  rm -rf "$base"
-  echo "$base.tar.gz"
-else
-  echo "collect: could not pack; the files are in $base" >&2
-  echo "$base"
-fi
+pack

@@ -177,6 +177,8 @@ class Fields:
         if not found:
             return at, ""
         value = found[0].rstrip(".:")
+        if "=" in value:  # `host: cpus=2`: a field of its own
+            return at, ""
         if kind == "user" and field["sep"] == ":" and not field["gap"]:
             return at, ""  # `user:pass@`, `INFO:user:...`
         return found.start() + len(value), text[at : found.start()] + self.values.name(kind, value)

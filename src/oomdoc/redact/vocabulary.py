@@ -30,7 +30,7 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CODE = re.compile(
     r"(?:\d{1,4}[dhmsn]s?){1,4}|\d+(?:[eE]\d{1,3}|[KMGTPkmgtp]i?[Bb]?(?:ps)?|[bBxXsSwWeEnLlDg]|[mun]s|min|bits?|[kKMG]?Hz|st|nd|rd|th)|"
     r"\d+[xX](?:\d+|[A-Za-z]{1,3}\d{1,4})|[A-Za-z]{1,3}\d{1,5}[A-Za-z]?|e\dm\d(?:fn|fnuz)?|w\d{1,2}a\d{1,2}|"
-    r"\d{1,8}T\d{1,9}Z?|0[xX][0-9a-fA-F]+"
+    r"\d{1,8}T\d{1,9}Z?|\d{1,9}Z|0[xX][0-9a-fA-F]+"
 )
 """Durations, sizes, counts, ranks, models of hardware, types of numbers, moments: `80gb`, `tp8`, `h100`, `e4m3`, `20T20`."""
 
