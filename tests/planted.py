@@ -133,22 +133,29 @@ OWN: Mapping[str, Make] = {
     "base64": lambda random_: base64.b64encode(f"{_rare(random_)}-{_rare(random_)}-{random_.random()}".encode()).decode(),
     "pass phrase": lambda random_: "".join(_rare(random_).title() for _ in range(4)),
 }
+COMMON = "of a log's own words"
+"""Values that only their field gives away: every word of them is one of logs."""
+OWN = {**OWN, COMMON: lambda random_: f"Master-{random_.randrange(100)}-Shadow-{random_.choice(('Kernel', 'Server', 'Memory'))}"}
 SECRETS = {**PROVIDERS, **OWN}
 USERS: Mapping[str, Make] = {
     "user": lambda random_: f"{_rare(random_)}{_rare(random_)[:4]}",
     "first.last": lambda random_: f"{_rare(random_)}.{_rare(random_)}",
+    COMMON: lambda random_: f"{random_.choice(('grace', 'page', 'hopper'))}.{random_.choice(('green', 'master', 'story'))}",
     "mail": lambda random_: f"{_rare(random_)}.{_rare(random_)}@{_rare(random_)}-mill.com",
 }
 PLACES: Mapping[str, Make] = {
     "host": lambda random_: f"{_rare(random_)}-n{random_.randrange(10, 99)}",
+    COMMON: lambda random_: f"gpu-{random_.choice(('prod', 'batch'))}-{random_.choice(('east', 'rack', 'blue'))}-{random_.randrange(10, 99)}",
     "fqdn": lambda random_: f"{_rare(random_)}{random_.randrange(9)}.{_rare(random_)}.internal",
 }
 TENANTS: Mapping[str, Make] = {
     "tenant": lambda random_: f"{_rare(random_)}{_rare(random_)}",
+    COMMON: lambda random_: f"{random_.choice(('delta', 'echo', 'shadow'))}-{random_.choice(('story', 'green', 'rack'))}",
     "namespace": lambda random_: f"{_rare(random_)}-{_rare(random_)}-chat",
 }
 TEXTS: Mapping[str, Make] = {
     "english": lambda random_: f"the {_rare(random_)} counts nineteen {_rare(random_)} {_rare(random_)} by the {_rare(random_)}",
+    COMMON: lambda random_: f"please explain how the memory limit of my {random_.choice(('server', 'device'))} works and why it is {random_.choice(('too small', 'not enough'))}",
     "question": lambda random_: f"Why does my {_rare(random_)} hurt when {_rare(random_)} calls doctor {_rare(random_)}?",
     "with quotes": lambda random_: f"she said 'x', {_rare(random_)} and {_rare(random_)} went to {_rare(random_)}",
     "chinese": lambda random_: "".join(chr(0x4E00 + random_.randrange(20000)) for _ in range(14)),
@@ -369,6 +376,8 @@ def cells(every: int = 1, seed: int = 7) -> Iterator[Cell]:
                     continue
                 value = make(random.Random(f"{seed} {kind} {notation.name}"))
                 if "\0" in notation.write("x") and envelope not in ("none", "utf-8 with a mark"):
+                    continue
+                if COMMON in kind and not notation.promised:
                     continue
                 if notation.plain and any(sign in value for sign in "\"' "):
                     continue

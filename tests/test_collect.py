@@ -390,6 +390,10 @@ def test_the_redactors_blank_secrets_and_leave_figures() -> None:
 
     assert SECRET not in redact(f"--hf-token {SECRET} --max-num-seqs 96")
     assert "topsecret" not in redact('{"api_key": "topsecretvalue"}')
+    several = redact("vllm serve --api-key topsecret1 topsecret2 --max-num-seqs 96")
+    assert "topsecret" not in several and several.endswith(" --max-num-seqs 96")
+    assert "topsecret" not in redact("'api_key': ['topsecret1', 'topsecret2'], 'port': 80")
+    assert redact('["--api-key", "topsecret1", "topsecret2", "--port"]').count("topsecret") == 0
     assert redact("prompt_tokens=512 max_num_batched_tokens=8192") == "prompt_tokens=512 max_num_batched_tokens=8192"
 
 

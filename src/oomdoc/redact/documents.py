@@ -144,7 +144,7 @@ class _Walk:
             elif kind in ("user", "host", "tenant") and own is None and fold(name) in _WHO:
                 own = kind
             if own == "weak" and value.id == "mapping":
-                own = None
+                own = "secret" if fold(name) == "tokens" else None
             yield from self.edits(value, name, own, is_list and name == "items", depth + 1)
 
     def _sequence(self, node: Any, key: str, kind: str | None, of_secret: bool, depth: int) -> Iterator[Edit]:

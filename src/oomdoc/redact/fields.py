@@ -132,7 +132,7 @@ class Fields:
             if first == "{" and not content:
                 return self._object(text, at, kind)
             if kind == "weak" and first == "{":
-                return at, ""
+                return self._object(text, at, "secret") if key == "tokens" else (at, "")
             end = blocks.closing(text, at)
             if end < 0 and kind == "secret" and (found := _SECRET_VALUE.match(text, at)) and len(found[1]) > 1:
                 return found.end(), self.values.secret(found[1])

@@ -115,6 +115,9 @@ class Refusal:
         long = match["long"]
         if long is None or not is_random(long):
             return match[0]
+        parts = long.split("/")
+        if any(len(part) > 2 and part.isalpha() and is_known(part) for part in parts):  # a path: what is random in it
+            return "/".join(self.values.made("secret", part) if len(part) >= _LONG and is_random(part) else part for part in parts)
         return self.values.made("secret", long)
 
     def _grouped(self, match: re.Match[str]) -> str:
@@ -130,7 +133,11 @@ class Refusal:
         unknown = sum(not is_known(word) for word in found)
         if 2 * text.count(",") > len(found):  # cells of a table
             return text
-        if unknown < _PROSE_UNKNOWN or unknown < _PROSE_SHARE * len(found) or "redacted-" in text or _anchors().search(text):
+        if unknown < _PROSE_UNKNOWN or unknown < _PROSE_SHARE * len(found) or "redacted-" in text:
+            return text
+        whole = match.string
+        begin, end = whole.rfind("\n", 0, match.start()) + 1, whole.find("\n", match.end())
+        if _anchors().search(whole, begin, end if end >= 0 else len(whole)):
             return text
         return self.values.prompt(text)
 

@@ -114,9 +114,9 @@ _TURN = r"((?:[^<\n\[]|<(?!\||/s>|start_of|end_of)|\[(?!/?INST)|\n(?!INFO|WARN|E
 SAID: tuple[Shape, ...] = (
     Shape("prompt", ("prompt", "completion", "question"), re.compile(r"\b(?:prompt|completion|question) ([\"'])((?:(?!\1)[^\n\\]){8,4000}+)\1", re.I), 2),
     Shape("prompt", ('system"', "system'"), re.compile(r"[\"']system[\"'][ \t]{0,4}:[ \t]{0,4}\"((?:[^\"\\\n ]|\\.)*+(?: (?:[^\"\\\n ]|\\.)++){3,4000}+)\""), 1),
-    Shape("prompt", ("<|im_start|>",), re.compile(r"<\|im_start\|>\w{1,40}(?:\n|\\n|[ \t])" + _TURN + r"(?=<\|im_end\|>|<\|im_start\|>)"), 1),
-    Shape("prompt", ("<|end_header_id|>",), re.compile(r"<\|end_header_id\|>(?:\n|\\n){0,4}" + _TURN + r"(?=<\|eot_id\|>|<\|start_header_id\|>)"), 1),
-    Shape("prompt", ("<start_of_turn>",), re.compile(r"<start_of_turn>\w{1,40}(?:\n|\\n|[ \t])" + _TURN + r"(?=<end_of_turn>)"), 1),
+    Shape("prompt", ("<|im_start|>",), re.compile(r"<\|im_start\|>\w{1,40}(?:\r?\n|\\n|[ \t])" + _TURN + r"(?=<\|im_end\|>|<\|im_start\|>)"), 1),
+    Shape("prompt", ("<|end_header_id|>",), re.compile(r"<\|end_header_id\|>(?:\r?\n|\\n){0,4}" + _TURN + r"(?=<\|eot_id\|>|<\|start_header_id\|>)"), 1),
+    Shape("prompt", ("<start_of_turn>",), re.compile(r"<start_of_turn>\w{1,40}(?:\r?\n|\\n|[ \t])" + _TURN + r"(?=<end_of_turn>)"), 1),
     Shape("prompt", ("[INST]", "[/INST]"), re.compile(r"\[/?INST\]" + _TURN + r"(?=\[/INST\]|</s>)"), 1),
     Shape("prompt", ("</prompt>", "</content>", "</completion>", "</query>", "</question>"), re.compile(r"<(prompt|content|completion|query|question)>([^<]{1,20000}+)</\1>", re.I), 2),
 )  # fmt: skip
@@ -150,6 +150,12 @@ EMAIL = Shape(
     re.compile(r"(?<![\w.+%-])[^\W_][\w.+-]{0,63}(?:@|%40)(?:[^\W_](?:[^\W_]|-){0,62}\.){1,6}[^\W\d_]{2,24}(?![\w@])"),
 )
 IPV4 = Shape("ip", (".",), re.compile(r"(?<![A-Za-z0-9.])[1-9]\d{0,2}(?:\.\d{1,3}){3}(?![\w+]|\.\d)"))
+PHONE = Shape("user", ("+",), re.compile(r"(?<![\w.+])\+\d{1,3}(?:[ .()/-]{1,2}\d{2,8}){2,5}(?![\w.:])|(?<![\w.+])\+\d{10,14}(?![\w.])"))
+"""A telephone number as ITU-T E.123 writes it for abroad."""
+CARD = Shape("secret", ("-", " "), re.compile(r"(?<![\w.-])\d{4}([ -])\d{4}\1\d{4}\1\d{4}(?![\w.-])"))
+"""A payment card in groups of four (ISO/IEC 7812); the last digit is checked."""
+IBAN = Shape("secret", (" ", "0"), re.compile(r"(?<![\w-])[A-Z]{2}\d{2}(?: ?(?=[A-Z0-9]{0,3}\d)[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])"))
+"""A bank account (ISO 13616)."""
 VERSION_BEFORE = re.compile(r"(?:==|>=|~=|version[:=]? ?|release[:=]? ?|driver[:=]? ?|cud\w{1,10}[:=]? ?)$", re.I)
 """What four numbers with dots are a version behind."""
 EC2 = Shape("host", ("ip-",), re.compile(r"(?<![\w-])ip-\d{1,3}(?:-\d{1,3}){3}(?:\.[\w.-]{1,200})?"))

@@ -134,6 +134,10 @@ class Values:
                 text = self._sub(shape, text, lambda kind, value: self._shaped_secret(value))
         if "@" in low or "%40" in low:
             text = self._sub(shapes.EMAIL, text, self._mail)
+        if "+" in low:
+            text = self._sub(shapes.PHONE, text, self.made)
+        text = self._sub(shapes.CARD, text, self._card)
+        text = self._sub(shapes.IBAN, text, lambda kind, value: value if is_known(value) else self.made(kind, value))
         for shape in (*shapes.HOMES, *shapes.LINE_HEADS, shapes.EC2):
             if _has(shape, text, low):
                 text = self._sub(shape, text, self.name)
@@ -165,6 +169,11 @@ class Values:
         if is_stand_in(value) or value.lower().startswith(("redacted-", "secret-")) or value.endswith("_token"):
             return value
         return self.made("secret", value)
+
+    def _card(self, kind: str, value: str) -> str:
+        digits = [int(digit) for digit in value if digit.isdigit()]
+        doubled = [sum(divmod(2 * digit, 10)) if place % 2 == 0 else digit for place, digit in enumerate(digits)]
+        return self.made(kind, value) if sum(doubled) % 10 == 0 else value  # Luhn, over sixteen digits
 
     def _mail(self, kind: str, value: str) -> str:
         local, _, domain = value.rpartition("@")

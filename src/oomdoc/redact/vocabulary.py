@@ -24,7 +24,7 @@ _NAMES = {"acme", "berlin", "europe", "mark"}  # of examples in our own sources:
 _ESCAPE = re.compile(r"\\[a-zA-Z]")  # `\bfoo` of an expression is no word `bfoo`
 _MAYBE = re.compile(r"(?<=[a-z])([a-z])\?(?=[a-z])")  # `capaci?ty` of an expression is two words
 _WORD = re.compile(r"[A-Za-z]+")
-_CUT = 4
+_CUT = 3
 """Letters of a word that a line's end has cut, from which it is known by the rest: fewer begin nearly any word."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CODE = re.compile(
