@@ -27,9 +27,11 @@ from oomdoc.redact.run import common_words, redact_stream
 from oomdoc.redact.text import Redactor
 
 KEY = b"a key that only this test has..."
-_RARE = """umbra quill heron lantern ferrous brack peltwork grackle kestrel zofia bekker ashgrove tamsin orwin delphin sorrel
-vesper quince juniper marlow fennel tallis hollin wexcombe brindle corvane lysander mirabel oswin peregrin rowena sabrin thessaly ulrika
-vandal wistful yarrow zephyrin calder dunmore eglantine farrow gossamer hawthorn isolde jessamy kerrigan larkspur""".split()
+_RARE = tuple(
+    "umbra quill heron lantern ferrous brack peltwork grackle kestrel zofia bekker ashgrove tamsin orwin delphin sorrel vesper quince "  # noqa: SIM905
+    "juniper marlow fennel tallis hollin wexcombe brindle corvane lysander mirabel oswin peregrin rowena sabrin thessaly ulrika vandal "
+    "wistful yarrow zephyrin calder dunmore eglantine farrow gossamer hawthorn isolde jessamy kerrigan larkspur".split()
+)
 
 
 def _token(random_: random.Random, size: int, letters: str = string.ascii_letters + string.digits) -> str:
@@ -130,39 +132,63 @@ OWN: Mapping[str, Make] = {
     "begins with a bracket": lambda random_: f"[{_rare(random_).title()}{random_.randrange(100)}{_rare(random_)}",
     "begins with a brace": lambda random_: f"{{{_rare(random_).title()}{random_.randrange(100)}{_rare(random_)}",
     "begins with less": lambda random_: f"<{_rare(random_).title()}{random_.randrange(100)}{_rare(random_)}",
-    "base64": lambda random_: base64.b64encode(f"{_rare(random_)}-{_rare(random_)}-{random_.random()}".encode()).decode(),
+    "base64": lambda random_: base64.b64encode(
+        f"{_rare(random_)}-{_rare(random_)}-{random_.random()}".encode()
+    ).decode(),
     "pass phrase": lambda random_: "".join(_rare(random_).title() for _ in range(4)),
 }
 COMMON = "of a log's own words"
 """Values that only their field gives away: every word of them is one of logs."""
-OWN = {**OWN, COMMON: lambda random_: f"Master-{random_.randrange(100)}-Shadow-{random_.choice(('Kernel', 'Server', 'Memory'))}"}
+OWN = {
+    **OWN,
+    COMMON: lambda random_: f"Master-{random_.randrange(100)}-Shadow-{random_.choice(('Kernel', 'Server', 'Memory'))}",
+}
 SECRETS = {**PROVIDERS, **OWN}
 USERS: Mapping[str, Make] = {
     "user": lambda random_: f"{_rare(random_)}{_rare(random_)[:4]}",
     "first.last": lambda random_: f"{_rare(random_)}.{_rare(random_)}",
-    COMMON: lambda random_: f"{random_.choice(('grace', 'page', 'hopper'))}.{random_.choice(('green', 'master', 'story'))}",
+    COMMON: lambda random_: (
+        f"{random_.choice(('grace', 'page', 'hopper'))}.{random_.choice(('green', 'master', 'story'))}"
+    ),
     "mail": lambda random_: f"{_rare(random_)}.{_rare(random_)}@{_rare(random_)}-mill.com",
 }
 PLACES: Mapping[str, Make] = {
     "host": lambda random_: f"{_rare(random_)}-n{random_.randrange(10, 99)}",
-    COMMON: lambda random_: f"gpu-{random_.choice(('prod', 'batch'))}-{random_.choice(('east', 'rack', 'blue'))}-{random_.randrange(10, 99)}",
+    COMMON: lambda random_: (
+        f"gpu-{random_.choice(('prod', 'batch'))}-{random_.choice(('east', 'rack', 'blue'))}-{random_.randrange(10, 99)}"
+    ),
     "fqdn": lambda random_: f"{_rare(random_)}{random_.randrange(9)}.{_rare(random_)}.internal",
 }
 TENANTS: Mapping[str, Make] = {
     "tenant": lambda random_: f"{_rare(random_)}{_rare(random_)}",
-    COMMON: lambda random_: f"{random_.choice(('delta', 'echo', 'shadow'))}-{random_.choice(('story', 'green', 'rack'))}",
+    COMMON: lambda random_: (
+        f"{random_.choice(('delta', 'echo', 'shadow'))}-{random_.choice(('story', 'green', 'rack'))}"
+    ),
     "namespace": lambda random_: f"{_rare(random_)}-{_rare(random_)}-chat",
 }
 TEXTS: Mapping[str, Make] = {
-    "english": lambda random_: f"the {_rare(random_)} counts nineteen {_rare(random_)} {_rare(random_)} by the {_rare(random_)}",
-    COMMON: lambda random_: f"please explain how the memory limit of my {random_.choice(('server', 'device'))} works and why it is {random_.choice(('too small', 'not enough'))}",
-    "question": lambda random_: f"Why does my {_rare(random_)} hurt when {_rare(random_)} calls doctor {_rare(random_)}?",
+    "english": lambda random_: (
+        f"the {_rare(random_)} counts nineteen {_rare(random_)} {_rare(random_)} by the {_rare(random_)}"
+    ),
+    COMMON: lambda random_: (
+        f"please explain how the memory limit of my {random_.choice(('server', 'device'))} works and why it is {random_.choice(('too small', 'not enough'))}"
+    ),
+    "question": lambda random_: (
+        f"Why does my {_rare(random_)} hurt when {_rare(random_)} calls doctor {_rare(random_)}?"
+    ),
     "with quotes": lambda random_: f"she said 'x', {_rare(random_)} and {_rare(random_)} went to {_rare(random_)}",
+    "like a record": lambda random_: f"ERROR: my {_rare(random_)} and {_rare(random_)} {_rare(random_)}",
     "chinese": lambda random_: "".join(chr(0x4E00 + random_.randrange(20000)) for _ in range(14)),
     "accents": lambda random_: f"où est {_rare(random_)} la {_rare(random_)} être {_rare(random_)} déjà",
     "code": lambda random_: f"def {_rare(random_)}_{_rare(random_)}(x): return {_rare(random_)}[x]",
 }
-GROUPS: Mapping[str, Mapping[str, Make]] = {"secret": SECRETS, "user": USERS, "place": PLACES, "tenant": TENANTS, "text": TEXTS}
+GROUPS: Mapping[str, Mapping[str, Make]] = {
+    "secret": SECRETS,
+    "user": USERS,
+    "place": PLACES,
+    "tenant": TENANTS,
+    "text": TEXTS,
+}
 KINDS = {f"{group}: {name}": (group, make) for group, kinds in GROUPS.items() for name, make in kinds.items()}
 
 
@@ -195,43 +221,106 @@ _RUN = "INFO 11-20 20:05:07 [loggers.py:123] Engine 000: Avg prompt throughput: 
 def _notations() -> Iterator[Notation]:
     secret, user, place, tenant, text = (("secret",), ("user",), ("place",), ("tenant",), ("text",))
 
-    def n(name: str, groups: tuple[str, ...], write: Callable[[str], str], promised: bool = True, plain: bool = False) -> Notation:
+    def n(
+        name: str, groups: tuple[str, ...], write: Callable[[str], str], promised: bool = True, plain: bool = False
+    ) -> Notation:
         return Notation(name, groups, promised, write, plain)
 
     # ---- secrets
     yield n("json", secret, lambda v: _j({"n": 1, "api_key": v, "max_tokens": 5}))
-    yield n("json pretty", secret, lambda v: json.dumps({"n": 1, "server": {"api_key": v}}, indent=2, ensure_ascii=False))
+    yield n(
+        "json pretty", secret, lambda v: json.dumps({"n": 1, "server": {"api_key": v}}, indent=2, ensure_ascii=False)
+    )
     yield n("json in json", secret, lambda v: _j({"level": "info", "message": _j({"headers": {"x-api-key": v}})}))
     yield n("json in json in json", secret, lambda v: _j({"message": _j({"message": _j({"client_secret": v})})}))
     yield n("json list", secret, lambda v: _j({"api_keys": ["first-" + v[:2], v]}))
     yield n("json object auth", secret, lambda v: _j({"auth": {"scheme": "x", "value": v}, "n": 1}))
-    yield n("json object credentials", secret, lambda v: json.dumps({"credentials": {"deep": {"er": [v]}}}, indent=1, ensure_ascii=False))
+    yield n(
+        "json object credentials",
+        secret,
+        lambda v: json.dumps({"credentials": {"deep": {"er": [v]}}}, indent=1, ensure_ascii=False),
+    )
     yield n("json object token", secret, lambda v: _j({"tokens": {"one": v}}))
     yield n("python dict", secret, lambda v: f"{_HEAD}args: {{'api_key': {v!r}, 'max_num_seqs': 64}}")
-    yield n("python list", secret, lambda v: f"{_HEAD}non-default args: {{'api_key': ['first-one', {v!r}], 'port': 80}}")
+    yield n(
+        "python list", secret, lambda v: f"{_HEAD}non-default args: {{'api_key': ['first-one', {v!r}], 'port': 80}}"
+    )
     yield n("namespace", secret, lambda v: f"{_HEAD}args: Namespace(host=None, api_key={v!r}, port=8000)")
     yield n("yaml plain", secret, lambda v: _lines("server:", f"  api_key: {v}", "  port: 80"), plain=True)
     yield n("yaml quoted", secret, lambda v: _lines("server:", f'  password: "{v}"', "  port: 80"), plain=True)
-    yield n("yaml next line", secret, lambda v: _lines("server:", "  password:", f'    "{v}"', "  port: 80"), plain=True)
-    yield n("yaml anchor", secret, lambda v: _lines("server:", f"  password: &pw {v}", "  other: *pw", "  port: 80"), plain=True)
+    yield n(
+        "yaml next line", secret, lambda v: _lines("server:", "  password:", f'    "{v}"', "  port: 80"), plain=True
+    )
+    yield n(
+        "yaml anchor",
+        secret,
+        lambda v: _lines("server:", f"  password: &pw {v}", "  other: *pw", "  port: 80"),
+        plain=True,
+    )
     yield n("yaml tag", secret, lambda v: _lines("server:", f"  password: !!str {v}", "  port: 80"), plain=True)
     yield n("yaml block", secret, lambda v: _lines("server:", "  token: |-", f"    {v}", "  port: 80"))
-    yield n("yaml list", secret, lambda v: _lines("server:", "  api_keys:", "  - first-one", f"  - {v}", "  port: 80"), plain=True)
+    yield n(
+        "yaml list",
+        secret,
+        lambda v: _lines("server:", "  api_keys:", "  - first-one", f"  - {v}", "  port: 80"),
+        plain=True,
+    )
     yield n("yaml flow", secret, lambda v: _lines("server:", f'  auth: {{a: "{v}", b: 1}}', "  port: 80"), plain=True)
-    yield n("yaml object", secret, lambda v: _lines("credentials:", "  main:", f"    any: '{v}'", "port: 80"), plain=True)
-    yield n("yaml env", secret, lambda v: _lines("env:", "- name: DB_PASSWORD", f'  value: "{v}"', "- name: PORT", '  value: "80"'), plain=True)
-    yield n("yaml env value first", secret, lambda v: _lines("env:", f'- value: "{v}"', "  name: DB_PASSWORD"), plain=True)
+    yield n(
+        "yaml object", secret, lambda v: _lines("credentials:", "  main:", f"    any: '{v}'", "port: 80"), plain=True
+    )
+    yield n(
+        "yaml env",
+        secret,
+        lambda v: _lines("env:", "- name: DB_PASSWORD", f'  value: "{v}"', "- name: PORT", '  value: "80"'),
+        plain=True,
+    )
+    yield n(
+        "yaml env value first", secret, lambda v: _lines("env:", f'- value: "{v}"', "  name: DB_PASSWORD"), plain=True
+    )
     yield n("yaml args", secret, lambda v: _lines("args:", "- --api-key", f'- "{v}"', "- --port", '- "80"'), plain=True)
-    yield n("yaml args several", secret, lambda v: _lines("args:", "- --api-key", "- first-one", f'- "{v}"', "- --port", '- "80"'), plain=True)
+    yield n(
+        "yaml args several",
+        secret,
+        lambda v: _lines("args:", "- --api-key", "- first-one", f'- "{v}"', "- --port", '- "80"'),
+        plain=True,
+    )
     yield n("kubernetes secret", secret, lambda v: _lines("apiVersion: v1", "data:", f"  any: {_b(v)}", "kind: Secret"))
-    yield n("kubernetes secret string", secret, lambda v: _lines("kind: Secret", "stringData:", f'  any: "{v}"', "apiVersion: v1"), plain=True)
-    yield n("kubernetes secret flow", secret, lambda v: _lines("kind: Secret", f"data: {{any: {_b(v)}}}", "apiVersion: v1"))
-    yield n("kubernetes secret json", secret, lambda v: json.dumps({"kind": "Secret", "data": {"any": _b(v)}, "apiVersion": "v1"}, indent=1))
-    yield n("kubernetes secret list", secret, lambda v: _lines("apiVersion: v1", "kind: SecretList", "items:", "- metadata: {name: x}", "  data:", f"    any: {_b(v)}"))
-    yield n("kustomize literals", secret, lambda v: _lines("secretGenerator:", "- name: x", "  literals:", f"  - DB_PASSWORD={v}", "  - a=b"), plain=True)
+    yield n(
+        "kubernetes secret string",
+        secret,
+        lambda v: _lines("kind: Secret", "stringData:", f'  any: "{v}"', "apiVersion: v1"),
+        plain=True,
+    )
+    yield n(
+        "kubernetes secret flow", secret, lambda v: _lines("kind: Secret", f"data: {{any: {_b(v)}}}", "apiVersion: v1")
+    )
+    yield n(
+        "kubernetes secret json",
+        secret,
+        lambda v: json.dumps({"kind": "Secret", "data": {"any": _b(v)}, "apiVersion": "v1"}, indent=1),
+    )
+    yield n(
+        "kubernetes secret list",
+        secret,
+        lambda v: _lines(
+            "apiVersion: v1", "kind: SecretList", "items:", "- metadata: {name: x}", "  data:", f"    any: {_b(v)}"
+        ),
+    )
+    yield n(
+        "kustomize literals",
+        secret,
+        lambda v: _lines("secretGenerator:", "- name: x", "  literals:", f"  - DB_PASSWORD={v}", "  - a=b"),
+        plain=True,
+    )
     yield n("toml", secret, lambda v: _lines("[server]", f'api_key = "{v}"', "port = 80"), plain=True)
     yield n("toml list", secret, lambda v: _lines("[server]", f'passwords = ["one", "{v}"]', "port = 80"), plain=True)
-    yield n("toml section", secret, lambda v: _lines("[credentials.main]", f'any = "{v}"', "[server]", "port = 80"), plain=True)
+    yield n(
+        "toml section",
+        secret,
+        lambda v: _lines("[credentials.main]", f'any = "{v}"', "[server]", "port = 80"),
+        plain=True,
+    )
     yield n("ini", secret, lambda v: _lines("[database]", f"password = {v}", "port = 80"), plain=True)
     yield n("environment", secret, lambda v: _lines("PORT=80", f"HF_TOKEN={v}", "VLLM_USE_V1=1"), plain=True)
     yield n("environment numbered", secret, lambda v: _lines("PORT=80", f"API_KEY_2={v}", "VLLM_USE_V1=1"), plain=True)
@@ -247,30 +336,67 @@ def _notations() -> Iterator[Notation]:
     yield n("option", secret, lambda v: f"vllm serve x --api-key {v} --port 80", plain=True)
     yield n("option equals", secret, lambda v: f"vllm serve x --api-key={v} --port 80", plain=True)
     yield n("option several", secret, lambda v: f"vllm serve x --api-key first-one {v} --port 80", plain=True)
-    yield n("option next line", secret, lambda v: _lines("vllm serve x \\", "  --api-key \\", f"  {v} \\", "  --port 80"), plain=True)
+    yield n(
+        "option next line",
+        secret,
+        lambda v: _lines("vllm serve x \\", "  --api-key \\", f"  {v} \\", "  --port 80"),
+        plain=True,
+    )
     yield n("option json", secret, lambda v: _j(["vllm", "serve", "x", "--api-key", "first-one", v, "--port", "80"]))
     yield n("header", secret, lambda v: f"X-API-Key: {v}", plain=True)
     yield n("bearer", secret, lambda v: f"Authorization: Bearer {v}", plain=True)
-    yield n("curl", secret, lambda v: f"curl -H 'Authorization: Bearer {v}' http://localhost:8000/v1/models", plain=True)
+    yield n(
+        "curl", secret, lambda v: f"curl -H 'Authorization: Bearer {v}' http://localhost:8000/v1/models", plain=True
+    )
     yield n("header pairs", secret, lambda v: f"headers=[(b'host', b'x'), (b'x-api-key', b'{v}')]", plain=True)
     yield n("address", secret, lambda v: f"GET /v1/models?api_key={urllib.parse.quote(v)}&n=5 HTTP/1.1")
     yield n("address encoded", secret, lambda v: f"GET /to?u=x%3Fapi_key%3D{urllib.parse.quote(v)}%26n%3D5 HTTP/1.1")
     yield n("address password", secret, lambda v: f"redis://app:{urllib.parse.quote(v, safe='')}@cache:6379/0")
-    yield n("describe", secret, lambda v: _lines("    Environment:", f"      DB_PASSWORD:                      {v}", "      VLLM_USE_V1:                      1"), plain=True)
-    yield n("csv", secret, lambda v: _lines("time,api_key,input_tokens", f"1795205101,{v},5", f"1795205102,{v},6"), plain=True)
-    yield n("table of markdown", secret, lambda v: _lines("| name | password |", "|---|---|", f"| x | {v} |"), plain=True)
+    yield n(
+        "describe",
+        secret,
+        lambda v: _lines(
+            "    Environment:",
+            f"      DB_PASSWORD:                      {v}",
+            "      VLLM_USE_V1:                      1",
+        ),
+        plain=True,
+    )
+    yield n(
+        "csv",
+        secret,
+        lambda v: _lines("time,api_key,input_tokens", f"1795205101,{v},5", f"1795205102,{v},6"),
+        plain=True,
+    )
+    yield n(
+        "table of markdown", secret, lambda v: _lines("| name | password |", "|---|---|", f"| x | {v} |"), plain=True
+    )
     yield n("xml", secret, lambda v: f"<server><password>{v}</password></server>", plain=True)
     yield n("logfmt", secret, lambda v: f"level=info api_key={v} status=200", plain=True)
     yield n("metric", secret, lambda v: f'vllm:x_total{{engine="0",api_key="{v}"}} 5', plain=True)
-    yield n("otel", secret, lambda v: _j({"attributes": [{"key": "http.request.header.x-api-key", "value": {"stringValue": v}}]}))
-    yield n("private key", secret, lambda v: _lines("-----BEGIN PRIVATE KEY-----", f"{_b(v)}", f"{_b(v * 2)[:60]}", "-----END PRIVATE KEY-----"))
+    yield n(
+        "otel",
+        secret,
+        lambda v: _j({"attributes": [{"key": "http.request.header.x-api-key", "value": {"stringValue": v}}]}),
+    )
+    yield n(
+        "private key",
+        secret,
+        lambda v: _lines("-----BEGIN PRIVATE KEY-----", f"{_b(v)}", f"{_b(v * 2)[:60]}", "-----END PRIVATE KEY-----"),
+    )
     yield n("netrc", secret, lambda v: _lines("machine x.y", "login app", f"password {v}"), plain=True)
     yield n("shell variable in prose", secret, lambda v: f"then I ran it with HF_TOKEN={v} and it died", plain=True)
     yield n("field of no name", secret, lambda v: _j({"pin": v, "n": 5}), False, True)
     yield n("prose", secret, lambda v: f"use {v} for the staging server", False, True)
     yield n("path of a key", secret, lambda v: f"cp /tmp/{v}.txt /data", False, True)
     yield n("argument without a name", secret, lambda v: f"python login.py {v}", False, True)
-    yield n("traceback literal", secret, lambda v: _lines('  File "/srv/x.py", line 3, in main', f'    client = Client("{v}")'), False, True)
+    yield n(
+        "traceback literal",
+        secret,
+        lambda v: _lines('  File "/srv/x.py", line 3, in main', f'    client = Client("{v}")'),
+        False,
+        True,
+    )
     yield n("exception", secret, lambda v: f"ValueError: bad value {v} in request", False, True)
     # ---- people
     yield n("user json", user, lambda v: _j({"user": v, "prompt_tokens": 3}))
@@ -288,12 +414,16 @@ def _notations() -> Iterator[Notation]:
     yield n("user unusual home", user, lambda v: f"Loading /lustre/groups/{v}/models/x from disk", False)
     yield n("user prose", user, lambda v: f"ask {v} about it", False)
     yield n("user unforeseen key", user, lambda v: _j({"who_did_it": v}), False)
-    yield n("user process", user, lambda v: f"python train_{v.split('@')[0]}.py --epochs 3", False)
+    yield n("user process", user, lambda v: f"python train_{v}.py --epochs 3", False)
     # ---- places
     yield n("host json", place, lambda v: _j({"hostname": v, "n": 5}))
     yield n("host yaml", place, lambda v: _lines("spec:", f"  nodeName: {v}", "  restartPolicy: Always"))
     yield n("host describe", place, lambda v: f"Node:                         {v}/10.1.2.3")
-    yield n("host syslog", place, lambda v: f"Nov 20 20:04:51 {v} kernel: [12.3] Out of memory: Killed process 4711 (python3)")
+    yield n(
+        "host syslog",
+        place,
+        lambda v: f"Nov 20 20:04:51 {v} kernel: [12.3] Out of memory: Killed process 4711 (python3)",
+    )
     yield n("host instance", place, lambda v: f'DCGM_FI_DEV_FB_USED{{gpu="0",instance="{v}:9400"}} 23000')
     yield n("host uname", place, lambda v: f"Linux {v} 5.15.0-119-generic #129-Ubuntu SMP x86_64 GNU/Linux")
     yield n("host assigned", place, lambda v: f"Successfully assigned x/vllm-0 to {v}")
@@ -314,19 +444,56 @@ def _notations() -> Iterator[Notation]:
     yield n("tenant in an adapter", tenant, lambda v: f"--lora-modules {v}-support=/adapters/{v}", False)
     yield n("tenant prose", tenant, lambda v: f"it was {v} who sent these", False)
     # ---- texts
-    yield n("request", text, lambda v: f"{_HEAD}Received request cmpl-7: prompt: {v!r}, params: SamplingParams(n=1), prompt_token_ids: None, lora_request: None.")
-    yield n("request over lines", text, lambda v: _lines(f"{_HEAD}Received request cmpl-7: prompt: 'one", v, f"and {v}', params: SamplingParams(n=1), lora_request: None.", _RUN))
+    yield n(
+        "request",
+        text,
+        lambda v: (
+            f"{_HEAD}Received request cmpl-7: prompt: {v!r}, params: SamplingParams(n=1), prompt_token_ids: None, lora_request: None."
+        ),
+    )
+    yield n(
+        "request over lines",
+        text,
+        lambda v: _lines(
+            f"{_HEAD}Received request cmpl-7: prompt: 'one",
+            v,
+            f"and {v}', params: SamplingParams(n=1), lora_request: None.",
+            _RUN,
+        ),
+    )
     yield n("messages", text, lambda v: _j({"messages": [{"role": "user", "content": v}], "prompt_tokens": 5}))
-    yield n("messages pretty", text, lambda v: json.dumps({"messages": [{"role": "user", "content": [{"type": "text", "text": v}]}]}, indent=2, ensure_ascii=False))
+    yield n(
+        "messages pretty",
+        text,
+        lambda v: json.dumps(
+            {"messages": [{"role": "user", "content": [{"type": "text", "text": v}]}]}, indent=2, ensure_ascii=False
+        ),
+    )
     yield n("body in json", text, lambda v: _j({"level": "info", "message": _j({"prompt": v, "max_tokens": 5})}))
     yield n("prompt csv", text, lambda v: 'time,prompt,input_tokens\n1795205101,"' + v.replace('"', '""') + '",5\n')
     yield n("prompt yaml", text, lambda v: _lines("requests:", "- prompt: |", f"    {v}", "  max_tokens: 5"))
     yield n("prompt logfmt", text, lambda v: f"status=200 prompt={_j(v)} n=1")
     yield n("prompt turns", text, lambda v: f"<|im_start|>user\n{v}<|im_end|>\n<|im_start|>assistant\n")
     yield n("prompt otel", text, lambda v: _j({"attributes": [{"key": "gen_ai.prompt", "value": {"stringValue": v}}]}))
-    yield n("response", text, lambda v: f"{_HEAD}Generated response cmpl-7: output: {v!r}, output_token_ids: [1, 2], finish_reason: stop")
-    yield n("stop strings", text, lambda v: f"{_HEAD}Received request r: params: SamplingParams(n=1, stop=[{v!r}, 'x'], max_tokens=5), lora_request: None.")
-    yield n("guided json", text, lambda v: f"{_HEAD}params: SamplingParams(n=1, guided_decoding=GuidedDecodingParams(json={{'title': {v!r}}}), max_tokens=5)")
+    yield n(
+        "response",
+        text,
+        lambda v: f"{_HEAD}Generated response cmpl-7: output: {v!r}, output_token_ids: [1, 2], finish_reason: stop",
+    )
+    yield n(
+        "stop strings",
+        text,
+        lambda v: (
+            f"{_HEAD}Received request r: params: SamplingParams(n=1, stop=[{v!r}, 'x'], max_tokens=5), lora_request: None."
+        ),
+    )
+    yield n(
+        "guided json",
+        text,
+        lambda v: (
+            f"{_HEAD}params: SamplingParams(n=1, guided_decoding=GuidedDecodingParams(json={{'title': {v!r}}}), max_tokens=5)"
+        ),
+    )
     yield n("prompt under an unforeseen key", text, lambda v: _j({"utter": v, "n": 5}), False)
     yield n("prompt in a list without a key", text, lambda v: _j([["a", v], ["b", v]]), False)
     yield n("prompt bare", text, lambda v: f"{_HEAD}user asks {v}", False)
@@ -392,7 +559,13 @@ def written(cell: Cell) -> bytes:
 
 def fragments(value: str) -> list[str]:
     """What must not be found: the value as JSON, addresses and base64 write it, and the rare words of a text."""
-    forms = {value, json.dumps(value)[1:-1], repr(value)[1:-1], urllib.parse.quote(value), urllib.parse.quote(value, safe="")}
+    forms = {
+        value,
+        json.dumps(value)[1:-1],
+        repr(value)[1:-1],
+        urllib.parse.quote(value),
+        urllib.parse.quote(value, safe=""),
+    }
     forms.add(json.dumps(json.dumps(value)[1:-1])[1:-1])
     if len(value) > 12:
         forms.add(_b(value)[: len(_b(value)) // 4 * 4 - 4])
@@ -409,13 +582,38 @@ def survives(cell: Cell) -> str:
     return text if any(form.lower() in low for form in fragments(cell.value)) else ""
 
 
+def promise() -> str:
+    """What the grid proves, as the table of SECURITY.md."""
+    words = {
+        "secret": "keys, tokens, passwords",
+        "user": "users, mail addresses",
+        "place": "hosts",
+        "tenant": "tenants, namespaces",
+        "text": "prompts, completions",
+    }
+    lines = ["| what | notations in which none survives | notations without a promise |", "| --- | --- | --- |"]
+    for group, word in words.items():
+        own = [notation for notation in NOTATIONS if group in notation.groups]
+        names = [
+            ", ".join(notation.name for notation in own if notation.promised is promised) for promised in (True, False)
+        ]
+        lines.append(f"| {word} ({len(GROUPS[group])} kinds) | {names[0]} | {names[1]} |")
+    lines.append("")
+    lines.append(f"Each in {len(ENVELOPES)} envelopes and encodings: {', '.join(ENVELOPES)}.")
+    return "\n".join(lines)
+
+
 def main() -> int:
     """Count, and print what survives by notation and envelope."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--show", type=int, default=0)
     parser.add_argument("--notation", default="")
+    parser.add_argument("--promise", action="store_true", help="print the table of SECURITY.md")
     options = parser.parse_args()
+    if options.promise:
+        print(promise())
+        return 0
     began = time.process_time()
     asked: Counter[bool] = Counter()
     left: Counter[bool] = Counter()
@@ -437,12 +635,20 @@ def main() -> int:
                 print("----", cell.notation.name, "|", cell.kind, "|", cell.envelope, "|", cell.value)
                 print(written(cell)[:600])
                 print(made[:600])
-    print(f"{len(kinds)} kinds, {len(NOTATIONS)} notations, {len(ENVELOPES)} envelopes, {time.process_time() - began:.0f} s of CPU")
+    print(
+        f"{len(kinds)} kinds, {len(NOTATIONS)} notations, {len(ENVELOPES)} envelopes, {time.process_time() - began:.0f} s of CPU"
+    )
     for promised, word in ((True, "promised"), (False, "not promised")):
         share = 100 * left[promised] / max(1, asked[promised])
         print(f"{word}: {left[promised]:,} of {asked[promised]:,} survive ({share:.2f} %)")
-        print("   ", ", ".join(f"{name} {count}" for (kind, name), count in where.most_common() if kind == promised)[:1500])
-        print("   ", ", ".join(f"{name} {count}" for (kind, name), count in wrapped.most_common() if kind == promised)[:800])
+        print(
+            "   ",
+            ", ".join(f"{name} {count}" for (kind, name), count in where.most_common() if kind == promised)[:1500],
+        )
+        print(
+            "   ",
+            ", ".join(f"{name} {count}" for (kind, name), count in wrapped.most_common() if kind == promised)[:800],
+        )
     return 1 if left[True] else 0
 
 

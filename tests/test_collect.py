@@ -170,7 +170,9 @@ def test_secrets_of_the_environment_stay_behind_and_settings_come_along(shell: l
     assert rows == [("max_num_seqs", "96"), ("model", "org/model-7b")]
 
 
-KEYS = tuple(f"{word}{number}" for number, word in enumerate(("Umbra", "Quill-x", "Heron", "Sorrel", "Vesper", "Tallis-y")))
+KEYS = tuple(
+    f"{word}{number}" for number, word in enumerate(("Umbra", "Quill-x", "Heron", "Sorrel", "Vesper", "Tallis-y"))
+)
 PLANTED = """\
 INFO 11-20 20:04:41 [utils.py:233] non-default args: {{'api_key': ['{0}', '{1}'], 'max_num_seqs': 64}}
 vllm serve m --api-key {0} {1} "{2}" --port 80 --max-tokens 512
@@ -255,7 +257,10 @@ def test_what_stands_around_a_server_comes_along(shell: list[str], version: int,
     (host.proc / "meminfo").write_text("MemTotal:  16000000 kB\nMemAvailable:   1000 kB\n", encoding="utf-8")
     line = "5:cpu,memory,pids:/llm/vllm\n" if version == 1 else "0::/llm/vllm\n"
     host.details(4242, {"cgroup": line, "limits": "Max open files 1024 4096 files\n"}, (log, "pipe:[4711]"))
-    host.group("memory/llm/vllm" if version == 1 else "llm/vllm", **({"usage_in_bytes": "777"} if version == 1 else {"current": "777"}))
+    host.group(
+        "memory/llm/vllm" if version == 1 else "llm/vllm",
+        **({"usage_in_bytes": "777"} if version == 1 else {"current": "777"}),
+    )
     archive, _ = host.collect(shell, "-d", "1", "-i", "1")
     told = everything(archive)
     assert "vLLM API server version" in told["process/4242/output-1.log"]

@@ -19,7 +19,8 @@ from oomdoc.redact.words import MANY_VALUES, ROLES, SPOKEN_BY_ENGINES, fold, kin
 CAP_CHARACTERS = 2 << 20  # libyaml takes about 0.3 s for as much; what is longer is left to `fields`
 _DEPTH = 60  # of containers: objects of Kubernetes have 15
 _LIKE = re.compile(
-    r"^[ \t]*(?:- )*(?:[\"']?[\w./@$*-]+[\"']?[ \t]*:(?=[ \t]|\r?$)|[\"'][^\"'\n]*[\"']:?|- ?|[\[\]{}]|---|#|[\d.]+,?\r?$|\r?$)", re.M
+    r"^[ \t]*(?:- )*(?:[\"']?[\w./@$*-]+[\"']?[ \t]*:(?=[ \t]|\r?$)|[\"'][^\"'\n]*[\"']:?|- ?|[\[\]{}]|---|#|[\d.]+,?\r?$|\r?$)",
+    re.M,
 )
 _LINE = re.compile(r"^", re.M)
 _LIKE_SHARE = 0.5  # of the lines: block texts and long values have lines of their own
@@ -109,7 +110,9 @@ class _Walk:
         self._starts = [match.start() for match in _LINE.finditer(text)]
         self._seen: set[int] = set()
 
-    def edits(self, node: Any, key: str = "", kind: str | None = None, of_secret: bool = False, depth: int = 0) -> Iterator[Edit]:
+    def edits(
+        self, node: Any, key: str = "", kind: str | None = None, of_secret: bool = False, depth: int = 0
+    ) -> Iterator[Edit]:
         """The edits of a node below `key`: `kind` is what the fields around it say, `of_secret` that it lies in a list of Secrets."""
         if node is None or depth > _DEPTH or (node.id != "scalar" and id(node) in self._seen):
             return
@@ -196,5 +199,8 @@ class _Walk:
         yield begin, end, f"{mark}{made}{mark}"
 
     def _place(self, node: Any) -> tuple[int, int]:
-        begin, end = (self._starts[mark.line] + mark.column if mark.line < len(self._starts) else len(self.text) for mark in (node.start_mark, node.end_mark))
+        begin, end = (
+            self._starts[mark.line] + mark.column if mark.line < len(self._starts) else len(self.text)
+            for mark in (node.start_mark, node.end_mark)
+        )
         return begin, end

@@ -27,11 +27,15 @@ _WHO = re.compile(
 _OBJECT_CAP = 8000
 _OPEN = re.compile(r"(\\{0,7})(\"\"\"|[\"'])")
 WHOLE = {'"': re.compile(r'"(?:[^"\\]|\\.)*+"', re.S), "'": re.compile(r"'(?:[^'\\]|\\.)*+'", re.S)}
-_NEXT = re.compile(r"(?:[ \t]{0,8}\\?\r?\n[ \t]{0,40}(?:- )?|[ \t\0]{1,8}|\\{0,7}[\"'],?\s{0,40}-?[ \t]{0,8})(?=[^\s\0-])")
+_NEXT = re.compile(
+    r"(?:[ \t]{0,8}\\?\r?\n[ \t]{0,40}(?:- )?|[ \t\0]{1,8}|\\{0,7}[\"'],?\s{0,40}-?[ \t]{0,8})(?=[^\s\0-])"
+)
 """From one value of an option to the next: blanks, a new line of a shell or of YAML, the border of two strings."""
 _VALUES_CAP = 100
 _NAME = re.compile(r"[^\s,;&\"'\\()\[\]{}<>|\0]+")
-_SECRET_VALUE = re.compile(r"(?:(?:Bearer|Basic|Token|Digest)[ \t]+)?(<[^<>\s]{1,80}>|[<\[{($/]{0,2}[^\s,;&\"'\\)\]}<>|\0]+)", re.I)
+_SECRET_VALUE = re.compile(
+    r"(?:(?:Bearer|Basic|Token|Digest)[ \t]+)?(<[^<>\s]{1,80}>|[<\[{($/]{0,2}[^\s,;&\"'\\)\]}<>|\0]+)", re.I
+)
 _TO_END = re.compile(
     r"(?:(?!, ?(?:params|sampling_params|SamplingParams|prompt_token_ids|prompt_embeds_shape|lora_request|output_token_ids|"
     r"finish_reason|streaming|arrival_time|request_id|priority)\b|\\?\"\s*[,}]|[ ,;|&]{1,3}\w{2,40}[=]|\t)[^\n\0])*+"

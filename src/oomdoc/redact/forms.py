@@ -115,7 +115,9 @@ def is_nul_separated(head: bytes) -> bool:
     if len(head) >= HEAD_BYTES:
         parts.pop()  # cut, perhaps within a character
     try:
-        return all(part.decode("utf-8").replace("\n", "").replace("\t", "").replace("\x1b", "").isprintable() for part in parts)
+        return all(
+            part.decode("utf-8").replace("\n", "").replace("\t", "").replace("\x1b", "").isprintable() for part in parts
+        )
     except UnicodeDecodeError:
         return False
 

@@ -23,7 +23,9 @@ HEX_ENTROPY_BITS = 3.0
 """Bits a character above which a string is random: the limits that detect-secrets sets for base64 and for hexadecimal text
 (`Base64HighEntropyString`, `HexHighEntropyString`). English text has about 4.1 (Shannon 1951, single letters)."""
 _LONG = 20  # characters from which entropy is asked: 4.5 bits need at least 23 different ones, 3.0 need 8
-_KNOWN_SHARE = 0.4  # of a long string in known words of three letters and more: then it is a path or a name, whatever its entropy
+_KNOWN_SHARE = (
+    0.4  # of a long string in known words of three letters and more: then it is a path or a name, whatever its entropy
+)
 _PROSE_WORDS = 5
 _PROSE_UNKNOWN = 2
 _PROSE_SHARE = 0.25
@@ -52,10 +54,15 @@ _SHORTEST_SAID = 8
 _SPOKEN = re.compile(
     r"(?P<key>[A-Za-z_][\w.-]{0,79})(?P<mark>\\{0,7}[\"']?)[ \t]{0,4}(?:=>|[:=])[ \t]{0,8}\[?(?P<open>\\{0,7}[\"'])(?P<value>(?:(?!(?P=open))[^\n])*+)(?P=open)"
 )
-_ITEM = re.compile(r"(?P<before>[\[,(]\s{0,40})(?P<open>\\{0,7}[\"'])(?P<value>(?:(?!(?P=open))[^\n])*+)(?P=open)(?=\s{0,40}[,\])])")
+_ITEM = re.compile(
+    r"(?P<before>[\[,(]\s{0,40})(?P<open>\\{0,7}[\"'])(?P<value>(?:(?!(?P=open))[^\n])*+)(?P=open)(?=\s{0,40}[,\])])"
+)
 _PARAMS = re.compile(r"\b(?:Sampling|GuidedDecoding|StructuredOutputs|BeamSearch|Pooling)Params\(")
 _LITERAL = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'")
-_IDS = re.compile(r"(?:\b(?:tokens?|ids?|input|prompt|output)[\w \]\"'=:.-]{0,24}|\b(?:tensor|array)\()(?P<list>\[[\[\]\d,\s.…-]{8,}\])", re.I)
+_IDS = re.compile(
+    r"(?:\b(?:tokens?|ids?|input|prompt|output)[\w \]\"'=:.-]{0,24}|\b(?:tensor|array)\()(?P<list>\[[\[\]\d,\s.…-]{8,}\])",
+    re.I,
+)
 
 
 @cache
@@ -91,7 +98,9 @@ class Refusal:
             text = _SPOKEN.sub(self._spoken, text)
             text = _ITEM.sub(self._item, text)
         if "[" in text:
-            text = _IDS.sub(lambda match: match[0][: match.start("list") - match.start()] + re.sub(r"\d+", "0", match["list"]), text)
+            text = _IDS.sub(
+                lambda match: match[0][: match.start("list") - match.start()] + re.sub(r"\d+", "0", match["list"]), text
+            )
         text = _RANDOM.sub(self._random, text)
         text = _GROUPED.sub(self._grouped, text)
         text = _PROSE.sub(self._prose, text)
@@ -117,7 +126,9 @@ class Refusal:
             return match[0]
         parts = long.split("/")
         if any(len(part) > 2 and part.isalpha() and is_known(part) for part in parts):  # a path: what is random in it
-            return "/".join(self.values.made("secret", part) if len(part) >= _LONG and is_random(part) else part for part in parts)
+            return "/".join(
+                self.values.made("secret", part) if len(part) >= _LONG and is_random(part) else part for part in parts
+            )
         return self.values.made("secret", long)
 
     def _grouped(self, match: re.Match[str]) -> str:
@@ -168,7 +179,9 @@ class Refusal:
             line = text.find("\n", match.end())
             line = len(text) if line < 0 else line
             end = line if end < 0 or end > line else end
-            made = _LITERAL.sub(lambda found: found[0][0] + self.values.prompt(found[0][1:-1]) + found[0][-1], text[match.end() : end])
+            made = _LITERAL.sub(
+                lambda found: found[0][0] + self.values.prompt(found[0][1:-1]) + found[0][-1], text[match.end() : end]
+            )
             out += [text[at : match.end()], made]
             at = end
         return "".join([*out, text[at:]])
@@ -201,7 +214,11 @@ def is_random(text: str) -> bool:
     limit = HEX_ENTROPY_BITS if _HEX.fullmatch(text) else ENTROPY_BITS
     if entropy(text) < limit:
         return False
-    covered = sum(len(word) for word in _WORD.findall(text) if len(word) > 2 and (word.isdigit() or (is_known(word) and not word[0].isdigit())))
+    covered = sum(
+        len(word)
+        for word in _WORD.findall(text)
+        if len(word) > 2 and (word.isdigit() or (is_known(word) and not word[0].isdigit()))
+    )
     return covered < _KNOWN_SHARE * len(text)
 
 

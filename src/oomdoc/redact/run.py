@@ -223,18 +223,16 @@ def _whole_lines(texts: Iterator[str]) -> Iterator[str]:
 
 
 def _even(pieces: Iterator[Chunk]) -> Iterator[Chunk]:
-    """Pieces of a line without end are cut behind a comma, brace or blank, never within a character or a word."""
+    """Whole lines; a line without end is cut behind a comma, brace or blank, never within a character or a word."""
     held = b""
     for chunk in pieces:
         data = held + chunk.data if held else chunk.data
-        if data.endswith(b"\n"):
-            held = b""
-            yield chunk._replace(data=data)
-            continue
-        floor = max(0, len(data) - _LONGEST_PIECE)
-        cut = max(data.rfind(mark, floor) for mark in (b"},", b"],", b"\n", b", ")) + 1
-        if cut <= 0:
-            cut = max(data.rfind(mark, floor) for mark in (b",", b" ")) + 1
+        cut = data.rfind(b"\n") + 1
+        if len(data) - cut > _LONGEST_PIECE:
+            floor = max(cut, len(data) - _LONGEST_PIECE)
+            cut = max(cut, *(data.rfind(mark, floor) + 1 for mark in (b"},", b"],", b", ")))
+            if cut <= floor:
+                cut = max(cut, *(data.rfind(mark, floor) + 1 for mark in (b",", b" ")))
         held = data[cut:]
         if cut:
             yield chunk._replace(data=data[:cut])

@@ -35,7 +35,11 @@ def detectors() -> tuple[re.Pattern[str], ...]:
         for kind in vars(module).values():
             if isinstance(kind, type) and kind.__module__ == module.__name__:
                 listed = getattr(kind, "denylist", ())
-                found += [regex for regex in (listed if isinstance(listed, (list, tuple)) else ()) if isinstance(regex, re.Pattern)]
+                found += [
+                    regex
+                    for regex in (listed if isinstance(listed, (list, tuple)) else ())
+                    if isinstance(regex, re.Pattern)
+                ]
     return tuple(found)
 
 

@@ -150,11 +150,19 @@ EMAIL = Shape(
     re.compile(r"(?<![\w.+%-])[^\W_][\w.+-]{0,63}(?:@|%40)(?:[^\W_](?:[^\W_]|-){0,62}\.){1,6}[^\W\d_]{2,24}(?![\w@])"),
 )
 IPV4 = Shape("ip", (".",), re.compile(r"(?<![A-Za-z0-9.])[1-9]\d{0,2}(?:\.\d{1,3}){3}(?![\w+]|\.\d)"))
-PHONE = Shape("user", ("+",), re.compile(r"(?<![\w.+])\+\d{1,3}(?:[ .()/-]{1,2}\d{2,8}){2,5}(?![\w.:])|(?<![\w.+])\+\d{10,14}(?![\w.])"))
+PHONE = Shape(
+    "user",
+    ("+",),
+    re.compile(r"(?<![\w.+])\+\d{1,3}(?:[ .()/-]{1,2}\d{2,8}){2,5}(?![\w.:])|(?<![\w.+])\+\d{10,14}(?![\w.])"),
+)
 """A telephone number as ITU-T E.123 writes it for abroad."""
 CARD = Shape("secret", ("-", " "), re.compile(r"(?<![\w.-])\d{4}([ -])\d{4}\1\d{4}\1\d{4}(?![\w.-])"))
 """A payment card in groups of four (ISO/IEC 7812); the last digit is checked."""
-IBAN = Shape("secret", (" ", "0"), re.compile(r"(?<![\w-])[A-Z]{2}\d{2}(?: ?(?=[A-Z0-9]{0,3}\d)[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])"))
+IBAN = Shape(
+    "secret",
+    (" ", "0"),
+    re.compile(r"(?<![\w-])[A-Z]{2}\d{2}(?: ?(?=[A-Z0-9]{0,3}\d)[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])"),
+)
 """A bank account (ISO 13616)."""
 VERSION_BEFORE = re.compile(r"(?:==|>=|~=|version[:=]? ?|release[:=]? ?|driver[:=]? ?|cud\w{1,10}[:=]? ?)$", re.I)
 """What four numbers with dots are a version behind."""

@@ -17,7 +17,8 @@ NUMBER = re.compile(r"[-+]?\d[\d.,:_eE+-]*\s?(?:[KMGT]i?B|ms|s|%)?|0x[0-9a-fA-F]
 INTEGER = re.compile(r"\d+")
 _HIDDEN = re.compile(
     r"\*+(?:HIDDEN|TOKEN_[\w*]*|REDACTED)?\**|<(?:redacted|hidden|masked|removed|secret|set|unset|none|omitted|your[\w -]*|nil)[\w -]*>|"
-    r"\$(?-i:[A-Z_][A-Z0-9_]*)|\$\{\w+(?::?[-?+][^}]*)?\}|\$\(.*|\{\{.*|\[?REDACTED\]?|x{4,}|os\.environ.*", re.I
+    r"\$(?-i:[A-Z_][A-Z0-9_]*)|\$\{\w+(?::?[-?+][^}]*)?\}|\$\(.*|\{\{.*|\[?REDACTED\]?|x{4,}|os\.environ.*",
+    re.I,
 )
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
@@ -86,7 +87,11 @@ class Values:
             or _HIDDEN.fullmatch(value)
         ):
             return value
-        if value in ("Bearer", "Basic", "bearer", "basic") or set(value) <= set("[]{}()<>/|-*.,") or is_known_path(value):
+        if (
+            value in ("Bearer", "Basic", "bearer", "basic")
+            or set(value) <= set("[]{}()<>/|-*.,")
+            or is_known_path(value)
+        ):
             return value
         return self.made("secret", value)
 

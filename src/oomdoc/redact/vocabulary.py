@@ -29,7 +29,7 @@ _CUT = 3
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CODE = re.compile(
     r"(?:\d{1,4}[dhmsn]s?){1,4}|\d+(?:[eE]\d{1,3}|[KMGTPkmgtp]i?[Bb]?(?:ps)?|[bBxXsSwWeEnLlDg]|[mun]s|min|bits?|[kKMG]?Hz|st|nd|rd|th)|"
-    r"\d+[xX](?:\d+|[A-Za-z]{1,3}\d{1,4})|[A-Za-z]{1,3}\d{1,5}[A-Za-z]?|e\dm\d(?:fn|fnuz)?|w\d{1,2}a\d{1,2}|"
+    r"\d+[xX](?:\d+[A-Za-z]{0,2}|[A-Za-z]{1,3}\d{1,4})|[A-Za-z]{1,3}\d{1,5}[A-Za-z]?|(?i:e\dm\d(?:fn|fnuz)?|w\d{1,2}a\d{1,2}(?:kv\d{1,2})?)|"
     r"\d{1,8}T\d{1,9}Z?|\d{1,9}Z|0[xX][0-9a-fA-F]+"
 )
 """Durations, sizes, counts, ranks, models of hardware, types of numbers, moments: `80gb`, `tp8`, `h100`, `e4m3`, `20T20`."""
@@ -78,7 +78,11 @@ def is_known(run: str) -> bool:
     if _CODE.fullmatch(run):
         return True
     letters = [part for part in _PART.findall(run) if not part.isdigit()]
-    return len(letters) <= 3 and all(len(part) <= 1 or part.lower() in words for part in letters) and any(len(part) > 2 for part in letters)
+    return (
+        len(letters) <= 3
+        and all(len(part) <= 1 or part.lower() in words for part in letters)
+        and any(len(part) > 2 for part in letters)
+    )
 
 
 @cache

@@ -94,7 +94,10 @@ _USER_PART = re.compile(r".*(?:[_.\-]user|user[_.-]?name)", re.I)
 
 
 _LONGEST_NAME = 200
-_VARIANT = re.compile(r"([A-Za-z][\w.-]*?[A-Za-z])(?:[_.-]?\d{1,3}|[_.-](?:OLD|NEW|PRIMARY|SECONDARY|BACKUP|PROD|PRD|STAGING|STG|TEST|DEV|LIVE|QA|BASE64|B64|PLAIN|VALUE|DEFAULT|LOCAL|INTERNAL|EXTERNAL)){1,2}", re.I)
+_VARIANT = re.compile(
+    r"([A-Za-z][\w.-]*?[A-Za-z])(?:[_.-]?\d{1,3}|[_.-](?:OLD|NEW|PRIMARY|SECONDARY|BACKUP|PROD|PRD|STAGING|STG|TEST|DEV|LIVE|QA|BASE64|B64|PLAIN|VALUE|DEFAULT|LOCAL|INTERNAL|EXTERNAL)){1,2}",
+    re.I,
+)
 """One of several variables of a kind: `API_KEY_1`, `DB_PASSWORD_PROD`."""
 
 
