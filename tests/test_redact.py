@@ -196,23 +196,23 @@ def test_the_border_of_a_chunk_hides_nothing(filler: bytes, tmp_path: Path) -> N
     row += b"\n" if filler.endswith(b"\n") else b","
     file = tmp_path / "big.json"
     with file.open("wb") as out:
-        while out.tell() < (9 << 20):
+        while out.tell() < (3 << 20):
             room = (1 << 20) - out.tell() % (1 << 20)
             out.write(row if room < 2000 else filler * max(1, (room - 1000) // len(filler) // 2))
     redact(file, tmp_path / "copy")
     made = (tmp_path / "copy").read_bytes()
     assert canaries.left(made) == []
-    assert made.count(b"redacted-prompt") == file.read_bytes().count(canaries.PROMPT.encode()) > 8
+    assert made.count(b"redacted-prompt") == file.read_bytes().count(canaries.PROMPT.encode()) > 2
 
 
 def test_pretty_json_over_a_chunk_is_held_until_it_is_whole(tmp_path: Path) -> None:
-    turns = [{"role": "user", "content": f"{number} {canaries.PROMPT}"} for number in range(30_000)]
+    turns = [{"role": "user", "content": f"{number} {canaries.PROMPT}"} for number in range(12_000)]
     file = tmp_path / "x.json"
     file.write_text(json.dumps({"messages": turns, "model": "m", "prompt_tokens": 5}, indent=4))
     redact(file, tmp_path / "copy")
     made = json.loads((tmp_path / "copy").read_text())
     assert canaries.left((tmp_path / "copy").read_bytes()) == []
-    assert (made["model"], made["prompt_tokens"], len(made["messages"]), made["messages"][0]["role"]) == ("m", 5, 30_000, "user")  # fmt: skip
+    assert (made["model"], made["prompt_tokens"], len(made["messages"]), made["messages"][0]["role"]) == ("m", 5, 12_000, "user")  # fmt: skip
 
 
 # ---- what is replaced, and what is not
