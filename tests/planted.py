@@ -530,10 +530,12 @@ class Cell(NamedTuple):
     value: str
 
 
-def cells(every: int = 1, seed: int = 7) -> Iterator[Cell]:
-    """Every kind in every notation for it in every envelope; each `every`-th of them, always the same ones."""
+def cells(every: int = 1, seed: int = 7, kinds: str = "") -> Iterator[Cell]:
+    """Every kind (with `kinds` in its name) in every notation for it in every envelope; each `every`-th, always the same ones."""
     number = 0
     for kind, (group, make) in KINDS.items():
+        if kinds not in kind:
+            continue
         for notation in NOTATIONS:
             if group not in notation.groups:
                 continue
