@@ -34,7 +34,8 @@ _NEXT = re.compile(
 _VALUES_CAP = 100
 _NAME = re.compile(r"[^\s,;&\"'\\()\[\]{}<>|\0]+")
 _SECRET_VALUE = re.compile(
-    r"(?:(?:Bearer|Basic|Token|Digest)[ \t]+)?(<[^<>\s]{1,80}>|[<\[{($/]{0,2}[^\s,;&\"'\\)\]}<>|\0]+)", re.I
+    r"(?:(?:Bearer|Basic|Token|Digest)[ \t]+)?(<(?:set to|your|no|not)\b[^<>\n]{1,200}>|<[^<>\s]{1,80}>|[<\[{($/]{0,2}[^\s,;&\"'\\)\]}<>|\0]+)",
+    re.I,
 )
 _TO_END = re.compile(
     r"(?:(?!, ?(?:params|sampling_params|SamplingParams|prompt_token_ids|prompt_embeds_shape|lora_request|output_token_ids|"
@@ -72,7 +73,7 @@ class Fields:
                 continue
             key = match["key"]
             low = key.lower()
-            if low in ("key", "name", "stringvalue", "value", "string_value"):
+            if low in ("key", "name", "stringvalue", "value", "values", "string_value"):
                 if low in ("key", "name"):
                     value = _plain(text, match.end())
                     if value:
@@ -359,7 +360,11 @@ class Fields:
         def secret(match: re.Match[str]) -> str:
             return replaced(match) if kind_of(match["key"]) == "secret" else match[0]
 
-        return shapes.NAMED_BEFORE.sub(secret, shapes.SET_BEFORE.sub(secret, text))
+        if "|" in text:
+            text = shapes.ROW.sub(replaced, text)
+        for shape in (shapes.SET_BEFORE, shapes.NAMED_BEFORE, shapes.VALUE_AFTER):
+            text = shape.sub(secret, text)
+        return text
 
 
 def _kind_of_flag(name: str) -> str | None:

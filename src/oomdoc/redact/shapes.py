@@ -90,6 +90,7 @@ SECRETS: tuple[Shape, ...] = (
     _secret("mysql mariadb", r"\b(?:mysql|mariadb)\w{0,10}\b[^\n;|]{0,200}?[ \t]-p([^\s\"';|]{4,200})", 1),
     _secret(" login ", r"\b(?:wandb|vault|ngc|hf)[ \t]login[ \t]{1,4}([A-Za-z0-9._-]{16,200})", 1),
     _secret("identified", r"\bidentified (?:with \S{1,60} )?(?:by|as) [\"']([^\"'\n]{1,400})[\"']", 1, re.I),
+    _secret("key token", r"\b(?:api|access|secret|private|auth|license|subscription)[ -](?:key|token)s?[ \t]{0,8}[:=][ \t]{0,8}[\"'`]?([^\s\"'`,;]{4,400})", 1, re.I),
     _secret("bindpw", r"\bbindpw[ \t]{1,8}([^\s=:]{4,200})", 1, re.I),
     _secret(
         "key pwd pw pass token hmac",
@@ -139,6 +140,14 @@ SET_BEFORE = re.compile(
     r"(?P<quote>[\"']?)(?P<value>[^\s\"'=][^\s\"']{0,2000})(?P=quote)"
 )
 """A variable that a shell or a Dockerfile sets without a sign: `ENV KEY value`, `set -gx KEY value`."""
+VALUE_AFTER = re.compile(
+    r"(?<![\w.-])(?P<key>[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+)[ \t]{1,40}(?P<value>(?![=:|(])(?=\S*[\d\W_A-Z])[^\s\"'=:|,;()]{6,2000})(?=[\s,;]|$)"
+)
+"""A name with underscores and its value in the next column: `OPENAI_API_KEY value`. A plain word there is prose."""
+ROW = re.compile(
+    r"(?<=\|)[ \t]{0,40}(?P<key>[A-Za-z][\w .-]{1,60}?)[ \t]{0,40}\|[ \t]{0,40}(?P<value>[^|\s][^|\n]{0,400}?)[ \t]{0,40}(?=\|)"
+)
+"""A row of a table with a name and a value."""
 NAMED_BEFORE = re.compile(
     r"(?<![\w.-])(?P<key>(?!(?:and|or|in|of|the|is|to)\b)[A-Za-z_][\w.-]{2,60})(?:[ \t]{1,8}(?:BY|AS|TO|is|of)){0,2}[ \t]{1,40}(?P<quote>\\{0,3}[\"'])(?P<value>[^\s\"'\\]{1,400})(?P=quote)"
 )
@@ -251,7 +260,12 @@ LINE_HEADS: tuple[Shape, ...] = (
     Shape("user", ("sudo:",), re.compile(r"\bsudo: {1,8}([\w.-]{1,64}) : "), 1),
     Shape("tenant", ("tenant", "customer"), re.compile(r"\b(?:tenant|customer) (?:is|was|named|called) (?:called |named )?[\"'`]?([\w.-]{1,63})"), 1),
     Shape("user", ("user",), re.compile(r"\b(?:by|for|from|of|as|[Uu]nknown|[Ii]nvalid) user [\"'`]?([\w.@-]{2,64})"), 1),
-    Shape("user", ("user",), re.compile(r"\b[Uu]ser [\"'`]?([\w.@-]{2,64})[\"'`]? (?:logged|signed|connected|authenticated|disconnected|submitted|requested|exceeded|is not|has no|does not)\b"), 1),
+    Shape("user", ("user", "User"), re.compile(r"\b[Uu]ser [\"'`]?([\w.@-]{2,64})[\"'`]? (?:logged|signed|connected|authenticated|disconnected|submitted|requested|exceeded|is not|has no|does not)\b"), 1),
+    Shape("user", ("sudo", "su "), re.compile(r"\b(?:sudo[ \t]{1,4}(?:-\w{1,4}[ \t]{1,4}){0,3}?-u|su(?:[ \t]{1,4}-l?)?)[ \t]{1,4}([a-z_][\w.-]{1,31})(?=[\s;]|$)"), 1),
+    Shape("user", ("chown",), re.compile(r"\bchown[ \t]{1,4}(?:-\w{1,4}[ \t]{1,4}){0,3}([a-z_][\w.-]{1,31})(?=[:.\s])"), 1),
+    Shape("user", (" by ",), re.compile(r"\b(?:[a-z]{3,12}ed|run|sent|written|made) by:? ([\w-]{1,40}[.@][\w.@-]{1,60}\w)"), 1),
+    Shape("user", ("login as", "slurm user"), re.compile(r"\b(?:login as:?|slurm user) ([\w.@-]{2,64})"), 1),
+    Shape("tenant", ("kubectl", "helm", "oc "), re.compile(r"\b(?:kubectl|helm|oc|k9s|stern)\b[^\n;|]{0,300}?[ \t]-n[ \t=]{0,4}([a-z0-9][a-z0-9-]{1,62})"), 1),
     Shape("user", ("ssh", "scp", "rsync", "sftp"), re.compile(r"\b(?:ssh|scp|rsync|sftp)\b[^\n@]{0,200}?[ \t]([A-Za-z_][\w.-]{0,31})@"), 1),
     Shape("host", (" node ", " host "), re.compile(r"\b(?:on|to|from|of|at) (?:node|host) [\"'`]?([A-Za-z][\w.]{0,100}[\d-][\w.-]{0,150})"), 1),
     Shape("user", ("-r", "dr"), re.compile(r"^[d-][rwxsStT-]{9}[.+@]? +\d{1,6} ([\w.-]{1,64}) ", re.M), 1),

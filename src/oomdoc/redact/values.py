@@ -16,7 +16,7 @@ _LONG_NUMBER = 24  # digits: what is longer is no amount
 NUMBER = re.compile(r"[-+]?\d[\d.,:_eE+-]*\s?(?:[KMGT]i?B|ms|s|%)?|0x[0-9a-fA-F]+|NaN|nan|inf")
 INTEGER = re.compile(r"\d+")
 _HIDDEN = re.compile(
-    r"\*+(?:HIDDEN|TOKEN_[\w*]*|REDACTED)?\**|<(?:redacted|hidden|masked|removed|secret|set|unset|none|omitted|your[\w -]*|nil)[\w -]*>|"
+    r"\*+(?:HIDDEN|TOKEN_[\w*]*|REDACTED)?\**|<(?:redacted|hidden|masked|removed|secret|set|unset|none|omitted|your|nil)\b[^<>]*>|"
     r"\$(?-i:[A-Z_][A-Z0-9_]*)|\$\{\w+(?::?[-?+][^}]*)?\}|\$\(.*|\{\{.*|\[?REDACTED\]?|x{4,}|os\.environ.*",
     re.I,
 )

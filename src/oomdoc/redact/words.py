@@ -52,7 +52,7 @@ USER = _set(
     submitted_by account_name end_user enduser.id enduser end_user_id slurm_job_user sudo_user remote_user uid_name
     x-user x-user-id x-forwarded-user preferred_username real_name full_name first_name last_name display_name
     given_name family_name user.name user.id user.email email e-mail mail email_address contact maintainer requester
-    group_id committer phone phone_number mobile telephone"""
+    group_id requested_by requester_id assignee reporter sub approver approved_by submitter uploader creator recipient sender committer phone phone_number mobile telephone"""
 )
 HOST = _set(
     """host hosts hostname host_name hostnames node nodename node_name nodelist nodes server_name server_address
@@ -67,7 +67,7 @@ TENANT = _set(
     organisation_id customer customer_id customer_name client_id client_name client company team team_id team_name
     teams account account_id project project_id project_name workspace workspace_id namespace namespaces
     namespace_name k8s.namespace.name exported_namespace department business_unit cost_center api_key_alias
-    key_alias api_key_name x-tenant x-tenant-id x-org-id x-scope-orgid subscription subscription_id openai-organization
+    key_alias api_key_name x-tenant x-tenant-id x-org-id x-scope-orgid subscription subscription_id billing_id billing_account openai-organization
     cluster cluster_name kube_cluster_name k8s.cluster.name kube_namespace kubernetes_namespace user_domain wandb_entity"""
 )
 _SECRET = re.compile(
@@ -75,7 +75,7 @@ _SECRET = re.compile(
     r"encryptionkey|masterkey|authkey|licensekey|password|passwd|passphrase|pwd|secret|clientsecret|credential|credentials|"
     r"token|hubtoken|authtoken|bearer|authorization|auth|cookie|setcookie|signature|sessiontoken|xamzcredential|sig|"
     r"apikeys|tokens?list|passwords|secrets|accesskeys|(?:access|auth|api|hf|refresh|bearer|session|user|bot|service|admin)tokens|privatekeyid|clientkeydata|clientcertificatedata|certificateauthoritydata|bindpw|passcode|salt|signaturevalue|"
-    r"passwort|kennwort|contrasena|motdepasse|senha)"
+    r"pw|pass|secretkeybase|passwort|kennwort|contrasena|motdepasse|senha)"
 )
 _SECRET_ENDS = ("apikey", "token", "secret", "password", "passwd", "passphrase", "accesskey", "accesskeyid", "secretkey",
                 "privatekey", "accountkey", "sharedkey", "credential", "credentials", "signature", "authkey", "signingkey",
