@@ -263,7 +263,7 @@ LINE_HEADS: tuple[Shape, ...] = (
     Shape("user", ("user", "User"), re.compile(r"\b[Uu]ser [\"'`]?([\w.@-]{2,64})[\"'`]? (?:logged|signed|connected|authenticated|disconnected|submitted|requested|exceeded|is not|has no|does not)\b"), 1),
     Shape("user", ("sudo", "su "), re.compile(r"\b(?:sudo[ \t]{1,4}(?:-\w{1,4}[ \t]{1,4}){0,3}?-u|su(?:[ \t]{1,4}-l?)?)[ \t]{1,4}([a-z_][\w.-]{1,31})(?=[\s;]|$)"), 1),
     Shape("user", ("chown",), re.compile(r"\bchown[ \t]{1,4}(?:-\w{1,4}[ \t]{1,4}){0,3}([a-z_][\w.-]{1,31})(?=[:.\s])"), 1),
-    Shape("user", (" by ",), re.compile(r"\b(?:[a-z]{3,12}ed|run|sent|written|made) by:? ([\w-]{1,40}[.@][\w.@-]{1,60}\w)"), 1),
+    Shape("user", (" by ", " by:"), re.compile(r"\b(?:submitted|requested|approved|reported|owned) by:? ([a-z][\w-]{1,40}[.@][a-z][\w.@-]{0,60}\w)"), 1),
     Shape("user", ("login as", "slurm user"), re.compile(r"\b(?:login as:?|slurm user) ([\w.@-]{2,64})"), 1),
     Shape("tenant", ("kubectl", "helm", "oc "), re.compile(r"\b(?:kubectl|helm|oc|k9s|stern)\b[^\n;|]{0,300}?[ \t]-n[ \t=]{0,4}([a-z0-9][a-z0-9-]{1,62})"), 1),
     Shape("user", ("ssh", "scp", "rsync", "sftp"), re.compile(r"\b(?:ssh|scp|rsync|sftp)\b[^\n@]{0,200}?[ \t]([A-Za-z_][\w.-]{0,31})@"), 1),
