@@ -47,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     "solve": {"fit", "ledger", "model", "physics", "replay", "store"},
     "show": {"bundle", "tables", "unwrap"},
     "limits": {"faults"},
-    "redact": {"bundle", "ingest", "limits", "model", "scan", "tables", "unwrap"},
+    "redact": {"bundle", "ingest", "limits", "model", "rules", "scan", "tables", "unwrap"},
     "rule_tests": {"rules", "store", "weigh"},
     "collect": set(),
     "compare": set(),
@@ -325,7 +325,9 @@ def test_nothing_of_a_bundle_is_ever_run() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 found += [
-                    f"{name}:{node.lineno} {item.name}" for item in node.names if item.name.split(".")[0] in forbidden
+                    f"{name}:{node.lineno} {item.name}"
+                    for item in node.names
+                    if item.name.split(".")[0] in forbidden and (name, item.name) != ("oomdoc.redact.documents", "yaml")
                 ]
             elif isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] in forbidden:
                 found.append(f"{name}:{node.lineno} {node.module}")
@@ -338,6 +340,8 @@ def test_nothing_of_a_bundle_is_ever_run() -> None:
             ):
                 found.append(f"{name}:{node.lineno} {node.value.id}.{node.attr}")
     assert not found
+    used = _attributes_of(modules()["oomdoc.redact.documents"], "yaml")
+    assert used == {"compose", "SafeLoader", "YAMLError"}, "nodes with their places only: nothing is constructed"
 
 
 YAML = "oomdoc.ingest.forms.yaml_text"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 import subprocess
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ SCRIPT = ROOT / "src" / "oomdoc" / "collect" / "collector.sh"
 SAMPLES = ROOT / "sample_logs"
 TOOLS = (
     "sh", "sed", "tr", "date", "uname", "mkdir", "tail", "head", "cat", "rm", "grep", "cut", "sort", "tar", "gzip", "sleep",
-    "find", "df", "ps", "timeout",
+    "find", "df", "ps", "timeout", "ls",
 )  # fmt: skip
 SECRET = "hf_" + "Zx9" * 8  # no real one
 SHELLS = [
@@ -56,6 +58,23 @@ class Host:
             "\0".join(f"{name}={value}" for name, value in environment.items()).encode() + b"\0"
         )
         (place / "status").write_text("Name:\tvllm\nVmRSS:\t 1048576 kB\n", encoding="utf-8")
+
+    def details(self, pid: int, files: dict[str, str], outputs: tuple[str | Path, ...] = ()) -> None:
+        """Further files of a process (`root/models/x/config.json`), and where its standard output and error go."""
+        for name, text in files.items():
+            path = self.proc / str(pid) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        (self.proc / str(pid) / "fd").mkdir()
+        for stream, target in enumerate(outputs, 1):
+            (self.proc / str(pid) / "fd" / str(stream)).symlink_to(target)
+
+    def group(self, path: str, **counters: str) -> None:
+        """A control group below /sys/fs/cgroup."""
+        place = self.folder / "sys" / "fs" / "cgroup" / path
+        place.mkdir(parents=True)
+        for name, value in counters.items():
+            (place / f"memory.{name}").write_text(value + "\n", encoding="utf-8")
 
     def collect(self, shell: list[str], *options: str) -> tuple[Path, str]:
         """The archive and what was said on the way."""
@@ -151,6 +170,140 @@ def test_secrets_of_the_environment_stay_behind_and_settings_come_along(shell: l
     assert rows == [("max_num_seqs", "96"), ("model", "org/model-7b")]
 
 
+KEYS = tuple(
+    f"{word}{number}" for number, word in enumerate(("Umbra", "Quill-x", "Heron", "Sorrel", "Vesper", "Tallis-y"))
+)
+PLANTED = """\
+INFO 11-20 20:04:41 [utils.py:233] non-default args: {{'api_key': ['{0}', '{1}'], 'max_num_seqs': 64}}
+vllm serve m --api-key {0} {1} "{2}" --port 80 --max-tokens 512
+vllm serve m --api-key={0} {1} --hf-token {2} | tee x
+["vllm", "--api-key", "{0}", "{1}", "--port", "80"]
+{{"auth": {{"any": "{0}"}}, "client_secret": "{1}", "n": 5}}
+{{\\"api_key\\": \\"{0}\\"}} u=x%3Fapi_key%3D{1}%26n%3D5 redis://:{2}@cache:6379
+HF_TOKEN={0} API_KEY_2={1} DB_PASSWORD: [{2} MY_SECRET="{3}" Authorization: Bearer {4}{4}{4}
+      DB_PASSWORD:                 {0}
+args:
+- --api-key
+- {0}
+- "{1}"
+- --port
+- "80"
+api_keys:
+  - {0}
+  - {1}
+port: 81
+password:
+  "{2}"
+port: 82
+    Args:
+      --api-key
+      {3}
+      {4}
+      --port
+      83
+- name: HF_TOKEN
+  value: {0}
+- name: VLLM_PORT
+  value: kept-84
+vllm serve x \\
+  --api-key \\
+  {5} \\
+  --port 85
+-----BEGIN PRIVATE KEY-----
+{0}
+-----END PRIVATE KEY-----
+Namespace(api_key=None, allow_credentials=False, port=86) eos_token='</s>' max_tokens=512 last line
+""".format(*KEYS)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_no_key_gets_into_the_archive_in_any_notation(shell: list[str], tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    log = tmp_path / "server.log"
+    log.write_text(PLANTED, encoding="utf-8")
+    host.process(
+        4242,
+        ["vllm", "serve", "/models/x", "--api-key", KEYS[0], KEYS[1], "--max-num-seqs", "96", f"--hf-token={KEYS[2]}"],
+        {"VLLM_API_KEY": KEYS[3], "VLLM_USE_V1": "1", "NCCL_SECRET_X": KEYS[4]},
+    )
+    host.details(4242, {"root/models/x/config.json": f'{{"auth_token": "{KEYS[5]}", "hidden_size": 4096}}'}, (log, log))
+    host.stub("ps", f"echo '4242 1048576 vllm serve /models/x --api-key {KEYS[0]} {KEYS[1]} --max-num-seqs 96'")
+    host.stub(
+        "docker",
+        f"case \"$1\" in ps) echo 'chat vllm/vllm-openai vllm' ;; logs) cat '{log}' ;; inspect) echo 'vllm --api-key {KEYS[0]} {KEYS[1]} --port 80' ;; esac",
+    )
+    host.stub("kubectl", f"cat '{log}'")
+    archive, _ = host.collect(shell, "-l", str(log), "-p", "vllm-0")
+    told = everything(archive)
+    left = [(name, word) for name, text in told.items() for word in KEYS if word in text]
+    assert left == []
+    for name in ("process/4242/output-1.log", "containers/chat/server.log", "pods/vllm-0/current.log"):
+        for kept in ("'max_num_seqs': 64", "--port 80", "--max-tokens 512", "port: 81", "port: 82", "83", "kept-84", "--port 85",
+                     "api_key=None, allow_credentials=False, port=86) eos_token='</s>' max_tokens=512 last line"):  # fmt: skip
+            assert kept in told[name], (name, kept)
+    assert "--max-num-seqs 96" in told["process/4242/command.txt"] and "--max-num-seqs 96" in told["process/rss.txt"]
+    assert '"hidden_size": 4096' in told["process/4242/model/config.json"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_stands_around_a_server_comes_along(shell: list[str], version: int, tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    log = tmp_path / "vllm.out"
+    log.write_text("INFO 11-20 20:04:40 [api_server.py:1289] vLLM API server version 0.11.0\n", encoding="utf-8")
+    host.process(4242, ["vllm", "serve", "/models/x"], {})
+    host.process(7, ["redis-server", "--requirepass", "topsecret"], {})
+    (host.proc / "7" / "status").write_text("Name:\tredis-server\nVmRSS:\t 8388608 kB\n", encoding="utf-8")
+    (host.proc / "meminfo").write_text("MemTotal:  16000000 kB\nMemAvailable:   1000 kB\n", encoding="utf-8")
+    line = "5:cpu,memory,pids:/llm/vllm\n" if version == 1 else "0::/llm/vllm\n"
+    host.details(4242, {"cgroup": line, "limits": "Max open files 1024 4096 files\n"}, (log, "pipe:[4711]"))
+    host.group(
+        "memory/llm/vllm" if version == 1 else "llm/vllm",
+        **({"usage_in_bytes": "777"} if version == 1 else {"current": "777"}),
+    )
+    archive, _ = host.collect(shell, "-d", "1", "-i", "1")
+    told = everything(archive)
+    assert "vLLM API server version" in told["process/4242/output-1.log"]
+    assert "goes to a pipe:[4711]: docker logs" in told["missing.txt"]
+    assert told["process/4242/limits.txt"].startswith("Max open files")
+    assert "777" in told["process/4242/memory-group.txt"] and "999" not in told["process/4242/memory-group.txt"]
+    assert told["host/largest-processes.txt"].splitlines()[:2] == ["PID RSS_KIB NAME", "7 8388608 redis-server"]
+    samples = told["metrics/host-memory.prom"].splitlines()
+    assert len(samples) >= 4
+    assert re.fullmatch(r"node_memory_MemAvailable_bytes 1024000 \d{10}000", samples[0])
+    assert re.fullmatch(r'container_memory_usage_bytes\{id="(?:/memory)?/llm/vllm"\} 777 \d{10}000', samples[1])
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_was_missed_says_how_to_get_it(shell: list[str], tmp_path: Path) -> None:
+    archive, _ = Host(tmp_path).collect(shell, "-l", "/no/such.log")
+    lines = everything(archive)["missing.txt"].splitlines()
+    assert len(lines) > 3
+    assert all(line.count(": ") >= 2 for line in lines), lines
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_collection_packs_what_it_has(shell: list[str], number: int, tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    program = [str(shutil.which(shell[0])), *shell[1:]]
+    running = subprocess.Popen(
+        [*program, str(SCRIPT), "-d", "60", "-i", "1", "-P", str(host.proc), "-o", str(host.out)],
+        env={"PATH": str(host.bin), "HOME": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert running.stderr
+    for line in running.stderr:
+        if "samples for" in line:
+            break
+    time.sleep(0.3)
+    running.send_signal(number)
+    out, _ = running.communicate(timeout=60)
+    assert running.returncode == 130
+    told = everything(Path(out.strip()))
+    assert "was interrupted" in told["missing.txt"] and "host/uname.txt" in told
+    assert [path.name for path in host.out.iterdir()] == [Path(out.strip()).name]
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_command_that_hangs_or_prints_without_end_is_bounded(shell: list[str], tmp_path: Path) -> None:
     host = Host(tmp_path, without=("timeout",))
@@ -242,6 +395,10 @@ def test_the_redactors_blank_secrets_and_leave_figures() -> None:
 
     assert SECRET not in redact(f"--hf-token {SECRET} --max-num-seqs 96")
     assert "topsecret" not in redact('{"api_key": "topsecretvalue"}')
+    several = redact("vllm serve --api-key topsecret1 topsecret2 --max-num-seqs 96")
+    assert "topsecret" not in several and several.endswith(" --max-num-seqs 96")
+    assert "topsecret" not in redact("'api_key': ['topsecret1', 'topsecret2'], 'port': 80")
+    assert redact('["--api-key", "topsecret1", "topsecret2", "--port"]').count("topsecret") == 0
     assert redact("prompt_tokens=512 max_num_batched_tokens=8192") == "prompt_tokens=512 max_num_batched_tokens=8192"
 
 

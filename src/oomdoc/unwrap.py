@@ -30,6 +30,7 @@ from oomdoc.units import epoch_of, parse_time, show_bytes
 HEAD_BYTES = 64 << 10
 DOCUMENT_CAP_BYTES = 12 << 20  # hostile JSON takes 25 times its size; Grafana stops at 5,000 lines, Loki's API too
 LINES_CAP_BYTES = 64 << 20  # `logcli -o jsonl`, CloudWatch Insights (10,000 lines)
+_FRACTION = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)[.,](\d{1,9})\d*(.*)")
 _PIECES_CAP_BYTES = 4 << 20  # of one line that was cut: what `scan` holds of a line at most
 
 _CRI = re.compile(
@@ -348,7 +349,8 @@ def _iso(t: float) -> str:
 
 # ---- documents: lines of their own, oldest first
 
-_Entries = Iterator[tuple[float | None, str]]
+_Entries = Iterator[tuple[int | None, str]]
+"""Nanoseconds since 1970 and text: as seconds in a float, lines within 200 ns of each other would be of one moment."""
 
 
 def _document(
@@ -389,7 +391,7 @@ def _ordered(read: Callable[[bytes], _Entries], newest_first: bool, data: bytes)
     known = [t for t, _ in entries if t is not None]
     if known and (known[0] > known[-1] or (newest_first and known[0] == known[-1])):
         entries.reverse()  # before sorting, so that entries of one moment come as they were written
-    last = 0.0
+    last = 0
     timed = []
     for t, text in entries:
         last = t if t is not None else last
@@ -397,7 +399,7 @@ def _ordered(read: Callable[[bytes], _Entries], newest_first: bool, data: bytes)
     timed.sort(key=lambda entry: entry[0])
     out = []
     for _, t, text in timed:
-        stamp = _iso(t) + " " if t is not None else ""
+        stamp = _iso(t / 1e9) + " " if t is not None else ""
         out += [f"{stamp}{part}\n" for part in text.rstrip("\r\n").split("\n")]
     return "".join(out).encode("utf-8", "replace")
 
@@ -417,7 +419,7 @@ def _loki(data: bytes) -> _Entries:
     for stream in streams:
         for entry in stream["values"]:
             if isinstance(entry[1], str):
-                yield epoch_of(entry[0]), _by_pod(stream.get("stream") or stream.get("labels"), entry[1])
+                yield _nanoseconds(entry[0]), _by_pod(stream.get("stream") or stream.get("labels"), entry[1])
 
 
 def _by_pod(labels: Any, text: str) -> str:
@@ -443,17 +445,36 @@ def _entries(data: bytes) -> _Entries:
 def _one(row: dict[str, Any]) -> _Entries:
     text = next((row[key] for key in _MESSAGE_KEYS if isinstance(row.get(key), str)), None)
     if text is not None:
-        stamps = (_when(row[key]) for key in _TIME_KEYS if key in row)
+        stamps = (_nanoseconds(row[key]) for key in _TIME_KEYS if key in row)
         yield next((stamp for stamp in stamps if stamp is not None), None), _by_pod(row.get("labels"), text)
 
 
-def _when(value: Any) -> float | None:
-    number = epoch_of(value)
-    return number if number is not None else parse_time(value) if isinstance(value, str) else None
+def _nanoseconds(value: Any) -> int | None:
+    """Exact nanoseconds since 1970 of a number in any unit or of ISO 8601; None for anything else.
+
+    >>> _nanoseconds("1795205091500000123"), _nanoseconds("2026-11-20T20:04:51.500000123Z"), _nanoseconds(1795205091.5)
+    (1795205091500000123, 1795205091500000123, 1795205091500000000)
+    """
+    seconds = epoch_of(value)
+    if seconds is not None:
+        if isinstance(value, float) or not str(value).isdigit():
+            return round(seconds * 1e9)
+        number = int(value)
+        while number < 10**18:  # seconds, milli- or microseconds
+            number *= 1000
+        return number
+    if not isinstance(value, str):
+        return None
+    parts = _FRACTION.fullmatch(value.strip())
+    whole = parse_time(parts[1] + parts[3]) if parts else None
+    if parts and whole is not None:
+        return round(whole) * 10**9 + int(parts[2].ljust(9, "0"))
+    moment = parse_time(value)
+    return None if moment is None else round(moment * 1e9)
 
 
 def _insights(data: bytes) -> _Entries:
     """The CSV of CloudWatch Insights."""
     text = data.decode("utf-8-sig", "replace")
     for row in csv.DictReader(io.StringIO(text, newline="")):
-        yield parse_time(row.get("@timestamp") or ""), row.get("@message") or ""
+        yield _nanoseconds(row.get("@timestamp") or ""), row.get("@message") or ""

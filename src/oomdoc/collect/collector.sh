@@ -9,8 +9,8 @@
 #
 # Needs a POSIX shell and nothing else; what a host lacks is named in missing.txt. It only reads. It needs no root, but
 # sees more with it. Bounded: a file holds at most -s MiB, a command runs at most -t seconds.
-# Environments are not copied: a few settings of the engine and the driver are picked by name. Names and values that look
-# like secrets are blanked in everything but prompts inside your own logs: look before you send.
+# Environments are not copied: a few settings of the engine and the driver are picked by name. Values of what is named like a secret
+# are blanked everywhere; names of people and prompts in your own logs are not: `oomdoc redact` does that. Interrupted, it packs what it has.
 
 set -u
 LC_ALL=C
@@ -73,6 +73,8 @@ shift $((OPTIND - 1))
 [ "$timeout_s" -gt 0 ] || timeout_s=1
 [ -d "$out" ] || wrong "there is no folder $out"
 
+groups=${proc%/proc}/sys/fs/cgroup
+
 name=oomdoc-$(uname -n | tr -c 'A-Za-z0-9.\n-' _)-$(date -u +%Y%m%dT%H%M%SZ)
 base=$out/$name
 mkdir "$base" || wrong "cannot write into $out"
@@ -83,14 +85,47 @@ have() { command -v "$1" > /dev/null 2>&1; }
 
 lacks() { echo "$1: $2" >> "$missing"; }
 
-# Blanks what looks like a secret: values of options and variables with such names, tokens of known shape, URL passwords.
+# Names of secrets, in any case: api_key, HF_TOKEN, db-password, CLIENT_SECRET_2. A bare `token` counts, `max_tokens` does not.
+key='([A-Za-z0-9_.-]*([Aa][Pp][Ii][_-]?[Kk][Ee][Yy]|[Aa][Cc][Cc][Ee][Ss][Ss][_-]?[Kk][Ee][Yy]([_-]?[Ii][Dd])?|[Ss][Ee][Cc][Rr][Ee][Tt]([_-]?([Aa][Cc][Cc][Ee][Ss][Ss][_-]?)?[Kk][Ee][Yy])?|[Pp][Rr][Ii][Vv][Aa][Tt][Ee][_-]?[Kk][Ee][Yy]|[Mm][Aa][Ss][Tt][Ee][Rr][_-]?[Kk][Ee][Yy]|[Pp][Aa][Ss][Ss][Ww]([Oo][Rr])?[Dd]|[Pp][Aa][Ss][Ss][Pp][Hh][Rr][Aa][Ss][Ee]|[Cc][Rr][Ee][Dd][Ee][Nn][Tt][Ii][Aa][Ll]|([Hh][Ff]|[Hh][Uu][Bb]|[Aa][Cc][Cc][Ee][Ss][Ss]|[Aa][Uu][Tt][Hh]|[Aa][Pp][Ii]|[Bb][Ee][Aa][Rr][Ee][Rr]|[Ss][Ee][Ss][Ss][Ii][Oo][Nn]|[Rr][Ee][Ff][Rr][Ee][Ss][Hh])[_-]?[Tt][Oo][Kk][Ee][Nn]|[A-Z0-9_]*_TOKEN)s?([_-]?[0-9]+|_[A-Z0-9]+)?)'
+hidden='***HIDDEN***'
+kept=$(printf '\001') # before what says that there is none: None, False
+# one value of an option: quoted, or a word that is neither an option nor a sign of the shell
+one="(\"[^\"]*\"|'[^']*'|[^] \"',;|&\\\\-][^] \"',;|&]*)"
+
+# Blanks what looks like a secret: every value of options and variables with such names (lists and further lines too), objects called
+# auth or credentials, private keys, tokens of known shape, passwords in addresses.
 mask() {
   sed -E \
-    -e 's/((api[_-]?key|hf[_-]token|access[_-]?token|auth[_-]?token|secret[_-]?(access[_-]?)?key|passw(or)?d|credentials?)["'\'']?( *[=:,] *| +)["'\'']?)[^]"'\'' ,}[]+/\1***HIDDEN***/g' \
-    -e 's/([A-Z0-9_]*(TOKEN|TOKEN_[A-Z0-9_]*|(SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL)[A-Z0-9_]*)["'\'']?( *[=:,] *| +)["'\'']?)[^]"'\'' ,}[]+/\1***HIDDEN***/g' \
-    -e 's/(Bearer|Basic) +[A-Za-z0-9._~+\/=-]{8,}/\1 ***HIDDEN***/g' \
-    -e 's/(hf_|sk-|ghp_|glpat-|AKIA|xox[bp]-)[A-Za-z0-9_-]{12,}/***HIDDEN***/g' \
-    -e 's/(:\/\/[^:@\/ ]+:)[^@\/ ]+@/\1***HIDDEN***@/g'
+    -e ':again' \
+    -e '/-----BEGIN [A-Z0-9 ]*PRIVATE KEY/,/-----END [A-Z0-9 ]*PRIVATE KEY/s/.*/'"$hidden"'/' \
+    -e "s/(--?$key)(=| +)$one( +$one)*/\\1 $hidden/g" \
+    -e "s/([\"']--?$key[\"'])( *, *([\"'])[^-\"'][^\"']*[\"'])+/\\1, \"$hidden\"/g" \
+    -e "s/($key[\\\\\"']*( *[=:] *| +|[\"'] *, *))\\[[^]]*\\]/\\1['$hidden']/g" \
+    -e "s/([\"']?(auth|credentials?|secrets?|token)[\\\\\"']*[:=] *)\\{[^}]*\\}/\\1{$hidden}/g" \
+    -e "s/([=:] *)(None|True|False|null|true|false)([^A-Za-z0-9]|\$)/\\1$kept\\2\\3/g" \
+    -e "s/($key[\\\\\"']*( *[=:,] *| +)[\\\\\"']*)[[{(<]*[^]\"' ,}\\\\[$kept]+/\\1$hidden/g" \
+    -e "s/$kept//g" \
+    -e "s/($key%3[dD])[^%& ]+/\\1$hidden/g" \
+    -e "s/(\"name\": *\"$key\", *\"value\": *\")[^\"]*/\\1$hidden/g" \
+    -e 's/([Bb]earer|[Bb]asic) +[A-Za-z0-9._~+\/=-]{8,}/\1 '"$hidden"'/g' \
+    -e "s/((^|[^A-Za-z0-9_-])([Tt]oken|[Aa]uth|[Cc]ookie|[Aa]uthorization)[\"']?[=:] *[\"']?)[^]{*\"' ,}[][^]\"' ,}[]{3,}/\\1$hidden/g" \
+    -e 's/(hf_|api_org_|nvapi-|sk-|gsk_|r8_|fw_|xai-|pplx-|pcsk_|gh[opusr]_|github_pat_|glpat-|glsa_|glc_|AKIA|ASIA|AIza|ya29\.|xox[a-z]-|npm_|pypi-|dckr_pat_|dapi|hvs\.|dop_v1_|shp[a-z]{2}_|SG\.|wandb_v1_|eyJ)[A-Za-z0-9_.=+\/-]{12,}/'"$hidden"'/g' \
+    -e 's/(:\/\/[^:@\/ ]*:)[^@\/ ]+@/\1'"$hidden"'@/g' \
+    -e "/^ *(- +)?[\"']?--?$key[\"']?,? *\$/,/^ *(- +)?[\"']?--|^ *[A-Za-z][A-Za-z ]*:/{" \
+    -e "/^ *(- +)?[\"']?--|^ *[A-Za-z][A-Za-z ]*:/!s/^( *(- *)?).*/\\1$hidden/" \
+    -e '}' \
+    -e "/^ *(- *)?[\"']?$key[\"']? *: *[|>]?[-+]? *\$/,/^ *(- *)?[\"']?[A-Za-z0-9_.-]+[\"']? *:/{" \
+    -e "/^ *(- *)?[\"']?[A-Za-z0-9_.-]+[\"']? *:/!s/^( *(- *)?).*/\\1$hidden/" \
+    -e '}' \
+    -e "/name[\"']?: *[\"']?$key[\"']?,? *\$/{" \
+    -e 'n' \
+    -e "s/(value[\"']?: *).+/\\1$hidden/" \
+    -e '}' \
+    -e "/--?$key *\\\\ *\$/{" \
+    -e 'n' \
+    -e "s/^( *)[^ -][^ ]*/\\1$hidden/" \
+    -e 'b again' \
+    -e '}'
 }
 
 # limited COMMAND...: runs it for at most $timeout_s seconds.
@@ -118,7 +153,7 @@ keep() {
   shift
   mkdir -p "${file%/*}"
   limited "$@" 2>&1 | tail -c "$((limit_mib * 1048576))" | mask > "$file"
-  [ -s "$file" ] || { rm -f "$file"; lacks "$*" "printed nothing in time"; }
+  [ -s "$file" ] || { rm -f "$file"; lacks "$*" "printed nothing within $timeout_s s: try -t 120"; }
 }
 
 # fetch URL: prints what it answers.
@@ -138,7 +173,7 @@ scrape() {
     place=$base/metrics/$(printf '%s' "$url" | tr -c 'A-Za-z0-9' _)-$(date -u +%Y%m%dT%H%M%SZ).prom
     mkdir -p "$base/metrics"
     fetch "$url" 2> /dev/null < /dev/null | head -c "$((limit_mib * 1048576))" > "$place"
-    [ -s "$place" ] || { rm -f "$place"; lacks "$url" "did not answer; is it the metrics address of the server?"; }
+    [ -s "$place" ] || { rm -f "$place"; lacks "$url" "did not answer: name the metrics address of the server with -u"; }
   done
 }
 
@@ -150,7 +185,40 @@ sample_devices() {
     date -u +%Y-%m-%dT%H:%M:%SZ
     limited ps -eo pid,rss,args 2> /dev/null | grep -i '[v]llm' | mask | cut -c 1-400
   } >> "$base/process/rss.txt"
+  # in the names and the form of node_exporter and cAdvisor, with milliseconds since 1970
+  {
+    now=$(date +%s)
+    sed -n 's/^MemAvailable: *\([0-9]*\) kB.*/\1/p' "$proc/meminfo" 2> /dev/null | while read -r kib; do
+      echo "node_memory_MemAvailable_bytes $((kib * 1024)) ${now}000"
+    done
+    printf '%s' "$own_groups" | while IFS= read -r place; do
+      for counter in memory.current memory.usage_in_bytes; do
+        [ -r "$place/$counter" ] && echo "container_memory_usage_bytes{id=\"${place#"$groups"}\"} $(cat "$place/$counter") ${now}000"
+      done
+    done
+  } >> "$base/metrics/host-memory.prom"
 }
+
+# pack: the archive of what is there, with what is missing; the folder goes.
+pack() {
+  trap '' INT TERM HUP
+  sort -u "$missing" -o "$missing"
+  [ -s "$missing" ] && { echo "collect: what could not be had:"; sed 's/^/  /' "$missing"; } >&2
+  if (cd "$out" && tar -cf - "$name" | gzip -c > "$name.tar.gz"); then
+    rm -rf "$base"
+    echo "$base.tar.gz"
+  else
+    echo "collect: could not pack; the files are in $base" >&2
+    echo "$base"
+  fi
+}
+
+interrupted() {
+  lacks "collection" "was interrupted: what came after is not here; run it again with a shorter -d"
+  pack
+  exit 130
+}
+trap interrupted INT TERM HUP
 
 section() { echo "collect: $1" >&2; }
 
@@ -159,7 +227,7 @@ keep host/uname.txt uname -a
 [ -r /etc/os-release ] && keep host/os-release.txt cat /etc/os-release
 [ -r "$proc/meminfo" ] && keep host/meminfo.txt cat "$proc/meminfo"
 keep host/df.txt df -k
-{ [ -d /dev/shm ] && keep host/shm.txt df -k /dev/shm; } || lacks /dev/shm "is not there"
+{ [ -d /dev/shm ] && keep host/shm.txt df -k /dev/shm; } || lacks /dev/shm "is not there: run on the host or in the container of the server"
 
 section "kernel log"
 if have dmesg && limited dmesg > /dev/null 2>&1; then
@@ -186,10 +254,78 @@ elif have rocm-smi; then
   keep gpu/rocm-smi.txt rocm-smi
   keep gpu/rocm-smi-memory.txt rocm-smi --showmeminfo vram
 else
-  lacks "nvidia-smi" "is not on the PATH: the devices are not seen from here"
+  lacks "nvidia-smi" "is not on the PATH: run where the driver is, or ask for the output of nvidia-smi -q"
 fi
 
+# keep_output FOLDER PID: the log of a server outside a container, which is the file its output goes to.
+keep_output() {
+  for stream in 1 2; do
+    target=$(ls -l "$1/fd/$stream" 2> /dev/null | sed -n 's/.* -> //p')
+    case "$newline$outputs" in *"$newline$target$newline"*) continue ;; esac
+    if [ -f "$1/fd/$stream" ] && [ -r "$1/fd/$stream" ]; then
+      outputs=$outputs$target$newline
+      keep "process/$2/output-$stream.log" cat "$1/fd/$stream"
+    else
+      case $target in
+        '') lacks "output of process $2" "$1/fd may not be read: run as its user or as root" ;;
+        pipe:* | socket:*) lacks "output of process $2" "goes to a $target: docker logs, kubectl logs or journalctl have it" ;;
+      esac
+    fi
+  done
+}
+
+# keep_model FOLDER PID: config.json of a model that the command names by its folder.
+keep_model() {
+  tr '\000' '\n' < "$1/cmdline" | sed 's/^--[a-z_-]*=//' | while IFS= read -r word; do
+    case $word in
+      /*) places="$1/root$word $word" ;;
+      -* | '' | *:*) continue ;;
+      *) places="$1/cwd/$word" ;;
+    esac
+    for place in $places; do
+      if [ -r "$place/config.json" ]; then
+        keep "process/$2/model/config.json" cat "$place/config.json"
+        return
+      fi
+    done
+  done
+}
+
+# keep_group FOLDER PID: the counters of its memory group, of version 2 or 1 of control groups; outside of it the root's.
+keep_group() {
+  group=$(sed -n 's/^0:://p' "$1/cgroup" 2> /dev/null | head -n 1)
+  older=$(sed -n 's/^[0-9]*:\([a-z_,]*,\)\{0,1\}memory\(,[a-z_,]*\)\{0,1\}://p' "$1/cgroup" 2> /dev/null | head -n 1)
+  for place in ${older:+"$groups/memory$older"} ${group:+"$groups$group"} "$groups" "$groups/memory"; do
+    found=
+    for counter in memory.max memory.current memory.peak memory.events memory.limit_in_bytes memory.usage_in_bytes memory.max_usage_in_bytes; do
+      [ -r "$place/$counter" ] || continue
+      found=1
+      echo "== $counter"
+      cat "$place/$counter"
+    done > "$base/process/$2/memory-group.txt"
+    if [ -n "$found" ]; then
+      own_groups=$own_groups$place$newline
+      return
+    fi
+  done
+  rm -f "$base/process/$2/memory-group.txt"
+  lacks "memory group of process $2" "its counters are not below $groups: run on the host"
+}
+
+section "largest processes"
+# names only: the command lines of others are theirs
+{
+  echo "PID RSS_KIB NAME"
+  grep -H '^VmRSS:' "$proc"/[0-9]*/status 2> /dev/null | sed -n 's|.*/\([0-9]*\)/status:VmRSS:[^0-9]*\([0-9]*\).*|\2 \1|p' | sort -rn | head -n 25 |
+    while read -r kib pid; do
+      echo "$pid $kib $(sed -n 's/^Name:[^A-Za-z0-9]*//p' "$proc/$pid/status" 2> /dev/null)"
+    done
+} > "$base/host/largest-processes.txt"
+
 section "server processes"
+outputs=
+own_groups=
+mkdir -p "$base/metrics"
 seen=
 for folder in "$proc"/[0-9]*; do
   [ -r "$folder/cmdline" ] || continue
@@ -200,6 +336,9 @@ for folder in "$proc"/[0-9]*; do
   mkdir -p "$base/process/$pid"
   tr '\000' ' ' < "$folder/cmdline" | mask > "$base/process/$pid/command.txt"
   keep "process/$pid/status.txt" cat "$folder/status"
+  [ -r "$folder/limits" ] && keep "process/$pid/limits.txt" cat "$folder/limits"
+  keep_output "$folder" "$pid"
+  keep_model "$folder" "$pid"
   # by name, and never one that may hold a secret
   if [ -r "$folder/environ" ]; then
     tr '\000' '\n' < "$folder/environ" |
@@ -207,27 +346,16 @@ for folder in "$proc"/[0-9]*; do
       grep -E -v 'KEY|TOKEN|SECRET|PASS|CREDENTIAL' | mask > "$base/process/$pid/environment.env"
     [ -s "$base/process/$pid/environment.env" ] || rm -f "$base/process/$pid/environment.env"
   else
-    lacks "environment of process $pid" "may not be read"
+    lacks "environment of process $pid" "may not be read: run as its user or as root"
   fi
-  group=$(sed -n 's/^0:://p' "$folder/cgroup" 2> /dev/null | head -n 1)
-  for place in "/sys/fs/cgroup$group" /sys/fs/cgroup /sys/fs/cgroup/memory; do
-    found=
-    for counter in memory.max memory.current memory.peak memory.events memory.limit_in_bytes memory.usage_in_bytes memory.max_usage_in_bytes; do
-      [ -r "$place/$counter" ] || continue
-      found=1
-      echo "== $counter"
-      cat "$place/$counter"
-    done > "$base/process/$pid/memory-group.txt"
-    [ -n "$found" ] && break
-  done
-  [ -s "$base/process/$pid/memory-group.txt" ] || rm -f "$base/process/$pid/memory-group.txt"
+  keep_group "$folder" "$pid"
 done
-[ -n "$seen" ] || lacks "server process" "none is running here that this user may see: the launch command is not known from /proc"
+[ -n "$seen" ] || lacks "server process" "none is running here that this user may see: run on its host, as its user or as root"
 
 section "versions"
 if have pip; then
   limited pip list 2> /dev/null | grep -i -E '^(vllm|torch|triton|flash|xformers|nvidia-|transformers|flashinfer)' | mask > "$base/host/versions.txt"
-  [ -s "$base/host/versions.txt" ] || { rm -f "$base/host/versions.txt"; lacks "pip list" "names no package of the engine"; }
+  [ -s "$base/host/versions.txt" ] || { rm -f "$base/host/versions.txt"; lacks "pip list" "names no package of the engine: run inside its environment or container"; }
 fi
 
 section "logs"
@@ -235,7 +363,7 @@ printf '%s' "$logs" | while IFS= read -r file; do
   if [ -r "$file" ]; then
     keep "logs/$(printf '%s' "$file" | tr -c 'A-Za-z0-9.' _)" cat "$file"
   else
-    lacks "$file" "cannot be read"
+    lacks "$file" "cannot be read: check the path, or run as its owner"
   fi
 done
 if have docker; then
@@ -251,7 +379,7 @@ if have docker; then
   done
   [ -n "$(printf '%s' "$containers" | tr -d '\n')" ] || lacks "docker" "no container that looks like the server: name it with -c"
 else
-  lacks "docker" "is not on the PATH"
+  lacks "docker" "is not on the PATH: name log files with -l"
 fi
 if have kubectl && [ -n "$pods" ]; then
   space=${namespace:-default}
@@ -268,7 +396,7 @@ elif have kubectl; then
 fi
 if have journalctl && [ -z "$(find "$base/containers" "$base/pods" "$base/logs" -name '*.log' 2> /dev/null | head -n 1)" ]; then
   limited journalctl --no-pager -o short-iso --since "-$since" 2> /dev/null | grep -i vllm | tail -c "$((limit_mib * 1048576))" | mask > "$base/logs-journal.txt"
-  [ -s "$base/logs-journal.txt" ] || { rm -f "$base/logs-journal.txt"; lacks "journal" "holds no line of the server"; }
+  [ -s "$base/logs-journal.txt" ] || { rm -f "$base/logs-journal.txt"; lacks "journal" "holds no line of the server: name its log with -l"; }
 fi
 
 section "samples for $duration_s seconds"
@@ -282,12 +410,4 @@ while :; do
 done
 [ "$duration_s" -gt 0 ] && scrape
 
-sort -u "$missing" -o "$missing"
-[ -s "$missing" ] && { echo "collect: what could not be had:"; sed 's/^/  /' "$missing"; } >&2
-if (cd "$out" && tar -cf - "$name" | gzip -c > "$name.tar.gz"); then
-  rm -rf "$base"
-  echo "$base.tar.gz"
-else
-  echo "collect: could not pack; the files are in $base" >&2
-  echo "$base"
-fi
+pack

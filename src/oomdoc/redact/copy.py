@@ -10,6 +10,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import shutil
 import stat
 import tarfile
@@ -48,7 +49,7 @@ class _Tar:
 
     def put(self, name: str, file: IO[bytes]) -> None:
         info = tarfile.TarInfo(name)
-        info.size, info.mode = _size(file), 0o644
+        info.size, info.mode = _size(file), 0o600
         self._tar.addfile(info, file)
 
     def close(self) -> IO[bytes]:
@@ -65,7 +66,7 @@ class _Zip:
     def put(self, name: str, file: IO[bytes]) -> None:
         info = zipfile.ZipInfo(name)  # of 1980-01-01, the oldest that the format has
         info.compress_type = zipfile.ZIP_DEFLATED
-        info.external_attr = (stat.S_IFREG | 0o644) << 16
+        info.external_attr = (stat.S_IFREG | 0o600) << 16
         with self._zip.open(info, "w", force_zip64=_size(file) > 1 << 31) as member:
             shutil.copyfileobj(file, member, _BLOCK)
 
@@ -170,8 +171,12 @@ class Copy:
             while target.exists() or str(target) in self.paths:
                 target = target.with_name(target.name + "_")
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("xb") as out:
+            if self._is_folder:
+                for folder in reversed(target.relative_to(self._target).parents[:-1]):
+                    (self._target / folder).mkdir(mode=0o700, exist_ok=True)
+            handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+            with os.fdopen(handle, "wb") as out:
+                os.fchmod(handle, 0o600)  # whatever the umask
                 shutil.copyfileobj(file, out, _BLOCK)
         except OSError as problem:
             raise UsageError(f"cannot write {target}: {problem.strerror or problem}", "Choose another place") from None

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 
 from oomdoc.redact import blocks, shapes
 from oomdoc.redact.values import INTEGER, Values
-from oomdoc.redact.words import ROLES, fold, kind_of
+from oomdoc.redact.words import MANY_VALUES, ROLES, fold, kind_of
 
 HELD_CAP = 12 << 20  # characters of one value that does not end: then it goes as far as it is
 RAW_LINES = 400  # of a prompt that was printed as it is, after the line in which it began
 _NEAR = 160  # characters between the name and the value of `{"key": ..., "value": ...}`
 _FIELD = re.compile(
-    r"(?<![\w.@/])(?<![\w.]-)(?P<key>[A-Za-z_@][\w.@/-]{0,79}+)(?P<close>\\{0,7}[\"']?\]?)[ \t]{0,12}(?P<sep>=>|:=|[:=])(?!=)(?P<gap>[ \t]{0,8})"
+    r"(?<![\w.@/])(?<![\w.]-)(?P<key>[A-Za-z_@][\w.@/-]{0,79}+)(?P<close>\\{0,7}[\"']?\]?)[ \t]{0,40}(?P<sep>=>|:=|[:=])(?!=)(?P<gap>[ \t]{0,120})"
 )
 _FLAG = re.compile(
-    r"(?<![\w-])--?(?P<key>[A-Za-z][\w.-]{1,79}+)(?P<gap>[ \t\0]{1,8}|\r?\n[ \t]{1,40}(?:- )?|\\?[\"'],?\s{0,40}-?[ \t]{0,8})(?=[^\s\0-])"
+    r"(?<![\w-])--?(?P<key>[A-Za-z][\w.-]{1,79}+)(?P<gap>[ \t]{0,8}(?:\\{1,2}|`|\^)?\r?\n[ \t]{0,40}(?:- )?|[ \t\0]{1,120}|\\?[\"'],?\s{0,40}-?[ \t]{0,8})(?=[^\s\0-])"
 )
 _SHARE = re.compile(r"\\{2,4}(?=\w)")
 _COOKIE = re.compile(r"[^\n\r\"'\\]+")
@@ -27,8 +27,16 @@ _WHO = re.compile(
 _OBJECT_CAP = 8000
 _OPEN = re.compile(r"(\\{0,7})(\"\"\"|[\"'])")
 WHOLE = {'"': re.compile(r'"(?:[^"\\]|\\.)*+"', re.S), "'": re.compile(r"'(?:[^'\\]|\\.)*+'", re.S)}
+_NEXT = re.compile(
+    r"(?:[ \t]{0,8}\\?\r?\n[ \t]{0,40}(?:- )?|[ \t\0]{1,8}|\\{0,7}[\"'],?\s{0,40}-?[ \t]{0,8})(?=[^\s\0-])"
+)
+"""From one value of an option to the next: blanks, a new line of a shell or of YAML, the border of two strings."""
+_VALUES_CAP = 100
 _NAME = re.compile(r"[^\s,;&\"'\\()\[\]{}<>|\0]+")
-_SECRET_VALUE = re.compile(r"(?:(?:Bearer|Basic|Token|Digest)[ \t]+)?([^\s,;&\"'\\)\]}<>|\0]+)", re.I)
+_SECRET_VALUE = re.compile(
+    r"(?:(?:Bearer|Basic|Token|Digest)[ \t]+)?(<(?:set to|your|no|not)\b[^<>\n]{1,200}>|<[^<>\s]{1,80}>|[<\[{($/]{0,2}[^\s,;&\"'\\)\]}<>|\0]+)",
+    re.I,
+)
 _TO_END = re.compile(
     r"(?:(?!, ?(?:params|sampling_params|SamplingParams|prompt_token_ids|prompt_embeds_shape|lora_request|output_token_ids|"
     r"finish_reason|streaming|arrival_time|request_id|priority)\b|\\?\"\s*[,}]|[ ,;|&]{1,3}\w{2,40}[=]|\t)[^\n\0])*+"
@@ -42,7 +50,10 @@ RECORD = re.compile(
     r"\s{0,8}(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|Traceback \(|File \"|\d{4}-\d\d-\d\d[T ]\d|[A-Z][a-z]{2} +\d+ \d\d:\d\d|<\d{1,3}>|"
     r"\[ *\d+\.\d|\[rank\d|\{\"|torch\.|[\w.]{1,60}Error: )"
 )
-_VALUE = re.compile(r"[\"'](?:value|default)[\"']\s{0,8}:\s{0,8}[\"']([^\"'\\\n]{1,4000})[\"']")
+_INSIDE = re.compile(
+    r"(?P<name>(?P<mark>\\{0,7}[\"'])(?:(?!(?P=mark))[^\n])*+(?P=mark)\s{0,8}:)|"
+    r"(?P<open>\\{0,7}[\"'])(?P<value>(?:(?!(?P=open))[^\n])*+)(?P=open)|(?<=[:,\[=])(?P<gap>\s{0,20})(?P<bare>[^\s\"'\\{}\[\],:=]{1,400})(?=\s{0,20}[,}\]])"
+)
 _RANDOM = re.compile(r"\\{0,7}[\"']?[A-Za-z0-9+/_=-]{20,}")  # what a field that ends with "key" holds, if it is one
 
 
@@ -62,7 +73,7 @@ class Fields:
                 continue
             key = match["key"]
             low = key.lower()
-            if low in ("key", "name", "stringvalue", "value", "string_value"):
+            if low in ("key", "name", "stringvalue", "value", "values", "string_value"):
                 if low in ("key", "name"):
                     value = _plain(text, match.end())
                     if value:
@@ -126,8 +137,10 @@ class Fields:
             if first == "{" and not content:
                 return self._object(text, at, kind)
             if kind == "weak" and first == "{":
-                return at, ""
+                return self._object(text, at, "secret") if key == "tokens" else (at, "")
             end = blocks.closing(text, at)
+            if end < 0 and kind == "secret" and (found := _SECRET_VALUE.match(text, at)) and len(found[1]) > 1:
+                return found.end(), self.values.secret(found[1])
             if end < 0:
                 line_end = text.find("\n", at)
                 # a list that a line cuts off is not continued in plain text
@@ -169,6 +182,8 @@ class Fields:
         if not found:
             return at, ""
         value = found[0].rstrip(".:")
+        if "=" in value:  # `host: cpus=2`: a field of its own
+            return at, ""
         if kind == "user" and field["sep"] == ":" and not field["gap"]:
             return at, ""  # `user:pass@`, `INFO:user:...`
         return found.start() + len(value), text[at : found.start()] + self.values.name(kind, value)
@@ -199,12 +214,26 @@ class Fields:
     def _object(self, text: str, at: int, kind: str) -> tuple[int, str]:
         """A user, tenant or host told as an object: `{"id": ..., "name": ...}`."""
         end = blocks.closing(text, at) if kind in ("user", "tenant", "host", "secret") else -1
+        if end < 0 and kind == "secret" and not re.match(r"\{\s*(?:[\"'}]|$|\w+:)", text[at : at + 200]):
+            found = _SECRET_VALUE.match(text, at)
+            return (found.end(), self.values.secret(found[1])) if found else (at, "")
         if end < 0 or end - at > _OBJECT_CAP:
             return at, ""
+        if kind == "secret" and not re.search(r"[:=,\"']|^\{\s*\}", text[at:end]):  # no object: a secret that begins so
+            found = _SECRET_VALUE.match(text, at)
+            return (found.end(), self.values.secret(found[0])) if found else (at, "")
         if kind == "secret":
-            return end, _VALUE.sub(lambda match: match[0].replace(match[1], self.values.secret(match[1])), text[at:end])
+            return end, _INSIDE.sub(self._inside_secret, text[at:end])
         made = _WHO.sub(lambda match: match[1] + self.values.name(kind, match[2]) + match[3], text[at:end])
         return end, self.fields(made, final=True)[0]
+
+    def _inside_secret(self, match: re.Match[str]) -> str:
+        """Whatever stands in an object with the name of a secret."""
+        if match["name"]:
+            return match[0]
+        if match["open"]:
+            return match["open"] + self.values.secret(match["value"]) + match["open"]
+        return match["gap"] + self.values.secret(match["bare"])
 
     def _raw(self, text: str, at: int, quote: str, kind: str, mark: str) -> tuple[int, str]:
         """A quote that its line does not close: the line was cut, or a prompt was printed with its line breaks."""
@@ -293,13 +322,19 @@ class Fields:
             if match.start() < at or kind is None:
                 continue
             start = match.end()
-            opened = _OPEN.match(text, start)
-            start = opened.end() if opened else start
-            found = _NAME.match(text, start)
-            if found:
+            for _ in range(_VALUES_CAP if kind == "secret" and fold(match["key"]) in MANY_VALUES else 1):
+                opened = _OPEN.match(text, start)
+                start = opened.end() if opened else start
+                found = _SECRET_VALUE.match(text, start) if kind == "secret" else _NAME.match(text, start)
+                if not found:
+                    break
                 made = self.values.secret(found[0]) if kind == "secret" else self.values.name(kind, found[0])
                 out += [text[at:start], made]
                 at = found.end()
+                after = _NEXT.match(text, at)
+                if after is None:
+                    break
+                start = after.end()
         out.append(text[at:])
         return "".join(out)
 
@@ -319,6 +354,16 @@ class Fields:
             text = shapes.ELEMENT.sub(replaced, text)
         if "value" in text and "name" in text:
             text = shapes.VALUE_FIRST.sub(replaced, text)
+        if "%3" in text or "u003d" in text or "&#" in text:
+            text = shapes.ENCODED_PAIR.sub(replaced, text)
+
+        def secret(match: re.Match[str]) -> str:
+            return replaced(match) if kind_of(match["key"]) == "secret" else match[0]
+
+        if "|" in text:
+            text = shapes.ROW.sub(replaced, text)
+        for shape in (shapes.SET_BEFORE, shapes.NAMED_BEFORE, shapes.VALUE_AFTER):
+            text = shape.sub(secret, text)
         return text
 
 

@@ -23,7 +23,10 @@ from oomdoc.errors import UsageError
 NAMED = ("user", "host", "tenant", "email", "ip", "mac", "word")
 """Kinds whose originals the private map holds, in order of rank: of a name with two kinds the first wins."""
 _LETTERS = "bcdfghjklmprstvz"
-_STAND_IN = re.compile(rf"(?:user|host|tenant|email|word|secret)-[{_LETTERS}]{{8}}|redacted-\w+-\d+-chars")
+STAND_IN = re.compile(
+    rf"(?:user|host|tenant|email|word|secret)-[{_LETTERS}]{{8}}|redacted-\w+-\d+-chars|hid[{_LETTERS}]{{8}}"
+)
+"""Every stand-in for a name, a secret or a text; addresses have ranges of their own."""
 _MAP_CAP_BYTES = 256 << 20
 VERSION = 1
 
@@ -34,7 +37,7 @@ def is_stand_in(text: str) -> bool:
     >>> is_stand_in("user-bdfhkmpr"), is_stand_in("redacted-prompt-12-chars"), is_stand_in("user-7")
     (True, True, False)
     """
-    return _STAND_IN.fullmatch(text) is not None
+    return STAND_IN.fullmatch(text) is not None
 
 
 class Pseudonyms:
@@ -126,4 +129,6 @@ def _shaped(kind: str, value: str, digest: bytes) -> str:
     if kind == "mac":
         return ":".join(f"{byte:02x}" for byte in (0x02, 0, 0, *digest[:3]))
     letters = "".join(_LETTERS[byte >> 4] + _LETTERS[byte & 15] for byte in digest[:4])
-    return f"{kind}-{letters}"
+    return (
+        f"hid{letters}" if kind == "other" else f"{kind}-{letters}"
+    )  # a word for a word: it stands within names and paths

@@ -17,10 +17,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, Member, binary_form, open_bundle
+from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, Member, open_bundle
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.limits import scratch_folder
 from oomdoc.redact.copy import Copy
+from oomdoc.redact.forms import HEAD_BYTES, form_of
 from oomdoc.redact.manifest import NAME, Manifest
 from oomdoc.redact.names import Pseudonyms
 from oomdoc.redact.text import Redactor, lines_of
@@ -29,8 +30,6 @@ from oomdoc.scan import Chunk, chunks
 from oomdoc.units import show_bytes
 from oomdoc.unwrap import unwrap
 
-_HEAD_BYTES = 64 << 10
-_UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _LONGEST_PIECE = 512 << 10  # of a line without end: cut at a comma or brace, so that no value is torn
 
 __all__ = ["Manifest", "Pseudonyms", "Redaction", "redact", "redact_stream"]
@@ -120,6 +119,7 @@ def _open(given: Sequence[str | Path], limits: Limits) -> Intake:
 def _learn(given: Sequence[str | Path], pseudonyms: Pseudonyms, options: Redaction) -> None:
     """The names of the bundle, from every field and place that tells one."""
     redactor = Redactor(pseudonyms, common_words())
+    redactor.learning()
     for member in _open(given, options.limits).members():
         redactor.path(member.path)
         if _refused(member) is None:
@@ -184,39 +184,29 @@ def _silent(why: str) -> None:
 
 def _refused(member: Member) -> str | None:
     """Why a member cannot be redacted: it is no text."""
-    head = cast(io.BufferedReader, member.stream).peek(_HEAD_BYTES)[:_HEAD_BYTES]
-    if is_nul_separated(head):
-        return None
-    return binary_form(head)
+    return form_of(_head(cast(io.BufferedReader, member.stream))).refused
 
 
-def is_nul_separated(head: bytes) -> bool:
-    """Whether a source is text whose parts end with NUL, as `/proc/PID/environ` and `cmdline` are."""
-    return b"\0" in head and b"\n" not in head and all(part.isascii() for part in head.split(b"\0")[:50])
+def _head(stream: io.BufferedReader) -> bytes:
+    return stream.peek(HEAD_BYTES)[:HEAD_BYTES]
 
 
 def redact_stream(stream: BinaryIO, redactor: Redactor, note: Callable[[str], None]) -> Iterator[bytes]:
     """The lines of a source as its ingestor sees them (collectors' cuts and documents undone), redacted."""
-    head = cast(io.BufferedReader, stream).peek(_HEAD_BYTES)[:_HEAD_BYTES]
-    encoding = _encoding(head)
-    if encoding != "utf-8":
-        decoder = codecs.getincrementaldecoder(encoding)("replace")
+    form = form_of(_head(cast(io.BufferedReader, stream)))
+    if form.encoding != "utf-8":
+        stream.read(len(form.mark))
+        yield form.mark
+        decoder = codecs.getincrementaldecoder(form.encoding)("replace")
         texts: Iterator[str] = (decoder.decode(block) for block in iter(lambda: stream.read(1 << 20), b""))
         for made in lines_of(_whole_lines(texts), redactor):
-            yield made.encode(encoding, "surrogatepass")
+            yield made.encode(form.encoding, "surrogatepass")
         return
+    yield form.mark
+    stream.read(len(form.mark))
     pieces = (chunk.data.decode("utf-8", "surrogateescape") for chunk in _even(unwrap(chunks(stream), note)))
     for made in lines_of(pieces, redactor):
         yield made.encode("utf-8", "surrogateescape")
-
-
-def _encoding(head: bytes) -> str:
-    if head[:2] in _UTF16:
-        return _UTF16[head[:2]]
-    even, odd = head[::2].count(0), head[1::2].count(0)
-    if len(head) > 20 and max(even, odd) > 0.35 * len(head) and min(even, odd) < 0.02 * len(head):
-        return "utf-16-le" if odd > even else "utf-16-be"
-    return "utf-8"
 
 
 def _whole_lines(texts: Iterator[str]) -> Iterator[str]:
@@ -233,18 +223,16 @@ def _whole_lines(texts: Iterator[str]) -> Iterator[str]:
 
 
 def _even(pieces: Iterator[Chunk]) -> Iterator[Chunk]:
-    """Pieces of a line without end are cut behind a comma, brace or blank, never within a character or a word."""
+    """Whole lines; a line without end is cut behind a comma, brace or blank, never within a character or a word."""
     held = b""
     for chunk in pieces:
         data = held + chunk.data if held else chunk.data
-        if data.endswith(b"\n"):
-            held = b""
-            yield chunk._replace(data=data)
-            continue
-        floor = max(0, len(data) - _LONGEST_PIECE)
-        cut = max(data.rfind(mark, floor) for mark in (b"},", b"],", b"\n", b", ")) + 1
-        if cut <= 0:
-            cut = max(data.rfind(mark, floor) for mark in (b",", b" ")) + 1
+        cut = data.rfind(b"\n") + 1
+        if len(data) - cut > _LONGEST_PIECE:
+            floor = max(cut, len(data) - _LONGEST_PIECE)
+            cut = max(cut, *(data.rfind(mark, floor) + 1 for mark in (b"},", b"],", b", ")))
+            if cut <= floor:
+                cut = max(cut, *(data.rfind(mark, floor) + 1 for mark in (b",", b" ")))
         held = data[cut:]
         if cut:
             yield chunk._replace(data=data[:cut])

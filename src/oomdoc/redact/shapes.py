@@ -24,7 +24,7 @@ def _secret(words: str, regex: str, group: int = 0, flags: int = 0) -> Shape:
     return Shape("secret", tuple(words.split()), re.compile(regex, flags), group)
 
 
-_B = r"(?<![A-Za-z0-9])"  # no letter or digit before: a key may follow `_` or `-`
+_B = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-F]{2}))"  # no letter or digit before, but for an encoded sign: a key may follow `_` or `-`
 PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----[^-]{0,20000}+(?:-----END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----)?"
 )
@@ -89,6 +89,8 @@ SECRETS: tuple[Shape, ...] = (
     _secret("redis-cli", r"\bredis-cli\b[^\n;|]{0,200}?[ \t]-a[ \t]{1,4}[\"']?([^\s\"';|]{4,200})", 1),
     _secret("mysql mariadb", r"\b(?:mysql|mariadb)\w{0,10}\b[^\n;|]{0,200}?[ \t]-p([^\s\"';|]{4,200})", 1),
     _secret(" login ", r"\b(?:wandb|vault|ngc|hf)[ \t]login[ \t]{1,4}([A-Za-z0-9._-]{16,200})", 1),
+    _secret("identified", r"\bidentified (?:with \S{1,60} )?(?:by|as) [\"']([^\"'\n]{1,400})[\"']", 1, re.I),
+    _secret("key token", r"\b(?:api|access|secret|private|auth|license|subscription)[ -](?:key|token)s?[ \t]{0,8}[:=][ \t]{0,8}[\"'`]?([^\s\"'`,;]{4,400})", 1, re.I),
     _secret("bindpw", r"\bbindpw[ \t]{1,8}([^\s=:]{4,200})", 1, re.I),
     _secret(
         "key pwd pw pass token hmac",
@@ -113,9 +115,9 @@ _TURN = r"((?:[^<\n\[]|<(?!\||/s>|start_of|end_of)|\[(?!/?INST)|\n(?!INFO|WARN|E
 SAID: tuple[Shape, ...] = (
     Shape("prompt", ("prompt", "completion", "question"), re.compile(r"\b(?:prompt|completion|question) ([\"'])((?:(?!\1)[^\n\\]){8,4000}+)\1", re.I), 2),
     Shape("prompt", ('system"', "system'"), re.compile(r"[\"']system[\"'][ \t]{0,4}:[ \t]{0,4}\"((?:[^\"\\\n ]|\\.)*+(?: (?:[^\"\\\n ]|\\.)++){3,4000}+)\""), 1),
-    Shape("prompt", ("<|im_start|>",), re.compile(r"<\|im_start\|>\w{1,40}(?:\n|\\n|[ \t])" + _TURN + r"(?=<\|im_end\|>|<\|im_start\|>)"), 1),
-    Shape("prompt", ("<|end_header_id|>",), re.compile(r"<\|end_header_id\|>(?:\n|\\n){0,4}" + _TURN + r"(?=<\|eot_id\|>|<\|start_header_id\|>)"), 1),
-    Shape("prompt", ("<start_of_turn>",), re.compile(r"<start_of_turn>\w{1,40}(?:\n|\\n|[ \t])" + _TURN + r"(?=<end_of_turn>)"), 1),
+    Shape("prompt", ("<|im_start|>",), re.compile(r"<\|im_start\|>\w{1,40}(?:\r?\n|\\n|[ \t])" + _TURN + r"(?=<\|im_end\|>|<\|im_start\|>)"), 1),
+    Shape("prompt", ("<|end_header_id|>",), re.compile(r"<\|end_header_id\|>(?:\r?\n|\\n){0,4}" + _TURN + r"(?=<\|eot_id\|>|<\|start_header_id\|>)"), 1),
+    Shape("prompt", ("<start_of_turn>",), re.compile(r"<start_of_turn>\w{1,40}(?:\r?\n|\\n|[ \t])" + _TURN + r"(?=<end_of_turn>)"), 1),
     Shape("prompt", ("[INST]", "[/INST]"), re.compile(r"\[/?INST\]" + _TURN + r"(?=\[/INST\]|</s>)"), 1),
     Shape("prompt", ("</prompt>", "</content>", "</completion>", "</query>", "</question>"), re.compile(r"<(prompt|content|completion|query|question)>([^<]{1,20000}+)</\1>", re.I), 2),
 )  # fmt: skip
@@ -129,6 +131,27 @@ VALUE_FIRST = re.compile(
     r"value(?<!\wvalue)(?P<mark>[\"']?)[ \t]{0,4}:[ \t]{0,4}(?P<quote>[\"']?)(?P<value>[^\s\"'{}\[\],][^\n\"',}]{0,2000}?)(?P=quote)[ \t]{0,4}(?:,\s{0,80}|\r?\n[ \t]{1,80})(?P=mark)name(?P=mark)[ \t]{0,4}:[ \t]{0,4}[\"']?(?P<key>[A-Za-z_][\w.-]{1,80})"
 )
 """A variable whose value stands before its name."""
+ENCODED_PAIR = re.compile(
+    r"(?:(?<![\w.-])|(?<=%[0-9A-F]{2})|(?<=%25[0-9A-F]{2}))(?P<key>[A-Za-z][\w.-]{1,60})(?:%(?:25)?3[dDaA]|\\{1,3}u003[dD]|&#(?:61|x3[dD]);)(?P<value>(?:(?!%(?:25)?26|\\{1,3}u0026|&)[^\s\"'<>,;]){1,2000})"
+)
+"""A field in an address that was encoded: `api_key%3D...%26`."""
+SET_BEFORE = re.compile(
+    r"\b(?:ENV|ARG|setenv|setx|set(?:[ \t]{1,4}-[a-zA-Z]{1,4})+|config set|secrets? set|CONFIG SET|ALTER|SET)[ \t]{1,8}(?P<key>[A-Za-z_][\w.-]{1,80})[ \t]{1,40}"
+    r"(?P<quote>[\"']?)(?P<value>[^\s\"'=][^\s\"']{0,2000})(?P=quote)"
+)
+"""A variable that a shell or a Dockerfile sets without a sign: `ENV KEY value`, `set -gx KEY value`."""
+VALUE_AFTER = re.compile(
+    r"(?<![\w.-])(?P<key>[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+)[ \t]{1,40}(?P<value>(?![=:|(])(?=\S*[\d\W_A-Z])[^\s\"'=:|,;()]{6,2000})(?=[\s,;]|$)"
+)
+"""A name with underscores and its value in the next column: `OPENAI_API_KEY value`. A plain word there is prose."""
+ROW = re.compile(
+    r"(?<=\|)[ \t]{0,40}(?P<key>[A-Za-z][\w .-]{1,60}?)[ \t]{0,40}\|[ \t]{0,40}(?P<value>[^|\s][^|\n]{0,400}?)[ \t]{0,40}(?=\|)"
+)
+"""A row of a table with a name and a value."""
+NAMED_BEFORE = re.compile(
+    r"(?<![\w.-])(?P<key>(?!(?:and|or|in|of|the|is|to)\b)[A-Za-z_][\w.-]{2,60})(?:[ \t]{1,8}(?:BY|AS|TO|is|of)){0,2}[ \t]{1,40}(?P<quote>\\{0,3}[\"'])(?P<value>[^\s\"'\\]{1,400})(?P=quote)"
+)
+"""A secret's name before a quoted word: `PASSWORD '...'` of SQL, `password "..."` of a configuration."""
 
 EMAIL = Shape(
     "email",
@@ -136,6 +159,20 @@ EMAIL = Shape(
     re.compile(r"(?<![\w.+%-])[^\W_][\w.+-]{0,63}(?:@|%40)(?:[^\W_](?:[^\W_]|-){0,62}\.){1,6}[^\W\d_]{2,24}(?![\w@])"),
 )
 IPV4 = Shape("ip", (".",), re.compile(r"(?<![A-Za-z0-9.])[1-9]\d{0,2}(?:\.\d{1,3}){3}(?![\w+]|\.\d)"))
+PHONE = Shape(
+    "user",
+    ("+",),
+    re.compile(r"(?<![\w.+])\+\d{1,3}(?:[ .()/-]{1,2}\d{2,8}){2,5}(?![\w.:])|(?<![\w.+])\+\d{10,14}(?![\w.])"),
+)
+"""A telephone number as ITU-T E.123 writes it for abroad."""
+CARD = Shape("secret", ("-", " "), re.compile(r"(?<![\w.-])\d{4}([ -])\d{4}\1\d{4}\1\d{4}(?![\w.-])"))
+"""A payment card in groups of four (ISO/IEC 7812); the last digit is checked."""
+IBAN = Shape(
+    "secret",
+    (" ", "0"),
+    re.compile(r"(?<![\w-])[A-Z]{2}\d{2}(?: ?(?=[A-Z0-9]{0,3}\d)[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])"),
+)
+"""A bank account (ISO 13616)."""
 VERSION_BEFORE = re.compile(r"(?:==|>=|~=|version[:=]? ?|release[:=]? ?|driver[:=]? ?|cud\w{1,10}[:=]? ?)$", re.I)
 """What four numbers with dots are a version behind."""
 EC2 = Shape("host", ("ip-",), re.compile(r"(?<![\w-])ip-\d{1,3}(?:-\d{1,3}){3}(?:\.[\w.-]{1,200})?"))
@@ -212,6 +249,8 @@ LINE_HEADS: tuple[Shape, ...] = (
     Shape("host", ("Node:",), re.compile(r"\bNode:[ \t]{1,40}([\w.-]{1,253})/", re.M), 1),
     Shape("host", ("Successfully assigned",), re.compile(r"Successfully assigned [\w.-]{1,63}/[\w.-]{1,253} to ([\w.-]{1,253})"), 1),
     Shape("tenant", ("Successfully assigned",), re.compile(r"Successfully assigned ([\w.-]{1,63})/[\w.-]{1,253} to "), 1),
+    Shape("tenant", ("/namespaces/",), re.compile(r"/namespaces/([\w.-]{1,63})(?=[/\s\"'?]|$)"), 1),
+    Shape("host", ("/nodes/",), re.compile(r"/nodes/([A-Za-z][\w.-]{1,252})(?=[/\s\"'?]|$)"), 1),
     Shape("tenant", ("/pods/",), re.compile(r"/var/log/pods/([\w.-]{1,63})_[\w.-]{1,253}_"), 1),
     Shape("tenant", (".svc",), re.compile(r"\b[a-z0-9-]{1,63}\.([a-z0-9-]{1,63})\.svc\b"), 1),
     Shape("host", ("JOB ", "STEP ", "StepId", "Job "), re.compile(r"\b(?:JOB|STEP|StepId=\S{1,30}|Job) ?[\d.]{0,20} ?(?:ON|on) ([\w.-]{1,253})"), 1),
@@ -221,7 +260,12 @@ LINE_HEADS: tuple[Shape, ...] = (
     Shape("user", ("sudo:",), re.compile(r"\bsudo: {1,8}([\w.-]{1,64}) : "), 1),
     Shape("tenant", ("tenant", "customer"), re.compile(r"\b(?:tenant|customer) (?:is|was|named|called) (?:called |named )?[\"'`]?([\w.-]{1,63})"), 1),
     Shape("user", ("user",), re.compile(r"\b(?:by|for|from|of|as|[Uu]nknown|[Ii]nvalid) user [\"'`]?([\w.@-]{2,64})"), 1),
-    Shape("user", ("user",), re.compile(r"\b[Uu]ser [\"'`]?([\w.@-]{2,64})[\"'`]? (?:logged|signed|connected|authenticated|disconnected|submitted|requested|exceeded|is not|has no|does not)\b"), 1),
+    Shape("user", ("user", "User"), re.compile(r"\b[Uu]ser [\"'`]?([\w.@-]{2,64})[\"'`]? (?:logged|signed|connected|authenticated|disconnected|submitted|requested|exceeded|is not|has no|does not)\b"), 1),
+    Shape("user", ("sudo", "su "), re.compile(r"\b(?:sudo[ \t]{1,4}(?:-\w{1,4}[ \t]{1,4}){0,3}?-u|su(?:[ \t]{1,4}-l?)?)[ \t]{1,4}([a-z_][\w.-]{1,31})(?=[\s;]|$)"), 1),
+    Shape("user", ("chown",), re.compile(r"\bchown[ \t]{1,4}(?:-\w{1,4}[ \t]{1,4}){0,3}([a-z_][\w.-]{1,31})(?=[:.\s])"), 1),
+    Shape("user", (" by ", " by:"), re.compile(r"\b(?:submitted|requested|approved|reported|owned) by:? ([a-z][\w-]{1,40}[.@][a-z][\w.@-]{0,60}\w)"), 1),
+    Shape("user", ("login as", "slurm user"), re.compile(r"\b(?:login as:?|slurm user) ([\w.@-]{2,64})"), 1),
+    Shape("tenant", ("kubectl", "helm", "oc "), re.compile(r"\b(?:kubectl|helm|oc|k9s|stern)\b[^\n;|]{0,300}?[ \t]-n[ \t=]{0,4}([a-z0-9][a-z0-9-]{1,62})"), 1),
     Shape("user", ("ssh", "scp", "rsync", "sftp"), re.compile(r"\b(?:ssh|scp|rsync|sftp)\b[^\n@]{0,200}?[ \t]([A-Za-z_][\w.-]{0,31})@"), 1),
     Shape("host", (" node ", " host "), re.compile(r"\b(?:on|to|from|of|at) (?:node|host) [\"'`]?([A-Za-z][\w.]{0,100}[\d-][\w.-]{0,150})"), 1),
     Shape("user", ("-r", "dr"), re.compile(r"^[d-][rwxsStT-]{9}[.+@]? +\d{1,6} ([\w.-]{1,64}) ", re.M), 1),

@@ -12,11 +12,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from oomdoc.ingest.record import TAG, peel
 from oomdoc.redact import blocks, shapes
 from oomdoc.redact.columns import columns
+from oomdoc.redact.documents import Documents
+from oomdoc.redact.enveloped import inner as inner_of
+from oomdoc.redact.enveloped import inside, put_back
 from oomdoc.redact.fields import RECORD, WHOLE, Fields
 from oomdoc.redact.names import Pseudonyms, is_stand_in
+from oomdoc.redact.refuse import Refusal
 from oomdoc.redact.values import NUMBER, Tally, Values
 from oomdoc.redact.words import GENERIC, NOBODY
 
@@ -42,9 +45,15 @@ class Redactor:
     ) -> None:
         self.values = Values(pseudonyms, tally)
         self._fields = Fields(self.values)
+        self._documents = Documents(self.values)
+        self._refusal: Refusal | None = Refusal(self.values)
         self._common = common
         self._known: tuple[re.Pattern[str], dict[str, str]] | None = None
         self._open = ""  # what the last line left open: the quote of a prompt, or `-----` of a private key
+
+    def learning(self) -> None:
+        """From here on only names are looked for: what is not known to be safe is not replaced."""
+        self._refusal = None
 
     def learned(self) -> None:
         """From here on the names that are known by now are replaced wherever they stand."""
@@ -90,6 +99,8 @@ class Redactor:
             text = _ANSI.sub("", text)  # colour within a value hides it from every expression; ingestors drop it too
         if depth == 0 and (self._open or _BEGINS.search(text)):
             text = self._over_lines(text)
+        if depth == 0:
+            text = inside(text, self._plain)
         if "-----BEGIN" in text:
             text = shapes.PRIVATE_KEY.sub(self._key_block, text)
         if "data:" in text:
@@ -99,6 +110,7 @@ class Redactor:
             text = self._secret_data(text)
         if depth < _DEPTH and "\\" in text and '"' in text:
             text = self._strings(text, depth)
+        text = self._documents.text(text)
         text, held = self._fields.fields(text, final)
         text = self._fields.flags(text)
         text = self._fields.pairs(text)
@@ -107,7 +119,16 @@ class Redactor:
         if self._known is not None:
             expression, stand_ins = self._known
             text = expression.sub(lambda match: self._alone(stand_ins[match[0]]), text)
+        if self._refusal is not None:
+            text = self._refusal.text(text)
         return text, held
+
+    def _plain(self, text: str) -> str:
+        """Documents, settings and listings of several lines: what needs its neighbours to be understood."""
+        if "Secret" in text and "kind" in text:
+            text = self._secret_data(text)
+        text = self._fields.fields(self._documents.text(text), final=True)[0]
+        return self.values.shaped(columns(self.values, self._fields.flags(text)))
 
     def whole(self, text: str) -> str:
         """A text that is all there: a path, a sentence of a report."""
@@ -154,7 +175,7 @@ class Redactor:
             begins = _BEGINS.search(line)
             if begins is None:
                 continue
-            inner = _inner(line)
+            inner = inner_of(line)
             for begins in _BEGINS.finditer(inner):
                 if begins["key"]:
                     self._open = "" if "-----END" in inner[begins.end() :] else "-----"
@@ -162,18 +183,18 @@ class Redactor:
                     closed = WHOLE[begins["quote"]].match(inner, begins.start("quote"))
                     self._open = "" if closed else begins["quote"]
             if self._open == "-----":
-                lines[place] = self._instead(line, inner, self.values.made("secret", inner))
+                lines[place] = put_back(line, inner, self.values.made("secret", inner))
         return "\n".join(lines)
 
     def _continued(self, line: str) -> str:
         """A line after one that left something open; closes it where that ends, or where a record begins."""
         if not line:
             return line
-        inner = _inner(line)
+        inner = inner_of(line)
         if self._open == "-----":
             if "-----END" in inner or RECORD.match(inner):
                 self._open = ""
-            return line if RECORD.match(inner) else self._instead(line, inner, "" if inner.strip() else inner)
+            return line if RECORD.match(inner) else put_back(line, inner, "" if inner.strip() else inner)
         if RECORD.match(inner):
             self._open = ""
             return line
@@ -181,31 +202,7 @@ class Redactor:
         if end:
             self._open = ""
         cut = end.start() if end else len(inner)
-        return self._instead(line, inner, self.values.prompt(inner[:cut]) + inner[cut:])
-
-    @staticmethod
-    def _instead(line: str, inner: str, made: str) -> str:
-        """A line with another text in its envelope."""
-        if inner == made or not inner.strip():
-            return line
-        bare = line.rstrip("\r\n")
-        if bare.endswith(inner):
-            return bare[: len(bare) - len(inner)] + made + line[len(bare) :]
-
-        def string(match: re.Match[str]) -> str:
-            try:
-                value = json.loads(match[0])
-            except ValueError:
-                return match[0]
-            at = value.find(inner)
-            return (
-                match[0]
-                if at < 0
-                else json.dumps(value[:at] + made + value[at + len(inner) :], ensure_ascii=match[0].isascii())
-            )
-
-        replaced = _JSON_STRING.sub(string, line)
-        return made if replaced == line else replaced
+        return put_back(line, inner, self.values.prompt(inner[:cut]) + inner[cut:])
 
     # ---- strings in JSON that hold text of their own: a collector's `log`, a request in a message
 
@@ -226,13 +223,6 @@ class Redactor:
             if "\\" in line and ('{"' in line or '":' in line or '" :' in line or line.lstrip().startswith('"')):
                 lines[place] = _JSON_STRING.sub(inner, line)
         return "\n".join(lines)
-
-
-def _inner(line: str) -> str:
-    """What a line says inside its collector's envelope and its process tag."""
-    text = peel(line)[0]
-    tag = TAG.match(text)
-    return text[tag.end() :] if tag and tag["pid"] else text
 
 
 def lines_of(chunks: Iterable[str], redactor: Redactor) -> Iterator[str]:

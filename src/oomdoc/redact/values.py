@@ -9,14 +9,19 @@ from functools import lru_cache
 from oomdoc.redact import shapes
 from oomdoc.redact.names import Pseudonyms, is_stand_in
 from oomdoc.redact.shapes import Shape
+from oomdoc.redact.vocabulary import is_known
 from oomdoc.redact.words import GENERIC, HOME_OF_NOBODY, NOBODY, PUBLIC
 
 _LONG_NUMBER = 24  # digits: what is longer is no amount
 NUMBER = re.compile(r"[-+]?\d[\d.,:_eE+-]*\s?(?:[KMGT]i?B|ms|s|%)?|0x[0-9a-fA-F]+|NaN|nan|inf")
 INTEGER = re.compile(r"\d+")
 _HIDDEN = re.compile(
-    r"\*+(?:HIDDEN|TOKEN_[\w*]*|REDACTED)?\**|<[\w -]*>|\$\{?\w+\}?.*|\{\{.*|\[?REDACTED\]?|x{4,}|os\.environ.*", re.I
+    r"\*+(?:HIDDEN|TOKEN_[\w*]*|REDACTED)?\**|<(?:redacted|hidden|masked|removed|secret|set|unset|none|omitted|your|nil)\b[^<>]*>|"
+    r"\$(?-i:[A-Z_][A-Z0-9_]*)|\$\{\w+(?::?[-?+][^}]*)?\}|\$\(.*|\{\{.*|\[?REDACTED\]?|x{4,}|os\.environ.*",
+    re.I,
 )
+
+_RUN = re.compile(r"[A-Za-z0-9]+")
 
 Act = Callable[[str, str], str]
 
@@ -73,16 +78,20 @@ class Values:
         return value.replace(bare, self.made(kind, bare))
 
     def secret(self, value: str) -> str:
-        """The stand-in of what opens something; paths, short words and what is hidden already stay."""
+        """The stand-in of what opens something; words that say there is none, references and what is hidden already stay."""
         if (
-            len(value) < 4
+            not value.strip()
             or value.lower() in NOBODY
             or (len(value) < _LONG_NUMBER and NUMBER.fullmatch(value))
             or is_stand_in(value)
             or _HIDDEN.fullmatch(value)
         ):
             return value
-        if value.startswith(("<", "[", "{", "/", "./", "~/")) or value in ("Bearer", "Basic", "bearer", "basic"):
+        if (
+            value in ("Bearer", "Basic", "bearer", "basic")
+            or set(value) <= set("[]{}()<>/|-*.,")
+            or is_known_path(value)
+        ):
             return value
         return self.made("secret", value)
 
@@ -130,6 +139,10 @@ class Values:
                 text = self._sub(shape, text, lambda kind, value: self._shaped_secret(value))
         if "@" in low or "%40" in low:
             text = self._sub(shapes.EMAIL, text, self._mail)
+        if "+" in low:
+            text = self._sub(shapes.PHONE, text, self.made)
+        text = self._sub(shapes.CARD, text, self._card)
+        text = self._sub(shapes.IBAN, text, lambda kind, value: value if is_known(value) else self.made(kind, value))
         for shape in (*shapes.HOMES, *shapes.LINE_HEADS, shapes.EC2):
             if _has(shape, text, low):
                 text = self._sub(shape, text, self.name)
@@ -161,6 +174,11 @@ class Values:
         if is_stand_in(value) or value.lower().startswith(("redacted-", "secret-")) or value.endswith("_token"):
             return value
         return self.made("secret", value)
+
+    def _card(self, kind: str, value: str) -> str:
+        digits = [int(digit) for digit in value if digit.isdigit()]
+        doubled = [sum(divmod(2 * digit, 10)) if place % 2 == 0 else digit for place, digit in enumerate(digits)]
+        return self.made(kind, value) if sum(doubled) % 10 == 0 else value  # Luhn, over sixteen digits
 
     def _mail(self, kind: str, value: str) -> str:
         local, _, domain = value.rpartition("@")
@@ -200,6 +218,18 @@ class Values:
         if made is None:
             return value
         return self.made("ip", made)
+
+
+_PATH = re.compile(r"(?:~|\.{1,2})?(?:/[\w.@+-]+)+/?")
+
+
+def is_known_path(value: str) -> bool:
+    """Whether a value is the path of a file, of parts that tell of nobody: what a secret is kept in, not the secret.
+
+    >>> is_known_path("/run/secrets/token"), is_known_path("/Umber77Kestrel")
+    (True, False)
+    """
+    return _PATH.fullmatch(value) is not None and all(is_known(run) for run in _RUN.findall(value))
 
 
 @lru_cache(maxsize=4096)

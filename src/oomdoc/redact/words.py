@@ -45,14 +45,14 @@ WEAK_CONTENT = _set(
     "context contexts docs text_1 text_2"
 )
 """The same, where the value is quoted: as bare words these are names of other things."""
-IDS = _set("prompt_token_ids output_token_ids input_ids output_ids token_ids")
+IDS = _set("prompt_token_ids prompttokenids output_token_ids input_ids output_ids token_ids")
 """Lists of token ids: text by another name. Their length is kept."""
 USER = _set(
     """user users username user_name userid user_id login login_name logname owner author created_by updated_by
     submitted_by account_name end_user enduser.id enduser end_user_id slurm_job_user sudo_user remote_user uid_name
     x-user x-user-id x-forwarded-user preferred_username real_name full_name first_name last_name display_name
     given_name family_name user.name user.id user.email email e-mail mail email_address contact maintainer requester
-    group_id committer phone phone_number mobile telephone"""
+    group_id requested_by requester_id assignee reporter sub approver approved_by submitter uploader creator recipient sender committer phone phone_number mobile telephone"""
 )
 HOST = _set(
     """host hosts hostname host_name hostnames node nodename node_name nodelist nodes server_name server_address
@@ -60,22 +60,22 @@ HOST = _set(
     slurm_submit_host kubernetes.io/hostname k8s.node.name host.name host.id net.peer.name net.host.name
     server.address client.address peer.hostname computer master_addr ray_address nominated_node_name
     head_node worker_node remote_host node_id_name exported_instance Hostname source_host syslog_host exported_host
-    kubernetes_node kube_node computer_name logon_server targets batch_host compute.googleapis.com/resource_name"""
+    instance kubernetes_node kube_node computer_name logon_server targets batch_host compute.googleapis.com/resource_name"""
 )
 TENANT = _set(
     """tenant tenants tenant_id tenant_name org orgs org_id org_name organization organization_id organisation
     organisation_id customer customer_id customer_name client_id client_name client company team team_id team_name
     teams account account_id project project_id project_name workspace workspace_id namespace namespaces
     namespace_name k8s.namespace.name exported_namespace department business_unit cost_center api_key_alias
-    key_alias api_key_name x-tenant x-tenant-id x-org-id x-scope-orgid subscription subscription_id openai-organization
+    key_alias api_key_name x-tenant x-tenant-id x-org-id x-scope-orgid subscription subscription_id billing_id billing_account openai-organization
     cluster cluster_name kube_cluster_name k8s.cluster.name kube_namespace kubernetes_namespace user_domain wandb_entity"""
 )
 _SECRET = re.compile(
     r"(?:apikey|apitoken|accesskey|accesskeyid|secretkey|secretaccesskey|privatekey|sharedkey|accountkey|signingkey|"
     r"encryptionkey|masterkey|authkey|licensekey|password|passwd|passphrase|pwd|secret|clientsecret|credential|credentials|"
     r"token|hubtoken|authtoken|bearer|authorization|auth|cookie|setcookie|signature|sessiontoken|xamzcredential|sig|"
-    r"apikeys|tokens?list|privatekeyid|clientkeydata|clientcertificatedata|certificateauthoritydata|bindpw|passcode|salt|signaturevalue|"
-    r"passwort|kennwort|contrasena|motdepasse|senha)"
+    r"apikeys|tokens?list|passwords|secrets|accesskeys|(?:access|auth|api|hf|refresh|bearer|session|user|bot|service|admin)tokens|privatekeyid|clientkeydata|clientcertificatedata|certificateauthoritydata|bindpw|passcode|salt|signaturevalue|"
+    r"pw|pass|secretkeybase|passwort|kennwort|contrasena|motdepasse|senha)"
 )
 _SECRET_ENDS = ("apikey", "token", "secret", "password", "passwd", "passphrase", "accesskey", "accesskeyid", "secretkey",
                 "privatekey", "accountkey", "sharedkey", "credential", "credentials", "signature", "authkey", "signingkey",
@@ -94,6 +94,11 @@ _USER_PART = re.compile(r".*(?:[_.\-]user|user[_.-]?name)", re.I)
 
 
 _LONGEST_NAME = 200
+_VARIANT = re.compile(
+    r"([A-Za-z][\w.-]*?[A-Za-z])(?:[_.-]?\d{1,3}|[_.-](?:OLD|NEW|PRIMARY|SECONDARY|BACKUP|PROD|PRD|STAGING|STG|TEST|DEV|LIVE|QA|BASE64|B64|PLAIN|VALUE|DEFAULT|LOCAL|INTERNAL|EXTERNAL)){1,2}",
+    re.I,
+)
+"""One of several variables of a kind: `API_KEY_1`, `DB_PASSWORD_PROD`."""
 
 
 @lru_cache(maxsize=8192)
@@ -105,6 +110,8 @@ def kind_of(name: str) -> str | None:
     """
     if len(name) > _LONGEST_NAME:
         return None
+    if numbered := _VARIANT.fullmatch(name):
+        name = numbered[1]
     key = fold(name)
     last = fold(re.split(r"[./]", name)[-1])
     for kind, names in (
@@ -161,3 +168,14 @@ HOME_OF_NOBODY = _words(
     "debian appuser worker service www-data default_user workspace linuxbrew"
 )
 """Folders below /home that images come with."""
+SPOKEN_BY_ENGINES = _set(
+    """message msg log line error errors err exception exc reason reasons detail details status state cause warning warnings event
+    title image command cmd args argv entrypoint env options config flags version device product driver help type phase condition
+    stack stacktrace traceback exc_info exc_text func function file filename path url module logger level levelname key
+    non_default_args text_payload textPayload MESSAGE @message note category label model user_agent useragent request_line
+    gpu_name name modelname cuda_version driver_version lasttransitionmessage threshold expr expression format columns cpu processor
+    finish_reason stop_reason exit_reason termination_message terminationmessage pretty_name prettyname summary annotation metric"""
+)
+"""Fields in which engines, drivers and clusters say something themselves: several words there are no prompt."""
+MANY_VALUES = _set("api_key api_keys api-keys tokens passwords secrets allowed_keys")
+"""Options that take several values: all of them up to the next option."""

@@ -17,6 +17,7 @@ _KINDS: Mapping[str, tuple[str, str]] = {
     "ip": ("IP address", "IP addresses"),
     "mac": ("hardware address", "hardware addresses"),
     "word": ("word of yours", "words of yours"),
+    "other": ("word that is not known to be safe", "words that are not known to be safe"),
 }
 
 
@@ -51,5 +52,7 @@ def render(
         lines += [f"  {neutral(item)}" for item in differences]
     else:
         lines.append("Diagnosis: the same")
-    lines.append("Look through the copy before you send it: what no field and no shape tells, nobody can find.")
+    lines.append(
+        "Look through the copy before you send it: a name made of a log's own words passes where no field tells what it is."
+    )
     return "\n".join(lines) + "\n"

@@ -1,0 +1,60 @@
+"""The detectors of `detect-secrets`: keys and tokens of providers whose shapes others maintain (docs/decisions/0019-refused-by-default.md).
+
+Only their expressions are used, over whole texts. Their verification, which would ask the provider, is never called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from functools import cache
+
+from oomdoc.redact.names import is_stand_in
+from oomdoc.redact.values import Values
+
+_NOT = {
+    "ip_public",  # addresses have stand-ins that keep their shape
+    "keyword",  # names of fields: `words.kind_of` knows those of logs
+    "private_key",  # finds the first line of a key only: `shapes.PRIVATE_KEY` takes the whole of it
+    "high_entropy_strings",  # strings in quotes only: `refuse.is_random` with the same limits, quoted or not
+}
+_SHORTEST = 8  # characters: what detectors of assignments take for less is a word such as `none`
+
+
+@cache
+def detectors() -> tuple[re.Pattern[str], ...]:
+    """Every expression of every detector, in the order of their names."""
+    import detect_secrets.plugins as plugins
+
+    found: list[re.Pattern[str]] = []
+    for info in sorted(pkgutil.iter_modules(plugins.__path__), key=lambda info: info.name):
+        if info.name in _NOT:
+            continue
+        module = importlib.import_module(f"{plugins.__name__}.{info.name}")
+        for kind in vars(module).values():
+            if isinstance(kind, type) and kind.__module__ == module.__name__:
+                listed = getattr(kind, "denylist", ())
+                found += [
+                    regex
+                    for regex in (listed if isinstance(listed, (list, tuple)) else ())
+                    if isinstance(regex, re.Pattern)
+                ]
+    return tuple(found)
+
+
+def scanned(values: Values, text: str) -> str:
+    """The text with everything replaced that a detector finds; each detector's last group is its secret."""
+
+    def replaced(match: re.Match[str]) -> str:
+        group = max((at for at in range(1, (match.re.groups or 0) + 1) if match[at]), default=0)
+        secret = match[group]
+        bare = secret.strip(" \t\"'=:")
+        if len(bare) < _SHORTEST or "\n" in secret or is_stand_in(bare) or "secret-" in bare or bare.isdigit():
+            return match[0]
+        begin, end = match.start(group) - match.start(), match.end(group) - match.start()
+        return match[0][:begin] + secret.replace(bare, values.made("secret", bare)) + match[0][end:]
+
+    for regex in detectors():
+        text = regex.sub(replaced, text)
+    return text
