@@ -382,7 +382,7 @@ def test_devices_by_size_say_what_they_say() -> None:
     assert find_gpu("24").total_bytes.lo == 24 * GIB
     assert find_gpu("80GB").total_bytes.lo == 80e9  # 74.5 GiB: GB is 10^9
     for gpu, _ in gpus():
-        assert 10 * GIB < gpu.total_bytes.lo <= gpu.total_bytes.hi < 300 * GIB
+        assert 7 * GIB < gpu.total_bytes.lo <= gpu.total_bytes.hi < 300 * GIB
     for wrong in ("H10000", "-80GiB", "", "0", "banana"):
         with pytest.raises(UsageError, match="no device"):
             find_gpu(wrong)
@@ -392,7 +392,7 @@ def test_two_figures_name_their_model() -> None:
     first, *rest = identify(weights=printed(15.27 * GIB), kv_per_token=Interval(147_400, 147_530))
     assert first.model.name == "Qwen/Qwen3-8B"
     assert len(first.fits) == 2 and not first.misfits
-    assert all(candidate.misfits for candidate in rest)
+    assert all(candidate.misfits or candidate.model.caches == first.model.caches for candidate in rest)
 
 
 def test_a_quantised_model_is_recognised_by_both() -> None:

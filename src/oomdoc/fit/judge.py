@@ -156,7 +156,8 @@ def _pool_end(result: Expected, setup: Setup) -> Interval:
                 layout,
                 int(count),
                 batched_tokens=result.filled.max_num_batched_tokens,
-                prefix_caching=setup.enable_prefix_caching,
+                prefix_caching=result.filled.enable_prefix_caching,
+                draft_tokens=setup.speculation.tokens,
                 most=MOST_TOKENS,
             )
             for layout in pool.layouts

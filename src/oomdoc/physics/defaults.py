@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from oomdoc.physics.gpus import unified_memory
 from oomdoc.units import GIB
 
 OLDEST_READ = "0.1.7"
@@ -122,7 +123,10 @@ def default_max_num_batched_tokens(
 
 def _sized(table: str, version: int, total_bytes: float | None, device: str, generation: str) -> int:
     row = _row(table, version, generation or generation_of(version))
-    total_gib = (total_bytes or 0) / GIB
+    if device.lower() == "cpu":
+        return int(_raw()["cpu"][table])
+    # the driver of unified memory reports no size, so the engine takes the defaults of a small card
+    total_gib = 0 if unified_memory(device) else (total_bytes or 0) / GIB
     if "huge" in row and total_gib >= row["huge_from_gib"]:
         return int(row["huge"])
     spared = row.get("not_a100") and "a100" in device.lower()

@@ -1,0 +1,69 @@
+"""A model that no list knows, estimated from its name: size, family and format, with wide bounds and said to be a guess.
+
+The cache is that of the model of the catalogue that is nearest in family and size; `expect` halves and doubles what
+follows from it. Without a size in the name nothing is computed, and the worksheet says which two numbers would do.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+from oomdoc.physics.architecture import FULL, UNKNOWN, Cache, Model
+from oomdoc.physics.catalogue import models
+from oomdoc.physics.names import family, repository
+from oomdoc.physics.weights import BY_NAME, named_size
+
+_WORD = re.compile(r"[a-z]+")
+_LEAST_SIZE = 1e7
+_MOST_SIZE = 5e12
+
+
+def estimate(name: str, params: float | None = None) -> Model:
+    """A model of this name: `params` where somebody states them, else the size in the name.
+
+    `confirmed` is `name`; the architecture is the nearest one of the catalogue, and `notes` says which.
+    """
+    asked = repository(name) or name
+    size = params or named_size(asked)
+    if size is None or not _LEAST_SIZE <= size <= _MOST_SIZE:
+        note = "the name tells no size: give --params (such as 8B), or --model-config config.json"
+        return Model(
+            name, "", 4096, None, 32, (Cache(UNKNOWN),), (0,) * 32, confirmed="name", source="the name alone", notes=note
+        )
+    like = _nearest(asked, size)
+    cache = like.caches[like.pattern[0]] if len(like.caches) == 1 and like.pattern[0] >= 0 else None
+    plain = cache is not None and cache.kind == FULL
+    return replace(
+        like,
+        name=name,
+        parts=None,
+        params=round(size),
+        basis=BY_NAME if params is None else "given",
+        quantization=None,
+        kv_cache_scheme=None,
+        checkpoint_bytes=None,
+        checkpoint_format=None,
+        tower_params=None,
+        max_position_embeddings=None if not plain else like.max_position_embeddings,
+        confirmed="name",
+        source="the name alone",
+        notes=f"not in the catalogue: {size / 1e9:.3g} billion parameters by {'--params' if params else 'its name'}, a cache "
+        f"like that of {like.name}; bounds are wide, and --model-config config.json replaces the guess",
+    )
+
+
+def _nearest(name: str, size: float) -> Model:
+    """The model nearest in size, of those that share a word of their family with the name where there are any."""
+    words = set(_WORD.findall(family(name)))
+    counted = [model for model in models() if model.params and not model.encoder]
+    alike = [model for model in counted if words & {word for word in _WORD.findall(family(model.name)) if len(word) > 2}]
+
+    def distance(model: Model) -> tuple[float, str]:
+        return abs(math.log(size / (model.params or 1))), model.name
+
+    near = min(alike, key=distance, default=None)
+    if near is None or distance(near)[0] > math.log(2):
+        near = min((model for model in counted if model.family in ("llama", "qwen2", "qwen3", "mistral")), key=distance)
+    return near
