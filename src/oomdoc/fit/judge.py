@@ -102,13 +102,15 @@ def _moved(
                 max_num_seqs=each.max_num_seqs,
                 tp=tp,
                 dtype=setup.dtype,
+                version=each.version,
+                encoder=not setup.language_model_only,
             )
             for each in (before, after)
         )
         available = available - _difference(new, old)
     if not same_graphs and "graphs" in budget_rule(after.version, after.generation).also:
-        old = graph_bytes(enforce_eager=ran.enforce_eager, max_num_seqs=before.max_num_seqs)
-        new = graph_bytes(enforce_eager=setup.enforce_eager, max_num_seqs=after.max_num_seqs)
+        old = graph_bytes(enforce_eager=ran.enforce_eager, max_num_seqs=before.max_num_seqs, estimated=True)
+        new = graph_bytes(enforce_eager=setup.enforce_eager, max_num_seqs=after.max_num_seqs, estimated=True)
         available = available - _difference(new, old)
     return available
 

@@ -10,14 +10,17 @@ from typing import Any
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.model import Engine, LedgerEntry, Report
 from oomdoc.physics.architecture import Model
-from oomdoc.physics.catalogue import find, nearest
+from oomdoc.physics.catalogue import Found, find, nearest, positions_of
 from oomdoc.physics.config import read_config
 from oomdoc.physics.defaults import version_number
-from oomdoc.physics.expect import DTYPES, FLAGS, Known, Setup, flag_value, setup_of
+from oomdoc.physics.estimate import estimate
+from oomdoc.physics.expect import DTYPES, FLAGS, Known, Setup, fill, flag_value, setup_of, stage_layouts
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.identify import identify
-from oomdoc.physics.interval import Interval, printed
+from oomdoc.physics.interval import Interval, point, printed
 from oomdoc.physics.kv import head_bytes
+from oomdoc.physics.names import format_of, plain, repository
+from oomdoc.physics.speculation import read_speculation, with_draft
 from oomdoc.physics.weights import BY_NAME, FORMATS, known_format, named_size, parts_of
 from oomdoc.units import GIB, parse_size
 from oomdoc.worksheet import Input
@@ -28,10 +31,15 @@ _SIZE_ORDER = ("p50", "p90", "p95", "p99", "max")
 
 @dataclass(frozen=True)
 class Given:
-    """What a person states on the command line; None = not stated. `model_config` is the parsed config.json."""
+    """What a person states on the command line; None = not stated.
+
+    `model_config` is the parsed config.json, `weight_bytes` the size of the weight files beside it.
+    """
 
     model: str | None = None
     model_config: Mapping[str, Any] | None = None
+    weight_bytes: int | None = None
+    params: str | None = None
     gpu: str | None = None
     engine_version: str | None = None
     tensor_parallel_size: int | None = None
@@ -46,6 +54,13 @@ class Given:
     dtype: str | None = None
     block_size: int | None = None
     enforce_eager: bool | None = None
+    enable_prefix_caching: bool | None = None
+    disable_hybrid_kv_cache_manager: bool | None = None
+    language_model_only: bool | None = None
+    speculative_config: str | None = None
+    kv_cache_memory_bytes: str | None = None
+    num_gpu_blocks_override: int | None = None
+    hf_overrides: str | None = None
     available_kv: str | None = None
     input_tokens: str | None = None
     output_tokens: str | None = None
@@ -71,7 +86,11 @@ class Size:
 
 @dataclass(frozen=True)
 class Question:
-    """Everything a worksheet needs. `stated` are the flags that a person or a log names: they are not replaced lightly."""
+    """Everything a worksheet needs. `stated` are the flags that a person or a log names: they are not replaced lightly.
+
+    `positions` are those that the engine allows (None: not known, or lifted by a flag), `positions_sure` whether it is
+    this very checkpoint that states them. `pool_by_hand` is the flag that sizes the pool, where one does.
+    """
 
     name: str
     model: Model
@@ -83,11 +102,15 @@ class Question:
     inputs: tuple[Input, ...]
     stated: frozenset[str]
     doubts: tuple[str, ...] = ()
+    positions: int | None = None
+    positions_sure: bool = False
+    pool_by_hand: str = ""
 
     @property
     def limit(self) -> int | None:
-        """The longest context there is talk of: what the model states, or more where somebody asks for more."""
-        return max(self.model.max_position_embeddings or 0, self.setup.max_model_len or 0) or None
+        """The longest context there is talk of: what the model states, or more where that is not sure to hold."""
+        stated = self.positions or 0
+        return (stated if self.positions_sure else max(stated, self.setup.max_model_len or 0)) or None
 
 
 def ask(given: Given, report: Report | Logged | None = None) -> Question:
@@ -107,13 +130,37 @@ def ask(given: Given, report: Report | Logged | None = None) -> Question:
     inputs: list[Input] = []
     doubts: list[str] = []
     model, told = _model(name, given, logged, inputs)
-    name = name or model.name or "MODEL"
-    total, device = _device(given, logged, inputs)
-    setup, stated = _setup(given, logged, model, told, inputs)
+    name = model.asked or name or model.name or "MODEL"
+    total, device, count = _device(given, logged, inputs)
+    setup, stated = _setup(given, logged, model, told, inputs, count)
     measured = _measured(given, logged, setup, total, inputs)
+    by_hand = ""
+    if measured is None or given.kv_cache_memory_bytes or given.num_gpu_blocks_override:
+        measured, by_hand = _by_hand(given, logged, model, setup, total, inputs, measured)
     doubts += [*_doubts(model, setup, measured, told), *_not_counted(logged)]
     sizes = _sizes(given, logged, inputs)
-    return Question(name, model, setup, total, device, measured, sizes, tuple(inputs), stated, tuple(doubts))
+    lifted = _lifted(given, logged)
+    return Question(
+        name, model, setup, total, device, measured, sizes, tuple(inputs), stated, tuple(doubts),
+        positions=None if lifted else model.max_position_embeddings,
+        positions_sure=not lifted and model.max_position_embeddings is not None and _states_itself(name, given, model),
+        pool_by_hand=by_hand,
+    )  # fmt: skip
+
+
+def _states_itself(name: str, given: Given, model: Model) -> bool:
+    """Whether the positions are those of the checkpoint that was asked for, not of a relative."""
+    if given.model_config is not None:
+        return True
+    return model.confirmed != "name" and (
+        model.own_positions or plain(repository(name)) == plain(model.name)
+    )
+
+
+def _lifted(given: Given, logged: Logged) -> bool:
+    """A flag that changes the model's positions is set: scaled rope, or a number put over the config's."""
+    stated = [given.hf_overrides, *(_flag_of(logged, flag)[0] for flag in ("hf_overrides", "rope_scaling"))]
+    return any(re.search(r"rope|max_position|yarn|model_max_length", str(text or "")) for text in stated)
 
 
 # ---- flags
@@ -138,8 +185,40 @@ def _check(given: Given) -> None:
         raise UsageError(f"--quantization '{given.quantization}' is not known", f"Choose none, {', '.join(FORMATS)}")
     if given.dtype is not None and given.dtype not in DTYPES:
         raise UsageError(f"--dtype '{given.dtype}' is not known", f"Choose {', '.join(DTYPES)}")
+    if given.params is not None and _params(given.params) is None:
+        raise UsageError(f"--params '{given.params}' is no number of parameters", "Write it like 8B or 0.6B")
     if given.kv_cache_dtype not in (None, "auto"):
         head_bytes(128, given.kv_cache_dtype)  # says itself what it does not know
+
+
+def _params(text: str) -> float | None:
+    """Parameters of `8B`, `600M` or a plain number.
+
+    >>> _params("8B"), _params("600m"), _params("big")
+    (8000000000.0, 600000000.0, None)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\d+)?)\s*([KMBT]?)\s*", text, re.I)
+    if not found:
+        return None
+    size = float(found[1]) * {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}[found[2].upper()]
+    return size if 1e6 <= size <= 1e14 else None
+
+
+def parse_tokens(flag: str, text: str | None) -> int | None:
+    """Tokens of `131072`, `128k` (x 1,000 as the engine reads a small letter) or `128K` (x 1,024); None for None.
+
+    >>> parse_tokens("--max-model-len", "128k"), parse_tokens("--max-model-len", "128K"), parse_tokens("", "32,768")
+    (128000, 131072, 32768)
+    """
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*(\d[\d,_]*(?:\.\d+)?)\s*([kKmMgG]?)\s*", text)
+    number = float(found[1].replace(",", "").replace("_", "")) if found else 0.0
+    if found:
+        number *= {"": 1, "k": 10**3, "K": 2**10, "m": 10**6, "M": 2**20, "g": 10**9, "G": 2**30}[found[2]]
+    if not found or not 1 <= number <= 1 << 40:
+        raise UsageError(f"{flag} '{text}' is no number of tokens", "Write it like 131072, 128k (128,000) or 128K (131,072)")
+    return int(number)
 
 
 def parse_sizes(flag: str, text: str | None) -> dict[str, int]:
@@ -206,26 +285,61 @@ def _model(name: str | None, given: Given, logged: Logged, inputs: list[Input]) 
     """The model and the weights' format that its name tells."""
     if given.model_config is not None:
         model = read_config(given.model_config, name or "")
-        if model.params is None and name and (size := named_size(name)):
+        if given.weight_bytes:
+            model = replace(model, checkpoint_bytes=given.weight_bytes, checkpoint_format=model.quantization)
+            inputs.append(Input("weight files", point(given.weight_bytes, "config"), "config", "their index or headers"))
+        elif model.params is None and given.params:
+            model = replace(model, params=round(_params(given.params) or 0), basis="given")
+        elif model.params is None and name and (size := named_size(name)):
             model = replace(model, params=round(size), basis=BY_NAME)
         inputs.append(Input("architecture", name or "config.json", "config", "read from --model-config"))
         return model, None  # the config says itself how it is quantised
     assert name is not None
     found = find(name)
     if found is None:
-        raise UsageError(f"no model '{name}' is in the catalogue", _hint(name, logged))
+        return _guessed(name, given, logged, inputs)
     note = "" if found.how == "name" else f"found by {found.how}: dtype, positions and format may differ"
     if found.model.confirmed != "y":
         note += f"{'; ' if note else ''}entry not fully confirmed ({found.model.source})"
     inputs.append(Input("architecture", found.model.name, "catalogue", note))
-    if found.format is not None and found.format != found.model.quantization:
-        return replace(found.model, quantization=found.format, checkpoint_bytes=_kept(found.model)), found.format
-    return found.model, found.format
+    asked = full_name(name, found)
+    model = replace(found.model, asked=asked, **positions_of(asked, found.model))
+    if found.format is not None and found.format != model.quantization:
+        model = replace(model, quantization=found.format)
+    if model.maker == "nvidia" and model.kv_cache_scheme is None and found.format in ("fp8", "nvfp4"):
+        # every config of such a checkpoint that was read (0.14 to 0.33) asks for it
+        model = replace(model, kv_cache_scheme="fp8")
+        inputs.append(Input("KV cache dtype", "fp8", "assumed", "checkpoints of this maker and format ask for it"))
+    return model, found.format
 
 
-def _kept(model: Model) -> int | None:
-    """The listed size speaks of the published format; it still tells the parameters where that is 16 bits."""
-    return model.checkpoint_bytes if model.quantization is None and model.parts is None else None
+def full_name(name: str, found: Found) -> str:
+    """What `vllm serve` takes: the path or repository that was named, with the owner of the entry where none was."""
+    asked = name.strip()
+    if asked.startswith(("/", ".", "~")) or "://" in asked or "\\" in asked:
+        return asked
+    asked = repository(name)
+    if "/" in asked:
+        return asked
+    owner = found.model.name.partition("/")[0]
+    own = next((known for known in (found.model.name, *found.names) if known.lower().endswith("/" + asked.lower())), None)
+    if own:
+        return own
+    if found.format is not None or found.how == "within":
+        # Qwen and a few others publish their own copies under this form of name; any other owner has to be named
+        return f"{owner}/{asked}" if asked.lower().startswith(found.model.name.partition("/")[2].lower()) else asked
+    return found.model.name
+
+
+def _guessed(name: str, given: Given, logged: Logged, inputs: list[Input]) -> tuple[Model, str | None]:
+    """A model that the catalogue has not: estimated from its name, never refused."""
+    told = format_of(repository(name))
+    model = estimate(name, _params(given.params) if given.params else None)
+    if told is not None:
+        model = replace(model, quantization=told)
+    hint = _hint(name, logged)
+    inputs.append(Input("architecture", name, "assumed", f"not in the catalogue, estimated from its name. {hint}"))
+    return replace(model, asked=name.strip()), told
 
 
 def _hint(name: str, logged: Logged) -> str:
@@ -244,35 +358,42 @@ def _hint(name: str, logged: Logged) -> str:
             pp=pp if isinstance(pp, int) and pp > 0 else 1,
             most=3,
         )
-        both = [each.model.name for each in like if not each.misfits]
+        # bytes per token alone are shared by toys and giants: both figures are there and both agree, or nothing is offered
+        both = [
+            each.model.name
+            for each in like
+            if not each.misfits and each.kv_off is not None and each.weights_off is not None
+        ]
         if both:
             said = f"By its figures it could be {' or '.join(both)}. "
     return f"{said}Give its config.json with --model-config"
 
 
-def _device(given: Given, logged: Logged, inputs: list[Input]) -> tuple[Interval, str]:
+def _device(given: Given, logged: Logged, inputs: list[Input]) -> tuple[Interval, str, int]:
+    """(total, name, how many were named)."""
     if given.gpu is not None:
         gpu = find_gpu(given.gpu)
         note = gpu.name
         if re.search(r"\d\s*GB\b", given.gpu) and not gpu.name:
             note = f"{given.gpu} is {gpu.total_bytes.lo / GIB:.1f} GiB; for a card sold by that figure give its name"
         inputs.append(Input("device total", gpu.total_bytes, "given" if not gpu.name else "catalogue", note))
-        return gpu.total_bytes, gpu.name or given.gpu
+        return gpu.total_bytes, gpu.name or re.sub(r"^\s*\d+\s*[x×*]\s*", "", given.gpu), gpu.count
     totals = [entry.total_bytes for entry in logged.entries if entry.total_bytes]
     if totals:
         total = printed(min(totals))
         inputs.append(Input("device total", total, "logged", ""))
-        return total, ""
+        return total, "", 1
     raise UsageError("nothing says which device", "Give --gpu NAME or SIZE, such as H100 or 80GiB")
 
 
+_SWITCHES = ("enable_prefix_caching", "disable_hybrid_kv_cache_manager", "language_model_only")
 _PLAIN_FLAGS = tuple(
-    name for name in FLAGS if name not in ("quantization", "enable_prefix_caching", "disable_hybrid_kv_cache_manager")
+    name for name in FLAGS if name not in ("quantization", *_SWITCHES)
 )
 
 
 def _setup(
-    given: Given, logged: Logged, model: Model, told: str | None, inputs: list[Input]
+    given: Given, logged: Logged, model: Model, told: str | None, inputs: list[Input], count: int = 1
 ) -> tuple[Setup, frozenset[str]]:
     values: dict[str, Any] = {}
     stated: set[str] = set()
@@ -295,10 +416,31 @@ def _setup(
         inputs.append(Input(name, value, origin, place))
         if origin != "default":
             stated.add(name)
-    for name in ("enable_prefix_caching", "disable_hybrid_kv_cache_manager"):
-        switch = flag_value(name, _flag_of(logged, name)[0])
+    for name in _SWITCHES:
+        switch = getattr(given, name)
+        if switch is None:
+            switch = flag_value(name, _flag_of(logged, name)[0])
+        elif switch is not None:
+            inputs.append(Input(name, switch, "given", ""))
+            stated.add(name)
         if switch is not None:
             values[name] = switch
+    if count > 1 and "tensor_parallel_size" not in values:
+        stages = int(values.get("pipeline_parallel_size", 1))
+        values["tensor_parallel_size"] = max(1, count // stages)
+        stated.add("tensor_parallel_size")
+        inputs.append(Input("tensor_parallel_size", values["tensor_parallel_size"], "given", f"{count} devices were named"))
+    drafts = given.speculative_config or _flag_of(logged, "speculative_config")[0]
+    speculation = read_speculation(drafts)
+    if given.speculative_config and not speculation.tokens:
+        raise UsageError(
+            f"--speculative-config '{given.speculative_config}' names no method and no tokens",
+            'Write it like {"method": "mtp", "num_speculative_tokens": 2}',
+        )
+    if speculation.tokens:
+        draft = find(speculation.model) if speculation.model else None
+        values["speculation"] = with_draft(speculation, draft.model if draft else None)
+        inputs.append(Input("speculation", f"{speculation.method}, {speculation.tokens} tokens", "given" if given.speculative_config else "logged", ""))
     method = flag_value("quantization", _flag_of(logged, "quantization")[0])
     if given.quantization is not None:
         values["quantization"] = given.quantization
@@ -350,6 +492,34 @@ def _measured(given: Given, logged: Logged, setup: Setup, total: Interval, input
     ran = _ran(logged, setup)
     totals = [entry.total_bytes for entry in logged.entries if entry.total_bytes]
     return Measured(ran, printed(min(totals)) if totals else total, known)
+
+
+def _by_hand(
+    given: Given, logged: Logged, model: Model, setup: Setup, total: Interval, inputs: list[Input], measured: Measured | None
+) -> tuple[Measured | None, str]:
+    """A pool whose size a flag sets: its bytes as available memory, and the flag; utilization does not size it then."""
+    wanted = given.kv_cache_memory_bytes or (_flag_of(logged, "kv_cache_memory_bytes")[0] if measured is None else None)
+    origin = "given" if given.kv_cache_memory_bytes or given.num_gpu_blocks_override else "logged"
+    size: float | None = None
+    flag = ""
+    if wanted:
+        size = parse_size(str(wanted), unit="B")
+        if size is None or size <= 0:
+            raise UsageError(f"--kv-cache-memory-bytes '{wanted}' is no size", "Write it like 20GiB or 21474836480")
+        flag = "kv_cache_memory_bytes"
+    blocks = given.num_gpu_blocks_override or (
+        flag_value("max_num_seqs", _flag_of(logged, "num_gpu_blocks_override")[0]) if measured is None else None
+    )
+    if isinstance(blocks, int) and not flag:
+        found = stage_layouts(model, setup, fill(model, setup, total))
+        if found:
+            size, flag = blocks * max(layout.block_bytes for layout in found), "num_gpu_blocks_override"
+    if size is None:
+        return measured, ""
+    pool = point(size, origin)
+    inputs.append(Input("available for KV", pool, origin, f"set by {flag}; utilization does not size it"))
+    known = measured.known if measured else Known()
+    return Measured(setup, total, replace(known, available_bytes=pool)), flag
 
 
 def _of_the_failure(entry: LedgerEntry) -> frozenset[str]:
@@ -409,10 +579,6 @@ _NOT_COUNTED = (
     (
         "data_parallel_size",
         "data parallelism: each replica has its own pool, and experts may be spread over all replicas",
-    ),
-    (
-        "speculative_config",
-        "a draft model or layer: its weights and its cache are counted only where the log's figures are",
     ),
     ("enable_lora", "LoRA: its slots are counted only where the log's figures are"),
     ("kv_cache_memory_bytes", "the pool is sized by kv_cache_memory_bytes: utilization does not move it"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -43,25 +45,27 @@ def worksheet(question: Question) -> Worksheet:
     setup = question.setup
     now = judge(question, setup)
     far = longest(question, setup)
-    safe = _utilization(question, now)
+    safe = None if question.pool_by_hand else _utilization(question, now)
+    start, pool = start_of(question, setup, now), _pool(now)
     return Worksheet(
         model=question.name,
         architecture=question.model.name,
         device=question.device,
         ranks=setup.tensor_parallel_size * setup.pipeline_parallel_size,
         inputs=(*question.inputs, *_filled_inputs(question, now)),
-        start=start_of(question, setup, now),
+        answer=answer_of(question, now, start, pool),
+        start=start,
         parts=_parts(now),
         total_bytes=question.total_bytes,
         kv_bytes_per_token=now.kv_bytes_per_token,
         state_bytes_per_request=_state(question),
-        pool=_pool(now),
+        pool=pool,
         longest=None if far is None else Longest(far, question.model.max_position_embeddings),
         at_once=_at_once(question),
         utilization=safe,
         alternatives=tuple(_alternatives(question, now)),
-        templates=_templates(question, safe.safest),
-        command=_command(question, safe.safest),
+        templates=_templates(question, safe.safest) if safe else (),
+        command=_command(question, safe.safest if safe else None),
         doubts=(*question.doubts, *_doubts(question, now)),
     )
 
@@ -102,6 +106,11 @@ def start_of(question: Question, setup: Setup, now: Expected) -> Start:
     """The start-up check of a setup in words, and whether graphs that were logged fit beside the plan."""
     if reason := divides(question, setup):
         return Start(False, "division", None, reason)
+    if reason := too_long(question, now.filled.max_model_len):
+        if question.positions_sure:
+            return Start(False, "positions", None, reason)
+        if now.starts is True:
+            return Start(None, "positions", None, reason)
     if now.starts is True and now.budget is not None:
         graphs, outside = now.budget.graph_bytes, now.budget.outside_bytes
         over = graphs + now.budget.other_processes_bytes + SLACK_GIB * GIB - outside
@@ -137,6 +146,44 @@ def start_of(question: Question, setup: Setup, now: Expected) -> Start:
             f"{lacking} {'are' if certain else 'may be'} lacking",
         }[now.refusal]
     return Start(now.starts, now.refusal, now.lacking_bytes, says)
+
+
+YARN_FAMILIES = ("qwen2", "qwen3", "llama", "mistral", "deepseek", "glm", "internlm", "granite")
+
+
+def too_long(question: Question, length: int) -> str:
+    """Why the engine refuses a length that the model does not state, and what allows it; empty where it does not."""
+    stated = question.positions
+    if stated is None or length <= stated:
+        return ""
+    says = f"the model states {stated:,} positions and the engine refuses max_model_len {length:,}"
+    if not question.positions_sure:
+        says = f"a relative of this model states {stated:,} positions: if it does too, the engine refuses max_model_len {length:,}"
+    model = question.model
+    if model.family.startswith(YARN_FAMILIES) and not model.rope_scaled:
+        # Qwen3 is trained on 32,768 of the 40,960 it states
+        trained = min(stated, 32_768) if model.family.startswith(("qwen2", "qwen3")) else stated
+        factor = math.ceil(length / trained)
+        scale = f'{{"rope_type": "yarn", "factor": {factor}.0, "original_max_position_embeddings": {trained}}}'
+        name = "rope_parameters" if (question.setup.version or 1 << 30) >= ROPE_PARAMETERS_SINCE else "rope_scaling"
+        says += f"; scaled positions lift it: --hf-overrides '{{\"{name}\": {scale}}}'"
+    return says + "; VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 only silences the check"
+
+
+ROPE_PARAMETERS_SINCE = 13_000  # from there on with transformers that spell it so
+
+
+def answer_of(question: Question, now: Expected, start: Start, pool: PoolRow | None) -> str:
+    """The answer in one line, without the setup it is for."""
+    if start.starts is False:
+        return "DOES NOT FIT"
+    if start.starts is None:
+        return "STARTS BUT MAY FAIL WHILE CAPTURING GRAPHS" if start.check == "capture" else "MAY FIT"
+    if question.model.confirmed == "name":
+        return "STARTS BUT THIS IS AN ESTIMATE FROM THE NAME"
+    if pool is not None and pool.concurrency.hi < 2 and now.filled.max_num_seqs > 1:
+        return "STARTS BUT HOLDS ONE LONG REQUEST AT A TIME"
+    return "FITS"
 
 
 def _sizes(size: Interval | None) -> str:
@@ -303,6 +350,8 @@ def _alternative(question: Question, kind: str, name: str, flags: Mapping[str, A
 def divides(question: Question, setup: Setup) -> str:
     """Why the engine refuses this division of the model; empty where it does not."""
     model, tp, pp = question.model, setup.tensor_parallel_size, setup.pipeline_parallel_size
+    if model.confirmed == "name":  # heads of a guessed model are guesses too
+        return ""
     if model.heads % tp:
         return f"{model.heads} attention heads do not divide by {tp}"
     heads = {cache.kv_heads for cache in model.caches if cache.kv_heads}
@@ -396,15 +445,21 @@ def _template(question: Question, name: str, context: int, safest: float, length
     return Template(name, says, result.starts, flags)
 
 
-def _command(question: Question, safest: float) -> Command | None:
+def _command(question: Question, safest: float | None) -> Command | None:
     """The asked flags, changed as little as makes them start for sure; None where no change tried here does."""
     changed: dict[str, str] = {}
     setup = question.setup
     if divides(question, setup):
         return None
     now = judge(question, setup)
+    if question.positions_sure and question.positions and now.filled.max_model_len > question.positions:
+        setup = replace(setup, max_model_len=question.positions)
+        changed["max_model_len"] = f"the model states {question.positions:,} positions"
+        now = judge(question, setup)
     present = now.filled.gpu_memory_utilization
-    if start_of(question, setup, now).check == "capture":
+    if safest is None:
+        pass  # the pool is set by hand: utilization has no part in it
+    elif start_of(question, setup, now).check == "capture":
         setup = replace(setup, gpu_memory_utilization=safest)
         changed["gpu_memory_utilization"] = f"{present:g} leaves too little beside the plan for the CUDA graphs"
     elif "gpu_memory_utilization" not in question.stated and (present > safest or now.starts is not True):
@@ -412,7 +467,7 @@ def _command(question: Question, safest: float) -> Command | None:
         changed["gpu_memory_utilization"] = f"the safest; {present:g} is the default of this release"
     result = judge(question, setup)
     if result.starts is not True:
-        for trial, reasons in _repairs(question, setup):
+        for trial, reasons in _repairs(question, setup) if safest is not None else ():
             if not divides(question, trial) and judge(question, trial).starts is True:
                 setup = trial
                 changed.update(reasons)
@@ -428,7 +483,12 @@ def _command(question: Question, safest: float) -> Command | None:
         if getattr(setup, name) not in ("auto", None, "none") and (name in question.stated or name in changed):
             flags[name] = getattr(setup, name)
     flags["max_model_len"] = result.filled.max_model_len
-    flags["gpu_memory_utilization"] = result.filled.gpu_memory_utilization
+    if safest is not None:
+        flags["gpu_memory_utilization"] = result.filled.gpu_memory_utilization
+    elif question.measured is not None and question.measured.known.available_bytes is not None:
+        pool = question.measured.known.available_bytes.lo
+        by_blocks = question.pool_by_hand == "num_gpu_blocks_override"
+        flags[question.pool_by_hand] = int(result.pool.blocks.lo) if by_blocks else int(pool)
     if question.sizes:
         context = max(size.input_tokens + size.output_tokens for size in question.sizes)
         held = at_once(question, setup, context)

@@ -91,6 +91,7 @@ class Model:
     dtype: str = "bfloat16"
     intermediate_size: int | None = None
     experts_per_token: int = 0
+    expert_size: int | None = None
     parts: Parameters | None = None
     params: int | None = None
     basis: str = "unknown"
@@ -102,6 +103,7 @@ class Model:
     multimodal: bool = False
     asked: str = ""
     rope_scaled: bool = False
+    own_positions: bool = False
     draft_layers: int = 0
     confirmed: str = "n"
     source: str = ""

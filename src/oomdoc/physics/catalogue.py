@@ -28,6 +28,7 @@ class Found:
     model: Model
     how: str
     format: str | None
+    names: tuple[str, ...] = ()
 
 
 @cache
@@ -86,9 +87,26 @@ def find(name: str) -> Found | None:
             if len(kinds) > 1:
                 return None
             model, by_name = hits[0]
-            return Found(model, how if how != "name" or by_name else "alias", told)
+            return Found(model, how if how != "name" or by_name else "alias", told, _names()[model.name])
     model = _within(asked)
-    return Found(model, "within", told) if model else None
+    return Found(model, "within", told, _names()[model.name]) if model else None
+
+
+def positions_of(name: str, model: Model) -> dict[str, object]:
+    """Positions of a copy that states others than its entry, as fields of a `Model`; nothing where none are recorded."""
+    stated = _positions().get(plain(name))
+    return {"max_position_embeddings": stated, "own_positions": True} if stated else {}
+
+
+@cache
+def _names() -> dict[str, tuple[str, ...]]:
+    return {model.name: names for model, names in _entries()}
+
+
+@cache
+def _positions() -> dict[str, int]:
+    raw = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
+    return {plain(name): int(count) for name, count in raw["positions"].items()}
 
 
 def _within(name: str) -> Model | None:

@@ -91,6 +91,7 @@ def read_config(config: Config, name: str = "") -> Model:
         dtype=_dtype(text) or _dtype(config) or "bfloat16",
         intermediate_size=integer(text, "intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim")
         or integer(text, "moe_intermediate_size"),
+        expert_size=integer(text, "moe_intermediate_size"),
         experts_per_token=integer(text, "num_experts_per_tok", "num_experts_per_token", "moe_top_k") or 0,
         parts=parts,
         params=parts.total if parts else None,

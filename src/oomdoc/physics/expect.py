@@ -17,6 +17,7 @@ from oomdoc.physics.defaults import (
     default_max_num_batched_tokens,
     default_max_num_seqs,
     default_of,
+    budget_rule,
     generation_of,
     version_number,
 )
@@ -34,7 +35,7 @@ from oomdoc.physics.pool import (
     token_line_unknown,
 )
 from oomdoc.physics.speculation import NONE, Speculation, read_speculation
-from oomdoc.physics.weights import known_format, stage_weights
+from oomdoc.physics.weights import draft_bytes, known_format, stage_weights
 
 PREFIX_CACHING_OF_HYBRIDS_SINCE = 20_000
 _CAPPED_BY_LENGTH_SINCE = 11_002  # 0.11.2: a step is never larger than max_num_seqs x max_model_len
@@ -64,6 +65,7 @@ class Setup:
     enforce_eager: bool = False
     enable_prefix_caching: bool | None = None
     disable_hybrid_kv_cache_manager: bool = False
+    language_model_only: bool = False
     speculation: Speculation = NONE
 
 
@@ -135,7 +137,7 @@ class Expected:
 
 
 _WORDS = frozenset({"dtype", "kv_cache_dtype", "quantization"})
-_SWITCHES = frozenset({"enforce_eager", "enable_prefix_caching", "disable_hybrid_kv_cache_manager"})
+_SWITCHES = frozenset({"enforce_eager", "enable_prefix_caching", "disable_hybrid_kv_cache_manager", "language_model_only"})
 DTYPES = ("auto", "bfloat16", "float16", "half", "float32", "float")
 """What the engine takes as a dtype of the model."""
 
@@ -217,8 +219,9 @@ def fill(model: Model, setup: Setup, total_bytes: Interval, device: str = "") ->
         origins["block_size"] = by_default
     caching = setup.enable_prefix_caching
     if caching is None:
-        # for hybrids the engine turned it off by itself until 0.19 and says so
-        caching = generation == "V1" and not (model.recurrent and version < PREFIX_CACHING_OF_HYBRIDS_SINCE)
+        # for hybrids the engine turned it off by itself until 0.19, and later where tokens are drafted
+        without = version < PREFIX_CACHING_OF_HYBRIDS_SINCE or setup.speculation.tokens > 0
+        caching = generation == "V1" and not (model.recurrent and without)
     return Filled(version, generation, utilization, length, seqs, batched, block, origins, caching)
 
 
@@ -235,7 +238,7 @@ def expected(
     weights = (
         (known.weights_bytes,) * pp
         if known.weights_bytes
-        else stage_weights(model, quantization=setup.quantization, dtype=setup.dtype, tp=tp, pp=pp)
+        else _loaded(model, setup)
     )
     per_token = kv_bytes_per_token(
         model,
@@ -246,18 +249,35 @@ def expected(
         dcp=setup.decode_context_parallel_size,
         version=filled.version,
     )
-    budgets = [_budget(model, setup, filled, total_bytes, each, known) for each in weights]
+    budgets = [_budget(model, setup, filled, total_bytes, each, known, device) for each in weights]
     budget = min(budgets, key=lambda each: each.available_bytes.lo) if budgets else None
     available = [known.available_bytes] * pp if known.available_bytes else [each.available_bytes for each in budgets]
     pool = _pool(model, setup, filled, available) if available else None
     least = smallest(available) if available else None
     starts, refusal, lacking = _check(budget, least, pool, known, total_bytes)
+    if model.encoder and available and refusal is None:
+        starts = True  # nothing is kept between tokens, so no check of a pool follows
     heaviest = max(weights, key=lambda each: each.hi) if weights else None
     return Expected(setup, filled, heaviest, per_token, budget, least, pool, starts, refusal, lacking)
 
 
+def _loaded(model: Model, setup: Setup) -> tuple[Interval, ...]:
+    """Weights of each stage, with what drafts on the last."""
+    tp, pp = setup.tensor_parallel_size, setup.pipeline_parallel_size
+    stages = stage_weights(model, quantization=setup.quantization, dtype=setup.dtype, tp=tp, pp=pp)
+    if not stages or not setup.speculation.tokens:
+        return stages
+    return (*stages[:-1], stages[-1] + draft_bytes(model, setup.speculation, dtype=setup.dtype, tp=tp))
+
+
 def _budget(
-    model: Model, setup: Setup, filled: Filled, total_bytes: Interval, weights: Interval, known: Known
+    model: Model,
+    setup: Setup,
+    filled: Filled,
+    total_bytes: Interval,
+    weights: Interval,
+    known: Known,
+    device: str,
 ) -> Budget:
     tp = setup.tensor_parallel_size
     activation = known.activation_bytes or activation_bytes(
@@ -266,14 +286,19 @@ def _budget(
         max_num_seqs=filled.max_num_seqs,
         tp=tp,
         dtype=setup.dtype,
+        version=filled.version,
+        encoder=not setup.language_model_only,
     )
-    graphs = known.graph_bytes or graph_bytes(enforce_eager=setup.enforce_eager, max_num_seqs=filled.max_num_seqs)
+    planned = "graphs" in budget_rule(filled.version, filled.generation).also
+    graphs = known.graph_bytes or graph_bytes(
+        enforce_eager=setup.enforce_eager, max_num_seqs=filled.max_num_seqs, estimated=planned
+    )
     return plan_budget(
         total_bytes,
         filled.gpu_memory_utilization,
         weights_bytes=weights,
         activation_bytes=activation,
-        non_torch_bytes=known.non_torch_bytes or non_torch_bytes(tp * setup.pipeline_parallel_size),
+        non_torch_bytes=known.non_torch_bytes or non_torch_bytes(tp * setup.pipeline_parallel_size, device),
         graph_bytes=graphs,
         version=filled.version,
         generation=filled.generation,
