@@ -120,7 +120,7 @@ def measure(some: Sequence[dict[str, Any]]) -> Figures:
             refused += 1
     weights = [each for row in some if (each := weights_off(row)) is not None]
     tokens = [each for row in some if (each := tokens_off(row)) is not None]
-    verdicts = [(row["started"], sheet(row).start.starts) for row in some if row.get("gpu")]
+    verdicts = [(row["started"], sheet(row).start.starts) for row in some if row.get("gpu") and "started" in row]
     found = list(pools(some))
     return Figures(
         len(some),
@@ -157,7 +157,7 @@ def main() -> None:
             parts.append(f"tokens {row['tokens']:,} told {pool and (int(pool.tokens.lo), int(pool.tokens.hi), pool.block_tokens, pool.groups, pool.need_blocks)}")
         if row.get("gpu"):
             told = sheet(row).start
-            if told.starts is not row["started"]:
+            if told.starts is not row.get("started", told.starts):
                 parts.append(f"started {row['started']} told {told.starts} {told.check}")
             for _, each in pools([row]):
                 inside = row["available_gib"] * GIB in each

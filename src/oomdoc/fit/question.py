@@ -12,7 +12,7 @@ from oomdoc.model import Engine, LedgerEntry, Report
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import Found, find, nearest, positions_of
 from oomdoc.physics.config import read_config
-from oomdoc.physics.defaults import version_number
+from oomdoc.physics.defaults import is_version, version_number
 from oomdoc.physics.estimate import estimate
 from oomdoc.physics.expect import DTYPES, FLAGS, Known, Setup, fill, flag_value, setup_of, stage_layouts
 from oomdoc.physics.gpus import find_gpu
@@ -179,7 +179,7 @@ def _check(given: Given) -> None:
             f"--gpu-memory-utilization {given.gpu_memory_utilization:g} is no share of the device",
             "Give a number above 0 and up to 1, such as 0.9",
         )
-    if given.engine_version is not None and version_number(given.engine_version) is None:
+    if given.engine_version is not None and not is_version(given.engine_version):
         raise UsageError(f"--engine-version '{given.engine_version}' is no version", "Write it like 0.11.2")
     if given.quantization is not None and given.quantization != "none" and known_format(given.quantization) is None:
         raise UsageError(f"--quantization '{given.quantization}' is not known", f"Choose none, {', '.join(FORMATS)}")

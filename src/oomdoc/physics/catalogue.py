@@ -109,6 +109,17 @@ def _positions() -> dict[str, int]:
     return {plain(name): int(count) for name, count in raw["positions"].items()}
 
 
+@cache
+def _sizes() -> dict[str, float]:
+    raw = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
+    return {squeezed(name): float(count) for name, count in raw["sizes"].items()}
+
+
+def published_size(name: str) -> float | None:
+    """Parameters of a model that is known by its published total alone; None for any other."""
+    return _sizes().get(squeezed(repository(name)))
+
+
 def _within(name: str) -> Model | None:
     """The model whose name with its size stands whole inside this one, the longest; None where two architectures do."""
     index = _index(squeezed)

@@ -38,6 +38,7 @@ from oomdoc.physics.speculation import NONE, Speculation, read_speculation
 from oomdoc.physics.weights import draft_bytes, known_format, stage_weights
 
 PREFIX_CACHING_OF_HYBRIDS_SINCE = 20_000
+_ITEM_TOKENS = {"gemma4_text": 2496}  # a step holds one whole item where attention over images goes both ways
 _CAPPED_BY_LENGTH_SINCE = 11_002  # 0.11.2: a step is never larger than max_num_seqs x max_model_len
 
 
@@ -212,6 +213,8 @@ def fill(model: Model, setup: Setup, total_bytes: Interval, device: str = "") ->
         batched = default_max_num_batched_tokens(version, total, length, device, generation)
         if generation == "V1" and version >= _CAPPED_BY_LENGTH_SINCE:
             batched = min(batched, seqs * length)
+        if generation == "V1" and model.multimodal and not setup.language_model_only:
+            batched = max(batched, _ITEM_TOKENS.get(model.family, 0))
         origins["max_num_batched_tokens"] = by_default
     block = setup.block_size
     if block is None:
@@ -255,6 +258,8 @@ def expected(
     pool = _pool(model, setup, filled, available) if available else None
     least = smallest(available) if available else None
     starts, refusal, lacking = _check(budget, least, pool, known, total_bytes)
+    if model.confirmed == "name" and refusal == "length":
+        starts = None  # a guessed cache refuses nothing
     if model.encoder and available and refusal is None:
         starts = True  # nothing is kept between tokens, so no check of a pool follows
     heaviest = max(weights, key=lambda each: each.hi) if weights else None

@@ -30,6 +30,10 @@ FORWARD = (1.1, 2.0)
 ENCODER_BYTES = Interval(0.0, 1.6 * GIB, ORIGIN)
 """What the trial of a vision or audio encoder adds; nothing where the flags allow no such item."""
 
+BOUNDED_ENCODER_SINCE = 10_000
+EARLY_ENCODER_BYTES = Interval(0.2 * GIB, 16 * GIB, ORIGIN)
+"""The same before 0.10, whose trial takes the largest item that the processor allows: 4.1 to 15.7 GiB logged."""
+
 
 def activation_bytes(
     model: Model,
@@ -61,7 +65,9 @@ def activation_bytes(
     rows = 0 if model.encoder else max_num_seqs * (model.vocab_size or 128_000)
     low, high = FORWARD
     peak = Interval(max(low * floor, rows * each.lo), max(high * floor, rows * each.hi + 0.35 * floor) + 0.1 * GIB, ORIGIN)
-    return peak + ENCODER_BYTES if model.multimodal and encoder else peak
+    if not (model.multimodal and encoder):
+        return peak
+    return peak + (EARLY_ENCODER_BYTES if version is not None and version < BOUNDED_ENCODER_SINCE else ENCODER_BYTES)
 
 
 def non_torch_bytes(tp: int = 1, device: str = "") -> Interval:

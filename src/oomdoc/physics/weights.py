@@ -24,6 +24,9 @@ TOWER_PARAMS = Interval(0.3e9, 0.75e9, "planning figure")
 REPACKED: Mapping[str, tuple[float, float]] = MappingProxyType({"mxfp4": (1.05, 1.09)})
 """Loaded / counted where kernels pad: gpt-oss-20b 13.72 for 12.8 GiB, gpt-oss-120b 64.4 (Triton) to 66.0 (Marlin) for 60.8."""
 
+REPACKED_IN_RANKS = 1.15
+"""The same with several ranks, where each pads its own share: gpt-oss-120b 17.22 GiB on each of four for 15.2."""
+
 DYNAMIC = 1.14
 """Loaded / counted at most where a 4-bit checkpoint skips modules that lose much ("dynamic" bitsandbytes)."""
 
@@ -189,6 +192,8 @@ def stage_weights(
     tower = _tower(model) * wide / tp
     loose = 1.0 if model.parts else _LOOSE.get(model.basis, 0.98)
     low, high = REPACKED.get(method or "", LOADED_OVER_COUNTED)
+    if method in REPACKED and tp > 1:
+        high = REPACKED_IN_RANKS
     if method == "bitsandbytes" and "unsloth" in model.asked.lower():
         high = DYNAMIC
     stages = []
@@ -205,8 +210,12 @@ def _bytes_each(model: Model, parts: Parameters, method: str | None, wide: float
         return [(wide, "")]
     found = FORMATS[method]
     each = [found.bytes_per_weight, *([found.at_most] if found.at_most else [])]
+    if method == "fp8" and model.maker == "meta-llama" and model.parts:
+        return [(slim, "attention") for slim in each]  # their own 8-bit copies quantise feed-forward blocks alone
     if found.spares and model.parts:
         mixed = parts.experts > 0 or model.recurrent or model.hybrid
+        if method == "awq" and (model.recurrent or model.hybrid):
+            each.append(0.5 + 2 / 32 + 0.5 / 32)  # such models come in groups of 32 as often as of 128
         if method == "nvfp4" and model.maker == "nvidia" and mixed:
             return [(slim, spared) for slim in each for spared in ("attention", "shared")]
         if model.recurrent or (parts.experts > 0 and model.hybrid):
