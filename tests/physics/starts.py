@@ -116,7 +116,7 @@ def measure(some: Sequence[dict[str, Any]]) -> Figures:
     for row in some:
         try:
             asked(row)
-        except Exception:  # noqa: BLE001 - whatever it is, the row got no answer
+        except Exception:  # whatever it is, the row got no answer
             refused += 1
     weights = [each for row in some if (each := weights_off(row)) is not None]
     tokens = [each for row in some if (each := tokens_off(row)) is not None]
@@ -143,7 +143,7 @@ def main() -> None:
     aside = "--aside" in sys.argv
     some = rows(aside)
     print(measure(some))
-    if aside:
+    if aside and "--rows" not in sys.argv:
         return
     for row in some:
         parts = [f"{row['model'][:44]:44} {row.get('engine', ''):12.12} {row.get('gpu', ''):10.10} tp{row['tp']}"]
@@ -151,17 +151,23 @@ def main() -> None:
         if weights is not None and weights > WITHIN_WEIGHTS:
             question = asked(row)
             size = judge(question, question.setup).weights_bytes
-            parts.append(f"weights {row['weights_gib']} told {size and (round(size.lo / GIB, 2), round(size.hi / GIB, 2))}")
+            parts.append(
+                f"weights {row['weights_gib']} told {size and (round(size.lo / GIB, 2), round(size.hi / GIB, 2))}"
+            )
         if tokens is not None and tokens > WITHIN_TOKENS:
             pool = sheet(row, available_kv=f"{row['available_gib']}GiB").pool
-            parts.append(f"tokens {row['tokens']:,} told {pool and (int(pool.tokens.lo), int(pool.tokens.hi), pool.block_tokens, pool.groups, pool.need_blocks)}")
+            parts.append(
+                f"tokens {row['tokens']:,} told {pool and (int(pool.tokens.lo), int(pool.tokens.hi), pool.block_tokens, pool.groups, pool.need_blocks)}"
+            )
         if row.get("gpu"):
             told = sheet(row).start
             if told.starts is not row.get("started", told.starts):
                 parts.append(f"started {row['started']} told {told.starts} {told.check}")
             for _, each in pools([row]):
                 inside = row["available_gib"] * GIB in each
-                parts.append(f"pool {row['available_gib']} told {each.lo / GIB:.2f} {each.hi / GIB:.2f}{'' if inside else ' OUTSIDE'}")
+                parts.append(
+                    f"pool {row['available_gib']} told {each.lo / GIB:.2f} {each.hi / GIB:.2f}{'' if inside else ' OUTSIDE'}"
+                )
         print(" | ".join(parts))
 
 

@@ -96,9 +96,10 @@ def test_flags_that_help_only_together_come_together() -> None:
 def test_the_fewest_gpus_are_named_where_the_bundle_shows_one() -> None:
     weights = leading("weights-70b-on-one-card")
     wider = action(weights, "fewest-gpus")
-    assert wider.changes == {"tensor_parallel_size": 2} and wider.predicted["starts"] is True
+    # two leave room for one request only if the trial of the sampler at 1,024 sequences turns out small
+    assert wider.changes == {"tensor_parallel_size": 4} and wider.predicted["starts"] is True
     assert "does not show so many" in wider.why
-    assert "--tensor-parallel-size 2" in (weights.command or "")
+    assert "--tensor-parallel-size 4" in (weights.command or "")
 
 
 def test_no_action_of_any_sample_is_refuted_by_its_own_prediction() -> None:

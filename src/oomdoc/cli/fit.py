@@ -19,7 +19,8 @@ def fit(
     model_config: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH", help="The model's folder or config.json; an index or weight files beside it give the weights' size."
+            metavar="PATH",
+            help="The model's folder or config.json; an index or weight files beside it give the weights' size.",
         ),
     ] = None,
     params: Annotated[
@@ -30,7 +31,10 @@ def fit(
         typer.Option("--from", metavar="BUNDLE", help="Take model, flags, figures and traffic from a bundle."),
     ] = None,
     gpu: Annotated[
-        str | None, typer.Option(metavar="NAME|SIZE", help="The device: H100, 4xA100-40GB, H100 MIG 3g.40gb, or its total as 80GiB.")
+        str | None,
+        typer.Option(
+            metavar="NAME|SIZE", help="The device: H100, 4xA100-40GB, H100 MIG 3g.40gb, or its total as 80GiB."
+        ),
     ] = None,
     tp: Annotated[
         int | None, typer.Option("--tp", "--tensor-parallel-size", metavar="N", help="Tensor parallel size.")
@@ -43,7 +47,8 @@ def fit(
         typer.Option("--dcp", "--decode-context-parallel-size", metavar="N", help="Decode context parallel size."),
     ] = None,
     max_model_len: Annotated[
-        str | None, typer.Option(metavar="TOKENS", help="Longest request, such as 131072 or 128k; else what the model states.")
+        str | None,
+        typer.Option(metavar="TOKENS", help="Longest request, such as 131072 or 128k; else what the model states."),
     ] = None,
     max_num_seqs: Annotated[
         int | None, typer.Option(metavar="N", help="Sequences in a batch; else the release's default.")
@@ -66,11 +71,16 @@ def fit(
     enforce_eager: Annotated[bool, typer.Option("--enforce-eager", help="No CUDA graphs.")] = False,
     prefix_caching: Annotated[
         bool | None,
-        typer.Option("--enable-prefix-caching/--no-enable-prefix-caching", help="Prefix caching; else the release's default."),
+        typer.Option(
+            "--enable-prefix-caching/--no-enable-prefix-caching", help="Prefix caching; else the release's default."
+        ),
     ] = None,
     speculative_config: Annotated[
         str | None,
-        typer.Option(metavar="JSON", help='What drafts: {"method": "mtp", "num_speculative_tokens": 2}, or a model\'s name in it.'),
+        typer.Option(
+            metavar="JSON",
+            help='What drafts: {"method": "mtp", "num_speculative_tokens": 2}, or a model\'s name in it.',
+        ),
     ] = None,
     language_model_only: Annotated[
         bool, typer.Option("--language-model-only", help="A multimodal model without its encoder's items.")
@@ -82,7 +92,8 @@ def fit(
         int | None, typer.Option(metavar="N", help="The pool set by hand, in blocks.")
     ] = None,
     hf_overrides: Annotated[
-        str | None, typer.Option(metavar="JSON", help="As given to the engine; scaled positions lift the length it accepts.")
+        str | None,
+        typer.Option(metavar="JSON", help="As given to the engine; scaled positions lift the length it accepts."),
     ] = None,
     engine_version: Annotated[
         str | None,
@@ -151,7 +162,7 @@ def fit(
         place = Path(model)
     files = None if place is None else read_model_files(place)
     given = fitting.Given(
-        model=model, model_config=files and files.config, weight_bytes=files and files.weight_bytes, params=params, gpu=gpu, engine_version=engine_version, tensor_parallel_size=tp,
+        model=model, model_config=files.config if files else None, weight_bytes=files.weight_bytes if files else None, params=params, gpu=gpu, engine_version=engine_version, tensor_parallel_size=tp,
         pipeline_parallel_size=pp, decode_context_parallel_size=dcp, max_model_len=parse_tokens("--max-model-len", max_model_len), max_num_seqs=max_num_seqs,
         max_num_batched_tokens=parse_tokens("--max-num-batched-tokens", max_num_batched_tokens), gpu_memory_utilization=gpu_memory_utilization,
         kv_cache_dtype=kv_cache_dtype, quantization=quantization, dtype=dtype, block_size=block_size,
@@ -170,7 +181,9 @@ def fit(
     if matrix:
         table = fitting.matrix(question)
         console.out(
-            forms.render_json(table) if form == "json" else forms.render_matrix(table, width=console.width(), color=colored),
+            forms.render_json(table)
+            if form == "json"
+            else forms.render_matrix(table, width=console.width(), color=colored),
             utf8=form == "json",
         )
         return EXIT_OK

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from oomdoc.fit.judge import filled, judge
 from oomdoc.fit.question import Question
-from oomdoc.fit.sheet import start_of
+from oomdoc.fit.start import start_of
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.weights import FORMATS, known_format
 from oomdoc.units import show_bytes
@@ -41,7 +41,9 @@ def matrix(question: Question) -> Matrix:
             for ranks in RANKS:
                 asked = replace(question, total_bytes=total, device=device, measured=None)
                 changed = replace(
-                    setup, tensor_parallel_size=ranks, quantization=setup.quantization if method == formats[0] else method
+                    setup,
+                    tensor_parallel_size=ranks,
+                    quantization=setup.quantization if method == formats[0] else method,
                 )
                 result = judge(asked, changed)
                 start = start_of(asked, changed, result)

@@ -3,67 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.model import Engine, LedgerEntry, Report
+from oomdoc.fit.given import Given, Logged, check, flag_of, parse_sizes, parse_tokens
+from oomdoc.fit.naming import model_of, states_itself
+from oomdoc.model import LedgerEntry, Report
 from oomdoc.physics.architecture import Model
-from oomdoc.physics.catalogue import Found, find, nearest, positions_of
-from oomdoc.physics.config import read_config
-from oomdoc.physics.defaults import is_version, version_number
-from oomdoc.physics.estimate import estimate
-from oomdoc.physics.expect import DTYPES, FLAGS, Known, Setup, fill, flag_value, setup_of, stage_layouts
+from oomdoc.physics.catalogue import find
+from oomdoc.physics.defaults import version_number
+from oomdoc.physics.expect import FLAGS, Known, Setup, fill, flag_value, setup_of, stage_layouts
 from oomdoc.physics.gpus import find_gpu
-from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval, point, printed
-from oomdoc.physics.kv import head_bytes
-from oomdoc.physics.names import format_of, plain, repository
 from oomdoc.physics.speculation import read_speculation, with_draft
-from oomdoc.physics.weights import BY_NAME, FORMATS, known_format, named_size, parts_of
+from oomdoc.physics.weights import BY_NAME, known_format, parts_of
 from oomdoc.units import GIB, parse_size
 from oomdoc.worksheet import Input
 
-_MOST_RANKS = 1024
+__all__ = ["Given", "Logged", "Measured", "Question", "Size", "ask", "parse_sizes", "parse_tokens"]
+
 _SIZE_ORDER = ("p50", "p90", "p95", "p99", "max")
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a person states on the command line; None = not stated.
-
-    `model_config` is the parsed config.json, `weight_bytes` the size of the weight files beside it.
-    """
-
-    model: str | None = None
-    model_config: Mapping[str, Any] | None = None
-    weight_bytes: int | None = None
-    params: str | None = None
-    gpu: str | None = None
-    engine_version: str | None = None
-    tensor_parallel_size: int | None = None
-    pipeline_parallel_size: int | None = None
-    decode_context_parallel_size: int | None = None
-    max_model_len: int | None = None
-    max_num_seqs: int | None = None
-    max_num_batched_tokens: int | None = None
-    gpu_memory_utilization: float | None = None
-    kv_cache_dtype: str | None = None
-    quantization: str | None = None
-    dtype: str | None = None
-    block_size: int | None = None
-    enforce_eager: bool | None = None
-    enable_prefix_caching: bool | None = None
-    disable_hybrid_kv_cache_manager: bool | None = None
-    language_model_only: bool | None = None
-    speculative_config: str | None = None
-    kv_cache_memory_bytes: str | None = None
-    num_gpu_blocks_override: int | None = None
-    hf_overrides: str | None = None
-    available_kv: str | None = None
-    input_tokens: str | None = None
-    output_tokens: str | None = None
 
 
 @dataclass(frozen=True)
@@ -118,7 +79,7 @@ def ask(given: Given, report: Report | Logged | None = None) -> Question:
 
     UsageError where the model or the device is not known, BundleError where the report has no engine to speak of.
     """
-    _check(given)
+    check(given)
     logged = report if isinstance(report, Logged) else _logged(report) if report else Logged()
     name = given.model or logged.model
     if name is None and given.model_config is None:
@@ -129,7 +90,7 @@ def ask(given: Given, report: Report | Logged | None = None) -> Question:
         raise UsageError("nothing says which model", "Give --model NAME, --model-config config.json, or --from BUNDLE")
     inputs: list[Input] = []
     doubts: list[str] = []
-    model, told = _model(name, given, logged, inputs)
+    model, told = model_of(name, given, logged, inputs)
     name = model.asked or name or model.name or "MODEL"
     total, device, count = _device(given, logged, inputs)
     setup, stated = _setup(given, logged, model, told, inputs, count)
@@ -143,119 +104,18 @@ def ask(given: Given, report: Report | Logged | None = None) -> Question:
     return Question(
         name, model, setup, total, device, measured, sizes, tuple(inputs), stated, tuple(doubts),
         positions=None if lifted else model.max_position_embeddings,
-        positions_sure=not lifted and model.max_position_embeddings is not None and _states_itself(name, given, model),
+        positions_sure=not lifted and model.max_position_embeddings is not None and states_itself(name, given, model),
         pool_by_hand=by_hand,
     )  # fmt: skip
 
 
-def _states_itself(name: str, given: Given, model: Model) -> bool:
-    """Whether the positions are those of the checkpoint that was asked for, not of a relative."""
-    if given.model_config is not None:
-        return True
-    return model.confirmed != "name" and (
-        model.own_positions or plain(repository(name)) == plain(model.name)
-    )
-
-
 def _lifted(given: Given, logged: Logged) -> bool:
     """A flag that changes the model's positions is set: scaled rope, or a number put over the config's."""
-    stated = [given.hf_overrides, *(_flag_of(logged, flag)[0] for flag in ("hf_overrides", "rope_scaling"))]
+    stated = [given.hf_overrides, *(flag_of(logged, flag)[0] for flag in ("hf_overrides", "rope_scaling"))]
     return any(re.search(r"rope|max_position|yarn|model_max_length", str(text or "")) for text in stated)
 
 
-# ---- flags
-
-
-def _check(given: Given) -> None:
-    for item in fields(given):
-        value = getattr(given, item.name)
-        flag = "--" + item.name.replace("_", "-")
-        if isinstance(value, int) and not isinstance(value, bool) and value < 1:
-            raise UsageError(f"{flag} {value} is less than 1", "Give a whole number from 1 on")
-        if item.name.endswith("_parallel_size") and value is not None and value > _MOST_RANKS:
-            raise UsageError(f"{flag} {value} is more ranks than any server has", f"Give at most {_MOST_RANKS}")
-    if given.gpu_memory_utilization is not None and not 0 < given.gpu_memory_utilization <= 1:
-        raise UsageError(
-            f"--gpu-memory-utilization {given.gpu_memory_utilization:g} is no share of the device",
-            "Give a number above 0 and up to 1, such as 0.9",
-        )
-    if given.engine_version is not None and not is_version(given.engine_version):
-        raise UsageError(f"--engine-version '{given.engine_version}' is no version", "Write it like 0.11.2")
-    if given.quantization is not None and given.quantization != "none" and known_format(given.quantization) is None:
-        raise UsageError(f"--quantization '{given.quantization}' is not known", f"Choose none, {', '.join(FORMATS)}")
-    if given.dtype is not None and given.dtype not in DTYPES:
-        raise UsageError(f"--dtype '{given.dtype}' is not known", f"Choose {', '.join(DTYPES)}")
-    if given.params is not None and _params(given.params) is None:
-        raise UsageError(f"--params '{given.params}' is no number of parameters", "Write it like 8B or 0.6B")
-    if given.kv_cache_dtype not in (None, "auto"):
-        head_bytes(128, given.kv_cache_dtype)  # says itself what it does not know
-
-
-def _params(text: str) -> float | None:
-    """Parameters of `8B`, `600M` or a plain number.
-
-    >>> _params("8B"), _params("600m"), _params("big")
-    (8000000000.0, 600000000.0, None)
-    """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\d+)?)\s*([KMBT]?)\s*", text, re.I)
-    if not found:
-        return None
-    size = float(found[1]) * {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}[found[2].upper()]
-    return size if 1e6 <= size <= 1e14 else None
-
-
-def parse_tokens(flag: str, text: str | None) -> int | None:
-    """Tokens of `131072`, `128k` (x 1,000 as the engine reads a small letter) or `128K` (x 1,024); None for None.
-
-    >>> parse_tokens("--max-model-len", "128k"), parse_tokens("--max-model-len", "128K"), parse_tokens("", "32,768")
-    (128000, 131072, 32768)
-    """
-    if text is None:
-        return None
-    found = re.fullmatch(r"\s*(\d[\d,_]*(?:\.\d+)?)\s*([kKmMgG]?)\s*", text)
-    number = float(found[1].replace(",", "").replace("_", "")) if found else 0.0
-    if found:
-        number *= {"": 1, "k": 10**3, "K": 2**10, "m": 10**6, "M": 2**20, "g": 10**9, "G": 2**30}[found[2]]
-    if not found or not 1 <= number <= 1 << 40:
-        raise UsageError(f"{flag} '{text}' is no number of tokens", "Write it like 131072, 128k (128,000) or 128K (131,072)")
-    return int(number)
-
-
-def parse_sizes(flag: str, text: str | None) -> dict[str, int]:
-    """Tokens by name of `1200`, or of `p50=1200,p95=8000`; empty for None.
-
-    >>> parse_sizes("--input-tokens", "p50=1200,p95=8,000")
-    {'p50': 1200, 'p95': 8000}
-    >>> parse_sizes("--input-tokens", "1200")
-    {'request': 1200}
-    """
-    if text is None:
-        return {}
-    bare = re.fullmatch(r"\s*(\d[\d,_]*)\s*", text)
-    if bare:
-        return {"request": _number(bare[1])}
-    pairs = re.findall(r"([A-Za-z]\w*)\s*=\s*(\d[\d_]*(?:,\d{3})*)", text)
-    rest = re.sub(r"([A-Za-z]\w*)\s*=\s*(\d[\d_]*(?:,\d{3})*)", "", text).replace(",", "").strip()
-    if not pairs or rest:
-        raise UsageError(f"{flag} '{text}' is no size", "Write tokens, such as 1200, or p50=1200,p95=8000")
-    return {name.lower(): _number(tokens) for name, tokens in pairs}
-
-
-def _number(text: str) -> int:
-    return int(text.replace(",", "").replace("_", ""))
-
-
 # ---- a report
-
-
-@dataclass(frozen=True)
-class Logged:
-    """What a log or report tells of one engine start: its model's name, settings, ledger and percentiles of the requests."""
-
-    model: str | None = None
-    engine: Engine | None = None
-    entries: tuple[LedgerEntry, ...] = ()
-    percentiles: Mapping[str, Mapping[str, float]] | None = None
 
 
 def _logged(report: Report) -> Logged:
@@ -270,103 +130,7 @@ def _logged(report: Report) -> Logged:
     return Logged(engine.model, engine, entries, report.traffic.get("percentiles"))
 
 
-def _flag_of(logged: Logged, name: str) -> tuple[Any, str, str]:
-    """(value, origin, place) of a logged flag; (None, "", "") where the log is silent."""
-    flag = logged.engine.flags.get(name) if logged.engine else None
-    if flag is None or flag.value is None:
-        return None, "", ""
-    return flag.value, "default" if flag.origin == "default" else "logged", flag.ref or ""
-
-
 # ---- model, device, setup, figures
-
-
-def _model(name: str | None, given: Given, logged: Logged, inputs: list[Input]) -> tuple[Model, str | None]:
-    """The model and the weights' format that its name tells."""
-    if given.model_config is not None:
-        model = read_config(given.model_config, name or "")
-        if given.weight_bytes:
-            model = replace(model, checkpoint_bytes=given.weight_bytes, checkpoint_format=model.quantization)
-            inputs.append(Input("weight files", point(given.weight_bytes, "config"), "config", "their index or headers"))
-        elif model.params is None and given.params:
-            model = replace(model, params=round(_params(given.params) or 0), basis="given")
-        elif model.params is None and name and (size := named_size(name)):
-            model = replace(model, params=round(size), basis=BY_NAME)
-        inputs.append(Input("architecture", name or "config.json", "config", "read from --model-config"))
-        return model, None  # the config says itself how it is quantised
-    assert name is not None
-    found = find(name)
-    if found is None:
-        return _guessed(name, given, logged, inputs)
-    note = "" if found.how == "name" else f"found by {found.how}: dtype, positions and format may differ"
-    if found.model.confirmed != "y":
-        note += f"{'; ' if note else ''}entry not fully confirmed ({found.model.source})"
-    inputs.append(Input("architecture", found.model.name, "catalogue", note))
-    asked = full_name(name, found)
-    model = replace(found.model, asked=asked, **positions_of(asked, found.model))
-    if found.format is not None and found.format != model.quantization:
-        model = replace(model, quantization=found.format)
-    if model.maker == "nvidia" and model.kv_cache_scheme is None and found.format in ("fp8", "nvfp4"):
-        # every config of such a checkpoint that was read (0.14 to 0.33) asks for it
-        model = replace(model, kv_cache_scheme="fp8")
-        inputs.append(Input("KV cache dtype", "fp8", "assumed", "checkpoints of this maker and format ask for it"))
-    return model, found.format
-
-
-def full_name(name: str, found: Found) -> str:
-    """What `vllm serve` takes: the path or repository that was named, with the owner of the entry where none was."""
-    asked = name.strip()
-    if asked.startswith(("/", ".", "~")) or "://" in asked or "\\" in asked:
-        return asked
-    asked = repository(name)
-    if "/" in asked:
-        return asked
-    owner = found.model.name.partition("/")[0]
-    own = next((known for known in (found.model.name, *found.names) if known.lower().endswith("/" + asked.lower())), None)
-    if own:
-        return own
-    if found.format is not None or found.how == "within":
-        # Qwen and a few others publish their own copies under this form of name; any other owner has to be named
-        return f"{owner}/{asked}" if asked.lower().startswith(found.model.name.partition("/")[2].lower()) else asked
-    return found.model.name
-
-
-def _guessed(name: str, given: Given, logged: Logged, inputs: list[Input]) -> tuple[Model, str | None]:
-    """A model that the catalogue has not: estimated from its name, never refused."""
-    told = format_of(repository(name))
-    model = estimate(name, _params(given.params) if given.params else None)
-    if told is not None:
-        model = replace(model, quantization=told)
-    hint = _hint(name, logged)
-    inputs.append(Input("architecture", name, "assumed", f"not in the catalogue, estimated from its name. {hint}"))
-    return replace(model, asked=name.strip()), told
-
-
-def _hint(name: str, logged: Logged) -> str:
-    near = nearest(name)
-    said = f"Did you mean {' or '.join(near)}? " if near else ""
-    entry = logged.entries[0] if logged.entries else None
-    if entry is not None:
-        weights = entry.parts.get("weights_bytes")
-        tp = _flag_of(logged, "tensor_parallel_size")[0]
-        pp = _flag_of(logged, "pipeline_parallel_size")[0]
-        per_token = entry.kv_bytes_per_token
-        like = identify(
-            weights=printed(weights) if weights else None,
-            kv_per_token=Interval(per_token * 0.998, per_token * 1.002) if per_token else None,
-            tp=tp if isinstance(tp, int) and tp > 0 else 1,
-            pp=pp if isinstance(pp, int) and pp > 0 else 1,
-            most=3,
-        )
-        # bytes per token alone are shared by toys and giants: both figures are there and both agree, or nothing is offered
-        both = [
-            each.model.name
-            for each in like
-            if not each.misfits and each.kv_off is not None and each.weights_off is not None
-        ]
-        if both:
-            said = f"By its figures it could be {' or '.join(both)}. "
-    return f"{said}Give its config.json with --model-config"
 
 
 def _device(given: Given, logged: Logged, inputs: list[Input]) -> tuple[Interval, str, int]:
@@ -387,9 +151,7 @@ def _device(given: Given, logged: Logged, inputs: list[Input]) -> tuple[Interval
 
 
 _SWITCHES = ("enable_prefix_caching", "disable_hybrid_kv_cache_manager", "language_model_only")
-_PLAIN_FLAGS = tuple(
-    name for name in FLAGS if name not in ("quantization", *_SWITCHES)
-)
+_PLAIN_FLAGS = tuple(name for name in FLAGS if name not in ("quantization", *_SWITCHES))
 
 
 def _setup(
@@ -408,7 +170,7 @@ def _setup(
     for name in _PLAIN_FLAGS:
         value, origin, place = getattr(given, name), "given", ""
         if value is None:
-            value, origin, place = _flag_of(logged, name)
+            value, origin, place = flag_of(logged, name)
             value = flag_value(name, value)
         if value is None:
             continue
@@ -419,7 +181,7 @@ def _setup(
     for name in _SWITCHES:
         switch = getattr(given, name)
         if switch is None:
-            switch = flag_value(name, _flag_of(logged, name)[0])
+            switch = flag_value(name, flag_of(logged, name)[0])
         elif switch is not None:
             inputs.append(Input(name, switch, "given", ""))
             stated.add(name)
@@ -429,8 +191,10 @@ def _setup(
         stages = int(values.get("pipeline_parallel_size", 1))
         values["tensor_parallel_size"] = max(1, count // stages)
         stated.add("tensor_parallel_size")
-        inputs.append(Input("tensor_parallel_size", values["tensor_parallel_size"], "given", f"{count} devices were named"))
-    drafts = given.speculative_config or _flag_of(logged, "speculative_config")[0]
+        inputs.append(
+            Input("tensor_parallel_size", values["tensor_parallel_size"], "given", f"{count} devices were named")
+        )
+    drafts = given.speculative_config or flag_of(logged, "speculative_config")[0]
     speculation = read_speculation(drafts)
     if given.speculative_config and not speculation.tokens:
         raise UsageError(
@@ -440,15 +204,22 @@ def _setup(
     if speculation.tokens:
         draft = find(speculation.model) if speculation.model else None
         values["speculation"] = with_draft(speculation, draft.model if draft else None)
-        inputs.append(Input("speculation", f"{speculation.method}, {speculation.tokens} tokens", "given" if given.speculative_config else "logged", ""))
-    method = flag_value("quantization", _flag_of(logged, "quantization")[0])
+        inputs.append(
+            Input(
+                "speculation",
+                f"{speculation.method}, {speculation.tokens} tokens",
+                "given" if given.speculative_config else "logged",
+                "",
+            )
+        )
+    method = flag_value("quantization", flag_of(logged, "quantization")[0])
     if given.quantization is not None:
         values["quantization"] = given.quantization
         stated.add("quantization")
         inputs.append(Input("quantization", given.quantization, "given", ""))
     elif isinstance(method, str) and told is None and method != known_format(model.quantization):
         values["quantization"] = method
-        inputs.append(Input("quantization", method, "logged", _flag_of(logged, "quantization")[2]))
+        inputs.append(Input("quantization", method, "logged", flag_of(logged, "quantization")[2]))
     elif model.quantization:
         origin = "config" if model.confirmed == "config" else "catalogue"
         inputs.append(Input("quantization", model.quantization, origin, "by the model's name" if told else ""))
@@ -495,10 +266,16 @@ def _measured(given: Given, logged: Logged, setup: Setup, total: Interval, input
 
 
 def _by_hand(
-    given: Given, logged: Logged, model: Model, setup: Setup, total: Interval, inputs: list[Input], measured: Measured | None
+    given: Given,
+    logged: Logged,
+    model: Model,
+    setup: Setup,
+    total: Interval,
+    inputs: list[Input],
+    measured: Measured | None,
 ) -> tuple[Measured | None, str]:
     """A pool whose size a flag sets: its bytes as available memory, and the flag; utilization does not size it then."""
-    wanted = given.kv_cache_memory_bytes or (_flag_of(logged, "kv_cache_memory_bytes")[0] if measured is None else None)
+    wanted = given.kv_cache_memory_bytes or (flag_of(logged, "kv_cache_memory_bytes")[0] if measured is None else None)
     origin = "given" if given.kv_cache_memory_bytes or given.num_gpu_blocks_override else "logged"
     size: float | None = None
     flag = ""
@@ -508,7 +285,7 @@ def _by_hand(
             raise UsageError(f"--kv-cache-memory-bytes '{wanted}' is no size", "Write it like 20GiB or 21474836480")
         flag = "kv_cache_memory_bytes"
     blocks = given.num_gpu_blocks_override or (
-        flag_value("max_num_seqs", _flag_of(logged, "num_gpu_blocks_override")[0]) if measured is None else None
+        flag_value("max_num_seqs", flag_of(logged, "num_gpu_blocks_override")[0]) if measured is None else None
     )
     if isinstance(blocks, int) and not flag:
         found = stage_layouts(model, setup, fill(model, setup, total))
@@ -590,7 +367,7 @@ _NOT_COUNTED = (
 def _not_counted(logged: Logged) -> list[str]:
     found = []
     for flag, says in _NOT_COUNTED:
-        value = _flag_of(logged, flag)[0]
+        value = flag_of(logged, flag)[0]
         one_replica = flag == "data_parallel_size" and value == 1
         if value not in (None, False, 0, "", "False", "None") and not one_replica:
             found.append(f"the log sets {flag}; {says}")

@@ -5,10 +5,14 @@ Frozen facts without arithmetic; `config.py` reads them from a config.json, `cat
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 FULL, SLIDING, CHUNKED, LATENT = "full", "sliding", "chunked", "latent"
 CROSS, RECURRENT, ENCODER, UNKNOWN = "cross", "recurrent", "encoder", "unknown"
+
+
+_POOLED = re.compile(r"(?i)embed|rerank|reward|(?<![a-z])(e5|bge|gte)(?![a-z])")
 
 
 @dataclass(frozen=True)
@@ -111,8 +115,8 @@ class Model:
 
     @property
     def maker(self) -> str:
-        """Who published the copy that was asked for, in lower case; empty where its name has no owner."""
-        owner, slash, _ = (self.asked or self.name).rpartition("/")
+        """Who published the copy that was asked for, in lower case; empty where nobody named an owner."""
+        owner, slash, _ = self.asked.rpartition("/")
         return owner.rpartition("/")[2].lower() if slash else ""
 
     @property
@@ -139,6 +143,11 @@ class Model:
     def encoder(self) -> bool:
         """An embedding model that keeps nothing between tokens."""
         return bool(self.caches) and all(cache.kind == ENCODER for cache in self.caches)
+
+    @property
+    def pooled(self) -> bool:
+        """By its name it gives vectors or scores and no tokens, so that nothing is sampled."""
+        return self.encoder or _POOLED.search((self.asked or self.name).rpartition("/")[2]) is not None
 
     @property
     def hybrid(self) -> bool:

@@ -88,14 +88,14 @@ def find(name: str) -> Found | None:
                 return None
             model, by_name = hits[0]
             return Found(model, how if how != "name" or by_name else "alias", told, _names()[model.name])
-    model = _within(asked)
-    return Found(model, "within", told, _names()[model.name]) if model else None
+    inside = _within(asked)
+    return Found(inside, "within", told, _names()[inside.name]) if inside else None
 
 
-def positions_of(name: str, model: Model) -> dict[str, object]:
-    """Positions of a copy that states others than its entry, as fields of a `Model`; nothing where none are recorded."""
+def with_positions(model: Model, name: str) -> Model:
+    """The model with the positions of a copy that states others than its entry; as it is where none are recorded."""
     stated = _positions().get(plain(name))
-    return {"max_position_embeddings": stated, "own_positions": True} if stated else {}
+    return replace(model, max_position_embeddings=stated, own_positions=True) if stated else model
 
 
 @cache

@@ -16,9 +16,9 @@ from oomdoc.errors import UsageError
 from oomdoc.physics.architecture import (
     CHUNKED,
     CROSS,
+    ENCODER,
     FULL,
     LATENT,
-    ENCODER,
     RECURRENT,
     SLIDING,
     UNKNOWN,

@@ -10,7 +10,7 @@ import math
 import re
 from dataclasses import replace
 
-from oomdoc.physics.architecture import FULL, UNKNOWN, Cache, Model
+from oomdoc.physics.architecture import UNKNOWN, Cache, Model
 from oomdoc.physics.catalogue import models, published_size
 from oomdoc.physics.names import family, repository
 from oomdoc.physics.weights import BY_NAME, named_size
@@ -32,11 +32,18 @@ def estimate(name: str, params: float | None = None) -> Model:
     if size is None or not _LEAST_SIZE <= size <= _MOST_SIZE:
         note = "the name tells no size: give --params (such as 8B), or --model-config config.json"
         return Model(
-            name, "", 4096, None, 32, (Cache(UNKNOWN),), (0,) * 32, confirmed="name", source="the name alone", notes=note
+            name,
+            "",
+            4096,
+            None,
+            32,
+            (Cache(UNKNOWN),),
+            (0,) * 32,
+            confirmed="name",
+            source="the name alone",
+            notes=note,
         )
     like = _nearest(asked, size)
-    cache = like.caches[like.pattern[0]] if len(like.caches) == 1 and like.pattern[0] >= 0 else None
-    plain = cache is not None and cache.kind == FULL
     said = "--params" if params else "its published total" if published else "its name"
     return replace(
         like,
@@ -50,7 +57,7 @@ def estimate(name: str, params: float | None = None) -> Model:
         checkpoint_format=None,
         tower_params=None,
         multimodal=bool(_SEES.search(family(asked))),
-        max_position_embeddings=None if not plain else like.max_position_embeddings,
+        max_position_embeddings=None,
         confirmed="name",
         source="the name alone",
         notes=f"not in the catalogue: {size / 1e9:.3g} billion parameters by {said}, a cache "
@@ -71,7 +78,11 @@ def _nearest(name: str, size: float) -> Model:
     """The model nearest in size, of those that share a word of their family with the name where there are any."""
     words = set(_WORD.findall(family(name)))
     counted = [model for model in models() if model.params and not model.encoder]
-    alike = [model for model in counted if _shares_heads(model) and words & {word for word in _WORD.findall(family(model.name)) if len(word) > 2}]
+    alike = [
+        model
+        for model in counted
+        if _shares_heads(model) and words & {word for word in _WORD.findall(family(model.name)) if len(word) > 2}
+    ]
 
     def distance(model: Model) -> tuple[float, str]:
         return abs(math.log(size / (model.params or 1))), model.name

@@ -10,14 +10,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from oomdoc.physics.architecture import ENCODER, FULL, LATENT, Cache, Model
+from oomdoc.physics.architecture import FULL, LATENT, Cache, Model
 from oomdoc.physics.budget import Budget, plan_budget
 from oomdoc.physics.defaults import (
     NEWEST_READ,
+    budget_rule,
     default_max_num_batched_tokens,
     default_max_num_seqs,
     default_of,
-    budget_rule,
     generation_of,
     version_number,
 )
@@ -138,7 +138,9 @@ class Expected:
 
 
 _WORDS = frozenset({"dtype", "kv_cache_dtype", "quantization"})
-_SWITCHES = frozenset({"enforce_eager", "enable_prefix_caching", "disable_hybrid_kv_cache_manager", "language_model_only"})
+_SWITCHES = frozenset(
+    {"enforce_eager", "enable_prefix_caching", "disable_hybrid_kv_cache_manager", "language_model_only"}
+)
 DTYPES = ("auto", "bfloat16", "float16", "half", "float32", "float")
 """What the engine takes as a dtype of the model."""
 
@@ -238,11 +240,7 @@ def expected(
     known = known or Known()
     filled = fill(model, setup, total_bytes, device)
     tp, pp = setup.tensor_parallel_size, setup.pipeline_parallel_size
-    weights = (
-        (known.weights_bytes,) * pp
-        if known.weights_bytes
-        else _loaded(model, setup)
-    )
+    weights = (known.weights_bytes,) * pp if known.weights_bytes else _loaded(model, setup)
     per_token = kv_bytes_per_token(
         model,
         kv_cache_dtype=setup.kv_cache_dtype,
@@ -269,7 +267,14 @@ def expected(
 def _loaded(model: Model, setup: Setup) -> tuple[Interval, ...]:
     """Weights of each stage, with what drafts on the last."""
     tp, pp = setup.tensor_parallel_size, setup.pipeline_parallel_size
-    stages = stage_weights(model, quantization=setup.quantization, dtype=setup.dtype, tp=tp, pp=pp)
+    stages = stage_weights(
+        model,
+        quantization=setup.quantization,
+        dtype=setup.dtype,
+        tp=tp,
+        pp=pp,
+        encoder=not setup.language_model_only,
+    )
     if not stages or not setup.speculation.tokens:
         return stages
     return (*stages[:-1], stages[-1] + draft_bytes(model, setup.speculation, dtype=setup.dtype, tp=tp))
@@ -368,9 +373,7 @@ def _pool(model: Model, setup: Setup, filled: Filled, available: list[Interval])
 
     def tokens(block_count: float) -> list[int]:
         return [
-            pool_tokens(
-                layout, int(block_count), need=most, max_model_len=filled.max_model_len, version=rule, dcp=dcp
-            )
+            pool_tokens(layout, int(block_count), need=most, max_model_len=filled.max_model_len, version=rule, dcp=dcp)
             for rule in rules
         ]
 

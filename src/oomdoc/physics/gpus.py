@@ -94,7 +94,9 @@ def _mig(text: str) -> Gpu | None:
     profile = re.search(r"(?i)(?<![a-z0-9])(\d)g\.(\d+)gb", text)
     if profile is None:
         if re.search(r"(?i)(?<![a-z0-9])mig(?![a-z0-9])", text):
-            raise UsageError(f"'{text}' names no MIG profile", "Write it like 'H100 MIG 3g.40gb', or the slice's size as 39GiB")
+            raise UsageError(
+                f"'{text}' names no MIG profile", "Write it like 'H100 MIG 3g.40gb', or the slice's size as 39GiB"
+            )
         return None
     size = int(profile[2])
     card = _by_name(_plain(re.sub(r"(?i)\bmig\b|\d+c\.|\dg\.\d+gb(\+\w+)*", " ", text)))

@@ -30,8 +30,10 @@ class Files:
 def read_model_files(path: Path) -> Files:
     """The config of a folder, of a config.json or of an index beside one. UsageError where there is none."""
     folder = path if path.is_dir() else path.parent
-    named = path if path.is_file() and not path.name.endswith((".index.json", ".safetensors")) else folder / "config.json"
-    if not named.is_file():
+    named = (
+        path if path.is_file() and not path.name.endswith((".index.json", ".safetensors")) else folder / "config.json"
+    )
+    if not path.exists() or not named.is_file():
         raise UsageError(f"{path} holds no config.json", "Give the model's folder or its config.json")
     beside = path.is_dir() or path.name != named.name or named.name == "config.json"
     return Files(config_of_file(named), weight_bytes(folder) if beside else None)

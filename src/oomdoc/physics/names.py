@@ -24,7 +24,9 @@ def repository(name: str) -> str:
     for part in reversed(parts):
         if part.startswith("models--"):
             return part.removeprefix("models--").replace("--", "/", 1)
-    while len(parts) > 1 and (parts[-1].lower() in _PLACES or re.fullmatch(r"[0-9a-f]{6,40}|v?\d+|checkpoint-\d+", parts[-1])):
+    while len(parts) > 1 and (
+        parts[-1].lower() in _PLACES or re.fullmatch(r"[0-9a-f]{6,40}|v?\d+|checkpoint-\d+", parts[-1])
+    ):
         parts.pop()
     kept = re.sub(r"@\w+$|\.(gguf|safetensors)$|:latest$", "", "/".join(parts[-2:]), flags=re.I)
     return kept.replace(":", "-")

@@ -268,7 +268,9 @@ def _feed_forward(sums: _Sums, text: Config, family: str, shape: _Shape, place: 
         sums.small += count  # the bias that evens out the experts
     if family == "gpt_oss":
         sums.small += count + count * (2 * narrow + hidden)  # biases of the router and of every expert
-    shared = (integer(text, "n_shared_experts", "num_shared_experts", "moe_num_shared_experts") or 0) * 3 * hidden * narrow
+    shared = (
+        (integer(text, "n_shared_experts", "num_shared_experts", "moe_num_shared_experts") or 0) * 3 * hidden * narrow
+    )
     if own := integer(text, "shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size"):
         shared = 3 * hidden * own
         sums.small += hidden if family.startswith("qwen") else 0  # the gate of the shared expert

@@ -62,9 +62,11 @@ def activation_bytes(
         mlp = batched_tokens * 2 * wide / tp * element
     floor = hidden + mlp
     each = SAMPLER_BYTES if version is not None and version < LEAN_SAMPLER_SINCE else LEAN_SAMPLER_BYTES
-    rows = 0 if model.encoder else max_num_seqs * (model.vocab_size or 128_000)
+    rows = 0 if model.pooled else max_num_seqs * (model.vocab_size or 128_000)
     low, high = FORWARD
-    peak = Interval(max(low * floor, rows * each.lo), max(high * floor, rows * each.hi + 0.35 * floor) + 0.1 * GIB, ORIGIN)
+    peak = Interval(
+        max(low * floor, rows * each.lo), max(high * floor, rows * each.hi + 0.35 * floor) + 0.1 * GIB, ORIGIN
+    )
     if not (model.multimodal and encoder):
         return peak
     return peak + (EARLY_ENCODER_BYTES if version is not None and version < BOUNDED_ENCODER_SINCE else ENCODER_BYTES)
@@ -73,15 +75,19 @@ def activation_bytes(
 def non_torch_bytes(tp: int = 1, device: str = "") -> Interval:
     """CUDA context, loaded kernels, cuBLAS; with several ranks the buffers of NCCL and of the custom all-reduce.
 
-    One rank 0.02 to 0.35 GiB: what is outside torch beyond the engine's own first look. Several: 0.1 to 0.6 on cards
-    without NVLink (0.09 to 0.22 on four 24 GB cards, 0.36 on four L40), 0.3 to 2.4 with it. Memory that the host shares
+    One rank up to 0.35 GiB: what is outside torch beyond the engine's own first look. Several: 0.1 to 0.6 on cards
+    without NVLink (0.09 to 0.22 on four 24 GB cards, 0.36 on four L40), 0.1 to 2.4 with it. Memory that the host shares
     (GB10) moves by a few GiB with the page cache: 0.2 to 3.2 GiB were lacking there.
     """
     if unified_memory(device):
         return Interval(0.2 * GIB, 3.2 * GIB, ORIGIN)
     if tp == 1:
-        return Interval(0.02 * GIB, 0.35 * GIB, ORIGIN)
-    return Interval(0.1 * GIB, 0.6 * GIB, ORIGIN) if _WITHOUT_NVLINK.search(device) else Interval(0.3 * GIB, 2.4 * GIB, ORIGIN)
+        return Interval(0, 0.35 * GIB, ORIGIN)
+    return (
+        Interval(0.1 * GIB, 0.6 * GIB, ORIGIN)
+        if _WITHOUT_NVLINK.search(device)
+        else Interval(0.1 * GIB, 2.4 * GIB, ORIGIN)
+    )
 
 
 _WITHOUT_NVLINK = re.compile(r"(?i)geforce|rtx|l40|l20|\bl4\b|\ba10g?\b|\bt4\b|arc")

@@ -17,7 +17,7 @@ from oomdoc.physics.kv import kv_dtype, stage_caches, state_bytes, token_bytes
 
 HYBRID_SINCE = 9_002  # 0.9.2: one pool for groups of layers; before, every layer counts as full attention
 BLOCKS_LINE_UNTIL = 20_001  # logs of 0.20.0 and of a 0.20.1 build print blocks // groups x block tokens
-CONCURRENCY_LINE_SINCE = 23_000  # those of 0.23 and later print concurrency x max_model_len; between them nobody has looked
+CONCURRENCY_LINE_SINCE = 23_000  # those of 0.23 and later print concurrency x max_model_len; between: not seen
 DEFAULT_BLOCK_TOKENS = 16
 
 

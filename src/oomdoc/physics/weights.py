@@ -59,9 +59,15 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         "fp8": Format(1 + 4 / 16384, "8-bit float, a 4-byte scale per 128 x 128 block at most"),
         "int8": Format(1.0, "8-bit integer, a scale per output row"),
-        "awq": Format(0.5 + 2 / 128 + 0.5 / 128, "4 bits; a 2-byte scale and a packed 4-bit zero per 128 weights", spares=True),
-        "gptq": Format(0.5 + 2 / 128 + 0.5 / 128, "4 bits; a 2-byte scale and a packed 4-bit zero per 128 weights", spares=True),
-        "w4a16": Format(0.5 + 2 / 128, "4 bits without zeros; a 2-byte scale per 128 weights", at_most=0.5 + 2 / 32, spares=True),
+        "awq": Format(
+            0.5 + 2 / 128 + 0.5 / 128, "4 bits; a 2-byte scale and a packed 4-bit zero per 128 weights", spares=True
+        ),
+        "gptq": Format(
+            0.5 + 2 / 128 + 0.5 / 128, "4 bits; a 2-byte scale and a packed 4-bit zero per 128 weights", spares=True
+        ),
+        "w4a16": Format(
+            0.5 + 2 / 128, "4 bits without zeros; a 2-byte scale per 128 weights", at_most=0.5 + 2 / 32, spares=True
+        ),
         "int4-experts": Format(0.5 + 2 / 32, "4-bit experts, a 2-byte scale per 32 weights", experts_only=True),
         "mxfp4": Format(0.5 + 1 / 32, "4-bit float experts, a 1-byte scale per 32 weights", experts_only=True),
         "nvfp4": Format(0.5 + 1 / 16, "4-bit float, a 1-byte scale per 16 weights", spares=True),
@@ -149,13 +155,15 @@ def weights_bytes(
     dtype: str = "auto",
     tp: int = 1,
     pp: int = 1,
+    encoder: bool = True,
 ) -> Interval | None:
     """Loaded weights of the fullest rank; None where the parameters of the model are not known.
 
     `quantization` None is that of the model's own checkpoint, `none` is none. Origin `catalogue` or `config`. A published
-    total (not counted) widens the result by 2 % each way, a checkpoint's size as `LOADED_OVER_CHECKPOINT` says.
+    total (not counted) widens the result by 2 % each way, a checkpoint's size as `LOADED_OVER_CHECKPOINT` says. Without
+    `encoder` the tower of a multimodal model is not loaded.
     """
-    stages = stage_weights(model, quantization=quantization, dtype=dtype, tp=tp, pp=pp)
+    stages = stage_weights(model, quantization=quantization, dtype=dtype, tp=tp, pp=pp, encoder=encoder)
     return largest(stages) if stages else None
 
 
@@ -166,6 +174,7 @@ def stage_weights(
     dtype: str = "auto",
     tp: int = 1,
     pp: int = 1,
+    encoder: bool = True,
 ) -> tuple[Interval, ...]:
     """The same for one rank of each pipeline stage, first stage first; empty where nothing is known.
 
@@ -185,11 +194,11 @@ def stage_weights(
     if parts is None or (parts.total and method and FORMATS[method].experts_only and not model.parts):
         return _of_checkpoint(model, origin, tp, pp) if own and model.checkpoint_bytes else ()
     wide = dtype_bytes(model.dtype if dtype in ("auto", "") else dtype)
-    layers = model.layers or 1
     ends = [
-        _stage_ends(model, parts, method, wide, slim, spared, tp, pp) for slim, spared in _bytes_each(model, parts, method, wide)
+        _stage_ends(model, parts, method, wide, slim, spared, tp, pp)
+        for slim, spared in _bytes_each(model, parts, method, wide)
     ]
-    tower = _tower(model) * wide / tp
+    tower = (_tower(model) if encoder else point(0)) * wide / tp
     loose = 1.0 if model.parts else _LOOSE.get(model.basis, 0.98)
     low, high = REPACKED.get(method or "", LOADED_OVER_COUNTED)
     if method in REPACKED and tp > 1:
@@ -201,7 +210,20 @@ def stage_weights(
         sizes = [end[place] for end in ends]
         each = Interval(min(sizes) * low * loose, max(sizes) * high / loose, origin)
         stages.append(each + tower if place == 0 and tower.hi else each)
+    if own and model.checkpoint_bytes and model.confirmed == "config":
+        return _by_files(model, stages, parts, method, wide)
     return tuple(stages)
+
+
+def _by_files(
+    model: Model, stages: list[Interval], parts: Parameters, method: str | None, wide: float
+) -> tuple[Interval, ...]:
+    """The stages on the scale of the weight files that lie beside the config: they know what was left unquantised."""
+    slim, spared = _bytes_each(model, parts, method, wide)[0]
+    (whole,) = _stage_ends(model, parts, method, wide, slim, spared, 1, 1)
+    scale = (model.checkpoint_bytes or 0) / (whole + _tower(model).middle * wide)
+    low, high = LOADED_OVER_CHECKPOINT
+    return tuple(Interval(each.lo * scale * low, each.lo * scale * high, each.origin) for each in stages)
 
 
 def _bytes_each(model: Model, parts: Parameters, method: str | None, wide: float) -> list[tuple[float, str]]:

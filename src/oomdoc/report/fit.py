@@ -84,7 +84,10 @@ def _gist(sheet: Worksheet) -> str:
 def render_matrix(table: Matrix, *, width: int = 100, color: bool = False, **_: Any) -> str:
     """The matrix as text: a line per device and format, a column per number of ranks."""
     page = Page(width, color)
-    page.flow(ink(neutral(table.model), "bold"), ink(f"max_model_len {table.max_model_len:,}; pool tokens for sure where it starts"))
+    page.flow(
+        ink(neutral(table.model), "bold"),
+        ink(f"max_model_len {table.max_model_len:,}; pool tokens for sure where it starts"),
+    )
     ranks = list(dict.fromkeys(cell.tensor_parallel_size for cell in table.cells))
     page.line(ink(f"  {'device':<26}{'weights':<14}" + "".join(f"{f'TP {count}':>15}" for count in ranks), "dim"))
     rows: dict[tuple[str, str], list[Cell]] = {}
