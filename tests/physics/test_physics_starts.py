@@ -339,7 +339,10 @@ def test_a_pool_set_by_hand_has_no_lines_on_utilization() -> None:
     text = render(told, width=100)
     assert "safest" not in text and "gpu-memory-utilization" not in text
     assert told.command is not None and told.command.flags["kv_cache_memory_bytes"] == 10 * GIB
+    tokens = {row.name: row.tokens.lo for row in told.alternatives if row.tokens}
+    assert tokens["TP 2"] == 2 * tokens["as asked"] and tokens["weights fp8"] == tokens["as asked"]
     blocks = worksheet(question(model="Qwen/Qwen3-8B", num_gpu_blocks_override=128, max_model_len=1024))
+    assert {row.tokens.lo for row in blocks.alternatives if row.tokens} == {128 * 16}
     assert blocks.pool is not None and blocks.pool.blocks.lo == 128 and blocks.utilization is None
 
 
