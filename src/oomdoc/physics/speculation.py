@@ -41,8 +41,8 @@ def read_speculation(value: object) -> Speculation:
 
     >>> read_speculation('{"method": "mtp", "num_speculative_tokens": 3}')
     Speculation(method='mtp', tokens=3, layers=1, model='', draft=None)
-    >>> read_speculation("SpeculativeConfig(method='ngram', num_spec_tokens=4)").layers, read_speculation(None).tokens
-    (0, 4)
+    >>> read_speculation("SpeculativeConfig(method='ngram', num_spec_tokens=4)").tokens, read_speculation(None).tokens
+    (4, 0)
     """
     found = _mapping(value)
     if not found:
