@@ -117,7 +117,9 @@ def _set_aside(store: Store) -> tuple[SetAside, ...]:
     for event in store.scene.asides:
         by_why.setdefault(event.why, []).append(event)
     told = [
-        SetAside(each[0].says.strip()[:300], tuple(f"{one.source}:{one.line}" for one in each if one.line)[:MOST_REFS], why)
+        SetAside(
+            each[0].says.strip()[:300], tuple(f"{one.source}:{one.line}" for one in each if one.line)[:MOST_REFS], why
+        )
         for why, each in by_why.items()
     ]
     return tuple(told[:MOST_ASIDE])

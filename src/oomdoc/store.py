@@ -339,7 +339,9 @@ class Store:
         )
         if rows:
             columns = ", ".join(f"unnest(${place})" for place in range(1, 7))
-            self._con.execute(f"INSERT INTO relation SELECT {columns}", [list(column) for column in zip(*rows, strict=True)])
+            self._con.execute(
+                f"INSERT INTO relation SELECT {columns}", [list(column) for column in zip(*rows, strict=True)]
+            )
         lives = [(life.id, life.work_line, life.stop_line, life.end) for life in self.scene.server.lives]
         self._con.execute("CREATE TABLE life (start_id VARCHAR, work_line UINTEGER, stop_line UINTEGER, ended VARCHAR)")
         if lives:

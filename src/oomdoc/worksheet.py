@@ -37,7 +37,7 @@ class Part:
 class Start:
     """The engine's start-up check. `starts` None: the intervals leave it open. `check`: the one that refuses or might.
 
-    Checks: `division` (heads and ranks), `weights`, `free-memory`, `no-blocks`, `length`, and beyond the engine's own
+    Checks: `division` (heads and ranks), `positions` (more than the model states), `weights`, `free-memory`, `no-blocks`, `length`, and beyond the engine's own
     `capture` (the graphs logged hardly fit outside the plan). `lacking_bytes` per rank; None where nothing lacks.
     """
 
@@ -143,7 +143,8 @@ class Command:
 class Worksheet:
     """The whole answer. `kv_bytes_per_token` is per rank; `parts` are those of the fullest rank.
 
-    `ranks` is TP x PP; `device` is empty where only a size is known.
+    `ranks` is TP x PP; `device` is empty where only a size is known. `answer` is the verdict in a few words. `utilization`
+    is None where the pool is set by hand, for then it sizes nothing.
     """
 
     model: str
@@ -151,6 +152,7 @@ class Worksheet:
     device: str
     ranks: int
     inputs: tuple[Input, ...]
+    answer: str
     start: Start
     parts: tuple[Part, ...]
     total_bytes: Interval
@@ -159,7 +161,7 @@ class Worksheet:
     pool: PoolRow | None
     longest: Longest | None
     at_once: tuple[AtOnce, ...]
-    utilization: Utilization
+    utilization: Utilization | None
     alternatives: tuple[Alternative, ...]
     templates: tuple[Template, ...]
     command: Command | None
@@ -170,6 +172,31 @@ class Worksheet:
         """The JSON object: intervals as {lo, hi, origin}, sizes in bytes."""
         plain: dict[str, Any] = _plain(self)
         return {"worksheet_version": plain.pop("worksheet_version"), **plain}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setup of a matrix: `starts` None is open; `tokens` are those of the pool for sure, None where it is not known."""
+
+    gpu: str
+    quantization: str
+    tensor_parallel_size: int
+    starts: bool | None
+    tokens: int | None
+    says: str
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Which devices, ranks and weight formats start with the flags that were asked, everything else left alone."""
+
+    model: str
+    max_model_len: int
+    cells: tuple[Cell, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object."""
+        return {"worksheet_version": WORKSHEET_VERSION, **dataclasses.asdict(self)}
 
 
 @dataclass(frozen=True)

@@ -343,7 +343,7 @@ def test_planning_figures_are_ranges_and_never_points(batched: int, seqs: int, t
     for figure in (planned, non_torch_bytes(tp), graph_bytes(max_num_seqs=seqs)):
         assert not figure.exact and figure.lo >= 0 and figure.origin == "planning figure"
     more = activation_bytes(model("Qwen/Qwen3-8B"), batched_tokens=batched + 1, max_num_seqs=seqs, tp=tp)
-    assert more.lo > planned.lo and more.hi > planned.hi
+    assert more.lo >= planned.lo and more.hi > planned.hi
 
 
 def test_headroom_is_absolute() -> None:
@@ -382,7 +382,7 @@ def test_devices_by_size_say_what_they_say() -> None:
     assert find_gpu("24").total_bytes.lo == 24 * GIB
     assert find_gpu("80GB").total_bytes.lo == 80e9  # 74.5 GiB: GB is 10^9
     for gpu, _ in gpus():
-        assert 10 * GIB < gpu.total_bytes.lo <= gpu.total_bytes.hi < 300 * GIB
+        assert 7 * GIB < gpu.total_bytes.lo <= gpu.total_bytes.hi < 300 * GIB
     for wrong in ("H10000", "-80GiB", "", "0", "banana"):
         with pytest.raises(UsageError, match="no device"):
             find_gpu(wrong)
@@ -392,7 +392,8 @@ def test_two_figures_name_their_model() -> None:
     first, *rest = identify(weights=printed(15.27 * GIB), kv_per_token=Interval(147_400, 147_530))
     assert first.model.name == "Qwen/Qwen3-8B"
     assert len(first.fits) == 2 and not first.misfits
-    assert all(candidate.misfits for candidate in rest)
+    # others share its bytes per token, but none agrees better in both
+    assert all(candidate.misfits or (candidate.weights_off or 0) >= (first.weights_off or 0) for candidate in rest)
 
 
 def test_a_quantised_model_is_recognised_by_both() -> None:

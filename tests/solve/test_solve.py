@@ -134,7 +134,8 @@ def test_flags_that_help_only_together_come_together() -> None:
 def test_the_fewest_gpus_are_named_where_the_bundle_shows_one() -> None:
     weights = leading("weights-70b-on-one-card")
     wider = action(weights, "fewest-gpus")
-    assert wider.changes == {"tensor_parallel_size": 2} and wider.predicted["starts"] is True
+    # two leave room for one request only if the trial of the sampler at 1,024 sequences turns out small
+    assert wider.changes == {"tensor_parallel_size": 4} and wider.predicted["starts"] is True
     assert "does not show so many" in wider.why
     # the first advice is another checkpoint: no command may carry another change than the fix does
     assert not weights.actions[0].changes and weights.command is None and weights.until_then is None

@@ -6,8 +6,9 @@ numbers go through here: nothing is read from disk and nothing printed.
 
 from __future__ import annotations
 
+from oomdoc.fit.matrix import matrix
 from oomdoc.fit.question import Given, Logged, Question, ask
 from oomdoc.fit.sheet import worksheet
 from oomdoc.fit.solve import SOLVABLE, solve
 
-__all__ = ["SOLVABLE", "Given", "Logged", "Question", "ask", "solve", "worksheet"]
+__all__ = ["SOLVABLE", "Given", "Logged", "Question", "ask", "matrix", "solve", "worksheet"]

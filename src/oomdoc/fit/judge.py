@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from oomdoc.fit.question import Measured, Question
 from oomdoc.physics.defaults import budget_rule
-from oomdoc.physics.expect import Expected, Filled, Known, Setup, expected, fill, request_need
+from oomdoc.physics.expect import Expected, Filled, Known, Setup, expected, fill, request_need, stage_layouts
 from oomdoc.physics.interval import Interval, point
 from oomdoc.physics.planning import activation_bytes, graph_bytes
 from oomdoc.physics.pool import longest_request
@@ -49,7 +49,9 @@ def _known(question: Question, setup: Setup) -> Known:
     )
     same_graphs = same_ranks and ran.enforce_eager == setup.enforce_eager and before.max_num_seqs == after.max_num_seqs
     available = None
-    if known.available_bytes is not None and same_ranks:
+    if question.pool_by_hand:
+        available = _set_by_hand(question, measured, setup, before, after)
+    elif known.available_bytes is not None and same_ranks:
         available = _moved(question, measured, setup, before, after, same_weights, same_step, same_graphs)
     return replace(
         known,
@@ -59,6 +61,20 @@ def _known(question: Question, setup: Setup) -> Known:
         graph_bytes=known.graph_bytes if same_graphs else None,
         available_bytes=available,
     )
+
+
+def _set_by_hand(
+    question: Question, measured: Measured, setup: Setup, before: Filled, after: Filled
+) -> Interval | None:
+    """A pool that a flag sizes stays what the flag says: so many bytes per GPU, or so many blocks of whatever size."""
+    available = measured.known.available_bytes
+    if available is None or question.pool_by_hand != "num_gpu_blocks_override":
+        return available
+    old = stage_layouts(question.model, measured.setup, before)
+    new = stage_layouts(question.model, setup, after)
+    if not old or not new:
+        return None
+    return available * (max(each.block_bytes for each in new) / max(each.block_bytes for each in old))
 
 
 def _moved(
@@ -102,13 +118,15 @@ def _moved(
                 max_num_seqs=each.max_num_seqs,
                 tp=tp,
                 dtype=setup.dtype,
+                version=each.version,
+                encoder=not setup.language_model_only,
             )
             for each in (before, after)
         )
         available = available - _difference(new, old)
     if not same_graphs and "graphs" in budget_rule(after.version, after.generation).also:
-        old = graph_bytes(enforce_eager=ran.enforce_eager, max_num_seqs=before.max_num_seqs)
-        new = graph_bytes(enforce_eager=setup.enforce_eager, max_num_seqs=after.max_num_seqs)
+        old = graph_bytes(enforce_eager=ran.enforce_eager, max_num_seqs=before.max_num_seqs, estimated=True)
+        new = graph_bytes(enforce_eager=setup.enforce_eager, max_num_seqs=after.max_num_seqs, estimated=True)
         available = available - _difference(new, old)
     return available
 
@@ -156,7 +174,8 @@ def _pool_end(result: Expected, setup: Setup) -> Interval:
                 layout,
                 int(count),
                 batched_tokens=result.filled.max_num_batched_tokens,
-                prefix_caching=setup.enable_prefix_caching,
+                prefix_caching=result.filled.enable_prefix_caching,
+                draft_tokens=setup.speculation.tokens,
                 most=MOST_TOKENS,
             )
             for layout in pool.layouts

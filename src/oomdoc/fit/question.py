@@ -3,52 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.model import Engine, LedgerEntry, Report
+from oomdoc.fit.given import Given, Logged, check, flag_of, parse_sizes, parse_tokens
+from oomdoc.fit.naming import model_of, states_itself
+from oomdoc.model import LedgerEntry, Report
 from oomdoc.physics.architecture import Model
-from oomdoc.physics.catalogue import find, nearest
-from oomdoc.physics.config import read_config
+from oomdoc.physics.catalogue import find
 from oomdoc.physics.defaults import version_number
-from oomdoc.physics.expect import DTYPES, FLAGS, Known, Setup, flag_value, setup_of
+from oomdoc.physics.expect import FLAGS, Known, Setup, fill, flag_value, setup_of, stage_layouts
 from oomdoc.physics.gpus import find_gpu
-from oomdoc.physics.identify import identify
-from oomdoc.physics.interval import Interval, printed
-from oomdoc.physics.kv import head_bytes
-from oomdoc.physics.weights import BY_NAME, FORMATS, known_format, named_size, parts_of
+from oomdoc.physics.interval import Interval, point, printed
+from oomdoc.physics.speculation import read_speculation, with_draft
+from oomdoc.physics.weights import BY_NAME, known_format, parts_of
 from oomdoc.units import GIB, parse_size
 from oomdoc.worksheet import Input
 
-_MOST_RANKS = 1024
+__all__ = ["Given", "Logged", "Measured", "Question", "Size", "ask", "parse_sizes", "parse_tokens"]
+
 _SIZE_ORDER = ("p50", "p90", "p95", "p99", "max")
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a person states on the command line; None = not stated. `model_config` is the parsed config.json."""
-
-    model: str | None = None
-    model_config: Mapping[str, Any] | None = None
-    gpu: str | None = None
-    engine_version: str | None = None
-    tensor_parallel_size: int | None = None
-    pipeline_parallel_size: int | None = None
-    decode_context_parallel_size: int | None = None
-    max_model_len: int | None = None
-    max_num_seqs: int | None = None
-    max_num_batched_tokens: int | None = None
-    gpu_memory_utilization: float | None = None
-    kv_cache_dtype: str | None = None
-    quantization: str | None = None
-    dtype: str | None = None
-    block_size: int | None = None
-    enforce_eager: bool | None = None
-    available_kv: str | None = None
-    input_tokens: str | None = None
-    output_tokens: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +47,11 @@ class Size:
 
 @dataclass(frozen=True)
 class Question:
-    """Everything a worksheet needs. `stated` are the flags that a person or a log names: they are not replaced lightly."""
+    """Everything a worksheet needs. `stated` are the flags that a person or a log names: they are not replaced lightly.
+
+    `positions` are those that the engine allows (None: not known, or lifted by a flag), `positions_sure` whether it is
+    this very checkpoint that states them. `pool_by_hand` is the flag that sizes the pool, where one does.
+    """
 
     name: str
     model: Model
@@ -83,11 +63,15 @@ class Question:
     inputs: tuple[Input, ...]
     stated: frozenset[str]
     doubts: tuple[str, ...] = ()
+    positions: int | None = None
+    positions_sure: bool = False
+    pool_by_hand: str = ""
 
     @property
     def limit(self) -> int | None:
-        """The longest context there is talk of: what the model states, or more where somebody asks for more."""
-        return max(self.model.max_position_embeddings or 0, self.setup.max_model_len or 0) or None
+        """The longest context there is talk of: what the model states, or more where that is not sure to hold."""
+        stated = self.positions or 0
+        return (stated if self.positions_sure else max(stated, self.setup.max_model_len or 0)) or None
 
 
 def ask(given: Given, report: Report | Logged | None = None) -> Question:
@@ -95,7 +79,7 @@ def ask(given: Given, report: Report | Logged | None = None) -> Question:
 
     UsageError where the model or the device is not known, BundleError where the report has no engine to speak of.
     """
-    _check(given)
+    check(given)
     logged = report if isinstance(report, Logged) else _logged(report) if report else Logged()
     name = given.model or logged.model
     if name is None and given.model_config is None:
@@ -106,77 +90,32 @@ def ask(given: Given, report: Report | Logged | None = None) -> Question:
         raise UsageError("nothing says which model", "Give --model NAME, --model-config config.json, or --from BUNDLE")
     inputs: list[Input] = []
     doubts: list[str] = []
-    model, told = _model(name, given, logged, inputs)
-    name = name or model.name or "MODEL"
-    total, device = _device(given, logged, inputs)
-    setup, stated = _setup(given, logged, model, told, inputs)
+    model, told = model_of(name, given, logged, inputs)
+    name = model.asked or name or model.name or "MODEL"
+    total, device, count = _device(given, logged, inputs)
+    setup, stated = _setup(given, logged, model, told, inputs, count)
     measured = _measured(given, logged, setup, total, inputs)
+    by_hand = ""
+    if measured is None or given.kv_cache_memory_bytes or given.num_gpu_blocks_override:
+        measured, by_hand = _by_hand(given, logged, model, setup, total, inputs, measured)
     doubts += [*_doubts(model, setup, measured, told), *_not_counted(logged)]
     sizes = _sizes(given, logged, inputs)
-    return Question(name, model, setup, total, device, measured, sizes, tuple(inputs), stated, tuple(doubts))
+    lifted = _lifted(given, logged)
+    return Question(
+        name, model, setup, total, device, measured, sizes, tuple(inputs), stated, tuple(doubts),
+        positions=None if lifted else model.max_position_embeddings,
+        positions_sure=not lifted and model.max_position_embeddings is not None and states_itself(name, given, model),
+        pool_by_hand=by_hand,
+    )  # fmt: skip
 
 
-# ---- flags
-
-
-def _check(given: Given) -> None:
-    for item in fields(given):
-        value = getattr(given, item.name)
-        flag = "--" + item.name.replace("_", "-")
-        if isinstance(value, int) and not isinstance(value, bool) and value < 1:
-            raise UsageError(f"{flag} {value} is less than 1", "Give a whole number from 1 on")
-        if item.name.endswith("_parallel_size") and value is not None and value > _MOST_RANKS:
-            raise UsageError(f"{flag} {value} is more ranks than any server has", f"Give at most {_MOST_RANKS}")
-    if given.gpu_memory_utilization is not None and not 0 < given.gpu_memory_utilization <= 1:
-        raise UsageError(
-            f"--gpu-memory-utilization {given.gpu_memory_utilization:g} is no share of the device",
-            "Give a number above 0 and up to 1, such as 0.9",
-        )
-    if given.engine_version is not None and version_number(given.engine_version) is None:
-        raise UsageError(f"--engine-version '{given.engine_version}' is no version", "Write it like 0.11.2")
-    if given.quantization is not None and given.quantization != "none" and known_format(given.quantization) is None:
-        raise UsageError(f"--quantization '{given.quantization}' is not known", f"Choose none, {', '.join(FORMATS)}")
-    if given.dtype is not None and given.dtype not in DTYPES:
-        raise UsageError(f"--dtype '{given.dtype}' is not known", f"Choose {', '.join(DTYPES)}")
-    if given.kv_cache_dtype not in (None, "auto"):
-        head_bytes(128, given.kv_cache_dtype)  # says itself what it does not know
-
-
-def parse_sizes(flag: str, text: str | None) -> dict[str, int]:
-    """Tokens by name of `1200`, or of `p50=1200,p95=8000`; empty for None.
-
-    >>> parse_sizes("--input-tokens", "p50=1200,p95=8,000")
-    {'p50': 1200, 'p95': 8000}
-    >>> parse_sizes("--input-tokens", "1200")
-    {'request': 1200}
-    """
-    if text is None:
-        return {}
-    bare = re.fullmatch(r"\s*(\d[\d,_]*)\s*", text)
-    if bare:
-        return {"request": _number(bare[1])}
-    pairs = re.findall(r"([A-Za-z]\w*)\s*=\s*(\d[\d_]*(?:,\d{3})*)", text)
-    rest = re.sub(r"([A-Za-z]\w*)\s*=\s*(\d[\d_]*(?:,\d{3})*)", "", text).replace(",", "").strip()
-    if not pairs or rest:
-        raise UsageError(f"{flag} '{text}' is no size", "Write tokens, such as 1200, or p50=1200,p95=8000")
-    return {name.lower(): _number(tokens) for name, tokens in pairs}
-
-
-def _number(text: str) -> int:
-    return int(text.replace(",", "").replace("_", ""))
+def _lifted(given: Given, logged: Logged) -> bool:
+    """A flag that changes the model's positions is set: scaled rope, or a number put over the config's."""
+    stated = [given.hf_overrides, *(flag_of(logged, flag)[0] for flag in ("hf_overrides", "rope_scaling"))]
+    return any(re.search(r"rope|max_position|yarn|model_max_length", str(text or "")) for text in stated)
 
 
 # ---- a report
-
-
-@dataclass(frozen=True)
-class Logged:
-    """What a log or report tells of one engine start: its model's name, settings, ledger and percentiles of the requests."""
-
-    model: str | None = None
-    engine: Engine | None = None
-    entries: tuple[LedgerEntry, ...] = ()
-    percentiles: Mapping[str, Mapping[str, float]] | None = None
 
 
 def _logged(report: Report) -> Logged:
@@ -191,88 +130,32 @@ def _logged(report: Report) -> Logged:
     return Logged(engine.model, engine, entries, report.traffic.get("percentiles"))
 
 
-def _flag_of(logged: Logged, name: str) -> tuple[Any, str, str]:
-    """(value, origin, place) of a logged flag; (None, "", "") where the log is silent."""
-    flag = logged.engine.flags.get(name) if logged.engine else None
-    if flag is None or flag.value is None:
-        return None, "", ""
-    return flag.value, "default" if flag.origin == "default" else "logged", flag.ref or ""
-
-
 # ---- model, device, setup, figures
 
 
-def _model(name: str | None, given: Given, logged: Logged, inputs: list[Input]) -> tuple[Model, str | None]:
-    """The model and the weights' format that its name tells."""
-    if given.model_config is not None:
-        model = read_config(given.model_config, name or "")
-        if model.params is None and name and (size := named_size(name)):
-            model = replace(model, params=round(size), basis=BY_NAME)
-        inputs.append(Input("architecture", name or "config.json", "config", "read from --model-config"))
-        return model, None  # the config says itself how it is quantised
-    assert name is not None
-    found = find(name)
-    if found is None:
-        raise UsageError(f"no model '{name}' is in the catalogue", _hint(name, logged))
-    note = "" if found.how == "name" else f"found by {found.how}: dtype, positions and format may differ"
-    if found.model.confirmed != "y":
-        note += f"{'; ' if note else ''}entry not fully confirmed ({found.model.source})"
-    inputs.append(Input("architecture", found.model.name, "catalogue", note))
-    if found.format is not None and found.format != found.model.quantization:
-        return replace(found.model, quantization=found.format, checkpoint_bytes=_kept(found.model)), found.format
-    return found.model, found.format
-
-
-def _kept(model: Model) -> int | None:
-    """The listed size speaks of the published format; it still tells the parameters where that is 16 bits."""
-    return model.checkpoint_bytes if model.quantization is None and model.parts is None else None
-
-
-def _hint(name: str, logged: Logged) -> str:
-    near = nearest(name)
-    said = f"Did you mean {' or '.join(near)}? " if near else ""
-    entry = logged.entries[0] if logged.entries else None
-    if entry is not None:
-        weights = entry.parts.get("weights_bytes")
-        tp = _flag_of(logged, "tensor_parallel_size")[0]
-        pp = _flag_of(logged, "pipeline_parallel_size")[0]
-        per_token = entry.kv_bytes_per_token
-        like = identify(
-            weights=printed(weights) if weights else None,
-            kv_per_token=Interval(per_token * 0.998, per_token * 1.002) if per_token else None,
-            tp=tp if isinstance(tp, int) and tp > 0 else 1,
-            pp=pp if isinstance(pp, int) and pp > 0 else 1,
-            most=3,
-        )
-        both = [each.model.name for each in like if not each.misfits]
-        if both:
-            said = f"By its figures it could be {' or '.join(both)}. "
-    return f"{said}Give its config.json with --model-config"
-
-
-def _device(given: Given, logged: Logged, inputs: list[Input]) -> tuple[Interval, str]:
+def _device(given: Given, logged: Logged, inputs: list[Input]) -> tuple[Interval, str, int]:
+    """(total, name, how many were named)."""
     if given.gpu is not None:
         gpu = find_gpu(given.gpu)
         note = gpu.name
         if re.search(r"\d\s*GB\b", given.gpu) and not gpu.name:
             note = f"{given.gpu} is {gpu.total_bytes.lo / GIB:.1f} GiB; for a card sold by that figure give its name"
         inputs.append(Input("device total", gpu.total_bytes, "given" if not gpu.name else "catalogue", note))
-        return gpu.total_bytes, gpu.name or given.gpu
+        return gpu.total_bytes, gpu.name or re.sub(r"^\s*\d+\s*[x×*]\s*", "", given.gpu), gpu.count
     totals = [entry.total_bytes for entry in logged.entries if entry.total_bytes]
     if totals:
         total = printed(min(totals))
         inputs.append(Input("device total", total, "logged", ""))
-        return total, ""
+        return total, "", 1
     raise UsageError("nothing says which device", "Give --gpu NAME or SIZE, such as H100 or 80GiB")
 
 
-_PLAIN_FLAGS = tuple(
-    name for name in FLAGS if name not in ("quantization", "enable_prefix_caching", "disable_hybrid_kv_cache_manager")
-)
+_SWITCHES = ("enable_prefix_caching", "disable_hybrid_kv_cache_manager", "language_model_only")
+_PLAIN_FLAGS = tuple(name for name in FLAGS if name not in ("quantization", *_SWITCHES))
 
 
 def _setup(
-    given: Given, logged: Logged, model: Model, told: str | None, inputs: list[Input]
+    given: Given, logged: Logged, model: Model, told: str | None, inputs: list[Input], count: int = 1
 ) -> tuple[Setup, frozenset[str]]:
     values: dict[str, Any] = {}
     stated: set[str] = set()
@@ -287,7 +170,7 @@ def _setup(
     for name in _PLAIN_FLAGS:
         value, origin, place = getattr(given, name), "given", ""
         if value is None:
-            value, origin, place = _flag_of(logged, name)
+            value, origin, place = flag_of(logged, name)
             value = flag_value(name, value)
         if value is None:
             continue
@@ -295,18 +178,48 @@ def _setup(
         inputs.append(Input(name, value, origin, place))
         if origin != "default":
             stated.add(name)
-    for name in ("enable_prefix_caching", "disable_hybrid_kv_cache_manager"):
-        switch = flag_value(name, _flag_of(logged, name)[0])
+    for name in _SWITCHES:
+        switch = getattr(given, name)
+        if switch is None:
+            switch = flag_value(name, flag_of(logged, name)[0])
+        elif switch is not None:
+            inputs.append(Input(name, switch, "given", ""))
+            stated.add(name)
         if switch is not None:
             values[name] = switch
-    method = flag_value("quantization", _flag_of(logged, "quantization")[0])
+    if count > 1 and "tensor_parallel_size" not in values:
+        stages = int(values.get("pipeline_parallel_size", 1))
+        values["tensor_parallel_size"] = max(1, count // stages)
+        stated.add("tensor_parallel_size")
+        inputs.append(
+            Input("tensor_parallel_size", values["tensor_parallel_size"], "given", f"{count} devices were named")
+        )
+    drafts = given.speculative_config or flag_of(logged, "speculative_config")[0]
+    speculation = read_speculation(drafts)
+    if given.speculative_config and not speculation.tokens:
+        raise UsageError(
+            f"--speculative-config '{given.speculative_config}' names no method and no tokens",
+            'Write it like {"method": "mtp", "num_speculative_tokens": 2}',
+        )
+    if speculation.tokens:
+        draft = find(speculation.model) if speculation.model else None
+        values["speculation"] = with_draft(speculation, draft.model if draft else None)
+        inputs.append(
+            Input(
+                "speculation",
+                f"{speculation.method}, {speculation.tokens} tokens",
+                "given" if given.speculative_config else "logged",
+                "",
+            )
+        )
+    method = flag_value("quantization", flag_of(logged, "quantization")[0])
     if given.quantization is not None:
         values["quantization"] = given.quantization
         stated.add("quantization")
         inputs.append(Input("quantization", given.quantization, "given", ""))
     elif isinstance(method, str) and told is None and method != known_format(model.quantization):
         values["quantization"] = method
-        inputs.append(Input("quantization", method, "logged", _flag_of(logged, "quantization")[2]))
+        inputs.append(Input("quantization", method, "logged", flag_of(logged, "quantization")[2]))
     elif model.quantization:
         origin = "config" if model.confirmed == "config" else "catalogue"
         inputs.append(Input("quantization", model.quantization, origin, "by the model's name" if told else ""))
@@ -361,6 +274,40 @@ def _measured(given: Given, logged: Logged, setup: Setup, total: Interval, input
 
 
 _MEASURED = ("logged", "given")
+
+
+def _by_hand(
+    given: Given,
+    logged: Logged,
+    model: Model,
+    setup: Setup,
+    total: Interval,
+    inputs: list[Input],
+    measured: Measured | None,
+) -> tuple[Measured | None, str]:
+    """A pool whose size a flag sets: its bytes as available memory, and the flag; utilization does not size it then."""
+    wanted = given.kv_cache_memory_bytes or (flag_of(logged, "kv_cache_memory_bytes")[0] if measured is None else None)
+    origin = "given" if given.kv_cache_memory_bytes or given.num_gpu_blocks_override else "logged"
+    size: float | None = None
+    flag = ""
+    if wanted:
+        size = parse_size(str(wanted), unit="B")
+        if size is None or size <= 0:
+            raise UsageError(f"--kv-cache-memory-bytes '{wanted}' is no size", "Write it like 20GiB or 21474836480")
+        flag = "kv_cache_memory_bytes"
+    blocks = given.num_gpu_blocks_override or (
+        flag_value("max_num_seqs", flag_of(logged, "num_gpu_blocks_override")[0]) if measured is None else None
+    )
+    if isinstance(blocks, int) and not flag:
+        found = stage_layouts(model, setup, fill(model, setup, total))
+        if found:
+            size, flag = blocks * max(layout.block_bytes for layout in found), "num_gpu_blocks_override"
+    if size is None:
+        return measured, ""
+    pool = point(size, origin)
+    inputs.append(Input("available for KV", pool, origin, f"set by {flag}; utilization does not size it"))
+    known = measured.known if measured else Known()
+    return Measured(setup, total, replace(known, available_bytes=pool)), flag
 
 
 def _of_the_failure(entry: LedgerEntry) -> frozenset[str]:
@@ -421,10 +368,6 @@ _NOT_COUNTED = (
         "data_parallel_size",
         "data parallelism: each replica has its own pool, and experts may be spread over all replicas",
     ),
-    (
-        "speculative_config",
-        "a draft model or layer: its weights and its cache are counted only where the log's figures are",
-    ),
     ("enable_lora", "LoRA: its slots are counted only where the log's figures are"),
     ("kv_cache_memory_bytes", "the pool is sized by kv_cache_memory_bytes: utilization does not move it"),
     ("num_gpu_blocks_override", "the pool is set to num_gpu_blocks_override blocks: utilization does not move it"),
@@ -435,7 +378,7 @@ _NOT_COUNTED = (
 def _not_counted(logged: Logged) -> list[str]:
     found = []
     for flag, says in _NOT_COUNTED:
-        value = _flag_of(logged, flag)[0]
+        value = flag_of(logged, flag)[0]
         one_replica = flag == "data_parallel_size" and value == 1
         if value not in (None, False, 0, "", "False", "None") and not one_replica:
             found.append(f"the log sets {flag}; {says}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from oomdoc.fit.judge import at_once, filled, judge, longest
 from oomdoc.fit.question import Question
+from oomdoc.fit.start import SLACK_GIB, answer_of, divides, start_of
 from oomdoc.physics.budget import round_utilization_down, utilization_for
 from oomdoc.physics.expect import Expected, Setup
 from oomdoc.physics.interval import Interval
@@ -23,13 +24,13 @@ from oomdoc.worksheet import (
     Longest,
     Part,
     PoolRow,
-    Start,
     Template,
     Utilization,
     Worksheet,
 )
 
-SLACK_GIB = 0.3  # what a device needs besides everything that is counted
+__all__ = ["divides", "start_of", "worksheet"]
+
 LOGPROBS_TOKENS = 2048
 SHORT_TOKENS = 4096  # a chat turn with its history: the largest of the S and M buckets of the request profile, doubled
 LONG_TOKENS = 32_768
@@ -43,25 +44,27 @@ def worksheet(question: Question) -> Worksheet:
     setup = question.setup
     now = judge(question, setup)
     far = longest(question, setup)
-    safe = _utilization(question, now)
+    safe = None if question.pool_by_hand else _utilization(question, now)
+    start, pool = start_of(question, setup, now), _pool(now)
     return Worksheet(
         model=question.name,
         architecture=question.model.name,
         device=question.device,
         ranks=setup.tensor_parallel_size * setup.pipeline_parallel_size,
         inputs=(*question.inputs, *_filled_inputs(question, now)),
-        start=start_of(question, setup, now),
+        answer=answer_of(question, now, start, pool),
+        start=start,
         parts=_parts(now),
         total_bytes=question.total_bytes,
         kv_bytes_per_token=now.kv_bytes_per_token,
         state_bytes_per_request=_state(question),
-        pool=_pool(now),
+        pool=pool,
         longest=None if far is None else Longest(far, question.model.max_position_embeddings),
         at_once=_at_once(question),
         utilization=safe,
         alternatives=tuple(_alternatives(question, now)),
-        templates=_templates(question, safe.safest),
-        command=_command(question, safe.safest),
+        templates=_templates(question, safe.safest) if safe else (),
+        command=_command(question, safe.safest if safe else None),
         doubts=(*question.doubts, *_doubts(question, now)),
     )
 
@@ -96,59 +99,6 @@ def _filled_inputs(question: Question, now: Expected) -> Iterator[Input]:
     ):
         if title not in named:
             yield Input(title, figure, figure.origin)
-
-
-def start_of(question: Question, setup: Setup, now: Expected) -> Start:
-    """The start-up check of a setup in words, and whether graphs that were logged fit beside the plan."""
-    if reason := divides(question, setup):
-        return Start(False, "division", None, reason)
-    if now.starts is True and now.budget is not None:
-        graphs, outside = now.budget.graph_bytes, now.budget.outside_bytes
-        over = graphs + now.budget.other_processes_bytes + SLACK_GIB * GIB - outside
-        if graphs.origin == "logged" and not now.budget.graphs_planned and over.hi > 0:
-            return Start(
-                None,
-                "capture",
-                over,
-                f"the pool fits, but CUDA graphs take {_sizes(graphs)} behind the plan, which leaves {_sizes(outside)}: capturing "
-                "them may run out of memory",
-            )
-    need = show_bytes(now.pool.need_bytes) if now.pool else ""
-    length = f"{now.filled.max_model_len:,}"
-    have = _sizes(now.available_bytes.at_least(0)) if now.available_bytes else ""
-    lacking = _sizes(now.lacking_bytes.at_least(0)) if now.lacking_bytes else ""
-    if now.starts is True:
-        assert now.pool is not None
-        says = f"one request of {length} tokens needs {need} of KV cache per GPU, {have} are available"
-    elif now.available_bytes is None:
-        says = "the weights of this model are not known, so nothing can be said about what is left for KV"
-    elif now.refusal is None:
-        says = f"{have} are left for KV per GPU; what a request takes of it cannot be computed for this model"
-    else:
-        certain = now.starts is False
-        says = {
-            "weights": f"the weights alone take {_sizes(now.weights_bytes)} per GPU and the device has "
-            f"{_sizes(now.budget.total_bytes if now.budget else None)}",
-            "free-memory": f"the engine wants {_sizes(now.budget.requested_bytes if now.budget else None)} free at start; "
-            f"{lacking} {'are' if certain else 'may be'} lacking",
-            "no-blocks": f"weights, activations and CUDA context take the whole budget: {lacking} {'are' if certain else 'may be'} "
-            "lacking before there is room for one block",
-            "length": f"one request of {length} tokens needs {need} of KV cache per GPU, {have} are available; "
-            f"{lacking} {'are' if certain else 'may be'} lacking",
-        }[now.refusal]
-    return Start(now.starts, now.refusal, now.lacking_bytes, says)
-
-
-def _sizes(size: Interval | None) -> str:
-    """`31.98 to 32.00 GiB`, or one figure where both ends look alike."""
-    if size is None:
-        return "unknown"
-    low, high = show_bytes(size.lo), show_bytes(size.hi)
-    if low == high:
-        return low
-    return (
-        f"{low.removesuffix(' GiB')} to {high}" if low.endswith("GiB") and high.endswith("GiB") else f"{low} to {high}"
-    )
 
 
 def _parts(now: Expected) -> tuple[Part, ...]:
@@ -300,20 +250,6 @@ def _alternative(question: Question, kind: str, name: str, flags: Mapping[str, A
     )
 
 
-def divides(question: Question, setup: Setup) -> str:
-    """Why the engine refuses this division of the model; empty where it does not."""
-    model, tp, pp = question.model, setup.tensor_parallel_size, setup.pipeline_parallel_size
-    if model.heads % tp:
-        return f"{model.heads} attention heads do not divide by {tp}"
-    heads = {cache.kv_heads for cache in model.caches if cache.kv_heads}
-    for count in sorted(heads):
-        if count % tp and tp % count:
-            return f"{count} KV heads and {tp} ranks do not divide"
-    if pp > model.layers:
-        return f"{model.layers} layers do not fill {pp} stages"
-    return ""
-
-
 def _says(question: Question, kind: str, setup: Setup, result: Expected) -> str:
     model, tp = question.model, setup.tensor_parallel_size
     if kind == "kv" and setup.kv_cache_dtype == "auto":
@@ -396,15 +332,21 @@ def _template(question: Question, name: str, context: int, safest: float, length
     return Template(name, says, result.starts, flags)
 
 
-def _command(question: Question, safest: float) -> Command | None:
+def _command(question: Question, safest: float | None) -> Command | None:
     """The asked flags, changed as little as makes them start for sure; None where no change tried here does."""
     changed: dict[str, str] = {}
     setup = question.setup
     if divides(question, setup):
         return None
     now = judge(question, setup)
+    if question.positions_sure and question.positions and now.filled.max_model_len > question.positions:
+        setup = replace(setup, max_model_len=question.positions)
+        changed["max_model_len"] = f"the model states {question.positions:,} positions"
+        now = judge(question, setup)
     present = now.filled.gpu_memory_utilization
-    if start_of(question, setup, now).check == "capture":
+    if safest is None:
+        pass  # the pool is set by hand: utilization has no part in it
+    elif start_of(question, setup, now).check == "capture":
         setup = replace(setup, gpu_memory_utilization=safest)
         changed["gpu_memory_utilization"] = f"{present:g} leaves too little beside the plan for the CUDA graphs"
     elif "gpu_memory_utilization" not in question.stated and (present > safest or now.starts is not True):
@@ -412,7 +354,7 @@ def _command(question: Question, safest: float) -> Command | None:
         changed["gpu_memory_utilization"] = f"the safest; {present:g} is the default of this release"
     result = judge(question, setup)
     if result.starts is not True:
-        for trial, reasons in _repairs(question, setup):
+        for trial, reasons in _repairs(question, setup) if safest is not None else ():
             if not divides(question, trial) and judge(question, trial).starts is True:
                 setup = trial
                 changed.update(reasons)
@@ -428,7 +370,12 @@ def _command(question: Question, safest: float) -> Command | None:
         if getattr(setup, name) not in ("auto", None, "none") and (name in question.stated or name in changed):
             flags[name] = getattr(setup, name)
     flags["max_model_len"] = result.filled.max_model_len
-    flags["gpu_memory_utilization"] = result.filled.gpu_memory_utilization
+    if safest is not None:
+        flags["gpu_memory_utilization"] = result.filled.gpu_memory_utilization
+    elif question.measured is not None and question.measured.known.available_bytes is not None:
+        pool = question.measured.known.available_bytes.lo
+        by_blocks = question.pool_by_hand == "num_gpu_blocks_override"
+        flags[question.pool_by_hand] = int(result.pool.blocks.lo) if by_blocks else int(pool)
     if question.sizes:
         context = max(size.input_tokens + size.output_tokens for size in question.sizes)
         held = at_once(question, setup, context)

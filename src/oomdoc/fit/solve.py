@@ -9,7 +9,8 @@ from types import MappingProxyType
 from oomdoc.errors import UsageError
 from oomdoc.fit.judge import at_once, filled, judge, longest
 from oomdoc.fit.question import Question
-from oomdoc.fit.sheet import divides, worksheet
+from oomdoc.fit.sheet import worksheet
+from oomdoc.fit.start import divides, too_long
 from oomdoc.physics.expect import Expected, Setup
 from oomdoc.worksheet import Solved
 
@@ -23,6 +24,9 @@ def solve(question: Question, flag: str) -> Solved:
     name = flag.lstrip("-").replace("-", "_")
     if name not in SOLVABLE:
         raise UsageError(f"--solve {flag} is not solved for", f"Choose {', '.join(SOLVABLE)}")
+    length = filled(question, question.setup).max_model_len
+    if name != "max_model_len" and question.positions_sure and (reason := too_long(question, length)):
+        return Solved(name, None, None, reason)
     return SOLVABLE[name](question)
 
 
@@ -69,6 +73,13 @@ def _max_num_batched_tokens(question: Question) -> Solved:
 
 def _gpu_memory_utilization(question: Question) -> Solved:
     sheet = worksheet(question).utilization
+    if sheet is None:
+        return Solved(
+            "gpu_memory_utilization",
+            None,
+            None,
+            f"the pool is set by {question.pool_by_hand}: utilization does not size it",
+        )
     value = sheet.safest if sheet.starts is True else None
     best = sheet.safest if sheet.starts is not False else None
     needed = "" if sheet.needed is None else f"; max_model_len needs {sheet.needed.hi:.3f}"

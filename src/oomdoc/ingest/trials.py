@@ -31,13 +31,21 @@ FLAGS: dict[str, str] = {
 }
 """How people write a setting, and its name."""
 
-_SETTING = regex("(?:--)?(?:" + "|".join(f"(?P<f{place}>{shape})" for place, shape in enumerate(FLAGS)) + r")[\"'`]?(?:\s*(?:=|:|to|at|of|is)?\s*)(?P<value>\d[\d.,]*\s?[kKMGT]?(?:i?B)?\b|[Tt]rue|[Ff]alse)?")
+_SETTING = regex(
+    "(?:--)?(?:"
+    + "|".join(f"(?P<f{place}>{shape})" for place, shape in enumerate(FLAGS))
+    + r")[\"'`]?(?:\s*(?:=|:|to|at|of|is)?\s*)(?P<value>\d[\d.,]*\s?[kKMGT]?(?:i?B)?\b|[Tt]rue|[Ff]alse)?"
+)
 _GOOD = regex(
     r"(?i)(?<!not )\b(?:works?|worked|starts?(?: fine| up)?$|starts\b|started fine|comes? up|came up|serves|fine|ok|passes|succeeds|"
     r"fix(?:es|ed) it|cures?|solve[sd]|no (?:oom|crash|error)s?|loads\b|runs (?:fine|ok|well))\b"
 )
-_BAD = regex(r"(?i)\b(?:oom\b|out of memory|crash\w*|dies|died|fails?|failed|killed|hangs?|does not (?:start|work|help)|doesn't|no (?:change|difference))")
-_NO_TRIAL = regex(r"(?i)\b(?:try|consider|please|should|could|would|you can|increase|decrease|reduce|lower|if|or)\b|\b(?:INFO|WARNING|ERROR|DEBUG)\b|^\s*(?:#|//|\*|usage:)|\?\s*$")
+_BAD = regex(
+    r"(?i)\b(?:oom\b|out of memory|crash\w*|dies|died|fails?|failed|killed|hangs?|does not (?:start|work|help)|doesn't|no (?:change|difference))"
+)
+_NO_TRIAL = regex(
+    r"(?i)\b(?:try|consider|please|should|could|would|you can|increase|decrease|reduce|lower|if|or)\b|\b(?:INFO|WARNING|ERROR|DEBUG)\b|^\s*(?:#|//|\*|usage:)|\?\s*$"
+)
 
 
 def _trial(row: Row, match: re.Match[str]) -> Row | None:

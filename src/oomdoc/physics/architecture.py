@@ -5,10 +5,14 @@ Frozen facts without arithmetic; `config.py` reads them from a config.json, `cat
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 FULL, SLIDING, CHUNKED, LATENT = "full", "sliding", "chunked", "latent"
-CROSS, RECURRENT, UNKNOWN = "cross", "recurrent", "unknown"
+CROSS, RECURRENT, ENCODER, UNKNOWN = "cross", "recurrent", "encoder", "unknown"
+
+
+_POOLED = re.compile(r"(?i)embed|rerank|reward|(?<![a-z])(e5|bge|gte)(?![a-z])")
 
 
 @dataclass(frozen=True)
@@ -17,7 +21,10 @@ class Cache:
 
     `full` every token; `sliding` and `chunked` only the last `window` tokens; `latent` one compressed entry per token
     (MLA); `cross` the tokens of an encoder, not of the request; `recurrent` one state per request however long it is;
-    `unknown` something that no formula here covers. Dimensions are elements at TP 1. A recurrent state of unknown size has `state_elements` None.
+    `encoder` nothing at all (an embedding model reads its text at once); `unknown` something that no formula here
+    covers. Dimensions are elements at TP 1. A recurrent state of unknown size has `state_elements` None;
+    `state_bytes_each` is the width that the config states for its elements, 2 where it states none. `conv_width` is
+    the width of one step of the convolution, for speculation keeps one more step per draft token.
     """
 
     kind: str
@@ -31,6 +38,8 @@ class Cache:
     query_head_dim: int = 0
     state_elements: int | None = None
     conv_elements: int = 0
+    state_bytes_each: int = 2
+    conv_width: int = 0
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,9 @@ class Parameters:
     `embedding` and `head` are the vocabulary matrices (`head` 0 where tied). `kv` are the K and V projections, which
     stop dividing at one head per rank. `replicated` linear layers stand on every rank (latent down-projections).
     `small` are norms, biases of norms and routers: on every rank, never quantised. `experts` are routed experts, `rest`
-    every other linear layer. `absorbed` is what MLA keeps a second time, unquantised, in the dtype of the model.
+    every other linear layer; `attention` (projections of attention or of a recurrent layer) and `shared` (shared
+    experts) are parts of it that many 4-bit checkpoints leave in 16 bits. `absorbed` is what MLA keeps a second time,
+    unquantised, in the dtype of the model.
     """
 
     embedding: int
@@ -51,6 +62,8 @@ class Parameters:
     experts: int
     rest: int
     absorbed: int = 0
+    attention: int = 0
+    shared: int = 0
 
     @property
     def total(self) -> int:
@@ -65,7 +78,10 @@ class Model:
     `pattern` has for each decoder layer the index of its cache in `caches`, -1 for a layer without one. `params` is the
     published or counted total (`basis` says which), `parts` their division where it can be counted. `quantization` and
     `kv_cache_scheme` are those of the checkpoint. `confirmed` is `y` (fields read in a public config copy or a tool's
-    catalogue), `partial` (library defaults or nominal figures), `n` (knowledge only), `config` (the user's file).
+    catalogue), `partial` (library defaults or nominal figures), `n` (knowledge only), `config` (the user's file), `name`
+    (estimated from the model's name alone). `draft_layers` are layers for speculation (MTP) that the checkpoint holds.
+    `checkpoint_format` is the format that `checkpoint_bytes` speaks of (None: 16 bits); `quantization` may be another
+    one by a copy's name. `asked` is the repository that was asked for, where a copy's differs. `tower_params` are those of an encoder beside the counted language model.
     """
 
     name: str
@@ -79,16 +95,29 @@ class Model:
     dtype: str = "bfloat16"
     intermediate_size: int | None = None
     experts_per_token: int = 0
+    expert_size: int | None = None
     parts: Parameters | None = None
     params: int | None = None
     basis: str = "unknown"
     quantization: str | None = None
     kv_cache_scheme: str | None = None
     checkpoint_bytes: int | None = None
+    checkpoint_format: str | None = None
+    tower_params: int | None = None
     multimodal: bool = False
+    asked: str = ""
+    rope_scaled: bool = False
+    own_positions: bool = False
+    draft_layers: int = 0
     confirmed: str = "n"
     source: str = ""
     notes: str = ""
+
+    @property
+    def maker(self) -> str:
+        """Who published the copy that was asked for, in lower case; empty where nobody named an owner."""
+        owner, slash, _ = self.asked.rpartition("/")
+        return owner.rpartition("/")[2].lower() if slash else ""
 
     @property
     def layers(self) -> int:
@@ -104,6 +133,21 @@ class Model:
     def latent(self) -> bool:
         """MLA: every rank keeps the whole entry."""
         return any(cache.kind == LATENT for cache in self.caches)
+
+    @property
+    def recurrent(self) -> bool:
+        """Some layers keep one state per request instead of a token's keys and values."""
+        return any(cache.kind == RECURRENT for cache in self.caches)
+
+    @property
+    def encoder(self) -> bool:
+        """An embedding model that keeps nothing between tokens."""
+        return bool(self.caches) and all(cache.kind == ENCODER for cache in self.caches)
+
+    @property
+    def pooled(self) -> bool:
+        """By its name it gives vectors or scores and no tokens, so that nothing is sampled."""
+        return self.encoder or _POOLED.search((self.asked or self.name).rpartition("/")[2]) is not None
 
     @property
     def hybrid(self) -> bool:

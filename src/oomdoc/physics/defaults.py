@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from oomdoc.physics.gpus import unified_memory
 from oomdoc.units import GIB
 
 OLDEST_READ = "0.1.7"
@@ -44,11 +45,22 @@ class BudgetRule:
 def version_number(version: str) -> int | None:
     """Major x 10^6 + minor x 10^3 + patch of a version text; None where there is no version in it.
 
-    >>> version_number("0.11.2+cu128"), version_number("main")
-    (11002, None)
+    `0.1.dev1+g0a1b2c3` is what a build from a clone without tags calls itself: it says nothing of the release.
+
+    >>> version_number("0.11.2+cu128"), version_number("main"), version_number("0.1.dev1+gda1daf40b")
+    (11002, None, None)
     """
-    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", version)
+    match = None if re.match(r"0\.1\.dev\d+\+g", version) else re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", version)
     return int(match[1]) * 10**6 + int(match[2]) * 1000 + int(match[3] or 0) if match else None
+
+
+def is_version(text: str) -> bool:
+    """Whether a text is a version at all, be it one that says nothing of its release.
+
+    >>> is_version("0.11.2"), is_version("0.1.dev1+gda1daf40b"), is_version("newest")
+    (True, True, False)
+    """
+    return re.search(r"\d+\.\d+", text) is not None
 
 
 @cache
@@ -146,7 +158,10 @@ def server_max_num_batched_tokens(
 
 def _sized(table: str, version: int, total_bytes: float | None, device: str, generation: str) -> int:
     row = _row(table, version, generation or generation_of(version))
-    total_gib = (total_bytes or 0) / GIB
+    if device.lower() == "cpu":
+        return int(_raw()["cpu"][table])
+    # the driver of unified memory reports no size, so the engine takes the defaults of a small card
+    total_gib = 0 if unified_memory(device) else (total_bytes or 0) / GIB
     if "huge" in row and total_gib >= row["huge_from_gib"]:
         return int(row["huge"])
     spared = row.get("not_a100") and "a100" in device.lower()

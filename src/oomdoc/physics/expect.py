@@ -10,10 +10,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from oomdoc.physics.architecture import Model
+from oomdoc.physics.architecture import FULL, LATENT, Cache, Model
 from oomdoc.physics.budget import Budget, plan_budget
 from oomdoc.physics.defaults import (
     NEWEST_READ,
+    budget_rule,
     default_max_num_batched_tokens,
     default_max_num_seqs,
     default_of,
@@ -23,9 +24,21 @@ from oomdoc.physics.defaults import (
 from oomdoc.physics.interval import Interval, smallest
 from oomdoc.physics.kv import is_kv_dtype, kv_bytes_per_token
 from oomdoc.physics.planning import activation_bytes, graph_bytes, non_torch_bytes
-from oomdoc.physics.pool import Layout, blocks, default_block_tokens, layouts, pool_tokens, request_blocks
-from oomdoc.physics.weights import known_format, stage_weights
+from oomdoc.physics.pool import (
+    BLOCKS_LINE_UNTIL,
+    Layout,
+    blocks,
+    default_block_tokens,
+    layouts,
+    pool_tokens,
+    request_blocks,
+    token_line_unknown,
+)
+from oomdoc.physics.speculation import NONE, Speculation, read_speculation
+from oomdoc.physics.weights import draft_bytes, known_format, stage_weights
 
+PREFIX_CACHING_OF_HYBRIDS_SINCE = 20_000
+_ITEM_TOKENS = {"gemma4_text": 2496}  # a step holds one whole item where attention over images goes both ways
 _CAPPED_BY_LENGTH_SINCE = 11_002  # 0.11.2: a step is never larger than max_num_seqs x max_model_len
 
 
@@ -34,7 +47,7 @@ class Setup:
     """The flags that size memory. None: not given, the default of the release holds.
 
     `version` is a `version_number`; None = unknown, the newest release that was read is assumed. `quantization` None is
-    what the checkpoint has, `none` is none.
+    what the checkpoint has, `none` is none. `speculation` is what drafts tokens ahead, if anything.
     """
 
     version: int | None = None
@@ -51,8 +64,10 @@ class Setup:
     quantization: str | None = None
     kv_cache_dtype: str = "auto"
     enforce_eager: bool = False
-    enable_prefix_caching: bool = True
+    enable_prefix_caching: bool | None = None
     disable_hybrid_kv_cache_manager: bool = False
+    language_model_only: bool = False
+    speculation: Speculation = NONE
 
 
 @dataclass(frozen=True)
@@ -67,6 +82,7 @@ class Filled:
     max_num_batched_tokens: int
     block_size: int
     origins: Mapping[str, str]
+    enable_prefix_caching: bool = True
 
 
 @dataclass(frozen=True)
@@ -122,11 +138,13 @@ class Expected:
 
 
 _WORDS = frozenset({"dtype", "kv_cache_dtype", "quantization"})
-_SWITCHES = frozenset({"enforce_eager", "enable_prefix_caching", "disable_hybrid_kv_cache_manager"})
+_SWITCHES = frozenset(
+    {"enforce_eager", "enable_prefix_caching", "disable_hybrid_kv_cache_manager", "language_model_only"}
+)
 DTYPES = ("auto", "bfloat16", "float16", "half", "float32", "float")
 """What the engine takes as a dtype of the model."""
 
-FLAGS = tuple(item.name for item in fields(Setup) if item.name not in ("version", "generation"))
+FLAGS = tuple(item.name for item in fields(Setup) if item.name not in ("version", "generation", "speculation"))
 """The flags of a setup, as the engine spells them with underscores."""
 
 
@@ -160,6 +178,7 @@ def setup_of(flags: Mapping[str, object], version: str | None = None, generation
     return replace(
         Setup(version=version_number(version) if version else None),
         generation=generation if generation in ("V0", "V1") else None,
+        speculation=read_speculation(flags.get("speculative_config")),
         **{name: value for name, value in known.items() if value is not None},  # type: ignore[arg-type]
     )
 
@@ -196,12 +215,19 @@ def fill(model: Model, setup: Setup, total_bytes: Interval, device: str = "") ->
         batched = default_max_num_batched_tokens(version, total, length, device, generation)
         if generation == "V1" and version >= _CAPPED_BY_LENGTH_SINCE:
             batched = min(batched, seqs * length)
+        if generation == "V1" and model.multimodal and not setup.language_model_only:
+            batched = max(batched, _ITEM_TOKENS.get(model.family, 0))
         origins["max_num_batched_tokens"] = by_default
     block = setup.block_size
     if block is None:
         block = default_block_tokens(model, version)
         origins["block_size"] = by_default
-    return Filled(version, generation, utilization, length, seqs, batched, block, origins)
+    caching = setup.enable_prefix_caching
+    if caching is None:
+        # for hybrids the engine turned it off by itself until 0.19, and later where tokens are drafted
+        without = version < PREFIX_CACHING_OF_HYBRIDS_SINCE or setup.speculation.tokens > 0
+        caching = generation == "V1" and not (model.recurrent and without)
+    return Filled(version, generation, utilization, length, seqs, batched, block, origins, caching)
 
 
 def expected(
@@ -214,11 +240,7 @@ def expected(
     known = known or Known()
     filled = fill(model, setup, total_bytes, device)
     tp, pp = setup.tensor_parallel_size, setup.pipeline_parallel_size
-    weights = (
-        (known.weights_bytes,) * pp
-        if known.weights_bytes
-        else stage_weights(model, quantization=setup.quantization, dtype=setup.dtype, tp=tp, pp=pp)
-    )
+    weights = (known.weights_bytes,) * pp if known.weights_bytes else _loaded(model, setup)
     per_token = kv_bytes_per_token(
         model,
         kv_cache_dtype=setup.kv_cache_dtype,
@@ -228,18 +250,44 @@ def expected(
         dcp=setup.decode_context_parallel_size,
         version=filled.version,
     )
-    budgets = [_budget(model, setup, filled, total_bytes, each, known) for each in weights]
+    budgets = [_budget(model, setup, filled, total_bytes, each, known, device) for each in weights]
     budget = min(budgets, key=lambda each: each.available_bytes.lo) if budgets else None
     available = [known.available_bytes] * pp if known.available_bytes else [each.available_bytes for each in budgets]
     pool = _pool(model, setup, filled, available) if available else None
     least = smallest(available) if available else None
     starts, refusal, lacking = _check(budget, least, pool, known, total_bytes)
+    if model.confirmed == "name" and refusal == "length":
+        starts = None  # a guessed cache refuses nothing
+    if model.encoder and available and refusal is None:
+        starts = True  # nothing is kept between tokens, so no check of a pool follows
     heaviest = max(weights, key=lambda each: each.hi) if weights else None
     return Expected(setup, filled, heaviest, per_token, budget, least, pool, starts, refusal, lacking)
 
 
+def _loaded(model: Model, setup: Setup) -> tuple[Interval, ...]:
+    """Weights of each stage, with what drafts on the last."""
+    tp, pp = setup.tensor_parallel_size, setup.pipeline_parallel_size
+    stages = stage_weights(
+        model,
+        quantization=setup.quantization,
+        dtype=setup.dtype,
+        tp=tp,
+        pp=pp,
+        encoder=not setup.language_model_only,
+    )
+    if not stages or not setup.speculation.tokens:
+        return stages
+    return (*stages[:-1], stages[-1] + draft_bytes(model, setup.speculation, dtype=setup.dtype, tp=tp))
+
+
 def _budget(
-    model: Model, setup: Setup, filled: Filled, total_bytes: Interval, weights: Interval, known: Known
+    model: Model,
+    setup: Setup,
+    filled: Filled,
+    total_bytes: Interval,
+    weights: Interval,
+    known: Known,
+    device: str,
 ) -> Budget:
     tp = setup.tensor_parallel_size
     activation = known.activation_bytes or activation_bytes(
@@ -248,14 +296,19 @@ def _budget(
         max_num_seqs=filled.max_num_seqs,
         tp=tp,
         dtype=setup.dtype,
+        version=filled.version,
+        encoder=not setup.language_model_only,
     )
-    graphs = known.graph_bytes or graph_bytes(enforce_eager=setup.enforce_eager, max_num_seqs=filled.max_num_seqs)
+    planned = "graphs" in budget_rule(filled.version, filled.generation).also
+    graphs = known.graph_bytes or graph_bytes(
+        enforce_eager=setup.enforce_eager, max_num_seqs=filled.max_num_seqs, estimated=planned
+    )
     return plan_budget(
         total_bytes,
         filled.gpu_memory_utilization,
         weights_bytes=weights,
         activation_bytes=activation,
-        non_torch_bytes=known.non_torch_bytes or non_torch_bytes(tp * setup.pipeline_parallel_size),
+        non_torch_bytes=known.non_torch_bytes or non_torch_bytes(tp * setup.pipeline_parallel_size, device),
         graph_bytes=graphs,
         version=filled.version,
         generation=filled.generation,
@@ -274,7 +327,19 @@ def stage_layouts(model: Model, setup: Setup, filled: Filled) -> tuple[Layout, .
         version=filled.version if filled.generation == "V1" else min(filled.version, 9_001),
         block_tokens=filled.block_size,
         hybrid_manager=not setup.disable_hybrid_kv_cache_manager,
+        draft=draft_caches(model, setup.speculation),
+        draft_tokens=setup.speculation.tokens,
     )
+
+
+def draft_caches(model: Model, speculation: Speculation) -> tuple[Cache, ...]:
+    """The caches of the layers that draft: those of the target's full layers, for a draft layer is built like one."""
+    kinds = [cache for cache in model.caches if cache.kind in (FULL, LATENT)] or [
+        cache for cache in model.caches if cache.head_dim
+    ]
+    if speculation.draft is not None:
+        return tuple(speculation.draft.caches[index] for index in speculation.draft.pattern if index >= 0)
+    return (kinds[0],) * speculation.layers if kinds else ()
 
 
 def request_need(layout: Layout, setup: Setup, filled: Filled, tokens: int) -> int:
@@ -284,7 +349,8 @@ def request_need(layout: Layout, setup: Setup, filled: Filled, tokens: int) -> i
         layout,
         -(-tokens // dcp),
         batched_tokens=filled.max_num_batched_tokens,
-        prefix_caching=setup.enable_prefix_caching,
+        prefix_caching=filled.enable_prefix_caching,
+        draft_tokens=setup.speculation.tokens,
     )
 
 
@@ -293,6 +359,8 @@ def _pool(model: Model, setup: Setup, filled: Filled, available: list[Interval])
     if found is None:
         return None
     held = [blocks(layout, each) for layout, each in zip(found, available, strict=True)]
+    if model.confirmed == "name":  # a guessed cache may be half or twice what is computed
+        held = [replace(each, lo=each.lo // 2, hi=each.hi * 2) for each in held]
     need = [request_need(layout, setup, filled, filled.max_model_len) for layout in found]
     most = max(need)
     # the engine takes the fewest blocks of all ranks for every rank
@@ -300,23 +368,21 @@ def _pool(model: Model, setup: Setup, filled: Filled, available: list[Interval])
     layout = found[need.index(most)]
     dcp = setup.decode_context_parallel_size
 
-    def tokens(block_count: float) -> int:
-        return pool_tokens(
-            layout,
-            int(block_count),
-            need=most,
-            max_model_len=filled.max_model_len,
-            version=filled.version if filled.generation == "V1" else 0,
-            # need and length already speak of all ranks together where the printed tokens follow from them
-            dcp=dcp if filled.version < 20_000 else 1,
-        )
+    release = filled.version if filled.generation == "V1" else 0
+    rules = (BLOCKS_LINE_UNTIL, release) if token_line_unknown(release) else (release,)
+
+    def tokens(block_count: float) -> list[int]:
+        return [
+            pool_tokens(layout, int(block_count), need=most, max_model_len=filled.max_model_len, version=rule, dcp=dcp)
+            for rule in rules
+        ]
 
     return Pool(
         found,
         count,
         most,
         max(each * layout.block_bytes for each, layout in zip(need, found, strict=True)),
-        Interval(tokens(count.lo), tokens(count.hi), count.origin),
+        Interval(min(tokens(count.lo)), max(tokens(count.hi)), count.origin),
         Interval(count.lo / most, count.hi / most, count.origin),
     )
 

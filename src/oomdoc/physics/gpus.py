@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -16,10 +16,18 @@ from oomdoc.units import GIB, parse_size
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device: its name (empty where only a size was given) and its total in bytes."""
+    """A device: its name (empty where only a size was given), its total in bytes, and how many of it were named.
+
+    `unified`: host and device share the memory.
+    """
 
     name: str
     total_bytes: Interval
+    count: int = 1
+    unified: bool = False
+
+
+_MOST_BYTES = 4096 * GIB  # a larger "size" is a name that ends like a unit, such as 3080Ti
 
 
 @cache
@@ -28,7 +36,11 @@ def gpus() -> tuple[tuple[Gpu, tuple[str, ...]], ...]:
     raw = tomllib.loads(Path(__file__).with_name("gpus.toml").read_text(encoding="utf-8"))
     return tuple(
         (
-            Gpu(row["name"], Interval(row["total_gib"][0] * GIB, row["total_gib"][1] * GIB, "catalogue")),
+            Gpu(
+                row["name"],
+                Interval(row["total_gib"][0] * GIB, row["total_gib"][1] * GIB, "catalogue"),
+                unified=row.get("unified", False),
+            ),
             tuple(row["match"]),
         )
         for row in raw["gpu"]
@@ -39,28 +51,69 @@ def find_gpu(text: str) -> Gpu:
     """The device of a name or a size. UsageError where it is neither.
 
     A bare number is GiB. `80GB` is what it says, 80 x 10^9 bytes, which is less than an 80 GB card has: name the card.
+    `4xA100-40GB` are four of them. `H100 MIG 3g.40gb` is the slice, never the whole card.
 
     >>> find_gpu("H100").name, find_gpu("NVIDIA A100-SXM4-40GB").name, find_gpu("24GiB").total_bytes.lo / GIB
     ('NVIDIA H100 80GB', 'NVIDIA A100 40GB', 24.0)
     """
+    many = re.fullmatch(r"\s*(\d{1,4})\s*[x×*]\s*(\D.*|\d.*[gG].*)", text)
+    if many and int(many[1]) > 0:
+        return replace(find_gpu(many[2]), count=int(many[1]))
+    if slice_ := _mig(text):
+        return slice_
     size = parse_size(text, unit="GiB")
-    if size is not None and size > 0:
+    if size is not None and 0 < size <= _MOST_BYTES:
         return Gpu("", point(size, "given"))
     plain = _plain(text)
+    if found := _by_name(plain):
+        return found
+    names = {words: gpu.name for gpu, match in gpus() for words in match}
+    near = difflib.get_close_matches(plain, names, 2, 0.6)
+    meant = f"Did you mean {' or '.join(dict.fromkeys(word.upper() for word in near))}? " if near else ""
+    raise UsageError(
+        f"no device '{text}' is known", f"{meant}Name a size such as 80GiB, or one such as H100, L40S, A10G"
+    )
+
+
+def unified_memory(device: str) -> bool:
+    """Whether a device's name is one whose memory is the host's: its driver reports no size, and defaults are small.
+
+    >>> unified_memory("NVIDIA GB10"), unified_memory("NVIDIA H100 80GB HBM3"), unified_memory("")
+    (True, False, False)
+    """
+    found = _by_name(_plain(device))
+    return found is not None and found.unified
+
+
+_MIG_SHARE = (0.91, 0.99)
+"""GiB of a MIG slice / the GB in its profile: 4.75 for 1g.5gb and 39.25 for 3g.40gb of an A100, 16.5 for 1g.18gb of an H200."""
+
+
+def _mig(text: str) -> Gpu | None:
+    """The slice that a MIG profile names; UsageError where it names MIG without one, or more than the card has."""
+    profile = re.search(r"(?i)(?<![a-z0-9])(\d)g\.(\d+)gb", text)
+    if profile is None:
+        if re.search(r"(?i)(?<![a-z0-9])mig(?![a-z0-9])", text):
+            raise UsageError(
+                f"'{text}' names no MIG profile", "Write it like 'H100 MIG 3g.40gb', or the slice's size as 39GiB"
+            )
+        return None
+    size = int(profile[2])
+    card = _by_name(_plain(re.sub(r"(?i)\bmig\b|\d+c\.|\dg\.\d+gb(\+\w+)*", " ", text)))
+    if card is not None and size * 0.9 * GIB > card.total_bytes.hi:
+        raise UsageError(f"a {card.name} has no slice {profile[0]}", "Name the profile that nvidia-smi -L shows")
+    name = f"{card.name if card else 'NVIDIA'} MIG {profile[0].lower()}"
+    return Gpu(name, Interval(size * _MIG_SHARE[0] * GIB, size * _MIG_SHARE[1] * GIB, "catalogue"))
+
+
+def _by_name(plain: str) -> Gpu | None:
     hits = [
         (len(words), gpu)
         for gpu, match in gpus()
         for words in match
         if re.search(rf"(?<![a-z0-9]){re.escape(_plain(words))}(?=$|[^a-z0-9]|g(?:i?b)?(?![a-z0-9]))", plain)
     ]
-    if hits:
-        return max(hits, key=lambda hit: hit[0])[1]
-    names = {words: gpu.name for gpu, match in gpus() for words in match}
-    near = difflib.get_close_matches(plain, names, 2, 0.5)
-    meant = f"Did you mean {' or '.join(dict.fromkeys(word.upper() for word in near))}? " if near else ""
-    raise UsageError(
-        f"no device '{text}' is known", f"{meant}Name a size such as 80GiB, or one such as H100, L40S, A10G"
-    )
+    return max(hits, key=lambda hit: hit[0])[1] if hits else None
 
 
 def _plain(text: str) -> str:

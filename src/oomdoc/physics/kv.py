@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 
 from oomdoc.errors import UsageError
-from oomdoc.physics.architecture import CROSS, LATENT, RECURRENT, UNKNOWN, Cache, Model
+from oomdoc.physics.architecture import CROSS, ENCODER, LATENT, RECURRENT, UNKNOWN, Cache, Model
 from oomdoc.physics.weights import dtype_bytes, stage_layers
 
 LATENT_SINCE = 7000  # 0.7.0: before, MLA models kept padded keys and values like any other
 _PADDED_HEAD_DIM = 256
 _SPARSE_ENTRY_BYTES = 656  # fp8_ds_mla: 512 B of 8-bit latent, 16 B of scales, 128 B of 16-bit rope
-_STATE_BYTES = 4  # recurrent states are kept in 32 bits
 _CONV_BYTES = 2
 
 _ELEMENT_BYTES = {"fp8": 1.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0, "fp8_inc": 1.0, "fp8_ds_mla": 1.0, "int8": 1.0,
@@ -65,7 +64,7 @@ def token_bytes(cache: Cache, dtype: str, *, tp: int = 1, version: int | None = 
     """
     if cache.kind == UNKNOWN:
         return None
-    if cache.kind in (RECURRENT, CROSS):
+    if cache.kind in (RECURRENT, CROSS, ENCODER):
         return 0.0
     if cache.kind != LATENT:
         heads = max(1, cache.kv_heads // tp)
@@ -78,16 +77,18 @@ def token_bytes(cache: Cache, dtype: str, *, tp: int = 1, version: int | None = 
     return entry + index
 
 
-def state_bytes(cache: Cache, *, tp: int = 1) -> int | None:
+def state_bytes(cache: Cache, *, tp: int = 1, draft_tokens: int = 0) -> int | None:
     """Recurrent state of one request in one layer on one rank; 0 for other kinds, None where its size is not known.
 
-    state elements / TP in 32 bits and convolution elements / TP in 16 bits.
+    State elements / TP in the width that the config states, convolution elements / TP in 16 bits; speculation keeps one
+    more step of the convolution per draft token.
     """
     if cache.kind != RECURRENT:
         return 0
     if cache.state_elements is None:
         return None
-    return cache.state_elements // tp * _STATE_BYTES + cache.conv_elements // tp * _CONV_BYTES
+    conv = (cache.conv_elements + draft_tokens * cache.conv_width) // tp
+    return cache.state_elements // tp * cache.state_bytes_each + conv * _CONV_BYTES
 
 
 def stage_caches(model: Model, pp: int = 1, version: int | None = None) -> tuple[tuple[Cache, ...], ...]:

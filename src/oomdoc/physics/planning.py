@@ -6,7 +6,10 @@ ranges below hold the figures that public logs and calibrations tell; `origin` i
 
 from __future__ import annotations
 
+import re
+
 from oomdoc.physics.architecture import Model
+from oomdoc.physics.gpus import unified_memory
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import model_dtype_bytes
 from oomdoc.units import GIB, MIB
@@ -14,44 +17,92 @@ from oomdoc.units import GIB, MIB
 ORIGIN = "planning figure"
 
 
+LEAN_SAMPLER_SINCE = 16_000  # logs of 0.13 still show the old peak, those of 0.17 the new one
+SAMPLER_BYTES = Interval(36, 41, ORIGIN)
+LEAN_SAMPLER_BYTES = Interval(14.5, 17, ORIGIN)
+"""Bytes per (sequence x vocabulary entry) while the engine tries its sampler: sorts and copies of 32-bit logits. Old: 5.6 GiB
+at 1,024 x 152k (0.10, 0.11), 1.4 at 256 x 152k (0.6.6, 0.9.2, 0.13), 0.53 at 128 x 128k. New: 0.63 and 0.54 GiB with all
+else at 256 x 152k and 256 x 128k (0.17.1); 1.9 to 3.9 GiB at 1,024 x 128k to 256k (0.19)."""
+
+FORWARD = (1.1, 2.0)
+"""Peak of the forward pass / its three largest tensors: 1.4 to 1.8 in six starts with few sequences (0.10 to 0.26)."""
+
+ENCODER_BYTES = Interval(0.0, 1.6 * GIB, ORIGIN)
+"""What the trial of a vision or audio encoder adds; nothing where the flags allow no such item."""
+
+BOUNDED_ENCODER_SINCE = 10_000
+EARLY_ENCODER_BYTES = Interval(0.2 * GIB, 16 * GIB, ORIGIN)
+"""The same before 0.10, whose trial takes the largest item that the processor allows: 4.1 to 15.7 GiB logged."""
+
+
 def activation_bytes(
-    model: Model, *, batched_tokens: int, max_num_seqs: int, tp: int = 1, dtype: str = "auto"
+    model: Model,
+    *,
+    batched_tokens: int,
+    max_num_seqs: int,
+    tp: int = 1,
+    dtype: str = "auto",
+    version: int | None = None,
+    encoder: bool = True,
 ) -> Interval:
     """Peak of activations in torch while the engine profiles itself with `batched_tokens` dummy tokens.
 
-    Floor, the three largest terms: hidden states n x hidden x 3; the MLP n x 2 x intermediate / TP (experts: n x top_k x
-    (hidden + 2 x intermediate / TP)); logits in 16 and 32 bits, max_num_seqs x vocab x 6 bytes. The range is 0.7 x floor
-    to 2 x floor + 0.5 GiB: inside it lie the peaks published for 0.10 to 0.19 (0.85 to 3.9 GiB at 2048 to 8192 tokens).
-    Linear in the tokens, so for far more of them than 8192 it is an upper bound. Prompt logprobs come on top.
+    The larger of two peaks that do not coincide. Forward pass: `FORWARD` times its three largest tensors, hidden states n
+    x hidden x 3 and the MLP n x 2 x intermediate / TP (experts: n x top_k x (hidden + 2 x intermediate / TP)). Sampler:
+    max_num_seqs x vocabulary x `SAMPLER_BYTES`, which depends on the release and not on the model. Linear in the tokens,
+    so for far more of them than 8192 it is an upper bound. Prompt logprobs come on top.
     """
     element = model_dtype_bytes(model, dtype)
     wide = model.intermediate_size or 4 * model.hidden_size
     hidden = batched_tokens * model.hidden_size * element * 3
     if model.experts_per_token:
-        mlp = batched_tokens * model.experts_per_token * (model.hidden_size + 2 * wide / tp) * element
+        narrow = model.expert_size or wide
+        mlp = batched_tokens * model.experts_per_token * (model.hidden_size + 2 * narrow / tp) * element
     else:
         mlp = batched_tokens * 2 * wide / tp * element
-    logits = max_num_seqs * (model.vocab_size or 128_000) * (element + 4)
-    floor = hidden + mlp + logits
-    return Interval(0.7 * floor, 2 * floor + 0.5 * GIB, ORIGIN)
+    floor = hidden + mlp
+    each = SAMPLER_BYTES if version is not None and version < LEAN_SAMPLER_SINCE else LEAN_SAMPLER_BYTES
+    rows = 0 if model.pooled else max_num_seqs * (model.vocab_size or 128_000)
+    low, high = FORWARD
+    peak = Interval(
+        max(low * floor, rows * each.lo), max(high * floor, rows * each.hi + 0.35 * floor) + 0.1 * GIB, ORIGIN
+    )
+    if not (model.multimodal and encoder):
+        return peak
+    return peak + (EARLY_ENCODER_BYTES if version is not None and version < BOUNDED_ENCODER_SINCE else ENCODER_BYTES)
 
 
-def non_torch_bytes(tp: int = 1) -> Interval:
+def non_torch_bytes(tp: int = 1, device: str = "") -> Interval:
     """CUDA context, loaded kernels, cuBLAS; with several ranks the buffers of NCCL and of the custom all-reduce.
 
-    One rank 0.05 to 0.6 GiB (the lower end where the engine measured after the context existed), several 0.3 to 3 GiB.
+    One rank up to 0.35 GiB: what is outside torch beyond the engine's own first look. Several: 0.1 to 0.6 on cards
+    without NVLink (0.09 to 0.22 on four 24 GB cards, 0.36 on four L40), 0.1 to 2.4 with it. Memory that the host shares
+    (GB10) moves by a few GiB with the page cache: 0.2 to 3.2 GiB were lacking there.
     """
-    return Interval(0.05 * GIB, 0.6 * GIB, ORIGIN) if tp == 1 else Interval(0.3 * GIB, 3 * GIB, ORIGIN)
+    if unified_memory(device):
+        return Interval(0.2 * GIB, 3.2 * GIB, ORIGIN)
+    if tp == 1:
+        return Interval(0, 0.35 * GIB, ORIGIN)
+    return (
+        Interval(0.1 * GIB, 0.6 * GIB, ORIGIN)
+        if _WITHOUT_NVLINK.search(device)
+        else Interval(0.1 * GIB, 2.4 * GIB, ORIGIN)
+    )
 
 
-def graph_bytes(*, enforce_eager: bool = False, max_num_seqs: int = 256) -> Interval:
+_WITHOUT_NVLINK = re.compile(r"(?i)geforce|rtx|l40|l20|\bl4\b|\ba10g?\b|\bt4\b|arc")
+
+
+def graph_bytes(*, enforce_eager: bool = False, max_num_seqs: int = 256, estimated: bool = False) -> Interval:
     """CUDA graphs that are captured after profiling: 0.03 to 2.5 GiB logged for dense models; nothing when eager.
 
-    Fewer sequences mean fewer sizes to capture: the upper end shrinks below 64 sequences.
+    Fewer sequences mean fewer sizes to capture: the upper end shrinks below 64 sequences. `estimated` is what a release
+    takes off beforehand: -0.1 to 1.0 GiB in all but four of thirty logs (0.20 to 0.26).
     """
     if enforce_eager:
         return Interval(0, 0, "given")
-    return Interval(30 * MIB, 2.5 * GIB * min(1.0, max(0.2, max_num_seqs / 64)), ORIGIN)
+    share = min(1.0, max(0.2, max_num_seqs / 64))
+    return Interval(30 * MIB, (1.0 if estimated else 2.5) * GIB * share, ORIGIN)
 
 
 def headroom_bytes(total_bytes: float, *, tp: int = 1, experts: bool = False) -> Interval:

@@ -11,12 +11,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from oomdoc.physics.architecture import CHUNKED, CROSS, FULL, LATENT, RECURRENT, SLIDING, Cache, Model
+from oomdoc.physics.architecture import CHUNKED, CROSS, ENCODER, FULL, LATENT, RECURRENT, SLIDING, Cache, Model
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import kv_dtype, stage_caches, state_bytes, token_bytes
 
 HYBRID_SINCE = 9_002  # 0.9.2: one pool for groups of layers; before, every layer counts as full attention
-CONCURRENCY_LINE_SINCE = 20_000  # from 0.20.0 the printed tokens are concurrency x max_model_len
+BLOCKS_LINE_UNTIL = 20_001  # logs of 0.20.0 and of a 0.20.1 build print blocks // groups x block tokens
+CONCURRENCY_LINE_SINCE = 23_000  # those of 0.23 and later print concurrency x max_model_len; between: not seen
 DEFAULT_BLOCK_TOKENS = 16
 
 
@@ -59,13 +60,21 @@ def layouts(
     version: int | None = None,
     block_tokens: int | None = None,
     hybrid_manager: bool = True,
+    draft: Sequence[Cache] = (),
+    draft_tokens: int = 0,
 ) -> tuple[Layout, ...] | None:
-    """The layout of each pipeline stage; None where a cache of the model is not known, or its pages do not divide."""
+    """The layout of each pipeline stage; None where a cache of the model is not known, or its pages do not divide.
+
+    `draft` are the caches of layers for speculation, which stand on the last stage; `draft_tokens` are proposed per step.
+    """
     kind = kv_dtype(model, kv_cache_dtype, dtype)
     hybrid = hybrid_manager and (version is None or version >= HYBRID_SINCE)
     found = []
-    for stage in stage_caches(model, pp, version):
-        layout = _layout(stage, kind, tp, version, block_tokens or default_block_tokens(model, version), hybrid)
+    stages = stage_caches(model, pp, version)
+    for place, stage in enumerate(stages):
+        own = (*stage, *draft) if place == len(stages) - 1 else stage
+        tokens = block_tokens or default_block_tokens(model, version)
+        layout = _layout(own, kind, tp, version, tokens, hybrid, draft_tokens)
         if layout is None:
             return None
         found.append(layout)
@@ -78,9 +87,15 @@ def default_block_tokens(model: Model, version: int | None = None) -> int:
 
 
 def _layout(
-    stage: Sequence[Cache], kind: str, tp: int, version: int | None, block_tokens: int, hybrid: bool
+    stage: Sequence[Cache],
+    kind: str,
+    tp: int,
+    version: int | None,
+    block_tokens: int,
+    hybrid: bool,
+    draft_tokens: int = 0,
 ) -> Layout | None:
-    own = [cache for cache in stage if cache.kind != CROSS]
+    own = [cache for cache in stage if cache.kind not in (CROSS, ENCODER)]
     sizes = {cache: token_bytes(cache, kind, tp=tp, version=version) for cache in dict.fromkeys(own)}
     if not own or any(size is None or (size <= 0 and cache.kind != RECURRENT) for cache, size in sizes.items()):
         return None
@@ -94,7 +109,7 @@ def _layout(
         return Layout((Group(first, len(own), block_tokens),), 1, round(page * block_tokens), block_tokens)
     padding = 0.0
     if recurrent:
-        states = [state_bytes(cache, tp=tp) for cache in recurrent]
+        states = [state_bytes(cache, tp=tp, draft_tokens=draft_tokens) for cache in recurrent]
         if any(state is None for state in states):
             return None
         state = max(state or 0 for state in states)
@@ -135,17 +150,19 @@ def _groups(
     return groups
 
 
-def request_blocks(layout: Layout, tokens: int, *, batched_tokens: int, prefix_caching: bool = True) -> int:
+def request_blocks(
+    layout: Layout, tokens: int, *, batched_tokens: int, prefix_caching: bool = True, draft_tokens: int = 0
+) -> int:
     """Blocks that one request of so many tokens holds, over all groups.
 
     Full: ceil(n / block). Sliding: ceil(min(window - 1 + batched, n) / block) + 1. Chunked: ceil(min(chunk + batched, n)
-    / block). Recurrent: 1, and 2 with prefix caching (a copy at the last block boundary).
+    / block). Recurrent: 1, and 2 with prefix caching (a copy at the last block boundary), and one per draft token.
     """
     need = 0
     for group in layout.groups:
         window = group.cache.window or tokens
         if group.cache.kind == RECURRENT:
-            need += 2 if prefix_caching else 1
+            need += (2 if prefix_caching else 1) + draft_tokens
         elif group.cache.kind == SLIDING:
             need += _ceil(min(window - 1 + batched_tokens, tokens), group.block_tokens) + 1
         elif group.cache.kind == CHUNKED:
@@ -169,21 +186,40 @@ def pool_tokens(
 ) -> int:
     """The tokens that the engine prints for so many blocks; `need` is what a request of `max_model_len` takes.
 
-    Until 0.19: blocks // groups x block tokens; from 0.20 on int(blocks / need x max_model_len). Both x DCP.
+    Until 0.20.1: blocks // groups x block tokens x DCP; from 0.23 on int(blocks / need x max_model_len), where need and
+    length speak of all ranks already. Of a release between them (`token_line_unknown`) the newer rule is taken.
     """
-    if version is None or version >= CONCURRENCY_LINE_SINCE:
-        return int(block_count / need * max_model_len * dcp) if need else 0
+    if version is None or version > BLOCKS_LINE_UNTIL:
+        return int(block_count / need * max_model_len) if need else 0
     return block_count // len(layout.groups) * layout.block_tokens * dcp
 
 
+def token_line_unknown(version: int) -> bool:
+    """Whether a release lies between those whose rule of the printed tokens was seen.
+
+    >>> token_line_unknown(20_001), token_line_unknown(21_000), token_line_unknown(23_000)
+    (False, True, False)
+    """
+    return BLOCKS_LINE_UNTIL < version < CONCURRENCY_LINE_SINCE
+
+
 def longest_request(
-    layout: Layout, block_count: int, *, batched_tokens: int, prefix_caching: bool = True, most: int = 1 << 24
+    layout: Layout,
+    block_count: int,
+    *,
+    batched_tokens: int,
+    prefix_caching: bool = True,
+    draft_tokens: int = 0,
+    most: int = 1 << 24,
 ) -> int:
     """Tokens of the longest request that so many blocks hold; 0 where not even one token fits. At most `most`."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        if request_blocks(layout, middle, batched_tokens=batched_tokens, prefix_caching=prefix_caching) <= block_count:
+        need = request_blocks(
+            layout, middle, batched_tokens=batched_tokens, prefix_caching=prefix_caching, draft_tokens=draft_tokens
+        )
+        if need <= block_count:
             low = middle
         else:
             high = middle - 1

@@ -13,12 +13,22 @@ from types import MappingProxyType
 
 from oomdoc.physics.architecture import Model, Parameters
 from oomdoc.physics.interval import Interval, largest, point
+from oomdoc.physics.speculation import Speculation
 
 LOADED_OVER_COUNTED = (1.0, 1.01)
 """What engines report as loaded / what is counted here, over the published logs that name model and format."""
 
 TOWER_PARAMS = Interval(0.3e9, 0.75e9, "planning figure")
 """Parameters of a vision tower where neither a published total nor a checkpoint's size tells them (Qwen-VL, Gemma 3)."""
+
+REPACKED: Mapping[str, tuple[float, float]] = MappingProxyType({"mxfp4": (1.05, 1.09)})
+"""Loaded / counted where kernels pad: gpt-oss-20b 13.72 for 12.8 GiB, gpt-oss-120b 64.4 (Triton) to 66.0 (Marlin) for 60.8."""
+
+REPACKED_IN_RANKS = 1.15
+"""The same with several ranks, where each pads its own share: gpt-oss-120b 17.22 GiB on each of four for 15.2."""
+
+DYNAMIC = 1.14
+"""Loaded / counted at most where a 4-bit checkpoint skips modules that lose much ("dynamic" bitsandbytes)."""
 
 LOADED_OVER_CHECKPOINT = (0.94, 1.02)
 """Loaded / size of the checkpoint's files: towers and layers for speculation may stay out; 1.02 is KAITO's planning factor."""
@@ -33,26 +43,38 @@ _DTYPE_BYTES = {"float32": 4.0, "tf32": 4.0, "float64": 8.0}
 @dataclass(frozen=True)
 class Format:
     """Bytes of one quantised weight with its scales and zeros; `experts_only` where the rest stays in the model's dtype,
-    `vocabulary` where embedding and head are quantised too.
+    `vocabulary` where embedding and head are quantised too, `at_most` where the name leaves the bits open. `spares`:
+    checkpoints of this format often leave attention and shared experts of MoE and hybrid models in 16 bits.
     """
 
     bytes_per_weight: float
     says: str
     experts_only: bool = False
     vocabulary: bool = False
+    at_most: float | None = None
+    spares: bool = False
 
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         "fp8": Format(1 + 4 / 16384, "8-bit float, a 4-byte scale per 128 x 128 block at most"),
         "int8": Format(1.0, "8-bit integer, a scale per output row"),
-        "awq": Format(0.5 + 2 / 128 + 0.5 / 128, "4 bits; a 2-byte scale and a packed 4-bit zero per 128 weights"),
-        "gptq": Format(0.5 + 2 / 128 + 0.5 / 128, "4 bits; a 2-byte scale and a packed 4-bit zero per 128 weights"),
-        "w4a16": Format(0.5 + 2 / 128, "4 bits without zeros; a 2-byte scale per 128 weights"),
+        "awq": Format(
+            0.5 + 2 / 128 + 0.5 / 128, "4 bits; a 2-byte scale and a packed 4-bit zero per 128 weights", spares=True
+        ),
+        "gptq": Format(
+            0.5 + 2 / 128 + 0.5 / 128, "4 bits; a 2-byte scale and a packed 4-bit zero per 128 weights", spares=True
+        ),
+        "w4a16": Format(
+            0.5 + 2 / 128, "4 bits without zeros; a 2-byte scale per 128 weights", at_most=0.5 + 2 / 32, spares=True
+        ),
         "int4-experts": Format(0.5 + 2 / 32, "4-bit experts, a 2-byte scale per 32 weights", experts_only=True),
         "mxfp4": Format(0.5 + 1 / 32, "4-bit float experts, a 1-byte scale per 32 weights", experts_only=True),
-        "nvfp4": Format(0.5 + 1 / 16, "4-bit float, a 1-byte scale per 16 weights"),
+        "nvfp4": Format(0.5 + 1 / 16, "4-bit float, a 1-byte scale per 16 weights", spares=True),
         "bitsandbytes": Format(0.5 + 4 / 64, "4 bits, a 4-byte scale per 64 weights"),
+        "gguf": Format(0.606, "4 to 8 bits: the name tells no file", vocabulary=True, at_most=1.0625),
+        "gguf-q2": Format(0.42, "about 3.35 bits, the mean of Q2_K's mixed tensors", vocabulary=True),
+        "gguf-q3": Format(0.49, "about 3.9 bits, the mean of Q3_K_M's mixed tensors", vocabulary=True),
         "gguf-q4": Format(0.606, "about 4.85 bits, the mean of Q4_K_M's mixed tensors", vocabulary=True),
         "gguf-q5": Format(0.711, "about 5.7 bits, the mean of Q5_K_M's mixed tensors", vocabulary=True),
         "gguf-q6": Format(0.820, "6.56 bits of Q6_K", vocabulary=True),
@@ -63,7 +85,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 
 _SPELLINGS = {
     "awq_marlin": "awq", "gptq_marlin": "gptq", "marlin": "gptq", "modelopt": "fp8", "modelopt_fp4": "nvfp4", "fbgemm_fp8": "fp8",
-    "petit_nvfp4": "nvfp4", "experts_int8": "int8", "gguf": "gguf-q4", "deepspeedfp": "int8", "w8a8": "int8", "int4": "w4a16",
+    "petit_nvfp4": "nvfp4", "experts_int8": "int8", "deepspeedfp": "int8", "w8a8": "int8", "int4": "w4a16",
     "bnb": "bitsandbytes", "ptpc_fp8": "fp8", "mxfp4_marlin": "mxfp4",
 }  # fmt: skip
 
@@ -98,12 +120,10 @@ def parts_of(model: Model) -> Parameters | None:
     """
     if model.parts:
         return model.parts
-    total = model.params
-    if total is None and model.checkpoint_bytes and known_format(model.quantization) is None and not model.quantization:
-        total = round(model.checkpoint_bytes / dtype_bytes(model.dtype))
+    vocabulary = (model.vocab_size or 0) * model.hidden_size
+    total = model.params or _of_files(model, 2 * vocabulary)
     if total is None:
         return None
-    vocabulary = (model.vocab_size or 0) * model.hidden_size
     kv = sum(
         model.hidden_size * cache.kv_heads * (cache.head_dim + cache.v_head_dim)
         for cache in (model.caches[index] for index in model.pattern if index >= 0)
@@ -114,6 +134,20 @@ def parts_of(model: Model) -> Parameters | None:
     return Parameters(vocabulary, vocabulary, kv, 0, 0, 0, rest)
 
 
+def _of_files(model: Model, vocabulary: int) -> int | None:
+    """Parameters by the size of the checkpoint's files, whose format is that of the files and of nothing else."""
+    if not model.checkpoint_bytes:
+        return None
+    wide = dtype_bytes(model.dtype)
+    if not model.checkpoint_format:
+        return round(model.checkpoint_bytes / wide)
+    method = known_format(model.checkpoint_format)
+    if method is None or FORMATS[method].experts_only:
+        return None
+    rest = model.checkpoint_bytes - vocabulary * wide
+    return round(vocabulary + rest / FORMATS[method].bytes_per_weight) if rest > 0 else None
+
+
 def weights_bytes(
     model: Model,
     *,
@@ -121,13 +155,15 @@ def weights_bytes(
     dtype: str = "auto",
     tp: int = 1,
     pp: int = 1,
+    encoder: bool = True,
 ) -> Interval | None:
     """Loaded weights of the fullest rank; None where the parameters of the model are not known.
 
     `quantization` None is that of the model's own checkpoint, `none` is none. Origin `catalogue` or `config`. A published
-    total (not counted) widens the result by 2 % each way, a checkpoint's size as `LOADED_OVER_CHECKPOINT` says.
+    total (not counted) widens the result by 2 % each way, a checkpoint's size as `LOADED_OVER_CHECKPOINT` says. Without
+    `encoder` the tower of a multimodal model is not loaded.
     """
-    stages = stage_weights(model, quantization=quantization, dtype=dtype, tp=tp, pp=pp)
+    stages = stage_weights(model, quantization=quantization, dtype=dtype, tp=tp, pp=pp, encoder=encoder)
     return largest(stages) if stages else None
 
 
@@ -138,6 +174,7 @@ def stage_weights(
     dtype: str = "auto",
     tp: int = 1,
     pp: int = 1,
+    encoder: bool = True,
 ) -> tuple[Interval, ...]:
     """The same for one rank of each pipeline stage, first stage first; empty where nothing is known.
 
@@ -148,7 +185,7 @@ def stage_weights(
     origin = "config" if model.confirmed == "config" else "catalogue"
     wanted = model.quantization if quantization is None else quantization
     method = known_format(wanted)
-    own = quantization is None or method == known_format(model.quantization)
+    own = wanted == model.checkpoint_format or (method is not None and method == known_format(model.checkpoint_format))
     if wanted and method is None and wanted != "none":
         if own and model.checkpoint_bytes:
             return _of_checkpoint(model, origin, tp, pp)
@@ -157,38 +194,117 @@ def stage_weights(
     if parts is None or (parts.total and method and FORMATS[method].experts_only and not model.parts):
         return _of_checkpoint(model, origin, tp, pp) if own and model.checkpoint_bytes else ()
     wide = dtype_bytes(model.dtype if dtype in ("auto", "") else dtype)
-    slim = FORMATS[method].bytes_per_weight if method else wide
+    ends = [
+        _stage_ends(model, parts, method, wide, slim, spared, tp, pp)
+        for slim, spared in _bytes_each(model, parts, method, wide)
+    ]
+    tower = (_tower(model) if encoder else point(0)) * wide / tp
+    loose = 1.0 if model.parts else _LOOSE.get(model.basis, 0.98)
+    low, high = REPACKED.get(method or "", LOADED_OVER_COUNTED)
+    if method in REPACKED and tp > 1:
+        high = REPACKED_IN_RANKS
+    if method == "bitsandbytes" and "unsloth" in model.asked.lower():
+        high = DYNAMIC
+    stages = []
+    for place in range(pp):
+        sizes = [end[place] for end in ends]
+        each = Interval(min(sizes) * low * loose, max(sizes) * high / loose, origin)
+        stages.append(each + tower if place == 0 and tower.hi else each)
+    if own and model.checkpoint_bytes and model.confirmed == "config":
+        return _by_files(model, stages, parts, method, wide)
+    return tuple(stages)
+
+
+def _by_files(
+    model: Model, stages: list[Interval], parts: Parameters, method: str | None, wide: float
+) -> tuple[Interval, ...]:
+    """The stages on the scale of the weight files that lie beside the config: they know what was left unquantised."""
+    slim, spared = _bytes_each(model, parts, method, wide)[0]
+    (whole,) = _stage_ends(model, parts, method, wide, slim, spared, 1, 1)
+    scale = (model.checkpoint_bytes or 0) / (whole + _tower(model).middle * wide)
+    low, high = LOADED_OVER_CHECKPOINT
+    return tuple(Interval(each.lo * scale * low, each.lo * scale * high, each.origin) for each in stages)
+
+
+def _bytes_each(model: Model, parts: Parameters, method: str | None, wide: float) -> list[tuple[float, str]]:
+    """The ends of what this format may mean: bytes of a quantised weight, and what stays in 16 bits beside the usual."""
+    if method is None:
+        return [(wide, "")]
+    found = FORMATS[method]
+    each = [found.bytes_per_weight, *([found.at_most] if found.at_most else [])]
+    if method == "fp8" and model.maker == "meta-llama" and model.parts:
+        return [(slim, "attention") for slim in each]  # their own 8-bit copies quantise feed-forward blocks alone
+    if found.spares and model.parts:
+        mixed = parts.experts > 0 or model.recurrent or model.hybrid
+        if method == "awq" and (model.recurrent or model.hybrid):
+            each.append(0.5 + 2 / 32 + 0.5 / 32)  # such models come in groups of 32 as often as of 128
+        if method == "nvfp4" and model.maker == "nvidia" and mixed:
+            return [(slim, spared) for slim in each for spared in ("attention", "shared")]
+        if model.recurrent or (parts.experts > 0 and model.hybrid):
+            return [(slim, spared) for slim in each for spared in ("", "shared")]
+    return [(slim, "") for slim in each]
+
+
+def _stage_ends(
+    model: Model, parts: Parameters, method: str | None, wide: float, slim: float, spared: str, tp: int, pp: int
+) -> list[float]:
+    """Bytes of each stage; `spared` is "" for nothing, `attention`, or `shared` for attention and shared experts."""
     linear = wide if method and FORMATS[method].experts_only else slim
     layers = model.layers or 1
     heads = model.kv_heads
     kv_share = max(1, heads // tp) / heads if heads else 1 / tp
+    attention = wide if spared else linear
+    shared = wide if spared == "shared" else linear
     body = (
         parts.experts * slim / tp
-        + (parts.rest / tp + parts.kv * kv_share + parts.replicated) * linear
+        + (parts.rest - parts.attention - parts.shared) / tp * linear
+        + (parts.attention / tp + parts.kv * kv_share + parts.replicated) * attention
+        + parts.shared / tp * shared
         + (parts.small + parts.absorbed / tp) * wide
     )
     vocabulary = slim if method and FORMATS[method].vocabulary else wide
     embedding = _padded(parts.embedding, model) * vocabulary / tp
     head = _padded(parts.head, model) * vocabulary / tp
-    tower = _tower(model) * wide / tp
-    loose = 1.0 if model.parts else _LOOSE.get(model.basis, 0.98)
-    low, high = LOADED_OVER_COUNTED
     stages = []
     for place, count in enumerate(stage_layers(layers, pp)):
         first, last = place == 0, place == pp - 1
         size = body * count / layers + (embedding if first else 0)
         if last:
             size += head or (0 if first else embedding)
-        each = Interval(size * low * loose, size * high / loose, origin)
-        stages.append(each + tower if first and tower.hi else each)
-    return tuple(stages)
+        stages.append(size)
+    return stages
+
+
+def draft_bytes(model: Model, speculation: Speculation, *, dtype: str = "auto", tp: int = 1) -> Interval:
+    """Weights of what drafts, on the rank that has it; nothing for n-gram lookups.
+
+    A layer that drafts is one of the target's in 16 bits and a projection of 2 (MTP) to 3 (EAGLE) hidden states; EAGLE
+    brings a vocabulary of its own of up to the target's size. A whole draft model is counted as what it is.
+    """
+    if speculation.draft is not None:
+        return weights_bytes(speculation.draft, dtype=dtype, tp=tp) or point(0)
+    parts = parts_of(model)
+    if not speculation.layers or parts is None:
+        return point(0)
+    wide = dtype_bytes(model.dtype if dtype in ("auto", "") else dtype)
+    hidden = model.hidden_size
+    body = (parts.total - parts.embedding - parts.head) / (model.layers or 1)
+    if speculation.method.startswith("eagle") or speculation.model:
+        dense = (parts.total - parts.embedding - parts.head - parts.experts) / (model.layers or 1)
+        least, most = dense + 3 * hidden**2, body + 3 * hidden**2 + 2 * parts.embedding
+    else:
+        least, most = body * 0.9 + 2 * hidden**2, body * 1.1 + 2 * hidden**2 + 2 * hidden**2
+    layers = speculation.layers
+    return Interval(min(least, most) * wide * layers / tp, max(least, most) * wide * layers / tp, "planning figure")
 
 
 def _tower(model: Model) -> Interval:
     """Parameters of a multimodal model's encoder that the count of its language model leaves out."""
-    if not model.multimodal or model.parts is None:
+    if model.parts is None or not (model.multimodal or model.tower_params):
         return point(0)
-    if model.checkpoint_bytes and model.quantization is None:
+    if model.tower_params is not None:
+        return point(model.tower_params, "catalogue")
+    if model.checkpoint_bytes and model.checkpoint_format is None:
         return point(max(0.0, model.checkpoint_bytes / dtype_bytes(model.dtype) - model.parts.total), "catalogue")
     return TOWER_PARAMS
 

@@ -18,12 +18,13 @@ from oomdoc.report.json import dump
 from oomdoc.report.layout import Page, ink
 from oomdoc.report.words import flag, neutral
 from oomdoc.units import GIB, show_bytes
-from oomdoc.worksheet import Alternative, Input, Solved, Worksheet
+from oomdoc.worksheet import Alternative, Cell, Input, Matrix, Solved, Worksheet
 
-_VERDICTS = {True: ("FITS", "green"), False: ("DOES NOT FIT", "red"), None: ("OPEN", "yellow")}
+_STYLES = {True: "green", False: "red", None: "yellow"}
 _WORDS = {True: "yes", False: "no", None: "open"}
 _CHECKS = {
     "division": "refused at once",
+    "positions": "refused at once",
     "weights": "refused while loading",
     "free-memory": "refused before loading",
     "no-blocks": "refused after profiling",
@@ -49,7 +50,7 @@ def render(sheet: Worksheet, *, width: int = 100, color: bool = False, **_: Any)
     return page.text()
 
 
-def render_json(answer: Worksheet | Solved) -> str:
+def render_json(answer: Worksheet | Solved | Matrix) -> str:
     """The worksheet, or one solved flag, as one JSON object."""
     return dump(answer.to_dict())
 
@@ -62,12 +63,44 @@ def render_solved(solved: Solved) -> str:
 
 
 def _verdict(page: Page, sheet: Worksheet) -> None:
-    word, style = _VERDICTS[sheet.start.starts]
+    style = _STYLES[sheet.start.starts]
     device = neutral(sheet.device) or f"a device of {show_bytes(sheet.total_bytes.lo)}"
     where = f"{sheet.ranks} × {device.removeprefix('a ')}" if sheet.ranks > 1 else device
-    page.flow(ink(word, f"bold {style}"), ink(f"{neutral(sheet.model)} on {where}", "bold"))
+    page.flow(ink(sheet.answer, f"bold {style}"), ink(f"{neutral(sheet.model)} on {where}{_gist(sheet)}", "bold"))
     why = f"{_CHECKS[sheet.start.check]}: " if sheet.start.starts is False and sheet.start.check else ""
     page.flow(Text(), ink(f"{why}{sheet.start.says}"), indent=2)
+
+
+def _gist(sheet: Worksheet) -> str:
+    """What the first line says besides yes or no: the pool, and how many of the longest requests it holds."""
+    pool = sheet.pool
+    if pool is None or sheet.start.starts is False:
+        return ""
+    length = next((entry.value for entry in sheet.inputs if entry.name == "max_model_len"), None)
+    asked = f" of {length:,} tokens" if isinstance(length, int) else " of max_model_len"
+    return f": {whole(pool.tokens)} tokens of KV, {_ratio(pool.concurrency)} requests{asked}"
+
+
+def render_matrix(table: Matrix, *, width: int = 100, color: bool = False, **_: Any) -> str:
+    """The matrix as text: a line per device and format, a column per number of ranks."""
+    page = Page(width, color)
+    page.flow(
+        ink(neutral(table.model), "bold"),
+        ink(f"max_model_len {table.max_model_len:,}; pool tokens for sure where it starts"),
+    )
+    ranks = list(dict.fromkeys(cell.tensor_parallel_size for cell in table.cells))
+    page.line(ink(f"  {'device':<26}{'weights':<14}" + "".join(f"{f'TP {count}':>15}" for count in ranks), "dim"))
+    rows: dict[tuple[str, str], list[Cell]] = {}
+    for cell in table.cells:
+        rows.setdefault((cell.gpu, cell.quantization), []).append(cell)
+    for (gpu, method), cells in rows.items():
+        line = ink(f"  {neutral(gpu)[:25]:<26}{method:<14}")
+        for cell in cells:
+            shown = f"{cell.tokens:,}" if cell.starts and cell.tokens is not None else _WORDS[cell.starts]
+            line = line + ink(f"{shown:>15}", _STYLES[cell.starts])
+        page.line(line)
+    page.flow(Text(), ink("open: the intervals do not decide; no: the engine refuses to start", "dim"), indent=2)
+    return page.text()
 
 
 def _memory(page: Page, sheet: Worksheet) -> None:
@@ -112,6 +145,8 @@ def _row(page: Page, name: str, said: str) -> None:
 
 def _utilization(page: Page, sheet: Worksheet) -> None:
     use = sheet.utilization
+    if use is None:
+        return
     page.heading("gpu_memory_utilization")
     _row(page, "now", f"{use.now:g}")
     gives = f"; the pool would hold {whole(use.tokens)} tokens" if use.tokens is not None else ""

@@ -21,7 +21,16 @@ __all__ = ["FOREIGN", "NEAR", "OWN", "TABLES", "UNKNOWN", "Aside", "Bond", "Scen
 KILLS = ("cgroup-oom-kill", "node-oom-kill", "oom-kill", "cgroup-usage", "slurm-oom-kill", "ray-memory-kill")
 STATEMENTS = ("worker-died", "bus-error", "shm-full", "pinned-alloc-failed", "host-alloc-failed")
 FAULTS = ("xid", "segfault", "reboot")
-TABLES = ("host_event", "container", "cluster_event", "scaler", "process_exit", "gpu_sample", "gpu_process", "gpu_device")
+TABLES = (
+    "host_event",
+    "container",
+    "cluster_event",
+    "scaler",
+    "process_exit",
+    "gpu_sample",
+    "gpu_process",
+    "gpu_device",
+)
 """Tables whose rows have an owner; those of the engine's logs belong to a life by their place in the log."""
 KILL_LINES = 400
 """One kill of the kernel is at most so many lines: its header, some 20 of memory figures, a line for each process, the victim."""
@@ -62,7 +71,11 @@ def bind(store: Tables) -> Scene:
     """Work out whose every event is."""
     server = server_of(
         [life_of(row) for row in store.rows_of(LIVES_SQL)],
-        _rows(store, "container", "source, line, pod, name, namespace, pod_uid, container_id, node, serves, gpus, state, started_t"),
+        _rows(
+            store,
+            "container",
+            "source, line, pod, name, namespace, pod_uid, container_id, node, serves, gpus, state, started_t",
+        ),
     )
     bonds: dict[tuple[str, str, int], Bond] = {}
     asides: dict[tuple[str, int], Aside] = {}
@@ -85,7 +98,11 @@ def bind(store: Tables) -> Scene:
             note("host_event", row, owner.of_counter(row, server), row["text"] or "")
         elif row["kind"] in STATEMENTS and row["source"] not in logs and logs:
             note("host_event", row, owner.of_statement(row, server), row["text"] or "")
-    for row in _rows(store, "container", "source, line, NULL::DOUBLE AS t, pod, name, namespace, serves, last_reason, reason, restarts"):
+    for row in _rows(
+        store,
+        "container",
+        "source, line, NULL::DOUBLE AS t, pod, name, namespace, serves, last_reason, reason, restarts",
+    ):
         why = row["last_reason"] or row["reason"] or f"{row['restarts'] or 0} restarts"
         note("container", row, owner.of_container(row, server), " ".join(filter(None, (row["pod"], row["name"], why))))
     for row in _rows(store, "cluster_event", "source, line, t, object, namespace, reason, message"):
@@ -94,13 +111,20 @@ def bind(store: Tables) -> Scene:
         note("scaler", row, owner.of_scaler(row, server), row["text"] or "")
     for row in _rows(store, "process_exit", "source, line, t, name, exit_code"):
         if row["source"] not in logs:
-            note("process_exit", row, owner.of_exit(row, server), f"{row['name'] or 'a process'} ended with {row['exit_code']}")
+            note(
+                "process_exit",
+                row,
+                owner.of_exit(row, server),
+                f"{row['name'] or 'a process'} ended with {row['exit_code']}",
+            )
     for table in ("gpu_sample", "gpu_process", "gpu_device"):
         for row in _rows(store, table, "DISTINCT source, 0 AS line"):
             about = owner.of_source(row["source"], server)
             if about is not None:
                 note(table, row, about, f"{table} of {row['source']}")
-    return Scene(server, shows_server(store), bonds, tuple(sorted(asides.values(), key=lambda each: (each.source, each.line))))
+    return Scene(
+        server, shows_server(store), bonds, tuple(sorted(asides.values(), key=lambda each: (each.source, each.line)))
+    )
 
 
 def _rows(store: Tables, table: str, columns: str) -> list[dict[str, Any]]:
@@ -113,7 +137,9 @@ def _kills(store: Tables) -> Iterator[dict[str, Any]]:
     The kernel prints one kill in several lines: who asked, usage and limit of the group, the constraint with the victim's
     group, the victim, the reaper. Rows of one victim belong together, and so do those without a name just before it.
     """
-    rows = _rows(store, "host_event", "source, line, t, uptime_s, kind, process, pid, bytes, limit_bytes, memory_group, text")
+    rows = _rows(
+        store, "host_event", "source, line, t, uptime_s, kind, process, pid, bytes, limit_bytes, memory_group, text"
+    )
     waiting: list[dict[str, Any]] = []
     current: dict[str, Any] | None = None
     for row in (row for row in rows if row["kind"] in KILLS):
@@ -124,7 +150,13 @@ def _kills(store: Tables) -> Iterator[dict[str, Any]]:
             waiting.append(row)
             continue
         last = current["rows"][-1] if current else None
-        if current and last and not waiting and last["source"] == row["source"] and current["whole"]["pid"] == row["pid"]:
+        if (
+            current
+            and last
+            and not waiting
+            and last["source"] == row["source"]
+            and current["whole"]["pid"] == row["pid"]
+        ):
             current["rows"].append(row)
             _complete(current["whole"], row)
             continue

@@ -62,16 +62,28 @@ def of_kill(row: Row, server: Server) -> Bond:
     own = None if life is None else life.id
     if when == "before":
         if shifted := _shifted(t, server):
-            return Bond(OWN, f"the clocks of {row['source']} and {shifted.source} differ by whole quarters of an hour", shifted.id)
+            return Bond(
+                OWN,
+                f"the clocks of {row['source']} and {shifted.source} differ by whole quarters of an hour",
+                shifted.id,
+            )
         return Bond(FOREIGN, f"{who} {_apart(t, server)}")
     if when == "after":
         if shifted := _shifted(t, server):
-            return Bond(OWN, f"the clocks of {row['source']} and {shifted.source} differ by whole quarters of an hour", shifted.id)
+            return Bond(
+                OWN,
+                f"the clocks of {row['source']} and {shifted.source} differ by whole quarters of an hour",
+                shifted.id,
+            )
         if server.came_up and server.running_since is not None and t is not None and server.running_since < t:
             return Bond(FOREIGN, f"{who}, and the server's container runs on")
         if life is not None and life.end in ("failed", "stopped"):
             return Bond(FOREIGN, f"{who} {_apart(t, server)}")
-        return Bond(OWN if engine or known else UNKNOWN, f"{who} after the last line of {life.source if life else 'the log'}", own)
+        return Bond(
+            OWN if engine or known else UNKNOWN,
+            f"{who} after the last line of {life.source if life else 'the log'}",
+            own,
+        )
     if when == "survived" and life is not None:
         return Bond(FOREIGN, f"{who}, and the server of {life.source} answered on after it")
     if when == "untimed" and not known and server.lives:
@@ -115,7 +127,12 @@ def of_counter(row: Row, server: Server) -> Bond:
     if known is False:
         return Bond(FOREIGN, f"the counters of another container's memory group ({group[-60:]})")
     unit = group.rstrip("/").rsplit("/", 1)[-1]
-    if known is None and unit.endswith((".service", ".scope")) and is_engine(unit) is False and not _names(server, unit):
+    if (
+        known is None
+        and unit.endswith((".service", ".scope"))
+        and is_engine(unit) is False
+        and not _names(server, unit)
+    ):
         return Bond(FOREIGN, f"the counters of another unit's memory group ({unit})")
     return Bond(OWN, "its memory group")
 

@@ -7,7 +7,16 @@ from typing import Any, Protocol
 
 from oomdoc.scene.places import ENGINE, is_engine
 
-SIGNS = ("milestone", "engine_flag", "engine_figure", "engine_stat", "startup_check", "preemption", "crash_step", "request")
+SIGNS = (
+    "milestone",
+    "engine_flag",
+    "engine_figure",
+    "engine_stat",
+    "startup_check",
+    "preemption",
+    "crash_step",
+    "request",
+)
 """Tables that only an LLM server, or what drives it, fills."""
 
 _WORDS = re.compile(
@@ -51,25 +60,41 @@ def shows_server(store: Tables) -> bool:
         return True
     if "oom" in store.filled:
         return not _trains(store)
-    for table, where in (("metric", "name LIKE 'vllm%'"), ("container", "serves OR gpus > 0"), ("frame", "file ILIKE '%vllm%'")):
+    for table, where in (
+        ("metric", "name LIKE 'vllm%'"),
+        ("container", "serves OR gpus > 0"),
+        ("frame", "file ILIKE '%vllm%'"),
+    ):
         if table in store.filled and store.rows_of(f"SELECT 1 FROM main.{table} WHERE {where} LIMIT 1"):
             return True
-    if "process_memory" in store.filled and len(store.rows_of("SELECT DISTINCT name FROM main.process_memory LIMIT 9")) <= 4:
+    if (
+        "process_memory" in store.filled
+        and len(store.rows_of("SELECT DISTINCT name FROM main.process_memory LIMIT 9")) <= 4
+    ):
         return True  # few names are a measured series of somebody who asks; a list of processes has many
     for table in ("gpu_process", "process_memory"):
-        if table in store.filled and any(is_engine(row["name"]) for row in store.rows_of(f"SELECT DISTINCT name FROM main.{table}")):
+        if table in store.filled and any(
+            is_engine(row["name"]) for row in store.rows_of(f"SELECT DISTINCT name FROM main.{table}")
+        ):
             return True
     if "host_event" in store.filled and any(
         is_engine(row["process"]) is not False
         for row in store.rows_of("SELECT DISTINCT process FROM main.host_event WHERE process IS NOT NULL")
     ):
         return True
-    if any(ENGINE.search(row["source"].rsplit("/", 1)[-1]) for row in store.rows_of("SELECT source FROM main.source WHERE kind <> 'document'")):
+    if any(
+        ENGINE.search(row["source"].rsplit("/", 1)[-1])
+        for row in store.rows_of("SELECT source FROM main.source WHERE kind <> 'document'")
+    ):
         return True
-    if store.rows_of("SELECT 1 FROM main.source WHERE names_engine AND kind NOT IN ('document', 'source-code', 'chat') LIMIT 1"):
+    if store.rows_of(
+        "SELECT 1 FROM main.source WHERE names_engine AND kind NOT IN ('document', 'source-code', 'chat') LIMIT 1"
+    ):
         return True
     known = [table for table in _TEXTS if table in store.filled]
-    if not known and not any(table in store.filled for table in ("gpu_sample", "gpu_process", "metric", "allocator_stat", "model_file")):
+    if not known and not any(
+        table in store.filled for table in ("gpu_sample", "gpu_process", "metric", "allocator_stat", "model_file")
+    ):
         return True  # nothing was understood: that is no proof of anything
     return any(
         _WORDS.search(row["words"] or "")
@@ -82,7 +107,8 @@ def _trains(store: Tables) -> bool:
     """Whether the frames or errors around torch's message are those of a training loop."""
     for table, words in (("frame", "concat_ws(' ', function, file)"), ("log_error", "text"), ("note", "text")):
         if table in store.filled and any(
-            _TRAINER.search(row["words"] or "") for row in store.rows_of(f"SELECT DISTINCT {words} AS words FROM main.{table} LIMIT 2000")
+            _TRAINER.search(row["words"] or "")
+            for row in store.rows_of(f"SELECT DISTINCT {words} AS words FROM main.{table} LIMIT 2000")
         ):
             return True
     return False

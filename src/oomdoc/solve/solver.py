@@ -200,7 +200,7 @@ def _more(diagnosis: Diagnosis, now: Situation) -> Iterator[Action]:
                 )  # fmt: skip
         if "gpu_memory_utilization" not in made:
             safe = worksheet(question).utilization
-            if safe.starts is True and safe.safest > present.gpu_memory_utilization:
+            if safe is not None and safe.starts is True and safe.safest > present.gpu_memory_utilization:
                 yield Action(
                     "safest-utilization", f"Raise `--gpu-memory-utilization` from {present.gpu_memory_utilization:g} to {safe.safest:g}", safe.why,
                     "less of the device is left for others", {"gpu_memory_utilization": safe.safest}, "`Available KV cache memory` is positive",

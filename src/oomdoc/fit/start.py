@@ -1,0 +1,126 @@
+"""The engine's start-up check of a setup in words, and the answer to it in one line."""
+
+from __future__ import annotations
+
+import math
+
+from oomdoc.fit.question import Question
+from oomdoc.physics.expect import Expected, Setup
+from oomdoc.physics.interval import Interval
+from oomdoc.units import GIB, show_bytes
+from oomdoc.worksheet import PoolRow, Start
+
+SLACK_GIB = 0.3  # what a device needs besides everything that is counted
+
+
+def start_of(question: Question, setup: Setup, now: Expected) -> Start:
+    """The start-up check of a setup in words, and whether graphs that were logged fit beside the plan."""
+    if reason := divides(question, setup):
+        return Start(False, "division", None, reason)
+    if reason := too_long(question, now.filled.max_model_len):
+        if question.positions_sure:
+            return Start(False, "positions", None, reason)
+        if now.starts is True:
+            return Start(None, "positions", None, reason)
+    if now.starts is True and now.budget is not None:
+        graphs, outside = now.budget.graph_bytes, now.budget.outside_bytes
+        over = graphs + now.budget.other_processes_bytes + SLACK_GIB * GIB - outside
+        if graphs.origin == "logged" and not now.budget.graphs_planned and over.hi > 0:
+            return Start(
+                None,
+                "capture",
+                over,
+                f"the pool fits, but CUDA graphs take {sizes_text(graphs)} behind the plan, which leaves {sizes_text(outside)}: capturing "
+                "them may run out of memory",
+            )
+    need = show_bytes(now.pool.need_bytes) if now.pool else ""
+    length = f"{now.filled.max_model_len:,}"
+    have = sizes_text(now.available_bytes.at_least(0)) if now.available_bytes else ""
+    lacking = sizes_text(now.lacking_bytes.at_least(0)) if now.lacking_bytes else ""
+    if now.starts is True:
+        if now.pool is None:
+            return Start(True, None, None, f"nothing is kept between tokens; {have} are left beside the weights")
+        says = f"one request of {length} tokens needs {need} of KV cache per GPU, {have} are available"
+    elif now.available_bytes is None:
+        says = "the weights of this model are not known, so nothing can be said about what is left for KV"
+    elif now.refusal is None:
+        says = f"{have} are left for KV per GPU; what a request takes of it cannot be computed for this model"
+    else:
+        certain = now.starts is False
+        says = {
+            "weights": f"the weights alone take {sizes_text(now.weights_bytes)} per GPU and the device has "
+            f"{sizes_text(now.budget.total_bytes if now.budget else None)}",
+            "free-memory": f"the engine wants {sizes_text(now.budget.requested_bytes if now.budget else None)} free at start; "
+            f"{lacking} {'are' if certain else 'may be'} lacking",
+            "no-blocks": f"weights, activations and CUDA context take the whole budget: {lacking} {'are' if certain else 'may be'} "
+            "lacking before there is room for one block",
+            "length": f"one request of {length} tokens needs {need} of KV cache per GPU, {have} are available; "
+            f"{lacking} {'are' if certain else 'may be'} lacking",
+        }[now.refusal]
+    return Start(now.starts, now.refusal, now.lacking_bytes, says)
+
+
+YARN_FAMILIES = ("qwen2", "qwen3", "llama", "mistral", "deepseek", "glm", "internlm", "granite")
+
+
+def too_long(question: Question, length: int) -> str:
+    """Why the engine refuses a length that the model does not state, and what allows it; empty where it does not."""
+    stated = question.positions
+    if stated is None or length <= stated:
+        return ""
+    says = f"the model states {stated:,} positions and the engine refuses max_model_len {length:,}"
+    if not question.positions_sure:
+        says = f"a relative of this model states {stated:,} positions: if it does too, the engine refuses max_model_len {length:,}"
+    model = question.model
+    if model.family.startswith(YARN_FAMILIES) and not model.rope_scaled:
+        # Qwen3 is trained on 32,768 of the 40,960 it states
+        trained = min(stated, 32_768) if model.family.startswith(("qwen2", "qwen3")) else stated
+        factor = math.ceil(length / trained)
+        scale = f'{{"rope_type": "yarn", "factor": {factor}.0, "original_max_position_embeddings": {trained}}}'
+        name = "rope_parameters" if (question.setup.version or 1 << 30) >= ROPE_PARAMETERS_SINCE else "rope_scaling"
+        says += f"; scaled positions lift it: --hf-overrides '{{\"{name}\": {scale}}}'"
+    return says + "; VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 only silences the check"
+
+
+ROPE_PARAMETERS_SINCE = 13_000  # from there on with transformers that spell it so
+
+
+def answer_of(question: Question, now: Expected, start: Start, pool: PoolRow | None) -> str:
+    """The answer in one line, without the setup it is for."""
+    if start.starts is False:
+        return "DOES NOT FIT"
+    if start.starts is None:
+        return "STARTS BUT MAY FAIL WHILE CAPTURING GRAPHS" if start.check == "capture" else "MAY FIT"
+    if question.model.confirmed == "name":
+        return "STARTS BUT THIS IS AN ESTIMATE FROM THE NAME"
+    if pool is not None and pool.concurrency.hi < 2 and now.filled.max_num_seqs > 1:
+        return "STARTS BUT HOLDS ONE LONG REQUEST AT A TIME"
+    return "FITS"
+
+
+def sizes_text(size: Interval | None) -> str:
+    """`31.98 to 32.00 GiB`, or one figure where both ends look alike."""
+    if size is None:
+        return "unknown"
+    low, high = show_bytes(size.lo), show_bytes(size.hi)
+    if low == high:
+        return low
+    return (
+        f"{low.removesuffix(' GiB')} to {high}" if low.endswith("GiB") and high.endswith("GiB") else f"{low} to {high}"
+    )
+
+
+def divides(question: Question, setup: Setup) -> str:
+    """Why the engine refuses this division of the model; empty where it does not."""
+    model, tp, pp = question.model, setup.tensor_parallel_size, setup.pipeline_parallel_size
+    if model.confirmed == "name":  # heads of a guessed model are guesses too
+        return ""
+    if model.heads % tp:
+        return f"{model.heads} attention heads do not divide by {tp}"
+    heads = {cache.kv_heads for cache in model.caches if cache.kv_heads}
+    for count in sorted(heads):
+        if count % tp and tp % count:
+            return f"{count} KV heads and {tp} ranks do not divide"
+    if pp > model.layers:
+        return f"{model.layers} layers do not fill {pp} stages"
+    return ""

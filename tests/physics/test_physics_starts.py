@@ -1,0 +1,378 @@
+"""The calculator against published starts: figures of both halves of `starts.toml`, and single rules that logs showed."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+import starts
+
+from oomdoc.errors import UsageError
+from oomdoc.fit import Given, Question, ask, matrix, solve, worksheet
+from oomdoc.fit.given import parse_tokens
+from oomdoc.fit.judge import judge
+from oomdoc.physics.catalogue import find, models, nearest
+from oomdoc.physics.config import read_config
+from oomdoc.physics.expect import Known, Setup, expected
+from oomdoc.physics.gpus import find_gpu
+from oomdoc.physics.interval import point, printed
+from oomdoc.physics.kv import kv_bytes_per_token
+from oomdoc.physics.model_folder import read_model_files
+from oomdoc.physics.planning import activation_bytes
+from oomdoc.physics.speculation import read_speculation
+from oomdoc.physics.weights import weights_bytes
+from oomdoc.report.fit import render, render_matrix
+from oomdoc.units import GIB
+
+
+def question(**flags: Any) -> Question:
+    return ask(Given(**{"engine_version": "0.11.2", "gpu": "H100", **flags}))
+
+
+# --- both halves -------------------------------------------------------------------------------------------------------------
+
+# What was reached, less one row: the half that nothing was fitted to is held to its own figures.
+LEAST = {
+    False: {"weights": 38, "tokens": 31, "right": 19, "inside": 20},
+    True: {"weights": 29, "tokens": 28, "right": 17, "inside": 17},
+}
+
+
+@pytest.mark.parametrize("aside", [False, True], ids=["open", "aside"])
+def test_published_starts(aside: bool) -> None:
+    figures = starts.measure(starts.rows(aside))
+    least = LEAST[aside]
+    assert figures.refused == 0
+    assert figures.weights[0] >= least["weights"], figures
+    assert figures.tokens[0] >= least["tokens"], figures
+    assert figures.starts[0] >= least["right"] and figures.starts[1] == 0, figures
+    assert figures.pool_error is not None and figures.pool_error <= 0.05, figures
+    assert figures.pool_holds[0] >= least["inside"], figures
+    assert figures.pool_width is not None and figures.pool_width <= 0.25, figures
+
+
+def test_the_collection_is_large_and_split_by_rule() -> None:
+    every = starts.rows()
+    assert len(every) >= 80
+    assert len({(row["url"], row["line"], row.get("available_gib")) for row in every}) == len(every)
+    assert min(len(starts.rows(True)), len(starts.rows(False))) >= 35
+
+
+# --- weights -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("entry", models(), ids=lambda entry: entry.name)
+def test_a_name_with_fp8_is_the_flag_fp8(entry: Any) -> None:
+    """A checkpoint's size belongs to one format: a copy in 8 bits has the 8-bit size whichever way it is asked for."""
+    found = find(f"{entry.name}-FP8")
+    assert found is not None
+    if found.model is not entry:  # an alias of that very name, with a format of its own
+        return
+    sizes = []
+    for flags in ({"model": f"{entry.name}-FP8"}, {"model": entry.name, "quantization": "fp8"}):
+        asked = question(**flags)
+        sizes.append(weights_bytes(asked.model, quantization=asked.setup.quantization))
+    assert sizes[0] == sizes[1]
+
+
+def test_hybrids_in_other_formats_are_counted_and_not_the_16_bit_files() -> None:
+    for name, gib in (("ibm-granite/granite-4.1-8b-FP8", 8.2), ("Qwen/Qwen3.5-122B-A10B-FP8", 115.6), ("google/gemma-4-31B-it-FP8", 31.2)):  # fmt: skip
+        asked = question(model=name)
+        size = weights_bytes(asked.model)
+        assert size is not None and abs(size.middle / GIB / gib - 1) < 0.06, (name, size)
+
+
+def test_what_a_maker_leaves_in_16_bits_counts() -> None:
+    """Gemma-4-31B-IT-NVFP4 is logged with 31.18 GiB: attention stays in 16 bits in this maker's copies."""
+    told = question(model="nvidia/Gemma-4-31B-IT-NVFP4")
+    size = weights_bytes(told.model)
+    assert size is not None and abs(size.middle / GIB / 31.18 - 1) < 0.05
+    assert told.model.kv_cache_scheme == "fp8"
+    others = question(model="acme/gemma-4-31B-it-NVFP4")
+    assert others.model.kv_cache_scheme is None
+    assert any("8-bit KV cache" in doubt for doubt in others.doubts)
+
+
+def test_gguf_without_a_file_is_a_range_and_with_one_is_not() -> None:
+    wide, narrow = (
+        weights_bytes(question(model=name).model) for name in ("Qwen/Qwen3-8B-GGUF", "Qwen/Qwen3-8B-GGUF:Q4_K_M")
+    )
+    assert wide is not None and narrow is not None
+    assert wide.hi / wide.lo > 1.6 > 1.05 > narrow.hi / narrow.lo
+    assert wide.lo / GIB == pytest.approx(4.6, abs=0.2)
+
+
+def test_weight_files_beside_a_config_decide(tmp_path: Path) -> None:
+    config = {
+        "model_type": "llama", "num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": 2,
+        "intermediate_size": 512, "vocab_size": 1000, "max_position_embeddings": 4096, "torch_dtype": "bfloat16",
+    }  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert read_model_files(tmp_path).weight_bytes is None
+    header = json.dumps({"__metadata__": {}, "a": {"dtype": "BF16", "shape": [5], "data_offsets": [0, 10]}, "b": {"data_offsets": [10, 7_000_000]}}).encode()  # fmt: skip
+    (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    files = read_model_files(tmp_path)
+    assert files.weight_bytes == 7_000_000
+    told = question(model_config=files.config, weight_bytes=files.weight_bytes)
+    size = weights_bytes(told.model)
+    assert size is not None and 7_000_000 in size and size.hi < 7_300_000
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": 9_000_000}}))
+    assert read_model_files(tmp_path).weight_bytes == 9_000_000
+    (tmp_path / "model.safetensors.index.json").unlink()
+    (tmp_path / "model.safetensors").write_bytes(b"\xff" * 20)
+    assert read_model_files(tmp_path).weight_bytes is None
+    with pytest.raises(UsageError, match=r"holds no config\.json"):
+        read_model_files(tmp_path / "nothing")
+
+
+# --- caches ------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_shared_indexer_is_counted_once() -> None:
+    """GLM-5.2: 78 entries of 656 bytes and 21 indexers of 132, as its log lists them."""
+    found = find("zai-org/GLM-5.2-FP8")
+    assert found is not None
+    assert kv_bytes_per_token(found.model, kv_cache_dtype="fp8_ds_mla") == 78 * 656 + 21 * 132 == 53_940
+
+
+def test_a_state_is_as_wide_as_the_config_says() -> None:
+    """Qwen3-Next with an 8-bit cache logs blocks of 1,072 tokens; a config that states 32 bits gives twice as many."""
+    found = find("Qwen/Qwen3-Next-80B-A3B-Instruct")
+    assert found is not None
+    blocks = expected(
+        found.model, Setup(version=11_002, kv_cache_dtype="fp8", max_model_len=8192), point(80 * GIB), known=Known(available_bytes=point(9 * GIB))
+    ).pool  # fmt: skip
+    assert blocks is not None and blocks.layouts[0].block_tokens == 1072
+    config = {
+        "model_type": "qwen3_next", "num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "full_attention_interval": 4, "linear_num_value_heads": 4, "linear_num_key_heads": 2, "linear_key_head_dim": 8,
+        "linear_value_head_dim": 8, "linear_conv_kernel_dim": 4, "vocab_size": 100,
+    }  # fmt: skip
+    widths = {
+        read_config({**config, **more}).caches[0].state_bytes_each for more in ({}, {"mamba_ssm_dtype": "bfloat16"})
+    }
+    assert widths == {2}
+    assert read_config({**config, "mamba_ssm_dtype": "float32"}).caches[0].state_bytes_each == 4
+
+
+def test_a_layer_that_drafts_has_a_cache_and_a_state_per_token() -> None:
+    """Qwen3.8-27B with three MTP tokens (0.25.1): blocks of 800 tokens in 17 layers, 1,191,213 tokens of 80.17 GiB."""
+    asked = question(
+        model="Qwen/Qwen3.8-27B", engine_version="0.25.1", max_model_len=262_144, max_num_seqs=32, gpu="GB10",
+        speculative_config='{"method": "mtp", "num_speculative_tokens": 3}', available_kv="80.17GiB",
+    )  # fmt: skip
+    pool = worksheet(asked).pool
+    assert pool is not None
+    assert (pool.block_tokens, pool.groups, pool.need_blocks) == (800, 4, 328 + 3 * 4)
+    assert 1_191_213 in pool.tokens
+    plain = worksheet(question(model="Qwen/Qwen3.8-27B", engine_version="0.25.1", available_kv="80.17GiB")).pool
+    assert plain is not None and plain.block_tokens == 784
+
+
+def test_speculation_without_layers_costs_no_layers() -> None:
+    assert read_speculation({"method": "ngram", "num_speculative_tokens": 4}).layers == 0
+    assert read_speculation("nonsense").tokens == 0
+    assert read_speculation("{broken").tokens == 0
+
+
+def test_hybrids_had_no_prefix_caching_before_0_20() -> None:
+    need = {}
+    for version, caching in (("0.19.0", None), ("0.19.0", True), ("0.20.2", None)):
+        sheet = worksheet(
+            question(
+                model="Qwen/Qwen3.5-27B", engine_version=version, max_model_len=8192, enable_prefix_caching=caching
+            )
+        )
+        assert sheet.pool is not None
+        need[version, caching] = sheet.pool.need_blocks
+    assert need["0.19.0", True] == need["0.20.2", None] == need["0.19.0", None] + 3
+
+
+def test_the_rule_of_the_printed_tokens_is_a_range_where_nobody_has_looked() -> None:
+    tokens = {}
+    for version in ("0.19.1", "0.20.1", "0.21.0", "0.23.0"):
+        pool = worksheet(question(model="Qwen/Qwen3.5-27B", engine_version=version, max_model_len=16_384, available_kv="40.25GiB", enable_prefix_caching=True)).pool  # fmt: skip
+        assert pool is not None
+        tokens[version] = pool.tokens
+    assert tokens["0.20.1"] == tokens["0.19.1"]
+    assert tokens["0.23.0"].lo > tokens["0.20.1"].hi
+    assert (tokens["0.21.0"].lo, tokens["0.21.0"].hi) == (tokens["0.20.1"].lo, tokens["0.23.0"].hi)
+
+
+# --- planned figures -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "seqs", "batched", "version", "gib"),
+    [
+        ("Qwen/Qwen3-30B-A3B", 1024, 8192, 10_002, 5.58),
+        ("Qwen/Qwen3-4B", 1024, 8192, 10_002, 5.59),
+        ("Qwen/Qwen3-4B", 8, 8192, 10_002, 0.59),
+        ("Qwen/Qwen2.5-3B-Instruct", 1, 2048, 10_002, 0.17),
+        ("Qwen/Qwen3-Coder-30B-A3B-Instruct", 16, 2048, 26_001, 0.23),
+        ("Qwen/Qwen2.5-1.5B-Instruct", 256, 4096, 6_006, 1.40),
+    ],
+)
+def test_peaks_that_engines_printed(name: str, seqs: int, batched: int, version: int, gib: float) -> None:
+    found = find(name)
+    assert found is not None
+    assert gib * GIB in activation_bytes(found.model, batched_tokens=batched, max_num_seqs=seqs, version=version)
+
+
+def test_the_sampler_has_two_regimes_and_an_embedding_model_none() -> None:
+    found = find("Qwen/Qwen3-8B")
+    assert found is not None
+    old, new = (activation_bytes(found.model, batched_tokens=2048, max_num_seqs=1024, version=version) for version in (13_000, 17_001))  # fmt: skip
+    assert old.lo > 2 * new.lo and old.lo > new.hi
+    pooled = question(model="Qwen/Qwen3-Embedding-8B", max_num_seqs=1024)
+    assert pooled.model.pooled
+    assert activation_bytes(pooled.model, batched_tokens=2048, max_num_seqs=1024).hi < 0.6 * GIB
+
+
+def test_defaults_of_unified_memory_are_those_of_a_small_card() -> None:
+    used = {
+        entry.name: entry.value
+        for entry in worksheet(question(model="Qwen/Qwen3-8B", gpu="GB10", engine_version="0.25.1")).inputs
+    }
+    assert (used["max_num_batched_tokens"], used["max_num_seqs"]) == (2048, 256)
+
+
+# --- names and devices -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "name", "how"),
+    [
+        ("llama3.1:8b", "meta-llama/Llama-3.1-8B-Instruct", "variant"),
+        ("qwen2.5-coder:32b", "Qwen/Qwen2.5-32B-Instruct", "variant"),
+        ("deepseek-r1:14b", "Qwen/Qwen2.5-14B-Instruct", "alias"),
+        ("Qwen/Qwen3-8B@9c925d64", "Qwen/Qwen3-8B", "name"),
+        ("org/Qwen2___5-3B", "Qwen/Qwen2.5-3B-Instruct", "alias"),
+        ("train/checkpoints/qwen25-3b-distill-merged", "Qwen/Qwen2.5-3B-Instruct", "within"),
+        ("acme/Acme-gpt-oss-20b-mxfp4-abliterated-v2", "openai/gpt-oss-20b", "within"),
+    ],
+)
+def test_tags_commits_and_fine_tunes(asked: str, name: str, how: str) -> None:
+    found = find(asked)
+    assert found is not None and (found.model.name, found.how) == (name, how)
+
+
+@pytest.mark.parametrize("asked", ["glm-4.7-mini", "acme/deepseek-v3-tiny-draft", "gpt-oss-7b", "Qwen3-9B"])
+def test_another_size_or_sibling_is_another_model(asked: str) -> None:
+    assert find(asked) is None
+
+
+def test_an_unknown_model_is_estimated_and_says_so() -> None:
+    told = worksheet(question(model="acme/Thing-13B-AWQ", gpu="4xA100-40GB"))
+    assert told.answer.startswith("STARTS BUT THIS IS AN ESTIMATE") and told.pool is not None
+    assert told.pool.blocks.hi >= 4 * told.pool.blocks.lo
+    assert any("not in the catalogue" in doubt for doubt in told.doubts)
+    sized = question(model="acme/thing", params="8B")
+    assert weights_bytes(sized.model) is not None
+    none = worksheet(question(model="acme/thing"))
+    assert none.start.starts is None and any("--params" in doubt for doubt in none.doubts)
+    with pytest.raises(UsageError, match="no number of parameters"):
+        question(model="acme/thing", params="many")
+
+
+def test_suggestions_have_a_floor() -> None:
+    assert nearest("team-internal-v7") == [] and nearest("our-private-model") == []
+    assert nearest("Qwen/Qwen3-9B")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["A800", "H800", "H20", "L20", "GB200", "GB300", "GB10", "RTX 4080", "RTX 5080", "RTX 2080 Ti", "MI350X", "MI355X", "MI308X", "Gaudi3",
+     "Ascend 910B", "Arc A770", "RTX 6000 Ada", "H100 NVL", "GH200", "A16", "P40", "RTX PRO 6000 Blackwell", "3080ti"],
+)  # fmt: skip
+def test_devices_that_the_engine_runs_on(name: str) -> None:
+    assert find_gpu(name).name
+
+
+def test_a_slice_is_never_the_whole_card() -> None:
+    told = find_gpu("H100 MIG 3g.40gb")
+    assert told.name.endswith("MIG 3g.40gb") and 39 * GIB in told.total_bytes
+    assert find_gpu("NVIDIA A100-SXM4-40GB MIG 1g.5gb").total_bytes.hi < 5 * GIB
+    for wrong in ("H100 MIG", "L4 MIG 3g.40gb"):
+        with pytest.raises(UsageError):
+            find_gpu(wrong)
+
+
+def test_a_number_of_devices_is_the_parallel_size() -> None:
+    assert find_gpu("4xA100-40GB").count == 4
+    assert question(model="Qwen/Qwen3-32B", gpu="4xA100-40GB").setup.tensor_parallel_size == 4
+    assert question(model="Qwen/Qwen3-32B", gpu="4xA100-40GB", pipeline_parallel_size=2).setup.tensor_parallel_size == 2
+    assert question(model="Qwen/Qwen3-32B", gpu="4xA100-40GB", tensor_parallel_size=2).setup.tensor_parallel_size == 2
+
+
+# --- what the engine refuses ---------------------------------------------------------------------------------------------------
+
+
+def test_a_length_that_the_model_does_not_state_is_refused_with_the_flags_that_allow_it() -> None:
+    flags: dict[str, Any] = {
+        "model": "Qwen3-32B-FP8",
+        "gpu": "L40S",
+        "tensor_parallel_size": 2,
+        "max_model_len": 131_072,
+    }
+    told = worksheet(question(**flags))
+    assert (told.start.starts, told.start.check, told.answer) == (False, "positions", "DOES NOT FIT")
+    assert '"factor": 4.0' in told.start.says and "VLLM_ALLOW_LONG_MAX_MODEL_LEN" in told.start.says
+    assert told.command is not None and told.command.flags["max_model_len"] == 40_960
+    assert told.command.model == "Qwen/Qwen3-32B-FP8"
+    assert solve(question(**flags), "max_num_seqs").value is None
+    lifted = worksheet(question(**flags, hf_overrides='{"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}'))
+    assert lifted.start.check != "positions" and lifted.start.starts is True
+    relative = worksheet(question(**{**flags, "model": "acme/Thing-Qwen3-32B-v2-FP8"}))
+    assert (relative.start.starts, relative.start.check) == (None, "positions")
+    own = worksheet(question(**{**flags, "model": "Qwen/Qwen3-30B-A3B-Instruct-2507"}))
+    assert own.start.starts is True
+
+
+def test_a_pool_set_by_hand_has_no_lines_on_utilization() -> None:
+    told = worksheet(question(model="Qwen/Qwen3-8B", kv_cache_memory_bytes="10GiB", max_model_len=32_768))
+    assert told.utilization is None and told.pool is not None
+    assert told.pool.blocks.lo == 10 * GIB // (147_456 * 16)
+    text = render(told, width=100)
+    assert "safest" not in text and "gpu-memory-utilization" not in text
+    assert told.command is not None and told.command.flags["kv_cache_memory_bytes"] == 10 * GIB
+    tokens = {row.name: row.tokens.lo for row in told.alternatives if row.tokens}
+    assert tokens["TP 2"] == 2 * tokens["as asked"] and tokens["weights fp8"] == tokens["as asked"]
+    blocks = worksheet(question(model="Qwen/Qwen3-8B", num_gpu_blocks_override=128, max_model_len=1024))
+    assert {row.tokens.lo for row in blocks.alternatives if row.tokens} == {128 * 16}
+    assert blocks.pool is not None and blocks.pool.blocks.lo == 128 and blocks.utilization is None
+
+
+def test_lengths_as_the_engine_takes_them() -> None:
+    assert (parse_tokens("--x", "128k"), parse_tokens("--x", "128K"), parse_tokens("--x", "1M")) == (
+        128_000,
+        131_072,
+        1 << 20,
+    )
+    for wrong in ("k", "-1", "12kb", "1e5", "0"):
+        with pytest.raises(UsageError, match="no number of tokens"):
+            parse_tokens("--x", wrong)
+
+
+def test_the_matrix_is_the_worksheet_for_every_cell() -> None:
+    asked = question(model="Qwen/Qwen3-32B", gpu="H100", max_model_len=16_384)
+    table = matrix(asked)
+    (cell,) = [each for each in table.cells if (each.gpu, each.quantization, each.tensor_parallel_size) == ("NVIDIA H100 80GB", "16 bits", 2)]  # fmt: skip
+    alone = worksheet(question(model="Qwen/Qwen3-32B", gpu="H100", max_model_len=16_384, tensor_parallel_size=2))
+    assert alone.pool is not None and (cell.starts, cell.tokens) == (alone.start.starts, int(alone.pool.tokens.lo))
+    assert {each.quantization for each in table.cells} == {"16 bits", "fp8", "awq"}
+    text = render_matrix(table)
+    assert "H200" in text and f"{cell.tokens:,}" in text
+
+
+def test_an_embedding_model_needs_no_pool() -> None:
+    told = worksheet(question(model="BAAI/bge-m3", gpu="L4"))
+    assert told.start.starts is True and told.pool is None
+
+
+def test_the_longest_prompt_of_a_known_pool_is_not_moved_by_an_estimate() -> None:
+    asked = question(model="Qwen/Qwen3-8B", available_kv="5.29GiB", gpu="24GiB")
+    assert judge(asked, asked.setup).available_bytes == printed(5.29 * GIB, "given")
