@@ -74,6 +74,19 @@ def test_a_leak_would_be_seen() -> None:
         assert any(form.lower() in text.lower() for form in planted.fragments(cell.value)), cell
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 1\nb: " + "[[[[" * 50_000 + "\nc: 1\n",
+        "a: " + "{a: " * 60_000 + "\nb: 1\nc: 1\n",
+        "a: &a [1]\n" + "b: *a\n" * 20_000,
+        "".join(" " * depth + "b:\n" for depth in range(800)),
+    ],
+)
+def test_a_document_without_end_ends(text: str) -> None:
+    assert redacted(text.encode()).count(b"\n") == text.count("\n")
+
+
 # ---- binaries and encodings
 
 

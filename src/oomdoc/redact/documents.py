@@ -8,7 +8,7 @@ what neither has understood to `refuse`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oomdoc.redact.names import is_stand_in
@@ -18,6 +18,7 @@ from oomdoc.redact.words import MANY_VALUES, ROLES, SPOKEN_BY_ENGINES, fold, kin
 
 CAP_CHARACTERS = 2 << 20  # libyaml takes about 0.3 s for as much; what is longer is left to `fields`
 _DEPTH = 60  # of containers: objects of Kubernetes have 15
+_DEEPEST = 200
 _LIKE = re.compile(
     r"^[ \t]*(?:- )*(?:[\"']?[\w./@$*-]+[\"']?[ \t]*:(?=[ \t]|\r?$)|[\"'][^\"'\n]*[\"']:?|- ?|[\[\]{}]|---|#|[\d.]+,?\r?$|\r?$)",
     re.M,
@@ -66,6 +67,8 @@ class Documents:
 
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
+            if not _is_shallow(yaml.parse(text, Loader=loader)):
+                return text
             root = yaml.compose(text, Loader=loader)
             edits = sorted(set(_Walk(self.values, text).edits(root)))
         except (yaml.YAMLError, RecursionError, ValueError):
@@ -89,6 +92,20 @@ class Documents:
             elif inside and (setting := _SETTING.match(line)) and setting[3]:
                 lines[place] = setting[1] + setting[2] + self.values.secret(setting[3]) + setting[4] + setting[5]
         return "\n".join(lines)
+
+
+def _is_shallow(events: Iterable[Any]) -> bool:
+    """Whether no container of a document lies deeper than `_DEEPEST`: the composer calls itself for each, in C, without a limit."""
+    depth = 0
+    for event in events:
+        name = type(event).__name__
+        if name in ("SequenceStartEvent", "MappingStartEvent"):
+            depth += 1
+            if depth > _DEEPEST:
+                return False
+        elif name in ("SequenceEndEvent", "MappingEndEvent"):
+            depth -= 1
+    return True
 
 
 def is_document(text: str) -> bool:

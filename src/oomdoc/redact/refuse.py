@@ -38,14 +38,15 @@ _SAFE = (
     r"|\bsha(?:256|512|1):[0-9a-f]{7,128}"
     r"|\b0[xX][0-9a-fA-F]{1,32}\b"
 )
-_ESCAPED = r"%(?:25)?[0-9a-fA-F]{2}|\\+(?:[nrtbfv0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})"
+_ESCAPED = r"%(?:25)?[0-9a-fA-F]{2}|(?<!\\)\\++(?:[nrtbfv0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})"
 _LETTER = r"(?:[^\W_]|[\udc80-\udcff])"  # bytes of an eight-bit code page are letters
 _RUN = re.compile(rf"{_SAFE}|{_ESCAPED}|(?P<run>{_LETTER}+)")
 _RANDOM = re.compile(rf"{_SAFE}|(?P<long>(?<![A-Za-z0-9])[A-Za-z0-9+/_=.~-]{{{_LONG},4000}})")
 _GROUPED = re.compile(rf"{_SAFE}|(?P<long>(?<![\w-])[A-Za-z0-9]{{4,6}}(?:-[A-Za-z0-9]{{4,6}}){{2,7}}(?![\w-]))")
 _HEX = re.compile(r"[0-9a-fA-F-]+")
+_LETTERS = r"[^\W\d_]{1,40}+(?:['’-][^\W\d_]{1,40}+){0,5}+"
 _PROSE = re.compile(
-    rf"[^\W\d_]+(?:['’-][^\W\d_]+)*+[,;:.!?]?(?: [\"“(]?(?:[^\W\d_]+(?:['’-][^\W\d_]+)*+|\d{{1,4}})[,;:.!?”\")]{{0,2}}){{{_PROSE_WORDS - 1},}}"
+    rf"(?<![^\W\d_]){_LETTERS}[,;:.!?]?(?: [\"“(]?(?:{_LETTERS}|\d{{1,4}})[,;:.!?”\")]{{0,2}}){{{_PROSE_WORDS - 1},}}+"
 )
 _WORD = re.compile(r"[^\W_]+")
 _TALK = re.compile(r"(?:^|[\s\"'(>])[^\W\d_]{2,}[,;:.!?]?(?: [^\W\d_][\w'’]*[,;:.!?]{0,2}){2,}")

@@ -16,6 +16,8 @@ from oomdoc.rules import rules_folder
 
 SHORT = 2
 """Letters of the longest word that passes unknown: units, flags, ranks. Initials are nobody's name."""
+_LONGEST = 100
+"""Letters of a run that can be known: names of kernels and of classes have 60."""
 _HERE = Path(__file__).parent
 _READERS = ("ingest", "views", "physics")
 _BESIDE = ("units", "unwrap", "bundle", "tables", "timeline", "scan", "redact/words", "redact/shapes")
@@ -66,7 +68,7 @@ def is_known(run: str) -> bool:
     """
     if run.isdigit() or len(run) <= SHORT:
         return True
-    if not run.isascii():
+    if not run.isascii() or len(run) > _LONGEST:
         return False
     words = known_words()
     if run.lower() in words:
