@@ -138,7 +138,8 @@ def analyze(paths: str | Path | Sequence[str | Path] | Intake, options: Options 
             db = _beside(options.db, scratch), options.db
         store = Store(scratch.enter_context(scratch_folder()), db and db[0])
         sources, unread = load(intake, store, options.types, options.progress, options.resumed)
-        if all(row.kind == EMPTY for row in sources):
+        limited = any(" in all: the rest was not read" in entry.why for entry in unread)  # more is there
+        if not sources or (all(row.kind == EMPTY for row in sources) and not limited):
             what = "holds nothing but blank lines" if sources and not unread else "holds nothing that can be read"
             raise BundleError(
                 f"{intake.name} {what}" + _why(unread),
