@@ -20,6 +20,7 @@ from oomdoc.units import parse_size
 
 HEAD_BYTES = 64 << 10
 _HEAD_LINES = 400
+_RAW_CAP = 2000
 TEXT_CAP = 400
 
 
@@ -96,6 +97,17 @@ class Head:
         """Peeled by the first who asks: 2 ms, and most small sources are known by their bytes."""
         lines = self.data.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]
         return tuple(peel(decode(line[:4096]))[0] for line in lines)
+
+    @cached_property
+    def raw(self) -> tuple[str, ...]:
+        """The first 400 lines as they stand, blank ones too, each cut at 2,000 characters: what a person would see."""
+        lines = self.data.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]
+        return tuple(line[:_RAW_CAP].decode("utf-8", "replace").rstrip("\r") for line in lines)
+
+    @cached_property
+    def told(self) -> tuple[str, ...]:
+        """Those of them that are not blank."""
+        return tuple(line for line in self.raw if line.strip())
 
     def count(self, pattern: re.Pattern[str]) -> int:
         """How many of the lines match from their beginning."""

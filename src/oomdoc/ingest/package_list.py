@@ -28,7 +28,7 @@ _RELEASE = regex(r"\s*vllm(?:\[[\w,-]+\])?(?:==|\s+)v?\d")
 
 def matches(head: Head) -> bool:
     """Two packages with their versions at least, and nothing besides but headings, comments and options of `pip`."""
-    lines = [line for line in head.data.decode("utf-8", "replace").split("\n", 400)[:400] if line.strip()]
+    lines = head.told
     packages = sum(bool(_PACKAGE.match(line)) for line in lines)
     return packages >= 2 and packages + sum(bool(_AROUND.match(line)) for line in lines) >= len(lines)
 

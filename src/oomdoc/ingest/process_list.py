@@ -41,7 +41,7 @@ _SAMPLE = regex(r"\s*(?P<pid>\d{1,9}) +(?P<kib>\d{1,15}) +(?P<command>\S.*)$")
 _ENGINE_PROCESS = regex(r"(?i)VLLM::|EngineCore|\bWorker_|vllm|ray::")
 _RAY_TITLE = regex(r"^(ray::\w{1,100})\.\w{1,100}")  # a busy actor bears the name of its call as well
 _VMRSS = regex(r"^VmRSS:\s+(?P<kib>\d{1,15}) kB")
-_STATUS = regex(r"(?m)^(?:Name|Tgid|VmPeak|VmSize|Threads):\t")
+_STATUS = regex(r"(?:Name|Tgid|VmPeak|VmSize|Threads):\t")
 
 
 def resident(text: str) -> dict[str, Any] | None:
@@ -96,8 +96,7 @@ def matches(head: Head) -> bool:
     """A header of a listing near the top whose next lines are no prose, the collector's samples, or a status of `/proc`."""
     if b"\x00" in head.data:
         return False
-    text = head.data.decode("utf-8", "replace")
-    lines = [line.rstrip("\r") for line in text.split("\n", 400)[:400] if line.strip()]
+    lines = head.told
     if not lines:
         return False
     if any(_OTHERS.match(line) for line in lines[:_HEAD_LINES]) and not any(map(is_header, lines)):
@@ -105,7 +104,7 @@ def matches(head: Head) -> bool:
     if _SAMPLE_TIME.match(lines[0]) and all(_SAMPLE.match(line) or _SAMPLE_TIME.match(line) for line in lines[1:]):
         return True
     if any(_VMRSS.match(line) for line in lines):
-        return len({found[0] for found in _STATUS.finditer(text)}) >= 3
+        return len({found[0] for line in lines if (found := _STATUS.match(line))}) >= 3
     return _mostly_listed(lines)
 
 

@@ -36,7 +36,6 @@ DOCUMENT_SIGNS = 3
 """Signs of a document (`_signs`) from which a text is one: headings and one phrase such as "for example" also stand in a report
 of one's own, which is why two do not suffice."""
 
-_HEAD_LINES = 400
 
 # ---- records of a log
 
@@ -93,7 +92,7 @@ def _pieces(lines: Sequence[bytes]) -> Iterator[tuple[int, int]]:
             else:
                 yield begin, number
                 begin = None
-        elif begin is None and not _CHAT_LINE.match(line.decode("utf-8", "replace")) and _CLOCK.search(line[:80]):
+        elif begin is None and not _CHAT_LINE.match(line[:200].decode("utf-8", "replace")) and _CLOCK.search(line[:80]):
             outside.append(number)
     if begin is not None:  # a fence that is never closed: a cut text
         yield begin, len(lines)
@@ -115,8 +114,8 @@ def form_of(head: Head) -> str | None:
     text = head.data.decode("utf-8", "replace")
     if _JSON.match(text):
         return _json_form(text)
-    lines = [line.rstrip("\r") for line in text.split("\n", _HEAD_LINES)[:_HEAD_LINES]]
-    told = [line for line in lines if line.strip()]
+    lines, told = head.raw, head.told
+    text = "\n".join(lines)
     if not told:
         return None
     if _is_patch(lines):
@@ -325,7 +324,7 @@ _NESTED = regex(r" {2,}(?:- )?[\w\"'./-]{1,80}:")
 
 def is_configuration(head: Head) -> bool:
     """YAML with levels: nine of ten lines are keys or items, three of them lie inside others. Comments in it are no reports."""
-    lines = [line for line in head.data.decode("utf-8", "replace").split("\n", _HEAD_LINES)[:_HEAD_LINES] if line.strip()]  # fmt: skip
+    lines = head.told
     return (
         sum(bool(_NESTED.match(line)) for line in lines) >= 3
         and 10 * sum(bool(_KEYED.match(line)) for line in lines) >= 9 * len(lines)

@@ -150,14 +150,9 @@ def kind_of(head: Head) -> str:
         [line for line in head.lines if line.strip()]
     ):
         return "kernel-log"
-    if has_engine_records(head) or any(_VLLM_WORDS.search(line) and _is_message(line) for line in _raw(head)):
+    if has_engine_records(head) or any(_VLLM_WORDS.search(line) and _is_message(line) for line in head.told):
         return "vllm-log"
     return KIND
-
-
-def _raw(head: Head) -> Iterator[str]:
-    """The lines of the head, with what collectors put before them."""
-    yield from head.data.decode("utf-8", "replace").split("\n", 400)[:400]
 
 
 def _is_message(line: str) -> bool:
