@@ -96,6 +96,11 @@ def test_influx_lines() -> None:
     assert tables(line + line.replace("index=0", "index=1"))["gpu_sample"][1] == {"t": 1795205091.0, "gpu": 1, "used_bytes": 76012 * MIB, "total_bytes": 81559 * MIB, "gpu_util": 0.93}  # fmt: skip
 
 
+def test_a_long_form_without_a_time_keeps_its_order() -> None:
+    found = tables("metric,value\nkv_usage,0.5\nqueue_depth,3\nkv_usage,0.6\nqueue_depth,4\n")["engine_stat"]
+    assert found == [{"kv_used": 0.5, "waiting": 3}, {"kv_used": 0.6, "waiting": 4}]
+
+
 def test_columns_of_several_devices() -> None:
     text = "time,gpu0_mem_used_mib,gpu1_mem_used_mib,gpu0_util_pct\n2026-11-20T20:04:51Z,70000,70010,97\n2026-11-20T20:05:51Z,70001,70011,98\n"
     rows = tables(text)["gpu_sample"]

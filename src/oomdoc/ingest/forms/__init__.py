@@ -81,7 +81,7 @@ def header_at(lines: Sequence[str], at: int) -> Layout | None:
         known = sum(bool(meanings(name)) for name in layout.names)
         named = known + sum(is_irrelevant(name) for name in layout.names)
         longish = any(name.lower() in ("value", "val", "_value") for name in layout.names)
-        if known < (1 if longish else 2) or named * 3 < len(layout.names):
+        if not longish and (known < 2 or named * 3 < len(layout.names)):
             continue
         rows = _sample(layout, lines[at + 1 : at + 1 + 3 * _AHEAD])
         if not rows:
@@ -274,7 +274,7 @@ def form_of(head: Head) -> str:
         return "influx" if found.understood else ""
     if _tables_fill(lines):
         return "table"
-    if sum(len(texts.pairs(line)) > 2 for line in filled[:50]) > 0.7 * len(filled[:50]):
+    if sum(len(texts.pairs(line)) > 1 for line in filled[:50]) > 0.7 * len(filled[:50]):
         found = _try(Record(1, "", texts.pairs(line)) for line in filled)
         return "pairs" if found.understood else ""
     nested = any(

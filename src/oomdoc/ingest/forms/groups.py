@@ -64,7 +64,8 @@ class Group:
     plan: Plan | None = None
     long: _Long | None = None
     decided: bool = False
-    merged: dict[tuple[Any, ...], Record] = field(default_factory=dict)
+    merged: dict[tuple[Any, ...], Record] = field(default_factory=dict)  # the record at hand for each moment and device
+    records: list[Record] = field(default_factory=list)
 
 
 def short(name: str) -> str:
@@ -188,23 +189,14 @@ class Gatherer:
         if unit and not null(unit) and not null(value):
             value = f"{value} {unit}" if str(unit).lower() not in ("count", "1", "ratio", "") else value
         found = group.merged.get(key)
-        if found is not None and name in found.values:  # without a time, the next sample
-            key = (*key, len(group.merged), record.line)
-            group.merged[key] = Record(record.line, record.context, {**common, name: value})
-            group.merged[key[: len(common)]] = group.merged[key]
-        elif found is not None:
+        if found is not None and name not in found.values:
             found.values[name] = value
-        elif len(group.merged) < _HELD:
+        elif len(group.records) < _HELD:  # the first of its key, or without a time the next sample
             group.merged[key] = Record(record.line, record.context, {**common, name: value})
+            group.records.append(group.merged[key])
 
     def _unmerge(self, group: Group, context: str) -> None:
-        seen: set[int] = set()
-        records = []
-        for record in group.merged.values():
-            if id(record) not in seen:
-                seen.add(id(record))
-                records.append(record)
-        group.merged = {}
+        records, group.records, group.merged = group.records, [], {}
         plan = plan_for([record.values for record in records], context)
         if plan is None:
             return
