@@ -167,7 +167,18 @@ class _Counted:
         return last.first_line - 1 + last.data.count(b"\n") + (0 if last.data.endswith(b"\n") else 1)
 
 
-_ENGINES = (b"vllm", b"vLLM", b"VLLM", b"sglang", b"SGLang", b"text-generation-inference", b"tritonserver", b"TensorRT-LLM", b"llama.cpp", b"llamacpp")
+_ENGINES = (
+    b"vllm",
+    b"vLLM",
+    b"VLLM",
+    b"sglang",
+    b"SGLang",
+    b"text-generation-inference",
+    b"tritonserver",
+    b"TensorRT-LLM",
+    b"llama.cpp",
+    b"llamacpp",
+)
 
 
 @dataclasses.dataclass

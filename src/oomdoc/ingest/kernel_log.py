@@ -301,7 +301,10 @@ _OOM_KILLER: tuple[Pattern, ...] = (
             "[ 91.1] memory: usage 2048kB, limit 2048kB, failcnt 17",
             {"kind": "cgroup-usage", "bytes": 2048 * KIB, "limit_bytes": 2048 * KIB, "pid": None},
         ),
-        ("Task in /docker/ab killed as a result of limit of /docker/ab", {"kind": "cgroup-usage", "memory_group": "/docker/ab"}),
+        (
+            "Task in /docker/ab killed as a result of limit of /docker/ab",
+            {"kind": "cgroup-usage", "memory_group": "/docker/ab"},
+        ),
     ),
     _pattern(
         "kernel-oom-invoked",

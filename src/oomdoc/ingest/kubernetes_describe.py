@@ -328,7 +328,9 @@ _HANDLERS = {
 }
 
 
-_ENGINE = re.compile(r"(?i)(?:^|[/_. -])(?:vllm|sglang|text-generation-(?:inference|launcher)|tgi|tensorrt-?llm|trtllm|tritonserver|lmdeploy|llama[-.]?cpp|llama-server|huggingfaceserver|aibrix|djl-serving|lmcache\w*|mooncake\w*|infinistore|dynamo)(?![a-z])")
+_ENGINE = re.compile(
+    r"(?i)(?:^|[/_. -])(?:vllm|sglang|text-generation-(?:inference|launcher)|tgi|tensorrt-?llm|trtllm|tritonserver|lmdeploy|llama[-.]?cpp|llama-server|huggingfaceserver|aibrix|djl-serving|lmcache\w*|mooncake\w*|infinistore|dynamo)(?![a-z])"
+)
 _TRAINER = re.compile(r"(?i)\b(?:train|trainer|finetun\w*|sft|dpo|grpo|torchrun|deepspeed)\b")
 
 

@@ -176,7 +176,15 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "k8s-probe-failed",
         "k8s-events",
-        ("probe failed", "probe errored", "probe timed out", "Probe failed", "health check", "healthcheck", "Health check"),
+        (
+            "probe failed",
+            "probe errored",
+            "probe timed out",
+            "Probe failed",
+            "health check",
+            "healthcheck",
+            "Health check",
+        ),
         regex(
             r"(?:(?:[Ss]tartup|[Ll]iveness) probe (?:failed|errored|timed out)"
             r"|[Hh]ealth ?check (?:\S+ ){0,2}?(?:failed|timed out|errored)"
@@ -185,7 +193,10 @@ PATTERNS: tuple[Pattern, ...] = (
         "cluster_event",
         (
             ("supervisor: startup probe failed: GET /health: refused", {"reason": "Unhealthy", "object": None}),
-            ("keeper WARNING health check failed: ReadTimeout(3.0) GET http://127.0.0.1/health", {"reason": "Unhealthy"}),
+            (
+                "keeper WARNING health check failed: ReadTimeout(3.0) GET http://127.0.0.1/health",
+                {"reason": "Unhealthy"},
+            ),
             (
                 'prober.go:107] "Probe failed" probeType="Liveness" pod="prod/engine-0" containerName="engine"',
                 {"reason": "Unhealthy", "object": "prod/engine-0"},
@@ -197,8 +208,16 @@ PATTERNS: tuple[Pattern, ...] = (
         "k8s-probe-kill",
         "k8s-events",
         (
-            "probe, will be", "exceeded, ", "sending SIG", "Killing container", "probe deadline", "probe threshold",
-            "not available, restarting", "unhealthy, restarting", "not responding, restarting", "is unhealthy, kill",
+            "probe, will be",
+            "exceeded, ",
+            "sending SIG",
+            "Killing container",
+            "probe deadline",
+            "probe threshold",
+            "not available, restarting",
+            "unhealthy, restarting",
+            "not responding, restarting",
+            "is unhealthy, kill",
         ),
         regex(
             r"(?:[Cc]ontainer (?P<object>\S+) )?failed (?:liveness|startup) probe, will be (?:restarted|killed)"

@@ -61,7 +61,7 @@ def _trial(row: Row, match: re.Match[str]) -> Row | None:
     good, bad = _GOOD.search(after), _BAD.search(after)
     if not good and not bad:
         return None
-    works = bool(good) and (not bad or good.start() < bad.start())
+    works = good is not None and (bad is None or good.start() < bad.start())
     value = found["value"] or ("true" if flag == "enforce_eager" else None)
     return {"flag": flag, "value": value, "works": works, "text": text[:TEXT_CAP]}
 
