@@ -22,7 +22,7 @@ from oomdoc.asking import one_select, parsed
 from oomdoc.errors import UsageError
 from oomdoc.faults import first_line, out_of_memory
 from oomdoc.physics.defaults import defaults
-from oomdoc.scene import FOREIGN, UNKNOWN, Scene, bind
+from oomdoc.scene import EVENTS, FOREIGN, UNKNOWN, Scene, bind
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import NOMINAL_YEAR
 from oomdoc.views import VIEWS, View
@@ -329,10 +329,12 @@ class Store:
     def _hide_foreign(self) -> None:
         """Views and rules see what is the server's own, or may be: `own.<table>` stands before the table of that name.
 
-        What nobody can bind to the server is hidden as well where the server came up and shows no failure: a coincidence
-        explains nothing that did not happen.
+        An event that nobody can bind to the server is hidden as well where the server came up and shows no failure: a
+        coincidence explains nothing that did not happen.
         """
-        hidden = [FOREIGN, UNKNOWN] if self.scene.server.came_up else [FOREIGN]
+        hidden = {table: [FOREIGN] for table in TABLES}
+        if self.scene.server.came_up:
+            hidden |= {table: [FOREIGN, UNKNOWN] for table in EVENTS}
         rows = [(*place, bond.whose, bond.life, bond.why) for place, bond in self.scene.bonds.items()]
         self._con.execute(
             "CREATE TABLE relation (of_table VARCHAR, source VARCHAR, line UINTEGER, whose VARCHAR, life VARCHAR, why VARCHAR)"
@@ -347,12 +349,12 @@ class Store:
         if lives:
             self._con.executemany("INSERT INTO life VALUES (?, ?, ?, ?)", lives)
         self._con.execute("CREATE SCHEMA own")
-        self._own = {place[0] for place, bond in self.scene.bonds.items() if bond.whose in hidden}
+        self._own = {place[0] for place, bond in self.scene.bonds.items() if bond.whose in hidden[place[0]]}
         for table in sorted(self._own):
             whole = "" if any(line for of, _, line in self.scene.bonds if of == table) else "OR r.line = 0"
             self._con.execute(
                 f"CREATE VIEW own.{table} AS SELECT x.* FROM main.{table} x ANTI JOIN (SELECT source, line FROM main.relation "
-                f"WHERE of_table = '{table}' AND whose IN ({', '.join(map(quoted, hidden))})) r ON r.source = x.source AND (r.line = x.line {whole})"
+                f"WHERE of_table = '{table}' AND whose IN ({', '.join(map(quoted, hidden[table]))})) r ON r.source = x.source AND (r.line = x.line {whole})"
             )
         self._con.execute("SET search_path = 'own,main'")
 

@@ -60,6 +60,8 @@ KINDS = {
 
 def headline(report: Report) -> str:
     """The verdict as a sentence: the leading cause's title, or that there is none."""
+    if report.verdict == "no-server":
+        return "Nothing in this bundle shows an LLM server"
     if not report.diagnoses:
         return "Nothing in this bundle speaks about memory, for or against"
     return "The evidence does not single out one cause" if report.verdict == "undecided" else report.diagnoses[0].title

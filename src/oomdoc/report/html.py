@@ -134,6 +134,7 @@ def _verdict(report: Report, first: Diagnosis | None) -> dict[str, Any]:
         "healthy": "Healthy",
         "not-memory": "Not a memory failure",
         "undecided": "Undecided",
+        "no-server": "No server",
     }
     strongest = max(first.evidence, key=lambda item: item.weight, default=None) if first else None
     against = min(first.against, key=lambda item: item.weight, default=None) if first else None

@@ -74,7 +74,7 @@ def render(report: Report, *, top: int = 3, **_: Any) -> str:
     lines += _moments(report)
     lines += _engines(report) + _traffic(report)
     lines += _watch(report) if report.verdict == "healthy" else []
-    lines += _collect(report)
+    lines += _set_aside(report) + _collect(report)
     lines += _coverage(report)
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -131,9 +131,12 @@ def fenced(lines: Iterable[str], language: str = "") -> list[str]:
 
 
 def _head(report: Report, first: Diagnosis | None) -> list[str]:
-    verdict = {"diagnosed": "Diagnosed", "healthy": "Healthy", "not-memory": "Not a memory failure"}.get(
-        report.verdict, "Undecided"
-    )
+    verdict = {
+        "diagnosed": "Diagnosed",
+        "healthy": "Healthy",
+        "not-memory": "Not a memory failure",
+        "no-server": "No server",
+    }.get(report.verdict, "Undecided")
     lines = [f"## {verdict}: {prose(headline(report))}", "", "| | |", "| --- | --- |"]
     incident = gravest(report)
     when = f", {plain(moment(incident.started))}" if incident and incident.started is not None else ""
@@ -350,6 +353,13 @@ def _moments(report: Report) -> list[str]:
     if len(marks) > MARKS_SHOWN:
         lines.append(f"| | and {len(marks) - MARKS_SHOWN} more | |")
     return [*lines, ""]
+
+
+def _set_aside(report: Report) -> list[str]:
+    if not report.set_aside:
+        return []
+    said = [f"- {plain(item.why)} {' '.join(code(ref) for ref in item.refs)}".rstrip() for item in report.set_aside]
+    return ["### Seen and set aside", "", "Not this server's:", "", *said, ""]
 
 
 def _collect(report: Report) -> list[str]:

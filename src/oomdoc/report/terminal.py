@@ -96,6 +96,7 @@ def render(report: Report, *, top: int = 3, width: int = 100, color: bool = Fals
     _traffic(page, report.traffic)
     if report.verdict == "healthy":  # elsewhere the causes say it with their weights
         _watch(page, report)
+    _set_aside(page, report)
     _collect(page, report, top)
     _coverage(page, report.coverage)
     _warnings(page, report.warnings)
@@ -117,6 +118,9 @@ def _verdict(page: Page, report: Report, first: Diagnosis | None) -> None:
     elif report.verdict == "not-memory" and first:
         label = f"NOT A MEMORY FAILURE{chance}"
         what = first.title + (f": {first.reason.replace('-', ' ')}" if first.reason else "")
+    elif report.verdict == "no-server":
+        label, what = "NO SERVER", headline(report)
+        advice = "Hand over the server's log, its metrics, or what its supervisor says of it"
     else:
         label = "UNDECIDED"
         named = [f"{item.title} ({percent(item.probability)})" for item in report.diagnoses[:2]]
@@ -502,6 +506,15 @@ def _coverage(page: Page, coverage: Coverage) -> None:
         named = [f"{item.path} ({item.why})" for item in coverage.unread[:3]]
         more = f" and {len(coverage.unread) - 3} more" if len(coverage.unread) > 3 else ""
         page.flow(ink("not read:", "yellow"), ink(neutral(", ".join(named) + more)), indent=2, gap=1)
+
+
+def _set_aside(page: Page, report: Report) -> None:
+    """What was seen and is not this server's: readers want to know that it was seen."""
+    if not report.set_aside:
+        return
+    page.heading("Seen and set aside (not this server's)")
+    for item in report.set_aside:
+        page.flow(Text("-"), ink(neutral(f"{item.why}  {' '.join(item.refs)}")), indent=2, gap=1)
 
 
 def _warnings(page: Page, warnings: Sequence[str]) -> None:

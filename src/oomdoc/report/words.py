@@ -282,6 +282,8 @@ def ran_out(report: Report) -> str:
     """Which memory ran out and when, in a few words."""
     if report.verdict in ("healthy", "not-memory"):
         return "nothing"
+    if report.verdict == "no-server":
+        return "nothing of a server's"
     incident = gravest(report)
     what = _RAN_OUT.get(incident.kind) if incident else None
     if incident and incident.kind == "startup-check" and _on_host(report, incident):

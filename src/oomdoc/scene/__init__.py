@@ -16,7 +16,7 @@ from oomdoc.scene.lives import LIVES_SQL, Server, life_of, server_of
 from oomdoc.scene.owner import FOREIGN, NEAR, OWN, UNKNOWN, Bond
 from oomdoc.scene.presence import shows_server
 
-__all__ = ["FOREIGN", "NEAR", "OWN", "TABLES", "UNKNOWN", "Aside", "Bond", "Scene", "Tables", "bind"]
+__all__ = ["EVENTS", "FOREIGN", "NEAR", "OWN", "TABLES", "UNKNOWN", "Aside", "Bond", "Scene", "Tables", "bind"]
 
 KILLS = ("cgroup-oom-kill", "node-oom-kill", "oom-kill", "cgroup-usage", "slurm-oom-kill", "ray-memory-kill")
 STATEMENTS = ("worker-died", "bus-error", "shm-full", "pinned-alloc-failed", "host-alloc-failed")
@@ -32,6 +32,8 @@ TABLES = (
     "gpu_device",
 )
 """Tables whose rows have an owner; those of the engine's logs belong to a life by their place in the log."""
+EVENTS = ("host_event", "process_exit")
+"""Of what nobody can bind to the server, the tables whose rows say that something happened."""
 KILL_LINES = 400
 """One kill of the kernel is at most so many lines: its header, some 20 of memory figures, a line for each process, the victim."""
 
@@ -83,7 +85,7 @@ def bind(store: Tables) -> Scene:
     def note(table: str, row: Mapping[str, Any], bond: Bond, says: str, place: Mapping[str, Any] | None = None) -> None:
         bonds[table, row["source"], row["line"]] = bond
         at = place or row
-        if bond.whose == FOREIGN:
+        if bond.whose == FOREIGN or (bond.whose == UNKNOWN and server.came_up and table in EVENTS):
             asides.setdefault((at["source"], at["line"]), Aside(at["source"], at["line"], says, bond.why, at.get("t")))
 
     logs = {life.source for life in server.lives}

@@ -8,13 +8,13 @@ WITH failed AS (
   SELECT start_id, kind, grade, source || ':' || line AS ref FROM failure_event WHERE start_id IS NOT NULL AND grade >= 2
   QUALIFY row_number() OVER (PARTITION BY start_id ORDER BY least(grade, 3) DESC, line, grade DESC) = 1
 ), stat AS (
-  SELECT s.start_id, x.source || ':' || x.line AS ref, x.line, x.running, x.waiting, x.kv_used, coalesce(x.generation_tokens_per_s, 0) + coalesce(x.prompt_tokens_per_s, 0) AS tokens_per_s,
+  SELECT s.start_id, x.source || ':' || x.line AS ref, x.line, x.running, x.waiting, x.kv_used, x.generation_tokens_per_s + x.prompt_tokens_per_s AS tokens_per_s,
          row_number() OVER (PARTITION BY s.start_id ORDER BY x.line DESC) AS nth
   FROM engine_stat x JOIN engine_start s ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line
   WHERE x.running IS NOT NULL
 ), last_busy AS (
   -- statistics come every ten seconds: three samples are half a minute, longer than a prefill of any length that a step allows
-  SELECT start_id, count(*) AS n, bool_and((running > 0 OR waiting > 0) AND tokens_per_s = 0) AS still, min_by(ref, nth) AS ref FROM stat WHERE nth <= 3 GROUP BY start_id
+  SELECT start_id, count(*) AS n, bool_and(coalesce((running > 0 OR waiting > 0) AND tokens_per_s = 0, false)) AS still, min_by(ref, nth) AS ref FROM stat WHERE nth <= 3 GROUP BY start_id
 ), queue AS (
   SELECT start_id, count(*) AS samples, avg((waiting > 0)::INT) AS waited, arg_max(ref, waiting) AS ref FROM stat GROUP BY start_id
 ), outside AS (
