@@ -9,7 +9,6 @@ from oomdoc.scene.places import ENGINE, is_engine
 
 SIGNS = (
     "milestone",
-    "engine_flag",
     "engine_figure",
     "engine_stat",
     "startup_check",
@@ -28,6 +27,10 @@ _WORDS = re.compile(
 _TRAINER = re.compile(
     r"(?i)loss\.backward|optimizer\.step|\btrainer\b|training_step|deepspeed|accelerate launch|\bepochs?\b|finetun|peft|lightning"
 )
+_LISTED = "origin = 'file' AND flag = 'version'"
+"""The release in a list of installed packages: nothing says that it ran."""
+_MACHINE = "('host-size', 'shm-size', 'container-limit', 'swap-space', 'cpu-pool-default', 'pinned-alloc')"
+"""Topics that tools state of any machine: nobody wrote them about a server."""
 _TEXTS = {
     "host_event": "concat_ws(' ', process, text)",
     "log_error": "concat_ws(' ', exception, text)",
@@ -57,6 +60,8 @@ def shows_server(store: Tables) -> bool:
     that a person gave to a file.
     """
     if any(table in store.filled for table in SIGNS):
+        return True
+    if "engine_flag" in store.filled and store.rows_of(f"SELECT 1 FROM main.engine_flag WHERE NOT ({_LISTED}) LIMIT 1"):
         return True
     if "oom" in store.filled:
         return not _trains(store)
@@ -88,18 +93,44 @@ def shows_server(store: Tables) -> bool:
     ):
         return True
     if store.rows_of(
-        "SELECT 1 FROM main.source WHERE names_engine AND kind NOT IN ('document', 'source-code', 'chat') LIMIT 1"
+        "SELECT 1 FROM main.source WHERE names_engine AND kind NOT IN ('document', 'source-code', 'chat', 'package-list') LIMIT 1"
     ):
         return True
-    known = [table for table in _TEXTS if table in store.filled]
-    if not known and not any(
-        table in store.filled for table in ("gpu_sample", "gpu_process", "metric", "allocator_stat", "model_file")
-    ):
-        return True  # nothing was understood: that is no proof of anything
-    return any(
+    if any(
         _WORDS.search(row["words"] or "")
-        for table in known
+        for table in _TEXTS
+        if table in store.filled
         for row in store.rows_of(f"SELECT DISTINCT {_TEXTS[table]} AS words FROM main.{table} LIMIT 2000")
+    ):
+        return True
+    return not _shows_others(store)
+
+
+def _shows_others(store: Tables) -> bool:
+    """Whether something in the tables is another program's for sure: its name, its container, its log.
+
+    A person's few lines about a server often name none of its words; they are no proof of another program.
+    """
+    if "allocator_stat" in store.filled:
+        return False
+    if "note" in store.filled and store.rows_of(f"SELECT 1 FROM main.note WHERE topic NOT IN {_MACHINE} LIMIT 1"):
+        return False
+    asked = (
+        # victims and processes of a device with names that no engine has (those that may be one's were asked before)
+        ("host_event", "process IS NOT NULL"),
+        ("gpu_process", "coalesce(name, '-') NOT IN ('', '-')"),
+        # workloads of a cluster, none of which serves
+        ("container", "coalesce(pod, name) IS NOT NULL"),
+        ("scaler", "true"),
+        ("cluster_event", "true"),
+        ("process_exit", "name IS NOT NULL"),
+        # a program's own log that says it could get no memory
+        ("host_event", "kind = 'host-alloc-failed'"),
+    )
+    return any(
+        bool(store.rows_of(f"SELECT 1 FROM main.{table} WHERE {where} LIMIT 1"))
+        for table, where in asked
+        if table in store.filled
     )
 
 
