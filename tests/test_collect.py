@@ -290,6 +290,7 @@ def test_an_interrupted_collection_packs_what_it_has(shell: list[str], number: i
     running = subprocess.Popen(
         [*program, str(SCRIPT), "-d", "60", "-i", "1", "-P", str(host.proc), "-o", str(host.out)],
         env={"PATH": str(host.bin), "HOME": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # a run in the background ignores it, and a shell cannot take that back
     )  # fmt: skip
     assert running.stderr
     for line in running.stderr:

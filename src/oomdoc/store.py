@@ -695,7 +695,7 @@ def _sane(kind: str, values: Sequence[Any], column: str) -> list[Any]:
     if most is None:
         return list(values)
     least = 0 if kind.startswith("U") else -most
-    return [value if value is None or least <= value <= most else None for value in values]
+    return [value if value is None or isinstance(value, str) or least <= value <= most else None for value in values]
 
 
 def _sane_array(values: Any) -> Any:

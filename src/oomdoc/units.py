@@ -47,7 +47,7 @@ def parse_size(text: str, *, binary: bool = False, unit: str = "") -> int | None
     if factor is None:
         return None
     size = float(match[1].replace(",", "")) * factor
-    return None if size >= UNKNOWN_SIZE - GIB else round(size)
+    return None if abs(size) >= UNKNOWN_SIZE - GIB else round(size)
 
 
 def show_bytes(count: float | None) -> str:

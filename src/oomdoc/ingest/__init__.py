@@ -78,8 +78,8 @@ PROSE: tuple[Ingestor, ...] = tuple(
         process_list,
         request_body,
         launch,
-        configuration,
         forms,
+        configuration,
         memory_series,
         notes,
     )

@@ -43,6 +43,7 @@ _GOOD = regex(
 _BAD = regex(
     r"(?i)\b(?:oom\b|out of memory|crash\w*|dies|died|fails?|failed|killed|hangs?|does not (?:start|work|help)|doesn't|no (?:change|difference))"
 )
+_OUTCOME = r"(?i:\b(?:works?|worked|starts?|started|comes? up|came up|serves|fine|ok|passes|succeeds|fix|cures?|solve|no (?:oom|crash|error)|loads|runs|oom|out of memory|crash|dies|died|fail|killed|hangs?|does(?:n't| not)|no (?:change|difference)))"
 _NO_TRIAL = regex(
     r"(?i)\b(?:try|consider|please|should|could|would|you can|increase|decrease|reduce|lower|if|or)\b|\b(?:INFO|WARNING|ERROR|DEBUG)\b|^\s*(?:#|//|\*|usage:)|\?\s*$"
 )
@@ -62,7 +63,7 @@ def _trial(row: Row, match: re.Match[str]) -> Row | None:
     if not good and not bad:
         return None
     works = good is not None and (bad is None or good.start() < bad.start())
-    value = found["value"] or ("true" if flag == "enforce_eager" else None)
+    value = (found["value"] or "").strip() or ("true" if flag == "enforce_eager" else None)
     return {"flag": flag, "value": value, "works": works, "text": text[:TEXT_CAP]}
 
 
@@ -75,7 +76,7 @@ PATTERNS: tuple[Pattern, ...] = (
             "enforce-eager", "enforce_eager", "eager mode", "tensor-parallel-size", "tensor_parallel_size", "limit-mm-per", "limit_mm_per",
             "swap-space", "swap_space", "cpu-offload-gb", "cpu_offload_gb", "max_local_cpu_size", "shm-size", "shm_size", "ipc=host", "ipc host",
         ),
-        regex(r"^(?P<text>.{4,300})$"),
+        regex(rf"^(?P<text>.{{0,200}}?(?:{'|'.join(FLAGS)}).{{0,160}}?{_OUTCOME}.{{0,160}})$"),
         "trial",
         (
             ("the first one + --max-num-seqs 16 --enforce-eager        -> starts", {"flag": "max_num_seqs", "value": "16", "works": True}),

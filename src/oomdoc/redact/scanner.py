@@ -8,7 +8,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import socket
 from functools import cache
+from typing import Any
 
 from oomdoc.redact.names import is_stand_in
 from oomdoc.redact.values import Values
@@ -25,7 +27,7 @@ _SHORTEST = 8  # characters: what detectors of assignments take for less is a wo
 @cache
 def detectors() -> tuple[re.Pattern[str], ...]:
     """Every expression of every detector, in the order of their names."""
-    import detect_secrets.plugins as plugins
+    plugins = _plugins()
 
     found: list[re.Pattern[str]] = []
     for info in sorted(pkgutil.iter_modules(plugins.__path__), key=lambda info: info.name):
@@ -41,6 +43,19 @@ def detectors() -> tuple[re.Pattern[str], ...]:
                     if isinstance(regex, re.Pattern)
                 ]
     return tuple(found)
+
+
+def _plugins() -> Any:
+    """The scanner's package of detectors. One of the libraries behind it opens a socket when it is imported, to see whether
+    the machine speaks IPv6; nothing here ever opens one."""
+    speaks, socket.has_ipv6 = socket.has_ipv6, False
+    try:
+        # each detector imports what would ask its provider about a key, which is never called
+        importlib.import_module("detect_secrets.plugins.base")
+        importlib.import_module("requests")
+        return importlib.import_module("detect_secrets.plugins")
+    finally:
+        socket.has_ipv6 = speaks
 
 
 def scanned(values: Values, text: str) -> str:

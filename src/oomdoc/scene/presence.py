@@ -115,22 +115,24 @@ def _shows_others(store: Tables) -> bool:
         return False
     if "note" in store.filled and store.rows_of(f"SELECT 1 FROM main.note WHERE topic NOT IN {_MACHINE} LIMIT 1"):
         return False
-    asked = (
-        # victims and processes of a device with names that no engine has (those that may be one's were asked before)
-        ("host_event", "process IS NOT NULL"),
-        ("gpu_process", "coalesce(name, '-') NOT IN ('', '-')"),
-        # workloads of a cluster, none of which serves
-        ("container", "coalesce(pod, name) IS NOT NULL"),
-        ("scaler", "true"),
-        ("cluster_event", "true"),
-        ("process_exit", "name IS NOT NULL"),
-        # a program's own log that says it could get no memory
-        ("host_event", "kind = 'host-alloc-failed'"),
-    )
-    return any(
-        bool(store.rows_of(f"SELECT 1 FROM main.{table} WHERE {where} LIMIT 1"))
-        for table, where in asked
-        if table in store.filled
+    for table, column in (("host_event", "process"), ("gpu_process", "name"), ("process_exit", "name")):
+        if table in store.filled:
+            names = [
+                row["name"]
+                for row in store.rows_of(
+                    f"SELECT DISTINCT {column} AS name FROM main.{table} WHERE {column} IS NOT NULL"
+                )
+            ]
+            if any(is_engine(name) is None for name in names):
+                return False  # an interpreter: it may be a server's
+            if any(name.strip("-[]") for name in names):
+                return True
+    # workloads of a cluster, none of which serves
+    if any(table in store.filled for table in ("container", "scaler", "cluster_event")):
+        return True
+    # a program's own log that says it could get no memory
+    return "host_event" in store.filled and bool(
+        store.rows_of("SELECT 1 FROM main.host_event WHERE kind = 'host-alloc-failed' LIMIT 1")
     )
 
 

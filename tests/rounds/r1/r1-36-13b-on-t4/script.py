@@ -1,0 +1,1 @@
+llm = LLM(model="meta-llama/Llama-2-13b-hf", tokenizer="hf-internal-testing/llama-tokenizer")
