@@ -8,8 +8,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 from oomdoc.redact.names import is_stand_in
@@ -27,35 +30,48 @@ _SHORTEST = 8  # characters: what detectors of assignments take for less is a wo
 @cache
 def detectors() -> tuple[re.Pattern[str], ...]:
     """Every expression of every detector, in the order of their names."""
-    plugins = _plugins()
-
     found: list[re.Pattern[str]] = []
-    for info in sorted(pkgutil.iter_modules(plugins.__path__), key=lambda info: info.name):
-        if info.name in _NOT:
-            continue
-        module = importlib.import_module(f"{plugins.__name__}.{info.name}")
-        for kind in vars(module).values():
-            if isinstance(kind, type) and kind.__module__ == module.__name__:
-                listed = getattr(kind, "denylist", ())
-                found += [
-                    regex
-                    for regex in (listed if isinstance(listed, (list, tuple)) else ())
-                    if isinstance(regex, re.Pattern)
-                ]
+    with _without_network():
+        plugins = importlib.import_module("detect_secrets.plugins")
+        for info in sorted(pkgutil.iter_modules(plugins.__path__), key=lambda info: info.name):
+            if info.name in _NOT:
+                continue
+            module = importlib.import_module(f"{plugins.__name__}.{info.name}")
+            for kind in vars(module).values():
+                if isinstance(kind, type) and kind.__module__ == module.__name__:
+                    listed = getattr(kind, "denylist", ())
+                    found += [
+                        regex
+                        for regex in (listed if isinstance(listed, (list, tuple)) else ())
+                        if isinstance(regex, re.Pattern)
+                    ]
     return tuple(found)
 
 
-def _plugins() -> Any:
-    """The scanner's package of detectors. One of the libraries behind it opens a socket when it is imported, to see whether
-    the machine speaks IPv6; nothing here ever opens one."""
-    speaks, socket.has_ipv6 = socket.has_ipv6, False
+class _NotThere(ModuleType):
+    """Stands for a library that detectors import to ask a provider about a key, which nothing here does."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Anything that an annotation may name."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return object
+
+
+@contextmanager
+def _without_network() -> Iterator[None]:
+    """While the detectors are imported, the library of theirs that would reach for the network is not there.
+
+    Imported, it opens a socket to see whether the machine speaks IPv6.
+    """
+    here = sys.modules.get("requests")
+    if here is None:
+        sys.modules["requests"] = _NotThere("requests")
     try:
-        # each detector imports what would ask its provider about a key, which is never called
-        importlib.import_module("detect_secrets.plugins.base")
-        importlib.import_module("requests")
-        return importlib.import_module("detect_secrets.plugins")
+        yield
     finally:
-        socket.has_ipv6 = speaks
+        if here is None:
+            del sys.modules["requests"]
 
 
 def scanned(values: Values, text: str) -> str:
