@@ -87,7 +87,8 @@ def load(
                         "rows": row.rows,
                         "problems": row.problems,
                         "lookalikes": row.lookalikes,
-                        "names_engine": counted.names_engine,
+                        # of a file that may grow, another night does not see the beginning
+                        "names_engine": None if resume.may_go_on(member, 0) else counted.names_engine,
                     }
                 ],
             )

@@ -66,7 +66,11 @@ _ALL = (
             Column("rows", "UBIGINT", "rows of evidence found"),
             Column("problems", "UBIGINT", "places that should have been understood and were not"),
             Column("lookalikes", "UBIGINT", "log-like text inside prompts and echoes that was refused as evidence"),
-            Column("names_engine", "BOOLEAN", "its beginning names an engine that serves LLMs"),
+            Column(
+                "names_engine",
+                "BOOLEAN",
+                "its beginning names an engine that serves LLMs; NULL = a file that may grow, where rows say more",
+            ),
         ),
     ),
     _table(
