@@ -79,13 +79,15 @@ def bind(store: Tables) -> Scene:
             "source, line, pod, name, namespace, pod_uid, container_id, node, serves, gpus, state, started_t",
         ),
     )
+    present = shows_server(store)
     bonds: dict[tuple[str, str, int], Bond] = {}
     asides: dict[tuple[str, int], Aside] = {}
 
     def note(table: str, row: Mapping[str, Any], bond: Bond, says: str, place: Mapping[str, Any] | None = None) -> None:
         bonds[table, row["source"], row["line"]] = bond
         at = place or row
-        if bond.whose == FOREIGN or (bond.whose == UNKNOWN and server.came_up and table in EVENTS):
+        coincidence = bond.whose == UNKNOWN and server.came_up
+        if bond.whose == FOREIGN or (table in EVENTS and (coincidence or not present)):
             asides.setdefault((at["source"], at["line"]), Aside(at["source"], at["line"], says, bond.why, at.get("t")))
 
     logs = {life.source for life in server.lives}
@@ -124,9 +126,7 @@ def bind(store: Tables) -> Scene:
             about = owner.of_source(row["source"], server)
             if about is not None:
                 note(table, row, about, f"{table} of {row['source']}")
-    return Scene(
-        server, shows_server(store), bonds, tuple(sorted(asides.values(), key=lambda each: (each.source, each.line)))
-    )
+    return Scene(server, present, bonds, tuple(sorted(asides.values(), key=lambda each: (each.source, each.line))))
 
 
 def _rows(store: Tables, table: str, columns: str) -> list[dict[str, Any]]:
