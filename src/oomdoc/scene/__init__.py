@@ -7,14 +7,14 @@ listed in the report as set aside, with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from oomdoc.scene import owner
 from oomdoc.scene.lives import LIVES_SQL, Server, life_of, server_of
 from oomdoc.scene.owner import FOREIGN, NEAR, OWN, UNKNOWN, Bond
-from oomdoc.scene.presence import shows_server
+from oomdoc.scene.presence import Tables, shows_server
 
 __all__ = ["EVENTS", "FOREIGN", "NEAR", "OWN", "TABLES", "UNKNOWN", "Aside", "Bond", "Scene", "Tables", "bind"]
 
@@ -36,15 +36,6 @@ EVENTS = ("host_event", "process_exit")
 """Of what nobody can bind to the server, the tables whose rows say that something happened."""
 KILL_LINES = 400
 """One kill of the kernel is at most so many lines: its header, some 20 of memory figures, a line for each process, the victim."""
-
-
-class Tables(Protocol):
-    """What the scene needs of a store."""
-
-    filled: set[str]
-
-    def rows_of(self, sql: str) -> list[dict[str, Any]]:
-        """All rows of a query as mappings."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +173,3 @@ def _complete(whole: dict[str, Any], row: Mapping[str, Any]) -> None:
         whole["kind"] = row["kind"]
     if row["kind"] == "cgroup-usage" and whole["kind"] == "oom-kill":
         whole["kind"] = "cgroup-oom-kill"
-
-
-Binder = Callable[[Tables], Scene]

@@ -60,7 +60,7 @@ class Server:
         )
 
 
-_LIVES = """
+LIVES_SQL = """
 WITH spoken AS (
   SELECT source, line, t, pid, NULL::VARCHAR AS says FROM engine_figure
   UNION ALL SELECT source, line, t, pid, CASE WHEN name IN ('serving', 'engine-ready') THEN 'up' WHEN name IN ('shutdown', 'terminated') THEN 'stop' END FROM milestone
@@ -80,8 +80,6 @@ SELECT s.start_id, s.source, s.served, min(x.t) AS begin_t, max(x.t) AS end_t, m
 FROM engine_start s JOIN spoken x ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line
 WHERE s.engine GROUP BY ALL ORDER BY s.source, s.start_id
 """
-
-LIVES_SQL = _LIVES
 
 
 def life_of(row: Mapping[str, Any]) -> Life:

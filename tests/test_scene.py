@@ -1,0 +1,117 @@
+"""Whose an event is: from text to verdict, own and foreign evidence of one kind side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import oomdoc
+from oomdoc.model import Report
+from oomdoc.scene.places import is_engine, place_of_path, workload_of
+
+START = "(EngineCore_DP0 pid=41) INFO 11-24 09:0{m}:{s:02d} [core.py:93] Initializing a V1 LLM engine (v0.13.0) with config: model='m/x-7b'"
+STAT = (
+    "(APIServer pid=7) INFO 11-24 09:{m:02d}:{s:02d} [loggers.py:248] Engine 000: Avg prompt throughput: 90.0 tokens/s, Avg generation "
+    "throughput: 210.4 tokens/s, Running: 4 reqs, Waiting: 0 reqs, GPU KV cache usage: 21.0%, Prefix cache hit rate: 12.0%"
+)
+UP = "(APIServer pid=7) INFO 11-24 09:02:00 [launcher.py:46] Application startup complete."
+DIED = "(APIServer pid=7) ERROR 11-24 09:20:04 [executor.py:118] Worker proc VllmWorker-0 died with exit code -9, shutting down."
+
+
+def log(*last: str) -> str:
+    """A server that came up at 09:00 and served until 09:20."""
+    head = [
+        "(APIServer pid=7) INFO 11-24 09:00:00 [api_server.py:1351] vLLM API server version 0.13.0",
+        START.format(m=0, s=5),
+        UP,
+    ]
+    return "\n".join([*head, *(STAT.format(m=minute, s=10) for minute in range(3, 20)), *last]) + "\n"
+
+
+def kill(stamp: str, name: str, group: str, pid: int, resident_kb: int, limit_kb: int) -> str:
+    """One kill as the kernel prints it."""
+    return (
+        "\n".join(
+            f"[{stamp}] {text}"
+            for text in (
+                f"{name} invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=900",
+                f"memory: usage {limit_kb}kB, limit {limit_kb}kB, failcnt 812",
+                f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=a,mems_allowed=0,oom_memcg={group},task_memcg={group},task={name},pid={pid},uid=0",
+                f"Memory cgroup out of memory: Killed process {pid} ({name}) total-vm:99000000kB, anon-rss:{resident_kb}kB, file-rss:0kB, shmem-rss:0kB",
+            )
+        )
+        + "\n"
+    )
+
+
+def report(tmp_path: Path, **files: str) -> Report:
+    """The report of a bundle of these files (`dmesg` is dmesg.txt)."""
+    for name, text in files.items():
+        (tmp_path / {"vllm": "vllm.log", "dmesg": "dmesg.txt", "app": "app.log", "pod": "pod.txt"}[name]).write_text(
+            text
+        )
+    with oomdoc.analyze(tmp_path) as analysis:
+        return analysis.report
+
+
+@pytest.mark.parametrize(
+    ("stamp", "name", "why"),
+    [
+        ("Sun Nov 15 03:00:01 2026", "java", "memory group of its own"),
+        ("Tue Nov 24 09:10:01 2026", "java", "memory group of its own"),
+        ("Tue Nov 24 08:20:01 2026", "VLLM::Worker", "before this server started"),
+        ("Tue Nov 24 09:10:01 2026", "VLLM::Worker", "answered on after it"),
+    ],
+)
+def test_a_kill_that_is_not_the_servers_changes_nothing_and_is_set_aside(
+    tmp_path: Path, stamp: str, name: str, why: str
+) -> None:
+    told = report(tmp_path, vllm=log(), dmesg=kill(stamp, name, "/kafka", 991, 2_097_152, 4_194_304))
+    assert told.verdict == "healthy"
+    assert [engine.outcome for engine in told.engines] == ["served"]
+    assert any(why in item.why and item.refs[0].startswith("dmesg.txt:") for item in told.set_aside)
+
+
+def test_the_kill_of_its_own_worker_is_the_cause(tmp_path: Path) -> None:
+    dmesg = kill("Tue Nov 24 09:20:01 2026", "VLLM::Worker_TP", "/docker/0a", 412, 60 << 20, 64 << 20)
+    told = report(tmp_path, vllm=log(DIED), dmesg=dmesg)
+    assert told.diagnoses[0].cause == "host-memory-exhausted" and told.verdict == "diagnosed"
+    assert [engine.outcome for engine in told.engines] == ["ended"]
+    assert not told.set_aside
+
+
+def test_no_sentence_is_made_of_two_kills(tmp_path: Path) -> None:
+    """A foreign, older kill of another size before the server's own."""
+    older = kill("Tue Nov 24 03:00:01 2026", "java", "/kafka", 991, 2 << 20, 128 << 20)
+    own = kill("Tue Nov 24 09:20:01 2026", "VLLM::Worker_TP", "/docker/0a", 412, 15 << 20, 16 << 20)
+    alone = report(tmp_path, vllm=log(DIED), dmesg=own)
+    both = report(tmp_path, vllm=log(DIED), dmesg=older + own)
+    assert both.diagnoses[0].cause == alone.diagnoses[0].cause == "host-memory-exhausted"
+    sentences = {item.id: item.says for item in alone.diagnoses[0].evidence}
+    assert {item.id: item.says for item in both.diagnoses[0].evidence} == sentences
+    assert [action.do for action in both.diagnoses[0].actions] == [action.do for action in alone.diagnoses[0].actions]
+
+
+def test_an_error_that_was_survived_is_no_failure(tmp_path: Path) -> None:
+    error = "(APIServer pid=7) ERROR 11-24 09:01:30 [serving.py:44] ValueError: the warm-up of the chat template failed"
+    head, _, rest = log().partition(UP)
+    assert report(tmp_path, vllm=head + error + "\n" + UP + rest).verdict == "healthy"
+
+
+def test_the_same_error_at_the_end_is_one(tmp_path: Path) -> None:
+    error = "ValueError: the head of the model must be divisible by 3"
+    told = report(tmp_path, vllm=log("Traceback (most recent call last):", error))
+    assert told.verdict != "healthy" and told.engines[0].outcome == "died"
+
+
+def test_without_a_server_there_is_no_cause(tmp_path: Path) -> None:
+    told = report(tmp_path, dmesg=kill("Tue Nov 24 09:10:01 2026", "thunderbird", "/user.slice", 42, 1 << 20, 2 << 20))
+    assert (told.verdict, told.diagnoses) == ("no-server", ())
+    assert "thunderbird" in told.set_aside[0].why
+
+
+def test_names_and_places() -> None:
+    assert [is_engine(name) for name in ("VLLM::EngineCor", "python3", "prometheus", None)] == [True, None, False, None]
+    assert place_of_path("pods/logs/prod/llm-7d9f8c6b5-x2x4z/server-previous.log").pod == "llm-7d9f8c6b5-x2x4z"
+    assert workload_of("llm-7d9f8c6b5-x2x4z") == workload_of("llm-7d9f8c6b5-abcde") == "llm"
