@@ -93,6 +93,17 @@ def test_no_sentence_is_made_of_two_kills(tmp_path: Path) -> None:
     assert [action.do for action in both.diagnoses[0].actions] == [action.do for action in alone.diagnoses[0].actions]
 
 
+def test_of_two_kills_of_its_own_one_is_said_whole(tmp_path: Path) -> None:
+    """The later one is larger, in a larger group: none of its figures may stand beside the first one's name."""
+    first = kill("Tue Nov 24 09:20:01 2026", "VLLM::Worker_TP", "/docker/0a", 412, 15 << 20, 16 << 20)
+    later = kill("Tue Nov 24 09:20:03 2026", "VLLM::EngineCor", "/docker/0a", 377, 40 << 20, 64 << 20)
+    alone = report(tmp_path, vllm=log(DIED), dmesg=first)
+    both = report(tmp_path, vllm=log(DIED), dmesg=first + later)
+    said = [item.says for told in (alone, both) for item in told.diagnoses[0].evidence if "15.00 GiB" in item.says]
+    assert len(said) == 2 and said[0] == said[1] and "16.00 GiB" in said[0], said
+    assert not any("40.00 GiB" in item.says or "64.00 GiB" in item.says for item in both.diagnoses[0].evidence)
+
+
 def test_an_error_that_was_survived_is_no_failure(tmp_path: Path) -> None:
     error = "(APIServer pid=7) ERROR 11-24 09:01:30 [serving.py:44] ValueError: the warm-up of the chat template failed"
     head, _, rest = log().partition(UP)

@@ -348,6 +348,12 @@ class Store:
         self._con.execute("CREATE TABLE life (start_id VARCHAR, work_line UINTEGER, stop_line UINTEGER, ended VARCHAR)")
         if lives:
             self._con.executemany("INSERT INTO life VALUES (?, ?, ?, ?)", lives)
+        self._con.execute(
+            "CREATE TABLE host_kill (source VARCHAR, line UINTEGER, t DOUBLE, kind VARCHAR, process VARCHAR, bytes BIGINT, limit_bytes BIGINT)"
+        )
+        names = ("source", "line", "t", "kind", "process", "bytes", "limit_bytes")
+        if kills := [[kill[name] for name in names] for kill in self.scene.kills]:
+            self._con.executemany("INSERT INTO host_kill VALUES (?, ?, ?, ?, ?, ?, ?)", kills)
         self._con.execute("CREATE SCHEMA own")
         self._own = {place[0] for place, bond in self.scene.bonds.items() if bond.whose in hidden[place[0]]}
         for table in sorted(self._own):

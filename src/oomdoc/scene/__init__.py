@@ -58,6 +58,8 @@ class Scene:
     """The bundle shows a server; False = it shows something else."""
     bonds: Mapping[tuple[str, str, int], Bond]
     asides: tuple[Aside, ...]
+    kills: tuple[Mapping[str, Any], ...] = ()
+    """Kills that may be the server's, each whole: what all lines of one kill say, at the line that names the victim."""
 
 
 def bind(store: Tables) -> Scene:
@@ -73,6 +75,7 @@ def bind(store: Tables) -> Scene:
     present = shows_server(store)
     bonds: dict[tuple[str, str, int], Bond] = {}
     asides: dict[tuple[str, int], Aside] = {}
+    kills: list[Mapping[str, Any]] = []
 
     def note(table: str, row: Mapping[str, Any], bond: Bond, says: str, place: Mapping[str, Any] | None = None) -> None:
         bonds[table, row["source"], row["line"]] = bond
@@ -84,6 +87,8 @@ def bind(store: Tables) -> Scene:
     logs = {life.source for life in server.lives}
     for kill in _kills(store):
         bond = owner.of_kill(kill["whole"], server)
+        if bond.whose != FOREIGN and not (bond.whose == UNKNOWN and server.came_up):
+            kills.append(kill["whole"])
         for row in kill["rows"]:
             note("host_event", row, bond, kill["whole"]["text"] or "", kill["whole"])
     for row in _rows(store, "host_event", "source, line, t, kind, process, memory_group, count, text"):
@@ -117,7 +122,9 @@ def bind(store: Tables) -> Scene:
             about = owner.of_source(row["source"], server)
             if about is not None:
                 note(table, row, about, f"{table} of {row['source']}")
-    return Scene(server, present, bonds, tuple(sorted(asides.values(), key=lambda each: (each.source, each.line))))
+    return Scene(
+        server, present, bonds, tuple(sorted(asides.values(), key=lambda each: (each.source, each.line))), tuple(kills)
+    )
 
 
 def _rows(store: Tables, table: str, columns: str) -> list[dict[str, Any]]:
@@ -169,6 +176,8 @@ def _complete(whole: dict[str, Any], row: Mapping[str, Any]) -> None:
     for name in ("t", "memory_group", "process", "limit_bytes"):
         if whole[name] is None:
             whole[name] = row[name]
+    if row["pid"] is not None and whole["bytes"] is None:  # of the victim; the lines before it have the group's usage
+        whole["bytes"] = row["bytes"]
     if row["kind"] in ("cgroup-oom-kill", "node-oom-kill") and whole["kind"] in ("oom-kill", "cgroup-usage"):
         whole["kind"] = row["kind"]
     if row["kind"] == "cgroup-usage" and whole["kind"] == "oom-kill":

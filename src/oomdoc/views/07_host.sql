@@ -37,8 +37,7 @@ folded AS (
   SELECT count(DISTINCT coalesce(pid::VARCHAR, ref)) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')) AS oom_kills,
     min_by(ref, line) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill') AND (process IS NOT NULL OR bytes IS NOT NULL)) AS kill_ref,
     min(ref) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')) AS any_ref,
-    min_by(process, line) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill') AND process IS NOT NULL) AS kill_process,
-    max(bytes) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill')) AS kill_bytes, max(limit_bytes) FILTER (kind LIKE 'cgroup%') AS kill_limit_bytes,
+    max(limit_bytes) FILTER (kind = 'cgroup-oom-count') AS counted_limit_bytes,
     bool_or(kind = 'cgroup-oom-kill') AS cgroup,
     count(*) FILTER (kind = 'ray-memory-kill') AS ray_kills, min(ref) FILTER (kind = 'ray-memory-kill') AS ray_ref,
     count(*) FILTER (kind IN ('host-alloc-failed', 'pinned-alloc-failed')) AS alloc_failures, min(ref) FILTER (kind IN ('host-alloc-failed', 'pinned-alloc-failed')) AS alloc_ref,
@@ -49,6 +48,10 @@ folded AS (
     count(*) FILTER (kind = 'xid') AS xids, min(ref) FILTER (kind = 'xid') AS xid_ref, bool_or(kind = 'reboot') AS reboot,
     min(ref) FILTER (kind = 'cgroup-oom-count' AND count > 0) AS cgroup_ref
   FROM event
+), killed AS (
+  -- one kill, whole: the first that names its victim; never the name of one, the size of another and the limit of a third
+  SELECT source || ':' || line AS ref, process, bytes, limit_bytes FROM host_kill WHERE kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')
+  ORDER BY process IS NULL AND bytes IS NULL, t IS NULL, t, source, line LIMIT 1
 ), boxes AS (
   SELECT bool_or(reason = 'OOMKilled' OR last_reason = 'OOMKilled') AS oomkilled, min(source || ':' || line) FILTER (reason = 'OOMKilled' OR last_reason = 'OOMKilled') AS ref,
          max(memory_limit_bytes) AS memory_limit, count(*) AS n FROM container
@@ -75,11 +78,11 @@ folded AS (
   SELECT count(*) AS n, min(e.source || ':' || e.line) AS ref, min(n.value) AS bytes FROM note n JOIN log_error e ON e.source = n.source AND e.line > n.line
   WHERE n.topic = 'swap-space' AND e.text LIKE 'CUDA error: invalid argument%' AND NOT EXISTS (SELECT 1 FROM milestone m WHERE m.source = n.source AND m.line BETWEEN n.line AND e.line AND m.name IN ('capture-start', 'captured', 'serving'))
 )
-SELECT oom_kills + coalesce(cgroup_kills, 0) AS oom_kills, coalesce(kill_ref, any_ref, cgroup_ref) AS kill_ref, kill_process, kill_bytes, kill_limit_bytes,
+SELECT oom_kills + coalesce(cgroup_kills, 0) AS oom_kills, coalesce(killed.ref, kill_ref, any_ref, cgroup_ref) AS kill_ref, killed.process AS kill_process, killed.bytes AS kill_bytes, coalesce(killed.limit_bytes, counted_limit_bytes) AS kill_limit_bytes,
   CASE WHEN oom_kills > 0 OR cgroup_kills > 0 THEN CASE WHEN cgroup OR cgroup_kills > 0 THEN 'container' ELSE 'node' END END AS kill_scope,
   boxes.oomkilled, boxes.ref AS oomkilled_ref, boxes.memory_limit AS memory_limit_bytes, ray_kills, ray_ref, alloc_failures + logged.n + page_locked.n + swapped.n AS alloc_failures, coalesce(alloc_ref, logged.ref, page_locked.ref, swapped.ref) AS alloc_ref, coalesce(alloc_bytes, swapped.bytes)::BIGINT AS alloc_bytes,
   coalesce(pinned, false) OR page_locked.n + swapped.n > 0 AS pinned, coalesce(folded.swap, false) OR coalesce(checked.swap, false) AS swap_refused,
   shm_events + logged.shm + coalesce(checked.shm, 0) AS shm_events, coalesce(folded.shm_ref, logged.shm_ref, sigbus_ref) AS shm_ref, coalesce(folded.shm_text, logged.shm_text) AS shm_text, bus_errors,
   sigkills, sigkill_ref, sigbus, died + vanished.n AS silent_deaths, coalesce(died_ref, vanished.ref) AS silent_ref, coalesce(cgroup_watched, false) AS cgroup_watched, cgroup_kills, kernel.n > 0 OR oom_kills > 0 AS kernel_log,
   process_limit AS process_limit_bytes, xids, xid_ref, coalesce(reboot, false) AS reboot
-FROM folded, boxes, exits, logged, checked, vanished, kernel, page_locked, swapped
+FROM folded LEFT JOIN killed ON true, boxes, exits, logged, checked, vanished, kernel, page_locked, swapped
