@@ -1,7 +1,8 @@
 """Pseudonyms: the same name gets the same stand-in wherever it occurs, and over a fleet where the map is kept.
 
 A stand-in is the kind and 32 bits of HMAC-SHA-256 (RFC 2104) over kind and name, under a key that nobody gets with the copy,
-written as eight consonants: a digit could make a size of it (`user-...7b` in the path of a model), a vowel a word. Addresses keep their shape, in ranges that no host has: 240.0.0.0/4 (RFC 1112, reserved) and 2001:db8::/32
+written as eight consonants: a digit could make a size of it (`user-...7b` in the path of a model), a vowel a word, and one of
+`l`, `m`, `p`, `v` a short word of the engines (`vl`, `tp`, `kv`, `mtp`) that a pattern looks for. Addresses keep their shape, in ranges that no host has: 240.0.0.0/4 (RFC 1112, reserved) and 2001:db8::/32
 (RFC 3849, documentation); hardware addresses are locally administered. Prompts and secrets are not kept in the map.
 """
 
@@ -22,7 +23,7 @@ from oomdoc.errors import UsageError
 
 NAMED = ("user", "host", "tenant", "email", "ip", "mac", "word")
 """Kinds whose originals the private map holds, in order of rank: of a name with two kinds the first wins."""
-_LETTERS = "bcdfghjklmprstvz"
+_LETTERS = "bcdfghjknqrstwxz"
 STAND_IN = re.compile(
     rf"(?:user|host|tenant|email|word|secret)-[{_LETTERS}]{{8}}|redacted-\w+-\d+-chars|hid[{_LETTERS}]{{8}}"
 )
@@ -34,7 +35,7 @@ VERSION = 1
 def is_stand_in(text: str) -> bool:
     """Whether a text is a stand-in already, so that a copy may be copied again.
 
-    >>> is_stand_in("user-bdfhkmpr"), is_stand_in("redacted-prompt-12-chars"), is_stand_in("user-7")
+    >>> is_stand_in("user-bdfhknqr"), is_stand_in("redacted-prompt-12-chars"), is_stand_in("user-7")
     (True, True, False)
     """
     return STAND_IN.fullmatch(text) is not None

@@ -26,11 +26,13 @@ _NAMES = {"acme", "berlin", "europe", "mark"}  # of examples in our own sources:
 _ESCAPE = re.compile(r"\\[a-zA-Z]")  # `\bfoo` of an expression is no word `bfoo`
 _MAYBE = re.compile(r"(?<=[a-z])([a-z])\?(?=[a-z])")  # `capaci?ty` of an expression is two words
 _WORD = re.compile(r"[A-Za-z]+")
+_CLASS = re.compile(r"(\w+?)(?:For[A-Z][A-Za-z]+|LMHeadModel|Model)")
+"""An architecture as a model's configuration names it (`Qwen3ForCausalLM`): the readers take kind and features of a model from it."""
 _CUT = 3
 """Letters of a word that a line's end has cut, from which it is known by the rest: fewer begin nearly any word."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CODE = re.compile(
-    r"(?:\d{1,4}[dhmsn]s?){1,4}|\d+(?:[eE]\d{1,3}|[KMGTPkmgtp]i?[Bb]?(?:ps)?|[bBxXsSwWeEnLlDg]|[mun]s|min|bits?|[kKMG]?Hz|st|nd|rd|th)|"
+    r"(?:\d{1,4}[dhmsn]s?){1,4}|\d+(?:[eE]\d{1,3}|[KMGTPkmgtp]i?[Bb]?(?:ps)?|[bBxXsSwWeEnLlDgC]|[mun]s|min|bits?|[kKMG]?Hz|st|nd|rd|th)|"
     r"\d+[xX](?:\d+[A-Za-z]{0,2}|[A-Za-z]{1,3}\d{1,4})|[A-Za-z]{1,3}\d{1,5}[A-Za-z]?|(?i:e\dm\d(?:fn|fnuz)?|w\d{1,2}a\d{1,2}(?:kv\d{1,2})?)|"
     r"\d{1,8}T\d{1,9}Z?|\d{1,9}Z|0[xX][0-9a-fA-F]+"
 )
@@ -78,6 +80,9 @@ def is_known(run: str) -> bool:
         plural = run.lower().removesuffix("s")
         return plural in words or all(len(part) > 1 and (len(part) == SHORT or part.lower() in words) for part in parts)
     if _CODE.fullmatch(run):
+        return True
+    model = _CLASS.fullmatch(run)
+    if model is not None and is_known(model[1]) and is_known(run[model.end(1) :]):
         return True
     letters = [part for part in _PART.findall(run) if not part.isdigit()]
     return (
