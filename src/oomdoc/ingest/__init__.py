@@ -85,6 +85,8 @@ PROSE: tuple[Ingestor, ...] = tuple(
     )
 )
 """Kinds of text with a structure of their own; but for quotations, their text is searched by patterns as well."""
+_PASTED = (nvidia_smi.KIND, amd_smi.KIND)
+_PASTE_CAP = 64 << 10  # a longer one is the recording of a collector
 _QUOTING: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (document, configuration))
 INGESTORS: tuple[Ingestor, ...] = (*DENSE, *PROSE, cast("Ingestor", text_log))
 _NAMES: dict[str, Ingestor] = {
@@ -158,6 +160,9 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
     Text may also quote tables of torch's allocator, whose rows mean nothing by themselves.
     """
     if ingestor in DENSE:
+        if ingestor.KIND in _PASTED:
+            yield from _with_text(ingestor, path, chunks)
+            return
         yield from ingestor.read(path, chunks)
         return
     if ingestor in _QUOTING:
@@ -194,6 +199,21 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
         yield from prose.take()
     if lifted is not None:
         yield from lifted.take()
+
+
+def _with_text(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """A tool's output, and where it is short, what stands around it: people paste a whole shell session."""
+    pieces = iter(chunks)
+    first = next(pieces, None)
+    if first is None:
+        return
+    second = next(pieces, None)
+    texts = Texts() if second is None and len(first.data) <= _PASTE_CAP else None
+    if texts is not None:
+        texts.hear(first)
+    yield from ingestor.read(path, itertools.chain([first], [] if second is None else [second], pieces))
+    if texts is not None:
+        yield from texts.close()
 
 
 def reading(ingestor: Ingestor, path: str) -> Reading | None:

@@ -495,9 +495,10 @@ _SIGNALS: tuple[Pattern, ...] = (
     _pattern(
         "segfault",
         "libc",
-        ("SIGSEGV", "Segmentation fault", "segfault at", "Segfault encountered"),
+        ("SIGSEGV", "Segmentation fault", "segfault at", "Segfault encountered", "Caught signal"),
         (
             r"\*\*\* SIGSEGV received",
+            r"Caught signal (?:4|8|11)\b",
             r"Fatal Python error: Segmentation fault",
             r"(?:^|: |\d +)Segmentation fault(?: +\(core dumped\)|\s*$)",
             r"(?P<process>[^\s\[]{1,64})\[(?P<pid>\d{1,9})\]: segfault at ",
@@ -506,6 +507,7 @@ _SIGNALS: tuple[Pattern, ...] = (
         ),
         _event("segfault"),
         ("*** SIGSEGV received at time=1 on cpu 2 ***", {"kind": "segfault"}),
+        ("[decode-1:77  :0:91] Caught signal 11 (Segmentation fault: invalid permissions)", {"kind": "segfault"}),
         (
             "[ 4.2] python3[77]: segfault at 10 ip 00007f sp 00007f error 4 in libcuda.so[7f+1]",
             {"kind": "segfault", "pid": 77, "process": "python3"},

@@ -86,11 +86,14 @@ def _finish(row: dict[str, object], match: re.Match[str]) -> dict[str, object] |
     return {**row, "text": text, "kind": error_kind(str(exception) if exception else None, text)}
 
 
+_HEAD = r"(?:(?:\[[^\]\n]{1,120}\]:?|\S{0,80}[\d|:>/@=]\S{0,80}|(?i:ERROR|CRITICAL|FATAL|WARN(?:ING)?|stderr|stdout|[EWF-]))[ \t]+){0,8}"
+"""What loggers put before a message: stamps, levels, ids, places in brackets. No word of a sentence is among them."""
+
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(
-        "exception", "python", ("Error: ", "Exception: ", "Interrupt: ", "Error(", "Exception(", "error: ", "Exit: "),
+        "exception", "python", ("Error: ", "Exception: ", "Interrupt: ", "Error(", "Exception(", "error: ", "Exit: ", "OutOfResources: "),
         regex(
-            r"^(?:Exception: |Failed: |.{0,40}?Process group watchdog.{0,400}?)?(?P<exception>(?:[A-Za-z_]\w{0,80}\.){0,12}[A-Za-z_]\w{0,120}(?:Error|Exception|Interrupt|Exit|Overflow)(?:Group)?)"
+            rf"^{_HEAD}" r"(?:Exception: |Failed: |.{0,40}?Process group watchdog.{0,400}?)?(?P<exception>(?:[A-Za-z_]\w{0,80}\.){0,12}(?:[A-Za-z_]\w{0,120}(?:Error|Exception|Interrupt|Exit|Overflow)(?:Group)?|OutOfResources))"
             r"(?:: |\(['\"]?)(?P<text>.*)", re.S,
         ),
         "log_error", convert=_finish, samples=(
@@ -101,6 +104,8 @@ PATTERNS: tuple[Pattern, ...] = (
             ("OSError: [Errno 28] No space left on device: '/psm_0a1b2c3d'", {"kind": "shm"}),
             ("pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig Value error, 28 heads must be divisible by 8. [type=value_error, input_value=()]",
              {"exception": "pydantic_core._pydantic_core.ValidationError", "kind": "bad-argument", "text": "28 heads must be divisible by 8."}),
+            ("2027-03-02 04:05:06 ERROR 51733 [runner.py:88] RuntimeError: CUDA error: an illegal memory access was encountered", {"exception": "RuntimeError", "kind": "kernel"}),
+            ("E0302 04:05:06.118 51733 server.cc:41] errors.OutOfResources: out of resource: shared memory, Required: 120000", {"exception": "errors.OutOfResources", "kind": "kernel"}),
             ("OutOfMemoryError('Error in model execution: CUDA out of memory. Tried to allocate 5.00 MiB.", {"exception": "OutOfMemoryError", "kind": "memory"}),
         ),
     ),

@@ -227,7 +227,9 @@ class Reader:
                     self._apply(chunk, hit, record, text, at_begin, at_end, done)
 
     def _wrapped(self, chunk: Chunk, record: Record, text: str, begin: int, end: int) -> bool:
-        """A refusal that a terminal cut, within a word or between two."""
+        """A refusal that a terminal cut, within a word or between two; one that is whole is found by an anchor of its own."""
+        if any(row for pattern in _REFUSALS for row in pattern.rows(text)):
+            return False
         for joint in ("", " "):
             whole = _with_following(chunk.data, end, text, joint)
             for pattern in _REFUSALS:

@@ -50,7 +50,7 @@ _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "tensorrt",
         regex(
-            r"Error Code 2: OutOfMemory|Requested amount of GPU memory \(\d+ bytes\) could not be allocated|OutOfMemory \(Requested size was|\[TRT\-?L?L?M?\].{0,120}(?:[Oo]ut of memory|OutOfMemory)"
+            r"Error Code 2: OutOfMemory|Error Code 1: Cuda Runtime \(out of memory\)|Requested amount of GPU memory \(\d+ bytes\)|OutOfMemory \(Requested size was|\[TRT\-?L?L?M?\].{0,120}(?:[Oo]ut of memory|OutOfMemory)"
         ),
     ),
     (
@@ -82,7 +82,7 @@ ANCHORS = (
     "NVML_SUCCESS == r", "Cuda failure", "Failed to CUDA calloc", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED",
     "Hip failure", "HIP failure", "Failed to HIP calloc", "hipMalloc failed", "HSA_STATUS_ERROR_OUT_OF_RESOURCES", "NPU out of memory", "aclrtMalloc", "rtMalloc",
     "EL0004:", "ERR00006", "NPU error", "XPU out of memory", "RESULT_ERROR_OUT_OF_", "PI_ERROR_OUT_OF_RESOURCES", "sycl::", "MPS backend out of memory",
-    "PT_DEVMEM", "HPU out of memory", "synStatus", "RESOURCE_EXHAUSTED:", "ran out of memory trying", "Error Code 2: OutOfMemory", "Requested amount of GPU memory",
+    "PT_DEVMEM", "HPU out of memory", "synStatus", "RESOURCE_EXHAUSTED:", "ran out of memory trying", "Error Code 2: OutOfMemory", "Cuda Runtime (out of memory)", "Requested amount of GPU memory",
     "OutOfMemory (Requested size", "[TRT", "cudaMalloc failed: out of memory", "ggml_", "unable to allocate CUDA", "unable to allocate ROCm",
     "unable to allocate Vulkan", "unable to allocate SYCL", "OutOfMemoryError: Out of memory", "Out of memory allocating",
     "Triton Error [CUDA]", "CUDA driver error: out of", "CUDA_ERROR_OUT_OF_MEMORY", "CUDA error: out of memory", "CUDA Error: out of memory",

@@ -294,6 +294,11 @@ PATTERNS: tuple[Pattern, ...] = (
     _milestone("engine-ready", "0.6.5 →", "init engine", r"init engine \([^)]*\) took (?P<text>[\d.]+)",
                "init engine (profile, create kv cache, warmup model) took 61.02 seconds", "61.02"),
     _milestone("serving", "0.1.7 →", "startup complete", r"Application startup complete(?P<text>)\.", "INFO:     Application startup complete.", ""),
+    _milestone("serving", "0.1.0 →", "Uvicorn running on", r"Uvicorn running on (?P<text>\S+)", "INFO:     Uvicorn running on http://0.0.0.0:8000 (Press CTRL+C to quit)",
+               "http://0.0.0.0:8000", label="milestone-listening"),
+    # the offline class has no server: prompts that came back answered are its service
+    _milestone("serving", "0.1.0 →", "Processed prompts", r"Processed prompts: 100%\|[^|]*\|\s*(?P<text>[1-9]\d*)/", "Processed prompts: 100%|██████████| 240/240 [00:20<00:00, 12.0it/s, est. speed input: 5100.00 toks/s]",
+               "240", label="milestone-prompts-done"),
     _milestone("shutdown", "0.1.7 →", "Shutting down", r"^(?:INFO:\s+)?Shutting down(?P<text>)$", "INFO:     Shutting down", ""),
     _milestone("terminated", "0.6.6.post1 →", "KeyboardInterrupt: ter", r"KeyboardInterrupt: (?P<text>terminated)", "KeyboardInterrupt: terminated", "terminated"),
     _milestone("v0-fallback", "0.8.0 – 0.10.2", "Falling back to V0", r"(?P<text>.{0,80})Falling back to V0", "X is not supported by the V1 Engine. Falling back to V0.",
@@ -483,6 +488,15 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
+        # 0.1.0 to 0.1.3 count one throughput, and forks shorten the line: the counts are the same
+        "stats-short", "vllm", ("Throughput: ",),
+        regex(r"\bThroughput: [\d.]+ \w+/s, (?:(?!Running)[^,]{1,40}, ){0,4}Running: (?P<running>\d+) reqs, (?P<rest>.*)"),
+        "engine_stat", convert=_stat, versions="0.1.0 – 0.1.3", samples=(
+            ("Throughput: 7.4 requests/s, Running: 3 reqs, Swapped: 0 reqs, Pending: 1 reqs, GPU KV cache usage: 4.2%, CPU KV cache usage: 0.0%",
+             {"running": 3, "swapped": 0, "waiting": 1, "kv_used": 0.042}),
+        ),
+    ),
+    Pattern(
         "prefix-rate-v0", "vllm", ("cache hit rate: GPU",), regex(r"Prefix cache hit rate: GPU: (?P<prefix_hit_rate_pct>-?[\d.]+)%"), "engine_stat",
         convert=_prefix_rate, versions="0.5.5 – 0.10.2", samples=(("Prefix cache hit rate: GPU: 12.50%, CPU: 0.00%", {"prefix_hit_rate": 0.125}),),
     ),
@@ -633,6 +647,22 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "shell-killed-alone", "shell", ("Killed",), regex(r"^\s*(?:\[\d+\][+-]?\s+)?Killed(?:: 9)?\s*$"), "process_exit", const={"exit_code": -9},
         samples=(("Killed", {"exit_code": -9}), ("[1]+  Killed", {"exit_code": -9})),
+    ),
+    Pattern(
+        "mig-slice", "nvidia", ("MIG ",), regex(r"(?:^|\s)MIG (?P<mig_profile>\dg\.\d{1,3}gb(?:\+me|\+gfx|-me)?)\s+Device\s+(?P<gpu>\d{1,2}):"), "gpu_device",
+        convert=lambda row, match: {"mig_profile": match["mig_profile"], "count": 1}, samples=(
+            ("  MIG 2g.24gb     Device  0: (UUID: MIG-5c1e)", {"mig_profile": "2g.24gb"}),
+        ),
+    ),
+    Pattern(
+        # its settings line as LMCache logs it, its YAML file, or its environment; a sentence about the setting is none of them
+        "lmcache-pool", "lmcache", ("max_local_cpu_size", "LMCACHE_MAX_LOCAL_CPU_SIZE"),
+        regex(r"(?:'max_local_cpu_size': '?|^\s*(?:export\s+|-\s+)?(?:max_local_cpu_size|LMCACHE_MAX_LOCAL_CPU_SIZE)\s*[:=]\s*[\"']?)(?P<value>\d{1,6}(?:\.\d{1,3})?)(?=\s*(?:GB)?['\"]?\s*(?:[,}#].*)?$)"),
+        "engine_flag", const={"flag": "max_local_cpu_size", "origin": "file"}, samples=(
+            ("LMCache INFO: LMCache Configuration: {'chunk_size': 256, 'local_cpu': True, 'max_local_cpu_size': '80.0 GB', 'local_disk': None}", {"value": "80.0"}),
+            ("max_local_cpu_size: 60", {"value": "60"}),
+            ("export LMCACHE_MAX_LOCAL_CPU_SIZE=40", {"value": "40"}),
+        ),
     ),
     Pattern(
         "failed-core", "vllm", ("Failed core proc",), regex(r"'(?P<name>[\w]+)': (?P<exit_code>-\d+)"), "process_exit", repeat=True,

@@ -22,7 +22,7 @@ WITH event AS (
 ), stepped AS (
   SELECT e.*, versioned, lag(class) OVER (PARTITION BY e.source ORDER BY line, class) AS before
   FROM event e JOIN has_version USING (source)
-  WHERE class < 2 OR name IN ('load-start', 'loaded', 'kv-available', 'kv-sized', 'engine-ready', 'serving', 'shutdown', 'failed')
+  WHERE class < 2 OR name IN ('load-start', 'loaded', 'kv-available', 'kv-sized', 'kv-blocks', 'engine-ready', 'serving', 'shutdown', 'failed')
 ), marker AS (
   SELECT source, line, t, text FROM stepped
   WHERE (class = 0 AND (before IS NULL OR before > 0)) OR (NOT versioned AND class = 1 AND (before IS NULL OR before > 1))

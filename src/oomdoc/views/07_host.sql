@@ -23,7 +23,7 @@
 -- sigkills: processes that ended by SIGKILL (-9, 137)
 -- sigkill_ref: where
 -- sigbus: processes that ended by SIGBUS (-7, 135)
--- silent_deaths: a worker vanished without a Python error (runtime's notice, or no code)
+-- silent_deaths: a worker vanished without a Python error (runtime's notice, or no code) and without a fault of its own
 -- silent_ref: where
 -- cgroup_watched: counters of the container's memory group are in the bundle
 -- cgroup_kills: kills counted there
@@ -32,6 +32,12 @@
 -- xids: Xid lines
 -- xid_ref: where
 -- reboot: the node went down
+-- faults: ends by a fault of the program itself: SIGSEGV, SIGILL, SIGFPE (139, 132, 136), which no lack of memory sends
+-- fault_ref: where
+-- evicted_for_memory: the kubelet evicted the pod because the node was short of memory
+-- evicted_for_other: the kubelet evicted the pod for another resource: disk, inodes, process ids
+-- evicted_ref: where
+-- evicted_text: what the kubelet said
 WITH event AS (SELECT *, source || ':' || line AS ref FROM host_event),
 folded AS (
   SELECT count(DISTINCT coalesce(pid::VARCHAR, ref)) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')) AS oom_kills,
@@ -58,6 +64,14 @@ folded AS (
 ), exits AS (
   SELECT count(*) FILTER (exit_code IN (-9, 137)) AS sigkills, min(source || ':' || line) FILTER (exit_code IN (-9, 137)) AS sigkill_ref, count(*) FILTER (exit_code IN (-7, 135)) AS sigbus,
          min(source || ':' || line) FILTER (exit_code IN (-7, 135)) AS sigbus_ref FROM process_exit
+), fault AS (
+  SELECT count(*) AS n, min(ref) AS ref FROM (
+    SELECT source || ':' || line AS ref FROM process_exit WHERE exit_code IN (-11, -4, -8, 139, 132, 136) UNION ALL SELECT ref FROM event WHERE kind = 'segfault'
+    UNION ALL SELECT source || ':' || line FROM container WHERE exit_code IN (139, 132, 136))
+), evicted AS (
+  -- `The node was low on resource: ephemeral-storage`, `The node had condition: [DiskPressure]`
+  SELECT bool_or(regexp_matches(message, '(?i)resource: memory|MemoryPressure')) AS for_memory, bool_or(regexp_matches(message, '(?i)resource: (?:ephemeral-storage|inodes|pids|nodefs|imagefs)|DiskPressure|PIDPressure')) AS for_other,
+         min(source || ':' || line) AS ref, min_by(message, line) AS text FROM cluster_event WHERE reason = 'Evicted'
 ), logged AS (
   SELECT count(*) FILTER (kind = 'host-memory') AS n, min(source || ':' || line) FILTER (kind = 'host-memory') AS ref,
          count(*) FILTER (kind = 'shm') AS shm, min(source || ':' || line) FILTER (kind = 'shm') AS shm_ref, min_by(text, line) FILTER (kind = 'shm') AS shm_text FROM log_error
@@ -83,6 +97,7 @@ SELECT oom_kills + coalesce(cgroup_kills, 0) AS oom_kills, coalesce(killed.ref, 
   boxes.oomkilled, boxes.ref AS oomkilled_ref, boxes.memory_limit AS memory_limit_bytes, ray_kills, ray_ref, alloc_failures + logged.n + page_locked.n + swapped.n AS alloc_failures, coalesce(alloc_ref, logged.ref, page_locked.ref, swapped.ref) AS alloc_ref, coalesce(alloc_bytes, swapped.bytes)::BIGINT AS alloc_bytes,
   coalesce(pinned, false) OR page_locked.n + swapped.n > 0 AS pinned, coalesce(folded.swap, false) OR coalesce(checked.swap, false) AS swap_refused,
   shm_events + logged.shm + coalesce(checked.shm, 0) AS shm_events, coalesce(folded.shm_ref, logged.shm_ref, sigbus_ref) AS shm_ref, coalesce(folded.shm_text, logged.shm_text) AS shm_text, bus_errors,
-  sigkills, sigkill_ref, sigbus, died + vanished.n AS silent_deaths, coalesce(died_ref, vanished.ref) AS silent_ref, coalesce(cgroup_watched, false) AS cgroup_watched, cgroup_kills, kernel.n > 0 OR oom_kills > 0 AS kernel_log,
-  process_limit AS process_limit_bytes, xids, xid_ref, coalesce(reboot, false) AS reboot
-FROM folded LEFT JOIN killed ON true, boxes, exits, logged, checked, vanished, kernel, page_locked, swapped
+  sigkills, sigkill_ref, sigbus, CASE WHEN fault.n = 0 THEN died + vanished.n ELSE 0 END AS silent_deaths, coalesce(died_ref, vanished.ref) AS silent_ref, coalesce(cgroup_watched, false) AS cgroup_watched, cgroup_kills, kernel.n > 0 OR oom_kills > 0 AS kernel_log,
+  process_limit AS process_limit_bytes, xids, xid_ref, coalesce(reboot, false) AS reboot,
+  fault.n AS faults, fault.ref AS fault_ref, coalesce(evicted.for_memory, false) AS evicted_for_memory, coalesce(evicted.for_other, false) AS evicted_for_other, evicted.ref AS evicted_ref, evicted.text AS evicted_text
+FROM folded LEFT JOIN killed ON true, boxes, exits, logged, checked, vanished, kernel, page_locked, swapped, fault, evicted

@@ -15,6 +15,11 @@ WITH failed AS (
 ), last_busy AS (
   -- statistics come every ten seconds: three samples are half a minute, longer than a prefill of any length that a step allows
   SELECT start_id, count(*) AS n, bool_and(coalesce((running > 0 OR waiting > 0) AND tokens_per_s = 0, false)) AS still, min_by(ref, nth) AS ref FROM stat WHERE nth <= 3 GROUP BY start_id
+), silent AS (
+  -- the executor waits for a worker, minute after minute, behind a statistics line with work in hand and nothing done; no statistics follow
+  SELECT s.start_id, min(h.source || ':' || h.line) AS ref FROM stat b JOIN engine_start s USING (start_id)
+  JOIN log_error h ON h.source = s.source AND h.line > b.line AND h.line <= s.last_line AND h.kind = 'hang'
+  WHERE b.nth = 1 AND b.running > 0 AND coalesce(b.tokens_per_s, 0) = 0 GROUP BY s.start_id HAVING count(*) >= 2
 ), queue AS (
   SELECT start_id, count(*) AS samples, avg((waiting > 0)::INT) AS waited, arg_max(ref, waiting) AS ref FROM stat GROUP BY start_id
 ), outside AS (
@@ -28,15 +33,16 @@ WITH failed AS (
     UNION ALL SELECT source || ':' || line, false FROM container
       WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
 ), trend AS (
-  SELECT coalesce(stepped, false) OR coalesce(climbing, false) OR coalesce(grows_said, false) AS grows, coalesce(ref, said_ref) AS ref FROM memory_trend
+  -- what was measured outweighs what a text says
+  SELECT coalesce(stepped, false) OR coalesce(climbing, false) OR (coalesce(grows_said, false) AND stepped IS NULL AND climbing IS NULL) AS grows, coalesce(ref, said_ref) AS ref FROM memory_trend
 )
 SELECT s.start_id,
   CASE WHEN f.kind = 'startup-check' THEN 'refused' WHEN f.grade >= 3 AND f.kind = 'host-kill' THEN 'ended' WHEN f.grade >= 3 THEN 'died'
        WHEN f.kind IS NOT NULL OR o.ref IS NOT NULL OR c.ref IS NOT NULL THEN 'ended'
-       WHEN b.n = 3 AND b.still THEN 'stuck' WHEN p.pressed OR (q.samples >= 6 AND q.waited >= 0.5) THEN 'degraded' WHEN t.grows THEN 'grew'
+       WHEN b.n = 3 AND b.still OR w.ref IS NOT NULL THEN 'stuck' WHEN p.pressed OR (q.samples >= 6 AND q.waited >= 0.5) THEN 'degraded' WHEN t.grows THEN 'grew'
        WHEN s.served THEN 'served' WHEN s.marked AND s.last_milestone IS NOT NULL THEN 'starting' ELSE 'not-told' END AS outcome,
-  coalesce(f.ref, o.ref, c.ref, CASE WHEN b.still THEN b.ref END, p.first_ref, CASE WHEN q.waited >= 0.5 THEN q.ref END, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
-FROM engine_start s LEFT JOIN failed f USING (start_id) LEFT JOIN last_busy b USING (start_id) LEFT JOIN queue q USING (start_id) LEFT JOIN pressure_start p USING (start_id)
+  coalesce(f.ref, o.ref, c.ref, CASE WHEN b.still THEN b.ref END, w.ref, p.first_ref, CASE WHEN q.waited >= 0.5 THEN q.ref END, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
+FROM engine_start s LEFT JOIN failed f USING (start_id) LEFT JOIN last_busy b USING (start_id) LEFT JOIN silent w USING (start_id) LEFT JOIN queue q USING (start_id) LEFT JOIN pressure_start p USING (start_id)
   LEFT JOIN outside o ON o.start_id = s.start_id OR o.start_id IS NULL LEFT JOIN cluster c ON true LEFT JOIN trend t ON true
 WHERE s.engine
 ORDER BY s.start_id

@@ -9,12 +9,24 @@
 -- free_spread_bytes: difference of free memory at start
 -- uneven: the difference matters: over 1 GiB and 15 % of the largest budget
 -- pids: worker processes seen
-WITH kv AS (
-  SELECT coalesce(process, '') || '/' || coalesce(pid, 0) || '/' || coalesce(rank, -1) AS who, min(value) AS value, min(source || ':' || line) AS ref FROM seen.engine_figure WHERE name = 'kv_available_bytes' GROUP BY ALL
+WITH figure AS (
+  -- ranks of one engine are named alike: `Worker_TP3`, `EngineCore_DP1`, `RayWorkerWrapper`. A process that is named `EngineCore` and no more has its engine to itself
+  SELECT *, coalesce(process, '') || '/' || coalesce(pid, 0) AS who,
+         CASE WHEN regexp_matches(process, '^EngineCore(_0)?$') THEN 'engine ' || source || coalesce(pid, 0) WHEN process IS NULL OR regexp_matches(process, '(?i)worker') AND NOT regexp_matches(process, '_(TP|PP|DP|EP|PCP|DCP)\d') THEN 'worker'
+              ELSE regexp_replace(process, '\d+', '', 'g') END AS team
+  FROM seen.engine_figure WHERE name IN ('kv_available_bytes', 'weights_bytes', 'free_bytes')
+), team AS (
+  -- two engines in one bundle are not compared: the team of the incident's own log, then the largest
+  SELECT team FROM figure GROUP BY team
+  ORDER BY bool_or(source IN (SELECT s.source FROM focus f JOIN incident i ON i.incident = f.incident JOIN engine_start s ON s.start_id = i.start_id)) DESC, count(DISTINCT who) DESC, team LIMIT 1
+), own AS (
+  SELECT figure.* FROM figure JOIN team USING (team)
+), kv AS (
+  SELECT who || '/' || coalesce(rank, -1) AS who, min(value) AS value, min(source || ':' || line) AS ref FROM own WHERE name = 'kv_available_bytes' GROUP BY 1
 ), weights AS (
-  SELECT coalesce(process, '') || '/' || coalesce(pid, 0) AS who, max(value) AS value FROM seen.engine_figure WHERE name = 'weights_bytes' GROUP BY ALL
+  SELECT who, max(value) AS value FROM own WHERE name = 'weights_bytes' GROUP BY 1
 ), free AS (
-  SELECT coalesce(process, '') || '/' || coalesce(pid, 0) AS who, min(value) AS value FROM seen.engine_figure WHERE name = 'free_bytes' GROUP BY ALL
+  SELECT who, min(value) AS value FROM own WHERE name = 'free_bytes' GROUP BY 1
 ), folded AS (
   SELECT (SELECT count(*) FROM kv) AS ranks, (SELECT min(value) FROM kv) AS kv_min, (SELECT max(value) FROM kv) AS kv_max, (SELECT min_by(ref, value) FROM kv) AS kv_ref,
     (SELECT (max(value) - min(value)) / nullif(max(value), 0) FROM weights) AS weights_spread, (SELECT max(value) - min(value) FROM free) AS free_spread, (SELECT count(*) FROM weights) AS weight_ranks

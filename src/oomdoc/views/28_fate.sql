@@ -16,8 +16,9 @@ WITH own AS (
 ), quiet AS (
   SELECT CASE WHEN preempted > 0 OR (waiting > 0 AND kv_used >= 0.85) THEN 'degraded' WHEN done > 0 AND coalesce(waiting, 0) = 0 THEN 'served' END AS outcome, ref FROM gauge
 ), box AS (
-  -- or its container: it runs, is ready or not told otherwise, and was never started again
-  SELECT CASE WHEN count(*) > 0 AND bool_and(state = 'Running' AND restarts = 0) THEN 'served' END AS outcome, min(source || ':' || line) AS ref FROM container
+  -- or its container: it runs, is ready or not told otherwise, and was never started again; or it was ended or evicted
+  SELECT CASE WHEN bool_or(coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) THEN 'ended' WHEN count(*) > 0 AND bool_and(state = 'Running' AND restarts = 0) THEN 'served' END AS outcome,
+         coalesce(min(source || ':' || line) FILTER (coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted')), min(source || ':' || line)) AS ref FROM container
 ), host AS (
   SELECT CASE WHEN i.kind IN ('host-kill', 'restart', 'exit') THEN 'ended' END AS outcome, i.ref FROM focus f JOIN incident i ON i.incident = f.incident WHERE i.start_id IS NULL
 )

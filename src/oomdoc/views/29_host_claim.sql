@@ -1,0 +1,18 @@
+-- says: what the settings of the engine in focus take from the host, all ranks together, against what the host or the container has; no row where no such setting is known
+-- scope: incident
+-- names: the settings, each with its size and how often it is taken
+-- claim_bytes: their sum
+-- room_bytes: the container's limit or the memory of the host, whichever is smaller; NULL = not told
+-- ref: where the largest of them stands
+WITH flag AS (
+  SELECT lower(regexp_replace(flag, '^LMCACHE_', '')) AS name, try_cast(regexp_extract(value, '^[\d.]+') AS DOUBLE) AS gib, source || ':' || line AS ref FROM seen.engine_flag
+  WHERE lower(flag) IN ('swap_space', 'cpu_offload_gb', 'kv_offloading_size', 'max_local_cpu_size', 'lmcache_max_local_cpu_size')
+  QUALIFY row_number() OVER (PARTITION BY name ORDER BY list_position(['logged', 'config', 'command', 'environment', 'file'], origin), line DESC) = 1
+), claim AS (
+  -- per rank: swap space, offloaded weights and LMCache's pool are pinned by every worker; the engine's own KV offloading is stated for all ranks together
+  SELECT f.name, f.gib * 1073741824 AS each, CASE WHEN f.name = 'kv_offloading_size' THEN 1 ELSE coalesce(e.world_size, 1) END AS times, f.ref FROM flag f, engine e WHERE f.gib > 0
+), room AS (
+  SELECT least((SELECT min(memory_limit_bytes) FROM container WHERE memory_limit_bytes > 0), (SELECT max(value) FROM note WHERE topic IN ('host-size', 'container-limit'))) AS bytes
+)
+SELECT string_agg(name || ' ' || round(each / 1073741824, 1)::VARCHAR || ' GiB x ' || times::VARCHAR, ' + ' ORDER BY each * times DESC) AS names, sum(each * times)::BIGINT AS claim_bytes, any_value(room.bytes)::BIGINT AS room_bytes, arg_max(ref, each * times) AS ref
+FROM claim, room HAVING count(*) > 0
