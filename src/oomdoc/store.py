@@ -63,7 +63,7 @@ _YEARS_FROM = dt.datetime(NOMINAL_YEAR + 3, 1, 1, tzinfo=dt.UTC).timestamp()  # 
 
 LOG_TABLES = (
     "milestone", "engine_flag", "engine_figure", "engine_stat", "preemption", "oom", "startup_check", "log_error", "frame",
-    "process_exit", "crash_step",
+    "process_exit", "crash_step", "cache_lookup",
 )  # fmt: skip
 """Tables that belong to an engine start and are seen per incident."""
 

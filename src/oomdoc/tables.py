@@ -149,6 +149,14 @@ _ALL = (
         who=True,
     ),
     _table(
+        "cache_lookup",
+        "one row per request that a cache tier outside the engine's pool was asked for",
+        Column("tier", "VARCHAR", "lmcache"),
+        Column("tokens", "BIGINT", "tokens of the request"),
+        Column("hit_tokens", "BIGINT", "of them found in the tier or in the pool before it"),
+        who=True,
+    ),
+    _table(
         "preemption",
         "one row per preemption warning (V0; rate-limited, so use the counter)",
         Column("mode", "VARCHAR", "RECOMPUTE or SWAP"),

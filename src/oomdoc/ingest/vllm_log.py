@@ -655,6 +655,12 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
+        "lmcache-lookup", "lmcache", ("LMCache hit tokens",), regex(r"Total tokens (?P<tokens>\d{1,10}), LMCache hit tokens: (?P<hit_tokens>\d{1,10})"), "cache_lookup",
+        const={"tier": "lmcache"}, samples=(
+            ("LMCache INFO: Reqid: chatcmpl-77aa, Total tokens 12040, LMCache hit tokens: 11776, need to load: 512", {"tokens": 12040, "hit_tokens": 11776, "tier": "lmcache"}),
+        ),
+    ),
+    Pattern(
         # its settings line as LMCache logs it, its YAML file, or its environment; a sentence about the setting is none of them
         "lmcache-pool", "lmcache", ("max_local_cpu_size", "LMCACHE_MAX_LOCAL_CPU_SIZE"),
         regex(r"(?:'max_local_cpu_size': '?|^\s*(?:export\s+|-\s+)?(?:max_local_cpu_size|LMCACHE_MAX_LOCAL_CPU_SIZE)\s*[:=]\s*[\"']?)(?P<value>\d{1,6}(?:\.\d{1,3})?)(?=\s*(?:GB)?['\"]?\s*(?:[,}#].*)?$)"),

@@ -9,6 +9,10 @@
 -- evictions: blocks evicted (sampled)
 -- repeated: a text states that the same prefixes come again
 -- no_hits: a text states that they were not hit
+-- lookups: requests that a tier outside the pool was asked for, or samples of the log's hit rate
+-- hit_before: share of tokens found in the first third of them
+-- hit_after: share of tokens found in the last third
+-- lookup_ref: where the last third begins
 WITH counter AS (
   SELECT sum(value) FILTER (name IN ('vllm:prefix_cache_queries_total', 'vllm:gpu_prefix_cache_queries_total')) AS queries,
          sum(value) FILTER (name IN ('vllm:prefix_cache_hits_total', 'vllm:gpu_prefix_cache_hits_total')) AS hits,
@@ -21,8 +25,19 @@ WITH counter AS (
   SELECT bool_or(topic = 'repeated-prefix') AS repeated, bool_or(topic = 'no-hits') AS no_hits, min(source || ':' || line) FILTER (topic IN ('repeated-prefix', 'no-hits')) AS ref FROM note
 ), said AS (
   SELECT arg_max(prefix_hit_rate, line) AS rate, arg_max(source || ':' || line, line) AS ref FROM seen.engine_stat WHERE prefix_hit_rate IS NOT NULL
+), asked AS (
+  SELECT 'tier' AS of, source, line, hit_tokens / tokens AS share, tokens AS weight FROM seen.cache_lookup WHERE tokens > 0
+  UNION ALL SELECT 'pool', source, line, prefix_hit_rate, 1 FROM seen.engine_stat WHERE prefix_hit_rate IS NOT NULL AND (running > 0 OR prompt_tokens_per_s > 0)
+), third AS (
+  SELECT *, ntile(3) OVER (PARTITION BY of, source ORDER BY line) AS part, count(*) OVER (PARTITION BY of, source) AS n FROM asked
+), course AS (
+  -- of the pool and of each tier that one whose hits fell most
+  SELECT of, source, any_value(n) AS n, sum(share * weight) FILTER (part = 1) / sum(weight) FILTER (part = 1) AS before, sum(share * weight) FILTER (part = 3) / sum(weight) FILTER (part = 3) AS after,
+         source || ':' || min(line) FILTER (part = 3) AS ref FROM third GROUP BY of, source HAVING any_value(n) >= 12
+), fell AS (
+  SELECT max(n) AS n, arg_max(before, before - after) AS before, arg_max(after, before - after) AS after, arg_max(ref, before - after) AS ref FROM course
 )
 SELECT queries, hits, coalesce(hits / nullif(queries, 0), said.rate) AS hit_rate, coalesce(counter.ref, told.ref, said.ref) AS ref, evicted_idle_s, reuses, evictions,
-       coalesce(repeated, false) AS repeated, coalesce(no_hits, false) AS no_hits
-FROM counter, told, said
-WHERE queries IS NOT NULL OR said.rate IS NOT NULL OR repeated OR no_hits
+       coalesce(repeated, false) AS repeated, coalesce(no_hits, false) AS no_hits, fell.n AS lookups, fell.before AS hit_before, fell.after AS hit_after, fell.ref AS lookup_ref
+FROM counter, told, said, fell
+WHERE queries IS NOT NULL OR fell.n IS NOT NULL OR said.rate IS NOT NULL OR repeated OR no_hits
