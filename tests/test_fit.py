@@ -144,7 +144,10 @@ def test_any_question_has_an_answer(name: str, flags: dict[str, Any]) -> None:
     told = worksheet(ask(Given(model=name, **flags)))
     assert render(told, width=80) and json.loads(render_json(told))
     if told.start.starts is True:
-        assert told.pool is not None and told.pool.need_blocks <= told.pool.blocks.lo
+        keeps_nothing = next(
+            entry for entry in models() if entry.name == name
+        ).encoder  # an embedding model has no pool
+        assert keeps_nothing if told.pool is None else told.pool.need_blocks <= told.pool.blocks.lo
     # what a log says is available holds for the length it was logged with, so it cannot be asked again with another
     if told.longest and told.longest.tokens.lo > 0 and told.start.check != "division" and "available_kv" not in flags:
         length = min(int(told.longest.tokens.lo), told.longest.model_limit or 1 << 40)

@@ -655,6 +655,13 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
+        # the front end says so every ten seconds while the engine's process starts
+        "waiting-for-engine", "vllm", ("core engine proc",), regex(r"Waiting for (?P<text>\d{1,4} local, \d{1,4} remote core engine proc\(s\) to (?:start|connect))"), "note",
+        const={"topic": "waiting-for-engine"}, versions="0.9.0 →", samples=(
+            ("Waiting for 1 local, 0 remote core engine proc(s) to start.", {"topic": "waiting-for-engine"}),
+        ),
+    ),
+    Pattern(
         "lmcache-lookup", "lmcache", ("LMCache hit tokens",), regex(r"Total tokens (?P<tokens>\d{1,10}), LMCache hit tokens: (?P<hit_tokens>\d{1,10})"), "cache_lookup",
         const={"tier": "lmcache"}, samples=(
             ("LMCache INFO: Reqid: chatcmpl-77aa, Total tokens 12040, LMCache hit tokens: 11776, need to load: 512", {"tokens": 12040, "hit_tokens": 11776, "tier": "lmcache"}),

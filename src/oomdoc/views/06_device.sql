@@ -41,8 +41,10 @@ WITH sampled AS (
   SELECT max(n) AS n, max(foreigners) AS foreigners, max(foreign_bytes) AS foreign_bytes, min(foreign_ref) AS foreign_ref, max(engines) AS engines, count(*) AS seen FROM process
 )
 SELECT nullif(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), 0)::INTEGER AS devices, CASE WHEN s.n > 0 THEN s.ref WHEN d.n > 0 THEN d.ref ELSE g.ref END AS devices_ref, d.name,
-  coalesce(s.total, d.total)::BIGINT AS total_bytes, coalesce(s.total_max, d.total_max)::BIGINT AS total_max_bytes, s.used_max::BIGINT AS used_max_bytes, s.used_min::BIGINT AS used_min_bytes,
+  coalesce(s.total, d.total, slice.total)::BIGINT AS total_bytes, coalesce(s.total_max, d.total_max)::BIGINT AS total_max_bytes, s.used_max::BIGINT AS used_max_bytes, s.used_min::BIGINT AS used_min_bytes,
   CASE WHEN s.n > 0 AND s.idle < s.n THEN CASE WHEN s.fullest >= 0.5 THEN s.idle ELSE 0 END END AS idle_devices, s.idle_ref, coalesce(d.mig_profile, g.mig_profile) AS mig_profile, coalesce(d.mig_ref, g.ref) AS mig_ref,
   p.n AS processes, CASE WHEN p.seen > 0 THEN p.foreigners END AS foreign_processes, p.foreign_bytes::BIGINT AS foreign_bytes, p.foreign_ref, p.engines AS engines_on_device,
   s.samples::BIGINT AS samples, s.used_spread
-FROM sample_sum s, described d, granted g, process_max p
+FROM sample_sum s, described d, granted g, process_max p, (
+  -- a profile names the slice's share of the card in GB, rounded up: 1g.5gb has 4.75 GiB, 3g.20gb 19.5, 1g.18gb 16.0 (NVIDIA's table of profiles)
+  SELECT 0.95e9 * try_cast(regexp_extract(coalesce(d2.mig_profile, g2.mig_profile), '(\d+)gb', 1) AS DOUBLE) AS total FROM described d2, granted g2) slice

@@ -20,6 +20,10 @@ WITH failed AS (
   SELECT s.start_id, min(h.source || ':' || h.line) AS ref FROM stat b JOIN engine_start s USING (start_id)
   JOIN log_error h ON h.source = s.source AND h.line > b.line AND h.line <= s.last_line AND h.kind = 'hang'
   WHERE b.nth = 1 AND b.running > 0 AND coalesce(b.tokens_per_s, 0) = 0 GROUP BY s.start_id HAVING count(*) >= 2
+), waits AS (
+  -- a start that goes nowhere: the front end waits on, two minutes (of ten seconds each) behind the last step, and the log ends so
+  SELECT s.start_id, min(n.source || ':' || n.line) AS ref FROM engine_start s JOIN note n ON n.topic = 'waiting-for-engine' AND n.source = s.source AND n.line BETWEEN s.first_line AND s.last_line
+  WHERE NOT s.served AND n.line > (SELECT coalesce(max(m.line), 0) FROM milestone m WHERE m.source = s.source AND m.line BETWEEN s.first_line AND s.last_line) GROUP BY s.start_id HAVING count(*) >= 12
 ), queue AS (
   SELECT start_id, count(*) AS samples, avg((waiting > 0)::INT) AS waited, arg_max(ref, waiting) AS ref FROM stat GROUP BY start_id
 ), outside AS (
@@ -39,10 +43,11 @@ WITH failed AS (
 SELECT s.start_id,
   CASE WHEN f.kind = 'startup-check' THEN 'refused' WHEN f.grade >= 3 AND f.kind = 'host-kill' THEN 'ended' WHEN f.grade >= 3 THEN 'died'
        WHEN f.kind IS NOT NULL OR o.ref IS NOT NULL OR c.ref IS NOT NULL THEN 'ended'
-       WHEN b.n = 3 AND b.still OR w.ref IS NOT NULL THEN 'stuck' WHEN p.pressed OR (q.samples >= 6 AND q.waited >= 0.5) THEN 'degraded' WHEN t.grows THEN 'grew'
+       WHEN b.n = 3 AND b.still OR w.ref IS NOT NULL OR g.ref IS NOT NULL THEN 'stuck' WHEN p.pressed OR (q.samples >= 6 AND q.waited >= 0.5) THEN 'degraded' WHEN t.grows THEN 'grew'
        WHEN s.served THEN 'served' WHEN s.marked AND s.last_milestone IS NOT NULL THEN 'starting' ELSE 'not-told' END AS outcome,
-  coalesce(f.ref, o.ref, c.ref, CASE WHEN b.still THEN b.ref END, w.ref, p.first_ref, CASE WHEN q.waited >= 0.5 THEN q.ref END, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
-FROM engine_start s LEFT JOIN failed f USING (start_id) LEFT JOIN last_busy b USING (start_id) LEFT JOIN silent w USING (start_id) LEFT JOIN queue q USING (start_id) LEFT JOIN pressure_start p USING (start_id)
+  coalesce(f.ref, o.ref, c.ref, CASE WHEN b.still THEN b.ref END, w.ref, g.ref, p.first_ref, CASE WHEN q.waited >= 0.5 THEN q.ref END, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
+FROM engine_start s LEFT JOIN failed f USING (start_id) LEFT JOIN last_busy b USING (start_id) LEFT JOIN silent w USING (start_id) LEFT JOIN waits g USING (start_id) LEFT JOIN queue q USING (start_id) LEFT JOIN pressure_start p USING (start_id)
   LEFT JOIN outside o ON o.start_id = s.start_id OR o.start_id IS NULL LEFT JOIN cluster c ON true LEFT JOIN trend t ON true
 WHERE s.engine
+QUALIFY row_number() OVER (PARTITION BY s.start_id ORDER BY o.start_id NULLS LAST, o.ref) = 1
 ORDER BY s.start_id
