@@ -242,7 +242,7 @@ def matches(head: Head) -> bool:
         return False
     kept = tuple(name for name in _KEPT if name != "nvidia_")
     return any(_DECLARED.match(line) for line in lines) or any(
-        line.startswith(kept) and "{" in line or line.startswith("vllm:") for line in samples
+        (line.startswith(kept) and "{" in line) or line.startswith("vllm:") for line in samples
     )
 
 
