@@ -23,6 +23,7 @@ from oomdoc.ingest import (
     kernel_log,
     kubernetes,
     launch,
+    memory_group,
     memory_series,
     memory_snapshot,
     memory_stats,
@@ -41,6 +42,7 @@ from oomdoc.ingest import (
     text_form,
     text_log,
     traces,
+    trials,
 )
 from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor, Reading, read_by
 from oomdoc.ingest.forms import barred
@@ -56,6 +58,7 @@ DENSE: tuple[Ingestor, ...] = tuple(
         metrics_json,
         memory_summary,
         memory_stats,
+        memory_group,
         nvidia_smi,
         amd_smi,
         gpu_topology,
@@ -163,12 +166,16 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
     if ingestor in _QUOTING:
         yield from ingestor.read(path, chunks)
         return
+    tries = trials.Tries() if ingestor.KIND in (text_log.KIND, notes.KIND, launch.KIND, forms.KIND) else None
+    if tries is not None:
+        chunks = _heard(tries, chunks)
     lifted = forms.Lifted() if ingestor.KIND in (text_log.KIND, notes.KIND) else None
     if lifted is not None:
         chunks = lifted.chunks(chunks)
     if ingestor.KIND == text_log.KIND:
         yield from read_by(Texts(), chunks)
         yield from lifted.take() if lifted is not None else ()
+        yield from tries.take() if tries is not None else ()
         return
     pieces = iter(chunks)
     first = next(pieces, None)
@@ -194,6 +201,15 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
         yield from prose.take()
     if lifted is not None:
         yield from lifted.take()
+    if tries is not None:
+        yield from tries.take()
+
+
+def _heard(tries: trials.Tries, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """The chunks, heard for what somebody tried."""
+    for chunk in chunks:
+        tries.hear(chunk)
+        yield chunk
 
 
 def reading(ingestor: Ingestor, path: str) -> Reading | None:

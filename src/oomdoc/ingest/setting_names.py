@@ -87,14 +87,15 @@ def flag_of(option: str) -> str:
 
 
 class Tried(NamedTuple):
-    """A setting in a sentence: its name, the value as written, where it stands."""
+    """A setting in a sentence: its name, the value as written, from where to where it stands."""
 
     flag: str
     value: str | None
     at: int
+    end: int = 0
 
 
-_VALUE = r"(?:\d[\d.,]*\d|\d)\s?(?:[kKMGT](?:i?B)?\b)?|[Tt]rue\b|[Ff]alse\b|on\b|off\b|auto\b|fp8\w*|awq\b|gptq\b"
+_VALUE = r"(?:\d[\d.,]*\d|\d)\s?(?:[kKMGT](?:i?B)?\b)?|[Tt]rue\b|[Ff]alse\b|on\b|off\b|auto\b|half\b|b?float16\b|bf16\b|fp16\b|fp8\w*|awq\b|gptq\b"
 _OPTION = regex(
     rf"(?<![\w-])--(?P<option>[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*)(?:[= ]\s?(?P<value>{_VALUE}|\{{[^}}]{{0,80}}\}}|'[^']{{0,80}}'))?"
 )
@@ -134,7 +135,7 @@ def settings_in(text: str) -> Iterator[Tried]:
         if match[0].lstrip("-").lower().startswith(("no-", "no_")):
             value = "off"
         if flag not in found:
-            found[flag] = Tried(flag, (value or "").strip().strip("\"'") or "on", match.start())
+            found[flag] = Tried(flag, (value or "").strip().strip("\"'") or "on", match.start(), match.end())
 
     for match in _SHM.finditer(text):
         take("shm_size", None, match)

@@ -17,8 +17,8 @@ WITH try AS (
   SELECT DISTINCT source, experiment, flag FROM trial WHERE attempt IS NOT NULL
 ), differ AS (
   SELECT p.source, p.experiment, p.good, p.bad, p.text, p.line, n.flag, x.value, y.value AS other,
-         -- ranks that are laid out in another way are one difference
-         count(DISTINCT CASE WHEN n.flag IN ('tensor_parallel_size', 'pipeline_parallel_size', 'data_parallel_size') THEN 'layout' ELSE n.flag END) OVER (PARTITION BY p.source, p.experiment, p.good, p.bad) AS differences
+         -- ranks that are laid out in another way are one difference, so are the settings of one feature
+         count(DISTINCT CASE WHEN n.flag IN ('tensor_parallel_size', 'pipeline_parallel_size', 'data_parallel_size') THEN 'layout' WHEN n.flag LIKE '%lora%' THEN 'lora' WHEN n.flag LIKE '%specul%' THEN 'speculative' ELSE n.flag END) OVER (PARTITION BY p.source, p.experiment, p.good, p.bad) AS differences
   FROM pair p JOIN named n ON n.source = p.source AND n.experiment = p.experiment
   LEFT JOIN trial x ON x.source = p.source AND x.experiment = p.experiment AND x.attempt = p.good AND x.flag = n.flag
   LEFT JOIN trial y ON y.source = p.source AND y.experiment = p.experiment AND y.attempt = p.bad AND y.flag = n.flag
@@ -28,7 +28,7 @@ WITH try AS (
 ), single AS (
   -- of a sentence by itself the first setting counts, a release is none
   SELECT source, line, flag, value, text, row_number() OVER (PARTITION BY source, line, attempt ORDER BY rowid) AS nth, attempt
-  FROM trial WHERE works AND coalesce(experiment, 0) = 0 AND flag NOT IN ('version', 'torch', 'driver', 'model') AND flag NOT LIKE '@%'
+  FROM trial WHERE works AND coalesce(experiment, 0) = 0 AND flag NOT IN ('version', 'torch', 'driver', 'model', 'served_model_name', 'host', 'port', 'chat_template', 'trust_remote_code') AND flag NOT LIKE '@%'
 ), every AS (
   SELECT flag, value, other, true AS paired, text, source || ':' || line AS ref FROM controlled
   UNION ALL

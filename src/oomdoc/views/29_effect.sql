@@ -21,7 +21,7 @@ WITH figure AS (
   SELECT DISTINCT source, experiment, flag FROM trial WHERE attempt IS NOT NULL
 ), differ AS (
   SELECT p.source, p.experiment, p.one, p.two, p.line, n.flag, x.value AS first_value, y.value AS second_value, try_cast(x.value AS DOUBLE) AS v, try_cast(y.value AS DOUBLE) AS w,
-         count(DISTINCT CASE WHEN n.flag IN ('tensor_parallel_size', 'pipeline_parallel_size', 'data_parallel_size') THEN 'layout' ELSE n.flag END) OVER (PARTITION BY p.source, p.experiment, p.one, p.two) AS differences
+         count(DISTINCT CASE WHEN n.flag IN ('tensor_parallel_size', 'pipeline_parallel_size', 'data_parallel_size') THEN 'layout' WHEN n.flag LIKE '%lora%' THEN 'lora' WHEN n.flag LIKE '%specul%' THEN 'speculative' ELSE n.flag END) OVER (PARTITION BY p.source, p.experiment, p.one, p.two) AS differences
   FROM pair p JOIN named n ON n.source = p.source AND n.experiment = p.experiment
   LEFT JOIN trial x ON x.source = p.source AND x.experiment = p.experiment AND x.attempt = p.one AND x.flag = n.flag
   LEFT JOIN trial y ON y.source = p.source AND y.experiment = p.experiment AND y.attempt = p.two AND y.flag = n.flag

@@ -367,7 +367,7 @@ class Keeper:
             label = " ".join(part for part in (column.who, who) if part)
             if not label and column.resource == "gpu" and device is not None:
                 label = f"GPU {device}"
-            if not label and len(series.memory) > 1:
+            if not label and len(series.memory) > 1 and not column.state:
                 label = name
             resource = column.resource or ("gpu" if device is not None or any(c.resource == "gpu" for _, c, _ in series.totals) else None)  # fmt: skip
             shown = " ".join(str(part) for part in (column.state, state) if part and not null(part)) or None
