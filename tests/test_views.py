@@ -763,9 +763,14 @@ def test_equal_states_that_hold_more_each_time(held_gib: list[float], stepped: b
         ([4 + 0.15 * n for n in range(20)], True),
         ([4 + min(0.5 * n, 2) for n in range(20)], False),
         ([6.0] * 20, False),
-        ([4 + 0.15 * n for n in range(10)], None),
+        ([4 + 0.15 * n for n in range(10)], True),
+        ([4, 4.5, 5, 5.5], None),
+        ([4 + 0.03 * n for n in range(10)], False),
+        ([4, 4.1, 4, 6, 6.1, 6, 6.1, 6], False),
+        ([4, 5, 4.4, 5.6, 4.1, 5.2, 4.3, 5.5, 4.2, 5.3], False),
+        ([4 + 0.3 * n for n in range(8)] + [4], False),
     ],
-    ids=["climbs", "plateau", "flat", "too short"],
+    ids=["climbs", "plateau", "flat", "ten points", "too few", "too little", "one step", "noise", "comes back"],
 )
 def test_a_series_that_climbs_to_its_end(sizes: list[float], climbing: bool | None) -> None:
     rows = [

@@ -506,11 +506,15 @@ _ALL = (
             "(of the whole node), host-limit; NULL = not told",
         ),
         Column("bytes", "BIGINT", "memory held; of host-available what is left"),
-        Column("elapsed_s", "DOUBLE", "seconds since a beginning that nobody tells; NULL where `t` is known or neither is"),
+        Column(
+            "elapsed_s", "DOUBLE", "seconds since a beginning that nobody tells; NULL where `t` is known or neither is"
+        ),
         Column("step", "BIGINT", "place in an order without time: a round, a turn, requests done"),
         Column("running", "DOUBLE", "load at that moment: requests running, clients, requests a second"),
         Column("requests", "DOUBLE", "requests done, since the beginning or since the sample before"),
-        Column("variant", "VARCHAR", "what distinguishes this series from others of the same table: a setting, a release"),
+        Column(
+            "variant", "VARCHAR", "what distinguishes this series from others of the same table: a setting, a release"
+        ),
     ),
     _table(
         "note",
@@ -527,9 +531,17 @@ _ALL = (
     _table(
         "trial",
         "one row per setting of a try that a person made: a sentence that names settings and what became of it, a row of a table of them",
-        Column("flag", "VARCHAR", "setting, in vLLM's own name with underscores; `@...` is a condition of the try (a round, a load)"),
+        Column(
+            "flag",
+            "VARCHAR",
+            "setting, in vLLM's own name with underscores; `@...` is a condition of the try (a round, a load)",
+        ),
         Column("value", "VARCHAR", "value as written; `off` = left out; NULL = none"),
-        Column("works", "BOOLEAN", "it started or served with it; false = it failed all the same; NULL = only figures are told"),
+        Column(
+            "works",
+            "BOOLEAN",
+            "it started or served with it; false = it failed all the same; NULL = only figures are told",
+        ),
         Column("text", "VARCHAR", "the line, at most 400 characters"),
         Column("experiment", "INTEGER", "tries of one number and source can be compared; NULL = a line by itself"),
         Column("attempt", "INTEGER", "number of the try in its source: rows of one number are its settings"),

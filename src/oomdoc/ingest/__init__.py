@@ -166,12 +166,12 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
     if ingestor in _QUOTING:
         yield from ingestor.read(path, chunks)
         return
-    tries = trials.Tries() if ingestor.KIND in (text_log.KIND, notes.KIND, launch.KIND, forms.KIND) else None
-    if tries is not None:
-        chunks = _heard(tries, chunks)
+    tries = trials.Tries() if ingestor.KIND in (text_log.KIND, notes.KIND, launch.KIND) else None
     lifted = forms.Lifted() if ingestor.KIND in (text_log.KIND, notes.KIND) else None
     if lifted is not None:
         chunks = lifted.chunks(chunks)
+    if tries is not None:
+        chunks = _heard(tries, chunks)  # without the tables, which are read as such
     if ingestor.KIND == text_log.KIND:
         yield from read_by(Texts(), chunks)
         yield from lifted.take() if lifted is not None else ()

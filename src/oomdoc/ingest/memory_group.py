@@ -21,11 +21,12 @@ KIND = "memory-group"
 TABLES: tuple[str, ...] = ("process_memory",)
 
 _LINE = regex(r"\s*(?:\S*memory\.stat:)?(?P<key>[a-z][a-z_0-9]{2,40})[ \t]+(?P<value>\d{1,20})\s*$")
-_OWN = frozenset(
-    "cache rss rss_huge shmem mapped_file swap swapcached dirty writeback pgpgin pgpgout pgfault pgmajfault inactive_anon active_anon inactive_file active_file "
-    "unevictable hierarchical_memory_limit hierarchical_memsw_limit anon file kernel kernel_stack pagetables percpu sock vmalloc file_mapped file_dirty file_writeback "
-    "anon_thp file_thp shmem_thp slab slab_reclaimable slab_unreclaimable workingset_refault_anon workingset_refault_file zswap zswapped sec_pagetables".split()
-)
+_KEYS = """
+    cache rss rss_huge shmem mapped_file swap swapcached dirty writeback pgpgin pgpgout pgfault pgmajfault inactive_anon active_anon
+    inactive_file active_file unevictable hierarchical_memory_limit hierarchical_memsw_limit anon file kernel kernel_stack pagetables percpu
+    sock vmalloc file_mapped file_dirty file_writeback anon_thp file_thp shmem_thp slab slab_reclaimable slab_unreclaimable
+    workingset_refault_anon workingset_refault_file zswap zswapped sec_pagetables"""
+_OWN = frozenset(_KEYS.split())
 _V1, _V2 = frozenset(("cache", "rss")), frozenset(("anon", "file"))
 _NO_LIMIT = 1 << 60
 _LINE_CAP = 200
@@ -67,7 +68,14 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
         if limit < _NO_LIMIT:
             told["host-limit"] = (limit, "hierarchical_memory_limit")
         for resource, (size, key) in told.items():
-            rows.add("process_memory", places.get(key, places[at]), name="memory group", resource=resource, bytes=size, step=step)
+            rows.add(
+                "process_memory",
+                places.get(key, places[at]),
+                name="memory group",
+                resource=resource,
+                bytes=size,
+                step=step,
+            )
         step += 1
 
     for chunk in chunks:

@@ -61,7 +61,9 @@ WEAK = frozenset(("model", "mode", "start_order", "version", "dtype", "quantizat
 _BY_NAME = {
     name: flag for flag, names in _NAMES.items() for part in names.split(",") if (name := part.strip().replace("_", ""))
 }
-_VARIABLE = regex(r"(?:VLLM|NCCL|PYTORCH|CUDA|HIP|ROCR|ROCM|RAY|TORCH|LMCACHE|OMP|HF|TRITON|SLEEP|ENABLE)_[A-Z0-9_]{2,60}")
+_VARIABLE = regex(
+    r"(?:VLLM|NCCL|PYTORCH|CUDA|HIP|ROCR|ROCM|RAY|TORCH|LMCACHE|OMP|HF|TRITON|SLEEP|ENABLE)_[A-Z0-9_]{2,60}"
+)
 
 
 @lru_cache(maxsize=2048)

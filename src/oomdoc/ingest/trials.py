@@ -39,7 +39,9 @@ _SENTENCES = re.compile(r"(?<=[\w)\]\"'`])[.;]\s+(?=[\w\"'`(-])|\s\|\s")
 _COMMAND = regex(r"\b(?:vllm serve|python3? |docker run|-m vllm|torchrun|deepspeed)\b|\\\s*$")
 _NAMES = re.compile(r"--[\w.-]+|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|[\w./-]*/[\w./-]+|\b\w+_\w+\b")
 _PARTS = re.compile(r",\s+(?:but\s+|and\s+)?|\s(?:but|while|whereas)\s")
-_THIS = regex(r"(?i)(?::|->|=>|→)\s*(?:this|see (?:below|log|above)|the (?:log|error) (?:below|above)|as (?:below|above|shown))\b")
+_THIS = regex(
+    r"(?i)(?::|->|=>|→)\s*(?:this|see (?:below|log|above)|the (?:log|error) (?:below|above)|as (?:below|above|shown))\b"
+)
 _BACK = regex(r"(?i)\b(?P<which>(?:the )?(?:same|identical)(?: \w+)?|(?:the )?first(?: (?:one|line|command))?|as above|(?:the )?(?:above|previous|last)(?: (?:one|command))?|that|drop(?:ping)?|remov(?:e|ing))\b")  # fmt: skip
 _SERVED = regex(r"(?:vllm serve|--model[= ])\s*(?P<model>[\w./:-]{3,120})")
 
@@ -128,7 +130,9 @@ def _marks(part: str) -> Iterator[re.Match[str]]:
     """Signs behind which an outcome stands, those inside a setting left out."""
     taken = [(tried.at, tried.end) for tried in settings_in(part)]
     for mark in _MARK.finditer(part):
-        if not any(at <= mark.start() < end for at, end in taken) and not any(at < mark.end() <= end for at, end in taken):
+        if not any(at <= mark.start() < end for at, end in taken) and not any(
+            at < mark.end() <= end for at, end in taken
+        ):
             yield mark
 
 

@@ -91,14 +91,20 @@ WITH raw AS (
          s.n >= 5 AND last_y > 1.1 * first_y AND last_y - mid_y < 0.1 * (last_y - first_y) AND coalesce(seconds, 900) >= 900 AS settles
   FROM shape s LEFT JOIN concord c USING (source, name, resource, variant, kind)
 ), tops AS (
-  SELECT count(*) FILTER (n >= 5) AS n, count(*) FILTER (climbs) AS alike, arg_max(struct_pack(source, name, resource, variant, kind, n, first_y, last_y, ref, seconds, idles, idle_rise, busy_rise, done, counted), growth) FILTER (climbs) AS best,
+  SELECT count(*) FILTER (n >= 5 AND coalesce(seconds, 900) >= 900) AS n, count(*) FILTER (climbs) AS alike, arg_max(struct_pack(source, name, resource, variant, kind, n, first_y, last_y, ref, seconds, idles, idle_rise, busy_rise, done, counted), growth) FILTER (climbs) AS best,
          bool_or(settles) AS settles
   FROM judged
 ), control AS (
   SELECT arg_min(struct_pack(variant, first_y, last_y), growth) AS c FROM judged j, (SELECT best FROM tops)
   WHERE NOT j.climbs AND j.source = best.source AND j.resource = best.resource AND j.variant <> best.variant AND j.variant <> '' AND best.variant <> '' AND j.n >= 5 AND j.growth <= 0.25 * (best.last_y - best.first_y)
+), staged AS (
+  -- three states or more after the start, work among them, and always the same
+  SELECT source, name, resource, variant, count(*) AS n, median(bytes) AS middle, max(bytes) - min(bytes) AS spread, true AS loaded, arg_max(ref, line) AS ref
+  FROM ordered WHERE kind <> '' GROUP BY ALL
+  HAVING count(*) >= 3 AND count(DISTINCT state) >= 3 AND max(bytes) - min(bytes) <= greatest(0.03 * median(bytes), 134217728) AND bool_or(regexp_matches(state, '(?i)\b(during|requests?|load|busy|traffic|round|hours?|day|night|run|burst|wave|test)\b'))
 ), level AS (
-  SELECT count(*) AS n, arg_max(struct_pack(name, resource, n, middle, spread, loaded, ref), n) AS f, bool_or(resource <> 'gpu') AS of_host, bool_or(resource <> 'host') AS of_device FROM judged WHERE stays OR settles
+  SELECT count(*) AS n, arg_max(struct_pack(name, resource, n, middle, spread, loaded, ref), n) AS f, bool_or(resource <> 'gpu') AS of_host
+  FROM (SELECT name, resource, n, middle, spread, loaded, ref FROM judged WHERE stays OR settles UNION ALL SELECT name, resource, n, middle, spread, loaded, ref FROM staged)
 ), listing AS (
   -- the same process in several listings of one text (`ps` taken again and again), in the order of the text
   SELECT source, name, resource, bytes, line, ref, lag(bytes) OVER (PARTITION BY source, name ORDER BY line) AS before
@@ -120,7 +126,7 @@ WITH raw AS (
   SELECT bool_or(topic = 'grows') AS grows, bool_or(topic = 'restart-cures') AS cures, min(source || ':' || line) FILTER (topic IN ('grows', 'restart-cures')) AS ref,
          bool_or(topic = 'grows' AND regexp_matches(text, '(?i)\b(rss|ram|host|cpu|pss|uss|container|pod)\b')) AS of_host FROM note
 ), all_of AS (
-  SELECT tops.n + lists.n > 0 AS measured, alike > 0 OR coalesce(lists.climbing, false) AS climbing, NOT (alike > 0 OR coalesce(lists.climbing, false) OR coalesce(grown.stepped, false)) AND level.n > 0 AS flat FROM tops, lists, grown, level
+  SELECT tops.n + lists.n > 0 OR (SELECT count(*) FROM staged) > 0 AS measured, alike > 0 OR coalesce(lists.climbing, false) AS climbing, NOT (alike > 0 OR coalesce(lists.climbing, false) OR coalesce(grown.stepped, false)) AND level.n > 0 AS flat FROM tops, lists, grown, level
 )
 SELECT grown.n + tops.n + lists.n AS series, CASE WHEN grown.n > 0 THEN coalesce(grown.stepped, false) END AS stepped,
   CASE WHEN alike > 0 THEN nullif(best.resource, '') WHEN lists.climbing THEN lists.grower.resource ELSE grown.resource END AS resource, CASE WHEN alike > 0 THEN nullif(best.name, '') WHEN lists.climbing THEN lists.grower.name ELSE grown.name END AS name,

@@ -63,7 +63,9 @@ _OWNERS = _set(
     "worker workers enginecore engine core api apiserver server frontend tp dp pp ep rank proc process processes python main executor router pid instance "
     "replica vllm llm w r p parent child scheduler coordinator"
 )
-_FILL = _set("per each in of the a at and for avg mean median cur current now val value gauge bytes post get level http")
+_FILL = _set(
+    "while info per each in of the a at and for avg mean median cur current now val value gauge bytes post get level http"
+)
 _TIME_UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("ms", "msec", "millis", "milliseconds"), 1e-3),
@@ -72,16 +74,24 @@ _TIME_UNITS = {
     **dict.fromkeys(("d", "day", "days"), 86400.0),
     **dict.fromkeys(("week", "weeks"), 604800.0),
 }
-_ELAPSED = _set("t time elapsed uptime up since start run running after wall clock at into age from begin offset rel relative in for")
+_ELAPSED = _set(
+    "t time elapsed uptime up since start run running after wall clock at into age from begin offset rel relative in for"
+)
 _MOMENT = _set("time timestamp ts date datetime when at t clock stamp utc local day hour")
-_ORDER = _set("turn turns round rounds step steps iteration iter cycle cycles epoch pass burst wave batch sample lap rep repetition n no idx index i k attempt prompt call")
+_ORDER = _set(
+    "turn turns round rounds step steps iteration iter cycle cycles epoch pass burst wave batch sample lap rep repetition n no idx index i k attempt prompt call"
+)
 _DONE = _set("total served done completed finished count n num so far cumulative sent processed cum since made number")
-_LOADS = _set("running active inflight concurrency concurrent load rps qps users clients sessions streams requests_running in_flight busy")
+_LOADS = _set(
+    "running active inflight concurrency concurrent load rps qps users clients sessions streams requests_running in_flight busy"
+)
 _STATES = _set("state phase stage label event situation moment action condition point status what when after note step")
 _WHO = _set(
     "name process proc container pod node host gpu card device instance image version engine server service worker rank pid model lane chip replica release tag npu run"
 )
-_OUTCOMES = _set("result outcome verdict works work worked ok starts started start status success fails failed passes passed survived end ending result_text happened effect boots")
+_OUTCOMES = _set(
+    "result outcome verdict works work worked ok starts started start status success fails failed passes passed survived end ending result_text happened effect boots"
+)
 _PIECE = re.compile(r"\d+(?:[._]\d+)+|\d+|[A-Za-z]+")
 _UNIT_CASE = re.compile(r"([KMGTkmgt])(i?)([Bb])(?![a-z])")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -149,11 +159,26 @@ def _memory(words: list[str], unit: str) -> Column:
         resource = ""
     else:
         return Column(FIGURE, unit=unit)
-    known = _RESIDENT | _DEVICE | _HOST | _GROUP | _LEFT | _HELD | _FILL | {"swap", "page", "cache", "file", "buff", "working"}
+    known = (
+        _RESIDENT
+        | _DEVICE
+        | _HOST
+        | _GROUP
+        | _LEFT
+        | _HELD
+        | _FILL
+        | {"swap", "page", "cache", "file", "buff", "working"}
+    )
     rest = [word for word in left if word not in known and not (word in UNITS and UNITS[word] in BYTES) and word != "b"]
     state = [word for word in rest if word in _WHEN]
     if state and all(word in _WHEN or word in _FILL or word.isdigit() for word in rest):
-        return Column(MEMORY, resource, unit, gpu=gpu, state=" ".join(word for word in rest if not word.isdigit()))
+        return Column(
+            MEMORY,
+            resource,
+            unit,
+            gpu=gpu,
+            state=" ".join(word for word in rest if not word.isdigit() and word not in _FILL),
+        )
     owner: list[str] = []
     variant: list[str] = []
     for at, word in enumerate(rest):
@@ -180,9 +205,30 @@ def _other(words: list[str], among: set[str], name: str) -> Column:
         return Column(TIME)
     if len(words) == 1 and words[0] in _ORDER | {"#"}:
         return Column(ORDINAL)
-    if among & {"request", "requests", "req", "reqs", "prompts", "calls"} and among <= _DONE | {"request", "requests", "req", "reqs", "prompts", "calls"}:
+    if among & {"request", "requests", "req", "reqs", "prompts", "calls"} and among <= _DONE | {
+        "request",
+        "requests",
+        "req",
+        "reqs",
+        "prompts",
+        "calls",
+    }:
         return Column(REQUESTS)
-    if among & _LOADS and among <= _LOADS | {"request", "requests", "req", "reqs", "num", "n", "of", "in", "flight", "seqs", "per", "s", "sec"}:
+    if among & _LOADS and among <= _LOADS | {
+        "request",
+        "requests",
+        "req",
+        "reqs",
+        "num",
+        "n",
+        "of",
+        "in",
+        "flight",
+        "seqs",
+        "per",
+        "s",
+        "sec",
+    }:
         return Column(RUNNING)
     if among <= _OUTCOMES | {"exit", "code", "it", "does"}:
         return Column(OUTCOME)

@@ -151,9 +151,13 @@ class Gatherer:
                 self._experiments += own.experiment is not None
                 group.keeper = Keeper(self.filler.rows, own, self._experiments, self._attempts)
                 for name in sorted(own.names):
-                    self.filler.told(pending[0].line, name, "a column of a series" if own.series else "a column of an experiment")
+                    self.filler.told(
+                        pending[0].line, name, "a column of a series" if own.series else "a column of an experiment"
+                    )
             if group.plan is not None:
-                known = Plan(group.plan.parts, tuple(n for n in group.plan.unknown if own is None or n not in own.names))
+                known = Plan(
+                    group.plan.parts, tuple(n for n in group.plan.unknown if own is None or n not in own.names)
+                )
                 self.filler.announce(pending[0].line, known)
         elif group.long is not None:
             self.filler.told(

@@ -21,10 +21,12 @@ from oomdoc.ingest.forms.grammar import Column, column_of
 from oomdoc.ingest.outcome_words import outcome_of
 from oomdoc.ingest.request_keys import moment
 from oomdoc.ingest.setting_names import WEAK, settings_in
+from oomdoc.ingest.vocabulary import foreign_program
 from oomdoc.units import GIB, KIB, MIB, parse_age, parse_size
 
 Values = Mapping[str, Any]
 _MOST_TRIES = 200  # a person's experiment; a longer table is a log
+_FOREIGN = 2  # columns of another program's table
 _FIT = 0.7  # of the cells of a column must be what its name says
 _MOST = 64 << 40
 _CLOCK = re.compile(r"(?:(?P<year>\d{4})[-/])?(?:(?P<month>\d\d?)[-/.](?P<day>\d\d?)[ T])?(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?")  # fmt: skip
@@ -121,8 +123,8 @@ def _series(records: Sequence[Values], columns: Mapping[str, Column], tables: fr
         for name, column in columns.items()
         if column.role in (grammar.MEMORY, grammar.TOTAL) and _share(_told(records, name), _is_size) >= _FIT
     ]
-    memory = tuple(size for size in sizes if size[1].role == grammar.MEMORY)
-    if not memory:
+    memory = tuple(size for size in sizes if size[1].role == grammar.MEMORY and (size[1].unit or size[1].resource))
+    if not memory or sum(bool(foreign_program(name)) for name in columns) >= _FOREIGN:
         return None
     found: dict[str, str] = {}
     texts: list[str] = []
@@ -132,6 +134,8 @@ def _series(records: Sequence[Values], columns: Mapping[str, Column], tables: fr
         role = column.role
         if role == grammar.TIME and _share(cells, _stamp) < _FIT:
             role = grammar.ELAPSED if _share(cells, is_number) >= _FIT else grammar.STATE
+        elif role == grammar.ELAPSED and _share(cells, lambda cell: moment(cell) is not None) >= _FIT:
+            role = grammar.TIME
         elif role in (grammar.ELAPSED, grammar.ORDINAL, grammar.REQUESTS, grammar.RUNNING) and _share(cells, _counted) < _FIT:  # fmt: skip
             role = grammar.STATE if role in (grammar.ELAPSED, grammar.ORDINAL) else ""
         elif role == grammar.STATE and _share(cells, is_number) >= _FIT:
@@ -155,7 +159,8 @@ def _series(records: Sequence[Values], columns: Mapping[str, Column], tables: fr
         return None  # an experiment
     known = "gpu_sample" in tables or "process_memory" in tables or "gpu_process" in tables
     beside = grammar.RUNNING in found or grammar.REQUESTS in found or any(column.variant or column.state for _, column, _ in memory)  # fmt: skip
-    if known and not beside and axis_role in ("", grammar.TIME):
+    clocked = axis_role == grammar.TIME and _share(_told(records, axis), lambda cell: moment(cell) is None) >= _FIT
+    if known and not beside and not clocked and axis_role != grammar.ELAPSED:
         return None  # the vocabulary has all of it
     if axis_role == grammar.ORDINAL and not texts and not beside and all(not column.resource for _, column, _ in memory):  # fmt: skip
         return None  # `index, memory.used`: a list, and no series
@@ -408,7 +413,9 @@ class Keeper:
                 else:
                     number = float(found) if (found := size_of(cell, unit or "B", True)) is not None else None
                     if number is None and quantity == "kv_bytes" and not null(cell) and number_of(cell)[0] < 0:
-                        number = -float(size_of(-number_of(cell)[0], unit or "B", True) or 0)  # less than nothing was left
+                        number = -float(
+                            size_of(-number_of(cell)[0], unit or "B", True) or 0
+                        )  # less than nothing was left
             except UnreadableError:
                 number = None
             if number is not None:
