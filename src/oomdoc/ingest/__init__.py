@@ -42,11 +42,11 @@ from oomdoc.ingest import (
     text_form,
     text_log,
     traces,
-    trials,
 )
 from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor, Reading, read_by
 from oomdoc.ingest.forms import barred
 from oomdoc.ingest.texts import Quotations, Texts
+from oomdoc.ingest.trials import Tries
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
@@ -166,7 +166,7 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
     if ingestor in _QUOTING:
         yield from ingestor.read(path, chunks)
         return
-    tries = trials.Tries() if ingestor.KIND in (text_log.KIND, notes.KIND, launch.KIND) else None
+    tries = Tries() if ingestor.KIND in (text_log.KIND, notes.KIND, launch.KIND) else None
     lifted = forms.Lifted() if ingestor.KIND in (text_log.KIND, notes.KIND) else None
     if lifted is not None:
         chunks = lifted.chunks(chunks)
@@ -205,7 +205,7 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
         yield from tries.take()
 
 
-def _heard(tries: trials.Tries, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+def _heard(tries: Tries, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """The chunks, heard for what somebody tried."""
     for chunk in chunks:
         tries.hear(chunk)
