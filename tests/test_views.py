@@ -763,9 +763,14 @@ def test_equal_states_that_hold_more_each_time(held_gib: list[float], stepped: b
         ([4 + 0.15 * n for n in range(20)], True),
         ([4 + min(0.5 * n, 2) for n in range(20)], False),
         ([6.0] * 20, False),
-        ([4 + 0.15 * n for n in range(10)], None),
+        ([4 + 0.15 * n for n in range(10)], True),
+        ([4, 4.5, 5, 5.5], None),
+        ([4 + 0.03 * n for n in range(10)], False),
+        ([4, 4.1, 4, 6, 6.1, 6, 6.1, 6], False),
+        ([4, 5, 4.4, 5.6, 4.1, 5.2, 4.3, 5.5, 4.2, 5.3], False),
+        ([4 + 0.3 * n for n in range(8)] + [4], False),
     ],
-    ids=["climbs", "plateau", "flat", "too short"],
+    ids=["climbs", "plateau", "flat", "ten points", "too few", "too little", "one step", "noise", "comes back"],
 )
 def test_a_series_that_climbs_to_its_end(sizes: list[float], climbing: bool | None) -> None:
     rows = [
@@ -774,6 +779,151 @@ def test_a_series_that_climbs_to_its_end(sizes: list[float], climbing: bool | No
     ]
     with made(process_memory=rows) as held:
         assert one(held, "memory_trend")["climbing"] is climbing
+
+
+def series(sizes: Sequence[float], start: int = 1, **more: Any) -> list[dict[str, Any]]:
+    """Samples of one series, a step apart; keys that hold a list give each sample its own."""
+    return [
+        {"line": start + n, "step": n, "resource": "host", "bytes": g(size), **{key: value[n] if isinstance(value, list) else value for key, value in more.items()}}
+        for n, size in enumerate(sizes)
+    ]  # fmt: skip
+
+
+def test_a_variant_that_stays_is_the_control_of_one_that_climbs() -> None:
+    rows = [*series([3 + n for n in range(9)], variant="spec on"), *series([3.0, 3.4, 3.5, 3.5, 3.4, 3.5, 3.5, 3.4, 3.5], 20, variant="spec off")]  # fmt: skip
+    with made(process_memory=rows) as held:
+        trend = one(held, "memory_trend")
+    assert (trend["climbing"], trend["variant"], trend["control"], trend["flat"]) == (
+        True,
+        "spec on",
+        "spec off",
+        False,
+    )
+    assert trend["growth_bytes"] == g(8) and trend["control_last_bytes"] == g(3.5)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kept"), [([4, 5, 6, 6, 6, 7, 8, 8, 9], True), ([4, 5, 6, 5.2, 4.8, 6, 7, 6.3, 8], False)]
+)
+def test_idle_moments_keep_the_height_or_not(sizes: list[float], kept: bool) -> None:
+    done = [0, 10, 20, 20, 20, 30, 40, 40, 50]
+    with made(process_memory=series(sizes, requests=[float(n) for n in done])) as held:
+        trend = one(held, "memory_trend")
+    assert (trend["climbing"], trend["idle_samples"], trend["idle_kept"]) == (True, 3, kept)
+    assert trend["per_request_bytes"] == pytest.approx((g(sizes[-1]) - g(sizes[0])) / 50)
+
+
+def test_ranks_that_climb_alike_are_one_fact() -> None:
+    rows = [row for gpu in range(4) for row in series([60 + n for n in range(7)], 1 + 10 * gpu, name=f"GPU {gpu}", resource="gpu", running=[5.0, 5.0, 0.0, 0.0, 5.0, 5.0, 5.0])]  # fmt: skip
+    with made(process_memory=rows) as held:
+        trend = one(held, "memory_trend")
+    assert (trend["climbing"], trend["alike"], trend["resource"]) == (True, 4, "gpu")
+
+
+@pytest.mark.parametrize(
+    ("text", "resource", "said"),
+    [("memory climbs all day, a leak?", "gpu", False), ("RSS climbs all day, a leak?", "gpu", True), ("RSS climbs all day, a leak?", "host", False)],
+)  # fmt: skip
+def test_a_measured_series_that_stays_refutes_what_is_said_of_it(text: str, resource: str, said: bool) -> None:
+    note = [{"topic": "grows", "text": text}]
+    with made(note=note, process_memory=series([9.0, 9.01, 9.0, 9.02, 9.0, 9.01], resource=resource)) as held:
+        trend = one(held, "memory_trend")
+    assert (trend["flat"], trend["flat_samples"], trend["grows_said"]) == (True, 6, said)
+
+
+def test_a_start_is_no_part_of_a_trend() -> None:
+    states = ["load", "loading shards", "profile run", "capture", "warm-up", "serving", "serving", "serving", "serving", "serving"]  # fmt: skip
+    with made(process_memory=series([2, 9, 20, 31, 40, 41, 41, 41, 41, 41], state=states)) as held:
+        assert one(held, "memory_trend")["climbing"] is False
+
+
+def test_three_states_after_the_start_with_work_among_them_are_level() -> None:
+    rows = [{"state": state, "resource": "gpu", "bytes": g(size)} for state, size in (("empty", 0.1), ("ready", 20), ("during the burst", 20.1), ("an hour later", 20.1))]  # fmt: skip
+    with made(process_memory=rows) as held:
+        assert one(held, "memory_trend")["flat"] is True
+    with made(process_memory=[*rows, {"state": "at night", "resource": "gpu", "bytes": g(23)}]) as held:
+        assert one(held, "memory_trend")["flat"] is not True
+
+
+@pytest.mark.parametrize(("asleep", "kept"), [(30.0, 0.75), (1.5, 0.0375)])
+def test_what_a_sleeping_server_keeps(asleep: float, kept: float) -> None:
+    rows = [{"variant": name, "state": state, "resource": "gpu", "bytes": g(size)} for name, state, size in (("b", "awake", 40), ("b", "asleep", asleep), ("a", "awake", 40), ("a", "asleep", 1.2))]  # fmt: skip
+    with made(process_memory=rows) as held:
+        trend = one(held, "memory_trend")
+    assert (trend["asleep_kept"], trend["asleep_name"]) == (pytest.approx(kept), "b")
+    assert trend["asleep_control"] == "a"
+
+
+def tries(*rows: tuple[dict[str, str], bool | None], experiment: int = 1) -> list[dict[str, Any]]:
+    return [
+        {"line": n, "experiment": experiment, "attempt": n, "flag": flag, "value": value, "works": works, "text": f"try {n}"}
+        for n, (settings, works) in enumerate(rows, 1)
+        for flag, value in settings.items()
+    ]  # fmt: skip
+
+
+def test_the_only_difference_between_two_tries_decides() -> None:
+    rows = tries(({"version": "1", "enable_lora": "on"}, True), ({"version": "2", "enable_lora": "on"}, False), ({"version": "2", "enable_lora": "off"}, True), ({"version": "3", "enable_lora": "off"}, True))  # fmt: skip
+    with made(trial=rows) as held:
+        found = held.rows_of("SELECT flag, value, other, off FROM tried WHERE paired ORDER BY flag, value")
+    assert [tuple(row.values()) for row in found] == [("enable_lora", "off", "on", True), ("version", "1", "2", False)]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "found"),
+    [
+        ({"max_num_seqs": "64"}, {"max_num_seqs": "512"}, ("max_num_seqs", True, False)),
+        ({"tensor_parallel_size": "4"}, {"tensor_parallel_size": "2"}, ("tensor_parallel_size", False, True)),
+        ({"max_num_seqs": "64", "max_model_len": "9"}, {"max_num_seqs": "512", "max_model_len": "99"}, None),  # two differences
+        ({"max_num_seqs": "64", "@clients": "4"}, {"max_num_seqs": "512", "@clients": "9"}, None),  # another load
+        ({"enable_lora": "off"}, {"enable_lora": "on", "max_loras": "8"}, ("enable_lora", False, False)),  # one feature
+    ],
+)  # fmt: skip
+def test_what_differs_and_in_which_direction(good: dict[str, str], bad: dict[str, str], found: tuple[str, bool, bool] | None) -> None:  # fmt: skip
+    with made(trial=tries((good, True), (bad, False))) as held:
+        rows = held.rows_of("SELECT flag, lower, higher FROM tried WHERE paired ORDER BY flag LIMIT 1")
+    assert [tuple(row.values()) for row in rows] == ([found] if found else [])
+
+
+def test_of_a_sentence_by_itself_its_first_setting_counts() -> None:
+    with made(trial=tries(({"version": "1", "enforce_eager": "on", "swap_space": "2"}, True), experiment=0)) as held:
+        assert [(row["flag"], row["paired"]) for row in held.rows_of("FROM tried")] == [("enforce_eager", False)]
+
+
+def test_what_a_setting_does_to_a_figure() -> None:
+    rows = tries(({"max_local_cpu_size": "90", "@round": "2"}, None), ({"max_local_cpu_size": "20", "@round": "2"}, None), ({"max_local_cpu_size": "20", "@round": "1"}, None))  # fmt: skip
+    hits = [{"line": n, "experiment": 1, "attempt": n, "name": name, "quantity": quantity, "value": value} for n, got in ((1, 800.0), (2, 10.0), (3, 0.0)) for name, quantity, value in (("gpu_hit", "hit_tokens", got / 2), ("cpu_hit", "hit_tokens", got / 2), ("asked", "asked_tokens", 1000.0))]  # fmt: skip
+    with made(trial=rows, trial_figure=hits) as held:
+        (row,) = held.rows_of("SELECT flag, from_value, to_value, quantity, from_amount, to_amount FROM effect")
+    assert tuple(row.values()) == ("max_local_cpu_size", "20", "90", "hit_share", 0.01, 0.8)
+
+
+@pytest.mark.parametrize(("own", "of_files"), [(4.0, True), (27.0, False)])
+def test_a_group_full_of_files_or_of_its_own_memory(own: float, of_files: bool) -> None:
+    rows = [{"name": "memory group", "resource": "host", "bytes": g(own)}, {"name": "memory group", "resource": "page-cache", "bytes": g(31 - own)}, {"name": "memory group", "resource": "host-limit", "bytes": g(32)}]  # fmt: skip
+    with made(process_memory=rows) as held:
+        assert one(held, "page_cache")["of_files"] is of_files
+
+
+@pytest.mark.parametrize(
+    ("cached", "cold"),
+    [
+        ([0, 7900, 8900, 0, 10900, 0, 12900], 2),
+        ([0, 7900, 8900, 9900, 10900, 11900, 12900], 0),
+        ([0, 0, 0, 0, 0, 0, 0], 0),  # never hit: another thing
+    ],
+)
+def test_turns_that_find_nothing_of_what_was_there(cached: list[int], cold: int) -> None:
+    rows = [{"input_tokens": 8000 + 1000 * n, "cached_tokens": hit, "ttft_s": 0.4 if hit else 6.0} for n, hit in enumerate(cached)]  # fmt: skip
+    with made(request=rows) as held:
+        found = one(held, "prefix_cache")
+    assert (found["turns"], found["cold"]) == (7, cold)
+
+
+def test_a_mix_of_requests_is_no_conversation() -> None:
+    rows = [{"input_tokens": size, "cached_tokens": hit} for size, hit in ((9000, 0), (1200, 600), (30000, 0), (2000, 1500), (8000, 0), (1500, 800))]  # fmt: skip
+    with made(request=rows) as held:
+        assert not held.rows_of("FROM prefix_cache")
 
 
 @pytest.mark.parametrize(

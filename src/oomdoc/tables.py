@@ -503,12 +503,26 @@ _ALL = (
     ),
     _table(
         "process_memory",
-        "one row per sample of a process's own memory (RSS or device) outside nvidia-smi tables",
+        "one row per sample of memory that a process, a container or a host holds, outside nvidia-smi tables",
         Column("t", "DOUBLE", "epoch seconds"),
         Column("name", "VARCHAR", "process or label"),
         Column("state", "VARCHAR", "what the server was doing: idle, after round 3, asleep, ..."),
-        Column("resource", "VARCHAR", "host or gpu"),
-        Column("bytes", "BIGINT", "memory held"),
+        Column(
+            "resource",
+            "VARCHAR",
+            "host (a process's own), gpu, container (page cache included), page-cache, swap, host-used and host-available "
+            "(of the whole node), host-limit; NULL = not told",
+        ),
+        Column("bytes", "BIGINT", "memory held; of host-available what is left"),
+        Column(
+            "elapsed_s", "DOUBLE", "seconds since a beginning that nobody tells; NULL where `t` is known or neither is"
+        ),
+        Column("step", "BIGINT", "place in an order without time: a round, a turn, requests done"),
+        Column("running", "DOUBLE", "load at that moment: requests running, clients, requests a second"),
+        Column("requests", "DOUBLE", "requests done, since the beginning or since the sample before"),
+        Column(
+            "variant", "VARCHAR", "what distinguishes this series from others of the same table: a setting, a release"
+        ),
     ),
     _table(
         "note",
@@ -524,11 +538,34 @@ _ALL = (
     ),
     _table(
         "trial",
-        "one row per line of a person's text that names a setting and what became of it",
-        Column("flag", "VARCHAR", "setting, in vLLM's own name with underscores"),
-        Column("value", "VARCHAR", "value as written; NULL = none"),
-        Column("works", "BOOLEAN", "it started or served with it; false = it failed all the same"),
+        "one row per setting of a try that a person made: a sentence that names settings and what became of it, a row of a table of them",
+        Column(
+            "flag",
+            "VARCHAR",
+            "setting, in vLLM's own name with underscores; `@...` is a condition of the try (a round, a load)",
+        ),
+        Column("value", "VARCHAR", "value as written; `off` = left out; NULL = none"),
+        Column(
+            "works",
+            "BOOLEAN",
+            "it started or served with it; false = it failed all the same; NULL = only figures are told",
+        ),
         Column("text", "VARCHAR", "the line, at most 400 characters"),
+        Column("experiment", "INTEGER", "tries of one number and source can be compared; NULL = a line by itself"),
+        Column("attempt", "INTEGER", "number of the try in its source: rows of one number are its settings"),
+    ),
+    _table(
+        "trial_figure",
+        "one row per figure that a try gave",
+        Column("experiment", "INTEGER", "as in `trial`"),
+        Column("attempt", "INTEGER", "as in `trial`"),
+        Column("name", "VARCHAR", "the column's words"),
+        Column(
+            "quantity",
+            "VARCHAR",
+            "kv_tokens, kv_bytes, kv_blocks, hit_tokens, asked_tokens, hit_rate, preemptions, ttft_s, host_bytes, gpu_bytes; NULL = another",
+        ),
+        Column("value", "DOUBLE", "in the unit of its name: tokens, bytes, seconds, shares"),
     ),
     _table(
         "column_reading",

@@ -23,6 +23,7 @@ from oomdoc.ingest import (
     kernel_log,
     kubernetes,
     launch,
+    memory_group,
     memory_series,
     memory_snapshot,
     memory_stats,
@@ -45,6 +46,7 @@ from oomdoc.ingest import (
 from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor, Reading, read_by
 from oomdoc.ingest.forms import barred
 from oomdoc.ingest.texts import Quotations, Texts
+from oomdoc.ingest.trials import Tries
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
@@ -56,6 +58,7 @@ DENSE: tuple[Ingestor, ...] = tuple(
         metrics_json,
         memory_summary,
         memory_stats,
+        memory_group,
         nvidia_smi,
         amd_smi,
         gpu_topology,
@@ -168,12 +171,16 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
     if ingestor in _QUOTING:
         yield from ingestor.read(path, chunks)
         return
+    tries = Tries() if ingestor.KIND in (text_log.KIND, notes.KIND, launch.KIND) else None
     lifted = forms.Lifted() if ingestor.KIND in (text_log.KIND, notes.KIND) else None
     if lifted is not None:
         chunks = lifted.chunks(chunks)
+    if tries is not None:
+        chunks = _heard(tries, chunks)  # without the tables, which are read as such
     if ingestor.KIND == text_log.KIND:
         yield from read_by(Texts(), chunks)
         yield from lifted.take() if lifted is not None else ()
+        yield from tries.take() if tries is not None else ()
         return
     pieces = iter(chunks)
     first = next(pieces, None)
@@ -199,6 +206,15 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
         yield from prose.take()
     if lifted is not None:
         yield from lifted.take()
+    if tries is not None:
+        yield from tries.take()
+
+
+def _heard(tries: Tries, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """The chunks, heard for what somebody tried."""
+    for chunk in chunks:
+        tries.hear(chunk)
+        yield chunk
 
 
 def _with_text(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:

@@ -1,89 +1,175 @@
-"""What was tried and what became of it: a setting and an outcome in one line of a person's text.
+"""What was tried and what became of it, in a person's sentences.
 
-    --max-num-seqs 32 --enforce-eager   -> starts            same command with swap_space: 4 comes up and serves
-    with gpu_memory_utilization 0.8 it still dies            TP=2 works, TP=1 OOM
+    --max-num-seqs 32 --enforce-eager   -> starts            works: VLLM_USE_V1=0 vllm serve X --gpu-memory-utilization 0.4
+    with gpu_memory_utilization 0.8 it still dies            fails: the same without VLLM_USE_V1=0
+    TP=2 works, TP=1 OOM                                     torch 2.9: starts. torch 2.10: this.
 
-A control like that is stronger than most signs: it changes one thing and sees the outcome. A line counts only if it names a
-setting of the engine *and* an outcome; a log's own lines name outcomes with a level and a file before them and are no trials.
+A control like that is stronger than most signs: it changes one thing and sees the outcome. A sentence counts only if it names a
+setting *and* an outcome; a log's own lines name outcomes with a level and a file before them and are no trials. Each try is told
+with all of its settings, those of the command that it goes back to ("the same with", "first one +") included, so that two tries of
+one text that differ in one setting show what decides (view `tried`).
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
-from oomdoc.ingest.base import TEXT_CAP, Pattern, regex
+from oomdoc.ingest.base import TEXT_CAP, Pattern, Rows, regex
+from oomdoc.ingest.outcome_words import outcome_of
+from oomdoc.ingest.prose_words import plain
+from oomdoc.ingest.setting_names import settings_in
+from oomdoc.ingest.text_form import is_log_line
+from oomdoc.scan import Chunk
+from oomdoc.tables import Batch
 
-Row = dict[str, Any]
+PATTERNS: tuple[Pattern, ...] = ()
+"""None: a try is more than a line, `Tries` reads whole notes."""
 
-FLAGS: dict[str, str] = {
-    "max[-_]num[-_]seqs": "max_num_seqs",
-    "max[-_]num[-_]batched[-_]tokens": "max_num_batched_tokens",
-    "max[-_]model[-_]len(?:gth)?": "max_model_len",
-    "gpu[-_]memory[-_]utili[sz]ation": "gpu_memory_utilization",
-    "enforce[-_]eager|eager mode": "enforce_eager",
-    "tensor[-_]parallel[-_]size|(?<![A-Za-z])TP(?= ?=? ?\\d)": "tensor_parallel_size",
-    "limit[-_]mm[-_]per[-_]prompt": "limit_mm_per_prompt",
-    "swap[-_]space": "swap_space",
-    "cpu[-_]offload[-_]gb": "cpu_offload_gb",
-    "max_local_cpu_size": "max_local_cpu_size",
-    "shm[-_]size|--ipc[ =]host|/dev/shm": "shm_size",
-}
-"""How people write a setting, and its name."""
-
-_SETTING = regex(
-    "(?:--)?(?:"
-    + "|".join(f"(?P<f{place}>{shape})" for place, shape in enumerate(FLAGS))
-    + r")[\"'`]?(?:\s*(?:=|:|to|at|of|is)?\s*)(?P<value>\d[\d.,]*\s?[kKMGT]?(?:i?B)?\b|[Tt]rue|[Ff]alse)?"
-)
-_GOOD = regex(
-    r"(?i)(?<!not )\b(?:works?|worked|starts?(?: fine| up)?$|starts\b|started fine|comes? up|came up|serves|fine|ok|passes|succeeds|"
-    r"fix(?:es|ed) it|cures?|solve[sd]|no (?:oom|crash|error)s?|loads\b|runs (?:fine|ok|well))\b"
-)
-_BAD = regex(
-    r"(?i)\b(?:oom\b|out of memory|crash\w*|dies|died|fails?|failed|killed|hangs?|does not (?:start|work|help)|doesn't|no (?:change|difference))"
-)
-_OUTCOME = r"(?i:\b(?:works?|worked|starts?|started|comes? up|came up|serves|fine|ok|passes|succeeds|fix|cures?|solve|no (?:oom|crash|error)|loads|runs|oom|out of memory|crash|dies|died|fail|killed|hangs?|does(?:n't| not)|no (?:change|difference)))"
+_NOTE_BYTES = 32 << 10  # a person's note is shorter; a longer text is a log
+_NOTE_LINES = 300
+_LINE = 700
+_LOGGED = 0.5  # of the lines are a log's own: nobody's note
 _NO_TRIAL = regex(
-    r"(?i)\b(?:try|consider|please|should|could|would|you can|increase|decrease|reduce|lower|if|or)\b|\b(?:INFO|WARNING|ERROR|DEBUG)\b|^\s*(?:#|//|\*|usage:)|\?\s*$"
+    r"(?i)\b(?:try|consider|please|should|could|would|you can|increase|decrease|reduce|lower|if|or|may|might)\b|\b(?:INFO|WARNING|ERROR|DEBUG)\b|^\s*(?://|\*|usage:)|\?\s*$"
 )
+_LEAD = regex(r"(?i)^\W{0,4}(?P<word>works?|worked|working|ok(?:ay)?|good|starts?|fails?|failed|failing|broken|bad|crash(?:es|ed)?|oom|dies|died)\s*(?::|=>|->|—|–)\s+(?P<rest>.+)$")  # fmt: skip
+_MARK = re.compile(r"\s(?:->|=>|→|—|–|#)\s|:\s+(?=\S+(?:\s\S+){0,6}\s*[.;]?$)")
+_SENTENCES = re.compile(r"(?<=[\w)\]\"'`])[.;]\s+(?=[\w\"'`(-])|\s\|\s")
+_COMMAND = regex(r"\b(?:vllm serve|python3? |docker run|-m vllm|torchrun|deepspeed)\b|\\\s*$")
+_NAMES = re.compile(r"--[\w.-]+|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|[\w./-]*/[\w./-]+|\b\w+_\w+\b")
+_PARTS = re.compile(r",\s+(?:but\s+|and\s+)?|\s(?:but|while|whereas)\s")
+_THIS = regex(
+    r"(?i)(?::|->|=>|→)\s*(?:this|see (?:below|log|above)|the (?:log|error) (?:below|above)|as (?:below|above|shown))\b"
+)
+_BACK = regex(r"(?i)\b(?P<which>(?:the )?(?:same|identical)(?: \w+)?|(?:the )?first(?: (?:one|line|command))?|as above|(?:the )?(?:above|previous|last)(?: (?:one|command))?|that|drop(?:ping)?|remov(?:e|ing))\b")  # fmt: skip
+_SERVED = regex(r"(?:vllm serve|--model[= ])\s*(?P<model>[\w./:-]{3,120})")
 
 
-def _trial(row: Row, match: re.Match[str]) -> Row | None:
-    """A trial; None where the line names no outcome, or gives advice."""
-    text = match.string.strip()
-    if len(text) > 300 or _NO_TRIAL.search(text):
+_BAD_LEADS = ("bad", "broken", "failing")
+
+
+class Tries:
+    """Gathers the tries of a short text."""
+
+    def __init__(self) -> None:
+        self._rows = Rows()
+        self._chunks = 0
+        self._attempt = 0
+        self._commands: list[dict[str, str]] = []
+
+    def hear(self, chunk: Chunk) -> None:
+        """Read the first chunk of a source, if it is a note."""
+        self._chunks += 1
+        if self._chunks > 1:
+            self._rows = Rows()  # the source goes on: a log
+            return
+        if len(chunk.data) > _NOTE_BYTES or b"\x00" in chunk.data:
+            return
+        lines = chunk.data.decode("utf-8", "replace").split("\n")
+        told = [line for line in lines if line.strip()]
+        if len(told) > _NOTE_LINES or sum(map(is_log_line, told)) > _LOGGED * len(told):
+            return
+        for number, line in enumerate(lines, chunk.first_line):
+            if len(line) <= _LINE and not is_log_line(line):
+                self._line(number, line)
+
+    def take(self) -> Iterator[Batch]:
+        """What was read."""
+        yield from self._rows.take()
+
+    def _line(self, number: int, raw: str) -> None:
+        text = (plain(raw) or raw).strip()
+        if not any(True for _ in settings_in(text)):
+            return
+        for sentence in _SENTENCES.split(text):
+            if not any(True for _ in settings_in(sentence)):
+                continue
+            lead = _LEAD.match(sentence)
+            if lead:
+                works = outcome_of(lead["word"], True)
+                self._try(number, lead["rest"], lead["word"].lower() not in _BAD_LEADS if works is None else works, text)  # fmt: skip
+            elif not _NO_TRIAL.search(sentence):
+                for part in _tried(sentence):
+                    works = _outcome(part)
+                    if works is not None:
+                        self._try(number, part, works, text)
+
+    def _try(self, number: int, part: str, works: bool, text: str) -> None:
+        command = _before(part)
+        settings = {tried.flag: tried.value or "on" for tried in settings_in(command)}
+        if served := _SERVED.search(command):
+            settings["model"] = served["model"]
+        if not settings:
+            return
+        back = _BACK.search(command)
+        base: dict[str, str] = {}
+        if back and self._commands:
+            base = self._commands[0] if "first" in back["which"].lower() else self._commands[-1]
+        elif not back and len(settings) >= 2:
+            self._commands.append(settings)
+        together = {**{flag: value for flag, value in base.items() if flag not in settings}, **settings}
+        self._attempt += 1
+        for flag in [*settings, *(flag for flag in base if flag not in settings)]:  # its own first
+            value = together[flag]
+            if value == "off" and flag not in base and base:
+                continue
+            self._rows.add(
+                "trial", number, experiment=0, attempt=self._attempt, flag=flag, value=value[:100], works=works, text=text[:TEXT_CAP]
+            )  # fmt: skip
+
+
+def _tried(sentence: str) -> Sequence[str]:
+    """The parts of a sentence that name a setting and an outcome each; else the sentence."""
+    parts = [part for part in _PARTS.split(sentence) if part.strip()]
+    telling = [part for part in parts if any(True for _ in settings_in(part)) and _outcome(part) is not None]
+    return telling if len(telling) > 1 else [sentence]
+
+
+def _marks(part: str) -> Iterator[re.Match[str]]:
+    """Signs behind which an outcome stands, those inside a setting left out."""
+    taken = [(tried.at, tried.end) for tried in settings_in(part)]
+    for mark in _MARK.finditer(part):
+        if not any(at <= mark.start() < end for at, end in taken) and not any(
+            at < mark.end() <= end for at, end in taken
+        ):
+            yield mark
+
+
+def _before(part: str) -> str:
+    """The part of a sentence that names what was tried: before the mark behind which the outcome stands."""
+    mark = next((mark for mark in _marks(part) if _said(part[mark.end() :]) is not None or _THIS.match(part[mark.start() :].lstrip())), None)  # fmt: skip
+    return part[: mark.start()] if mark else part
+
+
+def _outcome(part: str) -> bool | None:
+    """What became of it: behind the settings, of a command behind a mark."""
+    first = next(settings_in(part), None)
+    if first is None:
         return None
-    found = _SETTING.search(text)
-    if not found:
-        return None
-    flag = next(name for place, name in enumerate(FLAGS.values()) if found[f"f{place}"])
-    after = text[found.end() :]
-    good, bad = _GOOD.search(after), _BAD.search(after)
-    if not good and not bad:
-        return None
-    works = good is not None and (bad is None or good.start() < bad.start())
-    value = (found["value"] or "").strip() or ("true" if flag == "enforce_eager" else None)
-    return {"flag": flag, "value": value, "works": works, "text": text[:TEXT_CAP]}
+    if _THIS.search(part, first.at):
+        return False
+    mark = next((mark for mark in _marks(part) if mark.start() > first.at and _said(part[mark.end() :]) is not None), None)  # fmt: skip
+    if mark is not None:
+        return _said(part[mark.end() :])
+    return None if _COMMAND.search(part) else _said(part[first.at :])
 
 
-PATTERNS: tuple[Pattern, ...] = (
-    Pattern(
-        "trial",
-        "prose",
-        (
-            "num-seqs", "num_seqs", "batched-tokens", "batched_tokens", "max-model-len", "max_model_len", "memory-utilization", "memory_utilization",
-            "enforce-eager", "enforce_eager", "eager mode", "tensor-parallel-size", "tensor_parallel_size", "limit-mm-per", "limit_mm_per",
-            "swap-space", "swap_space", "cpu-offload-gb", "cpu_offload_gb", "max_local_cpu_size", "shm-size", "shm_size", "ipc=host", "ipc host",
-        ),
-        regex(rf"^(?P<text>.{{0,200}}?(?:{'|'.join(FLAGS)}).{{0,160}}?{_OUTCOME}.{{0,160}})$"),
-        "trial",
-        (
-            ("the first one + --max-num-seqs 16 --enforce-eager        -> starts", {"flag": "max_num_seqs", "value": "16", "works": True}),
-            ("the same with swap_space: 2 comes up and serves", {"flag": "swap_space", "value": "2", "works": True}),
-            ("--gpu-memory-utilization 0.85: still out of memory", {"flag": "gpu_memory_utilization", "value": "0.85", "works": False}),
-        ),
-        convert=_trial,
-    ),
-)  # fmt: skip
-"""Trials in a person's text."""
+def _said(text: str) -> bool | None:
+    """An outcome in words: names of options, variables and paths are none."""
+    return outcome_of(_NAMES.sub(" ", text))
+
+
+def of_lines(lines: Iterable[str]) -> list[tuple[int, str, str, bool]]:
+    """Number of the try, setting, value and outcome of all tries in some lines.
+
+    >>> of_lines(["TP=2 works, TP=1 OOM"])
+    [(1, 'tensor_parallel_size', '2', True), (2, 'tensor_parallel_size', '1', False)]
+    """
+    tries = Tries()
+    tries.hear(Chunk("\n".join(lines).encode(), 1, True))
+    found = []
+    for batch in tries.take():
+        columns = batch.columns
+        found += list(zip(columns["attempt"], columns["flag"], columns["value"], columns["works"], strict=True))
+    return found

@@ -8,48 +8,137 @@
 -- last_bytes: last comparable point
 -- growth_bytes: last - first
 -- ref: where the last point stands
--- climbing: a long timed series rose in each of its last four fifths, or a process in each of three or more listings; no plateau
--- plateau: a timed series rose and then stayed
--- grows_said: a text states that memory grows and does not come back
+-- climbing: a series of five or more points rises beyond its noise until its end, or a process in each of three or more listings
+-- plateau: a series rose and then stayed, and none climbs
+-- alike: series that climb, such as the ranks of one server: one fact
+-- samples: points of the series that climbs most, those of a start left out
+-- hours: from its first point to its last
+-- variant: what distinguishes it from others of its table
+-- control: a variant of the same table that does not climb
+-- control_first_bytes: its first point
+-- control_last_bytes: its last point
+-- idle_samples: points of the climbing series with no load since the one before
+-- idle_kept: over them nothing was given back
+-- per_request_bytes: growth for each request done in the meantime
+-- flat: the measured series stay where they are, none climbs
+-- flat_name: the longest of them
+-- flat_samples: its points
+-- flat_bytes: what it holds
+-- flat_spread_bytes: between its 5th and 95th percentile
+-- flat_loaded: it is known that there was load
+-- flat_ref: where its last point stands
+-- asleep_kept: the part of its memory that a sleeping server kept (the largest)
+-- asleep_bytes: what it kept
+-- asleep_name: which server, process or release
+-- asleep_control: another that gave back nearly all
+-- asleep_ref: where
+-- grows_said: a text states that memory grows and does not come back, and no flat series refutes it
 -- said_ref: where
 -- restart_cures: a text states that a restart brings it back
-WITH point AS (
-  SELECT *, source || ':' || line AS ref, lower(regexp_extract(coalesce(state, ''), '[A-Za-z]+')) AS stem FROM process_memory WHERE bytes > 0
+WITH raw AS (
+  SELECT source, coalesce(name, '') AS name, coalesce(resource, '') AS resource, coalesce(variant, '') AS variant, lower(regexp_extract(coalesce(state, ''), '[A-Za-z]+')) AS stem, state, bytes, t, elapsed_s, step, running, requests, line,
+         source || ':' || line AS ref
+  FROM process_memory WHERE bytes > 0 AND (resource IS NULL OR resource IN ('host', 'gpu'))
 ), same AS (
-  SELECT source, name, resource, stem, count(*) AS n, arg_min(bytes, line) AS first_bytes, arg_max(bytes, line) AS last_bytes, arg_max(ref, line) AS ref
-  FROM point WHERE stem <> '' GROUP BY ALL HAVING count(*) >= 2
+  SELECT source, name, resource, variant, stem, count(*) AS n, arg_min(bytes, line) AS first_bytes, arg_max(bytes, line) AS last_bytes, arg_max(ref, line) AS ref
+  FROM raw WHERE stem <> '' AND t IS NULL AND elapsed_s IS NULL GROUP BY ALL HAVING count(*) >= 2
 ), grown AS (
-  SELECT count(*) AS n, bool_or(last_bytes > 1.3 * first_bytes AND last_bytes - first_bytes > 268435456) AS stepped, arg_max(resource, last_bytes - first_bytes) AS resource, arg_max(name, last_bytes - first_bytes) AS name,
+  SELECT count(*) AS n, bool_or(last_bytes > 1.3 * first_bytes AND last_bytes - first_bytes > 268435456) AS stepped, nullif(arg_max(resource, last_bytes - first_bytes), '') AS resource, nullif(arg_max(name, last_bytes - first_bytes), '') AS name,
          arg_max(first_bytes, last_bytes - first_bytes) AS first_bytes, arg_max(last_bytes, last_bytes - first_bytes) AS last_bytes, arg_max(ref, last_bytes - first_bytes) AS ref FROM same
-), timed AS (
-  SELECT source, name, resource, bytes, ref, ntile(5) OVER w AS part, count(*) OVER (PARTITION BY source, name) AS n, max(t) OVER (PARTITION BY source, name) - min(t) OVER (PARTITION BY source, name) AS seconds, line
-  FROM point WHERE t IS NOT NULL WINDOW w AS (PARTITION BY source, name ORDER BY t, line)
-), part AS (
-  SELECT source, name, resource, part, min(bytes) AS low, max(ref) AS ref FROM timed WHERE n >= 20 AND seconds >= 900 GROUP BY ALL
+), ordered AS (
+  -- what a start does (loading, profiling, capture, the moment before) is no part of a trend; states that come again are compared with themselves
+  SELECT *, CASE WHEN t IS NULL AND elapsed_s IS NULL AND step IS NULL THEN stem ELSE '' END AS kind, coalesce(t, elapsed_s) AS moment
+  FROM raw WHERE NOT regexp_matches(coalesce(state, ''), '(?i)\b(load(ing)?|boot(ing)?|start(ing|up)?|init\w*|profil\w*|captur\w*|warm\w*|before|empty|compil\w*)\b') OR regexp_matches(coalesce(state, ''), '(?i)\bafter\b')
+), placed AS (
+  SELECT *, ntile(60) OVER w AS bin, count(*) OVER (PARTITION BY source, name, resource, variant, kind) AS points,
+         requests - lag(requests) OVER w AS more, lag(running) OVER w AS ran
+  FROM ordered WINDOW w AS (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line)
+), load AS (
+  -- requests that never fall are a counter
+  SELECT *, coalesce(bool_and(more >= 0) OVER (PARTITION BY source, name, resource, variant, kind), true) AS counted FROM placed WHERE points >= 3
+), binned AS (
+  SELECT source, name, resource, variant, kind, bin, median(bytes) AS y, median(moment) AS moment, max(line) AS line, arg_max(ref, line) AS ref, max(requests) AS requests, bool_and(counted) AS counted,
+         -- no load since the sample before: of counters their rise, of gauges what ran when the interval began
+         bool_and(CASE WHEN more IS NOT NULL THEN CASE WHEN counted THEN more = 0 ELSE requests = 0 END WHEN ran IS NOT NULL THEN ran = 0 END) AS idle
+  FROM load GROUP BY ALL
   UNION ALL
-  SELECT d.source, 'GPU ' || d.gpu, 'gpu', p.part, p.low, d.source || ':' || p.line FROM device_series d JOIN (
-    SELECT d.series, least(5, 1 + floor((g.t - d.from_t) / d.seconds * 5))::INTEGER AS part, min(g.used_bytes) AS low, max(g.line) AS line
-    FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu WHERE d.timed >= 20 AND d.seconds >= 900 GROUP BY d.series, part) p USING (series)
-), climb AS (
-  SELECT source, name, resource, -- the least of each fifth lies above that of the fifth before, beyond the noise: collectors and caches move by some tens of MiB
-         bool_and(low > before + 67108864) FILTER (part >= 3) AND max(low) - min(low) > greatest(1073741824, 0.02 * max(low)) AS climbing, min(low) AS first_bytes, max(low) AS last_bytes, arg_max(ref, part) AS ref,
-         arg_max(low, part) < 1.03 * (max(low) FILTER (part = 4)) AND max(low) > 1.1 * min(low) AS plateau
-  FROM (SELECT *, lag(low) OVER (PARTITION BY source, name ORDER BY part) AS before FROM part) GROUP BY ALL
+  -- of devices the least in each fortieth of the recording: a step's activations come and go
+  SELECT d.source, 'GPU ' || d.gpu, 'gpu', '', '', p.bin, p.low, d.from_t + d.seconds * p.bin / 40, p.line, d.source || ':' || p.line, NULL, true, NULL FROM device_series d JOIN (
+    SELECT d.series, least(40, 1 + floor((g.t - d.from_t) / d.seconds * 40))::INTEGER AS bin, min(g.used_bytes) AS low, max(g.line) AS line
+    FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu WHERE d.timed >= 20 AND d.seconds >= 900 AND g.used_bytes > 0 GROUP BY d.series, bin) p USING (series)
+), curve AS (
+  SELECT *, row_number() OVER w AS i, y - lag(y) OVER w AS rise, lead(y) OVER w - 2 * y + lag(y) OVER w AS bend,
+         count(*) OVER (PARTITION BY source, name, resource, variant, kind) AS n
+  FROM binned WINDOW w AS (PARTITION BY source, name, resource, variant, kind ORDER BY bin)
+), shape AS (
+  SELECT source, name, resource, variant, kind, any_value(n) AS n, median(y) FILTER (i <= greatest(1, n // 10)) AS first_y, median(y) FILTER (i > n - greatest(1, n // 10)) AS last_y,
+         median(y) FILTER (abs(i - (n + 1) / 2.0) <= greatest(0.5, n / 20.0)) AS mid_y, max(y) AS high, min(y) AS low, max(rise) AS jump, median(abs(bend)) / 1.65 AS noise, median(y) AS middle,
+         quantile_cont(y, 0.95) - quantile_cont(y, 0.05) AS spread, max(moment) - min(moment) AS seconds, count(*) FILTER (idle) AS idles, coalesce(sum(rise) FILTER (idle), 0) AS idle_rise,
+         coalesce(sum(rise) FILTER (NOT coalesce(idle, false)), 0) AS busy_rise, bool_or(idle = false) AS loaded, arg_max(ref, i) AS ref, max(requests) - min(requests) AS done, bool_and(counted) AS counted
+  FROM curve GROUP BY ALL
+), concord AS (
+  -- Kendall's concordance of size with order, over the points that had load: one of noise alone lies near 0, and 2 deviations are 1 in 40
+  SELECT a.source, a.name, a.resource, a.variant, a.kind, sum(CASE WHEN b.y > a.y THEN 1 WHEN b.y < a.y THEN -1 ELSE 0 END) AS s, count(*) AS pairs, (1 + sqrt(1 + 8 * count(*))) / 2 AS n
+  FROM curve a JOIN curve b ON a.source = b.source AND a.name = b.name AND a.resource = b.resource AND a.variant = b.variant AND a.kind = b.kind AND a.i < b.i
+  WHERE NOT coalesce(a.idle, false) AND NOT coalesce(b.idle, false) GROUP BY ALL
+), judged AS (
+  SELECT s.*, last_y - first_y AS growth,
+         -- five points or more, rising with the order, until the end (half of a steady growth lies in the second half; what settles has less than a tenth there),
+         -- no single step, beyond the noise, 384 MiB and 3 % (collectors and caches move by some tens of MiB), for a quarter of an hour
+         coalesce(s.n >= 5 AND c.s >= 0.6 * c.pairs AND (c.s - 1) >= 2 * sqrt(c.n * (c.n - 1) * (2 * c.n + 5) / 18) AND last_y - first_y > greatest(402653184, 0.03 * last_y, 4 * noise)
+           AND last_y - mid_y >= 0.2 * (last_y - first_y) AND jump <= 0.6 * (last_y - first_y) AND last_y >= high - 0.2 * (last_y - first_y) AND coalesce(seconds, 900) >= 900, false) AS climbs,
+         s.n >= 5 AND coalesce(seconds, 900) >= 900 AND spread <= greatest(0.03 * middle, 134217728) AS stays,
+         s.n >= 5 AND last_y > 1.1 * first_y AND last_y - mid_y < 0.1 * (last_y - first_y) AND coalesce(seconds, 900) >= 900 AS settles
+  FROM shape s LEFT JOIN concord c USING (source, name, resource, variant, kind)
+), tops AS (
+  SELECT count(*) FILTER (n >= 5 AND coalesce(seconds, 900) >= 900) AS n, count(*) FILTER (climbs) AS alike, arg_max(struct_pack(source, name, resource, variant, kind, n, first_y, last_y, ref, seconds, idles, idle_rise, busy_rise, done, counted), growth) FILTER (climbs) AS best,
+         bool_or(settles) AS settles
+  FROM judged
+), control AS (
+  SELECT arg_min(struct_pack(variant, first_y, last_y), growth) AS c FROM judged j, (SELECT best FROM tops)
+  WHERE NOT j.climbs AND j.source = best.source AND j.resource = best.resource AND j.variant <> best.variant AND j.variant <> '' AND best.variant <> '' AND j.n >= 5 AND j.growth <= 0.25 * (best.last_y - best.first_y)
+), staged AS (
+  -- three states or more after the start, work among them, and always the same
+  SELECT source, name, resource, variant, count(*) AS n, median(bytes) AS middle, max(bytes) - min(bytes) AS spread, true AS loaded, arg_max(ref, line) AS ref
+  FROM ordered WHERE kind <> '' GROUP BY ALL
+  HAVING count(*) >= 3 AND count(DISTINCT state) >= 3 AND max(bytes) - min(bytes) <= greatest(0.03 * median(bytes), 134217728) AND bool_or(regexp_matches(state, '(?i)\b(during|requests?|load|busy|traffic|round|hours?|day|night|run|burst|wave|test)\b'))
+), level AS (
+  SELECT count(*) AS n, arg_max(struct_pack(name, resource, n, middle, spread, loaded, ref), n) AS f, bool_or(resource <> 'gpu') AS of_host
+  FROM (SELECT name, resource, n, middle, spread, loaded, ref FROM judged WHERE stays OR settles UNION ALL SELECT name, resource, n, middle, spread, loaded, ref FROM staged)
 ), listing AS (
   -- the same process in several listings of one text (`ps` taken again and again), in the order of the text
   SELECT source, name, resource, bytes, line, ref, lag(bytes) OVER (PARTITION BY source, name ORDER BY line) AS before
-  FROM point WHERE t IS NULL AND state IS NULL AND name LIKE '%(pid %'
+  FROM raw WHERE t IS NULL AND elapsed_s IS NULL AND step IS NULL AND state IS NULL AND name LIKE '%(pid %'
 ), listed AS (
-  SELECT source, name, resource, coalesce(bool_and(bytes > before * 1.03) AND max(bytes) > 1.2 * min(bytes), false) AS climbing, min(bytes) AS first_bytes, max(bytes) AS last_bytes, arg_max(ref, line) AS ref, false AS plateau
+  SELECT source, name, resource, coalesce(bool_and(bytes > before * 1.03) AND max(bytes) > 1.2 * min(bytes), false) AND max(bytes) - min(bytes) > 268435456 AS climbing, min(bytes) AS first_bytes, max(bytes) AS last_bytes, arg_max(ref, line) AS ref
   FROM listing GROUP BY source, name, resource HAVING count(*) >= 3
-), climbs AS (
-  SELECT count(*) AS n, bool_or(climbing AND last_bytes - first_bytes > 268435456) AS climbing, bool_or(plateau) AS plateau, arg_max(resource, last_bytes) FILTER (climbing) AS resource,
-         arg_max(name, last_bytes) FILTER (climbing) AS name, arg_max(first_bytes, last_bytes) FILTER (climbing) AS first_bytes, arg_max(last_bytes, last_bytes) FILTER (climbing) AS last_bytes, arg_max(ref, last_bytes) FILTER (climbing) AS ref FROM (FROM climb UNION ALL BY NAME FROM listed)
+), lists AS (
+  SELECT count(*) AS n, bool_or(climbing) AS climbing, arg_max(struct_pack(name, resource, first_bytes, last_bytes, ref), last_bytes) FILTER (climbing) AS grower FROM listed
+), nap AS (
+  SELECT source, name, variant, max(bytes) FILTER (regexp_matches(state, '(?i)\b(awake|idle|before|serving|loaded|up|running)\b') AND NOT regexp_matches(state, '(?i)\b(a?sleep\w*|slept)\b')) AS awake,
+         min(bytes) FILTER (regexp_matches(state, '(?i)\b(asleep|sleep\w*|slept)\b') AND NOT regexp_matches(state, '(?i)before')) AS asleep, arg_max(ref, line) AS ref
+  FROM raw WHERE state IS NOT NULL AND resource <> 'host' GROUP BY source, name, variant HAVING awake > 2147483648 AND asleep IS NOT NULL
+), naps AS (
+  SELECT max(asleep / awake) AS kept, arg_max(asleep, asleep / awake) AS bytes, arg_max(coalesce(nullif(concat_ws(' ', nullif(name, ''), nullif(variant, '')), ''), 'the server'), asleep / awake) AS who, arg_max(ref, asleep / awake) AS ref,
+         arg_min(coalesce(nullif(concat_ws(' ', nullif(name, ''), nullif(variant, '')), ''), 'another'), asleep / awake) FILTER (asleep < 0.25 * awake) AS control
+  FROM nap
 ), said AS (
-  SELECT bool_or(topic = 'grows') AS grows, bool_or(topic = 'restart-cures') AS cures, min(source || ':' || line) FILTER (topic IN ('grows', 'restart-cures')) AS ref FROM note
+  SELECT bool_or(topic = 'grows') AS grows, bool_or(topic = 'restart-cures') AS cures, min(source || ':' || line) FILTER (topic IN ('grows', 'restart-cures')) AS ref,
+         bool_or(topic = 'grows' AND regexp_matches(text, '(?i)\b(rss|ram|host|cpu|pss|uss|container|pod)\b')) AS of_host FROM note
+), all_of AS (
+  SELECT tops.n + lists.n > 0 OR (SELECT count(*) FROM staged) > 0 AS measured, alike > 0 OR coalesce(lists.climbing, false) AS climbing, NOT (alike > 0 OR coalesce(lists.climbing, false) OR coalesce(grown.stepped, false)) AND level.n > 0 AS flat FROM tops, lists, grown, level
 )
-SELECT grown.n + climbs.n AS series, CASE WHEN grown.n > 0 THEN grown.stepped END AS stepped, coalesce(grown.resource, climbs.resource) AS resource, coalesce(grown.name, climbs.name) AS name,
-  coalesce(grown.first_bytes, climbs.first_bytes) AS first_bytes, coalesce(grown.last_bytes, climbs.last_bytes) AS last_bytes, coalesce(grown.last_bytes - grown.first_bytes, climbs.last_bytes - climbs.first_bytes) AS growth_bytes,
-  coalesce(grown.ref, climbs.ref) AS ref, CASE WHEN climbs.n > 0 THEN coalesce(climbs.climbing, false) END AS climbing, CASE WHEN climbs.n > 0 THEN coalesce(climbs.plateau, false) END AS plateau, coalesce(said.grows, false) AS grows_said, said.ref AS said_ref,
+SELECT grown.n + tops.n + lists.n AS series, CASE WHEN grown.n > 0 THEN coalesce(grown.stepped, false) END AS stepped,
+  CASE WHEN alike > 0 THEN nullif(best.resource, '') WHEN lists.climbing THEN lists.grower.resource ELSE grown.resource END AS resource, CASE WHEN alike > 0 THEN nullif(best.name, '') WHEN lists.climbing THEN lists.grower.name ELSE grown.name END AS name,
+  CASE WHEN alike > 0 THEN best.first_y WHEN lists.climbing THEN lists.grower.first_bytes ELSE grown.first_bytes END::BIGINT AS first_bytes, CASE WHEN alike > 0 THEN best.last_y WHEN lists.climbing THEN lists.grower.last_bytes ELSE grown.last_bytes END::BIGINT AS last_bytes,
+  CASE WHEN alike > 0 THEN best.last_y - best.first_y WHEN lists.climbing THEN lists.grower.last_bytes - lists.grower.first_bytes ELSE grown.last_bytes - grown.first_bytes END::BIGINT AS growth_bytes, CASE WHEN alike > 0 THEN best.ref WHEN lists.climbing THEN lists.grower.ref ELSE grown.ref END AS ref,
+  CASE WHEN measured THEN all_of.climbing END AS climbing, CASE WHEN measured THEN coalesce(tops.settles, false) AND NOT all_of.climbing END AS plateau,
+  CASE WHEN alike > 0 THEN alike END AS alike, best.n AS samples, best.seconds / 3600 AS hours, nullif(best.variant, '') AS variant, control.c.variant AS control, control.c.first_y::BIGINT AS control_first_bytes, control.c.last_y::BIGINT AS control_last_bytes,
+  CASE WHEN alike > 0 THEN best.idles END AS idle_samples, CASE WHEN best.idles >= 2 THEN best.idle_rise > -0.1 * best.busy_rise END AS idle_kept,
+  CASE WHEN best.counted AND best.done > 0 THEN (best.last_y - best.first_y) / best.done END AS per_request_bytes,
+  CASE WHEN measured THEN flat END AS flat, CASE WHEN flat THEN nullif(f.name, '') END AS flat_name, CASE WHEN flat THEN f.n END AS flat_samples, CASE WHEN flat THEN f.middle::BIGINT END AS flat_bytes, CASE WHEN flat THEN f.spread::BIGINT END AS flat_spread_bytes,
+  CASE WHEN flat THEN f.loaded END AS flat_loaded, CASE WHEN flat THEN f.ref END AS flat_ref,
+  naps.kept AS asleep_kept, naps.bytes AS asleep_bytes, naps.who AS asleep_name, naps.control AS asleep_control, naps.ref AS asleep_ref,
+  coalesce(said.grows, false) AND NOT (coalesce(flat, false) AND CASE WHEN said.of_host THEN level.of_host ELSE true END) AS grows_said, said.ref AS said_ref,
   coalesce(said.cures, false) AS restart_cures
-FROM grown, climbs, said
+FROM grown, tops, control, level, lists, naps, said, all_of

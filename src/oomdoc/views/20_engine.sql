@@ -59,7 +59,10 @@ WITH pick AS (
   SELECT flag, value, origin, source || ':' || line AS ref FROM (
     SELECT *, row_number() OVER (PARTITION BY flag ORDER BY CASE origin WHEN 'logged' THEN 1 WHEN 'config' THEN 2 WHEN 'command' THEN 3 WHEN 'metrics' THEN 4
       WHEN 'environment' THEN 5 WHEN 'file' THEN 6 ELSE 7 END, line DESC, source) AS nth
-    FROM seen.engine_flag WHERE value IS NOT NULL AND value NOT IN ('None', 'null', '')
+    FROM seen.engine_flag f WHERE value IS NOT NULL AND value NOT IN ('None', 'null', '')
+      -- what somebody tried and found to work is not how the server that failed was set
+      AND NOT (origin IN ('command', 'file') AND EXISTS (FROM trial t WHERE t.source = f.source AND t.line = f.line AND t.flag = f.flag AND t.works
+        AND EXISTS (FROM trial b WHERE b.source = t.source AND NOT b.works)))
   ) WHERE nth = 1
 ), flags AS (
   SELECT

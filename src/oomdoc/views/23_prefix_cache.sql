@@ -13,6 +13,13 @@
 -- hit_before: share of tokens found in the first third of them
 -- hit_after: share of tokens found in the last third
 -- lookup_ref: where the last third begins
+-- turns: requests, in their order, of conversations whose prompts grow and whose cached tokens are told; NULL = none
+-- cold: of them those that found less than a tenth of their prompt in the cache after one before had found half
+-- cold_tokens: prompt tokens of the largest of these
+-- cold_cached_tokens: what it found
+-- cold_ttft_s: median time to their first token
+-- warm_ttft_s: that of the others
+-- cold_ref: where the first of them stands
 WITH counter AS (
   SELECT sum(value) FILTER (name IN ('vllm:prefix_cache_queries_total', 'vllm:gpu_prefix_cache_queries_total')) AS queries,
          sum(value) FILTER (name IN ('vllm:prefix_cache_hits_total', 'vllm:gpu_prefix_cache_hits_total')) AS hits,
@@ -21,6 +28,14 @@ WITH counter AS (
          sum(value) FILTER (name = 'vllm:kv_block_idle_before_evict_seconds_count') AS evictions,
          min(ref) FILTER (name LIKE '%prefix_cache%') AS ref
   FROM (SELECT name, labels, max(value) AS value, max_by(source || ':' || line, coalesce(t, 0)) AS ref FROM metric WHERE name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%' GROUP BY ALL)
+), turn AS (
+  -- one conversation at a time: a prompt that grows by less than half goes on from the one before
+  SELECT source, line, input_tokens, cached_tokens, ttft_s, lag(input_tokens) OVER w AS before, max(cached_tokens / input_tokens) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS hit_before
+  FROM request WHERE input_tokens >= 1024 AND cached_tokens IS NOT NULL WINDOW w AS (PARTITION BY source, coalesce(tenant, '') ORDER BY t, line)
+), chat AS (
+  SELECT count(*) AS turns, count(*) FILTER (cold) AS cold, arg_max(input_tokens, input_tokens) FILTER (cold) AS cold_tokens, arg_max(cached_tokens, input_tokens) FILTER (cold) AS cold_cached_tokens,
+         median(ttft_s) FILTER (cold) AS cold_ttft_s, median(ttft_s) FILTER (NOT cold) AS warm_ttft_s, arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref, avg((input_tokens BETWEEN before AND 1.5 * before)::INT) AS grows
+  FROM (SELECT *, coalesce(cached_tokens < 0.1 * input_tokens AND hit_before >= 0.5 AND input_tokens BETWEEN before AND 1.5 * before, false) AS cold FROM turn)
 ), told AS (
   SELECT bool_or(topic = 'repeated-prefix') AS repeated, bool_or(topic = 'no-hits') AS no_hits, min(source || ':' || line) FILTER (topic IN ('repeated-prefix', 'no-hits')) AS ref FROM note
 ), said AS (
@@ -38,6 +53,8 @@ WITH counter AS (
   SELECT max(n) AS n, arg_max(before, before - after) AS before, arg_max(after, before - after) AS after, arg_max(ref, before - after) AS ref FROM course
 )
 SELECT queries, hits, coalesce(hits / nullif(queries, 0), said.rate) AS hit_rate, coalesce(counter.ref, told.ref, said.ref) AS ref, evicted_idle_s, reuses, evictions,
-       coalesce(repeated, false) AS repeated, coalesce(no_hits, false) AS no_hits, fell.n AS lookups, fell.before AS hit_before, fell.after AS hit_after, fell.ref AS lookup_ref
-FROM counter, told, said, fell
-WHERE queries IS NOT NULL OR fell.n IS NOT NULL OR said.rate IS NOT NULL OR repeated OR no_hits
+       coalesce(repeated, false) AS repeated, coalesce(no_hits, false) AS no_hits, fell.n AS lookups, fell.before AS hit_before, fell.after AS hit_after, fell.ref AS lookup_ref,
+       -- nine of ten prompts go on from the one before: conversations, not a mix of requests
+       CASE WHEN grows >= 0.8 AND turns >= 5 THEN turns END AS turns, CASE WHEN grows >= 0.8 THEN cold END AS cold, cold_tokens, cold_cached_tokens, cold_ttft_s, warm_ttft_s, cold_ref
+FROM counter, told, said, fell, chat
+WHERE queries IS NOT NULL OR fell.n IS NOT NULL OR said.rate IS NOT NULL OR repeated OR no_hits OR (grows >= 0.8 AND turns >= 5)

@@ -24,6 +24,7 @@ from oomdoc.ingest.base import HEAD_BYTES, Head, read_by
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
 from oomdoc.ingest.forms.groups import Gatherer, long_form
+from oomdoc.ingest.forms.own import is_of_own, own_of
 from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record, exploded, of_json
 from oomdoc.ingest.json_pieces import BrokenError
@@ -35,7 +36,7 @@ from oomdoc.units import parse_time
 KIND = "table"
 TABLES = (
     "gpu_sample", "gpu_device", "gpu_process", "process_memory", "request", "metric", "engine_stat", "engine_figure",
-    "cluster_event", "note", "host_event", "column_reading", "problem",
+    "cluster_event", "note", "host_event", "trial", "trial_figure", "column_reading", "problem",
 )  # fmt: skip
 
 _DOCUMENT_CAP = 32 << 20
@@ -81,14 +82,16 @@ def header_at(lines: Sequence[str], at: int) -> Layout | None:
         known = sum(bool(meanings(name)) for name in layout.names)
         named = known + sum(is_irrelevant(name) for name in layout.names)
         longish = any(name.lower() in ("value", "val", "_value") for name in layout.names)
-        if not longish and (known < 2 or named * 3 < len(layout.names)):
+        if not longish and (known < 2 or named * 3 < len(layout.names)) and not is_of_own(layout.names):
             continue
         rows = _sample(layout, lines[at + 1 : at + 1 + 3 * _AHEAD])
         if not rows:
             continue
         plan = plan_for(rows)
-        if plan is not None:
-            points = sum(part.points for part in plan.parts)
+        own = own_of(rows, plan.tables if plan is not None else frozenset())
+        if plan is not None or own is not None:
+            points = sum(part.points for part in plan.parts) if plan is not None else 0
+            points += 2 * len(own.names) if own is not None else 0
         else:
             found = long_form(list(rows))
             points = 3 if found is not None and (found.series or _pivots(rows, found)) else 0

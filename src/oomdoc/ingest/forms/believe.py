@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, unit_of, value_of
+from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, number_of, unit_of, value_of
 from oomdoc.ingest.vocabulary import Match, Quantity, apart, foreign_program, is_irrelevant, meanings
 from oomdoc.ingest.vocabulary.device import PRODUCT
 
@@ -50,7 +50,7 @@ ENTITIES: tuple[Entity, ...] = (
     Entity("gpu_process", ("process.pid", "process.name", "process.type", "process.gpu_used", "gpu.index", "gpu.uuid", "gpu.bus"), _cores("process.gpu_used process.pid", "process.gpu_used process.name"), 4, marked=True),
     Entity("gpu_sample", ("gpu.",), _cores("gpu.used", "gpu.free gpu.total", "gpu.share gpu.total", "gpu.util", "gpu.name gpu.total", "gpu.name gpu.uuid", "gpu.name gpu.index",
             "gpu.index gpu.total"), 3, marked=True),
-    Entity("request", ("request.",), _cores("request.input request.output", "request.input request.latency", "request.output request.latency", "request.input request.status", "request.output request.status"), 3),
+    Entity("request", ("request.",), _cores("request.input request.output", "request.input request.cached", "request.input request.ttft", "request.input request.latency", "request.output request.latency", "request.input request.status", "request.output request.status"), 3),
     Entity("metric", ("metric.",), (), 3),
     Entity("engine_stat", ("stat.",), _cores("stat.kv_used", "stat.running stat.waiting", "stat.waiting time", "stat.running time", "stat.hit_rate", "stat.preemptions", "stat.prompt_rate", "stat.generation_rate"), 4),
     Entity("engine_figure", ("figure.",), (), 6),
@@ -88,6 +88,11 @@ class Plan:
 
     parts: tuple[Part, ...]
     unknown: tuple[str, ...]
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables that are filled."""
+        return frozenset(part.entity.table for part in self.parts)
 
 
 def looks_like_card(text: str) -> bool:
@@ -166,6 +171,8 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
             continue
         quantity = match.quantity
         unit = unit_of(quantity, match.unit, values)
+        if unit == "%" and name.lower().endswith("_perc") and _are_shares(values):
+            unit = "1"  # the engine's own names end so and are shares of one
         if (
             quantity.needs_unit
             and not match.unit
@@ -175,6 +182,11 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
         if _fits(quantity, values, unit, match.strong):
             found.append((match, unit))
     return found
+
+
+def _are_shares(values: Sequence[Any]) -> bool:
+    told = [number_of(value)[0] for value in values if is_number(value)]
+    return bool(told) and max(told) <= 1 and any(value != int(value) for value in told)
 
 
 def _fits(quantity: Quantity, values: Sequence[Any], unit: str, strong: bool) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from oomdoc.ingest.forms.believe import SAMPLE, Plan, plan_for
 from oomdoc.ingest.forms.cells import is_number, null
 from oomdoc.ingest.forms.fill import Filler
+from oomdoc.ingest.forms.own import Keeper, own_of
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.metrics import is_kept
 from oomdoc.ingest.request_keys import moment
@@ -63,6 +64,7 @@ class Group:
     pending: list[Record] = field(default_factory=list)
     plan: Plan | None = None
     long: _Long | None = None
+    keeper: Keeper | None = None
     decided: bool = False
     merged: dict[tuple[Any, ...], Record] = field(default_factory=dict)  # the record at hand for each moment and device
     records: list[Record] = field(default_factory=list)
@@ -101,6 +103,8 @@ class Gatherer:
     def __init__(self) -> None:
         self.filler = Filler()
         self._groups: dict[str, Group] = {}
+        self._attempts = [0]
+        self._experiments = 0
         self.understood = 0
 
     def add(self, record: Record) -> bool | None:
@@ -115,7 +119,7 @@ class Gatherer:
             if len(group.pending) < SAMPLE:
                 return None
             self._decide(group, record.context)
-            return group.plan is not None or group.long is not None
+            return group.plan is not None or group.long is not None or group.keeper is not None
         return self._read(group, record)
 
     def flush(self) -> None:
@@ -142,8 +146,19 @@ class Gatherer:
         group.long = long_form(values) if values else None
         if group.long is None and values:
             group.plan = plan_for(values, context, pending[0].inherited)
+            own = own_of(values, group.plan.tables if group.plan is not None else frozenset())
+            if own is not None:
+                self._experiments += own.experiment is not None
+                group.keeper = Keeper(self.filler.rows, own, self._experiments, self._attempts)
+                for name in sorted(own.names):
+                    self.filler.told(
+                        pending[0].line, name, "a column of a series" if own.series else "a column of an experiment"
+                    )
             if group.plan is not None:
-                self.filler.announce(pending[0].line, group.plan)
+                known = Plan(
+                    group.plan.parts, tuple(n for n in group.plan.unknown if own is None or n not in own.names)
+                )
+                self.filler.announce(pending[0].line, known)
         elif group.long is not None:
             self.filler.told(
                 pending[0].line, group.long.name, "names of series" if group.long.series else "names of quantities"
@@ -153,8 +168,12 @@ class Gatherer:
             self._read(group, record)
 
     def _read(self, group: Group, record: Record) -> bool:
+        if group.keeper is not None:
+            group.keeper.record(record.line, record.values)
         if group.plan is not None:
             self.filler.record(record.line, group.plan, record.values)
+        elif group.keeper is not None:
+            pass
         elif group.long is not None and group.long.series:
             self._sample(group.long, record)
         elif group.long is not None:

@@ -1,0 +1,239 @@
+"""Names of columns in tables that people keep themselves: [who + number] + quantity + unit + a rest, in any order.
+
+    rss_gib_prefix_on            resident memory of the host in GiB, in the variant "prefix on"
+    worker_tp1_rss_gib           the same, of worker tp1
+    gpu3_mib                     memory in use on device 3
+    mem_available_gib            what the host has left
+    after POST /sleep MiB/GPU    memory in the state "after post sleep"
+    minute, t_s, uptime_h        time from a beginning that nobody tells
+    turn, round, step            an order
+    running, requests_total      load, which goes with the sample
+
+The vocabulary knows whole names; this grammar takes names apart that no list can hold, since what is compared (a flag, a release, a
+process) stands in them. A word that is neither quantity, unit nor owner is the variant.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from oomdoc.ingest.setting_names import of_header
+from oomdoc.ingest.vocabulary.words import BYTES, UNITS
+
+MEMORY, TOTAL, TIME, ELAPSED, ORDINAL = "memory", "total", "time", "elapsed", "ordinal"
+REQUESTS, RUNNING, STATE, WHO, SETTING, OUTCOME, FIGURE = "requests", "running", "state", "who", "setting", "outcome", "figure"  # fmt: skip
+
+
+class Column(NamedTuple):
+    """What the name of a column says; what it does not say is empty."""
+
+    role: str
+    resource: str = ""  # host, gpu, host-used, host-available, swap, page-cache, container
+    unit: str = ""  # of bytes
+    seconds: float = 0.0  # of one unit of elapsed time
+    who: str = ""
+    gpu: int | None = None
+    variant: str = ""
+    state: str = ""
+    setting: str = ""
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_RESIDENT = _set("rss resident vmrss uss pss anon anonymous maxrss")
+_DEVICE = _set("gpu gpus vram hbm fb framebuffer cuda device card npu nvml smi nvidia accelerator")
+_HOST = _set("host ram node system sys dram machine")
+_GROUP = _set("container pod cgroup docker")
+_LEFT = _set("available avail free unused")
+_HELD = _set("used usage use mem memory occupied held consumed inuse set")
+_SUM = _set("total limit capacity max size installed cap")
+_NO_MEMORY = _set(
+    "kv block blocks weight weights pool disk net network rx tx token tokens tok request requests pcie bandwidth activation activations budget private "
+    "model checkpoint graph graphs segment split inactive chunk chunks evicted evictions block shared shm buffers hit hits tier offload util cpu percent pct "
+    "peak_activation input output cost page power read write cached cache slab reserved requested asked per_token workspace overhead"
+)
+_WHEN = _set(
+    "awake asleep sleep sleeping slept idle before after loaded load start started startup boot warm warmup cold baseline wake woken during end begin beginning final initial rest peak first last empty"
+)
+_OWNERS = _set(
+    "worker workers enginecore engine core api apiserver server frontend tp dp pp ep rank proc process processes python main executor router pid instance "
+    "replica vllm llm w r p parent child scheduler coordinator"
+)
+_FILL = _set(
+    "while info per each in of the a at and for avg mean median cur current now val value gauge bytes post get level http"
+)
+_TIME_UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "millis", "milliseconds"), 1e-3),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
+    **dict.fromkeys(("week", "weeks"), 604800.0),
+}
+_ELAPSED = _set(
+    "t time elapsed uptime up since start run running after wall clock at into age from begin offset rel relative in for"
+)
+_MOMENT = _set("time timestamp ts date datetime when at t clock stamp utc local day hour")
+_ORDER = _set(
+    "turn turns round rounds step steps iteration iter cycle cycles epoch pass burst wave batch sample lap rep repetition n no idx index i k attempt prompt call"
+)
+_DONE = _set("total served done completed finished count n num so far cumulative sent processed cum since made number")
+_LOADS = _set(
+    "running active inflight concurrency concurrent load rps qps users clients sessions streams requests_running in_flight busy"
+)
+_STATES = _set("state phase stage label event situation moment action condition point status what when after note step")
+_WHO = _set(
+    "name process proc container pod node host gpu card device instance image version engine server service worker rank pid model lane chip replica release tag npu run"
+)
+_OUTCOMES = _set(
+    "result outcome verdict works work worked ok starts started start status success fails failed passes passed survived end ending result_text happened effect boots"
+)
+_PIECE = re.compile(r"\d+(?:[._]\d+)+|\d+|[A-Za-z]+")
+_UNIT_CASE = re.compile(r"([KMGTkmgt])(i?)([Bb])(?![a-z])")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def pieces(name: str) -> list[str]:
+    """The words of a name in their order, in small letters; `0_7_3` stays whole, `gpu0` is two.
+
+    >>> pieces("rssGiB_0_7_3"), pieces("gpu0_mib")
+    (['rss', 'gib', '0_7_3'], ['gpu', '0', 'mib'])
+    """
+    text = _UNIT_CASE.sub(lambda unit: f" {unit[0].lower()} ", name.strip().strip("\"'`*"))
+    return [piece.lower() for piece in _PIECE.findall(_CAMEL.sub(" ", text)) if piece]
+
+
+@lru_cache(maxsize=4096)
+def column_of(name: str) -> Column:
+    """What a column is by its name alone; the cells may refuse it.
+
+    >>> column_of("rss_gib_prefix_on")[:3], column_of("gpu3_mib").gpu, column_of("minute").seconds
+    (('memory', 'host', 'GiB'), 3, 60.0)
+    """
+    words = pieces(name)
+    if not words or len(name) > 100:
+        return Column(FIGURE)
+    among = set(words)
+    unit = next((UNITS[word] for word in reversed(words) if word in UNITS and UNITS[word] in BYTES), "")
+    if not unit and words[-1] == "b" and len(words) > 1:
+        unit = "B"
+    setting = of_header(name)
+    if setting is not None and not (among & _RESIDENT):
+        return Column(SETTING, unit=unit, setting=setting)
+    if unit or among & _RESIDENT or (among <= _HELD | _DEVICE | _HOST | _GROUP | _LEFT and among & (_HELD | {"vram"})):
+        return _memory(words, unit)
+    return _other(words, among, name)
+
+
+def _memory(words: list[str], unit: str) -> Column:
+    among = set(words)
+    device = bool(among & _DEVICE)
+    gpu, left = _numbered(words)
+    resident = bool(among & _RESIDENT)
+    page = "cache" in among and bool(among & {"page", "file", "buff"})
+    if among & _SUM and not resident and not (among & (_HELD - {"mem", "memory"})):
+        return Column(TOTAL, "gpu" if device else "host" if among & (_HOST | _GROUP) else "", unit, gpu=gpu)
+    if among & _NO_MEMORY and not resident and not page:
+        return Column(FIGURE, unit=unit)
+    if resident:
+        resource = "host"
+    elif page:
+        resource = "page-cache"
+    elif "swap" in among:
+        resource = "swap"
+    elif among & _LEFT:
+        if device or not among & (_HOST | {"mem", "memory"}):
+            return Column(FIGURE, unit=unit)
+        resource = "host-available"
+    elif device:
+        resource = "gpu"
+    elif among & _GROUP:
+        resource = "container"
+    elif among & _HOST:
+        resource = "host-used"
+    elif among & (_HELD - {"set"}) or among & _WHEN:
+        resource = ""
+    else:
+        return Column(FIGURE, unit=unit)
+    known = (
+        _RESIDENT
+        | _DEVICE
+        | _HOST
+        | _GROUP
+        | _LEFT
+        | _HELD
+        | _FILL
+        | {"swap", "page", "cache", "file", "buff", "working"}
+    )
+    rest = [word for word in left if word not in known and not (word in UNITS and UNITS[word] in BYTES) and word != "b"]
+    state = [word for word in rest if word in _WHEN]
+    if state and all(word in _WHEN or word in _FILL or word.isdigit() for word in rest):
+        return Column(
+            MEMORY,
+            resource,
+            unit,
+            gpu=gpu,
+            state=" ".join(word for word in rest if not word.isdigit() and word not in _FILL),
+        )
+    owner: list[str] = []
+    variant: list[str] = []
+    for at, word in enumerate(rest):
+        owned = word in _OWNERS or (word.isdigit() and at > 0 and rest[at - 1] in _OWNERS)
+        (owner if owned else variant).append(word)
+    return Column(MEMORY, resource, unit, who=" ".join(owner), gpu=gpu, variant=" ".join(variant).replace("_", "."))
+
+
+def _numbered(words: list[str]) -> tuple[int | None, list[str]]:
+    """The number behind a word for a device, and the words without it."""
+    for at, word in enumerate(words[:-1]):
+        if word in _DEVICE and words[at + 1].isdigit() and len(words[at + 1]) <= 3:
+            return int(words[at + 1]), [*words[: at + 1], *words[at + 2 :]]
+    return None, words
+
+
+def _other(words: list[str], among: set[str], name: str) -> Column:
+    timed = next((word for word in reversed(words) if word in _TIME_UNITS), None)
+    if timed is not None and among <= _ELAPSED | {timed} and (len(among) > 1 or len(timed) > 1):
+        return Column(ELAPSED, seconds=_TIME_UNITS[timed])
+    if among & {"uptime", "elapsed"} and len(among) <= 2 and among <= _ELAPSED:
+        return Column(ELAPSED, seconds=1.0)
+    if among <= _MOMENT:
+        return Column(TIME)
+    if len(words) == 1 and words[0] in _ORDER | {"#"}:
+        return Column(ORDINAL)
+    if among & {"request", "requests", "req", "reqs", "prompts", "calls"} and among <= _DONE | {
+        "request",
+        "requests",
+        "req",
+        "reqs",
+        "prompts",
+        "calls",
+    }:
+        return Column(REQUESTS)
+    if among & _LOADS and among <= _LOADS | {
+        "request",
+        "requests",
+        "req",
+        "reqs",
+        "num",
+        "n",
+        "of",
+        "in",
+        "flight",
+        "seqs",
+        "per",
+        "s",
+        "sec",
+    }:
+        return Column(RUNNING)
+    if among <= _OUTCOMES | {"exit", "code", "it", "does"}:
+        return Column(OUTCOME)
+    if among <= _STATES:
+        return Column(STATE)
+    if among & _WHO and among <= _WHO | {"id", "name", "no", "index", "ip"}:
+        return Column(WHO)
+    return Column(FIGURE)

@@ -1,0 +1,31 @@
+"""What became of a try, in one cell or at the end of a sentence: it works, or it fails."""
+
+from __future__ import annotations
+
+from oomdoc.ingest.base import regex
+
+GOOD = regex(
+    r"(?i)(?<!not )(?<!never )\b(?:works?|worked|working|starts?(?: fine| up)?$|starts\b|started(?: fine)?|comes? up|came up|serves|served|fine|ok(?:ay)?|pass(?:es|ed)?|"
+    r"succe\w+|fix(?:es|ed) it|cures?|solve[sd]|(?:no|without) (?:oom|crash|error|leak)\w*|loads\b|loaded|runs?(?: fine| ok| well| through)?\b(?! out)|ran\b(?! out)|stable|healthy|good|boots?|stays)\b|✓|✔|✅"
+)
+BAD = regex(
+    r"(?i)\b(?:(?:cuda |hip )?oom\w*|out of (?:device |gpu |host )?(?:memory|ram|vram)|out of shared memory|crash\w*|die[sd]?|dead|fail\w*|error\w*|killed|hang\w*|hung|abort\w*|segfault\w*|sigkill|sigbus|evicted|refused|fault\w*|"
+    r"does not (?:start|work|help|fit)|doesn'?t|not (?:start|work|ok|enough)\w*|never (?:starts|comes up)|stuck|timeout\w*|timed out|wedged|no (?:change|difference)|same error|restart(?:s|ed|ing)?|no room)|✗|✘|❌"
+)
+_TRUE = frozenset(("true", "yes", "y", "1"))
+_FALSE = frozenset(("false", "no", "n", "0"))
+
+
+def outcome_of(text: str, boolean: bool = False) -> bool | None:
+    """Whether a text says that it worked; None where it says neither. `boolean`: yes and no are answers too.
+
+    >>> outcome_of("ok"), outcome_of("HIP out of memory in lm-eval"), outcome_of("no OOM"), outcome_of("71.2")
+    (True, False, True, None)
+    """
+    plain = text.strip()
+    if boolean and plain.lower() in _TRUE | _FALSE:
+        return plain.lower() in _TRUE
+    good, bad = GOOD.search(plain), BAD.search(plain)
+    if good and (bad is None or good.start() <= bad.start()):
+        return True
+    return False if bad else None

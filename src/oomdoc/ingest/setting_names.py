@@ -1,0 +1,154 @@
+"""Settings of a server as people call them: in the header of a table of experiments, and in a sentence.
+
+    tp, TP=2, tensor_parallel_size, --tensor-parallel-size 4        one setting
+    vllm 0.21.0, image v0.14.0, 0.8.3                               the release
+    VLLM_USE_V1=0, --enable-lora, sleep_mode on, without eager      a variable, a switch
+
+`of_header` names the setting that a column is, `settings_in` those that a sentence tries, with the value as written. What is
+switched off or left out has the value `off`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from oomdoc.ingest.base import regex
+
+_NAMES: Mapping[str, str] = {
+    "tensor_parallel_size": "tp, tp_size, tp_degree, tensor_parallel, tensor_parallel_size, tensor_parallelism",
+    "pipeline_parallel_size": "pp, pp_size, pipeline_parallel, pipeline_parallel_size",
+    "data_parallel_size": "dp, dp_size, data_parallel, data_parallel_size",
+    "gpu_memory_utilization": "util, utilization, utilisation, gpu_util_flag, mem_util, memory_utilization, gpu_memory_utilization, gpu_mem_util, gmu, gpu_memory_utilisation, mem_fraction",
+    "max_num_seqs": "max_num_seqs, num_seqs, max_seqs, seqs, max_num_sequences, max_sequences",
+    "max_num_batched_tokens": "max_num_batched_tokens, batched_tokens, max_batched_tokens, mnbt, num_batched_tokens, chunk_size, prefill_chunk, chunk",
+    "max_model_len": "max_model_len, max_len, model_len, max_model_length, max_context, context_limit, max_ctx",
+    "enforce_eager": "eager, enforce_eager, eager_mode",
+    "cuda_graphs": "cuda_graph, cuda_graphs, cudagraph, cudagraphs, graphs, cudagraph_mode, hip_graphs",
+    "enable_sleep_mode": "sleep_mode, enable_sleep_mode, sleep",
+    "enable_lora": "lora, enable_lora, loras, adapters",
+    "max_loras": "max_loras, num_loras",
+    "max_lora_rank": "max_lora_rank, lora_rank",
+    "speculative_config": "speculative, speculative_config, spec, spec_decode, speculative_decoding, draft, draft_model, drafter, mtp, eagle, num_speculative_tokens, spec_tokens",
+    "limit_mm_per_prompt": "limit_mm_per_prompt, mm_limit, images_per_prompt, mm_per_prompt, max_images",
+    "mm_processor_cache_gb": "mm_processor_cache_gb, mm_cache_gb, mm_cache",
+    "swap_space": "swap_space, swap_space_gb, swap_gb, swap_gib",
+    "cpu_offload_gb": "cpu_offload_gb, cpu_offload, offload_gb, offload, cpu_offload_gib, offload_gib",
+    "max_local_cpu_size": "max_local_cpu_size, local_cpu_gb, local_cpu, cpu_cache_gb, cpu_tier_gb, cpu_gib, cpu_gb, cpu_cache_gib, cpu_tier_gib, host_cache_gb, dram_tier_gb, lmcache_gb, kv_offload_gb, kv_offloading_size, cpu_kv_gb, tier_gb, cache_gb, cache_gib",
+    "cache_policy": "policy, eviction, eviction_policy, cache_policy, replacement",
+    "enable_prefix_caching": "prefix_caching, enable_prefix_caching, apc, prefix_cache, no_enable_prefix_caching",
+    "enable_chunked_prefill": "chunked_prefill, enable_chunked_prefill",
+    "kv_cache_dtype": "kv_cache_dtype, kv_dtype",
+    "dtype": "dtype",
+    "quantization": "quantization, quant",
+    "block_size": "block_size",
+    "watermark": "watermark",
+    "shm_size": "shm_size, shm, dev_shm, shm_gb, shm_mib",
+    "allocator": "expandable_segments, alloc_conf, pytorch_alloc_conf, pytorch_cuda_alloc_conf, max_split_size_mb",
+    "start_order": "order, start_order, started, launch_order",
+    "mode": "mode, run_mode, layout, parallelism",
+    "version": "version, vllm, vllm_version, image, tag, release, build, commit, engine_version, image_tag",
+    "torch": "torch, torch_version, pytorch",
+    "driver": "driver, driver_version, cuda_version",
+    "model": "model, checkpoint",
+}  # fmt: skip
+"""A setting and the names of the columns that hold it."""
+WEAK = frozenset(("model", "mode", "start_order", "version", "dtype", "quantization", "cache_policy", "driver"))
+"""Settings whose names stand in tables of every kind: they make an experiment only beside an outcome."""
+
+_BY_NAME = {
+    name: flag for flag, names in _NAMES.items() for part in names.split(",") if (name := part.strip().replace("_", ""))
+}
+_VARIABLE = regex(
+    r"(?:VLLM|NCCL|PYTORCH|CUDA|HIP|ROCR|ROCM|RAY|TORCH|LMCACHE|OMP|HF|TRITON|SLEEP|ENABLE)_[A-Z0-9_]{2,60}"
+)
+
+
+@lru_cache(maxsize=2048)
+def of_header(name: str) -> str | None:
+    """The setting that a column of this name holds; None for none.
+
+    >>> of_header("TP size"), of_header("--max-num-seqs"), of_header("VLLM_USE_V1"), of_header("kv_gib")
+    ('tensor_parallel_size', 'max_num_seqs', 'VLLM_USE_V1', None)
+    """
+    plain = name.strip().strip("\"'`*")
+    if _VARIABLE.fullmatch(plain):
+        return plain
+    if plain.startswith("--"):
+        return flag_of(plain)
+    return _BY_NAME.get(re.sub(r"[^a-z0-9]", "", re.sub(r"[\[(].*?[\])]", "", plain.lower())))
+
+
+def flag_of(option: str) -> str:
+    """The name of an option as written: `--no-enable-x` and `--enable-x` are one."""
+    bare = option.lstrip("-").replace("-", "_").lower()
+    bare = bare.removeprefix("no_") if bare.startswith("no_enable") else bare
+    return _BY_NAME.get(bare.replace("_", ""), bare)
+
+
+class Tried(NamedTuple):
+    """A setting in a sentence: its name, the value as written, from where to where it stands."""
+
+    flag: str
+    value: str | None
+    at: int
+    end: int = 0
+
+
+_VALUE = r"(?:\d[\d.,]*\d|\d)\s?(?:[kKMGT](?:i?B)?\b)?|[Tt]rue\b|[Ff]alse\b|on\b|off\b|auto\b|half\b|b?float16\b|bf16\b|fp16\b|fp8\w*|awq\b|gptq\b"
+_OPTION = regex(
+    rf"(?<![\w-])--(?P<option>[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*)(?:[= ]\s?(?P<value>{_VALUE}|\{{[^}}]{{0,80}}\}}|'[^']{{0,80}}'))?"
+)
+_ASSIGNED = regex(
+    rf"(?<![\w.])(?P<variable>{_VARIABLE.pattern})\s?(?:=|:)\s?(?P<value>\"[^\"]{{0,80}}\"|'[^']{{0,80}}'|[\w.:/,-]{{1,60}}?)(?=[\s,;)\"']|:?\s|[.:]?$)"
+)
+_KEYED = regex(
+    r"(?i)(?<![\w-])(?P<name>max[-_ ]num[-_ ]seqs|max[-_ ]num[-_ ]batched[-_ ]tokens|max[-_ ]model[-_ ]len(?:gth)?|gpu[-_ ]memory[-_ ]utili[sz]ation|"
+    r"tensor[-_ ]parallel[-_ ]size|pipeline[-_ ]parallel[-_ ]size|data[-_ ]parallel[-_ ]size|enforce[-_ ]eager|eager mode|limit[-_]mm[-_]per[-_]prompt|"
+    r"swap[-_ ]space|cpu[-_ ]offload[-_ ]gb|max_local_cpu_size|kv[-_]cache[-_]dtype|shm[-_ ]size|sleep[-_ ]mode|prefix[-_ ]cach(?:ing|e)|"
+    r"chunked[-_ ]prefill|cuda[-_ ]?graphs?|expandable[-_ ]segments|max_split_size_mb)[\"'`]?"
+    rf"(?:\s*(?:=|:|\bto\b|\bat\b|\bof\b|\bis\b)?\s*(?P<value>{_VALUE}))?"
+)
+_SHORT = regex(
+    r"(?<![\w-])(?P<name>TP|tp|PP|pp|DP|dp|util)(?:\s?[= ]\s?)?(?P<value>\d(?:\.\d+)?|\d{1,2})(?![\w.]*[A-Za-z]{3})"
+)
+_RELEASE = regex(
+    r"(?i)(?<![\w./=-])(?:(?P<what>vllm|torch|pytorch|image|driver)[ :=]*)?v?(?P<value>\d+\.\d+(?:\.\d+)+(?:[.\w+]*\d)?|(?<=torch )\d+\.\d+)(?![\w%]|\.\d)"
+)
+_SHM = regex(r"--ipc[ =]host|ipc host|/dev/shm")
+_NOT = regex(
+    r"(?i)(?:without|drop(?:ped|ping)?|remov(?:e|ed|ing)|minus|disabl(?:e|ed|ing)|leav(?:e|ing) out|no|not|unset|off)\s(?:(?:the|any|of|both|two|three|four|five|all)\s){0,3}$"
+)
+
+
+def settings_in(text: str) -> Iterator[Tried]:
+    """The settings that a sentence names, in the order of the text, each once."""
+    found: dict[str, Tried] = {}
+    taken: list[tuple[int, int]] = []
+
+    def take(flag: str, value: str | None, match: re.Match[str]) -> None:
+        if any(match.start() < end and start < match.end() for start, end in taken):
+            return
+        taken.append(match.span())
+        if _NOT.search(text[: match.start()]):
+            value = "off"
+        if match[0].lstrip("-").lower().startswith(("no-", "no_")):
+            value = "off"
+        if flag not in found:
+            found[flag] = Tried(flag, (value or "").strip().strip("\"'") or "on", match.start(), match.end())
+
+    for match in _SHM.finditer(text):
+        take("shm_size", None, match)
+    for match in _OPTION.finditer(text):
+        take(flag_of(match["option"]), match["value"], match)
+    for match in _ASSIGNED.finditer(text):
+        take(match["variable"], match["value"], match)
+    for match in _KEYED.finditer(text):
+        take(flag_of(re.sub(r"[ -]", "_", match["name"])), match["value"], match)
+    for match in _SHORT.finditer(text):
+        take(_BY_NAME[match["name"].lower()], match["value"], match)
+    for match in _RELEASE.finditer(text):
+        take({"torch": "torch", "pytorch": "torch", "driver": "driver"}.get((match["what"] or "").lower(), "version"), match["value"], match)  # fmt: skip
+    yield from sorted(found.values(), key=lambda tried: tried.at)

@@ -1,0 +1,41 @@
+-- says: one row per setting that a person tried and with which it worked: alone in a sentence, or the only difference to a try that failed
+-- scope: bundle
+-- flag: the setting
+-- value: what it worked with, as written
+-- other: what it failed with; NULL = nobody tells
+-- paired: a try that failed is told too, and nothing else differs
+-- off: it worked without it, or switched off
+-- lower: the number that worked is smaller than the one that failed
+-- higher: it is larger
+-- text: the try that worked
+-- ref: where
+WITH try AS (
+  SELECT source, experiment, attempt, bool_and(works) AS works, any_value(text) AS text, min(line) AS line FROM trial WHERE attempt IS NOT NULL GROUP BY ALL
+), pair AS (
+  SELECT a.source, a.experiment, a.attempt AS good, b.attempt AS bad, a.text, a.line FROM try a JOIN try b ON a.source = b.source AND a.experiment = b.experiment WHERE a.works AND NOT b.works
+), named AS (
+  SELECT DISTINCT source, experiment, flag FROM trial WHERE attempt IS NOT NULL
+), differ AS (
+  SELECT p.source, p.experiment, p.good, p.bad, p.text, p.line, n.flag, x.value, y.value AS other,
+         -- ranks that are laid out in another way are one difference, so are the settings of one feature
+         count(DISTINCT CASE WHEN n.flag IN ('tensor_parallel_size', 'pipeline_parallel_size', 'data_parallel_size') THEN 'layout' WHEN n.flag LIKE '%lora%' THEN 'lora' WHEN n.flag LIKE '%specul%' THEN 'speculative' ELSE n.flag END) OVER (PARTITION BY p.source, p.experiment, p.good, p.bad) AS differences
+  FROM pair p JOIN named n ON n.source = p.source AND n.experiment = p.experiment
+  LEFT JOIN trial x ON x.source = p.source AND x.experiment = p.experiment AND x.attempt = p.good AND x.flag = n.flag
+  LEFT JOIN trial y ON y.source = p.source AND y.experiment = p.experiment AND y.attempt = p.bad AND y.flag = n.flag
+  WHERE lower(coalesce(x.value, '')) <> lower(coalesce(y.value, ''))
+), controlled AS (
+  SELECT DISTINCT source, line, flag, value, other, text, good FROM differ WHERE differences = 1 AND flag NOT LIKE '@%'
+), single AS (
+  -- of a sentence by itself the first setting counts, a release is none
+  SELECT source, line, flag, value, text, row_number() OVER (PARTITION BY source, line, attempt ORDER BY rowid) AS nth, attempt
+  FROM trial WHERE works AND coalesce(experiment, 0) = 0 AND flag NOT IN ('version', 'torch', 'driver', 'model', 'served_model_name', 'host', 'port', 'chat_template', 'trust_remote_code') AND flag NOT LIKE '@%'
+), every AS (
+  SELECT flag, value, other, true AS paired, text, source || ':' || line AS ref FROM controlled
+  UNION ALL
+  SELECT flag, value, NULL, false, text, source || ':' || line FROM single s WHERE nth = 1 AND NOT EXISTS (FROM controlled c WHERE c.source = s.source AND c.good = s.attempt)
+), read AS (
+  SELECT *, try_cast(regexp_extract(replace(value, ',', ''), '^\d+(\.\d+)?') AS DOUBLE) AS v, try_cast(regexp_extract(replace(other, ',', ''), '^\d+(\.\d+)?') AS DOUBLE) AS o FROM every
+)
+SELECT flag, value, other, paired, coalesce(lower(value) IN ('off', 'false', 'no', 'none', 'disabled', 'without', '0'), other IS NOT NULL) AS off,
+       coalesce(v < o, false) AS lower, coalesce(v > o, false) AS higher, text, ref
+FROM read
