@@ -1,0 +1,1 @@
+$XLLM_PATH --model $MODEL_PATH -model_id glm-4.7 --devices=npu:0 --nnodes=16 --max_memory_utilization=0.86 --max_tokens_per_batch=5000 --max_seqs_per_batch=$BATCH_SIZE --enable_chunked_prefill=true --enable_prefix_cache=true --enable_schedule_overlap=true --num_speculative_tokens 1

@@ -1,0 +1,1 @@
+docker run -d --gpus all -p 8002:8002 --ipc=host vllm/vllm-openai:v0.7.2 --model meta-llama/Llama-3.3-70B-Instruct --tensor-parallel-size 8 --max-num-seqs 256 --num-scheduler-steps 10 --enable-chunked-prefill=False --port 8002

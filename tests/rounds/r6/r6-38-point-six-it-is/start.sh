@@ -1,0 +1,1 @@
+vllm serve /data/models/Qwen3-Next-80B-A3B-Instruct --tensor-parallel-size 4 --max-model-len 4096 --gpu-memory-utilization 0.85 --host=0.0.0.0 --port=30601 --compilation-config '{"cudagraph_mode":"FULL_DECODE_ONLY"}'
