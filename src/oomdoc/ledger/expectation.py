@@ -138,9 +138,8 @@ def token_by_weights(
     """
     found = [
         candidate
-        for candidate in identify(weights=weights, kv_per_token=token, version=version, most=50)
+        for candidate in identify(weights=weights, kv_per_token=token, version=version, most=50, published=True)
         if candidate.weights_off == 0.0
-        and candidate.quantization is None
         and not candidate.misfits
         and (candidate.model.max_position_embeddings or 0) >= (longest or 0)
     ]
