@@ -55,7 +55,22 @@ def pages() -> dict[Path, str]:
         for block, render in renders.items():
             text = with_block(text, block, render())
         made[ROOT / name] = text
+    made[ROOT / "src" / "oomdoc" / "views" / "blank.json"] = blank_views()
     return made
+
+
+def blank_views() -> str:
+    """The rows of each view in a bundle without evidence, one view a line, NULLs left out."""
+    from oomdoc.store import Store
+    from oomdoc.views import VIEWS
+
+    with Store() as store:
+        store.finish()
+        store.focus(None)
+        rows = {name: store.rows_of(f"SELECT * FROM main.{name}") for name in VIEWS}
+    known = {name: [{k: v for k, v in row.items() if v is not None} for row in told] for name, told in rows.items()}
+    lines = [f"  {json.dumps(name)}: {json.dumps(told, default=float)}" for name, told in known.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def with_block(text: str, name: str, body: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from oomdoc.rules import Rule
+from oomdoc.rules import Rule, shipped_queries, shipped_questions
 from oomdoc.store import QueryError, Store
 from oomdoc.weigh import diagnose, weigh
 
@@ -29,6 +29,7 @@ def run_one(rule: Rule, test: Mapping[str, Any]) -> str:
             store.add(table, _numbered(rows))
         try:
             store.finish()
+            store.trust(shipped_queries([rule]), shipped_questions([rule]))
             incidents = store.rows_of("SELECT incident FROM incident LIMIT 1")
             store.focus(incidents[0]["incident"] if incidents else None)
             finding = weigh(rule, store.ask)

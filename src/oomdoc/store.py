@@ -25,7 +25,8 @@ from oomdoc.physics.defaults import defaults
 from oomdoc.scene import EVENTS, FOREIGN, UNKNOWN, Scene, bind
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import NOMINAL_YEAR
-from oomdoc.views import VIEWS, View
+from oomdoc.views import VIEWS
+from oomdoc.views.blank import BLANK, Reads, reads, reads_of_view
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -61,11 +62,18 @@ off the views of requests and samples. For small tables that would only be more 
 _NOMINAL_FROM = dt.datetime(NOMINAL_YEAR, 1, 1, tzinfo=dt.UTC).timestamp()
 _YEARS_FROM = dt.datetime(NOMINAL_YEAR + 3, 1, 1, tzinfo=dt.UTC).timestamp()  # earlier stamps had no year
 
+_OWN_TABLES = ("focus", "hidden", "relation", "life", "host_kill")
+"""Tables that the store fills itself, beside those that are the same for every bundle."""
+
 LOG_TABLES = (
     "milestone", "engine_flag", "engine_figure", "engine_stat", "preemption", "oom", "startup_check", "log_error", "frame",
     "process_exit", "crash_step",
 )  # fmt: skip
 """Tables that belong to an engine start and are seen per incident."""
+
+
+_STATEMENTS: dict[str, Any] = {}
+"""Views and queries of our own, parsed: a third of their price on a few rows. A statement serves every connection."""
 
 
 class Store:
@@ -91,6 +99,7 @@ class Store:
             raise UsageError(
                 f"cannot write the database {db}: {first_line(problem)}", "Choose a path that can be written"
             ) from None
+        self._kept = db is not None
         self._apart = None if db or scratch is None else scratch / "rows.duckdb"
         self._parts: dict[
             str, dict[str, str]
@@ -101,8 +110,13 @@ class Store:
         self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
         self._aside = self._con  # a connection of its own for the writer
-        self._parsed: dict[str, Any] = {}  # parsing is a quarter of the price of a query on a few rows
+        self._checked: dict[str, Any] = {}  # queries from outside, parsed
         self._trusted: frozenset[str] = frozenset()
+        self._questions: frozenset[str] = frozenset()
+        self._unmade: set[str] = set()  # views that nobody has asked yet
+        self._untouched: dict[str, bool] = {}  # view -> nothing that it reads has rows
+        self._rows: dict[str, list[dict[str, Any]]] = {}  # view -> its first two rows
+        self._without_rows: set[str] = set()  # of _OWN_TABLES
         self._reads_only = False  # a transaction that only reads is open
         self._watchdog = _Watchdog(self._con)
         self.filled: set[str] = set()
@@ -299,7 +313,7 @@ class Store:
     # ---- views
 
     def finish(self, tz: dt.tzinfo | None = None) -> None:
-        """Everything is loaded: give year-less stamps their year, make the views of the whole bundle, lock the door.
+        """Everything is loaded: give year-less stamps their year, work out whose each event is, lock the door.
 
         `tz` is the zone of the engine's own stamps, which name none; without it they count as UTC.
         """
@@ -317,12 +331,10 @@ class Store:
         )
         known = [(default.flag, default.since, default.until, default.value) for default in defaults()]
         self._con.executemany("INSERT INTO engine_default VALUES (?, ?, ?, ?)", known)
-        self._make(VIEWS["engine_start"])
+        self._make("engine_start")
         self.scene = bind(self)
         self._hide_foreign()
-        for view in VIEWS.values():
-            if view.scope == "bundle" and view.name != "engine_start":
-                self._make(view)
+        self._unmake("bundle", but="engine_start")
         self._con.execute("SET enable_external_access = false")
         self._con.execute("SET lock_configuration = true")
 
@@ -339,6 +351,11 @@ class Store:
         self._con.execute(
             "CREATE TABLE relation (of_table VARCHAR, source VARCHAR, line UINTEGER, whose VARCHAR, life VARCHAR, why VARCHAR)"
         )
+        self._without_rows |= {
+            name
+            for name, of in (("relation", rows), ("life", self.scene.server.lives), ("host_kill", self.scene.kills))
+            if not of
+        }
         if rows:
             columns = ", ".join(f"unnest(${place})" for place in range(1, 7))
             self._con.execute(
@@ -369,7 +386,8 @@ class Store:
         return f"{'own' if table in self._own else 'main'}.{table}"
 
     def focus(self, incident: str | None) -> None:
-        """Make the views of one incident: log rows of its engine start, everything else of the bundle. None = all."""
+        """From now on see one incident: log rows of its engine start, everything else of the bundle. None = all."""
+        self._make_named(_HIDDEN)
         self._write()
         # no temporary tables: a transaction that only reads may write to those
         self._con.execute("CREATE OR REPLACE TABLE focus AS SELECT $1::VARCHAR AS incident", [incident])
@@ -384,9 +402,9 @@ class Store:
         )
         for table in LOG_TABLES:
             self._con.execute(f"CREATE OR REPLACE VIEW seen.{table} AS SELECT x.* FROM {self._shown(table)} x{where}")
-        for view in VIEWS.values():
-            if view.scope == "incident":
-                self._make(view)
+        self._without_rows -= {"focus", "hidden"}
+        self._without_rows |= {name for name, of in (("focus", incident), ("hidden", hidden)) if not of}
+        self._unmake("incident")
 
     def expect(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Put these rows in place of `expected_figure`, and make the view over them anew."""
@@ -394,14 +412,74 @@ class Store:
         self._con.execute("DELETE FROM expected_figure")
         self.add("expected_figure", rows)
         self._write_pending()
-        self._make(VIEWS["expectation"])
+        self._make("expectation")
 
-    def _make(self, view: View) -> None:
-        if view.name not in self._parsed:
-            self._parsed[view.name] = self._con.extract_statements(
-                f"CREATE OR REPLACE TABLE main.{view.name} AS {view.sql}"
-            )[0]
-        self._con.execute(self._parsed[view.name])
+    def _unmake(self, scope: str, but: str = "") -> None:
+        """Views of this scope are to be made anew: when somebody asks them, since to plan one costs 1 to 20 ms."""
+        self._unmade |= {view.name for view in VIEWS.values() if view.scope == scope and view.name != but}
+        self._untouched.clear()
+        self._rows.clear()
+        if self._kept:
+            self._make_all()
+
+    def _make(self, name: str) -> None:
+        """Make a view, and before it those that it reads."""
+        self._unmade.discard(name)
+        self._rows.pop(name, None)
+        for other in reads_of_view(name) & self._unmade:
+            self._make(other)
+        self._write()
+        statement = f"CREATE OR REPLACE TABLE main.{name} AS {VIEWS[name].sql}"
+        if statement not in _STATEMENTS:
+            _STATEMENTS[statement] = self._con.extract_statements(statement)[0]
+        self._con.execute(_STATEMENTS[statement])
+
+    def _make_named(self, sql: str) -> None:
+        """Make the views whose names stand in a query, whatever they mean there."""
+        if self._unmade:
+            text = sql.lower()
+            for name in [name for name in VIEWS if name in self._unmade and name in text]:
+                if name in self._unmade:
+                    self._make(name)
+
+    def _make_all(self) -> None:
+        for name in VIEWS:
+            if name in self._unmade:
+                self._make(name)
+
+    def _tells_nothing(self, query: Reads) -> bool:
+        """Whether all that a query reads is as in a bundle without evidence."""
+        return bool(query.relations) and all(self._is_blank(name, query) for name in query.relations)
+
+    def _is_blank(self, name: str, query: Reads) -> bool:
+        """Whether a relation holds what it holds without evidence, in the columns that the query names."""
+        if self._is_untouched(name):
+            return True
+        if name not in VIEWS:
+            return False
+        blank = BLANK[name]
+        if name in self._unmade:
+            self._make(name)
+        if name not in self._rows:
+            self._rows[name] = self.rows_of(f"SELECT * FROM main.{name} LIMIT 2")
+        rows = self._rows[name]
+        if len(rows) != len(blank):
+            return False
+        return not rows or all(
+            value == blank[0].get(column)
+            for column, value in rows[0].items()
+            if query.all_columns or column in query.words
+        )
+
+    def _is_untouched(self, name: str) -> bool:
+        """Whether a table has no rows, a view reads nothing that has any, and other words are no relation at all."""
+        if name in TABLES:
+            return name not in self.filled
+        if name not in VIEWS:
+            return name not in _OWN_TABLES or name in self._without_rows
+        if name not in self._untouched:
+            self._untouched[name] = all(map(self._is_untouched, reads_of_view(name)))
+        return self._untouched[name]
 
     def _set_years(self, tz: dt.tzinfo | None = None) -> None:
         """Move stamps of the nominal year into the year that other stamps of the bundle show; leave them if none does."""
@@ -438,22 +516,31 @@ class Store:
 
     # ---- questions
 
-    def trust(self, queries: Iterable[str]) -> None:
-        """Queries of our own, which need no check (0.13 ms each)."""
-        self._trusted = frozenset(queries)
+    def trust(self, queries: Iterable[str], questions: Iterable[str] = ()) -> None:
+        """Queries of our own, which need no check (0.13 ms each); `questions` answer nothing where a bundle has no evidence.
+
+        A question is not asked where all that it reads is as in such a bundle: half of them in most bundles.
+        """
+        self._trusted, self._questions = frozenset(queries), frozenset(questions)
 
     def ask(self, sql: str) -> dict[str, Any] | None:
         """The single row that a rule's query gives, or None for no row. Raises QueryError for a broken query."""
+        trusted = sql in self._trusted
+        if sql in self._questions and self._tells_nothing(reads(sql)):
+            return None
+        self._make_named(sql)
         with self._bounded(), self._reading():
-            if sql not in self._parsed:
-                self._parsed[sql] = (parsed if sql in self._trusted else one_select)(sql, self._con)
-            cursor = self._con.execute(self._parsed[sql])
+            known = _STATEMENTS if trusted else self._checked
+            if sql not in known:
+                known[sql] = (parsed if trusted else one_select)(sql, self._con)
+            cursor = self._con.execute(known[sql])
             names = [column[0] for column in cursor.description or ()]
             row = cursor.fetchone()
         return dict(zip(names, row, strict=True)) if row is not None else None
 
     def query(self, sql: str, limit: int | None = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Column names and rows for a person's query; UsageError with DuckDB's sentence where it is wrong."""
+        self._make_all()  # a person may list them
         try:
             with self._bounded(60), self._reading():
                 cursor = self._con.execute(one_select(sql, self._con, clock=True))
@@ -470,6 +557,7 @@ class Store:
 
         The database of the bundle can write no files, so the rows go through a second one that knows nothing else.
         """
+        self._make_all()
         try:
             with self._bounded(60), self._reading(), duckdb.connect(config={"memory_limit": "256MB"}) as other:
                 cursor = self._con.execute(one_select(sql, self._con, clock=True))
@@ -494,6 +582,7 @@ class Store:
 
     def rows_of(self, sql: str) -> list[dict[str, Any]]:
         """All rows of a query of our own as mappings."""
+        self._make_named(sql)
         cursor = self._con.execute(sql)
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -502,6 +591,7 @@ class Store:
         """The columns of a query of our own whose values are numbers, as arrays of floats: NaN = NULL."""
         import numpy as np
 
+        self._make_named(sql)
         columns = self._con.execute(sql).fetchnumpy()
         return {name: np.ma.filled(np.ma.asarray(column, dtype="float64"), np.nan) for name, column in columns.items()}
 
@@ -535,6 +625,7 @@ class Store:
         for table in TABLES:
             self._con.execute(f'DELETE FROM "{table}"')
         self.filled, self._nominal, self._latest = set(), set(), None
+        self._unmade = set()
         self._con.execute("DROP SCHEMA IF EXISTS seen CASCADE")
 
 
