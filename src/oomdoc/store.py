@@ -9,6 +9,7 @@ extensions, configuration locked, bounded in time.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import re
 import threading
 import time
@@ -26,7 +27,7 @@ from oomdoc.scene import EVENTS, FOREIGN, UNKNOWN, Scene, bind
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import NOMINAL_YEAR
 from oomdoc.views import VIEWS
-from oomdoc.views.blank import BLANK, Reads, reads, reads_of_view
+from oomdoc.views.blank import BLANK, Reads, reads
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -62,7 +63,7 @@ off the views of requests and samples. For small tables that would only be more 
 _NOMINAL_FROM = dt.datetime(NOMINAL_YEAR, 1, 1, tzinfo=dt.UTC).timestamp()
 _YEARS_FROM = dt.datetime(NOMINAL_YEAR + 3, 1, 1, tzinfo=dt.UTC).timestamp()  # earlier stamps had no year
 
-_OWN_TABLES = ("focus", "hidden", "relation", "life", "host_kill")
+OWN_TABLES = ("focus", "hidden", "relation", "life", "host_kill")
 """Tables that the store fills itself, beside those that are the same for every bundle."""
 
 LOG_TABLES = (
@@ -78,6 +79,9 @@ _STATEMENTS: dict[str, Any] = {}
 
 class Store:
     """Evidence tables and the views over them. Use as a context manager; everything in the scratch folder goes with it."""
+
+    plainly = False
+    """Make every view and ask every question, whatever is known of them: the answers are the same."""
 
     def __init__(self, scratch: Path | None = None, db: Path | None = None) -> None:
         """Open a store in memory (spilling to `scratch`) or, with `db`, in a new file that stays."""
@@ -116,7 +120,7 @@ class Store:
         self._unmade: set[str] = set()  # views that nobody has asked yet
         self._untouched: dict[str, bool] = {}  # view -> nothing that it reads has rows
         self._rows: dict[str, list[dict[str, Any]]] = {}  # view -> its first two rows
-        self._without_rows: set[str] = set()  # of _OWN_TABLES
+        self._without_rows: set[str] = set()  # of OWN_TABLES
         self._reads_only = False  # a transaction that only reads is open
         self._watchdog = _Watchdog(self._con)
         self.filled: set[str] = set()
@@ -419,17 +423,17 @@ class Store:
         self._unmade |= {view.name for view in VIEWS.values() if view.scope == scope and view.name != but}
         self._untouched.clear()
         self._rows.clear()
-        if self._kept:
+        if self._kept or self.plainly:
             self._make_all()
 
     def _make(self, name: str) -> None:
         """Make a view, and before it those that it reads."""
         self._unmade.discard(name)
         self._rows.pop(name, None)
-        for other in reads_of_view(name) & self._unmade:
+        for other in () if self.plainly else BLANK[name].reads & self._unmade:
             self._make(other)
         self._write()
-        statement = f"CREATE OR REPLACE TABLE main.{name} AS {VIEWS[name].sql}"
+        statement = _blank_table(name) if self._is_untouched(name) else _made_of(name)
         if statement not in _STATEMENTS:
             _STATEMENTS[statement] = self._con.extract_statements(statement)[0]
         self._con.execute(_STATEMENTS[statement])
@@ -449,7 +453,9 @@ class Store:
 
     def _tells_nothing(self, query: Reads) -> bool:
         """Whether all that a query reads is as in a bundle without evidence."""
-        return bool(query.relations) and all(self._is_blank(name, query) for name in query.relations)
+        return (
+            not self.plainly and bool(query.relations) and all(self._is_blank(name, query) for name in query.relations)
+        )
 
     def _is_blank(self, name: str, query: Reads) -> bool:
         """Whether a relation holds what it holds without evidence, in the columns that the query names."""
@@ -457,7 +463,7 @@ class Store:
             return True
         if name not in VIEWS:
             return False
-        blank = BLANK[name]
+        blank = BLANK[name].rows
         if name in self._unmade:
             self._make(name)
         if name not in self._rows:
@@ -473,12 +479,14 @@ class Store:
 
     def _is_untouched(self, name: str) -> bool:
         """Whether a table has no rows, a view reads nothing that has any, and other words are no relation at all."""
+        if self.plainly:
+            return False
         if name in TABLES:
             return name not in self.filled
         if name not in VIEWS:
-            return name not in _OWN_TABLES or name in self._without_rows
+            return name not in OWN_TABLES or name in self._without_rows
         if name not in self._untouched:
-            self._untouched[name] = all(map(self._is_untouched, reads_of_view(name)))
+            self._untouched[name] = all(map(self._is_untouched, BLANK[name].reads))
         return self._untouched[name]
 
     def _set_years(self, tz: dt.tzinfo | None = None) -> None:
@@ -752,6 +760,27 @@ SELECT s.source, s.first_line, s.last_line FROM engine_start s, focus f JOIN inc
 WHERE i.start_id IS NOT NULL AND NOT s.marked AND regexp_replace(s.source, '{rotated}', '') <> regexp_replace(i.start_source, '{rotated}', '')
   AND EXISTS (FROM engine_start o WHERE o.marked AND o.source <> s.source AND regexp_replace(o.source, '{rotated}', '') = regexp_replace(s.source, '{rotated}', ''))
 """.replace("{rotated}", r"(?:[.-](?:\d[\dT:_-]*|previous|log|txt|out|gz|zst|xz|bz2))+$")
+
+
+def _made_of(name: str) -> str:
+    return f"CREATE OR REPLACE TABLE main.{name} AS {VIEWS[name].sql}"
+
+
+@functools.cache
+def _blank_table(name: str) -> str:
+    """The same view where nothing that it reads has rows: its rows are known, and to plan it costs ten times as much."""
+    known = BLANK[name]
+    if not known.rows:
+        columns = ", ".join(f'"{column}" {kind}' for column, kind in known.columns.items())
+        return f"CREATE OR REPLACE TABLE main.{name} ({columns})"
+    values = ", ".join(
+        f'{_literal(known.rows[0].get(column))}::{kind} AS "{column}"' for column, kind in known.columns.items()
+    )
+    return f"CREATE OR REPLACE TABLE main.{name} AS SELECT {values}"
+
+
+def _literal(value: Any) -> str:
+    return "NULL" if value is None else quoted(value) if isinstance(value, str) else str(value)
 
 
 def quoted(text: str) -> str:

@@ -1,7 +1,7 @@
 """What is known without asking: which relations a query reads, and what each view holds where a bundle has no evidence.
 
-Most of a bundle's tables are empty, and to plan a query costs the same on empty tables. The text of a query tells enough:
-what is read off it here is never less than what DuckDB reads (held by a test over all shipped queries), sometimes more.
+Most of a bundle's tables are empty, and to plan a query costs the same on empty tables. Of views it is written down, of
+queries read off their text: never less than what DuckDB reads (held by a test over all shipped queries), sometimes more.
 """
 
 from __future__ import annotations
@@ -14,10 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oomdoc.views import VIEWS
 
-BLANK: Mapping[str, Sequence[Mapping[str, Any]]] = json.loads(Path(__file__).with_name("blank.json").read_text("utf-8"))
-"""The rows of each view in a bundle without evidence, NULLs left out (`docs/generate.py` writes the file)."""
+@dataclass(frozen=True)
+class Blank:
+    """What a view reads, its columns with their types, and its rows in a bundle without evidence (NULLs left out): one at most."""
+
+    reads: frozenset[str]
+    columns: Mapping[str, str]
+    rows: Sequence[Mapping[str, Any]]
+
+
+BLANK: Mapping[str, Blank] = {
+    name: Blank(frozenset(told["reads"]), told["columns"], told["rows"])
+    for name, told in json.loads(Path(__file__).with_name("blank.json").read_text("utf-8")).items()
+}
+"""By view; `docs/generate.py` writes the file."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +61,3 @@ def reads(sql: str) -> Reads:
         frozenset(_WORD.findall(text)),
         _ALL.search(text) is not None,
     )
-
-
-@functools.cache
-def reads_of_view(name: str) -> frozenset[str]:
-    """What a view reads: views before it only."""
-    later = list(VIEWS)[list(VIEWS).index(name) :]
-    return reads(VIEWS[name].sql).relations.difference(later)
