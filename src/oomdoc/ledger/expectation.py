@@ -6,6 +6,7 @@ All arithmetic is `physics`; here it is only asked.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -127,6 +128,7 @@ def ranks_that_fit(
     return found[0] if len(found) == 1 else None
 
 
+@functools.lru_cache(64)  # the starts of one server have the same figures
 def token_by_weights(
     weights: Interval, token: Interval | None, version: int | None, longest: int | None
 ) -> tuple[float, str] | None:
