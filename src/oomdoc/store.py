@@ -66,6 +66,8 @@ _YEARS_FROM = dt.datetime(NOMINAL_YEAR + 3, 1, 1, tzinfo=dt.UTC).timestamp()  # 
 OWN_TABLES = ("focus", "hidden", "relation", "life", "host_kill")
 """Tables that the store fills itself, beside those that are the same for every bundle."""
 
+_LISTS_TABLES = re.compile(r"(?i)duckdb_|information_schema|pg_catalog|pragma|sqlite_master|summar")
+
 LOG_TABLES = (
     "milestone", "engine_flag", "engine_figure", "engine_stat", "preemption", "oom", "startup_check", "log_error", "frame",
     "process_exit", "crash_step",
@@ -122,6 +124,7 @@ class Store:
         self._rows: dict[str, list[dict[str, Any]]] = {}  # view -> its first two rows
         self._without_rows: set[str] = set()  # of OWN_TABLES
         self._reads_only = False  # a transaction that only reads is open
+        self._locked = False  # no setting can be changed any more
         self._watchdog = _Watchdog(self._con)
         self.filled: set[str] = set()
         """Tables that have rows."""
@@ -325,22 +328,27 @@ class Store:
         self._set_years(tz)
         self._join_parts()
         self._con.execute("CREATE SCHEMA seen")
+        if not self._locked:
+            self._prepare()
+        self._make("engine_start")
+        self.scene = bind(self)
+        self._hide_foreign()
+        self._unmake("bundle", but="engine_start")
+        if not self._locked:
+            self._con.execute("SET enable_external_access = false")
+            self._con.execute("SET lock_configuration = true")
+            self._locked = True
+
+    def _prepare(self) -> None:
+        """What is the same for every bundle: how DuckDB plans, and the engine's defaults."""
         optimizers = [row[0] for row in self._con.execute("SELECT name FROM duckdb_optimizers()").fetchall()]
         kept = (*_OPTIMIZERS, *_LARGE_OPTIMIZERS) if self._parts else _OPTIMIZERS
         self._con.execute(f"SET disabled_optimizers = '{','.join(name for name in optimizers if name not in kept)}'")
         if self._parts:
             self._con.execute(f"SET perfect_ht_threshold = {_LARGE_GROUPS}")
-        self._con.execute(
-            "CREATE OR REPLACE TABLE engine_default (flag VARCHAR, since BIGINT, until BIGINT, value DOUBLE)"
-        )
+        self._con.execute("CREATE TABLE engine_default (flag VARCHAR, since BIGINT, until BIGINT, value DOUBLE)")
         known = [(default.flag, default.since, default.until, default.value) for default in defaults()]
         self._con.executemany("INSERT INTO engine_default VALUES (?, ?, ?, ?)", known)
-        self._make("engine_start")
-        self.scene = bind(self)
-        self._hide_foreign()
-        self._unmake("bundle", but="engine_start")
-        self._con.execute("SET enable_external_access = false")
-        self._con.execute("SET lock_configuration = true")
 
     def _hide_foreign(self) -> None:
         """Views and rules see what is the server's own, or may be: `own.<table>` stands before the table of that name.
@@ -353,7 +361,7 @@ class Store:
             hidden |= {table: [FOREIGN, UNKNOWN] for table in EVENTS}
         rows = [(*place, bond.whose, bond.life, bond.why) for place, bond in self.scene.bonds.items()]
         self._con.execute(
-            "CREATE TABLE relation (of_table VARCHAR, source VARCHAR, line UINTEGER, whose VARCHAR, life VARCHAR, why VARCHAR)"
+            "CREATE TABLE main.relation (of_table VARCHAR, source VARCHAR, line UINTEGER, whose VARCHAR, life VARCHAR, why VARCHAR)"
         )
         self._without_rows |= {
             name
@@ -363,19 +371,19 @@ class Store:
         if rows:
             columns = ", ".join(f"unnest(${place})" for place in range(1, 7))
             self._con.execute(
-                f"INSERT INTO relation SELECT {columns}", [list(column) for column in zip(*rows, strict=True)]
+                f"INSERT INTO main.relation SELECT {columns}", [list(column) for column in zip(*rows, strict=True)]
             )
         lives = [(life.id, life.work_line, life.stop_line, life.end) for life in self.scene.server.lives]
-        self._con.execute("CREATE TABLE life (start_id VARCHAR, work_line UINTEGER, stop_line UINTEGER, ended VARCHAR)")
+        self._con.execute("CREATE TABLE main.life (start_id VARCHAR, work_line UINTEGER, stop_line UINTEGER, ended VARCHAR)")
         if lives:
-            self._con.executemany("INSERT INTO life VALUES (?, ?, ?, ?)", lives)
+            self._con.executemany("INSERT INTO main.life VALUES (?, ?, ?, ?)", lives)
         self._con.execute(
-            "CREATE TABLE host_kill (source VARCHAR, line UINTEGER, t DOUBLE, kind VARCHAR, process VARCHAR, bytes BIGINT, limit_bytes BIGINT)"
+            "CREATE TABLE main.host_kill (source VARCHAR, line UINTEGER, t DOUBLE, kind VARCHAR, process VARCHAR, bytes BIGINT, limit_bytes BIGINT)"
         )
         names = ("source", "line", "t", "kind", "process", "bytes", "limit_bytes")
         if kills := [[kill[name] for name in names] for kill in self.scene.kills]:
-            self._con.executemany("INSERT INTO host_kill VALUES (?, ?, ?, ?, ?, ?, ?)", kills)
-        self._con.execute("CREATE SCHEMA own")
+            self._con.executemany("INSERT INTO main.host_kill VALUES (?, ?, ?, ?, ?, ?, ?)", kills)
+        self._con.execute("CREATE SCHEMA IF NOT EXISTS own")
         self._own = {place[0] for place, bond in self.scene.bonds.items() if bond.whose in hidden[place[0]]}
         for table in sorted(self._own):
             whole = "" if any(line for of, _, line in self.scene.bonds if of == table) else "OR r.line = 0"
@@ -383,7 +391,8 @@ class Store:
                 f"CREATE VIEW own.{table} AS SELECT x.* FROM main.{table} x ANTI JOIN (SELECT source, line FROM main.relation "
                 f"WHERE of_table = '{table}' AND whose IN ({', '.join(map(quoted, hidden[table]))})) r ON r.source = x.source AND (r.line = x.line {whole})"
             )
-        self._con.execute("SET search_path = 'own,main'")
+        if not self._locked:
+            self._con.execute("SET search_path = 'own,main'")
 
     def _shown(self, table: str) -> str:
         """The table as rules see it. A view would look for a bare name in its own schema first."""
@@ -394,11 +403,11 @@ class Store:
         self._make_named(_HIDDEN)
         self._write()
         # no temporary tables: a transaction that only reads may write to those
-        self._con.execute("CREATE OR REPLACE TABLE focus AS SELECT $1::VARCHAR AS incident", [incident])
+        self._con.execute("CREATE OR REPLACE TABLE main.focus AS SELECT $1::VARCHAR AS incident", [incident])
         hidden = self._con.execute(_HIDDEN).fetchall()
-        self._con.execute("CREATE OR REPLACE TABLE hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)")
+        self._con.execute("CREATE OR REPLACE TABLE main.hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)")
         if hidden:
-            self._con.executemany("INSERT INTO hidden VALUES (?, ?, ?)", hidden)
+            self._con.executemany("INSERT INTO main.hidden VALUES (?, ?, ?)", hidden)
         where = (
             " ANTI JOIN hidden h ON x.source = h.source AND x.line BETWEEN h.first_line AND h.last_line"
             if hidden
@@ -445,6 +454,12 @@ class Store:
             for name in [name for name in VIEWS if name in self._unmade and name in text]:
                 if name in self._unmade:
                     self._make(name)
+
+    def _make_asked(self, sql: str) -> None:
+        """Make what a person's query may mean: who asks for the tables there are, all."""
+        if _LISTS_TABLES.search(sql):
+            self._make_all()
+        self._make_named(sql)
 
     def _make_all(self) -> None:
         for name in VIEWS:
@@ -548,7 +563,7 @@ class Store:
 
     def query(self, sql: str, limit: int | None = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Column names and rows for a person's query; UsageError with DuckDB's sentence where it is wrong."""
-        self._make_all()  # a person may list them
+        self._make_asked(sql)
         try:
             with self._bounded(60), self._reading():
                 cursor = self._con.execute(one_select(sql, self._con, clock=True))
@@ -565,7 +580,7 @@ class Store:
 
         The database of the bundle can write no files, so the rows go through a second one that knows nothing else.
         """
-        self._make_all()
+        self._make_asked(sql)
         try:
             with self._bounded(60), self._reading(), duckdb.connect(config={"memory_limit": "256MB"}) as other:
                 cursor = self._con.execute(one_select(sql, self._con, clock=True))
@@ -628,13 +643,19 @@ class Store:
             self._watchdog.end()
 
     def empty(self) -> None:
-        """Forget all rows and views (rule tests use one store many times); only before `finish` locked the door."""
+        """Forget all rows and views: rule tests use one store many times. Not for a store with large sources."""
         self._write()
-        for table in TABLES:
+        self._pending, self._pending_rows = {}, 0
+        for table in self.filled:
             self._con.execute(f'DELETE FROM "{table}"')
-        self.filled, self._nominal, self._latest = set(), set(), None
-        self._unmade = set()
         self._con.execute("DROP SCHEMA IF EXISTS seen CASCADE")
+        for table in self._own:  # the schema stays: the search path names it
+            self._con.execute(f"DROP VIEW own.{table}")
+        for table in ("relation", "life", "host_kill"):
+            self._con.execute(f"DROP TABLE IF EXISTS main.{table}")
+        self.filled, self._nominal, self._latest, self._own = set(), set(), None, set()
+        self._without_rows.clear()
+        self._unmade = set()
 
 
 class Questions:
