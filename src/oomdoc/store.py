@@ -374,7 +374,9 @@ class Store:
                 f"INSERT INTO main.relation SELECT {columns}", [list(column) for column in zip(*rows, strict=True)]
             )
         lives = [(life.id, life.work_line, life.stop_line, life.end) for life in self.scene.server.lives]
-        self._con.execute("CREATE TABLE main.life (start_id VARCHAR, work_line UINTEGER, stop_line UINTEGER, ended VARCHAR)")
+        self._con.execute(
+            "CREATE TABLE main.life (start_id VARCHAR, work_line UINTEGER, stop_line UINTEGER, ended VARCHAR)"
+        )
         if lives:
             self._con.executemany("INSERT INTO main.life VALUES (?, ?, ?, ?)", lives)
         self._con.execute(
@@ -405,7 +407,9 @@ class Store:
         # no temporary tables: a transaction that only reads may write to those
         self._con.execute("CREATE OR REPLACE TABLE main.focus AS SELECT $1::VARCHAR AS incident", [incident])
         hidden = self._con.execute(_HIDDEN).fetchall()
-        self._con.execute("CREATE OR REPLACE TABLE main.hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)")
+        self._con.execute(
+            "CREATE OR REPLACE TABLE main.hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)"
+        )
         if hidden:
             self._con.executemany("INSERT INTO main.hidden VALUES (?, ?, ?)", hidden)
         where = (
