@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check samples golden bench pages docs vega metamorphic noise fuzz audit dist airgap clean
+.PHONY: help demo test lint types check samples golden bench pages docs vega metamorphic noise whole fuzz audit dist airgap clean
 
 help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,7 +28,10 @@ types: $(VENV)/ready ## mypy, strict
 	$(BIN)/mypy
 
 check: $(VENV)/ready ## the tests alone
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+whole: $(VENV)/ready ## the tests with every grid in full, which `make test` samples
+	OOMDOC_WHOLE=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 samples: $(VENV)/ready ## write the generated sample bundles again
 	$(BIN)/python sample_logs/make_samples.py

@@ -55,7 +55,32 @@ def pages() -> dict[Path, str]:
         for block, render in renders.items():
             text = with_block(text, block, render())
         made[ROOT / name] = text
+    made[ROOT / "src" / "oomdoc" / "views" / "blank.json"] = blank_views()
     return made
+
+
+def blank_views() -> str:
+    """What each view reads, its columns, and its rows in a bundle without evidence (NULLs left out): one view a line."""
+    from oomdoc.store import OWN_TABLES, Store
+    from oomdoc.tables import TABLES
+    from oomdoc.views import VIEWS
+
+    relations = {*TABLES, *VIEWS, *OWN_TABLES}
+    lines = []
+    with Store() as store:
+        store.plainly = True  # what this file said before has no say
+        store.finish()
+        store.focus(None)
+        for name, view in VIEWS.items():
+            described = store.rows_of(f"DESCRIBE main.{name}")
+            rows = store.rows_of(f"SELECT * FROM main.{name}")
+            known = {
+                "reads": sorted({table.rpartition(".")[2] for table in relations_of(view.sql)} & relations),
+                "columns": {row["column_name"]: row["column_type"] for row in described},
+                "rows": [{key: value for key, value in row.items() if value is not None} for row in rows],
+            }
+            lines.append(f"  {json.dumps(name)}: {json.dumps(known, default=float)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def with_block(text: str, name: str, body: str) -> str:
@@ -210,10 +235,16 @@ def link(name: str) -> str:
 
 
 def sources_of(sql: str) -> list[str]:
-    """The tables and views that a query names, in order of name; those of `seen` with that prefix."""
+    """The tables and views that a query names and a person may ask, in order of name; those of `seen` with that prefix."""
     from oomdoc.tables import TABLES
     from oomdoc.views import VIEWS
 
+    known = {*TABLES, *VIEWS, "focus", "engine_default"}
+    return sorted(name for name in relations_of(sql) if name.removeprefix("seen.") in known)
+
+
+def relations_of(sql: str) -> set[str]:
+    """Every name that stands where a query names what it reads, those of its own WITH clauses too."""
     found: set[str] = set()
 
     def walk(node: Any) -> None:
@@ -228,8 +259,7 @@ def sources_of(sql: str) -> list[str]:
                 walk(inner)
 
     walk(syntax(sql))
-    known = {*TABLES, *VIEWS, "focus", "engine_default"}
-    return sorted(name for name in found if name.removeprefix("seen.") in known)
+    return found
 
 
 @functools.cache

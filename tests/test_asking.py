@@ -116,6 +116,7 @@ def test_forged_rules_change_nothing_and_are_named(tmp_path: Path, capfd: pytest
 
 def contents(store: Store) -> str:
     """Every row of every table, and every setting of the database."""
+    store._make_all()  # which otherwise happens as they are asked
     tables = store.rows_of("SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1, 2")
     rows = {f'{row["schema_name"]}.{row["table_name"]}': store.rows_of(f'SELECT * FROM {row["schema_name"]}."{row["table_name"]}"') for row in tables}  # fmt: skip
     rows["settings"] = store.rows_of("SELECT name, value FROM duckdb_settings() WHERE name NOT LIKE '%director%' ORDER BY 1")  # fmt: skip

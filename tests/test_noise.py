@@ -16,6 +16,7 @@ import noise
 import noise_alone
 import noise_beside
 import shapes
+from grids import WHOLE
 from oomdoc import ingest
 from oomdoc.scan import chunks
 
@@ -41,7 +42,7 @@ MAY_FILL: dict[str, set[str]] = {
 
 @pytest.fixture(scope="module")
 def variants() -> list[noise.Variant]:
-    return [one for folder in FOLDERS for one in noise.of_case(folder, variants=2)]
+    return [one for folder in FOLDERS for one in noise.of_case(folder, variants=2 if WHOLE else 1)]
 
 
 def test_the_first_cause_stays(variants: list[noise.Variant]) -> None:
@@ -61,7 +62,7 @@ def test_bundles_without_a_server_are_told_no_cause() -> None:
 
 def test_files_of_other_programs_fill_no_table_of_the_engine() -> None:
     told: dict[str, Counter[str]] = {}
-    for path, data in noise_alone.files_of_others(500).items():
+    for path, data in noise_alone.files_of_others(500 if WHOLE else 150).items():
         ingestor, kind = ingest.recognise(ingest.make_head(path, data))
         for batch in ingest.read(ingestor, path, chunks(io.BytesIO(data))):
             told.setdefault(batch.table, Counter())[f"{path.split('/')[1]} ({kind})"] += batch.rows

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 import canaries
 import oomdoc
 import shapes
+from grids import report_of, some
 from oomdoc import cli
 from oomdoc.bundle import Limits, open_bundle
 from oomdoc.errors import BundleError, UsageError
@@ -196,7 +197,7 @@ def test_the_border_of_a_chunk_hides_nothing(filler: bytes, tmp_path: Path) -> N
     row += b"\n" if filler.endswith(b"\n") else b","
     file = tmp_path / "big.json"
     with file.open("wb") as out:
-        while out.tell() < (3 << 20):
+        while out.tell() < (1 << 20) + (1 << 16):
             room = (1 << 20) - out.tell() % (1 << 20)
             out.write(row if room < 2000 else filler * max(1, (room - 1000) // len(filler) // 2))
     redact(file, tmp_path / "copy")
@@ -415,12 +416,13 @@ def test_a_file_that_is_no_map_is_refused(tmp_path: Path) -> None:
 # ---- the diagnosis stays
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES, 3))
 def test_the_copy_of_a_sample_has_the_same_diagnosis(name: str, tmp_path: Path) -> None:
     redact(SAMPLES / name, tmp_path / "copy")
-    with oomdoc.analyze(SAMPLES / name) as before, oomdoc.analyze(tmp_path / "copy") as after:
-        assert differences(before.report, after.report) == ()
-        rows = {row.path: (row.kind, row.lines, row.rows, row.problems) for row in before.report.coverage.sources}
+    before = report_of(name)
+    with oomdoc.analyze(tmp_path / "copy") as after:
+        assert differences(before, after.report) == ()
+        rows = {row.path: (row.kind, row.lines, row.rows, row.problems) for row in before.coverage.sources}
         assert rows == {
             row.path: (row.kind, row.lines, row.rows, row.problems)
             for row in after.report.coverage.sources

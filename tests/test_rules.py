@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import string
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -118,15 +116,10 @@ _WANTED = frozenset({"holds", "fails", "unknown", "probability"})
 
 
 @pytest.fixture(scope="module")
-def outcomes(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Future[str]]]:
-    """What is wrong with each collected case, worked out on all cores: a store of its own for each."""
-    wanted = [
-        item.callspec.params["case"]
-        for item in request.session.items
-        if getattr(item, "originalname", "") == "test_rule_file_test"
-    ]  # type: ignore[attr-defined]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        yield {_name(rule, test): pool.submit(rule_tests.run_one, rule, test) for rule, test in wanted}
+def used() -> Iterator[Store]:
+    """One store for all cases: each empties it first."""
+    with Store() as opened:
+        yield opened
 
 
 def _name(rule: Rule, test: Mapping[str, Any]) -> str:
@@ -134,8 +127,27 @@ def _name(rule: Rule, test: Mapping[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[_name(rule, test) for rule, test in CASES])
-def test_rule_file_test(case: tuple[Rule, Mapping[str, Any]], outcomes: Mapping[str, Future[str]]) -> None:
-    assert outcomes[_name(*case)].result() == ""
+def test_rule_file_test(case: tuple[Rule, Mapping[str, Any]], used: Store) -> None:
+    assert rule_tests.run_one(*case, used) == ""
+
+
+def test_a_store_that_was_emptied_knows_nothing_of_before(used: Store) -> None:
+    """Whatever was asked of it before: all it holds is what a new one holds."""
+
+    def contents(held: Store) -> dict[str, Any]:
+        held.finish()
+        held.focus(None)
+        names = held.rows_of("SELECT table_schema AS s, table_name AS t FROM information_schema.tables ORDER BY ALL")
+        return {f"{row['s']}.{row['t']}": held.rows_of(f'FROM {row["s"]}."{row["t"]}"') for row in names}
+
+    for rule in RULES[:3]:
+        rule_tests.run_one(rule, rule.tests[0], used)
+    used.empty()
+    used.plainly = True
+    with Store() as fresh:
+        fresh.plainly = True
+        assert contents(used) == contents(fresh)
+    used.plainly = False
 
 
 def test_run_reports_each_case_with_what_is_wrong() -> None:
@@ -421,7 +433,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 def test_the_sound_file_is_read_and_passes(tmp_path: Path) -> None:
     rule = read_rule(_write(tmp_path, RULE))
     assert (rule.id, rule.category, rule.prior) == ("my-cause", "host", 0.1)
-    assert rule_tests.run_one(rule, rule.tests[0]) == ""
+    assert rule_tests.run([rule])[0][2]
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from oomdoc.model import (
     Watch,
 )
 from oomdoc.physics.defaults import version_number
-from oomdoc.rules import Rule, place_of, rules_version, shipped_queries
+from oomdoc.rules import Rule, place_of, rules_version, shipped_queries, shipped_questions
 from oomdoc.solve import situation, solve
 from oomdoc.store import QueryError, Store, quoted
 from oomdoc.tables import WRITER_SUFFIX, path_of
@@ -54,7 +54,7 @@ def assemble(
     `config` is the model's config.json, where a person hands it over. The findings beside the report are those of the
     gravest incident.
     """
-    store.trust(shipped_queries(rules))
+    store.trust(shipped_queries(rules), shipped_questions(rules))
     engines = _engines(store)
     config = config or _config_in_bundle(store)
     found = store.rows_of("SELECT * FROM incident")

@@ -9,6 +9,7 @@ extensions, configuration locked, bounded in time.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import re
 import threading
 import time
@@ -25,7 +26,8 @@ from oomdoc.physics.defaults import defaults
 from oomdoc.scene import EVENTS, FOREIGN, UNKNOWN, Scene, bind
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import NOMINAL_YEAR
-from oomdoc.views import VIEWS, View
+from oomdoc.views import VIEWS
+from oomdoc.views.blank import BLANK, Reads, reads
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -61,6 +63,11 @@ off the views of requests and samples. For small tables that would only be more 
 _NOMINAL_FROM = dt.datetime(NOMINAL_YEAR, 1, 1, tzinfo=dt.UTC).timestamp()
 _YEARS_FROM = dt.datetime(NOMINAL_YEAR + 3, 1, 1, tzinfo=dt.UTC).timestamp()  # earlier stamps had no year
 
+OWN_TABLES = ("focus", "hidden", "relation", "life", "host_kill")
+"""Tables that the store fills itself, beside those that are the same for every bundle."""
+
+_LISTS_TABLES = re.compile(r"(?i)duckdb_|information_schema|pg_catalog|pragma|sqlite_master|summar")
+
 LOG_TABLES = (
     "milestone", "engine_flag", "engine_figure", "engine_stat", "preemption", "oom", "startup_check", "log_error", "frame",
     "process_exit", "crash_step", "cache_lookup",
@@ -68,8 +75,15 @@ LOG_TABLES = (
 """Tables that belong to an engine start and are seen per incident."""
 
 
+_STATEMENTS: dict[str, Any] = {}
+"""Views and queries of our own, parsed: a third of their price on a few rows. A statement serves every connection."""
+
+
 class Store:
     """Evidence tables and the views over them. Use as a context manager; everything in the scratch folder goes with it."""
+
+    plainly = False
+    """Make every view and ask every question, whatever is known of them: the answers are the same."""
 
     def __init__(self, scratch: Path | None = None, db: Path | None = None) -> None:
         """Open a store in memory (spilling to `scratch`) or, with `db`, in a new file that stays."""
@@ -91,6 +105,7 @@ class Store:
             raise UsageError(
                 f"cannot write the database {db}: {first_line(problem)}", "Choose a path that can be written"
             ) from None
+        self._kept = db is not None
         self._apart = None if db or scratch is None else scratch / "rows.duckdb"
         self._parts: dict[
             str, dict[str, str]
@@ -101,9 +116,15 @@ class Store:
         self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
         self._aside = self._con  # a connection of its own for the writer
-        self._parsed: dict[str, Any] = {}  # parsing is a quarter of the price of a query on a few rows
+        self._checked: dict[str, Any] = {}  # queries from outside, parsed
         self._trusted: frozenset[str] = frozenset()
+        self._questions: frozenset[str] = frozenset()
+        self._unmade: set[str] = set()  # views that nobody has asked yet
+        self._untouched: dict[str, bool] = {}  # view -> nothing that it reads has rows
+        self._rows: dict[str, list[dict[str, Any]]] = {}  # view -> its first two rows
+        self._without_rows: set[str] = set()  # of OWN_TABLES
         self._reads_only = False  # a transaction that only reads is open
+        self._locked = False  # no setting can be changed any more
         self._watchdog = _Watchdog(self._con)
         self.filled: set[str] = set()
         """Tables that have rows."""
@@ -299,7 +320,7 @@ class Store:
     # ---- views
 
     def finish(self, tz: dt.tzinfo | None = None) -> None:
-        """Everything is loaded: give year-less stamps their year, make the views of the whole bundle, lock the door.
+        """Everything is loaded: give year-less stamps their year, work out whose each event is, lock the door.
 
         `tz` is the zone of the engine's own stamps, which name none; without it they count as UTC.
         """
@@ -307,24 +328,27 @@ class Store:
         self._set_years(tz)
         self._join_parts()
         self._con.execute("CREATE SCHEMA seen")
+        if not self._locked:
+            self._prepare()
+        self._make("engine_start")
+        self.scene = bind(self)
+        self._hide_foreign()
+        self._unmake("bundle", but="engine_start")
+        if not self._locked:
+            self._con.execute("SET enable_external_access = false")
+            self._con.execute("SET lock_configuration = true")
+            self._locked = True
+
+    def _prepare(self) -> None:
+        """What is the same for every bundle: how DuckDB plans, and the engine's defaults."""
         optimizers = [row[0] for row in self._con.execute("SELECT name FROM duckdb_optimizers()").fetchall()]
         kept = (*_OPTIMIZERS, *_LARGE_OPTIMIZERS) if self._parts else _OPTIMIZERS
         self._con.execute(f"SET disabled_optimizers = '{','.join(name for name in optimizers if name not in kept)}'")
         if self._parts:
             self._con.execute(f"SET perfect_ht_threshold = {_LARGE_GROUPS}")
-        self._con.execute(
-            "CREATE OR REPLACE TABLE engine_default (flag VARCHAR, since BIGINT, until BIGINT, value DOUBLE)"
-        )
+        self._con.execute("CREATE TABLE engine_default (flag VARCHAR, since BIGINT, until BIGINT, value DOUBLE)")
         known = [(default.flag, default.since, default.until, default.value) for default in defaults()]
         self._con.executemany("INSERT INTO engine_default VALUES (?, ?, ?, ?)", known)
-        self._make(VIEWS["engine_start"])
-        self.scene = bind(self)
-        self._hide_foreign()
-        for view in VIEWS.values():
-            if view.scope == "bundle" and view.name != "engine_start":
-                self._make(view)
-        self._con.execute("SET enable_external_access = false")
-        self._con.execute("SET lock_configuration = true")
 
     def _hide_foreign(self) -> None:
         """Views and rules see what is the server's own, or may be: `own.<table>` stands before the table of that name.
@@ -337,24 +361,31 @@ class Store:
             hidden |= {table: [FOREIGN, UNKNOWN] for table in EVENTS}
         rows = [(*place, bond.whose, bond.life, bond.why) for place, bond in self.scene.bonds.items()]
         self._con.execute(
-            "CREATE TABLE relation (of_table VARCHAR, source VARCHAR, line UINTEGER, whose VARCHAR, life VARCHAR, why VARCHAR)"
+            "CREATE TABLE main.relation (of_table VARCHAR, source VARCHAR, line UINTEGER, whose VARCHAR, life VARCHAR, why VARCHAR)"
         )
+        self._without_rows |= {
+            name
+            for name, of in (("relation", rows), ("life", self.scene.server.lives), ("host_kill", self.scene.kills))
+            if not of
+        }
         if rows:
             columns = ", ".join(f"unnest(${place})" for place in range(1, 7))
             self._con.execute(
-                f"INSERT INTO relation SELECT {columns}", [list(column) for column in zip(*rows, strict=True)]
+                f"INSERT INTO main.relation SELECT {columns}", [list(column) for column in zip(*rows, strict=True)]
             )
         lives = [(life.id, life.work_line, life.stop_line, life.end) for life in self.scene.server.lives]
-        self._con.execute("CREATE TABLE life (start_id VARCHAR, work_line UINTEGER, stop_line UINTEGER, ended VARCHAR)")
-        if lives:
-            self._con.executemany("INSERT INTO life VALUES (?, ?, ?, ?)", lives)
         self._con.execute(
-            "CREATE TABLE host_kill (source VARCHAR, line UINTEGER, t DOUBLE, kind VARCHAR, process VARCHAR, bytes BIGINT, limit_bytes BIGINT)"
+            "CREATE TABLE main.life (start_id VARCHAR, work_line UINTEGER, stop_line UINTEGER, ended VARCHAR)"
+        )
+        if lives:
+            self._con.executemany("INSERT INTO main.life VALUES (?, ?, ?, ?)", lives)
+        self._con.execute(
+            "CREATE TABLE main.host_kill (source VARCHAR, line UINTEGER, t DOUBLE, kind VARCHAR, process VARCHAR, bytes BIGINT, limit_bytes BIGINT)"
         )
         names = ("source", "line", "t", "kind", "process", "bytes", "limit_bytes")
         if kills := [[kill[name] for name in names] for kill in self.scene.kills]:
-            self._con.executemany("INSERT INTO host_kill VALUES (?, ?, ?, ?, ?, ?, ?)", kills)
-        self._con.execute("CREATE SCHEMA own")
+            self._con.executemany("INSERT INTO main.host_kill VALUES (?, ?, ?, ?, ?, ?, ?)", kills)
+        self._con.execute("CREATE SCHEMA IF NOT EXISTS own")
         self._own = {place[0] for place, bond in self.scene.bonds.items() if bond.whose in hidden[place[0]]}
         for table in sorted(self._own):
             whole = "" if any(line for of, _, line in self.scene.bonds if of == table) else "OR r.line = 0"
@@ -362,21 +393,25 @@ class Store:
                 f"CREATE VIEW own.{table} AS SELECT x.* FROM main.{table} x ANTI JOIN (SELECT source, line FROM main.relation "
                 f"WHERE of_table = '{table}' AND whose IN ({', '.join(map(quoted, hidden[table]))})) r ON r.source = x.source AND (r.line = x.line {whole})"
             )
-        self._con.execute("SET search_path = 'own,main'")
+        if not self._locked:
+            self._con.execute("SET search_path = 'own,main'")
 
     def _shown(self, table: str) -> str:
         """The table as rules see it. A view would look for a bare name in its own schema first."""
         return f"{'own' if table in self._own else 'main'}.{table}"
 
     def focus(self, incident: str | None) -> None:
-        """Make the views of one incident: log rows of its engine start, everything else of the bundle. None = all."""
+        """From now on see one incident: log rows of its engine start, everything else of the bundle. None = all."""
+        self._make_named(_HIDDEN)
         self._write()
         # no temporary tables: a transaction that only reads may write to those
-        self._con.execute("CREATE OR REPLACE TABLE focus AS SELECT $1::VARCHAR AS incident", [incident])
+        self._con.execute("CREATE OR REPLACE TABLE main.focus AS SELECT $1::VARCHAR AS incident", [incident])
         hidden = self._con.execute(_HIDDEN).fetchall()
-        self._con.execute("CREATE OR REPLACE TABLE hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)")
+        self._con.execute(
+            "CREATE OR REPLACE TABLE main.hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)"
+        )
         if hidden:
-            self._con.executemany("INSERT INTO hidden VALUES (?, ?, ?)", hidden)
+            self._con.executemany("INSERT INTO main.hidden VALUES (?, ?, ?)", hidden)
         where = (
             " ANTI JOIN hidden h ON x.source = h.source AND x.line BETWEEN h.first_line AND h.last_line"
             if hidden
@@ -384,9 +419,9 @@ class Store:
         )
         for table in LOG_TABLES:
             self._con.execute(f"CREATE OR REPLACE VIEW seen.{table} AS SELECT x.* FROM {self._shown(table)} x{where}")
-        for view in VIEWS.values():
-            if view.scope == "incident":
-                self._make(view)
+        self._without_rows -= {"focus", "hidden"}
+        self._without_rows |= {name for name, of in (("focus", incident), ("hidden", hidden)) if not of}
+        self._unmake("incident")
 
     def expect(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Put these rows in place of `expected_figure`, and make the view over them anew."""
@@ -394,14 +429,84 @@ class Store:
         self._con.execute("DELETE FROM expected_figure")
         self.add("expected_figure", rows)
         self._write_pending()
-        self._make(VIEWS["expectation"])
+        self._make("expectation")
 
-    def _make(self, view: View) -> None:
-        if view.name not in self._parsed:
-            self._parsed[view.name] = self._con.extract_statements(
-                f"CREATE OR REPLACE TABLE main.{view.name} AS {view.sql}"
-            )[0]
-        self._con.execute(self._parsed[view.name])
+    def _unmake(self, scope: str, but: str = "") -> None:
+        """Views of this scope are to be made anew: when somebody asks them, since to plan one costs 1 to 20 ms."""
+        self._unmade |= {view.name for view in VIEWS.values() if view.scope == scope and view.name != but}
+        self._untouched.clear()
+        self._rows.clear()
+        if self._kept or self.plainly:
+            self._make_all()
+
+    def _make(self, name: str) -> None:
+        """Make a view, and before it those that it reads."""
+        self._unmade.discard(name)
+        self._rows.pop(name, None)
+        for other in () if self.plainly else BLANK[name].reads & self._unmade:
+            self._make(other)
+        self._write()
+        statement = _blank_table(name) if self._is_untouched(name) else _made_of(name)
+        if statement not in _STATEMENTS:
+            _STATEMENTS[statement] = self._con.extract_statements(statement)[0]
+        self._con.execute(_STATEMENTS[statement])
+
+    def _make_named(self, sql: str) -> None:
+        """Make the views whose names stand in a query, whatever they mean there."""
+        if self._unmade:
+            text = sql.lower()
+            for name in [name for name in VIEWS if name in self._unmade and name in text]:
+                if name in self._unmade:
+                    self._make(name)
+
+    def _make_asked(self, sql: str) -> None:
+        """Make what a person's query may mean: who asks for the tables there are, all."""
+        if _LISTS_TABLES.search(sql):
+            self._make_all()
+        self._make_named(sql)
+
+    def _make_all(self) -> None:
+        for name in VIEWS:
+            if name in self._unmade:
+                self._make(name)
+
+    def _tells_nothing(self, query: Reads) -> bool:
+        """Whether all that a query reads is as in a bundle without evidence."""
+        return (
+            not self.plainly and bool(query.relations) and all(self._is_blank(name, query) for name in query.relations)
+        )
+
+    def _is_blank(self, name: str, query: Reads) -> bool:
+        """Whether a relation holds what it holds without evidence, in the columns that the query names."""
+        if self._is_untouched(name):
+            return True
+        if name not in VIEWS:
+            return False
+        blank = BLANK[name].rows
+        if name in self._unmade:
+            self._make(name)
+        if name not in self._rows:
+            self._rows[name] = self.rows_of(f"SELECT * FROM main.{name} LIMIT 2")
+        rows = self._rows[name]
+        if len(rows) != len(blank):
+            return False
+        return not rows or all(
+            value == blank[0].get(column)
+            for column, value in rows[0].items()
+            if query.all_columns or column in query.words
+        )
+
+    def _is_untouched(self, name: str) -> bool:
+        """Whether a table has no rows, a view reads nothing that has any, and other words are no relation at all."""
+        if self.plainly:
+            return False
+        if name in TABLES:
+            return name not in self.filled
+        if name not in VIEWS:
+            return name not in OWN_TABLES or name in self._without_rows
+        if name not in self._untouched:
+            self._untouched[name] = all(map(self._is_untouched, BLANK[name].reads))
+        return self._untouched[name]
 
     def _set_years(self, tz: dt.tzinfo | None = None) -> None:
         """Move stamps of the nominal year into the year that other stamps of the bundle show; leave them if none does."""
@@ -438,22 +543,31 @@ class Store:
 
     # ---- questions
 
-    def trust(self, queries: Iterable[str]) -> None:
-        """Queries of our own, which need no check (0.13 ms each)."""
-        self._trusted = frozenset(queries)
+    def trust(self, queries: Iterable[str], questions: Iterable[str] = ()) -> None:
+        """Queries of our own, which need no check (0.13 ms each); `questions` answer nothing where a bundle has no evidence.
+
+        A question is not asked where all that it reads is as in such a bundle: half of them in most bundles.
+        """
+        self._trusted, self._questions = frozenset(queries), frozenset(questions)
 
     def ask(self, sql: str) -> dict[str, Any] | None:
         """The single row that a rule's query gives, or None for no row. Raises QueryError for a broken query."""
+        trusted = sql in self._trusted
+        if sql in self._questions and self._tells_nothing(reads(sql)):
+            return None
+        self._make_named(sql)
         with self._bounded(), self._reading():
-            if sql not in self._parsed:
-                self._parsed[sql] = (parsed if sql in self._trusted else one_select)(sql, self._con)
-            cursor = self._con.execute(self._parsed[sql])
+            known = _STATEMENTS if trusted else self._checked
+            if sql not in known:
+                known[sql] = (parsed if trusted else one_select)(sql, self._con)
+            cursor = self._con.execute(known[sql])
             names = [column[0] for column in cursor.description or ()]
             row = cursor.fetchone()
         return dict(zip(names, row, strict=True)) if row is not None else None
 
     def query(self, sql: str, limit: int | None = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Column names and rows for a person's query; UsageError with DuckDB's sentence where it is wrong."""
+        self._make_asked(sql)
         try:
             with self._bounded(60), self._reading():
                 cursor = self._con.execute(one_select(sql, self._con, clock=True))
@@ -470,6 +584,7 @@ class Store:
 
         The database of the bundle can write no files, so the rows go through a second one that knows nothing else.
         """
+        self._make_asked(sql)
         try:
             with self._bounded(60), self._reading(), duckdb.connect(config={"memory_limit": "256MB"}) as other:
                 cursor = self._con.execute(one_select(sql, self._con, clock=True))
@@ -494,6 +609,7 @@ class Store:
 
     def rows_of(self, sql: str) -> list[dict[str, Any]]:
         """All rows of a query of our own as mappings."""
+        self._make_named(sql)
         cursor = self._con.execute(sql)
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -502,6 +618,7 @@ class Store:
         """The columns of a query of our own whose values are numbers, as arrays of floats: NaN = NULL."""
         import numpy as np
 
+        self._make_named(sql)
         columns = self._con.execute(sql).fetchnumpy()
         return {name: np.ma.filled(np.ma.asarray(column, dtype="float64"), np.nan) for name, column in columns.items()}
 
@@ -530,12 +647,19 @@ class Store:
             self._watchdog.end()
 
     def empty(self) -> None:
-        """Forget all rows and views (rule tests use one store many times); only before `finish` locked the door."""
+        """Forget all rows and views: rule tests use one store many times. Not for a store with large sources."""
         self._write()
-        for table in TABLES:
+        self._pending, self._pending_rows = {}, 0
+        for table in self.filled:
             self._con.execute(f'DELETE FROM "{table}"')
-        self.filled, self._nominal, self._latest = set(), set(), None
         self._con.execute("DROP SCHEMA IF EXISTS seen CASCADE")
+        for table in self._own:  # the schema stays: the search path names it
+            self._con.execute(f"DROP VIEW own.{table}")
+        for table in ("relation", "life", "host_kill"):
+            self._con.execute(f"DROP TABLE IF EXISTS main.{table}")
+        self.filled, self._nominal, self._latest, self._own = set(), set(), None, set()
+        self._without_rows.clear()
+        self._unmade = set()
 
 
 class Questions:
@@ -661,6 +785,27 @@ SELECT s.source, s.first_line, s.last_line FROM engine_start s, focus f JOIN inc
 WHERE i.start_id IS NOT NULL AND NOT s.marked AND regexp_replace(s.source, '{rotated}', '') <> regexp_replace(i.start_source, '{rotated}', '')
   AND EXISTS (FROM engine_start o WHERE o.marked AND o.source <> s.source AND regexp_replace(o.source, '{rotated}', '') = regexp_replace(s.source, '{rotated}', ''))
 """.replace("{rotated}", r"(?:[.-](?:\d[\dT:_-]*|previous|log|txt|out|gz|zst|xz|bz2))+$")
+
+
+def _made_of(name: str) -> str:
+    return f"CREATE OR REPLACE TABLE main.{name} AS {VIEWS[name].sql}"
+
+
+@functools.cache
+def _blank_table(name: str) -> str:
+    """The same view where nothing that it reads has rows: its rows are known, and to plan it costs ten times as much."""
+    known = BLANK[name]
+    if not known.rows:
+        columns = ", ".join(f'"{column}" {kind}' for column, kind in known.columns.items())
+        return f"CREATE OR REPLACE TABLE main.{name} ({columns})"
+    values = ", ".join(
+        f'{_literal(known.rows[0].get(column))}::{kind} AS "{column}"' for column, kind in known.columns.items()
+    )
+    return f"CREATE OR REPLACE TABLE main.{name} AS SELECT {values}"
+
+
+def _literal(value: Any) -> str:
+    return "NULL" if value is None else quoted(value) if isinstance(value, str) else str(value)
 
 
 def quoted(text: str) -> str:

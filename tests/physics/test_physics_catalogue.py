@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oomdoc.errors import UsageError
+from oomdoc.physics import catalogue
 from oomdoc.physics.architecture import CHUNKED, FULL, LATENT, RECURRENT, SLIDING
 from oomdoc.physics.catalogue import find, format_of, models, nearest, repository
 from oomdoc.physics.config import read_config
@@ -32,6 +35,14 @@ def test_every_entry_is_whole() -> None:
         assert entry.layers and entry.hidden_size and entry.heads, entry.name
         assert entry.caches, entry.name
         assert all(-1 <= index < len(entry.caches) for index in entry.pattern), entry.name
+
+
+def test_entries_read_one_by_one_are_those_of_the_file() -> None:
+    raw = tomllib.loads(Path(catalogue.__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
+    told = [(entry.name, list(entry.aliases)) for entry in catalogue._entries()]
+    assert told == [(entry["name"], entry.get("aliases", [])) for entry in raw["model"]]
+    assert [tomllib.loads(entry.text) for entry in catalogue._entries()] == raw["model"]
+    assert catalogue._head() == {"sizes": raw["sizes"], "positions": raw["positions"]}
 
 
 # Totals as their makers publish them, to the unit.

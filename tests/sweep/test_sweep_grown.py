@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from night import ask, night
 
+from grids import WHOLE
 from growing import dense, wrapped
 from oomdoc import diagnose, load, resume
 from oomdoc.bundle import DEFAULT_LIMITS, Begin, Intake
@@ -66,7 +67,8 @@ def told(folder: Path, resumed: resume.Resumed | None) -> tuple[Any, Any, Any]:
     for path in sorted(folder.iterdir()):
         intake.add_found(path, path.name)
     with diagnose.analyze(intake, diagnose.Options(resumed=resumed)) as analysis:
-        return analysis.to_dict(), {name: analysis.sql(f"SELECT * FROM {name}") for name in TABLES}, intake.bytes
+        rows = {name: analysis._store.rows_of(f"FROM main.{name}") for name in TABLES}
+        return analysis.to_dict(), rows, intake.bytes
 
 
 def again(each: dict[str, resume.Kept]) -> resume.Resumed:
@@ -75,7 +77,7 @@ def again(each: dict[str, resume.Kept]) -> resume.Resumed:
 
 
 @pytest.mark.usefixtures("blocks")
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12 if WHOLE else 3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_cut_anywhere_and_read_on_a_log_tells_what_the_whole_tells(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -254,7 +256,7 @@ def test_killed_while_it_reads_on_the_next_sweep_goes_on(tmp_path: Path) -> None
     shutil.copytree(tmp_path / "before", tmp_path / "whole")
     assert start(tmp_path / "whole").wait() == 0
     rng = random.Random(11)
-    for number in range(2):
+    for number in range(4 if WHOLE else 1):
         store = tmp_path / f"killed-{number}"
         shutil.copytree(tmp_path / "before", store)
         process = start(store)

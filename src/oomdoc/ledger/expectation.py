@@ -6,6 +6,7 @@ All arithmetic is `physics`; here it is only asked.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -127,6 +128,7 @@ def ranks_that_fit(
     return found[0] if len(found) == 1 else None
 
 
+@functools.lru_cache(64)  # the starts of one server have the same figures
 def token_by_weights(
     weights: Interval, token: Interval | None, version: int | None, longest: int | None
 ) -> tuple[float, str] | None:
@@ -138,9 +140,8 @@ def token_by_weights(
     """
     found = [
         candidate
-        for candidate in identify(weights=weights, kv_per_token=token, version=version, most=50)
+        for candidate in identify(weights=weights, kv_per_token=token, version=version, most=50, published=True)
         if candidate.weights_off == 0.0
-        and candidate.quantization is None
         and not candidate.misfits
         and (candidate.model.max_position_embeddings or 0) >= (longest or 0)
     ]

@@ -7,10 +7,13 @@ quantised copy may differ from those of the entry; the format is read off the na
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.config import read_config
@@ -31,40 +34,60 @@ class Found:
     names: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Entry:
+    """An entry of the file as text: reading all of them as models costs more than most bundles do."""
+
+    name: str
+    aliases: tuple[str, ...]
+    text: str
+
+
 @cache
 def models() -> tuple[Model, ...]:
     """Every architecture of the catalogue, in the order of the file."""
-    return tuple(model for model, _ in _entries())
+    return tuple(map(_model, _entries()))
 
 
 @cache
-def _entries() -> tuple[tuple[Model, tuple[str, ...]], ...]:
-    raw = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
-    found = []
-    for entry in raw["model"]:
-        model = read_config(entry["config"], entry["name"])
-        published = entry.get("params")
-        params = model.params or published
-        tower = max(0, published - model.parts.total) if published and model.parts else None
-        found.append(
-            (
-                replace(
-                    model,
-                    params=params,
-                    basis=model.basis if model.params else "published" if params else "unknown",
-                    quantization=entry.get("format"),
-                    checkpoint_bytes=entry.get("checkpoint_bytes"),
-                    checkpoint_format=entry.get("format"),
-                    tower_params=tower,
-                    multimodal=entry.get("multimodal", False),
-                    confirmed=entry["confirmed"],
-                    source=entry["source"],
-                    notes=entry.get("notes", ""),
-                ),
-                tuple(entry.get("aliases", ())),
-            )
-        )
-    return tuple(found)
+def _entries() -> tuple[_Entry, ...]:
+    return tuple(
+        _Entry(_quoted("name", text)[0], tuple(_quoted("aliases", text)), text)
+        for text in _text().split("[[model]]")[1:]
+    )
+
+
+@cache
+def _text() -> str:
+    return Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8")
+
+
+def _quoted(key: str, text: str) -> list[str]:
+    """The texts of a key that stands on one line, as names and aliases do (held by a test)."""
+    line = re.search(rf"^{key} = (.*)$", text, re.M)
+    return re.findall(r'"([^"]*)"', line[1]) if line else []
+
+
+@cache
+def _model(entry: _Entry) -> Model:
+    raw = tomllib.loads(entry.text)
+    model = read_config(raw["config"], raw["name"])
+    published = raw.get("params")
+    params = model.params or published
+    tower = max(0, published - model.parts.total) if published and model.parts else None
+    return replace(
+        model,
+        params=params,
+        basis=model.basis if model.params else "published" if params else "unknown",
+        quantization=raw.get("format"),
+        checkpoint_bytes=raw.get("checkpoint_bytes"),
+        checkpoint_format=raw.get("format"),
+        tower_params=tower,
+        multimodal=raw.get("multimodal", False),
+        confirmed=raw["confirmed"],
+        source=raw["source"],
+        notes=raw.get("notes", ""),
+    )
 
 
 def find(name: str) -> Found | None:
@@ -83,13 +106,18 @@ def find(name: str) -> Found | None:
         index = _index(level)
         hits = index.get(level(asked)) or index.get(level(asked.rpartition("/")[2])) or ()
         if hits:
-            kinds = {(model.caches, model.layers, model.hidden_size) for model, _ in hits}
-            if len(kinds) > 1:
+            model = _one_of(hits)
+            if model is None:
                 return None
-            model, by_name = hits[0]
-            return Found(model, how if how != "name" or by_name else "alias", told, _names()[model.name])
-    inside = _within(asked)
-    return Found(inside, "within", told, _names()[inside.name]) if inside else None
+            entry, by_name = hits[0]
+            return Found(model, how if how != "name" or by_name else "alias", told, entry.aliases)
+    return _within(asked, told)
+
+
+def _one_of(hits: Sequence[tuple[_Entry, bool]]) -> Model | None:
+    """The model of the first of these entries; None where they are of different architectures."""
+    every = [_model(entry) for entry, _ in hits]
+    return every[0] if len({(model.caches, model.layers, model.hidden_size) for model in every}) == 1 else None
 
 
 def with_positions(model: Model, name: str) -> Model:
@@ -99,20 +127,18 @@ def with_positions(model: Model, name: str) -> Model:
 
 
 @cache
-def _names() -> dict[str, tuple[str, ...]]:
-    return {model.name: names for model, names in _entries()}
+def _head() -> dict[str, Any]:
+    return tomllib.loads(_text().partition("[[model]]")[0])
 
 
 @cache
 def _positions() -> dict[str, int]:
-    raw = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
-    return {plain(name): int(count) for name, count in raw["positions"].items()}
+    return {plain(name): int(count) for name, count in _head()["positions"].items()}
 
 
 @cache
 def _sizes() -> dict[str, float]:
-    raw = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
-    return {squeezed(name): float(count) for name, count in raw["sizes"].items()}
+    return {squeezed(name): float(count) for name, count in _head()["sizes"].items()}
 
 
 def published_size(name: str) -> float | None:
@@ -120,14 +146,14 @@ def published_size(name: str) -> float | None:
     return _sizes().get(squeezed(repository(name)))
 
 
-def _within(name: str) -> Model | None:
+def _within(name: str, told: str | None) -> Found | None:
     """The model whose name with its size stands whole inside this one, the longest; None where two architectures do."""
     index = _index(squeezed)
     for text in pieces(name):
         hits = index.get(text, ())
         if hits and sized(text):
-            kinds = {(model.caches, model.layers, model.hidden_size) for model, _ in hits}
-            return hits[0][0] if len(kinds) == 1 else None
+            model = _one_of(hits)
+            return Found(model, "within", told, hits[0][0].aliases) if model else None
     return None
 
 
@@ -138,23 +164,22 @@ LEAST_LIKENESS = 0.72
 def nearest(name: str, count: int = 3) -> list[str]:
     """Names of the catalogue like this one, the likest first; empty where none is much like it."""
     known = {
-        plain(known.rpartition("/")[2]): model.name for model, names in _entries() for known in (model.name, *names)
+        plain(known.rpartition("/")[2]): entry.name for entry in _entries() for known in (entry.name, *entry.aliases)
     }
     near = difflib.get_close_matches(plain(repository(name).rpartition("/")[2]), known, count * 3, LEAST_LIKENESS)
     return list(dict.fromkeys(known[each] for each in near))[:count]
 
 
 @cache
-def _index(level: object) -> dict[str, list[tuple[Model, bool]]]:
-    assert callable(level)
-    found: dict[str, list[tuple[Model, bool]]] = {}
-    for model, aliases in _entries():
-        for known in (model.name, *aliases):
+def _index(level: Callable[[str], str]) -> dict[str, list[tuple[_Entry, bool]]]:
+    """Entries by one form of their names and aliases, with the owner and without; True = by its name."""
+    found: dict[str, list[tuple[_Entry, bool]]] = {}
+    for entry in _entries():
+        for known in (entry.name, *entry.aliases):
             for text in {known, known.rpartition("/")[2]}:
-                entry = (model, known == model.name)
                 held = found.setdefault(level(text), [])
-                if all(model is not other for other, _ in held):
-                    held.append(entry)
+                if all(entry is not other for other, _ in held):
+                    held.append((entry, known == entry.name))
     return found
 
 

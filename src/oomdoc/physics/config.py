@@ -150,16 +150,19 @@ def _caches(
     names = _layer_names(text, layers)
     kinds: list[Cache] = []
     pattern: list[int] = []
+    known: dict[tuple[str, bool], int] = {}  # a hundred layers are of two or three kinds
     shared_from = layers - (integer(text, "num_kv_shared_layers") or 0)
     for place, name in enumerate(names):
         borrowed = isinstance(shares, list) and place < len(shares) and shares[place] == "shared"
-        cache = _cache_of(name, text, plain if borrowed else full) if place < shared_from else None
-        if cache is None:
+        if place >= shared_from:
             pattern.append(_NO_LAYER)
             continue
-        if cache not in kinds:
-            kinds.append(cache)
-        pattern.append(kinds.index(cache))
+        if (name, borrowed) not in known:
+            cache = _cache_of(name, text, plain if borrowed else full)
+            if cache is not None and cache not in kinds:
+                kinds.append(cache)
+            known[name, borrowed] = _NO_LAYER if cache is None else kinds.index(cache)
+        pattern.append(known[name, borrowed])
     return tuple(kinds), tuple(pattern)
 
 

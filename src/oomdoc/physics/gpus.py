@@ -111,7 +111,8 @@ def _by_name(plain: str) -> Gpu | None:
         (len(words), gpu)
         for gpu, match in gpus()
         for words in match
-        if re.search(rf"(?<![a-z0-9]){re.escape(_plain(words))}(?=$|[^a-z0-9]|g(?:i?b)?(?![a-z0-9]))", plain)
+        if _plain(words) in plain  # a search for each of a hundred devices costs as much as their table
+        and re.search(rf"(?<![a-z0-9]){re.escape(_plain(words))}(?=$|[^a-z0-9]|g(?:i?b)?(?![a-z0-9]))", plain)
     ]
     return max(hits, key=lambda hit: hit[0])[1] if hits else None
 

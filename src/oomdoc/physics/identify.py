@@ -45,23 +45,30 @@ def identify(
     pp: int = 1,
     version: int | None = None,
     most: int = 10,
+    published: bool = False,
 ) -> tuple[Candidate, ...]:
     """One candidate per model, its likeliest format, for loaded bytes and KV bytes per token of one rank, best first; nothing that fits in no respect.
 
     A candidate must agree with each figure that is given and computable; those that agree with one of two come after
-    those that agree with both. Ties go to the closer weights, then to the plainer format, then to the name.
+    those that agree with both. Ties go to the closer weights, then to the plainer format, then to the name. With
+    `published` a model has the format of its own checkpoint alone: a thirtieth of the work.
     """
     if weights is None and kv_per_token is None:
         return ()
     found = []
     for model in models():
-        formats = [None] if weights is None else [None, "none", *_formats(model)]
-        judged = [
-            _judge(model, quantization, kv_dtype, weights, kv_per_token, tp, pp, version)
-            for quantization in formats
-            for kv_dtype in (_KV_DTYPES if kv_per_token is not None else _KV_DTYPES[:1])
-        ]
-        fitting = [candidate for candidate in judged if candidate is not None]
+        formats = [None] if weights is None or published else [None, "none", *_formats(model)]
+        tokens = {
+            kv_dtype: kv_bytes_per_token(model, kv_cache_dtype=kv_dtype, tp=tp, pp=pp, version=version)
+            for kv_dtype in (_KV_DTYPES if kv_per_token is not None else ())
+        }
+        fitting = []
+        for quantization in formats:
+            loaded = None if weights is None else weights_bytes(model, quantization=quantization, tp=tp, pp=pp)
+            for kv_dtype, per_token in (tokens or {"auto": None}).items():
+                candidate = _judge(model, quantization, kv_dtype, weights, loaded, kv_per_token, per_token)
+                if candidate is not None:
+                    fitting.append(candidate)
         if fitting:
             found.append(min(fitting, key=_order))
     return tuple(sorted(found, key=_order))[:most]
@@ -77,31 +84,30 @@ def _judge(
     quantization: str | None,
     kv_dtype: str,
     weights: Interval | None,
+    loaded: Interval | None,
     kv_per_token: Interval | None,
-    tp: int,
-    pp: int,
-    version: int | None,
+    per_token: float | None,
 ) -> Candidate | None:
+    """The candidate if it agrees in some respect: `loaded` and `per_token` are its own figures, beside those to explain."""
     weights_off = kv_off = None
+    if weights is not None:
+        if loaded is None:
+            return None
+        weights_off = _distance(loaded, weights)
+    if kv_per_token is not None and per_token:
+        kv_off = _distance(Interval(per_token, per_token), kv_per_token)
     fits: list[str] = []
     misfits: list[str] = []
-    if weights is not None:
-        expected = weights_bytes(model, quantization=quantization, tp=tp, pp=pp)
-        if expected is None:
-            return None
-        weights_off = _distance(expected, weights)
-        (fits if weights_off <= WEIGHTS_TOLERANCE else misfits).append(
-            f"weights {show_bytes(expected.middle)} per rank, {weights_off:.1%} off"
-        )
-    if kv_per_token is not None:
-        per_token = kv_bytes_per_token(model, kv_cache_dtype=kv_dtype, tp=tp, pp=pp, version=version)
-        if per_token:
-            kv_off = _distance(Interval(per_token, per_token), kv_per_token)
-            (fits if kv_off <= KV_TOLERANCE else misfits).append(
-                f"KV {per_token:,.0f} bytes per token ({kv_dtype}), {kv_off:.2%} off"
-            )
-    if not fits:
+    if (weights_off is None or weights_off > WEIGHTS_TOLERANCE) and (kv_off is None or kv_off > KV_TOLERANCE):
         return None
+    if loaded is not None and weights_off is not None:
+        (fits if weights_off <= WEIGHTS_TOLERANCE else misfits).append(
+            f"weights {show_bytes(loaded.middle)} per rank, {weights_off:.1%} off"
+        )
+    if per_token and kv_off is not None:
+        (fits if kv_off <= KV_TOLERANCE else misfits).append(
+            f"KV {per_token:,.0f} bytes per token ({kv_dtype}), {kv_off:.2%} off"
+        )
     return Candidate(model, quantization, kv_dtype, weights_off, kv_off, tuple(fits), tuple(misfits))
 
 

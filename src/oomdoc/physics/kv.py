@@ -119,11 +119,19 @@ def kv_bytes_per_token(
     """
     kind = kv_dtype(model, kv_cache_dtype, dtype)
     most = 0.0
+    of_kind: dict[int, float | None] = {}  # a hundred layers have two or three kinds of cache
     for stage in stage_caches(model, pp, version):
-        each = [token_bytes(cache, kind, tp=tp, version=version) for cache in stage if not (growing and cache.window)]
-        if any(size is None for size in each):
-            return None
-        most = max(most, math.fsum(size for size in each if size is not None))
+        each = []
+        for cache in stage:
+            if growing and cache.window:
+                continue
+            if id(cache) not in of_kind:
+                of_kind[id(cache)] = token_bytes(cache, kind, tp=tp, version=version)
+            size = of_kind[id(cache)]
+            if size is None:
+                return None
+            each.append(size)
+        most = max(most, math.fsum(each))
     return most / dcp
 
 

@@ -109,16 +109,22 @@ def count_parameters(
     letters = text.get("hybrid_override_pattern") if family == "nemotron_h" else None
     if family == "nemotron_h" and not (isinstance(letters, str) and len(letters) == len(names)):
         return None
+    alike: dict[object, list[int]] = {}  # a hundred layers are of two or three kinds: each is counted once
     for place, name in enumerate(names):
-        sums.small += shape.norms * hidden
+        alike.setdefault(letters[place] if letters else (name, _is_sparse(text, place)), []).append(place)
+    for places in alike.values():
+        place = places[0]
+        layer = _Sums(small=shape.norms * hidden)
         if letters is not None:
-            known = _nemotron(sums, text, shape, letters[place], hidden, heads)
+            known = _nemotron(layer, text, shape, letters[place], hidden, heads)
         else:
-            known = _mixer(sums, text, family, shape, name, hidden, heads) and _feed_forward(
-                sums, text, family, shape, place, hidden
+            known = _mixer(layer, text, family, shape, names[place], hidden, heads) and _feed_forward(
+                layer, text, family, shape, place, hidden
             )
         if not known:
             return None
+        for part, count in vars(layer).items():
+            setattr(sums, part, getattr(sums, part) + count * len(places))
     return Parameters(
         embedding=vocab * hidden,
         head=0 if is_tied else vocab * hidden,
