@@ -64,6 +64,7 @@ def blank_views() -> str:
     from oomdoc.store import OWN_TABLES, Store
     from oomdoc.tables import TABLES
     from oomdoc.views import VIEWS
+    from oomdoc.views.blank import mark
 
     relations = {*TABLES, *VIEWS, *OWN_TABLES}
     lines = []
@@ -75,6 +76,7 @@ def blank_views() -> str:
             described = store.rows_of(f"DESCRIBE main.{name}")
             rows = store.rows_of(f"SELECT * FROM main.{name}")
             known = {
+                "mark": mark(view.sql),
                 "reads": sorted({table.rpartition(".")[2] for table in relations_of(view.sql)} & relations),
                 "columns": {row["column_name"]: row["column_type"] for row in described},
                 "rows": [{key: value for key, value in row.items() if value is not None} for row in rows],

@@ -9,6 +9,7 @@ extensions, configuration locked, bounded in time.
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import functools
 import re
 import threading
@@ -443,8 +444,10 @@ class Store:
         """Make a view, and before it those that it reads."""
         self._unmade.discard(name)
         self._rows.pop(name, None)
-        for other in () if self.plainly else BLANK[name].reads & self._unmade:
-            self._make(other)
+        if not self.plainly:  # of a view that nothing is written down of, all that come before it: it can read no others
+            before = BLANK[name].reads if name in BLANK else itertools.takewhile(lambda other: other != name, VIEWS)
+            for other in [other for other in before if other in self._unmade]:
+                self._make(other)
         self._write()
         statement = _blank_table(name) if self._is_untouched(name) else _made_of(name)
         if statement not in _STATEMENTS:
@@ -480,7 +483,7 @@ class Store:
         """Whether a relation holds what it holds without evidence, in the columns that the query names."""
         if self._is_untouched(name):
             return True
-        if name not in VIEWS:
+        if name not in BLANK:
             return False
         blank = BLANK[name].rows
         if name in self._unmade:
@@ -505,7 +508,7 @@ class Store:
         if name not in VIEWS:
             return name not in OWN_TABLES or name in self._without_rows
         if name not in self._untouched:
-            self._untouched[name] = all(map(self._is_untouched, BLANK[name].reads))
+            self._untouched[name] = name in BLANK and all(map(self._is_untouched, BLANK[name].reads))
         return self._untouched[name]
 
     def _set_years(self, tz: dt.tzinfo | None = None) -> None:
