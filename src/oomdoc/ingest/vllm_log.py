@@ -656,9 +656,10 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         # the front end says so every ten seconds while the engine's process starts
-        "waiting-for-engine", "vllm", ("core engine proc",), regex(r"Waiting for (?P<text>\d{1,4} local, \d{1,4} remote core engine proc\(s\) to (?:start|connect))"), "note",
+        "waiting-for-engine", "vllm", ("core engine proc", "Waiting for output from"), regex(r"Waiting for (?P<text>\d{1,4} local, \d{1,4} remote core engine proc\(s\) to (?:start|connect)|output from \w*Engine)"), "note",
         const={"topic": "waiting-for-engine"}, versions="0.9.0 →", samples=(
             ("Waiting for 1 local, 0 remote core engine proc(s) to start.", {"topic": "waiting-for-engine"}),
+            ("Waiting for output from MQLLMEngine.", {"topic": "waiting-for-engine"}),
         ),
     ),
     Pattern(

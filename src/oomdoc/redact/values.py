@@ -26,9 +26,16 @@ _RUN = re.compile(r"[A-Za-z0-9]+")
 Act = Callable[[str, str], str]
 
 
+_PROGRESS = re.compile(
+    r"\s*\d{1,3}%\|[ █▏▎▍▌▋▊▉#=>-]*\|\s*\d+/\d+ \[[\d:?<,. ]*(?:s/it|it/s)?"
+    r"(?:, est\. speed input: [\d.]+ toks/s, output: [\d.]+ toks/s)?\]\s*"
+)
+"""A bar of tqdm behind `Processed prompts:`: figures of the run, and nobody's words."""
+
+
 def prompt_stand_in(text: str) -> str:
-    """What stands for a prompt: its length stays. Empty text, numbers and stand-ins stay as they are."""
-    if not text.strip() or is_stand_in(text.strip()) or NUMBER.fullmatch(text):
+    """What stands for a prompt: its length stays. Empty text, numbers, bars of progress and stand-ins stay as they are."""
+    if not text.strip() or is_stand_in(text.strip()) or NUMBER.fullmatch(text) or _PROGRESS.fullmatch(text):
         return text
     lines = text.count("\n")
     return f"redacted-prompt-{len(text)}-chars" + "\n" * lines

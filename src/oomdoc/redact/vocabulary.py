@@ -32,7 +32,7 @@ _CUT = 3
 """Letters of a word that a line's end has cut, from which it is known by the rest: fewer begin nearly any word."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CODE = re.compile(
-    r"(?:\d{1,4}[dhmsn]s?){1,4}|\d+(?:[eE]\d{1,3}|[KMGTPkmgtp]i?[Bb]?(?:ps)?|[bBxXsSwWeEnLlDgC]|[mun]s|min|bits?|[kKMG]?Hz|st|nd|rd|th)|"
+    r"(?:\d{1,4}[dhmsn]s?){1,4}|\d+(?:[eE]\d{1,3}|[KMGTPkmgtp]i?[Bb]?(?:ps)?|[bBxXsSwWeEnLlDgC]|[mun]s|min|it|bits?|[kKMG]?Hz|st|nd|rd|th)|"
     r"\d+[xX](?:\d+[A-Za-z]{0,2}|[A-Za-z]{1,3}\d{1,4})|[A-Za-z]{1,3}\d{1,5}[A-Za-z]?|(?i:e\dm\d(?:fn|fnuz)?|w\d{1,2}a\d{1,2}(?:kv\d{1,2})?)|"
     r"\d{1,8}T\d{1,9}Z?|\d{1,9}Z|0[xX][0-9a-fA-F]+"
 )

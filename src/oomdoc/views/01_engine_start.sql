@@ -16,16 +16,19 @@ WITH event AS (
          CASE name WHEN 'server-version' THEN 0 WHEN 'engine-init' THEN 1 ELSE 2 END AS class
   FROM milestone
   -- a failure between two markers ends the first life, even if nothing else of it was logged
-  UNION ALL SELECT source, line, t, 'failed', NULL, 2 FROM startup_check UNION ALL SELECT source, line, t, 'failed', NULL, 2 FROM oom
+  UNION ALL SELECT source, line, t, 'refused', NULL, 2 FROM startup_check UNION ALL SELECT source, line, t, 'failed', NULL, 2 FROM oom
 ), has_version AS (
   SELECT source, bool_or(class = 0) AS versioned FROM event GROUP BY source
 ), stepped AS (
-  SELECT e.*, versioned, lag(class) OVER (PARTITION BY e.source ORDER BY line, class) AS before
+  SELECT e.*, versioned, lag(class) OVER w AS before, lag(name) OVER w AS before_name
   FROM event e JOIN has_version USING (source)
-  WHERE class < 2 OR name IN ('load-start', 'loaded', 'kv-available', 'kv-sized', 'kv-blocks', 'engine-ready', 'serving', 'shutdown', 'failed')
+  WHERE class < 2 OR name IN ('load-start', 'loaded', 'kv-available', 'kv-sized', 'kv-blocks', 'engine-ready', 'serving', 'shutdown', 'failed', 'refused')
+  WINDOW w AS (PARTITION BY e.source ORDER BY line, class)
 ), marker AS (
   SELECT source, line, t, text FROM stepped
   WHERE (class = 0 AND (before IS NULL OR before > 0)) OR (NOT versioned AND class = 1 AND (before IS NULL OR before > 1))
+    -- a start that was refused does not serve: who serves behind it is the next one
+    OR (name = 'serving' AND before_name = 'refused')
 ), log AS (
   SELECT source, min(line) AS lo, max(line) AS hi FROM (
     SELECT source, line FROM milestone UNION ALL SELECT source, line FROM oom UNION ALL SELECT source, line FROM startup_check

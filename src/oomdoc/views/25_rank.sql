@@ -15,12 +15,16 @@ WITH figure AS (
          CASE WHEN regexp_matches(process, '^EngineCore(_0)?$') THEN 'engine ' || source || coalesce(pid, 0) WHEN process IS NULL OR regexp_matches(process, '(?i)worker') AND NOT regexp_matches(process, '_(TP|PP|DP|EP|PCP|DCP)\d') THEN 'worker'
               ELSE regexp_replace(process, '\d+', '', 'g') END AS team
   FROM seen.engine_figure WHERE name IN ('kv_available_bytes', 'weights_bytes', 'free_bytes')
+), named AS (
+  -- the same rank in two logs is a rank of two engines: their logs are not put together
+  SELECT f.*, f.team || CASE WHEN d.team IS NOT NULL THEN ' ' || f.source ELSE '' END AS crew FROM figure f LEFT JOIN (
+    SELECT DISTINCT team FROM figure WHERE regexp_matches(process, '\d$') GROUP BY team, process HAVING count(DISTINCT source) > 1 AND count(DISTINCT pid) > 1) d USING (team)
 ), team AS (
   -- two engines in one bundle are not compared: the team of the incident's own log, then the largest
-  SELECT team FROM figure GROUP BY team
-  ORDER BY bool_or(source IN (SELECT s.source FROM focus f JOIN incident i ON i.incident = f.incident JOIN engine_start s ON s.start_id = i.start_id)) DESC, count(DISTINCT who) DESC, team LIMIT 1
+  SELECT crew FROM named GROUP BY crew
+  ORDER BY bool_or(source IN (SELECT s.source FROM focus f JOIN incident i ON i.incident = f.incident JOIN engine_start s ON s.start_id = i.start_id)) DESC, count(DISTINCT who) DESC, crew LIMIT 1
 ), own AS (
-  SELECT figure.* FROM figure JOIN team USING (team)
+  SELECT named.* FROM named JOIN team USING (crew)
 ), kv AS (
   SELECT who || '/' || coalesce(rank, -1) AS who, min(value) AS value, min(source || ':' || line) AS ref FROM own WHERE name = 'kv_available_bytes' GROUP BY 1
 ), weights AS (
