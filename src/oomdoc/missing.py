@@ -92,7 +92,7 @@ _NEEDS_SERVING = frozenset({"metric", "request", "engine_stat", "scaler"})
 """What a server that never served has none of."""
 _IN_THE_LOG = frozenset({"engine_figure", "engine_stat", "log_error", "engine_flag"})
 """What a server's log says by itself: where the log is there from its start, it has none of it."""
-_LIMITS = ("raise-the-limit-that-is-not-told", "startup-probe")
+_LIMITS = ("raise-the-limit-that-is-not-told",)
 
 
 def collect_next(
@@ -167,7 +167,10 @@ def _fetchable(store: Store) -> frozenset[str]:
         served = store.rows_of("SELECT 1 FROM milestone WHERE name IN ('serving', 'engine-ready') LIMIT 1")
         if not served:
             lacking -= _NEEDS_SERVING
-    if "oom" in store.filled:  # an allocator spoke: how the container ended is no question
+    if {
+        "oom",
+        "startup_check",
+    } & store.filled:  # an allocator or the engine spoke: how the container ended is no question
         lacking -= {"container", "process_exit", "cluster_event", "scaler", "host_event"}
     if "cluster_event" in lacking and not {"container"} & store.filled:
         lacking -= {"cluster_event", "scaler"}

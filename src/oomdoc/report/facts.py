@@ -153,12 +153,15 @@ def unnamed(item: Evidence) -> list[str]:
 
 
 def answer(rival: Diagnosis) -> tuple[Evidence | None, str]:
-    """Why a rival does not lead: what speaks against it most, or else a sentence."""
+    """What speaks against a rival most; without any, a sentence that says so."""
     if rival.against:
         return min(rival.against, key=lambda reading: reading.weight), ""
-    if rival.unknown:
-        return None, f"nothing speaks against it; not in this bundle: {', '.join(rival.unknown[:3])}"
-    return None, "nothing speaks against it; less speaks for it"
+    return None, "nothing speaks against it"
+
+
+def speaks_for(rival: Diagnosis) -> Evidence | None:
+    """What keeps a rival in play: the strongest observation for it."""
+    return max(rival.evidence, key=lambda reading: reading.weight, default=None)
 
 
 STEPS_SHOWN = 6

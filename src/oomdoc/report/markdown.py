@@ -25,6 +25,7 @@ from oomdoc.report.facts import (
     plans_of_failure,
     pool,
     same_change,
+    speaks_for,
     story_of,
     traffic_line,
     unnamed,
@@ -383,6 +384,8 @@ def _rivals(report: Report, top: int) -> list[str]:
     for item in near:
         worst, said = answer(item)
         why = f"**{plain(factor(worst.weight))}** {prose(worst.says)}" if worst else plain(said)
+        if kept_by := speaks_for(item):
+            why = f"**{plain(factor(kept_by.weight))}** {prose(kept_by.says)}; {why}"
         tie = ""
         if is_tie(first, item):
             tie = ", a tie with the first" + (", and the same change helps both" if same_change(first, item) else "")

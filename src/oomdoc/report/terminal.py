@@ -32,6 +32,7 @@ from oomdoc.report.facts import (
     plans_of_failure,
     pool,
     same_change,
+    speaks_for,
     story_of,
     traffic_line,
     unnamed,
@@ -448,13 +449,11 @@ def _rivals(page: Page, report: Report, top: int) -> None:
                 " a tie with the first" + (", and the same change helps both" if same_change(first, item) else ""),
                 "bold",
             )
+        if kept_by := speaks_for(item):
+            body += ink("; ") + ink(factor(kept_by.weight), "green") + ink(" ") + page.prose(kept_by.says, kept_by.refs)
         if strongest:
-            body += (
-                ink("; ")
-                + ink(factor(strongest.weight), "yellow")
-                + ink(" ")
-                + page.prose(strongest.says, strongest.refs)
-            )
+            body += ink("; ") + ink(factor(strongest.weight), "yellow") + ink(" ")
+            body += page.prose(strongest.says, strongest.refs)
         elif said:
             body += ink(f"; {neutral(said)}")
         page.flow(ink(f"{percent(item.probability):>4}", "bold"), body, indent=2, gap=1)

@@ -421,6 +421,8 @@ def _probe(seen: Seen) -> Iterator[Link]:
             f"the {which} probe waits {delay} s + {failures} failures x {period} s = {show_seconds(delay + failures * period)}",
             ref,
         )
+    if seen.facts.ended_by and not rule:
+        yield Link(sentence(seen.facts.ended_by), (seen.facts.ended_ref,) if seen.facts.ended_ref else ())
     ran = box.get("ran_s")
     lived = [each for each in seen.facts.lived_s if each >= 1]
     if ran or lived or far:
@@ -430,8 +432,6 @@ def _probe(seen: Seen) -> Iterator[Link]:
             said = f"the log shows {' to '.join(span)} of life a start"
         at = f"{'; ' if said else ''}loading had come to {far} shards" if far else ""
         yield Link(said + at, ref or ((seen.facts.progress_ref,) if seen.facts.progress_ref else ()))
-    if seen.facts.ended_by and not rule:
-        yield Link(sentence(seen.facts.ended_by), (seen.facts.ended_ref,) if seen.facts.ended_ref else ())
     item = seen.evidence("probe-failures-and-restarts")
     if item:
         yield Link(item.says, item.refs[:1])
