@@ -152,6 +152,7 @@ ALLOWED: dict[str, set[str]] = {
         "morning",
         "oomdoc",
         "physics",
+        "report",
         "resume",
         "rules",
         "store",

@@ -371,6 +371,7 @@ class Story:
     patches: tuple[Patch, ...]
     keeps: tuple[str, ...]  # causes (ids) that something in the bundle keeps in play beside the first
     brief: tuple[str, ...]
+    host: str | None = None  # the machine that ran the server, as the evidence names it
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def told(report: Report, facts: Facts | None = None) -> Report:
     seen = Seen(report, facts or Facts())
     story = Story(
         title=title(seen), ran_out=ran_out(seen), where=where(seen), when=when(seen), chain=chain(seen), who=who(seen), cost=cost(seen),
-        steps=steps(seen), record=record(seen), change=change(seen), patches=patches(seen), keeps=keeps(seen), brief=(),
+        steps=steps(seen), record=record(seen), change=change(seen), patches=patches(seen), keeps=keeps(seen), brief=(), host=seen.facts.host,
     )  # fmt: skip
     return dataclasses.replace(report, story=dataclasses.replace(story, brief=brief(report, story)))
 

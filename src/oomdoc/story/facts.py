@@ -33,6 +33,7 @@ class Facts:
     lived_s: tuple[float, ...] = ()
     ended_by: str | None = None  # what a supervisor said when it ended the server
     ended_ref: str | None = None
+    host: str | None = None
 
 
 def gather(store: Asks, start: str | None, model: str | None) -> Facts:
@@ -72,6 +73,7 @@ def gather(store: Asks, start: str | None, model: str | None) -> Facts:
         lived_s=tuple(row["s"] for row in lived if row["s"]),
         ended_by=ended[0]["message"] if ended else None,
         ended_ref=ended[0]["ref"] if ended else None,
+        host=container[0]["node"] if container else None,
     )
 
 
