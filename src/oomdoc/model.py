@@ -374,7 +374,7 @@ class Story:
     host: str | None = None  # the machine that ran the server, as the evidence names it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The whole answer. `verdict` is diagnosed, healthy, not-memory, undecided or no-server."""
 
@@ -397,6 +397,11 @@ class Report:
     watch: tuple[Watch, ...] = ()
     set_aside: tuple[SetAside, ...] = ()
     story: Story | None = None
+
+    def __repr__(self) -> str:
+        first = self.diagnoses[0] if self.diagnoses else None
+        cause = f", {first.cause} {first.probability:.2f}" if first else ""
+        return f"<oomdoc.Report of {self.bundle.name}: {self.verdict}{cause}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of the contract: plain dicts, lists, numbers, strings and None, in a fixed order."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from night import night
 
+from oomdoc.cli.entry import run
 from oomdoc.errors import UsageError
 from oomdoc.sweep import states
 from oomdoc.sweep.places import Access
@@ -36,9 +37,7 @@ def test_states_are_kept_and_standing_incidents_do_not_vanish(fleet: Path, tmp_p
     assert killed.host == "gpu-node-03"  # as the evidence names it, not the folder
     assert killed.title == "Host memory ran out, not the GPU"
 
-    assert (
-        run(["sweep", "--store", str(store), "--mark", f"{killed.fingerprint[:8]}=gone", "--note", "128 GiB"]) == 0
-    )
+    assert run(["sweep", "--store", str(store), "--mark", f"{killed.fingerprint[:8]}=gone", "--note", "128 GiB"]) == 0
     states.mark(str(store), crashing.fingerprint, "acknowledged", "ordered", Access(), FIRST)
     again = night(store, fleet, SECOND)
     found = {item.name: item for item in again.standing}
