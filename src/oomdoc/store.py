@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -471,7 +471,10 @@ class Store:
         import_module("duckdb")  # the whole package teaches its connections Arrow; the inner module does without
         try:
             with self._bounded(60), self._reading():
-                found: Any = self._con.sql(one_select(sql, self._con, clock=True))  # a relation: no copy of the rows
+                text = one_select(sql, self._con, clock=True)
+                with suppress(duckdb.Error):
+                    self._con.fetchall()  # what began the transaction has no rows, and is a result all the same
+                found: Any = self._con.sql(text)  # a relation: no copy of the rows
                 return (found.to_arrow_table if hasattr(found, "to_arrow_table") else found.fetch_arrow_table)()
         except duckdb.Error as problem:
             raise UsageError(
