@@ -1,4 +1,4 @@
-# Bare `make` lists the verbs. `make demo` and `make test` install everything they need into .venv.
+# Bare `make` lists the verbs. `make demo` installs what a user needs into .venv, `make test` what a developer needs.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -9,13 +9,18 @@ BIN    := $(VENV)/bin
 help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(VENV)/ready: pyproject.toml
+# What a user needs: run-time dependencies, seconds. `$(VENV)/ready` adds what developers need.
+$(VENV)/usable: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "oomdoc needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/ready: $(VENV)/usable
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(VENV)/ready ## install, then diagnose a shipped bundle
+demo: $(VENV)/usable ## install what a user needs, then diagnose a shipped bundle
 	$(BIN)/oomdoc analyze sample_logs/kv-demand-long-chats
 
 test: $(VENV)/ready lint types check ## install, then lint, types, tests

@@ -23,6 +23,8 @@ WIDTH = 80
 RUN_ENDS_BEFORE = (
     "What else would help",
     "What to do until then",
+    "What would help after",
+    "What would not help",
 )  # README shows the first screen; `make demo` shows the rest
 CATEGORIES = {
     "weights": "Weights",
@@ -43,7 +45,7 @@ def pages() -> dict[Path, str]:
     whole = {"docs/tables.md": tables, "docs/rules.md": rules, "docs/cli.md": cli, "docs/engine-atlas.md": atlas}
     blocks: dict[str, dict[str, Callable[[], str]]] = {
         "README.md": {"run": run},
-        "docs/method.md": {"by-hand": by_hand},
+        "docs/method.md": {"by-hand": by_hand, "unseen": unseen},
         "docs/json.md": {"fields": fields},
         "docs/sweep.md": {"dataset": dataset},
     }
@@ -154,6 +156,21 @@ def by_hand() -> str:
     if silent:
         notes.append(f"The bundle could not answer {', '.join(silent)}: they add 0.")
     return f"`{first.cause}` in `{DEMO}`:\n\n{table_text}\n" + " ".join(notes) + "\n"
+
+
+def unseen() -> str:
+    """The first runs on unseen reports, from the figures that reports quote."""
+    from oomdoc.record import ROUNDS, SURE_FROM, like
+
+    head = ["round", "when it was run", "fair", "the label itself", "in the first three", "Brier", "ECE", f"told at {SURE_FROM:g} or more: right"]  # fmt: skip
+    body = [
+        [each.name, each.state, *(f"{part / each.bundles:.2f}" for part in (each.fair, each.label, each.first_three)), f"{each.brier:.3f}", f"{each.ece:.3f}", f"{each.sure_right} of {each.sure}"]
+        for each in ROUNDS
+    ]  # fmt: skip
+    (right, of), (lower, rest) = like(SURE_FROM), like(0.0)
+    return table(head, body) + (
+        f"\nTogether: {right} of {of} verdicts at {SURE_FROM:g} or more were right, and {lower} of the {rest} below it. Every report quotes the figure of its own range.\n"
+    )
 
 
 def _rule(cause: str) -> Any:

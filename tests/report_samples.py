@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log
 from typing import Any
 
@@ -21,6 +22,7 @@ from oomdoc.model import (
     SourceRow,
     Unread,
 )
+from oomdoc.story import told
 from oomdoc.units import GIB
 
 PARTS = (
@@ -35,6 +37,13 @@ PARTS = (
     "free_bytes",
     "unexplained_bytes",
 )
+
+
+def with_story(make: Callable[[], Report]) -> Callable[[], Report]:
+    """A made report with its story, as an analysis gives it."""
+    return lambda: told(make())
+
+
 VERSIONS = {"oomdoc_version": "0.1.0", "rules_version": "2026.11-3f2a91c0"}
 T0 = 1_795_205_091.0  # 2026-11-20T20:04:51Z
 
@@ -106,6 +115,7 @@ def timeline(name: str, says: str, ref: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@with_story
 def kv_demand() -> Report:
     """Long chats fill the KV pool of a 72B model on four H100; two rivals; a log, requests, nvidia-smi, events."""
     log_path = "pods/vllm-0/vllm.log"
@@ -435,6 +445,7 @@ def kv_demand() -> Report:
     )
 
 
+@with_story
 def weights_exceed() -> Report:
     """A 70B model on one 80 GB card dies while loading; little else is known."""
     ref = "vllm.log:88"
@@ -526,6 +537,7 @@ def weights_exceed() -> Report:
     )
 
 
+@with_story
 def healthy() -> Report:
     """A server that served and stopped: nothing failed, nothing near a limit."""
     first = diagnosis(
@@ -587,6 +599,7 @@ def healthy() -> Report:
     )
 
 
+@with_story
 def not_memory() -> Report:
     """The driver fell off the bus: memory was fine."""
     first = diagnosis(
@@ -636,6 +649,7 @@ def not_memory() -> Report:
     )
 
 
+@with_story
 def undecided() -> Report:
     """A thin excerpt: an out-of-memory line without context, two causes level."""
     ref = "excerpt.txt:3"
@@ -686,6 +700,7 @@ def undecided() -> Report:
     )
 
 
+@with_story
 def hostile() -> Report:
     """Every text from a bundle tries something: colours, a title, markup, line breaks, direction marks."""
     bad = (

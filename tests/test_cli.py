@@ -633,11 +633,11 @@ def test_rules_test_tells_what_failed(capsys: pytest.CaptureFixture[str], monkey
         False,
         "pool-pinned: expected to hold, was unknown\nprobability 0.12",
     )
-    module.run = lambda rules: [good]
+    module.run = lambda rules, tell=None: [good]
     monkeypatch.setitem(sys.modules, "oomdoc.rule_tests", module)
     monkeypatch.setattr(oomdoc, "rule_tests", module, raising=False)
     assert call(capsys, "rules", "test") == (0, "1 test of 2 rules: 1 passed, 0 failed\n", "")
-    module.run = lambda rules: [good, bad]
+    module.run = lambda rules, tell=None: [good, bad]
     assert call(capsys, "rules", "test")[:2] == (
         1,
         "FAILED kv-demand-exceeds-pool: long chats\n"
@@ -645,7 +645,7 @@ def test_rules_test_tells_what_failed(capsys: pytest.CaptureFixture[str], monkey
         "    probability 0.12\n"
         "2 tests of 2 rules: 1 passed, 1 failed\n",
     )
-    module.run = lambda rules: [good]
+    module.run = lambda rules, tell=None: [good]
     status, out, _ = call(capsys, "rules", "test", "my")
     assert status == 1
     assert out.splitlines()[0] == "BROKEN my/x.toml:3: no key 'prio'"

@@ -45,6 +45,16 @@ def test_bash_offers_commands_options_and_files(
     assert "--fail-on" in offered(text, "oomdoc", "bundle.tar.gz", "--")  # a bare path is analyze
 
 
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
+def test_bash_offers_values(capsys: pytest.CaptureFixture[str]) -> None:
+    text = script("bash", capsys)
+    assert offered(text, "oomdoc", "explain", "kv-dem") == {"kv-demand-exceeds-pool"}
+    assert offered(text, "oomdoc", "tables", "engine_st") >= {"engine_stat", "engine_start"}
+    assert offered(text, "oomdoc", "fit", "--model", "Qwen/Qwen3-8B") == {"Qwen/Qwen3-8B"}
+    assert any("h100" in word.lower() for word in offered(text, "oomdoc", "fit", "--gpu", ""))
+    assert "brief" in offered(text, "oomdoc", "analyze", "--format", "b")
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_shells_can_read_their_scripts(shell: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = script(shell, capsys)

@@ -82,3 +82,16 @@ def test_the_image_runs_as_the_user_of_the_manifest() -> None:
     pod = JOB["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert dict(map(tuple, steps))["USER"] == str(pod["securityContext"]["runAsUser"])
     assert re.search(r"\boomdoc:[\w.]+$", pod["containers"][0]["image"])
+
+
+def test_the_pipeline_runs_commands_that_there_are_and_fails_on_a_cause(tmp_path: Path) -> None:
+    told = yaml.safe_load((FOLDER / "pipeline.yaml").read_text(encoding="utf-8"))
+    steps = told["jobs"]["load-test"]["steps"]
+    (line,) = [line.strip() for step in steps for line in step.get("run", "").splitlines() if "oomdoc analyze" in line]
+    words = shlex.split(line)[1:]
+    run = FOLDER.parents[1] / "sample_logs" / "graph-capture-on-24gb"
+    argv = [
+        str(run) if word == "run" else str(tmp_path / word) if word.startswith("report.") else word for word in words
+    ]
+    assert cli.run(argv) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "report.json", "report.md"]

@@ -136,3 +136,13 @@ def test_asking_for_the_version_imports_nothing() -> None:
     code = "import sys; sys.argv = ['oomdoc', '--version']; from oomdoc.__main__ import main; main(); print(*sorted(name for name in sys.modules if name.startswith('oomdoc')))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["oomdoc", oomdoc.__version__, "oomdoc", "oomdoc.__main__"]
+
+
+def test_the_demo_installs_what_a_user_needs_and_nothing_more() -> None:
+    """`make demo` rests on the run-time dependencies; the rest comes with what developers call."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    rules = dict(re.findall(r"(?m)^(\$\(VENV\)/\w+|[a-z]+): ([^#\n]*)", text))
+    assert rules["demo"].split() == ["$(VENV)/usable"]
+    assert rules["test"].split()[0] == "$(VENV)/ready" and "$(VENV)/usable" in rules["$(VENV)/ready"]
+    usable = text.split("$(VENV)/usable: ")[1].split("\n\n")[0]
+    assert "--editable .\n" in usable and "[" not in usable.split("pip install")[1]

@@ -1,7 +1,7 @@
 """oomdoc says why an LLM server ran out of memory.
 
-The library door: `oomdoc.analyze("bundle.tar.gz")` gives a `Report`; `report.to_dict()` is the JSON of the contract and
-`report.sql("...")` answers from the evidence tables. Nothing heavy is imported before it is used, so that
+The library door: `oomdoc.analyze("bundle.tar.gz")` gives an `Analysis`: `analysis.report` is the report, `analysis.to_dict()` the JSON
+of the contract, `analysis.sql("...")` answers from the evidence tables, `analysis.table("engine_stat")` gives a polars frame. Nothing heavy is imported before it is used, so that
 `oomdoc --version` costs no more than starting Python.
 """
 
@@ -30,3 +30,8 @@ def __getattr__(name: str) -> Any:
 
         return OomdocError
     raise AttributeError(f"module 'oomdoc' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The door: what `dir(oomdoc)` and a Tab show, before anything is imported."""
+    return sorted(__all__)

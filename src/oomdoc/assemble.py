@@ -13,7 +13,7 @@ from oomdoc import __version__
 from oomdoc.bundle import Intake
 from oomdoc.complete import judged, missing
 from oomdoc.ledger import default_step, expectation, ledger, model_config
-from oomdoc.missing import collect_next
+from oomdoc.missing import collect_next, unanswered
 from oomdoc.model import (
     Bundle,
     Coverage,
@@ -34,6 +34,8 @@ from oomdoc.physics.defaults import version_number
 from oomdoc.rules import Rule, place_of, rules_version, shipped_queries, shipped_questions
 from oomdoc.solve import situation, solve
 from oomdoc.store import QueryError, Store, quoted
+from oomdoc.story import Facts, told
+from oomdoc.story.facts import gather
 from oomdoc.tables import WRITER_SUFFIX, path_of
 from oomdoc.timeline import timeline
 from oomdoc.traffic import profile
@@ -65,6 +67,7 @@ def assemble(
     findings: list[Finding] = []
     books: tuple[LedgerEntry, ...] = ()
     watched: tuple[Watch, ...] = ()
+    facts = Facts()
     alike: dict[str, tuple[tuple[Diagnosis, ...], str | None]] = {}
     shown: list[dict[str, Any] | None] = [*found[:MOST_INCIDENTS]] or [None]
     if not store.scene.present:
@@ -87,11 +90,17 @@ def assemble(
                 if ranked:
                     now = situation(store, engines, books, row, traffic.get("percentiles"), config)
                     ranked = (solve(ranked[0], now), *ranked[1:])
+                ranked = unanswered(store, weighed, ranked)
                 diagnoses, findings = ranked, weighed
                 watched = watch(store, traffic)
+                facts = gather(
+                    store,
+                    (row["start_id"] if row else None) or (engines[-1].id if engines else None),
+                    _model(engines, row),
+                )
             else:
-                told = {entry.engine for entry in books}
-                books += tuple(entry for entry in ledger(store, engines, config) if entry.engine not in told)
+                known = {entry.engine for entry in books}
+                books += tuple(entry for entry in ledger(store, engines, config) if entry.engine not in known)
             alike[likeness] = ranked, phase
         if row:
             incidents.append(_incident(store, row, phase, ranked))
@@ -101,10 +110,16 @@ def assemble(
     report = Report(
         oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
         verdict=_verdict(diagnoses, sources) if store.scene.present else "no-server", diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=books, engines=engines, traffic=traffic,
-        coverage=Coverage(tuple(sources), tuple(unread)), collect_next=collect_next(store, findings), warnings=tuple(dict.fromkeys(warnings)), watch=watched,
+        coverage=Coverage(tuple(sources), tuple(unread)), collect_next=collect_next(store, findings, diagnoses), warnings=tuple(dict.fromkeys(warnings)), watch=watched,
         timeline=timeline(store, found[0] if found else None, _proof(diagnoses)), set_aside=_set_aside(store),
     )  # fmt: skip
-    return judged(report, missing(store, unread)), findings
+    return told(judged(report, missing(store, unread)), facts), findings
+
+
+def _model(engines: Sequence[Engine], row: Mapping[str, Any] | None) -> str | None:
+    """The model of the start that an incident belongs to, else of the last one that names its model."""
+    own = [engine for engine in engines if row and engine.id == row["start_id"]]
+    return next((engine.model for engine in (*own, *reversed(engines)) if engine.model), None)
 
 
 MOST_ASIDE = 12  # reasons that are shown; the rest of a long kernel log says nothing new

@@ -26,7 +26,7 @@ from oomdoc.model import Report, Unread
 from oomdoc.redact import manifest
 from oomdoc.resume import Resumed
 from oomdoc.rules import Rule, load_rules
-from oomdoc.store import Store
+from oomdoc.store import KeptTables, Store
 from oomdoc.units import zone
 from oomdoc.weigh import Finding
 
@@ -99,6 +99,47 @@ class Analysis:
         """Column names and rows that one SELECT gives; UsageError with DuckDB's sentence where it is wrong."""
         return self._store.query(query, limit)
 
+    def arrow(self, name: str) -> Any:
+        """A table or view, or the rows of one SELECT, as an Arrow table; needs pyarrow, which is imported here and not before."""
+        _needs("pyarrow", "arrow")
+        return self._store.arrow(_select(name))
+
+    def table(self, name: str) -> Any:
+        """The same as a polars frame, over the same memory; needs polars and pyarrow, which are imported here."""
+        polars = _needs("polars", "table")
+        return polars.from_arrow(self.arrow(name))
+
+    def html(self) -> str:
+        """The report as one HTML page that needs nothing else."""
+        return self._form("html")
+
+    def markdown(self) -> str:
+        """The report in the Markdown of GitHub."""
+        return self._form("markdown")
+
+    def brief(self) -> str:
+        """The report in at most five lines."""
+        return self._form("brief")
+
+    def _form(self, name: str) -> str:
+        from importlib import import_module  # the forms stand above this: whoever asks for one brings it in
+
+        text: str = import_module("oomdoc.report").REPORTS[name](self.report)
+        return text
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page in a frame of its own, so that its style stays there."""
+        import html
+
+        return (
+            f'<iframe srcdoc="{html.escape(self.html())}" width="100%" height="900" sandbox="allow-scripts"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        first = self.report.diagnoses[0] if self.report.diagnoses else None
+        cause = f", {first.cause} {first.probability:.2f}" if first else ""
+        return f"<oomdoc.Analysis of {self.report.bundle.name}: {self.report.verdict}{cause}>"
+
     def parquet(self, query: str, path: Path, limit: int | None = None) -> int:
         """Write the rows of one SELECT to a Parquet file; how many they were."""
         return self._store.parquet(query, path, limit)
@@ -116,6 +157,21 @@ class Analysis:
 
         gravest = self._store.rows_of("SELECT incident FROM incident LIMIT 1")
         return replay(self._store, gravest[0]["incident"] if gravest else None, settings, **options)
+
+
+def _needs(module: str, method: str) -> Any:
+    """A library that only this method uses; UsageError with what to install where it is missing."""
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError:
+        raise UsageError(f"Analysis.{method} needs {module}", f"pip install {module}") from None
+
+
+def _select(name: str) -> str:
+    """A name as a SELECT of all of it; what is more than a name as it is."""
+    return f"FROM {name}" if name.isidentifier() else name
 
 
 def analyze(paths: str | Path | Sequence[str | Path] | Intake, options: Options | None = None) -> Analysis:
@@ -161,6 +217,11 @@ def analyze(paths: str | Path | Sequence[str | Path] | Intake, options: Options 
         scratch.close()
         raise
     return Analysis(report, findings, store, scratch, db)
+
+
+def kept_tables(path: Path) -> KeptTables:
+    """The tables of a file that `Options.db` has written, to be asked and not changed."""
+    return KeptTables(path)
 
 
 def _beside(db: Path, scratch: ExitStack) -> Path:

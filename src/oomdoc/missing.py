@@ -2,94 +2,253 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections.abc import Mapping, Sequence
 
-from oomdoc.model import CollectNext
+from oomdoc.model import CollectNext, Diagnosis, Unanswered
 from oomdoc.store import Store
 from oomdoc.tables import TABLES
 from oomdoc.views import VIEWS
-from oomdoc.weigh import Finding
+from oomdoc.weigh import Finding, weight_of
 
-# What to fetch for a table that is empty: what it is, the command
-_FETCH_ALL = (
-    "or all of it at once, in an archive that `analyze` reads",
-    "oomdoc collect > collect.sh   # then on the host: sh collect.sh -h",
-)
-_FETCH: Mapping[str, tuple[str, str]] = {
+MOST_SHOWN = 2
+SETTLED_FROM = 0.9
+"""A first cause at or above this by its own evidence is not moved by one more source, and the fix stands."""
+
+IN_PLAY_FROM = 0.05
+"""Beside a decided first place a rival below this is not worth another source."""
+
+# What to fetch for a table that is empty: what it is, the command where Kubernetes runs the server, and elsewhere. Each works on a
+# server that is dead or does not start: it asks logs, kernel and cluster, never the process.
+_FETCH: Mapping[str, tuple[str, str, str]] = {
     "engine_figure": (
         "the server log from its very first line",
-        "kubectl logs POD -c CONTAINER --previous --timestamps > vllm.log   # or: docker logs NAME &> vllm.log",
+        "kubectl logs POD -c CONTAINER --previous --timestamps > vllm.log",
+        "docker logs NAME > vllm.log 2>&1   # or: journalctl -u UNIT > vllm.log",
     ),
     "engine_stat": (
-        "the server log of the minutes before the failure, with statistics lines",
-        "kubectl logs POD --previous --timestamps --since=30m > vllm.log",
+        "the server log of the half hour before the failure",
+        "kubectl logs POD -c CONTAINER --previous --timestamps > vllm.log",
+        "docker logs NAME > vllm.log 2>&1   # or: journalctl -u UNIT > vllm.log",
     ),
     "engine_flag": (
         "the launch command of the server",
-        "kubectl get pod POD -o jsonpath='{.spec.containers[*].args}' > command.txt   # or: ps -ww -o args= -p PID",
+        "kubectl get pod POD -o yaml > pod.yaml",
+        "docker inspect NAME > container.json   # or: systemctl cat UNIT > unit.txt",
     ),
-    "oom": ("the traceback with the allocator's message", "grep -n -B60 'Tried to allocate' SERVER.log > oom.txt"),
-    "log_error": ("the whole traceback, not its last lines", "kubectl logs POD --previous > vllm.log"),
+    "log_error": (
+        "the whole traceback, not its last lines",
+        "kubectl logs POD -c CONTAINER --previous > vllm.log",
+        "docker logs NAME > vllm.log 2>&1",
+    ),
     "metric": (
-        "the server's metrics, twice some minutes apart",
-        "curl -s http://HOST:8000/metrics > metrics-$(date -u +%Y%m%dT%H%M%SZ).prom",
+        "the metrics that Prometheus kept of the half hour before",
+        "curl -s 'http://PROMETHEUS:9090/api/v1/query_range?query={__name__=~\"vllm:.*\"}&start=FROM&end=TO&step=15s' > metrics.json",
+        "curl -s 'http://PROMETHEUS:9090/api/v1/query_range?query={__name__=~\"vllm:.*\"}&start=FROM&end=TO&step=15s' > metrics.json",
     ),
     "request": (
-        "the request log with token counts of the hour before",
-        "the gateway's access log with input_tokens and output_tokens per request",
+        "the requests of the hour before with their token counts",
+        "kubectl logs deploy/GATEWAY --since=2h > requests.log",
+        "cp /var/log/GATEWAY/access.log requests.log",
     ),
-    "gpu_sample": ("what holds each device's memory", "nvidia-smi > nvidia-smi.txt"),
+    "gpu_sample": (
+        "what takes each GPU's memory now",
+        "kubectl debug node/NODE -it --image=nvidia/cuda:12.4.1-base-ubuntu22.04 -- nvidia-smi > nvidia-smi.txt",
+        "nvidia-smi > nvidia-smi.txt",
+    ),
     "gpu_process": (
-        "the processes on each device, from the host",
+        "the processes on each GPU, seen from the host",
+        "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv > gpu-processes.csv   # on the node",
         "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv > gpu-processes.csv",
     ),
-    "gpu_device": ("the list of devices", "nvidia-smi -L > gpus.txt"),
+    "gpu_device": ("the list of GPUs", "nvidia-smi -L > gpus.txt   # on the node", "nvidia-smi -L > gpus.txt"),
     "host_event": (
         "the kernel log of the node",
+        "journalctl -k --since '-2h' > dmesg.txt   # on the node",
         "dmesg -T > dmesg.txt   # or: journalctl -k --since '-2h' > dmesg.txt",
     ),
-    "container": ("the pod's state and limits", "kubectl describe pod POD > describe-pod.txt"),
-    "cluster_event": ("the events of the namespace", "kubectl get events -A --sort-by=.lastTimestamp > events.txt"),
-    "scaler": ("the autoscaler's view", "kubectl describe hpa > hpa.txt"),
-    "allocator_stat": (
-        "the allocator's own table",
-        "python -c 'import torch; print(torch.cuda.memory_summary())'   # in the server process",
+    "container": (
+        "the state and the limits of the container",
+        "kubectl describe pod POD > describe-pod.txt",
+        "docker inspect NAME > container.json",
     ),
+    "cluster_event": ("the events of the namespace", "kubectl get events -A --sort-by=.lastTimestamp > events.txt", ""),
+    "scaler": ("the autoscaler's view", "kubectl describe hpa > hpa.txt", ""),
     "process_memory": (
         "the server's memory over time",
-        "while sleep 60; do date -u +%FT%TZ; ps -eo pid,rss,args | grep -i vllm; done > rss.txt",
+        "while sleep 60; do date -u +%FT%TZ; ps -eo pid,rss,args | grep -i vllm; done > rss.txt   # on the node, from the next start on",
+        "while sleep 60; do date -u +%FT%TZ; ps -eo pid,rss,args | grep -i vllm; done > rss.txt   # from the next start on",
     ),
     "process_exit": (
         "the exit status of the server",
+        "kubectl describe pod POD > describe-pod.txt",
         "docker inspect -f '{{.State.ExitCode}} {{.State.OOMKilled}}' NAME > exit.txt",
     ),
 }
+_OUTCOME = "outcome-fits"  # asked of every table that tells of a life: no source of its own
+_NEEDS_SERVING = frozenset({"metric", "request", "engine_stat", "scaler"})
+"""What a server that never served has none of."""
+_IN_THE_LOG = frozenset({"engine_figure", "engine_stat", "log_error", "engine_flag"})
+"""What a server's log says by itself: where the log is there from its start, it has none of it."""
+_LIMITS = ("raise-the-limit-that-is-not-told",)
 
 
-def collect_next(store: Store, findings: Sequence[Finding]) -> tuple[CollectNext, ...]:
-    """The missing evidence that could move the top of the ranking most, grouped by what to fetch; at most three, and all of it."""
-    empty = set(_FETCH) - store.filled
-    top = sorted(findings, key=lambda finding: -finding.odds)[:5]
+def collect_next(
+    store: Store, findings: Sequence[Finding], ranked: Sequence[Diagnosis] = ()
+) -> tuple[CollectNext, ...]:
+    """What could change the first place or the fix, and how to fetch it after the fact; at most two, none where all is settled.
+
+    A source can change the first place if a rival with all of its questions answered in its favour, and the leader with all of
+    its own against it, would change places.
+    """
+    if not findings:
+        return ()
+    order = sorted(findings, key=lambda finding: -finding.odds)
+    if ranked:
+        places = {item.cause: place for place, item in enumerate(ranked)}
+        order.sort(key=lambda finding: places.get(finding.rule.id, len(places)))
+    leader, *others = order
+    first = ranked[0] if ranked else None
+    settled = first is not None and (first.own_probability >= SETTLED_FROM or first.probability >= SETTLED_FROM)
+    near = {item.cause: item.probability for item in ranked}
+    decided = first is not None and first.probability >= 0.5
     moves: dict[str, dict[str, float]] = {}
-    for finding in top:
-        for item in finding.rule.evidence:
-            if finding.answers[item.id].holds is not None:
-                continue
-            reach = abs(item.p_cause - item.p_other)
-            for table in _tables_behind(item.sql) & empty:
-                causes = moves.setdefault(table, {})
-                causes[finding.rule.id] = max(causes.get(finding.rule.id, 0.0), reach)
+    if not settled:
+        missing = _fetchable(store)
+        for table in missing:
+            lead = leader.odds - _reach(leader, table, for_it=False)
+            for rival in others[:4]:
+                if decided and near.get(rival.rule.id, 0.0) < IN_PLAY_FROM:
+                    continue
+                gain = _reach(rival, table, for_it=True)
+                if gain > 0 and rival.odds + gain > lead:
+                    moves.setdefault(table, {})[rival.rule.id] = gain
+            own = _reach(leader, table, for_it=True)
+            if own > 0 and table in moves:
+                moves[table][leader.rule.id] = own
     ordered = sorted(moves, key=lambda table: (-sum(moves[table].values()), table))
-    told = [
-        CollectNext(*_FETCH[table], tuple(sorted(moves[table])), round(sum(moves[table].values()), 3))
-        for table in ordered[:3]
-    ]
-    if len(told) > 1:
-        of_any = sorted({cause for item in told for cause in item.separates})
-        told.append(CollectNext(*_FETCH_ALL, tuple(of_any), round(sum(item.moves for item in told), 3)))
+    told, said = [], set()
+    for table in ordered:
+        what, command = _how(store, table)
+        if command and command not in said:
+            said.add(command)
+            told.append(CollectNext(what, command, tuple(sorted(moves[table])), round(sum(moves[table].values()), 3)))
+    fix = _for_the_fix(store, first)
+    return (*fix, *(item for item in told if item.command not in {each.command for each in fix}))[:MOST_SHOWN]
+
+
+def _for_the_fix(store: Store, first: Diagnosis | None) -> tuple[CollectNext, ...]:
+    """The one source whose absence leaves the first action without its number."""
+    action = first.actions[0] if first and first.actions else None
+    if first is None or action is None or first.cause in ("healthy", "not-memory"):
+        return ()
+    if action.id in _LIMITS and "container" not in store.filled:
+        return (CollectNext(*_how(store, "container"), (first.cause,), 0.0),)
+    if "does not tell" in f"{action.do} {action.why}" and "engine_flag" not in store.filled:
+        return (CollectNext(*_how(store, "engine_flag"), (first.cause,), 0.0),)
+    return ()
+
+
+def _how(store: Store, table: str) -> tuple[str, str]:
+    """What to fetch and the command that can fetch it where this server runs."""
+    what, cluster, host = _FETCH[table]
+    on_cluster = bool({"container", "cluster_event"} & store.filled) or not host
+    return what, cluster if on_cluster else host
+
+
+def _fetchable(store: Store) -> frozenset[str]:
+    """Tables that are empty and that somebody could still fill."""
+    lacking = set(_FETCH) - store.filled
+    started = "engine_start" in VIEWS and bool(store.rows_of("SELECT 1 FROM engine_start WHERE marked LIMIT 1"))
+    if started:
+        lacking -= _IN_THE_LOG
+        served = store.rows_of("SELECT 1 FROM milestone WHERE name IN ('serving', 'engine-ready') LIMIT 1")
+        if not served:
+            lacking -= _NEEDS_SERVING
+    if {
+        "oom",
+        "startup_check",
+    } & store.filled:  # an allocator or the engine spoke: how the container ended is no question
+        lacking -= {"container", "process_exit", "cluster_event", "scaler", "host_event"}
+    if "cluster_event" in lacking and not {"container"} & store.filled:
+        lacking -= {"cluster_event", "scaler"}
+    return frozenset(lacking)
+
+
+def _reach(finding: Finding, table: str, *, for_it: bool) -> float:
+    """How far the log-odds could move if this table were there: of a group only the strongest question."""
+    groups: dict[str, float] = {}
+    for item in finding.rule.evidence:
+        if item.id == _OUTCOME or finding.answers[item.id].holds is not None or table not in _tables_behind(item.sql):
+            continue
+        weights = (weight_of(item, True), weight_of(item, False))
+        best = max(*weights, 0.0) if for_it else -min(*weights, 0.0)
+        name = item.group or item.id
+        groups[name] = max(groups.get(name, 0.0), best)
+    return sum(groups.values())
+
+
+SHOWN_CAUSES = 3
+# What a view rests on first: (what to name, tables any of which answers). The other tables behind it add details.
+_FIRST: Mapping[str, tuple[str, frozenset[str]]] = {
+    "engine": ("engine_flag", frozenset({"engine_flag", "engine_figure", "milestone"})),
+    "failure": ("log_error", frozenset({"milestone", "log_error", "oom", "startup_check"})),
+    "host": ("host_event", frozenset({"host_event", "container", "process_exit"})),
+    "kv_pressure": ("engine_stat", frozenset({"engine_stat", "metric"})),
+    "prefix_cache": ("metric", frozenset({"metric", "engine_stat"})),
+    "device": ("gpu_sample", frozenset({"gpu_sample", "gpu_process", "gpu_device"})),
+    "workload": ("container", frozenset({"container", "cluster_event"})),
+    "traffic": ("request", frozenset({"request"})),
+    "traffic_flight": ("request", frozenset({"request"})),
+    "memory_trend": ("process_memory", frozenset({"process_memory", "memory_reading", "gpu_sample"})),
+    "scaling": ("scaler", frozenset({"scaler"})),
+    "rank": ("engine_figure", frozenset({"engine_figure", "milestone"})),
+    "model": ("engine_flag", frozenset({"engine_flag", "milestone"})),
+}
+
+
+_ASKED = re.compile(r"(?i)\b(?:from|join)\s+([a-z_]+)")
+
+
+def _lacks(store: Store, sql: str) -> tuple[str, ...]:
+    """What would have to be in the bundle for a question to be asked at all; empty where all of it is there."""
+    words = set(_ASKED.findall(sql))
+    wanted = {name for view, (name, any_of) in _FIRST.items() if view in words and not any_of & store.filled}
+    wanted |= (words & _FETCH.keys()) - store.filled - (_IN_THE_LOG if "milestone" in store.filled else frozenset())
+    return tuple(sorted({_FETCH[name][0] for name in wanted}))
+
+
+def unanswered(store: Store, findings: Sequence[Finding], ranked: Sequence[Diagnosis]) -> tuple[Diagnosis, ...]:
+    """The ranking with the unanswered questions of the leading causes in words: those that lack a source, and those that do not arise."""
+    known = {finding.rule.id: finding for finding in findings}
+    told = []
+    for place, item in enumerate(ranked):
+        finding = known.get(item.cause)
+        if finding is None or place >= SHOWN_CAUSES:
+            told.append(item)
+            continue
+        asked = {rule.id: rule for rule in finding.rule.evidence}
+        told.append(
+            dataclasses.replace(
+                item,
+                unanswered=tuple(
+                    Unanswered(name, _blank(asked[name].says), _lacks(store, asked[name].sql))
+                    for name in item.unknown
+                    if name in asked and name != _OUTCOME
+                ),
+            )
+        )
     return tuple(told)
+
+
+_PLACEHOLDER = re.compile(r"\{(\w+)[^{}]*\}")
+
+
+def _blank(sentence: str) -> str:
+    """A rule's sentence before any bundle: `{share:.0%}` reads `<share>`."""
+    return _PLACEHOLDER.sub(r"<\1>", sentence)
 
 
 _WORD = re.compile(r"[a-z_]+")

@@ -47,6 +47,7 @@ class Action:
     when: str = (
         "now"  # or "after-load-test": it changes what clients or other systems see, so it is tried under load first
     )
+    values: Mapping[str, float] = field(default_factory=dict)  # the numbers behind its sentences
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,18 @@ class NotHelping:
     what: str
     why: str
     ref: str | None = None
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """Evidence that the bundle could not answer: `asks` is its sentence without numbers, `lacks` the sources that would tell.
+
+    An empty `lacks` means that nothing is missing: the question does not arise here.
+    """
+
+    id: str
+    asks: str
+    lacks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +96,7 @@ class Diagnosis:
     not_helping: tuple[NotHelping, ...] = ()
     command: str | None = None  # the whole launch command with the best action's changes; None = not told
     until_then: str | None = None  # the action (its id) to take now where the first one waits for a load test
+    unanswered: tuple[Unanswered, ...] = ()  # `unknown` in words, for the causes that a report shows
 
 
 @dataclass(frozen=True)
@@ -297,6 +311,70 @@ class Excerpt:
 
 
 @dataclass(frozen=True)
+class Link:
+    """One step of the way from cause to effect, in the numbers of this bundle."""
+
+    says: str
+    refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the arithmetic that leads to a probability: the odds times `factor` give `probability`."""
+
+    says: str
+    factor: float
+    probability: float
+    evidence: str | None = None  # the id of the evidence that it is; None for start, rivals and limits
+
+
+@dataclass(frozen=True)
+class TrackRecord:
+    """How many of the verdicts like this one were right on bundles that nobody had seen before."""
+
+    says: str
+    right: int
+    verdicts: int
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A change as it is pasted: `form` is flags, environment, kubernetes, helm or compose.
+
+    `fits`: the bundle shows that the server is run that way. `whole`: nothing has to be filled in or joined by hand.
+    """
+
+    form: str
+    text: str
+    fits: bool = False
+    whole: bool = True
+
+
+@dataclass(frozen=True)
+class Story:
+    """The first screen: the answers about this bundle, in words and figures that all forms of a report share.
+
+    `chain` goes from cause to effect, `who` says whose requests made the difference, `cost` what users lost of it, `steps` lead to the
+    probability of the first cause, `brief` is the whole in at most five lines.
+    """
+
+    title: str
+    ran_out: str
+    where: str | None
+    when: str | None
+    chain: tuple[Link, ...]
+    who: str | None
+    cost: str | None
+    steps: tuple[Step, ...]
+    record: TrackRecord | None
+    change: str | None
+    patches: tuple[Patch, ...]
+    keeps: tuple[str, ...]  # causes (ids) that something in the bundle keeps in play beside the first
+    brief: tuple[str, ...]
+    host: str | None = None  # the machine that ran the server, as the evidence names it
+
+
+@dataclass(frozen=True, repr=False)
 class Report:
     """The whole answer. `verdict` is diagnosed, healthy, not-memory, undecided or no-server."""
 
@@ -318,6 +396,12 @@ class Report:
     schema_version: str = SCHEMA_VERSION
     watch: tuple[Watch, ...] = ()
     set_aside: tuple[SetAside, ...] = ()
+    story: Story | None = None
+
+    def __repr__(self) -> str:
+        first = self.diagnoses[0] if self.diagnoses else None
+        cause = f", {first.cause} {first.probability:.2f}" if first else ""
+        return f"<oomdoc.Report of {self.bundle.name}: {self.verdict}{cause}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of the contract: plain dicts, lists, numbers, strings and None, in a fixed order."""

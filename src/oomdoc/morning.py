@@ -149,6 +149,37 @@ class Failing:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """One incident of a bundle that is there tonight, new or not. `title` is its cause in words, `since` the night that saw it first.
+
+    `state` is new (nobody had seen its fingerprint), known, acknowledged or gone, the last two set by people, who may leave a
+    `note`. `cured` is the note of the last incident alike (same cause and model, else same cause) that was said to be gone.
+    `event` is what was seen first. `page` is the report of the bundle, beside the morning report, where reports are written.
+    """
+
+    fingerprint: str
+    state: str
+    bundle: str
+    name: str
+    host: str | None
+    model: str | None
+    version: str | None
+    cause: str | None
+    title: str
+    probability: float | None
+    event: str | None
+    started: str | None
+    since: str
+    ref: str | None
+    text: str | None
+    action: str | None
+    note: str | None
+    cured: str | None
+    page: str | None
+    times: int = 1  # how often it is in the bundle: the starts of a crash loop are one row
+
+
+@dataclass(frozen=True)
 class Morning:
     """The whole report of a night. `previous` is the night before it in the store, None on the first."""
 
@@ -165,6 +196,7 @@ class Morning:
     errors: tuple[ReadError, ...]
     failing: tuple[Failing, ...]
     warnings: tuple[str, ...]
+    standing: tuple[Standing, ...] = ()
     morning_version: str = MORNING_VERSION
 
     @property

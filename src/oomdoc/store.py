@@ -15,13 +15,14 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oomdoc.asking import one_select, parsed
-from oomdoc.errors import UsageError
+from oomdoc.errors import BundleError, UsageError
 from oomdoc.faults import first_line, out_of_memory
 from oomdoc.physics.defaults import defaults
 from oomdoc.scene import EVENTS, FOREIGN, UNKNOWN, Scene, bind
@@ -582,6 +583,21 @@ class Store:
             ) from None
         return names, rows
 
+    def arrow(self, sql: str) -> Any:
+        """The rows of a person's SELECT as an Arrow table; UsageError where it is wrong."""
+        import_module("duckdb")  # the whole package teaches its connections Arrow; the inner module does without
+        try:
+            with self._bounded(60), self._reading():
+                text = one_select(sql, self._con, clock=True)
+                with suppress(duckdb.Error):
+                    self._con.fetchall()  # what began the transaction has no rows, and is a result all the same
+                found: Any = self._con.sql(text)  # a relation: no copy of the rows
+                return (found.to_arrow_table if hasattr(found, "to_arrow_table") else found.fetch_arrow_table)()
+        except duckdb.Error as problem:
+            raise UsageError(
+                f"the query failed: {first_line(problem)}", "`oomdoc tables` lists tables and columns"
+            ) from None
+
     def parquet(self, sql: str, path: Path, limit: int | None = None) -> int:
         """Write the rows of a person's SELECT to a new Parquet file and say how many; UsageError where either fails.
 
@@ -712,6 +728,22 @@ class Questions:
         cursor = self._con.execute(sql, list(values))
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+class KeptTables(Questions):
+    """The same over the tables that `--db` has kept in a file of DuckDB, opened for reading alone."""
+
+    def __init__(self, path: Path) -> None:
+        config: dict[str, Any] = {"threads": 2, "memory_limit": "1GB", "autoinstall_known_extensions": False}
+        try:
+            self._con = duckdb.connect(str(path), read_only=True, config=config)
+        except duckdb.Error as problem:
+            raise BundleError(
+                f"{path} cannot be opened: {first_line(problem)}", "Name a file that --db has written"
+            ) from None
+        self._con.execute("SET enable_external_access = false")
+        self._con.execute("SET lock_configuration = true")
+        self._watchdog = _Watchdog(self._con)
 
 
 @dataclass

@@ -13,6 +13,7 @@ from oomdoc.store import Store
 from oomdoc.units import show_time
 
 STEPS = 360  # columns that a chart of a page's width can show
+AFTERWARDS_S = 1.0  # what tells of a cause later than the last failure is a reading taken afterwards, not its moment
 BEFORE_S = 86_400.0  # a day before the failure (or before the last evidence) is looked at,
 AFTER_S = 21_600.0  # and a quarter of a day after it
 MOST_DEVICES = 16
@@ -220,9 +221,12 @@ def _marks(store: Store, begin: float, end: float, proof: Sequence[tuple[str, st
         "QUALIFY row_number() OVER (PARTITION BY source, t ORDER BY line) = 1"
     ):
         marks.append((row["t"], 1, "serving", "serving", row["ref"]))
+    failed = store.rows_of("SELECT t, kind, ref FROM incident WHERE t IS NOT NULL")
+    last = max((row["t"] for row in failed), default=None)
     for ref, says, t in _moments(store, proof):
-        marks.append((t, 2, "evidence", says, ref))
-    for row in store.rows_of("SELECT t, kind, ref FROM incident WHERE t IS NOT NULL"):
+        if last is None or t <= last + AFTERWARDS_S:
+            marks.append((t, 2, "evidence", says, ref))
+    for row in failed:
         marks.append((row["t"], 3, "failure", _FAILURES.get(row["kind"], row["kind"]), row["ref"]))
     for row in store.rows_of(
         "SELECT t, kind, source || ':' || line AS ref FROM host_event WHERE t IS NOT NULL AND kind LIKE '%kill%' AND source || ':' || line NOT IN (SELECT ref FROM incident)"

@@ -7,6 +7,7 @@ print `GB` and mean 2**30: the pattern that reads them says so, never this modul
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
@@ -174,3 +175,74 @@ def epoch_of(value: object) -> float | None:
         if 1e9 <= number / factor < 1e10:
             return number / factor
     return None
+
+
+def likelihood(probability: float) -> str:
+    """A probability in words.
+
+    >>> likelihood(0.93), likelihood(0.6), likelihood(0.1)
+    ('very likely', 'more likely than not', 'unlikely')
+    """
+    for least, words in (
+        (0.98, "almost certain"),
+        (0.9, "very likely"),
+        (0.7, "likely"),
+        (0.5, "more likely than not"),
+    ):
+        if probability >= least:
+            return words
+    return "possible" if probability >= 0.2 else "unlikely"
+
+
+def percent(share: float | None) -> str:
+    """A share of 0..1 for people; never rounded to certainty.
+
+    >>> percent(0.93), percent(0.9996), percent(0.0004), percent(1.0), percent(0.0), percent(None)
+    ('93%', '>99%', '<1%', '100%', '0%', 'unknown')
+    """
+    if share is None:
+        return "unknown"
+    if 0.99 < share < 1 and share > 0.9949:
+        return ">99%"
+    if 0 < share < 0.005:
+        return "<1%"
+    return f"{share:.0%}"
+
+
+def factor(weight: float) -> str:
+    """What a weight in log-odds does to the odds: `×16` for, `÷2.1` against, `=` where it adds nothing.
+
+    >>> factor(2.74), factor(-0.742), factor(0.0), factor(20.0)
+    ('×15', '÷2.1', '=', '×1000+')
+    """
+    size = math.exp(min(abs(weight), 50.0))
+    if size < 1.005:
+        return "="
+    number = "1000+" if size >= 1000 else f"{size:.0f}" if size >= 9.95 else f"{size:.1f}"
+    return ("×" if weight > 0 else "÷") + number
+
+
+def count(number: float | int | None, noun: str = "", plural: str = "") -> str:
+    """`1 request`, `18,234 requests`; `unknown` for None.
+
+    >>> count(1, "request"), count(18234, "request"), count(2, "entry", "entries"), count(7)
+    ('1 request', '18,234 requests', '2 entries', '7')
+    """
+    if number is None:
+        return "unknown"
+    figure = f"{number:,.0f}"
+    if not noun:
+        return figure
+    return f"{figure} {noun if number == 1 else plural or noun + 's'}"
+
+
+def show_moment(time: float | str | None) -> str:
+    """A time for people: UTC ISO 8601 from epoch seconds, text as it is; a year that no log told is left out.
+
+    >>> show_moment(1795205091.0), show_moment(974750400.0), show_moment("--11-20T20:00:00Z"), show_moment(None)
+    ('2026-11-20T20:04:51Z', '11-20 20:00:00 (year unknown)', '11-20 20:00:00 (year unknown)', 'time unknown')
+    """
+    shown = time if isinstance(time, str) else show_time(time)
+    if shown is None:
+        return "time unknown"
+    return f"{shown[2:].rstrip('Z').replace('T', ' ')} (year unknown)" if shown.startswith("--") else shown

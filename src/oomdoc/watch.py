@@ -63,7 +63,7 @@ def _pool(store: Store) -> Iterable[Watch]:
         )
     if row["samples"] and row["waiting_max"] is not None:
         share = row["queued"] / row["samples"]
-        said = f"requests waited in {share:.0%} of {row['samples']:,} samples, {row['waiting_max']:,.0f} at most"
+        said = f"requests waited in {share:.0%} of {row['samples']:,} {'sample' if row['samples'] == 1 else 'samples'}, {row['waiting_max']:,.0f} at most"
         yield Watch(
             "queue",
             said,

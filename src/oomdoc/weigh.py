@@ -237,6 +237,7 @@ def _action(item: ActionRule, ask: Ask) -> Action | None:
         say(item.verify, values),
         was,
         when=item.when,
+        values=_numbers(values),
     )
 
 

@@ -26,6 +26,7 @@ from oomdoc import diagnose, schema
 from oomdoc.model import Excerpt, ExcerptLine, Report
 from oomdoc.report import REPORTS
 from oomdoc.report.charts import BARS, charts
+from oomdoc.story import told as with_story
 from oomdoc.units import GIB, show_time
 from report_samples import SAMPLES, hostile, kv_demand
 
@@ -271,16 +272,28 @@ def test_flags_are_copied(opened: Callable[..., Any], detailed: Report) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == "--kv-cache-dtype fp8"
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "height"), [(390, 2400), (1280, 900), (1920, 1080)])
 def test_the_first_screen_answers_and_nothing_runs_off_the_page(
-    opened: Callable[..., Any], detailed: Report, width: int
+    opened: Callable[..., Any], detailed: Report, width: int, height: int
 ) -> None:
+    """At 1280 x 900 all answers and both pictures stand there without scrolling; a phone has them above all else."""
     page = opened(detailed, width)
-    for answer in page.locator(".answers dt").all():
-        box = answer.bounding_box()
-        assert box["y"] < 800, answer.text_content()
-    assert page.locator(".answers dt").all_text_contents() == ["What ran out", "Why", "How sure", "What to change"]
+    for place in page.locator(".answers dt, .answers dd, #first-ledger, #first-time").all():
+        box = place.bounding_box()
+        assert box["y"] + box["height"] <= height, place.text_content()
+    assert page.locator("#first-ledger svg rect[class^=fill]").count() >= 4
+    assert page.locator("#first-time svg .mark.failure").count() >= 1
+    assert len(page.locator("#first-time svg .line").first.get_attribute("d")) > 200
+    asked = ["What ran out", "Where", "When", "Why", "Who", "What it cost", "How sure", "What to change"]
+    assert page.locator(".answers dt").all_text_contents() == asked
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_five_lines_are_copied_as_the_json_has_them(opened: Callable[..., Any], detailed: Report) -> None:
+    page = opened(detailed, permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy for a chat").click()
+    until(page, "document.querySelector('[data-copy=brief]').textContent.startsWith('Copied')")
+    assert page.evaluate("navigator.clipboard.readText()").splitlines() == list(detailed.story.brief)
 
 
 def test_headings_landmarks_and_names(opened: Callable[..., Any], detailed: Report) -> None:
@@ -351,11 +364,11 @@ def test_text_of_a_bundle_stays_text(opened: Callable[..., Any]) -> None:
         {"chart": "device_memory", "name": HOSTILE, "unit": "bytes", "limit": None, "values": [GIB, None, 2 * GIB]}
     ]
     page = opened(
-        dataclasses.replace(
+        with_story(dataclasses.replace(
             report, diagnoses=(first, *report.diagnoses[1:]), bundle=dataclasses.replace(report.bundle, name=HOSTILE), warnings=(HOSTILE,),
             excerpts=(Excerpt(ref, 2, 2, (ExcerptLine(1, "  " + HOSTILE), ExcerptLine(2, HOSTILE))),), coverage=dataclasses.replace(report.coverage, sources=sources),
             timeline={"from_t": "2026-11-20T20:00:00Z", "step_s": 60.0, "steps": 3, "series": series, "marks": [{"t": "2026-11-20T20:01:00Z", "kind": "failure", "says": HOSTILE, "ref": ref}]},
-        )
+        ))
     )  # fmt: skip
     assert page.evaluate("document.scripts.length") == 3  # data, library, the page's own
     assert page.evaluate("document.images.length") == 0

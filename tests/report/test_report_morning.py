@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oomdoc.morning import ChangePoint, Counts, Failing, Group, Morning, Outlier, ReadError, Resolved, Trend
+from oomdoc.morning import ChangePoint, Counts, Failing, Group, Morning, Outlier, ReadError, Resolved, Standing, Trend
 from oomdoc.report.morning import FORMS, junit, markdown, prometheus, sections, terminal
 from snapshot import check
 
@@ -27,6 +27,25 @@ def group(number: int = 1, **changes: object) -> Group:
         text="usage of the KV pool reaches its limit", action="Lower `--max-num-seqs` to 11",
     )  # fmt: skip
     return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_incidents_come_first_and_lead_to_their_reports() -> None:
+    made = sections(night())
+    assert [section.title for section in made[:2]] == ["In short", "Incidents"]
+    assert "New" not in [section.title for section in made]  # a row says so itself
+    row = made[1].rows[0]
+    assert row[0] == "new" and row[1].startswith("Live traffic needs more KV cache than the pool holds, 3 times")
+    assert row[4] == "gpu-node-07" and "what cured one alike: two replicas" in row[7]
+    assert "note: ticket 4711" in made[1].rows[1][7]
+    page = FORMS["html"](night())
+    assert '<a href="reports/a-1.html">' in page
+    assert "(reports/a-1.html)" in markdown(night())
+    kinds = [json.loads(line)["kind"] for line in FORMS["jsonl"](night()).splitlines()]
+    assert kinds.count("incident") == 2
+
+
+def test_without_nights_to_compare_there_are_no_trends() -> None:
+    assert "Trends" not in [section.title for section in sections(night(previous=None, trends=()))]
 
 
 def night(text: str = "no such file", **changes: object) -> Morning:
@@ -52,6 +71,12 @@ def night(text: str = "no such file", **changes: object) -> Morning:
         ),
         failing=(Failing("/srv/bundles/gpu-node-07_0004.tar.gz", "gpu-node-07", "diagnosed", "kv-demand-exceeds-pool", 0.97, "Qwen/Qwen3-8B", "0.28.0", 1),),
         warnings=(text,),
+        standing=(
+            Standing("00000000000a", "new", "/srv/bundles/gpu-node-07_0004.tar.gz", "gpu-node-07_0004.tar.gz", "gpu-node-07", "Qwen/Qwen3-8B", "0.28.0", "kv-demand-exceeds-pool",
+                     "Live traffic needs more KV cache than the pool holds", 0.97, "pressure", "2026-11-20T03:12:44Z", "2026-11-20", "vllm.log:812", text, "Lower `--max-num-seqs` to 11", None, "two replicas", "reports/a-1.html", 3),
+            Standing("00000000000b", "acknowledged", "/srv/bundles/b.tar.gz", "b.tar.gz", None, None, None, "not-memory", "The failure has another cause than memory", 0.9, "error", None,
+                     "2026-11-17", "vllm.log:3", text, None, "ticket 4711", None, None),
+        ),
     )  # fmt: skip
     return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
 
@@ -120,7 +145,7 @@ def test_gauges_are_read_by_prometheus(host: str) -> None:
 def test_lines_of_json_hold_everything() -> None:
     lines = [json.loads(line) for line in FORMS["jsonl"](night()).splitlines()]
     assert [line["kind"] for line in lines] == [
-        "night", *["group"] * 3, "resolved", *["trend"] * 2, *["change"] * 2, "outlier", *["error"] * 3, "failing",
+        "night", *["group"] * 3, "resolved", *["trend"] * 2, *["change"] * 2, "outlier", *["error"] * 3, "failing", *["incident"] * 2,
     ]  # fmt: skip
     assert lines[0]["counts"]["found"] == 2000 and lines[0]["warnings"] == ["no such file"]
 

@@ -11,13 +11,16 @@ from rich.cells import cell_len
 
 from oomdoc.model import LedgerEntry, Report
 from oomdoc.report import REPORTS, SUFFIXES
+from oomdoc.story import told
 from oomdoc.units import GIB
 from report_samples import SAMPLES, hostile, kv_demand, parts, undecided, weights_exceed
 from snapshot import check
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-PASTED = re.compile(r" *(--|\(leave out|[A-Z_]+=|kubectl |curl |nvidia-smi )|oomdoc (show|explain) ")
+PASTED = re.compile(
+    r" *(--|args: |command: |extraArgs: |\(leave out|[A-Z_]+=|kubectl |curl |nvidia-smi )|oomdoc (show|explain) "
+)
 
 
 def render(report: Report, **options: object) -> str:
@@ -78,11 +81,38 @@ def test_a_flag_from_a_bundle_cannot_leave_its_quotes() -> None:
     assert line.strip().startswith("--model '$(rm -rf /); ")
 
 
-def test_the_first_lines_say_cause_probability_and_what_to_do() -> None:
-    first, ran_out, second, *_ = render(kv_demand(), width=100).splitlines()
-    assert ran_out == "What ran out       the KV cache pool"
-    assert first == "VERY LIKELY (93%)  Live traffic needs more KV cache than the pool holds"
-    assert second == "What to do         Lower `--max-num-seqs` from 256 to 49"
+def answers(text: str) -> dict[str, str]:
+    """The first screen: what stands beside each question, later lines joined to it."""
+    found: dict[str, str] = {}
+    question = ""
+    for line in text.split("\n\n")[0].splitlines()[1:]:
+        if line[0] != " ":
+            question = line[:16].strip()
+        found[question] = f"{found.get(question, '')} {line[16:].strip()}".strip()
+    return found
+
+
+def test_the_first_screen_answers_in_the_order_of_the_questions() -> None:
+    text = render(kv_demand(), width=100)
+    assert text.startswith("VERY LIKELY (93%)  Live traffic needs more KV cache than the pool holds\n")
+    said = answers(text)
+    assert list(said) == ["What ran out", "Where", "When", "Why", "Who", "What it cost", "How sure", "What to change", "Bundle"]  # fmt: skip
+    assert said["What ran out"] == "the KV cache pool"
+    assert said["Where"] == "all 4 ranks (0 to 3)"
+    assert said["Who"].startswith("`research` sends 17% of the requests and 66% of the tokens")
+    assert "up to 612,404 tokens were in flight, each request counted in full; the pool stores 395,184" in said["Why"]
+    assert (
+        said["How sure"].startswith("12% before any evidence, ×21, ×5.2, ×1.9, ÷1.6 = ") or "= 93%" in said["How sure"]
+    )
+    assert said["What to change"] == "Lower `--max-num-seqs` from 256 to 49 --max-num-seqs 49"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_short_form_is_two_screens_and_all_of_it_is_more(name: str) -> None:
+    short, whole = render(SAMPLES[name](), width=80), render(SAMPLES[name](), width=80, everything=True)
+    assert len(short.splitlines()) <= 100
+    assert len(whole.splitlines()) > len(short.splitlines())
+    assert "--all shows" in short and "--all shows" not in whole
 
 
 @pytest.mark.parametrize(
@@ -99,12 +129,12 @@ def test_each_verdict_is_worded(name: str, words: str) -> None:
 
 
 def test_undecided_with_nothing_to_say_says_so() -> None:
-    text = render(replace(undecided(), diagnoses=(), incidents=(), collect_next=()), width=100)
+    text = render(told(replace(undecided(), diagnoses=(), incidents=(), collect_next=())), width=100)
     assert text.startswith("UNDECIDED  Nothing in this bundle speaks about memory, for or against")
 
 
 def test_top_chooses_how_many_causes_are_shown() -> None:
-    few, many = render(kv_demand(), top=1), render(kv_demand(), top=10)
+    few, many = (render(kv_demand(), top=number, everything=True) for number in (1, 10))
     assert "gpu-shared" not in few
     assert "3 further causes, 6% or less" in few
     assert "gpu-shared" in many
@@ -117,13 +147,17 @@ def test_ranks_that_look_alike_share_a_bar_and_others_do_not() -> None:
         LedgerEntry("e1", rank, None, 80 * GIB, parts(weights=30.0 + 5 * rank, free=50.0 - 5 * rank), None, None, ())
         for rank in range(4)
     )
-    bars = [line for line in render(replace(kv_demand(), ledger=entries), width=80).splitlines() if "rank" in line]
+    bars = [
+        line
+        for line in render(replace(kv_demand(), ledger=entries), width=80).splitlines()
+        if line.startswith("  rank")
+    ]
     assert len(bars) == 4
     assert len({len(bar) for bar in bars}) == 1
 
 
 def test_an_unknown_part_is_named_and_not_drawn_as_zero() -> None:
-    text = render(weights_exceed(), width=80)
+    text = render(weights_exceed(), width=80, everything=True)
     assert "not known: KV pool, CUDA graphs, activations" in text
     assert "KV pool 0.00" not in text
 
@@ -131,14 +165,16 @@ def test_an_unknown_part_is_named_and_not_drawn_as_zero() -> None:
 def test_parts_beyond_the_device_still_fit_the_bar() -> None:
     entry = LedgerEntry("e1", 0, None, 24 * GIB, parts(weights=20.0, kv_pool=9.0, unexplained=-5.0), None, None, ())
     bar = next(
-        line for line in render(replace(weights_exceed(), ledger=(entry,)), width=80).splitlines() if "rank" in line
+        line
+        for line in render(replace(weights_exceed(), ledger=(entry,)), width=80).splitlines()
+        if line.startswith("  rank")
     )
     assert cell_len(bar) <= 80
     assert "█" in bar and "▓" in bar
 
 
 def test_every_form_is_registered_under_a_suffix() -> None:
-    assert set(REPORTS) <= set(SUFFIXES.values())
+    assert set(REPORTS) - {"brief"} <= set(SUFFIXES.values())  # a chat takes no file
 
 
 # --- what happened when

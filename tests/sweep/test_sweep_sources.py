@@ -48,10 +48,10 @@ def test_an_archive_is_a_bundle_and_other_files_go_by_folder(tmp_path: Path) -> 
 
 
 def test_files_in_the_folder_given_do_not_swallow_those_below(tmp_path: Path) -> None:
-    tree(tmp_path, "readme.txt", "n1/vllm.log", "n2/vllm.log")
+    tree(tmp_path, "dmesg.txt", "n1/vllm.log", "n2/vllm.log")
     made = found([str(tmp_path)])
     assert sorted(made) == [str(tmp_path), f"{tmp_path}/n1", f"{tmp_path}/n2"]
-    assert inside(made[str(tmp_path)]) == ["readme.txt"]
+    assert inside(made[str(tmp_path)]) == ["dmesg.txt"]
 
 
 def test_by_pod_and_by_host_collect_over_folders(tmp_path: Path) -> None:

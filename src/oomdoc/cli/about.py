@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 import typer
@@ -91,8 +92,30 @@ def completion(
             if param.param_type_name == "option":
                 follows.update(dict.fromkeys(param.opts, param.help or ""))
         told[path] = {**follows, "--help": "Show this message and exit."}
-    console.out(script(shell, told), utf8=True)
+    console.out(script(shell, told, _values()), utf8=True)
     return EXIT_OK
+
+
+def _values() -> dict[str, list[str]]:
+    """What may follow an option, or be the argument of a command, as far as this version knows it by name."""
+    from oomdoc.physics import catalogue, gpus
+    from oomdoc.prompt import known_tables
+    from oomdoc.report import REPORTS
+    from oomdoc.tables import TABLES
+    from oomdoc.views import VIEWS
+
+    causes = sorted(rule.id for rule in reading.rule_set(None)[0])
+    made = {
+        "explain": causes,
+        "tables": sorted(known_tables(TABLES, VIEWS)),
+        "--gpu": sorted({words[0] for _, words in gpus.gpus() if words}),
+        "--model": sorted({model.name for model in catalogue.models()}),
+        "--format": sorted(REPORTS),
+        "--color": ["auto", "always", "never"],
+        "--group-by": ["folder", "host", "pod"],
+    }
+    safe = re.compile(r"[\w.+/:-]+")  # a word that no shell takes apart
+    return {name: [word for word in words if safe.fullmatch(word)] for name, words in made.items()}
 
 
 def schema() -> int:

@@ -35,8 +35,16 @@ def analyze(
     paths: Paths,
     form: Annotated[
         str,
-        typer.Option("--format", metavar="terminal|json|markdown|html", help="Form of what goes to standard output."),
+        typer.Option(
+            "--format",
+            metavar="terminal|brief|markdown|html|json",
+            help="Form of what goes to standard output; brief is five lines for a chat.",
+        ),
     ] = "terminal",
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="All of it in the terminal form: every piece of evidence, action, patch and start."),
+    ] = False,
     outputs: Annotated[
         list[str] | None,
         typer.Option(
@@ -109,6 +117,8 @@ def analyze(
       oomdoc analyze vllm.log requests.jsonl nvidia-smi.csv --gpu H100
       oomdoc analyze bundle.tar.gz -o report.html -o report.json --fail-on 0.8
       kubectl logs vllm-0 --previous | oomdoc analyze - --format json
+      oomdoc analyze bundle.tar.gz --all
+      oomdoc analyze bundle.tar.gz --format brief
       oomdoc analyze bundle.tar.gz --explain-coverage --max-size 8GiB
       oomdoc analyze bundle.tar.gz --redact -o report.json
     """
@@ -142,10 +152,12 @@ def analyze(
 
     for name, target in plan:
         if target == "-":
-            text = REPORTS[name](report, top=top, width=console.width(), color=colored)
+            text = REPORTS[name](report, top=top, width=console.width(), color=colored, everything=everything)
             console.out(text, utf8=name != "terminal")
         else:
-            console.write(target, REPORTS[name](report, top=top, width=console.PIPE_WIDTH, color=False))
+            console.write(
+                target, REPORTS[name](report, top=top, width=console.PIPE_WIDTH, color=False, everything=True)
+            )
             console.note(f"wrote {target}", quiet)
     if ("terminal", "-") not in plan:
         for warning in report.warnings:

@@ -16,6 +16,7 @@ from oomdoc.cli import (
     analyze,
     console,
     diff,
+    doctor,
     fit,
     profile,
     redact,
@@ -72,7 +73,7 @@ def root(
     Exit status:
       0    the analysis was made, whatever it found
       1    with --fail-on P, a cause other than `healthy` reached P;
-           with `rules test`, a test failed
+           with `rules test`, a test failed; with `doctor`, a check
       2    wrong usage
       3    the input could not be read or held nothing that can be analysed
       70   a bug in oomdoc; the traceback says where
@@ -111,6 +112,7 @@ rules_app.command("count")(rules.rules_count)
 app.callback()(root)
 for command in (  # in the order in which `--help` lists them
     analyze.analyze,
+    doctor.doctor,
     profile.profile,
     replay.replay,
     fit.fit,

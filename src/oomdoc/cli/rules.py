@@ -92,22 +92,34 @@ def rules_new(
 def rules_test(
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="DIR", help="A folder of rules to add; else the built-in ones.", show_default=False),
+        typer.Argument(metavar="DIR", help="A folder of your rules; else the built-in ones.", show_default=False),
     ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="The built-in rules as well as those of DIR.")] = False,
+    quiet: Quiet = False,
 ) -> int:
-    """Run the tests that every rule file carries; exit status 1 when one fails.
+    """Run the tests that rule files carry: of DIR alone, or of the built-in rules; exit status 1 when one fails.
 
     \b
     Example:
       oomdoc rules test
       oomdoc rules test ./my-rules
+      oomdoc rules test ./my-rules --all
     """
     from oomdoc.report.words import count, neutral
     from oomdoc.rule_tests import run as run_tests
 
     chosen, faults = reading.rule_set(folder, told=True)
+    if folder is not None and not everything:
+        own = folder.resolve()
+        chosen = [rule for rule in chosen if own in rule.path.resolve().parents]
+    progress = console.Progress(quiet)
+
+    def tell(rule: str, done: int, of: int) -> None:
+        progress.draw(f"{rule}: test {done + 1} of {of}")
+
     with limited(TIMEOUT_S, MEMORY_BYTES):
-        results = run_tests(chosen)
+        results = run_tests(chosen, tell if progress.on else None)
+    progress.clear()
     failed = [result for result in results if not result[2]]
     for fault in faults:
         console.out(f"BROKEN {neutral(fault)}\n")

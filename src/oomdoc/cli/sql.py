@@ -49,7 +49,7 @@ def sql(
 
     The dialect is DuckDB's; nothing can be written and no file opened. `oomdoc tables` says what there is. Without a SELECT
     a prompt opens, with history and with completion of tables and columns (Tab); `.help` lists its commands. A pipe is
-    answered statement by statement. For the store of a sweep it answers from the dataset: docs/sweep.md has its tables. JSON
+    answered statement by statement. A file that `analyze --db` has kept is asked as it is. For the store of a sweep it answers from the dataset: docs/sweep.md has its tables. JSON
     and Parquet hold texts as they are; in a table and in CSV no terminal acts on them and no spreadsheet computes them.
 
     \b
@@ -59,6 +59,7 @@ def sql(
       oomdoc sql bundle.tar.gz "FROM request" -o requests.parquet
       oomdoc sql bundle.tar.gz
       oomdoc sql bundle.tar.gz < questions.sql
+      oomdoc sql tables.duckdb "SELECT count(*) FROM request"
     """
     reading.form(form, ("table", "csv", "json", "jsonl"))
     if query is None and bundle == "-":
@@ -80,6 +81,16 @@ def sql(
                 "the store of a sweep answers one SELECT as text", "Give it as an argument; copy its Parquet files"
             )
         names, rows = _ask_store(bundle, query, limit + 1 if limit else None, endpoint_url, anonymous)
+        return _rows_out(names, rows, form, output, suffix, limit, quiet)
+    if _is_database(bundle):
+        if query is None or suffix == "parquet":
+            raise UsageError(
+                "kept tables answer one SELECT as text", "Give it as an argument; DuckDB itself opens the file too"
+            )
+        from oomdoc.diagnose import kept_tables
+
+        with kept_tables(Path(bundle)) as kept:
+            names, rows = kept.query(query, limit + 1 if limit else None, "`oomdoc tables` lists tables and columns")
         return _rows_out(names, rows, form, output, suffix, limit, quiet)
     with reading.analysis(
         [bundle], quiet, types, since, until, tz, timeout=timeout, memory_limit=memory_limit
@@ -155,6 +166,15 @@ def _questions(analysis: Analysis, form: str, limit: int | None, quiet: bool) ->
             break
         prompt.paged(told, shutil.get_terminal_size().lines, pydoc.pager, console.out)
     return EXIT_OK
+
+
+def _is_database(bundle: str) -> bool:
+    """Whether a path is a database of DuckDB, as `--db` writes it: by its first bytes."""
+    try:
+        with Path(bundle).open("rb") as file:
+            return file.read(12)[8:] == b"DUCK"
+    except (OSError, ValueError):
+        return False
 
 
 def _is_store(bundle: str) -> bool:

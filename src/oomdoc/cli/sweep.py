@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -50,6 +51,22 @@ def sweep(
     repair: Annotated[
         bool, typer.Option("--repair", help="Sweep nothing: mend a damaged store, and say what cannot be mended.")
     ] = False,
+    reports: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Write the report of every bundle that is read as a page into DIR, and link it."
+        ),
+    ] = None,
+    mark: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FINGERPRINT=STATE",
+            help="Sweep nothing: say that an incident is acknowledged, gone, or known again (the report shows fingerprints).",
+        ),
+    ] = None,
+    note: Annotated[
+        str, typer.Option(metavar="TEXT", help="With --mark: a word on it; of gone ones, what cured it.")
+    ] = "",
     endpoint_url: Annotated[
         str | None, typer.Option(metavar="URL", help="Address of an object store that is not the cloud's own.")
     ] = None,
@@ -93,6 +110,8 @@ def sweep(
       oomdoc sweep /var/bundles --store ./fleet
       oomdoc sweep '/logs/*/vllm*.log' --group-by host --store ./fleet -o morning.html -o oomdoc.prom
       oomdoc sweep s3://support/bundles --store s3://support/oomdoc --retention 90 --fail-on new
+      oomdoc sweep /var/bundles --store ./fleet -o night/morning.html --reports night/reports
+      oomdoc sweep --store ./fleet --mark 4f1c09=gone --note "driver 550 rolled out"
       oomdoc sweep --check --store ./fleet
       oomdoc sql ./fleet "SELECT cause, count(*) AS n FROM new_incident GROUP BY cause ORDER BY n DESC"
 
@@ -101,6 +120,8 @@ def sweep(
     could be read or written, or the store is damaged; 75 another sweep is at work
     on the store.
     """
+    if mark is not None:
+        return _marked(store, paths or [], mark, note, endpoint_url, anonymous)
     if check or repair:
         return _looked_over(store, paths or [], check, repair, endpoint_url, anonymous)
     if not paths:
@@ -127,7 +148,7 @@ def sweep(
     progress = console.SweepProgress(quiet)
     chosen = sweeping.Settings(
         store=store, group_by=group_by, engine=engine, jobs=jobs, limits=Limits(time_limit, size), night=night, retention_days=retention,
-        rebuild=rebuild, rules=rules, access=Access(endpoint_url, anonymous), progress=progress,
+        rebuild=rebuild, rules=rules, access=Access(endpoint_url, anonymous), progress=progress, reports=reports,
     )  # fmt: skip
     try:
         morning = sweeping.sweep(paths, chosen)
@@ -146,6 +167,21 @@ def sweep(
         else any(group.cause != "healthy" and (group.probability or 0) >= float(least) for group in morning.groups)
     )
     return EXIT_FOUND if reached else EXIT_OK
+
+
+def _marked(store: str, paths: list[str], mark: str, note: str, endpoint_url: str | None, anonymous: bool) -> int:
+    """`--mark`: keep what a person says of an incident."""
+    if paths:
+        raise UsageError("--mark stands alone", "Write `oomdoc sweep --store DIR --mark FINGERPRINT=acknowledged`")
+    fingerprint, _, state = mark.partition("=")
+    from oomdoc.sweep.places import Access, need_pyarrow
+
+    need_pyarrow()
+    from oomdoc.sweep import states
+
+    whole = states.mark(store, fingerprint, state or "acknowledged", note, Access(endpoint_url, anonymous))
+    console.out(f"{whole}: {state or 'acknowledged'}" + (f" ({note})" if note else "") + "\n")
+    return EXIT_OK
 
 
 def _looked_over(

@@ -28,6 +28,7 @@ def _lazy(module: str) -> Form:
 REPORTS: Mapping[str, Form] = MappingProxyType(
     {
         "terminal": _lazy("terminal"),
+        "brief": _lazy("brief"),
         "json": _lazy("json"),
         "markdown": _lazy("markdown"),
         "html": _lazy("html"),

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oomdoc.model import Diagnosis, Engine, Evidence, LedgerEntry, Report, last_moments
-from oomdoc.report.words import count, gravest, percent
+from oomdoc.model import Diagnosis, Engine, Evidence, LedgerEntry, Report, Step, Story, last_moments
+from oomdoc.report.words import count, factor_of, gravest, percent
 from oomdoc.units import show_bytes
 
-RIVAL_SHARE = 0.02  # below this a rival needs no answer
-EVIDENCE_SHOWN = 8
 CONTRADICTIONS_SHOWN = 3
 
 # Part of the ledger and what it is called; the order is that of bars and tables.
@@ -44,6 +42,13 @@ SETTINGS = (
     ("kv_cache_memory_bytes", "kv-cache-memory-bytes"),
     ("enforce_eager", "enforce-eager"),
 )
+PATCH_NAMES = {
+    "flags": "flags",
+    "environment": "environment",
+    "kubernetes": "Kubernetes patch",
+    "helm": "values of vLLM's production stack (Helm)",
+    "compose": "compose.yaml",
+}
 KINDS = {
     "device-oom": "out of memory on the device",
     "startup-check": "refused by the engine's own start-up check",
@@ -65,6 +70,13 @@ def headline(report: Report) -> str:
     if not report.diagnoses:
         return "Nothing in this bundle speaks about memory, for or against"
     return "The evidence does not single out one cause" if report.verdict == "undecided" else report.diagnoses[0].title
+
+
+def story_of(report: Report) -> Story:
+    """The report's story; of a report that was put together without one, its headline alone."""
+    return report.story or Story(
+        headline(report), "the bundle does not say", None, None, (), None, None, (), None, None, (), (), ()
+    )
 
 
 MOMENTS = {
@@ -141,12 +153,52 @@ def unnamed(item: Evidence) -> list[str]:
 
 
 def answer(rival: Diagnosis) -> tuple[Evidence | None, str]:
-    """Why a rival does not lead: what speaks against it most, or else a sentence."""
+    """What speaks against a rival most; without any, a sentence that says so."""
     if rival.against:
         return min(rival.against, key=lambda reading: reading.weight), ""
-    if rival.unknown:
-        return None, f"nothing speaks against it; not in this bundle: {', '.join(rival.unknown[:3])}"
-    return None, "nothing speaks against it; less speaks for it"
+    return None, "nothing speaks against it"
+
+
+def speaks_for(rival: Diagnosis) -> Evidence | None:
+    """What keeps a rival in play: the strongest observation for it."""
+    return max(rival.evidence, key=lambda reading: reading.weight, default=None)
+
+
+STEPS_SHOWN = 6
+
+
+def in_short(steps: Sequence[Step]) -> str:
+    """The arithmetic on a line: where it starts, each factor, where it ends.
+
+    >>> in_short([Step("", 0.111, 0.1), Step("", 20.0, 0.69, "a"), Step("", 0.5, 0.53, "b")])
+    '10% before any evidence, ×20, ÷2.0 = 53%'
+    """
+    begin, *rest = steps
+    shown = [factor_of(step.factor) for step in rest[:STEPS_SHOWN]]
+    more = f", {count(len(rest) - STEPS_SHOWN, 'weaker line')}" if len(rest) > STEPS_SHOWN else ""
+    said = f"{percent(begin.probability)} before any evidence"
+    return (
+        said + "".join(f", {each}" for each in shown) + more + (f" = {percent(steps[-1].probability)}" if rest else "")
+    )
+
+
+TIE = 1.5
+"""Odds of the first to those of a rival: below this nobody would bet on the order."""
+
+
+def is_tie(first: Diagnosis, rival: Diagnosis) -> bool:
+    """Whether two causes stand so near each other that their order says nothing."""
+    odds = [item.probability / max(1 - item.probability, 1e-9) for item in (first, rival)]
+    return odds[1] > 0 and odds[0] / odds[1] < TIE
+
+
+def same_change(first: Diagnosis, rival: Diagnosis) -> bool:
+    """Whether the first actions of two causes change the same setting."""
+    if not first.actions or not rival.actions:
+        return False
+    settings = [set(item.actions[0].changes) for item in (first, rival)]
+    every = {name for action in rival.actions for name in action.changes}
+    return bool(settings[0]) and settings[0] <= (settings[1] | every)
 
 
 def engine_line(engine: Engine) -> str:

@@ -17,18 +17,22 @@ import jinja2
 from markupsafe import Markup
 
 from oomdoc.model import Diagnosis, Incident, LedgerEntry, Report, last_moments
-from oomdoc.report import charts
+from oomdoc.report import charts, pictures
 from oomdoc.report.facts import (
     KINDS,
     MOMENTS,
     PARTS,
+    PATCH_NAMES,
     SETTINGS,
     answer,
     computed,
     contradictions,
-    headline,
+    in_short,
+    is_tie,
     missing_parts,
     plans_of_failure,
+    same_change,
+    story_of,
     unusual,
 )
 from oomdoc.report.shell import asset, environment, policy
@@ -37,6 +41,7 @@ from oomdoc.report.words import (
     changes,
     cost,
     count,
+    factor_of,
     flag,
     gravest,
     incomplete,
@@ -44,7 +49,6 @@ from oomdoc.report.words import (
     moment,
     neutral,
     neutral_line,
-    ran_out,
     until_then,
 )
 from oomdoc.units import GIB, show_bytes, show_seconds
@@ -73,14 +77,15 @@ def render(report: Report, **_: Any) -> str:
     }  # fmt: skip
     script, vega, style = asset("report.js"), asset("vega.js") if drawn or ledger else "", asset("report.css")
     first = report.diagnoses[0] if report.diagnoses else None
-    rivals = [item for item in report.diagnoses[1:] if item.probability >= 0.005]
+    story = story_of(report)
+    rivals = [item for item in report.diagnoses[1:] if item.cause in story.keeps]
     page = _environment().get_template("report.html.j2")
     return page.render(
-        report=report, lost=incomplete(report), first=first, incident=shown, rivals=rivals[:RIVALS], rest=len(report.diagnoses) - 1 - len(rivals[:RIVALS]) if first else 0,
+        report=report, story=story, weights={item.id: item for item in (*first.evidence, *first.against)} if first else {}, brief=[neutral(line) for line in story.brief], books=pictures.ledger(report), around=pictures.around(report), lost=incomplete(report), first=first, incident=shown, rivals=rivals[:RIVALS], rest=max(len(report.diagnoses) - 1 - len(rivals[:RIVALS]), 0),
         others=[item for item in report.incidents if item is not shown][:INCIDENTS], incidents=len(report.incidents),
         drawn=[chart for chart in drawn if not chart.id.startswith("replay")], replayed=[chart for chart in drawn if chart.id.startswith("replay")],
         ledger=_books(labels, ledger), excerpts={item.ref: item for item in report.excerpts}, verdict=_verdict(report, first), engines=_engines(report),
-        failed=report.verdict in ("diagnosed", "undecided"), whens=WHEN, cost=cost(shown.impact) if shown else "", watch=report.watch if report.verdict == "healthy" else (),
+        patch_names=PATCH_NAMES, failed=report.verdict in ("diagnosed", "undecided"), whens=WHEN, cost=cost(shown.impact) if shown else "", watch=report.watch if report.verdict == "healthy" else (),
         marks=report.timeline.get("marks", ()), traffic={**_TRAFFIC, **report.traffic},
         data=Markup(_json(data)), script=Markup(script), vega=Markup(vega), style=Markup(style), policy=policy([text for text in (vega, script) if text], style),
     )  # fmt: skip
@@ -99,7 +104,7 @@ def _environment() -> jinja2.Environment:
     made.filters.update(
         line=neutral_line, likelihood=likelihood, moment=moment,
         count=count, answer=answer, size=show_bytes, seconds=show_seconds, changes=changes, kind=lambda kind: KINDS.get(kind, kind), cell=cell, paste=_paste,
-        number=_number, lines=lambda text: "\n".join(neutral(line) for line in text.splitlines()),
+        number=_number, times=factor_of, short=in_short, block=lambda text: "\n".join(neutral_line(line) for line in text.splitlines()), is_tie=is_tie, same_change=same_change, lines=lambda text: "\n".join(neutral(line) for line in text.splitlines()),
     )  # fmt: skip
     return made
 
@@ -136,10 +141,8 @@ def _verdict(report: Report, first: Diagnosis | None) -> dict[str, Any]:
         "undecided": "Undecided",
         "no-server": "No server",
     }
-    strongest = max(first.evidence, key=lambda item: item.weight, default=None) if first else None
-    against = min(first.against, key=lambda item: item.weight, default=None) if first else None
     return {
-        "label": label.get(report.verdict, report.verdict), "title": headline(report), "ran_out": ran_out(report), "strongest": strongest, "against": against,
+        "label": label.get(report.verdict, report.verdict), "title": story_of(report).title,
         "closest": report.diagnoses[:2] if report.verdict == "undecided" else (),
         "action": first.actions[0] if first and first.actions and report.verdict != "undecided" else None,
         "until_then": until_then(first) if first and report.verdict == "diagnosed" else None,

@@ -58,7 +58,11 @@ class Page:
         """`lead` and then `body`, wrapped so that its later lines begin under its first."""
         lead = ink(" " * indent) + lead
         lead.append(
-            " " * (max(indent + lead_width - lead.cell_len, 0) + (gap if body and lead.cell_len > indent else 0))
+            " "
+            * (
+                max(indent + lead_width - lead.cell_len, 0)
+                + (gap if body and (lead.cell_len > indent or lead_width) else 0)
+            )
         )
         room = self.width - lead.cell_len
         if room < NARROWEST_COLUMN and lead.cell_len > indent + 2:  # no place beside it: the body goes below

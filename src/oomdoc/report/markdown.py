@@ -12,19 +12,21 @@ from typing import Any
 
 from oomdoc.model import Diagnosis, Evidence, Report
 from oomdoc.report.facts import (
-    EVIDENCE_SHOWN,
     KINDS,
     MOMENTS,
     PARTS,
-    RIVAL_SHARE,
+    PATCH_NAMES,
     answer,
     computed,
     contradictions,
     engine_line,
-    headline,
+    is_tie,
     ledger_of_failure,
     plans_of_failure,
     pool,
+    same_change,
+    speaks_for,
+    story_of,
     traffic_line,
     unnamed,
     unusual,
@@ -35,13 +37,14 @@ from oomdoc.report.words import (
     cost,
     count,
     factor,
+    factor_of,
     gravest,
     incomplete,
     likelihood,
     moment,
     neutral,
+    neutral_line,
     percent,
-    ran_out,
     until_then,
 )
 from oomdoc.units import GIB, show_seconds
@@ -63,14 +66,14 @@ def render(report: Report, *, top: int = 3, **_: Any) -> str:
     lines = [f"**Bundle is incomplete**: {plain(lost)}", ""] if lost else []
     lines += _head(report, first)
     if first:
-        lines += _evidence(first)
+        lines += _evidence(report, first)
     lines += _failure(report)
     lines += _ledger(report)
     if first and first.actions:
-        lines += _fix(first, report.verdict)
+        lines += _fix(report, first)
         lines += _replay(report)
         lines += _refused(first)
-    lines += _rivals(report.diagnoses[1:], top)
+    lines += _rivals(report, top)
     lines += _moments(report)
     lines += _engines(report) + _traffic(report)
     lines += _watch(report) if report.verdict == "healthy" else []
@@ -127,6 +130,14 @@ def fenced(lines: Iterable[str], language: str = "") -> list[str]:
     return [fence + language, *body, fence]
 
 
+def fenced_as_is(lines: Iterable[str], language: str = "") -> list[str]:
+    """The same for lines whose indent matters."""
+    body = [neutral_line(line) for line in lines]
+    runs = [len(run) for line in body for run in re.findall("`+", line)]
+    fence = "`" * max(3, *(size + 1 for size in runs), 3)
+    return [fence + language, *body, fence]
+
+
 # ---- the parts
 
 
@@ -137,10 +148,12 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
         "not-memory": "Not a memory failure",
         "no-server": "No server",
     }.get(report.verdict, "Undecided")
-    lines = [f"## {verdict}: {prose(headline(report))}", "", "| | |", "| --- | --- |"]
-    incident = gravest(report)
-    when = f", {plain(moment(incident.started))}" if incident and incident.started is not None else ""
-    lines.append(f"| **What ran out** | {plain(ran_out(report))}{when} |")
+    story = story_of(report)
+    lines = [f"## {verdict}: {prose(story.title)}", "", "| | |", "| --- | --- |"]
+    if report.verdict in ("diagnosed", "undecided"):
+        lines.append(f"| **What ran out** | {prose(story.ran_out)} |")
+    for name, text in (("Where", story.where), ("When", story.when), ("Who", story.who), ("What it cost", story.cost)):
+        lines += [f"| **{name}** | {prose(text)} |"] if text else []
     if report.verdict == "undecided":
         lines += [
             f"| **Closest** | {prose(item.title)} ({plain(percent(item.probability))}) |"
@@ -149,12 +162,14 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
         if report.collect_next:
             lines.append(f"| **What to do** | collect more and analyse again: {prose(report.collect_next[0].what)} |")
     elif first:
-        lines.append(f"| **Why** | {prose(first.summary)} |")
-        lines.append(f"| **How sure** | {plain(percent(first.probability))}, {likelihood(first.probability)} |")
-        if first.actions:
+        counted = f"; {plain(story.record.says)}" if story.record else ""
+        lines.append(
+            f"| **How sure** | {plain(percent(first.probability))}, {likelihood(first.probability)}{counted} |"
+        )
+        if story.change:
             stopgap = until_then(first)
             after = "" if first.actions[0].when == "now" else f" ({WHEN[first.actions[0].when]})"
-            lines.append(f"| **What to change** | {prose(first.actions[0].do)}{after} |")
+            lines.append(f"| **What to change** | {prose(story.change)}{after} |")
             if stopgap:
                 lines.append(f"| **Until then** | {prose(stopgap.do)} |")
     said = [code(report.bundle.name)]
@@ -162,36 +177,62 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
         last = report.engines[-1]
         said += [f"vLLM {plain(last.version)}"] if last.version else []
         said += [code(last.model)] if last.model else []
-    lines.append(f"| **Bundle** | {', '.join(said)} |")
-    return [*lines, ""]
+    lines += [f"| **Bundle** | {', '.join(said)} |", ""]
+    if story.chain:
+        lines += ["### Why", ""]
+        for number, link in enumerate(story.chain, 1):
+            places = ", ".join(code(ref) for ref in link.refs[:2])
+            lines.append(f"{number}. {prose(link.says)}" + (f" ({places})" if places else ""))
+        lines.append("")
+    return lines
 
 
-def _evidence(item: Diagnosis) -> list[str]:
+def _evidence(report: Report, item: Diagnosis) -> list[str]:
+    """The arithmetic to the figure of the first table; then what could not be asked."""
+    story = story_of(report)
+    if not story.steps:
+        return []
+    begin, *rest = story.steps
+    known = {each.id: each for each in (*item.evidence, *item.against)}
     lines = [
-        f"### Why {code(item.cause)}",
+        "### How sure",
         "",
-        f"Begins at {plain(percent(item.prior))} of cases; each line multiplies the odds.",
+        f"{prose(item.title)} ({code(item.cause)}) is {plain(percent(begin.probability))} of incidents before any evidence; each line multiplies the odds.",
         "",
     ]
-    lines += [*_weighed(item.evidence), ""] if item.evidence else ["Nothing in this bundle speaks for it.", ""]
-    if item.against:
-        lines += ["Against it:", "", *_weighed(item.against), ""]
-    if item.unknown:
-        lines += ["Not in this bundle: " + ", ".join(code(name) for name in item.unknown) + ".", ""]
+    for step in rest:
+        found = known.get(step.evidence or "")
+        places = [code(ref) for ref in unnamed(found)[:3]] if found else []
+        lines.append(
+            f"- **{plain(factor_of(step.factor))}** {prose(step.says)}" + (f" ({', '.join(places)})" if places else "")
+        )
+    lines += [f"- **= {plain(percent(item.probability))}**, {likelihood(item.probability)}", ""]
+    same = [each for each in item.evidence if each.weight == 0]
+    if same:
+        lines += ["The same facts as stronger lines, not counted twice:", "", *_weighed(same), ""]
+    for lacks, title in (
+        (True, "Not in this bundle, and not counted"),
+        (False, "Does not arise here, and is not counted"),
+    ):
+        asked = [each for each in item.unanswered if bool(each.lacks) is lacks]
+        if asked:
+            lines += [f"<details><summary>{title}</summary>", ""]
+            for each in asked:
+                need = f", needs {prose(', '.join(each.lacks))}" if each.lacks else ""
+                lines.append(f"- {prose(each.asks)} ({code(each.id)}{need})")
+            lines += ["", "</details>", ""]
     return lines
 
 
 def _weighed(items: Sequence[Evidence]) -> list[str]:
     lines = []
-    for item in items[:EVIDENCE_SHOWN]:
+    for item in items:
         places = [code(ref) for ref in unnamed(item)[:3]]
         same = " (the same fact as a stronger line)" if item.weight == 0 else ""
         lines.append(
             f"- **{plain(factor(item.weight))}** {prose(item.says)}{same}"
             + (f" ({', '.join(places)})" if places else "")
         )
-    if len(items) > EVIDENCE_SHOWN:
-        lines.append(f"- and {len(items) - EVIDENCE_SHOWN} weaker")
     return lines
 
 
@@ -252,8 +293,26 @@ def _gib(size: int | None) -> str:
     return "unknown" if size is None else f"{size / GIB:.2f}"
 
 
-def _fix(item: Diagnosis, verdict: str) -> list[str]:
-    failed = verdict in ("diagnosed", "undecided")
+LANGUAGES = {"flags": "sh", "environment": "sh"}
+
+
+def _patches(report: Report) -> list[str]:
+    """The first change as it is pasted where servers are deployed; the form that this bundle shows stands open."""
+    lines = []
+    for patch in story_of(report).patches:
+        if patch.form == "flags":
+            continue
+        name = PATCH_NAMES[patch.form] + ("" if patch.whole else ", to be joined with what is there")
+        block = fenced_as_is(patch.text.splitlines(), LANGUAGES.get(patch.form, "yaml"))
+        if patch.fits:
+            lines += [f"{name}:", "", *block, ""]
+        else:
+            lines += [f"<details><summary>{name}</summary>", "", *block, "", "</details>", ""]
+    return lines
+
+
+def _fix(report: Report, item: Diagnosis) -> list[str]:
+    failed = report.verdict in ("diagnosed", "undecided")
     lines = ["### The fix" if failed else "### What to do", ""]
     for number, action in enumerate(item.actions, 1):
         lines += [f"{number}. " + (f"**{WHEN[action.when]}:** " if failed else "") + prose(action.do), ""]
@@ -263,6 +322,8 @@ def _fix(item: Diagnosis, verdict: str) -> list[str]:
         told = (("why", action.why), ("proof", action.proof), ("cost", action.cost), ("check", action.verify))
         lines += [f"   - {label}: {prose(text)}" for label, text in told if text]
         lines.append("")
+        if number == 1:
+            lines += _patches(report)
     if item.command:
         lines += ["The whole command, with the first change:", "", *fenced(item.command.splitlines(), "sh"), ""]
     return lines
@@ -312,15 +373,23 @@ def _replay(report: Report) -> list[str]:
     return [*lines, *(f"| {name} | {here} | {there} |" for name, here, there in rows), ""]
 
 
-def _rivals(rivals: Sequence[Diagnosis], top: int) -> list[str]:
-    near = [item for item in rivals if item.probability > RIVAL_SHARE][:top]
-    if not near:
+def _rivals(report: Report, top: int) -> list[str]:
+    """Rivals that something in the bundle keeps in play."""
+    kept = set(story_of(report).keeps)
+    near = [item for item in report.diagnoses[1:] if item.cause in kept][:top]
+    if not near or report.verdict in ("healthy", "no-server"):
         return []
-    lines = ["### Why not the others", ""]
+    first = report.diagnoses[0]
+    lines = ["### What else it could be", ""]
     for item in near:
         worst, said = answer(item)
         why = f"**{plain(factor(worst.weight))}** {prose(worst.says)}" if worst else plain(said)
-        lines.append(f"- {plain(percent(item.probability))} {code(item.cause)}: {why}")
+        if kept_by := speaks_for(item):
+            why = f"**{plain(factor(kept_by.weight))}** {prose(kept_by.says)}; {why}"
+        tie = ""
+        if is_tie(first, item):
+            tie = ", a tie with the first" + (", and the same change helps both" if same_change(first, item) else "")
+        lines.append(f"- {plain(percent(item.probability))} {prose(item.title)} ({code(item.cause)}){tie}: {why}")
     return [*lines, ""]
 
 
@@ -358,8 +427,11 @@ def _moments(report: Report) -> list[str]:
 def _set_aside(report: Report) -> list[str]:
     if not report.set_aside:
         return []
-    said = [f"- {plain(item.why)} {' '.join(code(ref) for ref in item.refs)}".rstrip() for item in report.set_aside]
-    return ["### Seen and set aside", "", "Not this server's:", "", *said, ""]
+    said = [
+        f"- {plain(item.says)}: {plain(item.why)} {' '.join(code(ref) for ref in item.refs)}".rstrip()
+        for item in report.set_aside
+    ]
+    return ["### Seen and set aside", "", "Not this server's, and why:", "", *said, ""]
 
 
 def _collect(report: Report) -> list[str]:

@@ -7,15 +7,16 @@ through `neutral` everywhere, and nothing of it is markup.
 from __future__ import annotations
 
 import datetime as dt
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from xml.sax.saxutils import escape, quoteattr
 
-from oomdoc.morning import NO_FAILURE, ChangePoint, Group, Morning, Outlier, ReadError
+from oomdoc.morning import NO_FAILURE, ChangePoint, Group, Morning, Outlier, ReadError, Standing
 from oomdoc.report.json import dump
-from oomdoc.report.words import count, neutral, percent
+from oomdoc.report.words import count, moment, neutral, percent
 from oomdoc.units import show_bytes
 
 MOST_GROUPS = 25  # shown to people per section; JSON lines have all
@@ -30,6 +31,8 @@ class Section:
     says: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
+    links: tuple[str | None, ...] = ()
+    """Of each row the page that its column `bundle` leads to; empty where no column does."""
 
 
 def sections(morning: Morning) -> list[Section]:
@@ -38,10 +41,10 @@ def sections(morning: Morning) -> list[Section]:
     back = [group for group in morning.groups if not group.new]
     made = [
         Section("In short", tuple(_short(morning))),
+        _standing(morning),
         Section("Could not be read", _read_errors_say(morning), ("host", "bundles", "since", "why", "example"), _read_errors(morning.errors)),
-        _groups("New", new),
-        _groups("Seen before, and again", back),
-        Section("Resolved", tuple(
+        *([] if morning.standing else [_groups("New", new), _groups("Seen before, and again", back)]),
+        Section("Gone", tuple(
             f"{item.cause} ({_of(item.model, item.version)}): {count(item.incidents, 'incident')} up to {item.last_night}, none since, in {count(item.read, 'bundle')} read tonight"
             for item in morning.resolved[:MOST_GROUPS])),
         Section("What moved", tuple(_change(point) for point in morning.changes)),
@@ -52,6 +55,63 @@ def sections(morning: Morning) -> list[Section]:
         Section("Warnings", morning.warnings),
     ]  # fmt: skip
     return [section for section in made if section.says or section.rows]
+
+
+MOST_STANDING = 200  # rows; the JSON lines have all
+TRIAGE = ("state", "what", "sure", "bundle", "host", "model", "since", "what to do")
+
+
+def _address(path: str) -> str:
+    """A relative path as a link has it.
+
+    >>> _address("night reports/a-1.html")
+    'night%20reports/a-1.html'
+    """
+    return re.sub(
+        r"[^\w./-]",
+        lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "replace")),
+        path,
+        flags=re.ASCII,
+    )
+
+
+def _standing(morning: Morning) -> Section:
+    """One row per incident of the bundles that are there: what a person reads first."""
+    shown = morning.standing[:MOST_STANDING]
+    rows = tuple(
+        (
+            item.state, _what(item), percent(item.probability) if item.probability is not None else "unknown", item.name,
+            item.host or "not in the bundle", " ".join(part for part in (item.model or "not in the bundle", item.version and f"vLLM {item.version}") if part),
+            _since(item), _advice(item),
+        )
+        for item in shown
+    )  # fmt: skip
+    more = len(morning.standing) - len(shown)
+    says = (f"{count(more, 'more incident')} in the JSON lines.",) if more else ()
+    return Section("Incidents", says, TRIAGE, rows, tuple(item.page for item in shown))
+
+
+def _what(item: Standing) -> str:
+    times = f", {item.times} times" if item.times > 1 else ""
+    title = item.title
+    if item.cause == "not-memory" and item.text:  # the rule's title says what it is not
+        title = f"Not memory: {_cut(item.text)[:90]}"
+    return f"{title}{times} ({item.cause or 'not ranked'}, {item.fingerprint})"
+
+
+def _since(item: Standing) -> str:
+    began = ""
+    if item.started:
+        shown = moment(item.started)
+        began = f"{shown[:11]} (year unknown)" if "year unknown" in shown else shown[:16].replace("T", " ")
+    return f"night of {item.since}" + (f", failed {began}" if began else "")
+
+
+def _advice(item: Standing) -> str:
+    said = [item.action or "no action is known"]
+    said += [f"note: {item.note}"] if item.note else []
+    said += [f"what cured one alike: {item.cured}"] if item.cured else []
+    return "; ".join(said)
 
 
 def _short(morning: Morning) -> Iterable[str]:
@@ -71,6 +131,12 @@ def _short(morning: Morning) -> Iterable[str]:
         else "No new memory incident."
     )
     yield f"{counts.healthy:,} healthy, {counts.not_memory:,} failed for another reason than memory, {counts.undecided:,} undecided."
+    if morning.standing:
+        states = [item.state for item in morning.standing]
+        counted = [
+            f"{states.count(state):,} {state}" for state in ("new", "known", "acknowledged", "gone") if state in states
+        ]
+        yield f"{count(len(states), 'incident')} stand, alike ones of a bundle as one: {', '.join(counted)}."
     if morning.previous is None:
         yield "This is the first night of the store: there is nothing to compare with."
 
@@ -174,6 +240,12 @@ def _rows(section: Section, width: int) -> Iterable[str]:
         for row in (section.columns, *cells):
             yield "  " + "  ".join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip()
         return
+    if section.columns == TRIAGE:
+        for state, what, sure, bundle, host, model, since, advice in cells:
+            yield _filled(f"{state:<5} {sure:>4}  {what}", width, "  ", " " * 15)
+            yield _filled(f"{bundle}; host {host}; {model}; {since}", width, " " * 15, " " * 15)
+            yield _filled(f"→ {advice}", width, " " * 15, " " * 17)
+        return
     for row in cells:
         parts = [f"{name} {cell}" if name else cell for name, cell in zip(section.columns, row, strict=True) if cell]
         head, *rest = parts
@@ -191,6 +263,10 @@ def _rows(section: Section, width: int) -> Iterable[str]:
             )
 
 
+def _filled(text: str, width: int, begin: str, then: str) -> str:
+    return textwrap.fill(text, width, initial_indent=begin, subsequent_indent=then, break_on_hyphens=False)
+
+
 def markdown(morning: Morning) -> str:
     """Markdown with pipe tables; what a bundle wrote is shown and means nothing."""
     out = [f"# oomdoc sweep, night of {morning.night}"]
@@ -200,6 +276,17 @@ def markdown(morning: Morning) -> str:
         if section.rows:
             out += ["", "| " + " | ".join(section.columns) + " |", "|" + " --- |" * len(section.columns)]
             out += ["| " + " | ".join(_marked(cell) for cell in row) + " |" for row in section.rows]
+            if any(section.links):
+                at = section.columns.index("bundle")
+                out += [
+                    "",
+                    "Reports: "
+                    + ", ".join(
+                        f"[{_marked(row[at])}]({_address(link)})"
+                        for row, link in zip(section.rows, section.links, strict=True)
+                        if link
+                    ),
+                ]
     return "\n".join(out) + "\n"
 
 
@@ -220,18 +307,18 @@ def html(morning: Morning) -> str:
         if morning.groups
         else "healthy"
     )
-    return plain_page("morning.html.j2", morning=morning, sections=sections(morning), tone=tone)
+    return plain_page("morning.html.j2", morning=morning, sections=sections(morning), tone=tone, quoted=_address)
 
 
 # ---- for machines
 
 
 def jsonl(morning: Morning) -> str:
-    """One object per line, `kind` first: night, group, resolved, trend, change, outlier, error, failing (a bundle), warning."""
+    """One object per line, `kind` first: night, group, resolved, trend, change, outlier, error, failing (a bundle), incident."""
     plain = morning.to_dict()
     kinds = {
         "groups": "group", "resolved": "resolved", "trends": "trend", "changes": "change", "outliers": "outlier", "errors": "error",
-        "failing": "failing",
+        "failing": "failing", "standing": "incident",
     }  # fmt: skip
     head = {name: value for name, value in plain.items() if name not in kinds}
     lines = [

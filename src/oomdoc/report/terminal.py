@@ -7,6 +7,7 @@ pasted (flags, commands) are not wrapped. Deterministic: the report, the width a
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -14,27 +15,31 @@ from typing import Any
 from rich.cells import cell_len
 from rich.text import Text
 
-from oomdoc.model import Action, Coverage, Diagnosis, Engine, Evidence, Incident, LedgerEntry, Report
+from oomdoc.model import Action, Coverage, Diagnosis, Engine, Evidence, Incident, LedgerEntry, Patch, Report
 from oomdoc.report.facts import (
-    EVIDENCE_SHOWN,
     KINDS,
     MOMENTS,
     PARTS,
-    RIVAL_SHARE,
+    PATCH_NAMES,
+    STEPS_SHOWN,
     answer,
     computed,
     contradictions,
     engine_line,
-    headline,
+    is_tie,
     ledger_of_failure,
     missing_parts,
     plans_of_failure,
     pool,
+    same_change,
+    speaks_for,
+    story_of,
     traffic_line,
     unnamed,
     unusual,
 )  # fmt: skip
 from oomdoc.report.layout import Page, ink
+from oomdoc.report.opening import opening
 from oomdoc.report.words import (
     QUOTING,
     WHEN,
@@ -42,21 +47,21 @@ from oomdoc.report.words import (
     cost,
     count,
     factor,
+    factor_of,
     gravest,
-    incomplete,
     likelihood,
     moment,
     neutral,
+    neutral_line,
     paste_lines,
     percent,
-    ran_out,
     trace,
-    until_then,
 )  # fmt: skip
 from oomdoc.units import GIB, NOMINAL_YEAR, parse_time, show_bytes, show_seconds
 
-UNKNOWN_SHOWN = 6
 NOT_HELPING_SHOWN = 3
+ASIDE_SHOWN = 2
+TEXT_IN_A_STEP = 160
 TEXT_SHOWN = 480
 
 # Glyph and colour of the parts of the ledger
@@ -74,87 +79,41 @@ GLYPHS = {
 }
 
 
-def render(report: Report, *, top: int = 3, width: int = 100, color: bool = False, **_: Any) -> str:
-    """The whole report as text; `top` is how many causes, rivals and incidents are shown."""
+def render(
+    report: Report, *, top: int = 3, width: int = 100, color: bool = False, everything: bool = False, **_: Any
+) -> str:
+    """The report as text: two screens, or with `everything` all that a terminal can show; `top` is how many causes, rivals and incidents."""
     page = Page(width, color)
     incident = gravest(report)
     first = report.diagnoses[0] if report.diagnoses else None
-    _verdict(page, report, first)
-    _ledger(page, report)
-    if incident:
-        _first_failure(page, incident)
+    opening(page, report)
+    _ledger(page, report, everything)
     _timeline(page, report.timeline)
-    _causes(page, report, top)
-    told = 2 if report.verdict == "undecided" else 1
-    for diagnosis in report.diagnoses[:told]:
-        _evidence(page, diagnosis)
     if first:
-        _actions(page, first, report.verdict)
-        _rivals(page, report.diagnoses[told:], top)
-    _other_incidents(page, report.incidents, incident, top)
-    _engines(page, report.engines)
-    _traffic(page, report.traffic)
+        _steps(page, report)
+        _actions(page, report, first, everything)
     if report.verdict == "healthy":  # elsewhere the causes say it with their weights
         _watch(page, report)
-    _set_aside(page, report)
-    _collect(page, report, top)
+    if everything:
+        if incident:
+            _first_failure(page, incident)
+        _causes(page, report, top)
+        for diagnosis in report.diagnoses[: 2 if report.verdict == "undecided" else 1]:
+            _evidence(page, diagnosis)
+    _rivals(page, report, top)
+    _other_incidents(page, report.incidents, incident, top, everything)
+    _set_aside(page, report, everything)
+    _collect(page, report)
+    if everything:
+        _engines(page, report.engines)
+        _traffic(page, report.traffic)
     _coverage(page, report.coverage)
     _warnings(page, report.warnings)
-    _more(page, report, first, incident)
+    _more(page, report, first, incident, everything)
     return page.text()
 
 
-def _verdict(page: Page, report: Report, first: Diagnosis | None) -> None:
-    style = {"diagnosed": "bold red", "healthy": "bold green"}.get(report.verdict, "bold yellow")
-    chance = f" ({percent(first.probability)})" if first else ""
-    advice = first.actions[0].do if first and first.actions else ""
-    if report.verdict == "diagnosed" and first:
-        label = f"{likelihood(first.probability).upper()}{chance}"
-        what = first.title
-    elif report.verdict == "healthy" and first:
-        label = f"HEALTHY{chance}"
-        what = first.title
-        advice = advice or "Nothing has to be done"
-    elif report.verdict == "not-memory" and first:
-        label = f"NOT A MEMORY FAILURE{chance}"
-        what = first.title + (f": {first.reason.replace('-', ' ')}" if first.reason else "")
-    elif report.verdict == "no-server":
-        label, what = "NO SERVER", headline(report)
-        advice = "Hand over the server's log, its metrics, or what its supervisor says of it"
-    else:
-        label = "UNDECIDED"
-        named = [f"{item.title} ({percent(item.probability)})" for item in report.diagnoses[:2]]
-        what = f"{headline(report)}; closest: {'; '.join(named)}" if named else headline(report)
-        advice = f"Collect more and analyse again: {report.collect_next[0].what}" if report.collect_next else ""
-    rows = [(label, style, page.prose(what, style="bold"))]
-    if lost := incomplete(report):
-        page.flow(ink("BUNDLE IS INCOMPLETE", "bold red"), page.prose(lost), lead_width=len("BUNDLE IS INCOMPLETE"))
-    if report.verdict == "diagnosed" or (report.verdict == "undecided" and first):
-        rows.append(("What ran out", "bold", ink(ran_out(report))))
-    if advice:
-        rows.append(("What to do", "bold", page.prose(advice)))
-    if first and first.actions and report.verdict == "diagnosed" and first.actions[0].when != "now":
-        rows[-1][2].append(f" ({WHEN[first.actions[0].when]})")
-        if stopgap := until_then(first):
-            rows.append(("Until then", "bold", page.prose(stopgap.do)))
-    rows.append(("Bundle", "bold", _bundle_line(report)))
-    lead_width = min(max(len(label) for label, _, _ in rows), 26)
-    for label, look, body in rows:
-        page.flow(ink(label, look), body, lead_width=lead_width)
-
-
-def _bundle_line(report: Report) -> Text:
-    said = [neutral(report.bundle.name)]
-    if report.engines:
-        last = report.engines[-1]
-        said += [f"vLLM {neutral(last.version)}"] if last.version else []
-        said += [neutral(last.model)] if last.model else []
-        shards = last.flags.get("tensor_parallel_size")
-        said += [f"TP {neutral(str(shards.value))}"] if shards else []
-    return ink(", ".join(said))
-
-
-def _ledger(page: Page, report: Report) -> None:
+def _ledger(page: Page, report: Report, everything: bool) -> None:
     starts = list(dict.fromkeys(entry.engine for entry in report.ledger))
     entries = ledger_of_failure(report)
     if not entries:
@@ -162,9 +121,12 @@ def _ledger(page: Page, report: Report) -> None:
     start = entries[0].engine
     name = f"engine {neutral(start)}, " if start and len(starts) > 1 else ""
     moment_of = MOMENTS.get(entries[0].moment or "", "")
-    page.heading("Where the memory is", f"{name}GiB per GPU" + (f", {moment_of}" if moment_of else ""))
     every, shown = entries, [entry for entry in entries if entry.total_bytes]
     plans = [entry for entry in plans_of_failure(report) if entry.total_bytes]
+    planned = all(entry.moment == "plan" for entry in shown)
+    if not everything and (not shown or (planned and report.verdict == "not-memory")):
+        return  # a size beside nothing is no picture, and a plan that nothing came of explains nothing
+    page.heading("Where the memory is", f"{name}GiB per GPU" + (f", {moment_of}" if moment_of else ""))
     _bars(page, shown, plans)
     for entry in every:
         if not entry.total_bytes:  # parts of an unknown whole are no bar
@@ -175,6 +137,8 @@ def _ledger(page: Page, report: Report) -> None:
         page.flow(ink("does not add up:", "yellow"), page.prose(said), indent=2, gap=1)
     for said in unusual(every):
         page.flow(ink("unusual:", "yellow"), page.prose(said), indent=2, gap=1)
+    if not everything:
+        return
     notes = [("not known", missing_parts(every)), ("computed, not logged", computed(every))]
     for words, names in notes:
         if names:
@@ -339,74 +303,126 @@ def _causes(page: Page, report: Report, top: int) -> None:
         page.flow(Text(), ink(f"{count(len(rest), 'further cause')}, {most}", "dim"), indent=2)
 
 
+def _steps(page: Page, report: Report) -> None:
+    """The arithmetic, a line each, to exactly the figure of the first line."""
+    story = story_of(report)
+    if not story.steps or report.verdict == "no-server":
+        return
+    begin, *rest = story.steps
+    page.heading("How sure", f"starts at {percent(begin.probability)}; each line multiplies the odds")
+    first = report.diagnoses[0]
+    refs = {item.id: item for item in (*first.evidence, *first.against)}
+    shown = rest if len(rest) <= STEPS_SHOWN + 1 else rest[:STEPS_SHOWN]
+    for step in shown:
+        body = page.prose(_shorter(step.says))
+        if (item := refs.get(step.evidence or "")) and (places := unnamed(item)):
+            body += ink("  ") + ink(_refs(places, 1), "cyan")
+        page.flow(
+            ink(factor_of(step.factor), "green" if step.factor >= 1 else "yellow"), body, indent=2, lead_width=6, gap=1
+        )
+    if len(shown) < len(rest):
+        together = math.prod(step.factor for step in rest[len(shown) :])
+        said = f"{count(len(rest) - len(shown), 'further line')} together; --all shows each"
+        page.flow(ink(factor_of(together)), ink(said, "dim"), indent=2, lead_width=6, gap=1)
+    said = f"{percent(first.probability)}, {likelihood(first.probability)}"
+    page.flow(ink("=", "bold"), page.prose(said), indent=2, lead_width=6, gap=1)
+
+
+def _shorter(text: str) -> str:
+    """A sentence of evidence for the short form: a quoted message is cut at a word."""
+    return text if len(text) <= TEXT_IN_A_STEP else text[: text.rfind(" ", 0, TEXT_IN_A_STEP)] + " …"
+
+
 def _evidence(page: Page, item: Diagnosis) -> None:
-    page.heading(f"Why {neutral(item.cause)}", f"starts at {percent(item.prior)}; each line multiplies the odds")
+    page.heading(f"All evidence for {neutral(item.title)}", neutral(item.cause))
     if item.summary:
         page.flow(Text(), page.prose(item.summary), indent=2)
     _weighed(page, item.evidence, "green", "nothing in this bundle speaks for it")
     if item.against:
         page.flow(Text(), ink("against it", "bold"), indent=2)
         _weighed(page, item.against, "yellow", "")
-    if item.unknown:
-        names = ", ".join(neutral(name) for name in item.unknown[:UNKNOWN_SHOWN])
-        names += f" and {len(item.unknown) - UNKNOWN_SHOWN} more" if len(item.unknown) > UNKNOWN_SHOWN else ""
-        page.flow(ink("not in this bundle:", "dim"), ink(names, "dim"), indent=2, gap=1)
+    for lacks, title in (
+        (True, "not in this bundle, and not counted"),
+        (False, "does not arise here, and is not counted"),
+    ):
+        asked = [each for each in item.unanswered if bool(each.lacks) is lacks]
+        if asked:
+            page.flow(Text(), ink(title, "bold"), indent=2)
+        for each in asked:
+            need = f" (needs {', '.join(each.lacks)})" if each.lacks else ""
+            page.flow(
+                ink("-", "dim"), page.prose(each.asks + need) + ink(f"  {neutral(each.id)}", "dim"), indent=2, gap=1
+            )
 
 
 def _weighed(page: Page, evidence: Sequence[Evidence], style: str, nothing: str) -> None:
-    for item in evidence[:EVIDENCE_SHOWN]:
+    for item in evidence:
         body = page.prose(item.says, item.refs)
         if places := unnamed(item):
             body += ink("  ") + ink(_refs(places, 2), "cyan")
         if item.weight == 0:
             body += ink("  (the same fact as a stronger line)", "dim")
+        body += ink(f"  {neutral(item.id)}", "dim")
         page.flow(ink(factor(item.weight), style), body, indent=2, lead_width=5, gap=1)
-    if len(evidence) > EVIDENCE_SHOWN:
-        page.flow(Text(), ink(f"and {len(evidence) - EVIDENCE_SHOWN} weaker; --format json has all", "dim"), indent=8)
     if not evidence and nothing:
         page.flow(Text(), ink(nothing, "dim"), indent=2)
 
 
-def _actions(page: Page, diagnosis: Diagnosis, verdict: str) -> None:
+def _actions(page: Page, report: Report, diagnosis: Diagnosis, everything: bool) -> None:
     if not diagnosis.actions:
         return
+    story = story_of(report)
     best, *others = diagnosis.actions
-    if verdict in ("diagnosed", "undecided"):
-        page.heading("The fix", WHEN[best.when] + ("; flags to paste" if best.changes else ""))
+    if report.verdict == "diagnosed":
+        page.heading("The fix", WHEN[best.when])
+    elif report.verdict == "undecided":
+        if not everything:
+            return
+        page.heading("What the closest cause would call for", WHEN[best.when])
+    elif not everything:
+        return
     else:
         page.heading("What to do")
-    _flags(page, best, 2)
-    for label, text in (
-        ("do", "" if best.changes else best.do),
-        ("why", best.why),
-        ("proof", best.proof),
-        ("cost", best.cost),
-        ("check", best.verify),
-    ):
+    if everything:
+        _flags(page, best, 2)
+    for label, text in (("why", best.why), ("proof", best.proof), ("cost", best.cost), ("check", best.verify)):
         if text:
             page.flow(ink(label, "dim"), page.prose(text), indent=2, lead_width=5, gap=1)
-    if diagnosis.command:
+    for patch in story.patches:
+        if patch.form != "flags" and (everything or (patch.fits and patch.form != "flags")):
+            _patch(page, patch)
+    if diagnosis.command and everything:
         page.heading("The whole command", "what was set, with the best change")
         for line in diagnosis.command.splitlines():
             page.line(ink(f"  {neutral(line)}", "green"))
     now = "What else would help now" if best.when == "now" else "What to do until then"
     for when, title in (("now", now), ("after-load-test", "What would help after a load test")):
         staged = [action for action in others if action.when == when]
+        if not everything:  # the first screen has it
+            staged = [action for action in staged if action.id != diagnosis.until_then]
         if staged:
             page.heading(title)
         for action in staged:
             page.flow(ink("-"), page.prose(action.do), indent=2, gap=1)
+            if not everything:
+                continue
             for label, text in (("why", action.why), ("proof", action.proof), ("cost", action.cost)):
                 if text:
                     page.flow(ink(label, "dim"), page.prose(text), indent=4, lead_width=5, gap=1)
             _flags(page, action, 4)
     if diagnosis.not_helping:
         page.heading("What would not help")
-    for item in diagnosis.not_helping[:NOT_HELPING_SHOWN]:
+    for item in diagnosis.not_helping if everything else diagnosis.not_helping[:NOT_HELPING_SHOWN]:
         advised = f" (advised at {item.ref})" if item.ref else ""
-        page.flow(
-            ink("-"), page.prose(f"{item.what}{advised}: {item.why}", (item.ref,) if item.ref else ()), indent=2, gap=1
-        )
+        said = f"{item.what}{advised}: {item.why}" if everything else item.what
+        page.flow(ink("-"), page.prose(said, (item.ref,) if item.ref else ()), indent=2, gap=1)
+
+
+def _patch(page: Page, patch: Patch) -> None:
+    note = "" if patch.whole else " (join it with what is there)"
+    page.flow(Text(), ink(PATCH_NAMES[patch.form] + note, "dim"), indent=2)
+    for line in patch.text.splitlines():
+        page.line(ink("    ") + ink(neutral_line(line), "green"))
 
 
 def _flags(page: Page, action: Action, indent: int) -> None:
@@ -417,32 +433,50 @@ def _flags(page: Page, action: Action, indent: int) -> None:
         page.line(line + ink(f"   {comment}" if comment else "", "dim"))
 
 
-def _rivals(page: Page, rivals: Sequence[Diagnosis], top: int) -> None:
-    near = [item for item in rivals if item.probability > RIVAL_SHARE][: max(top, 1)]
-    if not near:
+def _rivals(page: Page, report: Report, top: int) -> None:
+    """Rivals that something in the bundle keeps in play; a tie is called one."""
+    kept = set(story_of(report).keeps)
+    near = [item for item in report.diagnoses[1:] if item.cause in kept][: max(top, 1)]
+    if report.verdict in ("healthy", "no-server") or not near:
         return
-    page.heading("Why not the others")
+    page.heading("What else it could be")
+    first = report.diagnoses[0]
     for item in near:
-        name = ink(neutral(item.cause), "bold") + ink(": ")
         strongest, said = answer(item)
-        body = ink(neutral(said))
+        body = page.prose(item.title) + ink(f"  {neutral(item.cause)}", "dim")
+        if is_tie(first, item):
+            body += ink(
+                " a tie with the first" + (", and the same change helps both" if same_change(first, item) else ""),
+                "bold",
+            )
+        if kept_by := speaks_for(item):
+            body += ink("; ") + ink(factor(kept_by.weight), "green") + ink(" ") + page.prose(kept_by.says, kept_by.refs)
         if strongest:
-            body = ink(factor(strongest.weight), "yellow") + ink(" ") + page.prose(strongest.says, strongest.refs)
-        page.flow(ink(f"{percent(item.probability):>4}"), name + body, indent=2, gap=1)
+            body += ink("; ") + ink(factor(strongest.weight), "yellow") + ink(" ")
+            body += page.prose(strongest.says, strongest.refs)
+        elif said:
+            body += ink(f"; {neutral(said)}")
+        page.flow(ink(f"{percent(item.probability):>4}", "bold"), body, indent=2, gap=1)
 
 
-def _other_incidents(page: Page, incidents: Sequence[Incident], shown: Incident | None, top: int) -> None:
+def _other_incidents(
+    page: Page, incidents: Sequence[Incident], shown: Incident | None, top: int, everything: bool
+) -> None:
+    """Incidents of another cause; repetitions of the gravest are counted in its own line."""
     others = [incident for incident in incidents if incident is not shown]
+    if not everything:
+        own = shown.diagnoses[0].cause if shown and shown.diagnoses else None
+        others = [each for each in others if each.diagnoses and each.diagnoses[0].cause != own]
     if not others:
         return
-    page.heading("Other incidents", f"{count(len(incidents), 'incident')} in this bundle, the gravest is told above")
-    for incident in others[:top]:
+    page.heading("Other incidents", f"{count(len(incidents), 'incident')} in this bundle, the gravest is above")
+    for incident in others if everything else others[:top]:
         cause = incident.diagnoses[0] if incident.diagnoses else None
-        told = f"; {neutral(cause.cause)} {percent(cause.probability)}" if cause else ""
+        said = f"; {percent(cause.probability)} {neutral(cause.title)} ({neutral(cause.cause)})" if cause else ""
         at = f" at {neutral(incident.first_failure.ref)}" if incident.first_failure else ""
         kind = neutral(KINDS.get(incident.kind, incident.kind))
-        page.flow(ink(neutral(incident.id)), ink(f"{moment(incident.started)}: {kind}{at}{told}"), indent=2)
-    if len(others) > top:
+        page.flow(ink(neutral(incident.id)), ink(f"{moment(incident.started)}: {kind}{at}{said}"), indent=2)
+    if not everything and len(others) > top:
         page.flow(Text(), ink(f"and {len(others) - top} more", "dim"), indent=2)
 
 
@@ -472,16 +506,13 @@ def _watch(page: Page, report: Report) -> None:
         page.flow(lead, page.prose(f"{item.says}  {' '.join(item.refs)}".rstrip(), item.refs), indent=2)
 
 
-def _collect(page: Page, report: Report, top: int) -> None:
+def _collect(page: Page, report: Report) -> None:
+    """What could change the first place or the fix; nothing where all is settled."""
     if not report.collect_next:
         return
     page.heading("To be surer, collect")
-    wanted = report.collect_next[: max(top, 1)]
-    wanted += tuple(item for item in report.collect_next[-1:] if item not in wanted)  # the one that fetches all of it
-    for number, item in enumerate(wanted, 1):
-        causes = ", ".join(map(neutral, item.separates[:3])) + (", ..." if len(item.separates) > 3 else "")
-        aside = ink(f"  (bears on {causes})" if causes else "", "dim")
-        page.flow(ink(f"{number}."), page.prose(item.what) + aside, indent=2, gap=1)
+    for number, item in enumerate(report.collect_next, 1):
+        page.flow(ink(f"{number}."), page.prose(item.what), indent=2, gap=1)
         if item.command:
             page.line(ink("     ") + ink(neutral(item.command), "bold"))
 
@@ -508,13 +539,16 @@ def _coverage(page: Page, coverage: Coverage) -> None:
         page.flow(ink("not read:", "yellow"), ink(neutral(", ".join(named) + more)), indent=2, gap=1)
 
 
-def _set_aside(page: Page, report: Report) -> None:
+def _set_aside(page: Page, report: Report, everything: bool) -> None:
     """What was seen and is not this server's: readers want to know that it was seen."""
     if not report.set_aside:
         return
-    page.heading("Seen and set aside (not this server's)")
-    for item in report.set_aside:
-        page.flow(Text("-"), ink(neutral(f"{item.why}  {' '.join(item.refs)}")), indent=2, gap=1)
+    page.heading("Seen and set aside", "not this server's, and why")
+    shown = report.set_aside if everything else report.set_aside[:ASIDE_SHOWN]
+    for item in shown:
+        page.flow(Text("-"), ink(neutral(f"{item.says}: {item.why}  {' '.join(item.refs[:2])}")), indent=2, gap=1)
+    if more := len(report.set_aside) - len(shown):
+        page.flow(Text(), ink(f"and {more} more; --all shows them", "dim"), indent=2)
 
 
 def _warnings(page: Page, warnings: Sequence[str]) -> None:
@@ -525,13 +559,17 @@ def _warnings(page: Page, warnings: Sequence[str]) -> None:
         page.flow(ink("!", "bold yellow"), page.prose(warning), indent=2, gap=1)
 
 
-def _more(page: Page, report: Report, first: Diagnosis | None, incident: Incident | None) -> None:
+def _more(page: Page, report: Report, first: Diagnosis | None, incident: Incident | None, everything: bool) -> None:
     said = [f"oomdoc {neutral(report.oomdoc_version)}, rules {neutral(report.rules_version)}"]
     if first:
         said.append(f"oomdoc explain {neutral(first.cause)}")
         failure = incident.first_failure if incident else None
         if ref := failure.ref if failure else next((ref for item in first.evidence for ref in item.refs), None):
             said.append(f"oomdoc show {shlex.quote(neutral(report.bundle.name))} {shlex.quote(neutral(ref))}")
+    if not everything and report.verdict != "no-server":
+        said.append(
+            "oomdoc --all shows all evidence, every action, patches, engines and traffic; -o report.html has the charts"
+        )
     page.line(Text())
     for piece in said:
-        page.line(ink(piece, "dim"))
+        page.flow(Text(), ink(piece, "dim")) if piece.startswith("oomdoc --all") else page.line(ink(piece, "dim"))

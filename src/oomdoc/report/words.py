@@ -14,7 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.model import Action, Diagnosis, Impact, Incident, Report
-from oomdoc.units import show_seconds, show_time
+from oomdoc.units import count as count
+from oomdoc.units import factor as factor
+from oomdoc.units import likelihood as likelihood
+from oomdoc.units import percent as percent
+from oomdoc.units import show_moment, show_seconds
 
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 _UNSAFE = re.compile(
@@ -54,51 +58,6 @@ def _visible(match: re.Match[str]) -> str:
     return "␡" if code == 0x7F else f"<U+{code:04X}>"
 
 
-def likelihood(probability: float) -> str:
-    """A probability in words.
-
-    >>> likelihood(0.93), likelihood(0.6), likelihood(0.1)
-    ('very likely', 'more likely than not', 'unlikely')
-    """
-    for least, words in (
-        (0.98, "almost certain"),
-        (0.9, "very likely"),
-        (0.7, "likely"),
-        (0.5, "more likely than not"),
-    ):
-        if probability >= least:
-            return words
-    return "possible" if probability >= 0.2 else "unlikely"
-
-
-def percent(share: float | None) -> str:
-    """A share of 0..1 for people; never rounded to certainty.
-
-    >>> percent(0.93), percent(0.9996), percent(0.0004), percent(1.0), percent(0.0), percent(None)
-    ('93%', '>99%', '<1%', '100%', '0%', 'unknown')
-    """
-    if share is None:
-        return "unknown"
-    if 0.99 < share < 1 and share > 0.9949:
-        return ">99%"
-    if 0 < share < 0.005:
-        return "<1%"
-    return f"{share:.0%}"
-
-
-def factor(weight: float) -> str:
-    """What a weight in log-odds does to the odds: `×16` for, `÷2.1` against, `=` where it adds nothing.
-
-    >>> factor(2.74), factor(-0.742), factor(0.0), factor(20.0)
-    ('×15', '÷2.1', '=', '×1000+')
-    """
-    size = math.exp(min(abs(weight), 50.0))
-    if size < 1.005:
-        return "="
-    number = "1000+" if size >= 1000 else f"{size:.0f}" if size >= 9.95 else f"{size:.1f}"
-    return ("×" if weight > 0 else "÷") + number
-
-
 def flag(name: str, value: Any) -> str:
     r"""An engine setting as it is pasted into a command line, quoted for a shell; capitals are environment variables.
 
@@ -120,6 +79,15 @@ def flag(name: str, value: Any) -> str:
     return f"{option} {shlex.quote(_value(value))}"
 
 
+def factor_of(odds: float) -> str:
+    """A factor of the odds as it is written.
+
+    >>> factor_of(15.2), factor_of(0.5)
+    ('×15', '÷2.0')
+    """
+    return factor(math.log(odds)) if odds > 0 else "="
+
+
 def paste_lines(changes: Mapping[str, Any], was: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The flags of an action with a comment that tells the present value where it is known."""
     return [
@@ -132,6 +100,15 @@ def _value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     return neutral(value if isinstance(value, str) else json.dumps(value, default=str))
+
+
+def moment(time: float | str | None) -> str:
+    """A time for people (`units.show_moment`), harmless where it is a bundle's text.
+
+    >>> moment("2026-11-20T20:04:51Z"), moment(None)
+    ('2026-11-20T20:04:51Z', 'time unknown')
+    """
+    return neutral(show_moment(time))
 
 
 def cells(amounts: Sequence[float], width: int, whole: float) -> list[int]:
@@ -190,39 +167,9 @@ def trace(values: Sequence[float | None], width: int, top: float) -> str:
     return told
 
 
-def moment(time: float | str | None) -> str:
-    """A time for people: UTC ISO 8601 from epoch seconds, text as it is; a year that no log told is left out.
-
-    >>> moment(1795205091.0), moment(974750400.0), moment("2026-11-20T20:04:51Z"), moment("--11-20T20:00:00Z"), moment(None)
-    ('2026-11-20T20:04:51Z', '11-20 20:00:00 (year unknown)', '2026-11-20T20:04:51Z', '11-20 20:00:00 (year unknown)', 'time unknown')
-    """
-    shown = time if isinstance(time, str) else show_time(time)
-    if shown is None:
-        return "time unknown"
-    return (
-        f"{neutral(shown[2:]).rstrip('Z').replace('T', ' ')} (year unknown)"
-        if shown.startswith("--")
-        else neutral(shown)
-    )
-
-
 def blank_placeholders(sentence: str) -> str:
     """A rule's sentence before any bundle: `{share:.0%}` reads `<share>`."""
     return _PLACEHOLDER.sub(r"<\1>", sentence)
-
-
-def count(number: float | int | None, noun: str = "", plural: str = "") -> str:
-    """`1 request`, `18,234 requests`; `unknown` for None.
-
-    >>> count(1, "request"), count(18234, "request"), count(2, "entry", "entries"), count(7)
-    ('1 request', '18,234 requests', '2 entries', '7')
-    """
-    if number is None:
-        return "unknown"
-    figure = f"{number:,.0f}"
-    if not noun:
-        return figure
-    return f"{figure} {noun if number == 1 else plural or noun + 's'}"
 
 
 def gravest(report: Report) -> Incident | None:
@@ -253,47 +200,6 @@ def cost(impact: Impact) -> str:
     if impact.preemptions:
         said.append(count(impact.preemptions, "preemption"))
     return ", ".join(said)
-
-
-_RAN_OUT = {
-    "device-oom": "memory of the GPU",
-    "startup-check": "memory of the GPU, as the engine's own check found",
-    "host-kill": "memory of the host",
-    "host-alloc": "memory of the host",
-    "shm": "shared memory (/dev/shm)",
-    "pressure": "the KV cache pool",
-}
-_PHASES = {
-    "init": "while the engine started", "load": "while weights were loaded", "profile": "while the engine measured itself", "kv-plan": "while the KV pool was planned",
-    "graph-profile": "while CUDA graphs were measured", "kv-alloc": "while the KV pool was allocated", "sampler-warmup": "while the sampler warmed up",
-    "capture": "while CUDA graphs were captured", "warmup": "while the engine warmed up", "forward": "while serving",
-}  # fmt: skip
-_BY_CATEGORY = {"weights": "memory of the GPU", "kv-cache": "the KV cache pool", "host": "memory of the host"}
-
-
-def _on_host(report: Report, incident: Incident) -> bool:
-    """Whether the engine of an incident runs on the CPU backend, whose device is the host."""
-    engine = next((each for each in report.engines if each.id == incident.engine), None)
-    flag = engine.flags.get("device_config") if engine else None
-    return flag is not None and "cpu" in str(flag.value).lower()
-
-
-def ran_out(report: Report) -> str:
-    """Which memory ran out and when, in a few words."""
-    if report.verdict in ("healthy", "not-memory"):
-        return "nothing"
-    if report.verdict == "no-server":
-        return "nothing of a server's"
-    incident = gravest(report)
-    what = _RAN_OUT.get(incident.kind) if incident else None
-    if incident and incident.kind == "startup-check" and _on_host(report, incident):
-        what = "memory of the host, as the engine's own check found"
-    if what is None and report.diagnoses and report.verdict == "diagnosed":
-        what = _BY_CATEGORY.get(report.diagnoses[0].category)
-    if what is None:
-        return "not told by this bundle"
-    phase = _PHASES.get(incident.phase or "") if incident else None
-    return f"{what}, {phase}" if phase else what
 
 
 def changes(action: Action) -> list[tuple[str, str, str, str]]:

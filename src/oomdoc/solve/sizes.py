@@ -99,6 +99,7 @@ def host_need(actions: Sequence[Action], now: Situation) -> list[Action]:
                 action,
                 do=f"Raise the container's memory limit to {show_bytes(need)}, or lower what the server keeps on the host",
                 why=f"loading takes {sum_of} = {show_bytes(need)} of the host, the limit is {show_bytes(room)}",
+                values={**action.values, "need": need, "limit": room},
             )
         )
         spare = room - (need - offload * ranks * GIB)

@@ -45,7 +45,7 @@ _ALL = (
         "bundle",
         "one row per bundle and night in which it was read or judged again: the ledger of the sweep, and the diagnosis in short",
         ("name", "string", "last part of the address, as reports call the bundle"),
-        ("host", "string", "host, as far as the address tells"),
+        ("host", "string", "host, as the evidence names it, else as far as the address tells"),
         ("pod", "string", "pod, as far as the address tells"),
         ("sha256", "string", "of the content: as `bundle.sha256` of the report; NULL where nothing could be read"),
         ("bytes", "int64", "as stored, packed"),

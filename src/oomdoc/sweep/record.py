@@ -60,6 +60,8 @@ class Manifest:
     lost: tuple[Part, ...] = ()
     generation: int = 0
     first_form: bool = False
+    states: tuple[Mapping[str, str], ...] = ()
+    """What people said of a fingerprint: {fingerprint, state, note, night}, one each, the last word of it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Its JSON form."""
@@ -71,6 +73,7 @@ class Manifest:
             "pending": [[asdict(part) for part in batch] for batch in self.pending],
             "retired": list(self.retired),
             "lost": [asdict(part) for part in self.lost],
+            **({"states": [dict(state) for state in self.states]} if self.states else {}),
         }
 
     @property
@@ -289,6 +292,7 @@ def parsed(told: Mapping[str, Any], address: str) -> Manifest:
             tuple(told["nights"]),
             tuple(Part(**part) for part in told.get("lost", ())),
             int(told.get("generation", 0)),
+            states=tuple({str(name): str(value) for name, value in entry.items()} for entry in told.get("states", ())),
         )
         strange = [path for path in (*(part.path for part in made.parts), *made.retired) if not is_data(path)]
     except (ValueError, KeyError, TypeError):

@@ -224,7 +224,12 @@ def _from_files(dataset: Dataset, whole: Iterable[str], seen: Mapping[str, Seen]
             parts += _later_words(dataset, name, night, sorted(tables.get(name, ())), {} if name == "seen" else told)
     nights_known = {str(entry["night"]): entry for entry in known.nights}
     nights_known |= {entry["night"]: entry for entry in _nights(dataset, parts) if entry["night"] not in nights_known}
-    return Manifest(tuple(parts), nights=tuple(nights_known[night] for night in sorted(nights_known)), lost=known.lost)
+    return Manifest(
+        tuple(parts),
+        nights=tuple(nights_known[night] for night in sorted(nights_known)),
+        lost=known.lost,
+        states=known.states,
+    )
 
 
 def _later_words(

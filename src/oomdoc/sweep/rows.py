@@ -34,12 +34,15 @@ def rows_of(report: Report, key: str) -> Rows:
     if not report.incidents and report.verdict == "diagnosed":
         incidents.append(_verdict(report, engine, shape, key))
     first = report.diagnoses[0] if report.diagnoses else None
+    host = report.story.host if report.story else None
     bundle = {
-        "sha256": report.bundle.sha256 or None, "bytes": report.bundle.bytes, "files": report.bundle.files,
+        "host": host, "sha256": report.bundle.sha256 or None, "bytes": report.bundle.bytes, "files": report.bundle.files,
         "rules_version": report.rules_version, "oomdoc_version": report.oomdoc_version, "verdict": report.verdict,
         **_top(first), **_engine_columns(engine), "ledger_shape": shape or None, "incidents": len(incidents),
         "problems": sum(row.problems for row in report.coverage.sources), "unread": len(report.coverage.unread),
     }  # fmt: skip
+    for row in incidents:
+        row["host"] = host
     told: Rows = {
         "bundle": [bundle],
         "finding": [_finding(item) for item in report.diagnoses if item.rank == 1 or item.probability >= FINDING_FROM],

@@ -31,6 +31,7 @@ from oomdoc.sweep.dataset import Dataset
 from oomdoc.sweep.ledger import Known, Step
 from oomdoc.sweep.locks import locked
 from oomdoc.sweep.places import Access
+from oomdoc.sweep.work import page_name
 
 _BATCH_BYTES = 64 << 20  # of readings that go on the next time, which are the largest rows
 _BATCH_S = 30.0  # a crash costs at most half a minute of work, or one batch
@@ -57,6 +58,7 @@ class Settings:
     access: Access = field(default_factory=Access)
     batch_bundles: int = 500
     progress: Progress | None = None
+    reports: Path | None = None  # a folder for the report of each bundle as a page
 
 
 def sweep(paths: Sequence[str], settings: Settings) -> Morning:
@@ -67,6 +69,10 @@ def sweep(paths: Sequence[str], settings: Settings) -> Morning:
     places.need_pyarrow()
     if settings.engine not in engines.ENGINES:
         raise UsageError(f"--engine {settings.engine} is unknown", f"Choose {' or '.join(engines.ENGINES)}")
+    if settings.reports is not None and settings.engine == "ray":
+        raise UsageError("--reports is for --engine embedded", "Workers of a cluster have folders of their own")
+    if settings.reports is not None:
+        settings.reports.mkdir(parents=True, exist_ok=True)
     night = _night(settings.night)
     rules, faults = load_rules(settings.rules, tests=False)
     version = rules_version(rules)
@@ -98,11 +104,19 @@ def sweep(paths: Sequence[str], settings: Settings) -> Morning:
             *(f"rule left out: {fault}" for fault in faults),
             *(f"not listed: {fault}" for fault in unlisted),
         ]
-        told = trends.morning(dataset, night, present, warnings)
+        titles = {rule.id: rule.title for rule in rules}
+        told = trends.morning(dataset, night, present, warnings, titles, _pages(settings.reports, present))
     if told.counts.errors == told.counts.found:
         first = told.errors[0]
         raise BundleError(f"none of the {told.counts.found} bundles could be read ({first.bundle}: {first.why})", "Check paths and permissions")  # fmt: skip
     return told
+
+
+def _pages(folder: Path | None, present: Iterable[str]) -> dict[str, str]:
+    """Bundle -> its page, as seen from beside the folder; those alone that are written."""
+    if folder is None:
+        return {}
+    return {key: f"{folder.name}/{page_name(key)}" for key in present if (folder / page_name(key)).is_file()}
 
 
 def _night(text: str | None) -> str:
@@ -194,7 +208,7 @@ def _tasks(dataset: Dataset, steps: Iterable[Step], settings: Settings) -> Itera
         elif step.grown is not None:
             going_on.setdefault(step.grown.path, []).append(step)
         else:
-            yield _task(step, rules, settings.access)
+            yield _task(step, rules, settings.access, settings.reports)
     for group in judged.values():
         part = group[0].evidence
         assert part is not None
@@ -202,7 +216,7 @@ def _tasks(dataset: Dataset, steps: Iterable[Step], settings: Settings) -> Itera
         packed = dict(zip(columns["bundle"], columns["tables"], strict=True))
         for step in group:
             yield {
-                **_task(step, rules, settings.access),
+                **_task(step, rules, settings.access, settings.reports),
                 "evidence": base64.b64encode(packed[step.candidate.key]).decode(),
             }
 
@@ -212,15 +226,16 @@ def _tasks(dataset: Dataset, steps: Iterable[Step], settings: Settings) -> Itera
         for step in group:
             told = dataset.grown(part, step.candidate.key, step.sha256 or "")
             states = [(source, base64.b64encode(state).decode()) for source, state in told]
-            yield {**_task(step, rules, settings.access), "grown": states}
+            yield {**_task(step, rules, settings.access, settings.reports), "grown": states}
 
 
-def _task(step: Step, rules: str | None, access: Access) -> dict[str, Any]:
+def _task(step: Step, rules: str | None, access: Access, reports: Path | None = None) -> dict[str, Any]:
     candidate = step.candidate
     return {
         "bundle": candidate.key, "name": candidate.name, "base": candidate.base, "alone": candidate.alone,
         "files": [list(file) for file in candidate.files], "signature": candidate.signature, "settled": candidate.settled,
         "expect": step.expect, "rules": rules, "endpoint_url": access.endpoint_url, "anonymous": access.anonymous,
+        "reports": str(reports.absolute()) if reports else None,
     }  # fmt: skip
 
 
@@ -263,11 +278,11 @@ def _told(
         name: [{**row, **place} for row in made] for name, made in outcome["rows"].items()
     }
     for incident in rows["incident"]:
-        incident["host"] = candidate.host
+        incident["host"] = incident.get("host") or candidate.host
         incident["first_night"] = min(night, seen_before.get(incident["incident_key"], night))
     fresh = sum(row["first_night"] == night and row.get("cause") not in NO_FAILURE for row in rows["incident"])
     rows["bundle"] = [
-        {**row, **own, "signature": outcome["signature"], "etag": outcome.get("etag"), "settled": outcome["settled"], "attempts": 0, "new_failures": fresh}
+        {**row, **own, "host": row.get("host") or candidate.host, "signature": outcome["signature"], "etag": outcome.get("etag"), "settled": outcome["settled"], "attempts": 0, "new_failures": fresh}
         for row in rows["bundle"]
     ]  # fmt: skip
     sha256 = rows["bundle"][0]["sha256"]

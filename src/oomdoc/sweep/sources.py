@@ -22,6 +22,10 @@ from oomdoc.sweep.places import Access, Seen, filesystem, is_uri, listing
 
 GROUPINGS = ("folder", "host", "pod")
 _ARCHIVE = re.compile(r"\.(?:tar|tgz|tbz2?|txz|tzst|zip|tar\.(?:gz|bz2|xz|zst))$", re.I)
+_NO_EVIDENCE = re.compile(
+    r"\.(?:py|pyi|pyc|ipynb|js|mjs|ts|tsx|jsx|css|scss|go|rs|c|h|cc|cpp|hpp|java|kt|rb|php|swift|cu|cuh|j2|sql|toml|lock|svg|png|jpe?g|gif|ico|woff2?|pdf|so|o|a|whl)$"
+    r"|(?:^|/)(?:README|LICEN[CS]E|NOTICE|CHANGELOG|CONTRIBUTING|Makefile|Dockerfile)(?:\.\w+)?$", re.I)  # fmt: skip
+"""Files that hold no evidence by themselves: program text, pictures, what describes a folder. In a bundle they stay its members."""
 _UNFINISHED = re.compile(r"(?:^|/)(?:\.[^/]*|[^/]*\.(?:part|partial|tmp|crdownload|filepart|swp))$", re.I)
 _HOST_NAMED = re.compile(r"(?:^|/)(?:(?:host|hostname|node|instance)=|(?:hosts|nodes|machines)/)([^/#]+)", re.I)
 _HOST_LIKE = re.compile(
@@ -200,10 +204,14 @@ def _grouped(base: str, files: Sequence[Seen], group_by: str, now_ns: int) -> It
             )
         else:
             loose.append(file)
-    holding = {_relative(file.address, base).rpartition("/")[0] for file in loose}
+    holding = {
+        _relative(file.address, base).rpartition("/")[0] for file in loose if not _NO_EVIDENCE.search(file.address)
+    }
     for file in loose:
         trees.setdefault(_group(_relative(file.address, base), group_by, holding), []).append(file)
     for (folder, label), members in trees.items():
+        if all(_NO_EVIDENCE.search(member.address) for member in members):
+            continue  # a folder of programs, or the wrapper of other bundles
         within = f"{base.rstrip('/')}/{folder}" if folder else base
         key = f"{within}#{label}" if label else within
         yield _candidate(key, within, members, _relative(members[0].address, base), now_ns)

@@ -11,9 +11,22 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
-from oomdoc.morning import NO_FAILURE, ChangePoint, Counts, Failing, Group, Morning, Outlier, ReadError, Resolved, Trend
+from oomdoc.morning import (
+    NO_FAILURE,
+    ChangePoint,
+    Counts,
+    Failing,
+    Group,
+    Morning,
+    Outlier,
+    ReadError,
+    Resolved,
+    Standing,
+    Trend,
+)
 from oomdoc.physics.defaults import version_number
 from oomdoc.store import Questions
 from oomdoc.sweep.columns import READ, TABLES
@@ -76,8 +89,18 @@ def questions(dataset: Dataset) -> Asked:
     return Asked(dataset)
 
 
-def morning(dataset: Dataset, night: str, present: Iterable[str] | None, warnings: Sequence[str] = ()) -> Morning:
-    """The report of a committed night. `present` are the bundles that are there tonight; None: all that are known."""
+def morning(
+    dataset: Dataset,
+    night: str,
+    present: Iterable[str] | None,
+    warnings: Sequence[str] = (),
+    titles: Mapping[str, str] = MappingProxyType({}),
+    pages: Mapping[str, str] = MappingProxyType({}),
+) -> Morning:
+    """The report of a committed night. `present` are the bundles that are there tonight; None: all that are known.
+
+    `titles` are the causes in words, `pages` the report of each bundle as seen from the morning report.
+    """
     told: Mapping[str, Any] = next((entry for entry in dataset.manifest.nights if entry["night"] == night), {})
     with questions(dataset) as ask:
         here = (
@@ -96,7 +119,7 @@ def morning(dataset: Dataset, night: str, present: Iterable[str] | None, warning
             counts=_counts(ask, night, len(here), len(errors)),
             groups=_groups(ask, night),
             resolved=_resolved(ask, night, since),
-            trends=_trends(ask, night, since),
+            trends=_trends(ask, night, since) if previous else (),
             changes=_changes(ask, night),
             outliers=_outliers(ask, night, since),
             errors=errors,
@@ -104,6 +127,7 @@ def morning(dataset: Dataset, night: str, present: Iterable[str] | None, warning
                 "SELECT bundle, host, verdict, cause, probability, model, version, new_failures FROM bundle "
                 "WHERE night = $1::DATE AND new_failures > 0 ORDER BY bundle", night)),
             warnings=tuple(warnings),
+            standing=_standing(ask, night, here, dataset.manifest.states, titles, pages),
         )  # fmt: skip
 
 
@@ -150,6 +174,73 @@ def _groups(ask: Questions, night: str) -> tuple[Group, ...]:
             ),
         )
     )
+
+
+_HURTS = ("device-oom", "host-kill", "host-alloc", "shm", "startup-check", "exit", "restart", "error", "echo", "verdict", "pressure")  # fmt: skip
+"""Kinds of incidents by what they cost: a server that is gone, one that does not start, one that is slow."""
+_STATES = ("new", "known", "acknowledged", "gone")
+
+
+def _standing(
+    ask: Questions,
+    night: str,
+    here: set[str],
+    said: Sequence[Mapping[str, str]],
+    titles: Mapping[str, str],
+    pages: Mapping[str, str],
+) -> tuple[Standing, ...]:
+    """Every incident of the bundles that are there, one row for those alike in a bundle: new first, then by what hurts."""
+    rows = ask.rows_of(
+        "SELECT i.fingerprint, i.bundle, any_value(b.name) AS name, coalesce(any_value(i.host), any_value(b.host)) AS host, any_value(i.model) AS model, any_value(i.version) AS version, "
+        "any_value(i.cause) AS cause, max(i.probability) AS probability, first(i.kind ORDER BY i.incident) AS event, min(i.started) AS started, min(i.first_night) AS since, "
+        "first(i.ref ORDER BY i.incident) AS ref, first(i.text ORDER BY i.incident) AS text, first(i.action ORDER BY i.incident) AS action, count(*) AS times "
+        "FROM latest_incident i JOIN latest_bundle b ON b.bundle = i.bundle WHERE i.cause IS DISTINCT FROM 'healthy' "
+        "GROUP BY i.bundle, i.fingerprint"
+    )  # fmt: skip
+    first_seen = {
+        row["fingerprint"]: row["night"]
+        for row in ask.rows_of("SELECT fingerprint, min(night) AS night FROM incident GROUP BY 1")
+    }
+    about = {
+        row["fingerprint"]: (row["cause"], row["model"])
+        for row in ask.rows_of(
+            "SELECT DISTINCT fingerprint, any_value(cause) AS cause, any_value(model) AS model FROM incident GROUP BY 1"
+        )
+    }
+    states = {entry["fingerprint"]: entry for entry in said}
+    cures = [
+        (about.get(entry["fingerprint"], (None, None)), entry)
+        for entry in said
+        if entry["state"] == "gone" and entry["note"]
+    ]
+    made = []
+    for row in rows:
+        if row["bundle"] not in here:
+            continue
+        entry = states.get(row["fingerprint"])
+        fresh = first_seen[row["fingerprint"]].isoformat() == night
+        state = "new" if fresh and entry is None else entry["state"] if entry else "known"
+        alike = [
+            other
+            for (cause, model), other in cures
+            if cause == row["cause"] and model == row["model"] and other is not entry
+        ]
+        alike = alike or [other for (cause, _), other in cures if cause == row["cause"] and other is not entry]
+        since = row.pop("since").isoformat()
+        if entry and state == "gone" and since > entry["night"]:
+            state = "new"  # it came back after somebody had said that it was gone
+        title = titles.get(row["cause"] or "", row["cause"] or "not ranked")
+        made.append(Standing(
+            **row, since=since, state=state, title=title, note=(entry["note"] or None) if entry else None,
+            cured=alike[-1]["note"] if alike else None, page=pages.get(row["bundle"]),
+        ))  # fmt: skip
+    return tuple(sorted(made, key=_hurts))
+
+
+def _hurts(item: Standing) -> tuple[Any, ...]:
+    kind = _HURTS.index(item.event) if item.event in _HURTS else len(_HURTS)
+    memory = item.cause not in NO_FAILURE
+    return (_STATES.index(item.state), not memory, kind, -(item.probability or 0), item.bundle, item.fingerprint)
 
 
 def _resolved(ask: Questions, night: str, since: str) -> tuple[Resolved, ...]:

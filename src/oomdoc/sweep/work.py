@@ -10,6 +10,7 @@ import base64
 import functools
 import hashlib
 import json
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from oomdoc import diagnose
 from oomdoc.bundle import DEFAULT_LIMITS, Intake, safe_path
 from oomdoc.errors import BundleError, OomdocError
 from oomdoc.ingest.kept import NotKeptError
+from oomdoc.model import Report
 from oomdoc.resume import Resumed
 from oomdoc.rules import Rule, load_rules
 from oomdoc.sweep import evidence, grown
@@ -75,6 +77,7 @@ def _rules(folder: str | None) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
 def _judged(task: Mapping[str, Any]) -> dict[str, Any]:
     rules, faults = _rules(task["rules"])
     report = evidence.judge(base64.b64decode(task["evidence"]), rules, faults)
+    _write_page(task, report)
     return {"status": "judged", "rows": rows_of(report, task["bundle"]), "signature": task["signature"], "settled": task["settled"]}  # fmt: skip
 
 
@@ -99,6 +102,7 @@ def _read(task: Mapping[str, Any], afresh: bool = False) -> dict[str, Any]:
         options = diagnose.Options(loaded=_rules(task["rules"]), resumed=resumed)
         with diagnose.analyze(intake, options) as analysis:
             rows: Rows = rows_of(analysis.report, task["bundle"])
+            _write_page(task, analysis.report)
             packed = evidence.pack(analysis)
         if resumed is not None:
             rows["grown"] = [
@@ -107,6 +111,28 @@ def _read(task: Mapping[str, Any], afresh: bool = False) -> dict[str, Any]:
     if not _still(seen):
         raise _ChangedError
     return {"status": "read", **told, "rows": rows, "evidence": base64.b64encode(packed).decode() if packed else None}
+
+
+def page_name(bundle: str) -> str:
+    """The file of a bundle's report: its last words, and a hash, since two may end alike.
+
+    >>> page_name("/srv/bundles/gpu-node-07_0004.tar.gz")
+    'gpu-node-07_0004.tar.gz-80fcb3a2.html'
+    """
+    words = re.sub(r"[^A-Za-z0-9._-]+", "-", bundle.rstrip("/").rpartition("/")[2])[-80:].strip("-.") or "bundle"
+    return f"{words}-{hashlib.sha256(bundle.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}.html"
+
+
+def _write_page(task: Mapping[str, Any], report: Report) -> None:
+    """The report as a page, whole or not at all."""
+    if not task.get("reports"):
+        return
+    from oomdoc.report import REPORTS
+
+    place = Path(task["reports"]) / page_name(task["bundle"])
+    beside = place.with_name(f".{place.name}.writing")
+    beside.write_text(REPORTS["html"](report), encoding="utf-8", errors="backslashreplace")
+    beside.replace(place)
 
 
 def _still(seen: Sequence[Seen]) -> bool:

@@ -1,0 +1,51 @@
+"""How often a verdict was right on bundles that nobody here had seen before: the figures, and what is said of them.
+
+Each round is a set of public reports, written again and labelled before any run, and run once (docs/method.md). The only place of
+these figures: the page of the method and every report read them from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SURE_FROM = 0.9
+"""Where the two ranges meet whose verdicts are counted apart: more of them would count too few each."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One first run: how many bundles, how many a fair expert would judge so, the label itself, the label in the first three.
+
+    `sure` counts the verdicts stated at `SURE_FROM` or more, `sure_right` those of them that were fair.
+    """
+
+    name: str
+    state: str
+    bundles: int
+    fair: int
+    label: int
+    first_three: int
+    brier: float
+    ece: float
+    sure: int
+    sure_right: int
+
+
+ROUNDS = (
+    Round("r1", "with lives, outcomes and owners of events", 42, 29, 23, 34, 0.096, 0.101, 26, 24),
+    Round("r2", "and with documents known as such", 42, 31, 28, 35, 0.112, 0.099, 24, 23),
+    Round("r3", "and with tables known by a vocabulary", 42, 34, 25, 36, 0.135, 0.156, 32, 28),
+    Round("r4", "and with thin excerpts no longer called bare of a server", 42, 32, 23, 38, 0.125, 0.146, 25, 23),
+)
+
+
+def like(probability: float) -> tuple[int, int]:
+    """Of the verdicts in the range of this probability: how many were right, and how many there were.
+
+    >>> like(0.99), like(0.6)
+    ((98, 107), (28, 61))
+    """
+    sure, right = sum(each.sure for each in ROUNDS), sum(each.sure_right for each in ROUNDS)
+    if probability >= SURE_FROM:
+        return right, sure
+    return sum(each.fair for each in ROUNDS) - right, sum(each.bundles for each in ROUNDS) - sure

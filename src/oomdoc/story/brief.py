@@ -1,0 +1,57 @@
+"""The whole report in at most five lines, for a chat."""
+
+from __future__ import annotations
+
+from oomdoc.model import Report, Story
+from oomdoc.units import likelihood, percent
+
+MOST_LINES = 5
+MOST_CHARACTERS = 320  # of a line: a chat shows it without "more"
+
+
+def brief(report: Report, story: Story) -> tuple[str, ...]:
+    """What, where and when; why; cost; change; how sure."""
+    first = report.diagnoses[0] if report.diagnoses else None
+    lines = [f"{_label(report)}{story.title}"]
+    if report.verdict == "no-server":
+        return (*lines, f"bundle {report.bundle.name}")
+    spot = [part for part in (story.where, story.when) if part]
+    if report.verdict in ("diagnosed", "undecided"):
+        spot.insert(0, f"ran out: {story.ran_out}")
+    if spot:
+        lines.append(_cut("; ".join(spot)))
+    if story.chain:
+        lines.append(_cut("why: " + " → ".join(link.says for link in story.chain[:3])))
+    elif report.verdict == "undecided":
+        named = [f"{item.title} ({percent(item.probability)})" for item in report.diagnoses[:2]]
+        lines.append(_cut("closest: " + "; ".join(named)) if named else "nothing speaks for a cause")
+    change = f"change: {story.change}" if story.change else ""
+    if report.verdict == "undecided" and report.collect_next:
+        change = f"collect: {report.collect_next[0].what}"
+    lost = f"cost: {story.cost}. " if story.cost else ""
+    if lost or change:
+        lines.append(_cut(f"{lost}{change}"))
+    model = next((engine.model for engine in reversed(report.engines) if engine.model), None)
+    version = next((engine.version for engine in reversed(report.engines) if engine.version), None)
+    named = [report.bundle.name, *([f"vLLM {version}"] if version else []), *([model] if model else [])]
+    sure = f"{percent(first.probability)}, {likelihood(first.probability)}" if first else "no cause"
+    lines.append(_cut(f"sure: {sure}; bundle {', '.join(named)}"))
+    return tuple(lines[:MOST_LINES])
+
+
+def _label(report: Report) -> str:
+    labels = {
+        "diagnosed": "",
+        "healthy": "Healthy: ",
+        "not-memory": "Not a memory failure: ",
+        "undecided": "Undecided: ",
+    }
+    lost = "" if report.bundle.complete else "INCOMPLETE BUNDLE. "
+    return lost + labels.get(report.verdict, "")
+
+
+def _cut(line: str) -> str:
+    """At most so many characters, whole words."""
+    if len(line) <= MOST_CHARACTERS:
+        return line
+    return line[: line.rfind(" ", 0, MOST_CHARACTERS - 1)] + " …"

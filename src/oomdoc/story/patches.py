@@ -1,0 +1,185 @@
+"""The first change as it is pasted: flags, a variable of the environment, and patches for Kubernetes, Helm and compose.
+
+Kubernetes replaces a container's whole `args`, compose the whole `command`: where the bundle shows the launch command a patch
+has all of it, else it names what to add (`whole` is False). Helm speaks to the chart of vLLM's production stack.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oomdoc.model import Action, Diagnosis, Patch
+from oomdoc.story.seen import Seen
+from oomdoc.units import GIB
+
+_VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]{2,})=([^`\s]+)`")
+_CHART = {
+    "max_model_len": "maxModelLen", "max_num_seqs": "maxNumSeqs", "gpu_memory_utilization": "gpuMemoryUtilization", "tensor_parallel_size": "tensorParallelSize", "max_loras": "maxLoras",
+    "dtype": "dtype", "enable_prefix_caching": "enablePrefixCaching", "enable_chunked_prefill": "enableChunkedPrefill",
+}  # fmt: skip
+_ADDRESS = re.compile(r"http-get https?://[^:/\s]*:(\d+)(/\S*)")
+_PERIOD_S = 10
+
+
+def patches(seen: Seen) -> tuple[Patch, ...]:
+    """The leading cause's first change in every form that it has; empty where it is no setting."""
+    first = seen.first
+    if first is None or not first.actions or seen.report.verdict not in ("diagnosed", "undecided"):
+        return ()
+    action = first.actions[0]
+    run_by = _run_by(seen)
+    flags = {name: value for name, value in action.changes.items() if not name.isupper()}
+    variables = {name: str(value) for name, value in action.changes.items() if name.isupper()}
+    variables |= dict(_VARIABLE.findall(action.do))
+    made: list[Patch] = []
+    if flags:
+        made.append(Patch("flags", " ".join(_argument(flags)), "flags" in run_by))
+    if variables:
+        text = "\n".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+        made.append(Patch("environment", text, not flags))
+    if seen.report.verdict == "diagnosed":
+        made += _deployed(seen, first, action, flags, variables, run_by)
+    return tuple(made)
+
+
+def _run_by(seen: Seen) -> frozenset[str]:
+    """How the server is run, as the sources show it."""
+    kinds = {source.kind for source in seen.report.coverage.sources}
+    paths = " ".join(source.path.lower() for source in seen.report.coverage.sources)
+    found = set()
+    if "kubernetes" in kinds or seen.facts.container.get("pod"):
+        found.add("kubernetes")
+    if "compose" in paths:
+        found.add("compose")
+    if not found:
+        found.add("flags")
+    return frozenset(found)
+
+
+def _deployed(
+    seen: Seen,
+    first: Diagnosis,
+    action: Action,
+    flags: Mapping[str, Any],
+    variables: Mapping[str, str],
+    run_by: frozenset[str],
+) -> list[Patch]:
+    """The same for the three ways in which servers are commonly deployed."""
+    named = seen.facts.container.get("name")
+    name = str(named or "vllm")
+    arguments, whole = _arguments(first, flags)
+    kubernetes: dict[str, Any] = {"name": name}
+    chart: dict[str, Any] = {}
+    service: dict[str, Any] = {}
+    spec: dict[str, Any] = {}
+    probe: dict[str, Any] = {}
+    if arguments:
+        kubernetes["args"] = service["command"] = arguments
+        config = {_CHART[flag]: value for flag, value in flags.items() if flag in _CHART}
+        if rest := {flag: value for flag, value in flags.items() if flag not in _CHART}:
+            config["extraArgs"] = [word for part in _argument(rest) for word in shlex.split(part)]
+        chart["vllmConfig"] = config
+    if variables:
+        listed = [{"name": key, "value": value} for key, value in variables.items()]
+        kubernetes["env"] = chart["env"] = listed
+        service["environment"] = dict(variables)
+    if action.id in ("raise-the-limit",) and action.values.get("need"):
+        gib = math.ceil(action.values["need"] / GIB)
+        kubernetes["resources"] = {"limits": {"memory": f"{gib}Gi"}}
+        chart["limitMemory"] = f"{gib}Gi"
+        service["mem_limit"] = f"{gib}g"
+    if action.id == "more-shm":
+        kubernetes["volumeMounts"] = [{"name": "shm", "mountPath": "/dev/shm"}]
+        spec["volumes"] = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "16Gi"}}]
+        chart["shmSize"] = "16Gi"
+        service["shm_size"] = "16g"
+    if action.id == "startup-probe" and action.values.get("seconds"):
+        probe = {"periodSeconds": _PERIOD_S, "failureThreshold": math.ceil(action.values["seconds"] / _PERIOD_S)}
+        asked = _ADDRESS.search(str(seen.facts.container.get("liveness") or ""))
+        port, path = (int(asked[1]), asked[2]) if asked else (8000, "/health")
+        kubernetes["startupProbe"] = {"httpGet": {"path": path, "port": port}, **probe}
+    if len(kubernetes) == 1:
+        return []
+    pod = {"containers": [kubernetes], **spec}
+    engine: dict[str, Any] = {"startupProbe": probe} if probe else {"modelSpec": [{"name": "MODEL", **chart}]}
+    made = [
+        Patch(
+            "kubernetes", _yaml({"spec": {"template": {"spec": pod}}}), "kubernetes" in run_by, whole and bool(named)
+        ),
+        Patch("helm", _yaml({"servingEngineSpec": engine}), False, bool(probe)),
+    ]
+    if service:
+        made.append(Patch("compose", _yaml({"services": {name: service}}), "compose" in run_by, False))
+    return made
+
+
+def _arguments(first: Diagnosis, flags: Mapping[str, Any]) -> tuple[list[str], bool]:
+    """The launch arguments with the change, all of them where the command is known, else those that change."""
+    if not flags:
+        return [], True
+    if first.command and not first.command.lstrip().startswith("#"):
+        words = shlex.split(first.command.replace("\\\n", " "), comments=True)
+        for begin in ("serve", "vllm.entrypoints.openai.api_server"):
+            if begin in words:
+                words = words[words.index(begin) + 1 :]
+                break
+        if words:
+            return words, True
+    return [word for part in _argument(flags) for word in shlex.split(part)], False
+
+
+def _argument(flags: Mapping[str, Any]) -> list[str]:
+    """Flags as they are typed, one item each."""
+    made = []
+    for name, value in flags.items():
+        option = "--" + name.lstrip("-").replace("_", "-")
+        if value is True:
+            made.append(option)
+        elif value is False:
+            made.append("--no-" + option[2:])
+        elif value is not None:
+            text = (
+                f"{value:.10g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)
+            )
+            made.append(f"{option} {shlex.quote(text)}")
+    return made
+
+
+def _yaml(value: Any, indent: int = 0) -> str:
+    """A small tree of mappings, lists and scalars as YAML; texts are quoted as JSON, which YAML reads."""
+    pad = "  " * indent
+    lines = []
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if isinstance(inner, (Mapping, list)) and inner and not _flat(inner):
+                lines.append(f"{pad}{key}:\n{_yaml(inner, indent + 1)}")
+            else:
+                lines.append(f"{pad}{key}: {_scalar(inner)}")
+    else:
+        for inner in value:
+            body = _yaml(inner, indent + 1) if isinstance(inner, Mapping) else ""
+            lines.append(f"{pad}- {body.lstrip()}" if body else f"{pad}- {_scalar(inner)}")
+    return "\n".join(lines)
+
+
+def _flat(value: Any) -> bool:
+    """A list of words goes on one line: it is read as the command that it is."""
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and all(not isinstance(each, Mapping) for each in value)
+    )
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z/][\w./-]*", value) and value.lower() not in _WORDS:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"})

@@ -1,0 +1,162 @@
+"""Nothing that a person reads is missing from the JSON, and no figure differs between the forms: held over all samples."""
+
+from __future__ import annotations
+
+import functools
+import html
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oomdoc import diagnose
+from oomdoc.model import Report
+from oomdoc.report import REPORTS
+from oomdoc.units import GIB, count, factor, percent, show_bytes, show_moment, show_seconds
+from report_samples import SAMPLES
+
+SAMPLE_LOGS = Path(__file__).parents[2] / "sample_logs"
+BUNDLES = sorted(path.parent.name for path in SAMPLE_LOGS.glob("*/case.toml"))
+FIGURE = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
+
+
+@functools.cache
+def report_of(name: str) -> Report:
+    if name.startswith("made:"):
+        return SAMPLES[name[5:]]()
+    with diagnose.analyze(SAMPLE_LOGS / name, diagnose.Options(details=True)) as analysis:
+        return analysis.report
+
+
+def text_of(form: str, report: Report) -> str:
+    """What a person reads of a form."""
+    page = REPORTS[form](report, width=200, everything=True)
+    if form == "html":
+        page = re.sub(r"<(script|style|svg)\b.*?</\1>", " ", page, flags=re.S)
+        page = re.sub(r"<div class=\"row.*?</div>", " ", page, flags=re.S)  # lines of the bundle, quoted as they are
+        page = re.sub(r"bundle [0-9a-f]{16}…", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)))  # half of the digest
+    if form == "markdown":
+        page = html.unescape(page)
+    return page.replace("\\", "").replace("`", "")
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from leaves(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from leaves(inner)
+    else:
+        yield value
+
+
+def spellings(number: float) -> Iterator[str]:
+    """Every way in which a form may write a number of the JSON."""
+    yield from (str(number), f"{number:g}", f"{number:.10g}", count(number))
+    if math.isfinite(number):
+        yield from (
+            f"{number / GIB:.2f}",
+            show_bytes(number),
+            show_seconds(abs(number)),
+            f"{number:,.3g}",
+            f"{number:,.0f}",
+            f"{number:.2f}",
+        )
+        if abs(number) < 40:
+            yield factor(number)  # a weight in log-odds
+        if number > 0:
+            yield factor(math.log(number))  # a factor of the odds
+        if 0 <= number <= 1:
+            yield percent(number)
+
+
+def allowed(report: Report) -> set[str]:
+    """The figures that the JSON holds, in all their spellings, and those of its sentences."""
+    plain = json.loads(REPORTS["json"](report))
+    found: set[str] = set()
+    for leaf in leaves(plain):
+        if isinstance(leaf, bool) or leaf is None:
+            continue
+        texts = [leaf, show_moment(leaf)] if isinstance(leaf, str) else [*spellings(leaf)]
+        for text in texts:
+            found.update(FIGURE.findall(text))
+            found.update(FIGURE.findall(text.replace("_", " ").replace("T", " ").replace("Z", " ").replace("-", " ")))
+    return found
+
+
+def counted(report: Report) -> set[str]:
+    """Numbers of things that stand in lists of the JSON: a reader of it counts them."""
+    plain = json.loads(REPORTS["json"](report))
+    found = {str(number) for number in range(10)}
+
+    def sizes(value: Any) -> None:
+        if isinstance(value, (list, dict)):
+            for near in range(4):  # "and 7 more"
+                found.add(count(max(len(value) - near, 0)))
+            for inner in value.values() if isinstance(value, dict) else value:
+                sizes(inner)
+
+    sizes(plain)
+    sources = plain["coverage"]["sources"]
+    for name in ("bytes", "lines", "rows", "problems", "lookalikes"):
+        total = sum(row[name] for row in sources)
+        found.update(FIGURE.findall(f"{count(total)} {show_bytes(total)}"))
+    timeline = plain["timeline"]
+    if timeline:
+        found.update(FIGURE.findall(show_seconds(timeline["step_s"] * timeline["steps"])))
+    for item in plain["diagnoses"]:  # what weaker lines do together
+        product = 1.0
+        for step in reversed((plain["story"] or {}).get("steps", [])):
+            product *= step["factor"]
+            found.update(FIGURE.findall(factor(math.log(product))))
+        found.update(str(len(item["evidence"])))
+    return found
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown", "html", "brief"])
+@pytest.mark.parametrize("name", [*BUNDLES, *(f"made:{name}" for name in SAMPLES if name != "hostile")])
+def test_every_figure_of_a_form_stands_in_the_json(name: str, form: str) -> None:
+    report = report_of(name)
+    known = allowed(report) | counted(report)
+    page = text_of(form, report)
+    if form == "html":  # buckets' and axes' own words, and spans of the picture, which are read off the timeline
+        page = re.sub(
+            r"(?s)Around the failure .*? to \d\d:\d\d:\d\d|Over time .*? to \d\d:\d\d:\d\d|in use, 0 to 100|S below 512.*?above",
+            " ",
+            page,
+        )
+        page = re.sub(r"at most [\d.,]+( [GMK]iB)?( of [\d.]+ GiB)?%?", " ", page)
+        page = re.sub(r"\b\d\d:\d\d:\d\d\b", " ", page)
+    strange = sorted(
+        {figure for figure in FIGURE.findall(page) if figure.rstrip(",.") not in known and figure not in known}
+    )
+    assert strange == []
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_the_answers_are_the_same_words_in_every_form(name: str) -> None:
+    report = report_of(name)
+    story = report.story
+    assert story is not None
+    pages = {
+        form: " ".join(text_of(form, report).replace("*", "").replace("\u200b", "").split())
+        for form in ("terminal", "markdown", "html")
+    }
+    words = [
+        story.title,
+        story.where,
+        story.when,
+        story.who,
+        story.cost,
+        story.change,
+        *(link.says for link in story.chain),
+    ]
+    for said in (" ".join(each.replace("`", "").replace("*", "").split()) for each in words if each):
+        flat = re.sub(r"\s+", "", said)
+        for form, page in pages.items():
+            assert flat in re.sub(r"\s+|→", "", page), (form, said)

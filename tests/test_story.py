@@ -1,0 +1,209 @@
+"""The first screen as data: chains in the bundle's own numbers, arithmetic that ends at the figure shown, patches that parse."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from oomdoc import diagnose, record
+from oomdoc.model import Report
+from oomdoc.report import REPORTS
+from oomdoc.story import told
+from oomdoc.story.patches import _yaml
+from oomdoc.units import percent
+from report_samples import SAMPLES
+
+ROOT = Path(__file__).parents[1]
+BUNDLES = sorted(path.parent.name for path in (ROOT / "sample_logs").glob("*/case.toml"))
+
+
+@functools.cache
+def report_of(name: str) -> Report:
+    with diagnose.analyze(ROOT / "sample_logs" / name) as analysis:
+        return analysis.report
+
+
+def story(name: str) -> Any:
+    return report_of(name).story
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_the_steps_lead_to_exactly_the_figure_shown(name: str) -> None:
+    """Anyone can redo it: the odds of the first step times every factor are those of the first line."""
+    report = report_of(name)
+    begin, *rest = report.story.steps  # type: ignore[union-attr]
+    first = report.diagnoses[0]
+    assert math.isclose(begin.probability, first.prior)
+    odds = begin.factor
+    for step in rest:
+        odds *= step.factor
+        assert math.isclose(odds / (1 + odds), step.probability, rel_tol=1e-6)
+    assert abs(odds / (1 + odds) - first.probability) < 5e-4
+    counted = [item.id for item in (*first.evidence, *first.against) if item.weight]
+    assert [step.evidence for step in rest if step.evidence] == counted
+    for form in ("terminal", "markdown", "html"):
+        page = re.sub(r"<[^>]+>", " ", REPORTS[form](report, width=120, everything=True))
+        assert re.search(
+            rf"= ?\**{re.escape(percent(first.probability))}|= +{re.escape(percent(first.probability))}", page
+        ), form
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_a_chain_has_links_with_numbers_and_places_of_this_bundle(name: str) -> None:
+    report = report_of(name)
+    chain = report.story.chain  # type: ignore[union-attr]
+    assert 2 <= len(chain) <= 4
+    assert any(re.search(r"\d", link.says) for link in chain)
+    sources = {source.path for source in report.coverage.sources}
+    for link in chain:
+        assert link.says != report.diagnoses[0].summary
+        for ref in link.refs:
+            path, _, line = ref.rpartition(":")
+            assert line.isdigit() and any(path == each or path.startswith(each) for each in sources), ref
+    assert any(link.refs for link in chain)
+
+
+@pytest.mark.parametrize(
+    ("name", "links"),
+    [
+        ("killed-while-loading", ["`--cpu-offload-gb 32` x 2 ranks = 64.00 GiB of host memory, all of the container's limit of 64.00 GiB", "at 73% of the shards (22/30)", "restarted 2 times"]),
+        ("prompt-logprobs-spike", ["8,192 tokens of the step x 151,936 words of the vocabulary x 4 bytes = 4.64 GiB"]),
+        ("startup-probe-too-short", ["waits 60 s + 12 failures x 10 s = 3 min 0 s", "loading had come to 6/17 shards", "39 probe failures"]),
+        ("second-tenant-on-card-one", ["41.33 GiB of the 79.18 GiB of rank 1 were in other hands", "asks for 72.85 GiB"]),
+        ("kv-demand-long-chats", ["631,618 tokens were in flight", "the pool stores 267,136", "515 preemptions"]),
+        ("weights-70b-on-one-card", ["70 billion parameters x 2 bytes", "3 starts ended the same way"]),
+        ("edge-097-chat-server", ["0.97` x 39.49 GiB = 38.31 GiB", "84.0 MiB were asked for with 62.6 MiB free"]),
+        ("kv-pool-default-length", ["x 128.0 KiB a token = 16.00 GiB", "4.27 GiB = 35,008 tokens"]),
+        ("utilization-left-at-035", ["0.35` x 79.65 GiB = 27.88 GiB", "leaves -19.09 GiB"]),
+    ],
+)  # fmt: skip
+def test_why_is_told_in_the_numbers_of_the_bundle(name: str, links: list[str]) -> None:
+    said = " | ".join(link.says for link in story(name).chain)
+    for part in links:
+        assert part in said, said
+
+
+def test_the_driver_s_version_is_the_title_of_a_driver_failure() -> None:
+    made = story("driver-too-old-for-image")
+    assert made.title == "The NVIDIA driver is too old: it supports CUDA 12.4, and this image needs a newer one"
+    assert "http" not in made.change  # no address cut in the middle
+    assert made.when.startswith("2026-06-11T05:31:01Z") and "3 times alike" in made.when
+
+
+def test_who_and_what_it_cost_stand_where_requests_are() -> None:
+    made = story("kv-demand-long-chats")
+    assert made.who.startswith("`casefiles` sends 15% of the requests and 67% of the tokens")
+    assert made.cost == "6 of 1,828 requests failed; first tokens took 0.3 s at the median and 1 min 40 s at the 95th percentile"  # fmt: skip
+    assert story("weights-70b-on-one-card").who is None
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_ran_out_is_told_where_the_cause_says_it(name: str) -> None:
+    label = tomllib.loads((ROOT / "sample_logs" / name / "case.toml").read_text())
+    made = story(name)
+    assert made.ran_out != "the bundle does not say"
+    if label["cause"] in ("healthy", "not-memory"):
+        assert made.ran_out == "nothing"
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_patches_parse_and_change_what_the_action_changes(name: str) -> None:
+    report = report_of(name)
+    action = report.diagnoses[0].actions[0] if report.diagnoses[0].actions else None
+    for patch in report.story.patches:  # type: ignore[union-attr]
+        if patch.form in ("flags", "environment"):
+            continue
+        tree = yaml.safe_load(patch.text)
+        assert len(tree) == 1
+        for flag in action.changes if action else {}:
+            words = json.dumps(tree)
+            camel = re.sub(r"_(\w)", lambda match: match[1].upper(), flag)
+            assert "--" + flag.replace("_", "-") in words or camel in words, patch
+
+
+def test_patches_of_settings_that_are_no_flags() -> None:
+    limit = yaml.safe_load(
+        next(each.text for each in story("killed-while-loading").patches if each.form == "kubernetes")
+    )
+    container = limit["spec"]["template"]["spec"]["containers"][0]
+    assert container == {"name": "vllm", "resources": {"limits": {"memory": "83Gi"}}}
+    probe = next(each for each in story("startup-probe-too-short").patches if each.form == "kubernetes")
+    assert probe.fits and probe.whole
+    started = yaml.safe_load(probe.text)["spec"]["template"]["spec"]["containers"][0]["startupProbe"]
+    assert started["failureThreshold"] * started["periodSeconds"] >= 639
+    named = {each.form: each for each in story("pieces-of-seven-gib").patches}
+    assert named["environment"].text == "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+
+
+@pytest.mark.parametrize(
+    "value", [{"a": {"b": [{"c": "x: y", "d": "no"}, {"c": 'q"uote'}], "e": ["--f", "1"]}, "g": "ключ\n#"}]
+)
+def test_what_is_written_as_yaml_reads_back(value: Any) -> None:
+    assert yaml.safe_load(_yaml(value)) == value
+
+
+@pytest.mark.parametrize("name", [*BUNDLES, *(f"made:{name}" for name in SAMPLES)])
+def test_the_brief_form_is_five_lines_that_a_chat_takes(name: str) -> None:
+    report = SAMPLES[name[5:]]() if name.startswith("made:") else report_of(name)
+    lines = REPORTS["brief"](report).splitlines()
+    assert 1 <= len(lines) <= 5
+    assert all(len(line) <= 360 for line in lines)
+    if report.diagnoses:
+        assert percent(report.diagnoses[0].probability) in lines[-1]
+
+
+def test_a_verdict_says_how_often_such_a_one_was_right() -> None:
+    right, of = record.like(0.99)
+    assert (
+        story("killed-while-loading").record.says
+        == f"of {of} verdicts at 90% or more on reports never seen before, {right} were right"
+    )
+    lower, rest = record.like(0.64)
+    assert (story("edge-097-chat-server").record.right, story("edge-097-chat-server").record.verdicts) == (lower, rest)
+    text = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    for each in record.ROUNDS:
+        assert f"{each.sure_right} of {each.sure} |" in text
+
+
+def test_rivals_and_collecting_only_where_something_keeps_them() -> None:
+    settled = report_of("killed-while-loading")
+    assert settled.story.keeps == () and settled.collect_next == ()  # type: ignore[union-attr]
+    text = REPORTS["terminal"](settled, width=100)
+    assert "What else it could be" not in text and "To be surer" not in text
+    open_one = report_of("edge-097-chat-server")
+    assert open_one.story.keeps == ("prefill-activation-spike",)  # type: ignore[union-attr]
+    assert 0 < len(open_one.collect_next) <= 2
+    assert "a tie with the first" in REPORTS["terminal"](open_one, width=100)
+    for name in BUNDLES:
+        assert len(report_of(name).collect_next) <= 2
+        for item in report_of(name).collect_next:
+            assert "python -c" not in item.command and item.command
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_what_does_not_arise_is_not_called_missing(name: str) -> None:
+    first = report_of(name).diagnoses[0]
+    assert {item.id for item in first.unanswered} <= set(first.unknown)
+    kinds = {source.kind for source in report_of(name).coverage.sources}
+    for item in first.unanswered:
+        assert "<" in item.asks or "{" not in item.asks
+        if "request-log" in kinds:
+            assert not any("requests of the hour" in each for each in item.lacks)
+        if "vllm-log" in kinds:
+            assert not any("log from its very first line" in each for each in item.lacks)
+
+
+def test_a_report_without_a_story_still_prints() -> None:
+    bare = dataclasses.replace(SAMPLES["kv-demand"](), story=None)
+    for form in REPORTS:
+        assert REPORTS[form](bare, width=100)
+    assert told(bare).story == SAMPLES["kv-demand"]().story
