@@ -13,10 +13,6 @@ from oomdoc.store import QueryError, Store
 from oomdoc.weigh import diagnose, weigh
 
 
-<<<<<<< HEAD
-def run(rules: Iterable[Rule]) -> list[tuple[str, str, bool, str]]:
-    """Every test of every rule: rule id, test name, whether it passed, and what was wrong (empty when it passed)."""
-=======
 def run(rules: Iterable[Rule], tell: Callable[[str, int, int], None] | None = None) -> list[tuple[str, str, bool, str]]:
     """Every test of every rule: rule id, test name, whether it passed, and what was wrong (empty when it passed).
 
@@ -24,23 +20,13 @@ def run(rules: Iterable[Rule], tell: Callable[[str, int, int], None] | None = No
     """
     every = [(rule, test) for rule in rules for test in rule.tests]
     told = []
-    for done, (rule, test) in enumerate(every):
-        if tell:
-            tell(rule.id, done, len(every))
-        detail = run_one(rule, test)
-        told.append((rule.id, str(test["name"]), not detail, detail))
-    return told
-
-
-def run_one(rule: Rule, test: Mapping[str, Any]) -> str:
-    """What is wrong with a rule on one test, as a sentence; empty where everything is as expected."""
->>>>>>> report
     with Store() as store:
-        return [
-            (rule.id, str(test["name"]), not (detail := run_one(rule, test, store)), detail)
-            for rule in rules
-            for test in rule.tests
-        ]
+        for done, (rule, test) in enumerate(every):
+            if tell:
+                tell(rule.id, done, len(every))
+            detail = run_one(rule, test, store)
+            told.append((rule.id, str(test["name"]), not detail, detail))
+    return told
 
 
 def run_one(rule: Rule, test: Mapping[str, Any], store: Store) -> str:

@@ -9,8 +9,8 @@ extensions, configuration locked, bounded in time.
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 import functools
+import itertools
 import re
 import threading
 import time
@@ -445,7 +445,9 @@ class Store:
         """Make a view, and before it those that it reads."""
         self._unmade.discard(name)
         self._rows.pop(name, None)
-        if not self.plainly:  # of a view that nothing is written down of, all that come before it: it can read no others
+        if (
+            not self.plainly
+        ):  # of a view that nothing is written down of, all that come before it: it can read no others
             before = BLANK[name].reads if name in BLANK else itertools.takewhile(lambda other: other != name, VIEWS)
             for other in [other for other in before if other in self._unmade]:
                 self._make(other)

@@ -37,7 +37,11 @@ def _written_down() -> Mapping[str, Blank]:
     current: dict[str, Blank] = {}
     for name, view in VIEWS.items():  # in the order in which they read each other
         entry = told.get(name)
-        if entry and entry.get("mark") == mark(view.sql) and all(read in current for read in entry["reads"] if read in VIEWS):
+        if (
+            entry
+            and entry.get("mark") == mark(view.sql)
+            and all(read in current for read in entry["reads"] if read in VIEWS)
+        ):
             current[name] = Blank(frozenset(entry["reads"]), entry["columns"], entry["rows"])
     return current
 
