@@ -11,7 +11,7 @@ from oomdoc.model import CollectNext, Diagnosis, Unanswered
 from oomdoc.store import Store
 from oomdoc.tables import TABLES
 from oomdoc.views import VIEWS
-from oomdoc.weigh import Finding, weight_of
+from oomdoc.weigh import ACTION_FROM, Finding, weight_of
 
 MOST_SHOWN = 2
 SETTLED_FROM = 0.9
@@ -190,7 +190,6 @@ def _reach(finding: Finding, table: str, *, for_it: bool) -> float:
     return sum(groups.values())
 
 
-SHOWN_CAUSES = 3
 # What a view rests on first: (what to name, tables any of which answers). The other tables behind it add details.
 _FIRST: Mapping[str, tuple[str, frozenset[str]]] = {
     "engine": ("engine_flag", frozenset({"engine_flag", "engine_figure", "milestone"})),
@@ -224,9 +223,9 @@ def unanswered(store: Store, findings: Sequence[Finding], ranked: Sequence[Diagn
     """The ranking with the unanswered questions of the leading causes in words: those that lack a source, and those that do not arise."""
     known = {finding.rule.id: finding for finding in findings}
     told = []
-    for place, item in enumerate(ranked):
+    for item in ranked:
         finding = known.get(item.cause)
-        if finding is None or place >= SHOWN_CAUSES:
+        if finding is None or item.probability < ACTION_FROM:
             told.append(item)
             continue
         asked = {rule.id: rule for rule in finding.rule.evidence}

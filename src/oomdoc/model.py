@@ -96,7 +96,7 @@ class Diagnosis:
     not_helping: tuple[NotHelping, ...] = ()
     command: str | None = None  # the whole launch command with the best action's changes; None = not told
     until_then: str | None = None  # the action (its id) to take now where the first one waits for a load test
-    unanswered: tuple[Unanswered, ...] = ()  # `unknown` in words, for the causes that a report shows
+    unanswered: tuple[Unanswered, ...] = ()  # `unknown` in words, for causes of 5 % or more
 
 
 @dataclass(frozen=True)
