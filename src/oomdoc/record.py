@@ -36,6 +36,19 @@ ROUNDS = (
     Round("r2", "and with documents known as such", 42, 31, 28, 35, 0.112, 0.099, 24, 23),
     Round("r3", "and with tables known by a vocabulary", 42, 34, 25, 36, 0.135, 0.156, 32, 28),
     Round("r4", "and with thin excerpts no longer called bare of a server", 42, 32, 23, 38, 0.125, 0.146, 25, 23),
+    Round(
+        "r5",
+        "after the misses of r1 to r4 were mended, people's own tables aside",
+        42,
+        34,
+        26,
+        37,
+        0.107,
+        0.131,
+        28,
+        26,
+    ),
+    Round("r6", "and with those tables, trends and experiments", 42, 28, 19, 35, 0.120, 0.135, 24, 22),
 )
 
 
@@ -43,7 +56,7 @@ def like(probability: float) -> tuple[int, int]:
     """Of the verdicts in the range of this probability: how many were right, and how many there were.
 
     >>> like(0.99), like(0.6)
-    ((98, 107), (28, 61))
+    ((146, 159), (42, 93))
     """
     sure, right = sum(each.sure for each in ROUNDS), sum(each.sure_right for each in ROUNDS)
     if probability >= SURE_FROM:
