@@ -315,7 +315,7 @@ def test_a_weight_has_the_sign_of_its_shares_or_is_zero(
         elif weight:
             assert (weight > 0) == ((a > b) == holds)
         elif group is None:
-            assert a == b
+            assert a == pytest.approx(b, rel=1e-9)  # shares that differ in their last bit say nothing
     for group in ("g", "h"):
         assert sum(1 for place, piece in enumerate(pieces) if piece[2] == group and finding.weights[f"e{place}"]) <= 1
 

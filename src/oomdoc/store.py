@@ -680,6 +680,8 @@ class Store:
             self._con.execute(f"DROP TABLE IF EXISTS main.{table}")
         self.filled, self._nominal, self._latest, self._own = set(), set(), None, set()
         self._without_rows.clear()
+        self._untouched.clear()  # what was known of the rows that are gone
+        self._rows.clear()
         self._unmade = set()
 
 

@@ -1,4 +1,4 @@
--- says: one row per setting that a person tried and with which it worked: alone in a sentence, or the only difference to a try that failed
+-- says: one row per setting that was tried and with which it worked: alone in a sentence, or the only difference to a try or a start that failed
 -- scope: bundle
 -- flag: the setting
 -- value: what it worked with, as written
@@ -29,7 +29,24 @@ WITH try AS (
   -- of a sentence by itself the first setting counts, a release is none
   SELECT source, line, flag, value, text, row_number() OVER (PARTITION BY source, line, attempt ORDER BY rowid) AS nth, attempt
   FROM trial WHERE works AND coalesce(experiment, 0) = 0 AND flag NOT IN ('version', 'torch', 'driver', 'model', 'served_model_name', 'host', 'port', 'chat_template', 'trust_remote_code') AND flag NOT LIKE '@%'
+), began AS (
+  -- starts of the bundle are tries as well: one served, another of the same model never came up
+  SELECT o.start_id, s.source, s.first_line, s.last_line, o.outcome = 'served' AS works, o.ref FROM outcome o JOIN engine_start s USING (start_id)
+  WHERE o.outcome = 'served' OR (o.outcome IN ('died', 'refused') AND NOT s.served)
+), stated AS (
+  SELECT b.start_id, g.flag, arg_max(g.value, g.line) AS value, min(g.line) AS line FROM began b JOIN main.engine_flag g ON g.source = b.source AND g.line BETWEEN b.first_line AND b.last_line
+  WHERE g.flag IN ('model', 'dtype', 'quantization', 'tensor_parallel_size', 'pipeline_parallel_size', 'max_model_len', 'max_num_seqs', 'max_num_batched_tokens', 'gpu_memory_utilization', 'enforce_eager', 'kv_cache_dtype',
+                   'enable_prefix_caching', 'enable_chunked_prefill', 'enable_lora', 'speculative_config', 'swap_space', 'cpu_offload_gb', 'limit_mm_per_prompt', 'load_format')
+  GROUP BY b.start_id, g.flag
+), lives AS (
+  SELECT a.start_id AS good, b.start_id AS bad, any_value(x.flag) FILTER (lower(x.value) <> lower(y.value)) AS flag, any_value(x.value) FILTER (lower(x.value) <> lower(y.value)) AS value,
+         any_value(y.value) FILTER (lower(x.value) <> lower(y.value)) AS other, any_value(b.source || ':' || y.line) FILTER (lower(x.value) <> lower(y.value)) AS ref
+  FROM began a JOIN began b ON a.works AND NOT b.works JOIN stated x ON x.start_id = a.start_id JOIN stated y ON y.start_id = b.start_id AND y.flag = x.flag
+  -- the model and two more settings are known of both: with fewer nothing says that all else was equal
+  GROUP BY a.start_id, b.start_id HAVING count(*) >= 4 AND count(*) FILTER (lower(x.value) <> lower(y.value)) = 1 AND bool_or(x.flag = 'model' AND x.value = y.value)
 ), every AS (
+  SELECT flag, value, other, true AS paired, 'the start of ' || good || ' served, that of ' || bad || ' did not' AS text, ref FROM lives
+  UNION ALL
   SELECT flag, value, other, true AS paired, text, source || ':' || line AS ref FROM controlled
   UNION ALL
   SELECT flag, value, NULL, false, text, source || ':' || line FROM single s WHERE nth = 1 AND NOT EXISTS (FROM controlled c WHERE c.source = s.source AND c.good = s.attempt)
