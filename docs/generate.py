@@ -429,7 +429,11 @@ def cause_page(rule: Any) -> str:
     body = []
     for item in rule.evidence:
         so, not_so = weights(item)
-        asks = ", ".join(f"[{name}](tables.md#{name.removeprefix('seen.')})" for name in sources_of(item.sql))
+        asks = ", ".join(
+            f"[{name}](tables.md#{name.removeprefix('seen.')})"
+            for name in sources_of(item.sql)
+            if name not in ("focus", "engine_default")
+        )
         refuted = factor(not_so) if not_so else "-"
         body.append([f"`{item.id}`", open_sentence(item.says), factor(so), refuted, item.group or "", asks])
     out.append(table(["evidence", "says", "so", "not so", "group", "asks"], body))

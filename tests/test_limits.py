@@ -147,6 +147,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "tables": ("tables",),
     "show": ("show", str(SAMPLE), "vllm.log:5"),
     "explain": ("explain", "kv-demand-exceeds-pool"),
+    "doctor": ("doctor", str(ROOT / "sample_logs" / "healthy-full-device")),
     "collect": ("collect",),
     "version": ("version",),
     "completion": ("completion", "bash"),

@@ -53,6 +53,9 @@ _BEGINS = re.compile(r"\s*[A-Za-z_@%#|\"'+│┃║┌┏╔╭]")
 _PS = re.compile(
     r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
 )  # `notes` knows whose children they are
+_ALIKE = (
+    3  # lines in a row that are cut alike: a header is followed by rows, and stands behind no more than a title or two
+)
 _PROSE_WORDS = 12  # more words than that in one cell are a sentence
 
 
@@ -116,6 +119,8 @@ class Lines:
         self.layout: Layout | None = None
         self._t: str | None = None
         self._tables = 0
+        self._shape: tuple[int, ...] = ()
+        self._alike = 0
 
     def read(self, lines: Sequence[str], first_line: int) -> set[int]:
         """Read a run of lines; the places of those that belong to tables."""
@@ -140,7 +145,7 @@ class Lines:
                 if self.layout is not None:
                     taken.add(at)
                 continue
-            found = header_at(lines, at)
+            found = None if self._repeats(line) else header_at(lines, at)
             if found is not None:
                 self.end()
                 self.layout = found
@@ -148,6 +153,13 @@ class Lines:
             elif self.layout is not None and self.layout.cut in ("  ", " ", "|"):
                 self.end()
         return taken
+
+    def _repeats(self, line: str) -> bool:
+        """Whether a line is cut as several before it were, of which none was a header: one entry of a list after the other."""
+        shape = (line.count(","), line.count(";"), line.count("|"), line.count("\t"), line.count(" "))
+        self._alike = self._alike + 1 if shape == self._shape else 0
+        self._shape = shape
+        return self._alike >= _ALIKE
 
     def end(self) -> None:
         """The table is over."""
