@@ -380,6 +380,9 @@ PATTERNS: tuple[Pattern, ...] = (
             "missing request for",
             "ailed to get",
             "ailed to query",
+            "ailed to fetch",
+            "ailed to update metric",
+            "label mismatch",
         ),
         regex(
             r"[Uu]nable to (?:get|fetch|retrieve)[^\n]{0,60}\bmetrics?\b"
@@ -389,6 +392,9 @@ PATTERNS: tuple[Pattern, ...] = (
             r"|\bFailedGet\w*Metrics?\b|\bFailedComputeMetrics\w*|<unknown> ?/ ?\d"
             r"|missing request for (?:cpu|memory|nvidia)"
             rf"|[Ff]ailed to (?:get|query) [^\n]{{0,60}}\b{_METRICS} metrics?\b"
+            # a controller of scale that cannot read one of its sources, or cannot tell whose a metric is
+            r"|(?<=utoscaler_controller)[^\n]{0,200}[Ff]ailed to (?:fetch|update) metrics?\b|[Ff]ailed to update metrics? for scale target"
+            r"|metrics but no [\w ]{3,40}[^\n]{0,60}label mismatch"
         ),
         "scaler",
         (
@@ -398,6 +404,11 @@ PATTERNS: tuple[Pattern, ...] = (
             ),
             ("No capacity metrics available for model, skipping analysis", {"kind": "blind"}),
             ("targets: <unknown>/80%", {"kind": "blind"}),
+            (
+                "Reconciler error: failed to update metrics for scale target reference: dial tcp 10.1.2.3:8000: connect: connection refused",
+                {"kind": "blind"},
+            ),
+            ("Pod has engine metrics but no arrival rate: possible label mismatch", {"kind": "blind"}),
         ),
         convert=_scaler("blind"),
     ),
