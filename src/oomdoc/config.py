@@ -40,7 +40,17 @@ NEVER = frozenset(
     )
 )
 """Options that no configuration sets."""
-OTHER_VARIABLES = frozenset(("OOMDOC_CONFIG", "OOMDOC_UPDATE", "OOMDOC_FUZZ", "OOMDOC_METAMORPHIC", "OOMDOC_WHOLE", "OOMDOC_PLANTED", "OOMDOC_KILLS"))
+OTHER_VARIABLES = frozenset(
+    (
+        "OOMDOC_CONFIG",
+        "OOMDOC_UPDATE",
+        "OOMDOC_FUZZ",
+        "OOMDOC_METAMORPHIC",
+        "OOMDOC_WHOLE",
+        "OOMDOC_PLANTED",
+        "OOMDOC_KILLS",
+    )
+)
 """Variables of that form which are no defaults: the file to read, and three of this project's own tests."""
 
 
