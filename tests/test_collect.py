@@ -261,7 +261,7 @@ def test_what_stands_around_a_server_comes_along(shell: list[str], version: int,
         "memory/llm/vllm" if version == 1 else "llm/vllm",
         **({"usage_in_bytes": "777"} if version == 1 else {"current": "777"}),
     )
-    archive, _ = host.collect(shell, "-d", "1", "-i", "1")
+    archive, _ = host.collect(shell, "-d", "4", "-i", "1")
     told = everything(archive)
     assert "vLLM API server version" in told["process/4242/output-1.log"]
     assert "goes to a pipe:[4711]: docker logs" in told["missing.txt"]
@@ -269,7 +269,7 @@ def test_what_stands_around_a_server_comes_along(shell: list[str], version: int,
     assert "777" in told["process/4242/memory-group.txt"] and "999" not in told["process/4242/memory-group.txt"]
     assert told["host/largest-processes.txt"].splitlines()[:2] == ["PID RSS_KIB NAME", "7 8388608 redis-server"]
     samples = told["metrics/host-memory.prom"].splitlines()
-    assert len(samples) >= 4
+    assert len(samples) >= 4  # two of each: in four seconds, since a machine under load may need more than one for the first
     assert re.fullmatch(r"node_memory_MemAvailable_bytes 1024000 \d{10}000", samples[0])
     assert re.fullmatch(r'container_memory_usage_bytes\{id="(?:/memory)?/llm/vllm"\} 777 \d{10}000', samples[1])
 
