@@ -269,7 +269,9 @@ def test_what_stands_around_a_server_comes_along(shell: list[str], version: int,
     assert "777" in told["process/4242/memory-group.txt"] and "999" not in told["process/4242/memory-group.txt"]
     assert told["host/largest-processes.txt"].splitlines()[:2] == ["PID RSS_KIB NAME", "7 8388608 redis-server"]
     samples = told["metrics/host-memory.prom"].splitlines()
-    assert len(samples) >= 4  # two of each: in four seconds, since a machine under load may need more than one for the first
+    assert (
+        len(samples) >= 4
+    )  # two of each: in four seconds, since a machine under load may need more than one for the first
     assert re.fullmatch(r"node_memory_MemAvailable_bytes 1024000 \d{10}000", samples[0])
     assert re.fullmatch(r'container_memory_usage_bytes\{id="(?:/memory)?/llm/vllm"\} 777 \d{10}000', samples[1])
 
