@@ -27,6 +27,7 @@ def test_the_door_shows_what_is_behind_it_and_imports_nothing() -> None:
 def test_frames_and_forms_of_an_analysis() -> None:
     polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     with oomdoc.analyze(BUNDLE) as analysis:
+        assert analysis.arrow("effect").num_rows == 0  # a view that nobody has asked yet is made for whoever asks
         arrow = analysis.arrow("oom")
         assert isinstance(arrow, pyarrow.Table) and arrow.num_rows == len(analysis.sql("FROM oom")[1])
         frame = analysis.table("SELECT source, line FROM oom")

@@ -445,9 +445,8 @@ class Store:
         """Make a view, and before it those that it reads."""
         self._unmade.discard(name)
         self._rows.pop(name, None)
-        if (
-            not self.plainly
-        ):  # of a view that nothing is written down of, all that come before it: it can read no others
+        if not self.plainly:
+            # of a view that nothing is written down of, all that come before it: it can read no others
             before = BLANK[name].reads if name in BLANK else itertools.takewhile(lambda other: other != name, VIEWS)
             for other in [other for other in before if other in self._unmade]:
                 self._make(other)
@@ -587,6 +586,7 @@ class Store:
 
     def arrow(self, sql: str) -> Any:
         """The rows of a person's SELECT as an Arrow table; UsageError where it is wrong."""
+        self._make_asked(sql)
         import_module("duckdb")  # the whole package teaches its connections Arrow; the inner module does without
         try:
             with self._bounded(60), self._reading():

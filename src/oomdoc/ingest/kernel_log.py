@@ -498,7 +498,7 @@ _SIGNALS: tuple[Pattern, ...] = (
         ("SIGSEGV", "Segmentation fault", "segfault at", "Segfault encountered", "Caught signal"),
         (
             r"\*\*\* SIGSEGV received",
-            r"Caught signal (?:4|8|11)\b",
+            r"Caught signal 11\b",
             r"Fatal Python error: Segmentation fault",
             r"(?:^|: |\d +)Segmentation fault(?: +\(core dumped\)|\s*$)",
             r"(?P<process>[^\s\[]{1,64})\[(?P<pid>\d{1,9})\]: segfault at ",

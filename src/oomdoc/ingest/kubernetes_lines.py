@@ -381,8 +381,12 @@ PATTERNS: tuple[Pattern, ...] = (
             "ailed to get",
             "ailed to query",
             "ailed to fetch",
-            "ailed to update metric",
+            "ailed to update",
+            "ailed to scrape",
+            "ailed to read",
+            "ailed to retrieve",
             "label mismatch",
+            "labels mismatch",
         ),
         regex(
             r"[Uu]nable to (?:get|fetch|retrieve)[^\n]{0,60}\bmetrics?\b"
@@ -392,9 +396,10 @@ PATTERNS: tuple[Pattern, ...] = (
             r"|\bFailedGet\w*Metrics?\b|\bFailedComputeMetrics\w*|<unknown> ?/ ?\d"
             r"|missing request for (?:cpu|memory|nvidia)"
             rf"|[Ff]ailed to (?:get|query) [^\n]{{0,60}}\b{_METRICS} metrics?\b"
-            # a controller of scale that cannot read one of its sources, or cannot tell whose a metric is
-            r"|(?<=utoscaler_controller)[^\n]{0,200}[Ff]ailed to (?:fetch|update) metrics?\b|[Ff]ailed to update metrics? for scale target"
-            r"|metrics but no [\w ]{3,40}[^\n]{0,60}label mismatch"
+            # a line that speaks of scaling, of metrics that cannot be had, or of labels by which nobody finds them
+            r"|(?i:autoscaler|scale target|scaled ?object)[^\n]{0,200}\b[Ff]ailed to (?:fetch|update|scrape|read|retrieve)\b[^\n]{0,40}\bmetrics?\b"
+            r"|[Ff]ailed to (?:fetch|update|scrape|read|retrieve)\b[^\n]{0,40}\bmetrics?\b[^\n]{0,60}(?i:autoscaler|scale target|scaled ?object)"
+            r"|\bmetrics?\b[^\n]{0,120}\blabels? mismatch"
         ),
         "scaler",
         (
@@ -406,6 +411,10 @@ PATTERNS: tuple[Pattern, ...] = (
             ("targets: <unknown>/80%", {"kind": "blind"}),
             (
                 "Reconciler error: failed to update metrics for scale target reference: dial tcp 10.1.2.3:8000: connect: connection refused",
+                {"kind": "blind"},
+            ),
+            (
+                "ScaledObject decode: failed to read the metrics of trigger 2: context deadline exceeded",
                 {"kind": "blind"},
             ),
             ("Pod has engine metrics but no arrival rate: possible label mismatch", {"kind": "blind"}),

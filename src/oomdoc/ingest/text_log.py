@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from oomdoc.ingest import kernel_log, kubernetes_lines, log_errors, torch_oom, trials, vllm_log, wordings
+from oomdoc.ingest import kernel_log, kubernetes_lines, log_errors, torch_oom, vllm_log, wordings
 from oomdoc.ingest.alike import Alike, alone
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, peel, read_record
@@ -27,7 +27,6 @@ PATTERNS: tuple[Pattern, ...] = (
     *log_errors.PATTERNS,
     *kernel_log.PATTERNS,
     *kubernetes_lines.PATTERNS,
-    *trials.PATTERNS,
 )
 check_patterns(PATTERNS)
 TABLES = tuple(sorted({pattern.table for pattern in PATTERNS} | {"oom", "frame", "engine_flag", "problem"}))

@@ -18,6 +18,8 @@
 -- engines_on_device: processes of engines on one device that belong to different servers, as far as names tell
 -- samples: samples of nvidia-smi
 -- used_spread: (fullest - emptiest) / total among devices that are in use
+-- unified_full: CPU and GPU share one memory and it was full; false = a seventh of it was left; NULL = in between, or memory of its own
+-- unified_ref: where a text says that they share it
 WITH sampled AS (
   SELECT gpu, arg_max(used_bytes, source) AS used, max(peak_bytes) AS peak, max(total_bytes) AS total, min(source || ':' || last_line) AS ref, sum(samples) AS samples FROM device_series GROUP BY gpu
 ), sample_sum AS (
@@ -44,7 +46,10 @@ SELECT nullif(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), 0)::INTEGER AS 
   coalesce(s.total, d.total, slice.total)::BIGINT AS total_bytes, coalesce(s.total_max, d.total_max)::BIGINT AS total_max_bytes, s.used_max::BIGINT AS used_max_bytes, s.used_min::BIGINT AS used_min_bytes,
   CASE WHEN s.n > 0 AND s.idle < s.n THEN CASE WHEN s.fullest >= 0.5 THEN s.idle ELSE 0 END END AS idle_devices, s.idle_ref, coalesce(d.mig_profile, g.mig_profile) AS mig_profile, coalesce(d.mig_ref, g.ref) AS mig_ref,
   p.n AS processes, CASE WHEN p.seen > 0 THEN p.foreigners END AS foreign_processes, p.foreign_bytes::BIGINT AS foreign_bytes, p.foreign_ref, p.engines AS engines_on_device,
-  s.samples::BIGINT AS samples, s.used_spread
+  s.samples::BIGINT AS samples, s.used_spread,
+  -- the system stalls before the last percent: page cache and kernel need 2 to 5 % of any machine
+  CASE WHEN shared.ref IS NOT NULL THEN CASE WHEN s.used_max >= 0.93 * s.total THEN true WHEN s.used_max < 0.85 * s.total THEN false END END AS unified_full, shared.ref AS unified_ref
 FROM sample_sum s, described d, granted g, process_max p, (
-  -- a profile names the slice's share of the card in GB, rounded up: 1g.5gb has 4.75 GiB, 3g.20gb 19.5, 1g.18gb 16.0 (NVIDIA's table of profiles)
-  SELECT 0.95e9 * try_cast(regexp_extract(coalesce(d2.mig_profile, g2.mig_profile), '(\d+)gb', 1) AS DOUBLE) AS total FROM described d2, granted g2) slice
+  -- GiB of a slice by the GB in its profile, 0.91 to 0.99 (`physics.gpus`): 4.75 for 1g.5gb of an A100, 16.0 for 1g.18gb of an H200
+  SELECT 0.95 * 1073741824 * try_cast(regexp_extract(coalesce(d2.mig_profile, g2.mig_profile), '(\d+)gb', 1) AS DOUBLE) AS total FROM described d2, granted g2) slice,
+  (SELECT min(source || ':' || line) AS ref FROM note WHERE topic = 'unified-memory') shared
