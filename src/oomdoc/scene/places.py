@@ -26,7 +26,7 @@ _REPLICA = re.compile(r"(?:-[0-9a-f]{5,10})?-[a-z0-9]{5}$|-\d{1,4}$")
 
 ENGINE = re.compile(
     r"(?i)vllm|enginecore|^ray::|^raylet|rayworker|workerproc|sglang|sgl_|text-generation|tritonserver|trtllm|lmdeploy|"
-    r"llama-server|llama\.cpp|aphrodite|api_?server|^worker_(?:tp|pp|dp|ep)\d|^worker$"
+    r"llama-server|llama\.cpp|aphrodite|api_server|^apiserver|^worker_(?:tp|pp|dp|ep)\d"
 )
 """Names that only an LLM server's processes have. The kernel cuts names after 15 characters."""
 INTERPRETER = re.compile(r"(?i)^(?:\S*/)?(?:python[\d.]*|pt_main_thread|pt_\w+|uv|ld-linux\S*|torchrun)\b")
@@ -89,7 +89,11 @@ def same_id(one: str, other: str) -> bool:
 
 
 def is_engine(name: str | None) -> bool | None:
-    """Whether a process is an LLM server's by its name: None where an interpreter's name leaves it open, or there is none."""
+    """Whether a process is an LLM server's by its name: None where an interpreter's name leaves it open, or there is none.
+
+    >>> [is_engine(name) for name in ("Worker_TP1", "APIServer_0", "kube-apiserver", "worker", "python3")]
+    [True, True, False, False, None]
+    """
     if not name:
         return None
     if ENGINE.search(name):

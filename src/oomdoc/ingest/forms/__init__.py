@@ -53,9 +53,8 @@ _BEGINS = re.compile(r"\s*[A-Za-z_@%#|\"'+│┃║┌┏╔╭]")
 _PS = re.compile(
     r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
 )  # `notes` knows whose children they are
-_ALIKE = (
-    3  # lines in a row that are cut alike: a header is followed by rows, and stands behind no more than a title or two
-)
+_ALIKE = 3
+"""Lines in a row that are cut alike, behind which none is a header: one stands behind no more than a title or two."""
 _PROSE_WORDS = 12  # more words than that in one cell are a sentence
 
 

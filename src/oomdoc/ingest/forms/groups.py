@@ -172,13 +172,12 @@ class Gatherer:
             group.keeper.record(record.line, record.values)
         if group.plan is not None:
             self.filler.record(record.line, group.plan, record.values)
-        elif group.keeper is not None:
-            pass
-        elif group.long is not None and group.long.series:
-            self._sample(group.long, record)
-        elif group.long is not None:
-            self._merge(group, group.long, record)
-        else:
+        elif group.long is not None and group.keeper is None:
+            if group.long.series:
+                self._sample(group.long, record)
+            else:
+                self._merge(group, group.long, record)
+        elif group.keeper is None:
             return False
         self.understood += 1
         return True
