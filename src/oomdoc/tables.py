@@ -500,6 +500,12 @@ _ALL = (
         Column("text", "VARCHAR", "head of the line"),
         Column("target", "VARCHAR", "workload that it scales"),
         Column("namespace", "VARCHAR", "namespace of the scaler"),
+        Column("value", "DOUBLE", "what the followed metric was, in its own unit; NULL = not told"),
+        Column("threshold", "DOUBLE", "the value from which it adds replicas, in the same unit; NULL = not told"),
+        Column("replicas", "BIGINT", "replicas there were; NULL = not told"),
+        Column("desired", "BIGINT", "replicas it asked for; NULL = not told"),
+        Column("minimum", "BIGINT", "fewest replicas it may set; NULL = not told"),
+        Column("maximum", "BIGINT", "most replicas it may set; NULL = not told"),
     ),
     _table(
         "process_memory",

@@ -53,7 +53,7 @@ _STRONG = regex(
     r"|NAMESPACE\s+NAME\s+READY|NAME\s+REFERENCE\s+TARGETS|(?:NAME|POD\s+NAME)\s+CPU\(cores\)\s+(?:CPU%\s+)?MEMORY\(bytes\)"
     r"|Metrics:\s+\( current / target \)|(?:AbleToScale|ScalingActive|ScalingLimited)\s+(?:True|False)"
     r"|(?:Allocatable|Capacity):\s*$|\"?apiVersion\"?:\s|\"?kind\"?: \"?(?:Pod|PodList|List|Event|EventList|Node"
-    r"|NodeList|Deployment|StatefulSet|HorizontalPodAutoscaler|ScaledObject|InferenceService|LeaderWorkerSet)\"?,?\s*$)"
+    r"|NodeList|Deployment|StatefulSet|HorizontalPodAutoscaler|PodAutoscaler|ScaledObject|InferenceService|LeaderWorkerSet)\"?,?\s*$)"
 )
 _SUPERVISED = regex(
     r".*\b(?:(?:startup|liveness|readiness) probe|exited code=|started pid=|New size:|decisionsApplied"

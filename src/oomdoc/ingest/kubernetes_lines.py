@@ -124,9 +124,52 @@ def _scaler(kind: str) -> Any:
             name: (value or "").strip() or None for name, value in row.items() if name in ("name", "name2", "status")
         }
         name = told.pop("name2", None) or told.get("name")
-        return {**told, "name": name, "kind": kind, "text": match.string.strip()[:TEXT_CAP]}
+        groups = match.groupdict()
+        counts = {name: int(groups[name]) for name in ("minimum", "maximum", "replicas") if groups.get(name)}
+        scaled = value_and_threshold(told.get("status")) if kind == "metric" else {}
+        return {**told, "name": name, "kind": kind, "text": match.string.strip()[:TEXT_CAP], **scaled, **counts}
 
     return convert
+
+
+_SCALED = regex(r"(?P<value>\d+(?:\.\d+)?)(?P<unit>m|k|%)?(?: \([^)]*\))? ?/ ?(?P<threshold>\d+(?:\.\d+)?)(?P<unit2>m|k|%)?")
+_FACTOR = {"m": 1e-3, "k": 1e3, "%": 1.0}
+_REPLICAS = regex(
+    r"\b(?:(?P<minimum>min\w*)|(?P<maximum>max\w*)|(?P<replicas>current|observed|actual|ready|healthy|available|running)|(?P<desired>desired|target|wanted|recommended))"
+    r"(?:[ _]?replicas?)?\\?\"?\s{0,3}[:=]?\s{0,8}(?P<number>\d{1,4})\b(?![.:])",
+    re.I,
+)
+_OF = regex(r"\b(?P<now>\d{1,4})(?: of |/| / )(?P<all>\d{1,4}) (?P<word>ready )?replicas\b", re.I)
+
+
+def value_and_threshold(status: str | None) -> Row:
+    """What a metric was and what it is compared with, out of `37 / 5`, `1500m/2` or `12% (240m) / 80%`.
+
+    >>> value_and_threshold("1500m/2")
+    {'value': 1.5, 'threshold': 2.0}
+    """
+    found = _SCALED.match(status or "")
+    if not found:
+        return {}
+    return {
+        "value": float(found["value"]) * _FACTOR.get(found["unit"] or "", 1.0),
+        "threshold": float(found["threshold"]) * _FACTOR.get(found["unit2"] or "", 1.0),
+    }
+
+
+def _replica_statement(row: Row, match: re.Match[str]) -> Row | None:
+    """Counts of replicas in a sentence: `replicas: min 1, max 5, observed 1`; None where fewer than two kinds are told."""
+    text = match.string.strip()
+    found: Row = {}
+    for each in _REPLICAS.finditer(text[:600]):
+        kind = next(name for name in ("minimum", "maximum", "replicas", "desired") if each[name])
+        found.setdefault(kind, int(each["number"]))
+    if ratio := _OF.search(text):
+        found.setdefault("replicas", int(ratio["now"]))
+        found.setdefault("desired" if ratio["word"] else "maximum", int(ratio["all"]))
+    if len(found) < 2 or found.get("replicas", 0) > found.get("maximum", 10**4):
+        return None
+    return {"kind": "replicas", "name": "replicas", "text": text[:TEXT_CAP], **found}
 
 
 def replicas_of(current: object, desired: object) -> str:
@@ -466,13 +509,13 @@ PATTERNS: tuple[Pattern, ...] = (
         regex(
             r"^\s*(?:[a-z0-9][\w.-]*\s+){1,2}(?:Deployment|StatefulSet|InferenceService|LeaderWorkerSet)/\S+\s+"
             r"(?:(?P<name>[\w:.-]+): )?(?P<status>(?:<unknown>|[\d.]+\w*%?) ?/ ?\S+(?: \(avg\))?(?:, \S.*?)??)"
-            r"\s+\d+\s+\d+\s+\d+\s+\S+\s*$"
+            r"\s+(?P<minimum>\d+)\s+(?P<maximum>\d+)\s+(?P<replicas>\d+)\s+\S+\s*$"
         ),
         "scaler",
         (
             (
                 "engine   Deployment/engine   cpu: 12%/80%   1   4   1   3d",
-                {"kind": "metric", "name": "cpu", "status": "12%/80%"},
+                {"kind": "metric", "name": "cpu", "status": "12%/80%", "value": 12.0, "minimum": 1, "maximum": 4, "replicas": 1},
             ),
         ),
         convert=_scaler("metric"),
@@ -492,6 +535,8 @@ PATTERNS: tuple[Pattern, ...] = (
             "name": match["name"],
             "status": replicas_of(match["current"], match["desired"]),
             "text": match.string.strip()[:TEXT_CAP],
+            "replicas": int(match["current"]),
+            "desired": int(match["desired"]),
         },
     ),
     Pattern(
@@ -500,8 +545,28 @@ PATTERNS: tuple[Pattern, ...] = (
         ("Min replicas", "Max replicas"),
         regex(r"^\s*(?P<name>M(?:in|ax) replicas):\s+(?P<status>\d+)\s*$"),
         "scaler",
-        (("Max replicas:           8", {"kind": "condition", "name": "Max replicas", "status": "8"}),),
-        convert=_scaler("condition"),
+        (("Max replicas:           8", {"kind": "condition", "name": "Max replicas", "status": "8", "maximum": 8}),),
+        convert=lambda row, match: {
+            "kind": "condition",
+            "name": match["name"],
+            "status": match["status"],
+            "text": match.string.strip()[:TEXT_CAP],
+            "minimum" if match["name"][1] == "i" else "maximum": int(match["status"]),
+        },
+    ),
+    Pattern(
+        "scaler-replica-statement",
+        "k8s-scaler",
+        ("replicas", "Replicas"),
+        # not the rows that the patterns above read, nor settings of a manifest, each of which stands on a line of its own
+        regex(r"^(?!\s*[A-Z]\w+ pods:)(?=.*\d)(?=.*\breplicas\b).{10,600}$", re.I),
+        "scaler",
+        (
+            ("INFO   replicas:      min 1  max 5  observed 1", {"kind": "replicas", "minimum": 1, "maximum": 5, "replicas": 1}),
+            ("endpoint chat-svc   replicas desired 1   healthy 1   degraded 0", {"replicas": 1, "desired": 1}),
+            ("scaling chat: 2 of 6 replicas, queue 31", {"replicas": 2, "maximum": 6}),
+        ),
+        convert=_replica_statement,
     ),
 )
 """Statements of the cluster, of supervisors and of autoscalers in one line."""

@@ -32,6 +32,12 @@ def _text(value: Any) -> str | None:
     return str(value)[:TEXT_CAP] if isinstance(value, str) and value else None
 
 
+def _number(value: Any) -> float | None:
+    """A quantity of a metric: `5`, `"0.8"`, `1500m`."""
+    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)(m|k)?", str(value))
+    return float(found[1]) * {"m": 1e-3, "k": 1e3}.get(found[2], 1.0) if found else None
+
+
 class Objects:
     """Reads objects of the cluster; `where` finds the line of a name in the source."""
 
@@ -81,12 +87,17 @@ class Objects:
             self.node(value)
         elif kind == "HorizontalPodAutoscaler":
             self.scaler(value)
+        elif kind == "PodAutoscaler":
+            self.pod_autoscaler(value)
         elif kind == "ScaledObject":
             self.target = _target(value)
+            spec = _mapping(value.get("spec"))
+            self._bounds(value, spec.get("minReplicaCount"), spec.get("maxReplicaCount"))
             for trigger in _list(_mapping(value.get("spec")).get("triggers")):
                 meta = _mapping(_mapping(trigger).get("metadata"))
                 name = _text(meta.get("metricName")) or _text(meta.get("query")) or _text(_mapping(trigger).get("type"))
-                self._scaled(trigger, "metric", name, _text(meta.get("threshold")) or _text(meta.get("value")))
+                threshold = meta.get("threshold", meta.get("value"))
+                self._scaled(trigger, "metric", name, _text(threshold), threshold=_number(threshold))
             self.target = {}
         elif "containers" in _mapping(value.get("spec")) or "containerStatuses" in _mapping(value.get("status")):
             self.pod(value)
@@ -220,7 +231,10 @@ class Objects:
             kind = str(_mapping(metric).get("type") or "")
             inner = _mapping(_mapping(metric).get(kind[:1].lower() + kind[1:]))
             name = inner.get("name") or _mapping(inner.get("metric")).get("name")
-            self._scaled(metric, "metric", _text(name), None)
+            target = _mapping(inner.get("target"))
+            aim = next((target[key] for key in ("averageValue", "value", "averageUtilization") if key in target), None)
+            self._scaled(metric, "metric", _text(name), None, threshold=_number(aim))
+        self._bounds(scaler, spec.get("minReplicas"), spec.get("maxReplicas"))
         for condition in _list(status.get("conditions")):
             one = _mapping(condition)
             self._scaled(one, "condition", _text(one.get("type")), _text(one.get("status")), _text(one.get("message")))
@@ -228,11 +242,31 @@ class Objects:
                 self._scaled(one, "blind", _text(one.get("reason")), "False", _text(one.get("message")))
         if "currentReplicas" in status:
             replicas = replicas_of(status.get("currentReplicas"), status.get("desiredReplicas"))
-            self._scaled(status, "replicas", "pods", replicas)
+            counts = {"replicas": _whole(status.get("currentReplicas")), "desired": _whole(status.get("desiredReplicas"))}
+            self._scaled(status, "replicas", "pods", replicas, **counts)
         self.target = {}
 
-    def _scaled(self, value: Any, kind: str, name: str | None, status: str | None, text: str | None = None) -> None:
-        self.rows.add("scaler", self.where(value, name), kind=kind, name=name, status=status, text=text or name, **self.target)  # fmt: skip
+    def pod_autoscaler(self, scaler: Mapping[str, Any]) -> None:
+        """What a PodAutoscaler (AIBrix, Knative) follows, and its bounds."""
+        spec, status = _mapping(scaler.get("spec")), _mapping(scaler.get("status"))
+        self.target = _target(scaler)
+        for source in _list(spec.get("metricsSources")):
+            one = _mapping(source)
+            aim = one.get("targetValue")
+            self._scaled(one, "metric", _text(one.get("targetMetric")), _text(aim), threshold=_number(aim))
+        self._bounds(scaler, spec.get("minReplicas"), spec.get("maxReplicas"))
+        if "actualScale" in status:
+            counts = {"replicas": _whole(status.get("actualScale")), "desired": _whole(status.get("desiredScale"))}
+            self._scaled(status, "replicas", "pods", replicas_of(*counts.values()), **counts)
+        self.target = {}
+
+    def _bounds(self, scaler: Any, minimum: Any, maximum: Any) -> None:
+        """The fewest and the most replicas that a scaler may set."""
+        if maximum is not None:
+            self._scaled(scaler, "condition", "bounds", f"{minimum} to {maximum}", minimum=_whole(minimum), maximum=_whole(maximum))  # fmt: skip
+
+    def _scaled(self, value: Any, kind: str, name: str | None, status: str | None, text: str | None = None, **figures: float | None) -> None:  # fmt: skip
+        self.rows.add("scaler", self.where(value, name), kind=kind, name=name, status=status, text=text or name, **self.target, **figures)  # fmt: skip
 
     def inspected(self, value: Mapping[str, Any]) -> None:
         """A container as `docker inspect` prints it."""

@@ -36,7 +36,7 @@ from oomdoc.units import parse_time
 KIND = "table"
 TABLES = (
     "gpu_sample", "gpu_device", "gpu_process", "process_memory", "request", "metric", "engine_stat", "engine_figure",
-    "cluster_event", "note", "host_event", "trial", "trial_figure", "column_reading", "problem",
+    "cluster_event", "scaler", "note", "host_event", "trial", "trial_figure", "column_reading", "problem",
 )  # fmt: skip
 
 _DOCUMENT_CAP = 32 << 20
@@ -223,7 +223,8 @@ class Pairs:
             if name in values:
                 close()
             if value is not None:
-                values[name], places[name] = value, at
+                for one, cell in _halves(name, value):
+                    values[one], places[one] = cell, at
         close()
         taken: set[int] = set()
         together: dict[tuple[str, ...], list[tuple[dict[str, Any], dict[str, int]]]] = {}
@@ -239,6 +240,14 @@ class Pairs:
                 self._gatherer.add(Record(first, f"#pairs{number}", {name: values[name] for name in values if name in known or name not in plan.unknown}))  # fmt: skip
                 taken |= {place for name, place in places.items() if name in known}
         return taken
+
+
+def _halves(name: str, value: str) -> list[tuple[str, str]]:
+    """`min/max: 1 / 4` as two pairs; another pair as it is."""
+    names, cells = name.split("/"), value.split("/")
+    if 1 < len(names) == len(cells) and all(cell.strip() for cell in (*names, *cells)):
+        return [(one.strip(), cell.strip()) for one, cell in zip(names, cells, strict=True)]
+    return [(name, value)]
 
 
 # ---- which form
@@ -425,6 +434,9 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
 _LIFT_CAP = 256 << 10  # a longer text is a log, and its tables are those of tools, which have readers
 
 
+_PASTED_SAMPLE = re.compile(r"\s*([a-zA-Z_]\w*:[a-zA-Z_]\w{3,120})(?:\{([^}]{0,2000})\})?[ \t]+(-?[\d.]{1,20}(?:e[+-]?\d{1,3})?)\s*$")
+
+
 class Lifted:
     """Takes tables and blocks of pairs out of a short text: their lines are blank in what is handed on."""
 
@@ -450,6 +462,15 @@ class Lifted:
         self._gatherer.flush()
         yield from self._gatherer.filler.close()
 
+    def _samples(self, lines: Sequence[str], first_line: int, taken: set[int]) -> set[int]:
+        """Samples of an exporter that somebody pasted, a few of a scrape: `vllm:num_requests_running{..} 256`."""
+        found: set[int] = set()
+        for at, line in enumerate(lines):
+            match = _PASTED_SAMPLE.match(line) if at not in taken else None
+            if match and self._gatherer.filler.series(first_line + at, None, match[1], match[2], match[3]):
+                found.add(at)
+        return found
+
     def _lifted(self, chunk: Chunk) -> Chunk:
         lines = chunk.data.decode("utf-8", "replace").split("\n")
         reader = Lines(self._gatherer)
@@ -457,6 +478,7 @@ class Lifted:
         reader.end()
         left = ["" if at in taken else line for at, line in enumerate(lines)]
         taken |= Pairs(self._gatherer).read(left, chunk.first_line)
+        taken |= self._samples(lines, chunk.first_line, taken)
         if not taken:
             return chunk
         raw = chunk.data.split(b"\n")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oomdoc.ingest import device_metrics
+from oomdoc.ingest.base import TEXT_CAP
 from oomdoc.ingest.forms.believe import Part, Plan, Taken
 from oomdoc.ingest.forms.cells import UnreadableError, null, number_of, value_of
 from oomdoc.ingest.metrics import is_kept, tell_host
@@ -274,6 +275,17 @@ class Filler:
         if row.get("reason"):
             self.rows.add("cluster_event", line, t=values.get(("time", None)), **row)
 
+    def scaler(
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], record: Mapping[str, Any]
+    ) -> None:
+        """Replicas at a moment, the bounds of a scaler, or the metric and the threshold of its rule."""
+        row = {taken.quantity.column: values.get((taken.quantity.id, None)) for taken in part.columns if taken.quantity.table == "scaler"}  # fmt: skip
+        if all(value is None for value in row.values()):
+            return
+        kind = "metric" if row.get("name") else "replicas"
+        text = ", ".join(f"{taken.name}={record.get(taken.name)}" for taken in part.columns if not null(record.get(taken.name)))  # fmt: skip
+        self.rows.add("scaler", line, t=values.get(("time", None)), kind=kind, text=text[:TEXT_CAP], **row)
+
     def note(self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]) -> None:
         """The memory of the host."""
         size = values.get(("host.size", None))
@@ -310,7 +322,7 @@ class Filler:
 _FILL = {
     "gpu_sample": Filler.gpu_sample, "gpu_process": Filler.gpu_process, "process_memory": Filler.process_memory,
     "engine_stat": Filler.engine_stat, "metric": Filler.metric, "engine_figure": Filler.engine_figure, "request": Filler.request,
-    "cluster_event": Filler.cluster_event, "note": Filler.note, "host_event": Filler.host_event,
+    "cluster_event": Filler.cluster_event, "scaler": Filler.scaler, "note": Filler.note, "host_event": Filler.host_event,
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ IRRELEVANT = """
     job, pod, namespace, container, source, sourcetype, zone, region, cluster, rack, comment, remark, session, session_id, conversation_id,
     attempt, retries, engine, version, ppid, uid, tty, stat, vsz, nice, cpu, cpu%, %cpu, %mem, shared, shared_bytes, shr, virt, threads, tpot_ms, itl_ms,
     tpot, itl, queue_time, queue_ms, bytes_in, bytes_out, request_bytes, response_bytes, ip, client_ip, port, protocol, subobject, name, namespace_name,
-    reporter, reportingcomponent, reportinginstance, uid_, first_seen, mode, unit, replicas, replicas_spec, replicas_ready, hpa_current, hpa_desired, va_desired,
+    reporter, reportingcomponent, reportinginstance, uid_, first_seen, mode, unit,
     priority, tags, labels, measurement, metric_type, help, system, sm_util, gi, ci, cache_dtype, row, rowid, no, nr, line, seq, sequence, index_, #, MemFree, MemAvailable, Buffers, Cached, SwapTotal, SwapFree, attached_gpus, iteration_time
 """
 IRRELEVANT_WORDS = (

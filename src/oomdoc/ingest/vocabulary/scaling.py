@@ -1,0 +1,67 @@
+"""Replicas and what decides about them: bounds, a rule's threshold, the value of what an autoscaler follows.
+
+Field names of HorizontalPodAutoscaler (autoscaling/v2), KEDA's ScaledObject and the columns that kubectl prints for both.
+"""
+
+from __future__ import annotations
+
+from oomdoc.ingest.vocabulary.quantity import Quantity
+
+_MOST = 1e5
+
+QUANTITIES = (
+    Quantity(
+        "scaler.replicas", "scaler", "replicas", "count",
+        strong="replica, current replica, ready replica, replica ready, replica current, replica healthy, healthy replica, replica observed, replica actual, pod count, available replica, replica running, running replica, running pod, replica status",
+        weak="pods, pod, instances, healthy, observed",
+        exact="replicas, currentReplicas, readyReplicas, hpa_current, num_replicas, availableReplicas",
+        high=_MOST,
+        samples=(("replicas", "1", 1), ("currentReplicas", 3, 3), ("ready_replicas", 2, 2)),
+        not_names=("replica_id", "replica_rank"),
+    ),
+    Quantity(
+        "scaler.desired", "scaler", "desired", "count",
+        strong="desired replica, replica desired, target replica, replica target, replica wanted, wanted replica, recommended replica, desired pod",
+        weak="desired, recommended",
+        exact="desiredReplicas, hpa_desired, va_desired",
+        high=_MOST,
+        samples=(("desiredReplicas", 3, 3), ("hpa_desired", "2", 2)),
+        not_names=("desired_state",),
+    ),
+    Quantity(
+        "scaler.minimum", "scaler", "minimum", "count",
+        strong="min replica, minimum replica, replica min, min pod",
+        weak="min, minimum",
+        exact="minReplicas, minReplicaCount, MINPODS",
+        high=_MOST,
+        samples=(("minReplicas", 1, 1), ("MINPODS", "1", 1)),
+        not_names=("minutes",),
+    ),
+    Quantity(
+        "scaler.maximum", "scaler", "maximum", "count",
+        strong="max replica, replica max, max pod",
+        weak="max, maximum",
+        exact="maxReplicas, maxReplicaCount, MAXPODS",
+        high=_MOST,
+        samples=(("maxReplicas", 6, 6), ("MAXPODS", "4", 4)),
+        not_names=("max_num_seqs",),
+    ),
+    Quantity(
+        "scaler.threshold", "scaler", "threshold", "number",
+        strong="target value, scale threshold, scale up threshold, scaling threshold, average value, target average value",
+        weak="threshold, target",
+        exact="targetValue, averageValue, targetAverageValue",
+        high=1e12,
+        samples=(("targetValue", "5", 5.0), ("threshold", 10, 10.0)),
+        not_names=("target_port",),
+    ),
+    Quantity(
+        "scaler.metric", "scaler", "name", "text",
+        strong="metric name, target metric, scale metric, scaling metric",
+        weak="metric",
+        exact="metricName, targetMetric",
+        pattern=r"^[A-Za-z_][\w:.{}=\"'/-]{2,200}$",
+        samples=(("metric name", "vllm:num_requests_waiting", "vllm:num_requests_waiting"),),
+        not_names=("metric_type",),
+    ),
+)  # fmt: skip
