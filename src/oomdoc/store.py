@@ -390,10 +390,11 @@ class Store:
         self._con.execute("CREATE SCHEMA IF NOT EXISTS own")
         self._own = {place[0] for place, bond in self.scene.bonds.items() if bond.whose in hidden[place[0]]}
         for table in sorted(self._own):
-            whole = "" if any(line for of, _, line in self.scene.bonds if of == table) else "OR r.line = 0"
+            of = f"FROM main.relation WHERE of_table = '{table}' AND whose IN ({', '.join(map(quoted, hidden[table]))})"
             self._con.execute(
-                f"CREATE VIEW own.{table} AS SELECT x.* FROM main.{table} x ANTI JOIN (SELECT source, line FROM main.relation "
-                f"WHERE of_table = '{table}' AND whose IN ({', '.join(map(quoted, hidden[table]))})) r ON r.source = x.source AND (r.line = x.line {whole})"
+                f"CREATE VIEW own.{table} AS SELECT x.* FROM main.{table} x "
+                f"ANTI JOIN (SELECT source, line {of} AND line > 0) r ON r.source = x.source AND r.line = x.line "
+                f"ANTI JOIN (SELECT source {of} AND line = 0) w ON w.source = x.source"
             )
         if not self._locked:
             self._con.execute("SET search_path = 'own,main'")

@@ -491,6 +491,15 @@ _ALL = (
         Column("namespace", "VARCHAR", "namespace of what it is about"),
     ),
     _table(
+        "described",
+        "one row per object whose description begins here: what follows in the source, up to the next one, is about it",
+        Column("kind", "VARCHAR", "node, pod or scaler"),
+        Column("name", "VARCHAR", "name of the object"),
+        Column("namespace", "VARCHAR", "its namespace; NULL = none told"),
+        Column("target", "VARCHAR", "workload that a scaler scales; NULL = another kind"),
+        Column("gpus", "BIGINT", "devices that a node's capacity lists, 0 where it lists none; NULL = another kind"),
+    ),
+    _table(
         "scaler",
         "one row per statement about an autoscaler: its metric, condition or decision",
         Column("t", "DOUBLE", "epoch seconds"),

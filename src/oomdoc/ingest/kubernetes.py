@@ -36,6 +36,7 @@ TABLES: tuple[str, ...] = (
     "container",
     "cluster_event",
     "scaler",
+    "described",
     "gpu_device",
     "engine_flag",
     "process_memory",

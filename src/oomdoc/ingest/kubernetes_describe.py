@@ -85,6 +85,7 @@ class Describe:
         self.listed: dict[str, tuple[int, Row]] = {}
         self.node: Row = {}
         self.node_line = 0
+        self.about: Row = {}
 
     def line(self, number: int, text: str) -> None:
         """One line."""
@@ -114,6 +115,7 @@ class Describe:
             "Volumes",
             "Capacity",
             "Allocatable",
+            "Reference",
         ):
             self._top(number, key, value)
         elif key in ("Containers", "Init Containers", "Ephemeral Containers") and not value:
@@ -135,11 +137,16 @@ class Describe:
         if key == "Name":
             self.finish()
             self.pod = value or None
+            self.about = {"line": number, "kind": "pod", "name": value}
         elif key == "Namespace":
             self.namespace = value or None
         elif key == "Node":
             self.on_node = value.partition("/")[0] or None
+        elif key == "Reference":
+            self.about |= {"kind": "scaler", "target": value.rpartition("/")[2] or None}
         elif key in ("Capacity", "Allocatable", "Volumes", "Events", "Conditions"):
+            if key in ("Capacity", "Allocatable"):
+                self.about |= {"kind": "node", "gpus": self.about.get("gpus", 0)}
             self._close()
             self.section = key
             self.node_line = self.node_line or number
@@ -212,6 +219,8 @@ class Describe:
             self.node.setdefault("mig", {}).setdefault(mig["profile"].replace("-", "."), (number, count))
         elif GPU_KEY.match(key) and count:
             self.node.setdefault("count", (number, count))
+        if (mig or GPU_KEY.match(key)) and count:
+            self.about["gpus"] = max(count, self.about.get("gpus", 0))
 
     def _label(self, number: int, text: str) -> None:
         for name, value in re.findall(r"nvidia\.com/(gpu\.(?:product|memory|count|replicas))[=:] ?\"?([\w.-]+)", text):
@@ -233,6 +242,9 @@ class Describe:
                 row = {**listed[1], **{name: value for name, value in row.items() if value is not None}}
             emit(self.rows, container, row)
         self._devices()
+        about, self.about = self.about, {}
+        if about.get("name"):
+            self.rows.add("described", about.pop("line"), **about, namespace=self.namespace)
         self.containers, self.volumes, self.volume, self.pod, self.section = [], {}, None, None, ""
         self.namespace = self.on_node = None
 

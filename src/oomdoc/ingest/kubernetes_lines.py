@@ -132,7 +132,9 @@ def _scaler(kind: str) -> Any:
     return convert
 
 
-_SCALED = regex(r"(?P<value>\d+(?:\.\d+)?)(?P<unit>m|k|%)?(?: \([^)]*\))? ?/ ?(?P<threshold>\d+(?:\.\d+)?)(?P<unit2>m|k|%)?")
+_SCALED = regex(
+    r"(?P<value>\d+(?:\.\d+)?)(?P<unit>m|k|%)?(?: \([^)]*\))? ?/ ?(?P<threshold>\d+(?:\.\d+)?)(?P<unit2>m|k|%)?"
+)
 _FACTOR = {"m": 1e-3, "k": 1e3, "%": 1.0}
 _REPLICAS = regex(
     r"\b(?:(?P<minimum>min\w*)|(?P<maximum>max\w*)|(?P<replicas>current|observed|actual|ready|healthy|available|running)|(?P<desired>desired|target|wanted|recommended))"
@@ -515,7 +517,15 @@ PATTERNS: tuple[Pattern, ...] = (
         (
             (
                 "engine   Deployment/engine   cpu: 12%/80%   1   4   1   3d",
-                {"kind": "metric", "name": "cpu", "status": "12%/80%", "value": 12.0, "minimum": 1, "maximum": 4, "replicas": 1},
+                {
+                    "kind": "metric",
+                    "name": "cpu",
+                    "status": "12%/80%",
+                    "value": 12.0,
+                    "minimum": 1,
+                    "maximum": 4,
+                    "replicas": 1,
+                },
             ),
         ),
         convert=_scaler("metric"),
@@ -562,7 +572,10 @@ PATTERNS: tuple[Pattern, ...] = (
         regex(r"^(?!\s*[A-Z]\w+ pods:)(?=.*\d)(?=.*\breplicas\b).{10,600}$", re.I),
         "scaler",
         (
-            ("INFO   replicas:      min 1  max 5  observed 1", {"kind": "replicas", "minimum": 1, "maximum": 5, "replicas": 1}),
+            (
+                "INFO   replicas:      min 1  max 5  observed 1",
+                {"kind": "replicas", "minimum": 1, "maximum": 5, "replicas": 1},
+            ),
             ("endpoint chat-svc   replicas desired 1   healthy 1   degraded 0", {"replicas": 1, "desired": 1}),
             ("scaling chat: 2 of 6 replicas, queue 31", {"replicas": 2, "maximum": 6}),
         ),

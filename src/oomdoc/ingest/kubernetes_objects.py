@@ -242,7 +242,10 @@ class Objects:
                 self._scaled(one, "blind", _text(one.get("reason")), "False", _text(one.get("message")))
         if "currentReplicas" in status:
             replicas = replicas_of(status.get("currentReplicas"), status.get("desiredReplicas"))
-            counts = {"replicas": _whole(status.get("currentReplicas")), "desired": _whole(status.get("desiredReplicas"))}
+            counts = {
+                "replicas": _whole(status.get("currentReplicas")),
+                "desired": _whole(status.get("desiredReplicas")),
+            }
             self._scaled(status, "replicas", "pods", replicas, **counts)
         self.target = {}
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.scene import owner
+from oomdoc.scene import owner, strangers
 from oomdoc.scene.lives import LIVES_SQL, Server, life_of, server_of
 from oomdoc.scene.owner import FOREIGN, NEAR, OWN, UNKNOWN, Bond
 from oomdoc.scene.presence import Tables, shows_server
@@ -30,8 +30,14 @@ TABLES = (
     "gpu_sample",
     "gpu_process",
     "gpu_device",
+    "oom",
+    "frame",
+    "log_error",
+    "process_memory",
+    "note",
 )
-"""Tables whose rows have an owner; those of the engine's logs belong to a life by their place in the log."""
+"""Tables whose rows have an owner; those of the engine's logs belong to a life by their place in the log, and have another
+owner only where the whole source is another program's."""
 EVENTS = ("host_event", "process_exit")
 """Of what nobody can bind to the server, the tables whose rows say that something happened."""
 KILL_LINES = 400
@@ -64,28 +70,37 @@ class Scene:
 
 def bind(store: Tables) -> Scene:
     """Work out whose every event is."""
+    known = strangers.others(store)
+    columns = "source, line, pod, name, namespace, pod_uid, container_id, node, serves, gpus, state, started_t"
     server = server_of(
-        [life_of(row) for row in store.rows_of(LIVES_SQL)],
-        _rows(
-            store,
-            "container",
-            "source, line, pod, name, namespace, pod_uid, container_id, node, serves, gpus, state, started_t",
-        ),
+        [life_of(row) for row in store.rows_of(LIVES_SQL) if row["source"] not in known.strangers],
+        [row for row in _rows(store, "container", columns) if row["source"] not in known.strangers],
+        known.kin,
     )
-    present = shows_server(store)
+    present = shows_server(store, known.strangers)
     bonds: dict[tuple[str, str, int], Bond] = {}
     asides: dict[tuple[str, int], Aside] = {}
     kills: list[Mapping[str, Any]] = []
 
     def note(table: str, row: Mapping[str, Any], bond: Bond, says: str, place: Mapping[str, Any] | None = None) -> None:
+        if row["source"] in known.strangers:
+            return  # the whole source has an owner
         bonds[table, row["source"], row["line"]] = bond
         at = place or row
         coincidence = bond.whose == UNKNOWN and server.came_up
         if bond.whose == FOREIGN or (table in EVENTS and (coincidence or not present)):
             asides.setdefault((at["source"], at["line"]), Aside(at["source"], at["line"], says, bond.why, at.get("t")))
 
+    for source, why in sorted(known.strangers.items()):
+        for table in TABLES:
+            if table in store.filled:
+                bonds[table, source, 0] = Bond(FOREIGN, why)
+        asides[source, 1] = Aside(source, 1, source, why, None)
+    about = _Descriptions(store)
     logs = {life.source for life in server.lives}
     for kill in _kills(store):
+        if kill["whole"]["source"] in known.strangers:
+            continue
         bond = owner.of_kill(kill["whole"], server)
         if bond.whose != FOREIGN and not (bond.whose == UNKNOWN and server.came_up):
             kills.append(kill["whole"])
@@ -105,9 +120,17 @@ def bind(store: Tables) -> Scene:
     ):
         why = row["last_reason"] or row["reason"] or f"{row['restarts'] or 0} restarts"
         note("container", row, owner.of_container(row, server), " ".join(filter(None, (row["pod"], row["name"], why))))
-    for row in _rows(store, "cluster_event", "source, line, t, object, namespace, reason, message"):
+    kindred: dict[str, bool] = {}
+    for row in (events := _rows(store, "cluster_event", "source, line, t, object, namespace, reason, message")):
+        row.update(about.of_event(row))
+        kindred[row["source"]] = kindred.get(row["source"], False) or known.kin.has(
+            (row["object"] or "").rpartition("/")[2]
+        )
+    for row in events:
+        row["beside_kin"] = kindred[row["source"]]
         note("cluster_event", row, owner.of_cluster_event(row, server), f"{row['reason']}: {row['message'] or ''}")
-    for row in _rows(store, "scaler", "source, line, t, target, namespace, text"):
+    for row in _rows(store, "scaler", "source, line, t, target, namespace, name, text"):
+        row.update(about.of_scaler(row))
         note("scaler", row, owner.of_scaler(row, server), row["text"] or "")
     for row in _rows(store, "process_exit", "source, line, t, name, exit_code"):
         if row["source"] not in logs:
@@ -125,6 +148,33 @@ def bind(store: Tables) -> Scene:
     return Scene(
         server, present, bonds, tuple(sorted(asides.values(), key=lambda each: (each.source, each.line))), tuple(kills)
     )
+
+
+class _Descriptions:
+    """Which object a line is about that names none: the one whose description it stands in."""
+
+    def __init__(self, store: Tables) -> None:
+        self._by_source: dict[str, list[dict[str, Any]]] = {}
+        for row in _rows(store, "described", "source, line, kind, name, namespace, target"):
+            self._by_source.setdefault(row["source"], []).append(row)
+
+    def _at(self, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        before = [each for each in self._by_source.get(row["source"], ()) if each["line"] <= row["line"]]
+        return before[-1] if before else None
+
+    def of_event(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Object and namespace of an event."""
+        found = self._at(row)
+        if row["object"] or found is None or found["kind"] == "scaler":
+            return {}
+        return {"object": f"{found['kind']}/{found['name']}", "namespace": row["namespace"] or found["namespace"]}
+
+    def of_scaler(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Target and namespace of a statement about a scaler."""
+        found = self._at(row)
+        if row["target"] or found is None or found["kind"] != "scaler":
+            return {}
+        return {"target": found["target"], "namespace": row["namespace"] or found["namespace"]}
 
 
 def _rows(store: Tables, table: str, columns: str) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oomdoc.scene.places import Place, place_of_path, workload_of
+from oomdoc.scene.strangers import Kin
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Server:
     nodes: set[str] = field(default_factory=set)
     running_since: float | None = None
     """Its container runs since then, as Kubernetes or docker says."""
+    kin: Kin = field(default_factory=Kin)
+    """The names that it goes by."""
 
     @property
     def workloads(self) -> set[str]:
@@ -98,13 +101,13 @@ def life_of(row: Mapping[str, Any]) -> Life:
     )  # fmt: skip
 
 
-def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]]) -> Server:
+def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], kin: Kin) -> Server:
     """The server that the bundle is about.
 
     A container is its own if its image or command serves, or its pod or id is that of a life's log; where neither is
     told, one that asks for a GPU; where only one pod is described, that one.
     """
-    server = Server(lives)
+    server = Server(lives, kin=kin)
     for life in lives:
         _add(server, life.place.pod, life.place.namespace, life.place.pod_uid, life.place.container_id, life.place.node)
         if life.place.container:

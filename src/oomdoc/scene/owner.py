@@ -6,12 +6,13 @@ Each answer comes with its reason, which reports show. Identity decides before t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.scene.lives import Life, Server
-from oomdoc.scene.places import id_of, is_engine, place_of_path, same_id, uid_of, workload_of
+from oomdoc.scene.places import group_of_path, id_of, is_engine, place_of_path, same_id, uid_of, workload_of
 from oomdoc.units import show_seconds
 
 OWN, NEAR, FOREIGN, UNKNOWN = "own", "near", "foreign", "unknown"
@@ -40,6 +41,8 @@ class Bond:
 
 
 Row = Mapping[str, Any]
+_UNIT = re.compile(r"(?:\.service|\.scope|^user-\d+\.slice)$")
+"""Memory groups of the service manager: of a daemon, a session, a person who is logged in."""
 
 
 def of_kill(row: Row, server: Server) -> Bond:
@@ -57,6 +60,8 @@ def of_kill(row: Row, server: Server) -> Bond:
         when, _ = _in_time(t, server)
         if when == "before" or when == "after":
             return Bond(FOREIGN, f"{who}, {_apart(t, server)}")
+        if when == "untimed":
+            return Bond(UNKNOWN, f"{who}, another program, at a time that cannot be compared")
         return Bond(NEAR, f"{who} because the whole host was full")
     when, life = _in_time(t, server)
     own = None if life is None else life.id
@@ -122,17 +127,12 @@ def of_statement(row: Row, server: Server) -> Bond:
 
 def of_counter(row: Row, server: Server) -> Bond:
     """Counters of a memory group: `memory_group`."""
-    group = row["memory_group"] or ""
+    group = row["memory_group"] or group_of_path(row["source"]) or ""
     known = _of_group(group, server)
     if known is False:
         return Bond(FOREIGN, f"the counters of another container's memory group ({group[-60:]})")
     unit = group.rstrip("/").rsplit("/", 1)[-1]
-    if (
-        known is None
-        and unit.endswith((".service", ".scope"))
-        and is_engine(unit) is False
-        and not _names(server, unit)
-    ):
+    if known is None and _UNIT.search(unit) and is_engine(unit) is False and not _names(server, unit) and not server.kin.has(unit):  # fmt: skip
         return Bond(FOREIGN, f"the counters of another unit's memory group ({unit})")
     return Bond(OWN, "its memory group")
 
@@ -164,8 +164,15 @@ def of_cluster_event(row: Row, server: Server) -> Bond:
         if not own or _other_namespace(namespace, server):
             return Bond(FOREIGN, f"an event of {about}")
         return Bond(OWN, f"an event of {about}")
-    bond = _of_pod(name or None, namespace, server, f"an event of {about}" if about else "an event")
-    return bond or Bond(UNKNOWN, "an event that names nobody")
+    said = f"an event of {about}"
+    bond = _of_pod(name or None, namespace, server, said)
+    if bond is not None or not name:
+        return bond or Bond(UNKNOWN, "an event that names nobody")
+    if server.kin.has(name):
+        return Bond(OWN, f"{said}, named as a model server is")
+    if row["beside_kin"]:
+        return Bond(FOREIGN, f"{said}, beside those of a model server")
+    return Bond(UNKNOWN, f"{said}, of which nothing says that it is the server")
 
 
 def of_scaler(row: Row, server: Server) -> Bond:
@@ -177,7 +184,19 @@ def of_scaler(row: Row, server: Server) -> Bond:
         target.startswith(each) or each.startswith(target) for each in server.workloads
     ):  # fmt: skip
         return Bond(FOREIGN, f"an autoscaler of {target}")
-    return Bond(OWN if target and server.workloads else UNKNOWN, "an autoscaler")
+    if (
+        target
+        and not server.workloads
+        and server.kin.shown_beside(row["source"])
+        and not server.kin.has(target)
+        and not _FOLLOWS_ENGINE.search(row["name"] or "")
+    ):
+        return Bond(FOREIGN, f"an autoscaler of {target}, of which nothing says that it is the server")
+    return Bond(OWN if target and (server.workloads or server.kin.has(target)) else UNKNOWN, "an autoscaler")
+
+
+_FOLLOWS_ENGINE = re.compile(r"(?i)vllm|llm|sglang|tgi|queue|token|kv|cache|ttft|request|gpu|dcgm|infer")
+"""Metrics that only somebody who serves a model scales by."""
 
 
 def of_exit(row: Row, server: Server) -> Bond:

@@ -83,6 +83,19 @@ def id_of(group: str) -> str | None:
     return str(found[-1]) if found else None
 
 
+_GROUP_FILE = re.compile(r"(?:^|/)(?P<group>(?:[^/]+/)*[^/]+\.(?:service|scope|slice))/memory\.[\w.]+$")
+
+
+def group_of_path(path: str) -> str | None:
+    """The memory group of the service manager whose file this is; None where the path names none.
+
+    >>> group_of_path("cgroup/system.slice/cron.service/memory.events"), group_of_path("cgroup/memory.events")
+    ('cgroup/system.slice/cron.service', None)
+    """
+    found = _GROUP_FILE.search(path)
+    return found["group"] if found else None
+
+
 def same_id(one: str, other: str) -> bool:
     """Whether two ids of a container are the same: tools print the first twelve characters, or all."""
     return one.startswith(other) or other.startswith(one)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from oomdoc.scene.places import ENGINE, is_engine
@@ -18,20 +20,20 @@ SIGNS = (
 )
 """Tables that only an LLM server, or what drives it, fills."""
 
-_WORDS = re.compile(
+FIELD = re.compile(
     r"(?i)vllm|sglang|triton|\btgi\b|trtllm|tensorrt|lmcache|llama|qwen|mistral|deepseek|gemma|\bllms?\b|inference|engine ?core|"
     r"kv[ _-]?cache|prefix cache|max_model_len|gpu_memory_utilization|tensor[ _-]parallel|\btokens?/s\b|\bmodel[ _-](?:weights|loading)|"
     r"\bworker_(?:rss|proc)|c10::|dcgm_fi|\bnccl\b|\bxid\b"
 )
 """Words of the field. They count only where nothing structured speaks: a person's text, the name of a pod, an event."""
-_TRAINER = re.compile(
+TRAINER = re.compile(
     r"(?i)loss\.backward|optimizer\.step|\btrainer\b|training_step|deepspeed|accelerate launch|\bepochs?\b|finetun|peft|lightning"
 )
-_LISTED = "origin = 'file' AND flag = 'version'"
+LISTED = "origin = 'file' AND flag = 'version'"
 """The release in a list of installed packages: nothing says that it ran."""
 _MACHINE = "('host-size', 'shm-size', 'container-limit', 'swap-space', 'cpu-pool-default', 'pinned-alloc')"
 """Topics that tools state of any machine: nobody wrote them about a server."""
-_TEXTS = {
+TEXTS = {
     "host_event": "concat_ws(' ', process, text)",
     "log_error": "concat_ws(' ', exception, text)",
     "note": "text",
@@ -52,96 +54,103 @@ class Tables(Protocol):
         """All rows of a query as mappings."""
 
 
-def shows_server(store: Tables) -> bool:
+@dataclass(frozen=True)
+class _Asked:
+    """The tables without the sources that are another program's."""
+
+    store: Tables
+    but: frozenset[str]
+
+    def rows(self, table: str, columns: str, where: str = "true") -> list[dict[str, Any]]:
+        """Rows of a table; none of one that is empty."""
+        if table != "source" and table not in self.store.filled:
+            return []
+        left_out = ", ".join("'" + source.replace("'", "''") + "'" for source in sorted(self.but))
+        apart = f" AND source NOT IN ({left_out})" if left_out else ""
+        return self.store.rows_of(f"SELECT {columns} FROM main.{table} WHERE ({where}){apart}")
+
+    def any(self, table: str, where: str = "true") -> bool:
+        """Whether a table has such a row."""
+        if where == "true" and not self.but:
+            return table in self.store.filled
+        return (
+            bool(self.rows(table, "any_value(source) AS source", f"{where}")[0]["source"])
+            if table == "source" or table in self.store.filled
+            else False
+        )
+
+
+def shows_server(store: Tables, strangers: Iterable[str] = ()) -> bool:
     """Whether anything in the tables is an LLM server's; True also where nothing was understood that could be somebody else's.
 
     Structure counts first: rows that only engines fill, metrics and containers of theirs, names of their processes, frames of
     their code. An allocator's message of torch counts unless a training loop stands in its stack. Then words, and the name
-    that a person gave to a file.
+    that a person gave to a file. `strangers` are sources known to be another program's, which are not asked.
     """
-    if any(table in store.filled for table in SIGNS):
+    asked = _Asked(store, frozenset(strangers))
+    if any(asked.any(table) for table in SIGNS):
         return True
-    if "engine_flag" in store.filled and store.rows_of(f"SELECT 1 FROM main.engine_flag WHERE NOT ({_LISTED}) LIMIT 1"):
+    if asked.any("engine_flag", f"NOT ({LISTED})"):
         return True
-    if "oom" in store.filled:
-        return not _trains(store)
+    if asked.any("oom"):
+        return not _trains(asked)
     for table, where in (
         ("metric", "name LIKE 'vllm%'"),
         ("container", "serves OR gpus > 0"),
         ("frame", "file ILIKE '%vllm%'"),
     ):
-        if table in store.filled and store.rows_of(f"SELECT 1 FROM main.{table} WHERE {where} LIMIT 1"):
+        if asked.any(table, where):
             return True
-    if (
-        "process_memory" in store.filled
-        and len(store.rows_of("SELECT DISTINCT name FROM main.process_memory LIMIT 9")) <= 4
-    ):
+    if asked.any("process_memory") and len(asked.rows("process_memory", "DISTINCT name")) <= 4:
         return True  # few names are a measured series of somebody who asks; a list of processes has many
     for table in ("gpu_process", "process_memory"):
-        if table in store.filled and any(
-            is_engine(row["name"]) for row in store.rows_of(f"SELECT DISTINCT name FROM main.{table}")
-        ):
+        if any(is_engine(row["name"]) for row in asked.rows(table, "DISTINCT name")):
             return True
-    if "host_event" in store.filled and any(
+    if any(
         is_engine(row["process"]) is not False
-        for row in store.rows_of("SELECT DISTINCT process FROM main.host_event WHERE process IS NOT NULL")
+        for row in asked.rows("host_event", "DISTINCT process", "process IS NOT NULL")
     ):
         return True
     if any(
-        ENGINE.search(row["source"].rsplit("/", 1)[-1])
-        for row in store.rows_of("SELECT source FROM main.source WHERE kind <> 'document'")
+        ENGINE.search(row["source"].rsplit("/", 1)[-1]) for row in asked.rows("source", "source", "kind <> 'document'")
     ):
         return True
-    if store.rows_of(
-        "SELECT 1 FROM main.source WHERE names_engine AND kind NOT IN ('document', 'source-code', 'chat', 'package-list') LIMIT 1"
-    ):
+    if asked.any("source", "names_engine AND kind NOT IN ('document', 'source-code', 'chat', 'package-list')"):
         return True
     if any(
-        _WORDS.search(row["words"] or "")
-        for table in _TEXTS
-        if table in store.filled
-        for row in store.rows_of(f"SELECT DISTINCT {_TEXTS[table]} AS words FROM main.{table} LIMIT 2000")
+        FIELD.search(row["words"] or "")
+        for table, words in TEXTS.items()
+        for row in asked.rows(table, f"DISTINCT {words} AS words")[:2000]
     ):
         return True
-    return not _shows_others(store)
+    return not _shows_others(asked)
 
 
-def _shows_others(store: Tables) -> bool:
+def _shows_others(asked: _Asked) -> bool:
     """Whether something in the tables is another program's for sure: its name, its container, its log.
 
     A person's few lines about a server often name none of its words; they are no proof of another program.
     """
-    if "allocator_stat" in store.filled:
+    if asked.any("allocator_stat"):
         return False
-    if "note" in store.filled and store.rows_of(f"SELECT 1 FROM main.note WHERE topic NOT IN {_MACHINE} LIMIT 1"):
+    if asked.any("note", f"topic NOT IN {_MACHINE}"):
         return False
     for table, column in (("host_event", "process"), ("gpu_process", "name"), ("process_exit", "name")):
-        if table in store.filled:
-            names = [
-                row["name"]
-                for row in store.rows_of(
-                    f"SELECT DISTINCT {column} AS name FROM main.{table} WHERE {column} IS NOT NULL"
-                )
-            ]
-            if any(is_engine(name) is None for name in names):
-                return False  # an interpreter: it may be a server's
-            if any(name.strip("-[]") for name in names):
-                return True
+        names = [row["name"] for row in asked.rows(table, f"DISTINCT {column} AS name", f"{column} IS NOT NULL")]
+        if any(is_engine(name) is None for name in names):
+            return False  # an interpreter: it may be a server's
+        if any(name.strip("-[]") for name in names):
+            return True
     # workloads of a cluster, none of which serves
-    if any(table in store.filled for table in ("container", "scaler", "cluster_event")):
+    if any(asked.any(table) for table in ("container", "scaler", "cluster_event")):
         return True
     # a program's own log that says it could get no memory
-    return "host_event" in store.filled and bool(
-        store.rows_of("SELECT 1 FROM main.host_event WHERE kind = 'host-alloc-failed' LIMIT 1")
-    )
+    return asked.any("host_event", "kind = 'host-alloc-failed'")
 
 
-def _trains(store: Tables) -> bool:
+def _trains(asked: _Asked) -> bool:
     """Whether the frames or errors around torch's message are those of a training loop."""
     for table, words in (("frame", "concat_ws(' ', function, file)"), ("log_error", "text"), ("note", "text")):
-        if table in store.filled and any(
-            _TRAINER.search(row["words"] or "")
-            for row in store.rows_of(f"SELECT DISTINCT {words} AS words FROM main.{table} LIMIT 2000")
-        ):
+        if any(TRAINER.search(row["words"] or "") for row in asked.rows(table, f"DISTINCT {words} AS words")[:2000]):
             return True
     return False

@@ -434,7 +434,9 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
 _LIFT_CAP = 256 << 10  # a longer text is a log, and its tables are those of tools, which have readers
 
 
-_PASTED_SAMPLE = re.compile(r"\s*([a-zA-Z_]\w*:[a-zA-Z_]\w{3,120})(?:\{([^}]{0,2000})\})?[ \t]+(-?[\d.]{1,20}(?:e[+-]?\d{1,3})?)\s*$")
+_PASTED_SAMPLE = re.compile(
+    r"\s*([a-zA-Z_]\w*:[a-zA-Z_]\w{3,120})(?:\{([^}]{0,2000})\})?[ \t]+(-?[\d.]{1,20}(?:e[+-]?\d{1,3})?)\s*$"
+)
 
 
 class Lifted:

@@ -1,0 +1,217 @@
+"""Sources of a bundle that are about another program than its server: a web shop's pods, a trainer, another unit's counters.
+
+A bundle is handed in because of a server. Where one source shows it and another source names programs that are none, the second
+source is about those, whatever it tells: a kill, a probe, an autoscaler. Nothing is decided where no other source could be the server's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from oomdoc.scene.places import ENGINE, is_engine, workload_of
+from oomdoc.scene.presence import FIELD, LISTED, SIGNS, TEXTS, TRAINER, Tables
+
+_READ = "kind NOT IN ('document', 'source-code', 'chat', 'package-list')"
+"""Not those sources in which everything is a quotation."""
+_SERVING = re.compile(
+    r"(?i)llm|gpt|chat|(?<![a-z])(?:ai|nim|vlm|vl|moe|rag|kv|tp|gpu)(?![a-z])|models?(?![a-z])|infer|predict|serv(?:e|ing)(?![a-z])|genai|embed|rerank|decod|prefill|"
+    r"triton|llama|qwen|mistral|mixtral|deepseek|gemma|gemini|phi-?\d|falcon|granite|baichuan|internlm|glm|yi-\d|nemotron|kimi|minimax|lora|whisper|"
+    r"completion|assistant|copilot|textgen|transformer|(?<!search-)engine|(?<![a-z])ray(?![a-z])|mooncake|cache-server"
+)
+"""What workloads that serve a language model are called: the task, the field, families of models, parts of an engine."""
+_WORD = re.compile(r"[a-z]{4,}")
+_COMMON = frozenset(
+    [
+        "vllm",
+        "serve",
+        "server",
+        "service",
+        "logs",
+        "file",
+        "files",
+        "model",
+        "models",
+        "text",
+        "json",
+        "yaml",
+        "metrics",
+        "metric",
+        "node",
+        "nodes",
+        "pods",
+        "data",
+        "main",
+        "instruct",
+        "base",
+        "chat",
+        "kube",
+        "default",
+        "describe",
+        "events",
+        "event",
+        "docker",
+        "inspect",
+        "nvidia",
+        "dmesg",
+        "kernel",
+        "journal",
+        "notes",
+        "requests",
+        "request",
+        "gateway",
+        "config",
+        "stdout",
+        "stderr",
+        "previous",
+        "current",
+        "output",
+    ]
+)
+
+
+def _words(text: str) -> set[str]:
+    return {word for word in _WORD.findall(text.lower()) if word not in _COMMON}
+
+
+@dataclass(frozen=True)
+class Kin:
+    """Names by which the bundle's server goes, to compare other names with: words of its model, its sources, its pods."""
+
+    words: frozenset[str] = frozenset()
+    sources: frozenset[str] = frozenset()
+    """Sources that show it."""
+
+    def shown_beside(self, source: str) -> bool:
+        """Whether another source shows the server."""
+        return bool(self.sources - {source})
+
+    def has(self, name: str | None) -> bool:
+        """Whether a name is one of a model server, or shares a word with this server's own names.
+
+        >>> Kin(frozenset({"aurora"})).has("aurora-7d9f8c6b5-x2x4z"), Kin().has("checkout-api-0"), Kin().has("llm-0")
+        (True, False, True)
+        """
+        if not name:
+            return False
+        stem = workload_of(name)
+        return bool(ENGINE.search(name) or _SERVING.search(stem) or _words(stem) & self.words)
+
+
+@dataclass(frozen=True)
+class Others:
+    """What is the server's and what is not, by source: the names it goes by, strangers with the reason, and whether any source is left for it."""
+
+    kin: Kin = Kin()
+    strangers: Mapping[str, str] = field(default_factory=dict)
+
+
+_NAMED = {
+    "container": "concat_ws(' ', name, image)",
+    "cluster_event": "regexp_replace(coalesce(object, ''), '^.*/', '')",
+    "scaler": "target",
+    "process_exit": "name",
+    "gpu_process": "name",
+    "host_event": "process",
+}
+"""Columns that name whom a row is about."""
+
+
+def others(store: Tables) -> Others:
+    """The sources that are about other programs, and the names that the server goes by."""
+    if not any(table in store.filled for table in (*_NAMED, "oom", "log_error", "described")):
+        return Others()
+    kin_words: set[str] = set()
+    serving = _serving(store)
+    for row in _rows(store, "engine_flag", "flag IN ('model', 'served_model_name', 'model_tag')", "value"):
+        kin_words |= _words(str(row["value"]))
+    for source in serving:
+        kin_words |= _words(source.rsplit("/", 1)[-1])
+    kin = Kin(frozenset(kin_words), frozenset(serving))
+    names: dict[str, set[str]] = {}
+    for table, column in _NAMED.items():
+        for row in _rows(store, table, f"{column} IS NOT NULL", f"DISTINCT source, {column} AS name"):
+            if row["name"].strip():
+                names.setdefault(row["source"], set()).add(row["name"])
+    closed = {
+        row["source"]
+        for row in _rows(
+            store, "container", "true GROUP BY source HAVING bool_and(serves = false AND gpus IS NULL)", "source"
+        )
+    }
+    found: dict[str, str] = {}
+    for source, told in names.items():
+        if source in serving or any(kin.has(name) or is_engine(name) for name in told):
+            continue
+        programs = {_program(name) for name in told} - {""}
+        if not programs or all(is_engine(name) is None for name in told):
+            continue  # an interpreter's name leaves it open
+        if len(programs) > 1 or source in closed:
+            found[source] = f"it is about {_list(programs)}, and another source shows the server"
+    for source in _trainers(store) - serving:
+        found[source] = "a training job's log"
+    for row in _rows(
+        store, "log_error", "regexp_matches(exception, '^(?:java|javax|scala|org\\.[a-z]+)\\.')", "DISTINCT source"
+    ):
+        if row["source"] not in serving:
+            found[row["source"]] = "a Java program's log"
+    for row in _rows(store, "described", "kind = 'node' AND gpus = 0", "source, name"):
+        if row["source"] not in serving and not _on_cpu(store):
+            found[row["source"]] = f"node {row['name']} has no GPU"
+    left = store.rows_of(f"SELECT source FROM main.source WHERE rows > 0 AND {_READ}")
+    return Others(kin, found if any(row["source"] not in found for row in left) else {})
+
+
+def _on_cpu(store: Tables) -> bool:
+    """Whether the server runs without a GPU, as its settings or its release say."""
+    where = "(flag = 'device' AND value = 'cpu') OR (flag = 'version' AND value LIKE '%cpu%') OR flag LIKE 'VLLM_CPU_%'"
+    return bool(_rows(store, "engine_flag", f"({where}) LIMIT 1", "1"))
+
+
+def _program(name: str) -> str:
+    """The program or workload that a name is of: without image registries, versions and suffixes of replicas."""
+    stem = name.split()[0] if name.split() else ""
+    return workload_of(stem)
+
+
+def _list(programs: Iterable[str]) -> str:
+    names = sorted(programs)
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _rows(store: Tables, table: str, where: str, columns: str) -> list[dict[str, Any]]:
+    return store.rows_of(f"SELECT {columns} FROM main.{table} WHERE {where}") if table in store.filled else []
+
+
+def _serving(store: Tables) -> set[str]:
+    """Sources that show an LLM server: rows that only engines fill, its settings, metrics, containers, processes, or words of the field."""
+    found: set[str] = set()
+    for table in SIGNS:
+        found |= {row["source"] for row in _rows(store, table, "true", "DISTINCT source")}
+    for table, where in (
+        ("engine_flag", f"NOT ({LISTED})"),
+        ("metric", "name LIKE 'vllm%'"),
+        ("container", "serves OR gpus > 0"),
+        ("frame", "file ILIKE '%vllm%'"),
+        ("source", f"names_engine AND {_READ}"),
+    ):
+        if table == "source" or table in store.filled:
+            found |= {row["source"] for row in store.rows_of(f"SELECT DISTINCT source FROM main.{table} WHERE {where}")}
+    for table, words in TEXTS.items():
+        for row in _rows(store, table, "true", f"DISTINCT source, {words} AS words"):
+            if row["source"] not in found and FIELD.search(row["words"] or ""):
+                found.add(row["source"])
+    return found
+
+
+def _trainers(store: Tables) -> set[str]:
+    """Sources in which torch's allocator failed and a training loop stands around it."""
+    failed = {row["source"] for row in _rows(store, "oom", "true", "DISTINCT source")}
+    found: set[str] = set()
+    for table, words in (("frame", "concat_ws(' ', function, file)"), ("log_error", "text")):
+        for row in _rows(store, table, "true", f"DISTINCT source, {words} AS words") if failed else ():
+            if row["source"] in failed and TRAINER.search(row["words"] or ""):
+                found.add(row["source"])
+    return found
