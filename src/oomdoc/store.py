@@ -25,7 +25,7 @@ from oomdoc.asking import one_select, parsed
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.faults import first_line, out_of_memory
 from oomdoc.physics.defaults import defaults
-from oomdoc.scene import EVENTS, FOREIGN, UNKNOWN, Scene, bind
+from oomdoc.scene import COINCIDENT, FOREIGN, UNKNOWN, Scene, bind
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import NOMINAL_YEAR
 from oomdoc.views import VIEWS
@@ -335,7 +335,7 @@ class Store:
         self._make("engine_start")
         self.scene = bind(self)
         self._hide_foreign()
-        self._unmake("bundle", but="engine_start")
+        self._unmake("bundle", but="" if self.scene.strangers else "engine_start")
         if not self._locked:
             self._con.execute("SET enable_external_access = false")
             self._con.execute("SET lock_configuration = true")
@@ -355,12 +355,12 @@ class Store:
     def _hide_foreign(self) -> None:
         """Views and rules see what is the server's own, or may be: `own.<table>` stands before the table of that name.
 
-        An event that nobody can bind to the server is hidden as well where the server came up and shows no failure: a
+        What nobody can bind to the server is hidden as well where its own words say what became of it: a
         coincidence explains nothing that did not happen.
         """
         hidden = {table: [FOREIGN] for table in TABLES}
-        if self.scene.server.came_up:
-            hidden |= {table: [FOREIGN, UNKNOWN] for table in EVENTS}
+        if self.scene.explained:
+            hidden |= {table: [FOREIGN, UNKNOWN] for table in COINCIDENT}
         rows = [(*place, bond.whose, bond.life, bond.why) for place, bond in self.scene.bonds.items()]
         self._con.execute(
             "CREATE TABLE main.relation (of_table VARCHAR, source VARCHAR, line UINTEGER, whose VARCHAR, life VARCHAR, why VARCHAR)"

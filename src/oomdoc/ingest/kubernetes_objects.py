@@ -242,11 +242,8 @@ class Objects:
                 self._scaled(one, "blind", _text(one.get("reason")), "False", _text(one.get("message")))
         if "currentReplicas" in status:
             replicas = replicas_of(status.get("currentReplicas"), status.get("desiredReplicas"))
-            counts = {
-                "replicas": _whole(status.get("currentReplicas")),
-                "desired": _whole(status.get("desiredReplicas")),
-            }
-            self._scaled(status, "replicas", "pods", replicas, **counts)
+            now, wanted = _whole(status.get("currentReplicas")), _whole(status.get("desiredReplicas"))
+            self._scaled(status, "replicas", "pods", replicas, replicas=now, desired=wanted)
         self.target = {}
 
     def pod_autoscaler(self, scaler: Mapping[str, Any]) -> None:
@@ -259,8 +256,8 @@ class Objects:
             self._scaled(one, "metric", _text(one.get("targetMetric")), _text(aim), threshold=_number(aim))
         self._bounds(scaler, spec.get("minReplicas"), spec.get("maxReplicas"))
         if "actualScale" in status:
-            counts = {"replicas": _whole(status.get("actualScale")), "desired": _whole(status.get("desiredScale"))}
-            self._scaled(status, "replicas", "pods", replicas_of(*counts.values()), **counts)
+            now, wanted = _whole(status.get("actualScale")), _whole(status.get("desiredScale"))
+            self._scaled(status, "replicas", "pods", replicas_of(now, wanted), replicas=now, desired=wanted)
         self.target = {}
 
     def _bounds(self, scaler: Any, minimum: Any, maximum: Any) -> None:

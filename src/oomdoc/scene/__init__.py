@@ -14,9 +14,10 @@ from typing import Any
 from oomdoc.scene import owner, strangers
 from oomdoc.scene.lives import LIVES_SQL, Server, life_of, server_of
 from oomdoc.scene.owner import FOREIGN, NEAR, OWN, UNKNOWN, Bond
+from oomdoc.scene.places import place_of_path
 from oomdoc.scene.presence import Tables, shows_server
 
-__all__ = ["EVENTS", "FOREIGN", "NEAR", "OWN", "TABLES", "UNKNOWN", "Aside", "Bond", "Scene", "Tables", "bind"]
+__all__ = ["COINCIDENT", "FOREIGN", "NEAR", "OWN", "TABLES", "UNKNOWN", "Aside", "Bond", "Scene", "Tables", "bind"]
 
 KILLS = ("cgroup-oom-kill", "node-oom-kill", "oom-kill", "cgroup-usage", "slurm-oom-kill", "ray-memory-kill")
 STATEMENTS = ("worker-died", "bus-error", "shm-full", "pinned-alloc-failed", "host-alloc-failed")
@@ -35,11 +36,19 @@ TABLES = (
     "log_error",
     "process_memory",
     "note",
+    "milestone",
+    "engine_flag",
+    "engine_figure",
+    "engine_stat",
+    "preemption",
+    "startup_check",
+    "crash_step",
+    "cache_lookup",
 )
 """Tables whose rows have an owner; those of the engine's logs belong to a life by their place in the log, and have another
 owner only where the whole source is another program's."""
-EVENTS = ("host_event", "process_exit")
-"""Of what nobody can bind to the server, the tables whose rows say that something happened."""
+COINCIDENT = ("host_event", "process_exit", "gpu_sample", "gpu_process", "gpu_device")
+"""Of what nobody can bind to the server, the tables whose rows count only where the server's own words explain nothing."""
 KILL_LINES = 400
 """One kill of the kernel is at most so many lines: its header, some 20 of memory figures, a line for each process, the victim."""
 
@@ -64,20 +73,26 @@ class Scene:
     """The bundle shows a server; False = it shows something else."""
     bonds: Mapping[tuple[str, str, int], Bond]
     asides: tuple[Aside, ...]
+    explained: bool = False
+    """The server's own words say what became of it: what nobody can bind to it is a coincidence."""
+    strangers: frozenset[str] = frozenset()
+    """Sources that are about another program or another server."""
     kills: tuple[Mapping[str, Any], ...] = ()
     """Kills that may be the server's, each whole: what all lines of one kill say, at the line that names the victim."""
 
 
 def bind(store: Tables) -> Scene:
     """Work out whose every event is."""
-    known = strangers.others(store)
+    lives = [life_of(row) for row in store.rows_of(LIVES_SQL)]
+    known = strangers.others(store, lives)
     columns = "source, line, pod, name, namespace, pod_uid, container_id, node, serves, gpus, state, started_t"
     server = server_of(
-        [life_of(row) for row in store.rows_of(LIVES_SQL) if row["source"] not in known.strangers],
+        [life for life in lives if life.source not in known.strangers],
         [row for row in _rows(store, "container", columns) if row["source"] not in known.strangers],
         known.kin,
     )
     present = shows_server(store, known.strangers)
+    explained = _explains_itself(store, server, known.strangers)
     bonds: dict[tuple[str, str, int], Bond] = {}
     asides: dict[tuple[str, int], Aside] = {}
     kills: list[Mapping[str, Any]] = []
@@ -87,8 +102,8 @@ def bind(store: Tables) -> Scene:
             return  # the whole source has an owner
         bonds[table, row["source"], row["line"]] = bond
         at = place or row
-        coincidence = bond.whose == UNKNOWN and server.came_up
-        if bond.whose == FOREIGN or (table in EVENTS and (coincidence or not present)):
+        coincidence = bond.whose == UNKNOWN and explained
+        if bond.whose == FOREIGN or (table in COINCIDENT and (coincidence or not present)):
             asides.setdefault((at["source"], at["line"]), Aside(at["source"], at["line"], says, bond.why, at.get("t")))
 
     for source, why in sorted(known.strangers.items()):
@@ -96,13 +111,13 @@ def bind(store: Tables) -> Scene:
             if table in store.filled:
                 bonds[table, source, 0] = Bond(FOREIGN, why)
         asides[source, 1] = Aside(source, 1, source, why, None)
-    about = _Descriptions(store)
+    described = _Descriptions(store)
     logs = {life.source for life in server.lives}
     for kill in _kills(store):
         if kill["whole"]["source"] in known.strangers:
             continue
         bond = owner.of_kill(kill["whole"], server)
-        if bond.whose != FOREIGN and not (bond.whose == UNKNOWN and server.came_up):
+        if bond.whose != FOREIGN and not (bond.whose == UNKNOWN and explained):
             kills.append(kill["whole"])
         for row in kill["rows"]:
             note("host_event", row, bond, kill["whole"]["text"] or "", kill["whole"])
@@ -122,7 +137,7 @@ def bind(store: Tables) -> Scene:
         note("container", row, owner.of_container(row, server), " ".join(filter(None, (row["pod"], row["name"], why))))
     kindred: dict[str, bool] = {}
     for row in (events := _rows(store, "cluster_event", "source, line, t, object, namespace, reason, message")):
-        row.update(about.of_event(row))
+        row.update(described.of_event(row))
         kindred[row["source"]] = kindred.get(row["source"], False) or known.kin.has(
             (row["object"] or "").rpartition("/")[2]
         )
@@ -130,7 +145,7 @@ def bind(store: Tables) -> Scene:
         row["beside_kin"] = kindred[row["source"]]
         note("cluster_event", row, owner.of_cluster_event(row, server), f"{row['reason']}: {row['message'] or ''}")
     for row in _rows(store, "scaler", "source, line, t, target, namespace, name, text"):
-        row.update(about.of_scaler(row))
+        row.update(described.of_scaler(row))
         note("scaler", row, owner.of_scaler(row, server), row["text"] or "")
     for row in _rows(store, "process_exit", "source, line, t, name, exit_code"):
         if row["source"] not in logs:
@@ -140,14 +155,36 @@ def bind(store: Tables) -> Scene:
                 owner.of_exit(row, server),
                 f"{row['name'] or 'a process'} ended with {row['exit_code']}",
             )
-    for table in ("gpu_sample", "gpu_process", "gpu_device"):
+    devices = _Devices(store)
+    for table in _Devices.TABLES:
         for row in _rows(store, table, "DISTINCT source, 0 AS line"):
-            about = owner.of_source(row["source"], server)
+            about = devices.owner_of(row["source"], server)
             if about is not None:
                 note(table, row, about, f"{table} of {row['source']}")
-    return Scene(
-        server, present, bonds, tuple(sorted(asides.values(), key=lambda each: (each.source, each.line))), tuple(kills)
-    )
+    shown = tuple(sorted(asides.values(), key=lambda each: (each.source, each.line)))
+    return Scene(server, present, bonds, shown, explained, frozenset(known.strangers), tuple(kills))
+
+
+class _Devices:
+    """Sizes of the devices in each source, to tell those of the server's node from those of another."""
+
+    TABLES = ("gpu_sample", "gpu_process", "gpu_device")
+
+    def __init__(self, store: Tables) -> None:
+        self._sizes: dict[str, set[int]] = {}
+        for table in ("gpu_sample", "gpu_device"):
+            for row in _rows(store, table, "DISTINCT source, total_bytes", "total_bytes IS NOT NULL"):
+                self._sizes.setdefault(row["source"], set()).add(row["total_bytes"])
+        nodeless = {source for source in self._sizes if place_of_path(source).node is None}
+        self._elsewhere = bool(nodeless)
+        self._known = {size for source in nodeless for size in self._sizes[source]}
+        self._known |= {
+            row["total_bytes"] for row in _rows(store, "oom", "DISTINCT source, total_bytes", "total_bytes IS NOT NULL")
+        }
+
+    def owner_of(self, source: str, server: Server) -> Bond | None:
+        """Whose the devices of a source are."""
+        return owner.of_source(source, server, self._sizes.get(source, set()), self._known, self._elsewhere)
 
 
 class _Descriptions:
@@ -177,8 +214,32 @@ class _Descriptions:
         return {"target": found["target"], "namespace": row["namespace"] or found["namespace"]}
 
 
-def _rows(store: Tables, table: str, columns: str) -> list[dict[str, Any]]:
-    return store.rows_of(f"SELECT {columns} FROM main.{table} ORDER BY source, line") if table in store.filled else []
+def _rows(store: Tables, table: str, columns: str, where: str = "true") -> list[dict[str, Any]]:
+    if table not in store.filled:
+        return []
+    order = "ALL" if columns.startswith("DISTINCT") else "source, line"
+    return store.rows_of(f"SELECT {columns} FROM main.{table} WHERE {where} ORDER BY {order}")
+
+
+_EXPLAINING = ("memory", "shm", "driver", "hardware", "bad-argument", "missing-file", "network", "kernel")
+"""Kinds of errors that are a cause. A wrapper, a peer that is gone, a hang or a client's error follows from something else."""
+
+
+def _explains_itself(store: Tables, server: Server, apart: Mapping[str, str]) -> bool:
+    """Whether the server's own words say what became of it.
+
+    It came up and nothing failed, or it names a cause, or no life is seen and its counters run on. What happened to somebody who
+    cannot be named explains nothing then.
+    """
+    if server.came_up:
+        return True
+    causes = ("oom", "true"), ("startup_check", "true"), ("log_error", f"kind IN {_EXPLAINING}")
+    if any(
+        row["source"] not in apart for table, where in causes for row in _rows(store, table, "DISTINCT source", where)
+    ):
+        return True
+    counters = ("engine_stat", "metric", "request") if not server.lives else ()
+    return any(row["source"] not in apart for table in counters for row in _rows(store, table, "DISTINCT source"))
 
 
 def _kills(store: Tables) -> Iterator[dict[str, Any]]:

@@ -7,12 +7,16 @@ source is about those, whatever it tells: a kill, a probe, an autoscaler. Nothin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oomdoc.scene.places import ENGINE, is_engine, workload_of
 from oomdoc.scene.presence import FIELD, LISTED, SIGNS, TEXTS, TRAINER, Tables
+from oomdoc.units import show_seconds
+
+if TYPE_CHECKING:
+    from oomdoc.scene.lives import Life
 
 _READ = "kind NOT IN ('document', 'source-code', 'chat', 'package-list')"
 """Not those sources in which everything is a quotation."""
@@ -113,14 +117,16 @@ _NAMED = {
     "cluster_event": "regexp_replace(coalesce(object, ''), '^.*/', '')",
     "scaler": "target",
     "process_exit": "name",
-    "gpu_process": "name",
     "host_event": "process",
 }
 """Columns that name whom a row is about."""
 
 
-def others(store: Tables) -> Others:
-    """The sources that are about other programs, and the names that the server goes by."""
+def others(store: Tables, lives: Sequence[Life]) -> Others:
+    """The sources that are about other programs or other servers, and the names that the server goes by."""
+    if lives and (apart := other_servers(store, lives)):
+        known = others(store, ())
+        return Others(known.kin, {**known.strangers, **apart})
     if not any(table in store.filled for table in (*_NAMED, "oom", "log_error", "described")):
         return Others()
     kin_words: set[str] = set()
@@ -146,7 +152,7 @@ def others(store: Tables) -> Others:
         if source in serving or any(kin.has(name) or is_engine(name) for name in told):
             continue
         programs = {_program(name) for name in told} - {""}
-        if not programs or all(is_engine(name) is None for name in told):
+        if not programs or any(is_engine(name) is None for name in told):
             continue  # an interpreter's name leaves it open
         if len(programs) > 1 or source in closed:
             found[source] = f"it is about {_list(programs)}, and another source shows the server"
@@ -168,6 +174,67 @@ def _on_cpu(store: Tables) -> bool:
     """Whether the server runs without a GPU, as its settings or its release say."""
     where = "(flag = 'device' AND value = 'cpu') OR (flag = 'version' AND value LIKE '%cpu%') OR flag LIKE 'VLLM_CPU_%'"
     return bool(_rows(store, "engine_flag", f"({where}) LIMIT 1", "1"))
+
+
+APART_S = 1800.0
+"""A start that is this far from a server's own lives is no part of its story: crash loops and rollouts take minutes."""
+
+
+def other_servers(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
+    """Logs of servers that the bundle is not about: of another model, and far from this server's time or, where its log has no
+    times, in a folder of their own; or well while another source failed.
+
+    The bundle is about the model that most sources name, among equals about the log that lies highest, then the one seen last.
+    """
+    named: dict[str, str] = {}
+    for row in _rows(store, "engine_flag", "flag IN ('model', 'model_tag', 'served_model_name')", "source, value"):
+        named.setdefault(row["source"], _model(str(row["value"])))
+    logs = {life.source for life in lives}
+    beside = {model for source, model in named.items() if source not in logs}
+    usual = beside.pop() if len(beside) == 1 else ""  # a log that names no model is of the one that its launch names
+    groups: dict[str, list[Life]] = {}
+    for life in lives:
+        groups.setdefault(named.get(life.source, usual), []).append(life)
+    failed = {
+        row["source"]
+        for table in ("oom", "startup_check", "log_error")
+        for row in _rows(store, table, "true", "DISTINCT source")
+    }
+    if len(groups) < 2:
+        ((model, own),) = groups.items()
+        up = model and all(life.served and life.end in ("open", "stopped") for life in own)
+        apart = failed - set(named) - logs
+        return (
+            {life.source: f"another server, of {model}, which serves" for life in own}
+            if up and apart and set(named) <= logs
+            else {}
+        )
+
+    def weight(model: str) -> tuple[int, int, float, str]:
+        votes = sum(each == model for each in named.values()) + sum(life.source not in named for life in groups[model])
+        return votes, -_depth(groups[model]), max(life.end_t or 0.0 for life in groups[model]), model
+
+    main = max(groups, key=weight)
+    begin = min((life.begin_t for life in groups[main] if life.begin_t is not None), default=None)
+    found: dict[str, str] = {}
+    for model, own in groups.items():
+        ended = max((life.end_t or 0.0 for life in own), default=0.0)
+        shown = f"a server of another model, {model or 'not named'}"
+        if model == main:
+            continue
+        if begin is not None and ended and ended < begin - APART_S:
+            found |= {life.source: f"{shown}, {show_seconds(begin - ended)} before" for life in own}
+        elif begin is None and _depth(own) > _depth(groups[main]):
+            found |= {life.source: f"{shown}, in a folder of its own" for life in own}
+    return found
+
+
+def _depth(lives: Sequence[Life]) -> int:
+    return min(life.source.count("/") for life in lives)
+
+
+def _model(value: str) -> str:
+    return value.rstrip("/").rsplit("/", 1)[-1].lower()
 
 
 def _program(name: str) -> str:
