@@ -103,6 +103,8 @@ def _told(kind: str, row: Row, match: re.Match[str]) -> Row:
     for column, prefix in (("bytes", "size"), ("limit_bytes", "limit")):
         for group in [name for name in row if name.startswith(prefix) and name != column]:
             row[column] = _bytes(row.pop(group))
+    for group in [name for name in row if name.startswith("process") and name != "process"]:
+        row["process"] = row.pop(group) or row.get("process")
     row["kind"] = kind
     stamp = boot_free_time(match.string)
     if stamp is not None:
@@ -328,17 +330,21 @@ _OOM_KILLER: tuple[Pattern, ...] = (
         "systemd",
         ("systemd-oomd", "being more than", "sending SIG", "killed by the OOM killer", "with result"),
         (
+            r"(?:systemd-oomd\S* |^)Killed /\S*?(?P<process2>[^/\s]+?)(?:\.(?:scope|service|slice))? due to memory (?:used|pressure)",
             r"systemd-oomd\S* Killed ",
-            r"^Killed /\S+ due to memory (?:used|pressure)",
             r"sending SIG(?:TERM|KILL) to process (?P<pid>\d+) uid \d+ \"(?P<process>[^\"]+)\": .{0,200}VmRSS",
+            r"(?:(?P<process3>[\w@\\.-]{1,80})\.(?:service|scope): )?A process(?:es)? of this unit (?:has|have) been killed by the OOM killer",
             r"process(?:es)? of this unit (?:has|have) been killed by the OOM killer",
-            r"Failed with result 'oom-kill'",
+            r"(?:(?P<process4>[\w@\\.-]{1,80})\.(?:service|scope): )?Failed with result 'oom-kill'",
         ),
         _event("node-oom-kill"),
-        ("vllm.service: A process of this unit has been killed by the OOM killer.", {"kind": "node-oom-kill"}),
+        (
+            "vllm.service: A process of this unit has been killed by the OOM killer.",
+            {"kind": "node-oom-kill", "process": "vllm"},
+        ),
         (
             "Killed /user.slice/a.scope due to memory used (60) / total (62) and swap used being more than 90.00%",
-            {"kind": "node-oom-kill"},
+            {"kind": "node-oom-kill", "process": "a"},
         ),
         (
             'sending SIGTERM to process 12 uid 0 "python3": oom_score 900, VmRSS 2000 MiB',

@@ -1,4 +1,4 @@
-"""Lists of installed packages: `pip list`, `pip freeze`, `conda list`, a file of requirements.
+"""Lists of installed packages: `pip list`, `pip freeze`, `conda list`, a file of requirements; and what an installation prints.
 
     vllm                 0.9.2              vllm==0.9.2
     torch                2.7.0              torch==2.7.0
@@ -26,9 +26,19 @@ _AROUND = regex(r"\s*(?:#.*|Package\s+Version.*|[- ]+|-[rec] \S+.*|--\S+.*)$")
 _RELEASE = regex(r"\s*vllm(?:\[[\w,-]+\])?(?:==|\s+)v?\d")
 
 
+_INSTALLING = regex(
+    r"(?:[\d:T., +-]{8,40})?\s*(?:Collecting \S+|Downloading \S+|Using cached \S+\.whl|Requirement already satisfied|Installing collected packages|Successfully (?:installed|built)|"
+    r"Building wheel for|Preparing metadata|(?:Preparing to unpack|Unpacking|Setting up|Selecting previously unselected package|Processing triggers for) |Get:\d+ \S+|Hit:\d+ |\(Reading database)"
+)
+_MOSTLY = 0.6
+"""Share of such lines in the log of an installation; a start script that installs something first goes on to print other things."""
+
+
 def matches(head: Head) -> bool:
-    """Two packages with their versions at least, and nothing besides but headings, comments and options of `pip`."""
+    """Two packages with their versions at least, and nothing besides but headings, comments and options of `pip`; or an installation."""
     lines = head.told
+    if len(lines) >= 5 and sum(bool(_INSTALLING.match(line)) for line in lines) >= _MOSTLY * len(lines):
+        return True
     packages = sum(bool(_PACKAGE.match(line)) for line in lines)
     return packages >= 2 and packages + sum(bool(_AROUND.match(line)) for line in lines) >= len(lines)
 

@@ -52,7 +52,7 @@ def of_kill(row: Row, server: Server) -> Bond:
     known = _of_group(group, server)
     if known is False:
         return Bond(FOREIGN, f"{who} in the memory group of another container")
-    engine = is_engine(name)
+    engine = True if server.kin.has(name) else is_engine(name)
     alone = row["kind"] == "cgroup-oom-kill"
     if known is None and engine is False:
         if alone:

@@ -27,11 +27,13 @@ FIELD = re.compile(
 )
 """Words of the field. They count only where nothing structured speaks: a person's text, the name of a pod, an event."""
 TRAINER = re.compile(
-    r"(?i)loss\.backward|optimizer\.step|\btrainer\b|training_step|deepspeed|accelerate launch|\bepochs?\b|finetun|peft|lightning"
+    r"(?i)loss\.backward|optimizer\.step|\btrainer\b|training_step|deepspeed|comfyui|stable[- ]diffusion|diffusers/pipelines|webui|accelerate launch|\bepochs?\b|finetun|peft|lightning"
 )
 LISTED = "origin = 'file' AND flag = 'version'"
 """The release in a list of installed packages: nothing says that it ran."""
-_MACHINE = "('host-size', 'shm-size', 'container-limit', 'swap-space', 'cpu-pool-default', 'pinned-alloc')"
+JAVA = r"regexp_matches(exception, '^(?:java|javax|scala|org\.[a-z]+)\.')"
+"""Exceptions of a Java program."""
+_MACHINE = "('host-size', 'shm', 'shm-size', 'container-limit', 'swap-space', 'cpu-pool-default', 'pinned-alloc')"
 """Topics that tools state of any machine: nobody wrote them about a server."""
 TEXTS = {
     "host_event": "concat_ws(' ', process, text)",
@@ -143,6 +145,8 @@ def _shows_others(asked: _Asked) -> bool:
             return True
     # workloads of a cluster, none of which serves
     if any(asked.any(table) for table in ("container", "scaler", "cluster_event")):
+        return True
+    if asked.any("log_error", JAVA):
         return True
     # a program's own log that says it could get no memory
     return asked.any("host_event", "kind = 'host-alloc-failed'")

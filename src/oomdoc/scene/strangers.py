@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from oomdoc.scene.places import ENGINE, is_engine, workload_of
-from oomdoc.scene.presence import FIELD, LISTED, SIGNS, TEXTS, TRAINER, Tables
+from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables
 from oomdoc.units import show_seconds
 
 if TYPE_CHECKING:
@@ -158,9 +158,7 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
             found[source] = f"it is about {_list(programs)}, and another source shows the server"
     for source in _trainers(store) - serving:
         found[source] = "a training job's log"
-    for row in _rows(
-        store, "log_error", "regexp_matches(exception, '^(?:java|javax|scala|org\\.[a-z]+)\\.')", "DISTINCT source"
-    ):
+    for row in _rows(store, "log_error", JAVA, "DISTINCT source"):
         if row["source"] not in serving:
             found[row["source"]] = "a Java program's log"
     for row in _rows(store, "described", "kind = 'node' AND gpus = 0", "source, name"):
