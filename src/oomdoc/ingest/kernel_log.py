@@ -55,6 +55,7 @@ KINDS: dict[str, str] = {
 
 FACTS: dict[str, str] = {
     "shm-size": "how large /dev/shm is, bytes",
+    "shm-file": "a file that the server makes in /dev/shm, bytes",
     "host-size": "physical memory of the machine, bytes",
     "container-limit": "a memory limit given to a container or unit, bytes",
     "swap-space": "the engine warns that its own swap space (bytes) is large for the host",
@@ -594,6 +595,15 @@ _SHARED_MEMORY: tuple[Pattern, ...] = (
         (_DF,),
         _disk_size,
         ("tmpfs               8192     0      8192   0% /dev/shm", {"topic": "shm-size", "value": 8 << 20}),
+        table="note",
+    ),
+    _pattern(
+        "shm-file",
+        "host",
+        ("mmap file", "mapped file", "shared file", "memory file", "shm file"),
+        (rf"(?:mmap|mapped|shared|memory|shm) file[^\n]{{0,60}}/dev/shm/\S+\s*\(?(?:size[:= ]*)?(?P<size>{_SIZE})",),
+        _fact("shm-file"),
+        ("Created mmap file /dev/shm/offload_3a.mmap (8.00 GiB)", {"topic": "shm-file", "value": 8 << 30}),
         table="note",
     ),
     _pattern(

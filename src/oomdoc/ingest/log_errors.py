@@ -41,7 +41,8 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|CompilationError|InductorError|nvcc|torch\._dynamo"),
         ("nccl", r"NCCL|nccl|ProcessGroup|DistBackendError|DistNetworkError|gloo|all-?reduce"),
         ("network", r"ConnectionError|Connection refused|Max retries exceeded|Name or service not known|Temporary failure in name|SSLError|HTTPError|ConnectTimeout|ReadTimeout"
-                    r"|Address already in use|LocalEntryNotFoundError|couldn't connect|50[234] Server Error|403 Client|401 Client|GatedRepo|offline mode"),
+                    r"|Address already in use|LocalEntryNotFoundError|couldn't connect|50[234] Server Error|4\d\d Client Error|GatedRepo|offline mode|HTTP status (?:client|server) error|Too Many Requests|Gateway Time-?out"
+                    r"|[Ff]ailed to (?:fetch|download)\b.{0,60}\b(?:hub|model|weights|file|url|repo\w*)"),
         ("missing-file", r"FileNotFoundError|No such file|not a valid model identifier|Repo id must be|RepositoryNotFoundError|Cannot find any model weights|does not appear to have"
                          r"|ModuleNotFoundError|No module named|ImportError|cannot import name|EntryNotFound|PermissionError|Permission denied|No space left on device|Invalid repository"),
         ("client", r"maximum context length|BadRequest|longer than the maximum model length|RequestValidationError|prompt is too long|exceeds model's maximum|pre-allocated encoder cache|maximum model length"),
@@ -131,6 +132,14 @@ PATTERNS: tuple[Pattern, ...] = (
         "stalled-broadcast", "vllm", ("shared memory broadcast block found",), regex(r"(?P<text>No available shared memory broadcast block found.*)"), "log_error",
         convert=lambda row, match: {"text": row["text"][:400], "kind": "hang"}, versions="0.8.5 →", samples=(
             ("No available shared memory broadcast block found in 60 seconds. This typically happens", {"kind": "hang"}),
+        ),
+    ),
+    Pattern(
+        "fetch-failed", "network", ("HTTP status client error", "HTTP status server error", "ailed to fetch model", "ailed to download model", "ailed to download file"),
+        regex(r"(?P<text>(?:request error: )?HTTP status (?:client|server) error \(\d{3}.*|[Ff]ailed to (?:fetch|download) (?:model|file)\b.*)"), "log_error",
+        convert=_finish, samples=(
+            ("2027-03-02T04:05:06.113240Z ERROR hub_client::download: request error: HTTP status client error (429 Too Many Requests) for url (https://hub.example/m)", {"kind": "network"}),
+            ("Failed to register model: Failed to fetch model from hub", {"kind": "network", "text": "Failed to fetch model from hub"}),
         ),
     ),
     Pattern(

@@ -12,8 +12,9 @@ BAD = regex(
     r"(?i)\b(?:(?:cuda |hip )?oom\w*|out of (?:device |gpu |host )?(?:memory|ram|vram)|out of shared memory|crash\w*|die[sd]?|dead|fail\w*|error\w*|killed|hang\w*|hung|abort\w*|segfault\w*|sigkill|sigbus|evicted|refused|fault\w*|"
     r"does not (?:start|work|help|fit)|doesn'?t|not (?:start|work|ok|enough)\w*|never (?:starts|comes up)|stuck|timeout\w*|timed out|wedged|no (?:change|difference)|same error|restart(?:s|ed|ing)?|no room)|✗|✘|❌"
 )
-_TRUE = frozenset(("true", "yes", "y", "1"))
-_FALSE = frozenset(("false", "no", "n", "0"))
+_TRUE = frozenset(("true", "yes", "y", "1", "serving", "up", "ready", "running", "alive", "answers"))
+_FALSE = frozenset(("false", "no", "n", "0", "down", "exited"))
+"""What a whole cell says; in a sentence `serving` is a time and no outcome."""
 
 
 def outcome_of(text: str, boolean: bool = False) -> bool | None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from oomdoc.ingest import kernel_log, kubernetes_lines, log_errors, torch_oom, vllm_log, wordings
+from oomdoc.ingest import kernel_log, kubernetes_lines, log_errors, other_engines, torch_oom, vllm_log, wordings
 from oomdoc.ingest.alike import Alike, alone
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, peel, read_record
@@ -24,6 +24,7 @@ from oomdoc.tables import TABLES as ALL_TABLES
 KIND = "text-log"
 PATTERNS: tuple[Pattern, ...] = (
     *vllm_log.PATTERNS,
+    *other_engines.PATTERNS,
     *log_errors.PATTERNS,
     *kernel_log.PATTERNS,
     *kubernetes_lines.PATTERNS,
@@ -32,6 +33,7 @@ check_patterns(PATTERNS)
 TABLES = tuple(sorted({pattern.table for pattern in PATTERNS} | {"oom", "frame", "engine_flag", "problem"}))
 
 FLUSH_ROWS = 20_000  # rows held before they are handed on: a few MB
+_SHM_LINES = 60  # a traceback of this length may stand between a file made in /dev/shm and what became of it
 _FOLLOW_LINES = 6  # how far a wrapped allocator message may reach
 _DETAIL_LINES = 2  # how far the first entry of a list below a message may reach
 
@@ -173,6 +175,7 @@ class Reader:
         self.last_t: float | None = None
         self.last_line = 0
         self.strange = 0  # lines in a wording that is new
+        self.shm_line = 0  # the last line that makes a file in /dev/shm
         anchor = self.plan.scan.anchors.index(_FREQUENT.encode())
         self.alike = Alike(anchor, self.plan.patterns[anchor][0], self.clock, self.rows, self._plain)
 
@@ -305,8 +308,12 @@ class Reader:
         for name, value in record.who().items():
             if name in names and row.get(name) is None:
                 row[name] = value
+        if table == "note" and row.get("topic") == "shm-file":
+            self.shm_line = record.line
         if table == "log_error":
             row.setdefault("level", record.level)
+            if self.shm_line and record.line - self.shm_line <= _SHM_LINES and "No space left on device" in str(row.get("text")) and "/" not in str(row.get("text")):  # fmt: skip
+                row["kind"] = "shm"
         elif table == "preemption" and record.repeat > 1 and row.get("cumulative") is None:
             row["cumulative"] = record.repeat
         self.rows.add(table, record.line, **row)

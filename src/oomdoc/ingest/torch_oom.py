@@ -44,7 +44,7 @@ _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "xla",
         regex(
-            r"RESOURCE_EXHAUSTED: .{0,160}(?:[Oo]ut of memory|memory space hbm|allocate)|Allocator \(\w+_bfc\) ran out of memory"
+            r"RESOURCE_EXHAUSTED: .{0,160}(?:[Oo]ut of memory|memory space hbm|allocate|to reserve [\d.]+[KMGT] )|Allocator \(\w+_bfc\) ran out of memory"
         ),
     ),
     (
@@ -97,7 +97,7 @@ _NOT_AN_OOM = regex(
 
 _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("requested_bytes", regex(r"[Tt]ried to allocate " + _SIZE + r"|(?:[Tt]rying to (?:allocate|map)|[Ff]ailed to allocate|[Oo]ut of memory allocating|\ballocating|[Rr]equested size was|GPU memory \(|[Aa]llocate memory size:?) ?" + _SIZE
-                              + r"|Failed to (?:CUDA|HIP) calloc (?:async )?(\d+ bytes)|buffer of size (\d+)|Attempting to allocate ([\d.]{1,12}[KMGT])\b|[Aa]llocation failed for size::(\d+)|aclrtMalloc.{0,60}size[ :=]+(\d+)")),
+                              + r"|Failed to (?:CUDA|HIP) calloc (?:async )?(\d+ bytes)|buffer of size (\d+)|Attempting to (?:allocate|reserve) ([\d.]{1,12}[KMGT])\b|[Aa]llocation failed for size::(\d+)|aclrtMalloc.{0,60}size[ :=]+(\d+)")),
     ("total_bytes", regex(r"total capaci?ty (?:of |: ?)" + _SIZE + r"|" + _SIZE + r" total capacity|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?(\d+)(?! ?[KMGT]i?B)|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?" + _SIZE + r"|max allowed: " + _SIZE + r"|of ([\d.]{1,12}[KMGT]) hbm|limit set to: " + _SIZE)),
     ("free_bytes", regex(r"of which " + _SIZE + r" is free|; " + _SIZE + r" free\b|free: " + _SIZE + r"|\b[Ff]ree: ?(\d+)|There are ([\d.]{1,12}[KMGT]) free")),
     ("this_process_bytes", regex(r"this process has " + _SIZE)),

@@ -179,8 +179,8 @@ APART_S = 1800.0
 
 
 def other_servers(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
-    """Logs of servers that the bundle is not about: of another model, and far from this server's time or, where its log has no
-    times, in a folder of their own; or well while another source failed.
+    """Logs of servers that the bundle is not about: of another model, in another folder, and far from this server's time where both
+    have times; or well while another source failed.
 
     The bundle is about the model that most sources name, among equals about the log that lies highest, then the one seen last.
     """
@@ -218,13 +218,17 @@ def other_servers(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
     for model, own in groups.items():
         ended = max((life.end_t or 0.0 for life in own), default=0.0)
         shown = f"a server of another model, {model or 'not named'}"
-        if model == main:
-            continue
+        if model == main or {_folder(life) for life in own} & {_folder(life) for life in groups[main]}:
+            continue  # logs that lie together are tries of one person, or servers of one machine
         if begin is not None and ended and ended < begin - APART_S:
             found |= {life.source: f"{shown}, {show_seconds(begin - ended)} before" for life in own}
         elif begin is None and _depth(own) > _depth(groups[main]):
             found |= {life.source: f"{shown}, in a folder of its own" for life in own}
     return found
+
+
+def _folder(life: Life) -> str:
+    return life.source.rpartition("/")[0]
 
 
 def _depth(lives: Sequence[Life]) -> int:

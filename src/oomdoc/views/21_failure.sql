@@ -52,6 +52,8 @@
 -- in_prefill: a kernel or step that only prefills is in the traceback
 -- in_draft: a draft model is in the traceback
 -- in_lora: LoRA is in the traceback
+-- in_communication: it makes a buffer of the communication between ranks (DeepEP, NVSHMEM, PPLX, symmetric memory, custom all-reduce)
+-- communication_ref: where
 -- in_vision: a vision encoder is in the traceback
 -- in_moe: an expert layer is in the traceback
 -- in_create_weights: parameters were being created
@@ -101,6 +103,8 @@ WITH logs AS (
     bool_or(function LIKE '%prefill%' OR function LIKE 'chunk\_%fwd%' ESCAPE '\') AS prefill,
     bool_or(file LIKE '%spec_decode%' OR file LIKE '%eagle%' OR file LIKE '%medusa%' OR function LIKE '%draft%') AS draft,
     bool_or(file LIKE '%/lora/%' OR function LIKE '%lora%' OR file LIKE '%punica%') AS lora,
+         bool_or(regexp_matches(concat_ws(' ', file, function), '(?i)deep_ep|nvshmem|pplx|symm_mem|symmetric_memory|alloc_rdma|rdma_buffer|flashinfer/comm|custom_all_reduce|all2all')) AS communication,
+         min(source || ':' || line) FILTER (regexp_matches(concat_ws(' ', file, function), '(?i)deep_ep|nvshmem|pplx|symm_mem|symmetric_memory|alloc_rdma|rdma_buffer|flashinfer/comm|custom_all_reduce|all2all')) AS communication_ref,
     bool_or(function LIKE '%multimodal%' OR function LIKE '%vision%' OR file LIKE '%vision%' OR file LIKE '%\_vl.%' ESCAPE '\' OR file LIKE '%clip%' OR file LIKE '%siglip%' OR file LIKE '%/vit\_%' ESCAPE '\') AS vision,
     bool_or(file LIKE '%fused_moe%' OR function LIKE '%experts%') AS moe,
     bool_or(function IN ('create_weights')) AS create_weights,
@@ -151,7 +155,7 @@ SELECT CASE WHEN told.kind IS NOT NULL AND told.kind NOT IN ('pressure', 'restar
   refusal.utilization AS check_utilization, refusal.dummy_requests, refusal.device_kind = 'cpu' AS check_cpu,
   coalesce(step.kv_used, stat.kv_used) AS kv_used, coalesce(step.running, stat.running) AS running, coalesce(step.waiting, stat.waiting) AS waiting,
   step.scheduled_tokens, step.largest_prompt_tokens, coalesce(step.prompt_logprobs, false) OR coalesce(stack.prompt_logprobs, false) AS prompt_logprobs,
-  stack.in_sampler, stack.workspace AS in_attention_workspace, stack.prefill AS in_prefill, stack.draft AS in_draft, stack.lora AS in_lora, stack.vision AS in_vision, stack.moe AS in_moe, stack.create_weights AS in_create_weights,
+  stack.in_sampler, stack.workspace AS in_attention_workspace, stack.prefill AS in_prefill, stack.draft AS in_draft, stack.lora AS in_lora, stack.communication AS in_communication, stack.communication_ref, stack.vision AS in_vision, stack.moe AS in_moe, stack.create_weights AS in_create_weights,
   error.kind AS first_error_kind, error.ref AS first_error_ref, error.text AS first_error_text, counted.ranks AS ranks_failed, coalesce(hint.graphs, false) AS graph_hint
 FROM logs LEFT JOIN told ON true LEFT JOIN book ON true LEFT JOIN refusal ON true LEFT JOIN exact ON true LEFT JOIN stack ON true LEFT JOIN before ON true LEFT JOIN stat ON true
   LEFT JOIN step ON true LEFT JOIN error ON true LEFT JOIN counted ON true LEFT JOIN hint ON true

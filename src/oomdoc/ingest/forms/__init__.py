@@ -25,6 +25,7 @@ from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
 from oomdoc.ingest.forms.groups import Gatherer, long_form
 from oomdoc.ingest.forms.own import is_of_own, own_of
+from oomdoc.ingest.forms.statements import Statements, stated, with_moment
 from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record, exploded, of_json
 from oomdoc.ingest.json_pieces import BrokenError
@@ -279,7 +280,7 @@ def _try(records: Iterable[Record]) -> Gatherer:
 
 
 def form_of(head: Head) -> str:
-    """`json`, `json-lines`, `influx`, `pairs`, `yaml`, `table`, or "" for none of them."""
+    """`json`, `json-lines`, `influx`, `pairs`, `statements`, `yaml`, `table`, or "" for none of them."""
     lines = _whole_lines(head)
     filled = [line for line in lines if line.strip()][:200]
     if not filled:
@@ -300,12 +301,20 @@ def form_of(head: Head) -> str:
     if sum(len(texts.pairs(line)) > 1 for line in filled[:50]) > 0.7 * len(filled[:50]):
         found = _try(Record(1, "", texts.pairs(line)) for line in filled)
         return "pairs" if found.understood else ""
+    if sum(len(dict(stated(line))) > 1 for line in filled[:50]) > 0.7 * len(filled[:50]) and not any("throughput: " in line for line in filled[:50]):  # fmt: skip
+        found = _try(_statement(1, line) for line in filled)
+        return "statements" if 2 * found.understood >= len(filled) else ""
     nested = any(
         line[:1] in " -" for line in filled
     )  # flat pairs may come again and again, which YAML forbids: `Pairs`
     if nested and sum(_YAML_LINE.match(line) is not None for line in filled) > 0.8 * len(filled):
         return "yaml" if _yaml_tells(head, lines) else ""
     return ""
+
+
+def _statement(number: int, line: str) -> Record:
+    values = dict(stated(line))
+    return Record(number, "#" + "/".join(values)[:400], with_moment(values, line))
 
 
 def first_layout(lines: Sequence[str]) -> Layout | None:
@@ -419,6 +428,9 @@ class Reading:
                 else:
                     self.gatherer.filler.rows.problem(number, "no valid JSON", line[:400])
                 continue
+            if self._form == "statements":
+                self.gatherer.add(_statement(number, line))
+                continue
             found = texts.influx(line) if self._form == "influx" else texts.pairs(line)
             if found:
                 self.gatherer.add(Record(number, "", dict(found)))
@@ -481,6 +493,7 @@ class Lifted:
         left = ["" if at in taken else line for at, line in enumerate(lines)]
         taken |= Pairs(self._gatherer).read(left, chunk.first_line)
         taken |= self._samples(lines, chunk.first_line, taken)
+        Statements(self._gatherer).read(lines, chunk.first_line, taken)  # left in place: a log's line may tell more
         if not taken:
             return chunk
         raw = chunk.data.split(b"\n")

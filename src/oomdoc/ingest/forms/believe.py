@@ -52,7 +52,7 @@ ENTITIES: tuple[Entity, ...] = (
             "gpu.index gpu.total"), 3, marked=True),
     Entity("request", ("request.",), _cores("request.input request.output", "request.input request.cached", "request.input request.ttft", "request.input request.latency", "request.output request.latency", "request.input request.status", "request.output request.status"), 3),
     Entity("metric", ("metric.",), (), 3),
-    Entity("engine_stat", ("stat.",), _cores("stat.kv_used", "stat.running stat.waiting", "stat.waiting time", "stat.running time", "stat.hit_rate", "stat.preemptions", "stat.prompt_rate", "stat.generation_rate"), 4),
+    Entity("engine_stat", ("stat.",), _cores("stat.kv_used", "stat.blocks_used stat.blocks_total", "stat.blocks_used stat.blocks_free", "stat.running stat.waiting", "stat.waiting time", "stat.running time", "stat.hit_rate", "stat.preemptions", "stat.prompt_rate", "stat.generation_rate"), 4),
     Entity("engine_figure", ("figure.",), (), 6),
     Entity("process_memory", ("process.resident", "process.name", "process.pid", "process.state"), _cores("process.resident process.name", "process.resident process.state", "process.resident time", "process.resident process.pid"), 4),
     Entity("cluster_event", ("event.",), _cores("event.reason event.message event.object", "event.reason event.message event.type"), 3),

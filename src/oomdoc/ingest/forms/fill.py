@@ -182,12 +182,25 @@ class Filler:
         self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
     ) -> None:
         """A moment of the engine. Preemptions that never fall are a counter, which statistics lines do not have."""
-        row = {
-            taken.quantity.column: values.get((taken.quantity.id, taken.device))
-            for taken in part.columns
-            if taken.quantity.table == "engine_stat"
-        }
-        t = values.get(("time", None))
+        instances: list[int | None] = sorted({taken.device for taken in part.columns if taken.device is not None}) or [
+            None
+        ]
+        for instance in instances:
+            own = {
+                taken.quantity.column: values.get((taken.quantity.id, taken.device))
+                for taken in part.columns
+                if taken.device in (None, instance) and taken.quantity.table == "engine_stat"
+            }
+            told = any(values.get((taken.quantity.id, instance)) is not None for taken in part.columns)
+            if told or instance == instances[0]:  # a replica that is not there has no row
+                self._engine_stat(line, values.get(("time", None)), own)
+
+    def _engine_stat(self, line: int, t: float | None, own: dict[str, Any]) -> None:
+        row = {column: value for column, value in own.items() if column[0] != "+"}
+        used, total, free = (own.get(f"+blocks_{which}") for which in ("used", "total", "free"))
+        total = total if total is not None or used is None or free is None else used + free
+        if row.get("kv_used") is None and used is not None and total and used <= total:
+            row["kv_used"] = used / total
         counted = row.pop("preemptions", None)
         if counted is not None:
             self.rows.add("metric", line, t=t, name="vllm:num_preemptions_total", value=float(counted))

@@ -103,6 +103,10 @@ def _glued(piece: str, parts: int = 4) -> tuple[str, ...] | None:
 
 _DEVICE = re.compile(r"(?:gpu|device|card|cuda)[ _.:\-\[#]*(\d{1,2})(?!\d)[\]]?[ _.:\-]*(?=[A-Za-z])", re.I)
 _DEVICE_BEHIND = re.compile(r"[ _.:\-\[]{1,2}(?:gpu|device|card|cuda)?[ _.:\-\[#]?(\d{1,2})\]?$", re.I)
+_INSTANCE = re.compile(
+    r"[ _.:\-\[]{1,2}(?:pod|replica|instance|engine|server|worker|rank|node|host|shard|dp)[ _.:\-\[#]?(\d{1,3})\]?$",
+    re.I,
+)
 
 
 @lru_cache(maxsize=8192)
@@ -120,6 +124,9 @@ def taken_apart(text: str) -> Name:
     if found := _DEVICE.match(plain):
         device = int(found[1])
         plain = "gpu " + plain[found.end() :]
+    elif (found := _INSTANCE.search(plain)) and found.start():
+        device = int(found[1])  # one of several servers in a row: its number tells them apart as that of a device does
+        plain = plain[: found.start()]
     elif (found := _DEVICE_BEHIND.search(plain)) and found.start():
         device = int(found[1])
         plain = plain[: found.start()] + " gpu"

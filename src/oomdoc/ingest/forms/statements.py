@@ -1,0 +1,93 @@
+"""Statements in prose and logs: lines that name several quantities with their values, again and again.
+
+    scheduler.cpp:301] running: 0, waiting: 0, kv cache utilization: 12.0%, prefix cache blocks: 492
+    I0514 21:01:40.02 160 state.cc:813] {"Active Request Count":1,"Used KV cache blocks":20,"Max KV cache blocks":157}
+
+They are a table whose header stands in every row. What the names mean, the vocabulary decides, as for any other table.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from oomdoc.columns import stamp
+from oomdoc.ingest.forms.believe import plan_for
+from oomdoc.ingest.forms.groups import Gatherer
+from oomdoc.ingest.forms.trees import Record
+from oomdoc.ingest.vocabulary import meanings
+
+_PAIR = re.compile(
+    r"(?P<name>[A-Za-z_#][\w #./%()-]{0,48}?)\s?[:=]\s?(?P<value>-?\d{1,18}(?:,\d{3}){0,5}(?:\.\d{1,9})?\s?(?:%|[KMGT]i?B|ms|s)?)(?=[\s,;|)\]}]|$)"
+)
+_GLOG = re.compile(r"[IWEF](\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)")
+_LINE_CAP = 2000
+_LEAST = 3
+"""Lines of one form: fewer are a remark and no series."""
+_TABLES = frozenset(("engine_stat", "metric", "gpu_sample", "process_memory"))
+_OWN = ("Avg prompt throughput", "Avg generation throughput")
+"""Statistics of the engine itself, which have a reader."""
+
+
+class Statements:
+    """Reads the statements of a short text."""
+
+    def __init__(self, gatherer: Gatherer) -> None:
+        self._gatherer = gatherer
+
+    def read(self, lines: Sequence[str], first_line: int, taken: set[int]) -> set[int]:
+        """Read a run of lines; the places of those that were understood."""
+        forms: dict[tuple[str, ...], list[tuple[int, dict[str, Any]]]] = {}
+        for at, line in enumerate(lines):
+            if at in taken or not line or line.startswith(("#", "|")) or any(word in line for word in _OWN):
+                continue
+            values = dict(stated(line))
+            if len(values) >= 2:
+                forms.setdefault(tuple(values), []).append((at, values))
+        found: set[int] = set()
+        for number, (names, rows) in enumerate(forms.items()):
+            known_names = [meanings(name) for name in names if meanings(name)]
+            if (
+                len(rows) < _LEAST
+                or len(known_names) < 2
+                or not any(match.strong for each in known_names for match in each)
+            ):
+                continue
+            plan = plan_for([values for _, values in rows])
+            if plan is None or not plan.tables <= _TABLES:
+                continue
+            known = {column.name for part in plan.parts for column in part.columns}
+            for at, values in rows:
+                told = {name: value for name, value in values.items() if name in known}
+                self._gatherer.add(Record(first_line + at, f"#statement{number}", with_moment(told, lines[at])))
+                found.add(at)
+        return found
+
+
+def stated(line: str) -> Iterator[tuple[str, Any]]:
+    """Names and values of a line: of the JSON object in it, or of its pairs.
+
+    >>> dict(stated("step 7] running: 3, kv cache utilization: 12.5%"))
+    {'running': '3', 'kv cache utilization': '12.5%'}
+    """
+    line = line[:_LINE_CAP]
+    begin = line.find('{"')
+    if begin >= 0 and line.rstrip().endswith("}"):
+        try:
+            value = json.loads(line[begin:])
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, Mapping):
+            yield from ((str(name), each) for name, each in value.items() if isinstance(each, (int, float)) and not isinstance(each, bool))  # fmt: skip
+            return
+    for match in _PAIR.finditer(line):
+        yield match["name"].strip(" #()-"), match["value"].strip()
+
+
+def with_moment(values: dict[str, Any], line: str) -> dict[str, Any]:
+    """The values of a line with the stamp before them, epoch seconds; without one where there is none, or none with a year."""
+    glog = _GLOG.match(line)
+    moment = stamp(f"{glog[1]}-{glog[2]}-{glog[3]}T{glog[4]}Z" if glog else line[:80])
+    return values if moment is None else {"timestamp": moment, **values}
