@@ -46,7 +46,7 @@ from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
 KIND = "request-log"
-TABLES = ("request", "problem")
+TABLES = ("request", "metric", "problem")
 
 _DOCUMENT_CAP = 32 << 20  # a benchmark's JSON of several lines, or of one very long line, is read whole up to here
 _LINE_CAP = 64 << 10  # key=value pairs stand before any text of prompts
@@ -94,6 +94,9 @@ class _Lines:
             self._requests.add(line, found, t, body)
         elif isinstance(value.get("input_lens"), list) or isinstance(value.get("output_lens"), list):
             self._bench(line, value)
+            self._summary(line, value)
+        elif isinstance(value.get("completed"), int) and ("num_prompts" in value or "total_input_tokens" in value):
+            self._summary(line, value)
         elif isinstance(value.get("resourceSpans"), list):
             for span in _spans(value):
                 self.value(line, span, t, body)
@@ -138,6 +141,15 @@ class _Lines:
             if t is None and "stamp" in extra and extra["stamp"][0]:
                 t = self._clock.at(*extra["stamp"])
         return t
+
+    def _summary(self, line: int, value: Mapping[str, Any]) -> None:
+        """What a serving benchmark sums up: requests answered and failed, and the mean time to the first token."""
+        done, asked, failed = (value.get(name) for name in ("completed", "num_prompts", "failed"))
+        if not isinstance(failed, int) and isinstance(asked, int) and isinstance(done, int):
+            failed = max(0, asked - done)
+        for name, figure in (("completed", done), ("failed", failed), ("mean_ttft_ms", value.get("mean_ttft_ms"))):
+            if isinstance(figure, (int, float)) and not isinstance(figure, bool):
+                self._requests.noted.add("metric", line, name=f"bench:{name}", labels=None, value=float(figure))
 
     def _bench(self, line: int, value: Mapping[str, Any]) -> None:
         """vLLM's serving benchmark: parallel arrays, one request an index; times without a unit are seconds."""
@@ -391,7 +403,7 @@ def reading(path: str) -> Reader:
 # ---- recognising
 
 _SERVER_LINE = re.compile(r"(?:\([^)]*\) )*" + HEAD.pattern)
-_BENCH = re.compile(rb'"(?:input_lens|output_lens)"\s*:\s*\[|"total_input_tokens"\s*:')
+_BENCH = re.compile(rb'"(?:input_lens|output_lens)"\s*:\s*\[|"total_input_tokens"\s*:|"num_prompts"\s*:\s*\d')
 _WORDS = (b"token", b"len", b"eval_count", b"evalcount")  # one of them is in every name of a count
 _SHARE = 0.3  # of the lines are requests
 
