@@ -23,6 +23,7 @@ from pathlib import PurePosixPath
 from oomdoc.ingest import device_metrics
 from oomdoc.ingest.base import Head, Rows, read_by
 from oomdoc.ingest.problems import Capped
+from oomdoc.ingest.vocabulary.exporters import OTHERS
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 from oomdoc.units import parse_time, show_bytes
@@ -33,10 +34,19 @@ TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", 
 _KEPT = (
     "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_MEM_COPY_UTIL", "DCGM_FI_DEV_XID_ERRORS", "dcgm_fb_",
     "dcgm_gpu_utilization", "gpu_memory_used_bytes", "gpu_memory_total_bytes", "nvidia_",
-    "process_resident_memory_bytes", "container_memory_", "node_memory_MemTotal_bytes",
+    "process_resident_memory_bytes", "container_memory_", "node_memory_MemTotal_bytes", *OTHERS,
 )  # fmt: skip
 _BARE = (b"vllm:", b"DCGM_FI_DEV_")
-_TYPED = (b"# HELP vllm:", b"# TYPE vllm:", b"# HELP DCGM_", b"# TYPE DCGM_")
+_TYPED = (
+    b"# HELP vllm:",
+    b"# TYPE vllm:",
+    b"# HELP sglang:",
+    b"# HELP llamacpp:",
+    b"# HELP tgi_",
+    b"# HELP lmdeploy:",
+    b"# HELP DCGM_",
+    b"# TYPE DCGM_",
+)
 _STAMPED = ("#", "=== ", "--- ", "20")
 _WANTED = (*_KEPT, *_STAMPED)
 _DUMPED = '{__name__="'
@@ -71,7 +81,7 @@ class _Series(dict[str, "tuple[str, str | None] | tuple[()] | None"]):
         if match:
             name = match[1]
             left_out = name.endswith("_created") or (name.startswith("nvidia_") and "memory" not in name)
-            series = () if left_out else (name, match[2][1:-1] if match[2] else None)
+            series = () if left_out else (OTHERS.get(name, name), match[2][1:-1] if match[2] else None)
         self[text] = series
         return series
 

@@ -73,6 +73,14 @@ PATTERNS: tuple[Pattern, ...] = (
     _of("kv_available_bytes", "sglang", "Cache is allocated", rf"KV Cache is allocated\. .{{0,60}}?K size: (?P<k>{_NUM} GB), V size: (?P<v>{_NUM} GB)", "KV Cache is allocated. #tokens: 400000, K size: 24.00 GB, V size: 24.00 GB", 48 << 30, "sglang-kv-bytes", _both),
     _of("weights_bytes", "llama.cpp", "model buffer size", rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal)\d* model buffer size = +(?P<value>{_SIZE})", "load_tensors:        CUDA0 model buffer size =  4096.00 MiB", 4 << 30, "llamacpp-weights"),
     _of("kv_available_bytes", "llama.cpp", "KV buffer size", rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal)\d* KV buffer size = +(?P<value>{_SIZE})", "llama_kv_cache:      CUDA0 KV buffer size =  1024.00 MiB", 1 << 30, "llamacpp-kv"),
+    Pattern(
+        "llamacpp-kv-refused", "llama.cpp", ("buffer for kv cache",), regex(r"failed to allocate buffer for kv cache"), "startup_check",
+        (("llama_kv_cache_init: failed to allocate buffer for kv cache", {"name": "kv-below-max-model-len"}),), const={"name": "kv-below-max-model-len"},
+    ),
+    Pattern(
+        "llamacpp-context", "llama.cpp", ("n_ctx   ",), regex(r"\bn_ctx += (?P<value>\d{2,9})\s*$"), "engine_flag",
+        (("llama_context: n_ctx         = 32768", {"flag": "max_model_len", "value": "32768"}),), const={"flag": "max_model_len", "origin": "logged"},
+    ),
     _serving("sglang", "fired up and ready", r"The server is fired up and ready to roll", "The server is fired up and ready to roll!", "sglang-ready"),
     _serving("llama.cpp", "server is listening", r"server is listening on http", "main: server is listening on http://127.0.0.1:8080 - starting the main loop", "llamacpp-ready"),
     _serving("trtllm", "Beam 0]", r"^Output \[Text \d+ Beam 0\]: \S", 'Output [Text 0 Beam 0]: " Salt stays behind."', "trtllm-answered"),

@@ -31,7 +31,7 @@ _HEAD_LINES = 12
 """Lines in which the header must come: people write a line or two above a listing."""
 _NAME = 120
 
-_PS = regex(r"^\s*(?=.*\bPID\b)(?=.*\bRSS(?:\b|_KI?B\b))(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
+_PS = regex(r"^\s*(?=.*\bPID\b)(?=.*\b(?:RSS(?:\b|_KI?B\b)|PPID\b))(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
 _OTHERS = regex(
     r"\s*(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD)\b)"  # top, ps without RSS
     r"|\s*CONTAINER ID\s+NAME\s+CPU %\s+MEM USAGE"  # docker, podman
@@ -78,7 +78,13 @@ class Listing:
             return []
         cell = dict(zip(self.header, raw.split(None, len(self.header) - 1), strict=False))
         command = next((cell[key] for key in ("COMMAND", "CMD", "COMM", "ARGS") if key in cell), None)
-        if command is None or not cell.get("RSS", "").isdigit() or len(cell["RSS"]) > 15:
+        if command is None:
+            return []
+        if "RSS" not in cell:  # who asks for parents looks for the engine's processes that have lost theirs
+            if cell.get("PPID") == "1" and cell.get("PID", "").isdigit() and _ENGINE_PROCESS.search(raw):
+                return [("note", {"topic": "orphan-process", "value": None, "text": raw.strip()[:_TEXT]})]
+            return []
+        if not cell["RSS"].isdigit() or len(cell["RSS"]) > 15:
             return []
         size = int(cell["RSS"]) * KIB
         rows = [("process_memory", _process(command, cell.get("PID"), size))]

@@ -182,6 +182,10 @@ def epoch(value: float) -> float | None:
     return None
 
 
+_MINUTE = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(Z|[+-]\d\d:?\d\d)?")
+"""A stamp to the minute, as people and spreadsheets write it."""
+
+
 def moment(value: Any) -> float | None:
     """Epoch seconds of a stamp (ISO or of an access log) or of an epoch number."""
     if value is None:
@@ -191,6 +195,8 @@ def moment(value: Any) -> float | None:
         seconds = stamp(text)
         if seconds is not None:
             return seconds
+        if minute := _MINUTE.fullmatch(text.strip()):
+            return stamp(f"{minute[1]}T{minute[2]}:00{minute[3] or 'Z'}")
         clf = _CLF.search(text)
         if clf and clf[2] in _MONTHS:
             return stamp(f"{clf[3]}-{_MONTHS.index(clf[2]) + 1:02}-{clf[1]} {clf[4]}{clf[5]}")

@@ -66,6 +66,8 @@ _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"HIP out of memory|hipErrorOutOfMemory|HIP error: out of memory|hipMalloc failed|HSA_STATUS_ERROR_OUT_OF_RESOURCES"
         ),
     ),
+    # torch's backend on cudaMallocAsync, whose books stand in lines of their own
+    ("torch", regex(r"Allocation on device \d+ would exceed allowed memory")),
     ("torch", regex(r"Tried to allocate " + _SIZE)),
     ("torch", regex(r"memory (?:allocation|mapping|creation|reservation) failed with OOM")),
     ("torch", regex(r"NVML_SUCCESS == r INTERNAL ASSERT FAILED.*CUDACachingAllocator")),
@@ -78,7 +80,7 @@ _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 ANCHORS = (
-    "Tried to allocate", "OutOfMemoryError: CUDA out of memory", "HIP out of memory", "hipErrorOutOfMemory", "HIP error: out of memory", "failed with OOM",
+    "Tried to allocate", "would exceed allowed memory", "OutOfMemoryError: CUDA out of memory", "HIP out of memory", "hipErrorOutOfMemory", "HIP error: out of memory", "failed with OOM",
     "NVML_SUCCESS == r", "Cuda failure", "Failed to CUDA calloc", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED",
     "Hip failure", "HIP failure", "Failed to HIP calloc", "hipMalloc failed", "HSA_STATUS_ERROR_OUT_OF_RESOURCES", "NPU out of memory", "aclrtMalloc", "rtMalloc",
     "EL0004:", "ERR00006", "NPU error", "XPU out of memory", "RESULT_ERROR_OUT_OF_", "PI_ERROR_OUT_OF_RESOURCES", "sycl::", "MPS backend out of memory",
@@ -97,11 +99,11 @@ _NOT_AN_OOM = regex(
 
 _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("requested_bytes", regex(r"[Tt]ried to allocate " + _SIZE + r"|(?:[Tt]rying to (?:allocate|map)|[Ff]ailed to allocate|[Oo]ut of memory allocating|\ballocating|[Rr]equested size was|GPU memory \(|[Aa]llocate memory size:?) ?" + _SIZE
-                              + r"|Failed to (?:CUDA|HIP) calloc (?:async )?(\d+ bytes)|buffer of size (\d+)|Attempting to (?:allocate|reserve) ([\d.]{1,12}[KMGT])\b|[Aa]llocation failed for size::(\d+)|aclrtMalloc.{0,60}size[ :=]+(\d+)")),
-    ("total_bytes", regex(r"total capaci?ty (?:of |: ?)" + _SIZE + r"|" + _SIZE + r" total capacity|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?(\d+)(?! ?[KMGT]i?B)|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?" + _SIZE + r"|max allowed: " + _SIZE + r"|of ([\d.]{1,12}[KMGT]) hbm|limit set to: " + _SIZE)),
-    ("free_bytes", regex(r"of which " + _SIZE + r" is free|; " + _SIZE + r" free\b|free: " + _SIZE + r"|\b[Ff]ree: ?(\d+)|There are ([\d.]{1,12}[KMGT]) free")),
+                              + r"|Failed to (?:CUDA|HIP) calloc (?:async )?(\d+ bytes)|buffer of size (\d+)|Requested {1,24}: ?" + _SIZE + r"|Attempting to (?:allocate|reserve) ([\d.]{1,12}[KMGT])\b|[Aa]llocation failed for size::(\d+)|aclrtMalloc.{0,60}size[ :=]+(\d+)")),
+    ("total_bytes", regex(r"total capaci?ty (?:of |: ?)" + _SIZE + r"|" + _SIZE + r" total capacity|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?(\d+)(?! ?[KMGT]i?B)|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?" + _SIZE + r"|max allowed: " + _SIZE + r"|of ([\d.]{1,12}[KMGT]) hbm|limit set to: " + _SIZE + r"|Device limit {1,24}: ?" + _SIZE)),
+    ("free_bytes", regex(r"of which " + _SIZE + r" is free|; " + _SIZE + r" free\b|free: " + _SIZE + r"|\b[Ff]ree: ?(\d+)|There are ([\d.]{1,12}[KMGT]) free|Free \(according to CUDA\): ?" + _SIZE)),
     ("this_process_bytes", regex(r"this process has " + _SIZE)),
-    ("allocated_bytes", regex(_SIZE + r" is allocated by PyTorch|(?<!un)allocated by PyTorch: " + _SIZE + r"|" + _SIZE + r" already allocated")),
+    ("allocated_bytes", regex(_SIZE + r" is allocated by PyTorch|(?<!un)allocated by PyTorch: " + _SIZE + r"|" + _SIZE + r" already allocated|Currently allocated {1,24}: ?" + _SIZE)),
     ("private_pool_bytes", regex(_SIZE + r" allocated in private pools")),
     ("unallocated_bytes", regex(_SIZE + r" is reserved by PyTorch but unallocated|reserved by PyTorch but unallocated: " + _SIZE)),
     ("allowed_bytes", regex(_SIZE + r" allowed;")),
@@ -116,7 +118,9 @@ _COMPLETE = regex(r"is reserved by PyTorch but unallocated|reserved in total by 
 
 def wants_more(text: str) -> bool:
     """Whether the books seem to go on in the next line (wrapped text)."""
-    return ("ried to allocate" in text or "OOM on device" in text) and not _COMPLETE.search(text)
+    return (
+        "ried to allocate" in text or "OOM on device" in text or "would exceed allowed memory" in text
+    ) and not _COMPLETE.search(text)
 
 
 def is_cut(text: str) -> bool:

@@ -518,7 +518,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "kv-needed", "vllm", ("KV cache is needed",),
         regex(
-            rf"max seq len \((?P<max_model_len>\d+)\), \(?(?P<needed_bytes>{_NUM} (?:GB|GiB)) KV cache is needed, which is larger than the available "
+            rf"max seq len \((?P<max_model_len>\d+)\), \(?(?:(?P<needed_bytes>{_NUM} (?:GB|GiB))|\[?\.\.\.\]?) KV cache is needed, which is larger than the available "
             rf"KV cache memory \((?P<available_bytes>{_NUM} (?:GB|GiB))\)(?:.*?estimated maximum model length is (?P<estimated_max_model_len>\d+))?"
         ),
         "startup_check", const={"name": "kv-below-max-model-len"}, convert=_check, versions="0.7.3 →", samples=(
@@ -527,6 +527,8 @@ PATTERNS: tuple[Pattern, ...] = (
              {"max_model_len": 65536, "needed_bytes": int(4.5 * GIB), "available_bytes": int(1.5 * GIB), "estimated_max_model_len": 21845}),
             ("To serve at least one request with the models's max seq len (32768), (8.00 GB KV cache is needed, which is larger than the available KV cache memory (2.00 GB).",
              {"needed_bytes": 8 * GIB, "available_bytes": 2 * GIB}),
+            ("To serve at least one request with the models's max seq len (32768), [...] KV cache is needed, which is larger than the available KV cache memory (2.00 GiB).",
+             {"max_model_len": 32768, "available_bytes": 2 * GIB}),  # as people shorten it
             ("To serve at least one request with the model's max seq len (131072), 12.5 GiB KV cache is needed, which is larger than the available KV cache memory (10.25 GiB). "
              "Based on the available memory, the estimated maximum model length is 107472.",
              {"max_model_len": 131072, "needed_bytes": int(12.5 * GIB), "available_bytes": int(10.25 * GIB), "estimated_max_model_len": 107472}),

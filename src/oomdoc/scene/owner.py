@@ -104,7 +104,7 @@ def of_fault(row: Row, server: Server) -> Bond:
     what = f"{row['kind']}" + (f" of {name}" if name else "")
     when, life = _in_time(t, server)
     alone = row["kind"] == "segfault" or row["count"] in PROCESS_XIDS
-    if server.lives and alone and is_engine(name) is False:
+    if (server.lives or server.kin.shown_beside(row["source"])) and alone and is_engine(name) is False:
         return Bond(FOREIGN, f"{what} is another program's")
     if when in ("before", "after"):
         return Bond(FOREIGN, f"{what} {_apart(t, server)}")

@@ -28,7 +28,7 @@ WITH event AS (
   SELECT source, line, t, text FROM stepped
   WHERE (class = 0 AND (before IS NULL OR before > 0)) OR (NOT versioned AND class = 1 AND (before IS NULL OR before > 1))
     -- a start that was refused does not serve: who serves behind it is the next one
-    OR (name = 'serving' AND before_name = 'refused')
+    OR (name IN ('kv-sized', 'engine-ready', 'serving') AND before_name = 'refused')
 ), log AS (
   SELECT source, min(line) AS lo, max(line) AS hi FROM (
     SELECT source, line FROM milestone UNION ALL SELECT source, line FROM oom UNION ALL SELECT source, line FROM startup_check

@@ -42,9 +42,11 @@ WITH ranked AS (
       AND (coalesce(last_reason, exit_code::VARCHAR, reason) IS NOT NULL OR NOT EXISTS (FROM engine_start WHERE served))))
     ORDER BY restarts DESC, source, line LIMIT 1
 ), everything AS (
-  SELECT * FROM failed UNION ALL BY NAME SELECT * FROM pressed UNION ALL BY NAME SELECT * FROM restarted
+  -- a line without a stamp is later than the stamped ones above it
+  SELECT *, coalesce(t, max(t) OVER (PARTITION BY source ORDER BY line ROWS UNBOUNDED PRECEDING)) AS about
+  FROM (SELECT * FROM failed UNION ALL BY NAME SELECT * FROM pressed UNION ALL BY NAME SELECT * FROM restarted)
 )
-SELECT 'i' || row_number() OVER (ORDER BY gravity DESC, served DESC, t DESC NULLS LAST, source, line DESC) AS incident,
+SELECT 'i' || row_number() OVER (ORDER BY gravity DESC, served DESC, about DESC NULLS LAST, source, line DESC) AS incident,
        kind, start_id, start_source, source, line, source || ':' || line AS ref, t, text, gravity, events
 FROM everything
-ORDER BY gravity DESC, served DESC, t DESC NULLS LAST, source, line DESC
+ORDER BY gravity DESC, served DESC, about DESC NULLS LAST, source, line DESC

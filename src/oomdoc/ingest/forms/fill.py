@@ -13,6 +13,7 @@ from oomdoc.ingest.forms.cells import UnreadableError, null, number_of, value_of
 from oomdoc.ingest.metrics import is_kept, tell_host
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.request_keys import MEANING, Found, Meaning, Requests, put
+from oomdoc.ingest.vocabulary.exporters import OTHERS
 from oomdoc.tables import Batch
 from oomdoc.units import show_bytes
 
@@ -229,7 +230,7 @@ class Filler:
             number = number_of(value)[0]
         except UnreadableError:
             return False
-        self.rows.add("metric", line, t=t, name=name, labels=labels, value=number)
+        self.rows.add("metric", line, t=t, name=OTHERS.get(name, name), labels=labels, value=number)
         tell_host(self.rows, self._hosts, line, name, number)
         if name in device_metrics.NAMES:
             self._devices.add([(line, t, name, labels, number)], self.rows)

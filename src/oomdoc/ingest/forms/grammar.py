@@ -179,6 +179,17 @@ def _memory(words: list[str], unit: str) -> Column:
             gpu=gpu,
             state=" ".join(word for word in rest if not word.isdigit() and word not in _FILL),
         )
+    if state:
+        # the moment is told by words that stand together, what is compared by the others: `after_sleep_with_flag`
+        begin = next(at for at, word in enumerate(rest) if word in _WHEN)
+        end = next(
+            (at for at in range(begin, len(rest)) if rest[at] not in _WHEN | _FILL and not rest[at].isdigit()),
+            len(rest),
+        )
+        others = [word for word in rest[:begin] + rest[end:] if word not in _FILL]
+        if others:
+            moment = " ".join(word for word in rest[begin:end] if not word.isdigit() and word not in _FILL)
+            return Column(MEMORY, resource, unit, gpu=gpu, state=moment, variant=" ".join(others).replace("_", "."))
     owner: list[str] = []
     variant: list[str] = []
     for at, word in enumerate(rest):

@@ -5,6 +5,7 @@ A metric's name fills table `metric` under the name that the engine exposes; wor
 
 from __future__ import annotations
 
+from oomdoc.ingest.vocabulary.exporters import OTHERS
 from oomdoc.ingest.vocabulary.quantity import Quantity
 
 _MOST = 1e6
@@ -16,7 +17,8 @@ def _metric(
     """A metric of the engine: its names with `vllm:` and `vllm_`, and those without a prefix."""
     bare = name.removeprefix("vllm:")
     share = high == 1.0
-    names = [name, f"vllm_{bare}", bare, *(others.split(", ") if others else ())]
+    foreign = [each for each, same in OTHERS.items() if same == name]
+    names = [name, f"vllm_{bare}", bare, *(others.split(", ") if others else ()), *foreign]
     return Quantity(
         f"metric.{bare}", "metric", f":{name}", "share" if share else "number", strong="",
         exact=", ".join(f"{entry}=1" if share else entry for entry in names), unit="1" if share else "",

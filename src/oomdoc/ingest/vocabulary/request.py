@@ -13,7 +13,7 @@ _LONGEST_S = 30 * 86_400
 QUANTITIES = (
     Quantity(
         "request.input", "request", "input_tokens", "tokens",
-        strong="prompt token, input token, prompt size token, prompt token used, context token, user token, isl, prompt token count, prompt size, ctx token, ptok, prompt size token",
+        strong="prompt token, input token, system token, prefix token, prompt size token, prompt token used, context token, user token, isl, prompt token count, prompt size, ctx token, ptok, prompt size token",
         weak="prompt, in, input, prefill, ctx, context, query token",
         exact="""input_tokens, prompt_tokens, prompt_token_count, input_token_count, num_prompt_tokens, n_prompt_tokens, prompt_len, input_len,
             input_length, prompt_length, prefill_tokens, context_tokens, tokens_in, in_tokens, llm_input_token, llm_input_tokens,
