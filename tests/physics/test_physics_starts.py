@@ -36,8 +36,8 @@ def question(**flags: Any) -> Question:
 
 # What was reached, less one row: the half that nothing was fitted to is held to its own figures.
 LEAST = {
-    False: {"weights": 38, "tokens": 31, "right": 19, "inside": 20},
-    True: {"weights": 29, "tokens": 28, "right": 17, "inside": 17},
+    False: {"weights": 53, "tokens": 47, "right": 28, "inside": 32},
+    True: {"weights": 52, "tokens": 49, "right": 28, "inside": 31},
 }
 
 
@@ -214,6 +214,7 @@ def test_the_rule_of_the_printed_tokens_is_a_range_where_nobody_has_looked() -> 
         ("Qwen/Qwen2.5-3B-Instruct", 1, 2048, 10_002, 0.17),
         ("Qwen/Qwen3-Coder-30B-A3B-Instruct", 16, 2048, 26_001, 0.23),
         ("Qwen/Qwen2.5-1.5B-Instruct", 256, 4096, 6_006, 1.40),
+        ("Qwen/Qwen2-7B-Instruct", 256, 2048, 10_001, 0.51),
     ],
 )
 def test_peaks_that_engines_printed(name: str, seqs: int, batched: int, version: int, gib: float) -> None:
@@ -222,11 +223,13 @@ def test_peaks_that_engines_printed(name: str, seqs: int, batched: int, version:
     assert gib * GIB in activation_bytes(found.model, batched_tokens=batched, max_num_seqs=seqs, version=version)
 
 
-def test_the_sampler_has_two_regimes_and_an_embedding_model_none() -> None:
+def test_the_sampler_sorts_or_is_lean_or_may_be_either_and_an_embedding_model_has_none() -> None:
     found = find("Qwen/Qwen3-8B")
     assert found is not None
-    old, new = (activation_bytes(found.model, batched_tokens=2048, max_num_seqs=1024, version=version) for version in (13_000, 17_001))  # fmt: skip
-    assert old.lo > 2 * new.lo and old.lo > new.hi
+    sizes = [activation_bytes(found.model, batched_tokens=2048, max_num_seqs=1024, version=version) for version in (7_003, 13_000, 17_001)]  # fmt: skip
+    sorting, either, lean = sizes
+    assert sorting.lo > 2 * lean.lo and sorting.lo > lean.hi
+    assert either.lo < lean.lo and either.hi == sorting.hi
     pooled = question(model="Qwen/Qwen3-Embedding-8B", max_num_seqs=1024)
     assert pooled.model.pooled
     assert activation_bytes(pooled.model, batched_tokens=2048, max_num_seqs=1024).hi < 0.6 * GIB

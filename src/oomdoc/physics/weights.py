@@ -34,7 +34,9 @@ LOADED_OVER_CHECKPOINT = (0.94, 1.02)
 """Loaded / size of the checkpoint's files: towers and layers for speculation may stay out; 1.02 is KAITO's planning factor."""
 
 BY_NAME = "by its name"
-_LOOSE = {BY_NAME: 0.9}  # "7B" is said of 6.7 to 7.7 billion
+_NAMED = (0.9, 1.12)  # counted / named in nine of ten text models of the catalogue: "7B" is 6.3 to 7.8 billion
+_NAMED_SEEING = (0.82, 1.25)  # the same of models with a tower, which some makers count and others do not
+_TOLD = (0.98, 1.02)  # a published total, rounded
 
 _VOCAB_PAD = 64  # vLLM pads the vocabulary to a multiple of this, so that ranks and kernels divide it
 _DTYPE_BYTES = {"float32": 4.0, "tf32": 4.0, "float64": 8.0}
@@ -199,7 +201,7 @@ def stage_weights(
         for slim, spared in _bytes_each(model, parts, method, wide)
     ]
     tower = (_tower(model) if encoder else point(0)) * wide / tp
-    loose = 1.0 if model.parts else _LOOSE.get(model.basis, 0.98)
+    least, most = (1.0, 1.0) if model.parts else _looseness(model)
     low, high = REPACKED.get(method or "", LOADED_OVER_COUNTED)
     if method in REPACKED and tp > 1:
         high = REPACKED_IN_RANKS
@@ -208,11 +210,18 @@ def stage_weights(
     stages = []
     for place in range(pp):
         sizes = [end[place] for end in ends]
-        each = Interval(min(sizes) * low * loose, max(sizes) * high / loose, origin)
+        each = Interval(min(sizes) * low * least, max(sizes) * high * most, origin)
         stages.append(each + tower if place == 0 and tower.hi else each)
     if own and model.checkpoint_bytes and model.confirmed == "config":
         return _by_files(model, stages, parts, method, wide)
     return tuple(stages)
+
+
+def _looseness(model: Model) -> tuple[float, float]:
+    """Bounds of the true number of parameters / the one that is told, where nothing was counted."""
+    if model.basis != BY_NAME:
+        return _TOLD
+    return _NAMED_SEEING if model.multimodal else _NAMED
 
 
 def _by_files(
@@ -342,12 +351,16 @@ def _of_checkpoint(model: Model, origin: str, tp: int, pp: int) -> tuple[Interva
 def named_size(name: str) -> float | None:
     """Parameters by a name such as `70b`, `0.6B`, `8x7B` (experts share attention: x 0.83); None where it tells none.
 
+    A point may be written as an underscore between digits, and of `1B-7B` (active and all) the whole is meant.
+
     >>> named_size("acme/Chat-70B-Instruct"), named_size("8x7b"), named_size("phi-4")
     (70000000000.0, 46480000000.0, None)
+    >>> named_size("acme/lm2_5-1_8b-chat"), named_size("acme/MoE-1B-7B")
+    (1800000000.0, 7000000000.0)
     """
-    text = name.rpartition("/")[2]
+    text = re.sub(r"(?<=\d)_(?=\d+b(?![a-z0-9]))", ".", name.rpartition("/")[2], flags=re.IGNORECASE)
     if found := re.search(r"(?i)(?<![\w.])(\d+)x(\d+(?:\.\d+)?)b(?![a-z0-9])", text):
         return round(int(found[1]) * float(found[2]) * 0.83 * 1e9, -6)
-    if found := re.search(r"(?i)(?<![\d.a])(\d+(?:\.\d+)?)b(?![a-z0-9])", text):
-        return float(found[1]) * 1e9
+    if sizes := re.findall(r"(?i)(?<![\d.a])(\d+(?:\.\d+)?)b(?![a-z0-9])", text):
+        return max(float(size) for size in sizes) * 1e9
     return None
