@@ -25,6 +25,13 @@ from oomdoc.replay.run import (
 from oomdoc.replay.scheduler import Outcome, Setup, Traffic, simulate, survives
 from oomdoc.store import Store
 
+BEGINS_WITHIN_S = 10.0
+"""A request that has not begun by then is late: ten seconds are about as long as a person's attention stays with an answer that
+does not come (J. Nielsen, Usability Engineering, 1993, chapter 5)."""
+TOKEN_S = 0.2
+"""Seconds that an output token may take: the limit of MLPerf Inference's server scenario for a 70B chat model, and about as
+fast as people read."""
+
 _PART_SCALED = 1_000  # requests run for each factor of the speed, where a rehearsal runs a part of the requests only
 
 
@@ -39,6 +46,22 @@ class Result:
     p95_wait_s: float
     p95_latency_s: float  # from arrival to the last token
     pool_tokens: int
+    in_time: float = 0.0  # share of the requests that are done in time, 0..1
+
+
+def in_time(outcome: Outcome, traffic: Traffic) -> float:
+    """Share of the requests that begin within `BEGINS_WITHIN_S` and are done so long after, `TOKEN_S` for each output token.
+
+    What never runs is late. An absolute measure: it does not move with the flags that are tried, as a share of what the
+    server could do would.
+    """
+    late, each = round(BEGINS_WITHIN_S * PICO), round(TOKEN_S * PICO)
+    rows = zip(traffic.arrival_ps, outcome.first_ps, outcome.finish_ps, traffic.output_tokens, strict=True)
+    done = sum(
+        first is not None and end is not None and first - came <= late and end - came <= late + tokens * each
+        for came, first, end, tokens in rows
+    )
+    return done / len(traffic)
 
 
 @dataclass(frozen=True)
@@ -102,7 +125,7 @@ class Rehearsal:
         return Result(
             not (outcome.preemptions or outcome.impossible or outcome.held_ps), outcome.peak_blocks / setup.usable_blocks, outcome.preemptions,
             len(outcome.impossible), float(np.quantile(waits, 0.95)) / PICO if waits else 0.0,
-            float(np.quantile(lasted, 0.95)) / PICO if lasted else 0.0, pool.tokens,
+            float(np.quantile(lasted, 0.95)) / PICO if lasted else 0.0, pool.tokens, in_time(outcome, traffic or self.traffic),
         )  # fmt: skip
 
 
