@@ -36,8 +36,8 @@ def question(**flags: Any) -> Question:
 
 # What was reached, less one row: the half that nothing was fitted to is held to its own figures.
 LEAST = {
-    False: {"weights": 53, "tokens": 47, "right": 28, "inside": 32},
-    True: {"weights": 52, "tokens": 49, "right": 28, "inside": 31},
+    False: {"weights": 53, "tokens": 47, "right": 28, "inside": 31},
+    True: {"weights": 54, "tokens": 49, "right": 28, "inside": 32},
 }
 
 
@@ -226,7 +226,7 @@ def test_peaks_that_engines_printed(name: str, seqs: int, batched: int, version:
 def test_the_sampler_sorts_or_is_lean_or_may_be_either_and_an_embedding_model_has_none() -> None:
     found = find("Qwen/Qwen3-8B")
     assert found is not None
-    sizes = [activation_bytes(found.model, batched_tokens=2048, max_num_seqs=1024, version=version) for version in (7_003, 13_000, 17_001)]  # fmt: skip
+    sizes = [activation_bytes(found.model, batched_tokens=2048, max_num_seqs=1024, version=version) for version in (13_000, 10_001, 17_001)]  # fmt: skip
     sorting, either, lean = sizes
     assert sorting.lo > 2 * lean.lo and sorting.lo > lean.hi
     assert either.lo < lean.lo and either.hi == sorting.hi

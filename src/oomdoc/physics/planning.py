@@ -22,7 +22,7 @@ LEAN_SAMPLER_SINCE = 16_000  # logs of 0.13 still show the old peak, those of 0.
 SAMPLER_BYTES = Interval(36, 41, ORIGIN)
 LEAN_SAMPLER_BYTES = Interval(14.5, 17, ORIGIN)
 FUSED_SAMPLER_BYTES = 10
-FUSED_SAMPLER_SINCE = 8_000
+FUSED_SAMPLER_SINCE, FUSED_SAMPLER_UNTIL = 8_000, 11_999
 """Bytes per (sequence x vocabulary entry) while the engine tries its sampler: sorts and copies of 32-bit logits. Old: 5.6 GiB
 at 1,024 x 152k (0.10, 0.11), 1.4 at 256 x 152k (0.6.6, 0.9.2, 0.13), 0.53 at 128 x 128k. New: 0.63 and 0.54 GiB with all
 else at 256 x 152k and 256 x 128k (0.17.1); 1.9 to 3.9 GiB at 1,024 x 128k to 256k (0.19). Where FlashInfer is installed the
@@ -68,7 +68,8 @@ def activation_bytes(
     floor = hidden + mlp
     each = LEAN_SAMPLER_BYTES
     if version is not None and version < LEAN_SAMPLER_SINCE:
-        each = replace(SAMPLER_BYTES, lo=FUSED_SAMPLER_BYTES) if version >= FUSED_SAMPLER_SINCE else SAMPLER_BYTES
+        fused = FUSED_SAMPLER_SINCE <= version <= FUSED_SAMPLER_UNTIL
+        each = replace(SAMPLER_BYTES, lo=FUSED_SAMPLER_BYTES) if fused else SAMPLER_BYTES
     rows = 0 if model.pooled else max_num_seqs * (model.vocab_size or 128_000)
     low, high = FORWARD
     peak = Interval(

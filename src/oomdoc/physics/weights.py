@@ -73,7 +73,12 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "int4-experts": Format(0.5 + 2 / 32, "4-bit experts, a 2-byte scale per 32 weights", experts_only=True),
         "mxfp4": Format(0.5 + 1 / 32, "4-bit float experts, a 1-byte scale per 32 weights", experts_only=True),
         "nvfp4": Format(0.5 + 1 / 16, "4-bit float, a 1-byte scale per 16 weights", spares=True),
-        "bitsandbytes": Format(0.5 + 4 / 64, "4 bits, a 4-byte scale per 64 weights"),
+        "bitsandbytes": Format(
+            0.5 + 0.127 / 8,
+            "4 bits, a scale per 64 weights: 4 bytes, or 1 where the scales are quantised too",
+            at_most=0.5 + 4 / 64,
+        ),
+        "4bit": Format(0.5 + 4 / 64, "4 bits in a format that the name does not tell"),
         "gguf": Format(0.606, "4 to 8 bits: the name tells no file", vocabulary=True, at_most=1.0625),
         "gguf-q2": Format(0.42, "about 3.35 bits, the mean of Q2_K's mixed tensors", vocabulary=True),
         "gguf-q3": Format(0.49, "about 3.9 bits, the mean of Q3_K_M's mixed tensors", vocabulary=True),
@@ -205,7 +210,7 @@ def stage_weights(
     low, high = REPACKED.get(method or "", LOADED_OVER_COUNTED)
     if method in REPACKED and tp > 1:
         high = REPACKED_IN_RANKS
-    if method == "bitsandbytes" and "unsloth" in model.asked.lower():
+    if method == "bitsandbytes" and _dynamic(model):
         high = DYNAMIC
     stages = []
     for place in range(pp):
@@ -215,6 +220,11 @@ def stage_weights(
     if own and model.checkpoint_bytes and model.confirmed == "config":
         return _by_files(model, stages, parts, method, wide)
     return tuple(stages)
+
+
+def _dynamic(model: Model) -> bool:
+    """A 4-bit copy that skips modules which lose much: its maker names it so, and plain copies without that word."""
+    return "unsloth-bnb" in model.asked.lower()
 
 
 def _looseness(model: Model) -> tuple[float, float]:
@@ -241,6 +251,8 @@ def _bytes_each(model: Model, parts: Parameters, method: str | None, wide: float
         return [(wide, "")]
     found = FORMATS[method]
     each = [found.bytes_per_weight, *([found.at_most] if found.at_most else [])]
+    if method == "bitsandbytes" and _dynamic(model):
+        each = each[-1:]  # what is skipped counts on top, and their scales are 4 bytes
     if method == "fp8" and model.maker == "meta-llama" and model.parts:
         return [(slim, "attention") for slim in each]  # their own 8-bit copies quantise feed-forward blocks alone
     if found.spares and model.parts:
