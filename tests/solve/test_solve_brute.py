@@ -113,3 +113,20 @@ def test_two_flags_that_serve_only_together_are_told_together(tmp_path: Path) ->
     assert fix.predicted["in_time"] > alone.predicted["in_time"] + 0.2 > alone.predicted["in_time_before"] + 0.2
     assert all(text in (diagnosis.command or "") for text in ("--kv-cache-dtype fp8", "--gpu-memory-utilization 0.9"))
     assert fix.when == "after-load-test" and diagnosis.until_then == "admit-less"
+
+
+def test_a_replay_that_lacks_many_requests_is_a_hint_and_no_proof(tmp_path: Path) -> None:
+    """A third of the requests without their sizes: what is replayed is another traffic, and each use of it says so."""
+    folder = tmp_path / "bundle"
+    shutil.copytree(CHATS, folder)
+    requests = folder / "requests.log"
+    lines = requests.read_text().splitlines(keepends=True)
+    cut = [re.sub(r" output_tokens=\d+", "", line) if nth % 3 == 0 else line for nth, line in enumerate(lines)]
+    assert sum(one != other for one, other in zip(lines, cut, strict=True)) > 500
+    requests.write_text("".join(cut))
+    with oomdoc.analyze(folder) as analysis:
+        proven = [each for each in analysis.report.diagnoses[0].actions if "in_time" in each.predicted]
+    assert proven
+    for each in proven:
+        assert each.proof.startswith("a hint and no proof")
+        assert "of the requests lack a size or a time and are not in it" in each.proof

@@ -264,7 +264,7 @@ def _overload(stage: Rehearsal, now: Situation, before: Result) -> list[Action]:
         f"Admit at most {_rate(rate)} of this mix at the gateway, and refuse or delay the rest" + (f"; begin with {heavy}" if heavy else ""),
         f"{_rate(stage.per_minute)} came around the incident; the pool serves {low:.0%} of them with {MARGIN:.0%} of it free",
         "clients beyond that rate are told to come again", {}, "`vllm:num_preemptions_total` stands still and the queue is empty",
-        predicted={**_figures(best, before, stage), "served": low}, proof=f"replayed with {low:.0%} of the recorded requests, evenly taken, it {outcome}{stage.error}",
+        predicted={**_figures(best, before, stage), "served": low}, proof=f"{_hint(stage)}replayed with {low:.0%} of the recorded requests, evenly taken, it {outcome}{stage.error}",
     )  # fmt: skip
     found = [shed]
     for count in range(max(2, math.ceil(1 / low)), MOST_REPLICAS + 1):
@@ -279,7 +279,7 @@ def _overload(stage: Rehearsal, now: Situation, before: Result) -> list[Action]:
                     {},
                     "usage stays below 90 % in the busiest five minutes",
                     predicted=_figures(result, before, stage),
-                    proof=f"replayed with one request of {count} for each, one {_outcome(result, before)}{stage.error}",
+                    proof=f"{_hint(stage)}replayed with one request of {count} for each, one {_outcome(result, before)}{stage.error}",
                     when="after-load-test",
                 )
             )
@@ -342,8 +342,13 @@ def _proven(action: Action, changes: Mapping[str, Any], result: Result, before: 
     part = (
         f" ({stage.requests:,} of {stage.of:,} requests, those around the incident)" if stage.of > MOST_REQUESTS else ""
     )
-    proof = f"replayed with {flags}, the recorded traffic{part} {_outcome(result, before)}{stage.error}"
+    proof = f"{_hint(stage)}replayed with {flags}, the recorded traffic{part} {_outcome(result, before)}{stage.error}"
     return dataclasses.replace(action, predicted={**action.predicted, **_figures(result, before, stage)}, proof=proof)
+
+
+def _hint(stage: Rehearsal) -> str:
+    """Says at the beginning of a proof that it is none, where the replay of the recorded flags is far from the recording."""
+    return "" if stage.near else "a hint and no proof, since the recorded flags do not show the recording: "
 
 
 def _says(action: Action, proof: str) -> Action:
