@@ -38,6 +38,10 @@ _NAMED = (0.9, 1.12)  # counted / named in nine of ten text models of the catalo
 _NAMED_SEEING = (0.82, 1.25)  # the same of models with a tower, which some makers count and others do not
 _TOLD = (0.98, 1.02)  # a published total, rounded
 
+_TWO_REVISIONS = (
+    "laguna-s-2.1-int4"  # 66.96 GiB; from August 2026 on 92.84, with the experts of 8 of 47 layers in 16 bits
+)
+
 _VOCAB_PAD = 64  # vLLM pads the vocabulary to a multiple of this, so that ranks and kernels divide it
 _DTYPE_BYTES = {"float32": 4.0, "tf32": 4.0, "float64": 8.0}
 
@@ -255,6 +259,10 @@ def _bytes_each(model: Model, parts: Parameters, method: str | None, wide: float
         each = each[-1:]  # what is skipped counts on top, and their scales are 4 bytes
     if method == "fp8" and model.maker == "meta-llama" and model.parts:
         return [(slim, "attention") for slim in each]  # their own 8-bit copies quantise feed-forward blocks alone
+    if model.maker == "poolside" and model.parts:  # the sizes on their cards (FP8, NVFP4, INT4) leave all but experts
+        if model.asked.lower().endswith(_TWO_REVISIONS):
+            each.append(each[0] + 8 / 47 * (wide - each[0]))
+        return [(slim, "shared") for slim in each]
     if found.spares and model.parts:
         mixed = parts.experts > 0 or model.recurrent or model.hybrid
         if method == "awq" and (model.recurrent or model.hybrid):
