@@ -12,7 +12,10 @@ import pytest
 
 import oomdoc
 from oomdoc.diagnose import Options, analyze
+from oomdoc.ledger.expectation import token_by_weights
 from oomdoc.model import LedgerEntry
+from oomdoc.physics.identify import identify
+from oomdoc.physics.interval import Interval
 from oomdoc.units import GIB
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
@@ -178,3 +181,14 @@ def test_the_later_half_of_a_rotated_log_continues_its_start(tmp_path: Path) -> 
     )
     (entry,) = [entry for entry in ledger(tmp_path) if entry.moment == "rest"]
     assert entry.parts["weights_bytes"] == pytest.approx(3 * GIB) and entry.kv_bytes_per_token == 32_768
+
+
+def test_a_model_that_is_counted_goes_before_one_whose_range_merely_holds_the_weights() -> None:
+    """14.99 GiB and 131,072 positions: an 8B text model to one part in a hundred, a model with towers to one in twenty."""
+    size = Interval(14.9858 * GIB / 1.003, 14.9859 * GIB, "logged")
+    fitting = [item.model.name for item in identify(weights=size, most=50, published=True) if item.weights_off == 0.0]
+    assert {"google/gemma-4-E4B-it", "meta-llama/Llama-3.1-8B-Instruct"} <= {*fitting}
+    told = token_by_weights(size, None, None, 131_072)
+    assert told is not None and told[0] == 131_072
+    # without the length other counted models of these weights come into question, and their caches differ
+    assert token_by_weights(size, None, None, None) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,8 @@ def question(**flags: Any) -> Question:
 
 # What was reached, less one row: the half that nothing was fitted to is held to its own figures.
 LEAST = {
-    False: {"weights": 38, "tokens": 31, "right": 19, "inside": 20},
-    True: {"weights": 29, "tokens": 28, "right": 17, "inside": 17},
+    False: {"weights": 52, "tokens": 49, "right": 29, "inside": 31},
+    True: {"weights": 54, "tokens": 50, "right": 29, "inside": 33},
 }
 
 
@@ -172,6 +173,40 @@ def test_a_layer_that_drafts_has_a_cache_and_a_state_per_token() -> None:
     assert plain is not None and plain.block_tokens == 784
 
 
+DFLASH = '{"model": "poolside/Laguna-S-2.1-DFlash-INT4", "num_speculative_tokens": 15}'
+LAGUNA = Given(
+    model="poolside/Laguna-S-2.1-INT4", gpu="GB10", engine_version="0.25.1", max_num_seqs=32,
+    gpu_memory_utilization=0.89, max_model_len=262144, speculative_config=DFLASH,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "pool,length,tokens",
+    [("35.64GiB", 262144, 1018134), ("35.06GiB", 262144, 1001532), ("35.2GiB", 65536, 950420)],
+)
+def test_the_cache_of_a_dflash_draft_to_the_block(pool: str, length: int, tokens: int) -> None:
+    sheet = worksheet(ask(replace(LAGUNA, available_kv=pool, max_model_len=length)))
+    assert (
+        sheet.pool is not None
+        and sheet.pool.tokens is not None
+        and sheet.pool.tokens.lo <= tokens <= sheet.pool.tokens.hi
+    )
+
+
+def test_one_name_with_two_revisions_is_left_open_and_says_so() -> None:
+    """66.96 and 92.84 GiB of files: one of them served, the other was refused for 18.35 GiB of cache (16 bits)."""
+    sheet = worksheet(ask(LAGUNA))
+    assert sheet.start.starts is None and any("two revisions" in doubt for doubt in sheet.doubts)
+    wide = worksheet(ask(replace(LAGUNA, kv_cache_dtype="bfloat16"))).pool
+    assert wide is not None and round(wide.need_bytes / 2**30, 2) == 18.35
+
+
+def test_a_draft_without_a_method_is_read_by_its_name() -> None:
+    assert read_speculation(DFLASH).method == "dflash" and read_speculation(DFLASH).layers == 5
+    assert read_speculation({"model": "x/Y-EAGLE3", "num_speculative_tokens": 2}).method == "eagle3"
+    assert read_speculation({"model": "x/Y-0.6B", "num_speculative_tokens": 2}).method == "draft_model"
+
+
 def test_speculation_without_layers_costs_no_layers() -> None:
     assert read_speculation({"method": "ngram", "num_speculative_tokens": 4}).layers == 0
     assert read_speculation("nonsense").tokens == 0
@@ -214,6 +249,7 @@ def test_the_rule_of_the_printed_tokens_is_a_range_where_nobody_has_looked() -> 
         ("Qwen/Qwen2.5-3B-Instruct", 1, 2048, 10_002, 0.17),
         ("Qwen/Qwen3-Coder-30B-A3B-Instruct", 16, 2048, 26_001, 0.23),
         ("Qwen/Qwen2.5-1.5B-Instruct", 256, 4096, 6_006, 1.40),
+        ("Qwen/Qwen2-7B-Instruct", 256, 2048, 10_001, 0.51),
     ],
 )
 def test_peaks_that_engines_printed(name: str, seqs: int, batched: int, version: int, gib: float) -> None:
@@ -222,11 +258,13 @@ def test_peaks_that_engines_printed(name: str, seqs: int, batched: int, version:
     assert gib * GIB in activation_bytes(found.model, batched_tokens=batched, max_num_seqs=seqs, version=version)
 
 
-def test_the_sampler_has_two_regimes_and_an_embedding_model_none() -> None:
+def test_the_sampler_sorts_or_is_lean_or_may_be_either_and_an_embedding_model_has_none() -> None:
     found = find("Qwen/Qwen3-8B")
     assert found is not None
-    old, new = (activation_bytes(found.model, batched_tokens=2048, max_num_seqs=1024, version=version) for version in (13_000, 17_001))  # fmt: skip
-    assert old.lo > 2 * new.lo and old.lo > new.hi
+    sizes = [activation_bytes(found.model, batched_tokens=2048, max_num_seqs=1024, version=version) for version in (13_000, 10_001, 17_001)]  # fmt: skip
+    sorting, either, lean = sizes
+    assert sorting.lo > 2 * lean.lo and sorting.lo > lean.hi
+    assert either.lo < lean.lo and either.hi == sorting.hi
     pooled = question(model="Qwen/Qwen3-Embedding-8B", max_num_seqs=1024)
     assert pooled.model.pooled
     assert activation_bytes(pooled.model, batched_tokens=2048, max_num_seqs=1024).hi < 0.6 * GIB

@@ -43,13 +43,17 @@ def model_of(name: str | None, given: Given, logged: Logged, inputs: list[Input]
     model = with_positions(replace(found.model, asked=asked), asked)
     if found.format is not None and found.format != model.quantization:
         model = replace(model, quantization=found.format)
-    if model.maker == "nvidia" and model.kv_cache_scheme is None and found.format in ("fp8", "nvfp4"):
+    if model.kv_cache_scheme is None and found.format in _ASK_FOR_FP8.get(model.maker, ()):
         # every config of such a checkpoint that was read (0.14 to 0.33) asks for it
         model = replace(model, kv_cache_scheme="fp8")
         inputs.append(Input("KV cache dtype", "fp8", "assumed", "checkpoints of this maker and format ask for it"))
     return model, found.format
 
 
+_ASK_FOR_FP8 = {
+    "nvidia": ("fp8", "nvfp4"),
+    "poolside": ("fp8", "nvfp4", "w4a16", "4bit"),
+}  # in the configs or on the cards
 _OWN_COPIES = frozenset({"Qwen", "zai-org"})  # they publish quantised copies as NAME-FP8, NAME-AWQ and the like
 
 

@@ -7,6 +7,7 @@ All arithmetic is `physics`; here it is only asked.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,11 +22,12 @@ from oomdoc.physics.expect import Setup, expected
 from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import kv_bytes_per_token
-from oomdoc.physics.weights import stage_weights
+from oomdoc.physics.weights import stage_weights, weights_bytes
 from oomdoc.units import GIB
 
 RANKS = (1, 2, 4, 8, 16)  # numbers of ranks that are asked about where nobody says
 LEAST_DEVICE_BYTES = GIB  # no device that serves a model is smaller: such a total is damage
+_MUCH_WIDER = 3  # times as wide a range of weights is that much less evidence for its model
 _UNKNOWN_DEVICE = "80GiB"  # weights and bytes per token need no device; whatever needs one is left out then
 
 
@@ -136,7 +138,8 @@ def token_by_weights(
 
     None where no model of the catalogue loads so many bytes, where those that do differ, or where a request longer than
     their positions was allowed. A longest request of exactly a model's positions is that model's default: it goes before
-    others. With the bytes the name of one of them.
+    others, and so does a model whose weights are counted before one whose range merely holds them. With the bytes the
+    name of one of them.
     """
     found = [
         candidate
@@ -148,9 +151,18 @@ def token_by_weights(
     if not found:
         return None
     found = [item for item in found if item.model.max_position_embeddings == longest] or found
+    # a model whose weights are only known as a wide range fits many logs: beside one that is counted it says little
+    widths = [_width(item.model) for item in found]
+    found = [item for item, width in zip(found, widths, strict=True) if width <= _MUCH_WIDER * min(widths)]
     each = {kv_bytes_per_token(item.model, kv_cache_dtype=item.kv_cache_dtype, version=version) for item in found}
     value = only_value([*each])
     return None if value is None else (value, found[0].model.name)
+
+
+def _width(model: Model) -> float:
+    """Width of the model's computed weights as a share of them; infinite where they are not computed."""
+    size = weights_bytes(model)
+    return math.inf if size is None else size.hi / size.lo - 1
 
 
 def _question(engine: Engine, total_bytes: float | None, config: Mapping[str, Any] | None) -> Question | None:

@@ -299,7 +299,8 @@ def _budget(
         version=filled.version,
         encoder=not setup.language_model_only,
     )
-    planned = "graphs" in budget_rule(filled.version, filled.generation).also
+    counted = budget_rule(filled.version, filled.generation).also
+    planned = "graphs" in counted
     graphs = known.graph_bytes or graph_bytes(
         enforce_eager=setup.enforce_eager, max_num_seqs=filled.max_num_seqs, estimated=planned
     )
@@ -308,7 +309,8 @@ def _budget(
         filled.gpu_memory_utilization,
         weights_bytes=weights,
         activation_bytes=activation,
-        non_torch_bytes=known.non_torch_bytes or non_torch_bytes(tp * setup.pipeline_parallel_size, device),
+        non_torch_bytes=known.non_torch_bytes
+        or non_torch_bytes(tp * setup.pipeline_parallel_size, device, context="others" in counted),
         graph_bytes=graphs,
         version=filled.version,
         generation=filled.generation,

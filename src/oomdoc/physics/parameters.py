@@ -49,7 +49,7 @@ _SHAPES: Mapping[str, _Shape] = {
     "starcoder2": _Shape(bias=True, matrices=2, tied=True), "nemotron_h": _Shape(norms=1, matrices=2), "nemotron": _Shape(matrices=2),
     "granitemoehybrid": _PLAIN, "bailing_moe": _PLAIN, "bailing_moe_v2": _NORMED, "dots1": _NORMED,
     "deepseek_v2": _PLAIN, "deepseek_v3": _PLAIN, "deepseek_v32": _PLAIN, "kimi_k2": _PLAIN, "glm_moe_dsa": _PLAIN,
-    "minimax_m3": _NORMED, "mistral_large_3": _PLAIN, "longcat_flash": _PLAIN,
+    "minimax_m3": _NORMED, "mistral_large_3": _PLAIN, "longcat_flash": _PLAIN, "laguna": _NORMED,
 }  # fmt: skip
 
 _ROUTER_BIAS = {"deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa", "minimax_m2", "nemotron_h"}

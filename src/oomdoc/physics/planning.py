@@ -7,6 +7,7 @@ ranges below hold the figures that public logs and calibrations tell; `origin` i
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.gpus import unified_memory
@@ -20,9 +21,13 @@ ORIGIN = "planning figure"
 LEAN_SAMPLER_SINCE = 16_000  # logs of 0.13 still show the old peak, those of 0.17 the new one
 SAMPLER_BYTES = Interval(36, 41, ORIGIN)
 LEAN_SAMPLER_BYTES = Interval(14.5, 17, ORIGIN)
+FUSED_SAMPLER_BYTES = 10
+FUSED_SAMPLER_SINCE, FUSED_SAMPLER_UNTIL = 8_000, 11_999
 """Bytes per (sequence x vocabulary entry) while the engine tries its sampler: sorts and copies of 32-bit logits. Old: 5.6 GiB
 at 1,024 x 152k (0.10, 0.11), 1.4 at 256 x 152k (0.6.6, 0.9.2, 0.13), 0.53 at 128 x 128k. New: 0.63 and 0.54 GiB with all
-else at 256 x 152k and 256 x 128k (0.17.1); 1.9 to 3.9 GiB at 1,024 x 128k to 256k (0.19)."""
+else at 256 x 152k and 256 x 128k (0.17.1); 1.9 to 3.9 GiB at 1,024 x 128k to 256k (0.19). Where FlashInfer is installed the
+first V1 releases let it sample without a sort: 0.45 to 0.53 GiB with all else at 256 x 152k (three starts of 0.10.1), so
+that before the lean one either may be found and no flag tells which."""
 
 FORWARD = (1.1, 2.0)
 """Peak of the forward pass / its three largest tensors: 1.4 to 1.8 in six starts with few sequences (0.10 to 0.26)."""
@@ -61,7 +66,10 @@ def activation_bytes(
     else:
         mlp = batched_tokens * 2 * wide / tp * element
     floor = hidden + mlp
-    each = SAMPLER_BYTES if version is not None and version < LEAN_SAMPLER_SINCE else LEAN_SAMPLER_BYTES
+    each = LEAN_SAMPLER_BYTES
+    if version is not None and version < LEAN_SAMPLER_SINCE:
+        fused = FUSED_SAMPLER_SINCE <= version <= FUSED_SAMPLER_UNTIL
+        each = replace(SAMPLER_BYTES, lo=FUSED_SAMPLER_BYTES) if fused else SAMPLER_BYTES
     rows = 0 if model.pooled else max_num_seqs * (model.vocab_size or 128_000)
     low, high = FORWARD
     peak = Interval(
@@ -72,13 +80,20 @@ def activation_bytes(
     return peak + (EARLY_ENCODER_BYTES if version is not None and version < BOUNDED_ENCODER_SINCE else ENCODER_BYTES)
 
 
-def non_torch_bytes(tp: int = 1, device: str = "") -> Interval:
+CONTEXT_BYTES = Interval(0.2 * GIB, 0.6 * GIB, ORIGIN)
+"""A process's CUDA context and loaded kernels, by card and driver; about 0.5 GiB on an H100."""
+
+
+def non_torch_bytes(tp: int = 1, device: str = "", *, context: bool = False) -> Interval:
     """CUDA context, loaded kernels, cuBLAS; with several ranks the buffers of NCCL and of the custom all-reduce.
 
     One rank up to 0.35 GiB: what is outside torch beyond the engine's own first look. Several: 0.1 to 0.6 on cards
     without NVLink (0.09 to 0.22 on four 24 GB cards, 0.36 on four L40), 0.1 to 2.4 with it. Memory that the host shares
-    (GB10) moves by a few GiB with the page cache: 0.2 to 3.2 GiB were lacking there.
+    (GB10) moves by a few GiB with the page cache: 0.2 to 3.2 GiB were lacking there. `context`: the release counts all
+    that is outside torch, its own CUDA context among it (0.35 GiB logged by 0.6.4 on a card without a neighbour).
     """
+    if context:
+        return non_torch_bytes(tp, device) + CONTEXT_BYTES
     if unified_memory(device):
         return Interval(0.2 * GIB, 3.2 * GIB, ORIGIN)
     if tp == 1:

@@ -49,7 +49,7 @@ def read_speculation(value: object) -> Speculation:
         return NONE
     tokens = _whole(found.get("num_speculative_tokens") or found.get("num_spec_tokens"))
     name = str(found.get("model") or "")
-    method = str(found.get("method") or ("draft_model" if name else "")).lower()
+    method = str(found.get("method") or (_method_of(name) if name else "")).lower()
     if not method and not tokens:
         return NONE
     if method in WITHOUT_LAYERS:
@@ -58,8 +58,19 @@ def read_speculation(value: object) -> Speculation:
     return Speculation(method, max(tokens, 1), layers, name)
 
 
+def _method_of(name: str) -> str:
+    """What the engine takes a draft for by its name, where no method is stated."""
+    lower = name.lower()
+    return next((method for method in ("dflash", "eagle3", "eagle") if method in lower), "draft_model")
+
+
 def with_draft(speculation: Speculation, draft: Model | None) -> Speculation:
-    """The same with the architecture of a whole draft model; without it one layer stands for it."""
+    """The same with the architecture of a whole draft model; without it one layer stands for it.
+
+    A DFlash draft counts only where the entry is its own and not that of its target, whose vocabulary it shares.
+    """
+    if speculation.method == "dflash" and draft is not None and "dflash" in draft.name.lower():
+        return replace(speculation, draft=draft, layers=0)
     if speculation.method != "draft_model":
         return speculation
     return replace(speculation, draft=draft, layers=0 if draft else 1)

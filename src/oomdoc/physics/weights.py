@@ -34,7 +34,13 @@ LOADED_OVER_CHECKPOINT = (0.94, 1.02)
 """Loaded / size of the checkpoint's files: towers and layers for speculation may stay out; 1.02 is KAITO's planning factor."""
 
 BY_NAME = "by its name"
-_LOOSE = {BY_NAME: 0.9}  # "7B" is said of 6.7 to 7.7 billion
+_NAMED = (0.9, 1.12)  # counted / named in nine of ten text models of the catalogue: "7B" is 6.3 to 7.8 billion
+_NAMED_SEEING = (0.82, 1.25)  # the same of models with a tower, which some makers count and others do not
+_TOLD = (0.98, 1.02)  # a published total, rounded
+
+_TWO_REVISIONS = (
+    "laguna-s-2.1-int4"  # 66.96 GiB; from August 2026 on 92.84, with the experts of 8 of 47 layers in 16 bits
+)
 
 _VOCAB_PAD = 64  # vLLM pads the vocabulary to a multiple of this, so that ranks and kernels divide it
 _DTYPE_BYTES = {"float32": 4.0, "tf32": 4.0, "float64": 8.0}
@@ -71,7 +77,12 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "int4-experts": Format(0.5 + 2 / 32, "4-bit experts, a 2-byte scale per 32 weights", experts_only=True),
         "mxfp4": Format(0.5 + 1 / 32, "4-bit float experts, a 1-byte scale per 32 weights", experts_only=True),
         "nvfp4": Format(0.5 + 1 / 16, "4-bit float, a 1-byte scale per 16 weights", spares=True),
-        "bitsandbytes": Format(0.5 + 4 / 64, "4 bits, a 4-byte scale per 64 weights"),
+        "bitsandbytes": Format(
+            0.5 + 0.127 / 8,
+            "4 bits, a scale per 64 weights: 4 bytes, or 1 where the scales are quantised too",
+            at_most=0.5 + 4 / 64,
+        ),
+        "4bit": Format(0.5 + 4 / 64, "4 bits in a format that the name does not tell"),
         "gguf": Format(0.606, "4 to 8 bits: the name tells no file", vocabulary=True, at_most=1.0625),
         "gguf-q2": Format(0.42, "about 3.35 bits, the mean of Q2_K's mixed tensors", vocabulary=True),
         "gguf-q3": Format(0.49, "about 3.9 bits, the mean of Q3_K_M's mixed tensors", vocabulary=True),
@@ -199,20 +210,32 @@ def stage_weights(
         for slim, spared in _bytes_each(model, parts, method, wide)
     ]
     tower = (_tower(model) if encoder else point(0)) * wide / tp
-    loose = 1.0 if model.parts else _LOOSE.get(model.basis, 0.98)
+    least, most = (1.0, 1.0) if model.parts else _looseness(model)
     low, high = REPACKED.get(method or "", LOADED_OVER_COUNTED)
     if method in REPACKED and tp > 1:
         high = REPACKED_IN_RANKS
-    if method == "bitsandbytes" and "unsloth" in model.asked.lower():
+    if method == "bitsandbytes" and _dynamic(model):
         high = DYNAMIC
     stages = []
     for place in range(pp):
         sizes = [end[place] for end in ends]
-        each = Interval(min(sizes) * low * loose, max(sizes) * high / loose, origin)
+        each = Interval(min(sizes) * low * least, max(sizes) * high * most, origin)
         stages.append(each + tower if place == 0 and tower.hi else each)
     if own and model.checkpoint_bytes and model.confirmed == "config":
         return _by_files(model, stages, parts, method, wide)
     return tuple(stages)
+
+
+def _dynamic(model: Model) -> bool:
+    """A 4-bit copy that skips modules which lose much: its maker names it so, and plain copies without that word."""
+    return "unsloth-bnb" in model.asked.lower()
+
+
+def _looseness(model: Model) -> tuple[float, float]:
+    """Bounds of the true number of parameters / the one that is told, where nothing was counted."""
+    if model.basis != BY_NAME:
+        return _TOLD
+    return _NAMED_SEEING if model.multimodal else _NAMED
 
 
 def _by_files(
@@ -232,8 +255,14 @@ def _bytes_each(model: Model, parts: Parameters, method: str | None, wide: float
         return [(wide, "")]
     found = FORMATS[method]
     each = [found.bytes_per_weight, *([found.at_most] if found.at_most else [])]
+    if method == "bitsandbytes" and _dynamic(model):
+        each = each[-1:]  # what is skipped counts on top, and their scales are 4 bytes
     if method == "fp8" and model.maker == "meta-llama" and model.parts:
         return [(slim, "attention") for slim in each]  # their own 8-bit copies quantise feed-forward blocks alone
+    if model.maker == "poolside" and model.parts:  # the sizes on their cards (FP8, NVFP4, INT4) leave all but experts
+        if model.asked.lower().endswith(_TWO_REVISIONS):
+            each.append(each[0] + 8 / 47 * (wide - each[0]))
+        return [(slim, "shared") for slim in each]
     if found.spares and model.parts:
         mixed = parts.experts > 0 or model.recurrent or model.hybrid
         if method == "awq" and (model.recurrent or model.hybrid):
@@ -342,12 +371,16 @@ def _of_checkpoint(model: Model, origin: str, tp: int, pp: int) -> tuple[Interva
 def named_size(name: str) -> float | None:
     """Parameters by a name such as `70b`, `0.6B`, `8x7B` (experts share attention: x 0.83); None where it tells none.
 
+    A point may be written as an underscore between digits, and of `1B-7B` (active and all) the whole is meant.
+
     >>> named_size("acme/Chat-70B-Instruct"), named_size("8x7b"), named_size("phi-4")
     (70000000000.0, 46480000000.0, None)
+    >>> named_size("acme/lm2_5-1_8b-chat"), named_size("acme/MoE-1B-7B")
+    (1800000000.0, 7000000000.0)
     """
-    text = name.rpartition("/")[2]
+    text = re.sub(r"(?<=\d)_(?=\d+b(?![a-z0-9]))", ".", name.rpartition("/")[2], flags=re.IGNORECASE)
     if found := re.search(r"(?i)(?<![\w.])(\d+)x(\d+(?:\.\d+)?)b(?![a-z0-9])", text):
         return round(int(found[1]) * float(found[2]) * 0.83 * 1e9, -6)
-    if found := re.search(r"(?i)(?<![\d.a])(\d+(?:\.\d+)?)b(?![a-z0-9])", text):
-        return float(found[1]) * 1e9
+    if sizes := re.findall(r"(?i)(?<![\d.a])(\d+(?:\.\d+)?)b(?![a-z0-9])", text):
+        return max(float(size) for size in sizes) * 1e9
     return None

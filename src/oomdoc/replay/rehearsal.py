@@ -25,6 +25,19 @@ from oomdoc.replay.run import (
 from oomdoc.replay.scheduler import Outcome, Setup, Traffic, simulate, survives
 from oomdoc.store import Store
 
+BEGINS_WITHIN_S = 10.0
+"""A request that has not begun by then is late: ten seconds are about as long as a person's attention stays with an answer that
+does not come (J. Nielsen, Usability Engineering, 1993, chapter 5)."""
+TOKEN_S = 0.2
+"""Seconds that an output token may take: the limit of MLPerf Inference's server scenario for a 70B chat model, and about as
+fast as people read."""
+
+FAR = 0.15
+"""Share of the pool by which a replay is off on average from which it proves nothing: replays of real recordings were 0.002 to
+0.08 off, and those above 0.15 lacked requests or had blocks that no request held."""
+MOST_LOST = 0.2
+"""Share of the requests that cannot be replayed from which the rest is another traffic."""
+
 _PART_SCALED = 1_000  # requests run for each factor of the speed, where a rehearsal runs a part of the requests only
 
 
@@ -39,6 +52,22 @@ class Result:
     p95_wait_s: float
     p95_latency_s: float  # from arrival to the last token
     pool_tokens: int
+    in_time: float = 0.0  # share of the requests that are done in time, 0..1
+
+
+def in_time(outcome: Outcome, traffic: Traffic) -> float:
+    """Share of the requests that begin within `BEGINS_WITHIN_S` and are done so long after, `TOKEN_S` for each output token.
+
+    What never runs is late. An absolute measure: it does not move with the flags that are tried, as a share of what the
+    server could do would.
+    """
+    late, each = round(BEGINS_WITHIN_S * PICO), round(TOKEN_S * PICO)
+    rows = zip(traffic.arrival_ps, outcome.first_ps, outcome.finish_ps, traffic.output_tokens, strict=True)
+    done = sum(
+        first is not None and end is not None and first - came <= late and end - came <= late + tokens * each
+        for came, first, end, tokens in rows
+    )
+    return done / len(traffic)
 
 
 @dataclass(frozen=True)
@@ -56,6 +85,8 @@ class Rehearsal:
     of: int
     error: str = ""
     """How far the replay of the recorded flags is from what was recorded, as the end of a sentence."""
+    near: bool = True
+    """The replay of the recorded flags is near enough to the recording for a proof; also where nothing was recorded."""
 
     @property
     def per_minute(self) -> float:
@@ -102,7 +133,7 @@ class Rehearsal:
         return Result(
             not (outcome.preemptions or outcome.impossible or outcome.held_ps), outcome.peak_blocks / setup.usable_blocks, outcome.preemptions,
             len(outcome.impossible), float(np.quantile(waits, 0.95)) / PICO if waits else 0.0,
-            float(np.quantile(lasted, 0.95)) / PICO if lasted else 0.0, pool.tokens,
+            float(np.quantile(lasted, 0.95)) / PICO if lasted else 0.0, pool.tokens, in_time(outcome, traffic or self.traffic),
         )  # fmt: skip
 
 
@@ -120,14 +151,14 @@ def rehearse(store: Store, around: float | None, most: int) -> Rehearsal:
     scaled = MOST_SCALED if of <= most else _PART_SCALED
     told = replace(told, speed=scaled_speed(told, setup, traffic, begin, scaled))
     setup = setup_of(told, pool, [])
-    return Rehearsal(told, pool, setup, traffic, len(traffic), of, _error_says(told, setup, traffic, begin))
+    return Rehearsal(told, pool, setup, traffic, len(traffic), of, *_against_recording(told, setup, traffic, begin))
 
 
-def _error_says(told: Recording, setup: Setup, traffic: Traffic, begin: float) -> str:
-    """The replay of the recorded flags against the recording, beside every use of it."""
+def _against_recording(told: Recording, setup: Setup, traffic: Traffic, begin: float) -> tuple[str, bool]:
+    """The replay of the recorded flags against the recording, beside every use of it, and whether it is near enough for a proof."""
     observed = told.observed
     if observed is None:
-        return " (nothing was recorded that this replay could be checked against)"
+        return " (nothing was recorded that this replay could be checked against)", True
     seen = picoseconds(observed.t - begin)
     outcome = simulate(setup, traffic, sorted({*seen}))
     states = {sample.t_ps: sample.used_blocks / setup.usable_blocks for sample in outcome.samples}
@@ -137,11 +168,14 @@ def _error_says(told: Recording, setup: Setup, traffic: Traffic, begin: float) -
         if 0 <= moment <= outcome.end_ps
     ]
     if not inside:
-        return " (nothing was recorded in the time of these requests that this replay could be checked against)"
+        return " (nothing was recorded in the time of these requests that this replay could be checked against)", True
     off = sum(abs(replayed - used) for replayed, used in inside) / len(inside)
     counted = (
         ""
         if observed.preemptions is None
         else f", with {outcome.preemptions:,} preemptions for {observed.preemptions:,} counted"
     )
-    return f" (this replay is {off:.0%} of the pool off the recorded usage on average{counted})"
+    lost = told.left_out / (told.left_out + len(told.arrival))
+    lacks = f"; {lost:.0%} of the requests lack a size or a time and are not in it" if lost > MOST_LOST else ""
+    near = off <= FAR and lost <= MOST_LOST
+    return f" (this replay is {off:.0%} of the pool off the recorded usage on average{counted}{lacks})", near

@@ -1,8 +1,9 @@
 """Changes proven on the recorded traffic, what it takes to serve an overload, and which advice that leaves standing.
 
-The measure is what users feel: how soon 95 % of the requests are done, then tokens a second, then the pool that is left. A
-change that its own replay shows slower is no fix, however calm the pool is; where no flag serves the traffic, the share
-of it that one server serves says how much to turn away or how many servers to run.
+The measure is what users feel: how many requests are done in time (`replay.rehearsal.in_time`), then how soon 95 % of them are,
+then the pool that is left. A change that its own replay shows worse is no fix, however calm the pool is; where one flag
+alone does not do, several are tried together; where no flag serves the traffic, the share of it that one server serves
+says how much to turn away or how many servers to run.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from oomdoc.errors import OomdocError
+from oomdoc.fit.sheet import worksheet
 from oomdoc.model import Action
-from oomdoc.solve.guard import spelled
+from oomdoc.solve.guard import guard, spelled
+from oomdoc.solve.launch import argument
 from oomdoc.solve.situation import MOST_REQUESTS, MOST_RUN, Situation, stated
-from oomdoc.units import show_seconds
+from oomdoc.units import GIB, show_seconds
 
 if TYPE_CHECKING:
     from oomdoc.replay import Rehearsal, Result
@@ -28,9 +31,24 @@ SOONER, MOST_FOR_SOONER = (
     1.5,
 )  # half the wait for the first step is worth half as much again to the last token, no more
 MOST_REPLICAS = 16
+IN_TIME = "begun within 10 s, then 5 tokens a second"
+FEW = 0.01  # share of the requests: a difference below it is none that a replay can tell
+_ALL = 0.99  # share of the requests in time from which nothing more is tried
+_MOST_TOGETHER = 3  # flags that one piece of advice changes
 _SHARE_STEPS = 5  # halvings of the share that is served: to 3 %
 _HEAVY = 0.3  # share of the tokens from which one sender is worth a name
 _HEAVIER = 1.5  # and so many times its share of the requests
+
+
+def more_in_time(action: Action) -> bool:
+    """Its own replay has more requests done in time than the recorded flags have."""
+    return _gain(action) > FEW
+
+
+def _gain(action: Action) -> float:
+    """Share of the requests by which more are done in time than with the recorded flags; 0 where nothing was replayed."""
+    after, before = action.predicted.get("in_time"), action.predicted.get("in_time_before")
+    return 0.0 if after is None or before is None else float(after) - float(before)
 
 
 def later(action: Action) -> bool:
@@ -40,7 +58,10 @@ def later(action: Action) -> bool:
 
 
 def slower(action: Action) -> bool:
-    """Users are worse off by its own replay: requests are done later, and do not begin so much sooner that it may pay."""
+    """Users are worse off by its own replay: fewer requests are done in time, or as many, but later and not begun so much sooner
+    that it may pay."""
+    if abs(_gain(action)) > FEW:
+        return _gain(action) < 0
     if not later(action):
         return False
     told = action.predicted
@@ -51,6 +72,9 @@ def slower(action: Action) -> bool:
 
 def slower_by(action: Action) -> str:
     """By how much, in words."""
+    if abs(_gain(action)) > FEW:
+        told = action.predicted
+        return f"{told['in_time']:.0%} of the requests are done in time by its replay, {told['in_time_before']:.0%} with the recorded flags ({IN_TIME})"
     after, before = action.predicted["p95_latency_s"], action.predicted["p95_latency_before_s"]
     times = f"{after / before:.1f} times as long" if before else "longer"
     return f"requests take {times} by its replay: 95 % are done within {show_seconds(after)}, {show_seconds(before)} with the recorded flags"
@@ -73,7 +97,7 @@ def rehearsed(actions: list[Action], now: Situation) -> list[Action]:
     told: list[Action] = []
     known: dict[str, Result | None] = {}
     for action in actions:
-        flags = {name: value for name, value in action.changes.items() if name in REPLAYED}
+        flags = {name: value for name, value in _replayed(action.changes).items() if name in REPLAYED}
         if not flags or len(flags) < len(action.changes):
             told.append(action)
             continue
@@ -81,6 +105,9 @@ def rehearsed(actions: list[Action], now: Situation) -> list[Action]:
         known[_key(flags)] = result
         left -= 1
         told.append(action if result is None else _proven(action, flags, result, before, stage))
+    together = _together(stage, now, told, before, known, max(6, left // 2))
+    if together is not None:
+        told.insert(0, together)
     least = _least(stage, now, told, before, known, left)
     if least is not None:
         place = next((i for i, action in enumerate(told) if "max_num_seqs" in action.changes), None)
@@ -89,6 +116,79 @@ def rehearsed(actions: list[Action], now: Situation) -> list[Action]:
         elif told[place].changes != least.changes:
             told.insert(place + 1, least)
     return [*told, *_overload(stage, now, before)]
+
+
+def _replayed(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes as the replay takes them: the pool of the CPU backend is a variable in GiB."""
+    return {
+        ("kv_cache_memory_bytes" if name == "VLLM_CPU_KVCACHE_SPACE" else name): (
+            int(float(value) * GIB) if name == "VLLM_CPU_KVCACHE_SPACE" else value
+        )
+        for name, value in changes.items()
+    }
+
+
+def _levers(now: Situation, told: list[Action]) -> dict[str, tuple[Any, str, str]]:
+    """Flag -> (value, cost, when) of what may be changed beside something else: the advice's own flags, and the safest utilization."""
+    from oomdoc.replay import FLAGS as REPLAYED
+
+    found: dict[str, tuple[Any, str, str]] = {}
+    for action in told:
+        if len(action.changes) == 1 and {*action.changes} <= REPLAYED.keys() and "survives" in action.predicted:
+            ((name, value),) = action.changes.items()
+            found.setdefault(name, (value, action.cost, action.when))
+    present = now.engine.get("gpu_memory_utilization")
+    question = now.question
+    if question is not None and present and "gpu_memory_utilization" not in found:
+        try:
+            safe = worksheet(question).utilization
+        except OomdocError:
+            safe = None
+        if safe is not None and safe.starts is True and safe.safest > present:
+            found["gpu_memory_utilization"] = (safe.safest, "less of the device is left for others", "now")
+    return found
+
+
+def _together(
+    stage: Rehearsal, now: Situation, told: list[Action], before: Result, ran: dict[str, Result | None], left: int
+) -> Action | None:
+    """The flags that serve most requests in time together, each added where it helps most; None where one alone does as well."""
+    levers = _levers(now, told)
+    made: dict[str, Any] = {}
+    best, alone = before, before
+    while len(made) < _MOST_TOGETHER and best.in_time < _ALL and left > 0:
+        options: list[tuple[Result, dict[str, Any]]] = []
+        for name, (value, _, _) in levers.items():
+            changes = {**made, name: value}
+            if name in made or left <= 0 or guard(changes, now, devices=None).refused:
+                continue
+            if _key(changes) not in ran:
+                ran[_key(changes)] = _run(stage, changes)
+                left -= 1
+            result = ran[_key(changes)]
+            if result is not None:
+                options.append((result, changes))
+        found = max(options, key=lambda each: (each[0].in_time, -each[0].preemptions), default=None)
+        if found is None or found[0].in_time <= best.in_time + FEW:
+            break
+        best, made = found
+        alone = best if len(made) == 1 else alone
+    if len(made) < 2 and not (made and {*made} == {"gpu_memory_utilization"}):
+        return None
+    flags = [f"`{argument(name, value)}`" for name, value in made.items()]
+    together = len(made) > 1
+    action = Action(
+        "flags-together" if together else "safest-pool",
+        f"Set {' and '.join(flags)}{' together' if together else ''}",
+        f"alone {flags[0]} has {alone.in_time:.0%} of the recorded requests done in time, together {best.in_time:.0%}" if together
+        else f"the largest share that leaves room for what the plan does not count has {best.in_time:.0%} of the recorded requests done in time",
+        "; ".join(dict.fromkeys(levers[name][1] for name in made)),
+        made,
+        "`vllm:num_preemptions_total` and the time to the first token under the same load",
+        {name: was for name in made if (was := stated(name, now)) is not None},
+        when="after-load-test" if any(levers[name][2] != "now" for name in made) else "now",
+    )  # fmt: skip
+    return _proven(action, made, best, before, stage)
 
 
 def _run(stage: Rehearsal, changes: Mapping[str, Any]) -> Result | None:
@@ -164,7 +264,7 @@ def _overload(stage: Rehearsal, now: Situation, before: Result) -> list[Action]:
         f"Admit at most {_rate(rate)} of this mix at the gateway, and refuse or delay the rest" + (f"; begin with {heavy}" if heavy else ""),
         f"{_rate(stage.per_minute)} came around the incident; the pool serves {low:.0%} of them with {MARGIN:.0%} of it free",
         "clients beyond that rate are told to come again", {}, "`vllm:num_preemptions_total` stands still and the queue is empty",
-        predicted=_figures(best, before, stage), proof=f"replayed with {low:.0%} of the recorded requests, evenly taken, it {outcome}{stage.error}",
+        predicted={**_figures(best, before, stage), "served": low}, proof=f"{_hint(stage)}replayed with {low:.0%} of the recorded requests, evenly taken, it {outcome}{stage.error}",
     )  # fmt: skip
     found = [shed]
     for count in range(max(2, math.ceil(1 / low)), MOST_REPLICAS + 1):
@@ -179,7 +279,7 @@ def _overload(stage: Rehearsal, now: Situation, before: Result) -> list[Action]:
                     {},
                     "usage stays below 90 % in the busiest five minutes",
                     predicted=_figures(result, before, stage),
-                    proof=f"replayed with one request of {count} for each, one {_outcome(result, before)}{stage.error}",
+                    proof=f"{_hint(stage)}replayed with one request of {count} for each, one {_outcome(result, before)}{stage.error}",
                     when="after-load-test",
                 )
             )
@@ -223,7 +323,8 @@ def _outcome(result: Result, before: Result) -> str:
     return (
         f"peaks at {result.peak_used:.0%} of the pool with {outcome}, against {before.preemptions:,} with the recorded flags; "
         f"95 % of the requests are done within {show_seconds(result.p95_latency_s)}, {show_seconds(before.p95_latency_s)} before{times}, "
-        f"and begin within {show_seconds(result.p95_wait_s)}, {show_seconds(before.p95_wait_s)} before"
+        f"and begin within {show_seconds(result.p95_wait_s)}, {show_seconds(before.p95_wait_s)} before; "
+        f"{result.in_time:.0%} are in time ({IN_TIME}), {before.in_time:.0%} before"
     )
 
 
@@ -232,6 +333,7 @@ def _figures(result: Result, before: Result, stage: Rehearsal) -> dict[str, Any]
         "survives": result.survives, "peak_used": result.peak_used, "preemptions": result.preemptions,
         "preemptions_before": before.preemptions, "p95_wait_s": result.p95_wait_s, "p95_wait_before_s": before.p95_wait_s,
         "p95_latency_s": result.p95_latency_s, "p95_latency_before_s": before.p95_latency_s, "requests": stage.requests,
+        "in_time": result.in_time, "in_time_before": before.in_time,
     }  # fmt: skip
 
 
@@ -240,8 +342,13 @@ def _proven(action: Action, changes: Mapping[str, Any], result: Result, before: 
     part = (
         f" ({stage.requests:,} of {stage.of:,} requests, those around the incident)" if stage.of > MOST_REQUESTS else ""
     )
-    proof = f"replayed with {flags}, the recorded traffic{part} {_outcome(result, before)}{stage.error}"
+    proof = f"{_hint(stage)}replayed with {flags}, the recorded traffic{part} {_outcome(result, before)}{stage.error}"
     return dataclasses.replace(action, predicted={**action.predicted, **_figures(result, before, stage)}, proof=proof)
+
+
+def _hint(stage: Rehearsal) -> str:
+    """Says at the beginning of a proof that it is none, where the replay of the recorded flags is far from the recording."""
+    return "" if stage.near else "a hint and no proof, since the recorded flags do not show the recording: "
 
 
 def _says(action: Action, proof: str) -> Action:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -84,9 +84,13 @@ class Situation:
         from oomdoc.replay import rehearse  # numpy, which few bundles need here
 
         try:
-            return rehearse(self.store, self.started, MOST_REQUESTS)
+            stage = rehearse(self.store, self.started, MOST_REQUESTS)
         except OomdocError:
             return None
+        if stage.pool.total_bytes is not None or self.question is None or not self.question.total_bytes.lo:
+            return stage
+        # no line of the engine tells its device: the least that the product or a device tool says
+        return replace(stage, pool=replace(stage.pool, total_bytes=self.question.total_bytes.lo))
 
 
 def situation(

@@ -16,7 +16,7 @@ from oomdoc.solve.advice import not_helping
 from oomdoc.solve.guard import changed, guard, spelled
 from oomdoc.solve.launch import argument, command
 from oomdoc.solve.predict import Prediction, at_failure, at_start
-from oomdoc.solve.rehearsed import later, rehearsed, slower, slower_by
+from oomdoc.solve.rehearsed import later, more_in_time, rehearsed, slower, slower_by
 from oomdoc.solve.situation import Situation, stated
 from oomdoc.solve.sizes import ROOM_BYTES, host_need, solved_number
 from oomdoc.units import show_bytes
@@ -45,8 +45,9 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
             actions += _checked(action, now, refused, None)
     if diagnosis.cause == "kv-demand-exceeds-pool":
         actions = rehearsed(actions, now)
-    # what users feel comes first: how soon requests are done, then how much of the pool is left
-    actions.sort(key=_place)
+    # what users feel comes first: requests done in time, how soon they are, then how much of the pool is left
+    most = max((_in_time(action) for action in actions), default=0.0)
+    actions.sort(key=lambda action: _place(action, most))
     kept = [action for action in actions if not _refuted(action) and not slower(action)]
     if kept:
         for action in actions:
@@ -88,7 +89,11 @@ def _staged(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
         item for item in diagnosis.actions
         if item.when == "now" and item.predicted.get("survives") is not False and not slower(item) and not _buys(item, now)
     ]  # fmt: skip
-    best = min(ready, key=lambda item: item.predicted.get("p95_latency_s", float("inf")), default=None)
+    best = min(
+        ready,
+        key=lambda item: (-round(_in_time(item), 2), item.predicted.get("p95_latency_s", float("inf"))),
+        default=None,
+    )
     return diagnosis if best is None else dataclasses.replace(diagnosis, until_then=best.id)
 
 
@@ -102,7 +107,7 @@ def _refuted(action: Action) -> bool:
     headroom = predicted.get("headroom_bytes")
     return (
         predicted.get("starts") is False
-        or predicted.get("survives") is False
+        or (predicted.get("survives") is False and not more_in_time(action))
         or (headroom is not None and headroom.high < 0)
     )
 
@@ -110,17 +115,37 @@ def _refuted(action: Action) -> bool:
 # ---- the rules' own actions
 
 
-def _place(action: Action) -> tuple[int, bool, bool, float, float]:
-    """Refuted last, slower before it; what is done sooner before what is done later and only begins sooner; what is proven on
-    the recorded traffic before what is not, flags before machines.
+ENOUGH = 0.9
+"""Share of what the best advice has done in time from which flags go before machines: hardware for less is no first advice."""
 
-    Among these the time in which 95 % of the requests are done decides, then the pool that is left.
+
+def _in_time(action: Action) -> float:
+    """Share of all recorded requests that are done in time by its replay; those that are turned away are not."""
+    told = action.predicted
+    return float(told.get("in_time") or 0.0) * float(1.0 if told.get("served") is None else told["served"])
+
+
+def _place(action: Action, most: float) -> tuple[int, bool, bool, bool, float, float, float]:
+    """Refuted last, worse before it; what is done sooner before what is done later and only begins sooner; what is proven on
+    the recorded traffic before what is not; of that what serves nearly as many in time as the best does (`most`), and of
+    these flags before machines.
+
+    Among these the requests done in time decide, then the time in which 95 % are done, then the pool that is left.
     """
-    grade = 3 if _refuted(action) else 2 if slower(action) else int(later(action))
+    grade = 3 if _refuted(action) else 2 if slower(action) else int(later(action) and not more_in_time(action))
     after = action.predicted.get("p95_latency_s")
     if after is None or action.predicted.get("survives") is None:
-        return grade, True, False, 0.0, 0.0
-    return grade, False, not action.changes, float(after), float(action.predicted.get("peak_used") or 0.0)
+        return grade, True, False, False, 0.0, 0.0, 0.0
+    served = _in_time(action)
+    return (
+        grade,
+        False,
+        served < ENOUGH * most,
+        not action.changes,
+        -round(served, 2),
+        float(after),
+        float(action.predicted.get("peak_used") or 0.0),
+    )
 
 
 def _checked(action: Action, now: Situation, refused: list[NotHelping], devices: int | None) -> list[Action]:
