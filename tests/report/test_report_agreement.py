@@ -16,6 +16,7 @@ import pytest
 from oomdoc import diagnose
 from oomdoc.model import Report
 from oomdoc.report import REPORTS
+from oomdoc.report.facts import figures
 from oomdoc.units import GIB, count, factor, percent, show_bytes, show_moment, show_seconds
 from report_samples import SAMPLES
 
@@ -71,8 +72,11 @@ def spellings(number: float) -> Iterator[str]:
             yield factor(number)  # a weight in log-odds
         if number > 0:
             yield factor(math.log(number))  # a factor of the odds
+            for size in (number, 1 / number):  # with the digits that a reader needs to come to the same figure
+                yield from (f"{size:.{digits}f}" for digits in range(5))
         if 0 <= number <= 1:
             yield percent(number)
+            yield from (f"{number:.{digits}%}" for digits in range(4))
 
 
 def allowed(report: Report) -> set[str]:
@@ -160,3 +164,20 @@ def test_the_answers_are_the_same_words_in_every_form(name: str) -> None:
         flat = re.sub(r"\s+", "", said)
         for form, page in pages.items():
             assert flat in re.sub(r"\s+|→", "", page), (form, said)
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_whoever_multiplies_what_is_written_comes_to_the_figure(name: str) -> None:
+    """Each form gives the start, every factor and the end; the written figures alone lead from one to the other."""
+    report = report_of(name)
+    assert report.story is not None
+    start, factors = figures(report.story.steps)
+    odds = float(start.rstrip("%")) / 100
+    odds /= 1 - odds
+    for written in factors:
+        size = 1.0 if written == "=" else float(written[1:])
+        odds *= 1 / size if written.startswith("÷") else size
+    assert percent(odds / (1 + odds)) == percent(report.diagnoses[0].probability)
+    for form in ("terminal", "markdown", "html"):
+        page = text_of(form, report)
+        assert start in page and all(written in page for written in factors), form

@@ -5,12 +5,13 @@ Nothing here is made harmless: a form does that, each in the way of its language
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.model import Diagnosis, Engine, Evidence, LedgerEntry, Report, Step, Story, last_moments
 from oomdoc.report.words import count, factor_of, gravest, percent
-from oomdoc.units import show_bytes
+from oomdoc.units import show_bytes, written
 
 CONTRADICTIONS_SHOWN = 3
 
@@ -167,16 +168,26 @@ def speaks_for(rival: Diagnosis) -> Evidence | None:
 STEPS_SHOWN = 6
 
 
+def figures(steps: Sequence[Step]) -> tuple[str, tuple[str, ...]]:
+    """Where the arithmetic starts and each factor, with as many digits as it takes to come to the figure at its end."""
+    begin, *rest = steps
+    return written(begin.probability, [step.factor for step in rest], steps[-1].probability)
+
+
 def in_short(steps: Sequence[Step]) -> str:
     """The arithmetic on a line: where it starts, each factor, where it ends.
 
     >>> in_short([Step("", 0.111, 0.1), Step("", 20.0, 0.69, "a"), Step("", 0.5, 0.53, "b")])
     '10% before any evidence, ×20, ÷2.0 = 53%'
     """
-    begin, *rest = steps
-    shown = [factor_of(step.factor) for step in rest[:STEPS_SHOWN]]
-    more = f", {count(len(rest) - STEPS_SHOWN, 'weaker line')}" if len(rest) > STEPS_SHOWN else ""
-    said = f"{percent(begin.probability)} before any evidence"
+    rest = steps[1:]
+    start, factors = figures(steps)
+    shown = factors[:STEPS_SHOWN]
+    more = ""
+    if len(rest) > STEPS_SHOWN:
+        together = math.prod(step.factor for step in rest[STEPS_SHOWN:])
+        more = f", {factor_of(together)} by {count(len(rest) - STEPS_SHOWN, 'weaker line')}"
+    said = f"{start} before any evidence"
     return (
         said + "".join(f", {each}" for each in shown) + more + (f" = {percent(steps[-1].probability)}" if rest else "")
     )

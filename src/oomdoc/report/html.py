@@ -27,6 +27,7 @@ from oomdoc.report.facts import (
     answer,
     computed,
     contradictions,
+    figures,
     in_short,
     is_tie,
     missing_parts,
@@ -41,7 +42,6 @@ from oomdoc.report.words import (
     changes,
     cost,
     count,
-    factor_of,
     flag,
     gravest,
     incomplete,
@@ -104,7 +104,7 @@ def _environment() -> jinja2.Environment:
     made.filters.update(
         line=neutral_line, likelihood=likelihood, moment=moment,
         count=count, answer=answer, size=show_bytes, seconds=show_seconds, changes=changes, kind=lambda kind: KINDS.get(kind, kind), cell=cell, paste=_paste,
-        number=_number, times=factor_of, short=in_short, block=lambda text: "\n".join(neutral_line(line) for line in text.splitlines()), is_tie=is_tie, same_change=same_change, lines=lambda text: "\n".join(neutral(line) for line in text.splitlines()),
+        number=_number, written=figures, short=in_short, block=lambda text: "\n".join(neutral_line(line) for line in text.splitlines()), is_tie=is_tie, same_change=same_change, lines=lambda text: "\n".join(neutral(line) for line in text.splitlines()),
     )  # fmt: skip
     return made
 

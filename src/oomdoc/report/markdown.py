@@ -20,6 +20,7 @@ from oomdoc.report.facts import (
     computed,
     contradictions,
     engine_line,
+    figures,
     is_tie,
     ledger_of_failure,
     plans_of_failure,
@@ -37,7 +38,6 @@ from oomdoc.report.words import (
     cost,
     count,
     factor,
-    factor_of,
     gravest,
     incomplete,
     likelihood,
@@ -192,20 +192,18 @@ def _evidence(report: Report, item: Diagnosis) -> list[str]:
     story = story_of(report)
     if not story.steps:
         return []
-    begin, *rest = story.steps
+    start, factors = figures(story.steps)
     known = {each.id: each for each in (*item.evidence, *item.against)}
     lines = [
         "### How sure",
         "",
-        f"{prose(item.title)} ({code(item.cause)}) is {plain(percent(begin.probability))} of incidents before any evidence; each line multiplies the odds.",
+        f"{prose(item.title)} ({code(item.cause)}) is {plain(start)} of incidents before any evidence; each line multiplies the odds.",
         "",
     ]
-    for step in rest:
+    for step, times in zip(story.steps[1:], factors, strict=True):
         found = known.get(step.evidence or "")
         places = [code(ref) for ref in unnamed(found)[:3]] if found else []
-        lines.append(
-            f"- **{plain(factor_of(step.factor))}** {prose(step.says)}" + (f" ({', '.join(places)})" if places else "")
-        )
+        lines.append(f"- **{plain(times)}** {prose(step.says)}" + (f" ({', '.join(places)})" if places else ""))
     lines += [f"- **= {plain(percent(item.probability))}**, {likelihood(item.probability)}", ""]
     same = [each for each in item.evidence if each.weight == 0]
     if same:

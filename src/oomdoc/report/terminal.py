@@ -26,6 +26,7 @@ from oomdoc.report.facts import (
     computed,
     contradictions,
     engine_line,
+    figures,
     is_tie,
     ledger_of_failure,
     missing_parts,
@@ -308,18 +309,17 @@ def _steps(page: Page, report: Report) -> None:
     story = story_of(report)
     if not story.steps or report.verdict == "no-server":
         return
-    begin, *rest = story.steps
-    page.heading("How sure", f"starts at {percent(begin.probability)}; each line multiplies the odds")
+    rest = story.steps[1:]
+    start, factors = figures(story.steps)
+    page.heading("How sure", f"starts at {start}; each line multiplies the odds")
     first = report.diagnoses[0]
     refs = {item.id: item for item in (*first.evidence, *first.against)}
     shown = rest if len(rest) <= STEPS_SHOWN + 1 else rest[:STEPS_SHOWN]
-    for step in shown:
+    for step, times in zip(shown, factors, strict=False):
         body = page.prose(_shorter(step.says))
         if (item := refs.get(step.evidence or "")) and (places := unnamed(item)):
             body += ink("  ") + ink(_refs(places, 1), "cyan")
-        page.flow(
-            ink(factor_of(step.factor), "green" if step.factor >= 1 else "yellow"), body, indent=2, lead_width=6, gap=1
-        )
+        page.flow(ink(times, "green" if step.factor >= 1 else "yellow"), body, indent=2, lead_width=6, gap=1)
     if len(shown) < len(rest):
         together = math.prod(step.factor for step in rest[len(shown) :])
         said = f"{count(len(rest) - len(shown), 'further line')} together; --all shows each"

@@ -76,6 +76,8 @@ def _failed(seen: Seen) -> Link | None:
             "restart": "the container was restarted",
             "exit": "a process ended",
         }.get(incident.kind)
+        if words is None and seen.engine is not None:
+            words = {"refused": "the start failed", "died": "the server failed"}.get(seen.engine.outcome or "")
         if words is None:
             return None
         said = words + (f" {at.strip().replace('at ', 'from ', 1)} on" if incident.kind == "pressure" and at else at)
