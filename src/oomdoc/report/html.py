@@ -49,6 +49,7 @@ from oomdoc.report.words import (
     moment,
     neutral,
     neutral_line,
+    uncollected,
     until_then,
 )
 from oomdoc.units import GIB, show_bytes, show_seconds
@@ -81,7 +82,7 @@ def render(report: Report, **_: Any) -> str:
     rivals = [item for item in report.diagnoses[1:] if item.cause in story.keeps]
     page = _environment().get_template("report.html.j2")
     return page.render(
-        report=report, story=story, weights={item.id: item for item in (*first.evidence, *first.against)} if first else {}, brief=[neutral(line) for line in story.brief], books=pictures.ledger(report), around=pictures.around(report), lost=incomplete(report), first=first, incident=shown, rivals=rivals[:RIVALS], rest=max(len(report.diagnoses) - 1 - len(rivals[:RIVALS]), 0),
+        report=report, story=story, weights={item.id: item for item in (*first.evidence, *first.against)} if first else {}, brief=[neutral(line) for line in story.brief], books=pictures.ledger(report), around=pictures.around(report), lost=incomplete(report), lacks=uncollected(report), first=first, incident=shown, rivals=rivals[:RIVALS], rest=max(len(report.diagnoses) - 1 - len(rivals[:RIVALS]), 0),
         others=[item for item in report.incidents if item is not shown][:INCIDENTS], incidents=len(report.incidents),
         drawn=[chart for chart in drawn if not chart.id.startswith("replay")], replayed=[chart for chart in drawn if chart.id.startswith("replay")],
         ledger=_books(labels, ledger), excerpts={item.ref: item for item in report.excerpts}, verdict=_verdict(report, first), engines=_engines(report),

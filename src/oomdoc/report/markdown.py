@@ -45,6 +45,7 @@ from oomdoc.report.words import (
     neutral,
     neutral_line,
     percent,
+    uncollected,
     until_then,
 )
 from oomdoc.units import GIB, show_seconds
@@ -150,6 +151,8 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
     }.get(report.verdict, "Undecided")
     story = story_of(report)
     lines = [f"## {verdict}: {prose(story.title)}", "", "| | |", "| --- | --- |"]
+    if lacks := uncollected(report):
+        lines.append(f"| **Not collected** | {prose(lacks)} |")
     if report.verdict in ("diagnosed", "undecided"):
         lines.append(f"| **What ran out** | {prose(story.ran_out)} |")
     for name, text in (("Where", story.where), ("When", story.when), ("Who", story.who), ("What it cost", story.cost)):
@@ -458,6 +461,10 @@ def _coverage(report: Report) -> list[str]:
         lines.append(f"- not read: {code(row.path)}: {plain(row.why)}")
     if len(report.coverage.unread) > UNREAD_SHOWN:
         lines.append(f"- and {len(report.coverage.unread) - UNREAD_SHOWN} more not read")
+    lines += [
+        f"- not collected: {plain(item.what)}: {prose(item.why)} ({code(item.ref)})"
+        for item in report.coverage.uncollected
+    ]
     lines += ["", "</details>", ""]
     if report.warnings:
         lines += ["Mind:", "", *(f"- {prose(text)}" for text in report.warnings), ""]

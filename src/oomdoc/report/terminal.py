@@ -108,7 +108,7 @@ def render(
     if everything:
         _engines(page, report.engines)
         _traffic(page, report.traffic)
-    _coverage(page, report.coverage)
+    _coverage(page, report.coverage, everything)
     _warnings(page, report.warnings)
     _more(page, report, first, incident, everything)
     return page.text()
@@ -517,7 +517,7 @@ def _collect(page: Page, report: Report) -> None:
             page.line(ink("     ") + ink(neutral(item.command), "bold"))
 
 
-def _coverage(page: Page, coverage: Coverage) -> None:
+def _coverage(page: Page, coverage: Coverage, everything: bool) -> None:
     sources = coverage.sources
     page.heading("What was read")
     lines, rows = sum(item.lines for item in sources), sum(item.rows for item in sources)
@@ -537,6 +537,9 @@ def _coverage(page: Page, coverage: Coverage) -> None:
         named = [f"{item.path} ({item.why})" for item in coverage.unread[:3]]
         more = f" and {len(coverage.unread) - 3} more" if len(coverage.unread) > 3 else ""
         page.flow(ink("not read:", "yellow"), ink(neutral(", ".join(named) + more)), indent=2, gap=1)
+    if everything:
+        for gap in coverage.uncollected:
+            page.flow(ink("not collected:", "yellow"), page.prose(f"{gap.what}: {gap.why}  {gap.ref}"), indent=2, gap=1)
 
 
 def _set_aside(page: Page, report: Report, everything: bool) -> None:
