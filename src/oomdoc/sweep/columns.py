@@ -87,7 +87,7 @@ _ALL = (
     ),
     _table(
         "incident",
-        "one row per failure or episode, and one of kind `verdict` where a bundle is diagnosed without any",
+        "one row per failure or episode, and one of kind `verdict` where a bundle has none and is not healthy either",
         ("incident", "string", "id inside the report: i1, i2"),
         ("incident_key", "string", "the same failure seen in a later night has the same key"),
         ("first_night", "date", "the night that saw it first: `first_night = night` counts every incident once"),
