@@ -16,7 +16,7 @@ import pytest
 from oomdoc import diagnose
 from oomdoc.model import Report
 from oomdoc.report import REPORTS
-from oomdoc.report.facts import figures
+from oomdoc.report.facts import engine_line, figures, tie
 from oomdoc.units import GIB, count, factor, percent, show_bytes, show_moment, show_seconds
 from report_samples import SAMPLES
 
@@ -181,3 +181,21 @@ def test_whoever_multiplies_what_is_written_comes_to_the_figure(name: str) -> No
     for form in ("terminal", "markdown", "html"):
         page = text_of(form, report)
         assert start in page and all(written in page for written in factors), form
+
+
+def test_a_tie_stands_on_the_first_screen_of_every_form() -> None:
+    report = report_of("edge-097-chat-server")
+    rival = report.diagnoses[1]
+    said = tie(report)
+    assert said and rival.title in said and rival.cause in said and said.endswith("the same change helps both")
+    for form in ("terminal", "markdown", "html"):
+        page = " ".join(text_of(form, report).replace("*", "").split())
+        assert said in page and page.index(said) < page.index(
+            "What failed first" if form != "terminal" else "Where the memory is"
+        ), form
+    assert tie(report_of("kv-demand-long-chats")) is None
+
+
+def test_an_engine_that_was_ended_is_not_said_to_be_fine() -> None:
+    said = engine_line(report_of("killed-while-loading").engines[0])
+    assert "was ended from outside, last seen: load-progress" in said

@@ -10,8 +10,10 @@ import typer
 
 from oomdoc.cli import console, reading
 from oomdoc.cli.options import Map, MaxMembers, MaxSize, Memory, Paths, Quiet, Timeout
-from oomdoc.errors import EXIT_FOUND, EXIT_OK, BundleError
+from oomdoc.errors import EXIT_FOUND, EXIT_OK, BundleError, UsageError
 from oomdoc.limits import limited
+
+_NEVER_WRITTEN = frozenset({".rar", ".7z", ".cab", ".lz4", ".lzma"})
 
 
 def redact(
@@ -56,6 +58,10 @@ def redact(
     from oomdoc.redact.run import redact as copy
     from oomdoc.report.redaction import render
 
+    if out.suffix.lower() in _NEVER_WRITTEN:
+        raise UsageError(
+            f"{out} names an archive that is not written", "End it as the bundle does, or with .tar.gz or .zip"
+        )
     inputs = reading.inputs(paths)
     progress = console.Progress(quiet)
     chosen = Redaction(

@@ -212,6 +212,31 @@ def same_change(first: Diagnosis, rival: Diagnosis) -> bool:
     return bool(settings[0]) and settings[0] <= (settings[1] | every)
 
 
+def tie(report: Report) -> str | None:
+    """What a reader of the first screen must know of a rival that stands level; None where none does."""
+    if not report.diagnoses or report.verdict != "diagnosed":
+        return None
+    first, keeps = report.diagnoses[0], story_of(report).keeps
+    rival = next((item for item in report.diagnoses[1:] if item.cause in keeps and is_tie(first, item)), None)
+    if rival is None:
+        return None
+    both = "the same change helps both" if same_change(first, rival) else "collect more before you rely on the order"
+    return f'a tie with "{rival.title}" ({rival.cause}, {percent(rival.probability)}): {both}'
+
+
+_OUTCOMES = {
+    "refused": "refused to start",
+    "died": "died",
+    "ended": "was ended from outside",
+    "degraded": "served, and not all that was asked",
+    "stuck": "got stuck",
+    "grew": "served while its memory grew",
+    "served": "served",
+    "starting": "was starting still",
+}
+"""What became of a life, in words (`Engine.outcome`)."""
+
+
 def engine_line(engine: Engine) -> str:
     """Version, model, the settings that bear on memory, and how the start ended."""
     said = [f"vLLM {engine.version or 'of unknown version'}" + (f" {engine.generation}" if engine.generation else "")]
@@ -219,7 +244,7 @@ def engine_line(engine: Engine) -> str:
     for name, short in SETTINGS:
         if (flag := engine.flags.get(name)) and flag.value not in (None, False, "auto", "None", "False"):
             said.append(f"{short} {flag.value}" + (" (default)" if flag.origin == "default" else ""))
-    state = "failed" if engine.failed else "did not fail"
+    state = _OUTCOMES.get(engine.outcome) or ("failed" if engine.failed else "how it ended is unknown")
     said.append(f"{state}, last seen: {engine.last_milestone}" if engine.last_milestone else state)
     return ", ".join(said)
 

@@ -34,6 +34,7 @@ from oomdoc.report.facts import (
     plans_of_failure,
     same_change,
     story_of,
+    tie,
     unusual,
 )
 from oomdoc.report.shell import asset, environment, policy
@@ -82,7 +83,7 @@ def render(report: Report, **_: Any) -> str:
     rivals = [item for item in report.diagnoses[1:] if item.cause in story.keeps]
     page = _environment().get_template("report.html.j2")
     return page.render(
-        report=report, story=story, weights={item.id: item for item in (*first.evidence, *first.against)} if first else {}, brief=[neutral(line) for line in story.brief], books=pictures.ledger(report), around=pictures.around(report), lost=incomplete(report), lacks=uncollected(report), first=first, incident=shown, rivals=rivals[:RIVALS], rest=max(len(report.diagnoses) - 1 - len(rivals[:RIVALS]), 0),
+        report=report, story=story, weights={item.id: item for item in (*first.evidence, *first.against)} if first else {}, brief=[neutral(line) for line in story.brief], books=pictures.ledger(report), around=pictures.around(report), lost=incomplete(report), lacks=uncollected(report), level=tie(report), first=first, incident=shown, rivals=rivals[:RIVALS], rest=max(len(report.diagnoses) - 1 - len(rivals[:RIVALS]), 0),
         others=[item for item in report.incidents if item is not shown][:INCIDENTS], incidents=len(report.incidents),
         drawn=[chart for chart in drawn if not chart.id.startswith("replay")], replayed=[chart for chart in drawn if chart.id.startswith("replay")],
         ledger=_books(labels, ledger), excerpts={item.ref: item for item in report.excerpts}, verdict=_verdict(report, first), engines=_engines(report),

@@ -28,6 +28,7 @@ from oomdoc.report.facts import (
     same_change,
     speaks_for,
     story_of,
+    tie,
     traffic_line,
     unnamed,
     unusual,
@@ -165,7 +166,8 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
         if report.collect_next:
             lines.append(f"| **What to do** | collect more and analyse again: {prose(report.collect_next[0].what)} |")
     elif first:
-        counted = f"; {plain(story.record.says)}" if story.record else ""
+        counted = f"; {prose(level)}" if (level := tie(report)) else ""
+        counted += f"; {plain(story.record.says)}" if story.record else ""
         lines.append(
             f"| **How sure** | {plain(percent(first.probability))}, {likelihood(first.probability)}{counted} |"
         )

@@ -198,6 +198,8 @@ def _legend(entries: Sequence[LedgerEntry], plans: Sequence[LedgerEntry] = ()) -
         if not any(sizes):
             continue
         low, high = f"{min(sizes) / GIB:.2f}", f"{max(sizes) / GIB:.2f}"
+        if low.lstrip("-") == high.lstrip("-") == "0.00":
+            continue  # a few MiB, which no bar shows
         yield ink(glyph, style) + ink(f" {title} ") + ink(low if low == high else f"{low} to {high}", "bold")
 
 
@@ -395,7 +397,8 @@ def _actions(page: Page, report: Report, diagnosis: Diagnosis, everything: bool)
         page.heading("The whole command", "what was set, with the best change")
         for line in diagnosis.command.splitlines():
             page.line(ink(f"  {neutral(line)}", "green"))
-    now = "What else would help now" if best.when == "now" else "What to do until then"
+    soon = best.when != "now" and diagnosis.until_then is not None
+    now = "What to do until then" if soon else "What else would help now"
     for when, title in (("now", now), ("after-load-test", "What would help after a load test")):
         staged = [action for action in others if action.when == when]
         if not everything:  # the first screen has it
@@ -414,7 +417,7 @@ def _actions(page: Page, report: Report, diagnosis: Diagnosis, everything: bool)
         page.heading("What would not help")
     for item in diagnosis.not_helping if everything else diagnosis.not_helping[:NOT_HELPING_SHOWN]:
         advised = f" (advised at {item.ref})" if item.ref else ""
-        said = f"{item.what}{advised}: {item.why}" if everything else item.what
+        said = f"{item.what}{advised}: {item.why if everything else item.why.partition(';')[0]}"
         page.flow(ink("-"), page.prose(said, (item.ref,) if item.ref else ()), indent=2, gap=1)
 
 
@@ -439,7 +442,7 @@ def _rivals(page: Page, report: Report, top: int) -> None:
     near = [item for item in report.diagnoses[1:] if item.cause in kept][: max(top, 1)]
     if report.verdict in ("healthy", "no-server") or not near:
         return
-    page.heading("What else it could be")
+    page.heading("What else it could be", "each is judged by itself: two can be true")
     first = report.diagnoses[0]
     for item in near:
         strongest, said = answer(item)
