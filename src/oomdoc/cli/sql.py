@@ -36,7 +36,7 @@ def sql(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most N rows.")] = None,
     endpoint_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of the object store that holds a sweep's store.")
+        str | None, typer.Option(metavar="URL", help="Address of the object store that a sweep's store is in.")
     ] = None,
     anonymous: Annotated[bool, typer.Option("--anonymous", help="Read a public store without credentials.")] = False,
     types: Types = None,
@@ -144,7 +144,7 @@ def _rows_out(
 
 
 def _questions(analysis: Analysis, form: str, limit: int | None, quiet: bool) -> int:
-    """Statements of a person at the prompt, where a mistake is told and forgotten, or of a pipe, where it ends the run."""
+    """Statements of a person at the prompt, where a mistake is shown and the next statement is read, or of a pipe, where it ends the run."""
     import pydoc
 
     from oomdoc import prompt

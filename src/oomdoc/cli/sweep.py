@@ -108,7 +108,7 @@ def sweep(
     color: Color = "auto",
     quiet: Quiet = False,
 ) -> int:
-    """Diagnose a fleet every night: read what is new, tell what is new.
+    """Diagnose a fleet every night: read what is new, report what is new.
 
     Every archive is a bundle; log trees are cut into bundles by folder (the first one on the way down that holds files),
     host or pod. What is unchanged is not read again, new rules judge kept evidence, and the dataset of Parquet files answers

@@ -237,7 +237,7 @@ def _length(seen: Seen) -> Iterator[Link]:
     asked = (item.values.get("check_len") if item else None) or length
     nobody = seen.evidence("length-nobody-asked-for")
     if asked:
-        own = "the model's own length, which nobody set" if nobody else "as it was set"
+        own = "the model's own length, which no flag sets" if nobody else "as it was set"
         each = entry.kv_bytes_per_token if entry else None
         needs = f": x {show_bytes(each)} a token = {show_bytes(asked * each)} for one such request" if each else ""
         yield Link(
