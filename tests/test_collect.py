@@ -20,6 +20,7 @@ import oomdoc
 from oomdoc import cli, collect
 from oomdoc.errors import UsageError
 from oomdoc.ingest import collection
+from oomdoc.redact.run import Redaction, redact
 from oomdoc.report import REPORTS
 
 ROOT = Path(__file__).parents[1]
@@ -316,6 +317,10 @@ def test_a_report_says_first_what_the_collector_missed(shell: list[str], tmp_pat
             assert "kernel log" in page
         first = report.diagnoses[0].cause
     assert first == "memory-utilization-edge"  # and what it missed is no evidence
+    copy = tmp_path / "copy.tar.gz"
+    redact(str(archive), copy, Redaction())
+    with oomdoc.analyze(str(copy)) as analysis:  # a copy to send away says so too
+        assert len(analysis.report.coverage.uncollected) == len(told)
 
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -368,7 +373,7 @@ def test_a_server_is_asked_what_it_is(shell: list[str], program: str, server: tu
     (version,) = [text for name, text in told.items() if name.endswith("version.json")]
     assert version == '{"version":"0.11.2"}\n'
     assert any(name.endswith("models.json") for name in told) is not closed
-    assert (f"{address}/v1/models: did not answer, or asks for a key: curl -H" in told["missing.txt"]) is closed
+    assert (f"{address}/v1/models: gave no reply, or needs a key: curl -H" in told["missing.txt"]) is closed
     with oomdoc.analyze(str(archive)) as analysis:
         flags = dict(
             analysis.sql("SELECT flag, value FROM engine_flag WHERE flag IN ('version', 'model', 'max_model_len')")[1]
@@ -429,7 +434,7 @@ def test_scrapes_and_device_samples_are_read_as_such(shell: list[str], tmp_path:
         ' echo "2026/11/20 20:04:51.120, 0, NVIDIA H100 80GB HBM3, 93 %, 61 %, 76012 MiB, 81559 MiB" ;; *) exit 6 ;; esac',
     )
     archive, said = host.collect(shell, "-u", "http://s:8000/metrics", "-u", "http://gone:8000/metrics")
-    assert "http://gone:8000/metrics: did not answer" in said
+    assert "http://gone:8000/metrics: gave no reply" in said
     with oomdoc.analyze(str(archive)) as analysis:
         assert analysis.sql("SELECT DISTINCT name, value FROM metric")[1] == [("vllm:num_requests_waiting", 7.0)]
         assert analysis.sql("SELECT DISTINCT used_bytes FROM gpu_sample")[1] == [(76012 << 20,)]

@@ -58,9 +58,7 @@ def test_a_change_that_its_own_replay_shows_slower_is_no_fix() -> None:
             assert each.predicted["p95_latency_s"] <= 1.05 * each.predicted["p95_latency_before_s"] + 1
     slow = {said.what: said.why for said in chats.not_helping if "--max-num-seqs" in said.what}
     assert len(slow) == 2
-    assert all(
-        re.search(r"take \d\.\d times as long by its replay: 95 % are done within", why) for why in slow.values()
-    )
+    assert all(re.search(r"take \d\.\d times as long by its replay: 95% are done within", why) for why in slow.values())
     assert chats.actions[0].id == "halve-kv" and "--kv-cache-dtype fp8" in (chats.command or "")
     assert chats.until_then == "admit-less"
 

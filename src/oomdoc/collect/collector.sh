@@ -174,7 +174,7 @@ scrape() {
     place=$base/metrics/$(printf '%s' "$url" | tr -c 'A-Za-z0-9' _)-$(date -u +%Y%m%dT%H%M%SZ).prom
     mkdir -p "$base/metrics"
     fetch "$url" 2> /dev/null < /dev/null | head -c "$((limit_mib * 1048576))" > "$place"
-    [ -s "$place" ] || { rm -f "$place"; lacks "$url" "did not answer: name the metrics address of the server with -u"; }
+    [ -s "$place" ] || { rm -f "$place"; lacks "$url" "gave no reply: name the metrics address of the server with -u"; }
   done
 }
 
@@ -191,8 +191,8 @@ ask_server() {
   printf '%s' "$urls" | while IFS= read -r url; do
     server=${url%/metrics}
     place=$base/api/$(printf '%s' "$server" | tr -c 'A-Za-z0-9' _)
-    answer "$place/version.json" "$server/version" "did not answer: name the metrics address of the server with -u"
-    answer "$place/models.json" "$server/v1/models" "did not answer, or asks for a key: curl -H 'Authorization: Bearer KEY' $server/v1/models > models.json"
+    answer "$place/version.json" "$server/version" "gave no reply: name the metrics address of the server with -u"
+    answer "$place/models.json" "$server/v1/models" "gave no reply, or needs a key: curl -H 'Authorization: Bearer KEY' $server/v1/models > models.json"
   done
 }
 

@@ -203,7 +203,9 @@ def _demand(seen: Seen) -> Iterator[Link]:
         if ratio >= 1.2:
             longer = ""
             if before.get("input_p95") and during.get("input_p95") and during["input_p95"] > 1.2 * before["input_p95"]:
-                longer = f", 95% of them up to {count(during['input_p95'])} tokens long, {count(before['input_p95'])} before"
+                longer = (
+                    f", 95% of them up to {count(during['input_p95'])} tokens long, {count(before['input_p95'])} before"
+                )
             yield Link(
                 f"prompts brought {count(during['prompt_tokens_per_s'])} tokens a second, {count(before['prompt_tokens_per_s'])} before ({ratio:.1f} times){longer}"
             )
@@ -219,9 +221,7 @@ def _demand(seen: Seen) -> Iterator[Link]:
     said = []
     at = seen.incident.started if seen.incident else None
     if full and {"share", "samples"} <= set(full.values):
-        said.append(
-            f"95% full or more in {percent(full.values['share'])} of {count(full.values['samples'], 'sample')}"
-        )
+        said.append(f"95% full or more in {percent(full.values['share'])} of {count(full.values['samples'], 'sample')}")
     if queue and queue.values.get("waiting"):
         said.append(f"up to {count(queue.values['waiting'], 'request')} waiting")
     shown = full or queue
