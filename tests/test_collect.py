@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import http.server
 import re
 import shutil
 import signal
 import subprocess
 import tarfile
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,9 @@ import yaml
 import oomdoc
 from oomdoc import cli, collect
 from oomdoc.errors import UsageError
+from oomdoc.ingest import collection
+from oomdoc.redact.run import Redaction, redact
+from oomdoc.report import REPORTS
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "src" / "oomdoc" / "collect" / "collector.sh"
@@ -279,9 +285,103 @@ def test_what_stands_around_a_server_comes_along(shell: list[str], version: int,
 @pytest.mark.parametrize("shell", SHELLS)
 def test_what_was_missed_says_how_to_get_it(shell: list[str], tmp_path: Path) -> None:
     archive, _ = Host(tmp_path).collect(shell, "-l", "/no/such.log")
-    lines = everything(archive)["missing.txt"].splitlines()
+    headline, *lines = everything(archive)["missing.txt"].splitlines()
+    assert headline == collection.HEADLINE
     assert len(lines) > 3
     assert all(line.count(": ") >= 2 for line in lines), lines
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_report_says_first_what_the_collector_missed(shell: list[str], tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    log = tmp_path / "vllm.log"
+    log.write_bytes((SAMPLES / "edge-097-chat-server" / "vllm.log").read_bytes())
+    host.process(4242, ["vllm", "serve", "/models/x"], {})
+    host.details(4242, {}, ("pipe:[4711]", "pipe:[4712]"))
+    archive, _ = host.collect(shell, "-l", str(log))
+    told = everything(archive)["missing.txt"].splitlines()[1:]
+    with oomdoc.analyze(str(archive)) as analysis:
+        report = analysis.report
+        noted = {f"{item.what}: {item.why}" for item in report.coverage.uncollected}
+        assert noted == set(told) and all("missing.txt:" in item.ref for item in report.coverage.uncollected)
+        assert {item["what"] for item in analysis.to_dict()["coverage"]["uncollected"]} == {
+            line.partition(": ")[0] for line in told
+        }
+        for form in ("terminal", "markdown", "html"):
+            page = " ".join(REPORTS[form](report, width=200).replace("\\", "").split())
+            assert page.index("Not collected") < page.index("How sure")
+            assert (
+                "output of process 4242 (goes to a pipe:[4711]: docker logs, kubectl logs or journalctl have it)"
+                in page
+            ), form
+            assert "kernel log" in page
+        first = report.diagnoses[0].cause
+    assert first == "memory-utilization-edge"  # and what it missed is no evidence
+    copy = tmp_path / "copy.tar.gz"
+    redact(str(archive), copy, Redaction())
+    with oomdoc.analyze(str(copy)) as analysis:  # a copy to send away says so too
+        assert len(analysis.report.coverage.uncollected) == len(told)
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """A server as the collector meets it: its metrics, its version and its models, which may need a key."""
+
+    closed = False
+
+    def do_GET(self) -> None:
+        answers = {
+            "/metrics": '# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting{engine="0"} 7.0\n',
+            "/version": '{"version":"0.11.2"}',
+            "/v1/models": '{"object":"list","data":[{"id":"chat","object":"model","created":1795205091,"owned_by":"vllm",'
+            '"root":"org/model-7b","parent":null,"max_model_len":16384,"permission":[{"id":"modelperm-1"}]}]}',
+        }
+        body = answers.get(self.path)
+        if body is None or (self.closed and self.path.startswith("/v1")):
+            self.send_error(404 if body is None else 401)
+            return
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: the test reads what the collector says."""
+
+
+@pytest.fixture(params=[False, True], ids=["open", "closed"])
+def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, bool]]:
+    handler = type("Asked", (Server,), {"closed": request.param})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as listening:
+        thread = threading.Thread(target=listening.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.server_address[1]}", request.param
+        listening.shutdown()
+        thread.join()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None and shutil.which("wget") is None, reason="no curl and no wget here")
+@pytest.mark.parametrize("program", ["curl", "wget"])
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_server_is_asked_what_it_is(shell: list[str], program: str, server: tuple[str, bool], tmp_path: Path) -> None:
+    place = shutil.which(program)
+    if place is None:
+        pytest.skip(f"no {program} here")
+    address, closed = server
+    host = Host(tmp_path)
+    (host.bin / program).symlink_to(place)
+    archive, _ = host.collect(shell, "-u", f"{address}/metrics")
+    told = everything(archive)
+    (version,) = [text for name, text in told.items() if name.endswith("version.json")]
+    assert version == '{"version":"0.11.2"}\n'
+    assert any(name.endswith("models.json") for name in told) is not closed
+    assert (f"{address}/v1/models: gave no reply, or needs a key: curl -H" in told["missing.txt"]) is closed
+    with oomdoc.analyze(str(archive)) as analysis:
+        flags = dict(
+            analysis.sql("SELECT flag, value FROM engine_flag WHERE flag IN ('version', 'model', 'max_model_len')")[1]
+        )
+        assert analysis.sql("SELECT value FROM metric")[1] == [(7.0,)]
+    assert flags == (
+        {"version": "0.11.2"} if closed else {"version": "0.11.2", "model": "org/model-7b", "max_model_len": "16384"}
+    )
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -334,7 +434,7 @@ def test_scrapes_and_device_samples_are_read_as_such(shell: list[str], tmp_path:
         ' echo "2026/11/20 20:04:51.120, 0, NVIDIA H100 80GB HBM3, 93 %, 61 %, 76012 MiB, 81559 MiB" ;; *) exit 6 ;; esac',
     )
     archive, said = host.collect(shell, "-u", "http://s:8000/metrics", "-u", "http://gone:8000/metrics")
-    assert "http://gone:8000/metrics: did not answer" in said
+    assert "http://gone:8000/metrics: gave no reply" in said
     with oomdoc.analyze(str(archive)) as analysis:
         assert analysis.sql("SELECT DISTINCT name, value FROM metric")[1] == [("vllm:num_requests_waiting", 7.0)]
         assert analysis.sql("SELECT DISTINCT used_bytes FROM gpu_sample")[1] == [(76012 << 20,)]

@@ -224,3 +224,13 @@ def test_thousands_of_places_are_summed(tmp_path: Path) -> None:
         )
     assert len(lost) == 11
     assert lost[-1] == Missing("more than 9 files in all: the rest was not read (and 489 more files)", "10.log")
+
+
+def test_a_long_log_cut_in_an_access_line_is_seen(tmp_path: Path) -> None:
+    """The line without its end comes as a chunk of its own: what it lacks shows beside the lines before it."""
+    data = (EDGE / "vllm.log").read_bytes()
+    end = data.find(b"/completions", len(data) // 2)
+    (tmp_path / "vllm.log").write_bytes(data[:end])
+    report = told(tmp_path / "vllm.log")
+    assert report["verdict"] == "undecided" and report["bundle"]["complete"] is False
+    assert "in the middle of line" in report["bundle"]["missing"][0]["what"]

@@ -577,3 +577,17 @@ def test_a_prompt_goes_in_every_notation(prompt: str) -> None:
         f"tenant=a prompt={json.dumps(prompt)} prompt_tokens=3",
     ):
         assert "Lantern ferry" not in redacted(line) and prompt not in redacted(line)
+
+
+@pytest.mark.parametrize("name", ["copy.rar", "copy.7z"])
+def test_an_archive_that_is_not_written_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        cli.run(
+            ["redact", str(Path(__file__).parents[1] / "sample_logs" / "graph-capture-on-24gb"), str(tmp_path / name)]
+        )
+        == 2
+    )
+    assert "names an archive that is not written" in capsys.readouterr().err
+    assert not (tmp_path / name).exists()

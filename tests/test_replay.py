@@ -315,6 +315,15 @@ def test_fewer_sequences_remove_it(long_chats: dict[str, Any]) -> None:
     assert told["settings"] == [{"flag": "max_num_seqs", "value": 8, "was": told["engine"]["max_num_seqs"]}]
 
 
+def test_a_change_that_survives_by_making_people_wait_says_so(long_chats: dict[str, Any]) -> None:
+    told = long_chats["fewer"]
+    said = " ".join(render("x", told).split())
+    assert told["after"]["p95_wait_s"] > 10 * told["before"]["p95_wait_s"]
+    assert "it survives" in said and "but requests wait longer" in said
+    quick = {**told, "after": {**told["after"], "p95_wait_s": 0.0}}
+    assert "wait longer" not in render("x", quick)
+
+
 def test_same_bundle_same_replay(long_chats: dict[str, Any]) -> None:
     with oomdoc.analyze(LONG_CHATS) as analysis:
         assert analysis.replay({}) == long_chats["as it was"]

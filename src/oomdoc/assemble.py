@@ -27,6 +27,7 @@ from oomdoc.model import (
     Report,
     SetAside,
     SourceRow,
+    Uncollected,
     Unread,
     Watch,
 )
@@ -110,10 +111,18 @@ def assemble(
     report = Report(
         oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
         verdict=_verdict(diagnoses, sources) if store.scene.present else "no-server", diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=books, engines=engines, traffic=traffic,
-        coverage=Coverage(tuple(sources), tuple(unread)), collect_next=collect_next(store, findings, diagnoses), warnings=tuple(dict.fromkeys(warnings)), watch=watched,
+        coverage=Coverage(tuple(sources), tuple(unread), _uncollected(store)), collect_next=collect_next(store, findings, diagnoses), warnings=tuple(dict.fromkeys(warnings)), watch=watched,
         timeline=timeline(store, found[0] if found else None, _proof(diagnoses)), set_aside=_set_aside(store),
     )  # fmt: skip
     return told(judged(report, missing(store, unread)), facts), findings
+
+
+def _uncollected(store: Store) -> tuple[Uncollected, ...]:
+    """What the collector could not have."""
+    if "uncollected" not in store.filled:
+        return ()
+    rows = store.rows_of("SELECT what, why, source || ':' || line AS ref FROM uncollected ORDER BY source, line")
+    return tuple(Uncollected(**row) for row in rows)
 
 
 def _model(engines: Sequence[Engine], row: Mapping[str, Any] | None) -> str | None:

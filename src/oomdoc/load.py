@@ -10,7 +10,7 @@ from typing import Any
 
 from oomdoc import ingest, resume
 from oomdoc.bundle import Intake, Member, binary_form
-from oomdoc.complete import CUT_LINE, LINE_KINDS, is_cut
+from oomdoc.complete import CUT_LINE, LINE_KINDS, TAIL_BYTES, is_cut
 from oomdoc.model import SourceRow, Unread
 from oomdoc.physics.config import config_of_file
 from oomdoc.redact import manifest
@@ -123,6 +123,7 @@ class _Counted:
         self.blank = member.begin is None
         """Nothing but blanks and NULs so far."""
         self._last: Chunk | None = None
+        self._before_last = b""
 
     def peek(self) -> Chunk | None:
         """The first chunk, which stays in line; None for an empty member."""
@@ -150,14 +151,18 @@ class _Counted:
             self.names_engine = any(word in event.data for word in _ENGINES)
         self.bytes += len(event.data)
         self.blank = self.blank and not event.data.strip(_BLANKS)
+        if self._last is not None:
+            self._before_last = self._last.data[-TAIL_BYTES:]
         self._last = event
         if self._progress:
             self._progress(self._path, self.bytes)
         return event
 
     def ends_open(self) -> bool:
-        """Whether the last line was cut."""
-        return self._last is not None and not self._last.data.endswith(b"\n") and is_cut(self._last.data)
+        """Whether the last line was cut. A line without its end may be a chunk of its own: the lines before it show its form."""
+        if self._last is None or self._last.data.endswith(b"\n"):
+            return False
+        return is_cut(self._before_last + self._last.data)
 
     @property
     def lines(self) -> int:

@@ -258,11 +258,21 @@ class Unread:
 
 
 @dataclass(frozen=True)
+class Uncollected:
+    """What the collector could not have: `why` says how to get it, too."""
+
+    what: str
+    why: str
+    ref: str
+
+
+@dataclass(frozen=True)
 class Coverage:
-    """Everything read and everything not read."""
+    """Everything read, everything not read, and what the collector says it could not have."""
 
     sources: tuple[SourceRow, ...]
     unread: tuple[Unread, ...]
+    uncollected: tuple[Uncollected, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -177,6 +177,7 @@ class Standing:
     cured: str | None
     page: str | None
     times: int = 1  # how often it is in the bundle: the starts of a crash loop are one row
+    verdict: str | None = None  # of the bundle: of an undecided one the cause is only the closest
 
 
 @dataclass(frozen=True)

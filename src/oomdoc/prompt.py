@@ -14,12 +14,12 @@ from typing import Any
 from oomdoc.errors import UsageError
 from oomdoc.report import rows as forms
 
-FORMS = ("table", "csv", "json", "jsonl")
+FORMS = ("table", "chart", "csv", "json", "jsonl")
 HELP = """\
   SELECT ...;           ask; a statement ends with ; or with an empty line
   .tables               the tables and views
   .columns NAME         what the columns of one mean
-  .format FORM          table, csv, json or jsonl
+  .format FORM          table, chart, csv, json or jsonl
   .limit N              show at most N rows; 0 = all
   .help                 this
   .quit                 leave (Ctrl-D too)
@@ -57,6 +57,10 @@ class Session:
     def _select(self, query: str) -> str:
         names, rows = self._ask(query, self.limit + 1 if self.limit else None)
         shown = rows[: self.limit] if self.limit else rows
+        if self.form == "chart":
+            from oomdoc.report.plot import chart
+
+            return chart(names, shown, self.width or 100)
         if self.form != "table":
             return {"csv": forms.csv, "json": forms.json, "jsonl": forms.jsonl}[self.form](names, shown)
         text = forms.table(names, shown, self.width)

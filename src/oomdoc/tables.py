@@ -80,6 +80,12 @@ _ALL = (
         Column("text", "VARCHAR", "head of the text, at most 200 characters"),
     ),
     _table(
+        "uncollected",
+        "one row per thing that the collector of `oomdoc collect` could not have",
+        Column("what", "VARCHAR", "what it is, e.g. kernel log"),
+        Column("why", "VARCHAR", "why not, and how to get it"),
+    ),
+    _table(
         "milestone",
         "one row per step of a server's life that the log states",
         Column(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from collections.abc import Sequence
 
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 
@@ -220,6 +221,41 @@ def factor(weight: float) -> str:
         return "="
     number = "1000+" if size >= 1000 else f"{size:.0f}" if size >= 9.95 else f"{size:.1f}"
     return ("×" if weight > 0 else "÷") + number
+
+
+def written(begin: float, factors: Sequence[float], end: float) -> tuple[str, tuple[str, ...]]:
+    """A share and factors of its odds with as many digits as whoever multiplies them needs to come to `end`, in whole percent.
+
+    >>> written(0.0549, [7.44, 2.3, 1.76], 0.636), written(0.03, [134.2, 21.4], 0.989)
+    (('5.5%', ('×7.44', '×2.30', '×1.76')), ('3%', ('×134', '×21')))
+    """
+    for digits in range(_MOST_DIGITS):
+        shown = f"{begin:.{digits}%}" if begin >= 0.005 or digits else percent(begin)
+        figures = [_sized(odds, digits) for odds in factors]
+        odds = float(shown.strip("<>%")) / 100
+        odds /= max(1 - odds, 1e-9)
+        for factor_of, figure in zip(factors, figures, strict=True):
+            odds *= figure if factor_of >= 1 else 1 / figure
+        if percent(odds / (1 + odds)) == percent(end):
+            break
+    return shown, tuple(
+        "=" if figure == 1 else f"{'×' if odds > 1 else '÷'}{figure:{_digits(figure, digits)}}"
+        for odds, figure in zip(factors, figures, strict=True)
+    )
+
+
+_MOST_DIGITS = 4
+
+
+def _digits(size: float, more: int) -> str:
+    return f".{more}f" if size >= 9.95 else f".{more + 1}f"
+
+
+def _sized(odds: float, more: int) -> float:
+    """A factor or what divides, rounded as it is written."""
+    size = max(odds, 1 / odds) if odds > 0 else math.inf
+    size = min(size, math.exp(50.0))
+    return 1.0 if size < 1.005 else float(f"{size:{_digits(size, more)}}")
 
 
 def count(number: float | int | None, noun: str = "", plural: str = "") -> str:

@@ -16,6 +16,7 @@ import pytest
 from oomdoc import diagnose
 from oomdoc.model import Report
 from oomdoc.report import REPORTS
+from oomdoc.report.facts import engine_line, figures, tie
 from oomdoc.units import GIB, count, factor, percent, show_bytes, show_moment, show_seconds
 from report_samples import SAMPLES
 
@@ -71,8 +72,11 @@ def spellings(number: float) -> Iterator[str]:
             yield factor(number)  # a weight in log-odds
         if number > 0:
             yield factor(math.log(number))  # a factor of the odds
+            for size in (number, 1 / number):  # with the digits that a reader needs to come to the same figure
+                yield from (f"{size:.{digits}f}" for digits in range(5))
         if 0 <= number <= 1:
             yield percent(number)
+            yield from (f"{number:.{digits}%}" for digits in range(4))
 
 
 def allowed(report: Report) -> set[str]:
@@ -160,3 +164,38 @@ def test_the_answers_are_the_same_words_in_every_form(name: str) -> None:
         flat = re.sub(r"\s+", "", said)
         for form, page in pages.items():
             assert flat in re.sub(r"\s+|→", "", page), (form, said)
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_whoever_multiplies_what_is_written_comes_to_the_figure(name: str) -> None:
+    """Each form gives the start, every factor and the end; the written figures alone lead from one to the other."""
+    report = report_of(name)
+    assert report.story is not None
+    start, factors = figures(report.story.steps)
+    odds = float(start.rstrip("%")) / 100
+    odds /= 1 - odds
+    for written in factors:
+        size = 1.0 if written == "=" else float(written[1:])
+        odds *= 1 / size if written.startswith("÷") else size
+    assert percent(odds / (1 + odds)) == percent(report.diagnoses[0].probability)
+    for form in ("terminal", "markdown", "html"):
+        page = text_of(form, report)
+        assert start in page and all(written in page for written in factors), form
+
+
+def test_a_tie_stands_on_the_first_screen_of_every_form() -> None:
+    report = report_of("edge-097-chat-server")
+    rival = report.diagnoses[1]
+    said = tie(report)
+    assert said and rival.title in said and rival.cause in said and said.endswith("the same change helps both")
+    for form in ("terminal", "markdown", "html"):
+        page = " ".join(text_of(form, report).replace("*", "").split())
+        assert said in page and page.index(said) < page.index(
+            "What failed first" if form != "terminal" else "Where the memory is"
+        ), form
+    assert tie(report_of("kv-demand-long-chats")) is None
+
+
+def test_an_engine_that_was_ended_is_not_said_to_be_fine() -> None:
+    said = engine_line(report_of("killed-while-loading").engines[0])
+    assert "was ended from outside, last seen: load-progress" in said

@@ -116,6 +116,17 @@ def test_the_books_of_the_failure_prove_or_refute() -> None:
     )
 
 
+def test_less_pool_is_said_in_tokens_beside_the_busiest_moment() -> None:
+    fix = leading("edge-097-chat-server").actions[0]
+    pool = re.search(
+        r"([\d,]+) of ([\d,]+) tokens remain in the pool, of which the busiest moment recorded took ([\d,]+)",
+        fix.cost or "",
+    )
+    assert pool
+    left, before, used = (int(each.replace(",", "")) for each in pool.groups())
+    assert used < left < before == 49_504 and left == fix.predicted["kv_pool_tokens"].low
+
+
 def test_loading_on_the_host_is_a_sum_and_no_factor() -> None:
     killed = leading("killed-while-loading")
     limit = action(killed, "raise-the-limit")

@@ -71,7 +71,7 @@ def analyze(
         Path | None, typer.Option(metavar="CONFIG.json", help="The model's config.json, if the bundle lacks it.")
     ] = None,
     gpu: Annotated[
-        str | None, typer.Option(metavar="NAME|SIZE", help="The GPU, if the bundle does not tell: H100, or 80GiB.")
+        str | None, typer.Option(metavar="NAME|SIZE", help="The GPU, if the bundle does not show it: H100, or 80GiB.")
     ] = None,
     types: Types = None,
     since: Since = None,
@@ -108,7 +108,7 @@ def analyze(
 ) -> int:
     """Rank the causes of a memory failure, with proof and fix.
 
-    The report tells the verdict, where the memory is, what failed first, the evidence by path:line, and the fix.
+    The report says the verdict, where the memory is, what failed first, the evidence by path:line, and the fix.
     Several PATHs are read as one bundle. The same bundle and rules give the same report, byte for byte.
 
     \b
@@ -132,7 +132,7 @@ def analyze(
     reading.spare_inputs(paths, [*(name for _, name in plan), *([str(db)] if db else [])])
     if explain_coverage and form != "terminal":
         raise UsageError(
-            "--explain-coverage is for people", f"The {form} report holds the same under `coverage`: leave one out"
+            "--explain-coverage is for people", f"The {form} report has the same under `coverage`: leave one out"
         )
     options: dict[str, Any] = {"rules": rules, "db": db, "model_config": reading.existing(model_config), "gpu": gpu}
     if max_size is not None or max_members is not None:
@@ -166,7 +166,7 @@ def analyze(
 
 
 def _read(report: Report) -> Iterator[str]:
-    """What `--verbose` tells: each source with what became of it, and what was left unread."""
+    """What `--verbose` shows: each source with what became of it, and what was left unread."""
     from oomdoc.report.words import count
 
     for item in report.coverage.sources:

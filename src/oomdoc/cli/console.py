@@ -180,7 +180,7 @@ class Progress(_Line):
 
 
 class SweepProgress(_Line):
-    """Bundles done, errors, rate and time left: drawn on a terminal, told every half minute in a log."""
+    """Bundles done, errors, rate and time left: drawn on a terminal, printed every half minute in a log."""
 
     def __init__(self, quiet: bool) -> None:
         super().__init__(quiet)

@@ -43,7 +43,7 @@ def diff(
 
     Versions, model, flags, where the memory is, traffic and verdict, side by side. Changes come in the order in which the
     leading cause's evidence and advice speak of them; a change that went the other way explains nothing. What a bundle
-    does not state is told as not stated. Bundles and JSON reports can be mixed.
+    does not state is shown as not stated. Bundles and JSON reports can be mixed.
 
     \b
     Example:

@@ -20,10 +20,10 @@ def doctor(
     color: Color = "auto",
     quiet: Quiet = False,
 ) -> int:
-    """Check a server or a bundle: pass, warn or fail for each thing that is told.
+    """Check a server or a bundle: pass, warn or fail for each thing that it shows.
 
     A live server is checked through its metrics: pipe them in, twice some minutes apart in a folder say more than once. The
-    thresholds are those of the alerts in docs/monitoring. What is not told has no check. Exit status 1 when one fails.
+    thresholds are those of the alerts in docs/monitoring. What is not there has no check. Exit status 1 when one fails.
 
     \b
     Example:

@@ -56,7 +56,7 @@ def root(
 ) -> None:
     """Says why an LLM server (vLLM) ran out of memory.
 
-    Ranked causes, the lines that prove them, and the flags that would have held. It reads a support bundle (logs,
+    Ranked causes, the lines that prove them, and the flags that would have prevented it. It reads a support bundle (logs,
     request logs, nvidia-smi, Kubernetes and kernel output in any archive or folder),
     needs no network and no GPU, and changes nothing. A bare `oomdoc PATH` is `oomdoc analyze PATH`.
 
@@ -75,7 +75,7 @@ def root(
       1    with --fail-on P, a cause other than `healthy` reached P;
            with `rules test`, a test failed; with `doctor`, a check
       2    wrong usage
-      3    the input could not be read or held nothing that can be analysed
+      3    the input could not be read or has nothing that can be analysed
       70   a bug in oomdoc; the traceback says where
       75   `sweep`: another sweep is at work on the store
       130  interrupted
@@ -189,7 +189,7 @@ def _there() -> None:
 
 
 def _with_command(argv: list[str], commands: list[str]) -> list[str]:
-    """A bare `oomdoc PATH` means `oomdoc analyze PATH`; a mistyped command is told, not looked for as a file."""
+    """A bare `oomdoc PATH` means `oomdoc analyze PATH`; a mistyped command is named, not looked for as a file."""
     first = argv[0]
     if first in commands or first in ("-h", "--help", "--version"):
         return argv

@@ -24,7 +24,7 @@ def fit(
         ),
     ] = None,
     params: Annotated[
-        str | None, typer.Option(metavar="COUNT", help="Parameters, such as 8B, for a model that nothing else tells.")
+        str | None, typer.Option(metavar="COUNT", help="Parameters, such as 8B, for a model that nothing else names.")
     ] = None,
     source: Annotated[
         str | None,
@@ -64,7 +64,9 @@ def fit(
     ] = None,
     quantization: Annotated[
         str | None,
-        typer.Option(metavar="FORMAT", help="Format of the weights (none, fp8, awq, ...), if the name does not tell."),
+        typer.Option(
+            metavar="FORMAT", help="Format of the weights (none, fp8, awq, ...), if the name does not say it."
+        ),
     ] = None,
     dtype: Annotated[str | None, typer.Option(metavar="DTYPE", help="auto, bfloat16, float16, float32.")] = None,
     block_size: Annotated[int | None, typer.Option(metavar="TOKENS", help="Tokens in a KV block.")] = None,
@@ -129,10 +131,10 @@ def fit(
 ) -> int:
     """Work out what fits: pool, longest context, concurrency.
 
-    Says whether the engine would start with these flags and what lacks otherwise, how many tokens the KV pool holds, the
+    Says whether the engine would start with these flags and what is missing otherwise, how many tokens the KV pool stores, the
     largest max_model_len, how many requests run at once, the safest utilization, what TP, PP, an 8-bit KV cache and
     quantised weights change, parameters for short and for long traffic, and the command to start. Figures are per GPU;
-    what is not known is a range, and every input is told with its origin. GiB is 2^30 bytes.
+    what is not known is a range, and every input is shown with its origin. GiB is 2^30 bytes.
 
     \b
     Example:

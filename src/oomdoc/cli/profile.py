@@ -30,8 +30,8 @@ def profile(
     """Show the traffic: sizes, rates, surges, before and during.
 
     Requests are bucketed S, M, L, XL by tokens; arrivals and tokens in flight are drawn over time; surges of five minutes
-    are held against the average, the minutes of the incident against the time before. Tenants, models and the requests
-    that weighed most are named where the log tells them.
+    are compared with the average, the minutes of the incident against the time before. Tenants, models and the requests
+    that weighed most are named where the log names them.
 
     \b
     Example:

@@ -63,7 +63,7 @@ def analysis(
 
 @contextmanager
 def _redacted(inputs: Sequence[str], redaction_map: Path | None, chosen: Any) -> Iterator[str]:
-    """A redacted copy of the inputs in a folder that goes with the run, under a redacted name."""
+    """A redacted copy of the inputs in a folder that is deleted with the run, under a redacted name."""
     from oomdoc.limits import scratch_folder
     from oomdoc.redact.run import Redaction, redact
 

@@ -10,8 +10,10 @@ import typer
 
 from oomdoc.cli import console, reading
 from oomdoc.cli.options import Map, MaxMembers, MaxSize, Memory, Paths, Quiet, Timeout
-from oomdoc.errors import EXIT_FOUND, EXIT_OK, BundleError
+from oomdoc.errors import EXIT_FOUND, EXIT_OK, BundleError, UsageError
 from oomdoc.limits import limited
+
+_NEVER_WRITTEN = frozenset({".rar", ".7z", ".cab", ".lz4", ".lzma"})
 
 
 def redact(
@@ -39,7 +41,7 @@ def redact(
     Prompts, completions, keys, tokens, names of users, hosts and tenants, mail, addresses and homes in paths become stand-ins:
     the same for the same name, made with a key that is not in the copy. So does every other word that is not known to be safe.
     Numbers, sizes, times, line numbers and the words of engines, drivers, kernels and clusters stay. A folder gives a folder, an
-    archive the same kind of archive. What is no text is left out and named. The copy holds a manifest,
+    archive the same kind of archive. What is no text is left out and named. The copy has a manifest,
     oomdoc-redaction.json: what was replaced, by kind and count. Keep the map of --map private: it translates back.
 
     \b
@@ -56,6 +58,10 @@ def redact(
     from oomdoc.redact.run import redact as copy
     from oomdoc.report.redaction import render
 
+    if out.suffix.lower() in _NEVER_WRITTEN:
+        raise UsageError(
+            f"{out} names an archive that is not written", "End it as the bundle does, or with .tar.gz or .zip"
+        )
     inputs = reading.inputs(paths)
     progress = console.Progress(quiet)
     chosen = Redaction(

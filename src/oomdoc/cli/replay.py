@@ -45,7 +45,7 @@ def replay(
     """Run the recorded traffic again against the pool of other flags.
 
     The requests of the bundle go through the engine's scheduler: first with the recorded flags, which shows how far the
-    replay is from the recorded usage, then with the changed ones. It tells usage, waiting, preemptions, and whether it
+    replay is from the recorded usage, then with the changed ones. It shows usage, waiting, preemptions, and whether it
     survives: nobody preempted, nobody held back for lack of KV blocks.
 
     Flags: max_num_seqs, max_num_batched_tokens, max_model_len, enable_prefix_caching, enable_chunked_prefill,

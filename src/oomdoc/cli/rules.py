@@ -135,13 +135,13 @@ def rules_test(
 
 def rules_count(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Folders of labelled bundles: each holds a case.toml.")
+        list[Path], typer.Argument(metavar="DIR...", help="Folders of labelled bundles: each has a case.toml.")
     ],
     write: Annotated[bool, typer.Option("--write", help="Write the counted numbers into the rule files.")] = False,
     rules: RuleFolder = None,
     quiet: Quiet = False,
 ) -> int:
-    """Count on labelled bundles how often each piece of evidence holds, and how good the ranking is.
+    """Count on labelled bundles how often each piece of evidence is found, and how good the ranking is.
 
     A labelled bundle is a folder with a case.toml that says cause = "..." (and perhaps also = [...]). Every
     figure leaves out the bundle that is judged. With --write the numbers go into the rule files; what people

@@ -27,14 +27,16 @@ def sql(
             show_default=False,
         ),
     ] = None,
-    form: Annotated[str, typer.Option("--format", metavar="table|csv|json|jsonl", help="Form of the rows.")] = "table",
+    form: Annotated[
+        str, typer.Option("--format", metavar="table|chart|csv|json|jsonl", help="Form of the rows.")
+    ] = "table",
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write to FILE, .csv, .json, .jsonl or .parquet, instead."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most N rows.")] = None,
     endpoint_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of the object store that holds a sweep's store.")
+        str | None, typer.Option(metavar="URL", help="Address of the object store that a sweep's store is in.")
     ] = None,
     anonymous: Annotated[bool, typer.Option("--anonymous", help="Read a public store without credentials.")] = False,
     types: Types = None,
@@ -51,17 +53,19 @@ def sql(
     a prompt opens, with history and with completion of tables and columns (Tab); `.help` lists its commands. A pipe is
     answered statement by statement. A file that `analyze --db` has kept is asked as it is. For the store of a sweep it answers from the dataset: docs/sweep.md has its tables. JSON
     and Parquet hold texts as they are; in a table and in CSV no terminal acts on them and no spreadsheet computes them.
+    A chart is drawn over the first column: bars where it names things, an area where it is a number or a time.
 
     \b
     Example:
       oomdoc sql bundle.tar.gz "SELECT t, kv_used, waiting FROM engine_stat ORDER BY kv_used DESC LIMIT 5"
+      oomdoc sql bundle.tar.gz "SELECT t, kv_used, waiting FROM engine_stat" --format chart
       oomdoc sql bundle.tar.gz "FROM oom" --format json
       oomdoc sql bundle.tar.gz "FROM request" -o requests.parquet
       oomdoc sql bundle.tar.gz
       oomdoc sql bundle.tar.gz < questions.sql
       oomdoc sql tables.duckdb "SELECT count(*) FROM request"
     """
-    reading.form(form, ("table", "csv", "json", "jsonl"))
+    reading.form(form, ("table", "chart", "csv", "json", "jsonl"))
     if query is None and bundle == "-":
         raise UsageError("standard input is the bundle, so the question has to be an argument", "Add a SELECT")
     suffix = output.suffix.lower().lstrip(".") if output else ""
@@ -128,6 +132,10 @@ def _rows_out(
         console.out(
             forms.table(names, shown, console.width() if sys.stdout is not None and sys.stdout.isatty() else None)
         )
+    elif form == "chart":
+        from oomdoc.report.plot import chart
+
+        console.out(chart(names, shown, console.width()))
     else:
         console.out(writers[form](names, shown), utf8=True)
     if len(shown) < len(rows):
@@ -136,7 +144,7 @@ def _rows_out(
 
 
 def _questions(analysis: Analysis, form: str, limit: int | None, quiet: bool) -> int:
-    """Statements of a person at the prompt, where a mistake is told and forgotten, or of a pipe, where it ends the run."""
+    """Statements of a person at the prompt, where a mistake is shown and the next statement is read, or of a pipe, where it ends the run."""
     import pydoc
 
     from oomdoc import prompt
@@ -152,7 +160,7 @@ def _questions(analysis: Analysis, form: str, limit: int | None, quiet: bool) ->
         for statement in prompt.statements(sys.stdin.read()):
             if (told := session.answer(statement)) is None:
                 break
-            console.out(told, utf8=session.form != "table")
+            console.out(told, utf8=session.form not in ("table", "chart"))
         return EXIT_OK
     console.note(f"{analysis.report.bundle.name}: SELECT ...; or .help, Ctrl-D to leave", quiet)
     for statement in prompt.lines_of_terminal(known):

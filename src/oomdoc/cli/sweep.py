@@ -67,6 +67,17 @@ def sweep(
     note: Annotated[
         str, typer.Option(metavar="TEXT", help="With --mark: a word on it; of gone ones, what cured it.")
     ] = "",
+    find: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Sweep nothing: which bundles show a line with TEXT, by the evidence kept."),
+    ] = None,
+    ask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SELECT",
+            help="Sweep nothing: what a SELECT answers for each bundle (`oomdoc tables` lists tables).",
+        ),
+    ] = None,
     endpoint_url: Annotated[
         str | None, typer.Option(metavar="URL", help="Address of an object store that is not the cloud's own.")
     ] = None,
@@ -97,7 +108,7 @@ def sweep(
     color: Color = "auto",
     quiet: Quiet = False,
 ) -> int:
-    """Diagnose a fleet every night: read what is new, tell what is new.
+    """Diagnose a fleet every night: read what is new, report what is new.
 
     Every archive is a bundle; log trees are cut into bundles by folder (the first one on the way down that holds files),
     host or pod. What is unchanged is not read again, new rules judge kept evidence, and the dataset of Parquet files answers
@@ -112,6 +123,8 @@ def sweep(
       oomdoc sweep s3://support/bundles --store s3://support/oomdoc --retention 90 --fail-on new
       oomdoc sweep /var/bundles --store ./fleet -o night/morning.html --reports night/reports
       oomdoc sweep --store ./fleet --mark 4f1c09=gone --note "driver 550 rolled out"
+      oomdoc sweep --store ./fleet --find "NCCL error"
+      oomdoc sweep --store ./fleet --ask "SELECT max(kv_used) AS peak FROM engine_stat HAVING peak > 0.95"
       oomdoc sweep --check --store ./fleet
       oomdoc sql ./fleet "SELECT cause, count(*) AS n FROM new_incident GROUP BY cause ORDER BY n DESC"
 
@@ -122,6 +135,8 @@ def sweep(
     """
     if mark is not None:
         return _marked(store, paths or [], mark, note, endpoint_url, anonymous)
+    if find is not None or ask is not None:
+        return _searched(store, paths or [], find, ask, form, endpoint_url, anonymous, quiet)
     if check or repair:
         return _looked_over(store, paths or [], check, repair, endpoint_url, anonymous)
     if not paths:
@@ -181,6 +196,43 @@ def _marked(store: str, paths: list[str], mark: str, note: str, endpoint_url: st
 
     whole = states.mark(store, fingerprint, state or "acknowledged", note, Access(endpoint_url, anonymous))
     console.out(f"{whole}: {state or 'acknowledged'}" + (f" ({note})" if note else "") + "\n")
+    return EXIT_OK
+
+
+def _searched(
+    store: str, paths: list[str], find: str | None, query: str | None, form: str,
+    endpoint_url: str | None, anonymous: bool, quiet: bool,
+) -> int:  # fmt: skip
+    """`--find` and `--ask`: rows of the kept evidence, with the bundle in front."""
+    if paths or (find is not None and query is not None):
+        raise UsageError("--find and --ask stand alone", "Write `oomdoc sweep --store DIR --find TEXT`")
+    reading.form(form, ("terminal", "csv", "json", "jsonl"))
+    from oomdoc.sweep.places import Access, need_pyarrow
+
+    need_pyarrow()
+    from oomdoc.report import rows as forms
+    from oomdoc.report.words import count
+    from oomdoc.sweep import search
+
+    access = Access(endpoint_url, anonymous)
+    found = search.lines(store, find, access) if find is not None else search.answers(store, query or "", access)
+    writers = {"csv": forms.csv, "json": forms.json, "jsonl": forms.jsonl}
+    if form == "terminal" and find is not None:
+        from oomdoc.report.found import render
+
+        console.out(render(found.rows, console.width()))
+    elif form == "terminal":
+        console.out(forms.table(found.names, found.rows, console.width()))
+    else:
+        console.out(writers[form](found.names, found.rows), utf8=True)
+    without = (
+        f"; {count(len(found.without), 'bundle')} could not be asked, no evidence is kept of them"
+        if found.without
+        else ""
+    )
+    console.note(f"{found.shown} of {count(found.asked, 'bundle')} show it{without}", quiet)
+    for bundle in found.without[:_MOST_LISTED]:
+        console.note(f"  not asked: {bundle}", quiet)
     return EXIT_OK
 
 

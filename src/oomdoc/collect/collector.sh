@@ -79,6 +79,7 @@ name=oomdoc-$(uname -n | tr -c 'A-Za-z0-9.\n-' _)-$(date -u +%Y%m%dT%H%M%SZ)
 base=$out/$name
 mkdir "$base" || wrong "cannot write into $out"
 missing=$base/missing.txt
+headline='oomdoc collect: what could not be had, and how to get it'
 : > "$missing"
 
 have() { command -v "$1" > /dev/null 2>&1; }
@@ -173,7 +174,25 @@ scrape() {
     place=$base/metrics/$(printf '%s' "$url" | tr -c 'A-Za-z0-9' _)-$(date -u +%Y%m%dT%H%M%SZ).prom
     mkdir -p "$base/metrics"
     fetch "$url" 2> /dev/null < /dev/null | head -c "$((limit_mib * 1048576))" > "$place"
-    [ -s "$place" ] || { rm -f "$place"; lacks "$url" "did not answer: name the metrics address of the server with -u"; }
+    [ -s "$place" ] || { rm -f "$place"; lacks "$url" "gave no reply: name the metrics address of the server with -u"; }
+  done
+}
+
+# answer FILE URL WHY: what the server answers; WHY says what to do where it answers nothing.
+answer() {
+  told=$(fetch "$2" 2> /dev/null < /dev/null | head -c 65536 | mask)
+  [ -n "$told" ] || { lacks "$2" "$3"; return; }
+  mkdir -p "${1%/*}"
+  printf '%s\n' "$told" > "$1"
+}
+
+# ask_server: what the server says of itself, beside its metrics: its release, its model and its longest context.
+ask_server() {
+  printf '%s' "$urls" | while IFS= read -r url; do
+    server=${url%/metrics}
+    place=$base/api/$(printf '%s' "$server" | tr -c 'A-Za-z0-9' _)
+    answer "$place/version.json" "$server/version" "gave no reply: name the metrics address of the server with -u"
+    answer "$place/models.json" "$server/v1/models" "gave no reply, or needs a key: curl -H 'Authorization: Bearer KEY' $server/v1/models > models.json"
   done
 }
 
@@ -203,7 +222,11 @@ sample_devices() {
 pack() {
   trap '' INT TERM HUP
   sort -u "$missing" -o "$missing"
-  [ -s "$missing" ] && { echo "collect: what could not be had:"; sed 's/^/  /' "$missing"; } >&2
+  if [ -s "$missing" ]; then
+    { echo "collect: what could not be had:"; sed 's/^/  /' "$missing"; } >&2
+    told=$(cat "$missing")
+    printf '%s\n' "$headline" "$told" > "$missing"
+  fi
   if (cd "$out" && tar -cf - "$name" | gzip -c > "$name.tar.gz"); then
     rm -rf "$base"
     echo "$base.tar.gz"
@@ -402,6 +425,7 @@ fi
 section "samples for $duration_s seconds"
 [ -n "$urls" ] || urls="http://localhost:8000/metrics$newline"
 scrape
+ask_server
 ends=$(($(date +%s) + duration_s))
 while :; do
   sample_devices

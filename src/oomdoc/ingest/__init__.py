@@ -15,6 +15,7 @@ from typing import cast
 from oomdoc.errors import UsageError
 from oomdoc.ingest import (
     amd_smi,
+    collection,
     configuration,
     document,
     forms,
@@ -38,6 +39,7 @@ from oomdoc.ingest import (
     program_text,
     request_body,
     request_log,
+    server_answer,
     serving_log,
     text_form,
     text_log,
@@ -53,6 +55,8 @@ from oomdoc.tables import Batch
 DENSE: tuple[Ingestor, ...] = tuple(
     cast("Ingestor", module)
     for module in (
+        collection,
+        server_answer,
         memory_snapshot,
         metrics,
         metrics_json,
@@ -68,7 +72,7 @@ DENSE: tuple[Ingestor, ...] = tuple(
         request_log,
     )
 )
-"""Kinds of numbers in columns, asked first."""
+"""Kinds of numbers in columns, and what the collector and a server say of themselves: read alone, and asked first."""
 PROSE: tuple[Ingestor, ...] = tuple(
     cast("Ingestor", module)
     for module in (

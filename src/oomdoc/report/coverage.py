@@ -40,6 +40,12 @@ def render(
     if coverage.unread:
         lines += ["Not read, or not to its end", ""]
         lines += [f"  {neutral(item.path)}\n      {neutral(item.why)}" for item in coverage.unread] + [""]
+    if coverage.uncollected:
+        lines += ["Not collected, and how to get it", ""]
+        lines += [
+            f"  {neutral(item.what)}\n      {neutral(item.why)}  {neutral(item.ref)}" for item in coverage.uncollected
+        ]
+        lines += [""]
     lines += list(_sum(report))
     return "\n".join(lines) + "\n"
 

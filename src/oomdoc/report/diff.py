@@ -42,7 +42,7 @@ def render(told: Comparison, *, width: int = 100, color: bool = False, **_: Any)
         page.flow(ink(name, "bold"), ink(neutral(_side(side))), lead_width=3)
     if told.judged:
         page.heading(
-            "What explains it", f"held against {neutral(told.cause or '')}, the leading cause of the {told.judged} one"
+            "What explains it", f"compared with {neutral(told.cause or '')}, the leading cause of the {told.judged} one"
         )
         shown = explaining(told)
         for number, change in enumerate(shown, 1):
@@ -50,7 +50,7 @@ def render(told: Comparison, *, width: int = 100, color: bool = False, **_: Any)
             for reason in change.because[:2]:
                 page.flow(Text(), page.prose(reason), indent=5)
         if not shown:
-            page.flow(Text(), ink("nothing that changed and was told bears on that cause"), indent=2)
+            page.flow(Text(), ink("nothing that changed in what both bundles show bears on that cause"), indent=2)
     for area, title in AREAS.items():
         rows, others = _rows(told, area)
         if not rows and not others:
@@ -63,7 +63,7 @@ def render(told: Comparison, *, width: int = 100, color: bool = False, **_: Any)
             page.flow(ink("also different:", "dim"), ink(named + rest, "dim"), indent=2, gap=1)
     if not told.changes:
         page.heading("Changes")
-        page.flow(Text(), ink("no version, model, flag, memory or traffic figure that both tell differs"), indent=2)
+        page.flow(Text(), ink("no version, model, flag, memory or traffic figure that both have differs"), indent=2)
     for title, signs in (("Evidence that is new", told.evidence_new), ("Evidence that is gone", told.evidence_gone)):
         if signs and told.judged:
             page.heading(title, f"for {neutral(told.cause or '')}")
@@ -102,7 +102,7 @@ def markdown(told: Comparison, **_: Any) -> str:
                 + "".join(f"<br>{_cell(reason)}" for reason in change.because[:2])
             )
         if not shown:
-            out.append(f"Nothing that changed and was told bears on `{_cell(told.cause or '')}`.")
+            out.append(f"Nothing that changed in what both bundles show bears on `{_cell(told.cause or '')}`.")
     for area, title in AREAS.items():
         rows = [change for change in told.changes if change.area == area]
         if rows:

@@ -5,12 +5,13 @@ Nothing here is made harmless: a form does that, each in the way of its language
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.model import Diagnosis, Engine, Evidence, LedgerEntry, Report, Step, Story, last_moments
 from oomdoc.report.words import count, factor_of, gravest, percent
-from oomdoc.units import show_bytes
+from oomdoc.units import show_bytes, written
 
 CONTRADICTIONS_SHOWN = 3
 
@@ -167,16 +168,26 @@ def speaks_for(rival: Diagnosis) -> Evidence | None:
 STEPS_SHOWN = 6
 
 
+def figures(steps: Sequence[Step]) -> tuple[str, tuple[str, ...]]:
+    """Where the arithmetic starts and each factor, with as many digits as it takes to come to the figure at its end."""
+    begin, *rest = steps
+    return written(begin.probability, [step.factor for step in rest], steps[-1].probability)
+
+
 def in_short(steps: Sequence[Step]) -> str:
     """The arithmetic on a line: where it starts, each factor, where it ends.
 
     >>> in_short([Step("", 0.111, 0.1), Step("", 20.0, 0.69, "a"), Step("", 0.5, 0.53, "b")])
     '10% before any evidence, ×20, ÷2.0 = 53%'
     """
-    begin, *rest = steps
-    shown = [factor_of(step.factor) for step in rest[:STEPS_SHOWN]]
-    more = f", {count(len(rest) - STEPS_SHOWN, 'weaker line')}" if len(rest) > STEPS_SHOWN else ""
-    said = f"{percent(begin.probability)} before any evidence"
+    rest = steps[1:]
+    start, factors = figures(steps)
+    shown = factors[:STEPS_SHOWN]
+    more = ""
+    if len(rest) > STEPS_SHOWN:
+        together = math.prod(step.factor for step in rest[STEPS_SHOWN:])
+        more = f", {factor_of(together)} by {count(len(rest) - STEPS_SHOWN, 'weaker line')}"
+    said = f"{start} before any evidence"
     return (
         said + "".join(f", {each}" for each in shown) + more + (f" = {percent(steps[-1].probability)}" if rest else "")
     )
@@ -201,6 +212,31 @@ def same_change(first: Diagnosis, rival: Diagnosis) -> bool:
     return bool(settings[0]) and settings[0] <= (settings[1] | every)
 
 
+def tie(report: Report) -> str | None:
+    """What a reader of the first screen must know of a rival that stands level; None where none does."""
+    if not report.diagnoses or report.verdict != "diagnosed":
+        return None
+    first, keeps = report.diagnoses[0], story_of(report).keeps
+    rival = next((item for item in report.diagnoses[1:] if item.cause in keeps and is_tie(first, item)), None)
+    if rival is None:
+        return None
+    both = "the same change helps both" if same_change(first, rival) else "collect more before you rely on the order"
+    return f'a tie with "{rival.title}" ({rival.cause}, {percent(rival.probability)}): {both}'
+
+
+_OUTCOMES = {
+    "refused": "refused to start",
+    "died": "died",
+    "ended": "was ended from outside",
+    "degraded": "served, and not all that was asked",
+    "stuck": "got stuck",
+    "grew": "served while its memory grew",
+    "served": "served",
+    "starting": "was starting still",
+}
+"""What became of a life, in words (`Engine.outcome`)."""
+
+
 def engine_line(engine: Engine) -> str:
     """Version, model, the settings that bear on memory, and how the start ended."""
     said = [f"vLLM {engine.version or 'of unknown version'}" + (f" {engine.generation}" if engine.generation else "")]
@@ -208,7 +244,7 @@ def engine_line(engine: Engine) -> str:
     for name, short in SETTINGS:
         if (flag := engine.flags.get(name)) and flag.value not in (None, False, "auto", "None", "False"):
             said.append(f"{short} {flag.value}" + (" (default)" if flag.origin == "default" else ""))
-    state = "failed" if engine.failed else "did not fail"
+    state = _OUTCOMES.get(engine.outcome) or ("failed" if engine.failed else "how it ended is unknown")
     said.append(f"{state}, last seen: {engine.last_milestone}" if engine.last_milestone else state)
     return ", ".join(said)
 

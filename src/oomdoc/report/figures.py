@@ -17,6 +17,6 @@ def render(now: Any, left_out: Any, sharpness: float) -> str:
     ]
     lines += ["", f"likeliest sharpness {sharpness:g}"]
     if left_out.confused:
-        lines += ["", "| is | told | bundles |", "| --- | --- | ---: |"]
+        lines += ["", "| is | said | bundles |", "| --- | --- | ---: |"]
         lines += [f"| {label} | {told} | {times} |" for label, told, times in left_out.confused]
     return "\n".join(lines) + "\n"

@@ -126,7 +126,9 @@ def _pool(page: Page, sheet: Worksheet) -> None:
         _row(page, "blocks", blocks)
         _row(page, "concurrency", f"{_ratio(pool.concurrency)} requests of max_model_len ({pool.need_blocks:,} blocks)")
     elif sheet.kv_bytes_per_token is None:
-        page.flow(Text(), ink("no formula holds for this model's cache: the log tells its blocks and pages"), indent=2)
+        page.flow(
+            Text(), ink("no formula is known for this model's cache: the log shows its blocks and pages"), indent=2
+        )
     if sheet.longest is not None:
         limit = sheet.longest.model_limit
         said = f"memory allows {whole(sheet.longest.tokens)} tokens"

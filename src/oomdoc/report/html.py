@@ -27,12 +27,14 @@ from oomdoc.report.facts import (
     answer,
     computed,
     contradictions,
+    figures,
     in_short,
     is_tie,
     missing_parts,
     plans_of_failure,
     same_change,
     story_of,
+    tie,
     unusual,
 )
 from oomdoc.report.shell import asset, environment, policy
@@ -41,7 +43,6 @@ from oomdoc.report.words import (
     changes,
     cost,
     count,
-    factor_of,
     flag,
     gravest,
     incomplete,
@@ -49,6 +50,7 @@ from oomdoc.report.words import (
     moment,
     neutral,
     neutral_line,
+    uncollected,
     until_then,
 )
 from oomdoc.units import GIB, show_bytes, show_seconds
@@ -81,7 +83,7 @@ def render(report: Report, **_: Any) -> str:
     rivals = [item for item in report.diagnoses[1:] if item.cause in story.keeps]
     page = _environment().get_template("report.html.j2")
     return page.render(
-        report=report, story=story, weights={item.id: item for item in (*first.evidence, *first.against)} if first else {}, brief=[neutral(line) for line in story.brief], books=pictures.ledger(report), around=pictures.around(report), lost=incomplete(report), first=first, incident=shown, rivals=rivals[:RIVALS], rest=max(len(report.diagnoses) - 1 - len(rivals[:RIVALS]), 0),
+        report=report, story=story, weights={item.id: item for item in (*first.evidence, *first.against)} if first else {}, brief=[neutral(line) for line in story.brief], books=pictures.ledger(report), around=pictures.around(report), lost=incomplete(report), lacks=uncollected(report), level=tie(report), first=first, incident=shown, rivals=rivals[:RIVALS], rest=max(len(report.diagnoses) - 1 - len(rivals[:RIVALS]), 0),
         others=[item for item in report.incidents if item is not shown][:INCIDENTS], incidents=len(report.incidents),
         drawn=[chart for chart in drawn if not chart.id.startswith("replay")], replayed=[chart for chart in drawn if chart.id.startswith("replay")],
         ledger=_books(labels, ledger), excerpts={item.ref: item for item in report.excerpts}, verdict=_verdict(report, first), engines=_engines(report),
@@ -104,7 +106,7 @@ def _environment() -> jinja2.Environment:
     made.filters.update(
         line=neutral_line, likelihood=likelihood, moment=moment,
         count=count, answer=answer, size=show_bytes, seconds=show_seconds, changes=changes, kind=lambda kind: KINDS.get(kind, kind), cell=cell, paste=_paste,
-        number=_number, times=factor_of, short=in_short, block=lambda text: "\n".join(neutral_line(line) for line in text.splitlines()), is_tie=is_tie, same_change=same_change, lines=lambda text: "\n".join(neutral(line) for line in text.splitlines()),
+        number=_number, written=figures, short=in_short, block=lambda text: "\n".join(neutral_line(line) for line in text.splitlines()), is_tie=is_tie, same_change=same_change, lines=lambda text: "\n".join(neutral(line) for line in text.splitlines()),
     )  # fmt: skip
     return made
 

@@ -20,6 +20,7 @@ from oomdoc.report.facts import (
     computed,
     contradictions,
     engine_line,
+    figures,
     is_tie,
     ledger_of_failure,
     plans_of_failure,
@@ -27,6 +28,7 @@ from oomdoc.report.facts import (
     same_change,
     speaks_for,
     story_of,
+    tie,
     traffic_line,
     unnamed,
     unusual,
@@ -37,7 +39,6 @@ from oomdoc.report.words import (
     cost,
     count,
     factor,
-    factor_of,
     gravest,
     incomplete,
     likelihood,
@@ -45,6 +46,7 @@ from oomdoc.report.words import (
     neutral,
     neutral_line,
     percent,
+    uncollected,
     until_then,
 )
 from oomdoc.units import GIB, show_seconds
@@ -150,6 +152,8 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
     }.get(report.verdict, "Undecided")
     story = story_of(report)
     lines = [f"## {verdict}: {prose(story.title)}", "", "| | |", "| --- | --- |"]
+    if lacks := uncollected(report):
+        lines.append(f"| **Not collected** | {prose(lacks)} |")
     if report.verdict in ("diagnosed", "undecided"):
         lines.append(f"| **What ran out** | {prose(story.ran_out)} |")
     for name, text in (("Where", story.where), ("When", story.when), ("Who", story.who), ("What it cost", story.cost)):
@@ -162,7 +166,8 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
         if report.collect_next:
             lines.append(f"| **What to do** | collect more and analyse again: {prose(report.collect_next[0].what)} |")
     elif first:
-        counted = f"; {plain(story.record.says)}" if story.record else ""
+        counted = f"; {prose(level)}" if (level := tie(report)) else ""
+        counted += f"; {plain(story.record.says)}" if story.record else ""
         lines.append(
             f"| **How sure** | {plain(percent(first.probability))}, {likelihood(first.probability)}{counted} |"
         )
@@ -192,20 +197,18 @@ def _evidence(report: Report, item: Diagnosis) -> list[str]:
     story = story_of(report)
     if not story.steps:
         return []
-    begin, *rest = story.steps
+    start, factors = figures(story.steps)
     known = {each.id: each for each in (*item.evidence, *item.against)}
     lines = [
         "### How sure",
         "",
-        f"{prose(item.title)} ({code(item.cause)}) is {plain(percent(begin.probability))} of incidents before any evidence; each line multiplies the odds.",
+        f"{prose(item.title)} ({code(item.cause)}) is {plain(start)} of incidents before any evidence; each line multiplies the odds.",
         "",
     ]
-    for step in rest:
+    for step, times in zip(story.steps[1:], factors, strict=True):
         found = known.get(step.evidence or "")
         places = [code(ref) for ref in unnamed(found)[:3]] if found else []
-        lines.append(
-            f"- **{plain(factor_of(step.factor))}** {prose(step.says)}" + (f" ({', '.join(places)})" if places else "")
-        )
+        lines.append(f"- **{plain(times)}** {prose(step.says)}" + (f" ({', '.join(places)})" if places else ""))
     lines += [f"- **= {plain(percent(item.probability))}**, {likelihood(item.probability)}", ""]
     same = [each for each in item.evidence if each.weight == 0]
     if same:
@@ -460,6 +463,10 @@ def _coverage(report: Report) -> list[str]:
         lines.append(f"- not read: {code(row.path)}: {plain(row.why)}")
     if len(report.coverage.unread) > UNREAD_SHOWN:
         lines.append(f"- and {len(report.coverage.unread) - UNREAD_SHOWN} more not read")
+    lines += [
+        f"- not collected: {plain(item.what)}: {prose(item.why)} ({code(item.ref)})"
+        for item in report.coverage.uncollected
+    ]
     lines += ["", "</details>", ""]
     if report.warnings:
         lines += ["Mind:", "", *(f"- {prose(text)}" for text in report.warnings), ""]

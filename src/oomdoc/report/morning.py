@@ -20,6 +20,7 @@ from oomdoc.report.words import count, moment, neutral, percent
 from oomdoc.units import show_bytes
 
 MOST_GROUPS = 25  # shown to people per section; JSON lines have all
+_WHAT = 90  # characters of the first error that tell what it was
 _TEXT = 160  # characters of a bundle's line that a table shows
 
 
@@ -81,7 +82,7 @@ def _standing(morning: Morning) -> Section:
     rows = tuple(
         (
             item.state, _what(item), percent(item.probability) if item.probability is not None else "unknown", item.name,
-            item.host or "not in the bundle", " ".join(part for part in (item.model or "not in the bundle", item.version and f"vLLM {item.version}") if part),
+            item.host or "unknown", " ".join(part for part in (item.model or "unknown", item.version and f"vLLM {item.version}") if part),
             _since(item), _advice(item),
         )
         for item in shown
@@ -95,7 +96,9 @@ def _what(item: Standing) -> str:
     times = f", {item.times} times" if item.times > 1 else ""
     title = item.title
     if item.cause == "not-memory" and item.text:  # the rule's title says what it is not
-        title = f"Not memory: {_cut(item.text)[:90]}"
+        title = f"Not memory: {_cut(item.text, _WHAT)}"
+    elif item.verdict == "undecided":
+        title = f"Undecided; closest: {title}"
     return f"{title}{times} ({item.cause or 'not ranked'}, {item.fingerprint})"
 
 
@@ -183,9 +186,17 @@ def _groups(title: str, groups: Sequence[Group]) -> Section:
     return Section(title, says, columns, tuple(rows))
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, most: int = _TEXT) -> str:
+    """A text on one line, cut between words.
+
+    >>> _cut("the driver is too old", 14), _cut("short")
+    ('the driver …', 'short')
+    """
     line = " ".join(text.split())
-    return line if len(line) <= _TEXT else line[: _TEXT - 1] + "…"
+    if len(line) <= most:
+        return line
+    head = line[: most - 1]
+    return (head.rpartition(" ")[0] or head).rstrip() + " …"
 
 
 def _of(model: str | None, version: str | None) -> str:
@@ -243,7 +254,12 @@ def _rows(section: Section, width: int) -> Iterable[str]:
     if section.columns == TRIAGE:
         for state, what, sure, bundle, host, model, since, advice in cells:
             yield _filled(f"{state:<5} {sure:>4}  {what}", width, "  ", " " * 15)
-            yield _filled(f"{bundle}; host {host}; {model}; {since}", width, " " * 15, " " * 15)
+            yield _filled(
+                f"{bundle}; host {host}; {'model unknown' if model == 'unknown' else model}; {since}",
+                width,
+                " " * 15,
+                " " * 15,
+            )
             yield _filled(f"→ {advice}", width, " " * 15, " " * 17)
         return
     for row in cells:

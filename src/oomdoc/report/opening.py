@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from oomdoc.model import Report, Story
-from oomdoc.report.facts import in_short, story_of
+from oomdoc.report.facts import in_short, story_of, tie
 from oomdoc.report.layout import Page, ink
-from oomdoc.report.words import WHEN, flag, incomplete, likelihood, neutral, percent, until_then
+from oomdoc.report.words import WHEN, flag, incomplete, likelihood, neutral, percent, uncollected, until_then
 
 LABEL_WIDTH = 15
 
@@ -40,6 +40,8 @@ def opening(page: Page, report: Report) -> None:
 
 def _answers(page: Page, report: Report, story: Story) -> Iterator[tuple[str, Text]]:
     first = report.diagnoses[0] if report.diagnoses else None
+    if lacks := uncollected(report):
+        yield "Not collected", page.prose(lacks)
     if report.verdict in ("diagnosed", "undecided") and first:
         yield "What ran out", page.prose(story.ran_out)
     if story.where:
@@ -62,7 +64,14 @@ def _answers(page: Page, report: Report, story: Story) -> Iterator[tuple[str, Te
     if story.cost:
         yield "What it cost", page.prose(story.cost)
     if story.steps:
-        yield "How sure", page.prose(in_short(story.steps) + (f"; {story.record.says}" if story.record else ""))
+        yield (
+            "How sure",
+            page.prose(
+                "; ".join(
+                    part for part in (in_short(story.steps), tie(report), story.record and story.record.says) if part
+                )
+            ),
+        )
     yield from _change(page, report, story)
     yield "Bundle", _bundle(report)
 

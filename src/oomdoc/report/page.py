@@ -35,7 +35,7 @@ def render(rule: Any, *, width: int = 100, color: bool = False) -> str:
     if any(item.group for item in rule.evidence):
         page.flow(
             Text(),
-            ink("of a group only the strongest line counts; what a bundle cannot tell counts nothing", "dim"),
+            ink("of a group only the strongest line counts; what a bundle does not show counts nothing", "dim"),
             indent=2,
         )
     if rule.reasons:

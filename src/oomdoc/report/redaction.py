@@ -53,6 +53,6 @@ def render(
     else:
         lines.append("Diagnosis: the same")
     lines.append(
-        "Look through the copy before you send it: a name made of a log's own words passes where no field tells what it is."
+        "Look through the copy before you send it: a name made of a log's own words passes where no field says what it is."
     )
     return "\n".join(lines) + "\n"

@@ -31,17 +31,19 @@ def render(name: str, told: Mapping[str, Any], *, width: int = 100, color: bool 
     page.flow(Text(), _verdict("With the recorded flags", before))
     if after is not None:
         changed = " ".join(flag(item["flag"], item["value"]) for item in told["settings"]) or "another pool"
-        page.flow(Text(), _verdict(f"With {changed}", after))
+        page.flow(Text(), _verdict(f"With {changed}", after, before))
     _series(page, told)
     _table(page, told)
     _trust(page, told)
     return page.text()
 
 
-def _verdict(which: str, outcome: Mapping[str, Any]) -> Text:
+def _verdict(which: str, outcome: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> Text:
+    felt = _felt(outcome, before)
     if outcome["survives"]:
-        return ink(f"{which} it survives: at most {percent(outcome['peak_used'])} of the pool is used.", "green")
-    why = []
+        said = f"{which} it survives: at most {percent(outcome['peak_used'])} of the pool is used"
+        return ink(f"{said}, but {felt}." if felt else f"{said}.", "yellow" if felt else "green")
+    why = [felt] if felt else []
     if outcome["impossible"]:
         why.append(f"{count(outcome['impossible'], 'request')} can never run")
     if outcome["preemptions"]:
@@ -53,7 +55,19 @@ def _verdict(which: str, outcome: Mapping[str, Any]) -> Text:
     return ink(f"{which} it does not survive: {'; '.join(why)}.", "red")
 
 
-# ---- series
+_LONGER, _LONGER_S = 1.1, 1.0
+"""From here on, as a factor and beyond so many seconds, a wait is said to be longer: below it one would read the replay's own error."""
+
+
+def _felt(outcome: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
+    """How much longer requests wait with the change; "" where they do not."""
+    if before is None:
+        return ""
+    old, new = before["p95_wait_s"], outcome["p95_wait_s"]
+    if new <= _LONGER * old + _LONGER_S:
+        return ""
+    times = f", {new / old:.1f} times as long" if old > _LONGER_S else ""
+    return f"requests wait longer: 95% of them begin within {show_seconds(new)}, {show_seconds(old)} before{times}"
 
 
 def _series(page: Page, told: Mapping[str, Any]) -> None:
@@ -131,7 +145,7 @@ def _table(page: Page, told: Mapping[str, Any]) -> None:
     row("tokens computed again", "", lambda outcome, _: count(outcome["recomputed_tokens"]))
     row("waiting for blocks", "", lambda outcome, _: show_seconds(outcome["held_by_pool_s"]))
     row("longest wait of a request", "", lambda outcome, _: show_seconds(outcome["longest_wait_s"]))
-    row("95 % wait at most", "", lambda outcome, _: show_seconds(outcome["p95_wait_s"]))
+    row("95% wait at most", "", lambda outcome, _: show_seconds(outcome["p95_wait_s"]))
     row("first full pool", "", lambda outcome, _: _clock(outcome["first_full_t"]))
     row("first preemption", "", lambda outcome, _: _clock(outcome["first_preemption_t"]))
     row("can never run", "", lambda outcome, _: count(outcome["impossible"]))
@@ -170,13 +184,13 @@ def _trust(page: Page, told: Mapping[str, Any]) -> None:
                 "at the same sample" if not late else f"{show_seconds(abs(late))} {'later' if late > 0 else 'earlier'}"
             )
             said.append(
-                f"Pressure (a full pool, or a queue at 85 % of it) begins {when} than recorded."
+                f"Pressure (a full pool, or a queue at 85% of it) begins {when} than recorded."
                 if late
-                else f"Pressure (a full pool, or a queue at 85 % of it) begins {when} as recorded."
+                else f"Pressure (a full pool, or a queue at 85% of it) begins {when} as recorded."
             )
         elif error["pressure_recorded_t"] or error["pressure_replayed_t"]:
             where = "recording" if error["pressure_recorded_t"] else "replay"
-            said.append(f"Pressure (a full pool, or a queue at 85 % of it) shows in the {where} only.")
+            said.append(f"Pressure (a full pool, or a queue at 85% of it) shows in the {where} only.")
     parts = [
         f"a step lasts {_figure(speed['step_s'] * 1e3)} ms",
         f"{_figure(speed['per_sequence_s'] * 1e3)} ms more for each request",

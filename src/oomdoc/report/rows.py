@@ -16,7 +16,7 @@ from oomdoc.report.words import count, neutral, neutral_line
 
 LEAST_COLUMN = 8
 UNITS = (
-    "NULL is unknown, never zero. Names tell units: _bytes are bytes, _s seconds, _per_s per second, _tokens tokens; t is epoch "
+    "NULL is unknown, never zero. Names show units: _bytes are bytes, _s seconds, _per_s per second, _tokens tokens; t is epoch "
     "seconds in UTC, shares are 0..1, counts have no unit."
 )
 

@@ -26,6 +26,7 @@ from oomdoc.report.facts import (
     computed,
     contradictions,
     engine_line,
+    figures,
     is_tie,
     ledger_of_failure,
     missing_parts,
@@ -107,7 +108,7 @@ def render(
     if everything:
         _engines(page, report.engines)
         _traffic(page, report.traffic)
-    _coverage(page, report.coverage)
+    _coverage(page, report.coverage, everything)
     _warnings(page, report.warnings)
     _more(page, report, first, incident, everything)
     return page.text()
@@ -197,6 +198,8 @@ def _legend(entries: Sequence[LedgerEntry], plans: Sequence[LedgerEntry] = ()) -
         if not any(sizes):
             continue
         low, high = f"{min(sizes) / GIB:.2f}", f"{max(sizes) / GIB:.2f}"
+        if low.lstrip("-") == high.lstrip("-") == "0.00":
+            continue  # a few MiB, which no bar shows
         yield ink(glyph, style) + ink(f" {title} ") + ink(low if low == high else f"{low} to {high}", "bold")
 
 
@@ -308,18 +311,17 @@ def _steps(page: Page, report: Report) -> None:
     story = story_of(report)
     if not story.steps or report.verdict == "no-server":
         return
-    begin, *rest = story.steps
-    page.heading("How sure", f"starts at {percent(begin.probability)}; each line multiplies the odds")
+    rest = story.steps[1:]
+    start, factors = figures(story.steps)
+    page.heading("How sure", f"starts at {start}; each line multiplies the odds")
     first = report.diagnoses[0]
     refs = {item.id: item for item in (*first.evidence, *first.against)}
     shown = rest if len(rest) <= STEPS_SHOWN + 1 else rest[:STEPS_SHOWN]
-    for step in shown:
+    for step, times in zip(shown, factors, strict=False):
         body = page.prose(_shorter(step.says))
         if (item := refs.get(step.evidence or "")) and (places := unnamed(item)):
             body += ink("  ") + ink(_refs(places, 1), "cyan")
-        page.flow(
-            ink(factor_of(step.factor), "green" if step.factor >= 1 else "yellow"), body, indent=2, lead_width=6, gap=1
-        )
+        page.flow(ink(times, "green" if step.factor >= 1 else "yellow"), body, indent=2, lead_width=6, gap=1)
     if len(shown) < len(rest):
         together = math.prod(step.factor for step in rest[len(shown) :])
         said = f"{count(len(rest) - len(shown), 'further line')} together; --all shows each"
@@ -395,7 +397,8 @@ def _actions(page: Page, report: Report, diagnosis: Diagnosis, everything: bool)
         page.heading("The whole command", "what was set, with the best change")
         for line in diagnosis.command.splitlines():
             page.line(ink(f"  {neutral(line)}", "green"))
-    now = "What else would help now" if best.when == "now" else "What to do until then"
+    soon = best.when != "now" and diagnosis.until_then is not None
+    now = "What to do until then" if soon else "What else would help now"
     for when, title in (("now", now), ("after-load-test", "What would help after a load test")):
         staged = [action for action in others if action.when == when]
         if not everything:  # the first screen has it
@@ -414,7 +417,7 @@ def _actions(page: Page, report: Report, diagnosis: Diagnosis, everything: bool)
         page.heading("What would not help")
     for item in diagnosis.not_helping if everything else diagnosis.not_helping[:NOT_HELPING_SHOWN]:
         advised = f" (advised at {item.ref})" if item.ref else ""
-        said = f"{item.what}{advised}: {item.why}" if everything else item.what
+        said = f"{item.what}{advised}: {item.why if everything else item.why.partition(';')[0]}"
         page.flow(ink("-"), page.prose(said, (item.ref,) if item.ref else ()), indent=2, gap=1)
 
 
@@ -439,7 +442,7 @@ def _rivals(page: Page, report: Report, top: int) -> None:
     near = [item for item in report.diagnoses[1:] if item.cause in kept][: max(top, 1)]
     if report.verdict in ("healthy", "no-server") or not near:
         return
-    page.heading("What else it could be")
+    page.heading("What else it could be", "each is judged by itself: two can be true")
     first = report.diagnoses[0]
     for item in near:
         strongest, said = answer(item)
@@ -517,7 +520,7 @@ def _collect(page: Page, report: Report) -> None:
             page.line(ink("     ") + ink(neutral(item.command), "bold"))
 
 
-def _coverage(page: Page, coverage: Coverage) -> None:
+def _coverage(page: Page, coverage: Coverage, everything: bool) -> None:
     sources = coverage.sources
     page.heading("What was read")
     lines, rows = sum(item.lines for item in sources), sum(item.rows for item in sources)
@@ -537,6 +540,9 @@ def _coverage(page: Page, coverage: Coverage) -> None:
         named = [f"{item.path} ({item.why})" for item in coverage.unread[:3]]
         more = f" and {len(coverage.unread) - 3} more" if len(coverage.unread) > 3 else ""
         page.flow(ink("not read:", "yellow"), ink(neutral(", ".join(named) + more)), indent=2, gap=1)
+    if everything:
+        for gap in coverage.uncollected:
+            page.flow(ink("not collected:", "yellow"), page.prose(f"{gap.what}: {gap.why}  {gap.ref}"), indent=2, gap=1)
 
 
 def _set_aside(page: Page, report: Report, everything: bool) -> None:

@@ -58,6 +58,33 @@ def _visible(match: re.Match[str]) -> str:
     return "␡" if code == 0x7F else f"<U+{code:04X}>"
 
 
+UNCOLLECTED_SHOWN = 2
+_WEIGHTIEST = (
+    "collection",
+    "server process",
+    "output of process",
+    "kernel log",
+    "nvidia-smi",
+    "memory group",
+    "environment of process",
+)
+"""What a diagnosis lacks most, by how the collector begins its line: the log, then the kernel's word, then the devices."""
+
+
+def uncollected(report: Report) -> str | None:
+    """What the collector could not have and how to get it, the first of them; None where it had all, or nothing is known of it."""
+    lacks = report.coverage.uncollected
+    if not lacks:
+        return None
+    ranks = {begin: rank for rank, begin in enumerate(_WEIGHTIEST)}
+    ordered = sorted(
+        lacks, key=lambda item: next((rank for begin, rank in ranks.items() if item.what.startswith(begin)), len(ranks))
+    )
+    said = "; ".join(f"{item.what} ({item.why})" for item in ordered[:UNCOLLECTED_SHOWN])
+    names = ", ".join(item.what for item in ordered[UNCOLLECTED_SHOWN:])
+    return said + (f"; also {names}" if names else "")
+
+
 def flag(name: str, value: Any) -> str:
     r"""An engine setting as it is pasted into a command line, quoted for a shell; capitals are environment variables.
 

@@ -77,7 +77,7 @@ def slower_by(action: Action) -> str:
         return f"{told['in_time']:.0%} of the requests are done in time by its replay, {told['in_time_before']:.0%} with the recorded flags ({IN_TIME})"
     after, before = action.predicted["p95_latency_s"], action.predicted["p95_latency_before_s"]
     times = f"{after / before:.1f} times as long" if before else "longer"
-    return f"requests take {times} by its replay: 95 % are done within {show_seconds(after)}, {show_seconds(before)} with the recorded flags"
+    return f"requests take {times} by its replay: 95% are done within {show_seconds(after)}, {show_seconds(before)} with the recorded flags"
 
 
 def rehearsed(actions: list[Action], now: Situation) -> list[Action]:
@@ -277,7 +277,7 @@ def _overload(stage: Rehearsal, now: Situation, before: Result) -> list[Action]:
                     f"one of them serves {low:.0%} of what came around the incident",
                     f"{count} times the GPUs",
                     {},
-                    "usage stays below 90 % in the busiest five minutes",
+                    "usage stays below 90% in the busiest five minutes",
                     predicted=_figures(result, before, stage),
                     proof=f"{_hint(stage)}replayed with one request of {count} for each, one {_outcome(result, before)}{stage.error}",
                     when="after-load-test",
@@ -322,7 +322,7 @@ def _outcome(result: Result, before: Result) -> str:
         times = f", {result.p95_latency_s / before.p95_latency_s:.1f} times as long"
     return (
         f"peaks at {result.peak_used:.0%} of the pool with {outcome}, against {before.preemptions:,} with the recorded flags; "
-        f"95 % of the requests are done within {show_seconds(result.p95_latency_s)}, {show_seconds(before.p95_latency_s)} before{times}, "
+        f"95% of the requests are done within {show_seconds(result.p95_latency_s)}, {show_seconds(before.p95_latency_s)} before{times}, "
         f"and begin within {show_seconds(result.p95_wait_s)}, {show_seconds(before.p95_wait_s)} before; "
         f"{result.in_time:.0%} are in time ({IN_TIME}), {before.in_time:.0%} before"
     )

@@ -12,6 +12,7 @@ from oomdoc.fit.judge import filled, judge
 from oomdoc.fit.sheet import divides, worksheet
 from oomdoc.model import Action, Diagnosis, NotHelping
 from oomdoc.physics.budget import round_utilization_up
+from oomdoc.physics.defaults import default_of
 from oomdoc.solve.advice import not_helping
 from oomdoc.solve.guard import changed, guard, spelled
 from oomdoc.solve.launch import argument, command
@@ -19,7 +20,7 @@ from oomdoc.solve.predict import Prediction, at_failure, at_start
 from oomdoc.solve.rehearsed import later, more_in_time, rehearsed, slower, slower_by
 from oomdoc.solve.situation import Situation, stated
 from oomdoc.solve.sizes import ROOM_BYTES, host_need, solved_number
-from oomdoc.units import show_bytes
+from oomdoc.units import count, show_bytes
 
 _LAYOUT = frozenset({"tensor_parallel_size", "pipeline_parallel_size", "quantization", "dtype"})
 SHORTEST = 1024  # tokens: a server for less is none
@@ -56,6 +57,7 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
             elif slower(action):
                 refused.append(NotHelping(action.do, slower_by(action)))
         actions = kept
+    actions = [_with_tokens(action, now) for action in actions]
     completed = dataclasses.replace(
         diagnosis, actions=tuple(actions), not_helping=tuple(dict.fromkeys((*refused, *not_helping(diagnosis.cause, now))))
     )  # fmt: skip
@@ -250,6 +252,22 @@ def _more(diagnosis: Diagnosis, now: Situation) -> Iterator[Action]:
                 )  # fmt: skip
 
 
+def _with_tokens(action: Action, now: Situation) -> Action:
+    """What less pool means to users: the tokens that it still stores, beside the most that were ever in use."""
+    pool = now.engine.get("kv_pool_tokens")
+    left = action.predicted.get("kv_pool_tokens")
+    if not _LESS_POOL & action.changes.keys() or not pool or left is None or left.high >= pool:
+        return action
+    most = count(left.low) if left.low == left.high else f"{count(left.low)} to {count(left.high)}"
+    said = f"{most} of {count(pool, 'token')} remain in the pool"
+    used = now.pressure.get("peak")
+    if used:
+        said += f", of which the busiest moment recorded took {count(round(used * pool))}"
+    return dataclasses.replace(action, cost=f"{action.cost}: {said}" if action.cost else said)
+
+
+_USUAL_SHARE = 0.9
+_LESS_POOL = frozenset({"gpu_memory_utilization", "kv_cache_memory_bytes"})
 _BEFORE_THE_POOL = frozenset({"init", "load", "profile", "kv-plan", "graph-profile"})
 _OUTSIDE_THE_PLAN = frozenset(
     {
@@ -275,8 +293,11 @@ def _by_books(diagnosis: Diagnosis, now: Situation) -> Iterator[Action]:
     if any(action.changes for action in diagnosis.actions) or now.engine.get("kv_cache_memory_bytes"):
         return
     step = round_utilization_up((max(0, asked - free) + ROOM_BYTES) / total)
+    version = now.engine.get("version_number")
+    usual = default_of("gpu_memory_utilization", version or 0) or _USUAL_SHARE
+    whose = "the default of this release" if version else "the default before 0.20"
     yield Action(
-        "lower-by", f"Lower `--gpu-memory-utilization` by {step:g} from what it is (the bundle does not tell it)",
+        "lower-by", f"Lower `--gpu-memory-utilization` by {step:g}: to {round(usual - step, 3):g} where the command does not set it ({usual:g} is {whose})",
         f"{show_bytes(asked)} were asked for with {show_bytes(free)} free; {step:g} x {show_bytes(total)} = {show_bytes(step * total)} more stay outside the pool",
         f"{show_bytes(step * total)} less KV pool per GPU", {}, "memory.free in nvidia-smi under load stays above 1 GiB",
     )  # fmt: skip

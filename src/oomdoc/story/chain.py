@@ -76,6 +76,8 @@ def _failed(seen: Seen) -> Link | None:
             "restart": "the container was restarted",
             "exit": "a process ended",
         }.get(incident.kind)
+        if words is None and seen.engine is not None:
+            words = {"refused": "the start failed", "died": "the server failed"}.get(seen.engine.outcome or "")
         if words is None:
             return None
         said = words + (f" {at.strip().replace('at ', 'from ', 1)} on" if incident.kind == "pressure" and at else at)
@@ -201,7 +203,9 @@ def _demand(seen: Seen) -> Iterator[Link]:
         if ratio >= 1.2:
             longer = ""
             if before.get("input_p95") and during.get("input_p95") and during["input_p95"] > 1.2 * before["input_p95"]:
-                longer = f", 95 % of them up to {count(during['input_p95'])} tokens long, {count(before['input_p95'])} before"
+                longer = (
+                    f", 95% of them up to {count(during['input_p95'])} tokens long, {count(before['input_p95'])} before"
+                )
             yield Link(
                 f"prompts brought {count(during['prompt_tokens_per_s'])} tokens a second, {count(before['prompt_tokens_per_s'])} before ({ratio:.1f} times){longer}"
             )
@@ -217,9 +221,7 @@ def _demand(seen: Seen) -> Iterator[Link]:
     said = []
     at = seen.incident.started if seen.incident else None
     if full and {"share", "samples"} <= set(full.values):
-        said.append(
-            f"95 % full or more in {percent(full.values['share'])} of {count(full.values['samples'], 'sample')}"
-        )
+        said.append(f"95% full or more in {percent(full.values['share'])} of {count(full.values['samples'], 'sample')}")
     if queue and queue.values.get("waiting"):
         said.append(f"up to {count(queue.values['waiting'], 'request')} waiting")
     shown = full or queue
@@ -235,7 +237,7 @@ def _length(seen: Seen) -> Iterator[Link]:
     asked = (item.values.get("check_len") if item else None) or length
     nobody = seen.evidence("length-nobody-asked-for")
     if asked:
-        own = "the model's own length, which nobody set" if nobody else "as it was set"
+        own = "the model's own length, which no flag sets" if nobody else "as it was set"
         each = entry.kv_bytes_per_token if entry else None
         needs = f": x {show_bytes(each)} a token = {show_bytes(asked * each)} for one such request" if each else ""
         yield Link(

@@ -31,7 +31,7 @@ class Table:
 
 
 _KEY = (
-    Column("night", "date", "the night that told this; the folder `day=` says the same"),
+    Column("night", "date", "the night that wrote this; the folder `day=` says the same"),
     Column("bundle", "string", "the bundle's address: absolute path or URI, with `#pod=` or `#host=` where it is part of a log tree"),
 )  # fmt: skip
 
@@ -45,8 +45,8 @@ _ALL = (
         "bundle",
         "one row per bundle and night in which it was read or judged again: the ledger of the sweep, and the diagnosis in short",
         ("name", "string", "last part of the address, as reports call the bundle"),
-        ("host", "string", "host, as the evidence names it, else as far as the address tells"),
-        ("pod", "string", "pod, as far as the address tells"),
+        ("host", "string", "host, as the evidence names it, else as far as the address names it"),
+        ("pod", "string", "pod, as far as the address names it"),
         ("sha256", "string", "of the content: as `bundle.sha256` of the report; NULL where nothing could be read"),
         ("bytes", "int64", "as stored, packed"),
         ("files", "int64", "files inside, unpacked"),
@@ -58,7 +58,7 @@ _ALL = (
         ("status", "string", "read, judged (new rules, kept evidence), copy, unreadable, timeout, memory, crashed, changing, gone, io, error"),
         ("why", "string", "what went wrong, one sentence; NULL where nothing did"),
         ("attempts", "int64", "how often in a row this content could not be read; 0 where it was"),
-        ("copy_of", "string", "the bundle with the same content that the findings are told of; NULL for an original"),
+        ("copy_of", "string", "the bundle with the same content that has the findings; NULL for an original"),
         ("verdict", "string", "diagnosed, healthy, not-memory or undecided"),
         ("cause", "string", "the first cause of the gravest incident"),
         ("reason", "string", "its sub-reason"),
@@ -87,14 +87,14 @@ _ALL = (
     ),
     _table(
         "incident",
-        "one row per failure or episode, and one of kind `verdict` where a bundle is diagnosed without any",
+        "one row per failure or episode, and one of kind `verdict` where a bundle has none and is not healthy either",
         ("incident", "string", "id inside the report: i1, i2"),
         ("incident_key", "string", "the same failure seen in a later night has the same key"),
         ("first_night", "date", "the night that saw it first: `first_night = night` counts every incident once"),
         ("fingerprint", "string", "hash of cause, reason, model, version, flags and ledger shape"),
         ("kind", "string", "what was seen first"),
         ("phase", "string", "what the engine was doing"),
-        ("started", "string", "UTC, ISO 8601; without a year where the bundle tells none"),
+        ("started", "string", "UTC, ISO 8601; without a year where the bundle has none"),
         ("engine", "string", "engine start: `path#number`"),
         ("ref", "string", "path:line of the first failure"),
         ("text", "string", "that line"),
@@ -168,7 +168,7 @@ _ALL = (
     ),
     _table(
         "seen",
-        "one row per bundle and night in which its times had changed and its content had not: nothing new to tell",
+        "one row per bundle and night in which its times had changed and its content had not: nothing new to say",
         ("sha256", "string", "of the content, found equal by reading it through"),
         ("signature", "string", "that counts from now on"),
         ("settled", "bool", "as in `bundle`"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +47,32 @@ def pack(analysis: Analysis) -> bytes | None:
     return zstandard.ZstdCompressor(level=_LEVEL).compress(text.encode())
 
 
+def unpacked(packed: bytes) -> dict[str, Any]:
+    """What `pack` has kept: `bundle`, `unread`, and `tables` by name, each with its `columns` and `rows`."""
+    held: dict[str, Any] = json.loads(zstandard.ZstdDecompressor().decompress(packed))
+    return held
+
+
+def _fill(store: Store, held: Mapping[str, Any]) -> None:
+    for name, table in held["tables"].items():
+        store.add(name, [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]])
+
+
+def ask(packed: bytes, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """What one SELECT over the tables and views answers on kept evidence: names of columns, and rows."""
+    with tempfile.TemporaryDirectory(prefix="oomdoc-") as scratch, Store(Path(scratch)) as store:
+        _fill(store, unpacked(packed))
+        store.finish()
+        gravest = store.rows_of("SELECT incident FROM incident LIMIT 1")
+        store.focus(gravest[0]["incident"] if gravest else None)
+        return store.query(query)
+
+
 def judge(packed: bytes, rules: Sequence[Rule], faults: Sequence[str]) -> Report:
     """The report that the rules give on kept evidence."""
-    held: dict[str, Any] = json.loads(zstandard.ZstdDecompressor().decompress(packed))
+    held = unpacked(packed)
     with tempfile.TemporaryDirectory(prefix="oomdoc-") as scratch, Store(Path(scratch)) as store:
-        for name, table in held["tables"].items():
-            store.add(name, [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]])
+        _fill(store, held)
         sources = [
             SourceRow(row["source"], row["kind"], row["bytes"], row["lines"], row["rows"], row["problems"], row["lookalikes"])
             for row in (dict(zip(held["tables"]["source"]["columns"], values, strict=True)) for values in held["tables"]["source"]["rows"])

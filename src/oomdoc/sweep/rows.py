@@ -30,8 +30,10 @@ def rows_of(report: Report, key: str) -> Rows:
     shape = ledger_shape(report.ledger)
     gravest = next((item for item in report.incidents if item.diagnoses and item.diagnoses == report.diagnoses), None)
     engine = _engine_of(gravest, engines, report.engines)
-    incidents = [_incident(item, _engine_of(item, engines, report.engines), shape, key) for item in report.incidents]
-    if not report.incidents and report.verdict == "diagnosed":
+    incidents = [
+        _incident(report, item, _engine_of(item, engines, report.engines), shape, key) for item in report.incidents
+    ]
+    if not report.incidents and report.verdict in ("diagnosed", "not-memory"):
         incidents.append(_verdict(report, engine, shape, key))
     first = report.diagnoses[0] if report.diagnoses else None
     host = report.story.host if report.story else None
@@ -104,20 +106,29 @@ def _top(first: Diagnosis | None) -> dict[str, Any]:
     return {"cause": first.cause, "reason": first.reason, "probability": first.probability}
 
 
-def _incident(item: Incident, engine: Engine | None, shape: str, key: str) -> dict[str, Any]:
+def _incident(report: Report, item: Incident, engine: Engine | None, shape: str, key: str) -> dict[str, Any]:
     failure = item.first_failure
     top = _top(item.diagnoses[0] if item.diagnoses else None)
     started = show_time(item.started)
     # a place moves when its log is cut or rotated; a time does not
     place = started or (failure.ref if failure else "")
-    actions = item.diagnoses[0].actions if item.diagnoses else ()
     return {
         "incident": item.id, "incident_key": _hash([key, item.kind, place, failure.text if failure else None], 16),
         "kind": item.kind, "phase": item.phase, "started": started, "engine": item.engine,
         "ref": failure.ref if failure else None, "text": failure.text if failure else None,
         **top, **_engine_columns(engine), "fingerprint": _fingerprint(top, engine, shape),
-        "action": actions[0].do if actions else None,
+        "action": _action(item.diagnoses[0] if item.diagnoses else None, report),
     }  # fmt: skip
+
+
+def _action(first: Diagnosis | None, report: Report) -> str | None:
+    """The first thing to do, as the bundle's report says it."""
+    if first is None:
+        return None
+    do = first.actions[0].do if first.actions else None
+    led = report.diagnoses[0].actions[:1] if report.diagnoses and report.diagnoses[0].cause == first.cause else ()
+    alike = bool(led) and led[0].do == do
+    return (report.story.change if report.story and alike else None) or do
 
 
 def _verdict(report: Report, engine: Engine | None, shape: str, key: str) -> dict[str, Any]:
@@ -127,8 +138,8 @@ def _verdict(report: Report, engine: Engine | None, shape: str, key: str) -> dic
     return {
         "incident": "verdict", "incident_key": _hash([key, "verdict", started], 16), "kind": "verdict",
         "started": started, "engine": engine.id if engine else None, "ref": next((ref for item in first.evidence for ref in item.refs), None),
-        "text": first.title, **top, **_engine_columns(engine), "fingerprint": _fingerprint(top, engine, shape),
-        "action": first.actions[0].do if first.actions else None,
+        "text": first.evidence[0].says if first.evidence else first.title, **top, **_engine_columns(engine), "fingerprint": _fingerprint(top, engine, shape),
+        "action": _action(first, report),
     }  # fmt: skip
 
 

@@ -191,7 +191,7 @@ def _standing(
 ) -> tuple[Standing, ...]:
     """Every incident of the bundles that are there, one row for those alike in a bundle: new first, then by what hurts."""
     rows = ask.rows_of(
-        "SELECT i.fingerprint, i.bundle, any_value(b.name) AS name, coalesce(any_value(i.host), any_value(b.host)) AS host, any_value(i.model) AS model, any_value(i.version) AS version, "
+        "SELECT i.fingerprint, i.bundle, any_value(b.verdict) AS verdict, coalesce(any_value(i.host), any_value(b.host)) AS host, any_value(i.model) AS model, any_value(i.version) AS version, "
         "any_value(i.cause) AS cause, max(i.probability) AS probability, first(i.kind ORDER BY i.incident) AS event, min(i.started) AS started, min(i.first_night) AS since, "
         "first(i.ref ORDER BY i.incident) AS ref, first(i.text ORDER BY i.incident) AS text, first(i.action ORDER BY i.incident) AS action, count(*) AS times "
         "FROM latest_incident i JOIN latest_bundle b ON b.bundle = i.bundle WHERE i.cause IS DISTINCT FROM 'healthy' "
@@ -214,9 +214,9 @@ def _standing(
         if entry["state"] == "gone" and entry["note"]
     ]
     made = []
+    rows = [row for row in rows if row["bundle"] in here]
+    names = short_names([row["bundle"] for row in rows])
     for row in rows:
-        if row["bundle"] not in here:
-            continue
         entry = states.get(row["fingerprint"])
         fresh = first_seen[row["fingerprint"]].isoformat() == night
         state = "new" if fresh and entry is None else entry["state"] if entry else "known"
@@ -231,10 +231,24 @@ def _standing(
             state = "new"  # it came back after somebody had said that it was gone
         title = titles.get(row["cause"] or "", row["cause"] or "not ranked")
         made.append(Standing(
-            **row, since=since, state=state, title=title, note=(entry["note"] or None) if entry else None,
+            **row, name=names[row["bundle"]], since=since, state=state, title=title, note=(entry["note"] or None) if entry else None,
             cured=alike[-1]["note"] if alike else None, page=pages.get(row["bundle"]),
         ))  # fmt: skip
     return tuple(sorted(made, key=_hurts))
+
+
+def short_names(bundles: Iterable[str]) -> dict[str, str]:
+    """What tells the bundles of a report apart: what follows the folder that all of them are in.
+
+    >>> short_names(["/b/night/a.tgz", "/b/c-1/pod-logs", "/b/c-2/pod-logs"])
+    {'/b/night/a.tgz': 'night/a.tgz', '/b/c-1/pod-logs': 'c-1/pod-logs', '/b/c-2/pod-logs': 'c-2/pod-logs'}
+    """
+    parts = {bundle: bundle.split("/") for bundle in bundles}
+    folders = [each[:-1] for each in parts.values()]
+    shared = 0
+    while folders and all(len(each) > shared and each[shared] == folders[0][shared] for each in folders):
+        shared += 1
+    return {bundle: "/".join(each[shared:]) for bundle, each in parts.items()}
 
 
 def _hurts(item: Standing) -> tuple[Any, ...]:
