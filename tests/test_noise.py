@@ -23,10 +23,10 @@ from oomdoc.scan import chunks
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 FOLDERS = sorted(path.parent for path in SAMPLES.glob("*/case.toml"))
 
-# What is reached today; the aim is 0.98, 0.02 and 0.
-KEPT_AT_LEAST = 0.76
-WRONGED_AT_MOST = 0.24
-TOLD_WITHOUT_SERVER_AT_MOST = 20
+# Over 217 labelled cases times three variants 0.978, 0.011 and 0 were measured (docs/method.md).
+KEPT_AT_LEAST = 0.96
+WRONGED_AT_MOST = 0.02
+TOLD_WITHOUT_SERVER_AT_MOST = 0
 
 ENGINE_TABLES = {"milestone", "engine_figure", "engine_stat", "preemption", "startup_check", "crash_step", "request"}
 """What only an engine's log or traffic fills: no other program's file may."""

@@ -49,6 +49,8 @@ ROUNDS = (
         26,
     ),
     Round("r6", "and with those tables, trends and experiments", 42, 28, 19, 35, 0.120, 0.135, 24, 22),
+    Round("r7", "and with scalers as quantities and sources of other programs apart", 42, 30, 23, 34, 0.095, 0.106, 28, 26),
+    Round("r8", "and with other engines' words, after the misses of r7", 42, 26, 21, 31, 0.192, 0.200, 17, 15),
 )
 
 
@@ -56,7 +58,7 @@ def like(probability: float) -> tuple[int, int]:
     """Of the verdicts in the range of this probability: how many were right, and how many there were.
 
     >>> like(0.99), like(0.6)
-    ((146, 159), (42, 93))
+    ((187, 204), (57, 132))
     """
     sure, right = sum(each.sure for each in ROUNDS), sum(each.sure_right for each in ROUNDS)
     if probability >= SURE_FROM:

@@ -183,9 +183,8 @@ class Filler:
         self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
     ) -> None:
         """A moment of the engine. Preemptions that never fall are a counter, which statistics lines do not have."""
-        instances: list[int | None] = sorted({taken.device for taken in part.columns if taken.device is not None}) or [
-            None
-        ]
+        numbered = sorted({taken.device for taken in part.columns if taken.device is not None})
+        instances: list[int | None] = [*numbered] if numbered else [None]
         for instance in instances:
             own = {
                 taken.quantity.column: values.get((taken.quantity.id, taken.device))
