@@ -34,10 +34,11 @@ MAY_BE_HEALTHY = frozenset({"healthy", "not-memory"})
 
 
 class Verdict(NamedTuple):
-    """The first cause of a bundle ("" = none) and its probability."""
+    """The first cause of a bundle ("" = none), its probability, and the sentences of its evidence."""
 
     cause: str
     probability: float
+    sentences: frozenset[str] = frozenset()
 
     def sure_of_other_than(self, allowed: Iterable[str]) -> bool:
         """Whether a cause is told that is not allowed."""
@@ -59,6 +60,11 @@ class Variant(NamedTuple):
         return self.bare.cause == self.noisy.cause
 
     @property
+    def mixed(self) -> frozenset[str]:
+        """Sentences about the same cause that only the noisy bundle has: an event of somebody else is in them."""
+        return self.noisy.sentences - self.bare.sentences if self.kept else frozenset()
+
+    @property
     def wronged(self) -> bool:
         """Whether the noise made a cause sure that the label does not allow, and that was not told before."""
         return not self.kept and self.noisy.sure_of_other_than(self.allowed)
@@ -77,7 +83,10 @@ def verdict(files: noise_beside.Files) -> Verdict:
                 first = analysis.report.diagnoses[:1]
         except BundleError:
             return Verdict("", 0.0)
-    return Verdict(first[0].cause, first[0].probability) if first else Verdict("", 0.0)
+    if not first:
+        return Verdict("", 0.0)
+    said = frozenset(piece.says for piece in (*first[0].evidence, *first[0].against))
+    return Verdict(first[0].cause, first[0].probability, said)
 
 
 def label(folder: Path) -> tuple[str, ...]:
@@ -122,6 +131,7 @@ def report(variants: Sequence[Variant], alone: dict[str, Verdict]) -> str:
         f"fair to the label, with noise               {share(sum(one.noisy.cause in one.allowed for one in variants), n)}",
         f"sure of a cause not allowed, bare           {share(sum(one.bare.sure_of_other_than(one.allowed) for one in bare.values()), len(bare))}",
         f"sure of a cause not allowed, with noise     {share(sum(one.noisy.sure_of_other_than(one.allowed) for one in variants), n)}",
+        f"a sentence of the evidence changed           {share(sum(bool(one.mixed) for one in variants), n)}",
         f"became sure of a cause not allowed          {share(sum(one.wronged for one in variants), n)}",
         f"may be healthy, told a memory cause, bare   {share(sum(ill(one.bare) for one in healthy), len(healthy))}",
         f"may be healthy, told a memory cause, noise  {share(sum(ill(one.noisy) for one in healthy), len(healthy))}",
@@ -163,6 +173,8 @@ def main(argv: Sequence[str]) -> int:
     variants.sort()
     if chosen.turned:
         for one in variants:
+            for sentence in sorted(one.mixed):
+                print(f"{one.case} {'+'.join(one.kinds)} says: {sentence}")
             if not one.kept:
                 print(f"{one.case} {'+'.join(one.kinds)}: {one.bare.cause} {one.bare.probability:.2f} -> {one.noisy.cause} {one.noisy.probability:.2f}{' WRONG' if one.wronged else ''}")  # fmt: skip
     print(report(variants, told))

@@ -184,6 +184,11 @@ _ENGINES = (
     b"TensorRT-LLM",
     b"llama.cpp",
     b"llamacpp",
+    b"embedding model",
+    b"reranker",
+    b"language model",
+    b"safetensors",
+    b".gguf",
 )
 
 

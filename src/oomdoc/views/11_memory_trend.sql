@@ -49,10 +49,16 @@ WITH raw AS (
   -- what a start does (loading, profiling, capture, the moment before) is no part of a trend; states that come again are compared with themselves
   SELECT *, CASE WHEN t IS NULL AND elapsed_s IS NULL AND step IS NULL THEN stem ELSE '' END AS kind, coalesce(t, elapsed_s) AS moment
   FROM raw WHERE NOT regexp_matches(coalesce(state, ''), '(?i)\b(load(ing)?|boot(ing)?|start(ing|up)?|init\w*|profil\w*|captur\w*|warm\w*|before|empty|compil\w*)\b') OR regexp_matches(coalesce(state, ''), '(?i)\bafter\b')
+), fallen AS (
+  SELECT *, bytes < 0.6 * lag(bytes) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line) AS fell FROM ordered
+), lapped AS (
+  -- a container that was started again begins anew: each of its lives is a series of its own, not one that gives back
+  SELECT * REPLACE (CASE WHEN lap > 0 AND EXISTS (FROM container c WHERE c.restarts > 0 OR c.last_reason = 'OOMKilled') THEN kind || '#' || lap ELSE kind END AS kind)
+  FROM (SELECT *, count(*) FILTER (fell) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line ROWS UNBOUNDED PRECEDING) AS lap FROM fallen)
 ), placed AS (
   SELECT *, ntile(60) OVER w AS bin, count(*) OVER (PARTITION BY source, name, resource, variant, kind) AS points,
          requests - lag(requests) OVER w AS more, lag(running) OVER w AS ran
-  FROM ordered WINDOW w AS (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line)
+  FROM lapped WINDOW w AS (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line)
 ), load AS (
   -- requests that never fall are a counter
   SELECT *, coalesce(bool_and(more >= 0) OVER (PARTITION BY source, name, resource, variant, kind), true) AS counted FROM placed WHERE points >= 3

@@ -152,7 +152,8 @@ def _memory(words: list[str], unit: str) -> Column:
     elif device:
         resource = "gpu"
     elif among & _GROUP:
-        resource = "container"
+        # a working set is what is left without files that were read once: what the kernel would have to kill for
+        resource = "host" if {"working", "set"} <= among else "container"
     elif among & _HOST:
         resource = "host-used"
     elif among & (_HELD - {"set"}) or among & _WHEN:
