@@ -54,7 +54,7 @@ def _serving(dialect: str, anchor: str, pattern: str, sample: str, label: str) -
 
 def _bench(name: str, words: str) -> Pattern:
     return Pattern(
-        f"bench-{name}", "vllm", (words,), regex(rf"\b{words}: +(?P<value>\d{{1,9}})\b"), "metric",
+        f"bench-{name}", "benchmark", (words,), regex(rf"\b{words}: +(?P<value>\d{{1,9}})\b"), "metric",
         ((f"{words}:                      960", {"name": f"bench:{name}", "value": 960.0}),),
         convert=lambda row, match: {"name": f"bench:{name}", "labels": None, "value": float(match["value"])},
     )  # fmt: skip

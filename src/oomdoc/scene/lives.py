@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from oomdoc.scene.kin import Kin
 from oomdoc.scene.places import Place, place_of_path, workload_of
-from oomdoc.scene.strangers import Kin
 
 
 @dataclass(frozen=True)

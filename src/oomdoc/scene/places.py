@@ -19,7 +19,10 @@ _PATHS = tuple(
         rf"(?:^|/)(?P<namespace>{_NAME})/(?P<pod>{_NAME})/logs\.txt",
     )
 )
-_NODE = re.compile(rf"(?:^|/)(?:nodes?|hosts?)/(?P<node>{_NAME})(?:/|\.(?:txt|log|json)$)")
+_NODE = re.compile(
+    rf"(?:^|/)(?:(?:nodes?|hosts?)/(?P<node>{_NAME})/|(?:nodes|hosts)/(?P<file>{_NAME})\.(?:txt|log|json)$)"
+)
+"""`nodes/gpu-7/dmesg.txt`, `hosts/gpu-7.txt`; in `node/nvidia-smi.txt` lie the files of the one node."""
 _UID = re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
 _ID = re.compile(r"(?<![0-9a-f_-])([0-9a-f]{64}|[0-9a-f]{12})(?![0-9a-f_-])")
 _REPLICA = re.compile(r"(?:-[0-9a-f]{5,10})?-[a-z0-9]{5}$|-\d{1,4}$")
@@ -59,7 +62,7 @@ def place_of_path(path: str) -> Place:
             return Place(
                 parts.get("namespace"), parts.get("pod"), parts.get("container"), parts.get("uid"), parts.get("id")
             )
-    return Place(node=node["node"] if node else None)
+    return Place(node=(node["node"] or node["file"]) if node else None)
 
 
 def workload_of(pod: str) -> str:

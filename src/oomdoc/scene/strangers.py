@@ -6,109 +6,25 @@ source is about those, whatever it tells: a kill, a probe, an autoscaler. Nothin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from oomdoc.scene.places import ENGINE, is_engine, workload_of
+from oomdoc.scene.kin import Kin, words_of
+from oomdoc.scene.lives import Life
+from oomdoc.scene.places import is_engine, workload_of
 from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables
 from oomdoc.units import show_seconds
 
-if TYPE_CHECKING:
-    from oomdoc.scene.lives import Life
-
 _READ = "kind NOT IN ('document', 'source-code', 'chat', 'package-list')"
 """Not those sources in which everything is a quotation."""
-_SERVING = re.compile(
-    r"(?i)llm|gpt|chat|(?<![a-z])(?:ai|nim|vlm|vl|moe|rag|kv|tp|gpu)(?![a-z])|models?(?![a-z])|infer|predict|serv(?:e|ing)(?![a-z])|genai|embed|rerank|decod|prefill|"
-    r"triton|llama|qwen|mistral|mixtral|deepseek|gemma|gemini|phi-?\d|falcon|granite|baichuan|internlm|glm|yi-\d|nemotron|kimi|minimax|lora|whisper|"
-    r"completion|assistant|copilot|textgen|transformer|(?<!search-)engine|(?<![a-z])ray(?![a-z])|mooncake|cache-server"
-)
-"""What workloads that serve a language model are called: the task, the field, families of models, parts of an engine."""
-_WORD = re.compile(r"[a-z]{4,}")
-_COMMON = frozenset(
-    [
-        "vllm",
-        "serve",
-        "server",
-        "service",
-        "logs",
-        "file",
-        "files",
-        "model",
-        "models",
-        "text",
-        "json",
-        "yaml",
-        "metrics",
-        "metric",
-        "node",
-        "nodes",
-        "pods",
-        "data",
-        "main",
-        "instruct",
-        "base",
-        "chat",
-        "kube",
-        "default",
-        "describe",
-        "events",
-        "event",
-        "docker",
-        "inspect",
-        "nvidia",
-        "dmesg",
-        "kernel",
-        "journal",
-        "notes",
-        "requests",
-        "request",
-        "gateway",
-        "config",
-        "stdout",
-        "stderr",
-        "previous",
-        "current",
-        "output",
-    ]
-)
-
-
-def _words(text: str) -> set[str]:
-    return {word for word in _WORD.findall(text.lower()) if word not in _COMMON}
-
-
-@dataclass(frozen=True)
-class Kin:
-    """Names by which the bundle's server goes, to compare other names with: words of its model, its sources, its pods."""
-
-    words: frozenset[str] = frozenset()
-    sources: frozenset[str] = frozenset()
-    """Sources that show it."""
-
-    def shown_beside(self, source: str) -> bool:
-        """Whether another source shows the server."""
-        return bool(self.sources - {source})
-
-    def has(self, name: str | None) -> bool:
-        """Whether a name is one of a model server, or shares a word with this server's own names.
-
-        >>> Kin(frozenset({"aurora"})).has("aurora-7d9f8c6b5-x2x4z"), Kin().has("checkout-api-0"), Kin().has("llm-0")
-        (True, False, True)
-        """
-        if not name:
-            return False
-        stem = workload_of(name)
-        return bool(ENGINE.search(name) or _SERVING.search(stem) or _words(stem) & self.words)
 
 
 @dataclass(frozen=True)
 class Others:
     """What is the server's and what is not, by source: the names it goes by, strangers with the reason, and whether any source is left for it."""
 
-    kin: Kin = Kin()
+    kin: Kin = field(default_factory=Kin)
     strangers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -132,9 +48,9 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
     kin_words: set[str] = set()
     serving = _serving(store)
     for row in _rows(store, "engine_flag", "flag IN ('model', 'served_model_name', 'model_tag')", "value"):
-        kin_words |= _words(str(row["value"]))
+        kin_words |= words_of(str(row["value"]))
     for source in serving:
-        kin_words |= _words(source.rsplit("/", 1)[-1])
+        kin_words |= words_of(source.rsplit("/", 1)[-1])
     kin = Kin(frozenset(kin_words), frozenset(serving))
     names: dict[str, set[str]] = {}
     for table, column in _NAMED.items():
@@ -179,7 +95,7 @@ APART_S = 1800.0
 
 
 def other_servers(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
-    """Logs of servers that the bundle is not about: of another model, in another folder, and far from this server's time where both
+    """Logs of servers that the bundle is not about: of another model, in a folder below, and far from this server's time where both
     have times; or well while another source failed.
 
     The bundle is about the model that most sources name, among equals about the log that lies highest, then the one seen last.
@@ -218,17 +134,13 @@ def other_servers(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
     for model, own in groups.items():
         ended = max((life.end_t or 0.0 for life in own), default=0.0)
         shown = f"a server of another model, {model or 'not named'}"
-        if model == main or {_folder(life) for life in own} & {_folder(life) for life in groups[main]}:
-            continue  # logs that lie together are tries of one person, or servers of one machine
+        if model == main or _depth(own) <= _depth(groups[main]):
+            continue  # logs that lie side by side are tries of one person, or servers of one system
         if begin is not None and ended and ended < begin - APART_S:
             found |= {life.source: f"{shown}, {show_seconds(begin - ended)} before" for life in own}
         elif begin is None and _depth(own) > _depth(groups[main]):
             found |= {life.source: f"{shown}, in a folder of its own" for life in own}
     return found
-
-
-def _folder(life: Life) -> str:
-    return life.source.rpartition("/")[0]
 
 
 def _depth(lives: Sequence[Life]) -> int:

@@ -160,7 +160,11 @@ def value_of(quantity: Quantity, value: Any, unit: str) -> Any:
             raise UnreadableError(str(value)[:60])
         return None if factor is None else _bounded(quantity, number * factor)
     if kind in ("tokens", "count"):
-        if number != int(number) or behind.lower() not in ("", "tokens", "tok", "reqs", "requests", "req"):
+        if (
+            not math.isfinite(number)
+            or number != int(number)
+            or behind.lower() not in ("", "tokens", "tok", "reqs", "requests", "req")
+        ):
             raise UnreadableError(str(value)[:60])
         return _bounded(quantity, int(number))
     return _bounded(quantity, int(number) if quantity.id == "process.pid" else number)

@@ -27,6 +27,8 @@ _LINE_CAP = 2000
 _LEAST = 3
 """Lines of one form: fewer are a remark and no series."""
 _TABLES = frozenset(("engine_stat", "metric", "gpu_sample", "process_memory"))
+_TELLING = re.compile(r"(?i)running|waiting|queue|active|usage|util|kv|cache|token|gpu|vram|preempt|rss|block|req")
+"""A word of some quantity that a statement is kept for: most texts have none and cost one search."""
 _OWN = ("Avg prompt throughput", "Avg generation throughput")
 """Statistics of the engine itself, which have a reader."""
 
@@ -39,9 +41,17 @@ class Statements:
 
     def read(self, lines: Sequence[str], first_line: int, taken: set[int]) -> set[int]:
         """Read a run of lines; the places of those that were understood."""
+        if len(lines) < _LEAST:
+            return set()
         forms: dict[tuple[str, ...], list[tuple[int, dict[str, Any]]]] = {}
         for at, line in enumerate(lines):
-            if at in taken or not line or line.startswith(("#", "|")) or any(word in line for word in _OWN):
+            if (
+                at in taken
+                or len(line) < 8
+                or line.startswith(("#", "|"))
+                or not _TELLING.search(line)
+                or any(word in line for word in _OWN)
+            ):
                 continue
             values = dict(stated(line))
             if len(values) >= 2:
