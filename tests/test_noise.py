@@ -55,6 +55,23 @@ def test_no_wrong_cause_becomes_sure(variants: list[noise.Variant]) -> None:
     assert len(wronged) / len(variants) <= WRONGED_AT_MOST, wronged
 
 
+TWINS = (
+    "kernel-kill-before", "kernel-kill-weeks-ago", "kernel-kill-of-an-earlier-server", "unit-killed", "memory-events-of-another-unit",
+    "xid-on-another-card", "another-pod-oomkilled", "another-pod-oomkilled-json", "probes-of-other-pods", "events-of-other-namespaces",
+    "scaler-of-a-web-shop", "inspected-container", "full-cards-of-another-node",
+)  # fmt: skip
+"""Kinds that put an older event of somebody else beside one of the server's."""
+
+
+@pytest.mark.parametrize("place", range(len(FOLDERS)), ids=[folder.name for folder in FOLDERS])
+def test_no_sentence_is_made_of_two_events(place: int) -> None:
+    """An older event of another's leaves every sentence about the cause as it was: no name, size or limit of it gets in."""
+    kinds = TWINS if WHOLE else [TWINS[(3 * place + step) % len(TWINS)] for step in (0, 1)]
+    for kind in kinds:
+        for one in noise.of_case(FOLDERS[place], variants=1, count=1, only=kind):
+            assert one.kept and not one.mixed, (kind, one.mixed, one.noisy)
+
+
 def test_bundles_without_a_server_are_told_no_cause() -> None:
     told = {name: one for name, one in noise.without_server().items() if one.sure_of_other_than(noise.NO_MEMORY_CAUSE)}
     assert len(told) <= TOLD_WITHOUT_SERVER_AT_MOST, told

@@ -126,3 +126,18 @@ def test_names_and_places() -> None:
     assert [is_engine(name) for name in ("VLLM::EngineCor", "python3", "prometheus", None)] == [True, None, False, None]
     assert place_of_path("pods/logs/prod/llm-7d9f8c6b5-x2x4z/server-previous.log").pod == "llm-7d9f8c6b5-x2x4z"
     assert workload_of("llm-7d9f8c6b5-x2x4z") == workload_of("llm-7d9f8c6b5-abcde") == "llm"
+
+
+def test_a_kill_of_nobody_lends_no_figure_to_the_servers_own(tmp_path: Path) -> None:
+    """Two kills in a kernel log without a boot time: the sentence is about the server's, whole."""
+    own = kill("100.000000", "VLLM::Worker", "/vllm", 41, 62_000_000, 64_000_000)
+    older = (
+        "[   12.000000] redis-server invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n"
+        "[   12.000000] oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/user.slice,task=redis-server,pid=7,uid=0\n"
+        "[   12.000000] Out of memory: Killed process 7 (redis-server) total-vm:990000kB, anon-rss:777000kB, file-rss:0kB, shmem-rss:0kB\n"
+    )
+    found = report(tmp_path, vllm=log(DIED), dmesg=older + own)
+    said = " ".join(piece.says for piece in found.diagnoses[0].evidence)
+    assert found.diagnoses[0].cause == "host-memory-exhausted"
+    assert "VLLM::Worker" in said and "redis" not in said
+    assert "741.0 MiB" not in said and "758" not in said

@@ -95,7 +95,7 @@ def bind(store: Tables) -> Scene:
     explained = _explains_itself(store, server, known.strangers)
     bonds: dict[tuple[str, str, int], Bond] = {}
     asides: dict[tuple[str, int], Aside] = {}
-    kills: list[Mapping[str, Any]] = []
+    kills: list[tuple[str, Mapping[str, Any]]] = []
 
     def note(table: str, row: Mapping[str, Any], bond: Bond, says: str, place: Mapping[str, Any] | None = None) -> None:
         if row["source"] in known.strangers:
@@ -118,7 +118,7 @@ def bind(store: Tables) -> Scene:
             continue
         bond = owner.of_kill(kill["whole"], server)
         if bond.whose != FOREIGN and not (bond.whose == UNKNOWN and explained):
-            kills.append(kill["whole"])
+            kills.append((bond.whose, kill["whole"]))
         for row in kill["rows"]:
             note("host_event", row, bond, kill["whole"]["text"] or "", kill["whole"])
     for row in _rows(store, "host_event", "source, line, t, kind, process, memory_group, count, text"):
@@ -162,7 +162,11 @@ def bind(store: Tables) -> Scene:
             if about is not None:
                 note(table, row, about, f"{table} of {row['source']}")
     shown = tuple(sorted(asides.values(), key=lambda each: (each.source, each.line)))
-    return Scene(server, present, bonds, shown, explained, frozenset(known.strangers), tuple(kills))
+    tied = any(
+        whose != UNKNOWN for whose, _ in kills
+    )  # beside a kill that is the server's, one of nobody explains nothing
+    own_kills = tuple(whole for whose, whole in kills if whose != UNKNOWN or not tied)
+    return Scene(server, present, bonds, shown, explained, frozenset(known.strangers), own_kills)
 
 
 class _Devices:
