@@ -27,6 +27,7 @@ _RELEASE = regex(r"\s*vllm(?:\[[\w,-]+\])?(?:==|\s+)v?\d")
 
 
 _INSTALLING = regex(
+    r"[uirph][ncUHFWti] {2}\S+ +\S*\d\S* +(?:amd64|arm64|all|i386) |Desired=Unknown|\|\|/ Name|"  # dpkg -l
     r"(?:[\d:T., +-]{8,40})?\s*(?:Collecting \S+|Downloading \S+|Using cached \S+\.whl|Requirement already satisfied|Installing collected packages|Successfully (?:installed|built)|"
     r"Building wheel for|Preparing metadata|(?:Preparing to unpack|Unpacking|Setting up|Selecting previously unselected package|Processing triggers for) |Get:\d+ \S+|Hit:\d+ |\(Reading database)"
 )
@@ -37,7 +38,7 @@ _MOSTLY = 0.6
 def matches(head: Head) -> bool:
     """Two packages with their versions at least, and nothing besides but headings, comments and options of `pip`; or an installation."""
     lines = head.told
-    if len(lines) >= 5 and sum(bool(_INSTALLING.match(line)) for line in lines) >= _MOSTLY * len(lines):
+    if len(lines) >= 3 and sum(bool(_INSTALLING.match(line)) for line in lines) >= _MOSTLY * len(lines):
         return True
     packages = sum(bool(_PACKAGE.match(line)) for line in lines)
     return packages >= 2 and packages + sum(bool(_AROUND.match(line)) for line in lines) >= len(lines)

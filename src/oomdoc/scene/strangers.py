@@ -40,9 +40,12 @@ _NAMED = {
 
 def others(store: Tables, lives: Sequence[Life]) -> Others:
     """The sources that are about other programs or other servers, and the names that the server goes by."""
-    if lives and (apart := other_servers(store, lives)):
-        known = others(store, ())
-        return Others(known.kin, {**known.strangers, **apart})
+    known = _programs(store)
+    return Others(known.kin, {**known.strangers, **other_servers(store, lives, known.strangers)}) if lives else known
+
+
+def _programs(store: Tables) -> Others:
+    """The sources that are about other programs."""
     if not any(table in store.filled for table in (*_NAMED, "oom", "log_error", "described")):
         return Others()
     kin_words: set[str] = set()
@@ -94,8 +97,8 @@ APART_S = 1800.0
 """A start that is this far from a server's own lives is no part of its story: crash loops and rollouts take minutes."""
 
 
-def other_servers(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
-    """Logs of servers that the bundle is not about: of another model, in a folder below, and far from this server's time where both
+def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, str]) -> dict[str, str]:
+    """Logs of servers that the bundle is not about (`programs` are the sources of other programs): of another model, in a folder below, and far from this server's time where both
     have times; or well while another source failed.
 
     The bundle is about the model that most sources name, among equals about the log that lies highest, then the one seen last.
@@ -117,7 +120,7 @@ def other_servers(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
     if len(groups) < 2:
         ((model, own),) = groups.items()
         up = model and all(life.served and life.end in ("open", "stopped") for life in own)
-        apart = failed - set(named) - logs
+        apart = failed - set(named) - logs - set(programs)
         return (
             {life.source: f"another server, of {model}, which serves" for life in own}
             if up and apart and set(named) <= logs
