@@ -141,3 +141,76 @@ def test_a_kill_of_nobody_lends_no_figure_to_the_servers_own(tmp_path: Path) -> 
     assert found.diagnoses[0].cause == "host-memory-exhausted"
     assert "VLLM::Worker" in said and "redis" not in said
     assert "741.0 MiB" not in said and "758" not in said
+
+
+def files(tmp_path: Path, **texts: str) -> Report:
+    """The report of a bundle of these files; `__` in a name is a folder, `_dot_` the extension."""
+    for name, text in texts.items():
+        path = tmp_path / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    with oomdoc.analyze(tmp_path) as analysis:
+        return analysis.report
+
+
+TRAINER = """\
+{'loss': 2.1, 'learning_rate': 1e-05, 'epoch': 0.01}
+Traceback (most recent call last):
+  File "/data/finetune/run.py", line 8, in <module>
+    trainer.train()
+  File "/opt/lib/transformers/trainer.py", line 2101, in train
+    loss.backward()
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 23.50 GiB of which 1.00 GiB is free.
+"""
+SHOP = """\
+LAST SEEN   TYPE      REASON      OBJECT                      MESSAGE
+4m          Warning   Unhealthy   pod/cart-5c6d7f8b9-abcde    Liveness probe failed: connection refused
+4m          Normal    Killing     pod/cart-5c6d7f8b9-abcde    Container cart failed liveness probe, will be restarted
+9m          Normal    Killing     pod/mailer-7d9f8c6b5-x2x4z  Container mailer failed liveness probe, will be restarted
+"""
+
+
+def test_a_trainer_beside_a_server_is_a_stranger_and_hides_no_server(tmp_path: Path) -> None:
+    """Its allocator's message is set aside with the source; without a server beside it the bundle has none."""
+    beside = files(tmp_path / "a", vllm_dot_log=log(), other__train_dot_log=TRAINER)
+    assert beside.diagnoses[0].cause == "healthy"
+    assert any("training" in aside.why for aside in beside.set_aside)
+    assert files(tmp_path / "b", train_dot_log=TRAINER).verdict == "no-server"
+
+
+def test_pods_of_other_programs_stand_aside_unless_they_are_named_as_a_server(tmp_path: Path) -> None:
+    """Two workloads of a shop say nothing of the server; the same events of a pod that bears the server's name do."""
+    other = files(tmp_path / "a", vllm_dot_log=log(), events_dot_txt=SHOP)
+    assert other.diagnoses[0].cause == "healthy"
+    own = SHOP.replace("cart", "x-7b-llm").split("\n9m")[0] + "\n"
+    assert any(piece.id == "killed-by-probe" for each in files(tmp_path / "b", vllm_dot_log=log(), events_dot_txt=own).diagnoses for piece in each.evidence)  # fmt: skip
+
+
+def test_a_failed_start_of_another_model_long_before_is_another_server(tmp_path: Path) -> None:
+    """In a folder below and hours before it is set aside; side by side with the log it is a start of the same system."""
+    refused = (
+        "INFO 11-23 01:00:00 [api_server.py:1351] vLLM API server version 0.13.0\n"
+        "INFO 11-23 01:00:01 [utils.py:233] non-default args: {'model_tag': 'm/embed-9b', 'model': 'm/embed-9b'}\n"
+        "ERROR 11-23 01:00:09 [core.py:708] ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`.\n"
+    )
+    apart = files(tmp_path / "a", vllm_dot_log=log(), team__embed_dot_log=refused)
+    assert apart.diagnoses[0].cause == "healthy"
+    assert any("another model" in aside.why for aside in apart.set_aside)
+    assert files(tmp_path / "b", vllm_dot_log=log(), embed_dot_log=refused).diagnoses[0].cause != "healthy"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "victim", "whose"),
+    [("", "java", "aside"), ("  nvidia.com/gpu:     8\n", "java", "near"), ("", "VLLM::Worker", "own")],
+)
+def test_a_node_without_gpus_is_not_the_servers(tmp_path: Path, gpus: str, victim: str, whose: str) -> None:
+    """Conditions and events in the description of a node are that node's; a victim by the engine's name outweighs it."""
+    node = (
+        "Name:               n7\nRoles:              <none>\nCapacity:\n  cpu:                16\n" + gpus + "  memory:             64843312Ki\n"
+        f"Events:\n  Type     Reason     Age  From     Message\n  Warning  SystemOOM  2m   kubelet  System OOM encountered, victim process: {victim}, pid: 77\n"
+    )  # fmt: skip
+    found = files(tmp_path, vllm_dot_log=log(DIED), n7_dot_txt=node)
+    aside = [each.why for each in found.set_aside if "no GPU" in each.why]
+    assert bool(aside) == (whose == "aside")
+    killed = any(piece.id == "killed-for-host-memory" for piece in found.diagnoses[0].evidence)
+    assert killed == (whose != "aside")

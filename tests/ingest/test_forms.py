@@ -340,3 +340,64 @@ def test_logs_and_prose_are_no_tables() -> None:
 def test_the_kinds_are_listed_once() -> None:
     assert len(set(ingest.KINDS)) == len(ingest.KINDS) and "table" in ingest.KINDS
     assert re.fullmatch(r"[a-z-]+", "table")
+
+
+def rows_of(path: str, text: str, table: str) -> list[dict[str, Any]]:
+    """The rows that a text gives for a table."""
+    data = text.encode()
+    ingestor, _ = ingest.recognise(ingest.make_head(path, data))
+    found: list[dict[str, Any]] = []
+    for batch in ingest.read(ingestor, path, chunks(io.BytesIO(data))):
+        if batch.table == table:
+            columns = batch.columns
+            found += [{name: values[at] for name, values in columns.items()} for at in range(batch.rows)]
+    return found
+
+
+STATED = "".join(f"I20270302 10:0{minute}:00.5 604 sched.cc:7] running: {minute}, waiting: 0, kv cache utilization: {10 + minute}.5%, steps: 9\n" for minute in range(5))  # fmt: skip
+
+
+def test_statements_that_come_again_are_a_table() -> None:
+    """Three lines of one form are; two are a remark."""
+    rows = rows_of("node.log", "boot\n" * 20 + STATED, "engine_stat")
+    assert [row["running"] for row in rows] == [0, 1, 2, 3, 4]
+    assert rows[2]["kv_used"] == pytest.approx(0.125) and rows[2]["t"] is not None
+    assert rows_of("node.log", "boot\n" * 20 + "\n".join(STATED.split("\n")[:2]), "engine_stat") == []
+
+
+def test_statements_in_json_behind_a_head_tell_blocks_in_use_and_in_all() -> None:
+    """A log of 300 KB of them is no prose: it is read line by line."""
+    line = 'I0514 21:01:40.02 160 state.cc:813] {"Active Request Count":1,"Used KV cache blocks":20,"Max KV cache blocks":160,"Pad":"%s"}\n'
+    rows = rows_of("triton.log", "".join(line % ("x" * 900) for _ in range(320)), "engine_stat")
+    assert len(rows) == 320
+    assert rows[0]["kv_used"] == pytest.approx(0.125) and rows[0]["running"] == 1
+
+
+def test_columns_of_several_replicas_are_rows_of_their_own() -> None:
+    """`kv_pod2` is the usage of the second; a replica that is not there has no row."""
+    text = "time,kv_pod1,kv_pod2,waiting_total,replicas_ready\n2027-03-02T10:00:00Z,0.7,,4,1\n2027-03-02T10:01:00Z,0.4,0.3,0,2\n2027-03-02T10:02:00Z,0.4,0.2,0,2\n"
+    rows = rows_of("timeline.csv", text, "engine_stat")
+    assert [row["kv_used"] for row in rows] == [0.7, 0.4, 0.3, 0.4, 0.2]
+    assert [row["replicas"] for row in rows_of("timeline.csv", text, "scaler")] == [1, 2, 2]
+
+
+def test_a_rule_in_two_columns_tells_bounds_and_threshold() -> None:
+    """`min/max   1 / 4` are two figures."""
+    rows = rows_of(
+        "rule.txt",
+        "metric name   vllm_num_requests_waiting\nthreshold     5\nmin/max       1 / 4\ncooldown      60 s\n",
+        "scaler",
+    )
+    assert [(row["name"], row["threshold"], row["minimum"], row["maximum"]) for row in rows] == [("vllm_num_requests_waiting", 5.0, 1, 4)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("sglang:num_queue_reqs", "vllm:num_requests_waiting"), ("llamacpp:requests_processing", "vllm:num_requests_running"), ("tgi_queue_size", "vllm:num_requests_waiting")],
+)  # fmt: skip
+def test_metrics_of_other_exporters_are_the_same_quantities(name: str, kept: str) -> None:
+    """In a scrape, and as the header of a table."""
+    scrape = f'# HELP vllm:x y\n# TYPE vllm:x gauge\nvllm:x 1\n{name}{{model="m"}} 7\n'
+    assert [row["value"] for row in rows_of("m.prom", scrape, "metric") if row["name"] == kept] == [7.0]
+    table = f"time,{name}\n2027-03-02T10:00:00Z,7\n2027-03-02T10:01:00Z,8\n"
+    assert [row["value"] for row in rows_of("m.csv", table, "metric") if row["name"] == kept] == [7.0, 8.0]

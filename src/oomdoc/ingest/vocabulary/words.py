@@ -52,6 +52,7 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
     ("weight", "weight weights"),
     ("block", "block blocks"),
     ("graph", "graph graphs"),
+    ("replica", "replica replicas"),
     ("", "current cur now num number n no the of latest instantaneous"),
 )
 _WORDS: dict[str, tuple[str, ...]] = {
