@@ -50,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     "story": {"model", "physics", "record"},
     "show": {"bundle", "tables", "unwrap"},
     "limits": {"faults"},
-    "redact": {"bundle", "ingest", "limits", "model", "rules", "scan", "tables", "unwrap"},
+    "redact": {"bundle", "faults", "ingest", "limits", "model", "rules", "scan", "tables", "unwrap"},
     "rule_tests": {"rules", "store", "weigh"},
     "collect": set(),
     "compare": set(),
