@@ -45,7 +45,7 @@ ALLOWED: dict[str, set[str]] = {
     "timeline": {"store"},
     "ledger": {"fit", "model", "physics", "store"},
     "replay": {"physics", "store"},
-    "solve": {"fit", "ledger", "model", "physics", "replay", "store"},
+    "solve": {"fit", "ledger", "model", "physics", "replay", "store", "worksheet"},
     "record": set(),
     "story": {"model", "physics", "record"},
     "show": {"bundle", "tables", "unwrap"},

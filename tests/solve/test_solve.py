@@ -146,8 +146,10 @@ def test_flags_that_help_only_together_come_together() -> None:
 def test_the_fewest_gpus_are_named_where_the_bundle_shows_one() -> None:
     weights = leading("weights-70b-on-one-card")
     wider = action(weights, "fewest-gpus")
-    # two leave room for one request only if the trial of the sampler at 1,024 sequences turns out small
-    assert wider.changes == {"tensor_parallel_size": 4} and wider.predicted["starts"] is True
+    # two leave room for one request only if the trial of the sampler at 1,024 sequences turns out small: half of them make it sure
+    assert wider.changes == {"tensor_parallel_size": 2, "max_num_seqs": 512} and wider.predicted["starts"] is True
+    assert "with 512 sequences at once instead of 1,024" in wider.why and "4 such GPUs start without that" in wider.why
+    assert sum("tensor_parallel_size" in each.changes for each in weights.actions) == 1
     assert "does not show so many" in wider.why
     # the first advice is another checkpoint: no command may carry another change than the fix does
     assert not weights.actions[0].changes and weights.command is None and weights.until_then is None
