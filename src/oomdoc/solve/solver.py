@@ -18,7 +18,7 @@ from oomdoc.solve.advice import not_helping
 from oomdoc.solve.guard import changed, guard, spelled
 from oomdoc.solve.launch import argument, command
 from oomdoc.solve.predict import Prediction, at_failure, at_start
-from oomdoc.solve.rehearsed import later, more_in_time, rehearsed, slower, slower_by
+from oomdoc.solve.rehearsed import later, more_in_time, on_traffic, rehearsed, slower, slower_by
 from oomdoc.solve.situation import Situation, stated
 from oomdoc.solve.sizes import ROOM_BYTES, host_need, solved_number
 from oomdoc.units import count, show_bytes
@@ -60,7 +60,7 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
             elif slower(action):
                 refused.append(NotHelping(action.do, slower_by(action)))
         actions = kept
-    actions = [_with_tokens(action, now) for action in actions]
+    actions = on_traffic([_with_tokens(action, now) for action in actions], now)
     completed = dataclasses.replace(
         diagnosis, actions=tuple(actions), not_helping=tuple(dict.fromkeys((*refused, *not_helping(diagnosis.cause, now))))
     )  # fmt: skip
