@@ -327,8 +327,13 @@ class Server(http.server.BaseHTTPRequestHandler):
     """A server as the collector meets it: its metrics, its version and its models, which may need a key."""
 
     closed = False
+    health = 200
 
     def do_GET(self) -> None:
+        if self.path == "/health":  # an engine that is dead is a 503 of a server that still answers
+            self.send_response(self.health)
+            self.end_headers()
+            return
         answers = {
             "/metrics": '# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting{engine="0"} 7.0\n',
             "/version": '{"version":"0.11.2"}',
@@ -382,6 +387,41 @@ def test_a_server_is_asked_what_it_is(shell: list[str], program: str, server: tu
     assert flags == (
         {"version": "0.11.2"} if closed else {"version": "0.11.2", "model": "org/model-7b", "max_model_len": "16384"}
     )
+
+
+@pytest.mark.skipif(shutil.which("curl") is None and shutil.which("wget") is None, reason="no curl and no wget here")
+@pytest.mark.parametrize("program", ["curl", "wget"])
+@pytest.mark.parametrize("health", [200, 503])
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_server_is_asked_whether_its_engine_lives(
+    shell: list[str], health: int, program: str, tmp_path: Path
+) -> None:
+    place = shutil.which(program)
+    if place is None:
+        pytest.skip(f"no {program} here")
+    host = Host(tmp_path)
+    (host.bin / program).symlink_to(place)
+    handler = type("Asked", (Server,), {"health": health})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as listening:
+        threading.Thread(target=listening.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{listening.server_address[1]}"
+        archive, _ = host.collect(shell, "-u", f"{address}/metrics")
+        listening.shutdown()
+    (told,) = [text for name, text in everything(archive).items() if name.endswith("health.txt")]
+    assert told.endswith(f"HTTP {health} GET {address}/health\n")
+    with oomdoc.analyze(str(archive)) as analysis:
+        events = analysis.sql("SELECT reason FROM cluster_event WHERE source LIKE '%health.txt'")[1]
+        assert events == ([] if health == 200 else [("Unhealthy",)])
+        assert analysis.report.verdict != "diagnosed"  # one check that fails is no cause
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_server_that_gives_no_reply_is_named_and_nothing_is_made_up(shell: list[str], tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    archive, _ = host.collect(shell, "-u", "http://127.0.0.1:9/metrics")
+    told = everything(archive)
+    assert not any(name.endswith("health.txt") for name in told)
+    assert "http://127.0.0.1:9/health: gave no reply" in told["missing.txt"]
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -263,3 +263,25 @@ def test_wrong_calls_are_told_in_a_sentence(tmp_path: Path, capsys: pytest.Captu
     ):
         told = run(capsys, *argv)
         assert told[0] == status and said in told[2] and "Traceback" not in told[2]
+
+
+@pytest.mark.parametrize(
+    ("became", "said"),
+    [
+        ("ended", "has been ended from outside"),
+        ("refused", "does not start"),
+        ("stuck", "stands still"),
+        ("degraded", "serves worse"),
+        ("died", "has failed"),
+    ],
+)
+@pytest.mark.parametrize("form", ["terminal", "markdown", "html"])
+def test_a_server_that_did_not_fail_by_itself_is_not_said_to(became: str, said: str, form: str) -> None:
+    """A kill while loading is no failure of the server's own; the words follow what became of the start that is compared."""
+    failing = starved()
+    failing = dataclasses.replace(failing, engines=(dataclasses.replace(failing.engines[0], outcome=became),))
+    told = compare(served().to_dict(), failing.to_dict())
+    assert (told.outcome, told.new.became) == ("failed", became)
+    page = diff.FORMS[form](told)
+    assert f"It was healthy and {said}" in page
+    assert ("has failed" in page) == (became == "died")

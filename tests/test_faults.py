@@ -120,6 +120,39 @@ def test_a_database_is_whole_or_not_there(scratch: Path, tmp_path: Path) -> None
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("argv", "size"),
+    [
+        (["diff", str(SAMPLE), str(SAMPLE), "-o", "out.html"], 4096),
+        (["sql", str(SAMPLE), "FROM milestone", "-o", "out.csv"], 256),
+        (["sql", str(SAMPLE), "FROM milestone", "-o", "out.parquet"], 256),
+        (["redact", str(SAMPLE), "out"], 256),
+        (["redact", str(SAMPLE / "vllm.log"), "out.log", "--map", "out.map"], 256),
+        (["rules", "new", "disk-full", "out"], 256),
+        (["sweep", str(SAMPLE), "--store", "store", "--reports", "out"], 40_000),
+    ],
+    ids=lambda value: value[0] + value[-1] if isinstance(value, list) else "",
+)
+def test_whatever_is_written_is_whole_or_not_there(argv: list[str], size: int, scratch: Path, tmp_path: Path) -> None:
+    """Every other output option: one sentence, the status of the contract, and no file of which a part is there."""
+    there = tmp_path / "there"
+    there.mkdir()
+    ran = oomdoc(*argv, scratch=scratch, before=small_files(size), cwd=there)
+    told = [line for line in ran.stderr.splitlines() if not line.startswith("oomdoc: warning")]
+    assert ran.returncode == 3 and len(told) == 1 and "file too large" in told[0].lower(), ran.stderr
+    assert [path for path in there.rglob("*") if path.is_file() and "store" not in path.parts] == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("name", ["r.txt", "r.json", "r.html", "r.md"])
+def test_an_output_on_a_full_device(name: str, scratch: Path, tmp_path: Path) -> None:
+    (tmp_path / name).symlink_to("/dev/full")
+    one_sentence(oomdoc(SAMPLE, "-o", tmp_path / name, scratch=scratch), 3, f"cannot write {tmp_path / name}")
+    if name != "r.json":
+        ran = oomdoc("sweep", SAMPLE, "--store", tmp_path / "store", "-o", tmp_path / name, scratch=scratch)
+        one_sentence(ran, 3, f"cannot write {tmp_path / name}")
+
+
 def test_what_quotes_the_bundle_is_for_its_owner_alone(scratch: Path, tmp_path: Path) -> None:
     names = ["r.json", "r.html", "r.md", "r.txt"]
     (tmp_path / "r.md").write_text("before")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +61,9 @@ def test_every_cause_has_its_page_and_no_other_is_left() -> None:
 def test_the_site_is_strict_and_fetches_nothing() -> None:
     assert SITE["strict"] is True and SITE["theme"]["font"] is False
     assert not SITE.get("extra_javascript") and not SITE.get("extra_css")
+    assert "offline" in SITE["plugins"]  # else a browser that opens the folder lets the search load nothing
+    for script in SITE["extra"]["polyfills"]:  # a copy of ours, so that nobody asks another site for it
+        assert "iframe-worker" in script and (DOCS / script).is_file()
 
 
 def test_links_that_leave_the_pages_become_text() -> None:
@@ -86,3 +91,28 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stderr
     assert (tmp_path / "site" / "causes" / "gpu-shared.html").is_file()
+    scripts = re.findall(
+        r"<script[^>]*src=.?([^\s>\"']+)", (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    )
+    assert "search/search_index.js" in scripts and not any("://" in script for script in scripts)
+    _searched(tmp_path / "site" / "index.html")
+
+
+def _searched(page: Path) -> None:
+    """Opened from its folder in a browser, where there is one, the site finds what is typed and asks nobody else."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if not chromium:
+        pytest.skip("no Chromium here: install the package `chromium`, or name a binary in CHROMIUM")
+    with playwright.sync_playwright() as tool:
+        browser = tool.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        shown = browser.new_page()
+        asked: list[str] = []
+        shown.on("request", lambda request: asked.append(request.url))
+        shown.goto(page.as_uri())
+        shown.locator("input[name=query]").first.click()
+        shown.keyboard.type("fragmentation")
+        shown.locator(".md-search-result__item").first.wait_for(timeout=20_000)
+        assert "fragmentation" in shown.locator(".md-search-result__list").inner_text().lower()
+        assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
+        browser.close()

@@ -207,3 +207,41 @@ def test_a_report_without_a_story_still_prints() -> None:
     for form in REPORTS:
         assert REPORTS[form](bare, width=100)
     assert told(bare).story == SAMPLES["kv-demand"]().story
+
+
+REFUSED = """(Worker_TP1 pid=11) INFO 02-05 13:34:59 [gpu_worker.py:298] Available KV cache memory: -2.10 GiB
+(Worker_TP0 pid=10) INFO 02-05 13:34:59 [gpu_worker.py:298] Available KV cache memory: 8.00 GiB
+(EngineCore_DP0 pid=9) ERROR 02-05 13:34:59 [core.py:708] EngineCore failed to start.
+(EngineCore_DP0 pid=9) ERROR 02-05 13:34:59 [core.py:708] Traceback (most recent call last):
+"""
+ADAPTED = """(APIServer pid=1) INFO 06-13 19:10:02 [utils.py:233] non-default args: {'model': 'org/model-70b', 'enable_lora': True, 'max_lora_rank': 64, 'tensor_parallel_size': 4}
+(Worker pid=12) ERROR 06-13 19:15:48 [worker.py:242] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 128.00 MiB. GPU 2 has a total capacity of 79.33 GiB of which 16.00 MiB is free. Process 32 has 79.29 GiB memory in use. Of the allocated memory 69.59 GiB is allocated by PyTorch, and 118.90 MiB is reserved by PyTorch but unallocated.
+"""
+
+
+def told_of(folder: Path, files: dict[str, str]) -> Any:
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    with diagnose.analyze(folder) as analysis:
+        return analysis.report
+
+
+def test_a_log_cut_before_the_end_still_says_that_the_start_failed(tmp_path: Path) -> None:
+    report = told_of(tmp_path / "b", {"vllm.log": REFUSED})
+    assert report.diagnoses[0].cause == "rank-imbalance"
+    assert report.engines[0].outcome == "not-told"  # the link does not hang on it
+    *_, last = report.story.chain
+    assert last.says.startswith("the start failed at 02-05 13:34:59") and last.refs == ("vllm.log:3",)
+
+
+def test_the_rank_of_adapters_is_a_flag_to_copy(tmp_path: Path) -> None:
+    adapter = json.dumps({"peft_type": "LORA", "base_model_name_or_path": "org/model-70b", "r": 8, "lora_alpha": 16})
+    report = told_of(tmp_path / "b", {"vllm.log": ADAPTED, "adapter_config.json": adapter})
+    first = report.diagnoses[0]
+    assert first.cause == "feature-overhead" and first.actions[0].changes == {"max_lora_rank": 8}
+    assert "--max-lora-rank 8" in first.command and "--max-lora-rank 64" not in first.command
+    named = {patch.form: patch.text for patch in report.story.patches}
+    assert named["flags"] == "--max-lora-rank 8"
+    for form in ("kubernetes", "helm", "compose"):
+        assert '"--max-lora-rank", "8"' in json.dumps(yaml.safe_load(named[form])), form

@@ -26,7 +26,10 @@ MOST_WEIGHT = 4.0
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two reports: what was looked at and what it said. `cause` is the leading one, None without any."""
+    """One of the two reports: what was looked at and what it said. `cause` is the leading one, None without any.
+
+    `became` is what became of the engine start that is compared (`engines[].outcome` of the report), None where no start is shown.
+    """
 
     name: str
     sha256: str
@@ -36,6 +39,7 @@ class Side:
     probability: float | None
     oomdoc_version: str
     rules_version: str
+    became: str | None = None
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,7 @@ def _side(report: Mapping[str, Any]) -> Side:
         _number(first.get("probability")),
         _text(report.get("oomdoc_version")) or "",
         _text(report.get("rules_version")) or "",
+        _text(_engine(report).get("outcome")),
     )
 
 

@@ -229,7 +229,12 @@ def write(rule: Rule) -> None:
         part = _set(part, "p_other", f"{item.p_other:g}")
         part = _after(part, "p_other", "judged", _list(item.judged or ()))
         parts[at] = _after(part, "judged", "counted", _list(item.counted or ()))
-    rule.path.write_text(top + "".join(parts), encoding="utf-8")
+    made = rule.path.with_name(f".{rule.path.name}.writing")  # a full disk costs nobody the rule that was there
+    try:
+        made.write_text(top + "".join(parts), encoding="utf-8")
+        made.replace(rule.path)
+    finally:
+        made.unlink(missing_ok=True)
 
 
 def _list(values: Sequence[float]) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oomdoc.errors import RuleError
+from oomdoc.errors import OomdocError, RuleError
 from oomdoc.tables import TABLES
 
 RULE_BYTES = 1 << 20  # the largest shipped has 30 KB; reading TOML takes a second per MB
@@ -466,10 +466,17 @@ def new_rule(cause: str, category: str, folder: Path) -> Path:
     path = folder / category / f"{cause}.toml"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(_NEW.format(cause=cause, title=cause.replace("-", " ").capitalize()))
+        file = path.open("x", encoding="utf-8")
     except FileExistsError:
         raise RuleError(f"{path} exists already", "Choose another id, or edit that file") from None
     except OSError as problem:
         raise RuleError(f"{path} cannot be written ({problem.strerror})", "Choose a folder you may write to") from None
+    try:
+        with file:
+            file.write(_NEW.format(cause=cause, title=cause.replace("-", " ").capitalize()))
+    except OSError as problem:
+        path.unlink(missing_ok=True)
+        raise OomdocError(
+            f"{path} cannot be written ({problem.strerror})", "Make room, or choose another place"
+        ) from None
     return path

@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import itertools
+import os
 import re
 import threading
 import time
@@ -602,7 +603,8 @@ class Store:
             ) from None
 
     def parquet(self, sql: str, path: Path, limit: int | None = None) -> int:
-        """Write the rows of a person's SELECT to a new Parquet file and say how many; UsageError where either fails.
+        """Write the rows of a person's SELECT to a new Parquet file and say how many; UsageError where either fails, OSError where
+        the disk takes no more.
 
         The database of the bundle can write no files, so the rows go through a second one that knows nothing else.
         """
@@ -622,8 +624,10 @@ class Store:
                     if count == limit:
                         break
                 target = str(path).replace("'", "''")
-                other.execute(f"COPY rows TO '{target}' (FORMAT parquet)")
+                other.execute(f"COPY rows TO '{target}' (FORMAT parquet, USE_TMP_FILE false)")
         except (duckdb.Error, RecursionError) as problem:
+            if refused := re.search(r'"errno":"(\d+)"', str(problem)):
+                raise OSError(int(refused[1]), os.strerror(int(refused[1])), str(path)) from None
             raise UsageError(
                 f"the query or {path} failed: {first_line(problem)}", "`oomdoc tables` lists tables and columns"
             ) from None

@@ -166,6 +166,10 @@ def test_a_format_shares_the_architecture_and_not_the_size() -> None:
     assert whole and quarter and quarter.hi < whole.lo / 3
 
 
+def test_a_name_that_is_nearly_right_gets_one_suggestion() -> None:
+    assert nearest("Qwen3-32") == ["Qwen/Qwen3-32B"]
+
+
 def test_nearest_names() -> None:
     assert nearest("Qwen/Qwen3-88B")[0].startswith("Qwen/Qwen3")
     assert "meta-llama/Llama-3.1-8B-Instruct" in nearest("lama-3.1-8b-instruct")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import html
 import json
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from oomdoc import diagnose
-from oomdoc.model import Report
+from oomdoc.model import Flag, Report
 from oomdoc.report import REPORTS
 from oomdoc.report.facts import engine_line, figures, tie
 from oomdoc.units import GIB, count, factor, percent, show_bytes, show_moment, show_seconds
@@ -140,6 +141,28 @@ def test_every_figure_of_a_form_stands_in_the_json(name: str, form: str) -> None
         {figure for figure in FIGURE.findall(page) if figure.rstrip(",.") not in known and figure not in known}
     )
     assert strange == []
+
+
+UNREADABLE = re.compile(
+    r"(?<![\w.\-/#])\d+(?:\.\d+)?e[+-]?\d{2}\b|(?<![\w.:\-/=\"',{(\[#@])\d{7,}(?:\.\d+)?(?![\w\-/:])"
+)
+"""Numbers with an exponent, and seven digits or more in a row: sizes in bytes, seconds since 1970."""
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown", "html", "brief"])
+@pytest.mark.parametrize("name", [*BUNDLES, "made:kv-demand"])
+def test_numbers_are_written_for_people(name: str, form: str) -> None:
+    report = report_of(name)
+    quoted = " ".join(each.first_failure.text for each in report.incidents if each.first_failure)
+    page = text_of(form, report)
+    assert [found for found in UNREADABLE.findall(page) if found not in quoted] == []
+
+
+def test_a_size_among_the_settings_of_a_start_is_one() -> None:
+    assert UNREADABLE.search("kv-cache-memory-bytes 67108864, of 7e+10 parameters")
+    start = report_of("edge-097-chat-server").engines[0]
+    start = dataclasses.replace(start, flags={"kv_cache_memory_bytes": Flag(67108864, "logged", "vllm.log:1")})
+    assert "kv-cache-memory-bytes 64.0 MiB" in engine_line(start)
 
 
 @pytest.mark.parametrize("name", BUNDLES)

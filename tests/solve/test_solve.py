@@ -127,6 +127,26 @@ def test_less_pool_is_said_in_tokens_beside_the_busiest_moment() -> None:
     assert used < left < before == 49_504 and left == fix.predicted["kv_pool_tokens"].low
 
 
+SIZES_THE_POOL = {"gpu_memory_utilization", "kv_cache_memory_bytes", "num_gpu_blocks_override", "kv_cache_dtype", "max_model_len", "VLLM_CPU_KVCACHE_SPACE"}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", sorted(path.parent.name for path in SAMPLES.glob("*/case.toml")))
+def test_a_change_of_the_pool_is_replayed_or_says_that_nothing_can_be(path: str) -> None:
+    for each in leading(path).actions:
+        if SIZES_THE_POOL & each.changes.keys():
+            assert "recorded traffic" in each.proof or "no traffic to replay it on, since" in each.proof, each
+
+
+def test_a_smaller_pool_says_what_the_recorded_traffic_does_with_it() -> None:
+    edge = leading("edge-097-chat-server").actions[0]
+    assert set(edge.changes) == {"gpu_memory_utilization"}
+    peaks = re.search(
+        r"on the recorded traffic it peaks at (\d+)% of the pool, (\d+)% before, with no preemptions", edge.proof
+    )
+    assert peaks and int(peaks[1]) > int(peaks[2])  # the same tokens in fewer blocks
+    assert "survives" not in edge.predicted  # it proves the failure's own books, and ranks nothing
+
+
 def test_loading_on_the_host_is_a_sum_and_no_factor() -> None:
     killed = leading("killed-while-loading")
     limit = action(killed, "raise-the-limit")
@@ -146,8 +166,10 @@ def test_flags_that_help_only_together_come_together() -> None:
 def test_the_fewest_gpus_are_named_where_the_bundle_shows_one() -> None:
     weights = leading("weights-70b-on-one-card")
     wider = action(weights, "fewest-gpus")
-    # two leave room for one request only if the trial of the sampler at 1,024 sequences turns out small
-    assert wider.changes == {"tensor_parallel_size": 4} and wider.predicted["starts"] is True
+    # two leave room for one request only if the trial of the sampler at 1,024 sequences turns out small: half of them make it sure
+    assert wider.changes == {"tensor_parallel_size": 2, "max_num_seqs": 512} and wider.predicted["starts"] is True
+    assert "with 512 sequences at once instead of 1,024" in wider.why and "4 such GPUs start without that" in wider.why
+    assert sum("tensor_parallel_size" in each.changes for each in weights.actions) == 1
     assert "does not show so many" in wider.why
     # the first advice is another checkpoint: no command may carry another change than the fix does
     assert not weights.actions[0].changes and weights.command is None and weights.until_then is None

@@ -12,6 +12,7 @@ import typer
 from oomdoc.cli import console, reading
 from oomdoc.cli.options import Bundle, Memory, Quiet, Since, Timeout, Types, Until, Zone
 from oomdoc.errors import EXIT_OK, UsageError
+from oomdoc.faults import unwritable
 
 if TYPE_CHECKING:
     from oomdoc.diagnose import Analysis
@@ -102,8 +103,11 @@ def sql(
         if query is None:
             return _questions(analysis, form, limit, quiet)
         if output is not None and suffix == "parquet":
-            with console.beside(str(output)) as target:
-                made = analysis.parquet(query, target, limit)
+            try:
+                with console.beside(str(output)) as target:
+                    made = analysis.parquet(query, target, limit)
+            except OSError as problem:
+                raise unwritable(problem, str(output)) from None
             console.note(f"wrote {count(made, 'row')} to {output}", quiet)
             return EXIT_OK
         names, rows = analysis.sql(query, limit + 1 if limit else None)

@@ -186,11 +186,33 @@ answer() {
   printf '%s\n' "$told" > "$1"
 }
 
-# ask_server: what the server says of itself, beside its metrics: its release, its model and its longest context.
+# status URL: the number of its answer; nothing or 000 where there is none.
+status() {
+  if have curl; then
+    curl -s -o /dev/null -m "$timeout_s" -w '%{http_code}' "$1"
+  elif have wget; then
+    wget -q -S -T "$timeout_s" -O /dev/null "$1" 2>&1 | sed -n 's/^ *HTTP[^ ]* \([0-9][0-9][0-9]\).*/\1/p' | tail -n 1
+  fi
+}
+
+# ask_health FILE URL: whether the engine behind the server lives; its answer has no body, so the number of it is kept.
+ask_health() {
+  code=$(status "$2" 2> /dev/null < /dev/null)
+  case $code in
+    200) said='health check passed' ;;
+    '' | 000) lacks "$2" "gave no reply within $timeout_s s: the server is gone, hangs, or listens elsewhere (-u)"; return ;;
+    *) said='WARNING health check failed' ;;
+  esac
+  mkdir -p "${1%/*}"
+  echo "$(date -u +%Y-%m-%dT%H:%M:%SZ) collect $said: HTTP $code GET $2" > "$1"
+}
+
+# ask_server: what the server says of itself, beside its metrics: whether its engine lives, its release, its model and its longest context.
 ask_server() {
   printf '%s' "$urls" | while IFS= read -r url; do
     server=${url%/metrics}
     place=$base/api/$(printf '%s' "$server" | tr -c 'A-Za-z0-9' _)
+    ask_health "$place/health.txt" "$server/health"
     answer "$place/version.json" "$server/version" "gave no reply: name the metrics address of the server with -u"
     answer "$place/models.json" "$server/v1/models" "gave no reply, or needs a key: curl -H 'Authorization: Bearer KEY' $server/v1/models > models.json"
   done

@@ -159,15 +159,23 @@ def _within(name: str, told: str | None) -> Found | None:
 
 LEAST_LIKENESS = 0.72
 """Share of a name that a suggestion has in common with it, as difflib counts; below this, suggestions were noise."""
+ALIKE = 0.05
+"""Less likeness than the best suggestion's that another may have to stand beside it."""
 
 
 def nearest(name: str, count: int = 3) -> list[str]:
-    """Names of the catalogue like this one, the likest first; empty where none is much like it."""
+    """Names of the catalogue like this one, the likest first; empty where none is much like it.
+
+    Beside a name that is much more like it, others of its family are noise.
+    """
     known = {
         plain(known.rpartition("/")[2]): entry.name for entry in _entries() for known in (entry.name, *entry.aliases)
     }
-    near = difflib.get_close_matches(plain(repository(name).rpartition("/")[2]), known, count * 3, LEAST_LIKENESS)
-    return list(dict.fromkeys(known[each] for each in near))[:count]
+    asked = plain(repository(name).rpartition("/")[2])
+    near = difflib.get_close_matches(asked, known, count * 3, LEAST_LIKENESS)
+    like = [difflib.SequenceMatcher(None, each, asked).ratio() for each in near]
+    best = [each for each, ratio in zip(near, like, strict=True) if ratio >= like[0] - ALIKE]
+    return list(dict.fromkeys(known[each] for each in best))[:count]
 
 
 @cache

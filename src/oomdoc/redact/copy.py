@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Protocol, cast
 
 from oomdoc.bundle import Layer
-from oomdoc.errors import UsageError
+from oomdoc.faults import unwritable
 
 _BLOCK = 1 << 20
 
@@ -179,7 +179,7 @@ class Copy:
                 os.fchmod(handle, 0o600)  # whatever the umask
                 shutil.copyfileobj(file, out, _BLOCK)
         except OSError as problem:
-            raise UsageError(f"cannot write {target}: {problem.strerror or problem}", "Choose another place") from None
+            raise unwritable(problem, str(target)) from None
 
     def _close_last(self) -> None:
         _, name, archive = self._open.pop()

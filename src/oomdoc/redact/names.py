@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from oomdoc.errors import UsageError
+from oomdoc.faults import unwritable
 
 NAMED = ("user", "host", "tenant", "email", "ip", "mac", "word")
 """Kinds whose originals the private map holds, in order of rank: of a name with two kinds the first wins."""
@@ -84,15 +85,17 @@ class Pseudonyms:
         text = json.dumps(
             {"oomdoc_redaction_map": VERSION, "key": self.key.hex(), "names": self.names}, indent=1, sort_keys=True
         )
+        made = None
         try:
             handle, name = tempfile.mkstemp(prefix=".oomdoc-map-", dir=path.parent)  # mode 0600
+            made = Path(name)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text + "\n")
-            Path(name).replace(path)
+            made.replace(path)
         except OSError as problem:
-            raise UsageError(
-                f"the map {path} cannot be written: {problem.strerror or problem}", "Choose another file"
-            ) from None
+            if made is not None:
+                made.unlink(missing_ok=True)
+            raise unwritable(problem, f"the map {path}") from None
 
     @classmethod
     def read(cls, path: Path) -> Pseudonyms:

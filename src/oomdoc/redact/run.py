@@ -62,14 +62,14 @@ def redact(paths: str | Path | Sequence[str | Path], out: str | Path, options: R
         _learn(twice, pseudonyms, options)
         try:
             manifest = _write(twice, target, pseudonyms, scratch, options)
-        except BaseException:  # half a copy is none
+            if options.map:
+                pseudonyms.write(options.map)
+        except BaseException:  # half a copy is none, and one without the map that was asked for cannot be read back
             if target.is_dir():
                 shutil.rmtree(target, ignore_errors=True)
             else:
                 target.unlink(missing_ok=True)
             raise
-    if options.map:
-        pseudonyms.write(options.map)
     return manifest
 
 

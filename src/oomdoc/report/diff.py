@@ -25,6 +25,13 @@ OUTCOMES = {
     "healthy": "Both are healthy",
     "unclear": "One of the two is undecided",
 }
+_FAILED = {
+    "ended": "It was healthy and has been ended from outside",
+    "refused": "It was healthy and does not start",
+    "stuck": "It was healthy and stands still",
+    "degraded": "It was healthy and serves worse",
+}
+"""The same where the failing server did not fail by itself, or not altogether: by what became of it."""
 AREAS = {
     "version": "Versions", "model": "Model", "flag": "Flags", "device": "Device", "ledger": "Where the memory is",
     "traffic": "Traffic",
@@ -33,11 +40,17 @@ OTHER_FLAGS_SHOWN = 6
 VALUE_WIDTH = 48
 
 
+def headline(told: Comparison) -> str:
+    """The outcome in a sentence."""
+    became = _FAILED.get(told.new.became or "") if told.outcome == "failed" else None
+    return became or OUTCOMES[told.outcome]
+
+
 def render(told: Comparison, *, width: int = 100, color: bool = False, **_: Any) -> str:
     """The comparison for a person at a terminal: outcome, what explains it, then every change by area."""
     page = Page(width, color)
     style = {"failed": "bold red", "recovered": "bold green", "healthy": "bold green"}.get(told.outcome, "bold yellow")
-    page.flow(ink(OUTCOMES[told.outcome], style), Text())
+    page.flow(ink(headline(told), style), Text())
     for name, side in (("old", told.old), ("new", told.new)):
         page.flow(ink(name, "bold"), ink(neutral(_side(side))), lead_width=3)
     if told.judged:
@@ -88,7 +101,7 @@ def explaining(told: Comparison) -> list[Change]:
 
 def markdown(told: Comparison, **_: Any) -> str:
     """The same as Markdown, for a ticket."""
-    out = [f"# {OUTCOMES[told.outcome]}", "", "| | bundle | verdict |", "| --- | --- | --- |"]
+    out = [f"# {headline(told)}", "", "| | bundle | verdict |", "| --- | --- | --- |"]
     out += [
         f"| {name} | {_cell(side.name)} | {_cell(_verdict(side))} |"
         for name, side in (("old", told.old), ("new", told.new))
@@ -130,7 +143,7 @@ def html(told: Comparison, **_: Any) -> str:
         if rows or others:
             areas.append((title, [_columns(change) for change in rows], [_columns(change) for change in others]))
     return plain_page(
-        "diff.html.j2", told=told, outcome=OUTCOMES[told.outcome], areas=areas,
+        "diff.html.j2", told=told, outcome=headline(told), areas=areas,
         tone={"failed": "diagnosed", "recovered": "healthy", "healthy": "healthy"}.get(told.outcome, "undecided"),
         sides=[("Old", told.old, _verdict(told.old)), ("New", told.new, _verdict(told.new))],
         explaining=[(_sentence(change), change.because[:2]) for change in explaining(told)],

@@ -11,7 +11,7 @@ from typing import Any
 
 from oomdoc.model import Diagnosis, Engine, Evidence, LedgerEntry, Report, Step, Story, last_moments
 from oomdoc.report.words import count, factor_of, gravest, percent
-from oomdoc.units import show_bytes, written
+from oomdoc.units import parse_size, show_bytes, written
 
 CONTRADICTIONS_SHOWN = 3
 
@@ -237,13 +237,23 @@ _OUTCOMES = {
 """What became of a life, in words (`Engine.outcome`)."""
 
 
+def _setting(name: str, value: Any) -> str:
+    """A setting as people say it: sizes in GiB, whatever a log writes.
+
+    >>> _setting("kv_cache_memory_bytes", 67108864), _setting("max_num_seqs", "256")
+    ('64.0 MiB', '256')
+    """
+    size = parse_size(str(value), binary=True) if name.endswith("_bytes") else None
+    return str(value) if size is None else show_bytes(size)
+
+
 def engine_line(engine: Engine) -> str:
     """Version, model, the settings that bear on memory, and how the start ended."""
     said = [f"vLLM {engine.version or 'of unknown version'}" + (f" {engine.generation}" if engine.generation else "")]
     said += [engine.model] if engine.model else []
     for name, short in SETTINGS:
         if (flag := engine.flags.get(name)) and flag.value not in (None, False, "auto", "None", "False"):
-            said.append(f"{short} {flag.value}" + (" (default)" if flag.origin == "default" else ""))
+            said.append(f"{short} {_setting(name, flag.value)}" + (" (default)" if flag.origin == "default" else ""))
     state = _OUTCOMES.get(engine.outcome) or ("failed" if engine.failed else "how it ended is unknown")
     said.append(f"{state}, last seen: {engine.last_milestone}" if engine.last_milestone else state)
     return ", ".join(said)

@@ -34,6 +34,18 @@ MOST_REPLICAS = 16
 IN_TIME = "begun within 10 s, then 5 tokens a second"
 FEW = 0.01  # share of the requests: a difference below it is none that a replay can tell
 _ALL = 0.99  # share of the requests in time from which nothing more is tried
+MOST_REPLAYED = 4  # pieces of advice that size the pool where something else ran out
+_SIZES_POOL = frozenset(
+    {
+        "gpu_memory_utilization",
+        "kv_cache_memory_bytes",
+        "num_gpu_blocks_override",
+        "kv_cache_dtype",
+        "max_model_len",
+        "VLLM_CPU_KVCACHE_SPACE",
+    }
+)
+_NO_PRESSURE = "the replay of the recorded flags shows no pressure, so it proves nothing about others"
 _MOST_TOGETHER = 3  # flags that one piece of advice changes
 _SHARE_STEPS = 5  # halvings of the share that is served: to 3 %
 _HEAVY = 0.3  # share of the tokens from which one sender is worth a name
@@ -90,10 +102,7 @@ def rehearsed(actions: list[Action], now: Situation) -> list[Action]:
     left = max(6, MOST_RUN // max(1, stage.requests))
     before = stage.run({})
     if before.survives:
-        return [
-            _says(action, "the replay of the recorded flags shows no pressure, so it proves nothing about others")
-            for action in actions
-        ]
+        return [_says(action, _NO_PRESSURE) for action in actions]
     told: list[Action] = []
     known: dict[str, Result | None] = {}
     for action in actions:
@@ -116,6 +125,38 @@ def rehearsed(actions: list[Action], now: Situation) -> list[Action]:
         elif told[place].changes != least.changes:
             told.insert(place + 1, least)
     return [*told, *_overload(stage, now, before)]
+
+
+def on_traffic(actions: list[Action], now: Situation) -> list[Action]:
+    """Every change of the pool or of the longest request says what the recorded traffic does with it, or that none is there.
+
+    Where another thing than the pool ran out this ranks nothing: a smaller pool that makes requests wait may be the price of a
+    server that lives. What was replayed already stays as it is.
+    """
+    asked = [item for item in actions if _SIZES_POOL & item.changes.keys() and "survives" not in item.predicted]
+    if not asked:
+        return actions
+    stage, told, before, left = now.rehearsal, [], None, MOST_REPLAYED
+    for action in actions:
+        if action not in asked or _NO_PRESSURE in action.proof:
+            told.append(action)
+            continue
+        if stage is None:
+            why = "the log does not say how large the pool was" if now.percentiles else "the bundle has no request log"
+            none = "" if action.proof else "none: "
+            told.append(_adds(action, f"{none}no traffic to replay it on, since {why}"))
+            continue
+        left -= 1
+        before = before or stage.run({})
+        result = _run(stage, _replayed(action.changes)) if left >= 0 else None
+        said = f"on the recorded traffic it {_effect(result, before)}{stage.error}" if result else ""
+        told.append(_adds(action, said and f"{_hint(stage)}{said}"))
+    return told
+
+
+def _adds(action: Action, said: str) -> Action:
+    proof = "; ".join(part for part in (action.proof, said) if part)
+    return dataclasses.replace(action, proof=proof)
 
 
 def _replayed(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -325,6 +366,21 @@ def _outcome(result: Result, before: Result) -> str:
         f"95% of the requests are done within {show_seconds(result.p95_latency_s)}, {show_seconds(before.p95_latency_s)} before{times}, "
         f"and begin within {show_seconds(result.p95_wait_s)}, {show_seconds(before.p95_wait_s)} before; "
         f"{result.in_time:.0%} are in time ({IN_TIME}), {before.in_time:.0%} before"
+    )
+
+
+def _effect(result: Result, before: Result) -> str:
+    """The same in fewer words where nobody would notice the change."""
+    if result.preemptions or before.preemptions or result.impossible or before.impossible:
+        return _outcome(result, before)
+    if (
+        abs(result.p95_latency_s - before.p95_latency_s) > SLOWER_S
+        or abs(result.p95_wait_s - before.p95_wait_s) > SLOWER_S
+    ):
+        return _outcome(result, before)
+    return (
+        f"peaks at {result.peak_used:.0%} of the pool, {before.peak_used:.0%} before, with no preemptions, and 95% of the requests are done "
+        f"as soon as before (within {show_seconds(result.p95_latency_s)})"
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oomdoc.errors import OomdocError
+from oomdoc.fit import Question
 from oomdoc.fit import solve as solve_flag
 from oomdoc.fit.judge import filled, judge
 from oomdoc.fit.sheet import divides, worksheet
@@ -17,12 +18,14 @@ from oomdoc.solve.advice import not_helping
 from oomdoc.solve.guard import changed, guard, spelled
 from oomdoc.solve.launch import argument, command
 from oomdoc.solve.predict import Prediction, at_failure, at_start
-from oomdoc.solve.rehearsed import later, more_in_time, rehearsed, slower, slower_by
+from oomdoc.solve.rehearsed import later, more_in_time, on_traffic, rehearsed, slower, slower_by
 from oomdoc.solve.situation import Situation, stated
 from oomdoc.solve.sizes import ROOM_BYTES, host_need, solved_number
 from oomdoc.units import count, show_bytes
+from oomdoc.worksheet import Solved
 
 _LAYOUT = frozenset({"tensor_parallel_size", "pipeline_parallel_size", "quantization", "dtype"})
+FEWEST_SEQS = 64  # at once: below it, sequences are what a server is bought for
 SHORTEST = 1024  # tokens: a server for less is none
 _NO_FLAG_HELPS = frozenset(
     {"healthy", "not-memory", "probe-restart-loop", "autoscaling-blind", "memory-leak", "shm-exhausted"}
@@ -57,7 +60,7 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
             elif slower(action):
                 refused.append(NotHelping(action.do, slower_by(action)))
         actions = kept
-    actions = [_with_tokens(action, now) for action in actions]
+    actions = on_traffic([_with_tokens(action, now) for action in actions], now)
     completed = dataclasses.replace(
         diagnosis, actions=tuple(actions), not_helping=tuple(dict.fromkeys((*refused, *not_helping(diagnosis.cause, now))))
     )  # fmt: skip
@@ -241,15 +244,35 @@ def _more(diagnosis: Diagnosis, now: Situation) -> Iterator[Action]:
             wider = solve_flag(question, "tensor_parallel_size")
         except OomdocError:
             return
-        ranks = wider.value
+        ranks, says, changes = wider.value, wider.says, {}
+        if fewer := _fewer(question, wider):
+            changes, ranks = fewer, fewer["tensor_parallel_size"]
+            says = f"the fewest ranks that start, with {fewer['max_num_seqs']:,} sequences at once instead of {present.max_num_seqs:,}, whose trial may take the room of one request"
+            says += f"; {int(wider.value)} such GPUs start without that" if wider.value else ""
         if ranks and int(ranks) > question.setup.tensor_parallel_size and "tensor_parallel_size" not in made:
             more = "" if devices and devices >= ranks else "; the bundle does not show so many GPUs"
-            setup = changed(question.setup, {"tensor_parallel_size": int(ranks)})
-            if not divides(question, setup):
+            changes = {"tensor_parallel_size": int(ranks), **changes}
+            if not divides(question, changed(question.setup, changes)):
+                with_it = "".join(f", with `{argument(name, value)}`" for name, value in [*changes.items()][1:])
                 yield Action(
-                    "fewest-gpus", f"Spread the model over {int(ranks)} such GPUs: `--tensor-parallel-size {int(ranks)}`", f"{wider.says}{more}",
-                    f"{int(ranks)} GPUs; collectives cost some latency", {"tensor_parallel_size": int(ranks)}, "`Model loading took` per rank shrinks by that factor",
+                    "fewest-gpus", f"Spread the model over {int(ranks)} such GPUs: `--tensor-parallel-size {int(ranks)}`{with_it}", f"{says}{more}",
+                    f"{int(ranks)} GPUs; collectives cost some latency", changes, "`Model loading took` per rank shrinks by that factor",
                 )  # fmt: skip
+
+
+def _fewer(question: Question, wider: Solved) -> dict[str, int]:
+    """Fewer ranks than start for sure as it is, with the most sequences that make them sure; {} where there are none.
+
+    GPUs cost more than rows of a sampler that nobody fills: what starts on fewer of them with half the sequences goes first.
+    """
+    ranks, most = wider.at_best, filled(question, question.setup).max_num_seqs
+    if not ranks or (wider.value and ranks >= wider.value) or ranks <= question.setup.tensor_parallel_size:
+        return {}
+    while (most := most // 2) >= FEWEST_SEQS:
+        changes = {"tensor_parallel_size": int(ranks), "max_num_seqs": most}
+        if judge(question, changed(question.setup, changes)).starts is True:
+            return changes
+    return {}
 
 
 def _with_tokens(action: Action, now: Situation) -> Action:
@@ -268,6 +291,9 @@ def _with_tokens(action: Action, now: Situation) -> Action:
 
 _USUAL_SHARE = 0.9
 _LESS_POOL = frozenset({"gpu_memory_utilization", "kv_cache_memory_bytes"})
+_OF_A_FEATURE = frozenset(
+    {"max_lora_rank"}
+)  # makes a feature smaller, by what nobody computes: utilization stays an answer
 _BEFORE_THE_POOL = frozenset({"init", "load", "profile", "kv-plan", "graph-profile"})
 _OUTSIDE_THE_PLAN = frozenset(
     {
@@ -290,7 +316,9 @@ def _by_books(diagnosis: Diagnosis, now: Situation) -> Iterator[Action]:
         return  # it failed with room for it: more room would not have helped
     if failure.get("phase") in _BEFORE_THE_POOL or asked >= total:
         return  # no pool was there to be made smaller, or no device of this size holds the request
-    if any(action.changes for action in diagnosis.actions) or now.engine.get("kv_cache_memory_bytes"):
+    if any(action.changes.keys() - _OF_A_FEATURE for action in diagnosis.actions) or now.engine.get(
+        "kv_cache_memory_bytes"
+    ):
         return
     step = round_utilization_up((max(0, asked - free) + ROOM_BYTES) / total)
     version = now.engine.get("version_number")

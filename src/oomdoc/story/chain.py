@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from oomdoc.model import LedgerEntry, Link
 from oomdoc.story.impact import pool_tokens
-from oomdoc.story.place import CAUGHT, driver, sentence
+from oomdoc.story.place import CAUGHT, STARTING, driver, sentence
 from oomdoc.story.seen import Seen
 from oomdoc.units import GIB, count, parse_size, percent, show_bytes, show_moment, show_seconds
 
@@ -78,6 +78,8 @@ def _failed(seen: Seen) -> Link | None:
         }.get(incident.kind)
         if words is None and seen.engine is not None:
             words = {"refused": "the start failed", "died": "the server failed"}.get(seen.engine.outcome or "")
+        if words is None and incident.phase in STARTING:
+            words = "the start failed"
         if words is None:
             return None
         said = words + (f" {at.strip().replace('at ', 'from ', 1)} on" if incident.kind == "pressure" and at else at)

@@ -48,6 +48,10 @@ CAUGHT = frozenset({"load", "sampler-warmup", "capture", "warmup", "profile"})
 """Phases in which a message of the engine's own wraps an allocation that failed: no check by arithmetic."""
 
 
+STARTING = CAUGHT | {"init", "kv-plan", "graph-profile", "kv-alloc"}
+"""Phases before the server serves: what fails in one of them is a start, also where a cut log does not say what became of it."""
+
+
 def ran_out(seen: Seen) -> str:
     """Which memory ran out and when in the server's life."""
     report, incident = seen.report, seen.incident

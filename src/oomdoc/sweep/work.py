@@ -131,8 +131,12 @@ def _write_page(task: Mapping[str, Any], report: Report) -> None:
 
     place = Path(task["reports"]) / page_name(task["bundle"])
     beside = place.with_name(f".{place.name}.writing")
-    beside.write_text(REPORTS["html"](report), encoding="utf-8", errors="backslashreplace")
-    beside.replace(place)
+    try:
+        beside.write_text(REPORTS["html"](report), encoding="utf-8", errors="backslashreplace")
+        beside.replace(place)
+    except OSError as problem:
+        beside.unlink(missing_ok=True)
+        raise OomdocError(f"its page {place} cannot be written: {sentence(problem)}") from None
 
 
 def _still(seen: Sequence[Seen]) -> bool:
