@@ -24,6 +24,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from oomdoc.handed import Handed, handed
 from oomdoc.scan import Chunk, chunks
 from oomdoc.units import epoch_of, parse_time, show_bytes
 
@@ -126,15 +127,36 @@ def _form(head: bytes) -> _Form | None:
     if head.startswith(_UTF16) or (b"\0" in head and _halves(head)):
         return _Form("utf-16", _decoded, renumbers=True)
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    form = None
     if start.isdigit():
-        return _LASTING["cri"] if _CRI.match(head) else None
-    if start == b"_" and _EXPORT_HEAD.match(head):
-        return _Form("journal-export", _export, renumbers=True)
-    if start in b"{[" and start:
-        return _json_form(head, start)
-    if start in b'@"' and _INSIGHTS.match(head):
-        return _Form("cloudwatch-insights", _document(_insights, True, LINES_CAP_BYTES), renumbers=True)
-    return None
+        form = _LASTING["cri"] if _CRI.match(head) else None
+    elif start == b"_" and _EXPORT_HEAD.match(head):
+        form = _Form("journal-export", _export, renumbers=True)
+    elif start in b"{[" and start:
+        form = _json_form(head, start)
+    elif start in b'@"' and _INSIGHTS.match(head):
+        form = _Form("cloudwatch-insights", _document(_insights, True, LINES_CAP_BYTES), renumbers=True)
+    return form or _handed(head)
+
+
+_LAYERS = 3
+
+
+def _handed(head: bytes) -> _Form | None:
+    """How people handed a text on, several ways one in the other: a page's table behind a prefix."""
+    layers: list[Handed] = []
+    while len(layers) < _LAYERS and (found := handed(head)):
+        layers.append(found)
+        head = b"".join(chunk.data for chunk in found.undo(iter((Chunk(head, 1, True),))))
+    if not layers:
+        return None
+
+    def undo(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
+        for layer in layers:
+            pieces = layer.undo(pieces)
+        yield from pieces
+
+    return _Form("+".join(layer.name for layer in layers), undo, any(layer.renumbers for layer in layers))
 
 
 def _json_form(head: bytes, start: bytes) -> _Form | None:
