@@ -4,7 +4,7 @@ A metrics page behind the prefix of `kubectl logs`, a manifest in a block of YAM
 some agent wrote as one string of JSON: each reader would have to know all of these. They are undone here, by content alone, in
 one pass before anything reads the source:
 
-    \\ufeff at the beginning                      taken off
+    \\ufeff at the beginning, \\r at all ends       taken off
     `[pod/a/b] `, `name | `, `> `, blanks        taken off, where every line has the same
     {"message": "..."} a line, without a time    the message
     output: |                                    the block, a line each
@@ -53,6 +53,8 @@ def handed(head: bytes) -> Handed | None:
         return Handed("web-page", _of_page) if _PAGE.match(head) else None
     if b"\n" not in head.rstrip() and head.count(b"\\n") >= _LEAST_SPELLED:
         return Handed("one-line", _whole(_spelled_out), renumbers=True)
+    if head.count(b"\r\n") > 0.9 * head.count(b"\n"):
+        return Handed("crlf", _by_line(lambda line: line.removesuffix(b"\r")))
     lines = _lines(head)
     if prefix := _prefix(lines):
         return Handed("prefix", _by_line(lambda line: _cut(line, prefix)))
@@ -158,16 +160,17 @@ _TEXT_KEYS = ("output", "stdout", "stderr", "log", "logs", "text", "raw", "dump"
 _MESSAGE_KEYS = ("message", "log", "msg", "line", "textPayload")
 _BESIDE = frozenset(("host", "hostname", "node", "stream", "container", "container_name", "pod", "pod_name", "namespace", "file", "path", "offset", "tag", "source", "service"))  # fmt: skip
 _OF_USERS = frozenset(("prompt", "messages", "role", "model", "choices", "usage", "apiVersion", "kind"))
+_TIMED = re.compile(rb'"(?:time|timestamp|@timestamp|ts|date)"\s*:')
 _STRING_KEY = re.compile(rb'"(?:' + "|".join(_TEXT_KEYS).encode() + rb')"\s*:\s*"')
 
 
 def _of_json(head: bytes) -> Handed | None:
     lines = _lines(head)
     found = [_message(line) for line in lines[:40]]
-    if len(lines) > 1 and found and all(message is not None for message in found):
+    if found and all(message is not None for message in found):
         begun = sum(1 for message in found if _RECORD.match((message or "").encode()) or (message or "").startswith("{"))  # fmt: skip
         return Handed("messages", _by_line(_told)) if begun < _LOG_SHARE * len(found) else None
-    if _STRING_KEY.search(head) and head.count(b"\\n") >= _LEAST_SPELLED:
+    if _STRING_KEY.search(head) and (head.count(b"\\n") >= _LEAST_SPELLED or not _TIMED.search(head)):
         return Handed("json-string", _whole(_strings), renumbers=True)
     return None
 
@@ -310,9 +313,10 @@ def _of_page(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
 # ---- breaks at a width
 
 _WIDTHS = (72, 76, 78, 79, 80, 90, 99, 100, 110, 119, 120, 130, 132, 139, 140, 150, 160, 180, 200, 240, 250)
-_LEAST_BREAKS = 3
-_FULL_SHARE = 0.6  # more lines of one length are a frame or a table
-_CONTINUES = re.compile(rb"[\w.,:;/=)\]}'\"%+*-]")
+_LEAST_BREAKS = 2
+_LEAST_WORDS = 2  # that were cut in two
+_ALIKE = 8  # characters by which two rows of a table begin alike
+_SHAPE = bytes.maketrans(b"0123456789", b"0" * 10)
 
 
 def _width(lines: list[bytes]) -> int:
@@ -322,15 +326,17 @@ def _width(lines: list[bytes]) -> int:
         return 0
     full = [at for at, line in enumerate(lines[:-1]) if len(line) == longest]
     cut = sum(1 for at in full if _is_broken(lines[at], lines[at + 1], longest))
-    if cut < _LEAST_BREAKS or cut < 0.7 * len(full) or len(full) > _FULL_SHARE * len(lines):
+    if cut < _LEAST_BREAKS or cut < 0.7 * len(full):
         return 0
     words = sum(1 for at in full if lines[at][-1:].isalnum() and lines[at + 1][:1].isalnum())
-    return longest if words >= _LEAST_BREAKS else 0
+    return longest if words >= _LEAST_WORDS else 0
 
 
 def _is_broken(line: bytes, following: bytes, width: int) -> bool:
     """Whether the second line goes on with the first."""
-    return len(line.rstrip(b"\r")) == width and not _RECORD.match(following)
+    if len(line.decode("utf-8", "replace")) != width or line[:1] in b"|+" or _RECORD.match(following):
+        return False
+    return line[:_ALIKE].translate(_SHAPE) != following[:_ALIKE].translate(_SHAPE)
 
 
 def _joined(pieces: Iterable[Chunk], width: int) -> Iterator[Chunk]:
@@ -342,7 +348,7 @@ def _joined(pieces: Iterable[Chunk], width: int) -> Iterator[Chunk]:
             while end + 1 < len(lines) and lines[end + 1] and _is_broken(lines[end], lines[end + 1], width):
                 end += 1
             if end > at:
-                lines[at] = b"".join(line.rstrip(b"\r") for line in lines[at : end + 1])
+                lines[at] = b"".join(lines[at : end + 1])
                 lines[at + 1 : end + 1] = [b""] * (end - at)
             at = end + 1
         yield chunk._replace(data=b"\n".join(lines))

@@ -49,7 +49,9 @@ ROUNDS = (
         26,
     ),
     Round("r6", "and with those tables, trends and experiments", 42, 28, 19, 35, 0.120, 0.135, 24, 22),
-    Round("r7", "and with scalers as quantities and sources of other programs apart", 42, 30, 23, 34, 0.095, 0.106, 28, 26),
+    Round(
+        "r7", "and with scalers as quantities and sources of other programs apart", 42, 30, 23, 34, 0.095, 0.106, 28, 26
+    ),
     Round("r8", "and with other engines' words, after the misses of r7", 42, 26, 21, 31, 0.192, 0.200, 17, 15),
 )
 

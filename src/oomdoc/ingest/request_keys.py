@@ -34,7 +34,7 @@ _NAMES: Mapping[str, str] = {
     "cache_read": "cache_read_input_tokens",
     "cache_write": "cache_creation_input_tokens",
     "limit": "max_tokens max_new_tokens max_completion_tokens max_output_tokens gen_ai.request.max_tokens",
-    "start": """start_time start_ts created_at arrival_time received_at request_start_time arrived_at
+    "start": """start start_time started_at requested_at start_ts created_at arrival_time received_at request_start_time arrived_at
         start_time_unix_nano""",
     "stamp": "timestamp ts time @timestamp created request_time date datetime",
     "end": "end_time end_ts finish_time finished_at completed_at completion_time end_time_unix_nano",
