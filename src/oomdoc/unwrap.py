@@ -8,6 +8,7 @@ source before anything reads them, told by content alone:
     `journalctl -o export`                      one entry a line, as `-o short-iso` prints it
     Loki, Grafana, CloudWatch, Cloud Logging    one entry a line, oldest first
     UTF-16                                      UTF-8
+    what people put around a text               see `handed`
 
 The first two keep every line number. The others have lines of their own, and `oomdoc show` counts the same way (`numbered`).
 Documents are held whole, so those beyond `DOCUMENT_CAP_BYTES` (of lines: `LINES_CAP_BYTES`) stay as they are, and `note` is told.
@@ -19,6 +20,7 @@ import codecs
 import csv
 import datetime as dt
 import io
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -90,12 +92,16 @@ def lasting_form(head: bytes) -> str | None:
 
 
 def _unwrapped(first: Chunk, stream: Iterator[Chunk], note: Note) -> Iterator[Chunk]:
-    form = _form(first.data[:HEAD_BYTES])
+    held, size = [first], len(first.data)
+    while size < HEAD_BYTES and (more := next(stream, None)) is not None:  # before a long line a chunk may be short
+        held.append(more)
+        size += len(more.data)
+    form = _form(b"".join(chunk.data for chunk in held)[:HEAD_BYTES] if len(held) > 1 else first.data[:HEAD_BYTES])
+    pieces = itertools.chain(held, stream)
     if form is None:
-        yield first
-        yield from stream
+        yield from pieces
     else:
-        yield from form.undo(_again(first, stream), note)
+        yield from form.undo(pieces, note)
 
 
 def numbered(stream: BinaryIO) -> BinaryIO:
@@ -118,17 +124,12 @@ class _Undone:
         return next((piece.data for piece in self._pieces if piece.data), b"")
 
 
-def _again(first: Chunk, rest: Iterator[Chunk]) -> Iterator[Chunk]:
-    yield first
-    yield from rest
-
-
 def _form(head: bytes) -> _Form | None:
     if head.startswith(_UTF16) or (b"\0" in head and _halves(head)):
         return _Form("utf-16", _decoded, renumbers=True)
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     form = None
-    if start.isdigit():
+    if start.isdigit() and b"\n" in head.rstrip():
         form = _LASTING["cri"] if _CRI.match(head) else None
     elif start == b"_" and _EXPORT_HEAD.match(head):
         form = _Form("journal-export", _export, renumbers=True)
@@ -147,7 +148,10 @@ def _handed(head: bytes) -> _Form | None:
     layers: list[Handed] = []
     while len(layers) < _LAYERS and (found := handed(head)):
         layers.append(found)
-        head = b"".join(chunk.data for chunk in found.undo(iter((Chunk(head, 1, True),))))
+        inner = b"".join(chunk.data for chunk in found.undo(iter((Chunk(head, 1, True),))))
+        if inner == head:
+            break  # a document of which only the beginning is here
+        head = inner
     if not layers:
         return None
 
