@@ -41,6 +41,8 @@ class Layout:
             return self._by_columns(line)
         elif self.cut == " ":
             cells = line.split(None, len(self.names) - 1)
+            if self.spans and len(words := line.split()) == len(self.names) + 1 and words[0].isdigit():
+                cells = words[1:]  # a printed data frame, as in `_by_columns`
         else:
             cells = _delimited(line, self.cut)
         return cells if len(cells) == len(self.names) else None
@@ -112,7 +114,7 @@ def layouts(line: str) -> Iterator[Layout]:
     if " " in stripped and "," not in stripped and "|" not in stripped:
         names = stripped.split()
         if _named(names) and len(names) <= 24:
-            yield Layout(" ", _unlike(names))
+            yield Layout(" ", _unlike(names), ((0, len(text) - len(text.lstrip())),) if text[:1].isspace() else ())
 
 
 def _named(names: Sequence[str]) -> bool:
