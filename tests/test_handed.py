@@ -34,6 +34,10 @@ def test_what_stands_before_every_line_is_taken_off(prefix: str) -> None:
 
 
 def test_a_prefix_that_tells_who_wrote_a_log_stays() -> None:
+    coloured = "\x1b[1;36m(APIServer pid=1)\x1b[0;0m " + LOG
+    assert undone(before("server-1  | ", coloured)) == before("server-1  | ", coloured)
+    traced = LOG + "  went on\n" * 40
+    assert undone(before("[pod/llm-0/server] ", traced)) == before("[pod/llm-0/server] ", traced)
     for prefix in ("[pod/llm-0/server] ", "server-1  | ", "> "):
         assert undone(before(prefix, LOG)) == before(prefix, LOG)
     assert undone(before("  ", LOG)) == LOG  # blanks tell nothing

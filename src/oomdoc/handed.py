@@ -119,6 +119,9 @@ _RECORD = re.compile(
     rb"\[ *\d{1,9}\.\d{1,9}\]|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |\s*File \"|Traceback|<\d{1,3}>|\[rank\d"
 )
 """How a line of a log begins."""
+_OWN_RECORD = re.compile(rb"(?:\([^)]{1,80}\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
+"""How the engine's own records begin: one of them makes a log, however much of it goes on with others."""
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 _PREFIXES = (
     (re.compile(rb"\[pod/[\w.-]+/[\w.-]+\] "), 1, False),
     (re.compile(rb"[A-Za-z0-9][\w.-]* +\| "), 2, False),
@@ -142,8 +145,9 @@ def _prefix(lines: list[bytes]) -> bytes:
             found = match[0] if match else b""
         if not found or not all(line.startswith(found) or line.rstrip() == found.rstrip() for line in lines):
             continue
-        begun = sum(1 for line in lines if _RECORD.match(line[len(found) :]))
-        if of_logs or begun < _LOG_SHARE * len(lines):
+        bare = [_COLOUR.sub(b"", line[len(found) :]) for line in lines]
+        begun = sum(1 for line in bare if _RECORD.match(line))
+        if of_logs or (begun < _LOG_SHARE * len(lines) and not any(_OWN_RECORD.match(line) for line in bare)):
             return found
     return b""
 
