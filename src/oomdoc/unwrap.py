@@ -8,6 +8,7 @@ source before anything reads them, told by content alone:
     `journalctl -o export`                      one entry a line, as `-o short-iso` prints it
     Loki, Grafana, CloudWatch, Cloud Logging    one entry a line, oldest first
     UTF-16                                      UTF-8
+    what people put around a text               see `handed`
 
 The first two keep every line number. The others have lines of their own, and `oomdoc show` counts the same way (`numbered`).
 Documents are held whole, so those beyond `DOCUMENT_CAP_BYTES` (of lines: `LINES_CAP_BYTES`) stay as they are, and `note` is told.
@@ -19,11 +20,13 @@ import codecs
 import csv
 import datetime as dt
 import io
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from oomdoc.handed import Handed, handed
 from oomdoc.scan import Chunk, chunks
 from oomdoc.units import epoch_of, parse_time, show_bytes
 
@@ -89,12 +92,16 @@ def lasting_form(head: bytes) -> str | None:
 
 
 def _unwrapped(first: Chunk, stream: Iterator[Chunk], note: Note) -> Iterator[Chunk]:
-    form = _form(first.data[:HEAD_BYTES])
+    held, size = [first], len(first.data)
+    while size < HEAD_BYTES and (more := next(stream, None)) is not None:  # before a long line a chunk may be short
+        held.append(more)
+        size += len(more.data)
+    form = _form(b"".join(chunk.data for chunk in held)[:HEAD_BYTES] if len(held) > 1 else first.data[:HEAD_BYTES])
+    pieces = itertools.chain(held, stream)
     if form is None:
-        yield first
-        yield from stream
+        yield from pieces
     else:
-        yield from form.undo(_again(first, stream), note)
+        yield from form.undo(pieces, note)
 
 
 def numbered(stream: BinaryIO) -> BinaryIO:
@@ -117,24 +124,43 @@ class _Undone:
         return next((piece.data for piece in self._pieces if piece.data), b"")
 
 
-def _again(first: Chunk, rest: Iterator[Chunk]) -> Iterator[Chunk]:
-    yield first
-    yield from rest
-
-
 def _form(head: bytes) -> _Form | None:
     if head.startswith(_UTF16) or (b"\0" in head and _halves(head)):
         return _Form("utf-16", _decoded, renumbers=True)
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    if start.isdigit():
-        return _LASTING["cri"] if _CRI.match(head) else None
-    if start == b"_" and _EXPORT_HEAD.match(head):
-        return _Form("journal-export", _export, renumbers=True)
-    if start in b"{[" and start:
-        return _json_form(head, start)
-    if start in b'@"' and _INSIGHTS.match(head):
-        return _Form("cloudwatch-insights", _document(_insights, True, LINES_CAP_BYTES), renumbers=True)
-    return None
+    form = None
+    if start.isdigit() and b"\n" in head.rstrip():
+        form = _LASTING["cri"] if _CRI.match(head) else None
+    elif start == b"_" and _EXPORT_HEAD.match(head):
+        form = _Form("journal-export", _export, renumbers=True)
+    elif start in b"{[" and start:
+        form = _json_form(head, start)
+    elif start in b'@"' and _INSIGHTS.match(head):
+        form = _Form("cloudwatch-insights", _document(_insights, True, LINES_CAP_BYTES), renumbers=True)
+    return form or _handed(head)
+
+
+_LAYERS = 3
+
+
+def _handed(head: bytes) -> _Form | None:
+    """How people handed a text on, several ways one in the other: a page's table behind a prefix."""
+    layers: list[Handed] = []
+    while len(layers) < _LAYERS and (found := handed(head)):
+        layers.append(found)
+        inner = b"".join(chunk.data for chunk in found.undo(iter((Chunk(head, 1, True),))))
+        if inner == head:
+            break  # a document of which only the beginning is here
+        head = inner
+    if not layers:
+        return None
+
+    def undo(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
+        for layer in layers:
+            pieces = layer.undo(pieces)
+        yield from pieces
+
+    return _Form("+".join(layer.name for layer in layers), undo, any(layer.renumbers for layer in layers))
 
 
 def _json_form(head: bytes, start: bytes) -> _Form | None:

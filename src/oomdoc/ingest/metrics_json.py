@@ -3,6 +3,7 @@
     {"status": "success", "data": {"resultType": "matrix", "result": [
       {"metric": {"__name__": "vllm:kv_cache_usage_perc", "engine": "0"}, "values": [[1795205091, "0.42"], [1795205106, "0.97"]]}]}}
     [{"metric": {"__name__": "..."}, "value": [1795205091.5, "3"]}]                          (`promtool query -o json`)
+    {"metric": {"__name__": "..."}, "values": [0.42], "timestamps": [1795205091000]}          (VictoriaMetrics, a series a line)
     {"results": {"A": {"frames": [{"schema": {"fields": [{"name": "Time"}, {"name": "Value", "labels": {...}}]},
                                    "data": {"values": [[1795205091000], [0.42]]}}]}}}         (Grafana; times in ms)
 
@@ -13,6 +14,7 @@ problem and no row.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,6 +35,7 @@ _YEARS = (6.3e8, 7.3e9)
 _FLUSH_ROWS = 20_000
 _LABEL_NAME = regex(r"[A-Za-z_][\w.:-]*")
 _DISPLAYED = regex(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?")
+_LINE = re.compile(rb'\s*\{"metric"\s*:\s*\{')
 _SHAPES = re.compile(
     rb'"resultType"\s*:\s*"(?:matrix|vector)"|"metric"\s*:\s*\{\s*"__name__"\s*:|"frames"\s*:\s*\[\s*\{\s*"schema"\s*:'
 )
@@ -40,7 +43,12 @@ _SHAPES = re.compile(
 
 def matches(head: Head) -> bool:
     """JSON with the keys of an answer of the query API, or of Grafana's frames."""
-    return head.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") and bool(_SHAPES.search(head.data))
+    if head.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
+        return False
+    found = _SHAPES.search(head.data)
+    if found and b"frames" in found[0]:  # a frame without names of series is a table of somebody's own
+        return b'"labels"' in head.data or b"displayNameFromDS" in head.data
+    return bool(found)
 
 
 class _Answers:
@@ -80,7 +88,10 @@ class _Answers:
             self.rows.problem(line, "a series without a name, the result of an expression", text or "")
             return
         labels = {key: label for key, label in metric.items() if isinstance(label, str) and key != "__name__"}
-        values = series.get("values")
+        values, times = series.get("values"), series.get("timestamps")
+        if isinstance(values, list) and isinstance(times, list):  # as VictoriaMetrics exports
+            self._samples(line, name, labels, zip(times, values, strict=False), 1000.0)
+            return
         samples = values if isinstance(values, list) else [series.get("value")]
         self._samples(
             line, name, labels, (entry for entry in samples if isinstance(entry, list) and len(entry) == 2), 1.0
@@ -170,12 +181,17 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """Rows of `metric`, samples of devices, settings from the labels of the cache configuration."""
     answers = _Answers()
 
+    stream = iter(chunks)
+    first = next(stream, None)
+    lines = first is not None and _LINE.match(first.data) is not None  # a series a line
+    chunks = itertools.chain([] if first is None else [first], stream)
+
     def whole(way: tuple[str, ...]) -> bool:
-        return way[-2:] in (("result", ITEM), ("frames", ITEM)) or way == (ITEM,)
+        return (lines and way == ()) or way[-2:] in (("result", ITEM), ("frames", ITEM)) or way == (ITEM,)
 
     try:
         for piece in pieces(chunks, whole):
-            if piece.path[-1:] == (ITEM,):
+            if piece.path[-1:] == (ITEM,) or (lines and not piece.path):
                 answers.value(piece.line, piece.value)
             elif piece.path[-1:] == ("error",) and isinstance(piece.value, str):
                 answers.rows.problem(piece.line, "the query failed", piece.value)

@@ -28,6 +28,7 @@ from oomdoc.ingest import nvidia_smi_sheet as sheets
 from oomdoc.ingest.base import Head, read_by
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import peel
+from oomdoc.ingest.vocabulary import meanings
 from oomdoc.scan import Chunk
 from oomdoc.tables import TABLES as ALL_TABLES
 from oomdoc.tables import Batch
@@ -639,6 +640,8 @@ def matches(head: Head) -> bool:
         return True
     if _FAILED.match(lines[0]) and len(lines) < 4:
         return True
+    if sheets.header(lines[0]) is None and sum(bool(meanings(cell.strip())) for cell in lines[0].split(",")) > 2:
+        return False  # a header in somebody's own words: its rows would be told by what their cells look like
     sheet, hits, proofs = None, 0, 0
     blocks = sum(1 for line in lines if _BLOCK.fullmatch(line.strip()))
     monitor = 0

@@ -34,15 +34,15 @@ _NAMES: Mapping[str, str] = {
     "cache_read": "cache_read_input_tokens",
     "cache_write": "cache_creation_input_tokens",
     "limit": "max_tokens max_new_tokens max_completion_tokens max_output_tokens gen_ai.request.max_tokens",
-    "start": """start_time start_ts created_at arrival_time received_at request_start_time arrived_at
+    "start": """start start_time started_at requested_at start_ts created_at arrival_time received_at request_start_time arrived_at
         start_time_unix_nano""",
-    "stamp": "timestamp ts time @timestamp created request_time date datetime",
+    "stamp": "timestamp ts time @timestamp created request_time date datetime when",
     "end": "end_time end_ts finish_time finished_at completed_at completion_time end_time_unix_nano",
     "first": "completion_start_time first_token_time",
     "latency": """latency duration elapsed e2e_latency response_time request_latency total_time request_duration
         total_latency e2e_request_latency e2e""",
     "ttft": "ttft time_to_first_token first_token first_token_latency",
-    "status": "status status_code http_status response_code http_status_code response_status",
+    "status": "status status_code http_status response_code http_status_code response_status http",
     "model": "model model_name model_id served_model gen_ai.request.model served_model_name",
     "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias",
 }

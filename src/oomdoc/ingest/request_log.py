@@ -364,13 +364,34 @@ class Reader:
     def _document(self, data: bytes, first_line: int) -> Iterator[Batch]:
         """A JSON document of several lines, or of one that is longer than a chunk."""
         value = loads(data)
-        if value is None:
+        if value is None and (entries := _before_the_cut(data)):
+            self.lines.value(first_line, entries, None, data[:400])
+            self.requests.noted.problem(
+                first_line, "a document that ends early", data[-200:].decode("utf-8", "replace")
+            )
+        elif value is None:
             text = data[:400].decode("utf-8", "replace")
             self.requests.noted.problem(first_line, "no valid JSON document", text)
         else:
             self.lines.value(first_line, value, None, data[:400])
         yield from self.requests.take()
 
+
+def _before_the_cut(data: bytes) -> list[Any]:
+    """The objects of a list that are whole; [] for what is no list of objects."""
+    text = data.decode("utf-8", "replace")
+    decoder, found = json.JSONDecoder(), []
+    at = text.find("[") + 1
+    while at and (start := _NEXT_OBJECT.match(text, at)):
+        try:
+            value, at = decoder.raw_decode(text, start.end() - 1)
+        except (ValueError, RecursionError):
+            break
+        found.append(value)
+    return found
+
+
+_NEXT_OBJECT = re.compile(r"[\s,]*\{")
 
 KEPT = (Reader, _Lines, _Sheet, Requests, Bare, Shape)
 """What a reading is made of (`ingest.kept`)."""

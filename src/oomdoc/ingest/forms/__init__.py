@@ -203,6 +203,7 @@ class Pairs:
         values: dict[str, Any] = {}
         places: dict[str, int] = {}
         about: dict[str, Any] = {}
+        expanded = False
 
         def close() -> None:
             nonlocal values, places
@@ -214,10 +215,11 @@ class Pairs:
             named = texts.section(line) if line.strip() else None
             if not line.strip() or named is not None:
                 close()
+                expanded = line.startswith("-[ RECORD ")
                 found = re.search(r"(gpu|device|card|process|pid)\D{0,3}(\d{1,7})", named or "", re.I)
                 about = {found[1].lower(): found[2]} if found else about if named is None else {}
                 continue
-            pair = texts.pair_line(line)
+            pair = texts.record_line(line) if expanded else texts.pair_line(line)
             if pair is None:
                 continue
             name, value = pair
@@ -261,6 +263,18 @@ def _loads(line: str) -> Any:
         return None
 
 
+_LEAD = 160
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """The object that a line is, or that stands behind the stamp and the names of a logger; None for another line."""
+    at = line.find("{", 0, _LEAD)
+    value = _loads(line[at:]) if at >= 0 and line.rstrip()[-1:] == "}" else None
+    if not isinstance(value, dict):
+        return None
+    return with_moment(value, line[:at]) if at and not any(_is_time(name) for name in value) else value
+
+
 def _whole_lines(head: Head) -> list[str]:
     lines = head.data.decode("utf-8", "replace").split("\n")
     return lines[:-1] if len(head.data) >= HEAD_BYTES and len(lines) > 1 else lines
@@ -293,6 +307,10 @@ def form_of(head: Head) -> str:
             return "json-lines" if 2 * found.understood >= len(values) else ""
         chunk = Chunk(head.data, 1, True)
         return "json" if _try(of_json(iter((chunk,)))).understood else ""
+    objects = [entry for line in filled[:20] if (entry := _object(line)) is not None]
+    if len(objects) > 1 and len(objects) > 0.7 * len(filled[:20]):
+        tries = _try(record for value in objects for record in exploded(1, "", value, {}))
+        return "json-lines" if 2 * tries.understood >= len(objects) else ""
     if sum(texts.influx(line) is not None for line in filled[:50]) > 0.7 * len(filled[:50]):
         found = _try(Record(1, "", record) for line in filled if (record := texts.influx(line)))
         return "influx" if found.understood else ""
@@ -421,8 +439,8 @@ class Reading:
             if not line.strip():
                 continue
             if self._form == "json-lines":
-                value = _loads(line)
-                if isinstance(value, dict):
+                value = _object(line)
+                if value is not None:
                     for record in exploded(number, "", value, {}):
                         self.gatherer.add(record)
                 else:

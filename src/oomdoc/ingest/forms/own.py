@@ -138,6 +138,8 @@ def _series(records: Sequence[Values], columns: Mapping[str, Column], tables: fr
             role = grammar.TIME
         elif role in (grammar.ELAPSED, grammar.ORDINAL, grammar.REQUESTS, grammar.RUNNING) and _share(cells, _counted) < _FIT:  # fmt: skip
             role = grammar.STATE if role in (grammar.ELAPSED, grammar.ORDINAL) else ""
+        elif role == grammar.RUNNING and "%" in name:
+            role = ""  # a share of time in which a device was busy
         elif role == grammar.STATE and _share(cells, is_number) >= _FIT:
             role = grammar.ORDINAL
         if role == grammar.STATE:

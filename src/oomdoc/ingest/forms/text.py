@@ -41,6 +41,8 @@ class Layout:
             return self._by_columns(line)
         elif self.cut == " ":
             cells = line.split(None, len(self.names) - 1)
+            if self.spans and len(words := line.split()) == len(self.names) + 1 and words[0].isdigit():
+                cells = words[1:]  # a printed data frame, as in `_by_columns`
         else:
             cells = _delimited(line, self.cut)
         return cells if len(cells) == len(self.names) else None
@@ -49,6 +51,8 @@ class Layout:
         cells = _GAPS.split(line.strip())
         if len(cells) == len(self.names):
             return cells
+        if len(cells) == len(self.names) + 1 and cells[0].isdigit():
+            return cells[1:]  # the rows of a printed data frame are numbered, and no header stands above their numbers
         if not line.strip() or len(cells) > len(self.names) or _RULE.match(line):
             words = line.split()
             return words if len(words) == len(self.names) else None
@@ -110,7 +114,7 @@ def layouts(line: str) -> Iterator[Layout]:
     if " " in stripped and "," not in stripped and "|" not in stripped:
         names = stripped.split()
         if _named(names) and len(names) <= 24:
-            yield Layout(" ", _unlike(names))
+            yield Layout(" ", _unlike(names), ((0, len(text) - len(text.lstrip())),) if text[:1].isspace() else ())
 
 
 def _named(names: Sequence[str]) -> bool:
@@ -135,7 +139,7 @@ def _unlike(names: Sequence[str]) -> tuple[str, ...]:
 # ---- pairs
 
 _PAIR_LINE = re.compile(
-    r"\s*(?:[-*•] +)?[\"']?(?P<name>[A-Za-z_@][\w .,/%@()\[\]:-]{0,60}?)[\"']?(?:\s*(?:[:=]|\t)\s*|\s{2,})(?P<value>\S.{0,400}?)?\s*,?\s*$"
+    r"\s*(?:[-*•] +)?[\"']?(?P<name>[A-Za-z_@][\w .,/%@()\[\]:#-]{0,60}?)[\"']?(?:\s*(?:[:=]|\t)\s*|\s{2,})(?P<value>\S.{0,400}?)?\s*,?\s*$"
 )
 _PAIRS = re.compile(
     r"""(?<![\w.])([A-Za-z_@][\w.@:\[\]/%-]{0,60})=("[^"]*"|'[^']*'|[^\s,;"']*(?: (?:[KMGT]i?B|ms|s|%)(?![\w]))?)"""
@@ -144,7 +148,7 @@ _INFLUX = re.compile(
     r"^([A-Za-z_][\w:.\-]*)((?:,[\w.\-]+=(?:[^,= \\]|\\.)+)*) ((?:[\w.:\-]+=(?:\"[^\"]*\"|[^, ]+),?)+)(?: (\d{10,19}))?$"
 )
 _SECTION = re.compile(
-    r"\s*(?:\[\[?(?P<a>[\w .:-]{1,40})\]\]?|(?P<b>(?:gpu|device|card|process|request|rank)s?[ #:]*\d{1,7})\s*:?|#+ (?P<c>.{1,60})|-{3,}|={3,}.*)\s*$",
+    r"\s*(?:\[\[?(?P<a>[\w .:-]{1,40})\]\]?|(?P<b>(?:gpu|device|card|process|request|rank)s?[ #:]*\d{1,7})\s*:?|#+ (?P<c>.{1,60})|-\[ RECORD \d{1,9} \][-+]*|-{3,}|={3,}.*)\s*$",
     re.I,
 )
 
@@ -188,7 +192,21 @@ def pairs(line: str) -> dict[str, str]:
 def pair_line(line: str) -> tuple[str, str | None] | None:
     """Name and value of a line `key: value` or `key = value`; None for another line."""
     match = _PAIR_LINE.match(line[:1000])
-    return (match["name"].strip(), match["value"].strip("\"'") if match["value"] else None) if match else None
+    if not match:
+        return None
+    value: str | None = match["value"]
+    if value and value[0] == value[-1] == '"' and "\\" in value:
+        value = value.replace('\\"', '"')
+    return match["name"].strip(), value.strip("\"'") if value else None
+
+
+_RECORD_LINE = re.compile(r"(?P<name>[A-Za-z_@].{0,99}?) +\|(?: (?P<value>.*))?$")
+
+
+def record_line(line: str) -> tuple[str, str | None] | None:
+    """Name and value of a line of psql's expanded form, `name | value`; None for another line."""
+    match = _RECORD_LINE.match(line[:1000])
+    return (match["name"], (match["value"] or "").strip() or None) if match else None
 
 
 def section(line: str) -> str | None:

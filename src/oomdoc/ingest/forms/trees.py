@@ -132,6 +132,16 @@ def of_columns(line: int, context: str, columns: Mapping[str, list[Any]]) -> Ite
 
 def exploded(line: int, context: str, value: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[Record]:
     """The records of an object: itself, or one for each object of the lists in it."""
+    source, schema, data = value.get("_source"), value.get("schema"), value.get("data")
+    if isinstance(source, dict):  # Elasticsearch: what stands around a document is the index's
+        yield from exploded(line, context, source, {})
+        return
+    if isinstance(schema, dict) and isinstance(data, dict) and isinstance(data.get("values"), list):
+        yield from _of_frame(line, context, schema.get("fields"), data["values"])
+        return
+    if set(value) == _TELEGRAF and isinstance(value["fields"], dict) and isinstance(value["tags"], dict):
+        yield Record(line, context, _of_telegraf(value))
+        return
     lists: list[tuple[str, list[Any]]] = []
     columns: dict[str, list[Any]] = {}
     flat: dict[str, Any] = dict(shared)
@@ -156,6 +166,28 @@ def exploded(line: int, context: str, value: Mapping[str, Any], shared: Mapping[
             yield from exploded(line, f"{context}.{above or 'gpu'}".strip("."), entry, {**scalars, **own})
     elif flat and (not made or len(flat) > len(shared)):
         yield Record(line, context, flat, frozenset(shared) - frozenset(_flat_names(value, flat)))
+
+
+_TELEGRAF = frozenset(("fields", "name", "tags", "timestamp"))
+_ONLY_FIELD = ("gauge", "counter", "value", "untyped")
+
+
+def _of_telegraf(value: Mapping[str, Any]) -> dict[str, Any]:
+    """What Telegraf writes as JSON: a series where it has a single value, else the fields of a measurement."""
+    fields, found = value["fields"], {**value["tags"], "time": value["timestamp"]}
+    if len(fields) == 1 and (only := next(iter(fields))) in _ONLY_FIELD:
+        return {**found, "metric": value["name"], "value": fields[only]}
+    return {**found, "measurement": value["name"], **fields}
+
+
+def _of_frame(line: int, context: str, fields: Any, columns: list[Any]) -> Iterator[Record]:
+    """A frame of Grafana: names of columns, and their values as arrays."""
+    if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
+        return
+    names = [str(field.get("name")) for field in fields]
+    if len(names) == len(columns) and len(set(names)) == len(names) and all(isinstance(v, list) for v in columns):
+        for row in zip(*columns, strict=False):
+            yield Record(line, context, {name: cell for name, cell in zip(names, row, strict=True) if not isinstance(cell, (list, dict))})  # fmt: skip
 
 
 def _flat_names(value: Mapping[str, Any], flat: Mapping[str, Any]) -> Iterator[str]:

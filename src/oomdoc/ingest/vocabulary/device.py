@@ -100,7 +100,7 @@ QUANTITIES = (
     ),
     Quantity(
         "gpu.util", "gpu_sample", "gpu_util", "share",
-        strong="gpu util, util gpu, gpu core util, sm util, gfx util, gpu pct, gfx pct, gpu used pct, compute util, core util, gpu compute util, gpu active pct",
+        strong="gpu util, util gpu, gpu core util, sm util, gfx util, gpu pct, gfx pct, gpu used pct, compute util, core util, gpu duty cycle, gpu compute util, gpu active pct",
         weak="util, sm, gfx, gpu core, compute",
         exact="utilization.gpu, DCGM_FI_DEV_GPU_UTIL=%, dcgm_gpu_utilization=%, gpu use (%)=%, gfx_activity=%, gpu_load, gpu_usage, nvidia_smi_utilization_gpu_ratio=1",
         unit="%",

@@ -36,11 +36,11 @@ QUANTITIES = (
     ),
     Quantity(
         "request.cached", "request", "cached_tokens", "tokens",
-        strong="cached token, cached prompt token, cache hit token, prefix cached token, prefix cache hit token, prompt cache hit token, token cached, prefix hit token, cache read token, reused token, prefix cached",
+        strong="cached token, cached prompt token, cache hit token, prefix cached token, prefix cache hit token, prompt cache hit token, token cached, prefix hit token, cache read token, reused token, prefix cached, cache read prompt token",
         weak="cached, hit token",
         exact="cached_tokens, prefix_cached_tokens, num_cached_tokens, prompt_cached_tokens, cached_prompt_tokens, prompt_tokens_details.cached_tokens, input_tokens_details.cached_tokens",
         high=_MOST_TOKENS,
-        samples=(("cached_tok", 16, 16), ("prompt_tokens_details.cached_tokens", 16, 16)),
+        samples=(("cached_tok", 16, 16), ("cache_read_input_tokens", 16, 16), ("prompt_tokens_details.cached_tokens", 16, 16)),
         not_names=("cache_size", "cached_pages"),
     ),
     Quantity(
@@ -86,7 +86,7 @@ QUANTITIES = (
     ),
     Quantity(
         "request.tenant", "request", "tenant", "text",
-        strong="tenant, tenant id, customer, api key alias, team",
+        strong="tenant, tenant id, customer, api key alias, team, team id",
         weak="user, user id, client, client id, app, caller, consumer, org",
         samples=(("tenant", "helpdesk", "helpdesk"),),
         not_names=("user_agent",),

@@ -26,7 +26,10 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
     ("index", "index idx ordinal"),
     ("token", "token tokens tok toks tks tkn tkns len length"),
     ("prompt", "prompt prompts input inputs in prefill"),
-    ("output", "output outputs out completion completions generated generation gen decode decoded response resp"),
+    (
+        "output",
+        "output outputs out completion completions reply replies generated generation gen decode decoded response resp",
+    ),
     ("cache", "cache caching"),
     ("kv cache", "kvcache"),
     ("hit", "hit hits"),

@@ -1,0 +1,358 @@
+"""Texts as people and tools hand them on, made plain again: what was put around all of a text says nothing about it.
+
+A metrics page behind the prefix of `kubectl logs`, a manifest in a block of YAML, a table out of a web page, an output that
+some agent wrote as one string of JSON: each reader would have to know all of these. They are undone here, by content alone, in
+one pass before anything reads the source:
+
+    \\ufeff at the beginning, \\r at all ends       taken off
+    `[pod/a/b] `, `name | `, `> `, blanks        taken off, where every line has the same
+    {"message": "..."} a line, without a time    the message
+    output: |                                    the block, a line each
+    <pre>, <table>                               text, and a row a line between bars
+    breaks at 80, 100, 120 ... columns           the whole line stands where its first piece stood, the others are empty
+    {"output": "first\\nsecond"}                  lines of their own
+    first\\nsecond in a single line               lines of their own
+
+All but the last two keep every line number. A log behind a prefix stays as it is: `ingest.record.peel` takes it off line
+by line and remembers who wrote it. A form is proposed by the first 64 KiB of a source.
+"""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from oomdoc.scan import Chunk
+
+CAP_BYTES = 12 << 20  # what has to be seen whole: larger ones stay as they are
+_HEAD_LINES = 400
+Undo = Callable[[Iterable[Chunk]], Iterator[Chunk]]
+
+
+class Handed(NamedTuple):
+    """How a text was handed on: what undoes it, and whether its lines are numbered anew."""
+
+    name: str
+    undo: Undo
+    renumbers: bool = False
+
+
+def handed(head: bytes) -> Handed | None:
+    """How a source was handed on, by its first bytes; None for a text that is plain, or anything else."""
+    if head.startswith(b"\xef\xbb\xbf"):
+        return Handed("mark", _without_mark)
+    if b"\0" in head or not head.strip():
+        return None
+    begin = head.lstrip()[:1]
+    if begin == b"{":
+        return _of_json(head)
+    if begin == b"<":
+        return Handed("web-page", _of_page) if _PAGE.match(head) else None
+    if b"\n" not in head.rstrip() and head.count(b"\\n") >= _LEAST_SPELLED:
+        return Handed("one-line", _whole(_spelled_out), renumbers=True)
+    if head.count(b"\r\n") > 0.9 * head.count(b"\n"):
+        return Handed("crlf", _by_line(lambda line: line.removesuffix(b"\r")))
+    lines = _lines(head)
+    if prefix := _prefix(lines):
+        return Handed("prefix", _by_line(lambda line: _cut(line, prefix)))
+    if _BLOCK_HEAD.match(head) and _is_block(lines):
+        return Handed("yaml-block", _of_block)
+    if width := _width(lines):
+        return Handed("width", lambda pieces: _joined(pieces, width))
+    return None
+
+
+def _lines(head: bytes) -> list[bytes]:
+    """The lines of a head that are whole and not blank."""
+    lines = head.split(b"\n")
+    if len(lines) > 1 and lines[-1]:
+        lines = lines[:-1]
+    return [line.rstrip(b"\r") for line in lines[:_HEAD_LINES] if line.strip()]
+
+
+def _by_line(change: Callable[[bytes], bytes]) -> Undo:
+    def undo(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
+        for chunk in pieces:
+            lines = chunk.data.split(b"\n")
+            first = 0 if chunk.at_line_start else 1
+            lines[first:] = [change(line) for line in lines[first:]]
+            yield chunk._replace(data=b"\n".join(lines))
+
+    return undo
+
+
+def _whole(read: Callable[[str], str | None]) -> Undo:
+    """Undo a source that is one value; as it is where it is too large, or `read` cannot."""
+
+    def undo(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
+        held: list[Chunk] = []
+        size = 0
+        stream = iter(pieces)
+        for chunk in stream:
+            held.append(chunk)
+            size += len(chunk.data)
+            if size > CAP_BYTES:
+                yield from held
+                yield from stream
+                return
+        text = read(b"".join(chunk.data for chunk in held).decode("utf-8", "replace"))
+        if text is None:
+            yield from held
+        else:
+            yield Chunk(text.encode("utf-8", "replace"), 1, True)
+
+    return undo
+
+
+def _without_mark(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
+    for number, chunk in enumerate(pieces):
+        yield chunk if number else chunk._replace(data=chunk.data.removeprefix(b"\xef\xbb\xbf"))
+
+
+# ---- a prefix
+
+_RECORD = re.compile(
+    rb"(?:\([\w ]+ ?(?:rank=\d+)?(?: ?pid=\d+)?[^)]{0,40}\) )?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b|\[? ?\d{4}[-/]\d\d[-/]\d\d[T ][\d:]{5,8}(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]? (?! )|"
+    rb"\[ *\d{1,9}\.\d{1,9}\]|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |\s*File \"|Traceback|<\d{1,3}>|\[rank\d"
+)
+"""How a line of a log begins."""
+_OWN_RECORD = re.compile(rb"(?:\([^)]{1,80}\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
+"""How the engine's own records begin: one of them makes a log, however much of it goes on with others."""
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+_PREFIXES = (
+    (re.compile(rb"\[pod/[\w.-]+/[\w.-]+\] "), 1, False),
+    (re.compile(rb"[A-Za-z0-9][\w.-]* +\| "), 2, False),
+    (re.compile(rb"(?:> ?)+"), 1, False),
+    (re.compile(rb"[ \t]{1,60}(?=\S)"), 1, True),
+)
+"""What stands before a line, in how many lines it has to, and whether a log may lose it: blanks tell nothing."""
+_LOG_SHARE = 0.2  # of the lines of a log begin a record; the others go on with one
+
+
+def _prefix(lines: list[bytes]) -> bytes:
+    """What stands before all lines; b"" where there is none, or where it tells which process wrote a log."""
+    for pattern, least, of_logs in _PREFIXES:
+        if len(lines) < least:
+            continue
+        if of_logs:
+            indents = [len(line) - len(line.lstrip(b" \t")) for line in lines]
+            found = lines[indents.index(min(indents))][: min(indents)]
+        else:
+            match = pattern.match(lines[0])
+            found = match[0] if match else b""
+        if not found or not all(line.startswith(found) or line.rstrip() == found.rstrip() for line in lines):
+            continue
+        bare = [_COLOUR.sub(b"", line[len(found) :]) for line in lines]
+        begun = sum(1 for line in bare if _RECORD.match(line))
+        if of_logs or (begun < _LOG_SHARE * len(lines) and not any(_OWN_RECORD.match(line) for line in bare)):
+            return found
+    return b""
+
+
+def _cut(line: bytes, prefix: bytes) -> bytes:
+    if line.startswith(prefix):
+        return line[len(prefix) :]
+    return b"" if line.rstrip() == prefix.rstrip() else line
+
+
+# ---- JSON around a text
+
+_TEXT_KEYS = ("output", "stdout", "stderr", "log", "logs", "text", "raw", "dump", "content", "body")
+_MESSAGE_KEYS = ("message", "log", "msg", "line", "textPayload")
+_BESIDE = frozenset(("host", "hostname", "node", "stream", "container", "container_name", "pod", "pod_name", "namespace", "file", "path", "offset", "tag", "source", "service"))  # fmt: skip
+_OF_USERS = frozenset(("prompt", "messages", "role", "model", "choices", "usage", "apiVersion", "kind"))
+_TIMED = re.compile(rb'"(?:time|timestamp|@timestamp|ts|date)"\s*:')
+_STRING_KEY = re.compile(rb'"(?:' + "|".join(_TEXT_KEYS).encode() + rb')"\s*:\s*"')
+
+
+def _of_json(head: bytes) -> Handed | None:
+    lines = _lines(head)
+    found = [_message(line) for line in lines[:40]]
+    if found and all(message is not None for message in found):
+        begun = sum(1 for message in found if _RECORD.match((message or "").encode()) or (message or "").startswith("{"))  # fmt: skip
+        return Handed("messages", _by_line(_told)) if begun < _LOG_SHARE * len(found) else None
+    if _STRING_KEY.search(head) and (head.count(b"\\n") >= _LEAST_SPELLED or not _TIMED.search(head)):
+        return Handed("json-string", _whole(_strings), renumbers=True)
+    return None
+
+
+def _message(line: bytes) -> str | None:
+    """The text of a line that is an object with nothing beside it but where it comes from; None for another line."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    texts = [value[key] for key in _MESSAGE_KEYS if isinstance(value.get(key), str)]
+    if len(texts) != 1 or not set(value) <= {*_MESSAGE_KEYS, *_BESIDE} or not ({*value} & _BESIDE or len(value) == 1):
+        return None
+    return str(texts[0])
+
+
+def _told(line: bytes) -> bytes:
+    message = _message(line) if line.strip() else ""
+    return line if message is None else message.rstrip("\r\n").replace("\n", " ").encode("utf-8", "replace")
+
+
+def _strings(text: str) -> str | None:
+    """The texts of several lines in an object that holds nothing else of size."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict) or set(value) & _OF_USERS:
+        return None
+    if any(isinstance(entry, (dict, list)) for entry in value.values()):
+        return None
+    found = [value[key] for key in _TEXT_KEYS if isinstance(value.get(key), str) and "\n" in value[key]]
+    return "\n".join(entry if entry.endswith("\n") else entry + "\n" for entry in found) if found else None
+
+
+# ---- a single line
+
+_LEAST_SPELLED = 2  # `\n` in letters: one may be a setting of some format
+_SPELLED = re.compile(r"\\([nrt\"])")
+
+
+def _spelled_out(text: str) -> str | None:
+    meant = {"n": "\n", "t": "\t", "r": "", '"': '"'}
+    body = text.strip()
+    if body[:1] == body[-1:] == '"':
+        body = body[1:-1]
+    return _SPELLED.sub(lambda match: meant[match[1]], body) + "\n"
+
+
+# ---- a block of YAML
+
+_BLOCK_HEAD = re.compile(
+    rb"(?:(?:---|#.*|(?!apiVersion|kind)[\w.-]{1,60}: [^|>\n]{0,200})?\r?\n){0,12}(?:" + "|".join(_TEXT_KEYS).encode() + rb"): [|>][-+\d]{0,2}\r?\n"
+)  # fmt: skip
+
+
+def _is_block(lines: list[bytes]) -> bool:
+    """Whether all that follows the key stands below it."""
+    at = next((at for at, line in enumerate(lines) if re.match(rb"\w+: [|>][-+\d]{0,2}$", line)), None)
+    return at is not None and at + 1 < len(lines) and all(line[:1] == b" " for line in lines[at + 1 :])
+
+
+def _of_block(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
+    indent: bytes | None = None
+    for chunk in pieces:
+        out = []
+        for line in chunk.data.split(b"\n"):
+            if indent is None and line[:1] == b" ":
+                indent = line[: len(line) - len(line.lstrip(b" "))]
+            out.append(_cut(line, indent) if indent else b"")  # what stands above the block tells of the collector
+        yield chunk._replace(data=b"\n".join(out))
+
+
+# ---- a page
+
+_PAGE = re.compile(rb"\s*<(?:!doctype html|html|body|div|pre|table)\b", re.I)
+_UNSEEN = frozenset(("script", "style", "head", "title"))
+_WITHIN_SHARE = 0.8  # of the words of a page; one with more around its text is a document, and quotes
+
+
+class _Page(html.parser.HTMLParser):
+    """The text of a page by line: rows of tables between bars."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.lines: dict[int, str] = {}
+        self.within = self.around = 0
+        self._open: list[str] = []
+        self._row: tuple[int, list[str]] | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """A cell, a row, or a part that is not shown begins."""
+        if tag == "tr":
+            self._row = self.getpos()[0], []
+        elif tag in ("td", "th") and self._row is not None:
+            self._row[1].append("")
+        if tag in _UNSEEN or tag == "pre":
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """A row is complete, or a part is over."""
+        if tag == "tr" and self._row is not None:
+            line, cells = self._row
+            self.lines[line] = "| " + " | ".join(" ".join(cell.split()).replace("|", "/") for cell in cells) + " |"
+            self._row = None
+        if self._open and self._open[-1] == tag:
+            self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        """Text: of a cell, or where it stands."""
+        if self._open and self._open[-1] in _UNSEEN:
+            return
+        words = len(data.split())
+        if self._row is not None:
+            if self._row[1]:
+                self._row[1][-1] += data
+            self.within += words
+            return
+        self.within += words if self._open else 0
+        self.around += 0 if self._open else words
+        for number, part in enumerate(data.split("\n"), self.getpos()[0]):
+            self.lines[number] = self.lines.get(number, "") + part.rstrip("\r")
+
+
+def _text_of_page(text: str) -> str | None:
+    page = _Page()
+    page.feed(text)
+    page.close()
+    if page.within < _WITHIN_SHARE * (page.within + page.around) or not page.within:
+        return None
+    return "".join(page.lines.get(number, "") + "\n" for number in range(1, text.count("\n") + 2))
+
+
+def _of_page(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
+    yield from _whole(_text_of_page)(pieces)
+
+
+# ---- breaks at a width
+
+_WIDTHS = (72, 76, 78, 79, 80, 90, 99, 100, 110, 119, 120, 130, 132, 139, 140, 150, 160, 180, 200, 240, 250)
+_LEAST_BREAKS = 2
+_LEAST_WORDS = 2  # that were cut in two
+_ALIKE = 8  # characters by which two rows of a table begin alike
+_SHAPE = bytes.maketrans(b"0123456789", b"0" * 10)
+
+
+def _width(lines: list[bytes]) -> int:
+    """The column at which every longer line was broken; 0 for a text that was not."""
+    longest = max((len(line.decode("utf-8", "replace")) for line in lines), default=0)
+    if longest not in _WIDTHS:
+        return 0
+    full = [at for at, line in enumerate(lines[:-1]) if len(line) == longest]
+    cut = sum(1 for at in full if _is_broken(lines[at], lines[at + 1], longest))
+    if cut < _LEAST_BREAKS or cut < 0.7 * len(full):
+        return 0
+    words = sum(1 for at in full if lines[at][-1:].isalnum() and lines[at + 1][:1].isalnum())
+    return longest if words >= _LEAST_WORDS else 0
+
+
+def _is_broken(line: bytes, following: bytes, width: int) -> bool:
+    """Whether the second line goes on with the first."""
+    if len(line.decode("utf-8", "replace")) != width or line[:1] in b"|+" or _RECORD.match(following):
+        return False
+    return line[:_ALIKE].translate(_SHAPE) != following[:_ALIKE].translate(_SHAPE)
+
+
+def _joined(pieces: Iterable[Chunk], width: int) -> Iterator[Chunk]:
+    for chunk in pieces:
+        lines = chunk.data.split(b"\n")
+        at = 0
+        while at < len(lines):
+            end = at
+            while end + 1 < len(lines) and lines[end + 1] and _is_broken(lines[end], lines[end + 1], width):
+                end += 1
+            if end > at:
+                lines[at] = b"".join(lines[at : end + 1])
+                lines[at + 1 : end + 1] = [b""] * (end - at)
+            at = end + 1
+        yield chunk._replace(data=b"\n".join(lines))
