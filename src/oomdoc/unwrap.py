@@ -41,6 +41,7 @@ _CRI = re.compile(
 )
 _CRI_PARTIAL = re.compile(rb" std(?:out|err) P ")
 _DOCKER_HEAD = re.compile(rb'\{"log": ?"(?:[^"\\\n]|\\.)*\\n", ?"stream": ?"std')
+_DOCKER_ANY = re.compile(rb'\{"log": ?"(?:[^"\\\n]|\\.)*", ?"stream": ?"std')
 _DOCKER_PARTIAL = re.compile(rb'(?<!\\n)", ?"stream": ?"std(?:out|err)"')
 _DOCKER = re.compile(rb'\{"log": ?"(?P<log>(?:[^"\\]|\\.)*)"(?P<rest>, ?"stream": ?"(?P<stream>\w+)".*)', re.S)
 _EXPORT_HEAD = re.compile(rb"\A(?:[A-Z_][A-Z0-9_]*=[^\n]*\n){0,40}?__REALTIME_TIMESTAMP=\d+\n")
@@ -137,6 +138,8 @@ def _form(head: bytes) -> _Form | None:
         form = _json_form(head, start)
     elif start in b'@"' and _INSIGHTS.match(head):
         form = _Form("cloudwatch-insights", _document(_insights, True, LINES_CAP_BYTES), renumbers=True)
+    if form is None and _DOCKER_ANY.match(head.lstrip()):
+        return None  # docker's records say their time: a log, of which the first record may be a piece
     return form or _handed(head)
 
 

@@ -452,11 +452,12 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:at|on) (?:one|1|\d+)\b[^;]{0,80}\b(?:queue\w*|wait\w*|load|ttft|latency|time-?outs?)\b",
         r"\b(?:hpa|autoscal\w+|keda|scaler)\b[^.;]{0,40}\b(?:never|does not|doesn't|did not|didn't|won't)\b[^.;]{0,20}"
         r"\b(?:adds?|scales?|reacts?|moves?|triggers?|fires?)\b",
+        r"\b(?:load|queue\w*|wait\w*|deferred|concurren\w+|backlog)\b[^.;]{0,120}\b(?:replicas?|pods)\b[^.;]{0,30}\b(?:unchanged|constant|the same|(?:do|does|did) not (?:change|rise|grow|follow)|never (?:changed?|rise|rose|grew))\b",
         r"\b(?:hpa|autoscal\w+|keda|scaler)\b[^.;]{0,20}\b(?:keeps (?:on )?adding|goes? straight to)\b",
         r"\b(?:scales?|scaling|scaled)\b[^.;]{0,40}\bon (?:the )?(?:\w+ )?(?:sm[ _]active|sm occupancy|cpu|gpu (?:utili[sz]ation|usage|use|load))\b",
         deniable=False,
-        samples=(("replicas remain at 1 while the queue passes 200", None), ("the HPA keeps adding pods", None),),
-        near_misses=("the replicas follow the load", "scaling laws",),
+        samples=(("replicas remain at 1 while the queue passes 200", None), ("the backlog doubles every minute, number of replicas unchanged", None), ("the HPA keeps adding pods", None),),
+        near_misses=("the replicas follow the load", "scaling laws", "replicas unchanged at night",),
     ),
     _topic(
         "driver-stuck",
