@@ -209,3 +209,10 @@ def test_any_bytes_are_undone_or_left(head: bytes, tail: bytes, size: int, chanc
     cut = chance.randrange(len(head) + 1)
     pieces = undone(head[:cut] + tail, size)
     assert all(isinstance(piece.data, bytes) and piece.first_line >= 1 for piece in pieces)
+
+
+def test_a_docker_log_that_begins_with_a_piece_is_a_docker_log() -> None:
+    """The first record is the beginning of a line; it is joined like any other, and nothing is taken for a text handed on."""
+    stamp = '"stream":"stdout","time":"2026-11-20T20:04:51Z"'
+    log = "".join(f'{{"log":"{part}",{stamp}}}\n' for part in ("one ", "line\\n", "another\\n", "a third\\n"))
+    assert text(log.encode()).startswith(f'{{"log":"one line\\n",{stamp}}}\n')

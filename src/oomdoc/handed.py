@@ -25,7 +25,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from oomdoc.scan import Chunk
+from oomdoc.scan import Chunk, whole
 
 CAP_BYTES = 12 << 20  # what has to be seen whole: larger ones stay as they are
 _HEAD_LINES = 400
@@ -88,16 +88,11 @@ def _whole(read: Callable[[str], str | None]) -> Undo:
     """Undo a source that is one value; as it is where it is too large, or `read` cannot."""
 
     def undo(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
-        held: list[Chunk] = []
-        size = 0
-        stream = iter(pieces)
-        for chunk in stream:
-            held.append(chunk)
-            size += len(chunk.data)
-            if size > CAP_BYTES:
-                yield from held
-                yield from stream
-                return
+        held, rest = whole(pieces, CAP_BYTES)
+        if rest is not None:
+            yield from held
+            yield from rest
+            return
         text = read(b"".join(chunk.data for chunk in held).decode("utf-8", "replace"))
         if text is None:
             yield from held

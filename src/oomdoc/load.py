@@ -148,7 +148,7 @@ class _Counted:
             self.following, self._ended = event, True
             return None
         if self._last is None:
-            self.names_engine = any(word in event.data for word in _ENGINES)
+            self.names_engine = any(word in event.data for word in _SERVED)
         self.bytes += len(event.data)
         self.blank = self.blank and not event.data.strip(_BLANKS)
         if self._last is not None:
@@ -173,7 +173,7 @@ class _Counted:
         return last.first_line - 1 + last.data.count(b"\n") + (0 if last.data.endswith(b"\n") else 1)
 
 
-_ENGINES = (
+_SERVED = (
     b"vllm",
     b"vLLM",
     b"VLLM",
@@ -190,6 +190,7 @@ _ENGINES = (
     b"safetensors",
     b".gguf",
 )
+"""What names an engine that serves language models, or what only such a service loads."""
 
 
 @dataclasses.dataclass

@@ -53,6 +53,19 @@ class Chunk(NamedTuple):
                 yield number, line[:cap].decode("utf-8", "replace").rstrip("\r")
 
 
+def whole(pieces: Iterable[Chunk], cap: int) -> tuple[list[Chunk], Iterator[Chunk] | None]:
+    """A source that is one document: all of its chunks and None; of one longer than `cap` bytes the chunks up to there, and the rest."""
+    held: list[Chunk] = []
+    size = 0
+    stream = iter(pieces)
+    for chunk in stream:
+        held.append(chunk)
+        size += len(chunk.data)
+        if size > cap:
+            return held, stream
+    return held, None
+
+
 def chunks(
     stream: BinaryIO, size: int = CHUNK_BYTES, cap: int = LINE_CAP_BYTES, line: int = 1, rest: bytes = b""
 ) -> Iterator[Chunk]:

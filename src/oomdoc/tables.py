@@ -69,7 +69,7 @@ _ALL = (
             Column(
                 "names_engine",
                 "BOOLEAN",
-                "its beginning names an engine that serves LLMs; NULL = a file that may grow, where rows say more",
+                "its beginning names an engine that serves LLMs, or what such a service loads; NULL = a file that may grow, where rows say more",
             ),
         ),
     ),

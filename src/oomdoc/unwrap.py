@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from oomdoc.handed import Handed, handed
-from oomdoc.scan import Chunk, chunks
+from oomdoc.scan import Chunk, chunks, whole
 from oomdoc.units import epoch_of, parse_time, show_bytes
 
 HEAD_BYTES = 64 << 10
@@ -40,8 +40,8 @@ _CRI = re.compile(
     rb"(?P<stamp>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?P<stream>stdout|stderr) (?P<tag>[FP])(?: |$)"
 )
 _CRI_PARTIAL = re.compile(rb" std(?:out|err) P ")
-_DOCKER_HEAD = re.compile(rb'\{"log": ?"(?:[^"\\\n]|\\.)*\\n", ?"stream": ?"std')
-_DOCKER_ANY = re.compile(rb'\{"log": ?"(?:[^"\\\n]|\\.)*", ?"stream": ?"std')
+_DOCKER_HEAD = re.compile(rb'\{"log": ?"(?:[^"\\\n]|\\.)*", ?"stream": ?"std')
+_DOCKER_END = re.compile(rb'\\n", ?"stream": ?"std')
 _DOCKER_PARTIAL = re.compile(rb'(?<!\\n)", ?"stream": ?"std(?:out|err)"')
 _DOCKER = re.compile(rb'\{"log": ?"(?P<log>(?:[^"\\]|\\.)*)"(?P<rest>, ?"stream": ?"(?P<stream>\w+)".*)', re.S)
 _EXPORT_HEAD = re.compile(rb"\A(?:[A-Z_][A-Z0-9_]*=[^\n]*\n){0,40}?__REALTIME_TIMESTAMP=\d+\n")
@@ -138,8 +138,6 @@ def _form(head: bytes) -> _Form | None:
         form = _json_form(head, start)
     elif start in b'@"' and _INSIGHTS.match(head):
         form = _Form("cloudwatch-insights", _document(_insights, True, LINES_CAP_BYTES), renumbers=True)
-    if form is None and _DOCKER_ANY.match(head.lstrip()):
-        return None  # docker's records say their time: a log, of which the first record may be a piece
     return form or _handed(head)
 
 
@@ -167,7 +165,8 @@ def _handed(head: bytes) -> _Form | None:
 
 
 def _json_form(head: bytes, start: bytes) -> _Form | None:
-    if start == b"{" and _DOCKER_HEAD.match(head.lstrip()):
+    # some agents drop the newline at each end: without one anywhere nothing says which records are pieces
+    if start == b"{" and _DOCKER_HEAD.match(head.lstrip()) and _DOCKER_END.search(head):
         return _LASTING["docker"]
     if start == b"{" and b'"__REALTIME_TIMESTAMP"' in head and b'"MESSAGE"' in head:
         return _LASTING["journal-json"]
@@ -391,19 +390,12 @@ def _document(
     """
 
     def undo(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
-        held: list[Chunk] = []
-        size = 0
-        stream = iter(pieces)
-        for chunk in stream:
-            held.append(chunk)
-            size += len(chunk.data)
-            if size > cap:
-                note(
-                    f"one document of more than {show_bytes(cap)}: its lines were read as they stand, in its own order"
-                )
-                yield from held
-                yield from stream
-                return
+        held, rest = whole(pieces, cap)
+        if rest is not None:
+            note(f"one document of more than {show_bytes(cap)}: its lines were read as they stand, in its own order")
+            yield from held
+            yield from rest
+            return
         lines = _ordered(read, newest_first, b"".join(chunk.data for chunk in held))
         if not lines:
             note("looks like a document of log entries and could not be read as one: its lines were read as they stand")

@@ -189,10 +189,25 @@ def _as_exposed(line: str) -> str:
     return "" if found[1].endswith("_bucket") else f"{found[1]}{{{found[2]}"
 
 
-def is_kept(name: str) -> bool:
-    """Whether a series is one that matters, by its name."""
+def kept_name(name: str) -> str | None:
+    """Under which name a series is kept; None for one that does not matter.
+
+    >>> kept_name("vllm:num_preemptions_total"), kept_name("tgi_queue_size"), kept_name("up")
+    ('vllm:num_preemptions_total', 'vllm:num_requests_waiting', None)
+    """
     series = _SERIES[name]
-    return name.startswith(_KEPT) and not name.endswith("_bucket") and bool(series)
+    return series[0] if series and name.startswith(_KEPT) and not name.endswith("_bucket") else None
+
+
+def pasted(line: str) -> tuple[str, str | None, str] | None:
+    """Name, labels and value of a line that is a sample of an engine's series, as somebody pasted it out of a scrape."""
+    match = _SAMPLE.fullmatch(line.strip())
+    series = (
+        _SERIES[match[1]]
+        if match and ":" in match[1].partition("{")[0] and kept_name(match[1].partition("{")[0])
+        else None
+    )
+    return (series[0], series[1], match[2]) if match and series else None
 
 
 def tell_config(rows: Rows, line: int, t: float | None, labels: str) -> None:

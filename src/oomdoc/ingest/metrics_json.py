@@ -23,7 +23,7 @@ from typing import Any
 from oomdoc.ingest import device_metrics
 from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, pieces
-from oomdoc.ingest.metrics import CONFIG, is_kept, tell_config, tell_host
+from oomdoc.ingest.metrics import CONFIG, kept_name, tell_config, tell_host
 from oomdoc.ingest.problems import Capped
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
@@ -128,8 +128,10 @@ class _Answers:
             self._samples(line, name, labels, zip(columns[0], column, strict=False), 1000.0)
 
     def _samples(self, line: int, name: str, labels: Mapping[str, str], samples: Iterable[Any], divisor: float) -> None:
-        if not is_kept(name):
+        kept = kept_name(name)
+        if kept is None:
             return
+        name = kept
         text = _text(labels)
         found = []
         for at, printed in samples:

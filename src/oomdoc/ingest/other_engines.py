@@ -52,17 +52,7 @@ def _serving(dialect: str, anchor: str, pattern: str, sample: str, label: str) -
     )
 
 
-def _bench(name: str, words: str) -> Pattern:
-    return Pattern(
-        f"bench-{name}", "benchmark", (words,), regex(rf"\b{words}: +(?P<value>\d{{1,9}})\b"), "metric",
-        ((f"{words}:                      960", {"name": f"bench:{name}", "value": 960.0}),),
-        convert=lambda row, match: {"name": f"bench:{name}", "labels": None, "value": float(match["value"])},
-    )  # fmt: skip
-
-
 PATTERNS: tuple[Pattern, ...] = (
-    _bench("completed", "Successful requests"),
-    _bench("failed", "Failed requests"),
     _of("weights_bytes", "trtllm", "Loaded engine size", rf"Loaded engine size: (?P<value>{_SIZE})", "[TensorRT-LLM][INFO] Loaded engine size: 512 MiB", 512 << 20, "trtllm-engine-size"),
     _of("kv_available_bytes", "trtllm", "bytes for k", rf"Allocate (?P<value>{_NUM} bytes) for k/v cache", "Allocate 4096000000 bytes for k/v cache.", 4096000000, "trtllm-kv-bytes"),
     _of("kv_available_bytes", "trtllm", "for max tokens in paged KV cache", rf"Allocated (?P<value>{_SIZE}) for max tokens in paged KV cache", "[MemUsageChange] Allocated 8.00 GiB for max tokens in paged KV cache (65536).", 8 << 30, "trtllm-kv-allocated"),

@@ -29,6 +29,7 @@ from typing import Any
 
 from oomdoc.columns import WORTHWHILE_BYTES, is_null, stamp
 from oomdoc.ingest.base import Head, read_by
+from oomdoc.ingest.benchmark_sums import sums
 from oomdoc.ingest.record import ANSI, HEAD, Clock, peel
 from oomdoc.ingest.request_keys import MEANING, Bare, Found, Requests, collect, epoch, moment, number, put
 from oomdoc.ingest.request_shapes import (
@@ -144,12 +145,8 @@ class _Lines:
 
     def _summary(self, line: int, value: Mapping[str, Any]) -> None:
         """What a serving benchmark sums up: requests answered and failed, and the mean time to the first token."""
-        done, asked, failed = (value.get(name) for name in ("completed", "num_prompts", "failed"))
-        if not isinstance(failed, int) and isinstance(asked, int) and isinstance(done, int):
-            failed = max(0, asked - done)
-        for name, figure in (("completed", done), ("failed", failed), ("mean_ttft_ms", value.get("mean_ttft_ms"))):
-            if isinstance(figure, (int, float)) and not isinstance(figure, bool):
-                self._requests.noted.add("metric", line, name=f"bench:{name}", labels=None, value=float(figure))
+        for name, figure in sums(value):
+            self._requests.noted.add("metric", line, name=name, labels=None, value=figure)
 
     def _bench(self, line: int, value: Mapping[str, Any]) -> None:
         """vLLM's serving benchmark: parallel arrays, one request an index; times without a unit are seconds."""

@@ -12,7 +12,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from oomdoc.ingest import kernel_log, kubernetes_lines, log_errors, other_engines, torch_oom, vllm_log, wordings
+from oomdoc.ingest import (
+    benchmark_sums,
+    kernel_log,
+    kubernetes_lines,
+    log_errors,
+    other_engines,
+    torch_oom,
+    vllm_log,
+    wordings,
+)
 from oomdoc.ingest.alike import Alike, alone
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, peel, read_record
@@ -25,6 +34,7 @@ KIND = "text-log"
 PATTERNS: tuple[Pattern, ...] = (
     *vllm_log.PATTERNS,
     *other_engines.PATTERNS,
+    *benchmark_sums.PATTERNS,
     *log_errors.PATTERNS,
     *kernel_log.PATTERNS,
     *kubernetes_lines.PATTERNS,

@@ -13,8 +13,8 @@ from typing import Any
 
 from oomdoc.scene import owner, strangers
 from oomdoc.scene.lives import LIVES_SQL, Server, life_of, server_of
+from oomdoc.scene.lookups import Descriptions, Devices, rows_of
 from oomdoc.scene.owner import FOREIGN, NEAR, OWN, UNKNOWN, Bond
-from oomdoc.scene.places import place_of_path
 from oomdoc.scene.presence import Tables, shows_server
 
 __all__ = ["COINCIDENT", "FOREIGN", "NEAR", "OWN", "TABLES", "UNKNOWN", "Aside", "Bond", "Scene", "Tables", "bind"]
@@ -88,7 +88,7 @@ def bind(store: Tables) -> Scene:
     columns = "source, line, pod, name, namespace, pod_uid, container_id, node, serves, gpus, state, started_t"
     server = server_of(
         [life for life in lives if life.source not in known.strangers],
-        [row for row in _rows(store, "container", columns) if row["source"] not in known.strangers],
+        [row for row in rows_of(store, "container", columns) if row["source"] not in known.strangers],
         known.kin,
     )
     present = shows_server(store, known.strangers)
@@ -111,7 +111,7 @@ def bind(store: Tables) -> Scene:
             if table in store.filled:
                 bonds[table, source, 0] = Bond(FOREIGN, why)
         asides[source, 1] = Aside(source, 1, source, why, None)
-    described = _Descriptions(store)
+    described = Descriptions(store)
     logs = {life.source for life in server.lives}
     for kill in _kills(store):
         if kill["whole"]["source"] in known.strangers:
@@ -121,14 +121,14 @@ def bind(store: Tables) -> Scene:
             kills.append((bond.whose, kill["whole"]))
         for row in kill["rows"]:
             note("host_event", row, bond, kill["whole"]["text"] or "", kill["whole"])
-    for row in _rows(store, "host_event", "source, line, t, kind, process, memory_group, count, text"):
+    for row in rows_of(store, "host_event", "source, line, t, kind, process, memory_group, count, text"):
         if row["kind"] in FAULTS:
             note("host_event", row, owner.of_fault(row, server), row["text"] or "")
         elif row["kind"] == "cgroup-oom-count":
             note("host_event", row, owner.of_counter(row, server), row["text"] or "")
         elif row["kind"] in STATEMENTS and row["source"] not in logs and logs:
             note("host_event", row, owner.of_statement(row, server), row["text"] or "")
-    for row in _rows(
+    for row in rows_of(
         store,
         "container",
         "source, line, NULL::DOUBLE AS t, pod, name, namespace, serves, last_reason, reason, restarts",
@@ -136,7 +136,7 @@ def bind(store: Tables) -> Scene:
         why = row["last_reason"] or row["reason"] or f"{row['restarts'] or 0} restarts"
         note("container", row, owner.of_container(row, server), " ".join(filter(None, (row["pod"], row["name"], why))))
     kindred: dict[str, bool] = {}
-    for row in (events := _rows(store, "cluster_event", "source, line, t, object, namespace, reason, message")):
+    for row in (events := rows_of(store, "cluster_event", "source, line, t, object, namespace, reason, message")):
         row.update(described.of_event(row))
         kindred[row["source"]] = kindred.get(row["source"], False) or known.kin.has(
             (row["object"] or "").rpartition("/")[2]
@@ -144,10 +144,10 @@ def bind(store: Tables) -> Scene:
     for row in events:
         row["beside_kin"] = kindred[row["source"]]
         note("cluster_event", row, owner.of_cluster_event(row, server), f"{row['reason']}: {row['message'] or ''}")
-    for row in _rows(store, "scaler", "source, line, t, target, namespace, name, text"):
+    for row in rows_of(store, "scaler", "source, line, t, target, namespace, name, text"):
         row.update(described.of_scaler(row))
         note("scaler", row, owner.of_scaler(row, server), row["text"] or "")
-    for row in _rows(store, "process_exit", "source, line, t, name, exit_code"):
+    for row in rows_of(store, "process_exit", "source, line, t, name, exit_code"):
         if row["source"] not in logs:
             note(
                 "process_exit",
@@ -155,9 +155,9 @@ def bind(store: Tables) -> Scene:
                 owner.of_exit(row, server),
                 f"{row['name'] or 'a process'} ended with {row['exit_code']}",
             )
-    devices = _Devices(store)
-    for table in _Devices.TABLES:
-        for row in _rows(store, table, "DISTINCT source, 0 AS line"):
+    devices = Devices(store)
+    for table in Devices.TABLES:
+        for row in rows_of(store, table, "DISTINCT source, 0 AS line"):
             about = devices.owner_of(row["source"], server)
             if about is not None:
                 note(table, row, about, f"{table} of {row['source']}")
@@ -167,62 +167,6 @@ def bind(store: Tables) -> Scene:
     )  # beside a kill that is the server's, one of nobody explains nothing
     own_kills = tuple(whole for whose, whole in kills if whose != UNKNOWN or not tied)
     return Scene(server, present, bonds, shown, explained, frozenset(known.strangers), own_kills)
-
-
-class _Devices:
-    """Sizes of the devices in each source, to tell those of the server's node from those of another."""
-
-    TABLES = ("gpu_sample", "gpu_process", "gpu_device")
-
-    def __init__(self, store: Tables) -> None:
-        self._sizes: dict[str, set[int]] = {}
-        for table in ("gpu_sample", "gpu_device"):
-            for row in _rows(store, table, "DISTINCT source, total_bytes", "total_bytes IS NOT NULL"):
-                self._sizes.setdefault(row["source"], set()).add(row["total_bytes"])
-        nodeless = {source for source in self._sizes if place_of_path(source).node is None}
-        self._elsewhere = bool(nodeless)
-        self._known = {size for source in nodeless for size in self._sizes[source]}
-        self._known |= {
-            row["total_bytes"] for row in _rows(store, "oom", "DISTINCT source, total_bytes", "total_bytes IS NOT NULL")
-        }
-
-    def owner_of(self, source: str, server: Server) -> Bond | None:
-        """Whose the devices of a source are."""
-        return owner.of_source(source, server, self._sizes.get(source, set()), self._known, self._elsewhere)
-
-
-class _Descriptions:
-    """Which object a line is about that names none: the one whose description it stands in."""
-
-    def __init__(self, store: Tables) -> None:
-        self._by_source: dict[str, list[dict[str, Any]]] = {}
-        for row in _rows(store, "described", "source, line, kind, name, namespace, target"):
-            self._by_source.setdefault(row["source"], []).append(row)
-
-    def _at(self, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        before = [each for each in self._by_source.get(row["source"], ()) if each["line"] <= row["line"]]
-        return before[-1] if before else None
-
-    def of_event(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Object and namespace of an event."""
-        found = self._at(row)
-        if row["object"] or found is None or found["kind"] == "scaler":
-            return {}
-        return {"object": f"{found['kind']}/{found['name']}", "namespace": row["namespace"] or found["namespace"]}
-
-    def of_scaler(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Target and namespace of a statement about a scaler."""
-        found = self._at(row)
-        if row["target"] or found is None or found["kind"] != "scaler":
-            return {}
-        return {"target": found["target"], "namespace": row["namespace"] or found["namespace"]}
-
-
-def _rows(store: Tables, table: str, columns: str, where: str = "true") -> list[dict[str, Any]]:
-    if table not in store.filled:
-        return []
-    order = "ALL" if columns.startswith("DISTINCT") else "source, line"
-    return store.rows_of(f"SELECT {columns} FROM main.{table} WHERE {where} ORDER BY {order}")
 
 
 _EXPLAINING = ("memory", "shm", "driver", "hardware", "bad-argument", "missing-file", "network", "kernel")
@@ -239,11 +183,11 @@ def _explains_itself(store: Tables, server: Server, apart: Mapping[str, str]) ->
         return True
     causes = ("oom", "true"), ("startup_check", "true"), ("log_error", f"kind IN {_EXPLAINING}")
     if any(
-        row["source"] not in apart for table, where in causes for row in _rows(store, table, "DISTINCT source", where)
+        row["source"] not in apart for table, where in causes for row in rows_of(store, table, "DISTINCT source", where)
     ):
         return True
     counters = ("engine_stat", "metric", "request") if not server.lives else ()
-    return any(row["source"] not in apart for table in counters for row in _rows(store, table, "DISTINCT source"))
+    return any(row["source"] not in apart for table in counters for row in rows_of(store, table, "DISTINCT source"))
 
 
 def _kills(store: Tables) -> Iterator[dict[str, Any]]:
@@ -252,7 +196,7 @@ def _kills(store: Tables) -> Iterator[dict[str, Any]]:
     The kernel prints one kill in several lines: who asked, usage and limit of the group, the constraint with the victim's
     group, the victim, the reaper. Rows of one victim belong together, and so do those without a name just before it.
     """
-    rows = _rows(
+    rows = rows_of(
         store, "host_event", "source, line, t, uptime_s, kind, process, pid, bytes, limit_bytes, memory_group, text"
     )
     waiting: list[dict[str, Any]] = []

@@ -141,7 +141,7 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
             continue  # logs that lie side by side are tries of one person, or servers of one system
         if begin is not None and ended and ended < begin - APART_S:
             found |= {life.source: f"{shown}, {show_seconds(begin - ended)} before" for life in own}
-        elif begin is None and _depth(own) > _depth(groups[main]):
+        elif begin is None:
             found |= {life.source: f"{shown}, in a folder of its own" for life in own}
     return found
 

@@ -52,9 +52,10 @@ WITH raw AS (
 ), fallen AS (
   SELECT *, bytes < 0.6 * lag(bytes) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line) AS fell FROM ordered
 ), lapped AS (
-  -- a container that was started again begins anew: each of its lives is a series of its own, not one that gives back
-  SELECT * REPLACE (CASE WHEN lap > 0 AND EXISTS (FROM container c WHERE c.restarts > 0 OR c.last_reason = 'OOMKilled') THEN kind || '#' || lap ELSE kind END AS kind)
-  FROM (SELECT *, count(*) FILTER (fell) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line ROWS UNBOUNDED PRECEDING) AS lap FROM fallen)
+  -- a container that was started again begins anew: each of its lives is a series of its own, not one that gives back. A fall to six tenths between two
+  -- samples is a new life: caches and arenas that are given back are a smaller part
+  SELECT * REPLACE (CASE WHEN lap > 0 AND EXISTS (FROM container c WHERE (c.restarts > 0 OR c.last_reason = 'OOMKilled') AND (f.name = '' OR coalesce(c.pod, c.name) IS NULL OR f.name IN (c.pod, c.name))) THEN kind || '#' || lap ELSE kind END AS kind)
+  FROM (SELECT *, count(*) FILTER (fell) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line ROWS UNBOUNDED PRECEDING) AS lap FROM fallen) f
 ), placed AS (
   SELECT *, ntile(60) OVER w AS bin, count(*) OVER (PARTITION BY source, name, resource, variant, kind) AS points,
          requests - lag(requests) OVER w AS more, lag(running) OVER w AS ran

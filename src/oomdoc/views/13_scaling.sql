@@ -10,14 +10,14 @@
 -- moved: a decision or a change of replicas was made
 -- replicas: the most replicas there were
 -- maximum: the most it may set; NULL = not told
--- stands: there were never more replicas than at the beginning, although it may set more; NULL where either is not told
+-- stands: there were never more replicas than at the beginning, although it may set more; NULL where either is not told, or several workloads are
 -- replicas_ref: where
 -- over: the largest share of samples in which a metric stood above the threshold of the scaler's own rule; NULL = no such metric or rule
 -- over_metric: that metric
 -- over_threshold: its threshold
 -- under: the followed metric stayed at or below its threshold in every statement
--- under_value: its value
--- under_threshold: what it is compared with
+-- under_value: its value in the statement that came nearest to its threshold
+-- under_threshold: what it is compared with there
 WITH followed AS (
   SELECT name, any_value(threshold) AS threshold, regexp_replace(lower(name), '[^a-z0-9]+', '_', 'g') AS folded FROM scaler WHERE kind = 'metric' AND threshold IS NOT NULL AND name IS NOT NULL GROUP BY name
 ), sampled AS (
@@ -30,9 +30,9 @@ WITH followed AS (
 ), counted AS (
   SELECT max(replicas) AS replicas, arg_min(replicas, (coalesce(t, 0), source, line)) AS first, max(maximum) AS maximum,
          min_by(source || ':' || line, line) FILTER (replicas IS NOT NULL) AS ref
-  FROM scaler
+  FROM scaler HAVING count(DISTINCT target) <= 1  -- the replicas of one workload and the bounds of another make no sentence
 ), latest AS (
-  SELECT max(value) AS value, max(threshold) AS threshold FROM (
+  SELECT arg_max(value, value / threshold) AS value, arg_max(threshold, value / threshold) AS threshold FROM (
     SELECT value, threshold FROM scaler WHERE kind = 'metric' AND value IS NOT NULL AND threshold > 0 UNION ALL SELECT value, threshold FROM sampled WHERE threshold > 0
   ) HAVING count(*) > 0 AND bool_and(value <= threshold)
 )
@@ -44,4 +44,4 @@ SELECT count(*) AS statements, bool_or(kind = 'blind') AS blind, min_by(source |
   any_value(c.replicas) AS replicas, any_value(c.maximum) AS maximum, any_value(c.replicas = c.first AND c.replicas < c.maximum) AS stands, any_value(c.ref) AS replicas_ref,
   (SELECT share FROM over) AS over, (SELECT name FROM over) AS over_metric, (SELECT threshold FROM over) AS over_threshold,
   (SELECT count(*) > 0 FROM latest) AS under, (SELECT value FROM latest) AS under_value, (SELECT threshold FROM latest) AS under_threshold
-FROM scaler x, counted c HAVING count(*) > 0
+FROM scaler x LEFT JOIN counted c ON true HAVING count(*) > 0

@@ -14,7 +14,7 @@ WITH own AS (
          min(source || ':' || line) FILTER (name LIKE 'vllm:request_success%') AS ref
   FROM metric WHERE name LIKE 'vllm:%'
 ), frozen AS (
-  -- scrapes minutes apart: work in hand at each, and not one token more
+  -- work in hand at each scrape, and not one token more for five minutes: a prefill of the longest prompts takes one or two
   SELECT CASE WHEN count(DISTINCT t) FILTER (name = 'vllm:generation_tokens_total') >= 2 AND max(t) - min(t) >= 300
               AND max(value) FILTER (name = 'vllm:generation_tokens_total') = min(value) FILTER (name = 'vllm:generation_tokens_total') AND min(value) FILTER (name = 'vllm:num_requests_running') > 0
               AND max(series) FILTER (name = 'vllm:generation_tokens_total') = 1 THEN 'stuck' END AS outcome, max(source || ':' || line) FILTER (name = 'vllm:generation_tokens_total') AS ref

@@ -29,6 +29,7 @@ from oomdoc.ingest.forms.statements import Statements, stated, with_moment
 from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record, exploded, of_json
 from oomdoc.ingest.json_pieces import BrokenError
+from oomdoc.ingest.metrics import pasted
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
@@ -319,7 +320,7 @@ def form_of(head: Head) -> str:
     if sum(len(texts.pairs(line)) > 1 for line in filled[:50]) > 0.7 * len(filled[:50]):
         found = _try(Record(1, "", texts.pairs(line)) for line in filled)
         return "pairs" if found.understood else ""
-    if sum(len(dict(stated(line))) > 1 for line in filled[:50]) > 0.7 * len(filled[:50]) and not any("throughput: " in line for line in filled[:50]):  # fmt: skip
+    if sum(len(dict(stated(line))) > 1 for line in filled[:50]) > 0.7 * len(filled[:50]):
         found = _try(_statement(1, line) for line in filled)
         return "statements" if 2 * found.understood >= len(filled) else ""
     nested = any(
@@ -464,11 +465,6 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
 _LIFT_CAP = 256 << 10  # a longer text is a log, and its tables are those of tools, which have readers
 
 
-_PASTED_SAMPLE = re.compile(
-    r"\s*([a-zA-Z_]\w*:[a-zA-Z_]\w{3,120})(?:\{([^}]{0,2000})\})?[ \t]+(-?[\d.]{1,20}(?:e[+-]?\d{1,3})?)\s*$"
-)
-
-
 class Lifted:
     """Takes tables and blocks of pairs out of a short text: their lines are blank in what is handed on."""
 
@@ -498,8 +494,8 @@ class Lifted:
         """Samples of an exporter that somebody pasted, a few of a scrape: `vllm:num_requests_running{..} 256`."""
         found: set[int] = set()
         for at, line in enumerate(lines):
-            match = _PASTED_SAMPLE.match(line) if at not in taken else None
-            if match and self._gatherer.filler.series(first_line + at, None, match[1], match[2], match[3]):
+            sample = pasted(line) if at not in taken and ":" in line else None
+            if sample is not None and self._gatherer.filler.series(first_line + at, None, *sample):
                 found.add(at)
         return found
 

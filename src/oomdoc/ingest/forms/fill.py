@@ -10,10 +10,9 @@ from oomdoc.ingest import device_metrics
 from oomdoc.ingest.base import TEXT_CAP
 from oomdoc.ingest.forms.believe import Part, Plan, Taken
 from oomdoc.ingest.forms.cells import UnreadableError, null, number_of, value_of
-from oomdoc.ingest.metrics import is_kept, tell_host
+from oomdoc.ingest.metrics import kept_name, tell_host
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.request_keys import MEANING, Found, Meaning, Requests, put
-from oomdoc.ingest.vocabulary.exporters import OTHERS
 from oomdoc.tables import Batch
 from oomdoc.units import show_bytes
 
@@ -223,16 +222,17 @@ class Filler:
 
     def series(self, line: int, t: float | None, name: str, labels: str | None, value: Any) -> bool:
         """A sample of a series under its own name; False where it is none that matters."""
-        if not _METRIC_NAME.fullmatch(name) or not is_kept(name) or null(value):
+        kept = kept_name(name) if _METRIC_NAME.fullmatch(name) else None
+        if kept is None or null(value):
             return False
         try:
             number = number_of(value)[0]
         except UnreadableError:
             return False
-        self.rows.add("metric", line, t=t, name=OTHERS.get(name, name), labels=labels, value=number)
-        tell_host(self.rows, self._hosts, line, name, number)
-        if name in device_metrics.NAMES:
-            self._devices.add([(line, t, name, labels, number)], self.rows)
+        self.rows.add("metric", line, t=t, name=kept, labels=labels, value=number)
+        tell_host(self.rows, self._hosts, line, kept, number)
+        if kept in device_metrics.NAMES:
+            self._devices.add([(line, t, kept, labels, number)], self.rows)
         return True
 
     def engine_figure(

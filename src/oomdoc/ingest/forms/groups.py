@@ -16,7 +16,7 @@ from oomdoc.ingest.forms.cells import is_number, null
 from oomdoc.ingest.forms.fill import Filler
 from oomdoc.ingest.forms.own import Keeper, own_of
 from oomdoc.ingest.forms.trees import Record
-from oomdoc.ingest.metrics import is_kept
+from oomdoc.ingest.metrics import kept_name
 from oomdoc.ingest.request_keys import moment
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 
@@ -88,7 +88,7 @@ def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
         numeric = sum(is_number(record.get(value)) or null(record.get(value)) for record in records)
         if not told or numeric < 0.7 * len(records):
             continue
-        series = sum(is_kept(name) for name in told)
+        series = sum(kept_name(name) is not None for name in told)
         unit = next((names[name] for name in names if name in _UNIT_COLUMNS), None)
         if 2 * series >= len(told):
             return _Long(names[wanted], value, unit, True)

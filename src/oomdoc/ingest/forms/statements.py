@@ -45,13 +45,7 @@ class Statements:
             return set()
         forms: dict[tuple[str, ...], list[tuple[int, dict[str, Any]]]] = {}
         for at, line in enumerate(lines):
-            if (
-                at in taken
-                or len(line) < 8
-                or line.startswith(("#", "|"))
-                or not _TELLING.search(line)
-                or any(word in line for word in _OWN)
-            ):
+            if at in taken or len(line) < 8 or line.startswith(("#", "|")) or not _TELLING.search(line):
                 continue
             values = dict(stated(line))
             if len(values) >= 2:
@@ -82,6 +76,8 @@ def stated(line: str) -> Iterator[tuple[str, Any]]:
     >>> dict(stated("step 7] running: 3, kv cache utilization: 12.5%"))
     {'running': '3', 'kv cache utilization': '12.5%'}
     """
+    if any(word in line for word in _OWN):
+        return
     line = line[:_LINE_CAP]
     begin = line.find('{"')
     if begin >= 0 and line.rstrip().endswith("}"):

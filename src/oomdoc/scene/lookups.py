@@ -1,0 +1,70 @@
+"""What lines and sources are about that name nobody: the object whose description a line stands in, the devices of a source by size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from oomdoc.scene import owner
+from oomdoc.scene.lives import Server
+from oomdoc.scene.owner import Bond
+from oomdoc.scene.places import place_of_path
+from oomdoc.scene.presence import Tables
+
+
+def rows_of(store: Tables, table: str, columns: str, where: str = "true") -> list[dict[str, Any]]:
+    """Rows of a table in their order; none of one that is empty."""
+    if table not in store.filled:
+        return []
+    order = "ALL" if columns.startswith("DISTINCT") else "source, line"
+    return store.rows_of(f"SELECT {columns} FROM main.{table} WHERE {where} ORDER BY {order}")
+
+
+class Devices:
+    """Sizes of the devices in each source, to tell those of the server's node from those of another."""
+
+    TABLES = ("gpu_sample", "gpu_process", "gpu_device")
+
+    def __init__(self, store: Tables) -> None:
+        self._sizes: dict[str, set[int]] = {}
+        for table in ("gpu_sample", "gpu_device"):
+            for row in rows_of(store, table, "DISTINCT source, total_bytes", "total_bytes IS NOT NULL"):
+                self._sizes.setdefault(row["source"], set()).add(row["total_bytes"])
+        nodeless = {source for source in self._sizes if place_of_path(source).node is None}
+        self._elsewhere = bool(nodeless)
+        self._known = {size for source in nodeless for size in self._sizes[source]}
+        self._known |= {
+            row["total_bytes"]
+            for row in rows_of(store, "oom", "DISTINCT source, total_bytes", "total_bytes IS NOT NULL")
+        }
+
+    def owner_of(self, source: str, server: Server) -> Bond | None:
+        """Whose the devices of a source are."""
+        return owner.of_source(source, server, self._sizes.get(source, set()), self._known, self._elsewhere)
+
+
+class Descriptions:
+    """Which object a line is about that names none: the one whose description it stands in."""
+
+    def __init__(self, store: Tables) -> None:
+        self._by_source: dict[str, list[dict[str, Any]]] = {}
+        for row in rows_of(store, "described", "source, line, kind, name, namespace, target"):
+            self._by_source.setdefault(row["source"], []).append(row)
+
+    def _at(self, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        before = [each for each in self._by_source.get(row["source"], ()) if each["line"] <= row["line"]]
+        return before[-1] if before else None
+
+    def of_event(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Object and namespace of an event."""
+        found = self._at(row)
+        if row["object"] or found is None or found["kind"] == "scaler":
+            return {}
+        return {"object": f"{found['kind']}/{found['name']}", "namespace": row["namespace"] or found["namespace"]}
+
+    def of_scaler(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Target and namespace of a statement about a scaler."""
+        found = self._at(row)
+        if row["target"] or found is None or found["kind"] != "scaler":
+            return {}
+        return {"target": found["target"], "namespace": row["namespace"] or found["namespace"]}
