@@ -5,8 +5,7 @@
     KV Cache is allocated. #tokens: 432000, K size: 26.37 GB, V size: 26.37 GB
     load_tensors:        CUDA0 model buffer size =  4095.05 MiB
 
-The same quantities as of vLLM's own lines; forms after the sources of TensorRT-LLM 0.8 to 1.0, SGLang 0.3 to 0.5, llama.cpp b2000 to b6000
-and TGI 1.0 to 3.3.
+The same quantities as of vLLM's own lines; forms as logs that people have published show them. Releases are not told apart.
 """
 
 from __future__ import annotations

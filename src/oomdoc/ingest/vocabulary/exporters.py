@@ -1,4 +1,4 @@
-"""Metrics of other engines' exporters: SGLang, TGI, llama.cpp, LMDeploy, TensorRT-LLM."""
+"""Metrics of other engines' exporters, as their own sources name them: SGLang, TGI, llama.cpp, LMDeploy, TensorRT-LLM's `trtllm-serve`."""
 
 from __future__ import annotations
 
