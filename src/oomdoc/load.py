@@ -197,7 +197,7 @@ _SERVED = (
 class _Texts:
     """Texts that nobody knows: the first few are looked at closely, a note may be among them; a tree of thousands is none."""
 
-    MOST = 64  # some seconds
+    MOST = 32  # some 60 ms each
     unknown: int = 0
 
     @property

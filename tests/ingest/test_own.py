@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import forms as again
 from oomdoc.ingest import make_head, memory_group
 from oomdoc.ingest.forms.grammar import column_of, pieces
-from oomdoc.ingest.setting_names import of_header, settings_in
+from oomdoc.ingest.setting_names import may_name_settings, of_header, settings_in
 from oomdoc.ingest.trials import of_lines
 from oomdoc.units import GIB, MIB
 
@@ -72,6 +72,19 @@ def test_a_header_names_a_setting(name: str, flag: str | None) -> None:
 def test_settings_of_a_sentence_with_their_values() -> None:
     found = {tried.flag: tried.value for tried in settings_in("vllm 0.14.1, TP=4 --max-num-seqs 48, without --enable-lora, NCCL_P2P_DISABLE=1")}  # fmt: skip
     assert found == {"version": "0.14.1", "tensor_parallel_size": "4", "max_num_seqs": "48", "enable_lora": "off", "NCCL_P2P_DISABLE": "1"}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["TP=2 works", "with util 0.8 it dies", "vllm 0.9.2", "torch 2.9 starts", "without eager mode", "ipc host", "swap space 16", "Prefix caching off", "HIP_VISIBLE_DEVICES=0", "max num seqs 4"])  # fmt: skip
+def test_the_quick_search_passes_over_no_setting(text: str) -> None:
+    assert list(settings_in(text)) and may_name_settings(text.encode())
+
+
+def test_the_quick_search_passes_over_no_setting_of_the_samples() -> None:
+    samples = Path(__file__).parents[2] / "sample_logs"
+    lines = {line for path in samples.rglob("*") if path.suffix in (".log", ".md", ".txt", ".sh", ".yaml") for line in path.read_bytes().split(b"\n")[:2000] if len(line) < 700}  # fmt: skip
+    named = [line for line in lines if any(True for _ in settings_in(line.decode("utf-8", "replace")))]
+    assert len(named) > 100 and all(map(may_name_settings, named))
+    assert not may_name_settings(b"entry 4 of the list 9, as it was found")
 
 
 # ---- series

@@ -123,6 +123,18 @@ _NOT = regex(
 )
 
 
+_WORDS = (b"--", b"_", b"ipc host", b"/dev/shm", b"eager", b"max", b"gpu", b"tensor", b"pipeline", b"data", b"enforce", b"limit", b"swap", b"cpu", b"kv",
+          b"shm", b"sleep", b"prefix", b"chunked", b"cuda", b"expandable", b"tp", b"pp", b"dp", b"util", b"torch ")  # fmt: skip
+"""What stands in the name of every setting; a release is numbers alone."""
+_NUMBERED = re.compile(rb"\d\.\d+\.\d")
+
+
+def may_name_settings(data: bytes) -> bool:
+    """Whether `settings_in` can find anything in a text: one quick search for all of its lines."""
+    small = data.lower()
+    return any(word in small for word in _WORDS) or _NUMBERED.search(data) is not None
+
+
 def settings_in(text: str) -> Iterator[Tried]:
     """The settings that a sentence names, in the order of the text, each once."""
     found: dict[str, Tried] = {}

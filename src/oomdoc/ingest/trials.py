@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from oomdoc.ingest.base import TEXT_CAP, Rows, regex
 from oomdoc.ingest.outcome_words import outcome_of
 from oomdoc.ingest.prose_words import plain
-from oomdoc.ingest.setting_names import settings_in
+from oomdoc.ingest.setting_names import may_name_settings, settings_in
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
@@ -61,7 +61,7 @@ class Tries:
         if self._chunks > 1:
             self._rows = Rows()  # the source goes on: a log
             return
-        if len(chunk.data) > _NOTE_BYTES or b"\x00" in chunk.data:
+        if len(chunk.data) > _NOTE_BYTES or b"\x00" in chunk.data or not may_name_settings(chunk.data):
             return
         lines = chunk.data.decode("utf-8", "replace").split("\n")
         told = [line for line in lines if line.strip()]

@@ -112,6 +112,21 @@ def _pivots(rows: Sequence[dict[str, Any]], long: Any) -> bool:
     return plan_for([{**common, **{name: f"{value} {units.get(name, '')}".strip() for name, value in together.items()}}]) is not None  # fmt: skip
 
 
+class _Alike:
+    """Lines that are cut as several before them were, of which none was a header: one entry of a list after the other."""
+
+    def __init__(self) -> None:
+        self._shape: tuple[int, ...] = ()
+        self._times = 0
+
+    def repeats(self, line: str) -> bool:
+        """Whether this line is one more of them."""
+        shape = (line.count(","), line.count(";"), line.count("|"), line.count("\t"), line.count(" "))
+        self._times = self._times + 1 if shape == self._shape else 0
+        self._shape = shape
+        return self._times >= _ALIKE
+
+
 class Lines:
     """Reads tables line by line; a table begins with its header and ends where lines are no rows any more."""
 
@@ -120,8 +135,7 @@ class Lines:
         self.layout: Layout | None = None
         self._t: str | None = None
         self._tables = 0
-        self._shape: tuple[int, ...] = ()
-        self._alike = 0
+        self._alike = _Alike()
 
     def read(self, lines: Sequence[str], first_line: int) -> set[int]:
         """Read a run of lines; the places of those that belong to tables."""
@@ -146,7 +160,7 @@ class Lines:
                 if self.layout is not None:
                     taken.add(at)
                 continue
-            found = None if self._repeats(line) else header_at(lines, at)
+            found = None if self._alike.repeats(line) else header_at(lines, at)
             if found is not None:
                 self.end()
                 self.layout = found
@@ -154,13 +168,6 @@ class Lines:
             elif self.layout is not None and self.layout.cut in ("  ", " ", "|"):
                 self.end()
         return taken
-
-    def _repeats(self, line: str) -> bool:
-        """Whether a line is cut as several before it were, of which none was a header: one entry of a list after the other."""
-        shape = (line.count(","), line.count(";"), line.count("|"), line.count("\t"), line.count(" "))
-        self._alike = self._alike + 1 if shape == self._shape else 0
-        self._shape = shape
-        return self._alike >= _ALIKE
 
     def end(self) -> None:
         """The table is over."""
@@ -339,7 +346,9 @@ def _statement(number: int, line: str) -> Record:
 def first_layout(lines: Sequence[str]) -> Layout | None:
     """The layout of the first table near the beginning of a text."""
     head = [line for line in lines if line.strip()][:_HEADERS_TRIED]
-    return next((found for at in range(len(head)) if (found := header_at(head, at)) is not None), None)
+    alike = _Alike()
+    tried = (at for at, line in enumerate(head) if not alike.repeats(line))
+    return next((found for at in tried if (found := header_at(head, at)) is not None), None)
 
 
 def _tables_fill(lines: Sequence[str]) -> bool:
