@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check samples golden bench pages docs vega metamorphic noise whole fuzz audit dist airgap clean
+.PHONY: help demo test lint types check samples golden bench pages docs vega metamorphic mutants noise whole fuzz audit dist airgap clean
 
 help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,9 @@ docs: pages ## the generated pages, then the site in build/site, strict about li
 vega: $(VENV)/ready ## make the charts' JavaScript again from its wheel
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$($(BIN)/python -c 'import sys; sys.path.insert(0, "docs"); import vega; print(vega.WHEEL)')"
 	$(BIN)/python docs/vega.py
+
+mutants: $(VENV)/ready ## break each threshold and guard of rules and views: which break goes unnoticed
+	$(BIN)/python tests/mutants.py --list $(ARGS)
 
 noise: $(VENV)/ready ## innocent evidence beside every sample: which verdicts it turns (or every case of CASES=folder)
 	$(BIN)/python tests/noise.py $(or $(CASES),sample_logs) --turned

@@ -10,7 +10,7 @@ from typing import Any
 
 from oomdoc.rules import Rule, shipped_queries, shipped_questions
 from oomdoc.store import QueryError, Store
-from oomdoc.weigh import diagnose, weigh
+from oomdoc.weigh import Ask, diagnose, weigh
 
 
 def run(rules: Iterable[Rule], tell: Callable[[str, int, int], None] | None = None) -> list[tuple[str, str, bool, str]]:
@@ -30,22 +30,32 @@ def run(rules: Iterable[Rule], tell: Callable[[str, int, int], None] | None = No
 
 
 def run_one(rule: Rule, test: Mapping[str, Any], store: Store) -> str:
-    """What is wrong with a rule on one test, as a sentence; empty where everything is as expected.
+    """What is wrong with a rule on one test, as a sentence; empty where everything is as expected."""
+    try:
+        filled(store, rule, test)
+        return faults_of(rule, test, store.ask)
+    except QueryError as problem:
+        return f"a query failed: {str(problem).splitlines()[0]}"
+
+
+def filled(store: Store, rule: Rule, test: Mapping[str, Any], also: Iterable[str] = ()) -> None:
+    """The store with the rows of a test and nothing else, its first incident in focus; `also` are queries to trust as the rule's own.
 
     The store is emptied before: to open one for each test costs a third of it.
     """
     store.empty()
     for table, rows in test.get("given", {}).items():
         store.add(table, _numbered(rows))
-    try:
-        store.finish()
-        store.trust(shipped_queries([rule]), shipped_questions([rule]))
-        incidents = store.rows_of("SELECT incident FROM incident LIMIT 1")
-        store.focus(incidents[0]["incident"] if incidents else None)
-        finding = weigh(rule, store.ask)
-        diagnosis = diagnose(finding, store.ask)
-    except QueryError as problem:
-        return f"a query failed: {str(problem).splitlines()[0]}"
+    store.finish()
+    store.trust([*shipped_queries([rule]), *also], shipped_questions([rule]))
+    incidents = store.rows_of("SELECT incident FROM incident LIMIT 1")
+    store.focus(incidents[0]["incident"] if incidents else None)
+
+
+def faults_of(rule: Rule, test: Mapping[str, Any], ask: Ask) -> str:
+    """What a rule answers otherwise than a test expects, as a sentence; empty where everything is as expected."""
+    finding = weigh(rule, ask)
+    diagnosis = diagnose(finding, ask)
     faults = []
     expect = test["expect"]
     for key, wanted in (("holds", True), ("fails", False), ("unknown", None)):

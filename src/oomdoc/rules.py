@@ -12,12 +12,14 @@ import re
 import string
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from oomdoc import thresholds
 from oomdoc.errors import OomdocError, RuleError
 from oomdoc.tables import TABLES
+from oomdoc.thresholds import Threshold
 
 RULE_BYTES = 1 << 20  # the largest shipped has 30 KB; reading TOML takes a second per MB
 LEAST_SHARE = 1e-9  # nobody counts finer, and its logarithm has to be a number
@@ -86,6 +88,9 @@ class Rule:
     )
     prior_judged: float | None = None  # before it was counted
     prior_counted: tuple[int, int] | None = None  # bundles with this cause, of how many
+    thresholds: Mapping[str, Threshold] = field(
+        default_factory=dict
+    )  # its own, by name; queries hold their values already
 
 
 def rules_folder() -> Path:
@@ -166,7 +171,7 @@ def place_of(rules: Iterable[Rule], sql: str) -> str:
 
 
 _RULE_KEYS = {
-    "id", "title", "summary", "unseen", "prior", "prior_judged", "prior_counted", "evidence", "reason", "action", "reference", "test",
+    "id", "title", "summary", "unseen", "prior", "prior_judged", "prior_counted", "threshold", "evidence", "reason", "action", "reference", "test",
 }  # fmt: skip
 _EVIDENCE_KEYS = {"id", "says", "sql", "p_cause", "p_other", "judged", "counted", "group", "unless"}
 _REASON_KEYS = {"id", "says", "sql"}
@@ -211,6 +216,7 @@ def read_rule(path: Path, tests: bool = True) -> Rule:
     if category not in CATEGORIES:
         check.fail(f"folder {category} is no category", "id", f"Use one of {', '.join(CATEGORIES)}")
     check.share(raw["prior"], "prior", "prior")
+    own = _thresholds(check, raw)
     evidence = tuple(_evidence(check, item) for item in raw.get("evidence", ()))
     if not evidence:
         check.fail("a rule without evidence says nothing", "id", "Add an [[evidence]] table")
@@ -228,7 +234,23 @@ def read_rule(path: Path, tests: bool = True) -> Rule:
         references=tuple(dict(item) for item in check.all(raw, "reference", _REFERENCE_KEYS, ("url", "backs"))),
         tests=tuple(_test(check, item, names) for item in check.all(raw, "test", _TEST_KEYS, ("name", "expect"))),
         path=path, unseen=check.number(raw, "unseen"), prior_judged=raw.get("prior_judged"), prior_counted=check.numbers(raw, "prior_counted", 2),
+        thresholds=own,
     )  # fmt: skip
+
+
+def _thresholds(check: _Check, raw: Mapping[str, Any]) -> Mapping[str, Threshold]:
+    """The rule's own thresholds; the queries of `raw` are written with the values of those that they name."""
+    try:
+        own = thresholds.read(raw.get("threshold", ()))
+    except ValueError as problem:
+        check.fail(str(problem), "threshold", f"A threshold has {', '.join(thresholds.KEYS)}")
+    known = {**thresholds.SHARED, **own}
+    for item in (item for key in ("evidence", "reason", "action") for item in raw.get(key, ()) if "sql" in item):
+        for name in sorted(thresholds.names_in(item["sql"]) - known.keys()):
+            nearest = difflib.get_close_matches(name, sorted(known), 1, 0.0)
+            check.fail(f"{item.get('id', '')}: no threshold is called {name!r}", str(item.get("id", "sql")), f"Did you mean ${nearest[0]}?" if nearest else "Declare it as [[threshold]]")  # fmt: skip
+        item["sql"] = thresholds.filled(item["sql"], known)
+    return own
 
 
 def _when(check: _Check, item: Mapping[str, Any]) -> str:
@@ -246,6 +268,7 @@ _TYPES: Mapping[str, Any] = {
     "changes": dict,
     "given": dict,
     "expect": dict,
+    "value": object,
 }
 _WORDS: Mapping[Any, str] = {str: "a text", dict: "a table", list: "a list"}
 _TEMPLATES = frozenset({"says", "unless", "do", "why", "cost", "verify"})
@@ -264,7 +287,7 @@ class _Check:
         self.path = path
         self.lines = text.splitlines()
 
-    def fail(self, what: str, near: str, hint: str = "") -> None:
+    def fail(self, what: str, near: str, hint: str = "") -> NoReturn:
         """Raise RuleError at the first line that holds `near`."""
         key = re.compile(rf"\s*(?:\[+)?{re.escape(near)}\b")
         number = next((i for i, line in enumerate(self.lines, 1) if key.match(line)), None) or next(
@@ -281,7 +304,7 @@ class _Check:
 
     def shapes(self, raw: Mapping[str, Any]) -> None:
         """Refuse values of the wrong type and templates that cannot be filled."""
-        for key in ("evidence", "reason", "action", "reference", "test"):
+        for key in ("threshold", "evidence", "reason", "action", "reference", "test"):
             items = raw.get(key, [])
             if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
                 self.fail(f"{key} is not a list of tables", key, f"Write [[{key}]]")

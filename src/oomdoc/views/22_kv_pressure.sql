@@ -34,12 +34,12 @@ WITH stat AS (
 ), stepped AS (
   SELECT *, lag(running) OVER w AS running_before, lag(waiting) OVER w AS waiting_before FROM point WINDOW w AS (PARTITION BY source ORDER BY line, t)
 ), folded AS (
-  SELECT count(*) AS samples, avg((kv_used >= 0.95)::INT) AS share_pinned, avg((kv_used >= 0.85)::INT) AS share_high, max(kv_used) AS peak,
+  SELECT count(*) AS samples, avg((kv_used >= $pool_pinned)::INT) AS share_pinned, avg((kv_used >= $pool_crowded)::INT) AS share_high, max(kv_used) AS peak,
     max_by(source || ':' || line, kv_used) AS peak_ref, avg(kv_used) AS mean, max(waiting) AS waiting_max,
-    count(*) FILTER (kv_used >= 0.85 AND waiting > 0) AS queued_full, max(waiting) FILTER (kv_used >= 0.85) AS waiting_full, count(*) FILTER (kv_used < 0.5 AND waiting > 0) AS queued_roomy, arg_max(source || ':' || line, waiting) FILTER (kv_used < 0.5 AND waiting > 0) AS queued_ref, count(*) FILTER (waiting > 0) AS queued,
+    count(*) FILTER (kv_used >= $pool_crowded AND waiting > 0) AS queued_full, max(waiting) FILTER (kv_used >= $pool_crowded) AS waiting_full, count(*) FILTER (kv_used < 0.5 AND waiting > 0) AS queued_roomy, arg_max(source || ':' || line, waiting) FILTER (kv_used < 0.5 AND waiting > 0) AS queued_ref, count(*) FILTER (waiting > 0) AS queued,
     max(running) AS running_max, arg_max(kv_used, line) - arg_min(kv_used, line) AS rising,
     count(*) FILTER (kv_used >= 0.9 AND waiting > 0 AND prompt_tokens_per_s = 0) AS stalled,
-    min_by(source || ':' || line, line) FILTER (kv_used >= 0.85 AND (waiting > 0 OR kv_used >= 0.95)) AS first_ref,
+    min_by(source || ':' || line, line) FILTER (kv_used >= $pool_crowded AND (waiting > 0 OR kv_used >= $pool_pinned)) AS first_ref,
     arg_max(prefix_hit_rate, line) AS hit_rate, max(kv_used * (running + coalesce(waiting, 0)) / running) FILTER (running > 0 AND kv_used >= 0.5) AS demand,
     count(*) FILTER (kv_used >= 0.9 AND running < running_before AND waiting > waiting_before) AS running_drop
   FROM stepped

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from oomdoc.thresholds import SHARED, filled
+
 
 @dataclass(frozen=True)
 class View:
@@ -29,7 +31,8 @@ _HEADER = re.compile(r"-- (\w+): (.*)")
 
 
 def read_view(path: Path) -> View:
-    """Read one view file; raises ValueError where the header lacks `says` or `scope`."""
+    """Read one view file; raises ValueError where the header lacks `says` or `scope`,
+    KeyError for a threshold that `thresholds.toml` does not declare."""
     says, scope = "", ""
     columns: dict[str, str] = {}
     body: list[str] = []
@@ -46,7 +49,7 @@ def read_view(path: Path) -> View:
             columns[match[1]] = match[2]
     if not says or scope not in ("bundle", "incident"):
         raise ValueError(f"{path.name}: the header needs `-- says:` and `-- scope: bundle|incident`")
-    return View(path.stem.split("_", 1)[1], says, scope, MappingProxyType(columns), "\n".join(body))
+    return View(path.stem.split("_", 1)[1], says, scope, MappingProxyType(columns), filled("\n".join(body), SHARED))
 
 
 VIEWS: Mapping[str, View] = MappingProxyType(

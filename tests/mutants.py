@@ -1,0 +1,218 @@
+"""Mutation testing of rules and views: which thresholds and guards can be broken without a focused test noticing.
+
+    python tests/mutants.py [CAUSE|VIEW...] [--list] [--least 0.85]
+
+Each query of a piece of evidence and of a view is parsed by DuckDB itself, changed in one place, and written back:
+
+    a number that is compared   half of it and twice it (0: the comparison with it always true; up to 3: one more, one less)
+    a part of AND, of OR        left out
+    NOT                         left out
+
+Its cases (`signs.py`) and, of a rule, the tests that it carries are run with the changed query in its place; a mutant that none of
+them notices has survived. Tests of other files may notice it, late and with no word of the place: what is meant is the focused test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+import signs
+from oomdoc.rule_tests import faults_of, filled
+from oomdoc.rules import Rule, load_rules
+from oomdoc.store import QueryError, Store
+from oomdoc.views import VIEWS, View
+from oomdoc.weigh import Ask
+
+Node = dict[str, Any]
+_COMPARED = ("COMPARE_GREATERTHANOREQUALTO", "COMPARE_LESSTHANOREQUALTO", "COMPARE_GREATERTHAN", "COMPARE_LESSTHAN", "COMPARE_BETWEEN")  # fmt: skip
+_JOINED = ("CONJUNCTION_AND", "CONJUNCTION_OR")
+_BROKEN = (*_COMPARED, *_JOINED, "OPERATOR_NOT")
+_SMALL = 3
+_UNITS = ("1024", "1048576", "1073741824", "1073741824.0")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One query changed in one place: whose, what was changed, and the query."""
+
+    cause: str
+    evidence: str
+    change: str
+    sql: str
+
+
+def parsed(sql: str) -> Node:
+    """The syntax tree of a SELECT, as DuckDB gives it."""
+    tree: Node = json.loads(duckdb.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()[0])  # type: ignore[index]
+    assert not tree["error"], (sql, tree)
+    return tree
+
+
+def written(tree: Node) -> str:
+    """The SELECT of a syntax tree."""
+    return str(duckdb.execute("SELECT json_deserialize_sql(?)", [json.dumps(tree)]).fetchone()[0])  # type: ignore[index]
+
+
+def _nodes(node: Any) -> Iterator[Node]:
+    if isinstance(node, dict):
+        yield node
+        for child in node.values():
+            yield from _nodes(child)
+    elif isinstance(node, list):
+        for child in node:
+            yield from _nodes(child)
+
+
+def _numbers(node: Node) -> list[Node]:
+    """The numeric constants of one side of a comparison: itself, or factors and terms of it; none below a subquery or a filter."""
+    if node.get("class") == "CONSTANT":
+        return [node] if "text" in node.get("literal", {}) and node["literal"]["kind"] not in ("BOOLEAN", "NULL_LITERAL", "STRING") else []  # fmt: skip
+    if node.get("class") == "FUNCTION" and node.get("function_name") in ("*", "+", "-", "/", "greatest", "least"):
+        children = [item["expression"] for item in node["arguments"]] if "arguments" in node else node["children"]
+        return [number for child in children for number in _numbers(child)]
+    return []
+
+
+def _sides(node: Node) -> list[Node]:
+    if node["type"] == "COMPARE_BETWEEN":
+        return [node["input"], node["lower"], node["upper"]]
+    return [node["left"], node["right"]]
+
+
+def mutants_of(cause: str, evidence: str, sql: str) -> Iterator[Mutant]:
+    """Every query that is this one with one place changed."""
+    tree = parsed(sql)
+    for node in list(_nodes(tree)):
+        if node.get("type") not in _BROKEN:
+            continue
+        before, shown = dict(node), _shown(node)
+        for change, instead in _changes(node):
+            node.clear()
+            node.update(instead)
+            if "alias" in before:
+                node["alias"] = before["alias"]
+            yield Mutant(cause, evidence, change.replace("@", shown), written(tree))
+            node.clear()
+            node.update(before)
+
+
+def _changes(node: Node) -> Iterator[tuple[str, Node]]:
+    """What can be broken in one expression: what it is (`@` stands for the expression), and what stands in its place."""
+    kind = node.get("type")
+    if kind in _COMPARED:
+        for number in (one for side in _sides(node) for one in _numbers(side)):
+            literal = number["literal"]
+            text = str(literal["text"])
+            if text in _UNITS:
+                continue
+            value = float(text)
+            if value == 0:
+                yield "@ always true", {"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": 0, "query_location_length": 0, "literal": {"kind": "BOOLEAN", "text": "true"}}  # fmt: skip
+                continue
+            whole = literal["kind"] == "INTEGER"
+            for other in (value + 1, value - 1) if whole and abs(value) <= _SMALL else (value * 2, value / 2):
+                literal["text"] = f"{other:.0f}" if whole else repr(other)
+                yield f"@ with {literal['text']}", dict(node)
+            literal["text"] = text
+    elif kind in _JOINED:
+        for place, child in enumerate(node["children"]):
+            rest = node["children"][:place] + node["children"][place + 1 :]
+            yield f"@ without {_shown(child)}", {**node, "children": rest} if len(rest) > 1 else rest[0]
+    elif kind == "OPERATOR_NOT":
+        yield "@ without its NOT", node["children"][0]
+
+
+def _shown(node: Node) -> str:
+    """An expression as SQL, short."""
+    tree = parsed("SELECT 1")
+    tree["statements"][0]["node"]["select_list"] = [{**copy.deepcopy(node), "alias": ""}]
+    return written(tree).removeprefix("SELECT ")[:140]
+
+
+def survivors(rule: Rule, desk: signs.Desk) -> tuple[int, list[Mutant]]:
+    """How many mutants of a rule there are, and those that no case of its signs and no test of its own notices."""
+    left = [mutant for item in rule.evidence for mutant in mutants_of(rule.id, item.id, item.sql)]
+    every = len(left)
+    for case in signs.of_rule(rule.id):
+        if any(mutant.evidence == case.query for mutant in left):
+            desk.fill(case)
+            assert not desk.fault(case, signs.sql_of(rule, case.query)), case.place
+            left = [mutant for mutant in left if mutant.evidence != case.query or not _noticed(lambda sql, case=case: desk.fault(case, sql), mutant.sql)]  # type: ignore[misc]  # fmt: skip
+    query_of = {item.id: item.sql for item in rule.evidence}
+    with Store() as store:
+        for test in rule.tests:
+            if not left:
+                break
+            filled(store, rule, test, also=[mutant.sql for mutant in left])
+            known: dict[str, Mapping[str, Any] | None] = {}
+
+            def ask(sql: str, known: dict[str, Mapping[str, Any] | None] = known) -> Mapping[str, Any] | None:
+                if sql not in known:
+                    known[sql] = store.ask(sql)
+                return known[sql]
+
+            assert not faults_of(rule, test, ask), (rule.id, test["name"])
+
+            def faults(sql: str, mutant: Mutant, test: Mapping[str, Any] = test, ask: Ask = ask) -> str:
+                place = query_of[mutant.evidence]
+                return faults_of(rule, test, lambda asked: ask(sql if asked == place else asked))
+
+            left = [mutant for mutant in left if not _noticed(lambda sql, mutant=mutant: faults(sql, mutant), mutant.sql)]  # type: ignore[misc]  # fmt: skip
+    return every, left
+
+
+def survivors_of_view(view: View, desk: signs.Desk) -> tuple[int, list[Mutant]]:
+    """The same for a view and its cases."""
+    left = list(mutants_of("", view.name, view.sql))
+    every = len(left)
+    for case in signs.of_view(view.name):
+        desk.fill(case)
+        assert not desk.fault(case, view.sql), case.place
+        left = [mutant for mutant in left if not _noticed(lambda sql, case=case: desk.fault(case, sql), mutant.sql)]  # type: ignore[misc]  # fmt: skip
+    return every, left
+
+
+def _noticed(fault: Callable[[str], str], sql: str) -> bool:
+    try:
+        return bool(fault(sql))
+    except (QueryError, duckdb.Error):
+        return True
+
+
+def main() -> int:
+    """The share of mutants noticed, query by query; with `--list` what survived."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser.add_argument("name", nargs="*", help="causes and views to look at; all of them where none is named")
+    parser.add_argument("--list", action="store_true", help="print each survivor")
+    parser.add_argument("--least", type=float, default=0.0, help="exit with 1 below this share noticed")
+    chosen = parser.parse_args()
+    desk = signs.Desk()
+    jobs: list[tuple[str, Callable[[], tuple[int, list[Mutant]]]]] = [
+        *((rule.id, functools.partial(survivors, rule, desk)) for rule in load_rules()[0]),
+        *((view.name, functools.partial(survivors_of_view, view, desk)) for view in VIEWS.values()),
+    ]
+    total = alive = 0
+    for name, job in jobs:
+        if chosen.name and name not in chosen.name:
+            continue
+        every, left = job()
+        total, alive = total + every, alive + len(left)
+        print(f"{name:32} {every - len(left):4} of {every:4} noticed", flush=True)
+        for mutant in left if chosen.list else ():
+            print(f"    {mutant.evidence}: {mutant.change}")
+    share = 1 - alive / max(1, total)
+    print(f"{'all':32} {total - alive:4} of {total:4} noticed: {share:.3f}")
+    return int(share < chosen.least)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""Cases of single queries: a few values in, one answer out, on either side of each threshold and guard.
+
+A rule's own tests begin at evidence and end at a probability; a view's at evidence and end at a row. A case stands between: of what
+the query reads it gives only what matters, and says what the query makes of it.
+
+    tests/sign_cases/rules/<cause>.toml       tests/sign_cases/views/<view>.toml
+
+    [[pool-pinned]]                           [[fate]]
+    given.kv_pressure = {share_pinned = 0.2}  given.outcome = [{outcome = "died", ref = "a:9"}]
+    holds = true                              gives = {outcome = "died"}
+
+`given.<relation>` is a row or a list of rows; what is left out is NULL. A view that always has a row (engine, failure, ...) has
+the one of an empty bundle, changed where something is given. `holds` is true, false or "unknown"; `gives` are columns of the first
+row ("NULL" for NULL), or "no row". `seen.x` and `x` are the same rows here.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from oomdoc.rules import Rule
+from oomdoc.store import OWN_TABLES, Store
+from oomdoc.tables import TABLES
+from oomdoc.views import VIEWS
+from oomdoc.views.blank import BLANK, reads
+
+FOLDER = Path(__file__).with_name("sign_cases")
+UNKNOWN = "unknown"
+NO_ROW = "no row"
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a query reads, and what it is to answer: `holds` (True, False, None) of a sign, `gives` of a view (None: no row)."""
+
+    query: str
+    place: str
+    given: Mapping[str, Sequence[Row]]
+    holds: bool | None = None
+    gives: Row | None = None
+    of_view: bool = False
+
+
+def _cases(path: Path, of_view: bool) -> Iterator[Case]:
+    raw = tomllib.loads(path.read_text("utf-8"))
+    for query, entries in raw.items():
+        for number, entry in enumerate(entries, 1):
+            place = f"{path.stem}:{query}:{number}"
+            assert entry.keys() <= {"why", "given", "gives" if of_view else "holds"}, place
+            given = {name: rows if isinstance(rows, list) else [rows] for name, rows in entry.get("given", {}).items()}
+            if of_view:
+                gives = entry["gives"]
+                yield Case(query, place, given, gives=None if gives == NO_ROW else gives, of_view=True)
+            else:
+                assert entry["holds"] in (True, False, UNKNOWN), place
+                yield Case(query, place, given, holds=None if entry["holds"] == UNKNOWN else entry["holds"])
+
+
+@functools.cache
+def of_rule(cause: str) -> tuple[Case, ...]:
+    """The cases of a rule's signs."""
+    path = FOLDER / "rules" / f"{cause}.toml"
+    return tuple(_cases(path, of_view=False)) if path.exists() else ()
+
+
+@functools.cache
+def of_view(view: str) -> tuple[Case, ...]:
+    """The cases of a view."""
+    path = FOLDER / "views" / f"{view}.toml"
+    return tuple(_cases(path, of_view=True)) if path.exists() else ()
+
+
+class Desk:
+    """A database in which every relation is a plain table, to be filled for one case."""
+
+    def __init__(self) -> None:
+        self._con = duckdb.connect()
+        self._con.execute("SET threads = 1; CREATE SCHEMA seen; SET TimeZone = 'UTC'")
+        self.columns: dict[str, dict[str, str]] = {}
+        with Store() as store:
+            store.plainly = True
+            store.finish()
+            store.focus(None)
+            for name in (*TABLES, *OWN_TABLES, *VIEWS):
+                self.columns[name] = {row["column_name"]: row["column_type"] for row in store.rows_of(f"DESCRIBE main.{name}")}  # fmt: skip
+        for name, columns in self.columns.items():
+            typed = ", ".join(f'"{key}" {kind}' for key, kind in columns.items())
+            self._con.execute(f"CREATE TABLE {name} ({typed})")
+            self._con.execute(f"CREATE VIEW seen.{name} AS FROM main.{name}")
+            if name in BLANK:
+                self._fill(name, BLANK[name].rows)
+        self._touched: set[str] = set()
+
+    def fill(self, case: Case) -> None:
+        """Empty what the last case filled, and put this one's rows in."""
+        for name in self._touched:
+            self._con.execute(f"DELETE FROM {name}")
+            if name in BLANK:
+                self._fill(name, BLANK[name].rows)
+        self._touched = set(case.given)
+        for name, rows in case.given.items():
+            assert name in self.columns, (case.place, name)
+            blank = BLANK[name].rows if name in BLANK else ()
+            self._con.execute(f"DELETE FROM {name}")
+            self._fill(name, [{**(blank[0] if blank else {}), **row} for row in rows], case.place)
+
+    def _fill(self, name: str, rows: Sequence[Row], place: str = "") -> None:
+        for row in rows:
+            assert row.keys() <= self.columns[name].keys(), (place, name, sorted(row.keys() - self.columns[name].keys()))  # fmt: skip
+            kept = {key: value for key, value in row.items() if value != "NULL"}
+            marks = ", ".join(f"CAST(? AS {self.columns[name][key]})" if not isinstance(value, (dict, list)) else f"CAST(json(?) AS {self.columns[name][key]})" for key, value in kept.items())  # fmt: skip
+            if not kept:
+                self._con.execute(f"INSERT INTO {name} ({next(iter(self.columns[name]))}) VALUES (NULL)")
+                continue
+            names = ", ".join(f'"{key}"' for key in kept)
+            self._con.execute(
+                f"INSERT INTO {name} ({names}) VALUES ({marks})",
+                [json.dumps(value) if isinstance(value, (dict, list)) else value for value in kept.values()],
+            )
+
+    def ask(self, sql: str) -> dict[str, Any] | None:
+        """The first row of a query."""
+        cursor = self._con.execute(sql)
+        names = [column[0] for column in cursor.description or ()]
+        row = cursor.fetchone()
+        return None if row is None else dict(zip(names, row, strict=True))
+
+    def fault(self, case: Case, sql: str) -> str:
+        """What a query answers otherwise than its case says; empty where it answers so. Fill the desk first."""
+        row = self.ask(sql)
+        if not case.of_view:
+            holds = None if row is None or row["holds"] is None else bool(row["holds"])
+            return "" if holds is case.holds else f"{case.place}: holds is {holds}, not {case.holds}"
+        if case.gives is None or row is None:
+            return "" if case.gives is None and row is None else f"{case.place}: {row}"
+        for key, value in case.gives.items():
+            told = row[key]
+            same = told is None if value == "NULL" else told == value or (isinstance(value, float) and told is not None and abs(told - value) <= 1e-9 * max(1.0, abs(value)))  # fmt: skip
+            if not same:
+                return f"{case.place}: {key} is {told}, not {value}"
+        return ""
+
+
+def sql_of(rule: Rule, sign: str) -> str:
+    """The query of a rule's sign."""
+    return next(item.sql for item in rule.evidence if item.id == sign)
+
+
+def read_by(sql: str) -> frozenset[str]:
+    """What a query names of what a case can give."""
+    return reads(sql).relations & {*TABLES, *VIEWS, *OWN_TABLES}
