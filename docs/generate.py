@@ -316,6 +316,8 @@ def all_rules() -> tuple[Any, ...]:
 
 def rules() -> str:
     """docs/rules.md: the matrix, who asks what, the evidence by id, and a page for every cause."""
+    from oomdoc.thresholds import SHARED
+
     every = all_rules()
     out = [
         "# Causes and evidence",
@@ -328,6 +330,7 @@ def rules() -> str:
         "- [The matrix](#the-matrix): cause, signal, what speaks against it, first action",
         "- [Who asks what](#who-asks-what): causes × views, the strongest factor of each",
         "- [Evidence by id](#evidence-by-id): which causes it lifts and which it lowers",
+        "- [Shared thresholds](#shared-thresholds): numbers that several queries compare with",
         "- [Every cause](#every-cause)",
         "",
         "## The matrix",
@@ -343,6 +346,11 @@ def rules() -> str:
         "The same id in several rules is the same kind of observation. The factor is what it does to the odds when it holds.",
         "",
         by_evidence(every),
+        "## Shared thresholds",
+        "",
+        "What several queries compare with (`src/oomdoc/views/thresholds.toml`); a cause's own stand on its page.",
+        "",
+        thresholds_of(SHARED.values()),
         "## Every cause",
         "",
     ]
@@ -450,9 +458,17 @@ def cause_page(rule: Any) -> str:
             for action in rule.actions
         ]
         out.append(table(["action", "do", "cost", "changes"], body))
+    if rule.thresholds:
+        out.append(thresholds_of(rule.thresholds.values()))
     for reference in rule.references:
         out.append(f"- <{reference['url']}>: {text(reference['backs'])}")
     return "\n".join(out).rstrip() + "\n"
+
+
+def thresholds_of(declared: Iterable[Any]) -> str:
+    """Numbers that queries compare with: value, unit, reason and source of each."""
+    body = [[f"`{one.name}`", f"{one.value:,}", text(one.unit), text(one.why), text(one.source)] for one in declared]
+    return table(["threshold", "value", "unit", "why this one", "source"], body)
 
 
 def own_page(rule: Any) -> str:

@@ -402,6 +402,9 @@ BROKEN: Mapping[str, tuple[str, int, str]] = MappingProxyType(
         "an action that says nothing": (RULE + '[[action]]\nid = "act"\n', 18, "action act lacks 'do'"),
         "an action for no known time": (RULE + '[[action]]\nid = "act"\ndo = "x"\nwhen = "soon"\n', 21, "action 'act': when = 'soon'. Use one of now, after-load-test"),
         "a reference that backs nothing": (RULE + '[[reference]]\nurl = "https://x.example"\n', 18, "reference lacks 'backs'"),
+        "a threshold without a reason": (RULE + '[[threshold]]\nname = "most"\nvalue = 3\nunit = "bundles"\nsource = "counted"\n', 18, "threshold 'most' lacks its why. A threshold has name, value, unit, why, source"),
+        "a threshold that is no number": (RULE + '[[threshold]]\nname = "most"\nvalue = true\nunit = "bundles"\nwhy = "so"\nsource = "counted"\n', 20, "value of threshold most is not a number"),
+        "a threshold that nobody declares": (_change("count(*) > 0", "count(*) > $pool_pined"), 7, "seen: no threshold is called 'pool_pined'. Did you mean $pool_pinned?"),
         "a test that expects nothing": (RULE + '[[test]]\nname = "two"\n', 13, "test lacks 'expect'"),
     }
 )  # fmt: skip
@@ -414,6 +417,13 @@ def test_a_broken_file_says_where_and_what_to_do(what: str, tmp_path: Path) -> N
     with pytest.raises(RuleError) as told:
         read_rule(path)
     assert str(told.value) == f"{path}:{line}: {says}"
+
+
+def test_a_query_gets_the_value_of_the_threshold_it_names(tmp_path: Path) -> None:
+    own = '[[threshold]]\nname = "often"\nvalue = 3\nunit = "times"\nwhy = "twice is chance"\nsource = "judged"\n\n[[evidence]]'
+    rule = read_rule(_write(tmp_path, _change("count(*) > 0", "count(*) >= $often").replace("[[evidence]]", own, 1)))
+    assert rule.evidence[0].sql == "SELECT count(*) >= 3 AS holds, count(*) AS n FROM oom"
+    assert rule.thresholds["often"].why == "twice is chance"
 
 
 def test_a_wrong_folder(tmp_path: Path) -> None:

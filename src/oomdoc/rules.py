@@ -313,7 +313,8 @@ class _Check:
                     wanted = _TYPES.get(name, str)
                     if not isinstance(value, wanted) or isinstance(value, bool):
                         self.fail(
-                            f"{name} of {key} {item.get('id', item.get('name', ''))} is not {_WORDS[wanted]}", name
+                            f"{name} of {key} {item.get('id', item.get('name', ''))} is not {_WORDS.get(wanted, 'a number')}",
+                            name,
                         )
                     if name in _TEMPLATES:
                         self.template(value, name)
