@@ -456,6 +456,9 @@ def _engine_at(words: Sequence[_Word]) -> int | None:
     return None
 
 
+_LETTER = regex(r"-[A-Za-z]")
+
+
 def _options(
     words: Sequence[_Word], values: dict[str, str], engine: int, every: bool, positional: bool = False
 ) -> Iterator[Setting]:
@@ -469,6 +472,8 @@ def _options(
         at += 1
         if _REDIRECT.fullmatch(word.text) and not word.quoted:
             continue
+        if not every and _LETTER.fullmatch(word.text):
+            continue  # every program has an -O and a -q of its own
         attached = _ATTACHED.fullmatch(word.text)
         option = _LONG.fullmatch(word.text) if not attached else None
         if attached:
