@@ -241,7 +241,7 @@ _SHM_NAME = (
 )
 # "Cannot allocate memory" of a network card's registration limit, of a device, or in a line of source
 _NOT_HOST = (
-    r"\bibv_|\bmlx\d|RDMA|rdma|[Ii]nfini[Bb]and|DefaultCPUAllocator|cudaErrorMemoryAllocation|CUDA error"
+    r"\bibv_|\bmlx\d|RDMA|rdma|[Ii]nfini[Bb]and|DefaultCPUAllocator|cudaErrorMemoryAllocation|CUDA error|\bcuMem\w+ failed"
     rf"|^\s*(?:raise|except|if|#|>>>|//|catch)\b|{_SHM_NAME}"
 )
 _DF = (
@@ -635,9 +635,14 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
             r"(?:[Pp]inned (?:host )?(?:memory|pool)|pin_memory|cudaHost(?:Alloc|Register)|num_cpu_blocks)"
             r"(?:[^\n]{0,2000}?CUDA error: (?:invalid argument|out of memory)"
             rf"|\W{{1,3}}failed|[^\n]{{0,60}}needs ~?(?P<size>{_SIZE}) but only (?P<limit>{_SIZE}) of RAM)",
+            rf"(?:[Ff]ailed|[Uu]nable) to allocate (?P<size2>{_SIZE}) (?:of )?(?:pinned|page-locked) memory",
             r"_allocate_kv_cache\(\s*self\.num_cpu_blocks",  # a frame of the CPU half of the cache
         ),
         _event("pinned-alloc-failed"),
+        (
+            "ggml_cuda_host_malloc: failed to allocate 2048.00 MiB of pinned memory: out of memory",
+            {"kind": "pinned-alloc-failed", "bytes": 2 << 30},
+        ),
         (
             "pinned host pool needs ~96 GiB but only 60 GiB of RAM is available.",
             {"kind": "pinned-alloc-failed", "bytes": 96 << 30, "limit_bytes": 60 << 30},
