@@ -959,19 +959,25 @@ def _closed(printed: str) -> bool:
     return printed.count("[") + printed.count("{") <= printed.count("]") + printed.count("}")
 
 
-def _flow(printed: str, line: int) -> Any:
+def _flow(printed: str, line: int, depth: int = 0) -> Any:
+    """A flow list or mapping; those inside it to the same depth as blocks."""
+
+    def inner_value(part: str) -> Any:
+        part = part.strip()
+        return _flow(part, line, depth + 1) if part[:1] in ("[", "{") and depth < _DEPTH else _scalar(part, line)
+
     try:
         value = _from_json(json.loads(printed), 0)
     except (ValueError, RecursionError):
         inner = re.sub(r"\s+#[^\]}]*$", "", printed).strip()[1:-1]
         parts = [piece for _, piece in _pieces(inner) if piece.strip()]
         if printed[0] == "[":
-            return [_scalar(part, line) for part in parts]
+            return [inner_value(part) for part in parts]
         value = Mapping()
         for part in parts:
             key, colon, rest = part.partition(":")
             if colon:
-                value[str(_scalar(key, 0))] = _scalar(rest, line)
+                value[str(_scalar(key, 0))] = inner_value(rest)
     if isinstance(value, Mapping):
         value.line = line
     return value
@@ -1047,7 +1053,7 @@ def _snake(key: str) -> str:
 
 def _vector(words: Sequence[str]) -> list[tuple[str, str]]:
     """Flags of an argument vector; one that does not begin with the engine's name is the image's own argument list."""
-    scripts = [word for word in words if _SCRIPT.search(word)]
+    scripts = [word for word in words if " " in word and _SCRIPT.search(word)]
     return flags_of(scripts[0]) if scripts else flags_of_tokens(words)
 
 

@@ -647,8 +647,8 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        "shell-killed-alone", "shell", ("Killed",), regex(r"^\s*(?:\[\d+\][+-]?\s+)?Killed(?:: 9)?\s*$"), "process_exit", const={"exit_code": -9},
-        samples=(("Killed", {"exit_code": -9}), ("[1]+  Killed", {"exit_code": -9})),
+        "shell-killed-alone", "shell", ("Killed",), regex(r"(?:^\s*(?:\[\d+\][+-]?\s+)?|(?:it/s|s/it)\]\s*)Killed(?:: 9)?\s*$"), "process_exit", const={"exit_code": -9},
+        samples=(("Killed", {"exit_code": -9}), ("[1]+  Killed", {"exit_code": -9}), ("Loading shards:  75%|###4 | 3/4 [00:08<00:02,  2.83s/it]Killed", {"exit_code": -9})),
     ),
     Pattern(
         "mig-slice", "nvidia", ("MIG ",), regex(r"(?:^|\s)MIG (?P<mig_profile>\dg\.\d{1,3}gb(?:\+me|\+gfx|-me)?)\s+Device\s+(?P<gpu>\d{1,2}):"), "gpu_device",
