@@ -79,7 +79,7 @@ def test_no_shape_stands_twice() -> None:
         "INFO 01-05 12:00:00 [a.py:1] Reserved 30.5 GiB for KV cache on every rank",
         "INFO 01-05 12:00:00 [a.py:1] Model loading took 14.9 gibibytes (15260 MiB) and 3 seconds",
         "(Worker_TP0 pid=7) ERROR 01-05 12:00:00 [a.py:1] The accelerator is out of memory: 512 pages wanted",
-        "vendor.errors.AcceleratorError: device ran out of memory while it grew the arena",
+        "vendor.errors.AcceleratorError: the arena ran out of memory while it grew",
         "ERROR 01-05 12:00:00 [a.py:1] Estimated CUDA graph memory exceeds 3.5 GiB",
     ],
 )

@@ -509,3 +509,18 @@ status:
         137,
     )
     assert flags(tables) == {"version": "0.11.0", "model": "acme/m-7b", "max_model_len": "32768"}
+
+
+@pytest.mark.parametrize(
+    ("text", "table", "values"),
+    [
+        ("decode-7d9f6-bb4wq   1/1 Running 0 3d\ndecode-7d9f6-x2lpn   1/1 Running 2 3d\n", "container", {"pod": "decode-7d9f6-x2lpn", "restarts": 2}),
+        ("model-0   2110m   21480Mi\n", "process_memory", {"name": "model-0", "bytes": 21480 << 20}),
+    ],
+)  # fmt: skip
+def test_rows_of_a_listing_are_read_without_its_header(text: str, table: str, values: dict[str, object]) -> None:
+    head = make_head("pods.txt", text.encode())
+    assert kubernetes.matches(head)
+    rows = [batch for batch in kubernetes.read("pods.txt", chunks(io.BytesIO(text.encode()))) if batch.table == table]
+    assert {name: rows[0].columns[name][-1] for name in values} == values
+    assert not kubernetes.matches(make_head("note.txt", (text + "that is all\n").encode()))

@@ -471,3 +471,15 @@ def test_damaged_units_never_raise(text: str, at: int, noise: str) -> None:
     launch.matches(make_head("any", raw))
     for _ in launch.read("any", chunks(io.BytesIO(raw))):
         pass
+
+
+def test_a_vector_of_words_names_the_module_that_it_runs() -> None:
+    text = 'entrypoint: ["python3", "-m", "vllm.entrypoints.openai.api_server", "--model", "/models/a", "-tp", "2"]\n'
+    assert flags(text) == {"model": "/models/a", "tensor_parallel_size": "2"}
+
+
+def test_a_flow_mapping_inside_another_is_read() -> None:
+    text = 'image: vllm/vllm-openai:v0.10.1\nresources: {limits: {nvidia.com/gpu: "1", memory: 220Gi}}\n'
+    (document,) = launch.read_document(text)
+    assert document["resources"]["limits"] == {"nvidia.com/gpu": "1", "memory": "220Gi"}
+    assert launch.read_document("a: " + "{b: " * 5000)  # gives what could be read

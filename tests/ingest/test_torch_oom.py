@@ -186,3 +186,47 @@ def test_a_traceback_in_one_line_with_its_breaks_spelled_out() -> None:
         + "\\n\n"
     )
     assert len(rows) == 1 and rows[0]["allocator"] == "torch" and rows[0]["text"].startswith("torch.OutOfMemoryError")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Failed to allocate resource[DeviceMemory] with info [size:1073741824]. Reason: Memory resources are exhausted.", {"allocator": "npu", "requested_bytes": GIB}),
+        ("EL0004: [PID: 21168] 2026-03-28-07:22:29.827.496 Failed to allocate memory.", {"allocator": "npu"}),
+        ("(1) Resource exhausted: Attempting to allocate 210.50M. That was not possible. There are 98.25M free.; (0x3x0_HBM1)", {"allocator": "xla", "requested_bytes": 421 * MIB // 2}),
+        ("[TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(ptr, n, stream): out of memory (tllmBuffers.h:112)", {"allocator": "cuda"}),
+        ("RuntimeError: [metal::malloc] Attempting to allocate 38736917632 bytes which is greater than the maximum allowed buffer size of 30150672384 bytes.", {"allocator": "metal", "requested_bytes": 38736917632}),
+        ("std::runtime_error: [METAL] Command buffer execution failed: Insufficient Memory (00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)", {"allocator": "metal"}),
+        ("FATAL ERROR :: MODULE:SYNHELPER workspace Allocation of size ::12493510400 failed!", {"allocator": "hpu", "requested_bytes": 12493510400}),
+        ("rocm_driver.cc:606] failed to allocate 7.35G (7889485824 bytes) from device: HIP_ERROR_OutOfMemory", {"allocator": "hip", "requested_bytes": 7889485824}),
+        ("Device memory allocation of size 4294967296 failed. vk::Device::allocateMemory: ErrorOutOfDeviceMemory", {"allocator": "vulkan", "requested_bytes": 4 * GIB}),
+        ("TT_FATAL: Out of Memory: Not enough space to allocate 3194625792 B DRAM buffer across 12 banks (allocated: 784847680 B)", {"allocator": "device", "requested_bytes": 3194625792}),
+        ("MemoryError: cuMemAlloc failed: out of memory", {"allocator": "cuda"}),
+        ("clEnqueueNDRangeKernel failed with CL_OUT_OF_DEVICE_MEMORY", {"allocator": "xpu"}),
+        ("the weaver's gpu arena: unable to allocate 512 MiB", {"allocator": "device"}),  # of a runtime that nobody knows yet
+    ],
+)  # fmt: skip
+def test_any_runtimes_words_for_a_failed_allocation(text: str, expected: dict) -> None:
+    row = read_oom(text)
+    assert row is not None
+    assert {name: row.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Setting this too high may cause CUDA errors of the kind out of memory on the GPU",
+        "To avoid errors such as out of memory on the device, lower the batch",
+        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.10GiB. The caller indicates that this is not a failure",
+        "cuda graph pool: failed to allocate 512 MiB buffer, falling back to eager",
+        "java.lang.OutOfMemoryError: Java heap space on a GPU node",
+        "Unable to allocate 29.8 GiB for an array with shape (4000000, 1000) on a gpu box",
+        "srun: error: Unable to allocate resources: Requested node configuration is not available (gpu:8)",
+        "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. Requested: 1, Available: 0",
+        "DefaultCPUAllocator: can't allocate memory: you tried to allocate 92426121216 bytes. (device cpu)",
+        "the engine ran out of device names",
+        "Failed to allocate port 8000 for gpu worker",
+    ],
+)  # fmt: skip
+def test_no_allocation_on_a_device_failed(text: str) -> None:
+    assert read_oom(text) is None

@@ -24,7 +24,7 @@ from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, Sample, regex
 from oomdoc.ingest.xid import meaning
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
-from oomdoc.units import KIB, parse_size, parse_time
+from oomdoc.units import GIB, KIB, MIB, parse_size, parse_time
 
 KIND = "cgroup"
 TABLES: tuple[str, ...] = ("host_event", "problem")
@@ -225,6 +225,18 @@ def _host_size(row: Row, match: re.Match[str]) -> Row | None:
     return {"topic": "host-size", "value": int(match["kib"][:15]) * KIB, "text": match.string.strip()[:300]}
 
 
+def _free(row: Row, match: re.Match[str]) -> Row | None:
+    """The total of `free`. Without a unit it is that of `-g`, `-m` or none: hosts of servers have 4 GiB to 4 TiB."""
+    printed = match["size"]
+    if printed.isdigit():
+        number = int(printed)
+        unit = GIB if number < 4 * KIB else MIB if number < 4 * MIB else KIB
+        value: int | None = number * unit
+    else:
+        value = parse_size(printed, binary=True)
+    return {"topic": "host-size", "value": value, "text": match.string.strip()[:300]} if value else None
+
+
 def _cpu_pool(row: Row, match: re.Match[str]) -> Row | None:
     return {"topic": "cpu-pool-default", "value": int(match["size"]) << 30, "text": match.string.strip()[:300]}
 
@@ -241,7 +253,7 @@ _SHM_NAME = (
 )
 # "Cannot allocate memory" of a network card's registration limit, of a device, or in a line of source
 _NOT_HOST = (
-    r"\bibv_|\bmlx\d|RDMA|rdma|[Ii]nfini[Bb]and|DefaultCPUAllocator|cudaErrorMemoryAllocation|CUDA error"
+    r"\bibv_|\bmlx\d|RDMA|rdma|[Ii]nfini[Bb]and|DefaultCPUAllocator|cudaErrorMemoryAllocation|CUDA error|\bcuMem\w+ failed"
     rf"|^\s*(?:raise|except|if|#|>>>|//|catch)\b|{_SHM_NAME}"
 )
 _DF = (
@@ -609,14 +621,16 @@ _SHARED_MEMORY: tuple[Pattern, ...] = (
     _pattern(
         "shm-stated",
         "host",
-        ("shm type tmpfs", "shm bytes", "shm total", "shm size", "shm: size", "object store is using"),
+        ("shm type tmpfs", "shm bytes", "shm total", "shm size", "shm: size", "object store is using", "shm  "),
         (
             rf"/dev/shm type tmpfs \([^)]*\bsize=(?P<limit>{_SIZE})",
             rf"/dev/shm (?:bytes )?(?:total |size )?(?:size|total)?[:= ]+(?P<limit2>{_SIZE})(?![\d.%])",
             r"object store is using \S+ instead of /dev/shm because /dev/shm has only (?P<limit3>\d+) bytes available",
+            r"^shm {2,}(?P<limit4>\d[\d.]*[KMGT])\s*$",  # a row of df, cut
         ),
         _fact("shm-size"),
         ("shm on /dev/shm type tmpfs (rw,nosuid,size=65536k)", {"topic": "shm-size", "value": 64 << 20}),
+        ("shm              64M", {"topic": "shm-size", "value": 64 << 20}),
         ("# /dev/shm bytes total=4096000 free=4095000", {"topic": "shm-size", "value": 4096000}),
         (
             "The object store is using /tmp instead of /dev/shm because /dev/shm has only 67108864 bytes available.",
@@ -635,9 +649,14 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
             r"(?:[Pp]inned (?:host )?(?:memory|pool)|pin_memory|cudaHost(?:Alloc|Register)|num_cpu_blocks)"
             r"(?:[^\n]{0,2000}?CUDA error: (?:invalid argument|out of memory)"
             rf"|\W{{1,3}}failed|[^\n]{{0,60}}needs ~?(?P<size>{_SIZE}) but only (?P<limit>{_SIZE}) of RAM)",
+            rf"(?:[Ff]ailed|[Uu]nable) to allocate (?P<size2>{_SIZE}) (?:of )?(?:pinned|page-locked) memory",
             r"_allocate_kv_cache\(\s*self\.num_cpu_blocks",  # a frame of the CPU half of the cache
         ),
         _event("pinned-alloc-failed"),
+        (
+            "ggml_cuda_host_malloc: failed to allocate 2048.00 MiB of pinned memory: out of memory",
+            {"kind": "pinned-alloc-failed", "bytes": 2 << 30},
+        ),
         (
             "pinned host pool needs ~96 GiB but only 60 GiB of RAM is available.",
             {"kind": "pinned-alloc-failed", "bytes": 96 << 30, "limit_bytes": 60 << 30},
@@ -830,6 +849,23 @@ _MACHINE: tuple[Pattern, ...] = (
         (r"(?P<node>Node \d+ )?MemTotal\w*[:=]\s*(?P<kib>\d+)(?: ?kB)?",),
         _host_size,
         ("MemTotal:       24684092 kB", {"topic": "host-size", "value": 24684092 * KIB}),
+        table="note",
+    ),
+    _pattern(
+        "host-memory-free",
+        "host",
+        ("Mem:  ",),
+        (
+            r"^Mem: {2,}(?P<size>\d{1,12}(?:\.\d+)?(?:[KMGT]i?)?) {2,}[\d.]+(?:[KMGT]i?|B)? {2,}[\d.]+(?:[KMGT]i?|B)?(?: {2,}|\s*$)",
+        ),
+        _free,
+        (
+            "Mem:           125Gi        66Gi        21Gi       0.4Gi        37Gi        58Gi",
+            {"topic": "host-size", "value": 125 * GIB},
+        ),
+        ("Mem:            105           3          39           0          63         101", {"value": 105 * GIB}),
+        ("Mem:          64216       41022        1200         104       21993       22412", {"value": 64216 * MIB}),
+        ("Mem:       65757184    42006528     1228800      106496    22521856    22949888", {"value": 65757184 * KIB}),
         table="note",
     ),
 )

@@ -24,7 +24,7 @@ from typing import Any
 
 from oomdoc.ingest import launch
 from oomdoc.ingest.base import TEXT_CAP, Head, Rows, regex
-from oomdoc.ingest.kubernetes_describe import Describe
+from oomdoc.ingest.kubernetes_describe import Describe, is_listed
 from oomdoc.ingest.kubernetes_lines import EVENT, event_row
 from oomdoc.ingest.kubernetes_objects import Objects
 from oomdoc.ingest.record import HEAD
@@ -70,6 +70,8 @@ def matches(head: Head) -> bool:
     if not lines:
         return False
     if all(_ANNOTATION.match(line) or line.strip().rstrip(":") in ("annotations", "metadata") for line in lines):
+        return True
+    if all(map(is_listed, lines)):
         return True
     records = sum(bool((found := HEAD.match(line)) and (found["src"] or found["mon"])) for line in lines)
     if records * 2 > len(lines):

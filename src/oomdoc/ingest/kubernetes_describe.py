@@ -20,6 +20,13 @@ _POD_ROW = regex(
     r"(?P<restarts>\d+)(?: \((?P<ago>\S+) ago\))?\s+\S+"
 )
 _TOP_ROW = regex(r"^\s*(?:[a-z0-9-]+\s+)?(?P<pod>[a-z0-9][a-z0-9.-]*)\s+\d+m?\s+(?P<memory>\d+[KMG]i)\s*$")
+
+
+def is_listed(line: str) -> bool:
+    """Whether a line is a row of `kubectl get pods` or `kubectl top`, which people paste without its header."""
+    return bool(_POD_ROW.match(line) or _TOP_ROW.match(line))
+
+
 MIG_KEY = regex(r"nvidia\.com/mig-(?P<profile>[\w.+-]+)")
 GPU_KEY = regex(r"(?:nvidia|amd)\.com/gpu(?:\.shared)?$")
 DOCKER_STATES = {"running": "Running", "restarting": "Waiting", "created": "Waiting", "exited": "Terminated"}

@@ -36,7 +36,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|Found no NVIDIA driver|No CUDA GPUs are available|no kernel image|Failed to infer device type|libcuda|not compiled with CUDA|invalid device ordinal"
                    r"|Torch not compiled|compute capability|CUDA unknown error|system not yet initialized|could not select device driver|undefined symbol"),
         ("hardware", r"ECC error|uncorrectable|fallen off the bus|Xid|NVLink error|GPU is lost|hardware error"),
-        ("kernel", r"illegal memory access|Memory access fault by GPU|device-side assert|misaligned address|OutOfResources|unspecified launch failure|invalid (?:argument|configuration)"
+        ("kernel", r"illegal memory access|Memory access fault by GPU|HSA_STATUS_ERROR_(?!OUT_OF)|aicore exception|error code:? ?507\d{3}|device-side assert|misaligned address|OutOfResources|unspecified launch failure|invalid (?:argument|configuration)"
                    r"|PTXAS|ptxas|triton.*(?:Error|failed)|CUBLAS_STATUS_(?!ALLOC)|CUDNN_STATUS|flash_?attn|AlignedAllocator|Failed to allocate memory for batch_|No valid triton"
                    r"|CompilationError|InductorError|nvcc|torch\._dynamo"),
         ("nccl", r"NCCL|nccl|ProcessGroup|DistBackendError|DistNetworkError|gloo|all-?reduce"),
@@ -143,7 +143,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        "usage-error", "python", (": error: ",), regex(r"^\S+(?:\.py)?(?: \w+)?: error: (?P<text>.*)"), "log_error",
+        "usage-error", "python", (": error: ",), regex(r"^(?!(?:srun|sbatch|salloc|slurmstepd|mpirun):)\S+(?:\.py)?(?: \w+)?: error: (?P<text>.*)"), "log_error",
         convert=lambda row, match: {"text": row["text"][:400], "kind": "bad-argument"}, samples=(
             ("api_server.py: error: unrecognized arguments: --max-num-on-the-fly-batches 4", {"kind": "bad-argument"}),
         ),
@@ -160,6 +160,23 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "gpu-access-fault", "rocm", ("Memory access fault by GPU",), regex(r"(?P<text>Memory access fault by GPU node-\d+.{0,200})"), "log_error",
         convert=_finish, samples=(("Memory access fault by GPU node-1 (Agent handle: 0x55) on address 0x7f00. Reason: Unknown.", {"kind": "kernel"}),),
+    ),
+    Pattern(
+        # a queue that the runtime gives up: the code says what the hardware refused
+        "gpu-queue-aborted", "rocm", ("HSA_STATUS_ERROR_",), regex(r"aborting with error ?: ?(?P<text>HSA_STATUS_ERROR_(?!OUT_OF)\w+.{0,200})"), "log_error",
+        convert=_finish, samples=((":0:rocdevice.cpp :2984: 9 us:  Callback: Queue 0x7f10 aborting with error : HSA_STATUS_ERROR_EXCEPTION: a hardware exception. code: 0x1016", {"kind": "kernel"}),),
+    ),
+    Pattern(
+        "collective-timeout-hccl", "ascend", ("EI0002:",), regex(r"(?P<text>EI0002: .{0,300})"), "log_error",
+        convert=lambda row, match: {"text": row["text"], "kind": "nccl"}, samples=(
+            ("EI0002: [PID: 7] The wait execution of the Notify register times out.", {"kind": "nccl"}),
+        ),
+    ),
+    Pattern(
+        "child-failed", "sglang", ("from a child process",), regex(r"(?P<text>Received sig\w+ from a child process.{0,200})"), "log_error",
+        convert=lambda row, match: {"text": row["text"], "kind": "echo"}, samples=(
+            ("Received sigquit from a child process. It usually means the child failed.", {"kind": "echo"}),
+        ),
     ),
     Pattern(
         "uvicorn-bind", "uvicorn", ("address already in use",), regex(r"^(?P<text>.{0,400}?address already in use.{0,200})"), "log_error", convert=_finish,

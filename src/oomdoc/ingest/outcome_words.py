@@ -9,7 +9,7 @@ GOOD = regex(
     r"succe\w+|fix(?:es|ed) it|cures?|solve[sd]|(?:no|without) (?:oom|crash|error|leak)\w*|loads\b|loaded|runs?(?: fine| ok| well| through)?\b(?! out)|ran\b(?! out)|stable|healthy|good|boots?|stays)\b|✓|✔|✅"
 )
 BAD = regex(
-    r"(?i)\b(?:(?:cuda |hip )?oom\w*|out of (?:device |gpu |host )?(?:memory|ram|vram)|out of shared memory|crash\w*|die[sd]?|dead|fail\w*|error\w*|killed|hang\w*|hung|abort\w*|segfault\w*|sigkill|sigbus|evicted|refused|fault\w*|"
+    r"(?i)\b(?:(?:cuda |hip )?oom(?:s|ed|ing|'d|[-_ ]?kill\w*)?\b|out of (?:device |gpu |host )?(?:memory|ram|vram)|out of shared memory|crash\w*|die[sd]?|dead|fail\w*|error\w*|killed|hang\w*|hung|abort\w*|segfault\w*|sigkill|sigbus|evicted|refused|fault\w*|"
     r"does not (?:start|work|help|fit)|doesn'?t|not (?:start|work|ok|enough)\w*|never (?:starts|comes up)|stuck|timeout\w*|timed out|wedged|no (?:change|difference)|same error|restart(?:s|ed|ing)?|no room)|✗|✘|❌"
 )
 _TRUE = frozenset(("true", "yes", "y", "1", "serving", "up", "ready", "running", "alive", "answers"))

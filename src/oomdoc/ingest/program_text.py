@@ -20,6 +20,7 @@ _LANGUAGES: Mapping[str, re.Pattern[bytes]] = {
     "Go": re.compile(rb"^(?:package \w+[ \t]*$|import \($|func [(\w]|type \w+ (?:struct|interface))", re.M),
     "Rust": re.compile(rb"^(?:(?:pub )?(?:use \w+::|fn \w+|mod \w+;|trait \w+)|impl[ <]|#!?\[\w+)", re.M),
     "Java": re.compile(rb"^(?:package [\w.]+;|import (?:static )?[\w.*]+;|public (?:final |abstract )?(?:class|interface|enum|@interface) )", re.M),
+    "SQL": re.compile(rb"^(?:(?:CREATE|ALTER|DROP) (?:OR REPLACE )?(?:TEMP )?(?:TABLE|VIEW|MACRO|FUNCTION|INDEX|SCHEMA)\b|(?:SELECT|FROM|WITH|WHERE|GROUP BY|ORDER BY|LEFT JOIN|JOIN|INSERT INTO) [\w(*].*$)", re.M),
     "a page of the web": re.compile(rb"(?i)<(?:!doctype html|html\b|/?head>|meta charset|link rel=|script\b)"),
     "a style sheet": re.compile(rb"^[ \t]*[.#@:\w][^{}\n;]{0,200}\{[ \t]*$\s*[\w-]+[ \t]*:[^;{}\n]{1,200};[ \t]*$", re.M),
 }  # fmt: skip

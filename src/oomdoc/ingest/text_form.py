@@ -1,4 +1,5 @@
-"""What a text is by its form: a document, a chat, source code, a configuration. In those a message is a quotation.
+"""What a text is by its form: a document, a page or catalogue of documentation (`pages`), a chat, source code, a configuration.
+In those a message is a quotation.
 
     ## The server does not start            [2026-04-02 10:11] anna: seen this?        raise ValueError(
     If you see a line like this:            <pre>ValueError: No available ...</pre>        "No available memory for ..."
@@ -17,6 +18,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
+from oomdoc.ingest import pages
 from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.record import HEAD
 from oomdoc.scan import Chunk
@@ -112,6 +114,8 @@ def form_of(head: Head) -> str | None:
     if b"\x00" in head.data:
         return None
     text = head.data.decode("utf-8", "replace")
+    if pages.is_catalogue(head.data):
+        return DOCUMENT
     if _JSON.match(text):
         return _json_form(text)
     lines, told = head.raw, head.told
@@ -122,7 +126,7 @@ def form_of(head: Head) -> str | None:
         return SOURCE_CODE
     if _is_chat(told):
         return CHAT
-    if _PAGE.search(text[:2000]):
+    if _PAGE.search(text[:2000]) or pages.is_manual(lines) or pages.lists_messages(told):
         return DOCUMENT
     if 2 * sum(is_log_line(line) or bool(_TIMED.match(line)) for line in told) > len(told):
         # a log may stand under a document's headings; whatever it is called, `own_log` gives it back
@@ -143,6 +147,8 @@ _WHEN = regex(r"\"(?:ts|date|timestamp|created_at|time|sent_at)\"\s*:")
 def _json_form(text: str) -> str | None:
     if _NOTEBOOK.search(text) and '"cells"' in text:
         return SOURCE_CODE
+    if pages.is_marked_up(text):
+        return DOCUMENT
     if _LEVEL_KEY.search(text):  # a log that is kept as JSON
         return None
     # two messages at least, each with who and when: one such object alone may be a request
@@ -213,12 +219,20 @@ def _is_source(told: Sequence[str]) -> bool:
     return defined >= 2 and 2 * sum(bool(_DEFINES.match(line) or _CODE.match(line)) for line in told) >= len(told)
 
 
+_TESTS = regex(r"import (?:pytest|unittest)\b|from unittest|@pytest\.|def test_\w+\(")
+
+
+def is_test(head: Head) -> bool:
+    """Whether source code is tests of a program."""
+    return sum(bool(_TESTS.match(line)) for line in head.told) >= 2
+
+
 _PRINTED = regex(
     r"Traceback \(most recent|(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b: |(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)[: ]|"
     r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|\([\w.:-]+ pid=\d+\)|\[\s*\d+\.\d{3,}\]"
 )
 _COMMAND = regex(r"\s*[\w./$-]+(?: \S+)*$")
-_PAGE = regex(r"(?i)<!doctype html|<html[ >]|^\.TH |\\documentclass|=+ test session starts =+")
+_PAGE = regex(r"(?i)<!doctype html|<html[ >]|\\documentclass|=+ test session starts =+")
 _COMMENTED = regex(
     r"(?im)^(?:#+ )?[*_@]{0,3}[\w-]{1,39}[*_]{0,3} (?:commented|opened this issue|replied|wrote)\b|^On .{4,60} wrote:$"
 )
@@ -279,23 +293,28 @@ def _signs(lines: Sequence[str], headings_needed: int = 0) -> int:
     bare = list(_unfenced(lines))
     told = [line for line in bare if line.strip() and not is_log_line(line)]
     headings = list(_headings(bare))
+    text = "\n".join(told)
+    own = len(_OWN.findall(text))
+    reported = sum(bool(_REPORT.match(line)) for line in bare)
+    taken = min(2, own) + 2 * min(2, reported)
+    paged = pages.signs(lines, headings, text) if len(headings) >= headings_needed else 0
+    if paged - taken >= DOCUMENT_SIGNS:  # reference pages are lists and tables: they need no sentences
+        return paged - taken
     prose = [line for line in told if _SENTENCE.match(line) and not _MARKDOWN.match(line)]
     if 4 * len(prose) < len(told) - len(headings) or len(headings) < headings_needed:
         return 0
-    text = "\n".join(told)
     signs = int(len(headings) >= 2)
     titled = sum(bool(_TITLES.search(heading)) for heading in headings)
     signs += 2 * (titled >= 1) + (titled >= 2)
     signs += int(sum(bool(_ORDER.match(line.strip())) for line in prose) >= 2)
     generic = len(_GENERIC.findall(text))
     signs += (generic >= 1) + (generic >= 3)
-    you, own = len(_YOU.findall(text)), len(_OWN.findall(text))
+    you = len(_YOU.findall(text))
     signs += (you >= 5 and you > 2 * own) + (you >= 10 and you > 2 * own)
     signs += any(_LINK.search(line) for line in told)
     if _RST.search(text) and any(_UNDERLINE.match(line) for line in lines):
         signs += 3
-    reported = sum(bool(_REPORT.match(line)) for line in bare)
-    return signs - min(2, own) - 2 * min(2, reported)
+    return signs + paged - taken
 
 
 def _unfenced(lines: Sequence[str]) -> Iterator[str]:
@@ -319,12 +338,18 @@ def _headings(lines: Sequence[str]) -> Iterator[str]:
 # ---- configurations
 
 _KEYED = regex(r"\s*(?:- )*[\w\"'./$(){}-]{1,80}:(?: .*)?$|\s*- \S|\s*#|---$|\.\.\.$")
+_STATEMENT = regex(r"[^;{}]*[;{}][\s;{}]*(?:#.*)?$|\s*#")
 _NESTED = regex(r" {2,}(?:- )?[\w\"'./-]{1,80}:")
 
 
 def is_configuration(head: Head) -> bool:
-    """YAML with levels: nine of ten lines are keys or items, three of them lie inside others. Comments in it are no reports."""
+    """YAML with levels: nine of ten lines are keys or items, three of them lie inside others. Comments in it are no reports.
+
+    Or statements in braces, as web servers have them: nine of ten lines end in `;` or open or close a block.
+    """
     lines = head.told
+    if any(line.rstrip().endswith("{") for line in lines) and sum(line.rstrip().endswith(";") for line in lines) >= 3:
+        return 10 * sum(bool(_STATEMENT.match(line)) for line in lines) >= 9 * len(lines)
     return (
         sum(bool(_NESTED.match(line)) for line in lines) >= 3
         and 10 * sum(bool(_KEYED.match(line)) for line in lines) >= 9 * len(lines)

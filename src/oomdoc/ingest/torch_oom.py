@@ -30,7 +30,7 @@ _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "npu",
         regex(
-            r"NPU out of memory|NPU error.{0,80}\b207018\b|aclrtMalloc.{0,80}\b(?:207001|failed)|EL0004: .{0,40}[Aa]llocate memory|ERR00006 memory error|rtMalloc.{0,40}out of memory"
+            r"NPU out of memory|NPU error.{0,80}\b207018\b|aclrtMalloc.{0,80}\b(?:207001|failed)|EL0004: .{0,80}[Aa]llocate memory|ERR00006 memory error|rtMalloc.{0,40}out of memory"
         ),
     ),
     (
@@ -79,7 +79,46 @@ _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("cuda", regex(r"CUDA error: out of memory|cudaErrorMemoryAllocation")),
 )
 
+# Any other allocator: a device is named, and an allocation of memory is said to have failed. Names are those of runtimes and
+# their handles; a code such as OUT_OF_DEVICE_MEMORY names the device itself.
+_DEVICES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("hip", regex(r"(?i)\bhip|rocm|\bhsa")),
+    ("cuda", regex(r"(?i)cuda|\bcuMem\w*|nvinfer|\bnccl|\bcub(?:las)?\b")),
+    ("hpu", regex(r"(?i)habana|synhelper|\bsyn[A-Z]|\bhpu")),
+    ("npu", regex(r"(?i)\bnpu|ascend|\bacl(?:rt)?[A-Z]|DeviceMemory\]")),
+    ("vulkan", regex(r"(?i)vulkan|\bvk::|\bVK_")),
+    ("metal", regex(r"(?i)metal\b|\bMTL\w*|kIOGPU")),
+    ("xpu", regex(r"(?i)\bxpu|sycl|level.?zero|opencl|\bCL_")),
+    ("xla", regex(r"(?i)\bHBM|\btpu|RESOURCE.EXHAUSTED|\bxla")),
+    ("device", regex(r"(?i)\b(?:gpu|vram|dram|device)\b|DeviceMemory")),
+)
+_FAILED = regex(
+    r"(?:\b(?:[Ee]rror|ERROR|[Ff]ailed|[Ff]ailure|FATAL|[Ee]xception|Error \d+)\b|\w{1,40}(?:Error|_FATAL)\b).{0,200}?\b[Oo]ut [Oo]f (?:\w+ )?[Mm]emory\b"
+    r"|(?:OutOf(?:Device)?Memory|OUT_OF_(?:DEVICE_)?MEMORY)(?!Error)"
+    r"|(?:[Ff]ailed|[Uu]nable) to allocate (?:[^,;:]{0,60}?(?:[Mm]emory|buffer|workspace|bytes)\b|[\d.]{1,12} ?[KMGT](?:i?B)?\b)"
+    r"|\b[Aa]llocation of (?:size )?[^,;]{0,40}?failed|[Mm]emory allocation failed|[Nn]ot enough (?:space|memory) to allocate"
+    r"|Insufficient Memory \(|[Mm]emory resources are exhausted"
+    r"|[Aa]ttempting to (?:allocate|reserve) .{0,60}(?:not possible|greater than|exceed)"
+)
+_HEDGED = regex(
+    r"(?i)\b(?:may|might|could|would|can|to (?:avoid|prevent)|avoid|prevents?|in case|unless|without|if you|when you)\b[^.;]{0,60}(?:out of memory|fail)"
+    r"|not a failure|will (?:be )?retr|falling back|retrying"
+)
+_ON_HOST = regex(
+    r"(?i)CPU ?Allocator|\b(?:host|pinned|page-locked|system|CPU) (?:memory|buffer|RAM)|array with shape|/dev/shm|\bos error 12|errno[= ]12|bad_alloc|_host_malloc|java\.|heap space"
+)
+
+
+def _device_of(text: str) -> str | None:
+    """Whose device memory an allocation failed in, by the words of any runtime; None where none failed or it was the host's."""
+    if not _FAILED.search(text) or _HEDGED.search(text) or _ON_HOST.search(text):
+        return None
+    return next((name for name, words in _DEVICES if words.search(text)), None)
+
+
 ANCHORS = (
+    "out of memory", "Out of Memory", "OutOfMemory", "OutOfDeviceMemory", "OUT_OF_MEMORY", "OUT_OF_DEVICE_MEMORY", "ailed to allocate", "nable to allocate", "llocation of ",
+    "emory allocation failed", "ot enough space to allocate", "ot enough memory to allocate", "Insufficient Memory", "emory resources are exhausted", "ttempting to allocate", "ttempting to reserve",
     "Tried to allocate", "would exceed allowed memory", "OutOfMemoryError: CUDA out of memory", "HIP out of memory", "hipErrorOutOfMemory", "HIP error: out of memory", "failed with OOM",
     "NVML_SUCCESS == r", "Cuda failure", "Failed to CUDA calloc", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED",
     "Hip failure", "HIP failure", "Failed to HIP calloc", "hipMalloc failed", "HSA_STATUS_ERROR_OUT_OF_RESOURCES", "NPU out of memory", "aclrtMalloc", "rtMalloc",
@@ -94,12 +133,12 @@ ANCHORS = (
 # A message that speaks about memory without being a failure of this allocation
 _NOT_AN_OOM = regex(
     r"Search for `cudaErrorMemoryAllocation'|may cause OOM|OutOfResources|AlignedAllocator"
-    r"|.*(?:[Ss]kipping tactic|due to insufficient memory on requested size|pinned memory|RESOURCE_EXHAUSTED: (?:[Qq]uota|.{0,60}(?:grpc|message larger|rate limit)))"
+    r"|.*(?:[Ss]kipping tactic|due to insufficient memory on requested size|pinned memory|memory for batch_|this is not a failure|RESOURCE_EXHAUSTED: (?:[Qq]uota|.{0,60}(?:grpc|message larger|rate limit)))"
 )
 
 _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("requested_bytes", regex(r"[Tt]ried to allocate " + _SIZE + r"|(?:[Tt]rying to (?:allocate|map)|[Ff]ailed to allocate|[Oo]ut of memory allocating|\ballocating|[Rr]equested size was|GPU memory \(|[Aa]llocate memory size:?) ?" + _SIZE
-                              + r"|Failed to (?:CUDA|HIP) calloc (?:async )?(\d+ bytes)|buffer of size (\d+)|Requested {1,24}: ?" + _SIZE + r"|Attempting to (?:allocate|reserve) ([\d.]{1,12}[KMGT])\b|[Aa]llocation failed for size::(\d+)|aclrtMalloc.{0,60}size[ :=]+(\d+)")),
+                              + r"|Failed to (?:CUDA|HIP) calloc (?:async )?(\d+ bytes)|buffer of size (\d+)|Requested {1,24}: ?" + _SIZE + r"|[Aa]ttempting to (?:allocate|reserve) ([\d.]{1,12}[KMGT])\b|[Aa]llocation failed for size::(\d+)|[Aa]llocation of size ?:*(\d+)|\[size:(\d+)\]|[Ff]ailed to allocate [\d.]+[KMGT] \((\d+ bytes)\)|to allocate (\d+) B\b|[Aa]ttempting to allocate (\d+ bytes)|aclrtMalloc.{0,60}size[ :=]+(\d+)")),
     ("total_bytes", regex(r"total capaci?ty (?:of |: ?)" + _SIZE + r"|" + _SIZE + r" total capacity|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?(\d+)(?! ?[KMGT]i?B)|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?" + _SIZE + r"|max allowed: " + _SIZE + r"|of ([\d.]{1,12}[KMGT]) hbm|limit set to: " + _SIZE + r"|Device limit {1,24}: ?" + _SIZE)),
     ("free_bytes", regex(r"of which " + _SIZE + r" is free|; " + _SIZE + r" free\b|free: " + _SIZE + r"|\b[Ff]ree: ?(\d+)|There are ([\d.]{1,12}[KMGT]) free|Free \(according to CUDA\): ?" + _SIZE)),
     ("this_process_bytes", regex(r"this process has " + _SIZE)),
@@ -139,7 +178,7 @@ def read_oom(text: str) -> dict[str, Any] | None:
     """
     if _NOT_AN_OOM.match(text):
         return None
-    allocator = next((name for name, pattern in _ALLOCATORS if pattern.search(text)), None)
+    allocator = next((name for name, pattern in _ALLOCATORS if pattern.search(text)), None) or _device_of(text)
     if allocator is None:
         return None
     row: dict[str, Any] = {"allocator": allocator, "text": text[:600]}

@@ -229,6 +229,9 @@ _V064 = (
 )
 _LOADED = ("Model loading took", "Loading model weights took")
 
+_SHELL_ENDS = {"Killed": -9, "Aborted": -6, "Segmentation fault": -11, "Bus error": -7}
+"""What a shell calls the signal that ended a job."""
+
 PATTERNS: tuple[Pattern, ...] = (
     # ---- a server's life
     Pattern(
@@ -641,14 +644,34 @@ PATTERNS: tuple[Pattern, ...] = (
         convert=lambda row, match: {"name": f"engine {match['pid']}"}, versions="0.6.4.post1 – 0.10.2", samples=(("RuntimeError: Engine process (pid 77) died.", {"name": "engine 77"}),),
     ),
     Pattern(
-        "shell-killed", "shell", (" Killed  ",), regex(r"line \d+: +(?P<pid>\d+) Killed +(?P<name>\S+)"), "process_exit", const={"exit_code": -9},
-        convert=lambda row, match: {"exit_code": -9, "name": match["name"]}, samples=(
+        "shell-killed", "shell", (" Killed  ", " Aborted  ", " Segmentation fault  ", " Bus error  "),
+        regex(r"line \d+: +(?P<pid>\d+) (?P<end>Killed|Aborted|Segmentation fault|Bus error) +(?:\(core dumped\) +)?(?P<name>\S+)"), "process_exit",
+        convert=lambda row, match: {"exit_code": _SHELL_ENDS[match["end"]], "name": match["name"]}, samples=(
             ("run.sh: line 5: 12345 Killed                  python -m vllm.entrypoints.openai.api_server", {"exit_code": -9, "name": "python"}),
+            ("run.sh: line 12:  4411 Aborted                 (core dumped) vllm serve org/m", {"exit_code": -6, "name": "vllm"}),
         ),
     ),
     Pattern(
-        "shell-killed-alone", "shell", ("Killed",), regex(r"^\s*(?:\[\d+\][+-]?\s+)?Killed(?:: 9)?\s*$"), "process_exit", const={"exit_code": -9},
-        samples=(("Killed", {"exit_code": -9}), ("[1]+  Killed", {"exit_code": -9})),
+        # what starts processes and waits for them: Open MPI, Triton's Python backend, TGI's launcher
+        "ended-by-signal", "launcher", ("exited on signal", "exited with signal", "shutdown with signal"),
+        regex(r"(?:process (?P<name>rank \d+) with PID \d+.{0,200}?exited on|(?P<name2>Stub process) '?\S+ .{0,80}?exited with|(?P<name3>Shard process) was signaled to shutdown with) signal (?P<signal>\d{1,2})\b"), "process_exit",
+        convert=lambda row, match: {"exit_code": -int(match["signal"]), "name": match["name"] or match["name2"] or match["name3"]}, samples=(
+            ("mpirun noticed that process rank 2 with PID 0 on node gpu-7 exited on signal 9 (Killed).", {"exit_code": -9, "name": "rank 2"}),
+            ("Stub process 'model_0' is not healthy. exited with signal 9", {"exit_code": -9, "name": "Stub process"}),
+            ("Shard process was signaled to shutdown with signal 9 rank=0", {"exit_code": -9, "name": "Shard process"}),
+        ),
+    ),
+    Pattern(
+        "torchrun-failed", "torch", ("(exitcode: ",), regex(r"failed \(exitcode: (?P<exit_code>-?\d{1,3})\) (?P<name>local_rank: \d+)"), "process_exit",
+        samples=(("api.py:874] failed (exitcode: -9) local_rank: 2 (pid: 4412) of binary: /usr/bin/python3", {"exit_code": -9, "name": "local_rank: 2"}),),
+    ),
+    Pattern(
+        "task-killed", "slurm", ("srun: error: ",), regex(r"srun: error: [\w.-]+: (?P<name>tasks? [\d,-]+): Killed"), "process_exit",
+        convert=lambda row, match: {"exit_code": -9, "name": match["name"]}, samples=(("srun: error: gpu-7: tasks 0-3: Killed", {"exit_code": -9, "name": "tasks 0-3"}),),
+    ),
+    Pattern(
+        "shell-killed-alone", "shell", ("Killed",), regex(r"(?:^\s*(?:\[\d+\][+-]?\s+)?|(?:it/s|s/it)\]\s*)Killed(?:: 9)?\s*$"), "process_exit", const={"exit_code": -9},
+        samples=(("Killed", {"exit_code": -9}), ("[1]+  Killed", {"exit_code": -9}), ("Loading shards:  75%|###4 | 3/4 [00:08<00:02,  2.83s/it]Killed", {"exit_code": -9})),
     ),
     Pattern(
         "mig-slice", "nvidia", ("MIG ",), regex(r"(?:^|\s)MIG (?P<mig_profile>\dg\.\d{1,3}gb(?:\+me|\+gfx|-me)?)\s+Device\s+(?P<gpu>\d{1,2}):"), "gpu_device",

@@ -92,6 +92,8 @@ def shows_server(store: Tables, strangers: Iterable[str] = ()) -> bool:
     that a person gave to a file. `strangers` are sources known to be another program's, which are not asked.
     """
     asked = _Asked(store, frozenset(strangers))
+    if _documents(asked):
+        return False
     if any(asked.any(table) for table in SIGNS):
         return True
     if asked.any("engine_flag", f"NOT ({LISTED})"):
@@ -128,6 +130,19 @@ def shows_server(store: Tables, strangers: Iterable[str] = ()) -> bool:
     ):
         return True
     return not _shows_others(asked)
+
+
+PAGES = 5
+"""Documents and sources from which a bundle may be a program's documentation; people put a runbook or two beside their logs."""
+_WRITTEN = "kind IN ('document', 'source-code')"
+_HAPPENED = (*SIGNS, "oom", "metric", "gpu_sample", "gpu_process", "process_memory", "host_event", "cluster_event")
+"""Tables that something which ran fills; settings, machines and statements also stand in examples."""
+
+
+def _documents(asked: _Asked) -> bool:
+    """Whether the bundle is the documentation of a program: most of it are pages, and nothing in it ran."""
+    pages, others = (len(asked.rows("source", "source", where)) for where in (_WRITTEN, f"NOT {_WRITTEN} AND rows > 0"))
+    return pages >= PAGES and pages >= 3 * others and not any(asked.any(table) for table in _HAPPENED)
 
 
 def _shows_others(asked: _Asked) -> bool:

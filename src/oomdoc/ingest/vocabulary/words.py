@@ -64,7 +64,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
 UNITS: dict[str, str] = {
     word: unit
     for unit, words in (
-        ("B", "bytes byte"), ("KiB", "kib ki"), ("MiB", "mib mi"), ("GiB", "gib gi"), ("TiB", "tib"),
+        ("B", "bytes byte b"), ("KiB", "kib ki"), ("MiB", "mib mi"), ("GiB", "gib gi"), ("TiB", "tib"),
         ("KB", "kb"), ("MB", "mb megabytes"), ("GB", "gb gigs gigabytes"), ("TB", "tb"),
         ("ms", "ms msec msecs millis milliseconds"), ("s", "s sec secs second seconds"),
         ("us", "us usec micros microseconds"), ("ns", "ns nanos nanoseconds nano"), ("min", "minutes mins"),

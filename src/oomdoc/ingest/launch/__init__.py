@@ -1,0 +1,253 @@
+r"""How the server was started: shell commands, Python constructors, environments, compose, stage and config files.
+
+    CUDA_VISIBLE_DEVICES=0,1 vllm serve org/model -tp 2 \          engine_args:
+      --gpu-memory-utilization 0.95 --no-enable-prefix-caching        gpu_memory_utilization: 0.3
+    llm = LLM(model="org/model", tensor_parallel_size=2)
+
+Each setting becomes a row of `engine_flag` in the engine's own name with underscores; the value is text as it was typed
+(`40G` stays `40G`; a switch alone is `True`, `--no-x` is `x` = `False`). Origins: `command` for options and keyword
+arguments, `environment` for variables, `file` for keys of a document. Container options that bound memory become
+`note` rows of topic `shm-size` and `container-limit`, value in bytes. Unresolved shell variables are left out.
+
+`flags_of`, `flags_of_tokens`, `read_document` and `image_version` serve other ingestors. Nothing here runs anything.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+
+from oomdoc.ingest.base import HEAD_BYTES, Head, Rows, regex
+from oomdoc.ingest.launch.calls import calls_in
+from oomdoc.ingest.launch.commands import COMMAND_WORDS, PATTERNS, flags_of, flags_of_tokens, segments, settings_of
+from oomdoc.ingest.launch.documents import read_document
+from oomdoc.ingest.launch.manifests import document_settings
+from oomdoc.ingest.launch.names import ENGINE_FLAGS, Setting, image_version, is_environment, shown
+from oomdoc.ingest.launch.shell import ASSIGNMENT, prepared
+from oomdoc.ingest.record import HEAD
+from oomdoc.scan import Chunk
+from oomdoc.tables import Batch
+from oomdoc.units import KIB, parse_size
+
+__all__ = [
+    "ENGINE_FLAGS",
+    "KIND",
+    "PATTERNS",
+    "TABLES",
+    "flags_of",
+    "flags_of_tokens",
+    "image_version",
+    "is_environment",
+    "is_nul_separated",
+    "matches",
+    "read",
+    "read_document",
+    "shown",
+]
+
+KIND = "launch"
+
+
+TABLES: tuple[str, ...] = ("engine_flag", "note", "problem")
+
+
+CAP_BYTES = 1 << 20  # nobody starts a server with more
+
+
+_NUL_WORDS = re.compile(rb"[\t\x20-\x7e\x80-\xff]+(?:\0[\t\n\x20-\x7e\x80-\xff]*)+\n?")
+
+
+_NUL_MARKS = re.compile(rb"\bvllm\b|\b(?:VLLM|CUDA|PYTORCH)_[A-Z_]+=")
+
+
+def is_nul_separated(head: Head) -> bool:
+    """Whether this is a command line or an environment as `/proc/PID` shows them: words with NUL between, an engine's."""
+    data = head.data
+    return (
+        b"\0" in data[:4096] and len(data) < HEAD_BYTES and bool(_NUL_MARKS.search(data) and _NUL_WORDS.fullmatch(data))
+    )
+
+
+def _text_of(data: bytes) -> str:
+    """The text of a source; words between NULs quoted as in a shell, so that what one word was stays one."""
+    if b"\0" in data and _NUL_WORDS.fullmatch(data):
+        words = data.decode("utf-8", "replace").rstrip("\n\0").split("\0")
+        if all(ASSIGNMENT.fullmatch(word) for word in words):
+            return "export " + " ".join(shlex.quote(word) for word in words)
+        return " ".join(shlex.quote(word) for word in words)
+    return data.decode("utf-8", "replace").replace("\x00", " ")
+
+
+_LOG_LINE = regex(
+    r"\s*(?:Traceback \(most recent|File \"[^\"]+\", line \d|(?:\w+\.)*\w*(?:Error|Exception|Warning)\b: |"
+    r"INFO: +\S|\[\s*\d+\.\d{3,}\]|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s|\w{3} +\d+ \d\d:\d\d:\d\d |\([\w.:-]+(?: rank=\d+)? pid=\d+)"
+)
+
+
+_COMMENT = regex(r"\s*(?:#|//|<!--|rem )", re.I)
+
+
+_KEY_VALUE = regex(r"\s*(?:export |set |ENV |- |declare -x )?[A-Za-z_][\w.]*[ \t]*=[ \t]*\S*")
+
+
+_YAML_LINE = regex(r"\s*(?:- )*(?:[\"']?[A-Za-z_][\w./-]*[\"']?:(?:\s|$)|- \S)")
+
+
+_OPTION_LINE = regex(r"\s*(?:- )?[\"']?--?[A-Za-z]")
+
+
+_CODE_LINE = regex(
+    r"\s*(?:import |from \S+ import |def |if |else|fi\b|for |done|class |return|with |[)\]}]|@|[\w.]+\(|[\w., ]{1,200} = )"
+)
+
+
+_PROSE = regex(r"\s*(?:[-*] )?[A-Za-z][a-z']*(?: [a-z0-9'%,.-]+){4,}")
+
+
+def is_log(lines: Iterable[str]) -> bool:
+    """Whether these lines are a log or hold part of one: nobody shall take it for a command or a note."""
+    told = heads = 0
+    for line in lines:
+        told += bool(line.strip())
+        match = HEAD.match(line)
+        heads += bool((match and (match["mon"] or match["src"])) or _LOG_LINE.match(line))
+    return heads > max(0, told // 10)
+
+
+def matches(head: Head) -> bool:
+    """A small text that is a command, an option list, a constructor, an environment or a server's config file."""
+    nul = is_nul_separated(head)
+    if len(head.data) >= HEAD_BYTES or (b"\x00" in head.data and not nul) or is_log(head.lines):
+        return False
+    text = _text_of(head.data)
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines or not re.search(r"[=:-]|vllm", text):
+        return False
+    found, document = _everything(text)
+    if not found:
+        return False
+    if document:
+        return any(one.origin != "environment" or one.flag.startswith(("VLLM_", "CUDA_", "PYTORCH_")) for one in found)
+    prose = sum(bool(_PROSE.match(line)) and not _is_shape(line) and not _is_command(line) for line in lines)
+    if prose * 2 > len(lines):
+        return False
+    if any(one.origin in ("command", "bound") for one in found):
+        return _begins_a_command(text) or (prose == 0 and all(map(_is_shape, lines)))
+    return sum(bool(_KEY_VALUE.match(line) or _COMMENT.match(line)) for line in lines) >= 0.7 * len(lines) or (
+        _begins_a_command(text)
+    )
+
+
+def _is_shape(line: str) -> bool:
+    shapes = (_COMMENT, _KEY_VALUE, _YAML_LINE, _OPTION_LINE, _CODE_LINE)
+    return any(shape.match(line) for shape in shapes) or line.rstrip().endswith("\\")
+
+
+def _is_command(line: str) -> bool:
+    """Whether a line that reads like a sentence is a command: a known program, and two options at least."""
+    words = line.split()
+    name = words[0].rpartition("/")[2].lower()
+    return (name in COMMAND_WORDS or name.startswith("python")) and sum(word.startswith("-") for word in words) > 1
+
+
+def _begins_a_command(text: str) -> bool:
+    """Whether some line begins as a command or constructor: a known program, an option, an assignment before one."""
+    text = prepared(text)
+    if calls_in(text)[0]:
+        return True
+    for words in segments(text):
+        for word in words:
+            if ASSIGNMENT.fullmatch(word.text) or word.text in ("export", "set", "ENV", "exec", "\\"):
+                continue
+            name = word.text.rpartition("/")[2].strip('[]",').lower()
+            if (
+                name in COMMAND_WORDS
+                or name.startswith("python")
+                or word.text.startswith("--")
+                or name.endswith((".sh", ".py"))
+            ):
+                return True
+            break
+    return False
+
+
+def _everything(text: str) -> tuple[list[Setting], bool]:
+    """All settings of a text, and whether it was read as a document."""
+    lines = [line for line in text.split("\n") if line.strip() and not _COMMENT.match(line)]
+    keyed = sum(bool(_YAML_LINE.match(line)) for line in lines)
+    if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") or keyed * 10 >= 8 * len(lines) > 0:
+        found = [one for document in read_document(text) for one in document_settings(document)]
+        if found:
+            return [one._replace(line=one.line or _where(text, one)) for one in found], True
+    if lines and keyed * 2 > len(lines):
+        text = re.sub(r"(?m)^(\s*)- (?=[\"']?-)", r"\1", text)
+    return settings_of(text), False
+
+
+def _where(text: str, one: Setting) -> int:
+    """The line of a setting in JSON, whose parser tells none: the first place of its name."""
+    at = max(text.find(one.flag), text.find(one.flag.replace("_", "-")))
+    return text.count("\n", 0, at) + 1 if at >= 0 else 1
+
+
+_ASKED = regex(r"\bprompt_logprobs\"?\s*[=:]\s*[1-9]\d*|\becho\"?\s*[=:]\s*[Tt]rue\b")  # in a script that also asks
+
+
+_TMPFS = regex(r"mount\s[^\n;&|']{0,80}?\bsize=(?P<size>[\d.]+[kKmMgG]?)[^\n;&|']{0,80}?/dev/shm")
+
+
+_UNIT_LIMIT = regex(r"\bMemoryMax=(?P<size>[\d.]+[KMGT]?)")
+
+
+def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """Rows of `engine_flag` in the order of the text, and `note` rows for the limits it sets."""
+    rows = Rows()
+    parts, held = [], 0
+    for chunk in chunks:  # all of them are drawn, since others listen
+        if held < CAP_BYTES:
+            parts.append(chunk.data)
+            held += len(chunk.data)
+    text = _text_of(b"".join(parts)[:CAP_BYTES])
+    if held > CAP_BYTES:
+        rows.problem(1, "a launch text of more than 1 MiB: only its beginning was read", text)
+    found, _ = _everything(text)
+    flags = [one for one in found if one.origin != "bound"]
+    several = len({one.engine for one in flags if one.origin != "environment"}) > 1
+    seen: set[tuple[str, str, str, int]] = set()
+    for one in flags:
+        key = (one.flag, one.value, one.origin, one.engine)
+        if key not in seen:
+            seen.add(key)
+            process = f"engine {one.engine}" if several else None
+            rows.add(
+                "engine_flag", max(1, one.line), flag=one.flag, value=one.value, origin=one.origin, process=process
+            )
+    _bounds(rows, text, [one for one in found if one.origin == "bound"])
+    asked = _ASKED.search(text)
+    if asked:
+        line = text.count("\n", 0, asked.start()) + 1
+        rows.add("note", line, topic="prompt-logprobs", text=asked[0][:300])
+    if not rows.count and text.strip():
+        rows.problem(1, "a launch command or config without one readable setting", text.strip())
+    yield from rows.take()
+
+
+def _bounds(rows: Rows, text: str, bounds: list[Setting]) -> None:
+    """Limits that a command sets: shared memory, container memory."""
+    for one in dict.fromkeys(one._replace(engine=0) for one in bounds):  # services may share a part of a document
+        size = _binary(one.value)
+        if size:
+            rows.add("note", max(1, one.line), topic=one.flag, value=size, text=f"{one.flag} {one.value}"[:300])
+    for topic, shape in (("shm-size", _TMPFS), ("container-limit", _UNIT_LIMIT)):
+        for match in shape.finditer(text):
+            size = _binary(match["size"])
+            if size:
+                line = text.count("\n", 0, match.start()) + 1
+                rows.add("note", line, topic=topic, value=size, text=match[0][:300])
+
+
+def _binary(printed: str) -> int | None:
+    """Bytes of a container size: `64m`, `2g`, `10.24gb` are binary, a plain number is bytes."""
+    size = parse_size(printed, binary=True)
+    return size if size and size >= KIB else None

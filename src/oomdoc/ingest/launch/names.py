@@ -1,0 +1,152 @@
+"""What the engine's arguments are called, which variables count, and one setting of a text."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from oomdoc.ingest.base import regex
+
+_VALUE_CAP = 2000
+
+
+SHORT_OPTIONS: dict[str, str] = {
+    "tp": "tensor_parallel_size",
+    "pp": "pipeline_parallel_size",
+    "dp": "data_parallel_size",
+    "dpl": "data_parallel_size_local",
+    "dpn": "data_parallel_rank",
+    "dpr": "data_parallel_start_rank",
+    "dpa": "data_parallel_address",
+    "dpp": "data_parallel_rpc_port",
+    "dpb": "data_parallel_backend",
+    "dcp": "decode_context_parallel_size",
+    "pcp": "prefill_context_parallel_size",
+    "ep": "enable_expert_parallel",
+    "asc": "api_server_count",
+    "spec-draft-tp": "speculative_draft_tensor_parallel_size",
+    "cc": "compilation_config",
+    "q": "quantization",
+    "O": "compilation_config",
+}
+"""vLLM's short options (`engine/arg_utils.py`, `entrypoints/cli` of 0.2 to 0.33)."""
+
+
+RENAMED = {
+    "model_tag": "model",
+    "model_path": "model",
+    "model_name_or_path": "model",
+    "model_url": "model",
+    "tensor_parallel": "tensor_parallel_size",
+    "pipeline_parallel": "pipeline_parallel_size",
+    "max_seq_len": "max_model_len",
+    "gpu_memory_utilisation": "gpu_memory_utilization",
+}
+
+
+ENGINE_FLAGS: frozenset[str] = frozenset(
+    """
+    tensor_parallel_size pipeline_parallel_size data_parallel_size data_parallel_size_local enable_expert_parallel
+    decode_context_parallel_size prefill_context_parallel_size distributed_executor_backend worker_use_ray
+    gpu_memory_utilization kv_cache_memory_bytes kv_cache_memory swap_space cpu_offload_gb kv_cache_dtype block_size
+    num_gpu_blocks_override num_cpu_blocks_override max_model_len max_num_seqs max_num_batched_tokens
+    max_num_partial_prefills long_prefill_token_threshold max_logprobs max_paddings num_scheduler_steps
+    num_lookahead_slots scheduler_delay_factor preemption_mode enable_prefix_caching enable_chunked_prefill
+    disable_sliding_window prefix_caching_hash_algo kv_transfer_config kv_offloading_size kv_offloading_backend
+    enforce_eager max_seq_len_to_capture max_context_len_to_capture compilation_config cudagraph_capture_sizes
+    cuda_graph_sizes disable_custom_all_reduce quantization quantization_param_path load_format
+    calculate_kv_scales enable_lora max_loras max_lora_rank max_cpu_loras lora_extra_vocab_size lora_dtype lora_modules
+    fully_sharded_loras enable_prompt_adapter max_prompt_adapters speculative_model speculative_config
+    num_speculative_tokens speculative_max_model_len speculative_draft_tensor_parallel_size ngram_prompt_lookup_max
+    use_v2_block_manager limit_mm_per_prompt mm_processor_kwargs mm_processor_cache_gb mm_encoder_tp_mode
+    disable_mm_preprocessor_cache skip_mm_profiling guided_decoding_backend structured_outputs_config enable_sleep_mode
+    trust_remote_code disable_log_stats disable_log_requests enable_log_requests max_parallel_loading_workers
+    rope_scaling hf_overrides served_model_name model_impl tokenizer_mode scheduling_policy async_scheduling
+    api_server_count kv_cache_metrics max_num_queued_reqs optimization_level performance_mode enable_dbo
+    all2all_backend enable_eplb attention_backend attention_config kernel_config override_pooler_config
+    enable_auto_tool_choice tool_call_parser reasoning_parser additional_config disable_hybrid_kv_cache_manager
+    """.split()  # noqa: SIM905 (a hundred quoted words would not be easier to read)
+)
+"""Engine arguments that no other program uses for something else: one of them marks a text as vLLM's."""
+
+
+COMMON_FLAGS = frozenset(
+    ("model", "dtype", "seed", "tokenizer", "revision", "device", "task", "runner", "download_dir", "max_tokens")
+)
+"""Engine arguments whose names are everybody's: believed only beside one of `ENGINE_FLAGS`."""
+
+
+SWITCHES = frozenset(
+    """
+    enforce_eager trust_remote_code worker_use_ray fully_sharded_loras async_scheduling omni calculate_kv_scales
+    skip_tokenizer_init skip_mm_profiling kv_cache_metrics headless language_model_only
+    """.split()  # noqa: SIM905
+)
+
+
+LISTS = frozenset(
+    ("served_model_name", "lora_modules", "cudagraph_capture_sizes", "cuda_graph_sizes", "ignore_patterns")
+)
+
+
+SWITCH_PREFIX = ("enable_", "disable_", "use_", "no_", "return_")
+
+
+TRUTH = regex(r"(?:true|false|yes|no|on|off|0|1)", re.I)
+
+
+ENVIRONMENT = regex(
+    r"(?:VLLM|CUDA|PYTORCH|TORCH|NCCL|RAY|NVIDIA|HIP|ROCR|HSA|ASCEND|LMCACHE|MALLOC|FLASHINFER|SGLANG|GPU|TPU|OMNI)_[A-Z0-9_]+"
+    r"|OMP_NUM_THREADS|LD_PRELOAD|RAYON_NUM_THREADS"
+)
+"""Variables that bear on memory or devices; others are left alone."""
+
+
+_SECRET = regex(r"api_?key|token$|secret|passw|credential", re.I)
+
+
+VARIABLE_FLAGS = {
+    "TP": "tensor_parallel_size",
+    "TP_SIZE": "tensor_parallel_size",
+    "PP": "pipeline_parallel_size",
+    "DP": "data_parallel_size",
+    "MODEL": "model",
+    "MODEL_NAME": "model",
+    "MODEL_ID": "model",
+    "GPU_MEM_UTIL": "gpu_memory_utilization",
+    "GPU_UTIL": "gpu_memory_utilization",
+    "MAX_LEN": "max_model_len",
+}
+
+
+_VERSION = regex(r"vllm[\w./-]*:v?(\d+\.\d+(?:\.\d+)?[\w.+-]*)")
+
+
+class Setting(NamedTuple):
+    """One setting found in a text; `line` counts from 1, `engine` numbers the command it belongs to, from 0."""
+
+    line: int
+    flag: str
+    value: str
+    origin: str
+    engine: int = 0
+
+
+def image_version(image: str) -> str | None:
+    """The engine's version in a container image's tag; None where the tag names none.
+
+    >>> image_version("vllm/vllm-openai:v0.9.1"), image_version("vllm/vllm-openai:latest")
+    ('0.9.1', None)
+    """
+    found = _VERSION.search(image)
+    return found[1] if found else None
+
+
+def is_environment(name: str) -> bool:
+    """Whether a variable's name is one that bears on memory, devices or the engine."""
+    return bool(ENVIRONMENT.fullmatch(name))
+
+
+def shown(flag: str, value: str) -> str:
+    """A value fit to be shown: secrets masked, length bounded."""
+    return "***" if _SECRET.search(flag) else value[:_VALUE_CAP]
