@@ -38,6 +38,15 @@ def _number(value: Any) -> float | None:
     return float(found[1]) * {"m": 1e-3, "k": 1e3}.get(found[2], 1.0) if found else None
 
 
+def _followed(metric: Any, key: str) -> tuple[str | None, float | None]:
+    """The name of a metric that a scaler follows, and its `target` or `current` figure."""
+    kind = str(_mapping(metric).get("type") or "")
+    inner = _mapping(_mapping(metric).get(kind[:1].lower() + kind[1:]))
+    figures = _mapping(inner.get(key))
+    figure = next((figures[name] for name in ("averageValue", "value", "averageUtilization") if name in figures), None)
+    return _text(inner.get("name") or _mapping(inner.get("metric")).get("name")), _number(figure)
+
+
 class Objects:
     """Reads objects of the cluster; `where` finds the line of a name in the source."""
 
@@ -227,13 +236,10 @@ class Objects:
         """What a HorizontalPodAutoscaler measures and what it says of itself."""
         spec, status = _mapping(scaler.get("spec")), _mapping(scaler.get("status"))
         self.target = _target(scaler)
+        current = dict(_followed(metric, "current") for metric in _list(status.get("currentMetrics")))
         for metric in _list(spec.get("metrics")):
-            kind = str(_mapping(metric).get("type") or "")
-            inner = _mapping(_mapping(metric).get(kind[:1].lower() + kind[1:]))
-            name = inner.get("name") or _mapping(inner.get("metric")).get("name")
-            target = _mapping(inner.get("target"))
-            aim = next((target[key] for key in ("averageValue", "value", "averageUtilization") if key in target), None)
-            self._scaled(metric, "metric", _text(name), None, threshold=_number(aim))
+            name, aim = _followed(metric, "target")
+            self._scaled(metric, "metric", name, None, threshold=aim, value=current.get(name))
         self._bounds(scaler, spec.get("minReplicas"), spec.get("maxReplicas"))
         for condition in _list(status.get("conditions")):
             one = _mapping(condition)
@@ -265,8 +271,8 @@ class Objects:
         if maximum is not None:
             self._scaled(scaler, "condition", "bounds", f"{minimum} to {maximum}", minimum=_whole(minimum), maximum=_whole(maximum))  # fmt: skip
 
-    def _scaled(self, value: Any, kind: str, name: str | None, status: str | None, text: str | None = None, **figures: float | None) -> None:  # fmt: skip
-        self.rows.add("scaler", self.where(value, name), kind=kind, name=name, status=status, text=text or name, **self.target, **figures)  # fmt: skip
+    def _scaled(self, at: Any, kind: str, name: str | None, status: str | None, text: str | None = None, **figures: float | None) -> None:  # fmt: skip
+        self.rows.add("scaler", self.where(at, name), kind=kind, name=name, status=status, text=text or name, **self.target, **figures)  # fmt: skip
 
     def inspected(self, value: Mapping[str, Any]) -> None:
         """A container as `docker inspect` prints it."""

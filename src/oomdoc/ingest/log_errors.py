@@ -36,7 +36,8 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|Found no NVIDIA driver|No CUDA GPUs are available|no kernel image|Failed to infer device type|libcuda|not compiled with CUDA|invalid device ordinal"
                    r"|Torch not compiled|compute capability|CUDA unknown error|system not yet initialized|could not select device driver|undefined symbol"),
         ("hardware", r"ECC error|uncorrectable|fallen off the bus|Xid|NVLink error|GPU is lost|hardware error"),
-        ("kernel", r"illegal memory access|Memory access fault by GPU|HSA_STATUS_ERROR_(?!OUT_OF)|aicore exception|error code:? ?507\d{3}|device-side assert|misaligned address|OutOfResources|unspecified launch failure|invalid (?:argument|configuration)"
+        # memory on the chip (of a TPU core, of a multiprocessor) is what a kernel is compiled for; it is no device memory
+        ("kernel", r"memory space (?:smem|vmem|cmem|sflag)|Exceeded (?:smem|vmem|cmem|scoped vmem) capacity|illegal memory access|Memory access fault by GPU|HSA_STATUS_ERROR_(?!OUT_OF)|aicore exception|error code:? ?507\d{3}|device-side assert|misaligned address|OutOfResources|unspecified launch failure|invalid (?:argument|configuration)"
                    r"|PTXAS|ptxas|triton.*(?:Error|failed)|CUBLAS_STATUS_(?!ALLOC)|CUDNN_STATUS|flash_?attn|AlignedAllocator|Failed to allocate memory for batch_|No valid triton"
                    r"|CompilationError|InductorError|nvcc|torch\._dynamo"),
         ("nccl", r"NCCL|nccl|ProcessGroup|DistBackendError|DistNetworkError|gloo|all-?reduce"),

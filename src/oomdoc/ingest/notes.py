@@ -58,6 +58,8 @@ _OPERATOR = regex(
     re.I,
 )
 _UNIFIED = regex(r"\bGB10\b|\bgfx115\d\b")  # a device whose memory is the host's
+_TYPED = regex(r"\s*(?:\([\w.-]{1,40}\)\s?)?(?:[\w.-]{1,60}@[\w.-]{1,60}[: ][^\s$#]{0,80})?\$\s+[a-z./]")
+"""What somebody typed at a prompt: `$ dmesg | grep oom` asks, it does not say that anything was found."""
 _DELTA = regex(
     r"^(?P<name>(?:vllm|lmcache|process|python):[\w:]+|vllm:\w+)(?P<labels>\{[^}]*\})?\s*[:=]?\s*(?:delta|Δ)?\s*"
     r"(?:(?P<value>[+-]\d[\d,]*(?:\.\d+)?)|(?P<before>\d[\d,]*(?:\.\d+)?)\s*(?:->|→|to)\s*(?P<after>\d[\d,]*(?:\.\d+)?))\s*$"
@@ -95,7 +97,7 @@ class _Reader:
         elif self.devices.line(number, text):
             self._state(number, text, topics=bool(MIG.search(text) or _UNIFIED.search(text)) or "," in text)
         else:
-            self._state(number, text, topics=True)
+            self._state(number, text, topics=not _TYPED.match(raw))
 
     def end(self) -> None:
         """The end of the text: devices are complete now."""

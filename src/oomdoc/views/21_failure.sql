@@ -132,7 +132,7 @@ SELECT CASE WHEN told.kind IS NOT NULL AND told.kind NOT IN ('pressure', 'restar
        WHEN stack.graph_profile THEN 'graph-profile' WHEN stack.sampler OR refusal.name IN ('warmup') THEN 'sampler-warmup' WHEN stack.capture THEN 'capture'
        WHEN stack.kv_alloc THEN 'kv-alloc' WHEN stack.profile THEN 'profile'
        WHEN stack.load OR refusal.name = 'load-oom' THEN 'load' WHEN stack.warmup THEN 'warmup' WHEN stack.init THEN 'init'
-       WHEN stack.executed OR book.text LIKE '%Error in model execution%' THEN 'forward' WHEN before.up OR stat.kv_used IS NOT NULL THEN 'forward'
+       WHEN stack.executed OR book.text LIKE '%Error in model execution%' OR book.text LIKE '%error in forwardAsync%' THEN 'forward' WHEN before.up OR stat.kv_used IS NOT NULL THEN 'forward'
        -- private pools are filled by graph capture: whatever failed, failed during or after it, whatever the log shows last
        WHEN book.private_pool_bytes >= 4194304 AND before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft', 'loaded', 'profiled') THEN 'after-capture'
        WHEN before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft') THEN 'load' WHEN before.name IN ('loaded') THEN 'profile'

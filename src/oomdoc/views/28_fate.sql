@@ -13,12 +13,6 @@ WITH own AS (
          max(value) FILTER (name LIKE 'vllm:num_preemptions%') AS preempted, max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used,
          min(source || ':' || line) FILTER (name LIKE 'vllm:request_success%') AS ref
   FROM metric WHERE name LIKE 'vllm:%'
-), frozen AS (
-  -- work in hand at each scrape, and not one token more for five minutes: a prefill of the longest prompts takes one or two
-  SELECT CASE WHEN count(DISTINCT t) FILTER (name = 'vllm:generation_tokens_total') >= 2 AND max(t) - min(t) >= 300
-              AND max(value) FILTER (name = 'vllm:generation_tokens_total') = min(value) FILTER (name = 'vllm:generation_tokens_total') AND min(value) FILTER (name = 'vllm:num_requests_running') > 0
-              AND max(series) FILTER (name = 'vllm:generation_tokens_total') = 1 THEN 'stuck' END AS outcome, max(source || ':' || line) FILTER (name = 'vllm:generation_tokens_total') AS ref
-  FROM (SELECT *, count(DISTINCT coalesce(labels, '')) OVER (PARTITION BY name) AS series FROM metric WHERE name IN ('vllm:generation_tokens_total', 'vllm:num_requests_running') AND t IS NOT NULL)
 ), quiet AS (
   SELECT CASE WHEN preempted > 0 OR (waiting > 0 AND kv_used >= 0.85) THEN 'degraded' WHEN done > 0 AND coalesce(waiting, 0) = 0 THEN 'served' END AS outcome, ref FROM gauge
 ), box AS (
@@ -28,6 +22,6 @@ WITH own AS (
 ), host AS (
   SELECT CASE WHEN i.kind IN ('host-kill', 'restart', 'exit') THEN 'ended' END AS outcome, i.ref FROM focus f JOIN incident i ON i.incident = f.incident WHERE i.start_id IS NULL
 )
-SELECT nullif(coalesce(own.outcome, host.outcome, CASE WHEN own.start_id IS NULL THEN worst.outcome END, CASE WHEN (SELECT count(*) FROM incident) = 0 THEN coalesce(frozen.outcome, quiet.outcome, box.outcome) END), 'not-told') AS outcome,
-  coalesce(own.ref, host.ref, worst.ref, CASE WHEN frozen.outcome IS NOT NULL THEN frozen.ref END, quiet.ref, box.ref) AS ref
-FROM (SELECT 1) LEFT JOIN own ON true LEFT JOIN host ON true LEFT JOIN worst ON true LEFT JOIN quiet ON true LEFT JOIN box ON true LEFT JOIN frozen ON true
+SELECT nullif(coalesce(own.outcome, host.outcome, CASE WHEN own.start_id IS NULL THEN worst.outcome END, CASE WHEN (SELECT count(*) FROM incident) = 0 THEN coalesce(CASE WHEN frozen.minutes IS NOT NULL THEN 'stuck' END, quiet.outcome, box.outcome) END), 'not-told') AS outcome,
+  coalesce(own.ref, host.ref, worst.ref, frozen.ref, quiet.ref, box.ref) AS ref
+FROM (SELECT 1) LEFT JOIN own ON true LEFT JOIN host ON true LEFT JOIN worst ON true LEFT JOIN quiet ON true LEFT JOIN box ON true LEFT JOIN standstill frozen ON true

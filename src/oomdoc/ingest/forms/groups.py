@@ -97,6 +97,25 @@ def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
     return None
 
 
+_OF_TOTAL = re.compile(r"\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*/\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*")
+
+
+def _of_totals(record: Record) -> Record:
+    """A record whose cells "3817/9120" are two, what is used and what there is, where both have a meaning here."""
+    halves = {name: found for name, value in record.values.items() if isinstance(value, str) and "/" in value and (found := _OF_TOTAL.fullmatch(value))}  # fmt: skip
+    if not halves:
+        return record
+    values: dict[str, Any] = {}
+    for name, value in record.values.items():
+        found = halves.get(name)
+        whole = re.sub("(?i)used?|usage", "total", name) if found else ""
+        if found and whole != name and meanings(name) and meanings(whole):
+            values[name], values[whole] = found[1], found[2]
+        else:
+            values[name] = value
+    return record._replace(values=values) if values.keys() != record.values.keys() else record
+
+
 class Gatherer:
     """All records of a source."""
 
@@ -109,6 +128,7 @@ class Gatherer:
 
     def add(self, record: Record) -> bool | None:
         """Take a record; False where its group is known to be none of ours, None where nothing is decided yet."""
+        record = _of_totals(record)
         group = self._groups.get(record.context)
         if group is None:
             if len(self._groups) >= 1000:

@@ -80,7 +80,20 @@ def meanings(name: str) -> tuple[Match, ...]:
     """
     if series := _SERIES.fullmatch(name.strip().strip("\"'`")):
         return (Match(_metric_of(series[1]), True),)
-    return _of_words(name) or _below(name)
+    return _of_words(name) or _below(name) or _of_statistic(name)
+
+
+_STATISTIC = re.compile(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]+)?(?P<bare>\w.*?)(?:[ _.-]+(?:sum|max|avg|average|mean|median|last|latest|current|peak|p\d\d))?$")  # fmt: skip
+_STATES = ("stat.", "gpu.used")
+"""What a dashboard folds over replicas or over a minute: each fold is still a reading of the state. Of requests it would be none."""
+
+
+def _of_statistic(name: str) -> tuple[Match, ...]:
+    """What a name means without the statistic in it: `kv_usage_max`, `requests_running_sum`, `avg_waiting`."""
+    found = _STATISTIC.match(name.strip())
+    if found is None or found["bare"] == name.strip():
+        return ()
+    return tuple(match for match in meanings(found["bare"]) if match.quantity.id.startswith(_STATES))
 
 
 _WRAPPERS = frozenset(

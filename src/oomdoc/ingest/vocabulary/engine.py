@@ -41,6 +41,7 @@ QUANTITIES = (
     _metric("vllm:gpu_prefix_cache_hit_rate", high=1.0, sample=0.5),
     _metric("vllm:prompt_tokens_total", counter=True),
     _metric("vllm:generation_tokens_total", counter=True),
+    _metric("vllm:request_success_total", "requests_done, requests_completed, completed_requests, requests_finished, finished_requests, requests_served, total_completed, done_total", counter=True),
     _metric("vllm:avg_prompt_throughput_toks_per_s"),
     _metric("vllm:avg_generation_throughput_toks_per_s"),
     Quantity(
@@ -82,7 +83,7 @@ QUANTITIES = (
     ),
     Quantity(
         "stat.blocks_used", "engine_stat", "+blocks_used", "count",
-        strong="used kv cache block, kv block used, kv cache block used, used kv block, used gpu block, gpu block used, kv cache used block, alloc kv block",
+        strong="used kv cache block, kv block used, kv cache block used, used kv block, used gpu block, gpu block used, kv cache used block, alloc kv block, kv used block",
         exact="used_num_blocks, usedNumBlocks",
         high=1e9,
         samples=(("Used KV cache blocks", 20, 20), ("kv_blocks_used", "5375", 5375)),
@@ -90,7 +91,7 @@ QUANTITIES = (
     ),
     Quantity(
         "stat.blocks_total", "engine_stat", "+blocks_total", "count",
-        strong="max kv cache block, kv block total, kv cache block total, total kv block, kv block max, max kv block, kv cache block max",
+        strong="max kv cache block, kv block total, kv cache block total, total kv block, kv block max, max kv block, kv cache block max, kv total block",
         exact="max_num_blocks, maxNumBlocks",
         high=1e9,
         samples=(("Max KV cache blocks", 157, 157), ("kv_blocks_total", "6144", 6144)),
