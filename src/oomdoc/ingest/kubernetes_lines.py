@@ -467,6 +467,19 @@ PATTERNS: tuple[Pattern, ...] = (
         convert=_scaler("blind"),
     ),
     Pattern(
+        # KEDA's documentation, "Pause autoscaling with deployments": the scaler neither asks nor acts
+        "scaler-paused",
+        "k8s-scaler",
+        ("autoscaling.keda.sh",),
+        regex(r"(?P<name>autoscaling\.keda\.sh/paused(?:-replicas|-scale-(?:in|out))?)\"?\s*[:=]\s*\"?(?P<status>[Tt]rue|\d+)"),
+        "scaler",
+        (
+            ('    autoscaling.keda.sh/paused: "true"', {"kind": "blind", "status": "true"}),
+            ("autoscaling.keda.sh/paused-replicas=2", {"kind": "blind", "status": "2"}),
+        ),
+        convert=_scaler("blind"),
+    ),
+    Pattern(
         "scaler-decision",
         "k8s-scaler",
         ("ecisionsApplied", "ecisions applied", "New size:"),

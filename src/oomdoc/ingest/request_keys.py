@@ -209,11 +209,25 @@ def moment(value: Any) -> float | None:
     return None
 
 
+OUTCOMES: dict[str, int] = {
+    word: code
+    for code, words in (
+        (200, "ok success succeeded successful completed complete finished done stop length"),
+        (499, "aborted abort cancelled canceled disconnected"),
+        (429, "rejected throttled"),
+        (500, "error errored failed failure exception"),
+        (504, "timeout timed_out"),
+    )
+    for word in words.split()
+}
+"""What became of a request, as benchmarks and gateways name it, by the HTTP status (RFC 9110; 499 as nginx has it) that means the same."""
+
+
 def status(value: Any) -> int | None:
-    """An HTTP status; None for words such as `success`."""
+    """An HTTP status; that of a word such as `success`; None for anything else."""
     if isinstance(value, str):
         match = _STATUS.fullmatch(value)
-        return int(match[1]) if match else None
+        return int(match[1]) if match else OUTCOMES.get(value.strip().lower().replace(" ", "_"))
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1000 else None
 
 

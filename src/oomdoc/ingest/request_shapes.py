@@ -15,7 +15,7 @@ from typing import Any
 
 from oomdoc.columns import Cut, Field, Memo, Template, stamp
 from oomdoc.ingest.record import peel
-from oomdoc.ingest.request_keys import DEPTH, MEANING, Bare, epoch, is_container, word
+from oomdoc.ingest.request_keys import DEPTH, MEANING, Bare, epoch, is_container, status, word
 from oomdoc.tables import Batch
 
 LEARN_CAP = 16 << 10  # longer lines hold prompts, and are read by json anyway
@@ -179,6 +179,8 @@ def learn_pairs(line: bytes) -> Shape:
             if not meaning:
                 fields.append(Field("key", "", index, index, prefix, suffix if quote else b""))
             elif meaning.what == "status" and not _WHOLE.fullmatch(value):
+                if status(value.decode("utf-8", "replace")) is not None:
+                    raise RefusedError  # a word that says what became of it
                 fields.append(Field("same", "", index, index, cell + close))
             elif meaning.what in divisors:
                 raise RefusedError
@@ -246,6 +248,8 @@ def learn_json(line: bytes) -> Shape:
         meaning = MEANING[name] if all(path) else None
         checks.append(Field("key", "", index, index, prefix, suffix if b"}" in suffix else b""))
         if meaning and meaning.what == "status" and not _WHOLE.fullmatch(text):
+            if status(text.strip(b'"').decode("utf-8", "replace")) is not None:
+                raise RefusedError
             checks.append(Field("same", "", index, index, cell))
         elif meaning:
             what, depth = meaning.what, len(path)

@@ -78,7 +78,8 @@ def meanings(name: str) -> tuple[Match, ...]:
     >>> [match.quantity.id for match in meanings("fb_used [MiB]")], meanings("temperature.gpu")
     (['gpu.used', 'process.gpu_used'], ())
     """
-    if series := _SERIES.fullmatch(name.strip().strip("\"'`")):
+    plain = name.strip().strip("\"'`")
+    if series := _SERIES.fullmatch(plain) or _FOLDED.fullmatch(plain):
         return (Match(_metric_of(series[1]), True),)
     return _of_words(name) or _below(name) or _of_statistic(name)
 
@@ -154,6 +155,9 @@ def _of_words(name: str) -> tuple[Match, ...]:
     return tuple(seen.values())
 
 
+_BY = r"(?:\s*(?:by|without)\s*\([^()]*\)\s*)?"
+_FOLDED = re.compile(rf"(?:sum|max|avg){_BY}\(\s*vllm[:_]([a-z]\w{{3,100}})(?:\{{[^{{}}]*\}})?\s*\){_BY}")
+"""A series folded over its labels, as a panel's legend or the header of its export has it; a rate of it is another quantity."""
 _SERIES = re.compile(r"vllm[:_]([a-z]\w{3,100})(?:\{.*\})?", re.S)
 
 
