@@ -1,0 +1,1 @@
+llm = LLM(model="./Qwen2-7B-Instruct.Q4_K_M.gguf", max_model_len=200, max_num_seqs=1)
