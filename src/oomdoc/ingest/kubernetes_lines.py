@@ -471,7 +471,9 @@ PATTERNS: tuple[Pattern, ...] = (
         "scaler-paused",
         "k8s-scaler",
         ("autoscaling.keda.sh",),
-        regex(r"(?P<name>autoscaling\.keda\.sh/paused(?:-replicas|-scale-(?:in|out))?)\"?\s*[:=]\s*\"?(?P<status>[Tt]rue|\d+)"),
+        regex(
+            r"(?P<name>autoscaling\.keda\.sh/paused(?:-replicas|-scale-(?:in|out))?)\"?\s*[:=]\s*\"?(?P<status>[Tt]rue|\d+)"
+        ),
         "scaler",
         (
             ('    autoscaling.keda.sh/paused: "true"', {"kind": "blind", "status": "true"}),
