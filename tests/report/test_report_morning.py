@@ -74,7 +74,7 @@ def night(text: str = "no such file", **changes: object) -> Morning:
         standing=(
             Standing("00000000000a", "new", "/srv/bundles/gpu-node-07_0004.tar.gz", "gpu-node-07_0004.tar.gz", "gpu-node-07", "Qwen/Qwen3-8B", "0.28.0", "kv-demand-exceeds-pool",
                      "Live traffic needs more KV cache than the pool holds", 0.97, "pressure", "2026-11-20T03:12:44Z", "2026-11-20", "vllm.log:812", text, "Lower `--max-num-seqs` to 11", None, "two replicas", "reports/a-1.html", 3),
-            Standing("00000000000b", "acknowledged", "/srv/bundles/b.tar.gz", "b.tar.gz", None, None, None, "not-memory", "The failure has another cause than memory", 0.9, "error", None,
+            Standing("00000000000b", "acknowledged", "/srv/bundles/b.tar.gz", "b.tar.gz", None, None, None, "not-memory", "The failure has a cause other than memory", 0.9, "error", None,
                      "2026-11-17", "vllm.log:3", text, None, "ticket 4711", None, None),
         ),
     )  # fmt: skip

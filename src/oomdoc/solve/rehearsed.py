@@ -279,7 +279,7 @@ def _least(
     action = Action(
         "least-change", f"Lower `--max-num-seqs` to {low}", "the largest number with which the recorded traffic leaves "
         f"{MARGIN:.0%} of the pool free", "requests beyond it wait in the queue instead of being preempted and computed twice",
-        {"max_num_seqs": low}, "`vllm:num_preemptions_total` stands still under the same load",
+        {"max_num_seqs": low}, "`vllm:num_preemptions_total` stops rising under the same load",
         {} if (was := stated("max_num_seqs", now)) is None else {"max_num_seqs": was},
     )  # fmt: skip
     return _proven(action, action.changes, best, before, stage)
