@@ -155,3 +155,15 @@ def test_other_failures_are_no_new_memory_incidents() -> None:
     quiet = night(groups=(group(3, cause="not-memory"),), changes=(), outliers=())
     assert quiet.new_incidents == 0
     assert any("No new memory incident." in section.says for section in sections(quiet))
+
+
+def test_another_failure_is_named_by_its_words_not_by_its_class() -> None:
+    said = "pydantic_core._pydantic_core.ValidationError: User-specified max_model_len (65536) is greater than the derived max_model_len (max_position_embeddings=32768.0)"
+    standing = tuple(dataclasses.replace(item, text=said) for item in night().standing if item.cause == "not-memory")
+    row = sections(night(standing=standing))[1].rows[0]
+    assert row[1].startswith(
+        "Not memory: User-specified max_model_len (65536) is greater than the derived max_model_len ("
+    )
+    for kept in ("Error: 803", "the driver is too old: update it", "worker died"):
+        standing = tuple(dataclasses.replace(item, text=kept) for item in standing)
+        assert sections(night(standing=standing))[1].rows[0][1].startswith(f"Not memory: {kept}")
