@@ -142,7 +142,7 @@ def _short(morning: Morning) -> Iterable[str]:
         counted = [
             f"{states.count(state):,} {state}" for state in ("new", "known", "acknowledged", "gone") if state in states
         ]
-        yield f"{count(len(states), 'incident')} to look at (those of one bundle that are alike count once): {', '.join(counted)}."
+        yield f"{count(len(states), 'incident')} in all (alike ones of one bundle count once): {', '.join(counted)}."
     if morning.previous is None:
         yield "This is the first night of the store: there is nothing to compare with."
 
