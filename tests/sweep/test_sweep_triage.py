@@ -83,7 +83,8 @@ def test_each_row_answers_without_a_second_file(told: tuple[Path, Morning]) -> N
             assert item.probability is not None
             said = [item.title, item.cause or "", item.name, item.host or "unknown", item.model or "unknown", f"night of {item.since}"]  # fmt: skip
             if item.cause == "not-memory":
-                said[0] = "Not memory: " + " ".join((item.text or "").split())[:30]
+                words_alone = re.sub(r"^[\w.]+Error: ", "", " ".join((item.text or "").split()))  # without its class
+                said[0] = "Not memory: " + words_alone[:30]
             for words in (*said, item.action or "no action is known"):
                 plain = " ".join(words.replace("`", "").split())
                 assert re.sub(r"\W", "", plain)[:60] in re.sub(r"\W", "", flat), (form, item.name, words)
