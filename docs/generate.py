@@ -162,7 +162,7 @@ def unseen() -> str:
     """The first runs on unseen reports, from the figures that reports quote."""
     from oomdoc.record import ROUNDS, SURE_FROM, like
 
-    head = ["round", "when it was run", "fair", "the label itself", "in the first three", "Brier", "ECE", f"told at {SURE_FROM:g} or more: right"]  # fmt: skip
+    head = ["round", "when it was run", "fair", "the label itself", "in the first three", "Brier", "ECE", f"said at {SURE_FROM:g} or more: right"]  # fmt: skip
     body = [
         [each.name, each.state, *(f"{part / each.bundles:.2f}" for part in (each.fair, each.label, each.first_three)), f"{each.brier:.3f}", f"{each.ece:.3f}", f"{each.sure_right} of {each.sure}"]
         for each in ROUNDS

@@ -606,7 +606,7 @@ def not_memory() -> Report:
         1,
         "not-memory",
         0.91,
-        "The failure has another cause than memory",
+        "The failure has a cause other than memory",
         category="none",
         reason="driver-or-hardware",
         prior=0.2,

@@ -591,3 +591,33 @@ def test_an_archive_that_is_not_written_is_refused(
     )
     assert "names an archive that is not written" in capsys.readouterr().err
     assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("end", [".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tar", ".zip"])
+def test_a_folder_becomes_the_archive_that_the_copy_is_named_for(end: str, tmp_path: Path) -> None:
+    bundle = write(tmp_path / "bundle", FILES)
+    plain, packed = tmp_path / "copy", tmp_path / f"copy{end}"
+    redact(bundle, plain)
+    redact(bundle, packed)
+    assert packed.is_file()
+    if end == ".zip":
+        assert zipfile.is_zipfile(packed)
+    elif end != ".tar.zst":
+        with tarfile.open(packed) as archive:  # any compression that Python reads: what the name says is what it is
+            assert {item.name for item in archive if item.isfile()} >= {manifest.NAME}
+    assert len(members(packed)) == len(members(plain)) and survivors(packed) == []
+
+
+def test_a_plain_file_is_packed_too_and_an_archive_of_another_kind_is_refused(tmp_path: Path) -> None:
+    bundle = write(tmp_path / "bundle", FILES)
+    log = tmp_path / "one.log"
+    log.write_bytes(next(data for name, data in FILES.items() if name.endswith(".log")))
+    redact(log, tmp_path / "one.tar.gz")
+    with tarfile.open(tmp_path / "one.tar.gz") as archive:
+        assert {item.name for item in archive} == {"one.log", manifest.NAME}
+    redact(bundle, tmp_path / "bundle.zip")
+    with pytest.raises(UsageError, match=r"bundle\.tgz names another kind of archive than bundle\.zip is"):
+        redact(tmp_path / "bundle.zip", tmp_path / "bundle.tgz")
+    assert not (tmp_path / "bundle.tgz").exists()
+    redact(tmp_path / "bundle.zip", tmp_path / "again.zip")
+    assert zipfile.is_zipfile(tmp_path / "again.zip")

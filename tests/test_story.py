@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import functools
 import json
 import math
@@ -245,3 +246,105 @@ def test_the_rank_of_adapters_is_a_flag_to_copy(tmp_path: Path) -> None:
     assert named["flags"] == "--max-lora-rank 8"
     for form in ("kubernetes", "helm", "compose"):
         assert '"--max-lora-rank", "8"' in json.dumps(yaml.safe_load(named[form])), form
+
+
+PROBED = """(APIServer pid=11) INFO 06-20 08:00:06 [api_utils.py:347]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.32.0
+(APIServer pid=11) INFO 06-20 08:00:06 [api_utils.py:286] non-default args: {'model_tag': 'org/model-8b', 'model': 'org/model-8b', 'max_model_len': 4096}
+(APIServer pid=12) INFO 06-20 08:00:36 [api_utils.py:347]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.32.0
+(APIServer pid=12) INFO 06-20 08:00:36 [api_utils.py:286] non-default args: {'model_tag': 'org/model-8b', 'model': 'org/model-8b', 'max_model_len': 4096}
+(EngineCore pid=13) INFO 06-20 08:00:40 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: model='org/model-8b', speculative_config=None
+(Worker pid=14) INFO 06-20 08:00:44 [gpu_model_runner.py:68] Starting to load model org/model-8b...
+(Worker pid=14) INFO 06-20 08:00:51 [default_loader.py:501] Loading weights took 6.17 seconds
+(APIServer pid=15) INFO 06-20 08:01:06 [api_utils.py:347]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.32.0
+(APIServer pid=15) INFO 06-20 08:01:06 [api_utils.py:286] non-default args: {'model_tag': 'org/model-8b', 'model': 'org/model-8b', 'max_model_len': 4096}
+"""
+SUPERVISED = "".join(
+    f"2026-06-20T08:{at:%M:%S}.120Z supervisor: {said}\n"
+    for start, pid in enumerate((11, 12, 15))
+    for at, said in [
+        (datetime.datetime(2026, 6, 20, 8, 0, 0) + datetime.timedelta(seconds=30 * start + after), text)
+        for after, text in (
+            (0, f"started pid={pid} restart={start}"),
+            (3, "startup probe failed: GET /health: ClientConnectorError"),
+            (6, "startup probe failed: GET /health: ClientConnectorError"),
+            (14, f"startup probe deadline 14s exceeded, sending SIGTERM to pid={pid}"),
+            (29, f"pid={pid} exited code=-9"),
+        )
+    ]
+)  # fmt: skip
+
+
+def test_a_start_that_a_probe_ended_says_how_far_the_furthest_came(tmp_path: Path) -> None:
+    report = told_of(tmp_path / "b", {"vllm.log": PROBED, "supervisor-events.log": SUPERVISED})
+    assert report.diagnoses[0].cause == "probe-restart-loop"
+    first, second, *_ = report.story.chain
+    assert "deadline 14s exceeded" in first.says
+    assert second.says == "the furthest of 3 starts had read all weights 15 s after its first line, and was not ready"
+    assert second.refs == ("vllm.log:7",)
+    # three starts of one process each: none of them lived from the first line of one to the last of another
+    assert not any("of life a start" in link.says for link in report.story.chain)
+
+
+def test_a_growth_between_two_states_is_a_sum(tmp_path: Path) -> None:
+    table = "state,nvidia_smi_process_mib\nasleep after boot,500\nasleep after about 10 h of traffic,4500\n"
+    report = told_of(
+        tmp_path / "b",
+        {"command.txt": "vllm serve org/model-8b --enable-sleep-mode\n", "timeseries.txt": table},
+    )
+    assert report.diagnoses[0].cause == "memory-leak"
+    first, second, *_ = report.story.chain
+    assert first.says == "asleep after boot: process took 500.0 MiB" and first.refs == ("timeseries.txt:2",)
+    assert second.says == "asleep after about 10 h of traffic: 500.0 MiB + 3.91 GiB = 4.39 GiB, 9.0 times as much"
+    assert second.refs == ("timeseries.txt:3",)
+
+
+LONGER = """(APIServer pid=31) INFO 06-20 09:00:06 [api_utils.py:347]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.32.0
+(APIServer pid=31) INFO 06-20 09:00:06 [api_utils.py:286] non-default args: {'model_tag': 'org/model-8b', 'model': 'org/model-8b', 'max_model_len': 40000}
+Traceback (most recent call last):
+  File "/opt/venv/lib/python3.11/site-packages/vllm/engine/arg_utils.py", line 1210, in create_model_config
+    return ModelConfig(
+pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig
+  Value error, User-specified max_model_len (40000) is greater than the derived max_model_len (max_position_embeddings=16000.0 or model_max_length=None in model's config.json). To allow overriding this maximum, set the env var VLLM_ALLOW_LONG_MAX_MODEL_LEN=1. VLLM_ALLOW_LONG_MAX_MODEL_LEN must be used with extreme caution.
+"""
+
+
+def test_a_length_beyond_the_model_is_a_sum_and_has_a_flag_to_paste(tmp_path: Path) -> None:
+    report = told_of(tmp_path / "b", {"vllm.log": LONGER})
+    assert report.verdict == "not-memory"
+    asked, refused, *_ = report.story.chain
+    assert asked.says == (
+        "`--max-model-len 40000` asks for 40,000 tokens, 2.5 times the 16,000 that the model's own configuration allows "
+        "(`max_position_embeddings`)"
+    )
+    assert refused.says.startswith("the engine refused to start") and refused.refs == ("vllm.log:6",)
+    assert report.story.change.startswith("Set `--max-model-len 16000`")
+    assert report.diagnoses[0].actions[0].changes == {"max_model_len": 16000}
+    assert {patch.form: patch.text for patch in report.story.patches}["flags"] == "--max-model-len 16000"
+
+
+def test_a_report_that_stands_behind_no_cause_offers_no_patch() -> None:
+    report = report_of("kv-demand-long-chats")
+    assert report.story.patches
+    torn = told(dataclasses.replace(report, verdict="undecided"))
+    assert torn.story.change is None and torn.story.patches == () and torn.story.replay is None
+
+
+def test_what_its_replay_gives_stands_beside_the_change() -> None:
+    """Slower or sooner, the reader of the first screen learns it."""
+    report = report_of("kv-demand-long-chats")
+    assert report.story.replay == "95% of the requests are done within 2 min 0 s (2 min 44 s now), and begin within 2.3 s (89 s now)"  # fmt: skip
+    action = report.diagnoses[0].actions[0]
+    slow = dataclasses.replace(action, predicted={**action.predicted, "p95_latency_s": 327.22109741})
+    first = dataclasses.replace(report.diagnoses[0], actions=(slow,))
+    worse = told(dataclasses.replace(report, diagnoses=(first, *report.diagnoses[1:])))
+    assert worse.story.replay.startswith(
+        "95% of the requests are done within 5 min 27 s (2 min 44 s now: 2.0 times as long)"
+    )
+    for form in ("terminal", "markdown", "html", "brief"):
+        assert "2.0 times as long" in REPORTS[form](worse, width=200), form
+
+
+def test_where_nothing_is_left_for_kv_the_container_is_not_asked_for(tmp_path: Path) -> None:
+    report = told_of(tmp_path / "b", {"vllm.log": REFUSED})
+    asked = " ".join(item.command for item in report.collect_next)
+    assert "nvidia-smi" in asked and "docker inspect" not in asked and "nvidia-smi -L" not in asked

@@ -90,6 +90,8 @@ _FETCH: Mapping[str, tuple[str, str, str]] = {
 _OUTCOME = "outcome-fits"  # asked of every table that tells of a life: no source of its own
 _NEEDS_SERVING = frozenset({"metric", "request", "engine_stat", "scaler"})
 """What a server that never served has none of."""
+_SHOWN_BY: Mapping[str, frozenset[str]] = {"gpu_sample": frozenset({"gpu_device"})}
+"""What one source shows of another: a table of nvidia-smi lists the GPUs too."""
 _IN_THE_LOG = frozenset({"engine_figure", "engine_stat", "log_error", "engine_flag"})
 """What a server's log says by itself: where the log is there from its start, it has none of it."""
 _LIMITS = ("raise-the-limit-that-is-not-told",)
@@ -131,6 +133,8 @@ def collect_next(
     ordered = sorted(moves, key=lambda table: (-sum(moves[table].values()), table))
     told, said = [], set()
     for table in ordered:
+        if any(table in _SHOWN_BY.get(other, ()) for other in ordered):
+            continue
         what, command = _how(store, table)
         if command and command not in said:
             said.add(command)
@@ -167,14 +171,19 @@ def _fetchable(store: Store) -> frozenset[str]:
         served = store.rows_of("SELECT 1 FROM milestone WHERE name IN ('serving', 'engine-ready') LIMIT 1")
         if not served:
             lacking -= _NEEDS_SERVING
-    if {
-        "oom",
-        "startup_check",
-    } & store.filled:  # an allocator or the engine spoke: how the container ended is no question
+    # an allocator or the engine spoke, or printed that less than nothing is left for KV: how the container ended is no question
+    if {"oom", "startup_check"} & store.filled or _nothing_left(store):
         lacking -= {"container", "process_exit", "cluster_event", "scaler", "host_event"}
     if "cluster_event" in lacking and not {"container"} & store.filled:
         lacking -= {"cluster_event", "scaler"}
     return frozenset(lacking)
+
+
+def _nothing_left(store: Store) -> bool:
+    """The engine's own figure says that no byte is left for KV."""
+    return "engine_figure" in store.filled and bool(
+        store.rows_of("SELECT 1 FROM engine_figure WHERE name = 'kv_available_bytes' AND value <= 0 LIMIT 1")
+    )
 
 
 def _reach(finding: Finding, table: str, *, for_it: bool) -> float:

@@ -382,6 +382,9 @@ class Story:
     keeps: tuple[str, ...]  # causes (ids) that something in the bundle keeps in play beside the first
     brief: tuple[str, ...]
     host: str | None = None  # the machine that ran the server, as the evidence names it
+    replay: str | None = (
+        None  # how soon users are served with the change, by its replay of the recorded traffic; None = not replayed
+    )
 
 
 @dataclass(frozen=True, repr=False)

@@ -181,6 +181,7 @@ def test_the_answers_are_the_same_words_in_every_form(name: str) -> None:
         story.who,
         story.cost,
         story.change,
+        story.replay,
         *(link.says for link in story.chain),
     ]
     for said in (" ".join(each.replace("`", "").replace("*", "").split()) for each in words if each):

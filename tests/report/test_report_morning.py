@@ -74,7 +74,7 @@ def night(text: str = "no such file", **changes: object) -> Morning:
         standing=(
             Standing("00000000000a", "new", "/srv/bundles/gpu-node-07_0004.tar.gz", "gpu-node-07_0004.tar.gz", "gpu-node-07", "Qwen/Qwen3-8B", "0.28.0", "kv-demand-exceeds-pool",
                      "Live traffic needs more KV cache than the pool holds", 0.97, "pressure", "2026-11-20T03:12:44Z", "2026-11-20", "vllm.log:812", text, "Lower `--max-num-seqs` to 11", None, "two replicas", "reports/a-1.html", 3),
-            Standing("00000000000b", "acknowledged", "/srv/bundles/b.tar.gz", "b.tar.gz", None, None, None, "not-memory", "The failure has another cause than memory", 0.9, "error", None,
+            Standing("00000000000b", "acknowledged", "/srv/bundles/b.tar.gz", "b.tar.gz", None, None, None, "not-memory", "The failure has a cause other than memory", 0.9, "error", None,
                      "2026-11-17", "vllm.log:3", text, None, "ticket 4711", None, None),
         ),
     )  # fmt: skip
@@ -155,3 +155,15 @@ def test_other_failures_are_no_new_memory_incidents() -> None:
     quiet = night(groups=(group(3, cause="not-memory"),), changes=(), outliers=())
     assert quiet.new_incidents == 0
     assert any("No new memory incident." in section.says for section in sections(quiet))
+
+
+def test_another_failure_is_named_by_its_words_not_by_its_class() -> None:
+    said = "pydantic_core._pydantic_core.ValidationError: User-specified max_model_len (65536) is greater than the derived max_model_len (max_position_embeddings=32768.0)"
+    standing = tuple(dataclasses.replace(item, text=said) for item in night().standing if item.cause == "not-memory")
+    row = sections(night(standing=standing))[1].rows[0]
+    assert row[1].startswith(
+        "Not memory: User-specified max_model_len (65536) is greater than the derived max_model_len ("
+    )
+    for kept in ("Error: 803", "the driver is too old: update it", "worker died"):
+        standing = tuple(dataclasses.replace(item, text=kept) for item in standing)
+        assert sections(night(standing=standing))[1].rows[0][1].startswith(f"Not memory: {kept}")

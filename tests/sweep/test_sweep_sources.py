@@ -11,6 +11,7 @@ from oomdoc.errors import BundleError, UsageError
 from oomdoc.sweep.places import Access, Seen
 from oomdoc.sweep.sources import Candidate, find, host_of, pod_of, signature
 
+SAMPLES = Path(__file__).parents[2] / "sample_logs"
 NOW = 2_000_000_000_000_000_000
 
 
@@ -146,3 +147,37 @@ def test_a_file_written_a_moment_ago_is_not_settled(tmp_path: Path) -> None:
     assert not found([str(tmp_path)])[f"{tmp_path}/n1"].settled
     os.utime(tmp_path / "n1" / "vllm.log", ns=(NOW, NOW - 3_000_000_000))
     assert found([str(tmp_path)])[f"{tmp_path}/n1"].settled
+
+
+@pytest.mark.parametrize("at", ["", "cases/one/"])
+def test_parts_of_one_bundle_are_no_bundles_of_their_own(at: str, tmp_path: Path) -> None:
+    tree(
+        tmp_path, *(f"{at}{name}" for name in ("pod.yaml", "vllm.log", "node/dmesg.txt", "pod-logs/vllm/previous.log"))
+    )
+    made = found([str(tmp_path)])
+    assert [*made] == [f"{tmp_path}/{at}".rstrip("/")]
+    assert len(next(iter(made.values())).files) == 4
+
+
+def test_parts_without_a_file_beside_them_are_one_bundle_too(tmp_path: Path) -> None:
+    tree(tmp_path, "cases/one/node/dmesg.txt", "cases/one/pod-logs/vllm.log", "cases/two/logs/vllm.log")
+    assert [*found([str(tmp_path)])] == [f"{tmp_path}/cases/one", f"{tmp_path}/cases/two/logs"]
+
+
+def test_folders_alike_and_folders_of_hosts_stay_apart(tmp_path: Path) -> None:
+    tree(tmp_path, "index.txt", "nodes/n1/vllm.log", "nodes/n2/vllm.log")
+    assert len(found([str(tmp_path)])) == 3
+    tree(tmp_path / "b", "notes.txt", "logs/vllm.log", "metrics/night.tar.gz")
+    assert len(found([str(tmp_path / "b")])) == 3  # an archive is a bundle, also beside parts
+    tree(tmp_path / "c", "dmesg.txt", "logs/dmesg.txt")
+    assert len(found([str(tmp_path / "c")])) == 2
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in SAMPLES.glob("*/case.toml")))
+def test_every_sample_is_one_bundle(name: str) -> None:
+    (only,) = found([str(SAMPLES / name)])
+    assert only == str(SAMPLES / name) or only.endswith(".tar.gz")
+
+
+def test_the_samples_together_are_as_many_bundles_as_there_are_samples() -> None:
+    assert len(found([str(SAMPLES)])) == len([*SAMPLES.glob("*/case.toml")])

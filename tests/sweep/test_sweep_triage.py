@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import os
@@ -15,8 +16,10 @@ import pytest
 from night import night
 from rich.cells import cell_len
 
+from oomdoc import diagnose
 from oomdoc.morning import Morning
 from oomdoc.report.morning import FORMS, terminal
+from oomdoc.sweep.rows import _action
 
 TESTS = Path(__file__).parents[1]
 SAMPLES = sorted(path.parent for path in (TESTS.parent / "sample_logs").glob("*/case.toml"))
@@ -80,7 +83,8 @@ def test_each_row_answers_without_a_second_file(told: tuple[Path, Morning]) -> N
             assert item.probability is not None
             said = [item.title, item.cause or "", item.name, item.host or "unknown", item.model or "unknown", f"night of {item.since}"]  # fmt: skip
             if item.cause == "not-memory":
-                said[0] = "Not memory: " + " ".join((item.text or "").split())[:30]
+                words_alone = re.sub(r"^[\w.]+Error: ", "", " ".join((item.text or "").split()))  # without its class
+                said[0] = "Not memory: " + words_alone[:30]
             for words in (*said, item.action or "no action is known"):
                 plain = " ".join(words.replace("`", "").split())
                 assert re.sub(r"\W", "", plain)[:60] in re.sub(r"\W", "", flat), (form, item.name, words)
@@ -133,3 +137,15 @@ def test_in_a_browser_links_open_and_nothing_runs_off_the_page(told: tuple[Path,
         assert page.url == (root / (first.page or "")).as_uri()
         assert first.title in page.locator("h1").text_content()
         browser.close()
+
+
+def test_a_bundle_without_a_cause_is_given_no_fix() -> None:
+    """The row says what the bundle's own report says: collect more."""
+    with diagnose.analyze(TESTS.parent / "sample_logs" / "edge-097-chat-server") as analysis:
+        report = analysis.report
+    first = report.diagnoses[0]
+    assert _action(first, report) == report.story.change  # type: ignore[union-attr]
+    torn = dataclasses.replace(report, verdict="undecided", story=None)
+    assert _action(first, torn) == f"Collect more and analyse again: {report.collect_next[0].what}"
+    assert _action(first, dataclasses.replace(torn, collect_next=())) == "No change is advised before a cause is known"
+    assert _action(report.diagnoses[1], torn) == report.diagnoses[1].actions[0].do  # of another incident of the bundle

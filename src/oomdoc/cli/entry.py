@@ -204,4 +204,4 @@ def _usage_sentence(problem: Exception) -> str:
     context = getattr(problem, "ctx", None)
     path = context.command_path if context else "oomdoc"
     said = said.strip().rstrip(".")
-    return f"{said[:1].lower()}{said[1:]}{'' if said.endswith('?') else '.'} `{path} --help` tells more"
+    return f"{said[:1].lower()}{said[1:]}{'' if said.endswith('?') else '.'} `{path} --help` says more"

@@ -40,14 +40,14 @@ def redact(
 
     Prompts, completions, keys, tokens, names of users, hosts and tenants, mail, addresses and homes in paths become stand-ins:
     the same for the same name, made with a key that is not in the copy. So does every other word that is not known to be safe.
-    Numbers, sizes, times, line numbers and the words of engines, drivers, kernels and clusters stay. A folder gives a folder, an
-    archive the same kind of archive. What is no text is left out and named. The copy has a manifest,
+    Numbers, sizes, times, line numbers and the words of engines, drivers, kernels and clusters stay. A folder gives a folder,
+    or an archive where OUT ends like one (.tar.gz, .tar.zst, .zip, ...); an archive gives the same kind of archive. What is no text is left out and named. The copy has a manifest,
     oomdoc-redaction.json: what was replaced, by kind and count. Keep the map of --map private: it translates back.
 
     \b
     Example:
       oomdoc redact bundle.tar.gz redacted.tar.gz
-      oomdoc redact ./incident ./incident-redacted --map ~/fleet.map --word northwind
+      oomdoc redact ./incident incident-redacted.tar.gz --map ~/fleet.map --word northwind
 
     \b
     Exit status: 0 the copy is written; 1 it is, but gives another diagnosis;

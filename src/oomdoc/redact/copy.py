@@ -16,6 +16,7 @@ import stat
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Protocol, cast
 
@@ -110,11 +111,30 @@ def _new(layer: Layer, scratch: Path) -> _Open:
     )
 
 
-class Copy:
-    """The copy being written. `target` is a folder to fill (`is_folder`) or the one file or archive itself."""
+_NAMED: Mapping[str, tuple[str, ...]] = {
+    ".tar.gz": ("gzip", "tar"), ".tgz": ("gzip", "tar"), ".tar.bz2": ("bzip2", "tar"), ".tbz": ("bzip2", "tar"), ".tbz2": ("bzip2", "tar"),
+    ".tar.xz": ("xz", "tar"), ".txz": ("xz", "tar"), ".tar.zst": ("zstd", "tar"), ".tzst": ("zstd", "tar"), ".tar": ("tar",), ".zip": ("zip",),
+}  # fmt: skip
 
-    def __init__(self, target: Path, is_folder: bool, scratch: Path) -> None:
+
+def named_layers(name: str) -> tuple[Layer, ...]:
+    """The archive that a file's name promises, from the outside in; empty where it promises none.
+
+    >>> [layer.form for layer in named_layers("copy.tar.gz")], named_layers("copy")
+    (['gzip', 'tar'], ())
+    """
+    low = name.lower()
+    return next(
+        (tuple(Layer(form, "", "") for form in forms) for end, forms in _NAMED.items() if low.endswith(end)), ()
+    )
+
+
+class Copy:
+    """The copy being written. `target` is a folder to fill (`is_folder`) or the one file or archive itself; `around` is packed around all of it."""
+
+    def __init__(self, target: Path, is_folder: bool, scratch: Path, around: tuple[Layer, ...] = ()) -> None:
         self._target = target
+        self._around = around
         self._is_folder = is_folder
         self._scratch = scratch
         self._open: list[tuple[Layer, str, _Open]] = []
@@ -123,6 +143,7 @@ class Copy:
 
     def put(self, path: str, layers: tuple[Layer, ...], name_of: Naming, file: IO[bytes]) -> None:
         """Take in a member whose path and layers are those of the original; `name_of` renames."""
+        layers = (*self._around, *layers)
         shared = 0
         for (mine, _, _), theirs in zip(self._open, layers, strict=False):
             if mine != theirs:

@@ -17,10 +17,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, Member, open_bundle
+from oomdoc.bundle import DEFAULT_LIMITS, Intake, Layer, Limits, Member, open_bundle
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.limits import scratch_folder
-from oomdoc.redact.copy import Copy
+from oomdoc.redact.copy import Copy, named_layers
 from oomdoc.redact.forms import HEAD_BYTES, form_of
 from oomdoc.redact.manifest import NAME, Manifest
 from oomdoc.redact.names import Pseudonyms
@@ -48,7 +48,8 @@ class Redaction:
 def redact(paths: str | Path | Sequence[str | Path], out: str | Path, options: Redaction | None = None) -> Manifest:
     """Write a redacted copy of what `paths` name to `out`, which must not exist; what was replaced and left out.
 
-    A folder or several paths give a folder, an archive or file one of the same form. BundleError where nothing can be read,
+    A folder or several paths give a folder, an archive or file one of the same form; where `out` ends like an archive (`.tar.gz`,
+    `.zip`, ...) they are packed into one. BundleError where nothing can be read,
     UsageError where the copy cannot be written. Without a map two runs give different stand-ins; with one the same.
     """
     options = options or Redaction()
@@ -134,7 +135,9 @@ def _write(
 ) -> Manifest:
     intake = _open(given, options.limits)
     is_folder = len(given) > 1 or Path(given[0]).is_dir()
-    copy = Copy(target, is_folder, scratch)
+    around = _around(given, target, is_folder, options.limits)
+    is_folder = is_folder and not around
+    copy = Copy(target, is_folder, scratch, around)
     if is_folder:
         target.mkdir(mode=0o700)
     total = Tally()
@@ -176,6 +179,24 @@ def _write(
         copy.add(NAME, file)
     copy.finish()
     return manifest
+
+
+def _around(given: Sequence[str | Path], target: Path, is_folder: bool, limits: Limits) -> tuple[Layer, ...]:
+    """The archive to pack a folder or a plain file into, where the copy's name promises one; UsageError where the bundle is another archive."""
+    promised = named_layers(target.name)
+    if not promised or is_folder:
+        return promised
+    layers = next((member.layers for member in _open(given, limits).members()), ())
+    forms = tuple(layer.form for layer in layers)
+    wanted = tuple(layer.form for layer in promised)
+    if forms[: len(wanted)] == wanted:
+        return ()
+    if not {"tar", "zip"} & set(forms[:2]):
+        return promised
+    raise UsageError(
+        f"{target.name} names another kind of archive than {Path(given[0]).name} is",
+        "End it as the bundle does, or unpack the bundle and give the folder",
+    )
 
 
 def _silent(why: str) -> None:

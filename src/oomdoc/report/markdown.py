@@ -175,6 +175,8 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
             stopgap = until_then(first)
             after = "" if first.actions[0].when == "now" else f" ({WHEN[first.actions[0].when]})"
             lines.append(f"| **What to change** | {prose(story.change)}{after} |")
+            if story.replay:
+                lines.append(f"| **By its replay** | {prose(story.replay)} |")
             if stopgap:
                 lines.append(f"| **Until then** | {prose(stopgap.do)} |")
     said = [code(report.bundle.name)]

@@ -20,7 +20,10 @@ from oomdoc.report.words import count, moment, neutral, percent
 from oomdoc.units import show_bytes
 
 MOST_GROUPS = 25  # shown to people per section; JSON lines have all
-_WHAT = 90  # characters of the first error that tell what it was
+_WHAT = 140  # characters of the first error that say what it was
+_EXCEPTION = re.compile(
+    r"^(?:[\w.]*[a-z_]\.)?[A-Z]\w*(?:Error|Exception): (?=\S)"
+)  # its class says less than its words
 _TEXT = 160  # characters of a bundle's line that a table shows
 
 
@@ -96,7 +99,7 @@ def _what(item: Standing) -> str:
     times = f", {item.times} times" if item.times > 1 else ""
     title = item.title
     if item.cause == "not-memory" and item.text:  # the rule's title says what it is not
-        title = f"Not memory: {_cut(item.text, _WHAT)}"
+        title = f"Not memory: {_cut(_EXCEPTION.sub('', item.text), _WHAT)}"
     elif item.verdict == "undecided":
         title = f"Undecided; closest: {title}"
     return f"{title}{times} ({item.cause or 'not ranked'}, {item.fingerprint})"
@@ -133,13 +136,13 @@ def _short(morning: Morning) -> Iterable[str]:
         if morning.new_incidents
         else "No new memory incident."
     )
-    yield f"{counts.healthy:,} healthy, {counts.not_memory:,} failed for another reason than memory, {counts.undecided:,} undecided."
+    yield f"{counts.healthy:,} healthy, {counts.not_memory:,} failed for a reason other than memory, {counts.undecided:,} undecided."
     if morning.standing:
         states = [item.state for item in morning.standing]
         counted = [
             f"{states.count(state):,} {state}" for state in ("new", "known", "acknowledged", "gone") if state in states
         ]
-        yield f"{count(len(states), 'incident')} stand, alike ones of a bundle as one: {', '.join(counted)}."
+        yield f"{count(len(states), 'incident')} in all (alike ones of one bundle count once): {', '.join(counted)}."
     if morning.previous is None:
         yield "This is the first night of the store: there is nothing to compare with."
 

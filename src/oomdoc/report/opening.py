@@ -93,6 +93,8 @@ def _change(page: Page, report: Report, story: Story) -> Iterator[tuple[str, Tex
             pasted = flag(name, value)
             if pasted not in story.change:
                 yield " " * LABEL_WIDTH, ink(pasted, "bold green")
+        if story.replay:
+            yield "By its replay", page.prose(story.replay)
         if first and (stopgap := until_then(first)):
             yield "Until then", page.prose(stopgap.do)
     else:

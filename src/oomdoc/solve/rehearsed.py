@@ -279,7 +279,7 @@ def _least(
     action = Action(
         "least-change", f"Lower `--max-num-seqs` to {low}", "the largest number with which the recorded traffic leaves "
         f"{MARGIN:.0%} of the pool free", "requests beyond it wait in the queue instead of being preempted and computed twice",
-        {"max_num_seqs": low}, "`vllm:num_preemptions_total` stands still under the same load",
+        {"max_num_seqs": low}, "`vllm:num_preemptions_total` stops rising under the same load",
         {} if (was := stated("max_num_seqs", now)) is None else {"max_num_seqs": was},
     )  # fmt: skip
     return _proven(action, action.changes, best, before, stage)
@@ -304,7 +304,7 @@ def _overload(stage: Rehearsal, now: Situation, before: Result) -> list[Action]:
         "admit-less",
         f"Admit at most {_rate(rate)} of this mix at the gateway, and refuse or delay the rest" + (f"; begin with {heavy}" if heavy else ""),
         f"{_rate(stage.per_minute)} came around the incident; the pool serves {low:.0%} of them with {MARGIN:.0%} of it free",
-        "clients beyond that rate are told to come again", {}, "`vllm:num_preemptions_total` stands still and the queue is empty",
+        "clients beyond that rate have to try again later", {}, "`vllm:num_preemptions_total` stops rising and the queue is empty",
         predicted={**_figures(best, before, stage), "served": low}, proof=f"{_hint(stage)}replayed with {low:.0%} of the recorded requests, evenly taken, it {outcome}{stage.error}",
     )  # fmt: skip
     found = [shed]

@@ -26,6 +26,8 @@ def brief(report: Report, story: Story) -> tuple[str, ...]:
         named = [f"{item.title} ({percent(item.probability)})" for item in report.diagnoses[:2]]
         lines.append(_cut("closest: " + "; ".join(named)) if named else "nothing speaks for a cause")
     change = f"change: {story.change}" if story.change else ""
+    if change and story.replay:
+        change += f"; by its replay {story.replay}"
     if report.verdict == "undecided" and report.collect_next:
         change = f"collect: {report.collect_next[0].what}"
     lost = f"cost: {story.cost}. " if story.cost else ""

@@ -413,7 +413,7 @@ def _pieces(seen: Seen) -> Iterator[Link]:
 
 
 def _probe(seen: Seen) -> Iterator[Link]:
-    box, far = seen.facts.container, seen.facts.progress
+    box = seen.facts.container
     rule = re.search(
         r"delay=(\d+)s.*?period=(\d+)s.*?#failure=(\d+)", str(box.get("startup") or box.get("liveness") or "")
     )
@@ -429,13 +429,15 @@ def _probe(seen: Seen) -> Iterator[Link]:
         yield Link(sentence(seen.facts.ended_by), (seen.facts.ended_ref,) if seen.facts.ended_ref else ())
     ran = box.get("ran_s")
     lived = [each for each in seen.facts.lived_s if each >= 1]
-    if ran or lived or far:
+    reached, places = _reached(seen)
+    if ran or lived or reached:
         said = f"the server was ended after {show_seconds(ran)}" if ran else ""
-        if not said and lived:
+        if not said and lived and not reached:
             span = sorted({show_seconds(each) for each in (min(lived), max(lived))}, key=len)
             said = f"the log shows {' to '.join(span)} of life a start"
-        at = f"{'; ' if said else ''}loading had come to {far} shards" if far else ""
-        yield Link(said + at, ref or ((seen.facts.progress_ref,) if seen.facts.progress_ref else ()))
+        yield Link(
+            "; ".join(part for part in (said, reached) if part), (*ref[:1], *places) if ran or not places else places
+        )
     item = seen.evidence("probe-failures-and-restarts")
     if item:
         yield Link(item.says, item.refs[:1])
@@ -443,8 +445,38 @@ def _probe(seen: Seen) -> Iterator[Link]:
         yield from (Link(each.says, each.refs[:1]) for each in seen.first.evidence[:1])
 
 
+_REACHED = {
+    "server-version": "had only printed its version", "engine-init": "had begun to set up the engine", "load-start": "had begun to load weights",
+    "weights-read": "had read all weights", "loaded": "had loaded all weights", "profiled": "had measured its peak", "kv-available": "had measured the room for KV",
+    "kv-sized": "had sized the KV pool", "capture-start": "had begun to capture graphs", "capture-progress": "was capturing graphs", "captured": "had captured its graphs",
+}  # fmt: skip
+"""How far a start came, by the name of its last step; one that was ready is none that a probe ended while it loaded."""
+
+
+def _reached(seen: Seen) -> tuple[str, tuple[str, ...]]:
+    """How far loading came, in shards where the start in focus counts them and is not through, else by the last step of the furthest start."""
+    far, best = seen.facts.progress, seen.facts.furthest
+    if far and (share := _share(far)) is not None and (share < 1 or best is None or best.step not in _REACHED):
+        return f"loading had come to {far} shards", (seen.facts.progress_ref,) if seen.facts.progress_ref else ()
+    if best is None or best.step not in _REACHED:
+        return "", ()
+    whose = "the start" if best.starts == 1 else f"the furthest of {count(best.starts, 'start')}"
+    after = f" {show_seconds(best.after_s)} after its first line" if best.after_s else ""
+    return f"{whose} {_REACHED[best.step]}{after}, and was not ready", (best.ref,)
+
+
 def _leak(seen: Seen) -> Iterator[Link]:
-    for item in (seen.item("first", "last"), seen.item("kv_used"), seen.item("freed")):
+    grown = seen.item("first", "last")
+    if grown and len(seen.facts.states) == 2 and (begin := seen.facts.states[0]).bytes > 0:
+        end = seen.facts.states[1]
+        yield Link(f"{begin.state}: {begin.name} took {show_bytes(begin.bytes)}", (begin.ref,))
+        yield Link(
+            f"{end.state}: {show_bytes(begin.bytes)} + {show_bytes(end.bytes - begin.bytes)} = {show_bytes(end.bytes)}, "
+            f"{end.bytes / begin.bytes:.1f} times as much",
+            (end.ref,),
+        )
+        grown = None
+    for item in (grown, seen.item("kv_used"), seen.item("freed")):
         if item:
             now = item.values
             if {"first", "last"} <= set(now) and now["last"] > now["first"]:
@@ -475,6 +507,10 @@ def _uneven(seen: Seen) -> Iterator[Link]:
             yield Link(item.says, item.refs[:1])
 
 
+_TOO_LONG = re.compile(r"max_model_len \((\d+)\) is greater than the derived max_model_len \((\w+)=(\d+(?:\.\d+)?)")
+"""vLLM's own check of the length asked for against the model's config.json (`vllm/config/model.py`)."""
+
+
 def _other(seen: Seen) -> Iterator[Link]:
     failure = seen.incident.first_failure if seen.incident else None
     if failure is None:
@@ -486,6 +522,17 @@ def _other(seen: Seen) -> Iterator[Link]:
         yield Link("torch refuses the GPU before anything is loaded: no memory setting plays a part", (failure.ref,))
         return
     at = f"{show_moment(failure.time)}: " if failure.time is not None else ""
+    if asked := _TOO_LONG.search(failure.text):
+        asks, has = int(asked[1]), float(asked[3])
+        times = f"{asks / has:.2g} times the" if has > 0 else "more than the"
+        yield Link(
+            f"`--max-model-len {asks}` asks for {count(asks)} tokens, {times} {count(has)} that the model's own configuration allows (`{asked[2]}`)",
+            seen.flag_ref("max_model_len")[:1] or (failure.ref,),
+        )
+        yield Link(
+            f"the engine refused to start{at and ' at ' + at[:-2]}: no memory setting plays a part", (failure.ref,)
+        )
+        return
     yield Link(f"first of all, {at}{sentence(failure.text)}", (failure.ref,))
     for item in seen.first.evidence if seen.first else ():
         if item.id != "other-error-first":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,11 +19,33 @@ class Asks(Protocol):
 
 
 @dataclass(frozen=True)
+class Furthest:
+    """The last step of the start that came furthest: its name, its detail, seconds after that start's first step (None = unknown), and of how many starts."""
+
+    step: str
+    text: str | None
+    after_s: float | None
+    ref: str
+    starts: int
+
+
+@dataclass(frozen=True)
+class State:
+    """One reading of a process in a state that the reading names."""
+
+    name: str
+    state: str
+    bytes: int
+    ref: str
+
+
+@dataclass(frozen=True)
 class Facts:
     """Figures of the bundle that the report has no place for. Empty is unknown.
 
     `progress` is `k/n` of the shards that were read by the start in focus, `container` its row where there is one,
-    `vocabulary` the tokens that the model knows, `lived_s` how long the log of each start is.
+    `vocabulary` the tokens that the model knows, `lived_s` how long the steps of each start span, `furthest` the start that came
+    furthest, `states` the first and the last reading of a process that grew between two states of the same kind.
     """
 
     progress: str | None = None
@@ -34,6 +56,8 @@ class Facts:
     ended_by: str | None = None  # what a supervisor said when it ended the server
     ended_ref: str | None = None
     host: str | None = None
+    furthest: Furthest | None = None
+    states: tuple[State, ...] = ()
 
 
 def gather(store: Asks, start: str | None, model: str | None) -> Facts:
@@ -53,12 +77,7 @@ def gather(store: Asks, start: str | None, model: str | None) -> Facts:
         if "container" in store.filled
         else []
     )
-    lived: list[dict[str, Any]] = []
-    if "milestone" in store.filled:
-        lived = store.rows_of(
-            "SELECT max(m.t) - min(m.t) AS s FROM engine_start e JOIN milestone m ON m.source = e.source AND m.line BETWEEN e.first_line AND e.last_line "
-            "WHERE m.t IS NOT NULL GROUP BY e.start_id, e.source, e.first_line ORDER BY e.source, e.first_line"
-        )
+    lives = store.rows_of(_LIVES) if "milestone" in store.filled else []
     ended: list[dict[str, Any]] = []
     if "cluster_event" in store.filled:
         ended = store.rows_of(
@@ -70,11 +89,60 @@ def gather(store: Asks, start: str | None, model: str | None) -> Facts:
         progress_ref=progress[0]["ref"] if progress else None,
         container=container[0] if container else {},
         vocabulary=found.model.vocab_size if found else None,
-        lived_s=tuple(row["s"] for row in lived if row["s"]),
+        lived_s=tuple(row["s"] for row in lives if row["s"]),
         ended_by=ended[0]["message"] if ended else None,
         ended_ref=ended[0]["ref"] if ended else None,
         host=container[0]["node"] if container else None,
+        furthest=_furthest(lives),
+        states=_states(store),
     )
+
+
+# A start that is ended before it states more than its version is one of its own here, though incidents count it with the next.
+_LIVES = """
+WITH life AS (
+  SELECT e.source, e.first_line, m.line, m.t, m.name, m.text,
+         sum(CASE WHEN m.name = 'server-version' THEN 1 ELSE 0 END) OVER (PARTITION BY e.source, e.first_line ORDER BY m.line) AS part
+  FROM engine_start e JOIN milestone m ON m.source = e.source AND m.line BETWEEN e.first_line AND e.last_line)
+SELECT max(t) - min(t) AS s, list({'name': name, 'text': text, 't': t, 'ref': source || ':' || line} ORDER BY line) AS steps
+FROM life GROUP BY source, first_line, part ORDER BY source, first_line, part"""
+
+STEPS = (
+    "server-version", "engine-init", "load-start", "load-progress", "weights-read", "loaded", "profiled", "kv-available", "kv-sized",
+    "capture-start", "capture-progress", "captured", "engine-ready", "serving",
+)  # fmt: skip
+"""Steps of a start, in their order."""
+
+
+def _furthest(lives: Sequence[Mapping[str, Any]]) -> Furthest | None:
+    """The furthest step of all starts; of two starts that came as far, the first."""
+    best: tuple[int, Mapping[str, Any], Mapping[str, Any]] | None = None
+    for life in lives:
+        for step in life["steps"]:
+            place = STEPS.index(step["name"]) if step["name"] in STEPS else -1
+            if place >= 0 and (best is None or place > best[0] or (place == best[0] and life is best[1])):
+                best = place, life, step
+    if best is None:
+        return None
+    _, life, step = best
+    began = next((each["t"] for each in life["steps"] if each["t"] is not None), None)
+    after = step["t"] - began if step["t"] is not None and began is not None else None
+    return Furthest(step["name"], step["text"], after, step["ref"], len(lives))
+
+
+def _states(store: Asks) -> tuple[State, ...]:
+    """The first and the last reading of a growth between two states of the same kind; empty without one."""
+    if "process_memory" not in store.filled:
+        return ()
+    rows = store.rows_of(
+        "SELECT coalesce(p.name, 'the server') AS name, p.state, p.bytes, p.source || ':' || p.line AS ref, p.bytes = t.last_bytes AS last FROM memory_trend t JOIN process_memory p "
+        "ON p.name IS NOT DISTINCT FROM t.name AND p.bytes IN (t.first_bytes, t.last_bytes) WHERE t.stepped AND p.state IS NOT NULL ORDER BY p.source, p.line"
+    )
+    first = next((row for row in rows if not row["last"]), None)
+    last = next((row for row in reversed(rows) if row["last"]), None)
+    if first is None or last is None:
+        return ()
+    return tuple(State(row["name"], row["state"], row["bytes"], row["ref"]) for row in (first, last))
 
 
 def _quoted(text: str) -> str:

@@ -27,9 +27,9 @@ _PERIOD_S = 10
 
 
 def patches(seen: Seen) -> tuple[Patch, ...]:
-    """The leading cause's first change in every form that it has; empty where it is no setting."""
+    """The leading cause's first change in every form that it has; empty where it is no setting, or where the report stands behind no change."""
     first = seen.first
-    if first is None or not first.actions or seen.report.verdict not in ("diagnosed", "undecided"):
+    if first is None or not first.actions or seen.report.verdict not in ("diagnosed", "not-memory"):
         return ()
     action = first.actions[0]
     run_by = _run_by(seen)
@@ -42,8 +42,7 @@ def patches(seen: Seen) -> tuple[Patch, ...]:
     if variables:
         text = "\n".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
         made.append(Patch("environment", text, not flags))
-    if seen.report.verdict == "diagnosed":
-        made += _deployed(seen, first, action, flags, variables, run_by)
+    made += _deployed(seen, first, action, flags, variables, run_by)
     return tuple(made)
 
 

@@ -239,6 +239,22 @@ def change(seen: Seen) -> str | None:
     return first.actions[0].do
 
 
+def replay(seen: Seen) -> str | None:
+    """How soon users are served with that change, by the replay of the recorded traffic, beside what the same replay gives without it."""
+    if change(seen) is None or seen.first is None:
+        return None
+    told = seen.first.actions[0].predicted
+    after, before = told.get("p95_latency_s"), told.get("p95_latency_before_s")
+    if after is None or before is None:
+        return None
+    times = f": {after / before:.1f} times as long" if before > 0 and after > before * 1.05 else ""
+    said = f"95% of the requests are done within {show_seconds(after)} ({show_seconds(before)} now{times})"
+    wait, waited = told.get("p95_wait_s"), told.get("p95_wait_before_s")
+    if wait is not None and waited is not None:
+        said += f", and begin within {show_seconds(wait)} ({show_seconds(waited)} now)"
+    return said
+
+
 _REASONS = {
     "driver-or-hardware": "the driver or the hardware failed",
     "bad-argument": "the server was started with an argument that it refuses",

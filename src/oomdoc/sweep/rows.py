@@ -125,6 +125,10 @@ def _action(first: Diagnosis | None, report: Report) -> str | None:
     """The first thing to do, as the bundle's report says it."""
     if first is None:
         return None
+    if report.verdict == "undecided" and report.diagnoses and report.diagnoses[0].cause == first.cause:
+        # as on the report's first screen: no change without a cause
+        asked = report.collect_next[0].what if report.collect_next else None
+        return f"Collect more and analyse again: {asked}" if asked else "No change is advised before a cause is known"
     do = first.actions[0].do if first.actions else None
     led = report.diagnoses[0].actions[:1] if report.diagnoses and report.diagnoses[0].cause == first.cause else ()
     alike = bool(led) and led[0].do == do

@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -196,7 +196,7 @@ def _matches(address: str, pattern: str) -> bool:
 def _grouped(base: str, files: Sequence[Seen], group_by: str, now_ns: int) -> Iterator[Candidate]:
     """Archives one by one, the rest by group."""
     trees: dict[tuple[str, str], list[Seen]] = {}
-    loose = []
+    loose: list[Seen] = []
     for file in files:
         if _ARCHIVE.search(file.address):
             yield _candidate(
@@ -207,8 +207,12 @@ def _grouped(base: str, files: Sequence[Seen], group_by: str, now_ns: int) -> It
     holding = {
         _relative(file.address, base).rpartition("/")[0] for file in loose if not _NO_EVIDENCE.search(file.address)
     }
+    whole = _whole(
+        [_relative(file.address, base) for file in loose if not _NO_EVIDENCE.search(file.address)],
+        [_relative(file.address, base) for file in files if _ARCHIVE.search(file.address)],
+    )
     for file in loose:
-        trees.setdefault(_group(_relative(file.address, base), group_by, holding), []).append(file)
+        trees.setdefault(_group(_relative(file.address, base), group_by, holding, whole), []).append(file)
     for (folder, label), members in trees.items():
         if all(_NO_EVIDENCE.search(member.address) for member in members):
             continue  # a folder of programs, or the wrapper of other bundles
@@ -217,23 +221,71 @@ def _grouped(base: str, files: Sequence[Seen], group_by: str, now_ns: int) -> It
         yield _candidate(key, within, members, _relative(members[0].address, base), now_ns)
 
 
+_PART = re.compile(
+    r"(?:nodes?|hosts?|pods?|pod-logs?|logs?|containers?|metrics|kube(?:rnetes)?|k8s|cluster|cluster-resources|kernel|gpus?|nvidia|dmesg|journal|config|configs|model|profile|traces?|requests|benchmarks?|collected|extra|misc)",
+    re.I,
+)
+"""Folders that are named for what is in them, as collectors name parts of one bundle."""
+
+
+def _whole(paths: Sequence[str], archives: Sequence[str]) -> set[str]:
+    """Folders that are one bundle with all below: each folder in them is named for what is in it, and no two have a file alike.
+
+    Folders named otherwise (hosts, dates, cases) are bundles of their own, and so are folders with a file of the same name. A folder
+    with a single folder and no file of its own is a wrapper, and one with an archive below has bundles in it.
+    """
+    below: dict[str, dict[str, set[str]]] = {}
+    for path in paths:
+        parts = path.split("/")
+        for depth in range(len(parts)):
+            child = parts[depth] if depth + 1 < len(parts) else ""  # "": a file of its own
+            below.setdefault("/".join(parts[:depth]), {}).setdefault(child, set()).add(
+                "/".join(parts[depth + bool(child) :])
+            )
+    found = set()
+    for folder, held in below.items():
+        named = [name for name in held if name]
+        alike = sum(map(len, held.values())) > len(set().union(*held.values()))
+        packed = any(path.startswith(f"{folder}/") or not folder for path in archives)
+        if named and len(held) > 1 and not alike and not packed and all(_PART.fullmatch(name) for name in named):
+            found.add(folder)
+    # a folder whose parts are cut further is not whole
+    return {
+        folder
+        for folder in found
+        if not any(
+            inner != folder and (not folder or inner.startswith(f"{folder}/")) and _cut(held)
+            for inner, held in below.items()
+        )
+    }
+
+
+def _cut(held: Mapping[str, set[str]]) -> bool:
+    """Whether folders beside each other have a file of the same name, as those of several hosts or cases have."""
+    named = [files for name, files in held.items() if name]
+    return sum(map(len, named)) > len(set().union(*named))
+
+
 def _relative(address: str, base: str) -> str:
     return address[len(base.rstrip("/")) + 1 :]
 
 
-def _group(relative: str, group_by: str, holding: set[str]) -> tuple[str, str]:
+def _group(relative: str, group_by: str, holding: set[str], whole: set[str]) -> tuple[str, str]:
     """(folder below the base, label) of the bundle that a file of a log tree belongs to.
 
-    By folder it is the first one on the way down that holds files itself, with all below it: folders of folders (hosts,
-    dates) are taken apart, what lies deeper in a bundle stays in it. Files in the base itself are a bundle of their own.
+    By folder it is the first one on the way down that has files itself or is `whole`, with all below it: folders of folders (hosts,
+    dates) are taken apart, what lies deeper in a bundle stays in it. Files in the base itself are a bundle of their own, unless the
+    base is whole.
     """
     if group_by == "pod" and (pod := pod_of(relative)):
         return "", f"pod={pod}"
     if group_by == "host" and (host := host_of(relative)):
         return "", f"host={host}"
     folders = relative.split("/")[:-1]
+    if "" in whole:
+        return "", ""
     ways = ["/".join(folders[:depth]) for depth in range(1, len(folders) + 1)]
-    return next((way for way in ways if way in holding), ""), ""
+    return next((way for way in ways if way in holding or way in whole), ""), ""
 
 
 def _candidate(key: str, base: str, files: Sequence[Seen], relative: str, now_ns: int) -> Candidate:
