@@ -118,7 +118,7 @@ def test_an_aligned_table_of_a_terminals_width_is_not_joined() -> None:
         "Mem:           125Gi        21Gi        98Gi       0.1Gi       6.0Gi       103Gi\n"
         "Swap:             0B          0B          0B\n"
     )
-    assert {len(line) for line in free.splitlines()[:2]} == {79}
+    assert {len(line) for line in free.splitlines()[:2]} == {80}
     assert undone(free) == free
 
 
