@@ -112,6 +112,16 @@ def test_lines_that_were_broken_at_a_width_are_whole() -> None:
     assert undone(broken).count("\n") == broken.count("\n")
 
 
+def test_an_aligned_table_of_a_terminals_width_is_not_joined() -> None:
+    free = (
+        "               total        used        free      shared  buff/cache   available\n"
+        "Mem:           125Gi        21Gi        98Gi       0.1Gi       6.0Gi       103Gi\n"
+        "Swap:             0B          0B          0B\n"
+    )
+    assert {len(line) for line in free.splitlines()[:2]} == {80}
+    assert undone(free) == free
+
+
 def test_rows_of_one_width_are_rows() -> None:
     rows = "".join(
         f"2026/11/20 20:04:{at:02d}.000, 0, NVIDIA H100 80GB HBM3, 76012 MiB, 81559 MiB, 9{at % 10} %, {at % 10}\n"

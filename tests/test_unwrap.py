@@ -216,3 +216,13 @@ def test_a_docker_log_that_begins_with_a_piece_is_a_docker_log() -> None:
     stamp = '"stream":"stdout","time":"2026-11-20T20:04:51Z"'
     log = "".join(f'{{"log":"{part}",{stamp}}}\n' for part in ("one ", "line\\n", "another\\n", "a third\\n"))
     assert text(log.encode()).startswith(f'{{"log":"one line\\n",{stamp}}}\n')
+
+
+def test_a_collectors_log_that_was_broken_at_a_width_is_joined_twice() -> None:
+    """First what a ticket broke, then what the collector cut."""
+    words = ("alpha", "beta", "gamma", "delta")
+    whole = "".join(f"2026-11-20T20:04:0{at}.1Z stdout F {word} number {at} begins here and goes on for quite a while, longer than a terminal is wide{word}\n" for at, word in enumerate(words))  # fmt: skip
+    cut = "2026-11-20T20:04:05.1Z stdout P begins in one pie\n2026-11-20T20:04:05.1Z stdout F ce and ends in another\n"
+    broken = "".join(line[at : at + 79] + "\n" for line in (whole + cut).splitlines() for at in range(0, len(line), 79))
+    lines = [line for line in text(broken.encode()).split("\n") if line]
+    assert lines == [*whole.splitlines(), "2026-11-20T20:04:05.1Z stdout F begins in one piece and ends in another"]

@@ -315,6 +315,8 @@ _WIDTHS = (72, 76, 78, 79, 80, 90, 99, 100, 110, 119, 120, 130, 132, 139, 140, 1
 _LEAST_BREAKS = 2
 _LEAST_WORDS = 2  # that were cut in two
 _ALIKE = 8  # characters by which two rows of a table begin alike
+_ALIGNED = 3  # cells that end below each other: rows of a table, as `free` prints them, and no line that was broken
+_CELL = re.compile(rb"\S+(?: \S+)*(?=  |$)")
 _SHAPE = bytes.maketrans(b"0123456789", b"0" * 10)
 
 
@@ -335,7 +337,14 @@ def _is_broken(line: bytes, following: bytes, width: int) -> bool:
     """Whether the second line goes on with the first."""
     if len(line.decode("utf-8", "replace")) != width or line[:1] in b"|+" or _RECORD.match(following):
         return False
+    if len(_ends(line) & _ends(following)) >= _ALIGNED:
+        return False
     return line[:_ALIKE].translate(_SHAPE) != following[:_ALIKE].translate(_SHAPE)
+
+
+def _ends(line: bytes) -> set[int]:
+    """Where the cells of a line end, if it is a row whose cells are apart by gaps."""
+    return {found.end() for found in _CELL.finditer(line)}
 
 
 def _joined(pieces: Iterable[Chunk], width: int) -> Iterator[Chunk]:

@@ -172,7 +172,11 @@ _ALL = (
     _table(
         "oom",
         "one row per out-of-memory message of an allocator; NULL = the wording does not say",
-        Column("allocator", "VARCHAR", "torch, cuda, driver, cublas, nccl, triton, hip, host, pinned"),
+        Column(
+            "allocator",
+            "VARCHAR",
+            "torch, cuda, driver, cublas, cudnn, nccl, triton, hip, npu, xpu, hpu, mps, metal, vulkan, xla, tensorrt, ggml, cupy; device = a runtime that is not known by name",
+        ),
         Column("device", "INTEGER", "index as torch prints it (after CUDA_VISIBLE_DEVICES)"),
         Column("requested_bytes", "BIGINT", "the failed request, rounded by the allocator"),
         Column("total_bytes", "BIGINT", "device capacity"),

@@ -131,7 +131,7 @@ def _form(head: bytes) -> _Form | None:
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     form = None
     if start.isdigit() and b"\n" in head.rstrip():
-        form = _LASTING["cri"] if _CRI.match(head) else None
+        form = _cri(head) if _CRI.match(head) else None
     elif start == b"_" and _EXPORT_HEAD.match(head):
         form = _Form("journal-export", _export, renumbers=True)
     elif start in b"{[" and start:
@@ -139,6 +139,18 @@ def _form(head: bytes) -> _Form | None:
     elif start in b'@"' and _INSIGHTS.match(head):
         form = _Form("cloudwatch-insights", _document(_insights, True, LINES_CAP_BYTES), renumbers=True)
     return form or _handed(head)
+
+
+def _cri(head: bytes) -> _Form:
+    """A collector's log, whose lines somebody may have broken at a width afterwards: these are joined first."""
+    lasting, broken = _LASTING["cri"], handed(head)
+    if broken is None or broken.name != "width":
+        return lasting
+
+    def undo(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
+        yield from lasting.undo(broken.undo(pieces), note)
+
+    return _Form(f"{broken.name}+{lasting.name}", undo)
 
 
 _LAYERS = 3

@@ -401,3 +401,19 @@ def test_metrics_of_other_exporters_are_the_same_quantities(name: str, kept: str
     assert [row["value"] for row in rows_of("m.prom", scrape, "metric") if row["name"] == kept] == [7.0]
     table = f"time,{name}\n2027-03-02T10:00:00Z,7\n2027-03-02T10:01:00Z,8\n"
     assert [row["value"] for row in rows_of("m.csv", table, "metric") if row["name"] == kept] == [7.0, 8.0]
+
+
+def test_columns_that_share_a_space_between_bars_are_two() -> None:
+    text = (
+        "+-------------------+---------------+----------------------------------------------------+\n"
+        "| NPU     Chip      | Process id    | Process name             | Process memory(MB)      |\n"
+        "+===================+===============+====================================================+\n"
+        "| 0       0         | 669096        | VLLMWorker_TP            | 55124                   |\n"
+        "| 1       0         | 669109        | VLLMWorker_TP            | 107                     |\n"
+        "+-------------------+---------------+----------------------------------------------------+\n"
+    )
+    _, found = again.read("npu-smi.txt", text.encode())
+    assert [(row["gpu"], row["pid"], row["name"], row["used_bytes"]) for row in found["gpu_process"]] == [
+        (0, 669096, "VLLMWorker_TP", 55124 * MIB),
+        (1, 669109, "VLLMWorker_TP", 107 * MIB),
+    ]

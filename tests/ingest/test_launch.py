@@ -483,3 +483,13 @@ def test_a_flow_mapping_inside_another_is_read() -> None:
     (document,) = launch.read_document(text)
     assert document["resources"]["limits"] == {"nvidia.com/gpu": "1", "memory": "220Gi"}
     assert launch.read_document("a: " + "{b: " * 5000)  # gives what could be read
+
+
+def test_numbered_commands_and_a_trainers_file_tell_the_engines_settings() -> None:
+    numbered = "1: VLLM_USE_V1=0 vllm serve org/m --max-model-len 4096\n2: the same with --max-model-len 128\n"
+    assert flags(numbered)["model"] == "org/m" and flags(numbered, "environment") == {"VLLM_USE_V1": "0"}
+    trainer = (
+        "use_vllm: true\nvllm_gpu_memory_utilization: 0.3   # was 0.25\nvllm_enforce_eager: True\nnum_generations: 2\n"
+    )
+    assert is_launch(trainer)
+    assert flags(trainer) == {"gpu_memory_utilization": "0.3", "enforce_eager": "True"}

@@ -96,3 +96,19 @@ def test_a_share_of_time_is_no_count_of_processes() -> None:
     )
     _, found = forms.read("evidence.txt", text.encode())
     assert "process_memory" not in found and len(found["gpu_sample"]) == 10
+
+
+@pytest.mark.parametrize("form", ["deep", "toml", "json-array"])
+def test_events_come_back_out_of_one_line_and_out_of_toml(form: str) -> None:
+    """Sentences of the cluster, in records of another program: neither kubectl's output nor a catalogue of messages."""
+    header = ["last seen", "severity", "event_reason", "involved_object", "description"]
+    rows = [
+        ["567s", "Normal", "Scheduled", "pod/chat-0", "Successfully assigned ml/chat-0 to gpu-28"],
+        ["30s", "Warning", "BackOff", "pod/chat-0", "Back-off restarting failed container vllm in pod chat-0_ml"],
+        ["20s", "Warning", "Unhealthy", "pod/chat-0", "Liveness probe failed: HTTP probe failed with statuscode: 503"],
+        ["10s", "Normal", "Killing", "pod/chat-0", "Container vllm failed liveness probe, will be restarted"],
+    ]
+    _, found = forms.read("events.txt", reshaped.OTHER_FORMS.get(form, forms.FORMS.get(form))(header, rows).encode())
+    assert [(row["reason"], row["object"], row["message"]) for row in found["cluster_event"]] == [
+        (row[2], "pod/chat-0", row[4]) for row in rows
+    ]

@@ -94,6 +94,8 @@ PROSE: tuple[Ingestor, ...] = tuple(
 """Kinds of text with a structure of their own; but for quotations, their text is searched by patterns as well."""
 _PASTED = (nvidia_smi.KIND, amd_smi.KIND)
 _PASTE_CAP = 64 << 10  # a longer one is the recording of a collector
+_SENTENCES = frozenset(("cluster_event",))
+"""Tables whose rows a text also tells in sentences."""
 _QUOTING: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (document, configuration))
 INGESTORS: tuple[Ingestor, ...] = (*DENSE, *PROSE, cast("Ingestor", text_log))
 _NAMES: dict[str, Ingestor] = {
@@ -204,8 +206,13 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
                 prose.chunk(chunk)
             yield chunk
 
-    yield from ingestor.read(path, overheard())
-    yield from texts.close()
+    told: set[str] = set()
+    for batch in ingestor.read(path, overheard()):
+        told.add(batch.table)
+        yield batch
+    # an event's sentence stands in its record: read as a record, it is no second event
+    again = _SENTENCES & told if ingestor.KIND == forms.KIND else frozenset()
+    yield from (batch for batch in texts.close() if batch.table not in again)
     if prose is not None:
         yield from prose.take()
     if lifted is not None:

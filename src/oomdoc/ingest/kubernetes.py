@@ -73,6 +73,8 @@ def matches(head: Head) -> bool:
         return True
     if all(map(is_listed, lines)):
         return True
+    if _LIST.match(lines[0]):  # records of a program: `forms` reads them, unless they are the cluster's own objects
+        return bool(_INSPECT.search(head.data))
     records = sum(bool((found := HEAD.match(line)) and (found["src"] or found["mon"])) for line in lines)
     if records * 2 > len(lines):
         return False
@@ -88,6 +90,7 @@ def matches(head: Head) -> bool:
     return not records and supervised * 2 > len(lines)
 
 
+_LIST = regex(r"\s*\[\s*\{")
 _INSPECT = re.compile(
     rb'"(?:OOMKilled|RestartCount|containerStatuses|involvedObject|restartCount|podRef)"\s*:|"kind"\s*:\s*"(?:Pod|Event|Node|List)'
 )

@@ -34,6 +34,7 @@ _LINK = regex(
 )
 _NAME = regex(r"``.{1,300}?``|(?<!`)`[^`\n]{1,300}`(?!`)")
 _CLOCK = regex(r"(?<![\d:+-])\d{1,2}:\d\d\b(?!\])")  # no offset of a zone
+_MOMENT = regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?$|(?:\d+(?:\.\d+)?(?:ms|[smhd]))+$")
 _I = regex(r"\bI(?:'(?:m|ve|d|ll))?\b")
 _FRONT = regex(
     r"---\n(?:[\w-]+:.*\n){1,20}?(?:layout|sidebar_\w+|weight|nav_order|permalink|slug|displayTitle|hide_title): ?.*\n"
@@ -85,7 +86,9 @@ def lists_messages(told: Sequence[str]) -> bool:
 
 
 def is_catalogue(data: bytes) -> bool:
-    """Whether a text is TOML, whole or cut off behind its last table, of which several entries have sentences."""
+    """Whether a text is TOML, whole or cut off behind its last table, of which several entries have sentences and none a
+    time or an age: what happened has one.
+    """
     if b"\n[" not in data:
         return False
     text = data.decode("utf-8", "replace")
@@ -96,6 +99,8 @@ def is_catalogue(data: bytes) -> bool:
             continue
         entries = [one for value in tables.values() for one in (value if isinstance(value, list) else [value])]
         nested = [entry for entry in entries if isinstance(entry, dict)]
+        if any(_MOMENT.match(str(value)) for entry in nested for value in entry.values()):
+            return False
         return sum(any(len(string.split()) >= 4 for string in _strings(entry)) for entry in nested) >= ENTRIES
     return False
 

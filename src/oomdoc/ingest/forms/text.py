@@ -27,6 +27,8 @@ class Layout:
     cut: str  # a delimiter, "|", "  " for gaps, " " for single blanks
     names: tuple[str, ...]
     spans: tuple[tuple[int, int], ...] = ()
+    inner: tuple[int, ...] = ()
+    """Between bars: how many columns, apart by gaps, share each space (`| NPU     Chip | Process id |`); () = one each."""
 
     def cells(self, line: str) -> list[str] | None:
         """The cells of a row; None for a line that is no row of this table."""
@@ -37,6 +39,8 @@ class Layout:
                 return None
             quoted = '"' in line and line.lstrip()[:1] != "|"
             cells = _delimited(line, "|") if quoted else _barred(line)
+            if self.inner:
+                cells = _within(cells, self.inner)
         elif self.cut == "  ":
             return self._by_columns(line)
         elif self.cut == " ":
@@ -77,6 +81,15 @@ def _barred(line: str) -> list[str]:
     return [_plain(cell) for cell in text.split("|")]
 
 
+def _within(cells: Sequence[str], inner: Sequence[int]) -> list[str]:
+    """Cells that share a space between bars, each by itself; [] for a row that is cut otherwise."""
+    if len(cells) != len(inner):
+        return []
+    apart = [_GAPS.split(cell) if count > 1 else [cell] for cell, count in zip(cells, inner, strict=True)]
+    even = all(len(parts) == count for parts, count in zip(apart, inner, strict=True))
+    return [cell for parts in apart for cell in parts] if even else []
+
+
 def _plain(cell: str) -> str:
     return cell.strip().strip("*`").strip()
 
@@ -102,6 +115,10 @@ def layouts(line: str) -> Iterator[Layout]:
     plain = text.translate(_BOXES)
     for cut in ("|", "\t", ",", ";"):
         if cut in (plain if cut == "|" else text):
+            if cut == "|" and any(map(_GAPS.search, shared := _barred(plain))):
+                apart = [_GAPS.split(cell) for cell in shared]
+                if _named(names := [name for cell in apart for name in cell]):
+                    yield Layout(cut, _unlike(names), inner=tuple(map(len, apart)))
             names = _barred(plain) if cut == "|" else [_plain(cell).strip("\"'") for cell in _delimited(text, cut)]
             if _named(names):
                 yield Layout(cut, _unlike(names))

@@ -59,6 +59,8 @@ def document_settings(
         here = getattr(item, "line", 0) or line
         flag = _snake(str(key))
         flag = RENAMED.get(flag, flag)
+        if flag.removeprefix("vllm_") in ENGINE_FLAGS:  # a trainer's file names its engine before each setting
+            flag = flag.removeprefix("vllm_")
         if is_environment(str(key)) and not isinstance(item, (dict, list)):
             yield Setting(here, str(key), shown(str(key), _printed(item)), "environment", engine)
         elif flag in ENGINE_FLAGS or (sure and flag in COMMON_FLAGS):

@@ -80,7 +80,9 @@ def _line_end(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
-_PROMPT = regex(r"(?m)^[ \t]*(?:[\w.@:~/-]*[$%❯][ \t]+|PS [^>\n]*> |> )(?=\S)")
+_PROMPT = regex(
+    r"(?m)^[ \t]*(?:[\w.@:~/-]*[$%❯][ \t]+|PS [^>\n]*> |> )(?=\S)|^[ \t]*\d{1,2}[:.)] (?=(?:[A-Z_][A-Z_0-9]*=\S+ )*(?:vllm|python3?|docker) )"
+)
 
 
 _DASHES = regex(r"(?<=\s)[–—](?=[a-z])|(?<=\s)[–—]{2}(?=[a-z])")
