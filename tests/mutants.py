@@ -1,6 +1,6 @@
 """Mutation testing of rules and views: which thresholds and guards can be broken without a focused test noticing.
 
-    python tests/mutants.py [CAUSE|VIEW...] [--list] [--least 0.85]
+    python tests/mutants.py [CAUSE|VIEW...] [--advice] [--list] [--least 0.85]
 
 Each query of a piece of evidence and of a view is parsed by DuckDB itself, changed in one place, and written back:
 
@@ -8,7 +8,7 @@ Each query of a piece of evidence and of a view is parsed by DuckDB itself, chan
     a part of AND, of OR        left out
     NOT                         left out
 
-Its cases (`signs.py`) and, of a rule, the tests that it carries are run with the changed query in its place; a mutant that none of
+With `--advice` the queries of actions and sub-reasons too. Its cases (`signs.py`) and, of a rule, the tests that it carries are run with the changed query in its place; a mutant that none of
 them notices has survived. Tests of other files may notice it, late and with no word of the place: what is meant is the focused test.
 """
 
@@ -138,16 +138,19 @@ def _shown(node: Node) -> str:
     return written(tree).removeprefix("SELECT ")[:140]
 
 
-def survivors(rule: Rule, desk: signs.Desk) -> tuple[int, list[Mutant]]:
-    """How many mutants of a rule there are, and those that no case of its signs and no test of its own notices."""
-    left = [mutant for item in rule.evidence for mutant in mutants_of(rule.id, item.id, item.sql)]
+def survivors(rule: Rule, desk: signs.Desk, advice: bool = False) -> tuple[int, list[Mutant]]:
+    """How many mutants of a rule there are, and those that no case of its signs and no test of its own notices.
+
+    `advice`: of its actions and sub-reasons too."""
+    asked = (*rule.evidence, *rule.actions, *rule.reasons) if advice else rule.evidence
+    left = [mutant for item in asked for mutant in mutants_of(rule.id, item.id, item.sql)]
     every = len(left)
     for case in signs.of_rule(rule.id):
         if any(mutant.evidence == case.query for mutant in left):
             desk.fill(case)
             assert not desk.fault(case, signs.sql_of(rule, case.query)), case.place
             left = [mutant for mutant in left if mutant.evidence != case.query or not _noticed(lambda sql, case=case: desk.fault(case, sql), mutant.sql)]  # type: ignore[misc]  # fmt: skip
-    query_of = {item.id: item.sql for item in rule.evidence}
+    query_of = {item.id: item.sql for item in asked}
     with Store() as store:
         for test in rule.tests:
             if not left:
@@ -192,12 +195,13 @@ def main() -> int:
     """The share of mutants noticed, query by query; with `--list` what survived."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("name", nargs="*", help="causes and views to look at; all of them where none is named")
+    parser.add_argument("--advice", action="store_true", help="break the queries of actions and sub-reasons too")
     parser.add_argument("--list", action="store_true", help="print each survivor")
     parser.add_argument("--least", type=float, default=0.0, help="exit with 1 below this share noticed")
     chosen = parser.parse_args()
     desk = signs.Desk()
     jobs: list[tuple[str, Callable[[], tuple[int, list[Mutant]]]]] = [
-        *((rule.id, functools.partial(survivors, rule, desk)) for rule in load_rules()[0]),
+        *((rule.id, functools.partial(survivors, rule, desk, chosen.advice)) for rule in load_rules()[0]),
         *((view.name, functools.partial(survivors_of_view, view, desk)) for view in VIEWS.values()),
     ]
     total = alive = 0

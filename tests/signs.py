@@ -11,7 +11,8 @@ the query reads it gives only what matters, and says what the query makes of it.
 
 `given.<relation>` is a row or a list of rows; what is left out is NULL. A view that always has a row (engine, failure, ...) has
 the one of an empty bundle, changed where something is given. `holds` is true, false or "unknown"; `gives` are columns of the first
-row ("NULL" for NULL), or "no row". `seen.x` and `x` are the same rows here.
+row ("NULL" for NULL), or "no row". `seen.x` and `x` are the same rows here. Actions and sub-reasons of a rule have cases like its
+signs; where an action has numbers of its own to give, a case may say `gives` beside `holds`.
 """
 
 from __future__ import annotations
@@ -55,14 +56,14 @@ def _cases(path: Path, of_view: bool) -> Iterator[Case]:
     for query, entries in raw.items():
         for number, entry in enumerate(entries, 1):
             place = f"{path.stem}:{query}:{number}"
-            assert entry.keys() <= {"why", "given", "gives" if of_view else "holds"}, place
+            assert entry.keys() <= {"why", "given", "gives"} | (set() if of_view else {"holds"}), place
             given = {name: rows if isinstance(rows, list) else [rows] for name, rows in entry.get("given", {}).items()}
             if of_view:
                 gives = entry["gives"]
                 yield Case(query, place, given, gives=None if gives == NO_ROW else gives, of_view=True)
             else:
                 assert entry["holds"] in (True, False, UNKNOWN), place
-                yield Case(query, place, given, holds=None if entry["holds"] == UNKNOWN else entry["holds"])
+                yield Case(query, place, given, holds=None if entry["holds"] == UNKNOWN else entry["holds"], gives=entry.get("gives"))  # fmt: skip
 
 
 @functools.cache
@@ -139,10 +140,12 @@ class Desk:
         row = self.ask(sql)
         if not case.of_view:
             holds = None if row is None or row["holds"] is None else bool(row["holds"])
-            return "" if holds is case.holds else f"{case.place}: holds is {holds}, not {case.holds}"
-        if case.gives is None or row is None:
+            if holds is not case.holds:
+                return f"{case.place}: holds is {holds}, not {case.holds}"
+        elif case.gives is None or row is None:
             return "" if case.gives is None and row is None else f"{case.place}: {row}"
-        for key, value in case.gives.items():
+        for key, value in (case.gives or {}).items():
+            assert row is not None, case.place
             told = row[key]
             same = told is None if value == "NULL" else told == value or (isinstance(value, float) and told is not None and abs(told - value) <= 1e-9 * max(1.0, abs(value)))  # fmt: skip
             if not same:
@@ -151,8 +154,8 @@ class Desk:
 
 
 def sql_of(rule: Rule, sign: str) -> str:
-    """The query of a rule's sign."""
-    return next(item.sql for item in rule.evidence if item.id == sign)
+    """The query of a rule's sign, action or sub-reason."""
+    return next(item.sql for item in (*rule.evidence, *rule.actions, *rule.reasons) if item.id == sign)
 
 
 def read_by(sql: str) -> frozenset[str]:
