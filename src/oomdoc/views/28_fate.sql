@@ -14,20 +14,29 @@ WITH own AS (
          min(source || ':' || line) FILTER (name LIKE 'vllm:request_success%') AS ref
   FROM metric WHERE name LIKE 'vllm:%'
 ), frozen AS (
-  -- work in hand at each scrape, and not one token more for five minutes: a prefill of the longest prompts takes one or two
-  SELECT CASE WHEN count(DISTINCT t) FILTER (name = 'vllm:generation_tokens_total') >= 2 AND max(t) - min(t) >= 300
-              AND max(value) FILTER (name = 'vllm:generation_tokens_total') = min(value) FILTER (name = 'vllm:generation_tokens_total') AND min(value) FILTER (name = 'vllm:num_requests_running') > 0
-              AND max(series) FILTER (name = 'vllm:generation_tokens_total') = 1 THEN 'stuck' END AS outcome, max(source || ':' || line) FILTER (name = 'vllm:generation_tokens_total') AS ref
-  FROM (SELECT *, count(DISTINCT coalesce(labels, '')) OVER (PARTITION BY name) AS series FROM metric WHERE name IN ('vllm:generation_tokens_total', 'vllm:num_requests_running') AND t IS NOT NULL)
+  -- work in hand at each scrape, and not one token more all the time
+  SELECT CASE WHEN max(t) FILTER (tokens) - min(t) FILTER (tokens) >= $frozen_s AND max(value) FILTER (tokens) = min(value) FILTER (tokens)
+              AND min(value) FILTER (NOT tokens) > 0 AND count(DISTINCT coalesce(labels, '')) FILTER (tokens) = 1 THEN 'stuck' END AS outcome,
+         max(source || ':' || line) FILTER (tokens) AS ref
+  FROM (SELECT *, name = 'vllm:generation_tokens_total' AS tokens FROM metric WHERE name IN ('vllm:generation_tokens_total', 'vllm:num_requests_running') AND t IS NOT NULL)
 ), quiet AS (
-  SELECT CASE WHEN preempted > 0 OR (waiting > 0 AND kv_used >= 0.85) THEN 'degraded' WHEN done > 0 AND coalesce(waiting, 0) = 0 THEN 'served' END AS outcome, ref FROM gauge
+  SELECT CASE WHEN preempted > 0 OR (waiting > 0 AND kv_used >= $pool_crowded) THEN 'degraded' WHEN done > 0 AND coalesce(waiting, 0) = 0 THEN 'served' END AS outcome, ref FROM gauge
 ), box AS (
   -- or its container: it runs, is ready or not told otherwise, and was never started again; or it was ended or evicted
-  SELECT CASE WHEN bool_or(coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) THEN 'ended' WHEN count(*) > 0 AND bool_and(state = 'Running' AND restarts = 0) THEN 'served' END AS outcome,
+  SELECT CASE WHEN bool_or(coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) THEN 'ended'
+              WHEN bool_and(state = 'Running' AND restarts = 0) THEN 'served' END AS outcome,
          coalesce(min(source || ':' || line) FILTER (coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted')), min(source || ':' || line)) AS ref FROM container
 ), host AS (
   SELECT CASE WHEN i.kind IN ('host-kill', 'restart', 'exit') THEN 'ended' END AS outcome, i.ref FROM focus f JOIN incident i ON i.incident = f.incident WHERE i.start_id IS NULL
 )
-SELECT nullif(coalesce(own.outcome, host.outcome, CASE WHEN own.start_id IS NULL THEN worst.outcome END, CASE WHEN (SELECT count(*) FROM incident) = 0 THEN coalesce(frozen.outcome, quiet.outcome, box.outcome) END), 'not-told') AS outcome,
-  coalesce(own.ref, host.ref, worst.ref, CASE WHEN frozen.outcome IS NOT NULL THEN frozen.ref END, quiet.ref, box.ref) AS ref
-FROM (SELECT 1) LEFT JOIN own ON true LEFT JOIN host ON true LEFT JOIN worst ON true LEFT JOIN quiet ON true LEFT JOIN box ON true LEFT JOIN frozen ON true
+SELECT nullif(outcome, 'not-told') AS outcome, ref
+FROM (SELECT 1) LEFT JOIN (
+  -- each speaks where those before it say nothing: an outcome comes with its own line
+  SELECT outcome, ref FROM (
+    SELECT 1 AS place, outcome, ref FROM own
+    UNION ALL SELECT 2, outcome, ref FROM host
+    UNION ALL SELECT 3, outcome, ref FROM worst WHERE NOT EXISTS (FROM own WHERE start_id IS NOT NULL)
+    UNION ALL SELECT 4, outcome, ref FROM frozen WHERE NOT EXISTS (FROM incident)
+    UNION ALL SELECT 5, outcome, ref FROM quiet WHERE NOT EXISTS (FROM incident)
+    UNION ALL SELECT 6, outcome, ref FROM box WHERE NOT EXISTS (FROM incident)
+  ) WHERE outcome IS NOT NULL ORDER BY place LIMIT 1) ON true
