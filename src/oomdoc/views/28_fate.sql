@@ -28,15 +28,16 @@ WITH own AS (
          coalesce(min(source || ':' || line) FILTER (coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted')), min(source || ':' || line)) AS ref FROM container
 ), host AS (
   SELECT CASE WHEN i.kind IN ('host-kill', 'restart', 'exit') THEN 'ended' END AS outcome, i.ref FROM focus f JOIN incident i ON i.incident = f.incident WHERE i.start_id IS NULL
+), answer AS (
+  -- each speaks where those before it say nothing
+  SELECT 1 AS place, outcome, ref FROM own
+  UNION ALL SELECT 2, outcome, ref FROM host
+  UNION ALL SELECT 3, outcome, ref FROM worst WHERE NOT EXISTS (FROM own WHERE start_id IS NOT NULL)
+  UNION ALL SELECT 4, outcome, ref FROM frozen WHERE NOT EXISTS (FROM incident)
+  UNION ALL SELECT 5, outcome, ref FROM quiet WHERE NOT EXISTS (FROM incident)
+  UNION ALL SELECT 6, outcome, ref FROM box WHERE NOT EXISTS (FROM incident)
+), chosen AS (
+  SELECT arg_min(outcome, place) AS outcome FROM answer
 )
-SELECT nullif(outcome, 'not-told') AS outcome, ref
-FROM (SELECT 1) LEFT JOIN (
-  -- each speaks where those before it say nothing: an outcome comes with its own line
-  SELECT outcome, ref FROM (
-    SELECT 1 AS place, outcome, ref FROM own
-    UNION ALL SELECT 2, outcome, ref FROM host
-    UNION ALL SELECT 3, outcome, ref FROM worst WHERE NOT EXISTS (FROM own WHERE start_id IS NOT NULL)
-    UNION ALL SELECT 4, outcome, ref FROM frozen WHERE NOT EXISTS (FROM incident)
-    UNION ALL SELECT 5, outcome, ref FROM quiet WHERE NOT EXISTS (FROM incident)
-    UNION ALL SELECT 6, outcome, ref FROM box WHERE NOT EXISTS (FROM incident)
-  ) WHERE outcome IS NOT NULL ORDER BY place LIMIT 1) ON true
+-- its line is that of the first who says the same and can show it: no line of a log says that the server served
+SELECT nullif(c.outcome, 'not-told') AS outcome, arg_min(a.ref, a.place) AS ref FROM chosen c LEFT JOIN answer a ON a.outcome = c.outcome GROUP BY c.outcome
