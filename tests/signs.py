@@ -11,7 +11,7 @@ the query reads it gives only what matters, and says what the query makes of it.
 
 `given.<relation>` is a row or a list of rows; what is left out is NULL. A view that always has a row (engine, failure, ...) has
 the one of an empty bundle, changed where something is given. `holds` is true, false or "unknown"; `gives` are columns of the first
-row ("NULL" for NULL), or "no row". `seen.x` and `x` are the same rows here.
+row ("NULL" for NULL), a list of such for all its rows, or "no row". `seen.x` and `x` are the same rows here.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Case:
     place: str
     given: Mapping[str, Sequence[Row]]
     holds: bool | None = None
-    gives: Row | None = None
+    gives: Row | Sequence[Row] | None = None
     of_view: bool = False
 
 
@@ -129,24 +129,30 @@ class Desk:
 
     def ask(self, sql: str) -> dict[str, Any] | None:
         """The first row of a query."""
+        return next(iter(self.rows(sql)), None)
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """The rows of a query."""
         cursor = self._con.execute(sql)
         names = [column[0] for column in cursor.description or ()]
-        row = cursor.fetchone()
-        return None if row is None else dict(zip(names, row, strict=True))
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def fault(self, case: Case, sql: str) -> str:
         """What a query answers otherwise than its case says; empty where it answers so. Fill the desk first."""
-        row = self.ask(sql)
         if not case.of_view:
+            row = self.ask(sql)
             holds = None if row is None or row["holds"] is None else bool(row["holds"])
             return "" if holds is case.holds else f"{case.place}: holds is {holds}, not {case.holds}"
-        if case.gives is None or row is None:
-            return "" if case.gives is None and row is None else f"{case.place}: {row}"
-        for key, value in case.gives.items():
-            told = row[key]
-            same = told is None if value == "NULL" else told == value or (isinstance(value, float) and told is not None and abs(told - value) <= 1e-9 * max(1.0, abs(value)))  # fmt: skip
-            if not same:
-                return f"{case.place}: {key} is {told}, not {value}"
+        rows = self.rows(sql)
+        given = [] if case.gives is None else [case.gives] if isinstance(case.gives, Mapping) else case.gives
+        if len(rows) != len(given) and not (isinstance(case.gives, Mapping) and rows):
+            return f"{case.place}: {rows}"
+        for row, gives in zip(rows, given, strict=False):
+            for key, value in gives.items():
+                told = row[key]
+                same = told is None if value == "NULL" else told == value or (isinstance(value, float) and told is not None and abs(told - value) <= 1e-9 * max(1.0, abs(value)))  # fmt: skip
+                if not same:
+                    return f"{case.place}: {key} is {told}, not {value}"
         return ""
 
 
