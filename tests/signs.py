@@ -35,6 +35,8 @@ from oomdoc.views.blank import BLANK, reads
 FOLDER = Path(__file__).with_name("sign_cases")
 UNKNOWN = "unknown"
 NO_ROW = "no row"
+DEFAULTS = "engine_default"
+"""The engine's defaults by version, which no bundle holds."""
 Row = Mapping[str, Any]
 
 
@@ -90,7 +92,7 @@ class Desk:
             store.plainly = True
             store.finish()
             store.focus(None)
-            for name in (*TABLES, *OWN_TABLES, *VIEWS):
+            for name in (*TABLES, *OWN_TABLES, DEFAULTS, *VIEWS):
                 self.columns[name] = {row["column_name"]: row["column_type"] for row in store.rows_of(f"DESCRIBE main.{name}")}  # fmt: skip
         for name, columns in self.columns.items():
             typed = ", ".join(f'"{key}" {kind}' for key, kind in columns.items())
@@ -163,4 +165,4 @@ def sql_of(rule: Rule, sign: str) -> str:
 
 def read_by(sql: str) -> frozenset[str]:
     """What a query names of what a case can give."""
-    return reads(sql).relations & {*TABLES, *VIEWS, *OWN_TABLES}
+    return reads(sql).relations & {*TABLES, *VIEWS, *OWN_TABLES, DEFAULTS}
