@@ -148,7 +148,7 @@ def survivors(rule: Rule, desk: signs.Desk, advice: bool = False) -> tuple[int, 
     for case in signs.of_rule(rule.id):
         if any(mutant.evidence == case.query for mutant in left):
             desk.fill(case)
-            assert not desk.fault(case, signs.sql_of(rule, case.query)), case.place
+            assert not (fault := desk.fault(case, signs.sql_of(rule, case.query))), fault
             left = [mutant for mutant in left if mutant.evidence != case.query or not _noticed(lambda sql, case=case: desk.fault(case, sql), mutant.sql)]  # type: ignore[misc]  # fmt: skip
     query_of = {item.id: item.sql for item in asked}
     with Store() as store:
@@ -179,7 +179,7 @@ def survivors_of_view(view: View, desk: signs.Desk) -> tuple[int, list[Mutant]]:
     every = len(left)
     for case in signs.of_view(view.name):
         desk.fill(case)
-        assert not desk.fault(case, view.sql), case.place
+        assert not (fault := desk.fault(case, view.sql)), fault
         left = [mutant for mutant in left if not _noticed(lambda sql, case=case: desk.fault(case, sql), mutant.sql)]  # type: ignore[misc]  # fmt: skip
     return every, left
 

@@ -11,8 +11,8 @@ the query reads it gives only what matters, and says what the query makes of it.
 
 `given.<relation>` is a row or a list of rows; what is left out is NULL. A view that always has a row (engine, failure, ...) has
 the one of an empty bundle, changed where something is given. `holds` is true, false or "unknown"; `gives` are columns of the first
-row ("NULL" for NULL), or "no row". `seen.x` and `x` are the same rows here. Actions and sub-reasons of a rule have cases like its
-signs; where an action has numbers of its own to give, a case may say `gives` beside `holds`.
+row ("NULL" for NULL), a list of such for all its rows, or "no row". `seen.x` and `x` are the same rows here. Actions and sub-reasons
+of a rule have cases like its signs; where an action has numbers of its own to give, a case may say `gives` beside `holds`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ from oomdoc.views.blank import BLANK, reads
 FOLDER = Path(__file__).with_name("sign_cases")
 UNKNOWN = "unknown"
 NO_ROW = "no row"
+DEFAULTS = "engine_default"
+"""The engine's defaults by version, which no bundle holds."""
 Row = Mapping[str, Any]
 
 
@@ -47,7 +49,7 @@ class Case:
     place: str
     given: Mapping[str, Sequence[Row]]
     holds: bool | None = None
-    gives: Row | None = None
+    gives: Row | Sequence[Row] | None = None
     of_view: bool = False
 
 
@@ -91,7 +93,7 @@ class Desk:
             store.plainly = True
             store.finish()
             store.focus(None)
-            for name in (*TABLES, *OWN_TABLES, *VIEWS):
+            for name in (*TABLES, *OWN_TABLES, DEFAULTS, *VIEWS):
                 self.columns[name] = {row["column_name"]: row["column_type"] for row in store.rows_of(f"DESCRIBE main.{name}")}  # fmt: skip
         for name, columns in self.columns.items():
             typed = ", ".join(f'"{key}" {kind}' for key, kind in columns.items())
@@ -130,27 +132,40 @@ class Desk:
 
     def ask(self, sql: str) -> dict[str, Any] | None:
         """The first row of a query."""
+        return next(iter(self.rows(sql)), None)
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """The rows of a query."""
         cursor = self._con.execute(sql)
         names = [column[0] for column in cursor.description or ()]
-        row = cursor.fetchone()
-        return None if row is None else dict(zip(names, row, strict=True))
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def fault(self, case: Case, sql: str) -> str:
         """What a query answers otherwise than its case says; empty where it answers so. Fill the desk first."""
-        row = self.ask(sql)
         if not case.of_view:
+            row = self.ask(sql)
             holds = None if row is None or row["holds"] is None else bool(row["holds"])
             if holds is not case.holds:
                 return f"{case.place}: holds is {holds}, not {case.holds}"
-        elif case.gives is None or row is None:
-            return "" if case.gives is None and row is None else f"{case.place}: {row}"
-        for key, value in (case.gives or {}).items():
-            assert row is not None, case.place
-            told = row[key]
-            same = told is None if value == "NULL" else told == value or (isinstance(value, float) and told is not None and abs(told - value) <= 1e-9 * max(1.0, abs(value)))  # fmt: skip
-            if not same:
-                return f"{case.place}: {key} is {told}, not {value}"
+            return _differs(case, row, case.gives) if row is not None and isinstance(case.gives, Mapping) else ""
+        rows = self.rows(sql)
+        given = [] if case.gives is None else [case.gives] if isinstance(case.gives, Mapping) else case.gives
+        if len(rows) != len(given) and not (isinstance(case.gives, Mapping) and rows):
+            return f"{case.place}: {rows}"
+        for row, gives in zip(rows, given, strict=False):
+            if fault := _differs(case, row, gives):
+                return fault
         return ""
+
+
+def _differs(case: Case, row: Row, gives: Row) -> str:
+    """The first column that is not as a case gives it."""
+    for key, value in gives.items():
+        told = row[key]
+        near = isinstance(value, float) and told is not None and abs(told - value) <= 1e-9 * max(1.0, abs(value))
+        if not (told is None if value == "NULL" else told == value or near):
+            return f"{case.place}: {key} is {told}, not {value}"
+    return ""
 
 
 def sql_of(rule: Rule, sign: str) -> str:
@@ -160,4 +175,4 @@ def sql_of(rule: Rule, sign: str) -> str:
 
 def read_by(sql: str) -> frozenset[str]:
     """What a query names of what a case can give."""
-    return reads(sql).relations & {*TABLES, *VIEWS, *OWN_TABLES}
+    return reads(sql).relations & {*TABLES, *VIEWS, *OWN_TABLES, DEFAULTS}

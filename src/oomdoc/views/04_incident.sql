@@ -13,7 +13,7 @@
 -- events: failure lines, echoes included
 WITH ranked AS (
   SELECT *, coalesce(start_id, 'outside') AS place,
-         row_number() OVER (PARTITION BY coalesce(start_id, 'outside') ORDER BY CASE WHEN grade >= 3 THEN 3 ELSE grade END DESC, line, grade DESC, source) AS nth,
+         row_number() OVER (PARTITION BY coalesce(start_id, 'outside') ORDER BY least(grade, 3) DESC, line, grade DESC, source) AS nth,
          count(*) OVER (PARTITION BY coalesce(start_id, 'outside')) AS events
   FROM failure_event
 ), first_of AS (
@@ -21,7 +21,7 @@ WITH ranked AS (
 ), inside AS (
   SELECT count(*) FILTER (grade >= 2) AS real FROM first_of WHERE start_id IS NOT NULL
 ), failed AS (
-  SELECT f.kind, f.start_id, s.source AS start_source, f.source, f.line, f.t, f.text, events, coalesce(s.served, false) AS served,
+  SELECT f.kind, f.grade, f.start_id, s.source AS start_source, f.source, f.line, f.t, f.text, events, coalesce(s.served, false) AS served,
          CASE WHEN grade = 4 THEN 40 WHEN grade = 3 AND kind = 'device-oom' THEN 38 WHEN grade = 3 THEN 30 WHEN grade = 2 THEN 20 ELSE 5 END AS gravity
   FROM first_of f LEFT JOIN engine_start s USING (start_id)
   -- what the host saw belongs to an incident of the engine where there is one
@@ -36,11 +36,12 @@ WITH ranked AS (
 ), restarted AS (
   SELECT 'restart' AS kind, NULL AS start_id, NULL AS start_source, source, line, NULL::DOUBLE AS t, concat_ws(' ', pod, last_reason, 'restarts ' || restarts) AS text,
          restarts AS events, false AS served, 10 AS gravity
-  FROM container WHERE restarts > 0 AND NOT EXISTS (FROM failed WHERE gravity >= 20)
+  FROM container WHERE restarts > 0 AND NOT EXISTS (FROM failed WHERE grade >= 2)
     -- 0 and 143 (SIGTERM) are orderly ends, as of a rollout, unless a probe sent the signal; restarts without a reason say nothing beside a server that came up
-    AND (EXISTS (FROM cluster_event WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy')) OR (coalesce(last_reason, '') <> 'Completed' AND coalesce(exit_code, -1) NOT IN (0, 143)
-      AND (coalesce(last_reason, exit_code::VARCHAR, reason) IS NOT NULL OR NOT EXISTS (FROM engine_start WHERE served))))
-    ORDER BY restarts DESC, source, line LIMIT 1
+    AND (EXISTS (FROM cluster_event WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy'))
+      OR (last_reason IS DISTINCT FROM 'Completed' AND coalesce(exit_code, -1) NOT IN (0, 143)
+        AND (coalesce(last_reason, exit_code::VARCHAR, reason) IS NOT NULL OR NOT EXISTS (FROM engine_start WHERE served))))
+  ORDER BY restarts DESC, source, line LIMIT 1
 ), everything AS (
   -- a line without a stamp is later than the stamped ones above it
   SELECT *, coalesce(t, max(t) OVER (PARTITION BY source ORDER BY line ROWS UNBOUNDED PRECEDING)) AS about

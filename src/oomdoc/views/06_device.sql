@@ -24,8 +24,8 @@ WITH sampled AS (
   SELECT gpu, arg_max(used_bytes, source) AS used, max(peak_bytes) AS peak, max(total_bytes) AS total, min(source || ':' || last_line) AS ref, sum(samples) AS samples FROM device_series GROUP BY gpu
 ), sample_sum AS (
   SELECT count(*) AS n, min(total) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref, sum(samples) AS samples,
-         count(*) FILTER (peak < 0.05 * total) AS idle, max(peak / total) AS fullest, min(ref) FILTER (peak < 0.05 * total) AS idle_ref,
-         (max(used) FILTER (used > 0.1 * total) - min(used) FILTER (used > 0.1 * total)) / max(total) AS used_spread
+         count(*) FILTER (peak < $device_idle * total) AS idle, max(peak / total) AS fullest, min(ref) FILTER (peak < $device_idle * total) AS idle_ref,
+         (max(used) FILTER (used > $device_in_use * total) - min(used) FILTER (used > $device_in_use * total)) / max(total) AS used_spread
   FROM sampled
 ), listed AS (
   SELECT source, sum(coalesce(count, 1)) FILTER (mig_profile IS NULL) AS n, min(source || ':' || line) AS ref FROM (
@@ -40,15 +40,14 @@ WITH sampled AS (
          min(source || ':' || line) FILTER (foreigner) AS foreign_ref, count(DISTINCT pid) FILTER (name ILIKE '%EngineCore%') AS engines
   FROM (SELECT *, NOT regexp_matches(coalesce(name, ''), '(?i)^$|^-$|vllm|python|ray::|sglang|not found|n/a') AND coalesce(type, 'C') <> 'G' AS foreigner FROM gpu_process) GROUP BY ALL
 ), process_max AS (
-  SELECT max(n) AS n, max(foreigners) AS foreigners, max(foreign_bytes) AS foreign_bytes, min(foreign_ref) AS foreign_ref, max(engines) AS engines, count(*) AS seen FROM process
+  SELECT max(n) AS n, max(foreigners) AS foreigners, max(foreign_bytes) AS foreign_bytes, min(foreign_ref) AS foreign_ref, max(engines) AS engines FROM process
 )
 SELECT nullif(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), 0)::INTEGER AS devices, CASE WHEN s.n > 0 THEN s.ref WHEN d.n > 0 THEN d.ref ELSE g.ref END AS devices_ref, d.name,
   coalesce(s.total, d.total, slice.total)::BIGINT AS total_bytes, coalesce(s.total_max, d.total_max)::BIGINT AS total_max_bytes, s.used_max::BIGINT AS used_max_bytes, s.used_min::BIGINT AS used_min_bytes,
-  CASE WHEN s.n > 0 AND s.idle < s.n THEN CASE WHEN s.fullest >= 0.5 THEN s.idle ELSE 0 END END AS idle_devices, s.idle_ref, coalesce(d.mig_profile, g.mig_profile) AS mig_profile, coalesce(d.mig_ref, g.ref) AS mig_ref,
-  p.n AS processes, CASE WHEN p.seen > 0 THEN p.foreigners END AS foreign_processes, p.foreign_bytes::BIGINT AS foreign_bytes, p.foreign_ref, p.engines AS engines_on_device,
+  CASE WHEN s.idle < s.n THEN CASE WHEN s.fullest >= $device_at_work THEN s.idle ELSE 0 END END AS idle_devices, s.idle_ref, coalesce(d.mig_profile, g.mig_profile) AS mig_profile, coalesce(d.mig_ref, g.ref) AS mig_ref,
+  p.n AS processes, p.foreigners AS foreign_processes, p.foreign_bytes::BIGINT AS foreign_bytes, p.foreign_ref, p.engines AS engines_on_device,
   s.samples::BIGINT AS samples, s.used_spread,
-  -- the system stalls before the last percent: page cache and kernel need 2 to 5 % of any machine
-  CASE WHEN shared.ref IS NOT NULL THEN CASE WHEN s.used_max >= 0.93 * s.total THEN true WHEN s.used_max < 0.85 * s.total THEN false END END AS unified_full, shared.ref AS unified_ref
+  CASE WHEN shared.ref IS NOT NULL THEN CASE WHEN s.used_max >= $unified_full * s.total THEN true WHEN s.used_max < $unified_room * s.total THEN false END END AS unified_full, shared.ref AS unified_ref
 FROM sample_sum s, described d, granted g, process_max p, (
   -- GiB of a slice by the GB in its profile, 0.91 to 0.99 (`physics.gpus`): 4.75 for 1g.5gb of an A100, 16.0 for 1g.18gb of an H200
   SELECT 0.95 * 1073741824 * try_cast(regexp_extract(coalesce(d2.mig_profile, g2.mig_profile), '(\d+)gb', 1) AS DOUBLE) AS total FROM described d2, granted g2) slice,

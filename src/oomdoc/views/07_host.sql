@@ -41,8 +41,7 @@
 WITH event AS (SELECT *, source || ':' || line AS ref FROM host_event),
 folded AS (
   SELECT count(DISTINCT coalesce(pid::VARCHAR, ref)) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')) AS oom_kills,
-    min_by(ref, line) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill') AND (process IS NOT NULL OR bytes IS NOT NULL)) AS kill_ref,
-    min(ref) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')) AS any_ref,
+    min_by(ref, (process IS NULL AND bytes IS NULL, line)) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')) AS kill_ref,
     max(limit_bytes) FILTER (kind = 'cgroup-oom-count') AS counted_limit_bytes,
     bool_or(kind = 'cgroup-oom-kill') AS cgroup,
     count(*) FILTER (kind = 'ray-memory-kill') AS ray_kills, min(ref) FILTER (kind = 'ray-memory-kill') AS ray_ref,
@@ -80,22 +79,23 @@ folded AS (
 ), vanished AS (
   -- the log of a server that had come up tells of a death, its status unknown, and of no error before it
   SELECT count(*) AS n, min_by(source || ':' || line, line) AS ref FROM failure_event
-  WHERE kind = 'exit' AND grade = 2 AND start_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM process_exit x WHERE x.source = failure_event.source AND x.line = failure_event.line AND x.exit_code IS NOT NULL)
-    AND EXISTS (SELECT 1 FROM process_exit x WHERE x.source = failure_event.source AND x.line = failure_event.line)
+  WHERE kind = 'exit' AND grade = 2 AND start_id IS NOT NULL
+    AND (SELECT bool_and(x.exit_code IS NULL) FROM process_exit x WHERE x.source = failure_event.source AND x.line = failure_event.line)
 ), kernel AS (SELECT count(*) AS n FROM source WHERE kind IN ('kernel-log'))
 , page_locked AS (
   -- a CUDA error right after page-locked memory was asked for is the host's refusal
-  SELECT count(*) AS n, min(e.source || ':' || e.line) AS ref FROM note n JOIN log_error e ON e.source = n.source AND e.line BETWEEN n.line AND n.line + 5
+  SELECT count(*) AS n, min(e.source || ':' || e.line) AS ref FROM note n JOIN log_error e ON e.source = n.source AND e.line BETWEEN n.line AND n.line + $pinned_error_lines
   WHERE n.topic = 'pinned-alloc' AND e.text LIKE 'CUDA error: %'
 ), swapped AS (
   -- swap space is page-locked: the engine warns that it takes much of the host, and the driver's refusal reads `invalid argument`
   SELECT count(*) AS n, min(e.source || ':' || e.line) AS ref, min(n.value) AS bytes FROM note n JOIN log_error e ON e.source = n.source AND e.line > n.line
   WHERE n.topic = 'swap-space' AND e.text LIKE 'CUDA error: invalid argument%' AND NOT EXISTS (SELECT 1 FROM milestone m WHERE m.source = n.source AND m.line BETWEEN n.line AND e.line AND m.name IN ('capture-start', 'captured', 'serving'))
 )
-SELECT oom_kills + coalesce(cgroup_kills, 0) AS oom_kills, coalesce(killed.ref, kill_ref, any_ref, cgroup_ref) AS kill_ref, killed.process AS kill_process, killed.bytes AS kill_bytes, coalesce(killed.limit_bytes, counted_limit_bytes) AS kill_limit_bytes,
-  CASE WHEN oom_kills > 0 OR cgroup_kills > 0 THEN CASE WHEN cgroup OR cgroup_kills > 0 THEN 'container' ELSE 'node' END END AS kill_scope,
+SELECT oom_kills + coalesce(cgroup_kills, 0) AS oom_kills, coalesce(killed.ref, kill_ref, cgroup_ref) AS kill_ref, killed.process AS kill_process, killed.bytes AS kill_bytes, coalesce(killed.limit_bytes, counted_limit_bytes) AS kill_limit_bytes,
+  CASE WHEN cgroup OR cgroup_kills > 0 THEN 'container' WHEN oom_kills > 0 THEN 'node' END AS kill_scope,
   boxes.oomkilled, boxes.ref AS oomkilled_ref, boxes.memory_limit AS memory_limit_bytes, ray_kills, ray_ref, alloc_failures + logged.n + page_locked.n + swapped.n AS alloc_failures, coalesce(alloc_ref, logged.ref, page_locked.ref, swapped.ref) AS alloc_ref, coalesce(alloc_bytes, swapped.bytes)::BIGINT AS alloc_bytes,
-  coalesce(pinned, false) OR page_locked.n + swapped.n > 0 AS pinned, coalesce(folded.swap, false) OR coalesce(checked.swap, false) AS swap_refused,
+  coalesce(pinned, false) OR page_locked.n + swapped.n > 0 AS pinned,
+  coalesce(greatest(folded.swap, checked.swap), false) AS swap_refused,
   shm_events + logged.shm + coalesce(checked.shm, 0) AS shm_events, coalesce(folded.shm_ref, logged.shm_ref, sigbus_ref) AS shm_ref, coalesce(folded.shm_text, logged.shm_text) AS shm_text, bus_errors,
   sigkills, sigkill_ref, sigbus, CASE WHEN fault.n = 0 THEN died + vanished.n ELSE 0 END AS silent_deaths, coalesce(died_ref, vanished.ref) AS silent_ref, coalesce(cgroup_watched, false) AS cgroup_watched, cgroup_kills, kernel.n > 0 OR oom_kills > 0 AS kernel_log,
   process_limit AS process_limit_bytes, xids, xid_ref, coalesce(reboot, false) AS reboot,

@@ -43,10 +43,12 @@ WITH span AS (
 ), counted AS (
   -- the reference in two parts: min_by(source || ':' || line, line) would make a text of every row
   SELECT count(*) AS n, count(input_tokens) AS requests, min_by(source, line) || ':' || min(line) AS ref,
-    avg((input_tokens < 512)::INT) AS small, avg((input_tokens BETWEEN 512 AND 2047)::INT) AS medium, avg((input_tokens BETWEEN 2048 AND 8191)::INT) AS large, avg((input_tokens >= 8192)::INT) AS xlarge,
+    avg((input_tokens < $prompt_m)::INT) AS small, avg((input_tokens >= $prompt_m AND input_tokens < $prompt_l)::INT) AS medium,
+    avg((input_tokens >= $prompt_l AND input_tokens < $prompt_xl)::INT) AS large, avg((input_tokens >= $prompt_xl)::INT) AS xlarge,
     min(t) AS from_t, max(t) AS to_t, sum(input_tokens)::BIGINT AS input_tokens, sum(output_tokens)::BIGINT AS output_tokens,
-    count(*) FILTER (status >= 500 AND status <> 503) AS failed, count(*) FILTER (status = 503 OR status BETWEEN 400 AND 498) AS refused, count(*) FILTER (status BETWEEN 400 AND 498 AND status <> 429) AS bad_requests, count(*) FILTER (status = 499) AS client_gone, count(*) FILTER (status = 0) AS unanswered,
-    avg((input_tokens >= 2048)::INT) FILTER (t < (a + b) / 2) AS long_share_early, avg((input_tokens >= 2048)::INT) FILTER (t >= (a + b) / 2) AS long_share_late,
+    count(*) FILTER (status >= 500 AND status <> 503) AS failed, count(*) FILTER (status = 503 OR status BETWEEN 400 AND 498) AS refused,
+    count(*) FILTER (status BETWEEN 400 AND 498 AND status <> 429) AS bad_requests, count(*) FILTER (status = 499) AS client_gone, count(*) FILTER (status = 0) AS unanswered,
+    avg((input_tokens >= $prompt_l)::INT) FILTER (t < (a + b) / 2) AS long_share_early, avg((input_tokens >= $prompt_l)::INT) FILTER (t >= (a + b) / 2) AS long_share_late,
     avg(ttft_s) FILTER (t < a + (b - a) / 4) AS ttft_early_s, avg(ttft_s) FILTER (t >= b - (b - a) / 4) AS ttft_late_s,
     sum(cached_tokens) / nullif(sum(input_tokens), 0) AS cached_share
   FROM request, span

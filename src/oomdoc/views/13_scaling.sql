@@ -19,28 +19,29 @@
 -- under_value: its value in the statement that came nearest to its threshold
 -- under_threshold: what it is compared with there
 WITH followed AS (
-  SELECT name, any_value(threshold) AS threshold, regexp_replace(lower(name), '[^a-z0-9]+', '_', 'g') AS folded FROM scaler WHERE kind = 'metric' AND threshold IS NOT NULL AND name IS NOT NULL GROUP BY name
+  SELECT name, any_value(threshold) AS threshold, regexp_replace(lower(name), '[^a-z0-9]+', '_', 'g') AS folded FROM scaler WHERE kind = 'metric' AND threshold IS NOT NULL GROUP BY name
 ), sampled AS (
   -- the rule's own metric in what was recorded of the servers: a metric, or a statistics line's figure
   SELECT f.name, f.threshold, m.value FROM followed f JOIN metric m ON regexp_replace(lower(m.name), '[^a-z0-9]+', '_', 'g') = f.folded
 ), over AS (
   SELECT name, threshold, avg((value > threshold)::INT) AS share, count(*) AS n FROM sampled GROUP BY name, threshold
-  -- ten samples: a scaler waits for its window and its cooldown before it acts
-  HAVING count(*) >= 10 ORDER BY share DESC LIMIT 1
+  HAVING count(*) >= $scaler_samples ORDER BY share DESC LIMIT 1
 ), counted AS (
   SELECT max(replicas) AS replicas, arg_min(replicas, (coalesce(t, 0), source, line)) AS first, max(maximum) AS maximum,
          min_by(source || ':' || line, line) FILTER (replicas IS NOT NULL) AS ref
   FROM scaler HAVING count(DISTINCT target) <= 1  -- the replicas of one workload and the bounds of another make no sentence
 ), latest AS (
   SELECT arg_max(value, value / threshold) AS value, arg_max(threshold, value / threshold) AS threshold FROM (
-    SELECT value, threshold FROM scaler WHERE kind = 'metric' AND value IS NOT NULL AND threshold > 0 UNION ALL SELECT value, threshold FROM sampled WHERE threshold > 0
-  ) HAVING count(*) > 0 AND bool_and(value <= threshold)
+    SELECT value, threshold FROM scaler WHERE kind = 'metric' AND threshold > 0 UNION ALL SELECT value, threshold FROM sampled WHERE threshold > 0
+  ) HAVING bool_and(value <= threshold)
 )
 SELECT count(*) AS statements, bool_or(kind = 'blind') AS blind, min_by(source || ':' || line, line) FILTER (kind = 'blind') AS blind_ref, min_by(text, line) FILTER (kind = 'blind') AS blind_text,
   min_by(coalesce(name, text), line) FILTER (kind = 'metric') AS metric,
-  bool_and(regexp_matches(coalesce(name, text), '(?i)cpu|memory|fb_used|gpu_util|duty_cycle|dcgm_fi|sm_active|sm_occupancy|engine_active') AND NOT regexp_matches(coalesce(name, text), '(?i)waiting|queue|cache|ttft|running')) FILTER (kind = 'metric') AS wrong_metric,
+  bool_and(regexp_matches(coalesce(name, text), '(?i)cpu|memory|fb_used|gpu_util|duty_cycle|dcgm_fi|sm_active|sm_occupancy|engine_active')
+    AND NOT regexp_matches(coalesce(name, text), '(?i)waiting|queue|cache|ttft|running')) FILTER (kind = 'metric') AS wrong_metric,
   min_by(source || ':' || line, line) FILTER (kind = 'metric') AS metric_ref,
-  bool_or((kind = 'decision' AND coalesce(status, '') <> '0') OR (kind = 'replicas' AND status IS NOT NULL AND status <> 'unchanged') OR x.desired > x.replicas) OR any_value(c.replicas > c.first) AS moved,
+  coalesce(bool_or((kind = 'decision' AND coalesce(status, '') <> '0') OR (kind = 'replicas' AND status <> 'unchanged') OR x.desired > x.replicas)
+    OR any_value(c.replicas > c.first), false) AS moved,
   any_value(c.replicas) AS replicas, any_value(c.maximum) AS maximum, any_value(c.replicas = c.first AND c.replicas < c.maximum) AS stands, any_value(c.ref) AS replicas_ref,
   (SELECT share FROM over) AS over, (SELECT name FROM over) AS over_metric, (SELECT threshold FROM over) AS over_threshold,
   (SELECT count(*) > 0 FROM latest) AS under, (SELECT value FROM latest) AS under_value, (SELECT threshold FROM latest) AS under_threshold

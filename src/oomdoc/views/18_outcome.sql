@@ -5,27 +5,29 @@
 -- ref: the line that shows it
 -- first_line: where the life begins
 WITH failed AS (
-  SELECT start_id, kind, grade, source || ':' || line AS ref FROM failure_event WHERE start_id IS NOT NULL AND grade >= 2
+  SELECT start_id, kind, grade, source || ':' || line AS ref FROM failure_event WHERE grade >= 2
   QUALIFY row_number() OVER (PARTITION BY start_id ORDER BY least(grade, 3) DESC, line, grade DESC) = 1
 ), stat AS (
   SELECT s.start_id, x.source || ':' || x.line AS ref, x.line, x.running, x.waiting, x.kv_used, x.generation_tokens_per_s + x.prompt_tokens_per_s AS tokens_per_s,
          row_number() OVER (PARTITION BY s.start_id ORDER BY x.line DESC) AS nth
   FROM engine_stat x JOIN engine_start s ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line
   WHERE x.running IS NOT NULL
-), last_busy AS (
-  -- statistics come every ten seconds: three samples are half a minute, longer than a prefill of any length that a step allows
-  SELECT start_id, count(*) AS n, bool_and(coalesce((running > 0 OR waiting > 0) AND tokens_per_s = 0, false)) AS still, min_by(ref, nth) AS ref FROM stat WHERE nth <= 3 GROUP BY start_id
+), still AS (
+  SELECT start_id, min_by(ref, nth) AS ref FROM stat WHERE nth <= $still_lines GROUP BY start_id
+  HAVING count(*) = $still_lines AND bool_and(coalesce((running > 0 OR waiting > 0) AND tokens_per_s = 0, false))
 ), silent AS (
   -- the executor waits for a worker, minute after minute, behind a statistics line with work in hand and nothing done; no statistics follow
   SELECT s.start_id, min(h.source || ':' || h.line) AS ref FROM stat b JOIN engine_start s USING (start_id)
   JOIN log_error h ON h.source = s.source AND h.line > b.line AND h.line <= s.last_line AND h.kind = 'hang'
-  WHERE b.nth = 1 AND b.running > 0 AND coalesce(b.tokens_per_s, 0) = 0 GROUP BY s.start_id HAVING count(*) >= 2
+  WHERE b.nth = 1 AND b.running > 0 AND coalesce(b.tokens_per_s, 0) = 0 GROUP BY s.start_id HAVING count(*) >= $hang_warnings
 ), waits AS (
-  -- a start that goes nowhere: the front end waits on, two minutes (of ten seconds each) behind the last step, and the log ends so
-  SELECT s.start_id, min(n.source || ':' || n.line) AS ref FROM engine_start s JOIN note n ON n.topic = 'waiting-for-engine' AND n.source = s.source AND n.line BETWEEN s.first_line AND s.last_line
-  WHERE NOT s.served AND n.line > (SELECT coalesce(max(m.line), 0) FROM milestone m WHERE m.source = s.source AND m.line BETWEEN s.first_line AND s.last_line) GROUP BY s.start_id HAVING count(*) >= 12
+  -- a start that goes nowhere: the front end waits on behind the last step, and the log ends so
+  SELECT s.start_id, min(n.source || ':' || n.line) AS ref
+  FROM engine_start s JOIN note n ON n.topic = 'waiting-for-engine' AND n.source = s.source AND n.line BETWEEN s.first_line AND s.last_line
+  WHERE NOT s.served AND n.line > (SELECT coalesce(max(m.line), 0) FROM milestone m WHERE m.source = s.source AND m.line BETWEEN s.first_line AND s.last_line)
+  GROUP BY s.start_id HAVING count(*) >= $start_wait_lines
 ), queue AS (
-  SELECT start_id, count(*) AS samples, avg((waiting > 0)::INT) AS waited, arg_max(ref, waiting) AS ref FROM stat GROUP BY start_id
+  SELECT start_id, arg_max(ref, waiting) AS ref FROM stat GROUP BY start_id HAVING count(*) >= $queue_lines AND avg((waiting > 0)::INT) >= $queue_lasts
 ), outside AS (
   -- what ended it is bound to this life, or the only one there is
   SELECT r.life AS start_id, min(r.source || ':' || r.line) AS ref FROM main.relation r JOIN host_event h ON h.source = r.source AND h.line = r.line
@@ -38,16 +40,17 @@ WITH failed AS (
       WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
 ), trend AS (
   -- what was measured outweighs what a text says
-  SELECT coalesce(stepped, false) OR coalesce(climbing, false) OR (coalesce(grows_said, false) AND stepped IS NULL AND climbing IS NULL) AS grows, coalesce(ref, said_ref) AS ref FROM memory_trend
+  SELECT coalesce(greatest(stepped, climbing), grows_said, false) AS grows, coalesce(ref, said_ref) AS ref FROM memory_trend
 )
 SELECT s.start_id,
-  CASE WHEN f.kind = 'startup-check' THEN 'refused' WHEN f.grade >= 3 AND f.kind = 'host-kill' THEN 'ended' WHEN f.grade >= 3 THEN 'died'
-       WHEN f.kind IS NOT NULL OR o.ref IS NOT NULL OR c.ref IS NOT NULL THEN 'ended'
-       WHEN b.n = 3 AND b.still OR w.ref IS NOT NULL OR g.ref IS NOT NULL THEN 'stuck' WHEN p.pressed OR (q.samples >= 6 AND q.waited >= 0.5) THEN 'degraded' WHEN t.grows THEN 'grew'
+  CASE WHEN f.kind = 'startup-check' THEN 'refused' WHEN f.kind = 'host-kill' THEN 'ended' WHEN f.grade >= 3 THEN 'died'
+       WHEN coalesce(f.ref, o.ref, c.ref) IS NOT NULL THEN 'ended' WHEN coalesce(b.ref, w.ref, g.ref) IS NOT NULL THEN 'stuck'
+       WHEN p.pressed OR q.start_id IS NOT NULL THEN 'degraded' WHEN t.grows THEN 'grew'
        WHEN s.served THEN 'served' WHEN s.marked AND s.last_milestone IS NOT NULL THEN 'starting' ELSE 'not-told' END AS outcome,
-  coalesce(f.ref, o.ref, c.ref, CASE WHEN b.still THEN b.ref END, w.ref, g.ref, p.first_ref, CASE WHEN q.waited >= 0.5 THEN q.ref END, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
-FROM engine_start s LEFT JOIN failed f USING (start_id) LEFT JOIN last_busy b USING (start_id) LEFT JOIN silent w USING (start_id) LEFT JOIN waits g USING (start_id) LEFT JOIN queue q USING (start_id) LEFT JOIN pressure_start p USING (start_id)
-  LEFT JOIN outside o ON o.start_id = s.start_id OR o.start_id IS NULL LEFT JOIN cluster c ON true LEFT JOIN trend t ON true
+  coalesce(f.ref, o.ref, c.ref, b.ref, w.ref, g.ref, CASE WHEN p.pressed THEN p.first_ref END, q.ref, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
+FROM engine_start s LEFT JOIN failed f USING (start_id) LEFT JOIN still b USING (start_id) LEFT JOIN silent w USING (start_id) LEFT JOIN waits g USING (start_id)
+  LEFT JOIN queue q USING (start_id) LEFT JOIN pressure_start p USING (start_id)
+  LEFT JOIN outside o ON coalesce(o.start_id = s.start_id, true) LEFT JOIN cluster c ON true LEFT JOIN trend t ON true
 WHERE s.engine
 QUALIFY row_number() OVER (PARTITION BY s.start_id ORDER BY o.start_id NULLS LAST, o.ref) = 1
 ORDER BY s.start_id

@@ -59,7 +59,7 @@ WITH pick AS (
   SELECT flag, value, origin, source || ':' || line AS ref FROM (
     SELECT *, row_number() OVER (PARTITION BY flag ORDER BY CASE origin WHEN 'logged' THEN 1 WHEN 'config' THEN 2 WHEN 'command' THEN 3 WHEN 'metrics' THEN 4
       WHEN 'environment' THEN 5 WHEN 'file' THEN 6 ELSE 7 END, line DESC, source) AS nth
-    FROM seen.engine_flag f WHERE value IS NOT NULL AND value NOT IN ('None', 'null', '')
+    FROM seen.engine_flag f WHERE value NOT IN ('None', 'null', '')
       -- what somebody tried and found to work is not how the server that failed was set
       AND NOT (origin IN ('command', 'file') AND EXISTS (FROM trial t WHERE t.source = f.source AND t.line = f.line AND t.flag = f.flag AND t.works
         AND EXISTS (FROM trial b WHERE b.source = t.source AND NOT b.works)))
@@ -136,21 +136,24 @@ WITH pick AS (
 ), stats AS (SELECT count(*) AS n FROM seen.engine_stat)
 , worker AS (
   SELECT coalesce(max(rank), -1) + 1 AS ranks, count(DISTINCT pid) AS pids, bool_or(process LIKE 'VllmWorkerProcess%' OR process LIKE 'Worker\_TP%' ESCAPE '\' OR process LIKE 'Worker\_PP%' ESCAPE '\' OR rank >= 1) AS several
-  FROM (SELECT CASE WHEN device >= 1 OR rank >= 1 THEN 'Worker' ELSE process END AS process, pid, coalesce(rank, device) AS rank FROM seen.oom UNION ALL SELECT process, pid, rank FROM seen.log_error UNION ALL SELECT process, pid, rank FROM seen.engine_figure UNION ALL SELECT process, pid, rank FROM seen.startup_check)
+  FROM (
+    -- no CASE ... ELSE process: DuckDB 2.0 takes a column of NULLs alone for the whole of it, and drops its rows
+    SELECT coalesce(CASE WHEN device >= 1 OR rank >= 1 THEN 'Worker' END, process) AS process, pid, coalesce(rank, device) AS rank FROM seen.oom
+    UNION ALL SELECT process, pid, rank FROM seen.log_error UNION ALL SELECT process, pid, rank FROM seen.engine_figure UNION ALL SELECT process, pid, rank FROM seen.startup_check)
   WHERE process LIKE '%Worker%'
 )
 SELECT numbered.version, version_number,
-  coalesce(generation, CASE WHEN version_number < 8000 THEN 'V0' WHEN version_number >= 11000 THEN 'V1' END) AS generation,
+  coalesce(generation, CASE WHEN version_number < $v1_since THEN 'V0' WHEN version_number >= $v0_until THEN 'V1' END) AS generation,
   CASE WHEN checks.cpu OR flags.cpu_device THEN 'cpu' ELSE 'gpu' END AS platform,
   coalesce(flags.model, steps.model) AS model,
   coalesce(flags.max_model_len, checks.max_model_len, concurrency_tokens)::BIGINT AS max_model_len, coalesce(max_model_len_given, false) AS max_model_len_given,
   coalesce(flags.utilization, figures.utilization, checks.utilization, d.value) AS gpu_memory_utilization,
   CASE WHEN flags.utilization IS NOT NULL THEN utilization_origin WHEN coalesce(figures.utilization, checks.utilization) IS NOT NULL THEN 'figure' WHEN d.value IS NOT NULL THEN 'default' END AS utilization_origin, coalesce(utilization_ref, start_ref) AS utilization_ref,
   max_num_seqs, max_num_seqs IS NOT NULL AS max_num_seqs_given, max_num_batched_tokens,
-  coalesce(tp, 1) AS tensor_parallel_size, coalesce(pp, 1) AS pipeline_parallel_size, CASE WHEN tp IS NULL AND pp IS NULL AND coalesce(worker.several, false) THEN greatest(2, worker.ranks, worker.pids) ELSE coalesce(tp, 1) * coalesce(pp, 1) END::INTEGER AS world_size, coalesce(dp, 1) AS data_parallel_size,
-  tp IS NOT NULL OR pp IS NOT NULL AS parallel_given, tp IS NOT NULL OR pp IS NOT NULL OR NOT coalesce(worker.several, false) AS world_known,
+  coalesce(tp, 1) AS tensor_parallel_size, coalesce(pp, 1) AS pipeline_parallel_size, CASE WHEN coalesce(tp, pp) IS NULL AND worker.several THEN greatest(2, worker.ranks, worker.pids) ELSE coalesce(tp, 1) * coalesce(pp, 1) END::INTEGER AS world_size, coalesce(dp, 1) AS data_parallel_size,
+  coalesce(tp, pp) IS NOT NULL AS parallel_given, coalesce(tp, pp) IS NOT NULL OR NOT coalesce(worker.several, false) AS world_known,
   dtype, quantization, kv_cache_dtype, coalesce(enforce_eager, steps.eager, false) AS enforce_eager,
-  coalesce(prefix_caching, CASE WHEN coalesce(generation, CASE WHEN version_number >= 8000 THEN 'V1' END) = 'V1' THEN true END) AS prefix_caching,
+  coalesce(prefix_caching, CASE WHEN coalesce(generation, CASE WHEN version_number >= $v1_since THEN 'V1' END) = 'V1' THEN true END) AS prefix_caching,
   coalesce(speculative, false) OR coalesce(draft, false) AS speculative, coalesce(flags.lora, false) OR coalesce(steps.lora, false) AS lora,
   coalesce(multimodal, false) OR coalesce(encoder, false) AS multimodal,
   coalesce(kv_cache_memory_bytes, CASE WHEN kv_by_hand THEN kv_reserved_bytes END)::BIGINT AS kv_cache_memory_bytes, num_gpu_blocks_override, swap_space_gib, cpu_offload_gib,

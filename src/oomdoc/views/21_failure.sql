@@ -77,12 +77,12 @@ WITH logs AS (
   SELECT coalesce(book.source, refusal.source, told.source) AS source, coalesce(book.line, refusal.line, told.line) AS line, coalesce(book.pid, refusal.pid) AS pid
   FROM (SELECT 1) LEFT JOIN book ON true LEFT JOIN refusal ON true LEFT JOIN told ON true
 ), near AS (
-  SELECT f.* FROM seen.frame f, place WHERE f.source = place.source AND f.line BETWEEN place.line - least(place.line, 150)::UINTEGER AND place.line + 40
-    AND (place.pid IS NULL OR f.pid IS NULL OR f.pid = place.pid)
+  SELECT f.* FROM seen.frame f, place WHERE f.source = place.source AND f.line BETWEEN place.line - least(place.line, $traceback_lines_before)::UINTEGER AND place.line + $traceback_lines_behind
+    AND coalesce(f.pid = place.pid, true)
 ), exact AS (
-  -- the message has hundredths of a GiB; where the size was set by hand and is what the message rounds, it is known to the byte
+  -- where the size was set by hand and is what the message rounds, it is known to the byte
   SELECT e.kv_cache_memory_bytes AS available_bytes FROM engine e, refusal r
-  WHERE r.name = 'kv-below-max-model-len' AND r.needed_bytes < 1073741824 AND abs(r.available_bytes - e.kv_cache_memory_bytes) <= 5368710
+  WHERE r.name = 'kv-below-max-model-len' AND r.needed_bytes < $coarse_when_rounded_bytes AND abs(r.available_bytes - e.kv_cache_memory_bytes) <= $half_of_a_hundredth_gib_bytes
 ), stack AS (
   SELECT bool_or(function IN ('profile_cudagraph_memory')) AS graph_profile,
     bool_or(function IN ('_dummy_sampler_run', '_dummy_pooler_run')) AS sampler,
@@ -96,7 +96,7 @@ WITH logs AS (
     bool_or(function IN ('execute_model', 'generate', 'step', 'engine_step', 'run_busy_loop', 'run_engine_loop', '_process_engine_step')
             -- the loop of 0.5.4 to 0.10, entered once the engine is built
             OR (function = 'start' AND file LIKE '%multiprocessing/engine%')) AS forward,
-    bool_or(function IN ('execute_model') OR file LIKE '%model_runner_base%') AS executed,
+    bool_or(function = 'execute_model' OR file LIKE '%model_runner_base%') AS executed,
     bool_or(function LIKE '%sampl%' OR function IN ('compute_logits', '_get_logits', '_get_prompt_logprobs_dict', 'apply_top_k_top_p') OR file LIKE '%sampler%' OR file LIKE '%logits_processor%') AS in_sampler,
     bool_or(function LIKE '%workspace%') AS workspace,
     -- chunk_*_fwd: the linear attention of hybrids takes another kernel for decode
@@ -125,22 +125,23 @@ WITH logs AS (
 ), hint AS (
   SELECT bool_or(text ILIKE '%cudagraph%' OR text ILIKE '%CUDA graph%capture%') AS graphs FROM seen.oom
 )
-SELECT CASE WHEN told.kind IS NOT NULL AND told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n > 0 THEN false END AS failed,
-  CASE WHEN told.kind NOT IN ('pressure') THEN told.kind END AS kind, told.ref, told.t, coalesce(told.text, book.text, refusal.text) AS text,
+SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n > 0 THEN false END AS failed,
+  nullif(told.kind, 'pressure') AS kind, told.ref, told.t, coalesce(told.text, book.text, refusal.text) AS text,
   CASE WHEN book.ref IS NULL AND refusal.name IN ('no-kv-blocks', 'kv-below-max-model-len', 'no-autofit', 'mamba-blocks', 'kv-request-exceeds-host') THEN 'kv-plan'
        WHEN book.ref IS NULL AND refusal.name IN ('free-memory', 'shm-space', 'swap-space') THEN 'init' WHEN book.ref IS NULL AND refusal.name = 'profiling-interference' THEN 'profile'
-       WHEN stack.graph_profile THEN 'graph-profile' WHEN stack.sampler OR refusal.name IN ('warmup') THEN 'sampler-warmup' WHEN stack.capture THEN 'capture'
+       WHEN stack.graph_profile THEN 'graph-profile' WHEN stack.sampler OR refusal.name = 'warmup' THEN 'sampler-warmup' WHEN stack.capture THEN 'capture'
        WHEN stack.kv_alloc THEN 'kv-alloc' WHEN stack.profile THEN 'profile'
        WHEN stack.load OR refusal.name = 'load-oom' THEN 'load' WHEN stack.warmup THEN 'warmup' WHEN stack.init THEN 'init'
        WHEN stack.executed OR book.text LIKE '%Error in model execution%' OR book.text LIKE '%error in forwardAsync%' THEN 'forward' WHEN before.up OR stat.kv_used IS NOT NULL THEN 'forward'
        -- private pools are filled by graph capture: whatever failed, failed during or after it, whatever the log shows last
-       WHEN book.private_pool_bytes >= 4194304 AND before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft', 'loaded', 'profiled') THEN 'after-capture'
+       WHEN book.private_pool_bytes >= $graph_pool_bytes AND before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft', 'loaded', 'profiled') THEN 'after-capture'
        WHEN before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft') THEN 'load' WHEN before.name IN ('loaded') THEN 'profile'
        WHEN before.name IN ('profiled', 'kv-available') THEN 'kv-alloc'
        WHEN before.name IN ('kv-sized', 'kv-blocks', 'capture-start', 'capture-progress') THEN 'capture' WHEN before.name IN ('captured') THEN 'warmup'
        WHEN stack.forward THEN 'forward' WHEN before.name IN ('server-version', 'engine-init') THEN 'init'
-       WHEN book.private_pool_bytes >= 4194304 THEN 'after-capture' END AS phase,
-  CASE WHEN stack.graph_profile OR stack.sampler OR stack.capture OR stack.warmup OR stack.kv_alloc OR stack.profile OR stack.load OR stack.executed THEN 'frames' WHEN before.name IS NOT NULL THEN 'milestones' END AS phase_by,
+       WHEN book.private_pool_bytes >= $graph_pool_bytes THEN 'after-capture' END AS phase,
+  CASE WHEN stack.graph_profile OR stack.sampler OR stack.capture OR stack.warmup OR stack.kv_alloc OR stack.profile OR stack.load OR stack.init OR stack.executed THEN 'frames'
+       WHEN before.name IS NOT NULL THEN 'milestones' END AS phase_by,
   before.name AS last_milestone, counted.ooms, book.ref AS oom_ref, book.allocator, book.device, book.requested_bytes,
   coalesce(book.total_bytes, refusal.total_bytes) AS total_bytes, book.free_bytes, book.this_process_bytes, book.other_processes_bytes AS other_bytes, book.other_processes,
   book.allocated_bytes, book.private_pool_bytes, book.unallocated_bytes, book.allocated_bytes - coalesce(book.private_pool_bytes, 0) AS live_bytes,

@@ -30,26 +30,32 @@ WITH stat AS (
   FROM metric WHERE name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc') AND labels IS DISTINCT FROM 'delta'
   GROUP BY source, t HAVING kv_used BETWEEN 0 AND 1
 ), point AS (
-  SELECT * FROM stat UNION ALL SELECT * FROM gauge WHERE (SELECT count(*) FROM stat) < 3
+  SELECT * FROM stat UNION ALL SELECT * FROM gauge WHERE (SELECT count(*) FROM stat) < $log_course_lines
 ), stepped AS (
   SELECT *, lag(running) OVER w AS running_before, lag(waiting) OVER w AS waiting_before FROM point WINDOW w AS (PARTITION BY source ORDER BY line, t)
 ), folded AS (
   SELECT count(*) AS samples, avg((kv_used >= $pool_pinned)::INT) AS share_pinned, avg((kv_used >= $pool_crowded)::INT) AS share_high, max(kv_used) AS peak,
     max_by(source || ':' || line, kv_used) AS peak_ref, avg(kv_used) AS mean, max(waiting) AS waiting_max,
-    count(*) FILTER (kv_used >= $pool_crowded AND waiting > 0) AS queued_full, max(waiting) FILTER (kv_used >= $pool_crowded) AS waiting_full, count(*) FILTER (kv_used < 0.5 AND waiting > 0) AS queued_roomy, arg_max(source || ':' || line, waiting) FILTER (kv_used < 0.5 AND waiting > 0) AS queued_ref, count(*) FILTER (waiting > 0) AS queued,
+    count(*) FILTER (kv_used >= $pool_crowded AND waiting > 0) AS queued_full, max(waiting) FILTER (kv_used >= $pool_crowded) AS waiting_full,
+    count(*) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_roomy,
+    arg_max(source || ':' || line, waiting) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_ref, count(*) FILTER (waiting > 0) AS queued,
     max(running) AS running_max, arg_max(kv_used, line) - arg_min(kv_used, line) AS rising,
-    count(*) FILTER (kv_used >= 0.9 AND waiting > 0 AND prompt_tokens_per_s = 0) AS stalled,
-    min_by(source || ':' || line, line) FILTER (kv_used >= $pool_crowded AND (waiting > 0 OR kv_used >= $pool_pinned)) AS first_ref,
-    arg_max(prefix_hit_rate, line) AS hit_rate, max(kv_used * (running + coalesce(waiting, 0)) / running) FILTER (running > 0 AND kv_used >= 0.5) AS demand,
-    count(*) FILTER (kv_used >= 0.9 AND running < running_before AND waiting > waiting_before) AS running_drop
+    count(*) FILTER (kv_used >= $pool_full AND waiting > 0 AND prompt_tokens_per_s = 0) AS stalled,
+    min_by(source || ':' || line, line) FILTER (kv_used >= $pool_pinned OR (kv_used >= $pool_crowded AND waiting > 0)) AS first_ref,
+    arg_max(prefix_hit_rate, line) AS hit_rate,
+    max(kv_used * (running + coalesce(waiting, 0)) / running) FILTER (running > 0 AND kv_used >= $pool_told_by_running) AS demand,
+    count(*) FILTER (kv_used >= $pool_full AND running < running_before AND waiting > waiting_before) AS running_drop
   FROM stepped
 ), warned AS (
-  SELECT max(coalesce(cumulative, 1)) FILTER (mode <> 'ABORT') AS preemptions, min_by(source || ':' || line, line) AS ref, count(*) FILTER (mode IN ('SWAP', 'ABORT')) AS swaps, count(*) AS n FROM seen.preemption
+  SELECT max(coalesce(cumulative, 1)) FILTER (mode IS DISTINCT FROM 'ABORT') AS preemptions, min_by(source || ':' || line, line) AS ref, count(*) FILTER (mode IN ('SWAP', 'ABORT')) AS swaps, count(*) AS n FROM seen.preemption
 ), counted AS (
   SELECT sum(grown) AS preemptions, min(ref) AS ref FROM (
     SELECT max(value) AS grown, min_by(source || ':' || line, t) FILTER (value > 0) AS ref FROM metric WHERE name IN ('vllm:num_preemptions_total', 'vllm:num_preemptions') GROUP BY labels)
 )
-SELECT f.* REPLACE (CASE WHEN h.tokens > 0 AND e.kv_pool_tokens > 0 THEN least(f.demand, greatest(f.peak, h.tokens / (e.kv_pool_tokens * e.data_parallel_size))) ELSE f.demand END AS demand), CASE WHEN w.n > 0 OR c.preemptions IS NOT NULL THEN greatest(coalesce(w.preemptions, 0), coalesce(c.preemptions, 0), CASE WHEN w.n > 0 THEN 1 ELSE 0 END) END::BIGINT AS preemptions,
-  coalesce(w.ref, CASE WHEN c.preemptions > 0 THEN c.ref END) AS preemption_ref, CASE WHEN w.n > 0 THEN w.swaps END AS swaps
+SELECT f.* REPLACE (
+    CASE WHEN h.tokens > 0 AND e.kv_pool_tokens > 0 THEN least(f.demand, greatest(f.peak, h.tokens / (e.kv_pool_tokens * e.data_parallel_size))) ELSE f.demand END AS demand),
+  -- a warning is one preemption at least; the larger of two counts saw more of them
+  greatest(CASE WHEN w.n > 0 THEN coalesce(w.preemptions, 1) END, c.preemptions)::BIGINT AS preemptions,
+  coalesce(w.ref, c.ref) AS preemption_ref, CASE WHEN w.n > 0 THEN w.swaps END AS swaps
 FROM folded f, warned w, counted c, engine e, (SELECT max(tokens) AS tokens FROM traffic_flight) h
 WHERE f.samples > 0 OR w.n > 0 OR c.preemptions IS NOT NULL

@@ -29,13 +29,16 @@ WITH counter AS (
          min(ref) FILTER (name LIKE '%prefix_cache%') AS ref
   FROM (SELECT name, labels, max(value) AS value, max_by(source || ':' || line, coalesce(t, 0)) AS ref FROM metric WHERE name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%' GROUP BY ALL)
 ), turn AS (
-  -- one conversation at a time: a prompt that grows by less than half goes on from the one before
+  -- one conversation at a time
   SELECT source, line, input_tokens, cached_tokens, ttft_s, lag(input_tokens) OVER w AS before, max(cached_tokens / input_tokens) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS hit_before
-  FROM request WHERE input_tokens >= 1024 AND cached_tokens IS NOT NULL WINDOW w AS (PARTITION BY source, coalesce(tenant, '') ORDER BY t, line)
+  FROM request WHERE input_tokens >= $turn_tokens AND cached_tokens IS NOT NULL WINDOW w AS (PARTITION BY source, coalesce(tenant, '') ORDER BY t, line)
 ), chat AS (
   SELECT count(*) AS turns, count(*) FILTER (cold) AS cold, arg_max(input_tokens, input_tokens) FILTER (cold) AS cold_tokens, arg_max(cached_tokens, input_tokens) FILTER (cold) AS cold_cached_tokens,
-         median(ttft_s) FILTER (cold) AS cold_ttft_s, median(ttft_s) FILTER (NOT cold) AS warm_ttft_s, arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref, avg((input_tokens BETWEEN before AND 1.5 * before)::INT) AS grows
-  FROM (SELECT *, coalesce(cached_tokens < 0.1 * input_tokens AND hit_before >= 0.5 AND input_tokens BETWEEN before AND 1.5 * before, false) AS cold FROM turn)
+         median(ttft_s) FILTER (cold) AS cold_ttft_s, median(ttft_s) FILTER (NOT cold) AS warm_ttft_s, arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref
+  FROM (SELECT *, coalesce(cached_tokens < $turn_cold * input_tokens AND hit_before >= $turn_warm AND goes_on, false) AS cold FROM (
+    SELECT *, input_tokens BETWEEN before AND $turn_growth * before AS goes_on FROM turn))
+  -- conversations, not a mix of requests
+  HAVING avg(goes_on::INT) >= $turns_go_on AND count(*) >= $turns_least
 ), told AS (
   SELECT bool_or(topic = 'repeated-prefix') AS repeated, bool_or(topic = 'no-hits') AS no_hits, min(source || ':' || line) FILTER (topic IN ('repeated-prefix', 'no-hits')) AS ref FROM note
 ), said AS (
@@ -48,13 +51,12 @@ WITH counter AS (
 ), course AS (
   -- of the pool and of each tier that one whose hits fell most
   SELECT of, source, any_value(n) AS n, sum(share * weight) FILTER (part = 1) / sum(weight) FILTER (part = 1) AS before, sum(share * weight) FILTER (part = 3) / sum(weight) FILTER (part = 3) AS after,
-         source || ':' || min(line) FILTER (part = 3) AS ref FROM third GROUP BY of, source HAVING any_value(n) >= 12
+         source || ':' || min(line) FILTER (part = 3) AS ref FROM third GROUP BY of, source HAVING any_value(n) >= $lookups_least
 ), fell AS (
   SELECT max(n) AS n, arg_max(before, before - after) AS before, arg_max(after, before - after) AS after, arg_max(ref, before - after) AS ref FROM course
 )
 SELECT queries, hits, coalesce(hits / nullif(queries, 0), said.rate) AS hit_rate, coalesce(counter.ref, told.ref, said.ref) AS ref, evicted_idle_s, reuses, evictions,
        coalesce(repeated, false) AS repeated, coalesce(no_hits, false) AS no_hits, fell.n AS lookups, fell.before AS hit_before, fell.after AS hit_after, fell.ref AS lookup_ref,
-       -- nine of ten prompts go on from the one before: conversations, not a mix of requests
-       CASE WHEN grows >= 0.8 AND turns >= 5 THEN turns END AS turns, CASE WHEN grows >= 0.8 THEN cold END AS cold, cold_tokens, cold_cached_tokens, cold_ttft_s, warm_ttft_s, cold_ref
-FROM counter, told, said, fell, chat
-WHERE queries IS NOT NULL OR fell.n IS NOT NULL OR said.rate IS NOT NULL OR repeated OR no_hits OR (grows >= 0.8 AND turns >= 5)
+       turns, cold, cold_tokens, cold_cached_tokens, cold_ttft_s, warm_ttft_s, cold_ref
+FROM counter, told, said, fell LEFT JOIN chat ON true
+WHERE coalesce(queries, fell.n, said.rate, turns) IS NOT NULL OR repeated OR no_hits

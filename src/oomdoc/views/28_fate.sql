@@ -14,14 +14,24 @@ WITH own AS (
          min(source || ':' || line) FILTER (name LIKE 'vllm:request_success%') AS ref
   FROM metric WHERE name LIKE 'vllm:%'
 ), quiet AS (
-  SELECT CASE WHEN preempted > 0 OR (waiting > 0 AND kv_used >= 0.85) THEN 'degraded' WHEN done > 0 AND coalesce(waiting, 0) = 0 THEN 'served' END AS outcome, ref FROM gauge
+  SELECT CASE WHEN preempted > 0 OR (waiting > 0 AND kv_used >= $pool_crowded) THEN 'degraded' WHEN done > 0 AND coalesce(waiting, 0) = 0 THEN 'served' END AS outcome, ref FROM gauge
 ), box AS (
   -- or its container: it runs, is ready or not told otherwise, and was never started again; or it was ended or evicted
-  SELECT CASE WHEN bool_or(coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) THEN 'ended' WHEN count(*) > 0 AND bool_and(state = 'Running' AND restarts = 0) THEN 'served' END AS outcome,
+  SELECT CASE WHEN bool_or(coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) THEN 'ended'
+              WHEN bool_and(state = 'Running' AND restarts = 0) THEN 'served' END AS outcome,
          coalesce(min(source || ':' || line) FILTER (coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted')), min(source || ':' || line)) AS ref FROM container
 ), host AS (
   SELECT CASE WHEN i.kind IN ('host-kill', 'restart', 'exit') THEN 'ended' END AS outcome, i.ref FROM focus f JOIN incident i ON i.incident = f.incident WHERE i.start_id IS NULL
+), answer AS (
+  -- each speaks where those before it say nothing
+  SELECT 1 AS place, outcome, ref FROM own
+  UNION ALL SELECT 2, outcome, ref FROM host
+  UNION ALL SELECT 3, outcome, ref FROM worst WHERE NOT EXISTS (FROM own WHERE start_id IS NOT NULL)
+  UNION ALL SELECT 4, 'stuck', ref FROM standstill WHERE NOT EXISTS (FROM incident)
+  UNION ALL SELECT 5, outcome, ref FROM quiet WHERE NOT EXISTS (FROM incident)
+  UNION ALL SELECT 6, outcome, ref FROM box WHERE NOT EXISTS (FROM incident)
+), chosen AS (
+  SELECT arg_min(outcome, place) AS outcome FROM answer
 )
-SELECT nullif(coalesce(own.outcome, host.outcome, CASE WHEN own.start_id IS NULL THEN worst.outcome END, CASE WHEN (SELECT count(*) FROM incident) = 0 THEN coalesce(CASE WHEN frozen.minutes IS NOT NULL THEN 'stuck' END, quiet.outcome, box.outcome) END), 'not-told') AS outcome,
-  coalesce(own.ref, host.ref, worst.ref, frozen.ref, quiet.ref, box.ref) AS ref
-FROM (SELECT 1) LEFT JOIN own ON true LEFT JOIN host ON true LEFT JOIN worst ON true LEFT JOIN quiet ON true LEFT JOIN box ON true LEFT JOIN standstill frozen ON true
+-- its line is that of the first who says the same and can show it: no line of a log says that the server served
+SELECT nullif(c.outcome, 'not-told') AS outcome, arg_min(a.ref, a.place) AS ref FROM chosen c LEFT JOIN answer a ON a.outcome = c.outcome GROUP BY c.outcome
