@@ -26,6 +26,8 @@
 -- bad_requests: of these a status that blames the request: 4xx but 429 and 499
 -- client_gone: status 499
 -- unanswered: status 0
+-- statuses: requests of which it is known what became of them
+-- failing_at_end: how many at the end, behind the last that was answered, failed; NULL where none was answered or nobody says
 -- long_share_early: share of 2048 tokens and more in the first half of the time
 -- long_share_late: in the second half
 -- ttft_p95_s: 95th percentile of the time to first token
@@ -47,12 +49,14 @@ WITH span AS (
     avg((input_tokens >= $prompt_l AND input_tokens < $prompt_xl)::INT) AS large, avg((input_tokens >= $prompt_xl)::INT) AS xlarge,
     min(t) AS from_t, max(t) AS to_t, sum(input_tokens)::BIGINT AS input_tokens, sum(output_tokens)::BIGINT AS output_tokens,
     count(*) FILTER (status >= 500 AND status <> 503) AS failed, count(*) FILTER (status = 503 OR status BETWEEN 400 AND 498) AS refused,
-    count(*) FILTER (status BETWEEN 400 AND 498 AND status <> 429) AS bad_requests, count(*) FILTER (status = 499) AS client_gone, count(*) FILTER (status = 0) AS unanswered,
+    count(*) FILTER (status BETWEEN 400 AND 498 AND status <> 429) AS bad_requests, count(*) FILTER (status = 499) AS client_gone, count(*) FILTER (status = 0) AS unanswered, count(status) AS statuses,
     avg((input_tokens >= $prompt_l)::INT) FILTER (t < (a + b) / 2) AS long_share_early, avg((input_tokens >= $prompt_l)::INT) FILTER (t >= (a + b) / 2) AS long_share_late,
     avg(ttft_s) FILTER (t < a + (b - a) / 4) AS ttft_early_s, avg(ttft_s) FILTER (t >= b - (b - a) / 4) AS ttft_late_s,
     sum(cached_tokens) / nullif(sum(input_tokens), 0) AS cached_share
   FROM request, span
 )
 SELECT requests, ref, input_p50, input_p95, input_p99, input_max, output_p50, output_p95, output_max, context_p50, context_p95, context_max, small, medium, large, xlarge, from_t, to_t,
-  CASE WHEN to_t > from_t THEN n / (to_t - from_t) END AS per_s, input_tokens, output_tokens, failed, refused, bad_requests, client_gone, unanswered, long_share_early, long_share_late, ttft_p95_s, ttft_early_s, ttft_late_s, cached_share
+  CASE WHEN to_t > from_t THEN n / (to_t - from_t) END AS per_s, input_tokens, output_tokens, failed, refused, bad_requests, client_gone, unanswered, statuses,
+  (SELECT max(n) FROM (SELECT count(*) FILTER (line > answered AND (status >= 500 OR status = 0)) AS n
+    FROM (SELECT source, line, status, max(line) FILTER (status BETWEEN 200 AND 399) OVER (PARTITION BY source) AS answered FROM request WHERE statuses > 0) WHERE answered IS NOT NULL GROUP BY source)) AS failing_at_end, long_share_early, long_share_late, ttft_p95_s, ttft_early_s, ttft_late_s, cached_share
 FROM counted, size WHERE n > 0
