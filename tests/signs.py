@@ -21,6 +21,7 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,7 @@ class Desk:
         for row, gives in zip(rows, given, strict=False):
             for key, value in gives.items():
                 told = row[key]
-                same = told is None if value == "NULL" else told == value or (isinstance(value, float) and told is not None and abs(told - value) <= 1e-9 * max(1.0, abs(value)))  # fmt: skip
+                same = told is None if value == "NULL" else told == value or (isinstance(value, float) and isinstance(told, (int, float, Decimal)) and abs(float(told) - value) <= 1e-9 * max(1.0, abs(value)))  # fmt: skip
                 if not same:
                     return f"{case.place}: {key} is {told}, not {value}"
         return ""

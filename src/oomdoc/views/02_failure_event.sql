@@ -30,7 +30,7 @@ WITH said AS (
 SELECT source, line, t, process, rank, kind,
   -- a worker that died with an unknown status follows from an error; where none is told, its death is the failure
   CASE WHEN line < work_line OR line > stop_line THEN 0  -- survived, or what an orderly end brings with it
-       WHEN kind = 'exit' AND grade = 0 AND unknown_status AND served AND coalesce(gravest, 0) < 2 THEN 2 ELSE grade END AS grade, text, start_id
+       WHEN unknown_status AND served AND gravest < 2 THEN 2 ELSE grade END AS grade, text, start_id
 FROM (
   SELECT said.*, s.start_id, s.served, l.work_line, l.stop_line, max(grade) OVER (PARTITION BY s.start_id) AS gravest
   FROM said LEFT JOIN engine_start s ON s.source = said.source AND said.line BETWEEN s.first_line AND s.last_line LEFT JOIN life l ON l.start_id = s.start_id
