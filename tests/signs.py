@@ -22,6 +22,7 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +163,7 @@ def _differs(case: Case, row: Row, gives: Row) -> str:
     """The first column that is not as a case gives it."""
     for key, value in gives.items():
         told = row[key]
-        near = isinstance(value, float) and told is not None and abs(told - value) <= 1e-9 * max(1.0, abs(value))
+        near = isinstance(value, float) and isinstance(told, (int, float, Decimal)) and abs(float(told) - value) <= 1e-9 * max(1.0, abs(value))  # fmt: skip
         if not (told is None if value == "NULL" else told == value or near):
             return f"{case.place}: {key} is {told}, not {value}"
     return ""

@@ -30,9 +30,9 @@ WITH said AS (
 SELECT source, line, t, process, rank, kind,
   -- a worker that died with an unknown status follows from an error; where none is told, its death is the failure
   CASE WHEN line < work_line OR line > stop_line THEN 0  -- survived, or what an orderly end brings with it
-       WHEN kind = 'exit' AND grade = 0 AND unknown_status AND served AND coalesce(gravest, 0) < 2 THEN 2
+       WHEN unknown_status AND served AND gravest < 2 THEN 2
        -- the engine's own words for its end follow from an error; where none is shown, its end is what failed. That it is dead is also said when somebody stops it
-       WHEN kind = 'echo' AND grade = 0 AND coalesce(gravest, 0) < 2
+       WHEN kind = 'echo' AND gravest < 2
          AND (regexp_matches(text, '(?i)fatal error|RPC call to .* timed out|failed to start|initialization failed|hit an exception|loop has errored')
               OR (ended IS DISTINCT FROM 'stopped' AND regexp_matches(text, '(?i)EngineDead|already dead|engine dead|loop is not running'))) THEN 3
        ELSE grade END AS grade, text, start_id

@@ -43,17 +43,16 @@ WITH raw AS (
   SELECT source, name, resource, variant, stem, count(*) AS n, arg_min(bytes, line) AS first_bytes, arg_max(bytes, line) AS last_bytes, arg_max(ref, line) AS ref
   FROM raw WHERE stem <> '' AND t IS NULL AND elapsed_s IS NULL GROUP BY ALL HAVING count(*) >= 2
 ), grown AS (
-  SELECT count(*) AS n, bool_or(last_bytes > 1.3 * first_bytes AND last_bytes - first_bytes > 268435456) AS stepped, nullif(arg_max(resource, last_bytes - first_bytes), '') AS resource, nullif(arg_max(name, last_bytes - first_bytes), '') AS name,
+  SELECT count(*) AS n, bool_or(last_bytes > $state_stepped * first_bytes AND last_bytes - first_bytes > $state_stepped_bytes) AS stepped, nullif(arg_max(resource, last_bytes - first_bytes), '') AS resource, nullif(arg_max(name, last_bytes - first_bytes), '') AS name,
          arg_max(first_bytes, last_bytes - first_bytes) AS first_bytes, arg_max(last_bytes, last_bytes - first_bytes) AS last_bytes, arg_max(ref, last_bytes - first_bytes) AS ref FROM same
 ), ordered AS (
   -- what a start does (loading, profiling, capture, the moment before) is no part of a trend; states that come again are compared with themselves
   SELECT *, CASE WHEN t IS NULL AND elapsed_s IS NULL AND step IS NULL THEN stem ELSE '' END AS kind, coalesce(t, elapsed_s) AS moment
   FROM raw WHERE NOT regexp_matches(coalesce(state, ''), '(?i)\b(load(ing)?|boot(ing)?|start(ing|up)?|init\w*|profil\w*|captur\w*|warm\w*|before|empty|compil\w*)\b') OR regexp_matches(coalesce(state, ''), '(?i)\bafter\b')
 ), fallen AS (
-  SELECT *, bytes < 0.6 * lag(bytes) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line) AS fell FROM ordered
+  SELECT *, bytes < $new_life * lag(bytes) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line) AS fell FROM ordered
 ), lapped AS (
-  -- a container that was started again begins anew: each of its lives is a series of its own, not one that gives back. A fall to six tenths between two
-  -- samples is a new life: caches and arenas that are given back are a smaller part
+  -- a container that was started again begins anew: each of its lives is a series of its own, not one that gives back
   SELECT * REPLACE (CASE WHEN lap > 0 AND EXISTS (FROM container c WHERE (c.restarts > 0 OR c.last_reason = 'OOMKilled') AND (f.name = '' OR coalesce(c.pod, c.name) IS NULL OR f.name IN (c.pod, c.name))) THEN kind || '#' || lap ELSE kind END AS kind)
   FROM (SELECT *, count(*) FILTER (fell) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line ROWS UNBOUNDED PRECEDING) AS lap FROM fallen) f
 ), placed AS (
@@ -72,7 +71,7 @@ WITH raw AS (
   -- of devices the least in each fortieth of the recording: a step's activations come and go
   SELECT d.source, 'GPU ' || d.gpu, 'gpu', '', '', p.bin, p.low, d.from_t + d.seconds * p.bin / 40, p.line, d.source || ':' || p.line, NULL, true, NULL FROM device_series d JOIN (
     SELECT d.series, least(40, 1 + floor((g.t - d.from_t) / d.seconds * 40))::INTEGER AS bin, min(g.used_bytes) AS low, max(g.line) AS line
-    FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu WHERE d.timed >= 20 AND d.seconds >= 900 AND g.used_bytes > 0 GROUP BY d.series, bin) p USING (series)
+    FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu WHERE d.timed >= $device_samples AND d.seconds >= $trend_s AND g.used_bytes > 0 GROUP BY d.series, bin) p USING (series)
 ), curve AS (
   SELECT *, row_number() OVER w AS i, y - lag(y) OVER w AS rise, lead(y) OVER w - 2 * y + lag(y) OVER w AS bend,
          count(*) OVER (PARTITION BY source, name, resource, variant, kind) AS n
@@ -90,25 +89,26 @@ WITH raw AS (
   WHERE NOT coalesce(a.idle, false) AND NOT coalesce(b.idle, false) GROUP BY ALL
 ), judged AS (
   SELECT s.*, last_y - first_y AS growth,
-         -- five points or more, rising with the order, until the end (half of a steady growth lies in the second half; what settles has less than a tenth there),
-         -- no single step, beyond the noise, 384 MiB and 3 % (collectors and caches move by some tens of MiB), for a quarter of an hour
-         coalesce(s.n >= 5 AND c.s >= 0.6 * c.pairs AND (c.s - 1) >= 2 * sqrt(c.n * (c.n - 1) * (2 * c.n + 5) / 18) AND last_y - first_y > greatest(402653184, 0.03 * last_y, 4 * noise)
-           AND last_y - mid_y >= 0.2 * (last_y - first_y) AND jump <= 0.6 * (last_y - first_y) AND last_y >= high - 0.2 * (last_y - first_y) AND coalesce(seconds, 900) >= 900, false) AS climbs,
-         s.n >= 5 AND coalesce(seconds, 900) >= 900 AND spread <= greatest(0.03 * middle, 134217728) AS stays,
-         s.n >= 5 AND last_y > 1.1 * first_y AND last_y - mid_y < 0.1 * (last_y - first_y) AND coalesce(seconds, 900) >= 900 AS settles
+         -- five points or more, rising with the order, until the end,
+         -- no single step, beyond the noise, for long enough
+         coalesce(c.s >= $trend_concord * c.pairs AND (c.s - 1) >= $trend_deviations * sqrt(c.n * (c.n - 1) * (2 * c.n + 5) / 18) AND last_y - first_y > greatest($trend_bytes, $level_share * last_y, $trend_noise * noise)
+           AND last_y - mid_y >= $trend_late * (last_y - first_y) AND jump <= $trend_jump * (last_y - first_y) AND last_y >= high - $trend_kept * (last_y - first_y)
+           AND coalesce(seconds, $trend_s) >= $trend_s, false) AS climbs,
+         s.n >= $trend_points AND coalesce(seconds, $trend_s) >= $trend_s AND spread <= greatest($level_share * middle, $level_bytes) AS stays,
+         s.n >= $trend_points AND last_y > $settled_rise * first_y AND last_y - mid_y < $settled_late * (last_y - first_y) AND coalesce(seconds, $trend_s) >= $trend_s AS settles
   FROM shape s LEFT JOIN concord c USING (source, name, resource, variant, kind)
 ), tops AS (
-  SELECT count(*) FILTER (n >= 5 AND coalesce(seconds, 900) >= 900) AS n, count(*) FILTER (climbs) AS alike, arg_max(struct_pack(source, name, resource, variant, kind, n, first_y, last_y, ref, seconds, idles, idle_rise, busy_rise, done, counted), growth) FILTER (climbs) AS best,
+  SELECT count(*) FILTER (n >= $trend_points AND coalesce(seconds, $trend_s) >= $trend_s) AS n, count(*) FILTER (climbs) AS alike, arg_max(struct_pack(source, name, resource, variant, kind, n, first_y, last_y, ref, seconds, idles, idle_rise, busy_rise, done, counted), growth) FILTER (climbs) AS best,
          bool_or(settles) AS settles
   FROM judged
 ), control AS (
   SELECT arg_min(struct_pack(variant, first_y, last_y), growth) AS c FROM judged j, (SELECT best FROM tops)
-  WHERE NOT j.climbs AND j.source = best.source AND j.resource = best.resource AND j.variant <> best.variant AND j.variant <> '' AND best.variant <> '' AND j.n >= 5 AND j.growth <= 0.25 * (best.last_y - best.first_y)
+  WHERE NOT j.climbs AND j.source = best.source AND j.resource = best.resource AND j.variant <> best.variant AND j.variant <> '' AND best.variant <> '' AND j.n >= $trend_points AND j.growth <= $control_growth * (best.last_y - best.first_y)
 ), staged AS (
   -- three states or more after the start, work among them, and always the same
   SELECT source, name, resource, variant, count(*) AS n, median(bytes) AS middle, max(bytes) - min(bytes) AS spread, true AS loaded, arg_max(ref, line) AS ref
   FROM ordered WHERE kind <> '' GROUP BY ALL
-  HAVING count(*) >= 3 AND count(DISTINCT state) >= 3 AND max(bytes) - min(bytes) <= greatest(0.03 * median(bytes), 134217728) AND bool_or(regexp_matches(state, '(?i)\b(during|requests?|load|busy|traffic|round|hours?|day|night|run|burst|wave|test)\b'))
+  HAVING count(DISTINCT state) >= $level_states AND max(bytes) - min(bytes) <= greatest($level_share * median(bytes), $level_bytes) AND bool_or(regexp_matches(state, '(?i)\b(during|requests?|load|busy|traffic|round|hours?|day|night|run|burst|wave|test)\b'))
 ), level AS (
   SELECT count(*) AS n, arg_max(struct_pack(name, resource, n, middle, spread, loaded, ref), n) AS f, bool_or(resource <> 'gpu') AS of_host
   FROM (SELECT name, resource, n, middle, spread, loaded, ref FROM judged WHERE stays OR settles UNION ALL SELECT name, resource, n, middle, spread, loaded, ref FROM staged)
@@ -117,17 +117,17 @@ WITH raw AS (
   SELECT source, name, resource, bytes, line, ref, lag(bytes) OVER (PARTITION BY source, name ORDER BY line) AS before
   FROM raw WHERE t IS NULL AND elapsed_s IS NULL AND step IS NULL AND state IS NULL AND name LIKE '%(pid %'
 ), listed AS (
-  SELECT source, name, resource, coalesce(bool_and(bytes > before * 1.03) AND max(bytes) > 1.2 * min(bytes), false) AND max(bytes) - min(bytes) > 268435456 AS climbing, min(bytes) AS first_bytes, max(bytes) AS last_bytes, arg_max(ref, line) AS ref
-  FROM listing GROUP BY source, name, resource HAVING count(*) >= 3
+  SELECT source, name, resource, coalesce(bool_and(bytes > before * $listing_step) AND max(bytes) > $listing_growth * min(bytes), false) AND max(bytes) - min(bytes) > $state_stepped_bytes AS climbing, min(bytes) AS first_bytes, max(bytes) AS last_bytes, arg_max(ref, line) AS ref
+  FROM listing GROUP BY source, name, resource HAVING count(*) >= $listings
 ), lists AS (
   SELECT count(*) AS n, bool_or(climbing) AS climbing, arg_max(struct_pack(name, resource, first_bytes, last_bytes, ref), last_bytes) FILTER (climbing) AS grower FROM listed
 ), nap AS (
   SELECT source, name, variant, max(bytes) FILTER (regexp_matches(state, '(?i)\b(awake|idle|before|serving|loaded|up|running)\b') AND NOT regexp_matches(state, '(?i)\b(a?sleep\w*|slept)\b')) AS awake,
          min(bytes) FILTER (regexp_matches(state, '(?i)\b(asleep|sleep\w*|slept)\b') AND NOT regexp_matches(state, '(?i)before')) AS asleep, arg_max(ref, line) AS ref
-  FROM raw WHERE state IS NOT NULL AND resource <> 'host' GROUP BY source, name, variant HAVING awake > 2147483648 AND asleep IS NOT NULL
+  FROM raw WHERE state IS NOT NULL AND resource <> 'host' GROUP BY source, name, variant HAVING awake > $awake_bytes AND asleep IS NOT NULL
 ), naps AS (
   SELECT max(asleep / awake) AS kept, arg_max(asleep, asleep / awake) AS bytes, arg_max(coalesce(nullif(concat_ws(' ', nullif(name, ''), nullif(variant, '')), ''), 'the server'), asleep / awake) AS who, arg_max(ref, asleep / awake) AS ref,
-         arg_min(coalesce(nullif(concat_ws(' ', nullif(name, ''), nullif(variant, '')), ''), 'another'), asleep / awake) FILTER (asleep < 0.25 * awake) AS control
+         arg_min(coalesce(nullif(concat_ws(' ', nullif(name, ''), nullif(variant, '')), ''), 'another'), asleep / awake) FILTER (asleep < $asleep_little * awake) AS control
   FROM nap
 ), said AS (
   SELECT bool_or(topic = 'grows') AS grows, bool_or(topic = 'restart-cures') AS cures, min(source || ':' || line) FILTER (topic IN ('grows', 'restart-cures')) AS ref,
@@ -141,7 +141,7 @@ SELECT grown.n + tops.n + lists.n AS series, CASE WHEN grown.n > 0 THEN coalesce
   CASE WHEN alike > 0 THEN best.last_y - best.first_y WHEN lists.climbing THEN lists.grower.last_bytes - lists.grower.first_bytes ELSE grown.last_bytes - grown.first_bytes END::BIGINT AS growth_bytes, CASE WHEN alike > 0 THEN best.ref WHEN lists.climbing THEN lists.grower.ref ELSE grown.ref END AS ref,
   CASE WHEN measured THEN all_of.climbing END AS climbing, CASE WHEN measured THEN coalesce(tops.settles, false) AND NOT all_of.climbing END AS plateau,
   CASE WHEN alike > 0 THEN alike END AS alike, best.n AS samples, best.seconds / 3600 AS hours, nullif(best.variant, '') AS variant, control.c.variant AS control, control.c.first_y::BIGINT AS control_first_bytes, control.c.last_y::BIGINT AS control_last_bytes,
-  CASE WHEN alike > 0 THEN best.idles END AS idle_samples, CASE WHEN best.idles >= 2 THEN best.idle_rise > -0.1 * best.busy_rise END AS idle_kept,
+  CASE WHEN alike > 0 THEN best.idles END AS idle_samples, CASE WHEN best.idles >= $idle_points THEN best.idle_rise > -$idle_given_back * best.busy_rise END AS idle_kept,
   CASE WHEN best.counted AND best.done > 0 THEN (best.last_y - best.first_y) / best.done END AS per_request_bytes,
   CASE WHEN measured THEN flat END AS flat, CASE WHEN flat THEN nullif(f.name, '') END AS flat_name, CASE WHEN flat THEN f.n END AS flat_samples, CASE WHEN flat THEN f.middle::BIGINT END AS flat_bytes, CASE WHEN flat THEN f.spread::BIGINT END AS flat_spread_bytes,
   CASE WHEN flat THEN f.loaded END AS flat_loaded, CASE WHEN flat THEN f.ref END AS flat_ref,

@@ -13,7 +13,7 @@ WITH span AS (
 ), event AS (
   SELECT floor((t - a) / step_s)::INTEGER AS step, (latency_s IS NOT NULL)::INTEGER AS requests, CASE WHEN latency_s IS NOT NULL THEN coalesce(input_tokens, 0) + coalesce(output_tokens, 0) ELSE 0 END AS tokens,
     1 AS arrivals, coalesce(input_tokens, 0) AS arrived_tokens FROM request, grid WHERE t IS NOT NULL
-  UNION ALL SELECT floor((t + latency_s - a) / step_s)::INTEGER, -1, -coalesce(input_tokens, 0) - coalesce(output_tokens, 0), 0, 0 FROM request, grid WHERE t IS NOT NULL AND latency_s IS NOT NULL
+  UNION ALL SELECT floor((t + latency_s - a) / step_s)::INTEGER, -1, -coalesce(input_tokens, 0) - coalesce(output_tokens, 0), 0, 0 FROM request, grid WHERE t + latency_s IS NOT NULL
 ), counted AS (
   SELECT step, sum(requests) AS requests, sum(tokens) AS tokens, sum(arrivals) AS arrivals, sum(arrived_tokens) AS arrived_tokens FROM event GROUP BY step
 ), every AS (

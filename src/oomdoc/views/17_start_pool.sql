@@ -27,6 +27,7 @@ WITH told AS (
 )
 SELECT a.start_id, a.t, a.weights_bytes, a.available_bytes, a.tokens, a.model, a.shards, a.compiled,
   coalesce(a.compiled, false) AND EXISTS (
-    FROM start b WHERE b.compiled = false AND b.available_bytes > 0 AND b.available_bytes >= 1.1 * greatest(0, a.available_bytes) AND abs(b.weights_bytes - a.weights_bytes) <= 0.01 * a.weights_bytes
+    FROM start b WHERE b.compiled = false AND b.available_bytes > 0 AND b.available_bytes >= $warm_gains * greatest(0, a.available_bytes)
+    AND abs(b.weights_bytes - a.weights_bytes) <= $same_weights * a.weights_bytes
     AND CASE WHEN b.source = a.source THEN b.first_line > a.first_line ELSE b.t > a.t END) AS cold
 FROM start a

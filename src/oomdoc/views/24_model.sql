@@ -29,6 +29,7 @@ WITH text AS (
 )
 SELECT nullif(name, '') AS name, params, bytes_per_param, bytes_per_param < 2 AS quantised, params * bytes_per_param AS expected_bytes, params * bytes_per_param / world_size AS expected_rank_bytes, weights_bytes AS loaded_bytes,
   weights_bytes / device_bytes AS loaded_share, params * bytes_per_param / world_size / device_bytes AS expected_share, device_bytes AS total_bytes,
-  CASE WHEN params IS NOT NULL AND bytes_per_param < 2 THEN greatest(coalesce(weights_bytes, 0), CASE WHEN phase = 'load' THEN coalesce(live_bytes, 0) ELSE 0 END) > 1.5 * params * bytes_per_param / world_size END AS wider_than_meant, world_size,
-  CASE WHEN devices > world_size AND coalesce(params * bytes_per_param, live_bytes * world_size) IS NOT NULL THEN coalesce(params * bytes_per_param, live_bytes * world_size * 1.1) / devices < 0.85 * device_bytes END AS fits_sharded
+  CASE WHEN bytes_per_param < 2 THEN
+    greatest(coalesce(weights_bytes, 0), CASE WHEN phase = 'load' THEN coalesce(live_bytes, 0) ELSE 0 END) > $wider_format * params * bytes_per_param / world_size END AS wider_than_meant, world_size,
+  CASE WHEN devices > world_size THEN coalesce(params * bytes_per_param, live_bytes * world_size * 1.1) / devices < $weights_at_most * device_bytes END AS fits_sharded
 FROM sized

@@ -36,5 +36,5 @@ WITH figure AS (
     (SELECT (max(value) - min(value)) / nullif(max(value), 0) FROM weights) AS weights_spread, (SELECT max(value) - min(value) FROM free) AS free_spread, (SELECT count(*) FROM weights) AS weight_ranks
 )
 SELECT greatest(ranks, weight_ranks) AS ranks, kv_min::BIGINT AS kv_min_bytes, kv_max::BIGINT AS kv_max_bytes, kv_ref, (kv_max - kv_min)::BIGINT AS kv_spread_bytes, weights_spread, free_spread::BIGINT AS free_spread_bytes,
-  CASE WHEN ranks >= 2 THEN kv_max - kv_min > 1073741824 AND kv_max - kv_min > 0.15 * abs(kv_max) END AS uneven, greatest(ranks, weight_ranks) AS pids
+  CASE WHEN ranks >= 2 THEN kv_max - kv_min > $uneven_bytes AND kv_max - kv_min > $uneven_share * abs(kv_max) END AS uneven, greatest(ranks, weight_ranks) AS pids
 FROM folded WHERE ranks >= 2 OR weight_ranks >= 2

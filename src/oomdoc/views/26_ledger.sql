@@ -28,8 +28,7 @@ WITH who AS (
   SELECT rank FROM who UNION SELECT rank FROM books
 ), known AS (SELECT count(*) FILTER (rank IS NOT NULL) AS n FROM ranks), shared AS (SELECT * FROM who WHERE rank IS NULL)
 , other AS (
-  -- from 0.11.1 on only local rank 0 prints its figures; they hold for its silent siblings
-  SELECT who.* FROM who, engine e WHERE rank IS NOT NULL AND weights IS NOT NULL AND coalesce(e.version_number, 11001) >= 11001 ORDER BY rank LIMIT 1
+  SELECT who.* FROM who, engine e WHERE weights IS NOT NULL AND coalesce(e.version_number >= $rank_0_prints_since, true) ORDER BY rank LIMIT 1
 )
 SELECT (SELECT i.start_id FROM incident i, focus f WHERE i.incident = f.incident) AS start_id, r.rank,
   coalesce('GPU ' || b.device, CASE WHEN e.platform = 'cpu' THEN 'host node' END) AS device,

@@ -18,7 +18,7 @@ WITH x AS (
   FROM expected_figure
 )
 SELECT x.model, low::BIGINT AS weights_low_bytes, high::BIGINT AS weights_high_bytes, e.weights_bytes / ((low + high) / 2) AS weights_ratio,
-  CASE WHEN e.weights_bytes IS NOT NULL OR f.phase = 'load' THEN greatest(coalesce(e.weights_bytes, 0), CASE WHEN f.phase = 'load' THEN coalesce(f.live_bytes, 0) ELSE 0 END) > 1.5 * high END AS wider,
+  greatest(e.weights_bytes, CASE WHEN f.phase = 'load' THEN coalesce(f.live_bytes, 0) END) > $wider_format * high AS wider,
   coalesce(e.weights_ref, f.oom_ref) AS weights_ref, each AS kv_bytes_per_token, e.kv_bytes_per_token / each AS kv_ratio, kv_heads::BIGINT AS kv_heads, latent, batched::BIGINT AS max_num_batched_tokens,
-  CASE WHEN kv_heads IS NOT NULL AND NOT coalesce(latent, false) THEN e.tensor_parallel_size > kv_heads END AS kv_heads_replicated
+  CASE WHEN NOT coalesce(latent, false) THEN e.tensor_parallel_size > kv_heads END AS kv_heads_replicated
 FROM x, engine e, failure f WHERE x.n > 0

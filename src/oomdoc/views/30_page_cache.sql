@@ -10,5 +10,6 @@ WITH held AS (
          arg_max(source || ':' || line, line) FILTER (resource = 'page-cache') AS ref FROM process_memory
 )
 SELECT own AS own_bytes, cached AS cached_bytes, coalesce(size, (SELECT max(memory_limit_bytes) FROM container)) AS limit_bytes,
-       cached > own AND cached > 1073741824 AND coalesce(own <= 0.5 * coalesce(size, (SELECT max(memory_limit_bytes) FROM container)), cached > 2 * own) AS of_files, ref
+       cached > own AND cached > $cache_counts_bytes
+         AND coalesce(own <= $own_half * coalesce(size, (SELECT max(memory_limit_bytes) FROM container)), cached > $cache_over_own * own) AS of_files, ref
 FROM held WHERE own IS NOT NULL AND cached IS NOT NULL
