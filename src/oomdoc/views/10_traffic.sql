@@ -54,9 +54,13 @@ WITH span AS (
     avg(ttft_s) FILTER (t < a + (b - a) / 4) AS ttft_early_s, avg(ttft_s) FILTER (t >= b - (b - a) / 4) AS ttft_late_s,
     sum(cached_tokens) / nullif(sum(input_tokens), 0) AS cached_share
   FROM request, span
+), answered AS (
+  SELECT source, max(line) AS line FROM request WHERE status BETWEEN 200 AND 399 GROUP BY source
+), ended AS (
+  SELECT max(n) AS failing FROM (
+    SELECT count(r.line) AS n FROM answered a LEFT JOIN request r ON r.source = a.source AND r.line > a.line AND (r.status >= 500 OR r.status = 0) GROUP BY a.source)
 )
 SELECT requests, ref, input_p50, input_p95, input_p99, input_max, output_p50, output_p95, output_max, context_p50, context_p95, context_max, small, medium, large, xlarge, from_t, to_t,
   CASE WHEN to_t > from_t THEN n / (to_t - from_t) END AS per_s, input_tokens, output_tokens, failed, refused, bad_requests, client_gone, unanswered, statuses,
-  (SELECT max(n) FROM (SELECT count(*) FILTER (line > answered AND (status >= 500 OR status = 0)) AS n
-    FROM (SELECT source, line, status, max(line) FILTER (status BETWEEN 200 AND 399) OVER (PARTITION BY source) AS answered FROM request WHERE statuses > 0) WHERE answered IS NOT NULL GROUP BY source)) AS failing_at_end, long_share_early, long_share_late, ttft_p95_s, ttft_early_s, ttft_late_s, cached_share
-FROM counted, size WHERE n > 0
+  failing AS failing_at_end, long_share_early, long_share_late, ttft_p95_s, ttft_early_s, ttft_late_s, cached_share
+FROM counted, size, ended WHERE n > 0
