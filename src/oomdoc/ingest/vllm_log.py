@@ -286,7 +286,7 @@ PATTERNS: tuple[Pattern, ...] = (
                "Capturing cudagraphs for decoding. This may lead to unexpected consequences", ""),
     _milestone("capture-start", "0.2.7 – 0.6.3.post1", "CUDA graphs can take", r"CUDA graphs can take additional (?P<text>\S+ GiB)", "CUDA graphs can take additional 1~3 GiB memory per GPU.", "1~3 GiB",
                label="milestone-capture-notice"),
-    _milestone("capture-progress", "vllm-gaudi, vllm-hpu 0.6 →", "[Warmup][Graph", r"\[Warmup\]\[Graph/\w+\]\s?\[(?P<text>\d+/\d+)\]",
+    _milestone("capture-progress", "0.6.0 →", "[Warmup][Graph", r"\[Warmup\]\[Graph/\w+\]\s?\[(?P<text>\d+/\d+)\]",
                "[Warmup][Graph/decode][12/90] batch_size:8 query_len:1 num_blocks:512 free_mem:9.41 GiB", "12/90", label="hpu-capture-progress"),
     _milestone("capture-progress", "0.6.6.post1 →", "Capturing CUDA graph", r"Capturing CUDA graph(?: shapes|s(?: \([^)]*\))?):\s+\d+%\|[^|]*\| (?P<text>\d+/\d+)",
                "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):   3%|▎         | 2/67 [00:01<00:40,  1.6it/s]", "2/67"),

@@ -56,6 +56,9 @@ _ASKED = re.compile(r"Tried to allocate ([\d.]+ [KMG]iB)")
 _FREE = re.compile(r"of which ([\d.]+ [KMG]iB) is free")
 
 
+_START = re.compile(r"failed to start|initialization failed")
+
+
 def _failed(seen: Seen) -> Link | None:
     incident = seen.incident
     failure = incident.first_failure if incident else None
@@ -77,7 +80,8 @@ def _failed(seen: Seen) -> Link | None:
             "exit": "a process ended",
         }.get(incident.kind)
         if words is None and seen.engine is not None:
-            words = {"refused": "the start failed", "died": "the server failed"}.get(seen.engine.outcome or "")
+            died = "the start failed" if _START.search(failure.text) else "the server failed"
+            words = {"refused": "the start failed", "died": died}.get(seen.engine.outcome or "")
         if words is None and incident.phase in STARTING:
             words = "the start failed"
         if words is None:

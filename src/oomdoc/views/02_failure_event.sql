@@ -31,13 +31,13 @@ SELECT source, line, t, process, rank, kind,
   -- a worker that died with an unknown status follows from an error; where none is told, its death is the failure
   CASE WHEN line < work_line OR line > stop_line THEN 0  -- survived, or what an orderly end brings with it
        WHEN unknown_status AND served AND gravest < 2 THEN 2
-       -- the engine's own words for its end follow from an error; where none is shown, its end is what failed. That it is dead is also said when somebody stops it
-       WHEN kind = 'echo' AND gravest < 2
+       -- the engine's own words for its end follow from an error; where no log shows one, its end is what failed. That it is dead is also said when somebody stops it
+       WHEN kind = 'echo' AND gravest_of_all < 2
          AND (regexp_matches(text, '(?i)fatal error|RPC call to .* timed out|failed to start|initialization failed|hit an exception|loop has errored')
               OR (ended IS DISTINCT FROM 'stopped' AND regexp_matches(text, '(?i)EngineDead|already dead|engine dead|loop is not running'))) THEN 3
        ELSE grade END AS grade, text, start_id
 FROM (
-  SELECT said.*, s.start_id, s.served, l.work_line, l.stop_line, l.ended, max(grade) OVER (PARTITION BY s.start_id) AS gravest
+  SELECT said.*, s.start_id, s.served, l.work_line, l.stop_line, l.ended, max(grade) OVER (PARTITION BY s.start_id) AS gravest, max(grade) OVER () AS gravest_of_all
   FROM said LEFT JOIN engine_start s ON s.source = said.source AND said.line BETWEEN s.first_line AND s.last_line LEFT JOIN life l ON l.start_id = s.start_id
   WHERE grade >= 0
 )

@@ -84,7 +84,7 @@ def meanings(name: str) -> tuple[Match, ...]:
     return _of_words(name) or _below(name) or _of_statistic(name)
 
 
-_STATISTIC = re.compile(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]+)?(?P<bare>\w.*?)(?:[ _.-]+(?:sum|max|avg|average|mean|median|last|latest|current|peak|p\d\d))?$")  # fmt: skip
+_STATISTIC = re.compile(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]+)?(?P<bare>\w.*?)(?:[ _.-]+(?:sum|max|avg|average|mean|median|last|latest|current|p\d\d))?$")  # fmt: skip
 _STATES = ("stat.", "gpu.used")
 """What a dashboard folds over replicas or over a minute: each fold is still a reading of the state. Of requests it would be none."""
 
