@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# One more than cores: a third of the tests' time is waiting, for processes that they start and for clocks.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types check samples golden bench pages docs vega metamorphic mutants noise whole fuzz audit dist airgap clean
@@ -33,10 +35,10 @@ types: $(VENV)/ready ## mypy, strict
 	$(BIN)/mypy
 
 check: $(VENV)/ready ## the tests alone
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 whole: $(VENV)/ready ## the tests with every grid in full, which `make test` samples
-	OOMDOC_WHOLE=1 $(BIN)/python -m pytest -n auto --dist worksteal
+	OOMDOC_WHOLE=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 samples: $(VENV)/ready ## write the generated sample bundles again
 	$(BIN)/python sample_logs/make_samples.py
