@@ -8,8 +8,9 @@ Each query of a piece of evidence and of a view is parsed by DuckDB itself, chan
     a part of AND, of OR        left out
     NOT                         left out
 
-With `--advice` the queries of actions and sub-reasons too. Its cases (`signs.py`) and, of a rule, the tests that it carries are run with the changed query in its place; a mutant that none of
-them notices has survived. Tests of other files may notice it, late and with no word of the place: what is meant is the focused test.
+With `--advice` the queries of actions and sub-reasons too. The query's cases (`signs.py`) and, of a rule, the tests that it carries are
+run with the changed query in its place; a mutant that none of them notices has survived. Tests of other files may notice it, late and
+with no word of the place: what is meant is the focused test.
 """
 
 from __future__ import annotations

@@ -88,9 +88,7 @@ class Rule:
     )
     prior_judged: float | None = None  # before it was counted
     prior_counted: tuple[int, int] | None = None  # bundles with this cause, of how many
-    thresholds: Mapping[str, Threshold] = field(
-        default_factory=dict
-    )  # its own, by name; queries hold their values already
+    thresholds: Mapping[str, Threshold] = field(default_factory=dict)  # its own; queries have their values already
 
 
 def rules_folder() -> Path:
