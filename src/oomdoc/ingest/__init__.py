@@ -35,6 +35,7 @@ from oomdoc.ingest import (
     notes,
     nvidia_smi,
     package_list,
+    passages,
     process_list,
     program_text,
     request_body,
@@ -49,7 +50,7 @@ from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor, Reading, read_by
 from oomdoc.ingest.forms import barred
 from oomdoc.ingest.texts import Quotations, Texts
 from oomdoc.ingest.trials import Tries
-from oomdoc.scan import Chunk
+from oomdoc.scan import Chunk, whole
 from oomdoc.tables import Batch
 
 DENSE: tuple[Ingestor, ...] = tuple(
@@ -163,8 +164,56 @@ def check_types(types: Sequence[str]) -> None:
             raise UsageError(f"--type {entry} is not GLOB=KIND", f"Kinds are {', '.join(KINDS)}")
 
 
+_WHOLE: tuple[Ingestor, ...] = tuple(
+    cast("Ingestor", module)
+    for module in (
+        *(module for module in DENSE if module.KIND not in _PASTED),
+        document,
+        configuration,
+        serving_log,
+        barred,
+        request_body,
+        package_list,
+    )
+)
+"""Kinds that are one thing from the first line to the last, or no evidence at all."""
+_PIECES: tuple[Ingestor, ...] = tuple(
+    module for module in INGESTORS if module.KIND in (
+        metrics.KIND, memory_summary.KIND, memory_stats.KIND, memory_group.KIND, nvidia_smi.KIND, amd_smi.KIND, gpu_topology.KIND,
+        kubernetes.KIND, kernel_log.KIND, process_list.KIND, forms.KIND,
+    )
+)  # fmt: skip
+"""Kinds with a form of their own, which a few lines show."""
+
+
 def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
-    """Everything that a source holds, by its own ingestor and, for text, by the patterns of all dialects.
+    """Everything that a source holds: by its ingestor, and what is left of a short text, by those of its passages."""
+    if ingestor in _WHOLE:
+        yield from _read(ingestor, path, chunks)
+        return
+    held, rest = whole(chunks, passages.CAP_BYTES)
+    if rest is not None:
+        yield from _read(ingestor, path, itertools.chain(held, rest))
+        return
+    batches = list(_read(ingestor, path, held))
+    yield from batches
+    if len(held) == 1 and held[0].first_line == 1:
+        known = passages.lines_of(batches)
+        if known or held[0].data.count(b"\n") < _TEXT_LINES or _FIELD.search(held[0].data):
+            by_line = ingestor.KIND in (text_log.KIND, notes.KIND)
+            yield from passages.read(path, held[0].data, known, by_line, _piece)
+
+
+_TEXT_LINES = 60
+"""A longer text of which nothing was understood, without a word of the field, is of something else."""
+
+
+def _piece(head: Head) -> Ingestor | None:
+    return next((module for module in _PIECES if module.matches(head)), None)
+
+
+def _read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """A source by its own ingestor and, for text, by the patterns of all dialects.
 
     Text may also quote tables of torch's allocator, whose rows mean nothing by themselves.
     """

@@ -880,6 +880,8 @@ _NAME = r"(?P<path>[^\s:=<>]{0,300}?)(?P<name>memory(?:\.memsw|\.kmem|\.swap)?\.
 _HEADING = regex(rf"^\W{{0,40}}(?:(?:sudo )?cat )?{_NAME}\W*$")
 _PAIR = regex(rf"^\W{{0,40}}{_NAME}\s*[:=]?\s*(?P<value>-?\d+|max)\s*$")
 _NESTED = regex(rf"^\W{{0,40}}{_NAME}\s*[:=]\s*(?P<key>[a-z_]+)[ =:]+(?P<value>\d+)\s*$")
+_SEVERAL = regex(rf"{_NAME}(?:\s*[:=]\s*|\s+)(?P<value>\d+\b|max\b|(?:[a-z_]+[ =:]+\d+\b[\s,;]*)+)[\s,;]*")
+_KEY_AND_COUNT = regex(r"([a-z_]+)[ =:]+(\d+)")
 _VALUE = regex(r"^\s*(-?\d+|max)\s*$")
 _KEYED = regex(r"^\s*([a-z_]+)[ =:]+(\d+)\s*$")
 _LIMITS = ("memory.limit_in_bytes", "memory.max")
@@ -897,7 +899,7 @@ def matches(head: Head) -> bool:
         return False
     named = keyed = plain = 0
     for line in lines:
-        if _HEADING.match(line) or _PAIR.match(line) or _NESTED.match(line):
+        if _HEADING.match(line) or _PAIR.match(line) or _NESTED.match(line) or _several(line):
             named += 1
         elif found := _KEYED.match(line):
             keyed += 1
@@ -947,7 +949,11 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     for line, text in (found for chunk in chunks for found in chunk.lines(400)):
         first_line = first_line or line
         found = _NESTED.match(text) or _PAIR.match(text) or _HEADING.match(text)
-        if found:
+        if not found and (several := _several(text)):
+            for place, each, count in several:
+                _note(groups.setdefault(place, _Group()), each, count, line)
+            where, name = several[-1][0], ""
+        elif found:
             where, name = found["path"], found["name"]
             parts = found.groupdict()
             if parts.get("value") is None:
@@ -968,6 +974,27 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     if not rows.count and first_line:
         rows.problem(first_line, "counters of a memory group without a limit, a peak or a kill", path)
     yield from rows.take()
+
+
+def _several(text: str) -> list[tuple[str, str, str]]:
+    """Path, name and value of each counter on a line that holds nothing but several of them; [] for another line.
+
+    >>> _several("memory.events: low 0 oom_kill 2")
+    [('', 'low', '0'), ('', 'oom_kill', '2')]
+    """
+    at = 0
+    found: list[tuple[str, str, str]] = []
+    text = text.strip(" \t,;")
+    while at < len(text):
+        match = _SEVERAL.match(text, at)
+        if match is None:
+            return []
+        if match["value"][0].isalpha() and match["value"] != "max":
+            found += [(match["path"], pair[1], pair[2]) for pair in _KEY_AND_COUNT.finditer(match["value"])]
+        else:
+            found.append((match["path"], match["name"], match["value"]))
+        at = match.end()
+    return found if len(found) > 1 else []
 
 
 def _note(group: _Group, name: str, value: str, line: int) -> None:

@@ -17,7 +17,7 @@ _PAIR = regex(r"^(?P<indent>\s*)(?P<key>[A-Za-z][\w ./()+-]*?):(?:\s+(?P<value>.
 _CONTAINER_NAME = regex(r"^\s{0,6}(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?):\s*$")
 _POD_ROW = regex(
     r"^\s*(?:(?P<ns>[a-z0-9][a-z0-9-]*)\s+)?(?P<pod>[a-z0-9][a-z0-9.-]*)\s+\d+/\d+\s+(?P<status>[A-Za-z][\w:/-]*)\s+"
-    r"(?P<restarts>\d+)(?: \((?P<ago>\S+) ago\))?\s+\S+"
+    r"(?P<restarts>\d+)(?: \((?P<ago>\S+) ago\))?(?:\s+\S+|\s*$)"
 )
 _TOP_ROW = regex(r"^\s*(?:[a-z0-9-]+\s+)?(?P<pod>[a-z0-9][a-z0-9.-]*)\s+\d+m?\s+(?P<memory>\d+[KMG]i)\s*$")
 

@@ -114,6 +114,8 @@ class Objects:
             template = _mapping(_mapping(value.get("spec")).get("template"))
             if "containers" in _mapping(template.get("spec")):
                 self.pod({"metadata": value.get("metadata"), "spec": template.get("spec")})
+            elif (state := _part_of_status(value)) is not None:
+                self.pod({"status": {"containerStatuses": [state]}})
 
     def pod(self, pod: Mapping[str, Any]) -> None:
         """One row per container of a pod or of a pod template."""
@@ -132,11 +134,20 @@ class Objects:
         }
         wanted = [_mapping(one) for one in _list(spec.get("containers"))]
         names = {str(one.get("name")) for one in wanted}
-        wanted += [{"name": one} for one in known if one not in names]
+        wanted += [{"name": status.get("name")} for one, status in known.items() if one not in names]
         for one in wanted:
-            container = Container(_text(one.get("name")), self.where(one, one.get("name")))
+            state = known.get(str(one.get("name")), {})
+            container = Container(
+                _text(one.get("name")),
+                self.where(
+                    one if getattr(one, "line", 0) else state,
+                    one.get("name"),
+                    *state,
+                    *_mapping(state.get("lastState")),
+                ),
+            )
             self._spec(container, one, volumes)
-            self._status(container, known.get(str(one.get("name")), {}))
+            self._status(container, state)
             row = container.finish(name, {})
             if status.get("reason") == "Evicted":
                 row["last_reason"] = "Evicted"
@@ -310,6 +321,23 @@ def _target(scaler: Mapping[str, Any]) -> dict[str, str | None]:
     """The workload that an autoscaler scales, and its namespace."""
     about = _mapping(_mapping(scaler.get("spec")).get("scaleTargetRef"))
     return {"target": _text(about.get("name")), "namespace": _text(_mapping(scaler.get("metadata")).get("namespace"))}
+
+
+_STATES = ("terminated", "waiting", "running")
+
+
+def _part_of_status(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """A container's status of which only a part was printed: `{"terminated": {"exitCode": 137}}`; None for anything else."""
+    if any(_STATES_KEYS & set(_mapping(value.get(name))) for name in _STATES):
+        return {"lastState": value}
+    if "exitCode" in value and "reason" in value:
+        return {"lastState": {"terminated": value}}
+    if "restartCount" in value and ("lastState" in value or "state" in value):
+        return value
+    return None
+
+
+_STATES_KEYS = frozenset(("exitCode", "reason", "startedAt"))
 
 
 def _probe(probe: Mapping[str, Any]) -> str | None:

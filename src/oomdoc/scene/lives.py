@@ -105,7 +105,7 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
     """The server that the bundle is about.
 
     A container is its own if its image or command serves, or its pod or id is that of a life's log; where neither is
-    told, one that asks for a GPU; where only one pod is described, that one.
+    told, one that asks for a GPU; else those whose pod is named as a model server is; where only one pod is described, that one.
     """
     server = Server(lives, kin=kin)
     for life in lives:
@@ -116,6 +116,8 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
     own = [row for row in containers if row["serves"] or (row["pod"] in logged and row["serves"] is None)]
     if not own and not logged:
         own = [row for row in containers if row["gpus"] and row["serves"] is None]
+    if not own and not logged:
+        own = [row for row in containers if row["serves"] is None and row["pod"] and kin.has(row["pod"])]
     if not own and not logged and len({row["pod"] for row in containers}) == 1:
         own = [row for row in containers if row["serves"] is not False]
     for row in own:

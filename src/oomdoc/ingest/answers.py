@@ -1,0 +1,224 @@
+"""What commands were answered that print a bare value: the question says what the value is.
+
+    $ kubectl get pod engine-0 -o jsonpath='{.status.containerStatuses[0].lastState}'
+    {"terminated":{"exitCode":137,"reason":"OOMKilled"}}
+    $ docker inspect -f '{{.State.OOMKilled}} {{.State.ExitCode}}' engine
+    true 137
+    $ cat /sys/fs/cgroup/memory.max
+    34359738368
+
+Answers about one object are put together to that object, as far as it was asked about, and read as such.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from oomdoc.ingest.base import Rows, regex
+from oomdoc.ingest.kubernetes_objects import Objects
+from oomdoc.tables import Batch
+
+_PROMPT = regex(
+    r"\s*(?:\([\w.-]{1,40}\)\s?)?(?:"
+    r"(?:\[?[\w.-]{1,60}@[\w.-]{1,60}[: ][^\s$#]{0,80}\]?|[\w.@:~/-]{0,60})[$%❯]\s+(?=[A-Za-z./])"
+    r"|(?:\[?[\w.-]{1,60}@[\w.-]{1,60}[: ][^\s$#]{0,80}\]?)#\s+(?=[a-z./])"
+    r"|[#>+]\s+(?=(?:sudo )?(?:kubectl|oc|docker|podman|nerdctl|crictl|cat|df|free|ps|nvidia-smi|rocm-smi|dmesg|curl|grep|journalctl|sysctl|ls)\s)"
+    r"|PS [A-Z]:[^>\n]{0,80}>\s*(?=\S))"
+)
+
+
+def typed(line: str) -> str | None:
+    """The command that somebody typed at a prompt; None for another line.
+
+    >>> typed("ops@node-3:~$ cat /proc/meminfo"), typed("costs 5 $ a day")
+    ('cat /proc/meminfo', None)
+    """
+    found = _PROMPT.match(line[:400])
+    return line[found.end() :].strip() if found else None
+
+
+_KINDS = {
+    **dict.fromkeys(("pod", "pods", "po"), "Pod"),
+    **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
+    **dict.fromkeys(("statefulset", "statefulsets", "sts"), "StatefulSet"),
+    **dict.fromkeys(("hpa", "horizontalpodautoscaler", "horizontalpodautoscalers"), "HorizontalPodAutoscaler"),
+    **dict.fromkeys(("scaledobject", "scaledobjects", "so"), "ScaledObject"),
+    **dict.fromkeys(("node", "nodes", "no"), "Node"),
+}
+_DOCKER = frozenset(("docker", "podman", "nerdctl"))
+_STEP = regex(
+    r"\.?(?P<name>[A-Za-z_][\w-]*)|\[(?P<index>\d{1,4}|\*)\]|\[\?\(@\.(?P<key>\w+)\s*==\s*\"?'?(?P<value>[\w./-]+)'?\"?\)\]|\['(?P<quoted>[^']{1,80})'\]"
+)
+_JSONPATH = regex(r"\{\s*[$@]?(?P<path>\.[^{}]*)\}")
+_TEMPLATE = regex(r"\{\{\s*(?:json\s+)?(?P<path>\.[\w.]+)\s*\}\}")
+_VALUE_LINES = 40  # a longer output is no value
+
+
+class _Placed(dict[str, Any]):
+    """A mapping that knows the line in which it was printed."""
+
+    line = 0
+
+
+class Answers:
+    """The answers in a shell session; `read_lines` are the lines that `read` has understood."""
+
+    def __init__(self, lines: Sequence[str], known: set[int]) -> None:
+        self.read_lines: set[int] = set()
+        self._rows = Rows()
+        self._objects: dict[tuple[str, str], _Placed] = {}
+        self._lines = lines
+        at = 0
+        while at < len(lines):
+            command = typed(lines[at])
+            at += 1
+            if command is None:
+                continue
+            begin = at
+            while command.endswith("\\") and at < len(lines):  # the command goes on in the next line
+                command = command[:-1] + lines[at].strip()
+                at, begin = at + 1, at + 1
+            while at < len(lines) and typed(lines[at]) is None:
+                at += 1
+            output = [(number, line) for number, line in enumerate(lines[begin:at], begin + 1) if line.strip()]
+            if output and len(output) <= _VALUE_LINES and not any(number in known for number, _ in output):
+                self._answer(command, output)
+
+    def read(self) -> Iterator[Batch]:
+        """The objects that were asked about, as far as they were."""
+        reader = Objects(self._rows, "\n".join(self._lines))
+        for found in self._objects.values():
+            if found.line:  # something of it was understood
+                reader.take(found)
+        yield from self._rows.take()
+
+    def _answer(self, command: str, output: Sequence[tuple[int, str]]) -> None:
+        try:
+            words = shlex.split(command.partition(" | ")[0])
+        except ValueError:
+            return
+        words = [word for word in words if word not in ("sudo", "watch")]
+        if not words:
+            return
+        program = words[0].rpartition("/")[2]
+        if program in ("kubectl", "oc", "k") and "get" in words[:4]:
+            self._kubectl(words, output)
+        elif program in _DOCKER and "inspect" in words[:3]:
+            self._docker(words, output)
+
+    def _kubectl(self, words: Sequence[str], output: Sequence[tuple[int, str]]) -> None:
+        asked = _after(words, ("-o", "--output"), "jsonpath=")
+        if asked is None:
+            return
+        plain = [word for word in words[words.index("get") + 1 :] if not word.startswith("-")]
+        resource, _, name = (plain[0] if plain else "").partition("/")
+        name = name or (plain[1] if len(plain) > 1 and plain[1] != asked else "")
+        kind = _KINDS.get(resource.lower())
+        if kind is None:
+            return
+        target = self._object(kind, "" if set(name) <= {".", "…"} else name)
+        target.setdefault("kind", kind)
+        if name and not set(name) <= {".", "…"}:
+            _mapping_of(target, "metadata")["name"] = name
+        self._put(target, [match["path"] for match in _JSONPATH.finditer(asked)], output)
+
+    def _docker(self, words: Sequence[str], output: Sequence[tuple[int, str]]) -> None:
+        asked = _after(words, ("-f", "--format"), "")
+        if asked is None:
+            return
+        name = next((word for word in reversed(words[2:]) if not word.startswith("-") and word != asked), "")
+        target = self._object("docker", name)
+        for part in ("State", "HostConfig", "Config"):
+            _mapping_of(target, part)
+        target["Name"] = name or None
+        self._put(target, [match["path"] for match in _TEMPLATE.finditer(asked)], output)
+
+    def _object(self, kind: str, name: str) -> _Placed:
+        """The object of this name; without a name the one that was asked about before, where there is one only."""
+        same = [key for key in self._objects if key[0] == kind]
+        key = same[0] if not name and len(same) == 1 else (kind, name)
+        if name and (kind, "") in self._objects:
+            self._objects[key] = self._objects.pop((kind, ""))
+        return self._objects.setdefault(key, _Placed())
+
+    def _put(self, target: _Placed, paths: Sequence[str], output: Sequence[tuple[int, str]]) -> None:
+        text = "\n".join(line for _, line in output).strip()
+        values = [text] if len(paths) == 1 else text.split()
+        if not paths or len(values) != len(paths):
+            return
+        line = output[0][0]
+        for path, value in zip(paths, values, strict=True):
+            if _set(target, path, _plain(value), line):
+                target.line = target.line or line
+                self.read_lines |= {number for number, _ in output}
+
+
+def _after(words: Sequence[str], options: Sequence[str], start: str) -> str | None:
+    """The value of an option, without what it has to begin with; None where it is not given so."""
+    for at, word in enumerate(words):
+        for option in options:
+            value = words[at + 1] if word == option and at + 1 < len(words) else None
+            if word.startswith((f"{option}=", option)) and word != option:
+                value = word.removeprefix(option).removeprefix("=")
+            if value is not None and value.startswith(start):
+                return value.removeprefix(start)
+    return None
+
+
+def _plain(text: str) -> Any:
+    """A printed value: JSON where it is, words as they are."""
+    try:
+        return json.loads(text, object_hook=_Placed)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _mapping_of(value: dict[str, Any], name: str) -> dict[str, Any]:
+    inner = value.setdefault(name, _Placed())
+    return inner if isinstance(inner, dict) else _Placed()
+
+
+def _set(target: dict[str, Any], path: str, value: Any, line: int) -> bool:
+    """Put a value where a path of JSONPath or of a Go template leads; False for a path that is not simple."""
+    steps = list(_STEP.finditer(path))
+    if not steps or "".join(step[0] for step in steps) != path.strip():
+        return False
+    here: Any = target
+    for at, step in enumerate(steps):
+        last = at == len(steps) - 1
+        name = step["name"] or step["quoted"]
+        if name:
+            following = None if last else steps[at + 1]
+            made: Any = [] if following is not None and not (following["name"] or following["quoted"]) else _Placed()
+            if not isinstance(here, dict):
+                return False
+            if last:
+                here[name] = value
+            else:
+                here = here.setdefault(name, made)
+            continue
+        if not isinstance(here, list) or last:
+            return False
+        entry = _entry(here, step)
+        entry.line = entry.line or line
+        here = entry
+    return True
+
+
+def _entry(items: list[Any], step: re.Match[str]) -> _Placed:
+    """The member of a list that a step means."""
+    if step["key"]:
+        for item in items:
+            if isinstance(item, dict) and item.get(step["key"]) == step["value"]:
+                return item if isinstance(item, _Placed) else _Placed(item)
+        items.append(_Placed({step["key"]: step["value"]}))
+        return items[-1]  # type: ignore[no-any-return]
+    index = 0 if step["index"] == "*" else int(step["index"])
+    while len(items) <= index and len(items) < 64:
+        items.append(_Placed())
+    found = items[min(index, len(items) - 1)]
+    return found if isinstance(found, _Placed) else _Placed(found if isinstance(found, dict) else {})

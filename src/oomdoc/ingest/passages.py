@@ -1,0 +1,119 @@
+"""The parts of a short text that the reader of the whole did not understand: each is read as if it had been handed in alone.
+
+People paste one thing below another: a list of pods, then what `kubectl get ... -o jsonpath` printed, then three counters of a
+memory group. Whoever recognises the whole by its first lines reads his own part and passes over the rest.
+
+    NAME      READY  STATUS             RESTARTS         the reader of the whole: kubectl
+    engine-0  0/1    CrashLoopBackOff   6
+    $ cat /sys/fs/cgroup/memory.events                   a passage: counters of a memory group
+    oom_kill 3
+    ts;gpu;mem_used_mib                                  a passage: a table
+    09:14:00;0;71012
+
+A passage ends where a command was typed, at a fence, a heading or a blank line. One of which a line was read is known; of prose,
+which is read line by line, the other lines are a passage still. Only kinds with a form of their own are asked: prose, documents and logs have
+been heard with the whole. What a passage gives that is no row of evidence is dropped, since nobody said that it is of that kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from oomdoc.ingest.answers import Answers, typed
+from oomdoc.ingest.base import Head, Ingestor, regex
+from oomdoc.ingest.text_form import is_log_line
+from oomdoc.scan import Chunk
+from oomdoc.tables import COLUMN_READING, LOOKALIKE, Batch
+
+CAP_BYTES = 64 << 10
+"""A longer text is no collection of pieces that a person pasted."""
+_MOST = 40
+"""Passages of one text that are looked at: each costs some milliseconds."""
+_FENCE = regex(r"\s{0,3}(?:```|~~~)")
+_HEADING = regex(
+    r"\s*(?:#{1,6} \S|={2,}|-{3,}|\*{3,}|==> .* <==|[=#*-]{2,} .{1,80} [=#*-]{2,}\s*$|\[[a-z][\w ./-]{1,40}\]\s*$)"
+)
+_ABOUT = frozenset((COLUMN_READING, LOOKALIKE, "problem"))
+"""Tables that say something of the reading and nothing of the server."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Lines of a text that belong together; `first_line` is the number of the first."""
+
+    first_line: int
+    lines: tuple[str, ...]
+
+    @property
+    def data(self) -> bytes:
+        """As a source of its own."""
+        return "\n".join(self.lines).encode("utf-8", "replace") + b"\n"
+
+
+def passages(lines: Sequence[str], known: set[int], by_line: bool = True) -> Iterator[Passage]:
+    """The passages of a text whose first line has number 1, without those of a log.
+
+    Lines in `known` end a passage; where the text was not read `by_line`, a passage with one of them is known as a whole.
+
+    >>> [(p.first_line, p.lines) for p in passages(["a b", "$ cat x", "1", "", "2"], {1})]
+    [(3, ('1',)), (5, ('2',))]
+    """
+    held: list[str] = []
+    begin = 0
+    told = False
+    for number, line in enumerate([*lines, ""], 1):
+        ends = (
+            not line.strip()
+            or (by_line and number in known)
+            or typed(line) is not None
+            or bool(_FENCE.match(line) or _HEADING.match(line))
+            or is_log_line(line)
+        )
+        if not ends:
+            begin = begin or number
+            told = told or number in known
+            held.append(line)
+        else:
+            if held and not told:
+                yield Passage(begin, tuple(held))
+            held, begin, told = [], 0, False
+
+
+def lines_of(batches: Iterable[Batch]) -> set[int]:
+    """The lines that rows of evidence name."""
+    return {int(line) for batch in batches if batch.table not in _ABOUT for line in batch.columns["line"]}
+
+
+Choose = Callable[[Head], Ingestor | None]
+
+
+def read(path: str, data: bytes, known: set[int], by_line: bool, choose: Choose) -> Iterator[Batch]:
+    """What the passages of a text hold, and what typed commands were answered; `choose` names the reader of a passage."""
+    lines = data.decode("utf-8", "replace").split("\n")
+    if any(typed(line) is not None for line in lines):
+        answers = Answers(lines, known)
+        yield from answers.read()
+        known = known | answers.read_lines
+    for count, passage in enumerate(passages(lines, known, by_line)):
+        if count >= _MOST:
+            return
+        yield from _passage(path, passage, choose)
+
+
+def _passage(path: str, passage: Passage, choose: Choose) -> Iterator[Batch]:
+    data = passage.data
+    if not _TELLING.search(data):
+        return
+    ingestor = choose(Head(path, data))
+    if ingestor is None:
+        return
+    placed = b"\n" * (passage.first_line - 1) + data  # readers of documents count lines themselves
+    for batch in ingestor.read(path, [Chunk(placed, 1, True)]):
+        if batch.table not in _ABOUT:
+            yield batch
+
+
+_TELLING = re.compile(rb"\d")
+"""Evidence has a figure somewhere; a passage of words alone is prose."""

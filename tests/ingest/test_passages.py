@@ -1,0 +1,141 @@
+"""Several things pasted into one text: each part is read, whoever recognised the whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import oomdoc
+from oomdoc.ingest import make_head, read, recognise
+from oomdoc.ingest.answers import typed
+from oomdoc.ingest.passages import passages
+from oomdoc.scan import Chunk
+
+
+def tables(text: str) -> dict[str, list[dict[str, Any]]]:
+    data = text.encode()
+    ingestor, _ = recognise(make_head("any", data))
+    found: dict[str, list[dict[str, Any]]] = {}
+    for batch in read(ingestor, "any", [Chunk(data, 1, True)]):
+        names, columns = list(batch.columns), [list(column) for column in batch.columns.values()]
+        found.setdefault(batch.table, []).extend(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))  # fmt: skip
+    return found
+
+
+PODS = """NAME            READY   STATUS             RESTARTS
+granite-0       0/1     CrashLoopBackOff   9
+granite-1       1/1     Running            0
+"""
+
+
+def test_what_jsonpath_printed_is_what_was_asked_for() -> None:
+    asked = PODS + (
+        "$ kubectl -n ai get pod granite-0 -o jsonpath='{.status.containerStatuses[?(@.name==\"server\")].lastState}'\n"
+        '{"terminated":{"exitCode":137,"reason":"OOMKilled","startedAt":"2026-03-02T06:02:10Z","finishedAt":"2026-03-02T06:02:58Z"}}\n'
+        "$ kubectl -n ai get pod ... -o jsonpath='{.spec.containers[?(@.name==\"server\")].resources.limits.memory}'\n"
+        "48Gi\n"
+    )
+    rows = [row for row in tables(asked)["container"] if row["last_reason"]]
+    assert [(row["pod"], row["name"], row["last_reason"], row["exit_code"], row["memory_limit_bytes"]) for row in rows] == [
+        ("granite-0", "server", "OOMKilled", 137, 48 << 30)
+    ]  # fmt: skip
+    assert rows[0]["line"] in (5, 7)
+
+
+def test_two_pods_are_two() -> None:
+    asked = (
+        "ops@gw:~$ kubectl get po a-0 -o jsonpath='{.status.containerStatuses[0].lastState.terminated.reason}'\nOOMKilled\n"
+        "ops@gw:~$ kubectl get po b-0 -o jsonpath='{.spec.containers[0].resources.limits.memory}'\n8Gi\n"
+    )
+    rows = tables(asked)["container"]
+    assert {(row["pod"], row["last_reason"], row["memory_limit_bytes"]) for row in rows} == {
+        ("a-0", "OOMKilled", None),
+        ("b-0", None, 8 << 30),
+    }
+
+
+def test_several_values_in_one_answer() -> None:
+    asked = (
+        "# docker inspect -f '{{.State.OOMKilled}} {{.State.ExitCode}} {{.HostConfig.Memory}}' chat-7\ntrue 137 17179869184\n"
+        "# docker logs --tail 1 chat-7\nstarting\n"
+    )
+    (row,) = tables(asked)["container"]
+    assert (row["name"], row["last_reason"], row["exit_code"], row["memory_limit_bytes"]) == ("chat-7", "OOMKilled", 137, 16 << 30)  # fmt: skip
+    assert not tables("# docker inspect -f '{{.State.OOMKilled}} {{.State.ExitCode}}' chat-7\ntrue\n").get("container")
+
+
+def test_a_part_of_a_status_alone() -> None:
+    (row,) = tables('state before the restart\n\n{"terminated": {"exitCode": 137, "reason": "OOMKilled"}}\n')[
+        "container"
+    ]
+    assert (row["last_reason"], row["exit_code"], row["line"]) == ("OOMKilled", 137, 3)
+    assert not tables('{"terminated": true, "reason": "the user asked for it 2 times"}\n').get("container")
+
+
+def test_counters_of_a_group_side_by_side() -> None:
+    (row,) = tables("memory.max 103079215104\nmemory.peak 103079202816\nmemory.events: low 0 high 0 max 71 oom 1 oom_kill 1\n")["host_event"]  # fmt: skip
+    assert (row["kind"], row["count"], row["limit_bytes"], row["bytes"]) == ("cgroup-oom-count", 1, 103079215104, 103079202816)  # fmt: skip
+    (row,) = tables("memory.current=900 memory.max=1000 memory.peak=990\nmemory.events: oom_kill 2\n")["host_event"]
+    assert (row["count"], row["limit_bytes"], row["bytes"]) == (2, 1000, 990)
+    assert not tables("my memory.max ideas: low 0 budget, 3 beers\nand more of them\n").get("host_event")
+
+
+def test_a_table_and_a_process_list_below_words() -> None:
+    text = (
+        "What we saw at ten to nine, before somebody restarted it:\n\n"
+        "gpu;used_mib;total_mib;util\n0;79800;81559;0\n1;79802;81559;100\n\n"
+        "and on the host\n"
+        "  PID USER      RSS    COMMAND\n 4411 root  41023334  VLLM::EngineCore\n"
+    )
+    found = tables(text)
+    assert [row["used_bytes"] for row in found["gpu_sample"]] == [79800 << 20, 79802 << 20]
+    assert [row["bytes"] for row in found["process_memory"]] == [41023334 << 10]
+
+
+def test_nothing_is_read_twice() -> None:
+    plain = tables(PODS)["container"]
+    again = tables("$ kubectl get pods\n" + PODS + "\n$ date\nMon Mar  2 06:10:00 UTC 2026\n")["container"]
+    assert [(row["pod"], row["restarts"]) for row in again] == [(row["pod"], row["restarts"]) for row in plain]
+
+
+def test_lines_of_a_log_are_no_passage() -> None:
+    lines = ["INFO 03-02 11:20:01 [loader.py:101] gpu used total", "0 1 2", "", "a 1"]
+    assert [passage.first_line for passage in passages(lines, {2})] == [4]
+
+
+def test_what_was_typed() -> None:
+    assert typed("(venv) me@box:~/x$ df -h /dev/shm") == "df -h /dev/shm"
+    assert typed("PS C:\\Users\\me> nvidia-smi -L") == "nvidia-smi -L"
+    assert typed("# a heading of 3 words") is None
+    assert typed("it costs 5 $ a day") is None
+
+
+def test_from_a_session_to_the_verdict(tmp_path: Path) -> None:
+    bundle = tmp_path / "b"
+    bundle.mkdir()
+    (bundle / "what-i-typed.txt").write_text(
+        "kubectl -n ai get pods, all of vllm-granite\n"
+        + PODS
+        + "$ kubectl get pod granite-0 -o jsonpath='{.status.containerStatuses[0].lastState}'\n"
+        + '{"terminated":{"exitCode":137,"reason":"OOMKilled"}}\n'
+    )
+    with oomdoc.analyze(str(bundle)) as analysis:
+        first = analysis.report.diagnoses[0]
+    assert first.cause == "host-memory-exhausted"
+    assert first.probability > 0.9
+
+
+def test_the_pod_that_is_named_as_a_server_is_the_server(tmp_path: Path) -> None:
+    """What another pod of the same listing was ended by is set aside."""
+    bundle = tmp_path / "b"
+    bundle.mkdir()
+    for pod in ("vllm-chat-0", "thumbnailer-5d9-xk2"):
+        (bundle / "typed.txt").write_text(
+            "NAME   READY   STATUS    RESTARTS   AGE\nvllm-chat-0   1/1     Running   0   6d\nthumbnailer-5d9-xk2   1/1   Running   0   2d\n"
+            f"$ kubectl get pod {pod} -o jsonpath='{{.status.containerStatuses[0].lastState}}'\n"
+            '{"terminated":{"exitCode":137,"reason":"OOMKilled"}}\n'
+        )
+        with oomdoc.analyze(str(bundle)) as analysis:
+            first = analysis.report.diagnoses[:1]
+        told = bool(first) and first[0].cause == "host-memory-exhausted" and first[0].probability > 0.9
+        assert told == pod.startswith("vllm")
