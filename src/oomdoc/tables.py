@@ -527,6 +527,18 @@ _ALL = (
         Column("maximum", "BIGINT", "most replicas it may set; NULL = not told"),
     ),
     _table(
+        "process_cpu",
+        "one row per process or thread of a listing that tells how much of a processor it uses",
+        Column("t", "DOUBLE", "epoch seconds"),
+        Column("pid", "BIGINT", "process or thread id"),
+        Column("name", "VARCHAR", "its command, as far as the listing shows it"),
+        Column(
+            "share",
+            "DOUBLE",
+            "1 = one core the whole time; of `ps` over its whole life, of `top` over the last seconds",
+        ),
+    ),
+    _table(
         "process_memory",
         "one row per sample of memory that a process, a container or a host holds, outside nvidia-smi tables",
         Column("t", "DOUBLE", "epoch seconds"),

@@ -14,6 +14,7 @@ from typing import cast
 
 from oomdoc.errors import UsageError
 from oomdoc.ingest import (
+    access_log,
     amd_smi,
     collection,
     configuration,
@@ -78,6 +79,7 @@ PROSE: tuple[Ingestor, ...] = tuple(
     cast("Ingestor", module)
     for module in (
         document,
+        access_log,
         serving_log,
         barred,
         kubernetes,
@@ -170,6 +172,7 @@ _WHOLE: tuple[Ingestor, ...] = tuple(
         *(module for module in DENSE if module.KIND not in _PASTED),
         document,
         configuration,
+        access_log,
         serving_log,
         barred,
         request_body,
@@ -180,7 +183,7 @@ _WHOLE: tuple[Ingestor, ...] = tuple(
 _PIECES: tuple[Ingestor, ...] = tuple(
     module for module in INGESTORS if module.KIND in (
         metrics.KIND, memory_summary.KIND, memory_stats.KIND, memory_group.KIND, nvidia_smi.KIND, amd_smi.KIND, gpu_topology.KIND,
-        kubernetes.KIND, kernel_log.KIND, process_list.KIND, forms.KIND,
+        kubernetes.KIND, kernel_log.KIND, process_list.KIND, forms.KIND, access_log.KIND, server_answer.KIND,
     )
 )  # fmt: skip
 """Kinds with a form of their own, which a few lines show."""

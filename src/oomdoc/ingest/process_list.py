@@ -4,9 +4,9 @@
        41     1  500000 Sl   VLLM::EngineCore     41 500000 VLLM::EngineCore
 
 Of `ps` and of samples each process is a row of `process_memory` (resident set, KiB as `ps` prints it); a large process of the
-engine whose parent is process 1 is a note `orphan-process`, for its server is gone. `top` and `docker stats` are known for what
-they are and give no rows: they round, and say neither the moment nor whose group it is. Names in a list are no statements:
-free text never reads one.
+engine whose parent is process 1 is a note `orphan-process`, for its server is gone. Of `top` only the use of the processor is taken
+(`process_cpu`): it rounds memory and does not say the moment. `docker stats` gives no rows. Names in a list are no statements: free text
+never reads one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from oomdoc.tables import Batch
 from oomdoc.units import KIB, MIB, parse_time
 
 KIND = "process-list"
-TABLES: tuple[str, ...] = ("process_memory", "note")
+TABLES: tuple[str, ...] = ("process_memory", "process_cpu", "note")
 
 ORPHAN_BYTES = 64 * MIB
 """What an engine's process holds at least, in its resident set, once it has imported torch; helpers of Python hold 10 to 20 MiB."""
@@ -48,6 +48,35 @@ def resident(text: str) -> dict[str, Any] | None:
     """The row of a line `VmRSS: 123 kB` (`/proc/PID/status`); None for any other."""
     found = _VMRSS.match(text)
     return {"resource": "host", "bytes": int(found["kib"]) * KIB} if found else None
+
+
+_TOP = regex(r"^\s*(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
+_BUSY = 0.05
+"""Share of a core below which a process does nothing that matters: a list has hundreds of those."""
+
+
+class Processors:
+    """The use of processors in the listings of a text (`top`, `top -H`, `ps aux`)."""
+
+    def __init__(self) -> None:
+        self._header: list[str] | None = None
+
+    def row(self, raw: str) -> dict[str, Any] | None:
+        """The row of `process_cpu` that a line makes; None for a header or any other line."""
+        if _TOP.match(raw.upper()):
+            self._header = raw.upper().split()
+            return None
+        if self._header is None or not raw.strip():
+            return None
+        cell = dict(zip(self._header, raw.split(None, len(self._header) - 1), strict=False))
+        name = next((cell[key] for key in ("COMMAND", "CMD", "COMM", "ARGS") if key in cell), None)
+        try:
+            pid, share = int(cell["PID"]), float(cell["%CPU"].replace(",", ".")) / 100
+        except (KeyError, ValueError):
+            return None
+        if name is None or not _BUSY <= share <= 1024:
+            return None
+        return {"pid": pid, "name": name[:_NAME], "share": share}
 
 
 def is_header(raw: str) -> bool:
@@ -125,10 +154,12 @@ def _mostly_listed(lines: Sequence[str]) -> bool:
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """The processes, in the order of the text."""
     rows = Rows()
-    listing = Listing()
+    listing, processors = Listing(), Processors()
     at: float | None = None
     for chunk in chunks:
         for number, raw in chunk.lines(_LINE_CAP):
+            if busy := processors.row(raw):
+                rows.add("process_cpu", number, **busy)
             if listing.begins(raw):
                 continue
             if _SAMPLE_TIME.match(raw):

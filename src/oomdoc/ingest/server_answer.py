@@ -1,23 +1,27 @@
-"""What a running server says of itself when it is asked: `/version` and `/v1/models` of vLLM's API.
+"""What a running server says when it is asked: `/version` and `/v1/models` of vLLM's API, and why it refuses a request.
 
     {"version":"0.11.0"}
     {"object":"list","data":[{"id":"chat","object":"model","owned_by":"vllm","root":"org/model-7b","max_model_len":32768}]}
 
+    {"error":{"message":"no such adapter: tax-7","type":"NotFoundError","param":null,"code":404}}
+
 Release, model and length are settings (`engine_flag`, origin `file`). Adapters are listed with a parent and say nothing of the engine.
+What it answers to a request that it does not take is a note `request-refused` with the status.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from oomdoc.ingest.base import HEAD_BYTES, Head, Rows, regex
+from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows, regex
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
 KIND = "server-answer"
-TABLES: tuple[str, ...] = ("engine_flag",)
+TABLES: tuple[str, ...] = ("engine_flag", "note")
 
 _RELEASE = regex(r"v?\d+\.\d+[\w.+!-]{0,60}$")
 
@@ -49,15 +53,36 @@ def _settings(text: str) -> Iterator[tuple[str, str]]:
             yield "max_model_len", str(length)
 
 
+def _refusal(text: str) -> tuple[int, str] | None:
+    """Status and reason of an error that the API of OpenAI's form answers; None for anything else."""
+    if text.lstrip()[:1] != "{" or '"message"' not in text:
+        return None
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    error = value.get("error", value if value.get("object") == "error" else None) if isinstance(value, dict) else None
+    if not isinstance(error, dict) or not isinstance(error.get("message"), str):
+        return None
+    code = str(error.get("code") or error.get("status") or "")
+    return (int(code), error["message"]) if re.fullmatch(r"[45]\d\d", code) else None
+
+
 def matches(head: Head) -> bool:
     """A small JSON object that is one of these answers."""
-    return len(head.data) < HEAD_BYTES and any(True for _ in _settings(head.data.decode("utf-8", "replace")))
+    if len(head.data) >= HEAD_BYTES:
+        return False
+    text = head.data.decode("utf-8", "replace")
+    return any(True for _ in _settings(text)) or _refusal(text) is not None
 
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
-    """The settings, on the first line: an answer is one statement."""
+    """The settings or the reason, on the first line that is not blank: an answer is one statement."""
     rows = Rows()
     text = b"".join(chunk.data for chunk in chunks)[:HEAD_BYTES].decode("utf-8", "replace")
+    line = 1 + text[: len(text) - len(text.lstrip())].count("\n")
     for flag, value in _settings(text):
-        rows.add("engine_flag", 1, flag=flag, value=value, origin="file")
+        rows.add("engine_flag", line, flag=flag, value=value, origin="file")
+    if refused := _refusal(text):
+        rows.add("note", line, topic="request-refused", value=float(refused[0]), text=refused[1][:TEXT_CAP])
     yield from rows.take()

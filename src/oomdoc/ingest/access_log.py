@@ -1,0 +1,83 @@
+"""Access logs of what stands before a server: nginx, Envoy, Traefik, Apache and their like, one answered call a line.
+
+    10.0.0.7 - - [17/Mar/2026:10:00:00 +0000] "POST /v1/completions HTTP/1.1" 504 167 rt=60.000 urt=60.000
+    [2026-03-17T10:01:00.120Z] "POST /v1/completions HTTP/1.1" 200 - 512 9120 4211 4205 "-" "python-httpx" "id" "llm" "10.0.0.9:8000"
+    10.0.0.7 - - [17/Mar/2026:10:00:00 +0000] "POST /v1/completions HTTP/1.1" 200 812 "-" "curl" 14 "llm@docker" "http://10.0.0.9:8000" 5100ms
+
+Calls of an API that serves models are rows of `request`: status, how long, who asked; tokens are unknown. A line without a duration
+gives none: servers write such a line for every call, and nothing can be learnt from it that their own counters do not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from oomdoc.ingest.base import Head, Rows, regex
+from oomdoc.ingest.request_keys import moment
+from oomdoc.scan import Chunk
+from oomdoc.tables import Batch
+
+KIND = "access-log"
+TABLES: tuple[str, ...] = ("request",)
+
+_LINE_CAP = 4000
+_CALL = regex(r"\"(?:GET|POST|PUT) (?P<path>/[^\s\"]{0,400}) HTTP/\d(?:\.\d)?\"[ ,]+(?P<status>\d{3})\b(?P<rest>.*)$")
+_API = regex(
+    r"/v\d(?:/|\b)|/generate|/invocations|/infer\b|/chat|/completion|/embed|/rerank|/predict|/api/(?:chat|generate)"
+)
+_NAMED = regex(
+    r"\b(?:rt|request_time|req_time|total_time|duration|urt|upstream_response_time|response_time|latency)[=:] ?\"?(?P<value>\d{1,9}(?:\.\d{1,9})?)(?P<unit>ms|us|s)?\b"
+)
+_ENVOY = regex(r" (?:-|[A-Z][A-Za-z,]{1,12}) \d{1,15} \d{1,15} (?P<value>\d{1,9}) (?:\d{1,9}|-)(?: |$)")
+_TRAEFIK = regex(r" (?P<value>\d{1,9})ms\s*$")
+_NGINX = regex(r"[ \"](?P<value>\d{1,6}\.\d{3})(?: (?:\d{1,6}\.\d{3}|-))*\s*$")
+_STAMP = regex(r"\[(?P<stamp>[^\]]{10,40})\]")
+_CLIENT = regex(r"[\w.:-]{3,60}(?= )")
+_UNITS = {"ms": 1e-3, "us": 1e-6, "s": 1.0}
+
+
+def _call(line: str) -> tuple[float | None, float, int, str | None] | None:
+    """When it began, how many seconds it took, its status, who asked; None for another line."""
+    found = _CALL.search(line[:_LINE_CAP])
+    if found is None or not _API.search(found["path"]):
+        return None
+    rest, begins = found["rest"], False
+    if named := _NAMED.search(rest):
+        # without a unit nginx means seconds, with their three decimals; whole numbers are the milliseconds of other writers
+        seconds = float(named["value"]) * _UNITS.get(named["unit"], 1.0 if "." in named["value"] else 1e-3)
+    elif envoy := _ENVOY.match(rest):
+        seconds, begins = float(envoy["value"]) * 1e-3, True
+    elif traefik := _TRAEFIK.search(rest):
+        seconds = float(traefik["value"]) * 1e-3
+    elif nginx := _NGINX.search(rest):
+        seconds = float(nginx["value"])
+    else:
+        return None
+    place = _STAMP.search(line[: found.start()])
+    at = moment(place["stamp"]) if place else moment(line.split(" ", 1)[0])
+    if at is not None and not begins:
+        at -= seconds  # written when the answer was complete
+    client = _CLIENT.match(line)
+    return at, seconds, int(found["status"]), client[0] if client and not begins else None
+
+
+def matches(head: Head) -> bool:
+    """Two calls at least, and every second line is one."""
+    if b" HTTP/" not in head.data:
+        return False
+    calls = sum(_call(line) is not None for line in head.told)
+    return calls >= 2 and 2 * calls >= len(head.told)
+
+
+def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
+    """The calls, in the order of the log."""
+    rows = Rows()
+    for chunk in chunks:
+        for number, line in chunk.lines(_LINE_CAP):
+            call = _call(line)
+            if call is not None:
+                at, seconds, status, client = call
+                rows.add("request", number, t=at, latency_s=seconds, status=status, tenant=client)
+        if rows.count >= 20_000:
+            yield from rows.take()
+    yield from rows.take()

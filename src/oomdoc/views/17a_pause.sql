@@ -1,0 +1,31 @@
+-- says: stretches in the middle of a log in which requests run and no token comes or goes, with room in the pool, and then all goes on: the engine waits for something that is not memory; no row where there are none
+-- scope: bundle
+-- start_id: engine start
+-- pauses: how many such stretches
+-- lines: statistics lines of the longest
+-- seconds: how long that one lasts; NULL where the log has no times
+-- running: requests that run meanwhile
+-- waiting: the most that wait at its end
+-- peak: highest usage of the pool in it
+-- ref: its first line
+WITH stat AS (
+  SELECT s.start_id, x.source, x.line, x.t, x.running, x.waiting, x.kv_used, x.generation_tokens_per_s + x.prompt_tokens_per_s AS tokens_per_s,
+         row_number() OVER w AS place
+  FROM engine_stat x JOIN engine_start s ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line
+  WHERE x.running IS NOT NULL AND x.generation_tokens_per_s IS NOT NULL AND x.prompt_tokens_per_s IS NOT NULL
+  WINDOW w AS (PARTITION BY s.start_id ORDER BY x.line)
+), marked AS (
+  SELECT *, place - row_number() OVER (PARTITION BY start_id ORDER BY line) AS stretch FROM stat WHERE running > 0 AND tokens_per_s = 0
+), moving AS (
+  SELECT start_id, min(line) AS first_line, max(line) AS last_line FROM stat WHERE tokens_per_s > 0 GROUP BY start_id
+), long AS (
+  SELECT start_id, stretch, count(*) AS lines, max(t) - min(t) AS seconds, max(running) AS running, max(waiting) AS waiting, max(kv_used) AS peak,
+         arg_min(source || ':' || line, line) AS ref, min(line) AS first_line, max(line) AS last_line
+  FROM marked GROUP BY start_id, stretch
+)
+SELECT l.start_id, count(*) AS pauses, max(l.lines) AS lines, arg_max(l.seconds, l.lines) AS seconds, arg_max(l.running, l.lines) AS running, arg_max(l.waiting, l.lines) AS waiting,
+  arg_max(l.peak, l.lines) AS peak, arg_max(l.ref, l.lines) AS ref
+FROM long l JOIN moving m ON m.start_id = l.start_id
+WHERE l.lines >= $pause_lines AND l.peak < $pool_had_room AND m.first_line < l.first_line AND m.last_line > l.last_line
+GROUP BY l.start_id
+ORDER BY l.start_id

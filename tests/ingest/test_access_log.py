@@ -1,0 +1,89 @@
+"""Access logs of proxies: which calls are requests, how long they took, and what a timer in between looks like."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import oomdoc
+from oomdoc.ingest import access_log, make_head, recognise, server_answer
+from oomdoc.scan import Chunk
+
+STAMP = "[05/Feb/2026:08:30:10 +0000]"
+
+
+def rows(text: str) -> list[dict[str, object]]:
+    found = []
+    for batch in access_log.read("any", [Chunk(text.encode(), 1, True)]):
+        names = list(batch.columns)
+        found += [dict(zip(names, row, strict=True)) for row in zip(*batch.columns.values(), strict=True)]
+    return found
+
+
+def test_durations_of_four_writers() -> None:
+    log = "\n".join(
+        (
+            f'10.1.0.7 - - {STAMP} "POST /v1/completions HTTP/1.1" 200 812 rt=12.500 urt=12.480',
+            f'10.1.0.8 - bob {STAMP} "POST /v1/embeddings HTTP/2" 200 812 "-" "curl/8.5" 0.125 0.120',
+            '[2026-02-05T08:30:10.500Z] "POST /v1/chat/completions HTTP/1.1" 504 UT 512 24 15001 - "-" "httpx" "id" "llm" "10.0.0.9:8000"',
+            f'10.1.0.9 - - {STAMP} "POST /generate HTTP/1.1" 499 0 "-" "axios" 14 "llm@docker" "http://10.0.0.9:8000" 8003ms',
+            f'10.1.0.9 - - {STAMP} "POST /v1/completions HTTP/1.1" 200 9 duration=41000 upstream="a"',
+        )
+    )
+    found = rows(log)
+    assert [(row["status"], row["latency_s"]) for row in found] == [(200, 12.5), (200, 0.125), (504, 15.001), (499, 8.003), (200, 41.0)]  # fmt: skip
+    begun = 1770280210.0
+    assert [row["t"] for row in found] == [begun - 12.5, begun - 0.125, begun + 0.5, begun - 8.003, begun - 41.0]
+    assert [row["tenant"] for row in found] == ["10.1.0.7", "10.1.0.8", None, "10.1.0.9", "10.1.0.9"]
+    assert recognise(make_head("any", log.encode()))[1] == "access-log"
+
+
+def test_calls_that_are_no_requests() -> None:
+    shop = f'10.1.0.7 - - {STAMP} "GET /shop/cart HTTP/1.1" 200 812 "-" "curl" 0.125\n' * 4
+    bare = 'INFO:     10.1.0.7:40114 - "POST /v1/completions HTTP/1.1" 200 OK\n' * 4
+    for text in (shop, bare):
+        assert rows(text) == []
+        assert recognise(make_head("any", text.encode()))[1] != "access-log"
+
+
+def test_what_a_server_answers_to_a_request_it_does_not_take() -> None:
+    def refused(value: object) -> list[object]:
+        data = json.dumps(value).encode()
+        found: list[object] = [
+            (batch.columns["value"][0], batch.columns["text"][0])
+            for batch in server_answer.read("any", [Chunk(data, 1, True)])
+        ]
+        assert server_answer.matches(make_head("any", data)) == bool(found)
+        return found
+
+    assert refused({"error": {"message": "no adapter tax-7", "code": 404}}) == [(404.0, "no adapter tax-7")]
+    assert refused({"object": "error", "message": "best_of must be 1", "type": "BadRequestError", "code": 400}) == [(400.0, "best_of must be 1")]  # fmt: skip
+    assert refused({"error": {"message": "insufficient_quota", "code": "quota"}}) == []
+    assert refused({"message": "hello", "code": 400}) == []
+
+
+def _stats(run: int, usage: float) -> str:
+    return "".join(
+        f"INFO 02-05 08:3{n}:00 [loggers.py:271] Engine 000: Avg prompt throughput: 310.0 tokens/s, Avg generation throughput: 250.1 tokens/s, "
+        f"Running: {run} reqs, Waiting: 0 reqs, GPU KV cache usage: {usage}%, Prefix cache hit rate: 4.0%\n"
+        for n in range(6)
+    )
+
+
+def _first(folder: Path, usage: float, ends: list[float]) -> tuple[str, float]:
+    folder.mkdir()
+    lines = [f'10.2.0.{n} - - {STAMP} "POST /v1/completions HTTP/1.1" 504 167 rt={seconds:.3f}' for n, seconds in enumerate(ends)]  # fmt: skip
+    lines += [f'10.2.1.{n} - - {STAMP} "POST /v1/completions HTTP/1.1" 200 1670 rt={9 + n}.250' for n in range(9)]
+    (folder / "edge.log").write_text("\n".join(lines) + "\n")
+    (folder / "vllm.log").write_text(_stats(9, usage))
+    with oomdoc.analyze(str(folder)) as analysis:
+        first = analysis.report.diagnoses[0]
+    return first.cause, first.probability
+
+
+def test_a_timer_in_between_is_no_lack_of_memory(tmp_path: Path) -> None:
+    assert _first(tmp_path / "timer", 22.0, [30.0, 30.001, 30.0, 30.002])[0] == "not-memory"
+    cause, probability = _first(tmp_path / "full", 99.4, [30.0, 30.001, 30.0, 30.002])
+    assert cause != "not-memory" or probability < 0.5
+    cause, probability = _first(tmp_path / "own-ages", 22.0, [11.0, 22.5, 30.0, 41.7])
+    assert cause != "not-memory" or probability < 0.9
