@@ -312,7 +312,10 @@ def _of_page(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
 # ---- breaks at a width
 
 _WIDTHS = (72, 76, 78, 79, 80, 90, 99, 100, 110, 119, 120, 130, 132, 139, 140, 150, 160, 180, 200, 240, 250)
+"""Widths of terminals and of forms that people set: two breaks show one of them."""
+_NARROWEST, _WIDEST = 60, 300
 _LEAST_BREAKS = 2
+_LEAST_BREAKS_ANYWHERE = 4  # at any other width: a window that somebody drew
 _LEAST_WORDS = 2  # that were cut in two
 _ALIKE = 8  # characters by which two rows of a table begin alike
 _ALIGNED = 3  # cells that end below each other: rows of a table, as `free` prints them, and no line that was broken
@@ -323,11 +326,12 @@ _SHAPE = bytes.maketrans(b"0123456789", b"0" * 10)
 def _width(lines: list[bytes]) -> int:
     """The column at which every longer line was broken; 0 for a text that was not."""
     longest = max((len(line.decode("utf-8", "replace")) for line in lines), default=0)
-    if longest not in _WIDTHS:
+    if not _NARROWEST <= longest <= _WIDEST:
         return 0
+    least = _LEAST_BREAKS if longest in _WIDTHS else _LEAST_BREAKS_ANYWHERE
     full = [at for at, line in enumerate(lines[:-1]) if len(line) == longest]
     cut = sum(1 for at in full if _is_broken(lines[at], lines[at + 1], longest))
-    if cut < _LEAST_BREAKS or cut < 0.7 * len(full):
+    if cut < least or cut < 0.7 * len(full):
         return 0
     words = sum(1 for at in full if lines[at][-1:].isalnum() and lines[at + 1][:1].isalnum())
     return longest if words >= _LEAST_WORDS else 0
