@@ -114,7 +114,7 @@ def test_lines_that_were_broken_at_a_width_are_whole() -> None:
 
 def test_a_window_that_somebody_drew_has_any_width() -> None:
     long = "".join(f"{word} number {at} begins here and goes on for a long while, longer than any window that a person draws by hand on a screen of two{word} halves\n" for at, word in enumerate(("alpha", "beta", "gamma", "delta")))  # fmt: skip
-    broken = "".join(line[at : at + 93] + "\n" for line in long.splitlines() for at in range(0, len(line), 93))
+    broken = "".join(line[at : at + 97] + "\n" for line in long.splitlines() for at in range(0, len(line), 97))
     assert [line for line in undone(broken).split("\n") if line] == long.splitlines()
     few = "".join(broken.splitlines(keepends=True)[:6])  # three breaks may be chance
     assert undone(few) == few
