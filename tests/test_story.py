@@ -79,7 +79,7 @@ def test_a_chain_has_links_with_numbers_and_places_of_this_bundle(name: str) -> 
         ("killed-while-loading", ["`--cpu-offload-gb 32` x 2 ranks = 64.00 GiB of host memory, all of the container's limit of 64.00 GiB", "at 73% of the shards (22/30)", "restarted 2 times"]),
         ("prompt-logprobs-spike", ["8,192 tokens of the step x 151,936 words of the vocabulary x 4 bytes = 4.64 GiB"]),
         ("startup-probe-too-short", ["waits 60 s + 12 failures x 10 s = 3 min 0 s", "loading had come to 6/17 shards", "39 probe failures"]),
-        ("second-tenant-on-card-one", ["41.33 GiB of the 79.18 GiB of rank 1 were in other hands", "asks for 72.85 GiB"]),
+        ("second-tenant-on-card-one", ["41.33 GiB of the 79.18 GiB of rank 1 were taken already", "asks for 72.85 GiB"]),
         ("kv-demand-long-chats", ["631,618 tokens were in flight", "the pool stores 267,136", "515 preemptions"]),
         ("weights-70b-on-one-card", ["70 billion parameters x 2 bytes", "3 starts ended the same way"]),
         ("edge-097-chat-server", ["0.97` x 39.49 GiB = 38.31 GiB", "84.0 MiB were asked for with 62.6 MiB free"]),

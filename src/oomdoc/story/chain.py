@@ -284,7 +284,7 @@ def _shared(seen: Seen) -> Iterator[Link]:
         on = seen.book("failure")
         name = f" of rank {on.rank}" if on and on.rank is not None and seen.ranks > 1 else ""
         yield Link(
-            f"before the engine loaded anything, {show_bytes(now['taken'])} of the {show_bytes(now['total'])}{name} were in other hands",
+            f"before the engine loaded anything, {show_bytes(now['taken'])} of the {show_bytes(now['total'])}{name} were taken already",
             item.refs[:1],
         )
         yield Link(
