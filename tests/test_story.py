@@ -382,3 +382,12 @@ def test_a_segment_that_could_not_be_made_is_said_in_words(tmp_path: Path, line:
     first = report.story.chain[0]
     assert first.says == f"NCCL asked for a segment of {size} (`/dev/shm/{name}`), and /dev/shm had no room for it"
     assert first.refs == ("vllm.log:1",)
+
+
+def test_a_link_never_says_that_its_own_figure_is_unknown(tmp_path: Path) -> None:
+    line = "RuntimeError: CUDA out of memory occurred when warming up sampler with 512 dummy requests. Please try lowering `max_num_seqs` or `gpu_memory_utilization` when initializing the engine."
+    report = told_of(tmp_path / "b", {"vllm.log": f"(EngineCore_0 pid=9) ERROR 06-22 18:46:05 [core.py:586] {line}\n"})
+    assert report.diagnoses[0].cause == "max-num-seqs-too-high"
+    assert report.story.chain and not any(
+        "unknown" in link.says.replace("(year unknown)", "") for link in report.story.chain
+    )

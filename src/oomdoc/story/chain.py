@@ -37,7 +37,9 @@ def chain(seen: Seen) -> tuple[Link, ...]:
         return ()
     made = list(_BY_CAUSE.get(seen.cause, _nothing)(seen))
     if not made:
-        made = [Link(item.says, item.refs[:2]) for item in seen.first.evidence[:2]]
+        # a sentence that repeats a stronger one, or that lacks its own figure, is no link
+        told = [item for item in seen.first.evidence if item.weight > 0 and "unknown" not in item.says]
+        made = [Link(item.says, item.refs[:2]) for item in told[:2] or seen.first.evidence[:1]]
     made = made[:_LEADS]
     if seen.cause not in _SAYS_THE_FAILURE and (failed := _failed(seen)):
         made.append(failed)
