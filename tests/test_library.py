@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,20 @@ def test_frames_and_forms_of_an_analysis() -> None:
         assert shown.startswith("<iframe srcdoc=") and html.escape(analysis.html()) in shown
         assert repr(analysis) == "<oomdoc.Analysis of graph-capture-on-24gb: diagnosed, cuda-graph-overhead 0.99>"
         assert repr(analysis.report) == "<oomdoc.Report of graph-capture-on-24gb: diagnosed, cuda-graph-overhead 0.99>"
+
+
+def test_an_analysis_that_nobody_closes_leaves_nothing_behind(tmp_path: Path) -> None:
+    """A script that ends, or dies, without `with`: no notice of an open connection, no scratch folder."""
+    code = f"import oomdoc; kept = oomdoc.analyze({str(BUNDLE)!r}); oomdoc.analyze({str(BUNDLE)!r}); print(kept.report.verdict)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert (ended.stdout, ended.stderr) == ("diagnosed\n", "")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

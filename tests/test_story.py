@@ -79,7 +79,7 @@ def test_a_chain_has_links_with_numbers_and_places_of_this_bundle(name: str) -> 
         ("killed-while-loading", ["`--cpu-offload-gb 32` x 2 ranks = 64.00 GiB of host memory, all of the container's limit of 64.00 GiB", "at 73% of the shards (22/30)", "restarted 2 times"]),
         ("prompt-logprobs-spike", ["8,192 tokens of the step x 151,936 words of the vocabulary x 4 bytes = 4.64 GiB"]),
         ("startup-probe-too-short", ["waits 60 s + 12 failures x 10 s = 3 min 0 s", "loading had come to 6/17 shards", "39 probe failures"]),
-        ("second-tenant-on-card-one", ["41.33 GiB of the 79.18 GiB of rank 1 were in other hands", "asks for 72.85 GiB"]),
+        ("second-tenant-on-card-one", ["41.33 GiB of the 79.18 GiB of rank 1 were taken already", "asks for 72.85 GiB"]),
         ("kv-demand-long-chats", ["631,618 tokens were in flight", "the pool stores 267,136", "515 preemptions"]),
         ("weights-70b-on-one-card", ["70 billion parameters x 2 bytes", "3 starts ended the same way"]),
         ("edge-097-chat-server", ["0.97` x 39.49 GiB = 38.31 GiB", "84.0 MiB were asked for with 62.6 MiB free"]),
@@ -279,7 +279,9 @@ def test_a_start_that_a_probe_ended_says_how_far_the_furthest_came(tmp_path: Pat
     assert report.diagnoses[0].cause == "probe-restart-loop"
     first, second, *_ = report.story.chain
     assert "deadline 14s exceeded" in first.says
-    assert second.says == "the furthest of 3 starts had read all weights 15 s after its first line, and was not ready"
+    assert (
+        second.says == "the start that came furthest had read all weights 15 s after its first line, and was not ready"
+    )
     assert second.refs == ("vllm.log:7",)
     # three starts of one process each: none of them lived from the first line of one to the last of another
     assert not any("of life a start" in link.says for link in report.story.chain)
@@ -348,3 +350,44 @@ def test_where_nothing_is_left_for_kv_the_container_is_not_asked_for(tmp_path: P
     report = told_of(tmp_path / "b", {"vllm.log": REFUSED})
     asked = " ".join(item.command for item in report.collect_next)
     assert "nvidia-smi" in asked and "docker inspect" not in asked and "nvidia-smi -L" not in asked
+
+
+def test_less_than_nothing_on_a_rank_is_a_sum_and_names_its_gpu(tmp_path: Path) -> None:
+    log = """(Worker_TP1 pid=21) INFO 02-05 13:34:59 [gpu_worker.py:298] Available KV cache memory: -2.50 GiB
+(Worker_TP0 pid=20) INFO 02-05 13:34:59 [gpu_worker.py:298] Available KV cache memory: 7.25 GiB
+(EngineCore_DP0 pid=19) ERROR 02-05 13:34:59 [core.py:708] EngineCore failed to start.
+"""
+    launch = "CUDA_VISIBLE_DEVICES=1,3 vllm serve org/model-30b --tensor-parallel-size 2\n"
+    report = told_of(tmp_path / "a", {"command.txt": launch, "vllm.log": log})
+    assert report.diagnoses[0].cause == "rank-imbalance"
+    assert report.story.where == "rank 1 of 2 (GPU 3 of the host, by `CUDA_VISIBLE_DEVICES`)"
+    assert "-2.50 GiB on rank 1" in report.story.chain[0].says
+    assert "7.25 GiB + 2.50 GiB = 9.75 GiB more are taken on rank 1" in report.story.chain[0].says
+    unnamed = told_of(tmp_path / "b", {"command.txt": launch.replace("1,3", "GPU-11aa,GPU-22bb"), "vllm.log": log})
+    assert unnamed.story.where == "rank 1 of 2"
+
+
+@pytest.mark.parametrize(
+    ("line", "size", "name"),
+    [
+        ("misc/shmutils.cc:113 NCCL WARN Error while creating shared memory segment /dev/shm/nccl-a77bc (size 12582912)", "12.0 MiB", "nccl-a77bc"),
+        ("misc/shmutils.cc:72 NCCL WARN Error: failed to extend /dev/shm/nccl-Zk1D9c to 33030532 bytes", "31.5 MiB", "nccl-Zk1D9c"),
+    ],
+)  # fmt: skip
+def test_a_segment_that_could_not_be_made_is_said_in_words(tmp_path: Path, line: str, size: str, name: str) -> None:
+    report = told_of(
+        tmp_path / "b", {"vllm.log": f"0aa1:162:427 [0] {line}\n0aa1:162:427 [0] NCCL INFO transport/shm.cc:114 -> 2\n"}
+    )
+    assert report.diagnoses[0].cause == "shm-exhausted"
+    first = report.story.chain[0]
+    assert first.says == f"NCCL asked for a segment of {size} (`/dev/shm/{name}`), and /dev/shm had no room for it"
+    assert first.refs == ("vllm.log:1",)
+
+
+def test_a_link_never_says_that_its_own_figure_is_unknown(tmp_path: Path) -> None:
+    line = "RuntimeError: CUDA out of memory occurred when warming up sampler with 512 dummy requests. Please try lowering `max_num_seqs` or `gpu_memory_utilization` when initializing the engine."
+    report = told_of(tmp_path / "b", {"vllm.log": f"(EngineCore_0 pid=9) ERROR 06-22 18:46:05 [core.py:586] {line}\n"})
+    assert report.diagnoses[0].cause == "max-num-seqs-too-high"
+    assert report.story.chain and not any(
+        "unknown" in link.says.replace("(year unknown)", "") for link in report.story.chain
+    )

@@ -7,6 +7,7 @@ the tables behind it for further questions.
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -52,6 +53,11 @@ class Options:
     """For files that grow: where to go on in those that were read before, and where the next time."""
 
 
+def _let_go(store: Store, scratch: ExitStack) -> None:
+    with scratch:
+        store.close()
+
+
 class Analysis:
     """A finished analysis: `report`, and `sql` over its tables until it is closed. Use as a context manager."""
 
@@ -72,6 +78,8 @@ class Analysis:
         self._scratch = scratch
         self._db = db
         """Where the tables are written, and the file they become when all are."""
+        self._left_open = weakref.finalize(self, _let_go, store, scratch)
+        """Closes what a script or a notebook has not, at its end at the latest."""
 
     def __enter__(self) -> Analysis:
         return self
@@ -83,6 +91,7 @@ class Analysis:
 
     def close(self) -> None:
         """Close the tables, put the database of `db` in its place, and remove the scratch folder."""
+        self._left_open.detach()
         with self._scratch:
             db, self._db = self._db, None
             self._store.close(whole=db is not None)

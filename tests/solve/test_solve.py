@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,13 @@ def leading(name: str) -> Diagnosis:
 def first(path: Path) -> Diagnosis:
     with oomdoc.analyze(path) as analysis:
         return analysis.report.diagnoses[0]
+
+
+def worksheet_of(*flags: str) -> Any:
+    written = subprocess.run(
+        [sys.executable, "-m", "oomdoc", "fit", *flags, "--format", "json"], capture_output=True, text=True, check=True
+    )
+    return json.loads(written.stdout)
 
 
 def action(diagnosis: Diagnosis, name: str) -> Any:
@@ -173,6 +183,28 @@ def test_the_fewest_gpus_are_named_where_the_bundle_shows_one() -> None:
     assert "does not show so many" in wider.why
     # the first advice is another checkpoint: no command may carry another change than the fix does
     assert not weights.actions[0].changes and weights.command is None and weights.until_then is None
+
+
+def test_a_format_is_advised_only_where_its_weights_fit() -> None:
+    advised = action(leading("weights-70b-on-one-card"), "quantise")
+    assert advised.do.startswith("Serve a 4-bit (AWQ) checkpoint")
+    assert "8-bit (FP8) ones would take 78.93 GiB to 79.72 GiB, which is too much" in advised.why
+    for method, starts in (("awq", True), ("fp8", False)):
+        sheet = worksheet_of("--from", str(SAMPLES / "weights-70b-on-one-card"), "--quantization", method)
+        assert sheet["start"]["starts"] is starts, method
+
+
+def test_the_report_and_the_worksheet_advise_the_same_gpus() -> None:
+    fewest = action(leading("weights-70b-on-one-card"), "fewest-gpus").changes
+    sheet = worksheet_of("--from", str(SAMPLES / "weights-70b-on-one-card"))
+    assert {name: sheet["command"]["flags"][name] for name in fewest} == fewest
+
+
+def test_the_step_that_fits_is_shown_beside_the_next_that_does_not() -> None:
+    smaller = leading("prompt-logprobs-spike").actions[0]
+    assert smaller.changes == {"max_num_batched_tokens": 1024}
+    assert "with 1,024 tokens a step the whole peak of that phase is 1.16 GiB" in smaller.why
+    assert "1.54 GiB were free, less than the 2.32 GiB of 2,048 tokens" in smaller.why
 
 
 def test_no_action_of_any_sample_is_refuted_by_its_own_prediction() -> None:

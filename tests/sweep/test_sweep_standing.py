@@ -10,6 +10,7 @@ from night import night
 
 from oomdoc.cli.entry import run
 from oomdoc.errors import UsageError
+from oomdoc.report.morning import FORMS
 from oomdoc.sweep import states
 from oomdoc.sweep.places import Access
 from oomdoc.sweep.sources import find
@@ -51,6 +52,47 @@ def test_states_are_kept_and_standing_incidents_do_not_vanish(fleet: Path, tmp_p
 
     states.mark(str(store), crashing.fingerprint, "known", "", Access())
     assert {item.state for item in night(store, fleet, THIRD).standing} == {"known", "gone"}
+
+
+def test_a_bundle_that_was_moved_keeps_its_incidents(fleet: Path, tmp_path: Path) -> None:
+    """Its new place is a copy of what the store knows: nothing is new, nothing vanishes, and the row names the new place."""
+    store, moved = tmp_path / "store", tmp_path / "archive" / "2026"
+    before = night(store, fleet, FIRST)
+    moved.parent.mkdir()
+    fleet.rename(moved)
+    after = night(store, moved, SECOND, reports=tmp_path / "reports", retention_days=365)
+    again = night(store, moved, THIRD, reports=tmp_path / "reports", retention_days=365)
+    for told in (after, again):
+        assert {(item.fingerprint, item.name, item.since) for item in told.standing} == {
+            (item.fingerprint, item.name, FIRST) for item in before.standing
+        }
+        assert {item.state for item in told.standing} == {"known"} and told.new_incidents == 0
+        assert all(item.bundle.startswith(str(moved)) and item.page for item in told.standing)
+    # where both places are there, the older one speaks
+    shutil.copytree(moved, fleet)
+    assert len(night(store, tmp_path, "2026-11-23").standing) == len(before.standing)
+
+
+def test_a_night_that_read_nothing_shows_no_trends_and_is_not_green(fleet: Path, tmp_path: Path) -> None:
+    night(tmp_path / "store", fleet, FIRST)
+    quiet = night(tmp_path / "store", fleet, SECOND)
+    assert quiet.counts.read == 0 and quiet.trends and quiet.standing
+    page = FORMS["html"](quiet)
+    assert 'class="verdict undecided"' in page and ">Trends<" not in page
+    assert "Of those read" not in FORMS["terminal"](quiet)
+
+
+def test_what_is_not_known_is_left_out_of_a_row(tmp_path: Path) -> None:
+    line = "ERROR 06-20 08:00:06 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 84.00 MiB. GPU 0 has a total capacity of 39.49 GiB of which 62.56 MiB is free.\n"
+    (tmp_path / "fleet" / "thin").mkdir(parents=True)
+    (tmp_path / "fleet" / "thin" / "vllm.log").write_text(line)
+    told = night(tmp_path / "store", tmp_path / "fleet", FIRST)
+    (only,) = told.standing
+    assert (only.host, only.model) == (None, None)
+    for form in ("terminal", "markdown", "html"):
+        page = FORMS[form](told)
+        assert "unknown;" not in page and "model unknown" not in page and "host unknown" not in page, form
+        assert "Jun 20 08:00" in page and "year unknown" in page, form
 
 
 def test_what_cured_one_alike_is_told(fleet: Path, tmp_path: Path) -> None:

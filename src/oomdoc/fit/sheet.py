@@ -29,11 +29,12 @@ from oomdoc.worksheet import (
     Worksheet,
 )
 
-__all__ = ["divides", "start_of", "worksheet"]
+__all__ = ["divides", "formats", "start_of", "worksheet"]
 
 LOGPROBS_TOKENS = 2048
 SHORT_TOKENS = 4096  # a chat turn with its history: the largest of the S and M buckets of the request profile, doubled
 LONG_TOKENS = 32_768
+FEWEST_SEQS = 64  # at once: below it, sequences are what a server is bought for
 _ROUND_TOKENS = 1024
 _RANKS = (1, 2, 4, 8)
 _HIGHEST_UTILIZATION = 0.98
@@ -222,6 +223,12 @@ def _alternatives(question: Question, now: Expected) -> Iterator[Alternative]:
     elif setup.kv_cache_dtype != "auto":
         changed = replace(setup, kv_cache_dtype="auto")
         yield _alternative(question, "kv", "KV cache auto", {"kv_cache_dtype": "auto"}, changed)
+    yield from formats(question)
+
+
+def formats(question: Question) -> Iterator[Alternative]:
+    """What a checkpoint of 8 or 4 bits changes, as far as it is smaller than the one asked about."""
+    setup = question.setup
     present = known_format(setup.quantization if setup.quantization is not None else question.model.quantization)
     for method in ("fp8", "awq"):
         if method != present and not (
@@ -411,6 +418,12 @@ def _repairs(question: Question, setup: Setup) -> Iterator[tuple[Setup, dict[str
         reason = f"{setup.tensor_parallel_size} is not enough"
         wider = replace(setup, tensor_parallel_size=ranks)
         yield wider, {"tensor_parallel_size": reason}
+        seqs = asked.max_num_seqs
+        while (seqs := seqs // 2) >= FEWEST_SEQS:  # GPUs cost more than rows of a sampler that nobody fills
+            fewer = (
+                f"the trial of {asked.max_num_seqs:,} sequences at once takes the room of one request on {ranks} GPUs"
+            )
+            yield replace(wider, max_num_seqs=seqs), {"tensor_parallel_size": reason, "max_num_seqs": fewer}
     if 0 < shorter < asked.max_model_len:
         reason = f"{asked.max_model_len:,} tokens do not fit for sure"
         yield replace(setup, max_model_len=shorter), {"max_model_len": reason}

@@ -139,13 +139,18 @@ def contradictions(entries: Sequence[LedgerEntry]) -> list[str]:
 
 
 def pool(entries: Sequence[LedgerEntry]) -> list[str]:
-    """What the KV pool holds and what a token costs, as far as a rank knows."""
+    """What the KV pool stores and what a token costs, as far as a rank knows."""
     said = []
     if tokens := next((entry.kv_pool_tokens for entry in entries if entry.kv_pool_tokens), None):
-        said.append(f"the KV pool holds {count(tokens, 'token')}")
+        said.append(f"the KV pool stores {count(tokens, 'token')}")
     if each := next((entry.kv_bytes_per_token for entry in entries if entry.kv_bytes_per_token), None):
-        said.append(f"one token costs {show_bytes(each)} per GPU")
+        said.append(f"one token takes {show_bytes(each)}{per_gpu(entries)}")
     return said
+
+
+def per_gpu(entries: Sequence[LedgerEntry]) -> str:
+    """` per GPU`, but for an engine of the CPU backend, whose memory is that of the host."""
+    return "" if entries and all(entry.device == "host node" for entry in entries) else " per GPU"
 
 
 def unnamed(item: Evidence) -> list[str]:
@@ -163,6 +168,13 @@ def answer(rival: Diagnosis) -> tuple[Evidence | None, str]:
 def speaks_for(rival: Diagnosis) -> Evidence | None:
     """What keeps a rival in play: the strongest observation for it."""
     return max(rival.evidence, key=lambda reading: reading.weight, default=None)
+
+
+def fix_title(report: Report) -> str:
+    """What the advice of the first cause is called: a report that stands behind no cause has no fix."""
+    return {"diagnosed": "The fix", "undecided": "What the closest cause would call for"}.get(
+        report.verdict, "What to do"
+    )
 
 
 STEPS_SHOWN = 6

@@ -28,9 +28,11 @@ from oomdoc.report.facts import (
     computed,
     contradictions,
     figures,
+    fix_title,
     in_short,
     is_tie,
     missing_parts,
+    per_gpu,
     plans_of_failure,
     same_change,
     story_of,
@@ -87,7 +89,7 @@ def render(report: Report, **_: Any) -> str:
         others=[item for item in report.incidents if item is not shown][:INCIDENTS], incidents=len(report.incidents),
         drawn=[chart for chart in drawn if not chart.id.startswith("replay")], replayed=[chart for chart in drawn if chart.id.startswith("replay")],
         ledger=_books(labels, ledger), excerpts={item.ref: item for item in report.excerpts}, verdict=_verdict(report, first), engines=_engines(report),
-        patch_names=PATCH_NAMES, failed=report.verdict in ("diagnosed", "undecided"), whens=WHEN, cost=cost(shown.impact) if shown else "", watch=report.watch if report.verdict == "healthy" else (),
+        patch_names=PATCH_NAMES, failed=report.verdict in ("diagnosed", "undecided"), fix_title=fix_title(report), whens=WHEN, cost=cost(shown.impact) if shown else "", watch=report.watch if report.verdict == "healthy" else (),
         marks=report.timeline.get("marks", ()), traffic={**_TRAFFIC, **report.traffic},
         data=Markup(_json(data)), script=Markup(script), vega=Markup(vega), style=Markup(style), policy=policy([text for text in (vega, script) if text], style),
     )  # fmt: skip
@@ -185,7 +187,7 @@ def _books(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[str, A
         if any(sizes):
             rows.append((key.removesuffix("_bytes").replace("_", "-"), name, [figure(size) for size in sizes]))
     return {
-        "labels": labels, "rows": rows, "totals": [figure(entry.total_bytes) for entry in entries], "missing": missing_parts(entries),
+        "labels": labels, "rows": rows, "totals": [figure(entry.total_bytes) for entry in entries], "missing": missing_parts(entries), "each": per_gpu(entries),
         "pool_tokens": next((entry.kv_pool_tokens for entry in entries if entry.kv_pool_tokens), None),
         "token_bytes": next((entry.kv_bytes_per_token for entry in entries if entry.kv_bytes_per_token), None),
         "refs": list(dict.fromkeys(ref for entry in entries for ref in entry.refs))[:8],

@@ -21,6 +21,7 @@ from oomdoc.report.facts import (
     contradictions,
     engine_line,
     figures,
+    fix_title,
     is_tie,
     ledger_of_failure,
     plans_of_failure,
@@ -39,6 +40,7 @@ from oomdoc.report.words import (
     cost,
     count,
     factor,
+    flag,
     gravest,
     incomplete,
     likelihood,
@@ -318,7 +320,7 @@ def _patches(report: Report) -> list[str]:
 
 def _fix(report: Report, item: Diagnosis) -> list[str]:
     failed = report.verdict in ("diagnosed", "undecided")
-    lines = ["### The fix" if failed else "### What to do", ""]
+    lines = [f"### {fix_title(report)}", ""]
     for number, action in enumerate(item.actions, 1):
         lines += [f"{number}. " + (f"**{WHEN[action.when]}:** " if failed else "") + prose(action.do), ""]
         if action.changes:
@@ -369,10 +371,11 @@ def _replay(report: Report) -> list[str]:
         ("preemptions", *(count(side["preemptions"]) for side in (before, after))),
         ("wait, 95th percentile", *(show_seconds(side["p95_wait_s"]) for side in (before, after))),
     ]
+    settings = " ".join(flag(item["flag"], item["value"]) for item in told["settings"])
     lines = [
-        f"The recorded {count(told['requests'], 'request')} run again with {code(told['action'])}:",
+        f"The recorded {count(told['requests'], 'request')} run again with {code(settings)}:",
         "",
-        "| replay | flags as they were | with the fix |",
+        "| replay | flags as they were | with that change |",
         "| --- | ---: | ---: |",
     ]
     return [*lines, *(f"| {name} | {here} | {there} |" for name, here, there in rows), ""]

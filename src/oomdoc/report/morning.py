@@ -41,6 +41,7 @@ class Section:
 
 def sections(morning: Morning) -> list[Section]:
     """What a report for people says, in order."""
+    counts = morning.counts
     new = [group for group in morning.groups if group.new]
     back = [group for group in morning.groups if not group.new]
     made = [
@@ -55,7 +56,7 @@ def sections(morning: Morning) -> list[Section]:
         Section("Hosts that stand out", tuple(_outlier(item) for item in morning.outliers)),
         Section("Trends", (), ("", "", "tonight", "before"), tuple(
             (trend.dimension, trend.value, _share(trend.failing, trend.bundles), _share(trend.before_failing, trend.before_bundles))
-            for trend in morning.trends[: 4 * MOST_GROUPS])),
+            for trend in morning.trends[: 4 * MOST_GROUPS] if counts.read)),
         Section("Warnings", morning.warnings),
     ]  # fmt: skip
     return [section for section in made if section.says or section.rows]
@@ -85,7 +86,7 @@ def _standing(morning: Morning) -> Section:
     rows = tuple(
         (
             item.state, _what(item), percent(item.probability) if item.probability is not None else "unknown", item.name,
-            item.host or "unknown", " ".join(part for part in (item.model or "unknown", item.version and f"vLLM {item.version}") if part),
+            item.host or "", " ".join(part for part in (item.model, item.version and f"vLLM {item.version}") if part),
             _since(item), _advice(item),
         )
         for item in shown
@@ -105,11 +106,17 @@ def _what(item: Standing) -> str:
     return f"{title}{times} ({item.cause or 'not ranked'}, {item.fingerprint})"
 
 
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
 def _since(item: Standing) -> str:
     began = ""
     if item.started:
         shown = moment(item.started)
-        began = f"{shown[:11]} (year unknown)" if "year unknown" in shown else shown[:16].replace("T", " ")
+        if "year unknown" in shown:
+            began = f"{_MONTHS[int(shown[:2]) - 1]} {int(shown[3:5])} {shown[6:11]}, year unknown"
+        else:
+            began = shown[:16].replace("T", " ")
     return f"night of {item.since}" + (f", failed {began}" if began else "")
 
 
@@ -136,7 +143,8 @@ def _short(morning: Morning) -> Iterable[str]:
         if morning.new_incidents
         else "No new memory incident."
     )
-    yield f"{counts.healthy:,} healthy, {counts.not_memory:,} failed for a reason other than memory, {counts.undecided:,} undecided."
+    if counts.healthy or counts.not_memory or counts.undecided:
+        yield f"Of those read: {counts.healthy:,} healthy, {counts.not_memory:,} failed for a reason other than memory, {counts.undecided:,} undecided."
     if morning.standing:
         states = [item.state for item in morning.standing]
         counted = [
@@ -257,12 +265,8 @@ def _rows(section: Section, width: int) -> Iterable[str]:
     if section.columns == TRIAGE:
         for state, what, sure, bundle, host, model, since, advice in cells:
             yield _filled(f"{state:<5} {sure:>4}  {what}", width, "  ", " " * 15)
-            yield _filled(
-                f"{bundle}; host {host}; {'model unknown' if model == 'unknown' else model}; {since}",
-                width,
-                " " * 15,
-                " " * 15,
-            )
+            known = [bundle, f"host {host}" if host else "", model, since]
+            yield _filled("; ".join(part for part in known if part), width, " " * 15, " " * 15)
             yield _filled(f"→ {advice}", width, " " * 15, " " * 17)
         return
     for row in cells:
@@ -323,7 +327,7 @@ def html(morning: Morning) -> str:
         "diagnosed"
         if any(group.new and group.cause not in NO_FAILURE for group in morning.groups)
         else "undecided"
-        if morning.groups
+        if morning.groups or any(item.state != "gone" for item in morning.standing)
         else "healthy"
     )
     return plain_page("morning.html.j2", morning=morning, sections=sections(morning), tone=tone, quoted=_address)

@@ -117,8 +117,8 @@ def around(report: Report) -> dict[str, Any] | None:
         if at is not None and low <= at <= high:
             clock = moment(mark["t"]).replace(" (year unknown)", "")
             marks.append({"x": round((at - low) / (high - low) * WIDE, 1), "kind": mark["kind"], "name": _NAMES.get(mark["kind"], mark["kind"]), "clock": clock[11:19] if "T" in clock else clock[6:14]})  # fmt: skip
-    if not traces and len(marks) < 2:
-        return None
+    if not traces and len({mark["x"] for mark in marks}) < 2:
+        return None  # one moment is no picture: the text says it
     return {
         "traces": traces,
         "marks": marks,

@@ -27,9 +27,11 @@ from oomdoc.report.facts import (
     contradictions,
     engine_line,
     figures,
+    fix_title,
     is_tie,
     ledger_of_failure,
     missing_parts,
+    per_gpu,
     plans_of_failure,
     pool,
     same_change,
@@ -127,7 +129,7 @@ def _ledger(page: Page, report: Report, everything: bool) -> None:
     planned = all(entry.moment == "plan" for entry in shown)
     if not everything and (not shown or (planned and report.verdict == "not-memory")):
         return  # a size beside nothing is no picture, and a plan that nothing came of explains nothing
-    page.heading("Where the memory is", f"{name}GiB per GPU" + (f", {moment_of}" if moment_of else ""))
+    page.heading("Where the memory is", f"{name}GiB{per_gpu(entries)}" + (f", {moment_of}" if moment_of else ""))
     _bars(page, shown, plans)
     for entry in every:
         if not entry.total_bytes:  # parts of an unknown whole are no bar
@@ -375,16 +377,9 @@ def _actions(page: Page, report: Report, diagnosis: Diagnosis, everything: bool)
         return
     story = story_of(report)
     best, *others = diagnosis.actions
-    if report.verdict == "diagnosed":
-        page.heading("The fix", WHEN[best.when])
-    elif report.verdict == "undecided":
-        if not everything:
-            return
-        page.heading("What the closest cause would call for", WHEN[best.when])
-    elif not everything:
+    if report.verdict != "diagnosed" and not everything:
         return
-    else:
-        page.heading("What to do")
+    page.heading(fix_title(report), WHEN[best.when] if report.verdict in ("diagnosed", "undecided") else "")
     if everything:
         _flags(page, best, 2)
     for label, text in (("why", best.why), ("proof", best.proof), ("cost", best.cost), ("check", best.verify)):

@@ -316,7 +316,7 @@ def _overload(stage: Rehearsal, now: Situation, before: Result) -> list[Action]:
                     "more-replicas",
                     f"Run {count} such servers behind one address, each {'with GPUs' if now.on_gpu else 'on a node'} of its own",
                     f"one of them serves {low:.0%} of what came around the incident",
-                    f"{count} times the GPUs",
+                    f"{count} times the {'GPUs' if now.on_gpu else 'nodes'}",
                     {},
                     "usage stays below 90% in the busiest five minutes",
                     predicted=_figures(result, before, stage),

@@ -6,11 +6,13 @@ import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 
+from oomdoc.fit.sheet import formats
 from oomdoc.model import Action
 from oomdoc.physics.budget import round_utilization_down
+from oomdoc.physics.interval import Interval
 from oomdoc.solve.predict import at_failure, at_start, follows
 from oomdoc.solve.situation import Situation
-from oomdoc.units import GIB, MIB, show_bytes
+from oomdoc.units import GIB, MIB, count, show_bytes
 
 ROOM_BYTES = 512 * MIB  # beside what was missing: steps of the same kind differ by that much
 _FEWEST_TOKENS = 256  # of a step: below that a server spends its time on starting steps
@@ -31,7 +33,7 @@ def solved_number(action: Action, now: Situation) -> Iterator[Action]:
         return
     peak = asked * (1 + follows(now))
     found: float | None = None
-    if name == "max_num_batched_tokens" and (tokens := now.engine.get(name) or now.failure.get("scheduled_tokens")):
+    if name == "max_num_batched_tokens" and (tokens := tokens_of(now)):
         found = (1 - _SPARE) * free / peak * tokens // _STEP_TOKENS * _STEP_TOKENS
         found = int(found) if found >= _FEWEST_TOKENS and found < value else None
     elif name == "gpu_memory_utilization" and total and (share := now.engine.get(name)):
@@ -44,13 +46,22 @@ def solved_number(action: Action, now: Situation) -> Iterator[Action]:
     left = books.values.get("headroom_bytes")
     if left is None or left.high < 0 or start.values.get("starts") is False:
         return
+    why = f"the largest number with which the whole peak of that phase, {show_bytes(peak)}, fits into what was free"
+    if name == "max_num_batched_tokens":
+        step, wide = peak / tokens_of(now), 2 * int(found)
+        why = f"with {int(found):,} tokens a step the whole peak of that phase is {show_bytes(step * found)}, with {tokens_of(now):,} it was {show_bytes(peak)}; {show_bytes(free)} were free"
+        why += (
+            f", less than the {show_bytes(step * wide)} of {wide:,} tokens"
+            if wide < tokens_of(now) and step * wide > free
+            else ""
+        )
     shown = f"{found:g}" if isinstance(found, float) else str(found)
     was = f"from {action.was[name]} " if name in action.was else ""
     yield dataclasses.replace(
         action,
         id=f"{action.id}-that-fits",
         do=f"Lower `--{name.replace('_', '-')}` {was}to {shown}",
-        why=f"the largest number with which the whole peak of that phase, {show_bytes(peak)}, fits into what was free",
+        why=why,
         cost=action.cost
         if name == "max_num_batched_tokens"
         else f"{show_bytes((now.engine[name] - found) * (total or 0))} less KV pool per GPU",
@@ -58,6 +69,54 @@ def solved_number(action: Action, now: Situation) -> Iterator[Action]:
         predicted={**start.values, **books.values},
         proof=books.proof,
     )
+
+
+def tokens_of(now: Situation) -> int:
+    """Tokens of the step that failed: the limit of a step, else what was scheduled; 0 where neither is known."""
+    return int(now.engine.get("max_num_batched_tokens") or now.failure.get("scheduled_tokens") or 0)
+
+
+_BITS = {"fp8": "8-bit (FP8)", "awq": "4-bit (AWQ)"}
+
+
+def formats_that_fit(actions: Sequence[Action], now: Situation) -> list[Action]:
+    """`quantise` by what the start-up arithmetic says of each format; as it is where model or device are not known."""
+    known = [] if now.question is None else [each for each in formats(now.question) if each.weights_bytes is not None]
+    fit = [each for each in known if each.starts is True]
+    if not fit:
+        return [*actions]
+    first = fit[0]
+    others = [each for each in known if each.starts is False]
+    says = [
+        f"{_BITS[first.flags['quantization']]} weights take {_span(first.weights_bytes)} per GPU"
+        + (f" and leave room for {_tokens(first.tokens)} of KV cache" if first.tokens is not None else "")
+    ]
+    says += [
+        f"{_BITS[each.flags['quantization']]} ones would take {_span(each.weights_bytes)}, which is too much"
+        for each in others
+    ]
+    return [
+        dataclasses.replace(
+            action,
+            do=f"Serve {'an' if first.flags['quantization'] == 'fp8' else 'a'} {_BITS[first.flags['quantization']]} checkpoint of the model, or a smaller model",
+            why=f"{action.why}; {'; '.join(says)}",
+        )
+        if action.id == "quantise"
+        else action
+        for action in actions
+    ]
+
+
+def _span(size: Interval | None) -> str:
+    if size is None:
+        return "an unknown amount"
+    low, high = show_bytes(size.lo), show_bytes(size.hi)
+    return low if low == high else f"{low} to {high}"
+
+
+def _tokens(size: Interval) -> str:
+    low, high = count(size.lo), count(size.hi, "token")
+    return high if count(size.hi) == low else f"{low} to {high}"
 
 
 def host_need(actions: Sequence[Action], now: Situation) -> list[Action]:
@@ -110,7 +169,7 @@ def host_need(actions: Sequence[Action], now: Situation) -> list[Action]:
                     "smaller-offload",
                     f"Lower `--cpu-offload-gb` from {offload:g} to {less}",
                     f"each of {ranks} ranks keeps that many GiB of weights on the host; "
-                    f"{show_bytes(room)} hold {less} beside the rest",
+                    f"{show_bytes(room)} have room for {less} beside the rest",
                     f"{show_bytes((offload - less) * GIB)} more weights on each GPU",
                     {"cpu_offload_gb": less},
                     "the start passes `Loading weights took`",

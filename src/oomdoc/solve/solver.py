@@ -10,7 +10,7 @@ from oomdoc.errors import OomdocError
 from oomdoc.fit import Question
 from oomdoc.fit import solve as solve_flag
 from oomdoc.fit.judge import filled, judge
-from oomdoc.fit.sheet import divides, worksheet
+from oomdoc.fit.sheet import FEWEST_SEQS, divides, worksheet
 from oomdoc.model import Action, Diagnosis, NotHelping
 from oomdoc.physics.budget import round_utilization_up
 from oomdoc.physics.defaults import default_of
@@ -20,12 +20,11 @@ from oomdoc.solve.launch import argument, command
 from oomdoc.solve.predict import Prediction, at_failure, at_start
 from oomdoc.solve.rehearsed import later, more_in_time, on_traffic, rehearsed, slower, slower_by
 from oomdoc.solve.situation import Situation, stated
-from oomdoc.solve.sizes import ROOM_BYTES, host_need, solved_number
+from oomdoc.solve.sizes import ROOM_BYTES, formats_that_fit, host_need, solved_number
 from oomdoc.units import count, show_bytes
 from oomdoc.worksheet import Solved
 
 _LAYOUT = frozenset({"tensor_parallel_size", "pipeline_parallel_size", "quantization", "dtype"})
-FEWEST_SEQS = 64  # at once: below it, sequences are what a server is bought for
 SHORTEST = 1024  # tokens: a server for less is none
 _NO_FLAG_HELPS = frozenset(
     {"healthy", "not-memory", "probe-restart-loop", "autoscaling-blind", "memory-leak", "shm-exhausted"}
@@ -44,6 +43,8 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
     actions = [each for action in actions for each in (action, *solved_number(action, now))]
     if diagnosis.cause == "host-memory-exhausted":
         actions = host_need(actions, now)
+    if diagnosis.cause == "weights-exceed-gpu":
+        actions = formats_that_fit(actions, now)
     for action in (*_more(diagnosis, now), *_by_books(diagnosis, now)):
         if not any(_same(action, other) for other in actions):
             actions += _checked(action, now, refused, None)
@@ -54,11 +55,14 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
     actions.sort(key=lambda action: _place(action, most))
     kept = [action for action in actions if not _refuted(action) and not slower(action)]
     if kept:
+        said: set[tuple[tuple[str, ...], str]] = (
+            set()
+        )  # of two values of a flag with one outcome the first stands for both
         for action in actions:
-            if _refuted(action):
-                refused.append(NotHelping(f"{action.do}, alone", action.proof or action.why))
-            elif slower(action):
-                refused.append(NotHelping(action.do, slower_by(action)))
+            why = action.proof or action.why if _refuted(action) else slower_by(action) if slower(action) else ""
+            if why and (key := (tuple(action.changes), why)) not in said:
+                said.add(key)
+                refused.append(NotHelping(f"{action.do}, alone" if _refuted(action) else action.do, why))
         actions = kept
     actions = on_traffic([_with_tokens(action, now) for action in actions], now)
     completed = dataclasses.replace(

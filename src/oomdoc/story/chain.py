@@ -37,7 +37,9 @@ def chain(seen: Seen) -> tuple[Link, ...]:
         return ()
     made = list(_BY_CAUSE.get(seen.cause, _nothing)(seen))
     if not made:
-        made = [Link(item.says, item.refs[:2]) for item in seen.first.evidence[:2]]
+        # a sentence that repeats a stronger one, or that lacks its own figure, is no link
+        told = [item for item in seen.first.evidence if item.weight > 0 and "unknown" not in item.says]
+        made = [Link(item.says, item.refs[:2]) for item in told[:2] or seen.first.evidence[:1]]
     made = made[:_LEADS]
     if seen.cause not in _SAYS_THE_FAILURE and (failed := _failed(seen)):
         made.append(failed)
@@ -284,7 +286,7 @@ def _shared(seen: Seen) -> Iterator[Link]:
         on = seen.book("failure")
         name = f" of rank {on.rank}" if on and on.rank is not None and seen.ranks > 1 else ""
         yield Link(
-            f"before the engine loaded anything, {show_bytes(now['taken'])} of the {show_bytes(now['total'])}{name} were in other hands",
+            f"before the engine loaded anything, {show_bytes(now['taken'])} of the {show_bytes(now['total'])}{name} were taken already",
             item.refs[:1],
         )
         yield Link(
@@ -464,7 +466,7 @@ def _reached(seen: Seen) -> tuple[str, tuple[str, ...]]:
         return f"loading had come to {far} shards", (seen.facts.progress_ref,) if seen.facts.progress_ref else ()
     if best is None or best.step not in _REACHED:
         return "", ()
-    whose = "the start" if best.starts == 1 else f"the furthest of {count(best.starts, 'start')}"
+    whose = "the start" if best.starts == 1 else "the start that came furthest"
     after = f" {show_seconds(best.after_s)} after its first line" if best.after_s else ""
     return f"{whose} {_REACHED[best.step]}{after}, and was not ready", (best.ref,)
 
@@ -491,11 +493,18 @@ def _leak(seen: Seen) -> Iterator[Link]:
 
 def _uneven(seen: Seen) -> Iterator[Link]:
     told = seen.item("low", "high")
-    if told and told.values["low"] < 0:  # less than nothing: a pool of no bytes does not say by how much
-        yield Link(f"{told.says}; every rank gets what the poorest has", told.refs[:1])
-        return
     plans = [entry for entry in seen.books if entry.moment == "plan" and entry.parts.get("kv_pool_bytes") is not None]
     ranks = {entry.rank: entry.parts["kv_pool_bytes"] or 0 for entry in plans if entry.rank is not None}
+    if told and told.values["low"] < 0:  # less than nothing: a pool of no bytes does not say by how much
+        low, high = told.values["low"], told.values["high"]
+        without = [rank for rank, size in ranks.items() if size == 0]
+        whose = f"rank {without[0]}" if len(without) == 1 else "the poorest rank"
+        yield Link(
+            f"left for KV: {show_bytes(low)} on {whose}, {show_bytes(high)} on the richest: {show_bytes(high)} + {show_bytes(-low)} = "
+            f"{show_bytes(high - low)} more are taken on {whose}, and every rank gets what it has",
+            told.refs[:1],
+        )
+        return
     if len(ranks) > 1 and min(ranks.values()) != max(ranks.values()):
         said = ", ".join(f"rank {rank} {show_bytes(size)}" for rank, size in sorted(ranks.items())[:8])
         poor = min(ranks, key=lambda rank: ranks[rank])
@@ -509,6 +518,20 @@ def _uneven(seen: Seen) -> Iterator[Link]:
     ):
         if item and not (ranks and "low" in item.values and len(set(ranks.values())) > 1):
             yield Link(item.says, item.refs[:1])
+
+
+_SEGMENT = re.compile(r"(/dev/shm/[^\s()]+).*?(?:size |to )(\d{4,})")
+"""NCCL's two messages of a segment that could not be made (`misc/shmutils.cc` of 2.1x and 2.2x)."""
+
+
+def _segment(seen: Seen) -> Iterator[Link]:
+    item = seen.evidence("shared-memory-too-small")
+    text = seen.incident.first_failure.text if seen.incident and seen.incident.first_failure else ""
+    if found := _SEGMENT.search(item.says if item else text):
+        yield Link(
+            f"NCCL asked for a segment of {show_bytes(int(found[2]))} (`{found[1]}`), and /dev/shm had no room for it",
+            item.refs[:1] if item else (),
+        )
 
 
 _TOO_LONG = re.compile(r"max_model_len \((\d+)\) is greater than the derived max_model_len \((\w+)=(\d+(?:\.\d+)?)")
@@ -555,6 +578,6 @@ def _well(seen: Seen) -> Iterator[Link]:
 _BY_CAUSE: dict[str, Callable[[Seen], Iterator[Link]]] = {
     "allocator-fragmentation": _pieces, "cuda-graph-overhead": _graphs, "gpu-shared": _shared, "healthy": _well, "host-memory-exhausted": _host,
     "kv-demand-exceeds-pool": _demand, "kv-pool-below-max-model-len": _length, "max-num-seqs-too-high": _sequences, "memory-leak": _leak, "memory-utilization-edge": _edge,
-    "memory-utilization-too-low": _low_budget, "not-memory": _other, "prefill-activation-spike": _spike, "probe-restart-loop": _probe, "rank-imbalance": _uneven,
+    "memory-utilization-too-low": _low_budget, "not-memory": _other, "prefill-activation-spike": _spike, "probe-restart-loop": _probe, "rank-imbalance": _uneven, "shm-exhausted": _segment,
     "tp-undersharded": _undersharded, "weights-exceed-gpu": _weights,
 }  # fmt: skip

@@ -45,7 +45,8 @@ class Facts:
 
     `progress` is `k/n` of the shards that were read by the start in focus, `container` its row where there is one,
     `vocabulary` the tokens that the model knows, `lived_s` how long the steps of each start span, `furthest` the start that came
-    furthest, `states` the first and the last reading of a process that grew between two states of the same kind.
+    furthest, `states` the first and the last reading of a process that grew between two states of the same kind, `visible` the GPUs of
+    `CUDA_VISIBLE_DEVICES`, in its order: that of the ranks.
     """
 
     progress: str | None = None
@@ -58,6 +59,7 @@ class Facts:
     host: str | None = None
     furthest: Furthest | None = None
     states: tuple[State, ...] = ()
+    visible: tuple[int, ...] = ()
 
 
 def gather(store: Asks, start: str | None, model: str | None) -> Facts:
@@ -95,7 +97,19 @@ def gather(store: Asks, start: str | None, model: str | None) -> Facts:
         host=container[0]["node"] if container else None,
         furthest=_furthest(lives),
         states=_states(store),
+        visible=_visible(store),
     )
+
+
+def _visible(store: Asks) -> tuple[int, ...]:
+    """The GPUs that every launch of the bundle names alike, by their numbers; empty where they differ or have other names."""
+    if "engine_flag" not in store.filled:
+        return ()
+    rows = store.rows_of(
+        "SELECT DISTINCT value FROM engine_flag WHERE flag = 'CUDA_VISIBLE_DEVICES' AND value IS NOT NULL"
+    )
+    names = str(rows[0]["value"]).split(",") if len(rows) == 1 else []
+    return tuple(int(name) for name in names) if all(name.strip().isdigit() for name in names) else ()
 
 
 # A start that is ended before it states more than its version is one of its own here, though incidents count it with the next.

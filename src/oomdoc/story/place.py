@@ -113,7 +113,9 @@ def _device(seen: Seen, text: str) -> str | None:
     ranks = sorted({entry.rank for entry in shown if entry.rank is not None})
     poor = seen.book("failure") or seen.book("plan") if seen.cause in ("rank-imbalance", "gpu-shared") else None
     if poor and poor.rank is not None and seen.ranks > 1:
-        return f"rank {poor.rank} of {seen.ranks}"
+        cards = seen.facts.visible
+        card = f" (GPU {cards[poor.rank]} of the host, by `CUDA_VISIBLE_DEVICES`)" if len(cards) == seen.ranks else ""
+        return f"rank {poor.rank} of {seen.ranks}{card}"
     if failing and len(ranks) == 1 and seen.ranks > 1:
         return f"rank {ranks[0]} of {seen.ranks}"
     if len(ranks) > 1 and len(ranks) == seen.ranks:

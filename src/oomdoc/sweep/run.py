@@ -314,7 +314,9 @@ def _finish(dataset: Dataset, night: str, counts: Mapping[str, Any] | None, vers
 
 def _retain(dataset: Dataset, night: str, present: set[str], days: int | None) -> None:
     known = ledger.read(dataset)
-    living = {key: (known[key].night, known[key].sha256) for key in present if key in known}
+    # a copy has no findings of its own: those of its original stay with it, wherever that has gone
+    wanted = present | {origin for key in present if key in known and (origin := known[key].copy_of) in known}
+    living = {key: (known[key].night, known[key].sha256) for key in wanted if key in known}
     since = "" if days is None else (dt.date.fromisoformat(night) - dt.timedelta(days=days)).isoformat()
     dataset.retain(since, living)
 

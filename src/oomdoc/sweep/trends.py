@@ -214,6 +214,8 @@ def _standing(
         if entry["state"] == "gone" and entry["note"]
     ]
     made = []
+    moved = _moved_to(ask, here)
+    rows = [{**row, "bundle": moved.get(row["bundle"], row["bundle"])} for row in rows]
     rows = [row for row in rows if row["bundle"] in here]
     names = short_names([row["bundle"] for row in rows])
     for row in rows:
@@ -235,6 +237,15 @@ def _standing(
             cured=alike[-1]["note"] if alike else None, page=pages.get(row["bundle"]),
         ))  # fmt: skip
     return tuple(sorted(made, key=_hurts))
+
+
+def _moved_to(ask: Questions, here: set[str]) -> dict[str, str]:
+    """Bundle that is not there any more -> the first of its copies that is: a bundle that was moved keeps its incidents."""
+    moved: dict[str, str] = {}
+    for row in ask.rows_of("SELECT bundle, copy_of FROM latest_bundle WHERE copy_of IS NOT NULL ORDER BY bundle"):
+        if row["bundle"] in here and row["copy_of"] not in here:
+            moved.setdefault(row["copy_of"], row["bundle"])
+    return moved
 
 
 def short_names(bundles: Iterable[str]) -> dict[str, str]:
