@@ -48,20 +48,23 @@ WITH raw AS (
 ), ordered AS (
   -- what a start does (loading, profiling, capture, the moment before) is no part of a trend; states that come again are compared with themselves
   SELECT *, CASE WHEN t IS NULL AND elapsed_s IS NULL AND step IS NULL THEN stem ELSE '' END AS kind, coalesce(t, elapsed_s) AS moment
-  FROM raw WHERE NOT regexp_matches(coalesce(state, ''), '(?i)\b(load(ing)?|boot(ing)?|start(ing|up)?|init\w*|profil\w*|captur\w*|warm\w*|before|empty|compil\w*)\b') OR regexp_matches(coalesce(state, ''), '(?i)\bafter\b')
+  FROM raw WHERE NOT regexp_matches(coalesce(state, ''), '(?i)\b(load(ing)?|boot(ing)?|start(ing|up)?|init\w*|profil\w*|captur\w*|warm\w*|before|empty|compil\w*)\b')
+    -- what follows a start is none of it, nor is the load of requests
+    OR regexp_matches(state, '(?i)\bafter\b|\b(during|under|at|full|high|peak) load\b')
 ), fallen AS (
   SELECT *, bytes < $new_life * lag(bytes) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line) AS fell FROM ordered
 ), lapped AS (
   -- a container that was started again begins anew: each of its lives is a series of its own, not one that gives back
-  SELECT * REPLACE (CASE WHEN lap > 0 AND EXISTS (FROM container c WHERE (c.restarts > 0 OR c.last_reason = 'OOMKilled') AND (f.name = '' OR coalesce(c.pod, c.name) IS NULL OR f.name IN (c.pod, c.name))) THEN kind || '#' || lap ELSE kind END AS kind)
+  SELECT * REPLACE (
+    CASE WHEN EXISTS (FROM container c WHERE (c.restarts > 0 OR c.last_reason = 'OOMKilled') AND (f.name = '' OR coalesce(c.pod, c.name) IS NULL OR f.name IN (c.pod, c.name)))
+    THEN kind || '#' || lap ELSE kind END AS kind)
   FROM (SELECT *, count(*) FILTER (fell) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line ROWS UNBOUNDED PRECEDING) AS lap FROM fallen) f
 ), placed AS (
-  SELECT *, ntile(60) OVER w AS bin, count(*) OVER (PARTITION BY source, name, resource, variant, kind) AS points,
-         requests - lag(requests) OVER w AS more, lag(running) OVER w AS ran
+  SELECT *, ntile(60) OVER w AS bin, requests - lag(requests) OVER w AS more, lag(running) OVER w AS ran
   FROM lapped WINDOW w AS (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line)
 ), load AS (
   -- requests that never fall are a counter
-  SELECT *, coalesce(bool_and(more >= 0) OVER (PARTITION BY source, name, resource, variant, kind), true) AS counted FROM placed WHERE points >= 3
+  SELECT *, coalesce(bool_and(more >= 0) OVER (PARTITION BY source, name, resource, variant, kind), true) AS counted FROM placed
 ), binned AS (
   SELECT source, name, resource, variant, kind, bin, median(bytes) AS y, median(moment) AS moment, max(line) AS line, arg_max(ref, line) AS ref, max(requests) AS requests, bool_and(counted) AS counted,
          -- no load since the sample before: of counters their rise, of gauges what ran when the interval began
@@ -69,19 +72,20 @@ WITH raw AS (
   FROM load GROUP BY ALL
   UNION ALL
   -- of devices the least in each fortieth of the recording: a step's activations come and go
-  SELECT d.source, 'GPU ' || d.gpu, 'gpu', '', '', p.bin, p.low, d.from_t + d.seconds * p.bin / 40, p.line, d.source || ':' || p.line, NULL, true, NULL FROM device_series d JOIN (
+  SELECT d.source, 'GPU ' || d.gpu, 'gpu', '', '', p.bin, p.low, d.from_t + d.seconds * (p.bin - 1) / 39, p.line, d.source || ':' || p.line, NULL, true, NULL FROM device_series d JOIN (
     SELECT d.series, least(40, 1 + floor((g.t - d.from_t) / d.seconds * 40))::INTEGER AS bin, min(g.used_bytes) AS low, max(g.line) AS line
-    FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu WHERE d.timed >= $device_samples AND d.seconds >= $trend_s AND g.used_bytes > 0 GROUP BY d.series, bin) p USING (series)
+    FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu WHERE d.timed >= $device_samples AND g.used_bytes > 0 GROUP BY d.series, bin) p USING (series)
 ), curve AS (
   SELECT *, row_number() OVER w AS i, y - lag(y) OVER w AS rise, lead(y) OVER w - 2 * y + lag(y) OVER w AS bend,
-         count(*) OVER (PARTITION BY source, name, resource, variant, kind) AS n
+         count(*) OVER (PARTITION BY source, name, resource, variant, kind) AS n, greatest(1, n // 10) AS tenth
   FROM binned WINDOW w AS (PARTITION BY source, name, resource, variant, kind ORDER BY bin)
 ), shape AS (
-  SELECT source, name, resource, variant, kind, any_value(n) AS n, median(y) FILTER (i <= greatest(1, n // 10)) AS first_y, median(y) FILTER (i > n - greatest(1, n // 10)) AS last_y,
-         median(y) FILTER (abs(i - (n + 1) / 2.0) <= greatest(0.5, n / 20.0)) AS mid_y, max(y) AS high, min(y) AS low, max(rise) AS jump, median(abs(bend)) / 1.65 AS noise, median(y) AS middle,
+  -- a tenth of the points at the beginning, at the end and in the middle; fewer points, or over less time, have no shape
+  SELECT source, name, resource, variant, kind, any_value(n) AS n, median(y) FILTER (i <= tenth) AS first_y, median(y) FILTER (i > n - tenth) AS last_y,
+         median(y) FILTER (abs(2 * i - n - 1) <= tenth) AS mid_y, max(y) AS high, min(y) AS low, max(rise) AS jump, median(abs(bend)) / 1.65 AS noise, median(y) AS middle,
          quantile_cont(y, 0.95) - quantile_cont(y, 0.05) AS spread, max(moment) - min(moment) AS seconds, count(*) FILTER (idle) AS idles, coalesce(sum(rise) FILTER (idle), 0) AS idle_rise,
          coalesce(sum(rise) FILTER (NOT coalesce(idle, false)), 0) AS busy_rise, bool_or(idle = false) AS loaded, arg_max(ref, i) AS ref, max(requests) - min(requests) AS done, bool_and(counted) AS counted
-  FROM curve GROUP BY ALL
+  FROM curve WHERE n >= $trend_points GROUP BY ALL HAVING coalesce(max(moment) - min(moment), $trend_s) >= $trend_s
 ), concord AS (
   -- Kendall's concordance of size with order, over the points that had load: one of noise alone lies near 0, and 2 deviations are 1 in 40
   SELECT a.source, a.name, a.resource, a.variant, a.kind, sum(CASE WHEN b.y > a.y THEN 1 WHEN b.y < a.y THEN -1 ELSE 0 END) AS s, count(*) AS pairs, (1 + sqrt(1 + 8 * count(*))) / 2 AS n
@@ -89,21 +93,20 @@ WITH raw AS (
   WHERE NOT coalesce(a.idle, false) AND NOT coalesce(b.idle, false) GROUP BY ALL
 ), judged AS (
   SELECT s.*, last_y - first_y AS growth,
-         -- five points or more, rising with the order, until the end,
-         -- no single step, beyond the noise, for long enough
+         -- rising with the order, beyond the noise, in the second half too, in no single step, until the end
          coalesce(c.s >= $trend_concord * c.pairs AND (c.s - 1) >= $trend_deviations * sqrt(c.n * (c.n - 1) * (2 * c.n + 5) / 18) AND last_y - first_y > greatest($trend_bytes, $level_share * last_y, $trend_noise * noise)
-           AND last_y - mid_y >= $trend_late * (last_y - first_y) AND jump <= $trend_jump * (last_y - first_y) AND last_y >= high - $trend_kept * (last_y - first_y)
-           AND coalesce(seconds, $trend_s) >= $trend_s, false) AS climbs,
-         s.n >= $trend_points AND coalesce(seconds, $trend_s) >= $trend_s AND spread <= greatest($level_share * middle, $level_bytes) AS stays,
-         s.n >= $trend_points AND last_y > $settled_rise * first_y AND last_y - mid_y < $settled_late * (last_y - first_y) AND coalesce(seconds, $trend_s) >= $trend_s AS settles
+           AND last_y - mid_y >= $trend_late * (last_y - first_y) AND jump <= $trend_jump * (last_y - first_y) AND last_y >= high - $trend_kept * (last_y - first_y), false) AS climbs,
+         spread <= greatest($level_share * middle, $level_bytes) AS stays,
+         last_y > $settled_rise * first_y AND last_y - mid_y < $settled_late * (last_y - first_y) AS settles
   FROM shape s LEFT JOIN concord c USING (source, name, resource, variant, kind)
 ), tops AS (
-  SELECT count(*) FILTER (n >= $trend_points AND coalesce(seconds, $trend_s) >= $trend_s) AS n, count(*) FILTER (climbs) AS alike, arg_max(struct_pack(source, name, resource, variant, kind, n, first_y, last_y, ref, seconds, idles, idle_rise, busy_rise, done, counted), growth) FILTER (climbs) AS best,
+  SELECT count(*) AS n, count(*) FILTER (climbs) AS alike,
+         arg_max(struct_pack(source, name, resource, variant, kind, n, first_y, last_y, ref, seconds, idles, idle_rise, busy_rise, done, counted), growth) FILTER (climbs) AS best,
          bool_or(settles) AS settles
   FROM judged
 ), control AS (
   SELECT arg_min(struct_pack(variant, first_y, last_y), growth) AS c FROM judged j, (SELECT best FROM tops)
-  WHERE NOT j.climbs AND j.source = best.source AND j.resource = best.resource AND j.variant <> best.variant AND j.variant <> '' AND best.variant <> '' AND j.n >= $trend_points AND j.growth <= $control_growth * (best.last_y - best.first_y)
+  WHERE NOT j.climbs AND j.source = best.source AND j.resource = best.resource AND j.variant <> best.variant AND j.variant <> '' AND best.variant <> '' AND j.growth <= $control_growth * (best.last_y - best.first_y)
 ), staged AS (
   -- three states or more after the start, work among them, and always the same
   SELECT source, name, resource, variant, count(*) AS n, median(bytes) AS middle, max(bytes) - min(bytes) AS spread, true AS loaded, arg_max(ref, line) AS ref
@@ -121,13 +124,18 @@ WITH raw AS (
   FROM listing GROUP BY source, name, resource HAVING count(*) >= $listings
 ), lists AS (
   SELECT count(*) AS n, bool_or(climbing) AS climbing, arg_max(struct_pack(name, resource, first_bytes, last_bytes, ref), last_bytes) FILTER (climbing) AS grower FROM listed
+), doze AS (
+  -- before it sleeps, and when it is awake again, a server does not sleep
+  SELECT source, name, variant, bytes, ref, nullif(concat_ws(' ', nullif(name, ''), nullif(variant, '')), '') AS who,
+         regexp_matches(state, '(?i)\b(a?sleep\w*|slept)\b') AND NOT regexp_matches(state, '(?i)\b(before|awake|wak(e|ing)|woke\w*)\b') AS sleeps,
+         regexp_matches(state, '(?i)\b(awake|idle|before|serving|loaded|up|running)\b') AS works
+  FROM raw WHERE resource <> 'host'
 ), nap AS (
-  SELECT source, name, variant, max(bytes) FILTER (regexp_matches(state, '(?i)\b(awake|idle|before|serving|loaded|up|running)\b') AND NOT regexp_matches(state, '(?i)\b(a?sleep\w*|slept)\b')) AS awake,
-         min(bytes) FILTER (regexp_matches(state, '(?i)\b(asleep|sleep\w*|slept)\b') AND NOT regexp_matches(state, '(?i)before')) AS asleep, arg_max(ref, line) AS ref
-  FROM raw WHERE state IS NOT NULL AND resource <> 'host' GROUP BY source, name, variant HAVING awake > $awake_bytes AND asleep IS NOT NULL
+  SELECT who, max(bytes) FILTER (works AND NOT sleeps) AS awake, min(bytes) FILTER (sleeps) AS asleep, asleep / awake AS kept, arg_min(ref, bytes) FILTER (sleeps) AS ref
+  FROM doze GROUP BY source, name, variant, who HAVING awake > $awake_bytes
 ), naps AS (
-  SELECT max(asleep / awake) AS kept, arg_max(asleep, asleep / awake) AS bytes, arg_max(coalesce(nullif(concat_ws(' ', nullif(name, ''), nullif(variant, '')), ''), 'the server'), asleep / awake) AS who, arg_max(ref, asleep / awake) AS ref,
-         arg_min(coalesce(nullif(concat_ws(' ', nullif(name, ''), nullif(variant, '')), ''), 'another'), asleep / awake) FILTER (asleep < $asleep_little * awake) AS control
+  SELECT max(kept) AS kept, arg_max(asleep, kept) AS bytes, arg_max(coalesce(who, 'the server'), kept) AS who, arg_max(ref, kept) AS ref,
+         arg_min(coalesce(who, 'another'), kept) FILTER (kept < $asleep_little) AS control
   FROM nap
 ), said AS (
   SELECT bool_or(topic = 'grows') AS grows, bool_or(topic = 'restart-cures') AS cures, min(source || ':' || line) FILTER (topic IN ('grows', 'restart-cures')) AS ref,
@@ -141,7 +149,7 @@ SELECT grown.n + tops.n + lists.n AS series, CASE WHEN grown.n > 0 THEN coalesce
   CASE WHEN alike > 0 THEN best.last_y - best.first_y WHEN lists.climbing THEN lists.grower.last_bytes - lists.grower.first_bytes ELSE grown.last_bytes - grown.first_bytes END::BIGINT AS growth_bytes, CASE WHEN alike > 0 THEN best.ref WHEN lists.climbing THEN lists.grower.ref ELSE grown.ref END AS ref,
   CASE WHEN measured THEN all_of.climbing END AS climbing, CASE WHEN measured THEN coalesce(tops.settles, false) AND NOT all_of.climbing END AS plateau,
   CASE WHEN alike > 0 THEN alike END AS alike, best.n AS samples, best.seconds / 3600 AS hours, nullif(best.variant, '') AS variant, control.c.variant AS control, control.c.first_y::BIGINT AS control_first_bytes, control.c.last_y::BIGINT AS control_last_bytes,
-  CASE WHEN alike > 0 THEN best.idles END AS idle_samples, CASE WHEN best.idles >= $idle_points THEN best.idle_rise > -$idle_given_back * best.busy_rise END AS idle_kept,
+  best.idles AS idle_samples, CASE WHEN best.idles >= $idle_points THEN best.idle_rise > -$idle_given_back * best.busy_rise END AS idle_kept,
   CASE WHEN best.counted AND best.done > 0 THEN (best.last_y - best.first_y) / best.done END AS per_request_bytes,
   CASE WHEN measured THEN flat END AS flat, CASE WHEN flat THEN nullif(f.name, '') END AS flat_name, CASE WHEN flat THEN f.n END AS flat_samples, CASE WHEN flat THEN f.middle::BIGINT END AS flat_bytes, CASE WHEN flat THEN f.spread::BIGINT END AS flat_spread_bytes,
   CASE WHEN flat THEN f.loaded END AS flat_loaded, CASE WHEN flat THEN f.ref END AS flat_ref,

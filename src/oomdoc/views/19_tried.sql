@@ -14,12 +14,12 @@ WITH try AS (
 ), pair AS (
   SELECT a.source, a.experiment, a.attempt AS good, b.attempt AS bad, a.text, a.line FROM try a JOIN try b ON a.source = b.source AND a.experiment = b.experiment WHERE a.works AND NOT b.works
 ), named AS (
-  SELECT DISTINCT source, experiment, flag FROM trial WHERE attempt IS NOT NULL
+  SELECT DISTINCT flag FROM trial
 ), differ AS (
   SELECT p.source, p.experiment, p.good, p.bad, p.text, p.line, n.flag, x.value, y.value AS other,
          -- ranks that are laid out in another way are one difference, so are the settings of one feature
          count(DISTINCT CASE WHEN n.flag IN ('tensor_parallel_size', 'pipeline_parallel_size', 'data_parallel_size') THEN 'layout' WHEN n.flag LIKE '%lora%' THEN 'lora' WHEN n.flag LIKE '%specul%' THEN 'speculative' ELSE n.flag END) OVER (PARTITION BY p.source, p.experiment, p.good, p.bad) AS differences
-  FROM pair p JOIN named n ON n.source = p.source AND n.experiment = p.experiment
+  FROM pair p CROSS JOIN named n
   LEFT JOIN trial x ON x.source = p.source AND x.experiment = p.experiment AND x.attempt = p.good AND x.flag = n.flag
   LEFT JOIN trial y ON y.source = p.source AND y.experiment = p.experiment AND y.attempt = p.bad AND y.flag = n.flag
   WHERE lower(coalesce(x.value, '')) <> lower(coalesce(y.value, ''))
