@@ -67,6 +67,12 @@ PATTERNS: tuple[Pattern, ...] = (
         (("llama_kv_cache_init: failed to allocate buffer for kv cache", {"name": "kv-below-max-model-len"}),), const={"name": "kv-below-max-model-len"},
     ),
     Pattern(
+        "static-pool-refused", "servers", ("ot enough memory", "o enough gpu memory", "o enough memory", "nsufficient GPU memory", "nsufficient device memory"),
+        regex(r"(?i)not enough memory\b.{0,40}(?:increas|rais)\w{1,4} .{0,20}\bmem(?:ory)?[-_ ](?:fraction|util)|(?:\bno|not) enough (?:gpu |device )?memory for (?:the )?(?:kv|cache|runtime)|insufficient (?:gpu|device) memory for (?:the )?kv"),
+        "startup_check", (("RuntimeError: Not enough memory. Please try increasing --mem-fraction-static.", {"name": "no-kv-blocks"}),),
+        const={"name": "no-kv-blocks"}, convert=lambda row, match: {**row, "text": match.string.strip()[:400]},
+    ),
+    Pattern(
         "llamacpp-context", "llama.cpp", ("n_ctx   ",), regex(r"\bn_ctx += (?P<value>\d{2,9})\s*$"), "engine_flag",
         (("llama_context: n_ctx         = 32768", {"flag": "max_model_len", "value": "32768"}),), const={"flag": "max_model_len", "origin": "logged"},
     ),

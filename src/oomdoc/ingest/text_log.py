@@ -276,6 +276,8 @@ class Reader:
                     and text.endswith(str(row["text"]))
                 ):
                     row["text"] = log_errors.what_is_wrong(_with_detail(chunk.data, end, str(row["text"])))
+                    if row["kind"] == "other":
+                        row["kind"] = log_errors.error_kind(row.get("exception"), row["text"])
                 self._add(pattern.table, chunk, record, begin, row)
                 done.add(pattern.name)
                 found = True
