@@ -99,3 +99,39 @@ def test_host_memory_that_could_not_be_pinned_in_any_runtime(text: str, size: in
 )
 def test_a_pool_without_room_refuses_the_start(text: str) -> None:
     assert [row["name"] for row in of_table(text, "startup_check")] == ["no-kv-blocks"]
+
+
+# ---- settings and figures
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[2027-01-02 03:04:05] server_args=ServerArgs(model_path='/w/m', context_length=24576, mem_fraction_static=0.77, max_running_requests=20, tp_size=4, disable_radix_cache=True, page_size=1)",
+         {"model": "/w/m", "max_model_len": "24576", "gpu_memory_utilization": "0.77", "max_num_seqs": "20", "tensor_parallel_size": "4", "enable_prefix_caching": "False"}),
+        ("[2027-01-02 03:05:05 TP0] max_total_num_tokens=88000, chunked_prefill_size=4096, max_running_requests=20, context_len=24576",
+         {"max_num_batched_tokens": "4096", "max_num_seqs": "20", "max_model_len": "24576"}),
+        ('2027-01-02T03:04:05.1Z  INFO text_generation_launcher: Args { model_id: "org/m", num_shard: Some(2), quantize: Some(Awq), max_total_tokens: 6000, cuda_memory_fraction: 0.8 }',
+         {"model": "org/m", "tensor_parallel_size": "2", "quantization": "Awq", "max_model_len": "6000", "gpu_memory_utilization": "0.8"}),
+        ("[01/02/2027-03:04:05] [TRT-LLM] [I] max_batch_size=40 max_seq_len=10240 capacity_scheduler_policy=x", {"max_num_seqs": "40", "max_model_len": "10240"}),
+        ("[TRT-LLM] [I] max_seq_len=9000, max_num_tokens=4096, max_batch_size=24", {"max_num_seqs": "24", "max_model_len": "9000", "max_num_batched_tokens": "4096"}),
+        ("llama_context: n_seq_max     = 3\nllama_context: n_ctx         = 30000\nllama_context: n_ctx_seq     = 10000", {"max_num_seqs": "3", "max_model_len": "10000"}),
+    ],
+)  # fmt: skip
+def test_settings_that_a_server_states_when_it_starts(text: str, expected: dict[str, str]) -> None:
+    found = {row["flag"]: row["value"] for row in of_table(text, "engine_flag")}
+    assert {name: found.get(name) for name in expected} == expected
+
+
+def test_buffers_of_each_device_belong_to_that_device() -> None:
+    log = "load_tensors:        CUDA0 model buffer size =  3072.00 MiB\nllama_kv_cache:      CUDA1 KV buffer size =  1024.00 MiB\nllama_context:      ROCm3 compute buffer size =   512.00 MiB\nllama_context:  CUDA_Host compute buffer size =    64.00 MiB\n"
+    assert [(row["name"], row["rank"], row["value"]) for row in of_table(log, "engine_figure")] == [
+        ("weights_bytes", 0, 3 * GIB),
+        ("kv_available_bytes", 1, GIB),
+        ("activation_bytes", 3, 512 * MIB),
+    ]
+
+
+@pytest.mark.parametrize("text", ["user prompt: max_batch_size=4 is a good value", "the article says max_block_count matters", "decoder: Allocated seats for runtime buffers"])  # fmt: skip
+def test_prose_with_such_words_gives_nothing(text: str) -> None:
+    assert [table for table, _ in rows_of(text) if table in ("engine_flag", "engine_figure")] == []
