@@ -24,7 +24,7 @@ from oomdoc.ingest.base import HEAD_BYTES, Head, read_by
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
 from oomdoc.ingest.forms.groups import Gatherer, long_form
-from oomdoc.ingest.forms.own import is_of_own, own_of
+from oomdoc.ingest.forms.own import is_of_own, may_quote, own_of
 from oomdoc.ingest.forms.statements import TITLE, Statements, of_message, stated, with_moment
 from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record, exploded, of_json
@@ -86,7 +86,12 @@ def header_at(lines: Sequence[str], at: int) -> Layout | None:
         known = sum(bool(meanings(name)) for name in layout.names)
         named = known + sum(is_irrelevant(name) for name in layout.names)
         longish = any(name.lower() in ("value", "val", "_value") for name in layout.names)
-        if not longish and (known < 2 or named * 3 < len(layout.names)) and not is_of_own(layout.names):
+        if (
+            not longish
+            and (known < 2 or named * 3 < len(layout.names))
+            and not is_of_own(layout.names)
+            and not may_quote(lines[at : at + 4])
+        ):
             continue
         rows = _sample(layout, lines[at + 1 : at + 1 + 3 * _AHEAD])
         if not rows:
