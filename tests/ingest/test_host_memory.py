@@ -79,3 +79,20 @@ def test_a_log_in_two_chunks_gives_the_same() -> None:
     for chunk in chunks(io.BytesIO(text.encode()), 30):
         parts.hear(chunk)
     assert [batch.rows for batch in whole.close()] == [batch.rows for batch in parts.close()] != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "09:00:00\n$ pmap -x 77 | tail -1\ntotal kB         90000000  4000000  3900000\n11:00:00\n$ pmap -x 77 | tail -1\ntotal kB         99000000  9000000  8900000\n",
+        "09:00:00\n55d0-7ffe ---p 00000000 00:00 0    [rollup]\nRss:             4000000 kB\nPss:             3900000 kB\n11:00:00\n55d0-7ffe ---p 00000000 00:00 0    [rollup]\nRss:             9000000 kB\nPss:             8900000 kB\n",
+    ],
+)
+def test_the_resident_set_of_a_process_again_and_again(text: str) -> None:
+    texts = Texts()
+    for chunk in chunks(io.BytesIO(text.encode())):
+        texts.hear(chunk)
+    found = [batch for batch in texts.close() if batch.table == "process_memory"]
+    assert [(batch.columns["resource"], batch.columns["bytes"], batch.columns["elapsed_s"]) for batch in found] == [
+        (["host", "host"], [4000000 * KIB, 9000000 * KIB], [0.0, 7200.0])
+    ]

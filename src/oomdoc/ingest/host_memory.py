@@ -1,11 +1,13 @@
-"""What the host had left, as the system's own tools print it again and again: `free`, `/proc/meminfo`, `vmstat`, `sar -r`, `top`, earlyoom.
+"""Memory as the system's own tools print it again and again: of the host `free`, `/proc/meminfo`, `vmstat`, `sar -r`, `top`, earlyoom;
+of one process `smaps_rollup` and the last line of `pmap -x`.
 
     Mem:           503Gi       418Gi        30Gi       2.1Gi        55Gi        81Gi
     MemAvailable:   23452672 kB
     MiB Swap:      0.0 total,      0.0 free,      0.0 used.   8120.5 avail Mem
+    total kB         99713752 18325108 18211220
 
-One listing says how large a host is (`kernel_log`); two of one source are a series: rows of `process_memory`, resource `host-available`,
-with the stamp or the clock that stands above or in the line, the line of text above it as the state, and their number as the step.
+One listing says how large a host is (`kernel_log`); two of one source are a series: rows of `process_memory`, resource `host-available`
+(of a process its resident set, resource `host`), with the stamp or the clock that stands above or in the line, the line of text above it as the state, and their number as the step.
 `vmstat` and old releases of `free` do not tell what is available: there it is what is free, and the caches that the kernel would give back.
 """
 
@@ -20,7 +22,7 @@ from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 from oomdoc.units import GIB, KIB, MIB, parse_size, parse_time
 
-_ANCHORS = re.compile(rb"\bMem: |MemAvailable:|avail Mem|kbmemfree|\bswpd\b|mem avail:")
+_ANCHORS = re.compile(rb"\bMem: |MemAvailable:|avail Mem|kbmemfree|\bswpd\b|mem avail:|^total kB|\[rollup\]", re.M)
 _LEAST = 2
 _LINE_CAP = 400
 _STATE_CAP = 120
@@ -29,6 +31,9 @@ _FREE = regex(r"\s*Mem: +(?P<cells>[\d.]+[KMGTi]{0,2}B?(?: +[\d.]+[KMGTi]{0,2}B?
 _MEMINFO = regex(r"\s*MemAvailable: +(?P<kib>\d{1,15}) kB\s*$")
 _TOP = regex(r".*?\b(?P<unit>[KMGT]iB) Swap\s*:.{0,80}?(?P<size>[\d.]{1,16}) avail Mem\s*$")
 _EARLYOOM = regex(r".*?\bmem avail: +(?P<size>\d{1,9}) of +\d{1,9} MiB\b")
+_PMAP = regex(r"total kB +\d{1,15} +(?P<kib>\d{1,15}) +\d{1,15}\s*$")
+_ROLLUP = regex(r".{0,80}\[rollup\]\s*$")
+_RSS = regex(r"Rss: +(?P<kib>\d{1,15}) kB\s*$")
 _CLOCK = regex(r"(?:top - )?(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?P<half> [AP]M)?\b")
 _TABLE_HEAD = regex(r"(?=.*\b(?:kbmemfree|swpd)\b)[\w:%/ .-]+$")
 _PROMPT = regex(r"\s*(?:\S{0,60}[$#%❯>]\s|\+ )|\s*(?:free|vmstat|sar|top|cat|watch|date)\b")
@@ -54,6 +59,7 @@ class Listings:
         self._t: float | None = None
         self._first: float | None = None
         self._clock: float | None = None
+        self._rollup = False
 
     def chunk(self, chunk: Chunk) -> None:
         """Read a chunk; a chunk without a word of these tools costs one search."""
@@ -65,9 +71,10 @@ class Listings:
     def take(self) -> Iterator[Batch]:
         """The series."""
         rows = Rows()
-        if len(self._found) >= _LEAST:
-            for step, (line, row) in enumerate(self._found):
-                rows.add("process_memory", line, resource="host-available", step=step, **row)
+        for resource in ("host-available", "host"):
+            series = [(line, row) for line, row in self._found if row["resource"] == resource]
+            for step, (line, row) in enumerate(series if len(series) >= _LEAST else ()):
+                rows.add("process_memory", line, step=step, **row)
         self._found = []
         yield from rows.take()
 
@@ -77,11 +84,26 @@ class Listings:
         if _FREE_HEAD.match(line):
             self._head = line.split()
             return
-        size = self._size(line)
+        if _ROLLUP.match(line):
+            self._rollup = True
+            return
+        resident = self._resident(line)
+        size = self._size(line) if resident is None else resident
         if size is not None:
             self._moment(line)
             elapsed = None if self._clock is None or self._first is None or self._t is not None else self._clock - self._first  # fmt: skip
-            self._found.append((number, {"t": self._t, "elapsed_s": elapsed, "state": self._state, "bytes": size}))
+            self._found.append(
+                (
+                    number,
+                    {
+                        "t": self._t,
+                        "elapsed_s": elapsed,
+                        "state": self._state,
+                        "bytes": size,
+                        "resource": "host-available" if resident is None else "host",
+                    },
+                )
+            )
             self._state = self._t = None
             return
         if _TABLE_HEAD.match(line):
@@ -89,6 +111,14 @@ class Listings:
             return
         if not self._moment(line) and not _PROMPT.match(line) and not _NO_STATE.match(line) and not self._names:
             self._state = line.strip(" #*:-")[:_STATE_CAP] or None
+
+    def _resident(self, line: str) -> int | None:
+        """The resident set of a process: the total of `pmap -x`, the first figure of `smaps_rollup`."""
+        found = _PMAP.match(line) or (_RSS.match(line) if self._rollup else None)
+        if found is None:
+            return None
+        self._rollup = False
+        return int(found["kib"]) * KIB
 
     def _size(self, line: str) -> int | None:
         if found := _FREE.match(line):
