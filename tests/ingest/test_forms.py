@@ -417,3 +417,50 @@ def test_columns_that_share_a_space_between_bars_are_two() -> None:
         (0, 669096, "VLLMWorker_TP", 55124 * MIB),
         (1, 669109, "VLLMWorker_TP", 107 * MIB),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("pod,waiting,running\nserve-0,31,6\nserve-1,0,2\n", [("serve-0", 31, 6), ("serve-1", 0, 2)]),
+        ("| worker | queue | active |\n|---|---|---|\n| a | 9 | 4 |\n| b | 1 | 4 |\n", [("a", 9, 4), ("b", 1, 4)]),
+        ("endpoint      pending  in_flight\n10.0.0.1:80   12       7\n10.0.0.2:80   0        1\n", [("10.0.0.1:80", 12, 7), ("10.0.0.2:80", 0, 1)]),
+    ],
+)  # fmt: skip
+def test_the_queue_of_each_of_several_servers(text: str, expected: list[tuple[str, int, int]]) -> None:
+    found = tables(text).get("engine_stat", [])
+    assert [(row["process"], row["waiting"], row["running"]) for row in found] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "server,cl_active,cl_waiting,sv_active,sv_idle,sv_used,maxwait\ndb1,4,2,3,1,0,0\ndb2,1,0,3,1,0,0\n",
+        "worker,queue,active\ncelery@a,default,4\ncelery@b,mail,2\n",
+        "pod,waiting,running\nsame,3,1\nsame,4,1\n",
+    ],
+)
+def test_pools_of_other_programs_are_no_servers_of_ours(text: str) -> None:
+    assert tables(text).get("engine_stat", []) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("Queue state: replica=r-{}, pending_requests={}", ("waiting", [4, 9, 15])),
+        ("Pool utilization snapshot - replica=r-{}, queueDepth={}", ("waiting", [4, 9, 15])),
+        ("KV cache stats: instance=r-{}, usage=0.{}", ("kv_used", [0.4, 0.9, 0.15])),
+    ],
+)
+def test_pairs_inside_of_a_logger_s_messages(message: str, expected: tuple[str, list[float]]) -> None:
+    values = (4, 9, 15)
+    text = "".join(f'{{"ts":"2027-01-02T03:0{at}:00Z","level":"info","msg":"{message.format(at, value)}"}}\n' for at, value in enumerate(values))  # fmt: skip
+    rows = tables(text).get("engine_stat", [])
+    assert [row[expected[0]] for row in rows] == expected[1]
+    assert [row["process"] for row in rows] == ["r-0", "r-1", "r-2"]
+
+
+def test_a_process_s_status_again_and_again_is_one_series() -> None:
+    text = "".join(f"t={60 * at}s  VmRSS: {5_000_000 + 900_000 * at} kB  VmData: 77 kB\n" for at in range(4))
+    rows = tables(text).get("process_memory", [])
+    assert [(row["elapsed_s"], row["bytes"]) for row in rows] == [(60.0 * at, (5_000_000 + 900_000 * at) * 1024) for at in range(4)]  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc.ingest import launch, make_head, reads_binary
+from oomdoc.ingest import launch, make_head, reads_binary, text_log
 from oomdoc.ingest.launch import flags_of, flags_of_tokens, image_version, read_document
 from oomdoc.scan import chunks
 
@@ -217,21 +217,28 @@ def test_other_texts_are_no_launch(text: str) -> None:
     assert not is_launch(text)
 
 
-def test_an_echo_in_a_log() -> None:
-    (pattern,) = launch.PATTERNS
-    for text, want in pattern.samples:
-        row = next(iter(pattern.rows(text)))
-        assert {name: row.get(name) for name in want} == want
-    echo = "root 7 python vllm serve org/m --enforce-eager --no-enable-prefix-caching -tp 4 --port 8000"
-    assert [(row["flag"], row["value"]) for row in pattern.rows(echo)] == [
-        ("enforce_eager", "True"), ("enable_prefix_caching", "False"), ("tensor_parallel_size", "4"),
-    ]  # fmt: skip
-    for near in (
-        "usage: vllm serve [--max-model-len N]",
-        "try vllm serve with a lower --max-model-len",
-        "--max-model-len 4",
-    ):
-        assert list(pattern.rows(near)) == []
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        ("$ vllm serve org/m --enforce-eager -tp 4\nINFO 01-05 12:00:00 [x.py:1] a\n", {"model": "org/m", "enforce_eager": "True", "tensor_parallel_size": "4"}),
+        ("+ trtllm-serve org/m --max_batch_size 48\nINFO 01-05 12:00:00 [x.py:1] a\n", {"model": "org/m", "max_num_seqs": "48"}),
+        ("(env) me@box:~/w$ python -m vllm.entrypoints.openai.api_server --model org/m \\\n  --max-num-seqs 9\nINFO 01-05 12:00:00 [x.py:1] a\n", {"model": "org/m", "max_num_seqs": "9"}),
+    ],
+)  # fmt: skip
+def test_a_command_that_was_typed_above_its_log(log: str, expected: dict[str, str]) -> None:
+    found: dict[str, str] = {}
+    for batch in text_log.read("x.log", chunks(io.BytesIO(log.encode()))):
+        if batch.table == "engine_flag":
+            assert list(batch.columns["line"]) == [1] * batch.rows
+            found |= dict(zip(batch.columns["flag"], batch.columns["value"], strict=True))
+    assert found == expected
+
+
+@pytest.mark.parametrize("text", ["usage: vllm serve [--max-model-len N]", "try vllm serve with a lower --max-model-len 9", "INFO 01-05 12:00:00 [x.py:1] $ vllm serve m --seed 1", "$ echo vllm serve "])  # fmt: skip
+def test_what_only_speaks_of_a_command(text: str) -> None:
+    assert launch.typed(text) == [] or "INFO" in text
+    rows = [batch.table for batch in text_log.read("x.log", chunks(io.BytesIO(text.encode())))]
+    assert "engine_flag" not in rows
 
 
 def test_nothing_readable_is_a_problem() -> None:
@@ -493,3 +500,46 @@ def test_numbered_commands_and_a_trainers_file_tell_the_engines_settings() -> No
     )
     assert is_launch(trainer)
     assert flags(trainer) == {"gpu_memory_utilization": "0.3", "enforce_eager": "True"}
+
+
+OTHER_SERVERS: list[tuple[str, dict[str, str]]] = [
+    (
+        "python -m sglang.launch_server --model-path org/m --tp 4 --context-length 40960 --max-running-requests 24 --mem-fraction-static 0.83 --disable-radix-cache",
+        {"model": "org/m", "tensor_parallel_size": "4", "max_model_len": "40960", "max_num_seqs": "24", "gpu_memory_utilization": "0.83", "enable_prefix_caching": "False"},
+    ),
+    (
+        "trtllm-serve serve org/m --tp_size 2 --max_batch_size 96 --max_num_tokens 6144 --max_seq_len 20480 --kv_cache_free_gpu_memory_fraction 0.85",
+        {"tensor_parallel_size": "2", "max_num_seqs": "96", "max_num_batched_tokens": "6144", "max_model_len": "20480", "kv_cache_free_gpu_memory_fraction": "0.85"},
+    ),
+    (
+        "python build.py --model_dir ./m --use_gpt_attention_plugin float16 --paged_kv_cache --max_batch_size 80 --max_input_len 1024",
+        {"model": "./m", "max_num_seqs": "80", "max_input_len": "1024"},
+    ),
+    ("./llama-server -m /x/m.gguf -c 49152 -np 6 -ngl 99 -ub 1024", {"model": "/x/m.gguf", "max_model_len": "8192", "max_num_seqs": "6", "max_num_batched_tokens": "1024"}),
+    ("llama-server --model m.gguf --ctx-size 12288 --n-gpu-layers 40", {"max_model_len": "12288"}),
+    (
+        "CUDA_VISIBLE_DEVICES=1,2 lmdeploy serve api_server ./m --tp 2 --session-len 24000 --max-batch-size 40 --cache-max-entry-count 0.3",
+        {"model": "./m", "tensor_parallel_size": "2", "max_model_len": "24000", "max_num_seqs": "40", "cache_max_entry_count": "0.3"},
+    ),
+    (
+        "docker run --gpus all ghcr.io/org/text-generation-inference:2.4 --model-id org/m --num-shard 8 --max-total-tokens 9000 --max-batch-prefill-tokens 5000",
+        {"model": "org/m", "tensor_parallel_size": "8", "max_model_len": "9000", "max_num_batched_tokens": "5000"},
+    ),
+    ("docker run --gpus=all hub/scalellm:1 --max_memory_utilization=0.7 --max_cache_size=9000000000", {"gpu_memory_utilization": "0.7", "max_cache_size": "9000000000"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), OTHER_SERVERS)
+def test_options_of_other_servers_have_our_names_where_they_mean_the_same(text: str, expected: dict[str, str]) -> None:
+    assert is_launch(text)
+    found = flags(text)
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("text", ["docker run -e A=b hub/webapp:1 --max-batch-size 4 --tp 2", "llama-bench-report --parallel 3", "python train.py --model-path m --tp 4"])  # fmt: skip
+def test_options_of_programs_that_serve_nothing_are_left_alone(text: str) -> None:
+    assert "tensor_parallel_size" not in flags(text) and "max_num_seqs" not in flags(text)
+
+
+def test_a_variable_named_for_an_argument_is_that_argument() -> None:
+    assert flags("GPU_MEM_UTIL=0.81 MAX_MODEL_LEN=9000 vllm serve org/m")["gpu_memory_utilization"] == "0.81"

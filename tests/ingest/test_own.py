@@ -214,3 +214,29 @@ def test_a_memory_group_tells_its_own_memory_from_cached_files(text: str) -> Non
 def test_two_listings_are_two_samples_and_other_counters_none() -> None:
     assert [row["step"] for row in rows(V2 + V2, "process_memory") if row["resource"] == "host"] == [0, 1]
     assert not memory_group.matches(make_head("any", b"cache 1\nrss 2\nrequests 3\nlatency 4\nusers 5\nqueue 6\n"))
+
+
+# ---- several settings in a cell, a log's statement in a cell
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tp2pp4", {"tensor_parallel_size": "2", "pipeline_parallel_size": "4"}),
+        ("PP=16 TP=12", {"pipeline_parallel_size": "16", "tensor_parallel_size": "12"}),
+        ("dp8_tp1", {"data_parallel_size": "8", "tensor_parallel_size": "1"}),
+        ("http2 200, dpp3, mtp4", {}),
+    ],
+)
+def test_layouts_without_a_blank_between_their_parts(text: str, expected: dict[str, str]) -> None:
+    assert {tried.flag: tried.value for tried in settings_in(text)} == expected
+
+
+def test_a_statement_of_a_log_in_a_cell_is_the_figure_of_that_row() -> None:
+    text = "| setup | seen in the log |\n|---|---|\n| tp8pp2 | `GPU KV cache size: 91,216 tokens` |\n| tp4pp4 | `GPU KV cache size: 140,032 tokens` |\n"
+    assert [(row["quantity"], row["value"]) for row in rows(text, "trial_figure")] == [("kv_tokens", 91216.0), ("kv_tokens", 140032.0)]  # fmt: skip
+    assert [(row["flag"], row["value"]) for row in rows(text, "trial") if row["attempt"] == 1] == [("tensor_parallel_size", "8"), ("pipeline_parallel_size", "2")]  # fmt: skip
+    memory = (
+        "config | measured\nTP=2 | Available KV cache memory: 3.50 GiB\nTP=4 | Available KV cache memory: 21.00 GiB\n"
+    )
+    assert [(row["quantity"], row["value"] / GIB) for row in rows(memory, "trial_figure")] == [("kv_bytes", 3.5), ("kv_bytes", 21.0)]  # fmt: skip

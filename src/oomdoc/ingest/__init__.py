@@ -99,6 +99,8 @@ _PASTED = (nvidia_smi.KIND, amd_smi.KIND)
 _PASTE_CAP = 64 << 10  # a longer one is the recording of a collector
 _SENTENCES = frozenset(("cluster_event",))
 """Tables whose rows a text also tells in sentences."""
+_COMMANDS = frozenset(("engine_flag",))
+"""Tables that a launch text fills whole: a command with a prompt before it would be told twice."""
 _QUOTING: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (document, configuration))
 INGESTORS: tuple[Ingestor, ...] = (*DENSE, *PROSE, cast("Ingestor", text_log))
 _NAMES: dict[str, Ingestor] = {
@@ -263,7 +265,7 @@ def _read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Ba
         told.add(batch.table)
         yield batch
     # an event's sentence stands in its record: read as a record, it is no second event
-    again = _SENTENCES & told if ingestor.KIND == forms.KIND else frozenset()
+    again = told & {forms.KIND: _SENTENCES, launch.KIND: _COMMANDS}.get(ingestor.KIND, frozenset())
     yield from (batch for batch in texts.close() if batch.table not in again)
     if prose is not None:
         yield from prose.take()

@@ -23,6 +23,7 @@ from oomdoc.ingest import (
     alike,
     base,
     device_metrics,
+    host_memory,
     memory_summary,
     metrics,
     nvidia_smi,
@@ -31,6 +32,7 @@ from oomdoc.ingest import (
     record,
     request_log,
     request_shapes,
+    stacks,
     text_log,
     texts,
     writers,
@@ -42,7 +44,7 @@ _CLASSES: Mapping[str, type] = {
     f"{made.__module__.removeprefix('oomdoc.')}.{made.__name__}": made
     for made in (
         Field, Template, base.Rows, problems.Capped, record.Clock, texts.Texts, texts.Text, writers.Writers, text_log.Reader,
-        alike.Alike, *memory_summary.KEPT, metrics.Scrapes, *device_metrics.KEPT, *nvidia_smi.KEPT, *request_log.KEPT,
+        alike.Alike, host_memory.Listings, stacks.Stacks, *memory_summary.KEPT, metrics.Scrapes, *device_metrics.KEPT, *nvidia_smi.KEPT, *request_log.KEPT,
     )
 }  # fmt: skip
 _NAMES = {made: name for name, made in _CLASSES.items()}

@@ -644,13 +644,27 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
     _pattern(
         "pinned-alloc-failed",
         "cuda",
-        ("pinned", "pin_memory", "cudaHostAlloc", "cudaHostRegister", "num_cpu_blocks"),
+        (
+            "pinned",
+            "pin_memory",
+            "HostAlloc",
+            "HostRegister",
+            "HostMalloc",
+            "MallocHost",
+            "num_cpu_blocks",
+            "register ptr",
+            "nable to pin",
+            "ailed to pin",
+        ),
         (
             r"(?:[Pp]inned (?:host )?(?:memory|pool)|pin_memory|cudaHost(?:Alloc|Register)|num_cpu_blocks)"
             r"(?:[^\n]{0,2000}?CUDA error: (?:invalid argument|out of memory)"
             rf"|\W{{1,3}}failed|[^\n]{{0,60}}needs ~?(?P<size>{_SIZE}) but only (?P<limit>{_SIZE}) of RAM)",
             rf"(?:[Ff]ailed|[Uu]nable) to allocate (?P<size2>{_SIZE}) (?:of )?(?:pinned|page-locked) memory",
             r"_allocate_kv_cache\(\s*self\.num_cpu_blocks",  # a frame of the CPU half of the cache
+            # any runtime's call for page-locked memory
+            r"\b(?:cuda|hip|cuMem|acl\w{0,3}|rt)(?:Host(?:Alloc|Register|Malloc)|MallocHost)\w{0,20}(?:\(\))?:? (?:has )?failed\b(?:[^\n]{0,40}?\b(?:size[:= ]{1,3}|for )(?P<size3>\d{4,15}\b))?",
+            r"\bregister (?:host )?ptr failed|\b(?:[Uu]nable|[Ff]ailed) to pin (?:host |CPU )?memory",
         ),
         _event("pinned-alloc-failed"),
         (
@@ -665,6 +679,7 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
             "torch.zeros(shape, pin_memory=True) RuntimeError: CUDA error: invalid argument",
             {"kind": "pinned-alloc-failed", "bytes": None},
         ),
+        ("hipHostRegister failed, size=5368709120", {"kind": "pinned-alloc-failed", "bytes": 5 << 30}),
     ),
     _pattern(
         "pinned-alloc",

@@ -499,6 +499,33 @@ PATTERNS: tuple[Pattern, ...] = (
         },
     ),
     Pattern(
+        # a gateway or an operator that sets replicas itself: what it asked for beside what there was
+        "scaler-set",
+        "k8s-scaler",
+        ("esiredScale", "esired_replicas", "esiredReplicas", "esired replicas", "esired="),
+        regex(
+            r"\b(?:[A-Za-z]{0,6}[Dd]esired(?:_?[Ss]cale|[_ ]?[Rr]eplicas)?)(?:\(|[=:] ?)(?P<desired>\d{1,4})\b(?=.*?\bcurrent(?:[_ ]?[Rr]eplicas)?[=:] ?(?P<replicas>\d{1,4})\b)"
+            r"(?:(?=.*?\bmin(?:[_ ]?[Rr]eplicas)?[=:] ?(?P<minimum>\d{1,4})\b))?(?:(?=.*?\bmax(?:[_ ]?[Rr]eplicas)?[=:] ?(?P<maximum>\d{1,4})\b))?"
+        ),
+        "scaler",
+        (
+            (
+                "2027/04/05 17:31:07 SetDesiredScale(1), current: 12, min: 1, max: 40",
+                {"kind": "decision", "desired": 1, "replicas": 12, "minimum": 1, "maximum": 40},
+            ),
+            (
+                "target evaluated: desired_replicas=3 current_replicas=3",
+                {"kind": "decision", "status": "0", "desired": 3, "replicas": 3},
+            ),
+        ),
+        convert=lambda row, match: {
+            **row,
+            "kind": "decision",
+            "status": str(row["desired"] - row["replicas"]),
+            "text": match.string.strip()[:TEXT_CAP],
+        },
+    ),
+    Pattern(
         "scaler-metric",
         "k8s-scaler",
         (" on pods", "(target average value)", "(target value)", "of request)"),

@@ -18,9 +18,10 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|CUBLAS_STATUS_ALLOC_FAILED|'out of memory'|No available memory for the cache blocks|KV cache is needed"
                    r"|can be stored in KV cache|less than desired (?:GPU|CPU) memory utilization|kv cache allocation is less"
                    r"|Error in memory profiling|not enough GPU memory|lack of CPU swap space|No free blocks are available|Cannot auto-fit"
-                   r"|torch\S*OutOfMemoryError|Allocation on device|Mamba cache blocks|Triton Error \[CUDA\]: out of memory|NVML_SUCCESS == r INTERNAL ASSERT"),
+                   r"|torch\S*OutOfMemoryError|Allocation on device|Mamba cache blocks|Triton Error \[CUDA\]: out of memory|NVML_SUCCESS == r INTERNAL ASSERT"
+                   r"|memory space hbm|resource.exhausted: .{0,200}\b(?:reserve|allocate|hbm)\b|(?:not? enough|insufficient) (?:gpu |device )?memory\b"),
         ("shm", r"/dev/shm|shared memory segment|shared memory object|(?<!KeyError: '/)psm_|insufficient shared memory"),
-        ("host-memory", r"Cannot allocate memory|can't allocate memory|bad_alloc|(?<!OutOf)MemoryError|of RAM is available|low on memory|memory usage threshold|Too large swap space"),
+        ("host-memory", r"(?:register|pin)(?:ing)? (?:host |a )?(?:ptr|pointer|buffer|memory) (?:has )?failed|unable to pin\b|Cannot allocate memory|can't allocate memory|bad_alloc|(?<!OutOf)MemoryError|of RAM is available|low on memory|memory usage threshold|Too large swap space"),
         # consequences and wrappers
         ("echo", r"See (?:root cause|stack trace) (?:above|\(above\))|See stack trace for root cause|EngineDeadError|AsyncEngineDeadError"
                  r"|Background loop (?:has errored|is stopped|is not running)|EngineCore (?:failed to start|encountered a fatal error|hit an exception)"

@@ -621,7 +621,7 @@ _BOX_LINE = re.compile(r"[|+]")
 _BANNER = re.compile(r"\| NVIDIA-SMI \d")
 _WORDS = (
     b"nvidia-smi", b"nvsmi", b"nvidia_smi", b"nvml", b"device handle", b"no devices were", b"(uuid", b"mib", b"# gpu", b"#date",
-    b"#time", b"memory.", b"utilization.", b"memory_", b"utilization_", b"gpu_uuid", b"gpu_memory",
+    b"mib |", b"#time", b"memory.", b"utilization.", b"memory_", b"utilization_", b"gpu_uuid", b"gpu_memory",
 )  # fmt: skip
 _MEMORY_CELL = re.compile(r",\s*\d+ ?MiB\s*(?:,|$)")
 
@@ -647,7 +647,7 @@ def matches(head: Head) -> bool:
     monitor = 0
     for line in lines:
         cells = line.count(",") + 1
-        if _BANNER.match(line) or _LISTED.match(line) or _BOX_DEVICE.match(line):
+        if _BANNER.match(line) or _LISTED.match(line) or _BOX_DEVICE.match(line) or _BOX_PROCESS.match(line):
             hits, proofs = hits + 1, proofs + 1
         elif (found := sheets.header(line)) and not found.is_own and not proofs:
             return False  # a table of somebody's own: `forms` knows its names

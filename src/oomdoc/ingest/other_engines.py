@@ -1,4 +1,4 @@
-"""What other servers of language models say of their memory: TensorRT-LLM, SGLang, llama.cpp, TGI.
+"""What other servers of language models say of their settings and their memory: TensorRT-LLM, SGLang, llama.cpp, TGI, LMDeploy, xLLM.
 
     [TensorRT-LLM][INFO] Loaded engine size: 6681 MiB             the weights, with the engine's code
     [TensorRT-LLM][INFO] Allocate 69524783104 bytes for k/v cache.
@@ -11,10 +11,42 @@ The same quantities as of vLLM's own lines; forms as logs that people have publi
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
+from oomdoc.ingest import vllm_log
 from oomdoc.ingest.base import Pattern, regex
+from oomdoc.ingest.launch import servers
 from oomdoc.units import parse_size
+
+BANNERS: tuple[tuple[str, re.Pattern[str], str], ...] = (
+    # anchor, where the settings text begins, whose settings they are
+    ("server_args=ServerArgs(", regex(r"server_args=ServerArgs\((?P<body>.*)", re.S), "sglang"),
+    ("max_total_num_tokens=", regex(r"(?P<body>max_total_num_tokens=\d.*)", re.S), "sglang"),
+    ("text_generation_launcher: Args {", regex(r"text_generation_launcher: Args \{(?P<body>.*)", re.S), "tgi"),
+    (
+        "max_batch_size=",
+        regex(r"\[TRT-LLM\].{0,60}?(?P<body>\b(?:max_\w{3,20}|\w{3,20}_size)[=:] ?\d.*)", re.S),
+        "trtllm",
+    ),
+)
+"""Lines in which another server states its settings."""
+_SOME = regex(r"Some\((.*)\)", re.S)
+_APART = regex(r"(?<=[\w>\])])[ ;] ?(?=[a-z_]{3,40}=)")
+
+
+def banner(text: str, server: str) -> Iterator[dict[str, Any]]:
+    """Rows of `engine_flag` from such a line, in vLLM's names where they mean the same; Rust's `Some(4)` is 4.
+
+    >>> [(row["flag"], row["value"]) for row in banner('model_id: "org/m", num_shard: Some(4), dtype: None }', "tgi")]
+    [('model', 'org/m'), ('tensor_parallel_size', '4'), ('dtype', 'None')]
+    """
+    for row in vllm_log.flag_rows(_APART.sub(", ", text), "logged"):
+        some = _SOME.fullmatch(row["value"])
+        value = some[1].strip("\"'") if some else row["value"]
+        row["flag"], row["value"] = servers.renamed(servers.BY_NAME[server], row["flag"], value)
+        yield row
+
 
 _NUM = r"\d[\d,]{0,18}(?:\.\d{1,6})?"
 _SIZE = rf"{_NUM} ?(?:bytes|[KMGT]i?B)"
@@ -22,8 +54,10 @@ _SIZE = rf"{_NUM} ?(?:bytes|[KMGT]i?B)"
 
 def _figure(name: str) -> Any:
     def convert(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | None:
+        rank = match.groupdict().get("device")
+        told = {"name": name, **({"rank": int(rank)} if rank else {})}
         size = parse_size(match["value"], binary=True) if re.search(r"[A-Za-z]", match["value"]) else float(match["value"].replace(",", ""))  # fmt: skip
-        return None if size is None else {"name": name, "value": float(size)}
+        return None if size is None else {**told, "value": float(size)}
 
     return convert
 
@@ -33,9 +67,9 @@ def _both(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | None:
     return None if None in sizes else {"name": "kv_available_bytes", "value": float(sum(size or 0 for size in sizes))}
 
 
-def _of(name: str, dialect: str, anchor: str, pattern: str, sample: str, value: float, label: str, convert: Any = None) -> Pattern:  # fmt: skip
+def _of(name: str, dialect: str, anchor: str | tuple[str, ...], pattern: str, sample: str, value: float, label: str, convert: Any = None) -> Pattern:  # fmt: skip
     return Pattern(
-        label, dialect, (anchor,), regex(pattern), "engine_figure", ((sample, {"name": name, "value": value}),), convert=convert or _figure(name),
+        label, dialect, (anchor,) if isinstance(anchor, str) else anchor, regex(pattern), "engine_figure", ((sample, {"name": name, "value": value}),), convert=convert or _figure(name),
     )  # fmt: skip
 
 
@@ -60,15 +94,38 @@ PATTERNS: tuple[Pattern, ...] = (
     _of("weights_bytes", "sglang", "Load weight end", rf"Load weight end\..{{0,300}}?\bmem usage=(?P<value>{_NUM} GB)", "Load weight end. type=M, dtype=torch.bfloat16, avail mem=60.00 GB, mem usage=15.00 GB.", 15 << 30, "sglang-weights"),
     _of("kv_pool_tokens", "sglang", "Cache is allocated", rf"KV Cache is allocated\. .{{0,60}}?#tokens: (?P<value>{_NUM})", "KV Cache is allocated. #tokens: 400000, K size: 24.00 GB, V size: 24.00 GB", 400000, "sglang-kv-tokens"),
     _of("kv_available_bytes", "sglang", "Cache is allocated", rf"KV Cache is allocated\. .{{0,60}}?K size: (?P<k>{_NUM} GB), V size: (?P<v>{_NUM} GB)", "KV Cache is allocated. #tokens: 400000, K size: 24.00 GB, V size: 24.00 GB", 48 << 30, "sglang-kv-bytes", _both),
-    _of("weights_bytes", "llama.cpp", "model buffer size", rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal)\d* model buffer size = +(?P<value>{_SIZE})", "load_tensors:        CUDA0 model buffer size =  4096.00 MiB", 4 << 30, "llamacpp-weights"),
-    _of("kv_available_bytes", "llama.cpp", "KV buffer size", rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal)\d* KV buffer size = +(?P<value>{_SIZE})", "llama_kv_cache:      CUDA0 KV buffer size =  1024.00 MiB", 1 << 30, "llamacpp-kv"),
+    _of("weights_bytes", "llama.cpp", "model buffer size", rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal|CANN|MUSA)(?P<device>\d{{1,3}})? model buffer size = +(?P<value>{_SIZE})", "load_tensors:        CUDA0 model buffer size =  4096.00 MiB", 4 << 30, "llamacpp-weights"),
+    _of("kv_available_bytes", "llama.cpp", "KV buffer size", rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal|CANN|MUSA)(?P<device>\d{{1,3}})? KV buffer size = +(?P<value>{_SIZE})", "llama_kv_cache:      CUDA0 KV buffer size =  1024.00 MiB", 1 << 30, "llamacpp-kv"),
+    _of("activation_bytes", "llama.cpp", "compute buffer size", rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal|CANN|MUSA)(?P<device>\d{{1,3}})? compute buffer size = +(?P<value>{_SIZE})", "llama_context:      CUDA1 compute buffer size =  1024.00 MiB", 1 << 30, "llamacpp-compute"),
+    _of("kv_pool_tokens", "llama.cpp", " cells, ", rf"\bsize = +{_SIZE} \( *(?P<value>\d{{1,12}}) cells, ", "llama_kv_cache: size = 4096.00 MiB ( 65536 cells,  32 layers,  4/4 seqs), K (f16): 2048.00 MiB", 65536, "llamacpp-cells"),
+    _of("activation_bytes", "trtllm", "execution context memory", rf"Allocated (?P<value>{_SIZE}) for execution context memory", "[MemUsageChange] Allocated 512.00 MiB for execution context memory.", 512 << 20, "trtllm-context"),
+    _of("runtime_buffer_bytes", "trtllm", "for runtime buffers", rf"Allocated (?P<value>{_SIZE}) (?:GPU memory )?for runtime buffers", "[MemUsageChange] Allocated 2.00 GB GPU memory for runtime buffers.", 2 << 30, "trtllm-runtime"),
+    _of("decoder_buffer_bytes", "trtllm", "for decoder", rf"Allocated (?P<value>{_SIZE}) (?:GPU memory )?for decoder", "[MemUsageChange] Allocated 6.00 GB GPU memory for decoder.", 6 << 30, "trtllm-decoder"),
+    _of("total_bytes", "trtllm", "max tokens in paged kv cache", rf"max tokens in paged kv cache: total: (?P<value>{_SIZE})", "Memory usage when calculating max tokens in paged kv cache: total: 24.00 GiB, available: 8.00 GiB", 24 << 30, "trtllm-total"),
+    _of("num_gpu_blocks", "servers", ("primary pool", "num blocks", "block_count", "block count"), r"(?i)(?:blocks in kv cache primary pool|kv cache with num blocks|max(?:_| cache )?block[_ ]count|num[_ ]gpu[_ ]blocks)(?: ?[=:] ?| is )(?P<value>\d{1,12})\b", "Number of blocks in KV cache primary pool: 1024", 1024, "pool-blocks"),
+    _of("block_size", "trtllm", "tokens per block", r"(?i)number of tokens per block: (?P<value>\d{1,6})\b", "[TensorRT-LLM][INFO] Number of tokens per block: 64.", 64, "trtllm-block-size"),
+    _of("kv_available_bytes", "xllm", "max cache size", rf"(?i)\bmax cache size: (?P<value>{_SIZE})", "engine.cpp:155] Block size in bytes: 2.00 MB, max cache size: 4.00 GB, max memory utilization: 0.8", 4 << 30, "xllm-cache-size"),
+    _of("kv_pool_tokens", "sglang", "max_total_num_tokens=", r"\bmax_total_num_tokens=(?P<value>\d{2,12})\b", "[2027-03-02 04:05:06 TP0] max_total_num_tokens=400000, chunked_prefill_size=8192", 400000, "sglang-max-total"),
     Pattern(
         "llamacpp-kv-refused", "llama.cpp", ("buffer for kv cache",), regex(r"failed to allocate buffer for kv cache"), "startup_check",
         (("llama_kv_cache_init: failed to allocate buffer for kv cache", {"name": "kv-below-max-model-len"}),), const={"name": "kv-below-max-model-len"},
     ),
     Pattern(
-        "llamacpp-context", "llama.cpp", ("n_ctx   ",), regex(r"\bn_ctx += (?P<value>\d{2,9})\s*$"), "engine_flag",
-        (("llama_context: n_ctx         = 32768", {"flag": "max_model_len", "value": "32768"}),), const={"flag": "max_model_len", "origin": "logged"},
+        "static-pool-refused", "servers", ("ot enough memory", "o enough gpu memory", "o enough memory", "nsufficient GPU memory", "nsufficient device memory"),
+        regex(r"(?i)not enough memory\b.{0,40}(?:increas|rais)\w{1,4} .{0,20}\bmem(?:ory)?[-_ ](?:fraction|util)|(?:\bno|not) enough (?:gpu |device )?memory for (?:the )?(?:kv|cache|runtime)|insufficient (?:gpu|device) memory for (?:the )?kv"),
+        "startup_check", (("RuntimeError: Not enough memory. Please try increasing --mem-fraction-static.", {"name": "no-kv-blocks"}),),
+        const={"name": "no-kv-blocks"}, convert=lambda row, match: {**row, "text": match.string.strip()[:400]},
+    ),
+    Pattern(
+        # what all sequences share; where a line below tells that of one, the last of them counts
+        "llamacpp-context", "llama.cpp", ("n_ctx ", "n_ctx_seq ", "n_ctx_per_seq ", "n_ctx_slot "), regex(r"\bn_ctx(?:_seq|_per_seq|_slot)? += (?P<value>\d{2,9})\s*$"), "engine_flag",
+        (("llama_context: n_ctx         = 32768", {"flag": "max_model_len", "value": "32768"}), ("llama_context: n_ctx_seq     = 8192", {"flag": "max_model_len", "value": "8192"})),
+        const={"flag": "max_model_len", "origin": "logged"},
+    ),
+    Pattern(
+        "llamacpp-slots", "llama.cpp", ("n_seq_max ", "n_slots ", "n_parallel "), regex(r"\bn_(?:seq_max|slots|parallel) += (?P<value>\d{1,5})\b"), "engine_flag",
+        (("llama_context: n_seq_max     = 4", {"flag": "max_num_seqs", "value": "4"}), ("srv  init: n_slots = 2, n_ctx_slot = 8192", {"flag": "max_num_seqs", "value": "2"})),
+        const={"flag": "max_num_seqs", "origin": "logged"},
     ),
     _serving("sglang", "fired up and ready", r"The server is fired up and ready to roll", "The server is fired up and ready to roll!", "sglang-ready"),
     _serving("llama.cpp", "server is listening", r"server is listening on http", "main: server is listening on http://127.0.0.1:8080 - starting the main loop", "llamacpp-ready"),

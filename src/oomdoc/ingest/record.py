@@ -27,6 +27,8 @@ HEAD = re.compile(
     r"(?:(?P<mon>\d\d)-(?P<day>\d\d) (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d) |\.\.\. ?)?"
     r"(?:\[?(?P<src>[\w./-]+\.py)(?::(?P<no>\d+))?\] ?)?"
 )
+BRACKETED = r"(?:\[[\w :./,-]{1,60}\] ?){0,3}\[(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|[IWEF])\]|[IWEF]\d{4}(?:\d{4})? \d\d:\d\d:\d\d\.\d"
+"""How records of other servers begin: `[TM][INFO]`, `[05/02/2027-03:04:05] [TRT-LLM] [RANK 1] [E]`, glog's `I20270109 12:20:01.1`."""
 TAG = re.compile(
     r"\((?P<name>[A-Za-z][\w.:-]*(?: [A-Za-z]\w*)*?)(?: rank=(?P<rank>\d{1,9}))?(?: pid=(?P<pid>\d{1,9}))?(?:, ip=[\w.:]+)?\) ?"
 )

@@ -112,7 +112,7 @@ _KEYED = regex(
     rf"(?:\s*(?:=|:|\bto\b|\bat\b|\bof\b|\bis\b)?\s*(?P<value>{_VALUE}))?"
 )
 _SHORT = regex(
-    r"(?<![\w-])(?P<name>TP|tp|PP|pp|DP|dp|util)(?:\s?[= ]\s?)?(?P<value>\d(?:\.\d+)?|\d{1,2})(?![\w.]*[A-Za-z]{3})"
+    r"(?<![A-Za-z-])(?<![A-Za-z]_)(?P<name>TP|tp|PP|pp|DP|dp|util)(?:\s?[= ]\s?)?(?P<value>\d{1,3}(?:\.\d+)?)(?!\d|[\w.]*[A-Za-z]{3})"
 )
 _RELEASE = regex(
     r"(?i)(?<![\w./=-])(?:(?P<what>vllm|torch|pytorch|image|driver)[ :=]*)?v?(?P<value>\d+\.\d+(?:\.\d+)+(?:[.\w+]*\d)?|(?<=torch )\d+\.\d+)(?![\w%]|\.\d)"

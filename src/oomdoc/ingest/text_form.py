@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 
 from oomdoc.ingest import pages
 from oomdoc.ingest.base import Head, regex
-from oomdoc.ingest.record import HEAD
+from oomdoc.ingest.record import BRACKETED, HEAD
 from oomdoc.scan import Chunk
 
 DOCUMENT = "document"
@@ -49,7 +49,7 @@ _LOG_LINE = regex(
     r"INFO: +\S|\[\s*\d+\.\d{3,}\]|\[rank\d+\]|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|\w{3} +\d+ \d\d:\d\d:\d\d |"
     r"\((?:\w+\) |[\w.:-]+(?: rank=\d+)? pid=\d+)|(?:[A-Z][\w ]{1,40}: {1,3})?\d+%\||[IWEF]\d{4} \d\d:\d\d:\d\d|"
     r"\[?\d\d(?:\d\d)?/(?:\d\d|[A-Z][a-z]{2})/\d\d(?:\d\d)?[ :]\d\d:\d\d:\d\d|[\d.:a-f]{7,39} \S+ \S+ \[\d\d/\w{3}/\d{4}:|"
-    r"\d+:[MSCX] \d\d \w{3} \d{4} \d\d:\d\d:\d\d|"
+    r"\d+:[MSCX] \d\d \w{3} \d{4} \d\d:\d\d:\d\d|" + BRACKETED + r"|"
     r"(?:#\d+ 0x|raise |self\.|return |CUDA error|NCCL |Loading )|\*\*\* \w+ received)"
 )
 

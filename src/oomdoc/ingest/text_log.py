@@ -16,6 +16,7 @@ from oomdoc.ingest import (
     benchmark_sums,
     kernel_log,
     kubernetes_lines,
+    launch,
     log_errors,
     other_engines,
     torch_oom,
@@ -45,6 +46,7 @@ TABLES = tuple(sorted({pattern.table for pattern in PATTERNS} | {"oom", "frame",
 FLUSH_ROWS = 20_000  # rows held before they are handed on: a few MB
 _SHM_LINES = 60  # a traceback of this length may stand between a file made in /dev/shm and what became of it
 _FOLLOW_LINES = 6  # how far a wrapped allocator message may reach
+_COMMAND_LINES = 60  # the longest command that is typed over several lines
 _DETAIL_LINES = 2  # how far the first entry of a list below a message may reach
 
 _ECHO = re.compile(
@@ -76,10 +78,13 @@ class _Plan:
     scan: LiteralScan
     patterns: tuple[tuple[Pattern, ...], ...]
     frame: tuple[bool, ...]
-    setting: tuple[tuple[tuple[re.Pattern[str], str], ...], ...]
+    setting: tuple[
+        tuple[tuple[re.Pattern[str], str, str], ...], ...
+    ]  # of the engine (an origin) or of another server (its name)
     oom: tuple[bool, ...]
     telling: tuple[tuple[str, ...], ...]
     opens: tuple[bool, ...]
+    command: tuple[bool, ...]
 
 
 def _plan() -> _Plan:
@@ -90,15 +95,17 @@ def _plan() -> _Plan:
     others = (
         *torch_oom.ANCHORS,
         *_FRAME_ANCHORS,
-        *(anchor for anchor, _, _ in vllm_log.SETTINGS),
+        *(anchor for anchor, _, _ in (*vllm_log.SETTINGS, *other_engines.BANNERS)),
         *wordings.ANCHORS,
         *vllm_log.REFUSAL_OPENINGS,
+        *launch.ECHO_ANCHORS,
     )
     # of two anchors that begin at one place the search reports the first of the list, and it goes on behind a hit: put the
     # longer first, and let an anchor do the work of every anchor that lies inside it or begins in it
     anchors = sorted({*by_anchor, *others}, key=lambda anchor: (-len(anchor), anchor))
     inside = _hidden(anchors)
-    settings = {anchor: (regex, origin) for anchor, regex, origin in vllm_log.SETTINGS}
+    settings = {anchor: (regex, origin, "") for anchor, regex, origin in vllm_log.SETTINGS}
+    settings |= {anchor: (regex, "logged", server) for anchor, regex, server in other_engines.BANNERS}
     telling = wordings.anchors_of(PATTERNS)
     return _Plan(
         LiteralScan([anchor.encode() for anchor in anchors]),
@@ -108,6 +115,7 @@ def _plan() -> _Plan:
         tuple(any(inner in torch_oom.ANCHORS for inner in group) for group in inside),
         tuple(tuple(inner for inner in group if inner in telling) for group in inside),
         tuple(any(inner in vllm_log.REFUSAL_OPENINGS for inner in group) for group in inside),
+        tuple(any(inner in launch.ECHO_ANCHORS for inner in group) for group in inside),
     )
 
 
@@ -276,19 +284,21 @@ class Reader:
                     and text.endswith(str(row["text"]))
                 ):
                     row["text"] = log_errors.what_is_wrong(_with_detail(chunk.data, end, str(row["text"])))
+                    if row["kind"] == "other":
+                        row["kind"] = log_errors.error_kind(row.get("exception"), row["text"])
                 self._add(pattern.table, chunk, record, begin, row)
                 done.add(pattern.name)
                 found = True
         if not found and plan.opens[anchor] and "opens" not in done:
             done.add("opens")
             found = self._wrapped(chunk, record, text, begin, end)
-        for regex, origin in plan.setting[anchor]:
+        for regex, origin, server in plan.setting[anchor]:
             body = regex.search(text) if not done & {"settings", "?" + regex.pattern} else None
             done.add("?" + regex.pattern)
             if body:
                 done.add("settings")
                 found = True
-                self._settings(record, body["body"], origin)
+                self._settings(record, body["body"], origin, server)
         if plan.oom[anchor] and not done & {"oom", "?oom"}:
             done.add("?oom")
             message = text
@@ -302,6 +312,9 @@ class Reader:
                 done.add("oom")
                 found = True
                 self._add("oom", chunk, record, begin, row_or_none)
+        if plan.command[anchor] and "command" not in done:
+            done.add("command")
+            found = self._command(chunk, record, text, end) or found
         if plan.frame[anchor] and "frame" not in done:
             done.add("frame")
             self._frames(record, text)
@@ -339,13 +352,22 @@ class Reader:
             return self._latest(line)
         return self.clock.at(*(int(head[name]) for name in ("mon", "day", "h", "m", "s")))
 
-    def _settings(self, record: Record, body: str, origin: str) -> None:
+    def _settings(self, record: Record, body: str, origin: str, server: str) -> None:
         count = 0
-        for row in vllm_log.flag_rows(body, origin):
+        for row in other_engines.banner(body, server) if server else vllm_log.flag_rows(body, origin):
             self.rows.add("engine_flag", record.line, **row, **record.who())
             count += 1
         if not count and body.strip(" })"):
             self.rows.problem(record.line, "a settings line without one readable setting", body)
+
+    def _command(self, chunk: Chunk, record: Record, text: str, end: int) -> bool:
+        """The settings of a command that somebody typed above its log."""
+        if text.endswith("\\"):
+            text = _continued(chunk.data, end, text)
+        settings = [] if record.headed else launch.typed(text)
+        for flag, value in settings:
+            self.rows.add("engine_flag", record.line, flag=flag, value=value, origin="command", t=record.t)
+        return bool(settings)
 
     def _frames(self, record: Record, text: str) -> None:
         seen = set()
@@ -409,6 +431,20 @@ def _with_following(data: bytes, end: int, message: str, joint: str = " ") -> st
         parts.append(record.text.strip())
         at = stop + 1
     return joint.join(parts)
+
+
+def _continued(data: bytes, end: int, command: str) -> str:
+    """A command with the lines that it goes on in, each behind a backslash."""
+    at = end + 1
+    for _ in range(_COMMAND_LINES):
+        stop = data.find(b"\n", at)
+        stop = stop if stop >= 0 else len(data)
+        following = decode(data[at:stop]).rstrip("\r")
+        command = command[:-1] + " " + following.strip()
+        at = stop + 1
+        if not following.endswith("\\") or at >= len(data):
+            break
+    return command
 
 
 def _with_detail(data: bytes, end: int, message: str) -> str:

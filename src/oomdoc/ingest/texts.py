@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oomdoc.ingest import memory_summary, text_form, text_log
+from oomdoc.ingest import host_memory, memory_summary, stacks, text_form, text_log
 from oomdoc.ingest.writers import Writers
 from oomdoc.scan import Chunk
 from oomdoc.tables import LOOKALIKE, Batch
@@ -47,10 +47,14 @@ class Text:
     def __init__(self) -> None:
         self._reader = text_log.Reader()
         self._quoted = memory_summary.Quoted()
+        self._listings = host_memory.Listings()
+        self._stacks = stacks.Stacks()
 
     def chunk(self, chunk: Chunk) -> None:
         """Read a chunk."""
         self._quoted.chunk(chunk)
+        self._listings.chunk(chunk)
+        self._stacks.chunk(chunk)
         self._reader.chunk(chunk)
 
     def take(self, only_full: bool) -> Iterator[Batch]:
@@ -60,6 +64,8 @@ class Text:
             return
         yield from self._reader.take()
         yield from self._quoted.take()
+        yield from self._listings.take()
+        yield from self._stacks.take()
 
 
 class Quotations:

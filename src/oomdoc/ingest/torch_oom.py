@@ -30,7 +30,7 @@ _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "npu",
         regex(
-            r"NPU out of memory|NPU error.{0,80}\b207018\b|aclrtMalloc.{0,80}\b(?:207001|failed)|EL0004: .{0,80}[Aa]llocate memory|ERR00006 memory error|rtMalloc.{0,40}out of memory"
+            r"NPU out of memory|NPU error.{0,80}\b207018\b|aclrtMalloc(?!Host).{0,80}\b(?:207001|failed)|EL0004: .{0,80}[Aa]llocate memory|ERR00006 memory error|rtMalloc.{0,40}out of memory"
         ),
     ),
     (
@@ -45,6 +45,7 @@ _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
         "xla",
         regex(
             r"RESOURCE_EXHAUSTED: .{0,160}(?:[Oo]ut of memory|memory space hbm|allocate|to reserve [\d.]+[KMGT] )|Allocator \(\w+_bfc\) ran out of memory"
+            r"|[Aa]ttempting to (?:reserve|allocate) [\d.]{1,12}[KMGT]\b.{0,40}\. That was not possible"
         ),
     ),
     (
@@ -75,6 +76,13 @@ _ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("cublas", regex(r"CUBLAS_STATUS_ALLOC_FAILED")),
     ("cudnn", regex(r"CUDNN_STATUS_ALLOC_FAILED")),
     ("triton", regex(r"Triton Error \[CUDA\]: out of memory")),
+    # a server that counts its warm-up in tokens, and one that names the part of it that found no room
+    (
+        "device",
+        regex(
+            r"[Nn]ot enough memory to handle \d[\d,]{0,12} (?:total |prefill |batch )?tokens|creation failed due to insufficient (?:GPU|device) memory"
+        ),
+    ),
     ("driver", regex(r"CUDA driver error: out of memory|CUDA_ERROR_OUT_OF_MEMORY|CUDA Error: out of memory at ")),
     ("cuda", regex(r"CUDA error: out of memory|cudaErrorMemoryAllocation")),
 )
@@ -126,6 +134,7 @@ ANCHORS = (
     "PT_DEVMEM", "HPU out of memory", "synStatus", "RESOURCE_EXHAUSTED:", "ran out of memory trying", "Error Code 2: OutOfMemory", "Cuda Runtime (out of memory)", "Requested amount of GPU memory",
     "OutOfMemory (Requested size", "[TRT", "cudaMalloc failed: out of memory", "ggml_", "unable to allocate CUDA", "unable to allocate ROCm",
     "unable to allocate Vulkan", "unable to allocate SYCL", "OutOfMemoryError: Out of memory", "Out of memory allocating",
+    "ot enough memory to handle", "due to insufficient GPU memory", "due to insufficient device memory", "That was not possible",
     "Triton Error [CUDA]", "CUDA driver error: out of", "CUDA_ERROR_OUT_OF_MEMORY", "CUDA error: out of memory", "CUDA Error: out of memory",
 )  # fmt: skip
 """Literals of which one stands in every such message (see `ingest.base.Pattern` for what an anchor may hold)."""
@@ -138,11 +147,11 @@ _NOT_AN_OOM = regex(
 
 _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("requested_bytes", regex(r"[Tt]ried to allocate " + _SIZE + r"|(?:[Tt]rying to (?:allocate|map)|[Ff]ailed to allocate|[Oo]ut of memory allocating|\ballocating|[Rr]equested size was|GPU memory \(|[Aa]llocate memory size:?) ?" + _SIZE
-                              + r"|Failed to (?:CUDA|HIP) calloc (?:async )?(\d+ bytes)|buffer of size (\d+)|Requested {1,24}: ?" + _SIZE + r"|[Aa]ttempting to (?:allocate|reserve) ([\d.]{1,12}[KMGT])\b|[Aa]llocation failed for size::(\d+)|[Aa]llocation of size ?:*(\d+)|\[size:(\d+)\]|[Ff]ailed to allocate [\d.]+[KMGT] \((\d+ bytes)\)|to allocate (\d+) B\b|[Aa]ttempting to allocate (\d+ bytes)|aclrtMalloc.{0,60}size[ :=]+(\d+)")),
-    ("total_bytes", regex(r"total capaci?ty (?:of |: ?)" + _SIZE + r"|" + _SIZE + r" total capacity|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?(\d+)(?! ?[KMGT]i?B)|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?" + _SIZE + r"|max allowed: " + _SIZE + r"|of ([\d.]{1,12}[KMGT]) hbm|limit set to: " + _SIZE + r"|Device limit {1,24}: ?" + _SIZE)),
-    ("free_bytes", regex(r"of which " + _SIZE + r" is free|; " + _SIZE + r" free\b|free: " + _SIZE + r"|\b[Ff]ree: ?(\d+)|There are ([\d.]{1,12}[KMGT]) free|Free \(according to CUDA\): ?" + _SIZE)),
+                              + r"|Failed to (?:CUDA|HIP) calloc (?:async )?(\d+ bytes)|buffer of size (\d+)|Requested {1,24}: ?" + _SIZE + r"|[Aa]ttempting to (?:allocate|reserve) ([\d.]{1,12}[KMGT])\b|[Aa]llocation failed for size::(\d+)|[Aa]llocation of size ?:*(\d+)|\[size:(\d+)\]|[Ff]ailed to allocate [\d.]+[KMGT] \((\d+ bytes)\)|to allocate (\d+) B\b|[Aa]ttempting to allocate (\d+ bytes)|aclrtMalloc.{0,60}size[ :=]+(\d+)|\bhbm\. Used ([\d.]{1,12}[KMGT]) of [\d.]{1,12}[KMGT] hbm")),
+    ("total_bytes", regex(r"[Tt]otal (?:GPU|device) memory: " + _SIZE + r"|HBM capacity ([\d.]{1,12}[KMGT])\b|total capaci?ty (?:of |: ?)" + _SIZE + r"|" + _SIZE + r" total capacity|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?(\d+)(?! ?[KMGT]i?B)|[Ff]ree: ?[\d.]+ ?\w*, ?total: ?" + _SIZE + r"|max allowed: " + _SIZE + r"|of ([\d.]{1,12}[KMGT]) hbm|limit set to: " + _SIZE + r"|Device limit {1,24}: ?" + _SIZE)),
+    ("free_bytes", regex(r"[Ff]ree (?:GPU|device) memory\b[^:]{0,60}: " + _SIZE + r"|of which " + _SIZE + r" is free|; " + _SIZE + r" free\b|free: " + _SIZE + r"|\b[Ff]ree: ?(\d+)|There are ([\d.]{1,12}[KMGT]) free|Free \(according to CUDA\): ?" + _SIZE)),
     ("this_process_bytes", regex(r"this process has " + _SIZE)),
-    ("allocated_bytes", regex(_SIZE + r" is allocated by PyTorch|(?<!un)allocated by PyTorch: " + _SIZE + r"|" + _SIZE + r" already allocated|Currently allocated {1,24}: ?" + _SIZE)),
+    ("allocated_bytes", regex(_SIZE + r" is allocated by PyTorch|(?<!un)allocated by PyTorch: " + _SIZE + r"|" + _SIZE + r" already allocated|Currently allocated {1,24}: ?" + _SIZE + r"|Currently allocated: {1,9}([\d.]{1,12}[KMGT])\b")),
     ("private_pool_bytes", regex(_SIZE + r" allocated in private pools")),
     ("unallocated_bytes", regex(_SIZE + r" is reserved by PyTorch but unallocated|reserved by PyTorch but unallocated: " + _SIZE)),
     ("allowed_bytes", regex(_SIZE + r" allowed;")),
@@ -152,14 +161,23 @@ _OTHERS = regex(r"Process(?: \d+)? has " + _SIZE + r" memory in use")
 _DEVICE = regex(
     r"\bGPU (\d+)\b|\(GPU (\d+);|\bon device (\d+)|NPU (\d+)|\bGPU_(\d+)_bfc|\bCUDA(\d+) buffer|\bXPU (\d+)"
 )
-_COMPLETE = regex(r"is reserved by PyTorch but unallocated|reserved in total by PyTorch|total: \d")
+_COMPLETE = regex(
+    r"is reserved by PyTorch but unallocated|reserved in total by PyTorch|total: \d|HBM capacity|Free GPU memory"
+)
+_UNIT_BEFORE = regex(r" \(([KMGT]i?B)\): ?(\d[\d.,]{0,24})")
+"""`Total GPU memory (GiB): 79.1`: the unit with the name, as in the header of a table."""
+_GOES_ON = (
+    "ried to allocate",
+    "OOM on device",
+    "would exceed allowed memory",
+    "due to insufficient",
+    "That was not possible",
+)
 
 
 def wants_more(text: str) -> bool:
     """Whether the books seem to go on in the next line (wrapped text)."""
-    return (
-        "ried to allocate" in text or "OOM on device" in text or "would exceed allowed memory" in text
-    ) and not _COMPLETE.search(text)
+    return any(words in text for words in _GOES_ON) and not _COMPLETE.search(text)
 
 
 def is_cut(text: str) -> bool:
@@ -182,6 +200,7 @@ def read_oom(text: str) -> dict[str, Any] | None:
     if allocator is None:
         return None
     row: dict[str, Any] = {"allocator": allocator, "text": text[:600]}
+    text = _UNIT_BEFORE.sub(r": \2 \1", text)
     for name, pattern in _FIELDS:
         match = pattern.search(text)
         if match:

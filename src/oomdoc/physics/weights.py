@@ -97,7 +97,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 _SPELLINGS = {
     "awq_marlin": "awq", "gptq_marlin": "gptq", "marlin": "gptq", "modelopt": "fp8", "modelopt_fp4": "nvfp4", "fbgemm_fp8": "fp8",
     "petit_nvfp4": "nvfp4", "experts_int8": "int8", "deepspeedfp": "int8", "w8a8": "int8", "int4": "w4a16",
-    "bnb": "bitsandbytes", "ptpc_fp8": "fp8", "mxfp4_marlin": "mxfp4",
+    "bnb": "bitsandbytes", "bitsandbytes_nf4": "bitsandbytes", "bitsandbytes_fp4": "bitsandbytes", "eetq": "int8", "w8a8_int8": "int8", "w8a8_fp8": "fp8", "ptpc_fp8": "fp8", "mxfp4_marlin": "mxfp4",
 }  # fmt: skip
 
 

@@ -16,9 +16,11 @@ WITH event AS (
          CASE name WHEN 'server-version' THEN 0 WHEN 'engine-init' THEN 1 ELSE 2 END AS class
   FROM milestone
   -- a failure between two markers ends the first life, even if nothing else of it was logged
+  -- a command that somebody typed begins what follows it
+  UNION ALL SELECT DISTINCT f.source, f.line, f.t, 'command', NULL, 0 FROM engine_flag f JOIN source s USING (source) WHERE f.origin = 'command' AND s.kind IN ('vllm-log', 'text-log')
   UNION ALL SELECT source, line, t, 'refused', NULL, 2 FROM startup_check UNION ALL SELECT source, line, t, 'failed', NULL, 2 FROM oom
 ), has_version AS (
-  SELECT source, bool_or(class = 0) AS versioned FROM event GROUP BY source
+  SELECT source, bool_or(name = 'server-version') AS versioned FROM event GROUP BY source
 ), stepped AS (
   SELECT e.*, versioned, lag(class) OVER w AS before, lag(name) OVER w AS before_name
   FROM event e JOIN has_version USING (source)

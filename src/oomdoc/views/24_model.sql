@@ -22,7 +22,7 @@ WITH text AS (
   SELECT *, try_cast(regexp_extract(told, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 1) AS DOUBLE) * try_cast(regexp_extract(told, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 2) AS DOUBLE) * 0.83 AS moe,
          try_cast(regexp_extract(told, '(?i)(?:^|[-_/. A-Za-z])(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 1) AS DOUBLE) AS dense,
     CASE WHEN regexp_matches(words, '(?i)nvfp4|mxfp4|fp4') THEN 0.58 WHEN regexp_matches(words, '(?i)awq|gptq|int4|w4a|4[-_]?bit|nf4|q4|bnb|bitsandbytes') THEN 0.56
-         WHEN regexp_matches(words, '(?i)fp8|int8|w8a|8[-_]?bit|q8') THEN 1.05 WHEN regexp_matches(coalesce(dtype, ''), '(?i)^(torch\.)?(float|float32|fp32)$') THEN 4.0 ELSE 2.0 END AS bytes_per_param
+         WHEN regexp_matches(words, '(?i)fp8|int8|w8a|8[-_]?bit|q8|eetq') THEN 1.05 WHEN regexp_matches(coalesce(dtype, ''), '(?i)^(torch\.)?(float|float32|fp32)$') THEN 4.0 ELSE 2.0 END AS bytes_per_param
   FROM text
 ), sized AS (
   SELECT p.*, coalesce(moe, dense) * 1e9 AS params, coalesce(p.total_bytes, f.total_bytes, d.total_bytes) AS device_bytes, d.devices, f.live_bytes, f.phase FROM parsed p, failure f, device d

@@ -24,8 +24,8 @@ from oomdoc.ingest.base import HEAD_BYTES, Head, read_by
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
 from oomdoc.ingest.forms.groups import Gatherer, long_form
-from oomdoc.ingest.forms.own import is_of_own, own_of
-from oomdoc.ingest.forms.statements import Statements, stated, with_moment
+from oomdoc.ingest.forms.own import is_of_own, may_quote, own_of
+from oomdoc.ingest.forms.statements import TITLE, Statements, of_message, stated, with_moment
 from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record, exploded, of_json
 from oomdoc.ingest.json_pieces import BrokenError
@@ -86,7 +86,12 @@ def header_at(lines: Sequence[str], at: int) -> Layout | None:
         known = sum(bool(meanings(name)) for name in layout.names)
         named = known + sum(is_irrelevant(name) for name in layout.names)
         longish = any(name.lower() in ("value", "val", "_value") for name in layout.names)
-        if not longish and (known < 2 or named * 3 < len(layout.names)) and not is_of_own(layout.names):
+        if (
+            not longish
+            and (known < 2 or named * 3 < len(layout.names))
+            and not is_of_own(layout.names)
+            and not may_quote(lines[at : at + 4])
+        ):
             continue
         rows = _sample(layout, lines[at + 1 : at + 1 + 3 * _AHEAD])
         if not rows:
@@ -280,7 +285,14 @@ def _object(line: str) -> dict[str, Any] | None:
     value = _loads(line[at:]) if at >= 0 and line.rstrip()[-1:] == "}" else None
     if not isinstance(value, dict):
         return None
+    value = of_message(value)
     return with_moment(value, line[:at]) if at and not any(_is_time(name) for name in value) else value
+
+
+def _titled(value: dict[str, Any]) -> str:
+    """Where the records of an object belong: those of one kind of message together."""
+    title = value.get(TITLE)
+    return f"#{title}" if isinstance(title, str) else ""
 
 
 def _whole_lines(head: Head) -> list[str]:
@@ -311,13 +323,14 @@ def form_of(head: Head) -> str:
     if begin in ("{", "["):
         values = [_loads(line) for line in filled[:20]]
         if begin == "{" and sum(isinstance(value, dict) for value in values) > 0.7 * len(values) and len(values) > 1:
-            found = _try(record for value in values if isinstance(value, dict) for record in exploded(1, "", value, {}))
+            told = [of_message(value) for value in values if isinstance(value, dict)]
+            found = _try(record for value in told for record in exploded(1, _titled(value), value, {}))
             return "json-lines" if 2 * found.understood >= len(values) else ""
         chunk = Chunk(head.data, 1, True)
         return "json" if _try(of_json(iter((chunk,)))).understood else ""
     objects = [entry for line in filled[:20] if (entry := _object(line)) is not None]
     if len(objects) > 1 and len(objects) > 0.7 * len(filled[:20]):
-        tries = _try(record for value in objects for record in exploded(1, "", value, {}))
+        tries = _try(record for value in objects for record in exploded(1, _titled(value), value, {}))
         return "json-lines" if 2 * tries.understood >= len(objects) else ""
     if sum(texts.influx(line) is not None for line in filled[:50]) > 0.7 * len(filled[:50]):
         found = _try(Record(1, "", record) for line in filled if (record := texts.influx(line)))
@@ -451,7 +464,7 @@ class Reading:
             if self._form == "json-lines":
                 value = _object(line)
                 if value is not None:
-                    for record in exploded(number, "", value, {}):
+                    for record in exploded(number, _titled(value), value, {}):
                         self.gatherer.add(record)
                 else:
                     self.gatherer.filler.rows.problem(number, "no valid JSON", line[:400])

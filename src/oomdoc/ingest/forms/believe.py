@@ -160,8 +160,8 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 def _shared(quantity: Quantity) -> bool:
-    """Whether several parts may have a column of this: when, which device."""
-    return quantity.id in (_TIME, "gpu.index", "gpu.uuid", "gpu.bus")
+    """Whether several parts may have a column of this: when, which device, which server."""
+    return quantity.id in (_TIME, "gpu.index", "gpu.uuid", "gpu.bus", "stat.who")
 
 
 def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Match, str]]:
@@ -233,13 +233,24 @@ def _part(
         return None
     own = [taken for taken in columns.values() if taken.quantity.id != _TIME]
     points = sum(_STRONG if taken.strong else _WEAK for taken in own if taken.name not in inherited)
-    if not own or points + (_WEAK if (_TIME, None) in columns else 0) < entity.least:
+    if not own or points + (_WEAK if (_TIME, None) in columns else 0) + _of_servers(ids, columns, names) < entity.least:
         return None
     if entity.marked and not marked and not _about_a_device(own):
         return None
     order = list(names)
     ordered = sorted(columns.values(), key=lambda taken: order.index(taken.name))
     return Part(entity, tuple(_one_unit(ordered, names)), points)
+
+
+_QUEUE_OF_EACH = frozenset(("stat.who", "stat.running", "stat.waiting"))
+
+
+def _of_servers(ids: set[str], columns: Mapping[Any, Taken], names: Mapping[str, list[Any]]) -> int:
+    """What an identity adds to weak names: `pod, waiting, running` and next to nothing else is the queue of each of several servers."""
+    if not ids >= _QUEUE_OF_EACH or len(names) > len(columns) + 1:
+        return 0
+    who = next(taken.name for taken in columns.values() if taken.quantity.id == "stat.who")
+    return _STRONG if len({str(value) for value in names[who] if not null(value)}) > 1 else 0
 
 
 def _about_a_device(columns: Sequence[Taken]) -> bool:

@@ -64,7 +64,7 @@ _OWNERS = _set(
     "replica vllm llm w r p parent child scheduler coordinator"
 )
 _FILL = _set(
-    "while info per each in of the a at and for avg mean median cur current now val value gauge bytes post get level http"
+    "vm while info per each in of the a at and for avg mean median cur current now val value gauge bytes post get level http"
 )
 _TIME_UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),

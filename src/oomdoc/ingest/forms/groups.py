@@ -116,6 +116,15 @@ def _of_totals(record: Record) -> Record:
     return record._replace(values=values) if values.keys() != record.values.keys() else record
 
 
+def _without_series(plan: Plan) -> Plan | None:
+    """A plan without the memory of a process that has neither name nor number: the series tells the same, and when."""
+    parts = tuple(
+        part for part in plan.parts
+        if part.entity.table != "process_memory" or {taken.quantity.id for taken in part.columns} & {"process.name", "process.pid", "process.state"}
+    )  # fmt: skip
+    return Plan(parts, plan.unknown) if parts else None
+
+
 class Gatherer:
     """All records of a source."""
 
@@ -167,6 +176,8 @@ class Gatherer:
         if group.long is None and values:
             group.plan = plan_for(values, context, pending[0].inherited)
             own = own_of(values, group.plan.tables if group.plan is not None else frozenset())
+            if own is not None and own.series is not None and group.plan is not None:
+                group.plan = _without_series(group.plan)
             if own is not None:
                 self._experiments += own.experiment is not None
                 group.keeper = Keeper(self.filler.rows, own, self._experiments, self._attempts)

@@ -80,6 +80,35 @@ class Own:
         return frozenset(found - {""})
 
 
+# ---- cells that quote a line
+
+_QUOTED = re.compile(
+    r"[`\"']?(?P<name>[A-Za-z][\w /-]{3,40}?)(?:: | = |=)(?P<value>-?\d[\d,]{0,20}(?:\.\d{1,9})?)(?: ?(?P<unit>[A-Za-z]{1,8}))?[`\"'.]?"
+)
+"""`GPU KV cache size: 1,024 tokens`: a statement of a log in a cell, name and unit with the value."""
+
+
+_STATEMENT = re.compile(r"(?:^|[|,;\t`\"' ])(?:[\w-]+ ){1,6}[\w-]+: -?\d[\d,.]{0,20} (?:[KMGT]i?B|tokens)\b")
+
+
+def _quoted(values: Values) -> Values:
+    """A record whose cells quote statements, each under the name that the statement has; any other record as it is."""
+    found: dict[str, Any] = {}
+    if any("=" in name or ":" in name for name in values):
+        return values  # a line of pairs, and no table
+    for name, cell in values.items():
+        match = (
+            _QUOTED.fullmatch(cell.strip())
+            if isinstance(cell, str) and len(cell) < 100 and not is_number(cell)
+            else None
+        )
+        if match is None or any(True for _ in settings_in(cell)):
+            found[name] = cell
+        else:
+            found[f"{match['name']} {match['unit'] or ''}".strip()] = match["value"]
+    return found
+
+
 # ---- what a table is
 
 
@@ -89,8 +118,14 @@ def is_of_own(names: Sequence[str]) -> bool:
     return len(roles) >= 2 and (grammar.MEMORY in roles or grammar.SETTING in roles) and sum(role == grammar.FIGURE for role in roles) <= len(roles) - 1  # fmt: skip
 
 
+def may_quote(lines: Sequence[str]) -> bool:
+    """Whether rows below the first line hold a log's statement in a cell, so that this header need not name a quantity."""
+    return not any(letter.isdigit() for letter in lines[0]) and any(_STATEMENT.search(line) for line in lines[1:])
+
+
 def own_of(records: Sequence[Values], tables: frozenset[str] = frozenset()) -> Own | None:
     """The series and the experiment in some records; None for neither. `tables` are those that the vocabulary fills from them."""
+    records = [_quoted(record) for record in records]
     columns = {name: column_of(name) for record in records for name in record}
     if not columns or len(columns) > 200:
         return None
@@ -314,6 +349,7 @@ class Keeper:
 
     def record(self, line: int, values: Values) -> None:
         """The rows of one record."""
+        values = _quoted(values)
         if self._own.series:
             self._sample(line, self._own.series, values)
         if self._own.experiment:

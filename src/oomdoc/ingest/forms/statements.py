@@ -16,11 +16,12 @@ from typing import Any
 from oomdoc.columns import stamp
 from oomdoc.ingest.forms.believe import plan_for
 from oomdoc.ingest.forms.groups import Gatherer
+from oomdoc.ingest.forms.text import pairs
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.vocabulary import meanings
 
 _PAIR = re.compile(
-    r"(?P<name>[A-Za-z_#][\w #./%()-]{0,48}?)\s?[:=]\s?(?P<value>-?\d{1,18}(?:,\d{3}){0,5}(?:\.\d{1,9})?\s?(?:%|[KMGT]i?B|ms|s)?)(?=[\s,;|)\]}]|$)"
+    r"(?P<name>[A-Za-z_#][\w #./%()-]{0,48}?)\s?[:=]\s{0,3}(?P<value>-?\d{1,18}(?:,\d{3}){0,5}(?:\.\d{1,9})?\s?(?:%|[kKMGT]i?B|ms|s)?)(?=[\s,;|)\]}]|$)"
 )
 _GLOG = re.compile(r"[IWEF](\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)")
 _LINE_CAP = 2000
@@ -97,3 +98,33 @@ def with_moment(values: dict[str, Any], line: str) -> dict[str, Any]:
     glog = _GLOG.match(line)
     moment = stamp(f"{glog[1]}-{glog[2]}-{glog[3]}T{glog[4]}Z" if glog else line[:80])
     return values if moment is None else {"timestamp": moment, **values}
+
+
+TITLE = "message_title"
+"""The name under which `of_message` keeps what a message calls itself."""
+_MESSAGES = ("msg", "message", "event", "log", "text")
+_TITLE = re.compile(r"(?P<title>[A-Za-z][\w /-]{2,40}?)\s?(?::|,|\s[-–—])\s")
+_OF_METRICS = re.compile(r"(?i)\s*\b(?:metrics?|stats?|statistics|status|collected|snapshot)\b")
+
+
+def of_message(value: dict[str, Any]) -> dict[str, Any]:
+    """A record of a logger whose message holds pairs, with these as fields of their own; any other record as it is.
+
+    A name that says little alone is told with what the message calls itself.
+
+    >>> of_message({"ts": 1, "msg": "KV cache metric: pod=a-1, usage=0.5"})
+    {'ts': 1, 'message_title': 'KV cache', 'pod': 'a-1', 'KV cache usage': '0.5'}
+    """
+    name = next((name for name in _MESSAGES if isinstance(value.get(name), str)), "")
+    text = value[name] if name else ""
+    found: dict[str, Any] = {**dict(stated(text)), **pairs(text)} if "=" in text or ": " in text else {}
+    if not found or len(text) > _LINE_CAP:
+        return value
+    title = match["title"] if (match := _TITLE.match(text)) else ""
+    title = _OF_METRICS.sub("", title).strip()
+    told = {}
+    for each, cell in found.items():
+        whole = f"{title} {each}"
+        known = any(match.strong for match in meanings(each)) or not any(match.strong for match in meanings(whole))
+        told[each if known else whole] = cell
+    return {**{key: cell for key, cell in value.items() if key != name}, TITLE: title, **{key: cell for key, cell in told.items() if key not in value}}  # fmt: skip

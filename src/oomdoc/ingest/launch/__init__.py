@@ -20,20 +20,28 @@ from collections.abc import Iterable, Iterator
 
 from oomdoc.ingest.base import HEAD_BYTES, Head, Rows, regex
 from oomdoc.ingest.launch.calls import calls_in
-from oomdoc.ingest.launch.commands import COMMAND_WORDS, PATTERNS, flags_of, flags_of_tokens, segments, settings_of
+from oomdoc.ingest.launch.commands import (
+    COMMAND_WORDS,
+    ECHO_ANCHORS,
+    flags_of,
+    flags_of_tokens,
+    segments,
+    settings_of,
+    typed,
+)
 from oomdoc.ingest.launch.documents import read_document
 from oomdoc.ingest.launch.manifests import document_settings
 from oomdoc.ingest.launch.names import ENGINE_FLAGS, Setting, image_version, is_environment, shown
 from oomdoc.ingest.launch.shell import ASSIGNMENT, prepared
-from oomdoc.ingest.record import HEAD
+from oomdoc.ingest.record import BRACKETED, HEAD
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 from oomdoc.units import KIB, parse_size
 
 __all__ = [
+    "ECHO_ANCHORS",
     "ENGINE_FLAGS",
     "KIND",
-    "PATTERNS",
     "TABLES",
     "flags_of",
     "flags_of_tokens",
@@ -44,6 +52,7 @@ __all__ = [
     "read",
     "read_document",
     "shown",
+    "typed",
 ]
 
 KIND = "launch"
@@ -81,7 +90,9 @@ def _text_of(data: bytes) -> str:
 
 _LOG_LINE = regex(
     r"\s*(?:Traceback \(most recent|File \"[^\"]+\", line \d|(?:\w+\.)*\w*(?:Error|Exception|Warning)\b: |"
-    r"INFO: +\S|\[\s*\d+\.\d{3,}\]|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s|\w{3} +\d+ \d\d:\d\d:\d\d |\([\w.:-]+(?: rank=\d+)? pid=\d+)"
+    r"INFO: +\S|\[\s*\d+\.\d{3,}\]|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\s|"
+    + BRACKETED
+    + r"|\w{3} +\d+ \d\d:\d\d:\d\d |\([\w.:-]+(?: rank=\d+)? pid=\d+)"
 )
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from oomdoc.ingest.base import Pattern, regex
+from oomdoc.ingest.base import regex
 from oomdoc.ingest.launch.calls import calls_in
 from oomdoc.ingest.launch.names import (
     COMMON_FLAGS,
@@ -23,6 +22,7 @@ from oomdoc.ingest.launch.names import (
     is_environment,
     shown,
 )
+from oomdoc.ingest.launch.servers import STARTS, Server, in_our_words, marked, of_image, started
 from oomdoc.ingest.launch.shell import (
     ASSIGNMENT,
     END,
@@ -89,7 +89,7 @@ COMMAND_WORDS = frozenset(
     numactl taskset time timeout unshare systemd-run cmd entrypoint run command args lmdeploy trl prlimit nice kubectl
     mpirun pytest apptainer singularity helm conda poetry screen tmux setsid start_server
     """.split()  # noqa: SIM905
-)
+) | {start.partition(" ")[0] for start in STARTS}
 
 
 def segments(text: str) -> Iterator[list[Word]]:
@@ -120,7 +120,22 @@ def segments(text: str) -> Iterator[list[Word]]:
 
 def _is_option_list(words: list[Word]) -> bool:
     """Whether a line that begins with an option may go on these words: people paste commands without backslashes."""
-    return words[0].text.startswith("-") or _engine_at(words) is not None or _container_at(words) is not None
+    return _starts_something(words)
+
+
+def _starts_something(words: Sequence[Word]) -> bool:
+    """Whether these words are options, or start an engine, another server or a container."""
+    return (
+        words[0].text.startswith("-")
+        or _engine_at(words) is not None
+        or _other_at(words) is not None
+        or _container_at(words) is not None
+    )
+
+
+def _other_at(words: Sequence[Word]) -> tuple[int, Server] | None:
+    """The server other than vLLM that these words start, and where its options begin."""
+    return started([word.text for word in words])
 
 
 def settings_of(text: str) -> list[Setting]:
@@ -134,8 +149,7 @@ def settings_of(text: str) -> list[Setting]:
     for words in segments(rest):
         here = list(_segment(words, values, engine))
         found += here
-        started = words[0].text.startswith("-") or _engine_at(words) is not None or _container_at(words) is not None
-        engine += started and any(one.origin == "command" for one in here)
+        engine += _starts_something(words) and any(one.origin == "command" for one in here)
     return sorted(found, key=lambda one: one.line)
 
 
@@ -155,12 +169,17 @@ def _segment(words: Sequence[Word], values: dict[str, str], engine: int = 0) -> 
     rest = words[at:]
     if not rest:
         return
-    begin, container = _engine_at(rest), _container_at(rest)
+    other, container = _other_at(rest), _container_at(rest)
+    begin = _engine_at(rest) if other is None else None
     script = next((word for word in rest if word.quoted and SCRIPT.search(word.text)), None)
     if container is not None:
         yield from _container(rest[container:], values, engine)
     elif begin is not None:
         yield from _options(rest[begin:], values, engine, every=True, positional=True)
+    elif other is not None:
+        yield from _of_server(other[1], rest[other[0] :], values, engine, positional=True)
+    elif (server := marked(word.text for word in rest)) is not None:
+        yield from _of_server(server, rest, values, engine, positional=False)
     elif script is not None:  # handed over in quotes: bash -c "vllm serve ..."
         for one in settings_of(script.text):
             yield one._replace(line=script.line + one.line - 1, engine=engine)
@@ -206,16 +225,32 @@ def _engine_at(words: Sequence[Word]) -> int | None:
 
 
 _LETTER = regex(r"-[A-Za-z]")
+_MODEL_OPTIONS = frozenset(
+    (
+        "--model",
+        "--model-tag",
+        "--model-path",
+        "--model_path",
+        "--model-id",
+        "--model_id",
+        "--model_dir",
+        "--checkpoint_dir",
+        "-m",
+    )
+)
 
 
 def _options(
-    words: Sequence[Word], values: dict[str, str], engine: int, every: bool, positional: bool = False
+    words: Sequence[Word],
+    values: dict[str, str],
+    engine: int,
+    every: bool,
+    positional: bool = False,
+    short: Mapping[str, str] = SHORT_OPTIONS,
 ) -> Iterator[Setting]:
     """Options of a command: `every` one or only the engine's; a free word is the model where one may stand."""
     at = 0
-    model = not positional or any(
-        word.text.startswith(("--model=", "--model-tag")) or word.text == "--model" for word in words
-    )
+    model = not positional or any(word.text.partition("=")[0] in _MODEL_OPTIONS for word in words)
     while at < len(words):
         word = words[at]
         at += 1
@@ -235,7 +270,7 @@ def _options(
                 if value:
                     yield Setting(word.line, "model", value, "command", engine)
             continue
-        flag, value = _named(option["name"], word.text.startswith("--")), option["value"]
+        flag, value = _named(option["name"], word.text.startswith("--"), short), option["value"]
         if value is None and at < len(words) and _takes(flag, words[at]):
             value = words[at].text
             at += 1
@@ -251,9 +286,16 @@ def _options(
             yield Setting(word.line, flag, shown(flag, resolved), "command", engine)
 
 
-def _named(name: str, long: bool) -> str | None:
+def _of_server(
+    server: Server, words: Sequence[Word], values: dict[str, str], engine: int, positional: bool
+) -> list[Setting]:
+    """Options of another server, in vLLM's names where they mean the same."""
+    return in_our_words(server, _options(words, values, engine, True, positional, server.short))
+
+
+def _named(name: str, long: bool, short: Mapping[str, str] = SHORT_OPTIONS) -> str | None:
     if not long:
-        return SHORT_OPTIONS.get(name)
+        return short.get(name, SHORT_OPTIONS.get(name))
     head, dot, tail = name.partition(".")
     flag = head.replace("-", "_").lower() + dot + tail
     return RENAMED.get(flag, flag)
@@ -272,7 +314,7 @@ def _takes(flag: str | None, word: Word) -> bool:
 
 def _variable(line: int, name: str, value: str, engine: int) -> Iterator[Setting]:
     """A variable: the environment's, or one of a script that is named for an engine argument."""
-    if is_environment(name):
+    if is_environment(name) and name not in VARIABLE_FLAGS:
         yield Setting(line, name, shown(name, value), "environment", engine)
         return
     flag = RENAMED.get(name.lower(), name.lower())
@@ -315,6 +357,9 @@ def _container(words: Sequence[Word], values: dict[str, str], engine: int) -> It
     if script is not None:
         for one in settings_of(script.text):
             yield one._replace(line=script.line + one.line - 1, engine=engine)
+    elif begin is None and (server := of_image(image.text)) is not None:
+        inner = _other_at(rest)
+        yield from _of_server(server, rest[inner[0] :] if inner else rest, values, engine, positional=inner is not None)
     elif begin is not None or "vllm" in image.text or (rest and rest[0].text.startswith("-")):
         yield from _options(rest[begin or 0 :], values, engine, every=True, positional=True)
 
@@ -322,41 +367,18 @@ def _container(words: Sequence[Word], values: dict[str, str], engine: int) -> It
 _BOUNDS = {"--shm-size": "shm-size", "--memory": "container-limit", "-m": "container-limit"}
 
 
-def _echoed(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | None:
-    """An option in a line that starts the engine: `set -x`, a shell prompt, `ps` output."""
-    begin = max(
-        match.string.find("vllm serve ", 0, match.start()), match.string.find("vllm.entrypoints.", 0, match.start())
-    )
-    flag = _named(match["flag"].lstrip("-"), match["flag"].startswith("--"))
-    if begin < 0 or flag is None or re.search(r"usage:|\berror:", match.string[max(0, begin - 80) : begin]):
-        return None
-    value = match["value"]
-    switch = flag in SWITCHES or flag.startswith(SWITCH_PREFIX)
-    if flag.startswith("no_"):
-        flag, value = flag[3:], "False"
-    elif switch and not (value and TRUTH.fullmatch(value)):
-        value = "True"
-    if value is None or (flag not in ENGINE_FLAGS and flag not in COMMON_FLAGS):
-        return None
-    return {"flag": flag, "value": shown(flag, value.strip("\"'")), "origin": "command"}
-
-
-PATTERNS: tuple[Pattern, ...] = (
-    Pattern(
-        "command-echo",
-        "shell",
-        ("vllm serve ", "vllm.entrypoints."),
-        regex(
-            r"(?<=\s)(?P<flag>--[a-z][\w.-]*|-(?:tp|pp|dp)(?=[= ]))"
-            r"(?:[= ](?P<value>\"[^\"]*\"|'[^']*'|-\d+|(?!-)[^\s\"']+))?"
-        ),
-        "engine_flag",
-        (
-            ("+ vllm serve org/model --max-model-len 4096", {"flag": "max_model_len", "value": "4096"}),
-            ("$ python3 -m vllm.entrypoints.openai.api_server -tp 2", {"flag": "tensor_parallel_size", "value": "2"}),
-        ),
-        convert=_echoed,
-        repeat=True,
-    ),
+ECHO_ANCHORS = ("vllm serve ", "vllm.entrypoints.", *STARTS)
+"""What stands in a line that starts an engine."""
+_SHELL = regex(
+    r"\s*(?:(?:\([\w.-]{1,40}\) ?)?(?:\S[\w.@:~/ -]{0,80}(?=[#$%❯>])|(?=[$%❯]))[#$%❯>][ \t]+|\+{1,4} )(?=\S)"
 )
-"""An engine's command echoed inside a log. Not for texts that `read` takes, which would tell the same twice."""
+
+
+def typed(text: str) -> list[tuple[str, str]]:
+    """Engine settings of a command behind a shell's prompt or echoed by `set -x`, as a log or a session shows it; [] for other lines.
+
+    >>> typed("root@gpu-1:~# vllm serve org/m --max-num-seqs 8"), typed("please run: vllm serve org/m --max-num-seqs 8")
+    ([('model', 'org/m'), ('max_num_seqs', '8')], [])
+    """
+    prompt = _SHELL.match(text)
+    return flags_of(text[prompt.end() :]) if prompt else []

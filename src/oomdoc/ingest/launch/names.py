@@ -115,8 +115,10 @@ VARIABLE_FLAGS = {
     "MODEL_ID": "model",
     "GPU_MEM_UTIL": "gpu_memory_utilization",
     "GPU_UTIL": "gpu_memory_utilization",
+    "GPU_MEMORY_UTILIZATION": "gpu_memory_utilization",
     "MAX_LEN": "max_model_len",
 }
+"""Variables of launch scripts that are named for an engine argument; they come before the environment's own."""
 
 
 _VERSION = regex(r"vllm[\w./-]*:v?(\d+\.\d+(?:\.\d+)?[\w.+-]*)")

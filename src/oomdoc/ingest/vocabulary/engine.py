@@ -49,6 +49,14 @@ QUANTITIES = (
         samples=(("process_resident_memory_bytes", 1615496832.0, 1615496832),), not_names=("process_virtual_memory_bytes",),
     ),
     Quantity(
+        "stat.who", "engine_stat", "process", "text",
+        strong="",
+        weak="pod, replica, worker, instance, endpoint, backend, server, engine, node, host, upstream, rank, pod name, worker id, endpoint name, replica id",
+        pattern=r"^[\w.:/@\[\]-]{1,100}$",
+        samples=(("pod", "llm-0", "llm-0"), ("worker", "w3", "w3")),
+        not_names=("podcast", "workers busy"),
+    ),
+    Quantity(
         "stat.running", "engine_stat", "running", "count",
         strong="running request, request running, running seq, running batch, concurrent request, concurrency, request in flight, running count, running request count, client connection, client conn, connected client, open connection",
         weak="running, active, batch size, inflight, in flight",
@@ -58,7 +66,7 @@ QUANTITIES = (
     ),
     Quantity(
         "stat.waiting", "engine_stat", "waiting", "count",
-        strong="waiting request, waiting depth, waiting size, waiting len, waiting token, request waiting, waiting backlog, backlog, waiting count, waiting request count, waiting total, waiting request total",
+        strong="waiting request, waiting depth, waiting size, waiting len, waiting token, request waiting, waiting backlog, backlog, waiting count, wait count, waiting request count, waiting total, waiting request total",
         weak="waiting",
         exact="queue_depth, queue_len, queue_length, queue_size",
         high=_MOST,

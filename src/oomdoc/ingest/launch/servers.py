@@ -1,0 +1,139 @@
+"""Servers of language models besides vLLM: how each is started, and which of its options mean what one of vLLM's means.
+
+    python -m sglang.launch_server --context-length 32768      max_model_len = 32768
+    trtllm-serve org/m --max_batch_size 64                     max_num_seqs = 64
+    llama-server -c 65536 -np 4                                max_model_len = 16384, max_num_seqs = 4
+
+Only what has the same meaning is renamed; every other option keeps its own name. A share of the memory that is *free* after the
+weights (TensorRT-LLM, LMDeploy) is another thing than a share of the device, and is not renamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from oomdoc.ingest.launch.names import Setting
+
+_TP, _PP, _DP = "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"
+_LEN, _SEQS, _STEP, _SHARE = "max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"
+
+
+@dataclass(frozen=True)
+class Server:
+    """One server: the words that start it (a program, or a program and what stands behind it), and its options.
+
+    `same` maps an option, with underscores, to the engine argument of the same meaning; `!` before it says that the option
+    switches off what the argument switches on. `marks` are options that no other program has: two of them show this server
+    whatever the program is called. `slots`: the context is shared out evenly among the sequences.
+    """
+
+    name: str
+    starts: tuple[str, ...]
+    same: Mapping[str, str]
+    marks: frozenset[str] = frozenset()
+    images: tuple[str, ...] = ()
+    short: Mapping[str, str] = field(default_factory=dict)
+    slots: bool = False
+
+
+SERVERS: tuple[Server, ...] = (
+    Server(
+        "sglang", ("sglang.launch_server", "sglang serve", "sglang.launch_router"),
+        {
+            "model_path": "model", "tp": _TP, "tp_size": _TP, "pp": _PP, "pp_size": _PP, "dp": _DP, "dp_size": _DP, "context_length": _LEN, "context_len": _LEN,
+            "max_running_requests": _SEQS, "chunked_prefill_size": _STEP, "mem_fraction_static": _SHARE, "page_size": "block_size",
+            "disable_cuda_graph": "enforce_eager", "disable_radix_cache": "!enable_prefix_caching", "cpu_offload_gb": "cpu_offload_gb",
+            "speculative_algorithm": "speculative_config", "lora_paths": "lora_modules",
+        },
+        marks=frozenset(("mem_fraction_static", "chunked_prefill_size", "max_running_requests", "disable_radix_cache")), images=("sglang",),
+    ),
+    Server(
+        "trtllm", ("trtllm-serve", "trtllm-build", "trtllm-bench", "trtllm-llmapi-launch"),
+        {
+            "model_dir": "model", "checkpoint_dir": "model", "tp_size": _TP, "pp_size": _PP, "tp": _TP, "pp": _PP, "max_batch_size": _SEQS, "max_num_requests": _SEQS,
+            "max_num_tokens": _STEP, "max_seq_len": _LEN, "tokens_per_block": "block_size",
+        },
+        marks=frozenset(("gpt_attention_plugin", "use_gpt_attention_plugin", "gemm_plugin", "use_gemm_plugin", "paged_kv_cache", "use_inflight_batching", "kv_cache_free_gpu_memory_fraction")),
+        images=("tensorrt-llm", "tensorrt_llm"),
+    ),
+    Server(
+        "llama.cpp", ("llama-server", "llama-cli", "ollama_llama_server"),
+        {
+            "ctx_size": _LEN, "parallel": _SEQS, "n_parallel": _SEQS, "ubatch_size": _STEP, "cache_type_k": "kv_cache_dtype", "n_gpu_layers": "n_gpu_layers",
+        },
+        marks=frozenset(("n_gpu_layers", "ctx_size", "ubatch_size", "cache_type_k", "flash_attn")), images=("llama.cpp",),
+        short={"m": "model", "c": "ctx_size", "np": "parallel", "ub": "ubatch_size", "b": "batch_size", "ngl": "n_gpu_layers", "ctk": "cache_type_k", "ctv": "cache_type_v", "fa": "flash_attn", "ts": "tensor_split"},
+        slots=True,
+    ),
+    Server(
+        "lmdeploy", ("lmdeploy serve api_server", "lmdeploy serve gradio", "lmdeploy chat"),
+        {"tp": _TP, "dp": _DP, "session_len": _LEN, "max_batch_size": _SEQS, "max_prefill_token_num": _STEP, "model_path": "model"},
+        marks=frozenset(("cache_max_entry_count", "session_len", "quant_policy")), images=("lmdeploy",),
+    ),
+    Server(
+        "tgi", ("text-generation-launcher",),
+        {
+            "model_id": "model", "num_shard": _TP, "max_total_tokens": _LEN, "max_batch_size": _SEQS, "max_batch_prefill_tokens": _STEP, "quantize": "quantization",
+            "cuda_memory_fraction": _SHARE,
+        },
+        marks=frozenset(("max_batch_prefill_tokens", "max_batch_total_tokens", "max_total_tokens", "num_shard")), images=("text-generation-inference",),
+    ),
+    Server(
+        "xllm", ("xllm", "scalellm"),
+        {"max_memory_utilization": _SHARE, "max_tokens_per_batch": _STEP, "max_seqs_per_batch": _SEQS, "model_path": "model"},
+        marks=frozenset(("max_memory_utilization", "max_tokens_per_batch", "max_seqs_per_batch")), images=("scalellm", "xllm"),
+    ),
+)  # fmt: skip
+"""By the help texts of the servers' command lines, releases of 2024 to 2026."""
+
+BY_NAME: Mapping[str, Server] = {server.name: server for server in SERVERS}
+_STARTS = tuple((tuple(start.split()), server) for server in SERVERS for start in server.starts)
+STARTS: tuple[str, ...] = tuple(start for server in SERVERS for start in server.starts if len(start) > 5)
+"""What stands in a line that starts such a server."""
+
+
+def started(words: Sequence[str]) -> tuple[int, Server] | None:
+    """The server that a command starts and the index of the first word behind its start; None for another command.
+
+    >>> found = started(["python", "-m", "sglang.launch_server", "--tp", "2"])
+    >>> found and (found[0], found[1].name)
+    (3, 'sglang')
+    """
+    for at, word in enumerate(words):
+        if word.startswith("-") and word != "-m":
+            return None  # behind the first option stand values
+        bare = word.rpartition("/")[2].removesuffix(".exe")
+        for start, server in _STARTS:
+            if bare == start[0] and tuple(words[at + 1 : at + len(start)]) == start[1:]:
+                return at + len(start), server
+    return None
+
+
+def marked(options: Iterable[str]) -> Server | None:
+    """The server whose own options these are, two of them at least."""
+    names = {name.lstrip("-").partition("=")[0].replace("-", "_") for name in options if name.startswith("--")}
+    return next((server for server in SERVERS if len(names & server.marks) >= 2), None)
+
+
+def of_image(image: str) -> Server | None:
+    """The server in a container's image, by the image's name."""
+    name = image.rpartition("@")[0] or image
+    return next((server for server in SERVERS if any(part in name for part in server.images)), None)
+
+
+def renamed(server: Server, flag: str, value: str) -> tuple[str, str]:
+    """An option in vLLM's words, where it means the same; else as it is."""
+    same = server.same.get(flag, flag)
+    if same.startswith("!"):
+        return same[1:], "False" if value.lower() in ("true", "1", "") else "True"
+    return same, value
+
+
+def in_our_words(server: Server, settings: Iterable[Setting]) -> list[Setting]:
+    """Settings of one start, renamed; a context that all sequences share is that of one sequence."""
+    found = [one if one.origin != "command" else one._replace(flag=flag, value=value) for one in settings for flag, value in [renamed(server, one.flag, one.value)]]  # fmt: skip
+    if not server.slots:
+        return found
+    slots = next((int(one.value) for one in found if one.flag == _SEQS and one.value.isdigit()), 1)
+    return [one._replace(value=str(int(one.value) // slots)) if one.flag == _LEN and one.value.isdigit() and slots > 1 else one for one in found]  # fmt: skip
