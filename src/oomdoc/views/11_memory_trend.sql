@@ -113,7 +113,7 @@ WITH raw AS (
   FROM ordered WHERE kind <> '' GROUP BY ALL
   HAVING count(DISTINCT state) >= $level_states AND max(bytes) - min(bytes) <= greatest($level_share * median(bytes), $level_bytes) AND bool_or(regexp_matches(state, '(?i)\b(during|requests?|load|busy|traffic|round|hours?|day|night|run|burst|wave|test)\b'))
 ), level AS (
-  SELECT count(*) AS n, arg_max(struct_pack(name, resource, n, middle, spread, loaded, ref), n) AS f, bool_or(resource <> 'gpu') AS of_host
+  SELECT count(*) AS n, first(struct_pack(name, resource, n, middle, spread, loaded, ref) ORDER BY n DESC, name, ref) AS f, bool_or(resource <> 'gpu') AS of_host
   FROM (SELECT name, resource, n, middle, spread, loaded, ref FROM judged WHERE stays OR settles UNION ALL SELECT name, resource, n, middle, spread, loaded, ref FROM staged)
 ), listing AS (
   -- the same process in several listings of one text (`ps` taken again and again), in the order of the text
