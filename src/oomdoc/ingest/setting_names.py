@@ -112,8 +112,10 @@ _KEYED = regex(
     rf"(?:\s*(?:=|:|\bto\b|\bat\b|\bof\b|\bis\b)?\s*(?P<value>{_VALUE}))?"
 )
 _SHORT = regex(
-    r"(?<![\w-])(?P<name>TP|tp|PP|pp|DP|dp|util)(?:\s?[= ]\s?)?(?P<value>\d(?:\.\d+)?|\d{1,2})(?![\w.]*[A-Za-z]{3})"
+    r"(?:(?<![\w-])|(?<=\d)|(?<=\d[-_x+]))(?P<name>TP|tp|PP|pp|DP|dp|util)(?:\s?[= ]\s?)?(?P<value>\d{1,3}(?:\.\d+)?)(?![\w.]*[A-Za-z]{3})"
 )
+_COPIES = regex(r"(?<![\w.])(?P<copies>\d{1,3})\s?[x×]\s?(?=(?:TP|tp)\s?=?\s?\d)")
+"""`4 x TP 1`: as many servers side by side."""
 _RELEASE = regex(
     r"(?i)(?<![\w./=-])(?:(?P<what>vllm|torch|pytorch|image|driver)[ :=]*)?v?(?P<value>\d+\.\d+(?:\.\d+)+(?:[.\w+]*\d)?|(?<=torch )\d+\.\d+)(?![\w%]|\.\d)"
 )
@@ -159,6 +161,8 @@ def settings_in(text: str) -> Iterator[Tried]:
         take(match["variable"], match["value"], match)
     for match in _KEYED.finditer(text):
         take(flag_of(re.sub(r"[ -]", "_", match["name"])), match["value"], match)
+    for match in _COPIES.finditer(text):
+        take("data_parallel_size", match["copies"], match)
     for match in _SHORT.finditer(text):
         take(_BY_NAME[match["name"].lower()], match["value"], match)
     for match in _RELEASE.finditer(text):
