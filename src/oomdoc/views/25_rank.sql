@@ -23,8 +23,12 @@ WITH figure AS (
 ), apart AS (
   SELECT DISTINCT team FROM seated a WHERE numbered AND EXISTS (
     FROM seated b WHERE b.team = a.team AND b.seat = a.seat AND b.source <> a.source AND (b.pid <> a.pid OR (b.name = a.name AND abs(b.value - a.value) > $other_figure * abs(a.value))))
+), anew AS (
+  SELECT DISTINCT team, source FROM seated a WHERE numbered AND EXISTS (
+    FROM seated b WHERE b.team = a.team AND b.seat = a.seat AND b.source = a.source AND b.pid <> a.pid AND b.name = a.name AND a.name <> 'free_bytes' AND abs(b.value - a.value) > $other_figure * abs(a.value))
 ), named AS (
-  SELECT s.*, s.team || coalesce(' ' || d.team || ' ' || s.source, '') || coalesce(' ' || l.number, '') AS crew FROM seated s LEFT JOIN apart d USING (team)
+  SELECT s.*, s.team || coalesce(' ' || d.team || ' ' || s.source, '') || CASE WHEN n.team IS NOT NULL THEN coalesce(' ' || l.number, '') ELSE '' END AS crew FROM seated s LEFT JOIN apart d USING (team)
+  LEFT JOIN anew n ON n.team = s.team AND n.source = s.source
   LEFT JOIN life l ON l.team = s.team AND l.seat = s.seat AND l.source = s.source AND l.pid IS NOT DISTINCT FROM s.pid
 ), team AS (
   -- two engines in one bundle are not compared: the team of the incident's own log, then the largest

@@ -86,6 +86,10 @@ class Own:
 def is_of_own(names: Sequence[str]) -> bool:
     """Whether names of columns can be those of a series or an experiment: a look at the header alone."""
     roles = [column_of(name).role for name in names if name]
+    words = [grammar.pieces(name) for name in names if name]
+    # `config; generation tokens/s`: the settings stand in the cells
+    if any(each and each[-1] in _SPOKEN for each in words) and any(_quantity(each, column_of(name))[0] for each, name in zip(words, filter(None, names), strict=True)):  # fmt: skip
+        return True
     return len(roles) >= 2 and (grammar.MEMORY in roles or grammar.SETTING in roles) and sum(role == grammar.FIGURE for role in roles) <= len(roles) - 1  # fmt: skip
 
 
