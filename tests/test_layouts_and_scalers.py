@@ -22,7 +22,11 @@ def _first(folder: Path, files: dict[str, str]) -> tuple[str, float]:
 def _start(ranks: int, weights: str, room: str, tokens: str) -> str:
     loaded = "".join(_WORKER.format(rank=r, pid=80 + r, second=1, file="gpu_model_runner.py:1", text=f"Model loading took {weights} GiB and 31.5 seconds") for r in range(ranks))  # fmt: skip
     left = "".join(_WORKER.format(rank=r, pid=80 + r, second=2, file="gpu_worker.py:2", text=f"Available KV cache memory: {room} GiB") for r in range(ranks))  # fmt: skip
-    return loaded + left + f"(EngineCore_0 pid=70) INFO 03-02 11:00:03 [kv_cache_utils.py:3] GPU KV cache size: {tokens} tokens\n"
+    return (
+        loaded
+        + left
+        + f"(EngineCore_0 pid=70) INFO 03-02 11:00:03 [kv_cache_utils.py:3] GPU KV cache size: {tokens} tokens\n"
+    )
 
 
 def test_two_starts_whose_tokens_cost_the_same_on_a_rank(tmp_path: Path) -> None:
@@ -50,7 +54,13 @@ def test_a_table_of_generated_tokens(tmp_path: Path, second: str, told: bool) ->
 def test_a_watched_scaler_behind_a_clock(tmp_path: Path, reached: tuple[int, ...], told: bool) -> None:
     values = (40, 55, 60, 62, 58, 61, 57, 60) if told else (40, 12, 9, 6, 6, 5, 6, 5)
     rows = "".join(f"14:0{minute}:00 chat  StatefulSet/chat  {value}/6  1  10  {replicas}  2d\n" for minute, (value, replicas) in enumerate(zip(values, reached, strict=True)))  # fmt: skip
-    cause, probability = _first(tmp_path, {"watch.txt": "NAME  REFERENCE  TARGETS  MINPODS  MAXPODS  REPLICAS  AGE\n" + rows, "pod.prom": "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{engine=\"0\"} 31\n"})
+    cause, probability = _first(
+        tmp_path,
+        {
+            "watch.txt": "NAME  REFERENCE  TARGETS  MINPODS  MAXPODS  REPLICAS  AGE\n" + rows,
+            "pod.prom": '# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{engine="0"} 31\n',
+        },
+    )
     assert (cause == "autoscaling-blind" and probability > 0.5) is told
 
 

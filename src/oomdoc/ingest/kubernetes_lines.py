@@ -556,7 +556,10 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         "scaler",
         (
-            ("trigger s0 value: 3.58  threshold 20  -> replicas big: 2", {"kind": "metric", "value": 3.58, "threshold": 20.0, "replicas": 2}),
+            (
+                "trigger s0 value: 3.58  threshold 20  -> replicas big: 2",
+                {"kind": "metric", "value": 3.58, "threshold": 20.0, "replicas": 2},
+            ),
             ("scaler chat: current=41, target=10", {"kind": "metric", "value": 41.0, "threshold": 10.0}),
         ),
         convert=lambda row, match: {

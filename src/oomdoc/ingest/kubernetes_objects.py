@@ -111,7 +111,9 @@ class Objects:
                 self._scaled(trigger, "metric", name, _text(threshold), threshold=_number(threshold))
             for condition in _list(_mapping(value.get("status")).get("conditions")):
                 one = _mapping(condition)
-                self._scaled(one, "condition", _text(one.get("type")), _text(one.get("status")), _text(one.get("message")))
+                self._scaled(
+                    one, "condition", _text(one.get("type")), _text(one.get("status")), _text(one.get("message"))
+                )
             self.target = {}
         elif "containers" in _mapping(value.get("spec")) or "containerStatuses" in _mapping(value.get("status")):
             self.pod(value)

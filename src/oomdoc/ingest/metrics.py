@@ -210,7 +210,9 @@ def pasted(line: str) -> tuple[str, str | None, str] | None:
     return (series[0], series[1], match[2]) if match and series else None
 
 
-_INSTANT = re.compile(rf"\s*(?:(?P<name>[A-Za-z_:][\w:]*))?(?P<labels>{_BRACES})? => (?P<value>[-+.\deE]+) @\[(?P<t>\d{{9,11}}(?:\.\d+)?)\]\s*")
+_INSTANT = re.compile(
+    rf"\s*(?:(?P<name>[A-Za-z_:][\w:]*))?(?P<labels>{_BRACES})? => (?P<value>[-+.\deE]+) @\[(?P<t>\d{{9,11}}(?:\.\d+)?)\]\s*"
+)
 _ASKED = re.compile(r"\bvllm:\w{3,100}")
 
 
@@ -223,7 +225,11 @@ def answered(line: str, asked: str | None) -> tuple[str, str | None, str, float]
     match = _INSTANT.fullmatch(line) if " => " in line else None
     name = (match["name"] or asked) if match else None
     kept = kept_name(name) if name else None
-    return (kept, match["labels"][1:-1] if match["labels"] else None, match["value"], float(match["t"])) if match and kept else None
+    return (
+        (kept, match["labels"][1:-1] if match["labels"] else None, match["value"], float(match["t"]))
+        if match and kept
+        else None
+    )
 
 
 def asked_in(line: str) -> str | None:

@@ -422,7 +422,16 @@ class Keeper:
         for name, quantity, unit in plan.figures:
             cell = values.get(name)
             try:
-                if quantity in ("", "hit_tokens", "asked_tokens", "kv_tokens", "kv_blocks", "preemptions", "hit_rate", "tokens_s"):
+                if quantity in (
+                    "",
+                    "hit_tokens",
+                    "asked_tokens",
+                    "kv_tokens",
+                    "kv_blocks",
+                    "preemptions",
+                    "hit_rate",
+                    "tokens_s",
+                ):
                     number = number_of(cell)[0] if not null(cell) else None
                     number = number / 100 if number is not None and quantity == "hit_rate" and (unit == "%" or number > 1) else number  # fmt: skip
                 elif quantity == "ttft_s":
