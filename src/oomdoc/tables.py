@@ -522,6 +522,7 @@ _ALL = (
         Column("value", "DOUBLE", "what the followed metric was, in its own unit; NULL = not told"),
         Column("threshold", "DOUBLE", "the value from which it adds replicas, in the same unit; NULL = not told"),
         Column("replicas", "BIGINT", "replicas there were; NULL = not told"),
+        Column("ready", "BIGINT", "replicas that answer already, where told beside those there are; NULL = not told"),
         Column("desired", "BIGINT", "replicas it asked for; NULL = not told"),
         Column("minimum", "BIGINT", "fewest replicas it may set; NULL = not told"),
         Column("maximum", "BIGINT", "most replicas it may set; NULL = not told"),

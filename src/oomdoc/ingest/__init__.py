@@ -252,12 +252,18 @@ def _read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Ba
     )
     texts = Quotations(pasted=False) if code else Texts()
     prose = notes.Prose() if ingestor.KIND in (launch.KIND, forms.KIND) and not code else None
+    # a document of settings may list what was tried with each of them
+    tried = forms.Reading() if ingestor.KIND == launch.KIND and not code and first is not None and forms.matches(make_head(path, first.data)) else None  # fmt: skip
+
+    listed: list[Batch] = []
 
     def overheard() -> Iterator[Chunk]:
         for chunk in itertools.chain([] if first is None else [first], pieces):
             texts.hear(chunk)
             if prose is not None:
                 prose.chunk(chunk)
+            if tried is not None:
+                listed.extend(tried.chunk(chunk))
             yield chunk
 
     told: set[str] = set()
@@ -267,6 +273,8 @@ def _read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Ba
     # an event's sentence stands in its record: read as a record, it is no second event
     again = told & {forms.KIND: _SENTENCES, launch.KIND: _COMMANDS}.get(ingestor.KIND, frozenset())
     yield from (batch for batch in texts.close() if batch.table not in again)
+    if tried is not None:
+        yield from (batch for batch in (*listed, *tried.close()) if batch.table in ("trial", "trial_figure"))
     if prose is not None:
         yield from prose.take()
     if lifted is not None:

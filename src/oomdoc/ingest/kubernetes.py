@@ -61,7 +61,12 @@ _SUPERVISED = regex(
     r"|metrics available|skipping analysis|unable to (?:get|fetch)[^\n]{0,40} metric)"
 )
 _ANNOTATION = regex(r"\s*\"?(?P<key>[a-z0-9][a-z0-9.-]*\.[a-z]{2,}/[\w.-]+)\"?\s*[:=]\s*\"?(?P<value>[^\"]*?)\"?,?\s*$")
-_DOCUMENT = regex(r"\s*(?:[{\[]|apiVersion:|---)")
+_DOCUMENT = regex(
+    r"\s*(?:#[^\n]*\n\s*)*(?:[{\[]|apiVersion:|---|kind:|metadata:|spec:|triggers:|metrics:|m(?:in|ax)Replica\w*:|scaleTargetRef:|behavior:)"
+)
+_SCALER = re.compile(rb'(?m)^\s*(?:"spec"\s*:\s*\{\s*)?"?(?:m(?:in|ax)Replica(?:s|Count)|scaleTargetRef)"?\s*:')
+_FOLLOWS = re.compile(rb'(?m)^\s*"?(?:metrics|triggers|behavior)"?\s*:')
+"""What only the specification of an autoscaler has."""
 
 
 def matches(head: Head) -> bool:
@@ -75,6 +80,12 @@ def matches(head: Head) -> bool:
         return True
     if _LIST.match(lines[0]):  # records of a program: `forms` reads them, unless they are the cluster's own objects
         return bool(_INSPECT.search(head.data))
+    if (
+        _SCALER.search(head.data)
+        and _FOLLOWS.search(head.data)
+        and _DOCUMENT.match(head.data[:4096].decode("utf-8", "replace"))
+    ):
+        return True
     records = sum(bool((found := HEAD.match(line)) and (found["src"] or found["mon"])) for line in lines)
     if records * 2 > len(lines):
         return False

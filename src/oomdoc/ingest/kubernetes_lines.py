@@ -551,7 +551,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "k8s-scaler",
         ("Deployment", "StatefulSet", "InferenceService", "LeaderWorkerSet"),
         regex(
-            r"^\s*(?:[a-z0-9][\w.-]*\s+){1,2}(?:Deployment|StatefulSet|InferenceService|LeaderWorkerSet)/\S+\s+"
+            r"^\s*(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?\]?\s+)?(?:[a-z0-9][\w.-]*\s+){1,2}(?:Deployment|StatefulSet|InferenceService|LeaderWorkerSet)/\S+\s+"
             r"(?:(?P<name>[\w:.-]+): )?(?P<status>(?:<unknown>|[\d.]+\w*%?) ?/ ?\S+(?: \(avg\))?(?:, \S.*?)??)"
             r"\s+(?P<minimum>\d+)\s+(?P<maximum>\d+)\s+(?P<replicas>\d+)\s+\S+\s*$"
         ),
@@ -571,6 +571,32 @@ PATTERNS: tuple[Pattern, ...] = (
             ),
         ),
         convert=_scaler("metric"),
+    ),
+    Pattern(
+        # what a scaler's own trigger came to, and what it is held against
+        "scaler-trigger-value",
+        "k8s-scaler",
+        ("trigger", "Trigger", "scaler", "metric"),
+        regex(
+            r"\b(?:[Tt]rigger|[Ss]caler|[Mm]etric)\b[^\n]{0,60}?\b(?:value|current)\s*[:=]?\s*(?P<value>\d+(?:\.\d+)?)[,;]?\s+(?:threshold|target)\s*[:=]?\s*(?P<threshold>\d+(?:\.\d+)?)\b"
+            r"(?:[^\n]{0,40}?\breplicas\b[^\n\d]{0,30}(?P<replicas>\d{1,4})\b)?"
+        ),
+        "scaler",
+        (
+            (
+                "trigger s0 value: 3.58  threshold 20  -> replicas big: 2",
+                {"kind": "metric", "value": 3.58, "threshold": 20.0, "replicas": 2},
+            ),
+            ("scaler chat: current=41, target=10", {"kind": "metric", "value": 41.0, "threshold": 10.0}),
+        ),
+        convert=lambda row, match: {
+            "kind": "metric",
+            "status": f"{match['value']}/{match['threshold']}",
+            "text": match.string.strip()[:TEXT_CAP],
+            "value": float(match["value"]),
+            "threshold": float(match["threshold"]),
+            **({"replicas": int(match["replicas"])} if match["replicas"] else {}),
+        },
     ),
     Pattern(
         "scaler-replicas",

@@ -80,6 +80,8 @@ class Objects:
         if not isinstance(value, Mapping):
             return
         kind = str(value.get("kind") or "")
+        if not kind and (found := _unnamed_scaler(value)):
+            kind, value = found
         items = value.get("items")
         if isinstance(items, list):
             for item in items:
@@ -107,6 +109,11 @@ class Objects:
                 name = _text(meta.get("metricName")) or _text(meta.get("query")) or _text(_mapping(trigger).get("type"))
                 threshold = meta.get("threshold", meta.get("value"))
                 self._scaled(trigger, "metric", name, _text(threshold), threshold=_number(threshold))
+            for condition in _list(_mapping(value.get("status")).get("conditions")):
+                one = _mapping(condition)
+                self._scaled(
+                    one, "condition", _text(one.get("type")), _text(one.get("status")), _text(one.get("message"))
+                )
             self.target = {}
         elif "containers" in _mapping(value.get("spec")) or "containerStatuses" in _mapping(value.get("status")):
             self.pod(value)
@@ -254,7 +261,7 @@ class Objects:
         self._bounds(scaler, spec.get("minReplicas"), spec.get("maxReplicas"))
         for condition in _list(status.get("conditions")):
             one = _mapping(condition)
-            self._scaled(one, "condition", _text(one.get("type")), _text(one.get("status")), _text(one.get("message")))
+            self._scaled(one, "condition", _text(one.get("type")), _text(one.get("status")), " ".join(filter(None, (_text(one.get("reason")), _text(one.get("message"))))) or None)  # fmt: skip
             if one.get("type") == "ScalingActive" and str(one.get("status")) == "False":
                 self._scaled(one, "blind", _text(one.get("reason")), "False", _text(one.get("message")))
         if "currentReplicas" in status:
@@ -315,6 +322,16 @@ class Objects:
         words = [str(word) for key in ("Entrypoint", "Cmd") for word in _list(config.get(key))]
         container.words = [(container.line, word) for word in words]
         emit(self.rows, container, row)
+
+
+def _unnamed_scaler(value: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
+    """A scaler of which only the specification was handed in, or whose kind was cut away: its own names tell which."""
+    spec = _mapping(value.get("spec")) or value
+    if isinstance(spec.get("triggers"), list) and ({"maxReplicaCount", "minReplicaCount", "scaleTargetRef"} & spec.keys() or all("metadata" in _mapping(one) for one in spec["triggers"])):  # fmt: skip
+        return "ScaledObject", {**value, "spec": spec}
+    if "maxReplicas" in spec and (isinstance(spec.get("metrics"), list) or "behavior" in spec):
+        return "HorizontalPodAutoscaler", {**value, "spec": spec}
+    return None
 
 
 def _target(scaler: Mapping[str, Any]) -> dict[str, str | None]:

@@ -210,6 +210,34 @@ def pasted(line: str) -> tuple[str, str | None, str] | None:
     return (series[0], series[1], match[2]) if match and series else None
 
 
+_INSTANT = re.compile(
+    rf"\s*(?:(?P<name>[A-Za-z_:][\w:]*))?(?P<labels>{_BRACES})? => (?P<value>[-+.\deE]+) @\[(?P<t>\d{{9,11}}(?:\.\d+)?)\]\s*"
+)
+_ASKED = re.compile(r"\bvllm:\w{3,100}")
+
+
+def answered(line: str, asked: str | None) -> tuple[str, str | None, str, float] | None:
+    """Name, labels, value and time of a line that `promtool query instant` answered; `asked` names the series where the answer does not.
+
+    >>> answered('{pod="a"} => 3 @[1793606400]', "vllm:num_requests_waiting")
+    ('vllm:num_requests_waiting', 'pod="a"', '3', 1793606400.0)
+    """
+    match = _INSTANT.fullmatch(line) if " => " in line else None
+    name = (match["name"] or asked) if match else None
+    kept = kept_name(name) if name else None
+    return (
+        (kept, match["labels"][1:-1] if match["labels"] else None, match["value"], float(match["t"]))
+        if match and kept
+        else None
+    )
+
+
+def asked_in(line: str) -> str | None:
+    """The series that a line which is no sample asks for; None where it names none, or several."""
+    names = set(_ASKED.findall(line)) if "vllm:" in line else set()
+    return names.pop() if len(names) == 1 else None
+
+
 def tell_config(rows: Rows, line: int, t: float | None, labels: str) -> None:
     """The settings that the labels of the cache configuration are."""
     for name, value in _LABEL.findall(labels):

@@ -114,6 +114,8 @@ _KEYED = regex(
 _SHORT = regex(
     r"(?<![A-Za-z-])(?<![A-Za-z]_)(?P<name>TP|tp|PP|pp|DP|dp|util)(?:\s?[= ]\s?)?(?P<value>\d{1,3}(?:\.\d+)?)(?!\d|[\w.]*[A-Za-z]{3})"
 )
+_COPIES = regex(r"(?<![\w.])(?P<copies>\d{1,3})\s?[x×]\s?(?=(?:TP|tp)\s?=?\s?\d)")
+"""`4 x TP 1`: as many servers side by side."""
 _RELEASE = regex(
     r"(?i)(?<![\w./=-])(?:(?P<what>vllm|torch|pytorch|image|driver)[ :=]*)?v?(?P<value>\d+\.\d+(?:\.\d+)+(?:[.\w+]*\d)?|(?<=torch )\d+\.\d+)(?![\w%]|\.\d)"
 )
@@ -159,6 +161,8 @@ def settings_in(text: str) -> Iterator[Tried]:
         take(match["variable"], match["value"], match)
     for match in _KEYED.finditer(text):
         take(flag_of(re.sub(r"[ -]", "_", match["name"])), match["value"], match)
+    for match in _COPIES.finditer(text):
+        take("data_parallel_size", match["copies"], match)
     for match in _SHORT.finditer(text):
         take(_BY_NAME[match["name"].lower()], match["value"], match)
     for match in _RELEASE.finditer(text):

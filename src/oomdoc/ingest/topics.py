@@ -363,7 +363,7 @@ TOPICS: tuple[Topic, ...] = (
     _topic(
         "repeated-prefix",
         "the same prefixes are sent again",
-        r"\b(?:same|identical|shared|repeated|repeating)\b(?: \S+){0,2} (?:system )?"
+        r"\b(?:same|identical|shared|repeated|repeating)\b(?! \d+ )(?: \S+){0,2} (?:system )?"
         r"(?:prompts?|prefix(?:es)?|preambles?|instructions?|messages?)\b",
         r"\b(?:common|one) (?:system )?(?:prompts?|prefix(?:es)?|preambles?)\b",
         r"\b(?:prompts?|prefix(?:es)?) (?:is|are) (?:repeated|reused|sent again|the same|shared)\b",
@@ -371,7 +371,7 @@ TOPICS: tuple[Topic, ...] = (
         r"round[- ]robin|in rotation|alternat\w+|rotat\w+|cyclic\w*|again and again|one after (?:the other|another))\b",
         unless=r"\b(?:error|log|warning) messages?\b",
         samples=(("the same system prompt in every chat", None), ("sessions one after another in a circle", None),),
-        near_misses=("the same error messages again", "each prompt is different",),
+        near_misses=("the same error messages again", "each prompt is different", "the same 200 prompts in every run",),
     ),
     _topic(
         "no-hits",

@@ -15,10 +15,21 @@ WITH figure AS (
          CASE WHEN regexp_matches(process, '^EngineCore(_0)?$') THEN 'engine ' || source || coalesce(pid, 0) WHEN process IS NULL OR regexp_matches(process, '(?i)worker') AND NOT regexp_matches(process, '_(TP|PP|DP|EP|PCP|DCP)\d') THEN 'worker'
               ELSE regexp_replace(process, '\d+', '', 'g') END AS team
   FROM seen.engine_figure WHERE name IN ('kv_available_bytes', 'weights_bytes', 'free_bytes')
+), seated AS (
+  -- a rank that loads anew under another pid, or tells other figures in another log, is a rank of another engine: their figures are not put together
+  SELECT *, coalesce(process, '') || '/' || coalesce(rank, -1) AS seat, rank IS NOT NULL OR coalesce(regexp_matches(process, '\d$'), false) AS numbered FROM figure
+), life AS (
+  SELECT team, seat, source, pid, row_number() OVER (PARTITION BY team, seat, source ORDER BY min(line)) AS number FROM seated WHERE numbered GROUP BY team, seat, source, pid
+), apart AS (
+  SELECT DISTINCT team FROM seated a WHERE numbered AND EXISTS (
+    FROM seated b WHERE b.team = a.team AND b.seat = a.seat AND b.source <> a.source AND (b.pid <> a.pid OR (b.name = a.name AND abs(b.value - a.value) > $other_figure * abs(a.value))))
+), anew AS (
+  SELECT DISTINCT team, source FROM seated a WHERE numbered AND EXISTS (
+    FROM seated b WHERE b.team = a.team AND b.seat = a.seat AND b.source = a.source AND b.pid <> a.pid AND b.name = a.name AND a.name <> 'free_bytes' AND abs(b.value - a.value) > $other_figure * abs(a.value))
 ), named AS (
-  -- the same rank in two logs is a rank of two engines: their logs are not put together
-  SELECT f.*, f.team || CASE WHEN d.team IS NOT NULL THEN ' ' || f.source ELSE '' END AS crew FROM figure f LEFT JOIN (
-    SELECT DISTINCT team FROM figure WHERE regexp_matches(process, '\d$') GROUP BY team, process HAVING count(DISTINCT source) > 1 AND count(DISTINCT pid) > 1) d USING (team)
+  SELECT s.*, s.team || coalesce(' ' || d.team || ' ' || s.source, '') || CASE WHEN n.team IS NOT NULL THEN coalesce(' ' || l.number, '') ELSE '' END AS crew FROM seated s LEFT JOIN apart d USING (team)
+  LEFT JOIN anew n ON n.team = s.team AND n.source = s.source
+  LEFT JOIN life l ON l.team = s.team AND l.seat = s.seat AND l.source = s.source AND l.pid IS NOT DISTINCT FROM s.pid
 ), team AS (
   -- two engines in one bundle are not compared: the team of the incident's own log, then the largest
   SELECT crew FROM named GROUP BY crew

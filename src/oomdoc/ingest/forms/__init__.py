@@ -29,7 +29,7 @@ from oomdoc.ingest.forms.statements import TITLE, Statements, of_message, stated
 from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record, exploded, of_json
 from oomdoc.ingest.json_pieces import BrokenError
-from oomdoc.ingest.metrics import pasted
+from oomdoc.ingest.metrics import answered, asked_in, pasted
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
@@ -515,7 +515,13 @@ class Lifted:
     def _samples(self, lines: Sequence[str], first_line: int, taken: set[int]) -> set[int]:
         """Samples of an exporter that somebody pasted, a few of a scrape: `vllm:num_requests_running{..} 256`."""
         found: set[int] = set()
+        asked: str | None = None
         for at, line in enumerate(lines):
+            answer = answered(line, asked)
+            if answer is not None and self._gatherer.filler.series(first_line + at, answer[3], *answer[:3]):
+                found.add(at)
+                continue
+            asked = asked_in(line) or asked
             sample = pasted(line) if at not in taken and ":" in line else None
             if sample is not None and self._gatherer.filler.series(first_line + at, None, *sample):
                 found.add(at)

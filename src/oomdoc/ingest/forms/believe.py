@@ -133,7 +133,7 @@ def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[
         for entity in ENTITIES:
             if any(entity is part.entity for part in parts):
                 continue
-            part = _part(entity, fits, used, names, marked, inherited)
+            part = _part(entity, fits, used, names, marked, inherited, bool(parts) and not entity.marked)
             if part is not None and all(_shared(c.quantity) or c.name in inherited for c in part.columns):
                 continue
             if part is not None and (best is None or part.points > best.points):
@@ -211,6 +211,7 @@ def _part(
     names: Mapping[str, list[Any]],
     marked: bool,
     inherited: frozenset[str],
+    company: bool = False,
 ) -> Part | None:
     wanted: list[tuple[tuple[bool, int, int], str, Match, str]] = []
     for place, (name, matches) in enumerate(fits.items()):
@@ -233,7 +234,9 @@ def _part(
         return None
     own = [taken for taken in columns.values() if taken.quantity.id != _TIME]
     points = sum(_STRONG if taken.strong else _WEAK for taken in own if taken.name not in inherited)
-    if not own or points + (_WEAK if (_TIME, None) in columns else 0) + _of_servers(ids, columns, names) < entity.least:
+    of_servers = _of_servers(ids, columns, names)
+    # beside another table of ours a name is the less of a chance
+    if not own or points + (_WEAK if (_TIME, None) in columns else 0) + of_servers + (company and points > 1) < entity.least:
         return None
     if entity.marked and not marked and not _about_a_device(own):
         return None

@@ -115,6 +115,10 @@ def _quoted(values: Values) -> Values:
 def is_of_own(names: Sequence[str]) -> bool:
     """Whether names of columns can be those of a series or an experiment: a look at the header alone."""
     roles = [column_of(name).role for name in names if name]
+    words = [grammar.pieces(name) for name in names if name]
+    # `config; generation tokens/s`: the settings stand in the cells
+    if any(each and each[-1] in _SPOKEN for each in words) and any(_quantity(each, column_of(name))[0] for each, name in zip(words, filter(None, names), strict=True)):  # fmt: skip
+        return True
     return len(roles) >= 2 and (grammar.MEMORY in roles or grammar.SETTING in roles) and sum(role == grammar.FIGURE for role in roles) <= len(roles) - 1  # fmt: skip
 
 
@@ -217,6 +221,7 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
     conditions: list[str] = []
     figures: list[tuple[str, str, str]] = []
     outcome = ""
+    on_device = any(column.role == grammar.WHO and set(grammar.pieces(name)) & {"gpu", "device", "card"} for name, column in columns.items())  # fmt: skip
     for name, column in columns.items():
         cells = _told(records, name)
         words = grammar.pieces(name)
@@ -234,6 +239,8 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
             conditions.append(name)
         elif column.role in (grammar.FIGURE, grammar.MEMORY) and _share(cells, _is_size) >= _FIT:
             quantity, unit = _quantity(words, column)
+            if column.role == grammar.MEMORY and not quantity and on_device:
+                quantity = "gpu_bytes"
             figures.append((name, quantity, unit))
     varied = [flag for name, flag in settings if len({str(cell) for cell in _told(records, name)}) > 1]
     if not varied:
@@ -268,6 +275,10 @@ def _is_switch(cell: Any) -> bool:
     return str(cell).strip().lower() in ("on", "off", "true", "false", "yes", "no", "enabled", "disabled", "with", "without", "default")  # fmt: skip
 
 
+_SHARED = frozenset(("card", "gpu", "rank", "device", "user", "request", "req", "stream", "client", "replica", "node"))
+_READING = frozenset(("prompt", "input", "in", "prefill", "prompts"))
+
+
 def _quantity(words: Sequence[str], column: Column) -> tuple[str, str]:
     """Which of the figures that decide something a column is, "" for another; and its unit."""
     among = set(words)
@@ -280,10 +291,14 @@ def _quantity(words: Sequence[str], column: Column) -> tuple[str, str]:
         return "hit_rate" if rate else "hit_tokens", "%" if among & {"pct", "percent"} else ""
     if tokens and not per_second and among & {"reusable", "total", "prompt", "query", "queries", "looked", "asked"}:
         return "asked_tokens", ""
+    if per_second:  # of the whole server, and what it writes: reading prompts is another work
+        return ("" if among & (_SHARED | _READING) else "tokens_s"), ""
     if "kv" in among and tokens:
         return "kv_tokens", ""
     if "kv" in among and column.unit:
         return "kv_bytes", column.unit
+    if among & {"weights", "weight", "model"} and column.unit:
+        return "weights_bytes", column.unit
     if among & {"blocks"} and among & {"gpu", "kv"}:
         return "kv_blocks", ""
     if among & {"preemptions", "preempted", "preemption"}:
@@ -443,7 +458,16 @@ class Keeper:
         for name, quantity, unit in plan.figures:
             cell = values.get(name)
             try:
-                if quantity in ("", "hit_tokens", "asked_tokens", "kv_tokens", "kv_blocks", "preemptions", "hit_rate"):
+                if quantity in (
+                    "",
+                    "hit_tokens",
+                    "asked_tokens",
+                    "kv_tokens",
+                    "kv_blocks",
+                    "preemptions",
+                    "hit_rate",
+                    "tokens_s",
+                ):
                     number = number_of(cell)[0] if not null(cell) else None
                     number = number / 100 if number is not None and quantity == "hit_rate" and (unit == "%" or number > 1) else number  # fmt: skip
                 elif quantity == "ttft_s":

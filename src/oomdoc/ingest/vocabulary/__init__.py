@@ -81,7 +81,7 @@ def meanings(name: str) -> tuple[Match, ...]:
     plain = name.strip().strip("\"'`")
     if series := _SERIES.fullmatch(plain) or _FOLDED.fullmatch(plain):
         return (Match(_metric_of(series[1]), True),)
-    return _of_words(name) or _below(name) or _of_statistic(name)
+    return _of_words(name) or _below(name) or _of_statistic(name) or _of_exported(plain)
 
 
 _STATISTIC = re.compile(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]+)?(?P<bare>\w.*?)(?:[ _.-]+(?:sum|max|avg|average|mean|median|last|latest|current|p\d\d))?$")  # fmt: skip
@@ -158,6 +158,15 @@ def _of_words(name: str) -> tuple[Match, ...]:
 _BY = r"(?:\s*(?:by|without)\s*\([^()]*\)\s*)?"
 _FOLDED = re.compile(rf"(?:sum|max|avg){_BY}\(\s*vllm[:_]([a-z]\w{{3,100}})(?:\{{[^{{}}]*\}})?\s*\){_BY}")
 """A series folded over its labels, as a panel's legend or the header of its export has it; a rate of it is another quantity."""
+_EXPORTED = re.compile(rf"(?:(?:sum|max|avg){_BY}\(\s*)?(?P<name>kube_\w{{3,80}})(?:\{{[^{{}}]*\}})?(?:\s*\){_BY})?")
+
+
+def _of_exported(name: str) -> tuple[Match, ...]:
+    """What a series of kube-state-metrics means, folded or with its labels."""
+    found = _EXPORTED.fullmatch(name)
+    return _of_words(found["name"]) if found and found["name"] != name else ()
+
+
 _SERIES = re.compile(r"vllm[:_]([a-z]\w{3,100})(?:\{.*\})?", re.S)
 
 
