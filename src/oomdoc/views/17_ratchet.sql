@@ -11,6 +11,7 @@
 -- rises: readings that were higher than the one before
 -- empty: no request is served while it is read: whatever is gained belongs to nobody
 -- per_event_bytes: what it gained for each reading that rose (kv: NULL)
+-- lives: how often it was started and gained, as far as restarts are told
 -- locked: of host, the memory that the process has locked did not grow with it
 -- within_cache: the gain is no more than a cache may hold that the settings declare
 -- cache_bytes: what they declare together
@@ -61,7 +62,8 @@ WITH pause AS (
            AND last_value - first_value >= CASE kind WHEN 'kv' THEN $ratchet_share ELSE greatest($trend_bytes, $level_share * first_value) END AND coalesce(seconds, $trend_s) >= $trend_s AS gains
   FROM shape
 ), best AS (
-  SELECT count(*) AS series, bool_or(gains) AS gains, arg_max(struct_pack(kind, name, n, first_value, last_value, rises, risen, gain, locked_rise, locks, ref), gain) FILTER (gains) AS b FROM judged
+  SELECT count(*) AS series, bool_or(gains) AS gains, arg_max(struct_pack(kind, name, n, first_value, last_value, rises, risen, gain, locked_rise, locks, lives, ref), gain) FILTER (gains) AS b
+  FROM (SELECT *, count(*) FILTER (gains) OVER (PARTITION BY kind, source, name, part) AS lives FROM judged)
 ), residue AS (
   SELECT arg_max(struct_pack(middle, n, ref), n) AS r FROM (SELECT (high + low) / 2 AS middle, n, ref FROM judged WHERE kind = 'asleep' AND high - low <= greatest($level_share * high, $level_bytes))
 ), cache AS (
@@ -71,7 +73,7 @@ WITH pause AS (
 )
 SELECT CASE WHEN series > 0 THEN coalesce(best.gains, false) END AS gains, b.kind, b.name,
   CASE WHEN b.kind <> 'kv' THEN b.first_value END::BIGINT AS first_bytes, CASE WHEN b.kind <> 'kv' THEN b.last_value END::BIGINT AS last_bytes,
-  CASE WHEN b.kind = 'kv' THEN b.first_value END AS first_share, CASE WHEN b.kind = 'kv' THEN b.last_value END AS last_share, b.n AS samples, b.rises, b.kind IN ('asleep', 'kv') AS empty,
+  CASE WHEN b.kind = 'kv' THEN b.first_value END AS first_share, CASE WHEN b.kind = 'kv' THEN b.last_value END AS last_share, b.n AS samples, b.rises, b.kind IN ('asleep', 'kv') AS empty, b.lives,
   CASE WHEN b.kind <> 'kv' THEN b.risen / b.rises END::BIGINT AS per_event_bytes, CASE WHEN b.locks > 0 THEN b.locked_rise <= $level_share * b.gain END AS locked,
   CASE WHEN b.kind = 'host' AND b.locks = 0 THEN b.gain <= cache.bytes END AS within_cache, CASE WHEN b.kind = 'host' THEN cache.bytes END::BIGINT AS cache_bytes, b.ref,
   CASE WHEN r.n > 0 THEN NOT coalesce(best.gains, false) END AS same_asleep, r.middle::BIGINT AS asleep_bytes, r.n AS asleep_samples, r.ref AS asleep_ref
