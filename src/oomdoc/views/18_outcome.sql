@@ -41,7 +41,7 @@ WITH failed AS (
       WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
 ), trend AS (
   -- what was measured outweighs what a text says
-  SELECT coalesce(greatest(m.stepped, m.climbing), m.grows_said, false) OR coalesce(r.gains AND NOT coalesce(r.within_cache, false), false) AS grows, coalesce(m.ref, m.said_ref, r.ref) AS ref FROM memory_trend m, ratchet r
+  SELECT coalesce(greatest(m.stepped, m.climbing AND NOT coalesce(r.within_cache, false)), m.grows_said, false) OR coalesce(r.gains AND NOT coalesce(r.within_cache, false), false) AS grows, coalesce(m.ref, m.said_ref, r.ref) AS ref FROM memory_trend m, ratchet r
 )
 SELECT s.start_id,
   CASE WHEN f.kind = 'startup-check' THEN 'refused' WHEN f.kind = 'host-kill' THEN 'ended' WHEN f.grade >= 3 THEN 'died'
