@@ -31,7 +31,7 @@ TELLING = re.compile(
 _LEAST = 3
 """Readings of one thing: fewer say nothing of a course."""
 _DAYS = {day: at for at, day in enumerate(("mon", "tue", "wed", "thu", "fri", "sat", "sun"))}
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 _CLOCK = r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?"
 _MOMENT = regex(
@@ -44,12 +44,18 @@ _MOMENT = regex(
 )
 _SECONDS = {"h": 3600.0, "d": 86400.0, "m": 60.0}
 _PID = regex(r"/proc/(\d{1,9})/|\bpid[ =:]{1,3}(\d{1,9})\b", re.I)
-_KEY = regex(r"\s*(?P<key>Rss|Pss|Anonymous|Locked|VmRSS|RssAnon|VmLck|MemFree|MemAvailable):\s+(?P<kib>\d{1,15}) ?kB\s*$")
-_SHM = regex(r"\S{1,60}\s+(?P<size>[\d.]+[KMGT]?i?B?)\s+(?P<used>[\d.]+[KMGT]?i?B?)\s+[\d.]+[KMGT]?i?B?\s+\d{1,3}%\s+/dev/shm\s*$")
+_KEY = regex(
+    r"\s*(?P<key>Rss|Pss|Anonymous|Locked|VmRSS|RssAnon|VmLck|MemFree|MemAvailable):\s+(?P<kib>\d{1,15}) ?kB\s*$"
+)
+_SHM = regex(
+    r"\S{1,60}\s+(?P<size>[\d.]+[KMGT]?i?B?)\s+(?P<used>[\d.]+[KMGT]?i?B?)\s+[\d.]+[KMGT]?i?B?\s+\d{1,3}%\s+/dev/shm\s*$"
+)
 _FREE = regex(r"\s*total\s+used\s+free\s+shared\s+buff/cache\s+available\s*$")
 _MEM = regex(r"Mem:((?:\s+[\d.]+\s?[KMGT]?i?B?){6})\s*$")
 _FREE_UNIT = regex(r"\bfree\b[^|;]{0,20}?\s-(?:[a-z]*(?P<short>[bkmg])[a-z]*|-(?P<long>kibi|mebi|gibi|bytes))\b")
-_SPREAD = regex(r"[>$#\s]{0,4}(?P<name>[A-Za-z_:][\w:]{4,80})(?:\{(?P<labels>[^}]{0,200})\})?\s+(?P<rest>(?:\d\d:\d\d(?::\d\d)?\s+-?[\d.]+(?:e[+-]?\d+)?\s*){3,})$")
+_SPREAD = regex(
+    r"[>$#\s]{0,4}(?P<name>[A-Za-z_:][\w:]{4,80})(?:\{(?P<labels>[^}]{0,200})\})?\s+(?P<rest>(?:\d\d:\d\d(?::\d\d)?\s+-?[\d.]+(?:e[+-]?\d+)?\s*){3,})$"
+)
 _PAIR = regex(r"(\d\d):(\d\d)(?::(\d\d))?\s+(-?[\d.]+(?:e[+-]?\d+)?)")
 _ASKED = regex(
     r"[>$#\s]{0,4}(?P<function>max_over_time|increase|max|sum|last_over_time)\s?\((?:\w+\()?(?P<name>[a-z_]+:?[\w:]{4,80})(?:\{(?P<labels>[^}]{0,200})\})?(?:\[\w+\])?\){1,2}\s+(?:=>?\s*)?(?P<value>-?\d[\d.]*(?:e[+-]?\d+)?)\s*$"
@@ -88,7 +94,11 @@ class Readings:
             key = row["name"], row["resource"]
             count[key] = count.get(key, 0) + 1
         for number, row in self._rows:
-            if count[row["name"], row["resource"]] >= _LEAST or row["resource"] in ("host-free", "host-available", "host-used"):
+            if count[row["name"], row["resource"]] >= _LEAST or row["resource"] in (
+                "host-free",
+                "host-available",
+                "host-used",
+            ):
                 rows.add("process_memory", number, **row)
         for number, row in self._metrics:
             rows.add("metric", number, **row)
@@ -202,7 +212,9 @@ class Readings:
         if asked:
             kept = kept_name(asked["name"])
             if kept is not None and ":" in kept:
-                self._metrics.append((number, {"name": kept, "labels": asked["labels"], "value": float(asked["value"])}))
+                self._metrics.append(
+                    (number, {"name": kept, "labels": asked["labels"], "value": float(asked["value"])})
+                )
             return True
         spread = _SPREAD.match(line)
         if spread is None:
@@ -219,7 +231,9 @@ class Readings:
             first, last = seconds if first is None else first, seconds
             if factor is not None:
                 gpu = _GPU.search(spread["labels"] or "")
-                self._add(number, f"GPU {gpu[1]}" if gpu else "GPU", "gpu", round(float(value) * factor), seconds - first)
+                self._add(
+                    number, f"GPU {gpu[1]}" if gpu else "GPU", "gpu", round(float(value) * factor), seconds - first
+                )
             elif kept is not None and ":" in kept:
                 self._metrics.append((number, {"name": kept, "labels": spread["labels"], "value": float(value)}))
         return True

@@ -233,7 +233,11 @@ def _other(words: list[str], among: set[str], name: str) -> Column:
         "calls",
     }:
         return Column(REQUESTS)
-    if among & _ASKED and ((among <= _ASKED | _A_SECOND and among & _A_SECOND) or among & {"rate", "irate"}) and not among & _NOT_LOAD:
+    if (
+        among & _ASKED
+        and ((among <= _ASKED | _A_SECOND and among & _A_SECOND) or among & {"rate", "irate"})
+        and not among & _NOT_LOAD
+    ):
         return Column(RUNNING)
     if among & _LOADS and among <= _LOADS | {
         "request",
