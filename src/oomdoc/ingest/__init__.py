@@ -33,6 +33,7 @@ from oomdoc.ingest import (
     metrics,
     metrics_json,
     model_file,
+    moments,
     notes,
     nvidia_smi,
     package_list,
@@ -203,6 +204,8 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
     batches = list(_read(ingestor, path, held))
     yield from batches
     if len(held) == 1 and held[0].first_line == 1:
+        if moments.TELLING.search(held[0].data):
+            yield from moments.read(held[0].data)
         known = passages.lines_of(batches)
         if known or held[0].data.count(b"\n") < _TEXT_LINES or _FIELD.search(held[0].data):
             by_line = ingestor.KIND in (text_log.KIND, notes.KIND)

@@ -23,7 +23,7 @@ from oomdoc.ingest.kubernetes_objects import Objects
 from oomdoc.tables import Batch
 
 _PROMPT = regex(
-    r"\s*(?:\([\w.-]{1,40}\)\s?)?(?:"
+    r"\s*(?:\([\w.-]{1,40}\)\s?)?(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d?:\d\d(?::\d\d)?\]?\s(?=\S{0,80}[$#%❯]\s))?(?:"
     r"(?:\[?[\w.-]{1,60}@[\w.-]{1,60}[: ][^\s$#]{0,80}\]?|[\w.@:~/-]{0,60})[$%❯]\s+(?=[A-Za-z./])"
     r"|(?:\[?[\w.-]{1,60}@[\w.-]{1,60}[: ][^\s$#]{0,80}\]?)#\s+(?=[a-z./])"
     r"|[#>+]\s+(?=(?:sudo )?(?:kubectl|oc|docker|podman|nerdctl|crictl|cat|df|free|ps|nvidia-smi|rocm-smi|dmesg|curl|grep|journalctl|sysctl|ls)\s)"
@@ -34,8 +34,8 @@ _PROMPT = regex(
 def typed(line: str) -> str | None:
     """The command that somebody typed at a prompt; None for another line.
 
-    >>> typed("ops@node-3:~$ cat /proc/meminfo"), typed("costs 5 $ a day")
-    ('cat /proc/meminfo', None)
+    >>> typed("ops@node-3:~$ cat /proc/meminfo"), typed("[19:20] $ free -g"), typed("costs 5 $ a day")
+    ('cat /proc/meminfo', 'free -g', None)
     """
     found = _PROMPT.match(line[:400])
     return line[found.end() :].strip() if found else None

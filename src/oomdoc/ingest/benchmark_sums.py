@@ -37,5 +37,14 @@ def _printed(name: str, words: str) -> Pattern:
     )  # fmt: skip
 
 
-PATTERNS: tuple[Pattern, ...] = (_printed("completed", "Successful requests"), _printed("failed", "Failed requests"))
+_ALL = Pattern(
+    "bench-all", "benchmark", ("errors", "failed", "failures"),
+    regex(r"(?i)\b(?:finished|completed|done|succeeded|answered|ok)\b[ :=]{1,3}(?P<value>\d{1,9}) ?(?:/|of) ?(?P=value)\b[^\n]{0,60}?\b(?:errors?|failed|failures)[ :=]{1,3}0\b"),
+    "metric",
+    (("finished 24576/24576  errors 0  retries 0  wall 42m58s", {"name": "bench:completed", "value": 24576.0}),),
+    convert=lambda row, match: {"name": "bench:completed", "labels": None, "value": float(match["value"])},
+)  # fmt: skip
+"""What a client's harness says in one line when all was answered; part of it would be a job that is still going on."""
+
+PATTERNS: tuple[Pattern, ...] = (_printed("completed", "Successful requests"), _printed("failed", "Failed requests"), _ALL)  # fmt: skip
 """Sums as they are printed."""

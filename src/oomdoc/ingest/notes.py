@@ -83,6 +83,8 @@ class _Reader:
         if not text:
             self.listing.ends()
             return
+        if _TYPED.match(raw):
+            self.listing.ends()  # what the next command prints is another table
         if self._table(number, text, raw):
             return
         if is_log_line(raw):

@@ -27,6 +27,7 @@ WITH failed AS (
   WHERE NOT s.served AND n.line > (SELECT coalesce(max(m.line), 0) FROM milestone m WHERE m.source = s.source AND m.line BETWEEN s.first_line AND s.last_line)
   GROUP BY s.start_id HAVING count(*) >= $start_wait_lines
 ), queue AS (
+  -- a heap that was handed in at once and worked off is no queue that lasts
   SELECT start_id, arg_max(ref, waiting) AS ref FROM stat GROUP BY start_id HAVING count(*) >= $queue_lines AND avg((waiting > 0)::INT) >= $queue_lasts
 ), outside AS (
   -- what ended it is bound to this life, or the only one there is
@@ -40,16 +41,16 @@ WITH failed AS (
       WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
 ), trend AS (
   -- what was measured outweighs what a text says
-  SELECT coalesce(greatest(stepped, climbing), grows_said, false) AS grows, coalesce(ref, said_ref) AS ref FROM memory_trend
+  SELECT coalesce(greatest(m.stepped, m.climbing AND NOT coalesce(r.within_cache, false)), m.grows_said, false) OR coalesce(r.gains AND NOT coalesce(r.within_cache, false), false) AS grows, coalesce(m.ref, m.said_ref, r.ref) AS ref FROM memory_trend m, ratchet r
 )
 SELECT s.start_id,
   CASE WHEN f.kind = 'startup-check' THEN 'refused' WHEN f.kind = 'host-kill' THEN 'ended' WHEN f.grade >= 3 THEN 'died'
        WHEN coalesce(f.ref, o.ref, c.ref) IS NOT NULL THEN 'ended' WHEN coalesce(b.ref, w.ref, g.ref) IS NOT NULL THEN 'stuck'
-       WHEN p.pressed OR q.start_id IS NOT NULL OR u.start_id IS NOT NULL THEN 'degraded' WHEN t.grows THEN 'grew'
+       WHEN p.pressed OR (q.start_id IS NOT NULL AND h.start_id IS NULL) OR u.start_id IS NOT NULL THEN 'degraded' WHEN t.grows THEN 'grew'
        WHEN s.served THEN 'served' WHEN s.marked AND s.last_milestone IS NOT NULL THEN 'starting' ELSE 'not-told' END AS outcome,
-  coalesce(f.ref, o.ref, c.ref, b.ref, w.ref, g.ref, CASE WHEN p.pressed THEN p.first_ref END, q.ref, u.ref, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
+  coalesce(f.ref, o.ref, c.ref, b.ref, w.ref, g.ref, CASE WHEN p.pressed THEN p.first_ref END, CASE WHEN h.start_id IS NULL THEN q.ref END, u.ref, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
 FROM engine_start s LEFT JOIN failed f USING (start_id) LEFT JOIN still b USING (start_id) LEFT JOIN silent w USING (start_id) LEFT JOIN waits g USING (start_id)
-  LEFT JOIN queue q USING (start_id) LEFT JOIN pressure_start p USING (start_id) LEFT JOIN pause u USING (start_id)
+  LEFT JOIN queue q USING (start_id) LEFT JOIN heap h USING (start_id) LEFT JOIN pressure_start p USING (start_id) LEFT JOIN pause u USING (start_id)
   LEFT JOIN outside o ON coalesce(o.start_id = s.start_id, true) LEFT JOIN cluster c ON true LEFT JOIN trend t ON true
 WHERE s.engine
 QUALIFY row_number() OVER (PARTITION BY s.start_id ORDER BY o.start_id NULLS LAST, o.ref) = 1

@@ -85,6 +85,9 @@ _DONE = _set("total served done completed finished count n num so far cumulative
 _LOADS = _set(
     "running active inflight concurrency concurrent load rps qps users clients sessions streams requests_running in_flight busy"
 )
+_ASKED = _set("request requests req reqs")
+_A_SECOND = _set("per s sec second min minute")
+_NOT_LOAD = _set("error errors fail failed failures hit hits limit byte bytes ms seconds latency bucket")
 _STATES = _set("state phase stage label event situation moment action condition point status what when after note step")
 _WHO = _set(
     "name process proc container pod node host gpu card device instance image version engine server service worker rank pid model lane chip replica release tag npu run"
@@ -113,6 +116,8 @@ def column_of(name: str) -> Column:
 
     >>> column_of("rss_gib_prefix_on")[:3], column_of("gpu3_mib").gpu, column_of("minute").seconds
     (('memory', 'host', 'GiB'), 3, 60.0)
+    >>> column_of("rss4711_kB").who, column_of("req/s").role, column_of("sum(rate(http_requests_total[5m]))").role
+    ('pid 4711', 'running', 'running')
     """
     words = pieces(name)
     if not words or len(name) > 100:
@@ -194,7 +199,9 @@ def _memory(words: list[str], unit: str) -> Column:
     owner: list[str] = []
     variant: list[str] = []
     for at, word in enumerate(rest):
-        owned = word in _OWNERS or (word.isdigit() and at > 0 and rest[at - 1] in _OWNERS)
+        process = resident and word.isdigit() and len(word) > 2  # `rss4711`: no release has such a number
+        owned = word in _OWNERS or process or (word.isdigit() and at > 0 and rest[at - 1] in _OWNERS)
+        word = f"pid {word}" if process and not (at > 0 and rest[at - 1] in _OWNERS) else word
         (owner if owned else variant).append(word)
     return Column(MEMORY, resource, unit, who=" ".join(owner), gpu=gpu, variant=" ".join(variant).replace("_", "."))
 
@@ -226,6 +233,12 @@ def _other(words: list[str], among: set[str], name: str) -> Column:
         "calls",
     }:
         return Column(REQUESTS)
+    if (
+        among & _ASKED
+        and ((among <= _ASKED | _A_SECOND and among & _A_SECOND) or among & {"rate", "irate"})
+        and not among & _NOT_LOAD
+    ):
+        return Column(RUNNING)
     if among & _LOADS and among <= _LOADS | {
         "request",
         "requests",

@@ -1,0 +1,244 @@
+"""Readings that a person took again and again, each under the moment at which it was taken.
+
+    === Mon 08:00 cat /proc/1904/smaps_rollup        $ date '+%b %d %R'; df -BG /dev/shm | tail -1
+    Anonymous:         46065180 kB                   Mar 11 18:00
+    Locked:            41943040 kB                   shm               64G  8G  56G  13% /dev/shm
+
+    DCGM_FI_DEV_FB_USED{gpu="3"}    02:00 77801   03:00 77801   09:00 77807
+
+What is read is known by its keys (the kernel's own, of `/proc/PID/smaps_rollup`, `/proc/PID/status`, `/proc/meminfo`; the columns of
+`df` and `free`; the names of a metric), the moment by its form: a date, a month and a day, a weekday with a clock, a clock, hours
+since a beginning. Rows of `process_memory`: `host` (anonymous memory where it is told, else the resident set), `host-locked`, `shm`
+(of `df`), `host-used`, `host-free` and `host-available`; and of a question to a metric's history, a `metric`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from oomdoc.ingest.base import Rows, regex
+from oomdoc.ingest.metrics import kept_name
+from oomdoc.tables import Batch
+from oomdoc.units import KIB, MIB, parse_size, parse_time
+
+TELLING = re.compile(
+    rb"(?m)^\s*(?:Anonymous|Rss|VmRSS|RssAnon|MemAvailable):\s+\d|/dev/shm\s*$|\bbuff/cache\b|\d\d:\d\d[ \t]+[\d.]+[ \t]+\d\d:\d\d[ \t]|_over_time\(|\bincrease\("
+)
+"""Whether a text holds anything of this kind: one search for each short text."""
+
+_LEAST = 3
+"""Readings of one thing: fewer say nothing of a course."""
+_DAYS = {day: at for at, day in enumerate(("mon", "tue", "wed", "thu", "fri", "sat", "sun"))}
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
+_CLOCK = r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?"
+_MOMENT = regex(
+    r"[\W_]{0,12}(?:at |t\s?[=+]\s?|after )?(?:"
+    r"(?P<full>\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?::\d\d)?\S{0,8})"
+    rf"|(?:(?P<week>Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{{0,6}},? )?(?:(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{{0,6}} {{1,2}}(?P<day>\d\d?),? |(?P<day2>\d\d?) (?P<month2>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{{0,6}} )?{_CLOCK}"
+    r"|(?P<unit>hour|day|minute)s? (?P<count>\d{1,4}(?:\.\d)?)\b"
+    r"|(?P<count2>\d{1,4}(?:\.\d)?) ?(?P<unit2>h|hours?|d|days?|min|minutes?)\b)(?=$|[\W_])",
+    re.I,
+)
+_SECONDS = {"h": 3600.0, "d": 86400.0, "m": 60.0}
+_PID = regex(r"/proc/(\d{1,9})/|\bpid[ =:]{1,3}(\d{1,9})\b", re.I)
+_KEY = regex(
+    r"\s*(?P<key>Rss|Pss|Anonymous|Locked|VmRSS|RssAnon|VmLck|MemFree|MemAvailable):\s+(?P<kib>\d{1,15}) ?kB\s*$"
+)
+_SHM = regex(
+    r"\S{1,60}\s+(?P<size>[\d.]+[KMGT]?i?B?)\s+(?P<used>[\d.]+[KMGT]?i?B?)\s+[\d.]+[KMGT]?i?B?\s+\d{1,3}%\s+/dev/shm\s*$"
+)
+_FREE = regex(r"\s*total\s+used\s+free\s+shared\s+buff/cache\s+available\s*$")
+_MEM = regex(r"Mem:((?:\s+[\d.]+\s?[KMGT]?i?B?){6})\s*$")
+_FREE_UNIT = regex(r"\bfree\b[^|;]{0,20}?\s-(?:[a-z]*(?P<short>[bkmg])[a-z]*|-(?P<long>kibi|mebi|gibi|bytes))\b")
+_SPREAD = regex(
+    r"[>$#\s]{0,4}(?P<name>[A-Za-z_:][\w:]{4,80})(?:\{(?P<labels>[^}]{0,200})\})?\s+(?P<rest>(?:\d\d:\d\d(?::\d\d)?\s+-?[\d.]+(?:e[+-]?\d+)?\s*){3,})$"
+)
+_PAIR = regex(r"(\d\d):(\d\d)(?::(\d\d))?\s+(-?[\d.]+(?:e[+-]?\d+)?)")
+_ASKED = regex(
+    r"[>$#\s]{0,4}(?P<function>max_over_time|increase|max|sum|last_over_time)\s?\((?:\w+\()?(?P<name>[a-z_]+:?[\w:]{4,80})(?:\{(?P<labels>[^}]{0,200})\})?(?:\[\w+\])?\){1,2}\s+(?:=>?\s*)?(?P<value>-?\d[\d.]*(?:e[+-]?\d+)?)\s*$"
+)
+_FB = {"DCGM_FI_DEV_FB_USED": MIB, "nvidia_gpu_memory_used_bytes": 1, "amd_gpu_used_vram": MIB}
+"""Memory in use of a device, as exporters name it, and its unit."""
+_GPU = regex(r"\b(?:gpu|minor_number|gpu_id|device)=\"?(?:nvidia)?(\d{1,3})")
+_UNITS = {"b": "B", "k": "KiB", "m": "MiB", "g": "GiB"}
+
+
+class Readings:
+    """The readings in some lines of a text."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, dict[str, Any]]] = []
+        self._metrics: list[tuple[int, dict[str, Any]]] = []
+        self._first: float | None = None
+        self._last = 0.0
+        self._t: float | None = None
+        self._elapsed: float | None = None
+        self._pid: str | None = None
+        self._block: dict[str, tuple[int, int]] = {}
+        self._step = 0
+        self._free_unit = "KiB"
+        self._below_free = False
+
+    def read(self, lines: Sequence[str]) -> Iterator[Batch]:
+        """Everything that some lines hold; the first has number 1."""
+        for number, line in enumerate(lines, 1):
+            if len(line) <= 600:
+                self._line(number, line)
+        self._close()
+        rows = Rows()
+        count: dict[tuple[str | None, str], int] = {}
+        for _, row in self._rows:
+            key = row["name"], row["resource"]
+            count[key] = count.get(key, 0) + 1
+        for number, row in self._rows:
+            if count[row["name"], row["resource"]] >= _LEAST or row["resource"] in (
+                "host-free",
+                "host-available",
+                "host-used",
+            ):
+                rows.add("process_memory", number, **row)
+        for number, row in self._metrics:
+            rows.add("metric", number, **row)
+        yield from rows.take()
+
+    def _line(self, number: int, line: str) -> None:
+        key = _KEY.match(line)
+        if key:
+            if key["key"] in self._block:
+                self._close()
+            self._block[key["key"]] = number, int(key["kib"]) * KIB
+            return
+        shm = _SHM.match(line)
+        if shm:
+            used = parse_size(shm["used"] if shm["used"][-1:].isalpha() else shm["used"] + "K", binary=True)
+            if used is not None:
+                self._add(number, "/dev/shm", "shm", used)
+            return
+        if self._history(number, line) or self._free(number, line):
+            return
+        moment = _MOMENT.match(line) if len(line) < 160 else None
+        if moment:
+            self._close()
+            self._at(moment)
+        pid = _PID.search(line)
+        if pid:
+            self._close()
+            self._pid = pid[1] or pid[2]
+        unit = _FREE_UNIT.search(line)
+        if unit:
+            self._free_unit = _UNITS[(unit["short"] or unit["long"])[0]]
+
+    def _at(self, moment: re.Match[str]) -> None:
+        """The moment of the readings that follow."""
+        self._t = self._elapsed = None
+        count = moment["count"] or moment["count2"]
+        if moment["full"]:
+            text = moment["full"].replace("/", "-")
+            self._t = parse_time(text if text.count(":") > 1 else text[:16] + ":00")
+        elif count:
+            self._elapsed = float(count) * _SECONDS[(moment["unit"] or moment["unit2"])[0].lower()]
+        else:
+            seconds = int(moment["hour"]) * 3600.0 + int(moment["minute"]) * 60 + int(moment["second"] or 0)
+            month, day = moment["month"] or moment["month2"], moment["day"] or moment["day2"]
+            if month and day:
+                seconds += 86400.0 * (_BEFORE[_MONTHS.index(month.lower())] + int(day))
+                period = 365 * 86400.0
+            elif moment["week"]:
+                seconds += 86400.0 * _DAYS[moment["week"].lower()]
+                period = 7 * 86400.0
+            else:
+                period = 86400.0
+            while self._first is not None and seconds < self._last - 3600:
+                seconds += period  # midnight, the end of a week or of a year has passed
+            self._first = seconds if self._first is None else self._first
+            self._last = seconds
+            self._elapsed = seconds - self._first
+
+    def _add(self, number: int, name: str | None, resource: str, size: int, elapsed: float | None = None) -> None:
+        row: dict[str, Any] = {"name": name, "resource": resource, "bytes": size}
+        elapsed = self._elapsed if elapsed is None else elapsed
+        if self._t is not None and elapsed is None:
+            row["t"] = self._t
+        elif elapsed is not None:
+            row["elapsed_s"] = elapsed
+        else:
+            self._step += 1
+            row["step"] = self._step
+        self._rows.append((number, row))
+
+    def _close(self) -> None:
+        """The readings of one listing are complete."""
+        block, self._block = self._block, {}
+        if not block:
+            return
+        name = f"pid {self._pid}" if self._pid else "a process"
+        self._step += self._t is None and self._elapsed is None
+        own = next((block[key] for key in ("Anonymous", "RssAnon", "Rss", "VmRSS", "Pss") if key in block), None)
+        locked = block.get("Locked") or block.get("VmLck")
+        step = self._step
+        for found, who, resource in ((own, name, "host"), (locked, name, "host-locked"), (block.get("MemFree"), "the node", "host-free"), (block.get("MemAvailable"), "the node", "host-available")):  # fmt: skip
+            if found is not None:
+                self._add(found[0], who, resource, found[1])
+                if "step" in self._rows[-1][1]:
+                    self._rows[-1][1]["step"] = step
+        self._step = step
+
+    def _free(self, number: int, line: str) -> bool:
+        """The first row of `free`: what is in use, idle, and available once files that are cached were dropped."""
+        if _FREE.match(line):
+            self._below_free = True
+            return True
+        found = _MEM.match(line) if self._below_free else None
+        self._below_free = False
+        if found is None:
+            return False
+        cells = re.findall(r"[\d.]+\s?[KMGT]?i?B?", found[1])
+        bare = all(cell.strip()[-1].isdigit() for cell in cells)
+        sizes = [parse_size(cell, unit=self._free_unit) if bare else parse_size(cell, binary=True) for cell in cells]
+        for place, resource in ((1, "host-used"), (2, "host-free"), (5, "host-available")):
+            size, step = sizes[place], self._step
+            if size is not None:
+                self._add(number, "the node", resource, size)
+                self._step = step
+        self._step += self._t is None and self._elapsed is None
+        return True
+
+    def _history(self, number: int, line: str) -> bool:
+        """A metric at several moments in one line, or what a function of its history gave."""
+        asked = _ASKED.match(line)
+        if asked:
+            kept = kept_name(asked["name"])
+            if kept is not None and ":" in kept:
+                self._metrics.append(
+                    (number, {"name": kept, "labels": asked["labels"], "value": float(asked["value"])})
+                )
+            return True
+        spread = _SPREAD.match(line)
+        if spread is None:
+            return False
+        kept, factor = kept_name(spread["name"]), _FB.get(spread["name"])
+        first: float | None = None
+        days = 0.0
+        last = 0.0
+        for hour, minute, second, value in _PAIR.findall(spread["rest"]):
+            seconds = int(hour) * 3600.0 + int(minute) * 60 + int(second or 0) + days
+            if first is not None and seconds < last:
+                days += 86400.0
+                seconds += 86400.0
+            first, last = seconds if first is None else first, seconds
+            if factor is not None:
+                gpu = _GPU.search(spread["labels"] or "")
+                self._add(
+                    number, f"GPU {gpu[1]}" if gpu else "GPU", "gpu", round(float(value) * factor), seconds - first
+                )
+            elif kept is not None and ":" in kept:
+                self._metrics.append((number, {"name": kept, "labels": spread["labels"], "value": float(value)}))
+        return True
+
+
+def read(data: bytes) -> Iterator[Batch]:
+    """The readings of a short text."""
+    yield from Readings().read(data.decode("utf-8", "replace").split("\n"))
