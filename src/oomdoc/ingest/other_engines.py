@@ -63,6 +63,13 @@ PATTERNS: tuple[Pattern, ...] = (
     _of("weights_bytes", "llama.cpp", "model buffer size", rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal)\d* model buffer size = +(?P<value>{_SIZE})", "load_tensors:        CUDA0 model buffer size =  4096.00 MiB", 4 << 30, "llamacpp-weights"),
     _of("kv_available_bytes", "llama.cpp", "KV buffer size", rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal)\d* KV buffer size = +(?P<value>{_SIZE})", "llama_kv_cache:      CUDA0 KV buffer size =  1024.00 MiB", 1 << 30, "llamacpp-kv"),
     Pattern(
+        # what a prompt finds in the radix cache of its worker, and what is computed
+        "sglang-prefill", "sglang", ("#cached-token",), regex(r"Prefill batch.{0,80}?#new-token: (?P<new>\d{1,9}), #cached-token: (?P<hit_tokens>\d{1,9})"), "cache_lookup",
+        (("[2027-03-02 04:05:06 TP0] Prefill batch, #new-seq: 1, #new-token: 300, #cached-token: 7200, token usage: 0.10, #running-req: 1, #queue-req: 0,", {"tier": "radix", "tokens": 7500, "hit_tokens": 7200}),
+         ("Prefill batch. #new-seq: 2, #new-token: 500, #cached-token: 0, token usage: 0.01, #running-req: 0, #queue-req: 0", {"tokens": 500, "hit_tokens": 0})),
+        convert=lambda row, match: {"tier": "radix", "tokens": int(match["new"]) + int(match["hit_tokens"]), "hit_tokens": int(match["hit_tokens"])},
+    ),
+    Pattern(
         "llamacpp-kv-refused", "llama.cpp", ("buffer for kv cache",), regex(r"failed to allocate buffer for kv cache"), "startup_check",
         (("llama_kv_cache_init: failed to allocate buffer for kv cache", {"name": "kv-below-max-model-len"}),), const={"name": "kv-below-max-model-len"},
     ),

@@ -25,6 +25,7 @@ from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
 from oomdoc.ingest.forms.groups import Gatherer, long_form
 from oomdoc.ingest.forms.own import is_of_own, own_of
+from oomdoc.ingest.forms.spoken import Spoken
 from oomdoc.ingest.forms.statements import Statements, stated, with_moment
 from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record, exploded, of_json
@@ -517,6 +518,7 @@ class Lifted:
         taken |= Pairs(self._gatherer).read(left, chunk.first_line)
         taken |= self._samples(lines, chunk.first_line, taken)
         Statements(self._gatherer).read(lines, chunk.first_line, taken)  # left in place: a log's line may tell more
+        Spoken(self._gatherer).read(lines, chunk.first_line, taken)  # likewise
         if not taken:
             return chunk
         raw = chunk.data.split(b"\n")

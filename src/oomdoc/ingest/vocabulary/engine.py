@@ -49,6 +49,13 @@ QUANTITIES = (
         samples=(("process_resident_memory_bytes", 1615496832.0, 1615496832),), not_names=("process_virtual_memory_bytes",),
     ),
     Quantity(
+        "stat.replica", "engine_stat", "process", "text", strong="",
+        weak="pod, pod name, replica, instance, worker, backend, upstream, server, host, hostname, node, endpoint, target",
+        pattern=r"(?i)^[a-z][\w.:/-]{0,79}$",
+        samples=(("pod", "llm-2", "llm-2"), ("instance", "engine-b:8000", "engine-b:8000")),
+        not_names=("replicas", "workers"),
+    ),
+    Quantity(
         "stat.running", "engine_stat", "running", "count",
         strong="running request, request running, running seq, running batch, concurrent request, concurrency, request in flight, running count, running request count, client connection, client conn, connected client, open connection",
         weak="running, active, batch size, inflight, in flight",
