@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from oomdoc.ingest.answers import typed
 from oomdoc.ingest.base import HEAD_BYTES, Head, read_by
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
@@ -146,6 +147,8 @@ class Lines:
                 if self.layout is not None and self.layout.cut in ("  ", " "):
                     self.end()
                 continue
+            if self.layout is not None and typed(line) is not None:
+                self.end()  # what follows is the answer to another command
             if self.layout is not None:
                 cells = self.layout.cells(line)
                 if cells is not None and not _is_prose(cells):
