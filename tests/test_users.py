@@ -110,7 +110,9 @@ def test_near_miss_the_crowded_backend_is_full(first: Verdict) -> None:
 
 
 def _clocks(util: int) -> str:
-    rows = ["timestamp, index, utilization.gpu [%], clocks.sm [MHz], memory.used [MiB], memory.total [MiB], temperature.gpu"]
+    rows = [
+        "timestamp, index, utilization.gpu [%], clocks.sm [MHz], memory.used [MiB], memory.total [MiB], temperature.gpu"
+    ]
     rows += [f"2026/06/01 07:{at:02}:00.000, 0, {util if at > 9 else 97} %, {1410 if at < 10 else 420} MHz, 70112 MiB, 81920 MiB, {64 + at}" for at in range(24)]  # fmt: skip
     return "\n".join(rows) + "\n"
 

@@ -108,7 +108,9 @@ class Reader:
 
     # ---- clocks
 
-    def _clock(self, line: int, t: float | None, gpu: int | None, clock: int | None, hot: int | None, util: float | None) -> None:
+    def _clock(
+        self, line: int, t: float | None, gpu: int | None, clock: int | None, hot: int | None, util: float | None
+    ) -> None:
         """The clock of a device that is at work, told where it changed: recordings have it in every line."""
         if clock is None or util is None or util < _AT_WORK:
             return

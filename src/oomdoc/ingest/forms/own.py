@@ -277,7 +277,25 @@ def _quantity(words: Sequence[str], column: Column) -> tuple[str, str]:
         return {"host": "host_bytes", "container": "host_bytes", "host-used": "host_bytes", "gpu": "gpu_bytes"}.get(column.resource, ""), column.unit or "B"  # fmt: skip
     if among & {"hit", "hits", "cached", "reused"}:
         return "hit_rate" if rate else "hit_tokens", "%" if among & {"pct", "percent"} else ""
-    if tokens and not per_second and among & {"reusable", "total", "prompt", "query", "queries", "looked", "asked", "all", "working", "distinct", "corpus", "together"}:
+    if (
+        tokens
+        and not per_second
+        and among
+        & {
+            "reusable",
+            "total",
+            "prompt",
+            "query",
+            "queries",
+            "looked",
+            "asked",
+            "all",
+            "working",
+            "distinct",
+            "corpus",
+            "together",
+        }
+    ):
         return "asked_tokens", ""
     if "kv" in among and tokens:
         return "kv_tokens", ""
@@ -444,7 +462,16 @@ class Keeper:
         for name, quantity, unit in plan.figures:
             cell = values.get(name)
             try:
-                if quantity in ("", "hit_tokens", "asked_tokens", "kv_tokens", "kv_blocks", "preemptions", "hit_rate", "failed"):
+                if quantity in (
+                    "",
+                    "hit_tokens",
+                    "asked_tokens",
+                    "kv_tokens",
+                    "kv_blocks",
+                    "preemptions",
+                    "hit_rate",
+                    "failed",
+                ):
                     number = number_of(cell)[0] if not null(cell) else None
                     number = number / 100 if number is not None and quantity == "hit_rate" and (unit == "%" or number > 1) else number  # fmt: skip
                 elif quantity in ("ttft_s", "tpot_s", "latency_s"):

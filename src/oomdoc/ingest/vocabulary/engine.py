@@ -53,7 +53,7 @@ QUANTITIES = (
         weak="pod, pod name, replica, instance, worker, backend, upstream, server, host, hostname, node, endpoint, target",
         pattern=r"(?i)^[a-z][\w.:/-]{0,79}$",
         samples=(("pod", "llm-2", "llm-2"), ("instance", "engine-b:8000", "engine-b:8000")),
-        not_names=("replicas", "workers"),
+        not_names=("workers_busy", "gpu_node_count"),
     ),
     Quantity(
         "stat.running", "engine_stat", "running", "count",
