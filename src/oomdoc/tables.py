@@ -157,7 +157,7 @@ _ALL = (
     _table(
         "cache_lookup",
         "one row per request that a cache tier outside the engine's pool was asked for",
-        Column("tier", "VARCHAR", "lmcache"),
+        Column("tier", "VARCHAR", "lmcache; radix (SGLang's own cache of prefixes in the pool)"),
         Column("tokens", "BIGINT", "tokens of the request"),
         Column("hit_tokens", "BIGINT", "of them found in the tier or in the pool before it"),
         who=True,
@@ -601,7 +601,7 @@ _ALL = (
         Column(
             "quantity",
             "VARCHAR",
-            "kv_tokens, kv_bytes, kv_blocks, hit_tokens, asked_tokens, hit_rate, preemptions, ttft_s, host_bytes, gpu_bytes; NULL = another",
+            "kv_tokens, kv_bytes, kv_blocks, hit_tokens, asked_tokens, hit_rate, preemptions, ttft_s, tpot_s (time per further token), latency_s, failed (requests), host_bytes, gpu_bytes; NULL = another",
         ),
         Column("value", "DOUBLE", "in the unit of its name: tokens, bytes, seconds, shares"),
     ),

@@ -94,9 +94,9 @@ _HEAD = r"(?:(?:\[[^\]\n]{1,120}\]:?|\S{0,80}[\d|:>/@=]\S{0,80}|(?i:ERROR|CRITIC
 
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(
-        "exception", "python", ("Error: ", "Exception: ", "Interrupt: ", "Error(", "Exception(", "error: ", "Exit: ", "OutOfResources: "),
+        "exception", "python", ("Error: ", "Exception: ", "Interrupt: ", "Error(", "Exception(", "error: ", "Exit: ", "OutOfResources: ", "Timeout: ", "Timeout("),
         regex(
-            rf"^{_HEAD}" r"(?:Exception: |Failed: |.{0,40}?Process group watchdog.{0,400}?)?(?P<exception>(?:[A-Za-z_]\w{0,80}\.){0,12}(?:[A-Za-z_]\w{0,120}(?:Error|Exception|Interrupt|Exit|Overflow)(?:Group)?|OutOfResources))"
+            rf"^{_HEAD}" r"(?:Exception: |Failed: |[Rr]equest \S{1,64} failed: |.{0,40}?Process group watchdog.{0,400}?)?(?P<exception>(?:[A-Za-z_]\w{0,80}\.){0,12}(?:[A-Za-z_]\w{0,120}(?:Error|Exception|Interrupt|Exit|Overflow|Timeout)(?:Group)?|OutOfResources))"
             r"(?:: |\(['\"]?)(?P<text>.*)", re.S,
         ),
         "log_error", convert=_finish, samples=(
@@ -109,6 +109,8 @@ PATTERNS: tuple[Pattern, ...] = (
              {"exception": "pydantic_core._pydantic_core.ValidationError", "kind": "bad-argument", "text": "28 heads must be divisible by 8."}),
             ("2027-03-02 04:05:06 ERROR 51733 [runner.py:88] RuntimeError: CUDA error: an illegal memory access was encountered", {"exception": "RuntimeError", "kind": "kernel"}),
             ("E0302 04:05:06.118 51733 server.cc:41] errors.OutOfResources: out of resource: shared memory, Required: 120000", {"exception": "errors.OutOfResources", "kind": "kernel"}),
+            ("[2027-03-02 04:05:06] ERROR: Request 51fe failed: requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='img.example', port=443): Read timed out.", {"exception": "requests.exceptions.ReadTimeout", "kind": "network"}),
+            ("httpx.ConnectTimeout: timed out while an image was fetched", {"exception": "httpx.ConnectTimeout", "kind": "network"}),
             ("OutOfMemoryError('Error in model execution: CUDA out of memory. Tried to allocate 5.00 MiB.", {"exception": "OutOfMemoryError", "kind": "memory"}),
         ),
     ),

@@ -32,7 +32,7 @@ KIND = "metrics"
 TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", "host_event", "note", "problem")
 
 _KEPT = (
-    "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_MEM_COPY_UTIL", "DCGM_FI_DEV_XID_ERRORS", "dcgm_fb_",
+    "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_MEM_COPY_UTIL", "DCGM_FI_DEV_XID_ERRORS", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_GPU_TEMP", "dcgm_fb_",
     "dcgm_gpu_utilization", "gpu_memory_used_bytes", "gpu_memory_total_bytes", "nvidia_",
     "process_resident_memory_bytes", "container_memory_", "node_memory_MemTotal_bytes", *OTHERS,
 )  # fmt: skip

@@ -35,8 +35,11 @@ from oomdoc.tables import Batch
 from oomdoc.units import MIB, parse_time
 
 KIND = "nvidia-smi"
-TABLES = ("gpu_sample", "gpu_device", "gpu_process", "problem")
+TABLES = ("gpu_sample", "gpu_device", "gpu_process", "metric", "problem")
 
+_AT_WORK = 0.5  # share of time with a kernel running: an idle device lowers its clock by itself
+_CLOCK_STEP = 0.2  # a smaller change is boost
+_CLOCKED_BYTES = 4 << 20
 _SAMPLE_COLUMNS = ALL_TABLES["gpu_sample"].column_names[1:]
 _BLOCK = re.compile(r"=== (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) ===")
 _WIDE = 256  # characters of a line of the boxed table or of -q that are looked at; drivers print up to 120
@@ -93,6 +96,7 @@ class Reader:
         self._untold: set[tuple[str, ...]] = set()  # kinds of cells of which no columns could be made
         self._known: set[tuple[Any, ...]] = set()
         self._names: dict[int, str] = {}
+        self._clocks: dict[int | None, int] = {}  # the clock that was told last
         self._index: dict[str, int] = {}  # device index by uuid or bus id
         self._box: tuple[int, str | None] | None = None
         self._listed_gpu: int | None = None
@@ -101,6 +105,27 @@ class Reader:
         self._lines: Sequence[bytes] = ()
         self._at = 0
         self._shape: tuple[sheets.Sheet, Template] | None = None  # what fitted the last chunk
+
+    # ---- clocks
+
+    def _clock(
+        self, line: int, t: float | None, gpu: int | None, clock: int | None, hot: int | None, util: float | None
+    ) -> None:
+        """The clock of a device that is at work, told where it changed: recordings have it in every line."""
+        if clock is None or util is None or util < _AT_WORK:
+            return
+        last = self._clocks.get(gpu)
+        if last is not None and abs(clock - last) <= _CLOCK_STEP * last:
+            return
+        self._clocks[gpu] = clock
+        labels = None if gpu is None else f'gpu="{gpu}"'
+        self.rows.add("metric", line, t=t, name="DCGM_FI_DEV_SM_CLOCK", labels=labels, value=float(clock))
+        if hot is not None:
+            self.rows.add("metric", line, t=t, name="DCGM_FI_DEV_GPU_TEMP", labels=labels, value=float(hot))
+
+    def _tells_clocks(self, size: int) -> bool:
+        """Whether the columns have a clock, which the fast reader passes over, and the chunk is worth the slow one."""
+        return self.sheet is not None and "clock" in self.sheet.roles and size <= _CLOCKED_BYTES
 
     # ---- a chunk
 
@@ -114,7 +139,7 @@ class Reader:
             head, rest = (b"", data) if self.sheet or self.bare else (data[:lead], data[lead:])
             if head:
                 self._plain(head, first_line, data.split(b"\n", _AHEAD)[:_AHEAD])
-            quick = self._fast(rest, first_line + head.count(b"\n"))
+            quick = None if self._tells_clocks(len(rest)) else self._fast(rest, first_line + head.count(b"\n"))
             if quick is not None:
                 yield from self.take()
                 yield from quick
@@ -265,6 +290,7 @@ class Reader:
             get = values.get
             row = (line, t, gpu, get("used_bytes"), get("total_bytes"), get("gpu_util"), get("memory_util"))
             self.samples.append(row)
+            self._clock(line, t, gpu, get("clock"), get("hot"), get("gpu_util"))
 
     def _bare_sheet(self, line: int, cells: Sequence[str], text: str) -> sheets.Sheet | None:
         """The columns of a row without header."""
@@ -372,6 +398,7 @@ class Reader:
             elif {"fb", "sm", "mem"} & row.keys():
                 util, busy = reads.share(row.get("sm", "-")), reads.share(row.get("mem", "-"))
                 self.samples.append((line, t, gpu, used, None, util, busy))
+                self._clock(line, t, gpu, reads.clock(row.get("pclk", "-")), reads.clock(row.get("gtemp", "-")), util)
         except reads.UnreadableError as problem:
             self.rows.problem(line, f"no value of a monitor column: {str(problem)[:60]}", text)
 

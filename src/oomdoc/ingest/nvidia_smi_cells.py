@@ -29,6 +29,7 @@ def date(text: str) -> float | None:
 
 MEMORY = re.compile(r"(\d{1,15})(?:\.\d+)?\s?(MiB|MB|GiB|GB|KiB|KB)?", re.I)
 _PERCENT = re.compile(r"(\d{1,15})\s?%?")
+_NUMBER = re.compile(r"(\d{1,6})\s?(?:MHz|C)?")
 _FACTOR = {"k": 1 / 1024, "m": 1, "g": 1024}
 
 
@@ -77,6 +78,12 @@ def whole(text: str) -> int | None:
     if not text.isascii() or not text.isdigit() or len(text) > 15:
         raise UnreadableError(text)
     return int(text)
+
+
+def clock(text: str) -> int | None:
+    """The number of `1980 MHz`, `1980` or `66 C`; None where there is none."""
+    match = _NUMBER.fullmatch(text.strip())
+    return int(match[1]) if match else None
 
 
 def index(text: str) -> int | None:

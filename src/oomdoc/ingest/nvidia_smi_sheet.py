@@ -17,6 +17,7 @@ _ROLES: Mapping[str, str] = {
     "timestamp": "t", "index": "gpu", "gpu.index": "gpu", "name": "name", "gpu.name": "name", "uuid": "uuid", "gpu.uuid": "uuid",
     "pci.bus.id": "bus", "gpu.bus.id": "bus", "utilization.gpu": "gpu_util", "utilization.memory": "memory_util",
     "memory.used": "used_bytes", "memory.total": "total_bytes", "memory.free": "free", "memory.reserved": "reserved",
+    "clocks.sm": "clock", "clocks.current.sm": "clock", "clocks.gr": "clock", "clocks.current.graphics": "clock", "temperature.gpu": "hot",
     "pid": "pid", "process.name": "process", "used.gpu.memory": "process_bytes", "used.memory": "process_bytes",
 }  # fmt: skip
 _STRONG = {"gpu_util", "memory_util", "used_bytes", "total_bytes", "free", "process_bytes"}
@@ -166,7 +167,7 @@ def _size(text: str) -> int | None:
 
 READ: Mapping[str, Callable[[str], Any]] = {
     "t": reads.stamp_of, "gpu": reads.index, "name": reads.name_of, "uuid": reads.name_of, "bus": reads.name_of, "gpu_util": reads.share, "memory_util": reads.share,
-    "used_bytes": reads.memory, "total_bytes": reads.memory, "pid": reads.whole, "process": str, "process_bytes": reads.memory,
+    "used_bytes": reads.memory, "total_bytes": reads.memory, "clock": reads.clock, "hot": reads.clock, "pid": reads.whole, "process": str, "process_bytes": reads.memory,
 }  # fmt: skip
 FAST = {"t", "gpu", "gpu_util", "memory_util", "used_bytes", "total_bytes"}
 IDENTITY = Memo(lambda text: None if is_null(text.strip()) else text.strip().decode("utf-8", "replace"))

@@ -107,6 +107,13 @@ PATTERNS: tuple[Pattern, ...] = (
     _of("kv_available_bytes", "xllm", "max cache size", rf"(?i)\bmax cache size: (?P<value>{_SIZE})", "engine.cpp:155] Block size in bytes: 2.00 MB, max cache size: 4.00 GB, max memory utilization: 0.8", 4 << 30, "xllm-cache-size"),
     _of("kv_pool_tokens", "sglang", "max_total_num_tokens=", r"\bmax_total_num_tokens=(?P<value>\d{2,12})\b", "[2027-03-02 04:05:06 TP0] max_total_num_tokens=400000, chunked_prefill_size=8192", 400000, "sglang-max-total"),
     Pattern(
+        # what a prompt finds in the radix cache of its worker, and what is computed
+        "sglang-prefill", "sglang", ("#cached-token",), regex(r"Prefill batch.{0,80}?#new-token: (?P<new>\d{1,9}), #cached-token: (?P<hit_tokens>\d{1,9})"), "cache_lookup",
+        (("[2027-03-02 04:05:06 TP0] Prefill batch, #new-seq: 1, #new-token: 300, #cached-token: 7200, token usage: 0.10, #running-req: 1, #queue-req: 0,", {"tier": "radix", "tokens": 7500, "hit_tokens": 7200}),
+         ("Prefill batch. #new-seq: 2, #new-token: 500, #cached-token: 0, token usage: 0.01, #running-req: 0, #queue-req: 0", {"tokens": 500, "hit_tokens": 0})),
+        convert=lambda row, match: {"tier": "radix", "tokens": int(match["new"]) + int(match["hit_tokens"]), "hit_tokens": int(match["hit_tokens"])},
+    ),
+    Pattern(
         "llamacpp-kv-refused", "llama.cpp", ("buffer for kv cache",), regex(r"failed to allocate buffer for kv cache"), "startup_check",
         (("llama_kv_cache_init: failed to allocate buffer for kv cache", {"name": "kv-below-max-model-len"}),), const={"name": "kv-below-max-model-len"},
     ),

@@ -44,7 +44,7 @@ _NAMES: Mapping[str, str] = {
     "ttft": "ttft time_to_first_token first_token first_token_latency",
     "status": "status status_code http_status response_code http_status_code response_status http",
     "model": "model model_name model_id served_model gen_ai.request.model served_model_name",
-    "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias",
+    "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias session session_id conversation conversation_id chat_id thread_id agent agent_id",
 }
 _FACTORS: Mapping[str, float] = {
     "": 0.0, "ms": 1e3, "millis": 1e3, "milliseconds": 1e3, "msec": 1e3, "s": 1.0, "sec": 1.0, "secs": 1.0,

@@ -13,6 +13,10 @@
 -- hit_before: share of tokens found in the first third of them
 -- hit_after: share of tokens found in the last third
 -- lookup_ref: where the last third begins
+-- size_before: tokens of a lookup in the first third; NULL = only rates are told
+-- size_after: in the last third
+-- recent_queries: tokens looked up between the last two scrapes; NULL = one scrape, or the counters began anew
+-- recent_rate: share of them that was found
 -- turns: requests, in their order, of conversations whose prompts grow and whose cached tokens are told; NULL = none
 -- cold: of them those that found less than a tenth of their prompt in the cache after one before had found half
 -- cold_tokens: prompt tokens of the largest of these
@@ -20,7 +24,19 @@
 -- cold_ttft_s: median time to their first token
 -- warm_ttft_s: that of the others
 -- cold_ref: where the first of them stands
-WITH counter AS (
+WITH scraped AS (
+  -- a counter over its scrapes, in their order; in their own labels
+  SELECT name, labels, value, source || ':' || line AS ref, lag(value) OVER w AS before, row_number() OVER (PARTITION BY name, labels ORDER BY t DESC, source DESC, line DESC) AS nth
+  FROM metric WHERE t IS NOT NULL AND (name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%')
+  WINDOW w AS (PARTITION BY name, labels ORDER BY t, source, line)
+), latest AS (
+  SELECT sum(value - before) FILTER (name LIKE '%prefix_cache_queries%') AS queries, sum(value - before) FILTER (name LIKE '%prefix_cache_hits%') AS hits,
+         sum(before) FILTER (name LIKE '%prefix_cache_queries%') AS queries_before, sum(before) FILTER (name LIKE '%prefix_cache_hits%') AS hits_before,
+         sum(value - before) FILTER (name LIKE '%idle_before_evict_seconds_sum') AS idle_s, sum(value - before) FILTER (name LIKE '%idle_before_evict_seconds_count') AS evictions,
+         sum(value - before) FILTER (name LIKE '%reuse_gap_seconds_count') AS reuses,
+         min(ref) FILTER (name LIKE '%prefix_cache_hits%') AS ref
+  FROM scraped WHERE nth = 1 AND before IS NOT NULL HAVING min(value - before) >= 0
+), counter AS (
   SELECT sum(value) FILTER (name IN ('vllm:prefix_cache_queries_total', 'vllm:gpu_prefix_cache_queries_total')) AS queries,
          sum(value) FILTER (name IN ('vllm:prefix_cache_hits_total', 'vllm:gpu_prefix_cache_hits_total')) AS hits,
          sum(value) FILTER (name = 'vllm:kv_block_idle_before_evict_seconds_sum') / nullif(sum(value) FILTER (name = 'vllm:kv_block_idle_before_evict_seconds_count'), 0) AS evicted_idle_s,
@@ -44,19 +60,25 @@ WITH counter AS (
 ), said AS (
   SELECT arg_max(prefix_hit_rate, line) AS rate, arg_max(source || ':' || line, line) AS ref FROM seen.engine_stat WHERE prefix_hit_rate IS NOT NULL
 ), asked AS (
-  SELECT 'tier' AS of, source, line, hit_tokens / tokens AS share, tokens AS weight FROM seen.cache_lookup WHERE tokens > 0
-  UNION ALL SELECT 'pool', source, line, prefix_hit_rate, 1 FROM seen.engine_stat WHERE prefix_hit_rate IS NOT NULL AND (running > 0 OR prompt_tokens_per_s > 0)
+  SELECT 'tier' AS of, source, line, hit_tokens / tokens AS share, tokens AS weight, tokens AS size FROM seen.cache_lookup WHERE tokens > 0
+  UNION ALL SELECT 'pool', source, line, prefix_hit_rate, 1, NULL FROM seen.engine_stat WHERE prefix_hit_rate IS NOT NULL AND (running > 0 OR prompt_tokens_per_s > 0)
 ), third AS (
   SELECT *, ntile(3) OVER (PARTITION BY of, source ORDER BY line) AS part, count(*) OVER (PARTITION BY of, source) AS n FROM asked
 ), course AS (
   -- of the pool and of each tier that one whose hits fell most
   SELECT of, source, any_value(n) AS n, sum(share * weight) FILTER (part = 1) / sum(weight) FILTER (part = 1) AS before, sum(share * weight) FILTER (part = 3) / sum(weight) FILTER (part = 3) AS after,
-         source || ':' || min(line) FILTER (part = 3) AS ref FROM third GROUP BY of, source HAVING any_value(n) >= $lookups_least
+         avg(size) FILTER (part = 1) AS size_before, avg(size) FILTER (part = 3) AS size_after, source || ':' || min(line) FILTER (part = 3) AS ref FROM third GROUP BY of, source HAVING any_value(n) >= $lookups_least
+  -- all that was counted until the scrape before the last, and what came since: requests of some tokens each
+  UNION ALL SELECT 'counter', ref, ($lookups_least)::BIGINT, hits_before / queries_before, hits / queries, NULL, NULL, ref FROM latest WHERE queries >= $lookups_least * $turn_tokens AND queries_before > 0
 ), fell AS (
-  SELECT max(n) AS n, arg_max(before, before - after) AS before, arg_max(after, before - after) AS after, arg_max(ref, before - after) AS ref FROM course
+  SELECT max(n) AS n, arg_max(before, before - after) AS before, arg_max(after, before - after) AS after, arg_max(size_before, before - after) AS size_before, arg_max(size_after, before - after) AS size_after,
+         arg_max(ref, before - after) AS ref FROM course
 )
-SELECT queries, hits, coalesce(hits / nullif(queries, 0), said.rate) AS hit_rate, coalesce(counter.ref, told.ref, said.ref) AS ref, evicted_idle_s, reuses, evictions,
+SELECT counter.queries, counter.hits, coalesce(counter.hits / nullif(counter.queries, 0), said.rate) AS hit_rate, coalesce(counter.ref, told.ref, said.ref) AS ref,
+       -- rates of the last interval, where it is known: an average over a life hides what goes on now
+       coalesce(latest.idle_s / nullif(latest.evictions, 0), counter.evicted_idle_s) AS evicted_idle_s, CASE WHEN latest.evictions IS NULL THEN counter.reuses ELSE latest.reuses END AS reuses,
+       coalesce(latest.evictions, counter.evictions) AS evictions,
        coalesce(repeated, false) AS repeated, coalesce(no_hits, false) AS no_hits, fell.n AS lookups, fell.before AS hit_before, fell.after AS hit_after, fell.ref AS lookup_ref,
-       turns, cold, cold_tokens, cold_cached_tokens, cold_ttft_s, warm_ttft_s, cold_ref
-FROM counter, told, said, fell LEFT JOIN chat ON true
-WHERE coalesce(queries, fell.n, said.rate, turns) IS NOT NULL OR repeated OR no_hits
+       size_before, size_after, latest.queries AS recent_queries, latest.hits / nullif(latest.queries, 0) AS recent_rate, turns, cold, cold_tokens, cold_cached_tokens, cold_ttft_s, warm_ttft_s, cold_ref
+FROM counter, told, said, fell LEFT JOIN chat ON true LEFT JOIN latest ON true
+WHERE coalesce(counter.queries, fell.n, said.rate, turns) IS NOT NULL OR repeated OR no_hits

@@ -20,11 +20,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from oomdoc.ingest.answers import typed
 from oomdoc.ingest.base import HEAD_BYTES, Head, read_by
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
 from oomdoc.ingest.forms.groups import Gatherer, long_form
 from oomdoc.ingest.forms.own import is_of_own, may_quote, own_of
+from oomdoc.ingest.forms.spoken import Spoken
 from oomdoc.ingest.forms.statements import TITLE, Statements, of_message, stated, with_moment
 from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record, exploded, of_json
@@ -150,6 +152,8 @@ class Lines:
                 if self.layout is not None and self.layout.cut in ("  ", " "):
                     self.end()
                 continue
+            if self.layout is not None and typed(line) is not None:
+                self.end()  # what follows is the answer to another command
             if self.layout is not None:
                 cells = self.layout.cells(line)
                 if cells is not None and not _is_prose(cells):
@@ -536,6 +540,7 @@ class Lifted:
         taken |= Pairs(self._gatherer).read(left, chunk.first_line)
         taken |= self._samples(lines, chunk.first_line, taken)
         Statements(self._gatherer).read(lines, chunk.first_line, taken)  # left in place: a log's line may tell more
+        Spoken(self._gatherer).read(lines, chunk.first_line, taken)  # likewise
         if not taken:
             return chunk
         raw = chunk.data.split(b"\n")

@@ -161,7 +161,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 def _shared(quantity: Quantity) -> bool:
     """Whether several parts may have a column of this: when, which device, which server."""
-    return quantity.id in (_TIME, "gpu.index", "gpu.uuid", "gpu.bus", "stat.who")
+    return quantity.id in (_TIME, "gpu.index", "gpu.uuid", "gpu.bus", "stat.replica")
 
 
 def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Match, str]]:
@@ -245,14 +245,14 @@ def _part(
     return Part(entity, tuple(_one_unit(ordered, names)), points)
 
 
-_QUEUE_OF_EACH = frozenset(("stat.who", "stat.running", "stat.waiting"))
+_QUEUE_OF_EACH = frozenset(("stat.replica", "stat.running", "stat.waiting"))
 
 
 def _of_servers(ids: set[str], columns: Mapping[Any, Taken], names: Mapping[str, list[Any]]) -> int:
     """What an identity adds to weak names: `pod, waiting, running` and next to nothing else is the queue of each of several servers."""
     if not ids >= _QUEUE_OF_EACH or len(names) > len(columns) + 1:
         return 0
-    who = next(taken.name for taken in columns.values() if taken.quantity.id == "stat.who")
+    who = next(taken.name for taken in columns.values() if taken.quantity.id == "stat.replica")
     return _STRONG if len({str(value) for value in names[who] if not null(value)}) > 1 else 0
 
 

@@ -110,6 +110,48 @@ def pieces(name: str) -> list[str]:
     return [piece.lower() for piece in _PIECE.findall(_CAMEL.sub(" ", text)) if piece]
 
 
+_WITHOUT = _set("timeout limit target slo sla threshold budget goal max_latency deadline expected")
+"""Words beside which a latency is a wish and no measure."""
+
+
+def service(name: str) -> tuple[str, str]:
+    """Which figure of the service that users see a name tells, and the unit of bare numbers; ("", "") for another name.
+
+    Quantities: `ttft_s` (time to the first token), `tpot_s` (time per further token), `latency_s` (of a whole request).
+
+    >>> service("ttft_p50_s"), service("Inter-token latency (ms)"), service("slo_latency_ms")
+    (('ttft_s', 's'), ('tpot_s', 'ms'), ('', ''))
+    """
+    words = pieces(name)
+    among = set(words)
+    unit = "ms" if among & {"ms", "msec", "millis", "milliseconds"} else "us" if among & {"us", "micros"} else "s"
+    if among & _WITHOUT:
+        return "", ""
+    if "ttft" in among or {"first", "token"} <= among or {"first", "byte"} <= among or "ttfb" in among:
+        return "ttft_s", unit
+    if among & {"tpot", "itl"} or {"inter", "token"} <= among or {"per", "token", "time"} <= among:
+        return "tpot_s", unit
+    if among & {"latency", "latencies", "e2e", "e2el", "rtt"} or {"response", "time"} <= among:
+        return "latency_s", unit
+    return "", ""
+
+
+_LASTING = re.compile(r"~?\s?(\d{1,9}(?:,\d{3})*(?:\.\d{1,9})?)\s?(us|µs|ms|msec|s|sec|secs|seconds?|m|min|minutes)?")
+_SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "msec": 1e-3, "m": 60.0, "min": 60.0, "minutes": 60.0}
+
+
+def seconds_of(text: str, unit: str) -> float | None:
+    """Seconds of a latency as written, bare numbers in `unit`; None for another text.
+
+    >>> seconds_of("4,120 ms", "s"), seconds_of("0.29", "s"), seconds_of("410", "ms"), seconds_of("n/a", "s")
+    (4.12, 0.29, 0.41, None)
+    """
+    found = _LASTING.fullmatch(text.strip())
+    if found is None:
+        return None
+    return round(float(found[1].replace(",", "")) * _SECONDS.get(found[2] or unit, 1.0), 9)
+
+
 @lru_cache(maxsize=4096)
 def column_of(name: str) -> Column:
     """What a column is by its name alone; the cells may refuse it.

@@ -135,6 +135,16 @@ class Gatherer:
         self._experiments = 0
         self.understood = 0
 
+    def new_experiment(self) -> int:
+        """The number of an experiment that is told outside of tables."""
+        self._experiments += 1
+        return self._experiments
+
+    def new_attempt(self) -> int:
+        """The number of the next try in this source."""
+        self._attempts[0] += 1
+        return self._attempts[0]
+
     def add(self, record: Record) -> bool | None:
         """Take a record; False where its group is known to be none of ours, None where nothing is decided yet."""
         record = _of_totals(record)

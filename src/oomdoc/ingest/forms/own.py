@@ -115,6 +115,8 @@ def _quoted(values: Values) -> Values:
 def is_of_own(names: Sequence[str]) -> bool:
     """Whether names of columns can be those of a series or an experiment: a look at the header alone."""
     roles = [column_of(name).role for name in names if name]
+    if len(roles) >= 2 and any(grammar.service(name)[0] for name in names):
+        return True
     words = [grammar.pieces(name) for name in names if name]
     # `config; generation tokens/s`: the settings stand in the cells
     if any(each and each[-1] in _SPOKEN for each in words) and any(_quantity(each, column_of(name))[0] for each, name in zip(words, filter(None, names), strict=True)):  # fmt: skip
@@ -216,7 +218,7 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
     if not 2 <= len(records) <= _MOST_TRIES or tables & {"gpu_process", "cluster_event"}:
         return None
     if any(column.role == grammar.TIME and _share(_told(records, name), _stamp) >= _FIT for name, column in columns.items()):  # fmt: skip
-        return None
+        return _measured(records, columns, tables)
     settings: list[tuple[str, str]] = []
     conditions: list[str] = []
     figures: list[tuple[str, str, str]] = []
@@ -244,7 +246,7 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
             figures.append((name, quantity, unit))
     varied = [flag for name, flag in settings if len({str(cell) for cell in _told(records, name)}) > 1]
     if not varied:
-        return None
+        return _measured(records, columns, tables)
     spoken = any(_says_settings(_told(records, name)) for name, flag in settings if not flag or flag == "mode")
     strong = [flag for flag in varied if flag and (flag not in WEAK or (flag == "mode" and spoken))] + [""] * spoken
     if outcome:
@@ -258,6 +260,38 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
     return Experiment(tuple(settings), tuple(conditions), outcome, tuple(figures))
 
 
+_KNOWN_BETTER = frozenset(("request", "engine_stat", "metric"))
+"""Tables whose rows are moments or requests: what is in them is folded by views."""
+_LEAST_MEASURED = 2
+_NAMED_FIRST = 2  # columns that say what a row was measured under
+
+
+def _measured(records: Sequence[Values], columns: Mapping[str, Column], tables: frozenset[str]) -> Experiment | None:
+    """A table of what users see (latencies, hit rates) under conditions that are no settings: sources, routes, set sizes, hours."""
+    if tables & _KNOWN_BETTER or len(records) < _LEAST_MEASURED:
+        return None
+    figures: list[tuple[str, str, str]] = []
+    conditions: list[str] = []
+    for name, column in columns.items():
+        cells = _told(records, name)
+        words = grammar.pieces(name)
+        quantity, unit = _quantity(words, column)
+        if not cells:
+            continue
+        if _share(cells, lambda cell: is_number(cell) or _lasting(cell)) >= _FIT and (quantity or len(conditions) >= _NAMED_FIRST):  # fmt: skip
+            figures.append((name, quantity, unit))
+        elif len(conditions) < _NAMED_FIRST:
+            conditions.append(name)
+    if not conditions or not any(quantity in _SEEN for _, quantity, _ in figures):
+        return None
+    return Experiment((), tuple(conditions), "", tuple(figures))
+
+
+def _lasting(cell: Any) -> bool:
+    return isinstance(cell, str) and grammar.seconds_of(cell, "s") is not None
+
+
+_SEEN = frozenset(("ttft_s", "tpot_s", "latency_s", "hit_rate"))
 _TELLING = frozenset(("hit_tokens", "hit_rate", "kv_tokens", "kv_bytes"))
 
 
@@ -289,7 +323,25 @@ def _quantity(words: Sequence[str], column: Column) -> tuple[str, str]:
         return {"host": "host_bytes", "container": "host_bytes", "host-used": "host_bytes", "gpu": "gpu_bytes"}.get(column.resource, ""), column.unit or "B"  # fmt: skip
     if among & {"hit", "hits", "cached", "reused"}:
         return "hit_rate" if rate else "hit_tokens", "%" if among & {"pct", "percent"} else ""
-    if tokens and not per_second and among & {"reusable", "total", "prompt", "query", "queries", "looked", "asked"}:
+    if (
+        tokens
+        and not per_second
+        and among
+        & {
+            "reusable",
+            "total",
+            "prompt",
+            "query",
+            "queries",
+            "looked",
+            "asked",
+            "all",
+            "working",
+            "distinct",
+            "corpus",
+            "together",
+        }
+    ):
         return "asked_tokens", ""
     if per_second:  # of the whole server, and what it writes: reading prompts is another work
         return ("" if among & (_SHARED | _READING) else "tokens_s"), ""
@@ -303,8 +355,11 @@ def _quantity(words: Sequence[str], column: Column) -> tuple[str, str]:
         return "kv_blocks", ""
     if among & {"preemptions", "preempted", "preemption"}:
         return "preemptions", ""
-    if "ttft" in among or {"first", "token"} <= among:
-        return "ttft_s", "ms" if "ms" in among else "s"
+    seen = grammar.service(" ".join(words))
+    if seen[0]:
+        return seen
+    if among & {"errors", "error", "failed", "failures", "timeouts"} and not rate:
+        return "failed", ""
     return "", column.unit
 
 
@@ -467,11 +522,12 @@ class Keeper:
                     "preemptions",
                     "hit_rate",
                     "tokens_s",
+                    "failed",
                 ):
                     number = number_of(cell)[0] if not null(cell) else None
                     number = number / 100 if number is not None and quantity == "hit_rate" and (unit == "%" or number > 1) else number  # fmt: skip
-                elif quantity == "ttft_s":
-                    number = number_of(cell)[0] * (1e-3 if unit == "ms" else 1.0) if not null(cell) else None
+                elif quantity in ("ttft_s", "tpot_s", "latency_s"):
+                    number = grammar.seconds_of(str(cell), unit) if not null(cell) else None
                 else:
                     number = float(found) if (found := size_of(cell, unit or "B", True)) is not None else None
                     if number is None and quantity == "kv_bytes" and not null(cell) and number_of(cell)[0] < 0:

@@ -49,12 +49,12 @@ QUANTITIES = (
         samples=(("process_resident_memory_bytes", 1615496832.0, 1615496832),), not_names=("process_virtual_memory_bytes",),
     ),
     Quantity(
-        "stat.who", "engine_stat", "process", "text",
+        "stat.replica", "engine_stat", "process", "text",
         strong="",
-        weak="pod, replica, worker, instance, endpoint, backend, server, engine, node, host, upstream, rank, pod name, worker id, endpoint name, replica id",
+        weak="pod, replica, worker, instance, endpoint, backend, server, engine, node, host, hostname, target, upstream, rank, pod name, worker id, endpoint name, replica id",
         pattern=r"^[\w.:/@\[\]-]{1,100}$",
-        samples=(("pod", "llm-0", "llm-0"), ("worker", "w3", "w3")),
-        not_names=("podcast", "workers busy"),
+        samples=(("pod", "llm-0", "llm-0"), ("worker", "w3", "w3"), ("instance", "engine-b:8000", "engine-b:8000")),
+        not_names=("podcast", "workers busy", "gpu_node_count"),
     ),
     Quantity(
         "stat.running", "engine_stat", "running", "count",

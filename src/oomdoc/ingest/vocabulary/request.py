@@ -87,8 +87,8 @@ QUANTITIES = (
     Quantity(
         "request.tenant", "request", "tenant", "text",
         strong="tenant, tenant id, customer, api key alias, team, team id",
-        weak="user, user id, client, client id, app, caller, consumer, org",
-        samples=(("tenant", "helpdesk", "helpdesk"),),
+        weak="user, user id, client, client id, app, caller, consumer, org, session, session id, conversation, conversation id, chat, chat id, thread id, agent, agent id, conv, sess",
+        samples=(("tenant", "helpdesk", "helpdesk"), ("session", "s07", "s07")),
         not_names=("user_agent",),
     ),
     Quantity(

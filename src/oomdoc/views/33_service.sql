@@ -1,0 +1,24 @@
+-- says: what users see under several conditions: the latency of one name whose largest value is farthest above its smallest; no row where nobody compares
+-- scope: bundle
+-- quantity: ttft_s (time to the first token), tpot_s (time per further token), latency_s (of whole requests)
+-- low: the smallest, seconds
+-- high: the largest, seconds
+-- times: high / low
+-- low_label: condition of the smallest
+-- high_label: condition of the largest
+-- load: the conditions are amounts of load (clients, requests a second, tokens), and the largest latency has more of it: that takes longer on any server
+-- ref: where the largest stands
+WITH stated AS (
+  SELECT source, experiment, attempt, rowid AS nth, CASE WHEN flag = '@said' THEN value ELSE flag[2:] || ' ' || value END AS text FROM trial WHERE attempt IS NOT NULL
+), label AS (
+  SELECT source, experiment, attempt, arg_min(text, nth) AS label,
+         max(try_cast(regexp_extract(text, '\d+(?:\.\d+)?') AS DOUBLE)) FILTER (regexp_matches(lower(text), '\b(clients?|users?|concurren\w+|rps|qps|rate|load|batch|requests?|req|in_?flight|streams?|sessions?|agents?|num_prompts|max_num\w*|tokens?|length|len|input|output|context|isl|osl)\b')) AS amount
+  FROM stated GROUP BY ALL
+), told AS (
+  SELECT f.*, l.label, l.amount FROM trial_figure f LEFT JOIN label l USING (source, experiment, attempt) WHERE f.quantity IN ('ttft_s', 'tpot_s', 'latency_s') AND f.value > 0
+)
+SELECT quantity, min(value) AS low, max(value) AS high, max(value) / min(value) AS times, arg_min(label, value) AS low_label, arg_max(label, value) AS high_label,
+       coalesce(arg_max(amount, value) > arg_min(amount, value), false) AS load,
+       arg_max(source || ':' || line, value) AS ref
+FROM told GROUP BY source, experiment, name, quantity HAVING count(*) >= 2 AND NOT EXISTS (FROM trial x WHERE x.source = told.source AND x.experiment = told.experiment AND x.flag NOT LIKE '@%')
+ORDER BY load, times DESC, ref LIMIT 1
