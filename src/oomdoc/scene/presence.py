@@ -107,7 +107,8 @@ def shows_server(store: Tables, strangers: Iterable[str] = ()) -> bool:
     ):
         if asked.any(table, where):
             return True
-    if asked.any("process_memory") and len(asked.rows("process_memory", "DISTINCT name")) <= 4:
+    # what a host had left is told of every machine, and shows no server
+    if asked.any("process_memory", _HELD) and len(asked.rows("process_memory", "DISTINCT name", _HELD)) <= 4:
         return True  # few names are a measured series of somebody who asks; a list of processes has many
     for table in ("gpu_process", "process_memory"):
         if any(is_engine(row["name"]) for row in asked.rows(table, "DISTINCT name")):
@@ -135,6 +136,7 @@ def shows_server(store: Tables, strangers: Iterable[str] = ()) -> bool:
 PAGES = 5
 """Documents and sources from which a bundle may be a program's documentation; people put a runbook or two beside their logs."""
 _WRITTEN = "kind IN ('document', 'source-code')"
+_HELD = "(name IS NOT NULL OR resource IS DISTINCT FROM 'host-available')"
 _HAPPENED = (*SIGNS, "oom", "metric", "gpu_sample", "gpu_process", "process_memory", "host_event", "cluster_event")
 """Tables that something which ran fills; settings, machines and statements also stand in examples."""
 
