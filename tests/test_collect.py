@@ -142,6 +142,25 @@ def test_a_container_that_the_kernel_killed_is_diagnosed_from_the_archive(shell:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
+def test_the_model_of_a_server_that_is_gone_is_found_by_its_log(shell: list[str], tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    model = tmp_path / "models" / "own"
+    model.mkdir(parents=True)
+    (model / "config.json").write_text('{"model_type": "llama", "num_hidden_layers": 9}\n', encoding="utf-8")
+    log = tmp_path / "server.log"
+    log.write_text(
+        f"INFO 11-20 20:14:01 non-default args: {{'model_tag': '{model}', 'port': 9000}}\n", encoding="utf-8"
+    )
+    other = tmp_path / "other.log"
+    other.write_text("INFO 11-20 20:14:01 non-default args: {'model_tag': 'org/model-7b'}\n", encoding="utf-8")
+    archive, _ = host.collect(shell, "-l", str(log), "-l", str(other))
+    told = everything(archive)
+    assert [text for name, text in told.items() if name.endswith("config.json")] == [
+        '{"model_type": "llama", "num_hidden_layers": 9}\n'
+    ]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
 def test_secrets_of_the_environment_stay_behind_and_settings_come_along(shell: list[str], tmp_path: Path) -> None:
     host = Host(tmp_path)
     host.process(
@@ -267,9 +286,11 @@ def test_what_stands_around_a_server_comes_along(shell: list[str], version: int,
         "memory/llm/vllm" if version == 1 else "llm/vllm",
         **({"usage_in_bytes": "777"} if version == 1 else {"current": "777"}),
     )
-    archive, _ = host.collect(shell, "-d", "4", "-i", "1")
+    archive, _ = host.collect(shell, "-d", "4", "-i", "1", "-l", str(log))
     told = everything(archive)
     assert "vLLM API server version" in told["process/4242/output-1.log"]
+    assert not any(name.startswith("logs/") for name in told)  # the same log twice would look like two starts
+    assert told["process/4242/command.txt"].endswith("\n")
     assert "goes to a pipe:[4711]: docker logs" in told["missing.txt"]
     assert told["process/4242/limits.txt"].startswith("Max open files")
     assert "777" in told["process/4242/memory-group.txt"] and "999" not in told["process/4242/memory-group.txt"]

@@ -136,6 +136,12 @@ def test_a_whole_line_without_its_newline_is_no_cut(lines: Sequence[str]) -> Non
     assert not is_cut(("\n".join(lines) + "\n").encode())
 
 
+@pytest.mark.parametrize("text", ["VLLM::EngineCore" + " " * 60, "VLLM::Worker_TP0", "llama-server --port 9 "])
+def test_a_file_of_one_line_that_is_no_record_is_whole(text: str) -> None:
+    assert not is_cut(text.encode())
+    assert is_cut((HEAD.format(50) + "Initializing an engine (v0.11.0) with config: {'model': 'x', 'tens").encode())
+
+
 @pytest.mark.parametrize("lines", [[*ROWS, "2026-11-20T20:14:31Z,7"], [*JSON, '{"t": 5, "pro'], [*LINES, HEAD.format(50) + "Shut"], [*LINES, HEAD.format(50) + "Initializing an engine (v0.11.0) with config: {'model': 'x', 'tensor_par"]])  # fmt: skip
 def test_other_forms_that_were_cut(lines: Sequence[str]) -> None:
     assert is_cut("\n".join(lines).encode())

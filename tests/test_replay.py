@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from oomdoc.errors import BundleError, UsageError
 from oomdoc.replay.plain import simulate_plain
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, _alignment
-from oomdoc.replay.run import read_changes
+from oomdoc.replay.run import _beyond, read_changes
 from oomdoc.replay.scheduler import FreeBlocks, Setup, Traffic, blocks, simulate, survives
 from oomdoc.replay.speed import from_requests, from_statistics
 from oomdoc.report.replay import render
@@ -322,6 +323,17 @@ def test_a_change_that_survives_by_making_people_wait_says_so(long_chats: dict[s
     assert "it survives" in said and "but requests wait longer" in said
     quick = {**told, "after": {**told["after"], "p95_wait_s": 0.0}}
     assert "wait longer" not in render("x", quick)
+
+
+@pytest.mark.parametrize(("running", "said"), [(30, False), (31, True)])
+def test_steps_that_nobody_has_measured_are_said_to_be_extended(running: int, said: bool) -> None:
+    told = SimpleNamespace(observed=SimpleNamespace(running=np.array([3.0, np.nan, 15.0])))
+    words = _beyond({"series": {"running": [2, running, 7]}}, told)  # type: ignore[arg-type]
+    assert [sentence.split(":")[0] for sentence in words] == (
+        [f"how long a step of {running} requests lasts"] if said else []
+    )
+    assert not said or "at most 15 at once" in words[0]
+    assert _beyond(None, told) == []  # type: ignore[arg-type]
 
 
 def test_same_bundle_same_replay(long_chats: dict[str, Any]) -> None:

@@ -157,6 +157,8 @@ def is_cut(tail: bytes) -> bool:
         return True
     text = peel(last)[0]
     headed = HEAD.search(text) is not None or 'File "' in text
+    if not before and not headed:
+        return False  # the only line: a name or a command, not a log
     goes_on = _goes_on(last, before)
     if goes_on is None:
         goes_on = _goes_on(text, _samples())

@@ -165,6 +165,29 @@ def test_loading_on_the_host_is_a_sum_and_no_factor() -> None:
     assert action(killed, "smaller-offload").changes == {"cpu_offload_gb": 22}
 
 
+def test_loading_on_the_cpu_backend_counts_its_own_processes_and_the_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "vllm.log").write_text(
+        "(APIServer pid=41) INFO 11-20 20:14:01 [api_utils.py:286] vLLM API server version 0.32.0\n"
+        "(APIServer pid=41) INFO 11-20 20:14:01 [api_utils.py:286] non-default args: {'model_tag': '/models/own', 'model': '/models/own', 'kv_cache_memory_bytes': 3221225472}\n"
+        "(EngineCore pid=42) INFO 11-20 20:14:05 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: model='/models/own', dtype=torch.bfloat16, device_config=cpu\n"
+        "(Worker pid=43) INFO 11-20 20:14:09 [weight_utils.py:1108] Filesystem type for checkpoints: EXT4. Checkpoint size: 1.50 GiB. Available RAM: 21.80 GiB.\n"
+        "(Worker pid=43) INFO 11-20 20:14:11 [cpu_worker.py:260] Explicitly set (3.0/9.09) GiB for KV cache on node 0.\n"
+        "(APIServer pid=41) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore': 1}\n"
+    )
+    (tmp_path / "dmesg.txt").write_text(
+        "[Fri Nov 20 20:14:12 2026] VLLM::Worker invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n"
+        "[Fri Nov 20 20:14:12 2026] memory: usage 4194304kB, limit 4194304kB, failcnt 12\n"
+        "[Fri Nov 20 20:14:12 2026] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/serve,task_memcg=/serve,task=VLLM::Worker,pid=43,uid=0\n"
+        "[Fri Nov 20 20:14:12 2026] Memory cgroup out of memory: Killed process 43 (VLLM::Worker) total-vm:6474628kB, anon-rss:2803780kB, file-rss:139572kB, shmem-rss:0kB, UID:0 pgtables:4628kB oom_score_adj:0\n"
+    )
+    limit = action(first(tmp_path), "raise-the-limit")
+    assert "to 9.00 GiB" in limit.do
+    assert (
+        "1.50 GiB (weights) + 1.50 GiB (the loader's copy of them) + 3.00 GiB (KV pool) + 3.00 GiB (3 processes)"
+        in limit.why
+    )
+
+
 def test_flags_that_help_only_together_come_together() -> None:
     both = action(leading("graph-capture-on-24gb"), "keep-headroom")
     assert set(both.changes) == {"gpu_memory_utilization", "max_model_len"}

@@ -336,6 +336,12 @@ keep_model() {
   done
 }
 
+# keep_logged_model FILE NAME: config.json of the local folder that a log names as its model, for a server that is gone.
+keep_logged_model() {
+  folder=$(sed -n "s/.*non-default args: .*'model\(_tag\)\{0,1\}': '\(\/[^']*\)'.*/\2/p" "$1" | tail -n 1)
+  [ -n "$folder" ] && [ -r "$folder/config.json" ] && keep "logs/$2-model/config.json" cat "$folder/config.json"
+}
+
 # keep_group FOLDER PID: the counters of its memory group, of version 2 or 1 of control groups; outside of it the root's.
 keep_group() {
   group=$(sed -n 's/^0:://p' "$1/cgroup" 2> /dev/null | head -n 1)
@@ -379,7 +385,7 @@ for folder in "$proc"/[0-9]*; do
   [ "$pid" = "$$" ] && continue
   seen=$seen$pid$newline
   mkdir -p "$base/process/$pid"
-  tr '\000' ' ' < "$folder/cmdline" | mask > "$base/process/$pid/command.txt"
+  { tr '\000' ' ' < "$folder/cmdline"; echo; } | mask > "$base/process/$pid/command.txt"
   keep "process/$pid/status.txt" cat "$folder/status"
   [ -r "$folder/limits" ] && keep "process/$pid/limits.txt" cat "$folder/limits"
   keep_output "$folder" "$pid"
@@ -405,8 +411,12 @@ fi
 
 section "logs"
 printf '%s' "$logs" | while IFS= read -r file; do
+  case $file in /*) whole=$file ;; *) whole=$PWD/$file ;; esac
+  case "$newline$outputs" in *"$newline$whole$newline"*) continue ;; esac # the output of a server, which is there already
   if [ -r "$file" ]; then
-    keep "logs/$(printf '%s' "$file" | tr -c 'A-Za-z0-9.' _)" cat "$file"
+    short=$(printf '%s' "$file" | tr -c 'A-Za-z0-9.' _)
+    keep "logs/$short" cat "$file"
+    keep_logged_model "$file" "$short"
   else
     lacks "$file" "cannot be read: check the path, or run as its owner"
   fi

@@ -470,6 +470,8 @@ PATTERNS: tuple[Pattern, ...] = (
            9999, "cache-config-blocks"),
     _count("num_gpu_blocks", "0.4.3 →", r"with num_gpu_blocks_override=(?P<value>\d+)", "num_gpu_blocks_override=", "Overriding num_gpu_blocks=2048 with num_gpu_blocks_override=96",
            96, "blocks-override"),
+    _count("blocks_with_room", "0.4.3 →", r"Overriding num_gpu_blocks=(?P<value>\d+) with", "num_gpu_blocks_override=", "Overriding num_gpu_blocks=2048 with num_gpu_blocks_override=96",
+           2048, "blocks-with-room"),
     _count("block_size", "0.10.0 →", r"Setting attention block size to (?P<value>\d+) tokens", "attention block size", "Setting attention block size to 784 tokens to ensure", 784),
     _count("encoder_budget_tokens", "0.7.3 →", r"Encoder cache will be initialized with a budget of (?P<value>\d+) tokens", "Encoder cache",
            "Encoder cache will be initialized with a budget of 16384 tokens, and profiled with 1 image items", 16384),

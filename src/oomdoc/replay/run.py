@@ -26,6 +26,9 @@ from oomdoc.units import parse_size, show_time
 PICO = 1_000_000_000_000
 FACTORS = tuple(0.8 + 0.025 * nth for nth in range(19))  # 0.8 to 1.25
 _COARSE = 4  # every fourth factor first, then those between the best and its neighbours: 9 runs instead of 19
+BEYOND = (
+    2  # times as many requests at once as recorded from which the length of a step is no longer measured but extended
+)
 MOST_SCALED = 3_000  # requests run for each factor
 CLEARLY_NEARER = (
     0.02  # share of the pool by which a reading of the counters has to bring the replay nearer to the recording
@@ -126,6 +129,7 @@ def replay(
         )
     if (told.engine.get("data_parallel_size") or 1) > 1:
         assumptions.append("the replicas of the engine count as one with the sum of their pools")
+    unknown += _beyond(changed, told)
     return {
         "settings": [{"flag": name, "value": value, "was": _was(name, told, setup, pool)} for name, value in changes.items()],
         "traffic": {
@@ -348,6 +352,19 @@ def _unknown(told: Recording, prefix_tokens: int) -> list[str]:
         "how clients would behave otherwise: requests arrive when they did, also those that waited for an answer"
     )
     return unknown
+
+
+def _beyond(changed: dict[str, Any] | None, told: Recording) -> list[str]:
+    """Says where the changed engine runs far more requests at once than the recording shows, whose steps nobody has measured."""
+    if changed is None or told.observed is None or np.isnan(told.observed.running).all():
+        return []
+    most, seen = max(changed["series"]["running"], default=0), int(np.nanmax(told.observed.running))
+    if not seen or most <= BEYOND * seen:
+        return []
+    return [
+        f"how long a step of {most:,} requests lasts: the recording shows at most {seen:,} at once, so the time of larger steps, "
+        "and with it the peak, is extended from there and may be off by a half"
+    ]
 
 
 # ---- what comes out

@@ -19,6 +19,9 @@ _FEWEST_TOKENS = 256  # of a step: below that a server spends its time on starti
 _STEP_TOKENS = 256
 _SPARE = 0.1  # share of what was free that a smaller step leaves: other tensors of it are not in the message
 PROCESS_BYTES = 3 * GIB  # libraries, buffers and the host's side of a CUDA context, as resident in the bundles read
+CPU_PROCESS_BYTES = (
+    GIB  # the same without CUDA: 0.5 to 1.1 GB resident in servers of the CPU backend, the worker under load most
+)
 SHARD_BYTES = 5 * GIB  # a file of a checkpoint: what a loader holds at once beside the weights; hubs split at 5 GB
 
 
@@ -133,17 +136,22 @@ def host_need(actions: Sequence[Action], now: Situation) -> list[Action]:
     if swap:
         terms.append((f"--swap-space {swap:g} x {ranks} ranks", swap * ranks * GIB))
     if not now.on_gpu:
-        weights = engine.get("weights_bytes") or max(
-            (entry.parts.get("weights_bytes") or 0 for entry in now.entries), default=0
-        )
+        weights = (
+            engine.get("weights_bytes")
+            or max((entry.parts.get("weights_bytes") or 0 for entry in now.entries), default=0)
+            or (engine.get("checkpoint_bytes") or 0) / ranks
+        )  # the CPU backend does not print what it loaded
         pool = engine.get("kv_cache_memory_bytes") or engine.get("kv_available_bytes") or 0
         if not weights:
             return [*actions]
         terms += [("weights", weights * ranks), ("the loader's copy of them", min(weights, SHARD_BYTES) * ranks)]
         terms += [("KV pool", pool * ranks)] if pool else []
+        terms.append(
+            (f"{ranks + 2} processes", CPU_PROCESS_BYTES * (ranks + 2))
+        )  # front end and scheduler beside the workers
     else:
         terms.append((f"a file of the checkpoint in {ranks} loaders", SHARD_BYTES * ranks))
-    terms.append((f"{ranks + 1} processes", PROCESS_BYTES * (ranks + 1)))
+        terms.append((f"{ranks + 1} processes", PROCESS_BYTES * (ranks + 1)))
     need = math.ceil(sum(size for _, size in terms) / GIB) * GIB
     if need <= room:
         return [*actions]  # it ought to have fitted: what was resident says more than this sum
