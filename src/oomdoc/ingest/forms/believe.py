@@ -236,7 +236,10 @@ def _part(
     points = sum(_STRONG if taken.strong else _WEAK for taken in own if taken.name not in inherited)
     of_servers = _of_servers(ids, columns, names)
     # beside another table of ours a name is the less of a chance
-    if not own or points + (_WEAK if (_TIME, None) in columns else 0) + of_servers + (company and points > 1) < entity.least:
+    if (
+        not own
+        or points + (_WEAK if (_TIME, None) in columns else 0) + of_servers + (company and points > 1) < entity.least
+    ):
         return None
     if entity.marked and not marked and not _about_a_device(own):
         return None
