@@ -60,6 +60,8 @@ _OPERATOR = regex(
 _UNIFIED = regex(r"\bGB10\b|\bgfx115\d\b")  # a device whose memory is the host's
 _TYPED = regex(r"\s*(?:\([\w.-]{1,40}\)\s?)?(?:[\w.-]{1,60}@[\w.-]{1,60}[: ][^\s$#]{0,80})?\$\s+[a-z./]")
 """What somebody typed at a prompt: `$ dmesg | grep oom` asks, it does not say that anything was found."""
+_LISTS = regex(r"\bps\s")
+"""A command that lists processes again, perhaps without a header."""
 _DELTA = regex(
     r"^(?P<name>(?:vllm|lmcache|process|python):[\w:]+|vllm:\w+)(?P<labels>\{[^}]*\})?\s*[:=]?\s*(?:delta|Δ)?\s*"
     r"(?:(?P<value>[+-]\d[\d,]*(?:\.\d+)?)|(?P<before>\d[\d,]*(?:\.\d+)?)\s*(?:->|→|to)\s*(?P<after>\d[\d,]*(?:\.\d+)?))\s*$"
@@ -83,8 +85,8 @@ class _Reader:
         if not text:
             self.listing.ends()
             return
-        if _TYPED.match(raw):
-            self.listing.ends()  # what the next command prints is another table
+        if _TYPED.match(raw) and not _LISTS.search(raw):
+            self.listing.ends()  # what another command prints is another table
         if self._table(number, text, raw):
             return
         if is_log_line(raw):
