@@ -549,9 +549,9 @@ _ALL = (
             "resource",
             "VARCHAR",
             "host (a process's own), host-locked (of it what is pinned), gpu, container (page cache included), page-cache, swap, "
-            "shm (files of shared memory), host-used, host-free and host-available (of the whole node), host-limit; NULL = not told",
+            "shm (files of shared memory), host-used and host-available (of the whole node), host-limit; NULL = not told",
         ),
-        Column("bytes", "BIGINT", "memory held; of host-free and host-available what is left"),
+        Column("bytes", "BIGINT", "memory held; of host-available what is left"),
         Column(
             "elapsed_s", "DOUBLE", "seconds since a beginning that nobody tells; NULL where `t` is known or neither is"
         ),

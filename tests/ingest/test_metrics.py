@@ -62,7 +62,7 @@ def test_the_series_that_matter() -> None:
     assert [row["name"].removeprefix("vllm:") for row in rows] == [
         "process_resident_memory_bytes", "num_requests_running", "kv_cache_usage_perc", "num_preemptions_total",
         "request_prompt_tokens_sum", "request_prompt_tokens_count", "cache_config_info", "DCGM_FI_DEV_FB_USED",
-        "DCGM_FI_DEV_FB_RESERVED", "gpu_memory_used_bytes", "nvidia_smi_memory_used_bytes", "container_memory_working_set_bytes",
+        "DCGM_FI_DEV_FB_RESERVED", "DCGM_FI_DEV_SM_CLOCK", "gpu_memory_used_bytes", "nvidia_smi_memory_used_bytes", "container_memory_working_set_bytes",
     ]  # fmt: skip
     assert rows[0] == {"line": 6, "t": None, "name": "process_resident_memory_bytes", "labels": None, "value": 6.25e8}
     assert rows[2]["labels"] == 'engine="0",model_name="acme/m-7b"'

@@ -42,7 +42,7 @@ _NO_STATE = regex(r"\s*(?:[A-Z][\w()]{2,30}: +\d+(?: kB)?|Swap:|procs\b|Linux \d
 
 def _bytes(printed: str, whole: str) -> int | None:
     """Bytes of a cell of `free`; without a unit that of `-g`, `-m` or none: hosts of servers have 4 GiB to 4 TiB."""
-    if not printed.replace(".", "", 1).isdigit():
+    if len(printed) > 18 or not printed.replace(".", "", 1).isdigit():
         return parse_size(printed, binary=True)
     total = float(whole) if whole.replace(".", "", 1).isdigit() else 0.0
     return int(float(printed) * (GIB if total < 4 * KIB else MIB if total < 4 * MIB else KIB))

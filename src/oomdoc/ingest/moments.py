@@ -9,7 +9,8 @@
 What is read is known by its keys (the kernel's own, of `/proc/PID/smaps_rollup`, `/proc/PID/status`, `/proc/meminfo`; the columns of
 `df` and `free`; the names of a metric), the moment by its form: a date, a month and a day, a weekday with a clock, a clock, hours
 since a beginning. Rows of `process_memory`: `host` (anonymous memory where it is told, else the resident set), `host-locked`, `shm`
-(of `df`), `host-used`, `host-free` and `host-available`; and of a question to a metric's history, a `metric`.
+(of `df`); of `free` the notes `host-in-use`, `host-idle` and `host-ready` (series of it are `host_memory`'s); and of a question to a metric's
+history, a `metric`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from oomdoc.tables import Batch
 from oomdoc.units import KIB, MIB, parse_size, parse_time
 
 TELLING = re.compile(
-    rb"(?m)^\s*(?:Anonymous|Rss|VmRSS|RssAnon|MemAvailable):\s+\d|/dev/shm\s*$|\bbuff/cache\b|\d\d:\d\d[ \t]+[\d.]+[ \t]+\d\d:\d\d[ \t]|_over_time\(|\bincrease\("
+    rb"(?m)^\s*(?:Anonymous|Rss|VmRSS|RssAnon):\s+\d|/dev/shm\s*$|\bbuff/cache\b|\d\d:\d\d[ \t]+[\d.]+[ \t]+\d\d:\d\d[ \t]|_over_time\(|\bincrease\("
 )
 """Whether a text holds anything of this kind: one search for each short text."""
 
@@ -45,7 +46,7 @@ _MOMENT = regex(
 _SECONDS = {"h": 3600.0, "d": 86400.0, "m": 60.0}
 _PID = regex(r"/proc/(\d{1,9})/|\bpid[ =:]{1,3}(\d{1,9})\b", re.I)
 _KEY = regex(
-    r"\s*(?P<key>Rss|Pss|Anonymous|Locked|VmRSS|RssAnon|VmLck|MemFree|MemAvailable):\s+(?P<kib>\d{1,15}) ?kB\s*$"
+    r"\s*(?P<key>Rss|Pss|Anonymous|Locked|VmRSS|RssAnon|VmLck):\s+(?P<kib>\d{1,15}) ?kB\s*$"
 )
 _SHM = regex(
     r"\S{1,60}\s+(?P<size>[\d.]+[KMGT]?i?B?)\s+(?P<used>[\d.]+[KMGT]?i?B?)\s+[\d.]+[KMGT]?i?B?\s+\d{1,3}%\s+/dev/shm\s*$"
@@ -72,6 +73,7 @@ class Readings:
     def __init__(self) -> None:
         self._rows: list[tuple[int, dict[str, Any]]] = []
         self._metrics: list[tuple[int, dict[str, Any]]] = []
+        self._notes: list[tuple[int, dict[str, Any]]] = []
         self._first: float | None = None
         self._last = 0.0
         self._t: float | None = None
@@ -94,12 +96,10 @@ class Readings:
             key = row["name"], row["resource"]
             count[key] = count.get(key, 0) + 1
         for number, row in self._rows:
-            if count[row["name"], row["resource"]] >= _LEAST or row["resource"] in (
-                "host-free",
-                "host-available",
-                "host-used",
-            ):
+            if count[row["name"], row["resource"]] >= _LEAST:
                 rows.add("process_memory", number, **row)
+        for number, row in self._notes:
+            rows.add("note", number, **row)
         for number, row in self._metrics:
             rows.add("metric", number, **row)
         yield from rows.take()
@@ -179,7 +179,7 @@ class Readings:
         own = next((block[key] for key in ("Anonymous", "RssAnon", "Rss", "VmRSS", "Pss") if key in block), None)
         locked = block.get("Locked") or block.get("VmLck")
         step = self._step
-        for found, who, resource in ((own, name, "host"), (locked, name, "host-locked"), (block.get("MemFree"), "the node", "host-free"), (block.get("MemAvailable"), "the node", "host-available")):  # fmt: skip
+        for found, who, resource in ((own, name, "host"), (locked, name, "host-locked")):  # fmt: skip
             if found is not None:
                 self._add(found[0], who, resource, found[1])
                 if "step" in self._rows[-1][1]:
@@ -198,12 +198,10 @@ class Readings:
         cells = re.findall(r"[\d.]+\s?[KMGT]?i?B?", found[1])
         bare = all(cell.strip()[-1].isdigit() for cell in cells)
         sizes = [parse_size(cell, unit=self._free_unit) if bare else parse_size(cell, binary=True) for cell in cells]
-        for place, resource in ((1, "host-used"), (2, "host-free"), (5, "host-available")):
-            size, step = sizes[place], self._step
+        for place, topic in ((1, "host-in-use"), (2, "host-idle"), (5, "host-ready")):
+            size = sizes[place]
             if size is not None:
-                self._add(number, "the node", resource, size)
-                self._step = step
-        self._step += self._t is None and self._elapsed is None
+                self._notes.append((number, {"topic": topic, "value": float(size), "text": found[0].strip()}))
         return True
 
     def _history(self, number: int, line: str) -> bool:

@@ -34,7 +34,7 @@ LISTED = "origin = 'file' AND flag = 'version'"
 JAVA = r"regexp_matches(exception, '^(?:java|javax|scala|org\.[a-z]+)\.')"
 """Exceptions of a Java program."""
 _MACHINE = (
-    "('host-size', 'shm', 'shm-size', 'shm-file', 'container-limit', 'swap-space', 'cpu-pool-default', 'pinned-alloc')"
+    "('host-size', 'host-in-use', 'host-idle', 'host-ready', 'shm', 'shm-size', 'shm-file', 'container-limit', 'swap-space', 'cpu-pool-default', 'pinned-alloc')"
 )
 """Topics that tools state of any machine: nobody wrote them about a server."""
 TEXTS = {

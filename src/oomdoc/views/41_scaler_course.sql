@@ -73,12 +73,12 @@ WITH stated AS (
   -- replicas there are, those that answer, and the queue, in rows of one table
   SELECT s.source, s.line, s.t, s.replicas, s.ready, e.waiting, lag(s.replicas) OVER w AS before
   FROM scaler s JOIN engine_stat e ON e.source = s.source AND e.line = s.line WHERE s.replicas IS NOT NULL AND s.ready IS NOT NULL AND e.waiting IS NOT NULL WINDOW w AS (PARTITION BY s.source ORDER BY s.line)
-), wave AS (
+), surge AS (
   SELECT a.source, a.line, a.t, a.replicas, min(b.line) AS ready_line FROM fleet a JOIN fleet b ON b.source = a.source AND b.line > a.line AND b.ready >= a.replicas
   WHERE a.replicas > a.before AND a.ready < a.replicas AND a.waiting > 0 GROUP BY ALL
 ), late AS (
   SELECT w.source, w.line, w.ready_line, max(f.waiting) AS waiting, arg_max(f.waiting, f.line) AS at_ready, arg_max(f.t, f.line) - any_value(w.t) AS seconds
-  FROM wave w JOIN fleet f ON f.source = w.source AND f.line BETWEEN w.line AND w.ready_line GROUP BY ALL HAVING max(f.waiting) >= $scaler_queue AND arg_max(f.waiting, f.line) = 0
+  FROM surge w JOIN fleet f ON f.source = w.source AND f.line BETWEEN w.line AND w.ready_line GROUP BY ALL HAVING max(f.waiting) >= $scaler_queue AND arg_max(f.waiting, f.line) = 0
 ), waves AS (
   SELECT count(*) AS n, max(waiting) AS waiting, arg_max(seconds, ready_line) AS seconds, arg_max(source || ':' || ready_line, ready_line) AS ref FROM late
 ), load AS (

@@ -217,7 +217,7 @@ def _series(records: Sequence[Values], columns: Mapping[str, Column], tables: fr
 def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables: frozenset[str]) -> Experiment | None:
     if not 2 <= len(records) <= _MOST_TRIES or tables & {"gpu_process", "cluster_event"}:
         return None
-    if any(column.role == grammar.TIME and _share(_told(records, name), _stamp) >= _FIT for name, column in columns.items()):  # fmt: skip
+    if any((column.role == grammar.TIME or "time" in grammar.pieces(name)[:1]) and _share(_told(records, name), _stamp) >= _FIT for name, column in columns.items()):  # fmt: skip
         return _measured(records, columns, tables)
     settings: list[tuple[str, str]] = []
     conditions: list[str] = []

@@ -26,7 +26,7 @@ _NAME = re.compile(
 _VALUE = re.compile(r"(?<![\w.:/-])(\d{1,6}(?:\.\d{1,6})?)(?:\s?(ms|s|sec|secs|seconds)\b|(?=\s*(?:->|→|to)\s*\d{1,6}(?:\.\d{1,6})?\s?(?:ms|s|sec|secs|seconds)\b))")  # fmt: skip
 _STATISTIC = re.compile(r"(?i)\b(?:p\d\d|p9\d(?:\.\d)?|max|min|mean|median|avg|average)\b")
 _WISH = re.compile(r"(?i)\b(?:timeout|limit|target|slo|sla|threshold|budget|goal|expect\w*|should|must|within|after|every|ago|for)\b")  # fmt: skip
-_ROW = re.compile(r"(?P<label>\S.{0,40}?)\s*[\s:;,=|]\s*(?P<value>\d{1,6}(?:\.\d{1,6})?)\s?(?P<unit>ms|s)?")
+_ROW = re.compile(r"(?P<label>\S.{0,60}?)[\s:;,=|](?P<value>\d{1,6}(?:\.\d{1,6})?)\s?(?P<unit>ms|s)?")
 _LINE_CAP = 400
 _LEAST = 3  # lines below a title: fewer are a remark
 _MOST = 200
@@ -55,7 +55,7 @@ class Spoken:
                     row = _ROW.fullmatch(lines[below].strip())
                     if below in taken or row is None or is_log_line(lines[below]):
                         break
-                    values.append((below, row["label"].strip(), grammar.seconds_of(row["value"], row["unit"] or unit)))
+                    values.append((below, row["label"].strip(" :;,=|"), grammar.seconds_of(row["value"], row["unit"] or unit)))
                 if len(values) < _LEAST:
                     continue
             else:

@@ -113,7 +113,7 @@ def of_message(value: dict[str, Any]) -> dict[str, Any]:
     A name that says little alone is told with what the message calls itself.
 
     >>> of_message({"ts": 1, "msg": "KV cache metric: pod=a-1, usage=0.5"})
-    {'ts': 1, 'message_title': 'KV cache', 'pod': 'a-1', 'KV cache usage': '0.5'}
+    {'ts': 1, 'message_title': 'KV cache', 'KV cache usage': '0.5', 'pod': 'a-1'}
     """
     name = next((name for name in _MESSAGES if isinstance(value.get(name), str)), "")
     text = value[name] if name else ""
