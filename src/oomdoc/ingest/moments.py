@@ -45,9 +45,7 @@ _MOMENT = regex(
 )
 _SECONDS = {"h": 3600.0, "d": 86400.0, "m": 60.0}
 _PID = regex(r"/proc/(\d{1,9})/|\bpid[ =:]{1,3}(\d{1,9})\b", re.I)
-_KEY = regex(
-    r"\s*(?P<key>Rss|Pss|Anonymous|Locked|VmRSS|RssAnon|VmLck):\s+(?P<kib>\d{1,15}) ?kB\s*$"
-)
+_KEY = regex(r"\s*(?P<key>Rss|Pss|Anonymous|Locked|VmRSS|RssAnon|VmLck):\s+(?P<kib>\d{1,15}) ?kB\s*$")
 _SHM = regex(
     r"\S{1,60}\s+(?P<size>[\d.]+[KMGT]?i?B?)\s+(?P<used>[\d.]+[KMGT]?i?B?)\s+[\d.]+[KMGT]?i?B?\s+\d{1,3}%\s+/dev/shm\s*$"
 )

@@ -54,7 +54,7 @@ _EXIT_WORD = regex(r"\bexit|\breturn ?code", re.I)
 _OPERATOR = regex(
     r"\b(?:operator|admin(?:istrator)?|somebody|someone|colleague|manually|by hand)\b[^.;]{0,40}\bkill(?:ed|s)?\b"
     r"|\bkill(?:ed)?\b[^.;]{0,40}\b(?:by hand|manually|by (?:an|the) (?:operator|admin\w*))\b"
-    r"|(?:^|[\s$#])p?kill -(?:9|KILL|SIGKILL)\b",
+    r"|(?:^|[\s$#])p?kill -(?:s\s?)?(?:9|KILL|SIGKILL)\b",
     re.I,
 )
 _UNIFIED = regex(r"\bGB10\b|\bgfx115\d\b")  # a device whose memory is the host's

@@ -4,9 +4,10 @@
        41     1  500000 Sl   VLLM::EngineCore     41 500000 VLLM::EngineCore
 
 Of `ps` and of samples each process is a row of `process_memory` (resident set, KiB as `ps` prints it); a large process of the
-engine whose parent is process 1 is a note `orphan-process`, for its server is gone. Of `top` only the use of the processor is taken
+engine whose parent is process 1 is a note `orphan-process`, for its server is gone, unless process 1 is that server, as in most
+containers. Of `top` only the use of the processor is taken
 (`process_cpu`): it rounds memory and does not say the moment. `docker stats` gives no rows. Names in a list are no statements: free text
-never reads one.
+never reads one. A `kill -9 PID` typed between listings is a `host_event` (`killed-by-operator`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from oomdoc.tables import Batch
 from oomdoc.units import KIB, MIB, parse_time
 
 KIND = "process-list"
-TABLES: tuple[str, ...] = ("process_memory", "process_cpu", "note")
+TABLES: tuple[str, ...] = ("process_memory", "process_cpu", "note", "host_event")
 
 ORPHAN_BYTES = 64 * MIB
 """What an engine's process holds at least, in its resident set, once it has imported torch; helpers of Python hold 10 to 20 MiB."""
@@ -39,6 +40,8 @@ _OTHERS = regex(
 _SAMPLE_TIME = regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
 _SAMPLE = regex(r"\s*(?P<pid>\d{1,9}) +(?P<kib>\d{1,15}) +(?P<command>\S.*)$")
 _ENGINE_PROCESS = regex(r"(?i)VLLM::|EngineCore|\bWorker_|vllm|ray::")
+_ENDS = regex(r"^[^\n]{0,100}[$#]\s+(?:sudo\s+)?kill -(?:s\s?)?(?:9|KILL|SIGKILL)\s+\d")  # typed at a prompt
+_SERVER = regex(r"(?i)\bpython[\d.]*\b|vllm|api_server")
 _RAY_TITLE = regex(r"^(ray::\w{1,100})\.\w{1,100}")  # a busy actor bears the name of its call as well
 _VMRSS = regex(r"^VmRSS:\s+(?P<kib>\d{1,15}) kB")
 _STATUS = regex(r"(?:Name|Tgid|VmPeak|VmSize|Threads):\t")
@@ -89,12 +92,14 @@ class Listing:
 
     def __init__(self) -> None:
         self.header: list[str] | None = None
+        self.serves = False  # process 1 of this listing is a server itself, and no init that takes in orphans
 
     def begins(self, raw: str) -> bool:
         """Whether the line is the header of a listing."""
         if not is_header(raw):
             return False
         self.header = ["RSS" if name.startswith("RSS") else name for name in raw.upper().split()]
+        self.serves = False
         return True
 
     def ends(self) -> None:
@@ -109,15 +114,22 @@ class Listing:
         command = next((cell[key] for key in ("COMMAND", "CMD", "COMM", "ARGS") if key in cell), None)
         if command is None:
             return []
+        if cell.get("PID") == "1":
+            self.serves = bool(_SERVER.search(command))
         if "RSS" not in cell:  # who asks for parents looks for the engine's processes that have lost theirs
-            if cell.get("PPID") == "1" and cell.get("PID", "").isdigit() and _ENGINE_PROCESS.search(raw):
+            if (
+                cell.get("PPID") == "1"
+                and not self.serves
+                and cell.get("PID", "").isdigit()
+                and _ENGINE_PROCESS.search(raw)
+            ):
                 return [("note", {"topic": "orphan-process", "value": None, "text": raw.strip()[:_TEXT]})]
             return []
         if not cell["RSS"].isdigit() or len(cell["RSS"]) > 15:
             return []
         size = int(cell["RSS"]) * KIB
         rows = [("process_memory", _process(command, cell.get("PID"), size))]
-        if cell.get("PPID") == "1" and size >= ORPHAN_BYTES and _ENGINE_PROCESS.search(command):
+        if cell.get("PPID") == "1" and not self.serves and size >= ORPHAN_BYTES and _ENGINE_PROCESS.search(command):
             rows.append(("note", {"topic": "orphan-process", "value": float(size), "text": raw.strip()[:_TEXT]}))
         return rows
 
@@ -169,6 +181,9 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
             status = resident(raw)
             if status:
                 rows.add("process_memory", number, **status)
+            if _ENDS.match(raw):
+                rows.add("host_event", number, kind="killed-by-operator", text=raw.strip()[:_TEXT])
+                continue
             found = listing.rows(raw)
             sample = _SAMPLE.match(raw) if at is not None and not found else None
             if sample:

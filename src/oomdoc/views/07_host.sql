@@ -34,6 +34,9 @@
 -- reboot: the node went down
 -- faults: ends by a fault of the program itself: SIGSEGV, SIGILL, SIGFPE (139, 132, 136), which no lack of memory sends
 -- fault_ref: where
+-- by_hand: kill commands that name a process of the engine as listed, and no orphan of an earlier life
+-- by_hand_ref: where
+-- by_hand_text: the command
 -- evicted_for_memory: the kubelet evicted the pod because the node was short of memory
 -- evicted_for_other: the kubelet evicted the pod for another resource: disk, inodes, process ids
 -- evicted_ref: where
@@ -81,6 +84,14 @@ folded AS (
   SELECT count(*) AS n, min_by(source || ':' || line, line) AS ref FROM failure_event
   WHERE kind = 'exit' AND grade = 2 AND start_id IS NOT NULL
     AND (SELECT bool_and(x.exit_code IS NULL) FROM process_exit x WHERE x.source = failure_event.source AND x.line = failure_event.line)
+), aimed AS (
+  -- `kill -9 78`, `kill -KILL 77 78`: whose process it is stands in a listing, or in what the devices hold
+  SELECT ref, text, unnest(string_split(regexp_extract(text, '\bkill\s+(?:-s\s+)?-?(?:9|KILL|SIGKILL)\s+((?:\d+\s*)+)', 1), ' ')) AS pid FROM event WHERE kind = 'killed-by-operator'
+), hand AS (
+  SELECT count(*) AS n, min(ref) AS ref, min_by(text, ref) AS text FROM aimed a
+  WHERE (EXISTS (FROM process_memory p WHERE p.name LIKE '% (pid ' || a.pid || ')' AND regexp_matches(p.name, '(?i)vllm|engine_?core|worker|ray::|api_server|python'))
+      OR EXISTS (FROM gpu_process g WHERE g.pid::VARCHAR = a.pid))
+    AND NOT EXISTS (FROM note o WHERE o.topic = 'orphan-process' AND regexp_matches(o.text, '(?:^|\s)' || a.pid || '\s'))
 ), kernel AS (SELECT count(*) AS n FROM source WHERE kind IN ('kernel-log'))
 , page_locked AS (
   -- a CUDA error right after page-locked memory was asked for is the host's refusal
@@ -99,5 +110,5 @@ SELECT oom_kills + coalesce(cgroup_kills, 0) AS oom_kills, coalesce(killed.ref, 
   shm_events + logged.shm + coalesce(checked.shm, 0) AS shm_events, coalesce(folded.shm_ref, logged.shm_ref, sigbus_ref) AS shm_ref, coalesce(folded.shm_text, logged.shm_text) AS shm_text, bus_errors,
   sigkills, sigkill_ref, sigbus, CASE WHEN fault.n = 0 THEN died + vanished.n ELSE 0 END AS silent_deaths, coalesce(died_ref, vanished.ref) AS silent_ref, coalesce(cgroup_watched, false) AS cgroup_watched, cgroup_kills, kernel.n > 0 OR oom_kills > 0 AS kernel_log,
   process_limit AS process_limit_bytes, xids, xid_ref, coalesce(reboot, false) AS reboot,
-  fault.n AS faults, fault.ref AS fault_ref, coalesce(evicted.for_memory, false) AS evicted_for_memory, coalesce(evicted.for_other, false) AS evicted_for_other, evicted.ref AS evicted_ref, evicted.text AS evicted_text
-FROM folded LEFT JOIN killed ON true, boxes, exits, logged, checked, vanished, kernel, page_locked, swapped, fault, evicted
+  fault.n AS faults, fault.ref AS fault_ref, hand.n AS by_hand, hand.ref AS by_hand_ref, hand.text AS by_hand_text, coalesce(evicted.for_memory, false) AS evicted_for_memory, coalesce(evicted.for_other, false) AS evicted_for_other, evicted.ref AS evicted_ref, evicted.text AS evicted_text
+FROM folded LEFT JOIN killed ON true, boxes, exits, logged, checked, vanished, kernel, page_locked, swapped, fault, evicted, hand

@@ -13,6 +13,9 @@
 -- queued_ref: one of those, the longest queue
 -- queued: points with requests waiting
 -- running_max: most requests running
+-- cap: the most that ran in points with requests waiting
+-- capped: points with requests waiting in which as many ran
+-- capped_ref: the longest queue among them
 -- rising: usage at the end less usage at the beginning
 -- stalled: points with a queue at 90 % or more and no prompt tokens for the interval
 -- preemptions: preemptions counted by warnings or metrics; NULL = nobody counted
@@ -39,13 +42,15 @@ WITH stat AS (
     count(*) FILTER (kv_used >= $pool_crowded AND waiting > 0) AS queued_full, max(waiting) FILTER (kv_used >= $pool_crowded) AS waiting_full,
     count(*) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_roomy,
     arg_max(source || ':' || line, waiting) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_ref, count(*) FILTER (waiting > 0) AS queued,
-    max(running) AS running_max, arg_max(kv_used, line) - arg_min(kv_used, line) AS rising,
+    max(running) AS running_max, max(running) FILTER (waiting > 0) AS cap, arg_max(kv_used, line) - arg_min(kv_used, line) AS rising,
     count(*) FILTER (kv_used >= $pool_full AND waiting > 0 AND prompt_tokens_per_s = 0) AS stalled,
     min_by(source || ':' || line, line) FILTER (kv_used >= $pool_pinned OR (kv_used >= $pool_crowded AND waiting > 0)) AS first_ref,
     arg_max(prefix_hit_rate, line) AS hit_rate,
     max(kv_used * (running + coalesce(waiting, 0)) / running) FILTER (running > 0 AND kv_used >= $pool_told_by_running) AS demand,
     count(*) FILTER (kv_used >= $pool_full AND running < running_before AND waiting > waiting_before) AS running_drop
   FROM stepped
+), held AS (
+  SELECT count(*) AS capped, arg_max(p.source || ':' || p.line, p.waiting) AS ref FROM point p, folded f WHERE p.waiting > 0 AND p.running = f.cap AND f.cap >= f.running_max
 ), warned AS (
   SELECT max(coalesce(cumulative, 1)) FILTER (mode IS DISTINCT FROM 'ABORT') AS preemptions, min_by(source || ':' || line, line) AS ref, count(*) FILTER (mode IN ('SWAP', 'ABORT')) AS swaps, count(*) AS n FROM seen.preemption
 ), counted AS (
@@ -56,6 +61,6 @@ SELECT f.* REPLACE (
     CASE WHEN h.tokens > 0 AND e.kv_pool_tokens > 0 THEN least(f.demand, greatest(f.peak, h.tokens / (e.kv_pool_tokens * e.data_parallel_size))) ELSE f.demand END AS demand),
   -- a warning is one preemption at least; the larger of two counts saw more of them
   greatest(CASE WHEN w.n > 0 THEN coalesce(w.preemptions, 1) END, c.preemptions)::BIGINT AS preemptions,
-  coalesce(w.ref, c.ref) AS preemption_ref, CASE WHEN w.n > 0 THEN w.swaps END AS swaps
-FROM folded f, warned w, counted c, engine e, (SELECT max(tokens) AS tokens FROM traffic_flight) h
+  d.capped, d.ref AS capped_ref, coalesce(w.ref, c.ref) AS preemption_ref, CASE WHEN w.n > 0 THEN w.swaps END AS swaps
+FROM folded f, held d, warned w, counted c, engine e, (SELECT max(tokens) AS tokens FROM traffic_flight) h
 WHERE f.samples > 0 OR w.n > 0 OR c.preemptions IS NOT NULL

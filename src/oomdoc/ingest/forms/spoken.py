@@ -55,7 +55,9 @@ class Spoken:
                     row = _ROW.fullmatch(lines[below].strip())
                     if below in taken or row is None or is_log_line(lines[below]):
                         break
-                    values.append((below, row["label"].strip(" :;,=|"), grammar.seconds_of(row["value"], row["unit"] or unit)))
+                    values.append(
+                        (below, row["label"].strip(" :;,=|"), grammar.seconds_of(row["value"], row["unit"] or unit))
+                    )
                 if len(values) < _LEAST:
                     continue
             else:
