@@ -48,6 +48,7 @@ def banner(text: str, server: str) -> Iterator[dict[str, Any]]:
         yield row
 
 
+_LOAD_KEYS = regex(r"(?P<key>#new-seq|#queue-req|(?:full |swa )?token usage|gen throughput \(token/s\)): (?P<value>\d{1,12}(?:\.\d{1,6})?)")
 _NUM = r"\d[\d,]{0,18}(?:\.\d{1,6})?"
 _SIZE = rf"{_NUM} ?(?:bytes|[KMGT]i?B)"
 
@@ -60,6 +61,20 @@ def _figure(name: str) -> Any:
         return None if size is None else {**told, "value": float(size)}
 
     return convert
+
+
+def _load(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
+    """A line of load: what a prefill brings in runs beside what already does."""
+    parts = {part["key"]: part["value"] for part in _LOAD_KEYS.finditer(match.string)}
+    row["running"] = int(match["running"]) + int(parts.get("#new-seq", 0))
+    if "#queue-req" in parts:
+        row["waiting"] = int(parts["#queue-req"])
+    used = [float(value) for key, value in parts.items() if key.endswith("token usage")]
+    if used:
+        row["kv_used"] = max(used)
+    if "gen throughput (token/s)" in parts:
+        row["generation_tokens_per_s"] = float(parts["gen throughput (token/s)"])
+    return row
 
 
 def _both(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | None:
@@ -112,6 +127,29 @@ PATTERNS: tuple[Pattern, ...] = (
         (("[2027-03-02 04:05:06 TP0] Prefill batch, #new-seq: 1, #new-token: 300, #cached-token: 7200, token usage: 0.10, #running-req: 1, #queue-req: 0,", {"tier": "radix", "tokens": 7500, "hit_tokens": 7200}),
          ("Prefill batch. #new-seq: 2, #new-token: 500, #cached-token: 0, token usage: 0.01, #running-req: 0, #queue-req: 0", {"tokens": 500, "hit_tokens": 0})),
         convert=lambda row, match: {"tier": "radix", "tokens": int(match["new"]) + int(match["hit_tokens"]), "hit_tokens": int(match["hit_tokens"])},
+    ),
+    Pattern(
+        # the load at each batch: `token usage` is the share of the pool that live requests hold
+        "sglang-load", "sglang", ("#running-req",), regex(r"(?:Prefill|Decode) batch\b.{0,200}?#running-req: (?P<running>\d{1,6})\b.*"), "engine_stat", convert=_load,
+        samples=(
+            ("[2027-03-02 04:05:06 TP0] Decode batch, #running-req: 4, #token: 52000, token usage: 0.13, cuda graph: True, gen throughput (token/s): 212.50, #queue-req: 3,",
+             {"running": 4, "waiting": 3, "kv_used": 0.13, "generation_tokens_per_s": 212.5}),
+            ("Prefill batch. #new-seq: 2, #new-token: 500, #cached-token: 0, token usage: 0.01, #running-req: 0, #queue-req: 0", {"running": 2, "waiting": 0, "kv_used": 0.01}),
+        ),
+    ),
+    Pattern(
+        # a statement of a traceback: what the engine was about to compute
+        "sglang-input-logprobs", "sglang", ("input_logprobs", "input_token_logprobs", "input_top_logprobs"),
+        regex(r"^\s*(?:\w{1,40}, ){0,4}input_(?:token_|top_)?logprobs\w{0,20}(?:, \w{1,40}){0,4} = [\w.]{1,80}\("), "note",
+        (("    input_token_logprobs = self.compute_logprobs(rows)", {"topic": "prompt-logprobs"}),),
+        const={"topic": "prompt-logprobs"}, convert=lambda row, match: {**row, "text": match.string.strip()[:300]},
+    ),
+    Pattern(
+        # layers that fit on the device, of those that the model has: -1 or nothing was asked, the server counted for itself
+        "ollama-offload", "ollama", ("layers.offload=",),
+        regex(rf"\blayers\.requested=-1\b.{{0,80}}?layers\.offload=\d.{{0,400}}?\bmemory\.required\.full=\"?(?P<value>{_SIZE})"), "engine_figure",
+        (('level=INFO msg="offload to cuda" layers.requested=-1 layers.model=33 layers.offload=12 layers.split="" memory.available="[9.0 GiB]" memory.required.full="20.0 GiB" memory.required.partial="8.5 GiB"',
+          {"name": "model_needs_bytes", "value": 20 << 30}),), convert=_figure("model_needs_bytes"),
     ),
     Pattern(
         "llamacpp-kv-refused", "llama.cpp", ("buffer for kv cache",), regex(r"failed to allocate buffer for kv cache"), "startup_check",

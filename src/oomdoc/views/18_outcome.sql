@@ -1,7 +1,7 @@
 -- says: what became of each life of a server, established before any cause is asked for; no row for a log that is no server's
 -- scope: bundle
 -- start_id: engine start
--- outcome: refused (by a check of its own), died (of an error of its own), ended (from outside), degraded (a queue that lasts, a full pool, preemptions, a pause), stuck (work in hand, nothing done), grew (memory that climbs), served, starting, not-told
+-- outcome: refused (by a check of its own), died (of an error of its own), ended (from outside), degraded (a queue that lasts, a full pool, preemptions, a pause), stuck (work in hand, nothing done, or begun anew again and again), grew (memory that climbs), served, starting, not-told
 -- ref: the line that shows it
 -- first_line: where the life begins
 WITH failed AS (
@@ -45,11 +45,11 @@ WITH failed AS (
 )
 SELECT s.start_id,
   CASE WHEN f.kind = 'startup-check' THEN 'refused' WHEN f.kind = 'host-kill' THEN 'ended' WHEN f.grade >= 3 THEN 'died'
-       WHEN coalesce(f.ref, o.ref, c.ref) IS NOT NULL THEN 'ended' WHEN coalesce(b.ref, w.ref, g.ref) IS NOT NULL THEN 'stuck'
+       WHEN coalesce(f.ref, o.ref, c.ref) IS NOT NULL THEN 'ended' WHEN coalesce(b.ref, w.ref, g.ref, a.ref) IS NOT NULL THEN 'stuck'
        WHEN p.pressed OR (q.start_id IS NOT NULL AND h.start_id IS NULL) OR u.start_id IS NOT NULL THEN 'degraded' WHEN t.grows THEN 'grew'
        WHEN s.served THEN 'served' WHEN s.marked AND s.last_milestone IS NOT NULL THEN 'starting' ELSE 'not-told' END AS outcome,
-  coalesce(f.ref, o.ref, c.ref, b.ref, w.ref, g.ref, CASE WHEN p.pressed THEN p.first_ref END, CASE WHEN h.start_id IS NULL THEN q.ref END, u.ref, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
-FROM engine_start s LEFT JOIN failed f USING (start_id) LEFT JOIN still b USING (start_id) LEFT JOIN silent w USING (start_id) LEFT JOIN waits g USING (start_id)
+  coalesce(f.ref, o.ref, c.ref, b.ref, w.ref, g.ref, a.ref, CASE WHEN p.pressed THEN p.first_ref END, CASE WHEN h.start_id IS NULL THEN q.ref END, u.ref, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
+FROM engine_start s LEFT JOIN failed f USING (start_id) LEFT JOIN still b USING (start_id) LEFT JOIN silent w USING (start_id) LEFT JOIN waits g USING (start_id) LEFT JOIN anew a USING (start_id)
   LEFT JOIN queue q USING (start_id) LEFT JOIN heap h USING (start_id) LEFT JOIN pressure_start p USING (start_id) LEFT JOIN pause u USING (start_id)
   LEFT JOIN outside o ON coalesce(o.start_id = s.start_id, true) LEFT JOIN cluster c ON true LEFT JOIN trend t ON true
 WHERE s.engine

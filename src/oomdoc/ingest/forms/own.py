@@ -58,6 +58,7 @@ class Experiment:
     conditions: tuple[str, ...]
     outcome: str
     figures: tuple[tuple[str, str, str], ...]  # name, quantity, unit
+    spread: tuple[tuple[str, str, str], ...] = ()  # name, flag, value: the outcomes with one setting stand side by side
 
 
 @dataclass(frozen=True)
@@ -224,10 +225,12 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
     figures: list[tuple[str, str, str]] = []
     outcome = ""
     on_device = any(column.role == grammar.WHO and set(grammar.pieces(name)) & {"gpu", "device", "card"} for name, column in columns.items())  # fmt: skip
+    spread = _spread(records, columns)
+    apart = {name for name, _, _ in spread}
     for name, column in columns.items():
         cells = _told(records, name)
         words = grammar.pieces(name)
-        if not cells:
+        if not cells or name in apart:
             continue
         if column.role == grammar.SETTING and _can_be(column.setting, cells):
             settings.append((name, column.setting))
@@ -245,8 +248,10 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
                 quantity = "gpu_bytes"
             figures.append((name, quantity, unit))
     varied = [flag for name, flag in settings if len({str(cell) for cell in _told(records, name)}) > 1]
-    if not varied:
+    if not varied and not spread:
         return _measured(records, columns, tables)
+    if spread:
+        return Experiment(tuple(settings), tuple(conditions), "", (), spread)
     spoken = any(_says_settings(_told(records, name)) for name, flag in settings if not flag or flag == "mode")
     strong = [flag for flag in varied if flag and (flag not in WEAK or (flag == "mode" and spoken))] + [""] * spoken
     if outcome:
@@ -258,6 +263,21 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
     if "request" in tables and not strong:
         return None
     return Experiment(tuple(settings), tuple(conditions), outcome, tuple(figures))
+
+
+def _spread(records: Sequence[Values], columns: Mapping[str, Column]) -> tuple[tuple[str, str, str], ...]:
+    """Columns that are headed by a value of one setting and hold what became of it (`TP 1 | TP 2 | TP 4`): name, setting, value."""
+    found: list[tuple[str, str, str]] = []
+    for name in columns:
+        tried = list(settings_in(name))
+        cells = _told(records, name)
+        if len(tried) == 1 and tried[0].value and (tried[0].at, tried[0].end) == (0, len(name)) and cells and _share(cells, _is_outcome) == 1:  # fmt: skip
+            found.append((name, tried[0].flag, tried[0].value))
+    return tuple(found) if len(found) >= 2 and len({flag for _, flag, _ in found}) == 1 else ()
+
+
+def _is_outcome(cell: Any) -> bool:
+    return not is_number(cell) and outcome_of(str(cell), True) is not None
 
 
 _KNOWN_BETTER = frozenset(("request", "engine_stat", "metric"))
@@ -490,13 +510,24 @@ class Keeper:
             )  # fmt: skip
 
     def _try(self, line: int, plan: Experiment, values: Values) -> None:
-        told = values.get(plan.outcome) if plan.outcome else None
+        if plan.spread:
+            for name, flag, value in plan.spread:  # each cell is a try of its own
+                if not null(values.get(name)):
+                    self._one(line, plan, values, name, ((flag, value),))
+            return
+        self._one(line, plan, values, plan.outcome)
+
+    def _one(self, line: int, plan: Experiment, values: Values, outcome: str, more: Sequence[tuple[str, str]] = ()) -> None:
+        told = values.get(outcome) if outcome else None
         works = None if null(told) else outcome_of(str(told), True)
-        if plan.outcome and works is None and not plan.figures:
+        if outcome and works is None and not plan.figures:
             return
         self._attempts[0] += 1
         attempt = self._attempts[0]
-        shown = ", ".join(f"{name}={value}" for name, value in values.items() if not null(value))[:TEXT_CAP]
+        others = {name for name, _, _ in plan.spread} - {outcome}
+        shown = ", ".join(f"{name}={value}" for name, value in values.items() if not null(value) and name not in others)[:TEXT_CAP]  # fmt: skip
+        for flag, value in more:
+            self._rows.add("trial", line, experiment=self._experiment, attempt=attempt, flag=flag, value=value, works=works, text=shown)  # fmt: skip
         for name, flag in plan.settings:
             cell = values.get(name)
             if null(cell):
