@@ -48,7 +48,9 @@ def banner(text: str, server: str) -> Iterator[dict[str, Any]]:
         yield row
 
 
-_LOAD_KEYS = regex(r"(?P<key>#new-seq|#queue-req|(?:full |swa )?token usage|gen throughput \(token/s\)): (?P<value>\d{1,12}(?:\.\d{1,6})?)")
+_LOAD_KEYS = regex(
+    r"(?P<key>#new-seq|#queue-req|(?:full |swa )?token usage|gen throughput \(token/s\)): (?P<value>\d{1,12}(?:\.\d{1,6})?)"
+)
 _NUM = r"\d[\d,]{0,18}(?:\.\d{1,6})?"
 _SIZE = rf"{_NUM} ?(?:bytes|[KMGT]i?B)"
 

@@ -517,7 +517,9 @@ class Keeper:
             return
         self._one(line, plan, values, plan.outcome)
 
-    def _one(self, line: int, plan: Experiment, values: Values, outcome: str, more: Sequence[tuple[str, str]] = ()) -> None:
+    def _one(
+        self, line: int, plan: Experiment, values: Values, outcome: str, more: Sequence[tuple[str, str]] = ()
+    ) -> None:
         told = values.get(outcome) if outcome else None
         works = None if null(told) else outcome_of(str(told), True)
         if outcome and works is None and not plan.figures:
