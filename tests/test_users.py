@@ -151,3 +151,25 @@ def test_the_pool_shrank_and_another_process_is_there(first: Verdict) -> None:
 
 def test_near_miss_the_pool_shrank_and_nobody_else_is_there(first: Verdict) -> None:
     assert first(shell_txt=_two_starts("4100, /usr/bin/python3, 72000 MiB\n")) != "gpu-shared"
+
+
+def test_an_id_beside_a_numbered_turn_is_the_conversations(tmp_path: Path) -> None:
+    """Each of twelve callers comes back to a cache that has kept nothing but the instructions that all share."""
+    rows = ["ts,visit_id,turn,prompt_tokens,cached_tokens,ttft_s,output_tokens"]
+    moment = 0
+    for turn in range(1, 6):
+        for visit in range(12):
+            moment += 1
+            size = 6000 + 150 * turn + visit
+            kept = size - 150 if turn == 2 or (turn > 2 and visit < 3) else 1500
+            rows.append(
+                f"2026-04-01T10:{moment // 60:02}:{moment % 60:02}Z,v{visit:02},{turn},{size},{kept},{0.3 if kept > 1500 else 3.1},40"
+            )
+    bundle = tmp_path / "b"
+    bundle.mkdir()
+    (bundle / "visits.csv").write_text("\n".join(rows) + "\n")
+    (bundle / "note.txt").write_text("vllm 0.11.0, one H100, nothing waits and nothing is preempted\n")
+    with diagnose.analyze(str(bundle)) as analysis:
+        first = analysis.report.diagnoses[0]
+    assert first.cause == "prefix-cache-thrash"
+    assert first.probability > 0.6

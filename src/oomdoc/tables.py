@@ -165,7 +165,7 @@ _ALL = (
     _table(
         "preemption",
         "one row per preemption warning (V0; rate-limited, so use the counter)",
-        Column("mode", "VARCHAR", "RECOMPUTE or SWAP"),
+        Column("mode", "VARCHAR", "RECOMPUTE, SWAP, or ABORT where a request ends for lack of blocks"),
         Column("cumulative", "BIGINT", "preemptions so far in this scheduler"),
         who=True,
     ),

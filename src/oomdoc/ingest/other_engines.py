@@ -164,6 +164,19 @@ PATTERNS: tuple[Pattern, ...] = (
         const={"name": "no-kv-blocks"}, convert=lambda row, match: {**row, "text": match.string.strip()[:400]},
     ),
     Pattern(
+        # not a cell is left for the next token of those that run
+        "llamacpp-no-slot", "llama.cpp", ("find free space in the KV cache", "find a memory slot for batch"),
+        regex(r"failed to find (?:free space in the KV cache|a memory slot for batch)"), "preemption",
+        (("srv  update_slots: failed to find free space in the KV cache, retrying with smaller batch size, i = 0, n_batch = 8, ret = 1", {"mode": "ABORT"}), ("decode: failed to find a memory slot for batch of size 2", {"mode": "ABORT"})),
+        const={"mode": "ABORT"},
+    ),
+    Pattern(
+        # those that run lose their blocks and begin again later
+        "sglang-retracted", "sglang", ("#retracted_reqs",), regex(r"(?:KV cache pool is full|[Dd]ecode out of memory)\b.{0,80}?#retracted_reqs: \d"), "preemption",
+        (("KV cache pool is full. Retract requests. #retracted_reqs: 2, #new_token_ratio: 0.4110 -> 0.8120", {"mode": "RECOMPUTE"}), ("Decode out of memory happened. #retracted_reqs: 1, #new_token_ratio: 0.31 -> 0.71", {"mode": "RECOMPUTE"})),
+        const={"mode": "RECOMPUTE"},
+    ),
+    Pattern(
         # what all sequences share; where a line below tells that of one, the last of them counts
         "llamacpp-context", "llama.cpp", ("n_ctx ", "n_ctx_seq ", "n_ctx_per_seq ", "n_ctx_slot "), regex(r"\bn_ctx(?:_seq|_per_seq|_slot)? += (?P<value>\d{2,9})\s*$"), "engine_flag",
         (("llama_context: n_ctx         = 32768", {"flag": "max_model_len", "value": "32768"}), ("llama_context: n_ctx_seq     = 8192", {"flag": "max_model_len", "value": "8192"})),

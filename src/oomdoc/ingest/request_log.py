@@ -202,6 +202,23 @@ class _Sheet:
     header: bytes
 
 
+_TURNS = frozenset(("turn", "turnno", "turnid", "turnindex", "turnnumber", "round", "hop"))
+_SINGLE = frozenset(("id", "requestid", "reqid", "xrequestid", "traceid", "spanid", "responseid", "messageid"))
+
+
+def _conversed(names: tuple[str, ...], meant: set[str]) -> tuple[str, ...]:
+    """The names of the columns, where turns are numbered with the id beside them as the conversation's, whatever it is called.
+
+    >>> _conversed(("ts", "call_id", "turn"), set())
+    ('ts', 'conversation_id', 'turn')
+    """
+    folded = ["".join(letter for letter in name.lower() if letter.isalnum()) for name in names]
+    if "tenant" in meant or not _TURNS & set(folded):
+        return names
+    place = next((at for at, name in enumerate(folded) if name.endswith("id") and name not in _SINGLE), None)
+    return names if place is None else (*names[:place], "conversation_id", *names[place + 1 :])
+
+
 def _sheet(line: bytes) -> _Sheet | None:
     """The header that a line is, if it names input and output tokens."""
     text = line[:8192].decode("utf-8", "replace").strip().lstrip("\ufeff")
@@ -211,7 +228,7 @@ def _sheet(line: bytes) -> _Sheet | None:
         names = tuple(name.strip().strip('"') for name in text.split(delimiter))
         meant = {meaning.what for name in names if (meaning := MEANING[name])}
         if len(names) > 1 and {"input", "output"} <= meant:
-            return _Sheet(delimiter, names, line.strip())
+            return _Sheet(delimiter, _conversed(names, meant), line.strip())
     return None
 
 

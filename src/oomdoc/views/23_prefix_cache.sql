@@ -45,13 +45,13 @@ WITH scraped AS (
          min(ref) FILTER (name LIKE '%prefix_cache%') AS ref
   FROM (SELECT name, labels, max(value) AS value, max_by(source || ':' || line, coalesce(t, 0)) AS ref FROM metric WHERE name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%' GROUP BY ALL)
 ), turn AS (
-  -- one conversation at a time
-  SELECT source, line, input_tokens, cached_tokens, ttft_s, lag(input_tokens) OVER w AS before, max(cached_tokens / input_tokens) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS hit_before
+  -- one conversation at a time; what every prompt finds is the beginning that all share
+  SELECT source, line, input_tokens, cached_tokens, ttft_s, min(cached_tokens) OVER (PARTITION BY source) AS shared, lag(input_tokens) OVER w AS before, max(cached_tokens / input_tokens) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS hit_before
   FROM request WHERE input_tokens >= $turn_tokens AND cached_tokens IS NOT NULL WINDOW w AS (PARTITION BY source, coalesce(tenant, '') ORDER BY t, line)
 ), chat AS (
   SELECT count(*) AS turns, count(*) FILTER (cold) AS cold, arg_max(input_tokens, input_tokens) FILTER (cold) AS cold_tokens, arg_max(cached_tokens, input_tokens) FILTER (cold) AS cold_cached_tokens,
          median(ttft_s) FILTER (cold) AS cold_ttft_s, median(ttft_s) FILTER (NOT cold) AS warm_ttft_s, arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref
-  FROM (SELECT *, coalesce(cached_tokens < $turn_cold * input_tokens AND hit_before >= $turn_warm AND goes_on, false) AS cold FROM (
+  FROM (SELECT *, coalesce(cached_tokens - shared < $turn_cold * (input_tokens - shared) AND cached_tokens < $turn_warm * input_tokens AND hit_before >= $turn_warm AND goes_on, false) AS cold FROM (
     SELECT *, input_tokens BETWEEN before AND $turn_growth * before AS goes_on FROM turn))
   -- conversations, not a mix of requests
   HAVING avg(goes_on::INT) >= $turns_go_on AND count(*) >= $turns_least

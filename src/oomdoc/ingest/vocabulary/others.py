@@ -9,7 +9,7 @@ IRRELEVANT = """
     request_id, id, req_id, x-request-id, trace_id, span_id, call_type, route, path, endpoint, method, url, uri, level, component, msg, message,
     total_tokens, stream, finish_reason, object, seed, temperature, top_p, top_k, user_agent, remote_addr, host, hostname, node, instance,
     job, pod, namespace, container, source, sourcetype, zone, region, cluster, rack, comment, remark, session, session_id, conversation_id,
-    attempt, retries, engine, version, ppid, uid, tty, stat, vsz, nice, cpu, cpu%, %cpu, %mem, shared, shared_bytes, shr, virt, threads, tpot_ms, itl_ms,
+    attempt, retries, turn, turn_no, turn_id, turn_index, turn_number, engine, version, ppid, uid, tty, stat, vsz, nice, cpu, cpu%, %cpu, %mem, shared, shared_bytes, shr, virt, threads, tpot_ms, itl_ms,
     tpot, itl, queue_time, queue_ms, bytes_in, bytes_out, request_bytes, response_bytes, ip, client_ip, port, protocol, subobject, name, namespace_name,
     reporter, reportingcomponent, reportinginstance, uid_, first_seen, mode, unit,
     priority, tags, labels, measurement, metric_type, help, system, sm_util, gi, ci, cache_dtype, row, rowid, no, nr, line, seq, sequence, index_, #, MemFree, MemAvailable, Buffers, Cached, SwapTotal, SwapFree, attached_gpus, iteration_time
