@@ -7,6 +7,7 @@
 -- low_label: condition of the smallest
 -- high_label: condition of the largest
 -- load: the conditions are amounts of load (clients, requests a second, tokens), and the largest latency has more of it: that takes longer on any server
+-- pressed: beside the largest stands that requests waited, or that the pool was crowded
 -- ref: where the largest stands
 WITH stated AS (
   SELECT source, experiment, attempt, rowid AS nth, CASE WHEN flag = '@said' THEN value ELSE flag[2:] || ' ' || value END AS text FROM trial WHERE attempt IS NOT NULL
@@ -16,9 +17,13 @@ WITH stated AS (
   FROM stated GROUP BY ALL
 ), told AS (
   SELECT f.*, l.label, l.amount FROM trial_figure f LEFT JOIN label l USING (source, experiment, attempt) WHERE f.quantity IN ('ttft_s', 'tpot_s', 'latency_s') AND f.value > 0
+), crowd AS (
+  SELECT source, experiment, attempt, bool_or((regexp_matches(lower(name), 'wait|queue') AND value >= 1)
+    OR (regexp_matches(lower(name), '(kv|cache|pool).*(us|perc|full|fill)') AND NOT regexp_matches(lower(name), 'hit') AND (value BETWEEN $pool_crowded AND 1 OR value BETWEEN 100 * $pool_crowded AND 100))) AS pressed
+  FROM trial_figure WHERE NOT regexp_matches(lower(name), '_s$|_ms$|time|latency|ttft') GROUP BY ALL
 )
 SELECT quantity, min(value) AS low, max(value) AS high, max(value) / min(value) AS times, arg_min(label, value) AS low_label, arg_max(label, value) AS high_label,
        coalesce(arg_max(amount, value) > arg_min(amount, value), false) AS load,
-       arg_max(source || ':' || line, value) AS ref
-FROM told GROUP BY source, experiment, name, quantity HAVING count(*) >= 2 AND NOT EXISTS (FROM trial x WHERE x.source = told.source AND x.experiment = told.experiment AND x.flag NOT LIKE '@%')
+       coalesce(arg_max(c.pressed, value), false) AS pressed, arg_max(source || ':' || line, value) AS ref
+FROM told LEFT JOIN crowd c USING (source, experiment, attempt) GROUP BY source, experiment, name, quantity HAVING count(*) >= 2 AND NOT EXISTS (FROM trial x WHERE x.source = told.source AND x.experiment = told.experiment AND x.flag NOT LIKE '@%')
 ORDER BY load, times DESC, ref LIMIT 1
