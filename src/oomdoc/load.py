@@ -250,7 +250,7 @@ def _read_member(
     texts.unknown += kind == "text-log"
     reading = ingest.reading(ingestor, member.path) if resumed and resume.may_go_on(member, 0) else None
     if reading is None or resumed is None:
-        return _loaded(member, kind, counted, store, ingest.read(ingestor, member.path, counted))
+        return _loaded(member, kind, counted, store, ingest.read(ingestor, member.path, counted, texts.many))
     batches, counted.marked = resume.from_the_beginning(resumed, member, kind, reading, counted)
     return _loaded(member, kind, counted, store, batches)
 

@@ -192,8 +192,11 @@ _PIECES: tuple[Ingestor, ...] = tuple(
 """Kinds with a form of their own, which a few lines show."""
 
 
-def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
-    """Everything that a source holds: by its ingestor, and what is left of a short text, by those of its passages."""
+def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk], among_many: bool = False) -> Iterator[Batch]:
+    """Everything that a source holds: by its ingestor, and what is left of a short text, by those of its passages.
+
+    `among_many` unknown texts, passages are only looked for where something of the text was read.
+    """
     if ingestor in _WHOLE:
         yield from _read(ingestor, path, chunks)
         return
@@ -207,7 +210,7 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Bat
         if moments.TELLING.search(held[0].data):
             yield from moments.read(held[0].data)
         known = passages.lines_of(batches)
-        if known or held[0].data.count(b"\n") < _TEXT_LINES or _FIELD.search(held[0].data):
+        if known or (not among_many and (held[0].data.count(b"\n") < _TEXT_LINES or _FIELD.search(held[0].data))):
             by_line = ingestor.KIND in (text_log.KIND, notes.KIND)
             yield from passages.read(path, held[0].data, known, by_line, _piece)
 

@@ -909,6 +909,8 @@ _EVENT_KEYS = frozenset(
 
 def matches(head: Head) -> bool:
     """Counter files of a memory group: nearly every line is a name, a value, or a name with its value."""
+    if b"memory." not in head.data and b"oom_kill" not in head.data:
+        return False
     lines = [line for line in head.lines if line.strip()]
     if len(lines) < 2:
         return False

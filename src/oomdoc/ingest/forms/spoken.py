@@ -41,10 +41,10 @@ class Spoken:
     def read(self, lines: Sequence[str], first_line: int, taken: set[int]) -> None:
         """Read a run of lines, but those in `taken`, which others read."""
         for at, line in enumerate(lines):
-            if at in taken or not line.strip() or len(line) > _LINE_CAP or is_log_line(line):
+            if at in taken or len(line) > _LINE_CAP:
                 continue
             name = _NAME.search(line)
-            if name is None:
+            if name is None or is_log_line(line):
                 continue
             quantity = grammar.service(name[0])[0]
             values = _said(line, name.end())
