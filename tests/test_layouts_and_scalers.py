@@ -7,16 +7,9 @@ from pathlib import Path
 import pytest
 
 from oomdoc import diagnose
+from verdicts import first
 
 _WORKER = "(VllmWorker rank={rank} pid={pid}) INFO 03-02 11:00:0{second} [{file}] {text}\n"
-
-
-def _first(folder: Path, files: dict[str, str]) -> tuple[str, float]:
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    with diagnose.analyze(str(folder)) as analysis:
-        top = analysis.report.diagnoses[0]
-        return top.cause, top.probability
 
 
 def _start(ranks: int, weights: str, room: str, tokens: str) -> str:
@@ -30,23 +23,23 @@ def _start(ranks: int, weights: str, room: str, tokens: str) -> str:
 
 
 def test_two_starts_whose_tokens_cost_the_same_on_a_rank(tmp_path: Path) -> None:
-    assert _first(tmp_path, {"two.log": _start(2, "30.11", "10.00", "131,072"), "four.log": _start(4, "15.20", "24.00", "314,572")})[0] == "tp-overhead"  # fmt: skip
+    assert first(tmp_path, {"two.log": _start(2, "30.11", "10.00", "131,072"), "four.log": _start(4, "15.20", "24.00", "314,572")})[0] == "tp-overhead"  # fmt: skip
 
 
 def test_two_starts_whose_tokens_cost_half(tmp_path: Path) -> None:
-    cause, probability = _first(tmp_path, {"two.log": _start(2, "30.11", "10.00", "131,072"), "four.log": _start(4, "15.20", "24.00", "629,145")})  # fmt: skip
+    cause, probability = first(tmp_path, {"two.log": _start(2, "30.11", "10.00", "131,072"), "four.log": _start(4, "15.20", "24.00", "629,145")})  # fmt: skip
     assert cause not in ("tp-overhead", "rank-imbalance") or probability < 0.15
 
 
 def test_one_rank_of_one_start_has_less_room(tmp_path: Path) -> None:
     uneven = _start(4, "15.20", "24.00", "131,072").replace("rank=3 pid=83) INFO 03-02 11:00:02 [gpu_worker.py:2] Available KV cache memory: 24.00", "rank=3 pid=83) INFO 03-02 11:00:02 [gpu_worker.py:2] Available KV cache memory: 10.00")  # fmt: skip
-    assert _first(tmp_path, {"serve.log": uneven})[0] == "rank-imbalance"
+    assert first(tmp_path, {"serve.log": uneven})[0] == "rank-imbalance"
 
 
 @pytest.mark.parametrize(("second", "told"), [("1,140", True), ("2,600", False)])
 def test_a_table_of_generated_tokens(tmp_path: Path, second: str, told: bool) -> None:
     table = f"config;generation tokens/s;TTFT p50 ms\nTP=1;1,520;210\nTP=2;{second};250\n"
-    cause, probability = _first(tmp_path, {"bench.csv": table})
+    cause, probability = first(tmp_path, {"bench.csv": table})
     assert (cause == "tp-overhead" and probability > 0.5) is told
 
 
@@ -54,7 +47,7 @@ def test_a_table_of_generated_tokens(tmp_path: Path, second: str, told: bool) ->
 def test_a_watched_scaler_behind_a_clock(tmp_path: Path, reached: tuple[int, ...], told: bool) -> None:
     values = (40, 55, 60, 62, 58, 61, 57, 60) if told else (40, 12, 9, 6, 6, 5, 6, 5)
     rows = "".join(f"14:0{minute}:00 chat  StatefulSet/chat  {value}/6  1  10  {replicas}  2d\n" for minute, (value, replicas) in enumerate(zip(values, reached, strict=True)))  # fmt: skip
-    cause, probability = _first(
+    cause, probability = first(
         tmp_path,
         {
             "watch.txt": "NAME  REFERENCE  TARGETS  MINPODS  MAXPODS  REPLICAS  AGE\n" + rows,
@@ -92,4 +85,4 @@ def test_a_document_of_runs_beside_a_setting(tmp_path: Path) -> None:
  {"layout": "TP4", "kv_gib": 21.0, "kv_tokens": 320000},
  {"layout": "TP16", "kv_gib": 63.0, "kv_tokens": 960000}]}
 """
-    assert _first(tmp_path, {"runs.json": text})[0] == "tp-overhead"
+    assert first(tmp_path, {"runs.json": text})[0] == "tp-overhead"

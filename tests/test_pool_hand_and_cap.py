@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc import diagnose
-
-
-def _first(folder: Path, files: dict[str, str]) -> tuple[str, float]:
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    with diagnose.analyze(str(folder)) as analysis:
-        top = analysis.report.diagnoses[0]
-        return top.cause, top.probability
-
+from verdicts import first as first_of
 
 _POOL = """\
 INFO 04-03 09:12:41 [gpu_worker.py:270] Available KV cache memory: 41.20 GiB
@@ -34,7 +25,7 @@ ERROR 04-03 09:12:44 [core.py:610] torch.OutOfMemoryError: {told}
     ],
 )  # fmt: skip
 def test_a_piece_of_the_pool_fails(tmp_path: Path, message: str, edge: bool) -> None:
-    assert (_first(tmp_path, {"serve.log": _POOL.format(told=message)})[0] == "memory-utilization-edge") is edge
+    assert (first_of(tmp_path, {"serve.log": _POOL.format(told=message)})[0] == "memory-utilization-edge") is edge
 
 
 _DIES = """\
@@ -56,11 +47,11 @@ _SHELL = "# ps -eo pid,ppid,rss,args\n    PID    PPID     RSS COMMAND\n{first}\n
 )
 def test_a_process_that_somebody_ends(tmp_path: Path, first: str, parent: int, command: str, told: bool) -> None:
     shell = _SHELL.format(first=first, parent=parent, command=command)
-    assert (_first(tmp_path, {"serve.log": _DIES, "shell.txt": shell})[0] == "not-memory") is told
+    assert (first_of(tmp_path, {"serve.log": _DIES, "shell.txt": shell})[0] == "not-memory") is told
 
 
 @pytest.mark.parametrize(("running", "waiting", "told"), [((4, 12, 12, 9, 12, 12, 7, 12), (0, 3, 5, 0, 2, 6, 0, 4), True), ((2, 16, 16, 16, 11, 16, 16, 5), (0, 1, 2, 7, 0, 3, 2, 0), True), ((4, 12, 9, 9, 7, 12, 7, 12), (0, 0, 0, 0, 1, 0, 0, 0), False)])  # fmt: skip
 def test_a_queue_at_a_cap(tmp_path: Path, running: tuple[int, ...], waiting: tuple[int, ...], told: bool) -> None:
     rows = "".join(f"{at},{run},{wait},{run / 40:.3f}\n" for at, (run, wait) in enumerate(zip(running, waiting, strict=True)))  # fmt: skip
-    cause, _ = _first(tmp_path, {"steps.csv": "step,running,waiting,kv_usage\n" + rows})
+    cause, _ = first_of(tmp_path, {"steps.csv": "step,running,waiting,kv_usage\n" + rows})
     assert (cause == "not-memory") is told

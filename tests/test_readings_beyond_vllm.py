@@ -6,15 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc import diagnose
-
-
-def _first(folder: Path, name: str, text: str) -> tuple[str, float]:
-    (folder / name).write_text(text)
-    with diagnose.analyze(str(folder)) as analysis:
-        top = analysis.report.diagnoses[0]
-        return top.cause, top.probability
-
+from verdicts import first
 
 _PIECE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.31 GiB. GPU 0 has a total capacity of 47.40 GiB of which 1.70 GiB is free. Including non-PyTorch memory, this process has 45.70 GiB memory in use. Of the allocated memory 43.50 GiB is allocated by PyTorch, and 1.25 GiB is reserved by PyTorch but unallocated.\n"
 
@@ -33,7 +25,7 @@ def test_a_statement_of_the_traceback_names_what_was_computed(tmp_path: Path, st
         "[2027-01-02 03:04:09 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
         '  File "/srv/layers/head.py", line 88, in run\n' + statement + _PIECE
     )
-    cause, probability = _first(tmp_path, "server.log", log)
+    cause, probability = first(tmp_path, {"server.log": log})
     assert (cause == "prefill-activation-spike" and probability > 0.9) is spike
 
 
@@ -48,7 +40,7 @@ def test_outcomes_side_by_side(tmp_path: Path, cells: tuple[str, ...], cause: st
     table = "| gpu_memory_utilization | tp=2 | tp=4 | tp=8 |\n|---|---|---|---|\n" + "".join(
         f"| {share} | {' | '.join(row)} |\n" for share, row in (("0.92", cells[:3]), ("0.88", cells[3:]))
     )
-    told, probability = _first(tmp_path, "sweep.md", table)
+    told, probability = first(tmp_path, {"sweep.md": table})
     assert told == cause or (cause != "tp-overhead" and not (told == "tp-overhead" and probability > 0.3))
 
 
@@ -61,7 +53,7 @@ def test_layers_that_an_instance_does_not_hold(tmp_path: Path, needs: str, asked
         'level=INFO msg="inference compute" id=MIG-2 library=cuda name="NVIDIA A100-SXM4-40GB MIG 2g.10gb" total="9.5 GiB" available="9.4 GiB"\n'
         f'level=INFO msg="offload to cuda" layers.requested={asked} layers.model=61 layers.offload=17 layers.split="" memory.available="[9.4 GiB]" memory.required.full="{needs}" memory.required.partial="9.2 GiB"\n'
     )
-    cause, probability = _first(tmp_path, "pod.txt", text)
+    cause, probability = first(tmp_path, {"pod.txt": text})
     assert (cause == "mig-slice-too-small" and probability > 0.5) is told
 
 
@@ -72,5 +64,5 @@ def test_one_prompt_that_is_never_answered(tmp_path: Path, made: str, told: bool
     for turn in range(4):
         for second, (running, waiting, used) in enumerate(((1, 0, "33.0"), (1, 0, "66.1"), (1, 0, "99.2"), (0, 1, "0.0"))):  # fmt: skip
             log += line.format(turn * 10 + second, made, running, waiting, used)
-    cause, probability = _first(tmp_path, "serve.log", log)
+    cause, probability = first(tmp_path, {"serve.log": log})
     assert (cause == "kv-pool-below-max-model-len" and probability > 0.5) is told

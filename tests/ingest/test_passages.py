@@ -7,8 +7,8 @@ from typing import Any
 
 import oomdoc
 from oomdoc.ingest import make_head, read, recognise
-from oomdoc.ingest.answers import typed
 from oomdoc.ingest.passages import passages
+from oomdoc.ingest.prompts import typed
 from oomdoc.scan import Chunk
 
 
@@ -80,6 +80,20 @@ def test_counters_of_a_group_side_by_side() -> None:
     assert not tables("my memory.max ideas: low 0 budget, 3 beers\nand more of them\n").get("host_event")
 
 
+def test_files_that_a_session_shows_one_by_one() -> None:
+    asked = (
+        "ops@gw:~$ kubectl get pods\n"
+        + PODS
+        + "ops@gw:~$ kubectl exec granite-1 -- cat /sys/fs/cgroup/memory.max\n34359738368\n"
+        "ops@gw:~$ kubectl exec granite-1 -- cat /sys/fs/cgroup/memory.peak\n34359700480\n"
+        "ops@gw:~$ kubectl exec granite-1 -- cat /sys/fs/cgroup/memory.events\nlow 0\nhigh 0\nmax 71\noom 2\noom_kill 2\n"
+        "ops@gw:~$ cat /etc/hostname\n17\n"
+    )
+    (row,) = tables(asked)["host_event"]
+    assert (row["count"], row["limit_bytes"], row["bytes"]) == (2, 34359738368, 34359700480)
+    assert row["line"] == 14
+
+
 def test_a_table_and_a_process_list_below_words() -> None:
     text = (
         "What we saw at ten to nine, before somebody restarted it:\n\n"
@@ -106,7 +120,10 @@ def test_lines_of_a_log_are_no_passage() -> None:
 def test_what_was_typed() -> None:
     assert typed("(venv) me@box:~/x$ df -h /dev/shm") == "df -h /dev/shm"
     assert typed("PS C:\\Users\\me> nvidia-smi -L") == "nvidia-smi -L"
-    assert typed("# a heading of 3 words") is None
+    assert typed("me@mac ~ % vm_stat 5") == "vm_stat 5"
+    assert typed("$ CUDA_VISIBLE_DEVICES=1 python -m x") == "CUDA_VISIBLE_DEVICES=1 python -m x"
+    for words in ("# a heading of 3 words", "97% of the pool is used", "GPU% power", "US$ Price", "% of requests"):
+        assert typed(words) is None, words
     assert typed("it costs 5 $ a day") is None
 
 

@@ -18,28 +18,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from oomdoc.ingest.base import Rows, regex
+from oomdoc.ingest import kernel_log
+from oomdoc.ingest.base import Head, Rows, regex
 from oomdoc.ingest.kubernetes_objects import Objects
+from oomdoc.ingest.prompts import typed
+from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
-
-_PROMPT = regex(
-    r"\s*(?:\([\w.-]{1,40}\)\s?)?(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d?:\d\d(?::\d\d)?\]?\s(?=\S{0,80}[$#%❯]\s))?(?:"
-    r"(?:\[?[\w.-]{1,60}@[\w.-]{1,60}[: ][^\s$#]{0,80}\]?|[\w.@:~/-]{0,60})[$%❯]\s+(?=[A-Za-z./])"
-    r"|(?:\[?[\w.-]{1,60}@[\w.-]{1,60}[: ][^\s$#]{0,80}\]?)#\s+(?=[a-z./])"
-    r"|[#>+]\s+(?=(?:sudo )?(?:kubectl|oc|docker|podman|nerdctl|crictl|cat|df|free|ps|nvidia-smi|rocm-smi|dmesg|curl|grep|journalctl|sysctl|ls)\s)"
-    r"|PS [A-Z]:[^>\n]{0,80}>\s*(?=\S))"
-)
-
-
-def typed(line: str) -> str | None:
-    """The command that somebody typed at a prompt; None for another line.
-
-    >>> typed("ops@node-3:~$ cat /proc/meminfo"), typed("[19:20] $ free -g"), typed("costs 5 $ a day")
-    ('cat /proc/meminfo', 'free -g', None)
-    """
-    found = _PROMPT.match(line[:400])
-    return line[found.end() :].strip() if found else None
-
 
 _KINDS = {
     **dict.fromkeys(("pod", "pods", "po"), "Pod"),
@@ -71,6 +55,8 @@ class Answers:
         self.read_lines: set[int] = set()
         self._rows = Rows()
         self._objects: dict[tuple[str, str], _Placed] = {}
+        self._files: dict[int, str] = {}
+        """Counter files of a memory group that were shown, by line: the path in that of the command."""
         self._lines = lines
         at = 0
         while at < len(lines):
@@ -86,7 +72,7 @@ class Answers:
                 at += 1
             output = [(number, line) for number, line in enumerate(lines[begin:at], begin + 1) if line.strip()]
             if output and len(output) <= _VALUE_LINES and not any(number in known for number, _ in output):
-                self._answer(command, output)
+                self._answer(command, begin, output)
 
     def read(self) -> Iterator[Batch]:
         """The objects that were asked about, as far as they were."""
@@ -95,8 +81,12 @@ class Answers:
             if found.line:  # something of it was understood
                 reader.take(found)
         yield from self._rows.take()
+        data = "\n".join(self._files.get(number, "") for number in range(1, len(self._lines) + 1)).encode()
+        if self._files and kernel_log.matches(Head("", data)):
+            self.read_lines |= self._files.keys()
+            yield from kernel_log.read("", [Chunk(data, 1, True)])
 
-    def _answer(self, command: str, output: Sequence[tuple[int, str]]) -> None:
+    def _answer(self, command: str, line: int, output: Sequence[tuple[int, str]]) -> None:
         try:
             words = shlex.split(command.partition(" | ")[0])
         except ValueError:
@@ -109,6 +99,8 @@ class Answers:
             self._kubectl(words, output)
         elif program in _DOCKER and "inspect" in words[:3]:
             self._docker(words, output)
+        elif len(words) > 1 and words[-2] == "cat" and words[-1].rpartition("/")[2].startswith("memory."):
+            self._files |= {line: words[-1], **dict(output)}
 
     def _kubectl(self, words: Sequence[str], output: Sequence[tuple[int, str]]) -> None:
         asked = _after(words, ("-o", "--output"), "jsonpath=")

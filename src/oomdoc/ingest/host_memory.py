@@ -13,7 +13,6 @@ One listing says how large a host is (`kernel_log`); two of one source are a ser
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +21,9 @@ from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 from oomdoc.units import GIB, KIB, MIB, parse_size, parse_time
 
-_ANCHORS = re.compile(rb"\bMem: |MemAvailable:|avail Mem|kbmemfree|\bswpd\b|mem avail:|^total kB|\[rollup\]", re.M)
+_ANCHORS = (b"Mem: ", b"MemAvailable:", b"avail Mem", b"kbmemfree", b"swpd", b"mem avail:", b"total kB", b"[rollup]")
+_CAP_BYTES = 8 << 20
+"""What is read of one source: a day of `sar` every second is 6 MiB, and no log of a server that is longer lists its host's memory."""
 _LEAST = 2
 _LINE_CAP = 400
 _STATE_CAP = 120
@@ -60,10 +61,12 @@ class Listings:
         self._first: float | None = None
         self._clock: float | None = None
         self._rollup = False
+        self._seen = 0
 
     def chunk(self, chunk: Chunk) -> None:
-        """Read a chunk; a chunk without a word of these tools costs one search."""
-        if not _ANCHORS.search(chunk.data) and not self._names:
+        """Read a chunk; one without a word of these tools costs a search of bytes, and beyond `_CAP_BYTES` nothing."""
+        self._seen += len(chunk.data)
+        if self._seen > _CAP_BYTES or not (self._names or any(anchor in chunk.data for anchor in _ANCHORS)):
             return
         for number, line in chunk.lines(_LINE_CAP):
             self._line(number, line)

@@ -20,6 +20,7 @@ from oomdoc.ingest.engine_facts import facts
 from oomdoc.ingest.hardware import HOST_RAM, MIG, Devices, occupied
 from oomdoc.ingest.memory_series import MEASURED, Sheet, point, points, sheet_of
 from oomdoc.ingest.process_list import Listing, resident
+from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.prose_words import LINE_CAP, plain
 from oomdoc.ingest.record import HEAD, peel
 from oomdoc.ingest.text_form import is_log_line
@@ -58,8 +59,6 @@ _OPERATOR = regex(
     re.I,
 )
 _UNIFIED = regex(r"\bGB10\b|\bgfx115\d\b")  # a device whose memory is the host's
-_TYPED = regex(r"\s*(?:\([\w.-]{1,40}\)\s?)?(?:[\w.-]{1,60}@[\w.-]{1,60}[: ][^\s$#]{0,80})?\$\s+[a-z./]")
-"""What somebody typed at a prompt: `$ dmesg | grep oom` asks, it does not say that anything was found."""
 _LISTS = regex(r"\bps\s")
 """A command that lists processes again, perhaps without a header."""
 _DELTA = regex(
@@ -85,7 +84,8 @@ class _Reader:
         if not text:
             self.listing.ends()
             return
-        if _TYPED.match(raw) and not _LISTS.search(raw):
+        command = typed(raw)  # it asks, and does not say that anything was found: `$ dmesg | grep oom`
+        if command is not None and not _LISTS.search(command):
             self.listing.ends()  # what another command prints is another table
         if self._table(number, text, raw):
             return
@@ -101,7 +101,7 @@ class _Reader:
         elif self.devices.line(number, text):
             self._state(number, text, topics=bool(MIG.search(text) or _UNIFIED.search(text)) or "," in text)
         else:
-            self._state(number, text, topics=not _TYPED.match(raw))
+            self._state(number, text, topics=command is None)
 
     def end(self) -> None:
         """The end of the text: devices are complete now."""

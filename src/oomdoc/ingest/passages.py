@@ -21,8 +21,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from oomdoc.ingest.answers import Answers, typed
+from oomdoc.ingest.answers import Answers
 from oomdoc.ingest.base import Head, Ingestor, regex
+from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.scan import Chunk
 from oomdoc.tables import COLUMN_READING, LOOKALIKE, Batch
@@ -92,10 +93,9 @@ Choose = Callable[[Head], Ingestor | None]
 def read(path: str, data: bytes, known: set[int], by_line: bool, choose: Choose) -> Iterator[Batch]:
     """What the passages of a text hold, and what typed commands were answered; `choose` names the reader of a passage."""
     lines = data.decode("utf-8", "replace").split("\n")
-    if any(typed(line) is not None for line in lines):
-        answers = Answers(lines, known)
-        yield from answers.read()
-        known = known | answers.read_lines
+    answers = Answers(lines, known)
+    yield from answers.read()
+    known = known | answers.read_lines
     for count, passage in enumerate(passages(lines, known, by_line)):
         if count >= _MOST:
             return

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from oomdoc.ingest.base import Head, Rows, regex
+from oomdoc.ingest.prompts import typed
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 from oomdoc.units import KIB, MIB, parse_time
@@ -40,7 +41,7 @@ _OTHERS = regex(
 _SAMPLE_TIME = regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
 _SAMPLE = regex(r"\s*(?P<pid>\d{1,9}) +(?P<kib>\d{1,15}) +(?P<command>\S.*)$")
 _ENGINE_PROCESS = regex(r"(?i)VLLM::|EngineCore|\bWorker_|vllm|ray::")
-_ENDS = regex(r"^[^\n]{0,100}[$#]\s+(?:sudo\s+)?kill -(?:s\s?)?(?:9|KILL|SIGKILL)\s+\d")  # typed at a prompt
+_ENDS = regex(r"(?:sudo\s+)?kill -(?:s\s?)?(?:9|KILL|SIGKILL)\s+\d")
 _SERVER = regex(r"(?i)\bpython[\d.]*\b|vllm|api_server")
 _RAY_TITLE = regex(r"^(ray::\w{1,100})\.\w{1,100}")  # a busy actor bears the name of its call as well
 _VMRSS = regex(r"^VmRSS:\s+(?P<kib>\d{1,15}) kB")
@@ -181,7 +182,7 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
             status = resident(raw)
             if status:
                 rows.add("process_memory", number, **status)
-            if _ENDS.match(raw):
+            if _ENDS.match(typed(raw) or ""):
                 rows.add("host_event", number, kind="killed-by-operator", text=raw.strip()[:_TEXT])
                 continue
             found = listing.rows(raw)

@@ -23,9 +23,9 @@ WITH stat AS (
          arg_min(source || ':' || line, line) AS ref, min(line) AS first_line, max(line) AS last_line
   FROM marked GROUP BY start_id, stretch
 )
-SELECT l.start_id, count(*) AS pauses, max(l.lines) AS lines, arg_max(l.seconds, l.lines) AS seconds, arg_max(l.running, l.lines) AS running, arg_max(l.waiting, l.lines) AS waiting,
-  arg_max(l.peak, l.lines) AS peak, arg_max(l.ref, l.lines) AS ref
+-- of each start the longest, whole: figures of one stretch never stand beside those of another
+SELECT l.start_id, count(*) OVER (PARTITION BY l.start_id) AS pauses, l.lines, l.seconds, l.running, l.waiting, l.peak, l.ref
 FROM long l JOIN moving m ON m.start_id = l.start_id
 WHERE l.lines >= $pause_lines AND l.peak < $pool_had_room AND m.first_line < l.first_line AND m.last_line > l.last_line
-GROUP BY l.start_id
+QUALIFY row_number() OVER (PARTITION BY l.start_id ORDER BY l.lines DESC, l.first_line) = 1
 ORDER BY l.start_id

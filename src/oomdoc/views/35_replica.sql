@@ -18,6 +18,6 @@ WITH named AS (
   SELECT name, count(*) AS samples, avg(running) AS running, avg(coalesce(waiting, 0)) AS waiting, max(waiting) AS waiting_max, max(kv_used) AS kv_peak, arg_max(source || ':' || line, coalesce(waiting, 0)) AS ref
   FROM named WHERE name <> '' AND running IS NOT NULL GROUP BY name HAVING count(*) >= $replica_samples
 )
-SELECT count(*) AS replicas, arg_max(name, running) AS crowded, max(running) AS running, arg_max(waiting, running) AS waiting, arg_max(kv_peak, running) AS kv_peak,
+SELECT count(*) AS replicas, arg_max(name, running) AS crowded, max(running) AS running, arg_max(waiting, running) AS waiting, arg_max({'x': kv_peak}, running).x AS kv_peak,
        max(running) FILTER (name <> top) AS others_running, max(waiting_max) FILTER (name <> top) AS others_waiting, arg_max(ref, running) AS ref
 FROM (SELECT *, first_value(name) OVER (ORDER BY running DESC, name) AS top FROM one) HAVING count(*) >= 2

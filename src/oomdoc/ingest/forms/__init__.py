@@ -20,7 +20,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from oomdoc.ingest.answers import typed
 from oomdoc.ingest.base import HEAD_BYTES, Head, read_by
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
@@ -32,6 +31,7 @@ from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record, exploded, of_json
 from oomdoc.ingest.json_pieces import BrokenError
 from oomdoc.ingest.metrics import answered, asked_in, pasted
+from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
