@@ -17,7 +17,8 @@ from oomdoc.physics.defaults import version_number
 from oomdoc.physics.expect import FLAGS, Known, Setup, fill, flag_value, setup_of, stage_layouts
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.interval import Interval, point, printed
-from oomdoc.physics.speculation import read_speculation, with_draft
+from oomdoc.physics.adapters import read_adapters
+from oomdoc.physics.speculation import read_speculation, stated_speculation, with_draft
 from oomdoc.physics.weights import BY_NAME, known_format, parts_of
 from oomdoc.units import GIB, parse_size
 from oomdoc.worksheet import Input
@@ -151,6 +152,7 @@ def _device(given: Given, logged: Logged, inputs: list[Input]) -> tuple[Interval
 
 
 _SWITCHES = ("enable_prefix_caching", "disable_hybrid_kv_cache_manager", "language_model_only")
+_FEATURE_FLAGS = ("speculative_config", "speculative_model", "num_speculative_tokens", "enable_lora", "max_loras", "max_lora_rank")
 _PLAIN_FLAGS = tuple(name for name in FLAGS if name not in ("quantization", *_SWITCHES))
 
 
@@ -194,7 +196,8 @@ def _setup(
         inputs.append(
             Input("tensor_parallel_size", values["tensor_parallel_size"], "given", f"{count} devices were named")
         )
-    drafts = given.speculative_config or flag_of(logged, "speculative_config")[0]
+    stated = {name: flag_of(logged, name)[0] for name in _FEATURE_FLAGS}
+    drafts = given.speculative_config or stated_speculation(stated)
     speculation = read_speculation(drafts)
     if given.speculative_config and not speculation.tokens:
         raise UsageError(
@@ -212,6 +215,10 @@ def _setup(
                 "",
             )
         )
+    adapters = read_adapters(stated)
+    if adapters.slots:
+        values["adapters"] = adapters
+        inputs.append(Input("adapters", f"{adapters.slots} x rank {adapters.rank}", "logged", "LoRA slots"))
     method = flag_value("quantization", flag_of(logged, "quantization")[0])
     if given.quantization is not None:
         values["quantization"] = given.quantization

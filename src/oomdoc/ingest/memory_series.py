@@ -32,6 +32,11 @@ MEASURED = regex(
 _POINT = regex(
     rf"^(?P<label>[^:=]{{2,160}}?)\s{{0,20}}(?:[:=]|\s(?:is|was)\s|\t|\s{{2,20}})\s{{0,20}}(?P<size>{SIZE})\s{{0,20}}(?:[,;(].*)?\.?$"
 )
+_KEPT = regex(
+    rf"^(?:(?P<label>[^:=]{{2,80}}?)\s{{0,20}}[:=,]\s{{0,20}})?(?:about |around |roughly |~ ?|ca\.? )?(?P<size>{SIZE})(?: of (?:memory|vram|ram))?(?: (?:is|are|was|were))?(?: still)? "
+    r"(?:in use|held|kept|left|allocated|occupied|resident|used|remain(?:s|ing)?)(?: on the (?:gpu|device|card))? (?P<state>(?:after|while|during|when|once) [^,;.:=]{2,40})\.?$",
+    re.I,
+)
 _STATE = regex(
     r"\b(?:after|before|idle|asleep|sleep(?:ing)?|awake|round|start(?:ed|up)?|boot|hours?|days?|min(?:ute)?s?|wake|"
     r"load(?:ed|ing)?|step|cycle|iteration|epoch|requests?|at rest|baseline|begin(?:ning)?|end|peak|t ?=|during|"
@@ -46,7 +51,14 @@ _CAPACITY = regex(
 
 
 def point(text: str, subject: str | None) -> dict[str, Any] | None:
-    """A sample of a process's memory in words: who, in what state, how much."""
+    """A sample of a process's memory in words: who, in what state, how much.
+
+    "step 3: about 25.0 GiB still in use after sleep" is one: the state stands behind the size, the label is its place.
+    """
+    kept = _KEPT.match(text)
+    if kept and not _CAPACITY.search(text):
+        asleep = re.search(r"\bsleep|\basleep", kept["state"], re.I)
+        return {"name": None, "state": kept["state"], "resource": subject or ("gpu" if asleep else None), "bytes": parse_size(kept["size"])}
     match = _POINT.match(text)
     if not match or "+" in match["label"][-2:]:
         return None

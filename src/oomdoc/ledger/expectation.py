@@ -18,7 +18,7 @@ from oomdoc.ledger.tokens import only_value
 from oomdoc.model import Engine
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import find
-from oomdoc.physics.expect import Setup, expected
+from oomdoc.physics.expect import Setup, expected, feature_bytes
 from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import kv_bytes_per_token
@@ -37,7 +37,8 @@ class Expectation:
 
     `uniform`: all layers have one kind of cache, so pool bytes / tokens are the bytes of a token. `kv_heads` None: the
     cache has no heads (latent) or is not known. `origin` is that of the architecture: config or catalogue. `other_tokens`
-    are the bytes of a token under another KV dtype or number of ranks, with the words for that.
+    are the bytes of a token under another KV dtype or number of ranks, with the words for that. In `parts`
+    the weights are those of the model itself, `feature_bytes` what a draft model and the slots of adapters take.
     """
 
     model: str
@@ -73,7 +74,12 @@ def expectation(
     parts: dict[str, Interval] = {}
     if result.weights_bytes is not None and stages:
         # stages differ; a rank is one of them
-        parts["weights_bytes"] = replace(result.weights_bytes, lo=min(each.lo for each in stages))
+        features = feature_bytes(model, setup)
+        least = min(each.lo for each in stages)
+        most = max(least, result.weights_bytes.hi - (features.hi if features else 0))
+        parts["weights_bytes"] = replace(result.weights_bytes, lo=least, hi=most)
+        if features is not None:
+            parts["feature_bytes"] = features
     if result.budget is not None and on_gpu and total_bytes:
         parts["activation_bytes"] = result.budget.activation_bytes
         parts["non_torch_bytes"] = result.budget.non_torch_bytes

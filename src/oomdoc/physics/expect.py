@@ -34,7 +34,8 @@ from oomdoc.physics.pool import (
     request_blocks,
     token_line_unknown,
 )
-from oomdoc.physics.speculation import NONE, Speculation, read_speculation
+from oomdoc.physics.adapters import NO_ADAPTERS, Adapters, adapter_bytes, read_adapters
+from oomdoc.physics.speculation import NONE, Speculation, read_speculation, stated_speculation
 from oomdoc.physics.weights import draft_bytes, known_format, stage_weights
 
 PREFIX_CACHING_OF_HYBRIDS_SINCE = 20_000
@@ -47,7 +48,7 @@ class Setup:
     """The flags that size memory. None: not given, the default of the release holds.
 
     `version` is a `version_number`; None = unknown, the newest release that was read is assumed. `quantization` None is
-    what the checkpoint has, `none` is none. `speculation` is what drafts tokens ahead, if anything.
+    what the checkpoint has, `none` is none. `speculation` is what drafts tokens ahead, `adapters` the LoRA slots, if any.
     """
 
     version: int | None = None
@@ -68,6 +69,7 @@ class Setup:
     disable_hybrid_kv_cache_manager: bool = False
     language_model_only: bool = False
     speculation: Speculation = NONE
+    adapters: Adapters = NO_ADAPTERS
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ _SWITCHES = frozenset(
 DTYPES = ("auto", "bfloat16", "float16", "half", "float32", "float")
 """What the engine takes as a dtype of the model."""
 
-FLAGS = tuple(item.name for item in fields(Setup) if item.name not in ("version", "generation", "speculation"))
+FLAGS = tuple(item.name for item in fields(Setup) if item.name not in ("version", "generation", "speculation", "adapters"))
 """The flags of a setup, as the engine spells them with underscores."""
 
 
@@ -178,7 +180,8 @@ def setup_of(flags: Mapping[str, object], version: str | None = None, generation
     return replace(
         Setup(version=version_number(version) if version else None),
         generation=generation if generation in ("V0", "V1") else None,
-        speculation=read_speculation(flags.get("speculative_config")),
+        speculation=read_speculation(stated_speculation(flags)),
+        adapters=read_adapters(flags),
         **{name: value for name, value in known.items() if value is not None},  # type: ignore[arg-type]
     )
 
@@ -265,7 +268,7 @@ def expected(
 
 
 def _loaded(model: Model, setup: Setup) -> tuple[Interval, ...]:
-    """Weights of each stage, with what drafts on the last."""
+    """Weights of each stage, with the slots of adapters on each and what drafts on the last."""
     tp, pp = setup.tensor_parallel_size, setup.pipeline_parallel_size
     stages = stage_weights(
         model,
@@ -275,9 +278,27 @@ def _loaded(model: Model, setup: Setup) -> tuple[Interval, ...]:
         pp=pp,
         encoder=not setup.language_model_only,
     )
-    if not stages or not setup.speculation.tokens:
+    if not stages:
+        return stages
+    slots = adapter_bytes(model, setup.adapters, dtype=setup.dtype, tp=tp)
+    if slots is not None:
+        stages = tuple(each + slots * (1 / len(stages)) for each in stages)
+    if not setup.speculation.tokens:
         return stages
     return (*stages[:-1], stages[-1] + draft_bytes(model, setup.speculation, dtype=setup.dtype, tp=tp))
+
+
+def feature_bytes(model: Model, setup: Setup) -> Interval | None:
+    """What a draft and the slots of adapters add to the weights of one rank (the last, which has the draft); None where
+    nothing of the kind is set or its size is not known.
+    """
+    tp = setup.tensor_parallel_size
+    draft = draft_bytes(model, setup.speculation, dtype=setup.dtype, tp=tp) if setup.speculation.tokens else None
+    slots = adapter_bytes(model, setup.adapters, dtype=setup.dtype, tp=tp)
+    if slots is not None:
+        slots = slots * (1 / setup.pipeline_parallel_size)
+    found = [each for each in (draft, slots) if each is not None and each.hi > 0]
+    return found[0] + (found[1] if len(found) > 1 else 0) if found else None
 
 
 def _budget(

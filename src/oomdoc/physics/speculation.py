@@ -48,7 +48,7 @@ def read_speculation(value: object) -> Speculation:
     if not found:
         return NONE
     tokens = _whole(found.get("num_speculative_tokens") or found.get("num_spec_tokens"))
-    name = str(found.get("model") or "")
+    name = str(found.get("model") or found.get("draft_model") or "")
     method = str(found.get("method") or (_method_of(name) if name else "")).lower()
     if not method and not tokens:
         return NONE
@@ -56,6 +56,25 @@ def read_speculation(value: object) -> Speculation:
         return Speculation(method, tokens)
     layers = 0 if method == "draft_model" else next((n for key, n in _LAYERS.items() if method == key), 1)
     return Speculation(method, max(tokens, 1), layers, name)
+
+
+def stated_speculation(flags: Mapping[str, object]) -> object:
+    """What the flags of an engine say of speculation: `speculative_config`, or the two flags that stood for it before 0.8.
+
+    >>> stated_speculation({"speculative_model": "x/Y-0.6B", "num_speculative_tokens": "5"})
+    {'model': 'x/Y-0.6B', 'num_speculative_tokens': '5'}
+    >>> stated_speculation({"speculative_model": "None"}) is None
+    True
+    """
+    stated = flags.get("speculative_config")
+    if stated not in (None, "", "None"):
+        return stated
+    name = str(flags.get("speculative_model") or "")
+    if name in ("", "None"):
+        return None
+    if name == "[ngram]":
+        return {"method": "ngram", "num_speculative_tokens": flags.get("num_speculative_tokens")}
+    return {"model": name, "num_speculative_tokens": flags.get("num_speculative_tokens")}
 
 
 def _method_of(name: str) -> str:

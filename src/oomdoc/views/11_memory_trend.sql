@@ -65,16 +65,23 @@ WITH raw AS (
 ), load AS (
   -- requests that never fall are a counter
   SELECT *, coalesce(bool_and(more >= 0) OVER (PARTITION BY source, name, resource, variant, kind), true) AS counted FROM placed
+), filled AS (
+  -- the last sample at which a device held less than half of its peak: a start, or the end of the server before
+  SELECT d.series, max(g.t) AS t FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu
+  WHERE d.timed >= $device_samples AND g.used_bytes < $filled_share * d.peak_bytes AND g.t < d.from_t + d.seconds / 2 GROUP BY d.series
+), served AS (
+  SELECT d.series, d.source, d.gpu, coalesce(f.t + $filled_s, d.from_t) AS from_t, d.seconds - coalesce(f.t + $filled_s - d.from_t, 0) AS seconds
+  FROM device_series d LEFT JOIN filled f USING (series) WHERE d.timed >= $device_samples AND d.seconds > coalesce(f.t + $filled_s - d.from_t, 0)
 ), binned AS (
   SELECT source, name, resource, variant, kind, bin, median(bytes) AS y, median(moment) AS moment, max(line) AS line, arg_max(ref, line) AS ref, max(requests) AS requests, bool_and(counted) AS counted,
          -- no load since the sample before: of counters their rise, of gauges what ran when the interval began
          bool_and(CASE WHEN more IS NOT NULL THEN CASE WHEN counted THEN more = 0 ELSE requests = 0 END WHEN ran IS NOT NULL THEN ran = 0 END) AS idle
   FROM load GROUP BY ALL
   UNION ALL
-  -- of devices the least in each fortieth of the recording: a step's activations come and go
-  SELECT d.source, 'GPU ' || d.gpu, 'gpu', '', '', p.bin, p.low, d.from_t + d.seconds * (p.bin - 1) / 39, p.line, d.source || ':' || p.line, NULL, true, NULL FROM device_series d JOIN (
-    SELECT d.series, least(40, 1 + floor((g.t - d.from_t) / d.seconds * 40))::INTEGER AS bin, min(g.used_bytes) AS low, max(g.line) AS line
-    FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu WHERE d.timed >= $device_samples AND g.used_bytes > 0 GROUP BY d.series, bin) p USING (series)
+  -- of devices the least in each fortieth of the recording: a step's activations come and go. What fills the device at a start is none of it
+  SELECT s.source, 'GPU ' || s.gpu, 'gpu', '', '', p.bin, p.low, s.from_t + s.seconds * (p.bin - 1) / 39, p.line, s.source || ':' || p.line, NULL, true, NULL FROM served s JOIN (
+    SELECT s.series, least(40, 1 + floor((g.t - s.from_t) / s.seconds * 40))::INTEGER AS bin, min(g.used_bytes) AS low, max(g.line) AS line
+    FROM gpu_sample g JOIN served s ON s.source = g.source AND s.gpu IS NOT DISTINCT FROM g.gpu WHERE g.t >= s.from_t AND g.used_bytes > 0 GROUP BY s.series, bin) p USING (series)
 ), curve AS (
   SELECT *, row_number() OVER w AS i, y - lag(y) OVER w AS rise, lead(y) OVER w - 2 * y + lag(y) OVER w AS bend,
          count(*) OVER (PARTITION BY source, name, resource, variant, kind) AS n, greatest(1, n // 10) AS tenth
@@ -85,7 +92,8 @@ WITH raw AS (
          median(y) FILTER (abs(2 * i - n - 1) <= tenth) AS mid_y, max(y) AS high, min(y) AS low, max(rise) AS jump, median(abs(bend)) / 1.65 AS noise, median(y) AS middle,
          quantile_cont(y, 0.95) - quantile_cont(y, 0.05) AS spread, max(moment) - min(moment) AS seconds, count(*) FILTER (idle) AS idles, coalesce(sum(rise) FILTER (idle), 0) AS idle_rise,
          coalesce(sum(rise) FILTER (NOT coalesce(idle, false)), 0) AS busy_rise, bool_or(idle = false) AS loaded, arg_max(ref, i) AS ref, max(requests) - min(requests) AS done, bool_and(counted) AS counted
-  FROM curve WHERE n >= $trend_points GROUP BY ALL HAVING coalesce(max(moment) - min(moment), $trend_s) >= $trend_s
+  -- of a device less time will do, where the growth is as steady as a clock (below)
+  FROM curve WHERE n >= $trend_points GROUP BY ALL HAVING coalesce(max(moment) - min(moment), $trend_s) >= CASE WHEN name LIKE 'GPU %' AND n >= $device_samples THEN $steady_s ELSE $trend_s END
 ), concord AS (
   -- Kendall's concordance of size with order, over the points that had load: one of noise alone lies near 0, and 2 deviations are 1 in 40
   SELECT a.source, a.name, a.resource, a.variant, a.kind, sum(CASE WHEN b.y > a.y THEN 1 WHEN b.y < a.y THEN -1 ELSE 0 END) AS s, count(*) AS pairs, (1 + sqrt(1 + 8 * count(*))) / 2 AS n
@@ -95,9 +103,10 @@ WITH raw AS (
   SELECT s.*, last_y - first_y AS growth,
          -- rising with the order, beyond the noise, in the second half too, in no single step, until the end
          coalesce(c.s >= $trend_concord * c.pairs AND (c.s - 1) >= $trend_deviations * sqrt(c.n * (c.n - 1) * (2 * c.n + 5) / 18) AND last_y - first_y > greatest($trend_bytes, $level_share * last_y, $trend_noise * noise)
-           AND last_y - mid_y >= $trend_late * (last_y - first_y) AND jump <= $trend_jump * (last_y - first_y) AND last_y >= high - $trend_kept * (last_y - first_y), false) AS climbs,
-         spread <= greatest($level_share * middle, $level_bytes) AS stays,
-         last_y > $settled_rise * first_y AND last_y - mid_y < $settled_late * (last_y - first_y) AS settles
+           AND last_y - mid_y >= $trend_late * (last_y - first_y) AND jump <= $trend_jump * (last_y - first_y) AND last_y >= high - $trend_kept * (last_y - first_y)
+           AND (coalesce(seconds, $trend_s) >= $trend_s OR c.s >= $steady_concord * c.pairs AND last_y - mid_y >= $steady_late * (last_y - first_y)), false) AS climbs,
+         spread <= greatest($level_share * middle, $level_bytes) AND coalesce(seconds, $trend_s) >= $trend_s AS stays,
+         coalesce(seconds, $trend_s) >= $trend_s AND last_y > $settled_rise * first_y AND last_y - mid_y < $settled_late * (last_y - first_y) AS settles
   FROM shape s LEFT JOIN concord c USING (source, name, resource, variant, kind)
 ), tops AS (
   SELECT count(*) AS n, count(*) FILTER (climbs) AS alike,

@@ -1,8 +1,9 @@
 -- says: what the model of the engine in focus ought to take on one rank, against what was logged; NULL where the model is not known, no row where nothing is expected
 -- scope: incident
 -- model: architecture that was computed
--- weights_low_bytes: weights per rank, the least
--- weights_high_bytes: weights per rank, the most
+-- weights_low_bytes: weights of the model itself per rank, the least
+-- weights_high_bytes: weights per rank, the most, with a draft model and the slots of adapters
+-- feature_bytes: what a draft model and the slots of adapters take beside them, at least; NULL = none is set, or not known
 -- weights_ratio: loaded / expected
 -- wider: what is held is at least 1.5 times what the checkpoint should take: a wider format was loaded
 -- weights_ref: where the loaded size stands
@@ -13,11 +14,11 @@
 -- max_num_batched_tokens: tokens of a step, the default of the release on such a device; NULL = not known
 -- kv_heads_replicated: more ranks than KV heads: a head stands on several ranks
 WITH x AS (
-  SELECT any_value(model) AS model, max(low) FILTER (name = 'weights_bytes') AS low, max(high) FILTER (name = 'weights_bytes') AS high,
-    max(low) FILTER (name = 'kv_bytes_per_token') AS each, max(low) FILTER (name = 'kv_heads') AS kv_heads, max(low) FILTER (name = 'latent') = 1 AS latent, max(low) FILTER (name = 'max_num_batched_tokens') AS batched, count(*) AS n
+  SELECT any_value(model) AS model, max(low) FILTER (name = 'weights_bytes') AS low, max(high) FILTER (name = 'weights_bytes') + coalesce(max(high) FILTER (name = 'feature_bytes'), 0) AS high,
+    max(low) FILTER (name = 'kv_bytes_per_token') AS each, max(low) FILTER (name = 'feature_bytes') AS feature, max(low) FILTER (name = 'kv_heads') AS kv_heads, max(low) FILTER (name = 'latent') = 1 AS latent, max(low) FILTER (name = 'max_num_batched_tokens') AS batched, count(*) AS n
   FROM expected_figure
 )
-SELECT x.model, low::BIGINT AS weights_low_bytes, high::BIGINT AS weights_high_bytes, e.weights_bytes / ((low + high) / 2) AS weights_ratio,
+SELECT x.model, low::BIGINT AS weights_low_bytes, high::BIGINT AS weights_high_bytes, feature::BIGINT AS feature_bytes, e.weights_bytes / ((low + high) / 2) AS weights_ratio,
   greatest(e.weights_bytes, CASE WHEN f.phase = 'load' THEN coalesce(f.live_bytes, 0) END) > $wider_format * high AS wider,
   coalesce(e.weights_ref, f.oom_ref) AS weights_ref, each AS kv_bytes_per_token, e.kv_bytes_per_token / each AS kv_ratio, kv_heads::BIGINT AS kv_heads, latent, batched::BIGINT AS max_num_batched_tokens,
   CASE WHEN NOT coalesce(latent, false) THEN e.tensor_parallel_size > kv_heads END AS kv_heads_replicated
