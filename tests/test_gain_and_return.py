@@ -105,3 +105,45 @@ def test_a_heap_that_is_worked_off_is_told_from_a_queue_that_grew(tmp_path: Path
     grown = [min(30 * k, max(0, 30 * (76 - k))) for k in range(80)]
     assert _first(tmp_path, server__log=_log(heap)) == "healthy"
     assert _first(tmp_path, server__log=_log(grown)) != "healthy"
+
+
+def _from_the_start(held: list[int]) -> str:
+    """A recording that begins before the server: an empty card, then weights and pool, then what it holds from there on."""
+    readings = [3] * 4 + [9_000] * 3 + held
+    rows = [f"2026-04-02 10:{k * 10 // 60:02}:{k * 10 % 60:02}, 0, {mib} MiB, 40960 MiB" for k, mib in enumerate(readings)]  # fmt: skip
+    return "timestamp, index, memory.used [MiB], memory.total [MiB]\n" + "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("held", "cause"),
+    [
+        ([30_500 + 31 * k for k in range(64)], "memory-leak"),  # ten minutes, as steady as a clock
+        ([30_500 + int(2_000 * (1 - 0.93**k)) for k in range(64)], None),  # arenas fill, ever more slowly
+        ([30_500 + 400 * (k > 30) for k in range(64)], None),  # one step
+        ([30_500 + (37 * k) % 90 for k in range(64)], None),
+    ],
+)
+def test_what_fills_a_device_at_its_start_is_no_part_of_its_growth(
+    tmp_path: Path, held: list[int], cause: str | None
+) -> None:
+    assert (_first(tmp_path, smi__csv=_from_the_start(held)) == "memory-leak") is (cause == "memory-leak")
+
+
+def _nodes(gains: tuple[float, float]) -> str:
+    rows = [f"{pod},2026-02-0{2 + late} 0{3 + 4 * late}:15,{180.5 + late * gain:.2f}" for pod, gain in zip(("dec-0", "dec-1"), gains, strict=True) for late in (0, 1)]  # fmt: skip
+    return "pod,time,rss_gib\n" + "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize(("gains", "leak"), [((21.3, 20.2), True), ((21.3, 9.0), False), ((1.1, 1.0), False)])
+def test_two_of_a_kind_that_gain_the_same_share_what_grows(
+    tmp_path: Path, gains: tuple[float, float], leak: bool
+) -> None:
+    assert (_first(tmp_path, nodes__csv=_nodes(gains)) == "memory-leak") is leak
+
+
+@pytest.mark.parametrize(
+    ("sizes", "leak"), [(("6.1", "14.8", "22.9"), True), (("6.1", "6.2", "6.1"), False)]
+)  # fmt: skip
+def test_what_sleep_leaves_told_in_words(tmp_path: Path, sizes: tuple[str, ...], leak: bool) -> None:
+    text = "".join(f"round {k}: roughly {size} GiB are still held after going to sleep\n" for k, size in enumerate(sizes, 1))  # fmt: skip
+    assert (_first(tmp_path, told__txt=text) == "memory-leak") is leak

@@ -152,7 +152,14 @@ def _device(given: Given, logged: Logged, inputs: list[Input]) -> tuple[Interval
 
 
 _SWITCHES = ("enable_prefix_caching", "disable_hybrid_kv_cache_manager", "language_model_only")
-_FEATURE_FLAGS = ("speculative_config", "speculative_model", "num_speculative_tokens", "enable_lora", "max_loras", "max_lora_rank")
+_FEATURE_FLAGS = (
+    "speculative_config",
+    "speculative_model",
+    "num_speculative_tokens",
+    "enable_lora",
+    "max_loras",
+    "max_lora_rank",
+)
 _PLAIN_FLAGS = tuple(name for name in FLAGS if name not in ("quantization", *_SWITCHES))
 
 
@@ -375,7 +382,10 @@ _NOT_COUNTED = (
         "data_parallel_size",
         "data parallelism: each replica has its own pool, and experts may be spread over all replicas",
     ),
-    ("enable_lora", "LoRA: its slots are counted only where the log's figures are"),
+    (
+        "enable_lora",
+        "LoRA: its slots are counted for plain decoders; those of experts only where the log's figures are",
+    ),
     ("kv_cache_memory_bytes", "the pool is sized by kv_cache_memory_bytes: utilization does not move it"),
     ("num_gpu_blocks_override", "the pool is set to num_gpu_blocks_override blocks: utilization does not move it"),
     ("cpu_offload_gb", "weights on the host: the GPU holds less of them than is counted where nothing is logged"),

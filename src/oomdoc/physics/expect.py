@@ -146,7 +146,9 @@ _SWITCHES = frozenset(
 DTYPES = ("auto", "bfloat16", "float16", "half", "float32", "float")
 """What the engine takes as a dtype of the model."""
 
-FLAGS = tuple(item.name for item in fields(Setup) if item.name not in ("version", "generation", "speculation", "adapters"))
+FLAGS = tuple(
+    item.name for item in fields(Setup) if item.name not in ("version", "generation", "speculation", "adapters")
+)
 """The flags of a setup, as the engine spells them with underscores."""
 
 
