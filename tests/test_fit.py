@@ -404,7 +404,7 @@ def test_what_is_not_counted_is_a_doubt() -> None:
     assert [doubt for doubt in told if doubt.startswith("the log sets")] == [
         "the log sets data_parallel_size; data parallelism: each replica has its own pool, and experts may be spread over "
         "all replicas",
-        "the log sets enable_lora; LoRA: its slots are counted only where the log's figures are",
+        "the log sets enable_lora; LoRA: its slots are counted for plain decoders; those of experts only where the log's figures are",
     ]
 
 

@@ -11,13 +11,13 @@ from oomdoc.errors import BundleError, UsageError
 from oomdoc.fit.given import Given, Logged, check, flag_of, parse_sizes, parse_tokens
 from oomdoc.fit.naming import model_of, states_itself
 from oomdoc.model import LedgerEntry, Report
+from oomdoc.physics.adapters import read_adapters
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import find
 from oomdoc.physics.defaults import version_number
 from oomdoc.physics.expect import FLAGS, Known, Setup, fill, flag_value, setup_of, stage_layouts
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.interval import Interval, point, printed
-from oomdoc.physics.adapters import read_adapters
 from oomdoc.physics.speculation import read_speculation, stated_speculation, with_draft
 from oomdoc.physics.weights import BY_NAME, known_format, parts_of
 from oomdoc.units import GIB, parse_size
@@ -203,8 +203,8 @@ def _setup(
         inputs.append(
             Input("tensor_parallel_size", values["tensor_parallel_size"], "given", f"{count} devices were named")
         )
-    stated = {name: flag_of(logged, name)[0] for name in _FEATURE_FLAGS}
-    drafts = given.speculative_config or stated_speculation(stated)
+    features = {name: flag_of(logged, name)[0] for name in _FEATURE_FLAGS}
+    drafts = given.speculative_config or stated_speculation(features)
     speculation = read_speculation(drafts)
     if given.speculative_config and not speculation.tokens:
         raise UsageError(
@@ -222,7 +222,7 @@ def _setup(
                 "",
             )
         )
-    adapters = read_adapters(stated)
+    adapters = read_adapters(features)
     if adapters.slots:
         values["adapters"] = adapters
         inputs.append(Input("adapters", f"{adapters.slots} x rank {adapters.rank}", "logged", "LoRA slots"))

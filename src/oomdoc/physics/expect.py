@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
+from oomdoc.physics.adapters import NO_ADAPTERS, Adapters, adapter_bytes, read_adapters
 from oomdoc.physics.architecture import FULL, LATENT, Cache, Model
 from oomdoc.physics.budget import Budget, plan_budget
 from oomdoc.physics.defaults import (
@@ -34,7 +35,6 @@ from oomdoc.physics.pool import (
     request_blocks,
     token_line_unknown,
 )
-from oomdoc.physics.adapters import NO_ADAPTERS, Adapters, adapter_bytes, read_adapters
 from oomdoc.physics.speculation import NONE, Speculation, read_speculation, stated_speculation
 from oomdoc.physics.weights import draft_bytes, known_format, stage_weights
 
