@@ -133,6 +133,7 @@ def _model(engines: Sequence[Engine], row: Mapping[str, Any] | None) -> str | No
 
 MOST_ASIDE = 12  # reasons that are shown; the rest of a long kernel log says nothing new
 MOST_REFS = 4
+ASIDE_CHARACTERS = 120
 
 
 def _set_aside(store: Store) -> tuple[SetAside, ...]:
@@ -142,11 +143,16 @@ def _set_aside(store: Store) -> tuple[SetAside, ...]:
         by_why.setdefault(event.why, []).append(event)
     told = [
         SetAside(
-            each[0].says.strip()[:300], tuple(f"{one.source}:{one.line}" for one in each if one.line)[:MOST_REFS], why
+            _head(each[0].says.strip()), tuple(f"{one.source}:{one.line}" for one in each if one.line)[:MOST_REFS], why
         )
         for why, each in by_why.items()
     ]
     return tuple(told[:MOST_ASIDE])
+
+
+def _head(text: str) -> str:
+    """The beginning of what an event says: a line of the kernel fills a screen, and its place stands beside it."""
+    return text if len(text) <= ASIDE_CHARACTERS else f"{text[:ASIDE_CHARACTERS].rstrip()} ..."
 
 
 def _proof(diagnoses: Sequence[Diagnosis]) -> list[tuple[str, str]]:

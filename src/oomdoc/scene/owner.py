@@ -208,6 +208,9 @@ def of_exit(row: Row, server: Server) -> Bond:
     when, _ = _in_time(t, server)
     if when in ("before", "after"):
         return Bond(FOREIGN, f"{said} {_apart(t, server)}")
+    by_itself = row["exit_code"] is not None and 0 <= row["exit_code"] < 128
+    if by_itself and name and is_engine(name) and len({life.source for life in server.lives}) == 1:
+        return Bond(OWN, f"{said}, and no other server is in the bundle")
     return Bond(UNKNOWN, said)
 
 

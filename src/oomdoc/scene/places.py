@@ -29,7 +29,7 @@ _REPLICA = re.compile(r"(?:-[0-9a-f]{5,10})?-[a-z0-9]{5}$|-\d{1,4}$")
 
 ENGINE = re.compile(
     r"(?i)vllm|enginecore|^ray::|^raylet|rayworker|workerproc|sglang|sgl_|text-generation|tritonserver|trtllm|lmdeploy|"
-    r"llama-server|llama\.cpp|aphrodite|api_server|^apiserver|^worker_(?:tp|pp|dp|ep)\d"
+    r"llama-server|llama\.cpp|aphrodite|api_server|(?<![-\w])api ?server|^worker_(?:tp|pp|dp|ep)\d"
 )
 """Names that only an LLM server's processes have. The kernel cuts names after 15 characters."""
 INTERPRETER = re.compile(r"(?i)^(?:\S*/)?(?:python[\d.]*|pt_main_thread|pt_\w+|uv|ld-linux\S*|torchrun)\b")
