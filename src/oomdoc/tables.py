@@ -551,7 +551,8 @@ _ALL = (
             "host (a process's own), host-locked (of it what is pinned), gpu, container (page cache included), page-cache, swap, "
             "shm (files of shared memory), host-used and host-available (of the whole node), host-limit; NULL = not told",
         ),
-        Column("bytes", "BIGINT", "memory held; of host-available what is left"),
+        Column("bytes", "BIGINT", "memory held; of host-available what is left; NULL where only a share is told"),
+        Column("share", "DOUBLE", "the same as a share of the whole, 0 to 1, where only that is told"),
         Column(
             "elapsed_s", "DOUBLE", "seconds since a beginning that nobody tells; NULL where `t` is known or neither is"
         ),

@@ -41,17 +41,17 @@ WITH failed AS (
       WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
 ), trend AS (
   -- what was measured outweighs what a text says
-  SELECT coalesce(greatest(m.stepped, m.climbing AND NOT coalesce(r.within_cache, false)), m.grows_said, false) OR coalesce(r.gains AND NOT coalesce(r.within_cache, false), false) AS grows, coalesce(m.ref, m.said_ref, r.ref) AS ref FROM memory_trend m, ratchet r
+  SELECT coalesce(greatest(m.stepped, m.climbing AND NOT coalesce(r.within_cache, false)), m.grows_said, false) OR coalesce(r.gains AND NOT coalesce(r.within_cache, false), false) OR coalesce(s.climbing, false) AS grows, coalesce(m.ref, m.said_ref, r.ref, s.ref) AS ref FROM memory_trend m, ratchet r, share_course s
 )
 SELECT s.start_id,
   CASE WHEN f.kind = 'startup-check' THEN 'refused' WHEN f.kind = 'host-kill' THEN 'ended' WHEN f.grade >= 3 THEN 'died'
        WHEN coalesce(f.ref, o.ref, c.ref) IS NOT NULL THEN 'ended' WHEN coalesce(b.ref, w.ref, g.ref, a.ref) IS NOT NULL THEN 'stuck'
-       WHEN p.pressed OR (q.start_id IS NOT NULL AND h.start_id IS NULL) OR u.start_id IS NOT NULL THEN 'degraded' WHEN t.grows THEN 'grew'
+       WHEN (p.pressed AND v.ref IS NULL) OR (q.start_id IS NOT NULL AND h.start_id IS NULL AND v.ref IS NULL) OR u.start_id IS NOT NULL THEN 'degraded' WHEN t.grows THEN 'grew'
        WHEN s.served THEN 'served' WHEN s.marked AND s.last_milestone IS NOT NULL THEN 'starting' ELSE 'not-told' END AS outcome,
-  coalesce(f.ref, o.ref, c.ref, b.ref, w.ref, g.ref, a.ref, CASE WHEN p.pressed THEN p.first_ref END, CASE WHEN h.start_id IS NULL THEN q.ref END, u.ref, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
+  coalesce(f.ref, o.ref, c.ref, b.ref, w.ref, g.ref, a.ref, CASE WHEN p.pressed AND v.ref IS NULL THEN p.first_ref END, CASE WHEN h.start_id IS NULL AND v.ref IS NULL THEN q.ref END, u.ref, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
 FROM engine_start s LEFT JOIN failed f USING (start_id) LEFT JOIN still b USING (start_id) LEFT JOIN silent w USING (start_id) LEFT JOIN waits g USING (start_id) LEFT JOIN anew a USING (start_id)
   LEFT JOIN queue q USING (start_id) LEFT JOIN heap h USING (start_id) LEFT JOIN pressure_start p USING (start_id) LEFT JOIN pause u USING (start_id)
-  LEFT JOIN outside o ON coalesce(o.start_id = s.start_id, true) LEFT JOIN cluster c ON true LEFT JOIN trend t ON true
+  LEFT JOIN outside o ON coalesce(o.start_id = s.start_id, true) LEFT JOIN cluster c ON true LEFT JOIN trend t ON true LEFT JOIN answered_wave v ON true
 WHERE s.engine
 QUALIFY row_number() OVER (PARTITION BY s.start_id ORDER BY o.start_id NULLS LAST, o.ref) = 1
 ORDER BY s.start_id

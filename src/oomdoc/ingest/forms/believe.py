@@ -24,6 +24,8 @@ _FIT = 0.7  # of the cells with a value must be values of the quantity; the rest
 _STRONG, _WEAK = 3, 1
 _FOREIGN_COLUMNS = 2  # one shared name may be chance
 _TIME = "time"
+_ELAPSED = "elapsed"
+"""A time since a beginning that nobody states: it orders a table as a time does, and fills no column."""
 
 Values = Mapping[str, Any]
 
@@ -161,7 +163,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 def _shared(quantity: Quantity) -> bool:
     """Whether several parts may have a column of this: when, which device, which server."""
-    return quantity.id in (_TIME, "gpu.index", "gpu.uuid", "gpu.bus", "stat.replica")
+    return quantity.id in (_TIME, _ELAPSED, "gpu.index", "gpu.uuid", "gpu.bus", "stat.replica")
 
 
 def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Match, str]]:
@@ -218,28 +220,29 @@ def _part(
         if name in used:
             continue
         for match, unit in matches:
-            if match.quantity.id == _TIME or match.quantity.id.startswith(entity.prefixes):
+            if match.quantity.id in (_TIME, _ELAPSED) or match.quantity.id.startswith(entity.prefixes):
                 first = (name in inherited, -(2 * match.strong + bool(match.unit)), place)
                 wanted.append((first, name, match, unit))
     columns: dict[tuple[str, int | str | None], Taken] = {}
     taken_names: set[str] = set()
     for _, name, match, unit in sorted(wanted, key=lambda entry: entry[0]):
-        key = (match.quantity.id, name if entity.table == "metric" and match.quantity.id != _TIME else match.device)
+        key = (
+            match.quantity.id,
+            name if entity.table == "metric" and match.quantity.id not in (_TIME, _ELAPSED) else match.device,
+        )
         if name in taken_names or key in columns:
             continue
         columns[key] = Taken(name, match.quantity, unit, match.strong, match.unit, match.device)
         taken_names.add(name)
     ids = {quantity for quantity, _ in columns}
+    ids |= {_TIME} if _ELAPSED in ids else set()
     if entity.cores and not any(core <= ids for core in entity.cores):
         return None
-    own = [taken for taken in columns.values() if taken.quantity.id != _TIME]
+    own = [taken for taken in columns.values() if taken.quantity.id not in (_TIME, _ELAPSED)]
     points = sum(_STRONG if taken.strong else _WEAK for taken in own if taken.name not in inherited)
     of_servers = _of_servers(ids, columns, names)
     # beside another table of ours a name is the less of a chance
-    if (
-        not own
-        or points + (_WEAK if (_TIME, None) in columns else 0) + of_servers + (company and points > 1) < entity.least
-    ):
+    if not own or points + (_WEAK if _TIME in ids else 0) + of_servers + (company and points > 1) < entity.least:
         return None
     if entity.marked and not marked and not _about_a_device(own):
         return None

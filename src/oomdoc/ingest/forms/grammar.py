@@ -31,7 +31,7 @@ class Column(NamedTuple):
 
     role: str
     resource: str = ""  # host, gpu, host-used, host-available, swap, page-cache, container
-    unit: str = ""  # of bytes
+    unit: str = ""  # of bytes; "%" for a share of the whole
     seconds: float = 0.0  # of one unit of elapsed time
     who: str = ""
     gpu: int | None = None
@@ -56,6 +56,9 @@ _NO_MEMORY = _set(
     "model checkpoint graph graphs segment split inactive chunk chunks evicted evictions block shared shm buffers hit hits tier offload util cpu percent pct "
     "peak_activation input output cost page power read write cached cache slab reserved requested asked per_token workspace overhead"
 )
+_SHARE = _set("pct percent perc percentage share")
+_ACTIVITY = _set("util utilization utilisation busy activity active")
+_MEMORY_WORDS = _set("mem memory ram vram hbm dram rss fb framebuffer")
 _WHEN = _set(
     "awake asleep sleep sleeping slept idle before after loaded load start started startup boot warm warmup cold baseline wake woken during end begin beginning final initial rest peak first last empty"
 )
@@ -168,12 +171,32 @@ def column_of(name: str) -> Column:
     unit = next((UNITS[word] for word in reversed(words) if word in UNITS and UNITS[word] in BYTES), "")
     if not unit and words[-1] == "b" and len(words) > 1:
         unit = "B"
+    told = among & _SHARE
+    if (told or "%" in name) and (whole := _share_of(tuple(word for word in words if word not in told))):
+        return whole
     setting = of_header(name)
     if setting is not None and not (among & _RESIDENT):
         return Column(SETTING, unit=unit, setting=setting)
     if unit or among & _RESIDENT or (among <= _HELD | _DEVICE | _HOST | _GROUP | _LEFT and among & (_HELD | {"vram"})):
         return _memory(words, unit)
     return _other(words, among, name)
+
+
+def _share_of(words: tuple[str, ...]) -> Column | None:
+    """Memory told as a share of the whole it is of: `host_mem_used_pct`, `RAM %`, `gpu memory percent`; None for other shares.
+
+    `MEM %` alone (as `docker stats` heads it) is a container's.
+    """
+    among = frozenset(words)
+    if not among & _MEMORY_WORDS or among & (_NO_MEMORY - _SHARE - _ACTIVITY) or among & _SUM or not words:
+        return None
+    if among & _LEFT or (among & _ACTIVITY and not among & (_HOST | _GROUP)):
+        return None  # `utilization.memory` of a device is how busy its memory is
+    resource = "gpu" if among & _DEVICE else "host-used" if among & _HOST else "container"
+    known = _DEVICE | _HOST | _GROUP | _HELD | _FILL | _OWNERS | _ACTIVITY
+    gpu, left = _numbered(list(words))
+    variant = " ".join(word for word in left if word not in known and not word.isdigit())
+    return Column(MEMORY, resource, "%", gpu=gpu, variant=variant)
 
 
 def _memory(words: list[str], unit: str) -> Column:

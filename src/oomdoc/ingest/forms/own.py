@@ -161,7 +161,11 @@ def _series(records: Sequence[Values], columns: Mapping[str, Column], tables: fr
     if "request" in tables or len(records) < 2:
         return None
     sizes = [
-        (name, column, column.unit or _bare(_told(records, name)))
+        (
+            name,
+            column,
+            _share_unit(_told(records, name)) if column.unit == "%" else column.unit or _bare(_told(records, name)),
+        )
         for name, column in columns.items()
         if column.role in (grammar.MEMORY, grammar.TOTAL) and _share(_told(records, name), _is_size) >= _FIT
     ]
@@ -402,6 +406,15 @@ def _bare(cells: Sequence[Any]) -> str:
     return "GiB" if max(found) <= 1024 else "MiB" if max(found) < 1e7 else "B"
 
 
+_WHOLE = {"%": 100.0, "1": 1.0}
+
+
+def _share_unit(cells: Sequence[Any]) -> str:
+    """Percent, or shares of one: no column in percent stays at one and below, with digits behind the point."""
+    numbers = [number_of(cell)[0] for cell in cells if is_number(cell)]
+    return "1" if numbers and max(numbers) <= 1 and any(number != int(number) for number in numbers) else "%"
+
+
 _FACTORS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1024 * GIB}
 _DECIMAL = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -493,8 +506,9 @@ class Keeper:
         state = values.get(series.state) if series.state else None
         for name, column, unit in series.memory:
             binary = column.resource == "gpu" or unit[1:2] == "i"
-            size = size_of(values.get(name), unit, binary)
-            if size is None:
+            share = _share_cell(values.get(name), unit) if unit in _WHOLE else None
+            size = None if unit in _WHOLE else size_of(values.get(name), unit, binary)
+            if size is None and share is None:
                 continue
             device = column.gpu if column.gpu is not None else None if gpu is None else int(gpu)
             label = " ".join(part for part in (column.who, who) if part)
@@ -505,7 +519,7 @@ class Keeper:
             resource = column.resource or ("gpu" if device is not None or any(c.resource == "gpu" for _, c, _ in series.totals) else None)  # fmt: skip
             shown = " ".join(str(part) for part in (column.state, state) if part and not null(part)) or None
             self._rows.add(
-                "process_memory", line, t=t, name=label or None, state=shown[:TEXT_CAP] if shown else None, resource=resource, bytes=size,
+                "process_memory", line, t=t, name=label or None, state=shown[:TEXT_CAP] if shown else None, resource=resource, bytes=size, share=share,
                 elapsed_s=elapsed, step=step, running=running, requests=requests, variant=" ".join(part for part in (column.variant, varied) if part)[:200] or None,
             )  # fmt: skip
 
@@ -571,6 +585,13 @@ class Keeper:
                 number = None
             if number is not None:
                 self._rows.add("trial_figure", line, experiment=self._experiment, attempt=attempt, name="_".join(grammar.pieces(name))[:100], quantity=quantity or None, value=number)  # fmt: skip
+
+
+def _share_cell(cell: Any, unit: str) -> float | None:
+    """A share of one: of a cell in percent, or of one that is a share of one itself."""
+    number = _number(cell)
+    whole = _WHOLE["%"] if isinstance(cell, str) and cell.strip().endswith("%") else _WHOLE[unit]
+    return round(number / whole, 6) if number is not None and 0 <= number <= whole else None
 
 
 def _named(names: Sequence[str], values: Values) -> str:

@@ -79,11 +79,17 @@ def meanings(name: str) -> tuple[Match, ...]:
     (['gpu.used', 'process.gpu_used'], ())
     """
     plain = name.strip().strip("\"'`")
+    if (folded := _FOLD_BEHIND.fullmatch(plain)) and (found := meanings(folded["bare"])):
+        return tuple(match for match in found if match.quantity.id.startswith((*_STATES, "metric.")))
     if series := _SERIES.fullmatch(plain) or _FOLDED.fullmatch(plain):
         return (Match(_metric_of(series[1]), True),)
     return _of_words(name) or _below(name) or _of_statistic(name) or _of_exported(plain)
 
 
+_FOLD_BEHIND = re.compile(
+    r"(?i)(?P<bare>[\w:.][\w:. -]*?)\s*[(\[](?:sum|max|avg|average|mean|median|last|total|p\d\d|all|sum of all|fleet)[)\]]"
+)
+"""`num_requests_waiting (sum)`: how a dashboard's export says that a series was folded over its replicas."""
 _STATISTIC = re.compile(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]+)?(?P<bare>\w.*?)(?:[ _.-]+(?:sum|max|avg|average|mean|median|last|latest|current|p\d\d))?$")  # fmt: skip
 _STATES = ("stat.", "gpu.used")
 """What a dashboard folds over replicas or over a minute: each fold is still a reading of the state. Of requests it would be none."""
