@@ -28,9 +28,9 @@ QUANTITIES = (
         "+elapsed",
         "number",
         strong="",
-        weak="minute, min, minutes, hour, hours, elapsed, elapsed s, elapsed sec, elapsed min, elapsed hours, t s, t sec, t min, t h, t minutes, time s, time min, time h, since start, since start s, rel s, rel min, second, seconds, sec, uptime s, uptime min, uptime h",
+        weak="minute, minutes, hour, hours, elapsed min, elapsed hours, elapsed minute, elapsed hour, t s, t sec, t min, t h, t minutes, time s, time min, time h, since start, since start s, rel s, rel min, second, seconds, sec, uptime s, uptime min, uptime h",
         high=1e9,
-        samples=(("minute", "14", 14.0), ("elapsed_s", 30, 30.0), ("t_min", "0.5", 0.5)),
-        not_names=("minimum", "min_replicas", "time to first token"),
+        samples=(("minute", "14", 14.0), ("hour", 30, 30.0), ("t_min", "0.5", 0.5)),
+        not_names=("minimum", "min_replicas", "min", "elapsed", "time to first token"),
     ),
 )
