@@ -287,6 +287,18 @@ TOPICS: tuple[Topic, ...] = (
         near_misses=("no OOM so far", "it takes 19 GB", "vm.panic_on_oom = 0",),
     ),
     _topic(
+        "unanswered",
+        "requests are said to get no answer",
+        r"\b(?:no|without(?: an?| any)?) (?:answer|response|reply|tokens?|output)s?\b(?= ?(?:$|[,.;)]|after|within|for|since|in \d|at all|until|yet|by|from the (?:server|engine)|comes?|came|arriv))",
+        r"\b(?:none|nothing|not one|no request) (?:was |is |were |got |gets |has been |have been |of them (?:was |is |were )?)?(?:answered|returned|comes? back|came back|completes?|completed|finish(?:es|ed)?)\b",
+        r"\bnever (?:answer\w*|return\w*|respond\w*|comes? back|complet\w*|finish\w*)\b|\b(?:hangs?|hung) (?:forever|indefinitely|until|for \d|after)",
+        r"\b(?:still|keeps?) (?:waiting|hanging|pending|loading) (?:after|for) \d",
+        unless=r"\b(?:answer key|no response (?:body|format|schema))\b",
+        deniable=False,
+        samples=(("request 4: no answer after 900 s", None), ("10 calls at once, none answered", None),),
+        near_misses=("all of them were answered", "no response_format was set", "no tokens left in the bucket",),
+    ),
+    _topic(
         "asks-if-normal",
         "the text asks why so much memory is taken, and tells of no failure",
         r"\bis (?:this|that|it) (?:normal|usual|expected|intended|by design|right)\b",

@@ -292,7 +292,11 @@ _NAMED_FIRST = 2  # columns that say what a row was measured under
 
 def _measured(records: Sequence[Values], columns: Mapping[str, Column], tables: frozenset[str]) -> Experiment | None:
     """A table of what users see (latencies, hit rates) under conditions that are no settings: sources, routes, set sizes, hours."""
-    if tables & _KNOWN_BETTER or len(records) < _LEAST_MEASURED:
+    known = tables & _KNOWN_BETTER
+    if known and "request" not in known and not any(column.role == grammar.TIME for column in columns.values()):
+        # moments without a time are rows that somebody folded: what users see beside them is told nowhere else
+        known = known if not any(grammar.service(name)[0] for name in columns) else frozenset()
+    if known or len(records) < _LEAST_MEASURED:
         return None
     figures: list[tuple[str, str, str]] = []
     conditions: list[str] = []
