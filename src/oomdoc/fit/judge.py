@@ -9,7 +9,7 @@ from oomdoc.fit.question import Measured, Question
 from oomdoc.physics.defaults import budget_rule
 from oomdoc.physics.expect import Expected, Filled, Known, Setup, expected, fill, request_need, stage_layouts
 from oomdoc.physics.interval import Interval, point
-from oomdoc.physics.planning import activation_bytes, graph_bytes
+from oomdoc.physics.planning import activation_bytes, graph_bytes, runner_of
 from oomdoc.physics.pool import longest_request
 from oomdoc.physics.weights import weights_bytes
 
@@ -120,11 +120,13 @@ def _moved(
                 dtype=setup.dtype,
                 version=each.version,
                 encoder=not setup.language_model_only,
+                runner=runner_of(model, each.version, setup.model_runner),
             )
             for each in (before, after)
         )
         available = available - _difference(new, old)
-    if not same_graphs and "graphs" in budget_rule(after.version, after.generation).also:
+    planned = "graphs" in budget_rule(after.version, after.generation).also
+    if not same_graphs and planned and runner_of(model, after.version, setup.model_runner) == "V1":
         old = graph_bytes(enforce_eager=ran.enforce_eager, max_num_seqs=before.max_num_seqs, estimated=True)
         new = graph_bytes(enforce_eager=setup.enforce_eager, max_num_seqs=after.max_num_seqs, estimated=True)
         available = available - _difference(new, old)

@@ -15,7 +15,7 @@ from oomdoc.physics.adapters import read_adapters
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import find
 from oomdoc.physics.defaults import version_number
-from oomdoc.physics.expect import FLAGS, Known, Setup, fill, flag_value, setup_of, stage_layouts
+from oomdoc.physics.expect import FLAGS, Known, Setup, fill, flag_value, runner_stated, setup_of, stage_layouts
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.interval import Interval, point, printed
 from oomdoc.physics.speculation import read_speculation, stated_speculation, with_draft
@@ -226,6 +226,10 @@ def _setup(
     if adapters.slots:
         values["adapters"] = adapters
         inputs.append(Input("adapters", f"{adapters.slots} x rank {adapters.rank}", "logged", "LoRA slots"))
+    runner = runner_stated({name: flag_of(logged, name)[0] for name in ("model_runner", "VLLM_USE_V2_MODEL_RUNNER")})
+    if runner:
+        values["model_runner"] = runner
+        inputs.append(Input("model runner", runner, "logged", ""))
     method = flag_value("quantization", flag_of(logged, "quantization")[0])
     if given.quantization is not None:
         values["quantization"] = given.quantization

@@ -7,7 +7,7 @@ as cudaMemGetInfo tells it, U `gpu_memory_utilization`, W weights, A peak of act
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from oomdoc.physics.defaults import BudgetRule, budget_rule
 from oomdoc.physics.interval import Interval, point
@@ -55,9 +55,16 @@ def plan_budget(
     generation: str = "",
     other_processes_bytes: Interval | None = None,
     slack_bytes: Interval | None = None,
+    graphs_estimated: bool = True,
 ) -> Budget:
-    """The budget of one rank in a release. Others on the device count only where the release's rule counts them."""
+    """The budget of one rank in a release. Others on the device count only where the release's rule counts them.
+
+    `graphs_estimated` False: this server takes no estimate of its graphs, whatever the release does elsewhere (the second
+    model runner of 0.26.0 returns 0 for it).
+    """
     rule = budget_rule(version, generation)
+    if not graphs_estimated:
+        rule = replace(rule, also=tuple(name for name in rule.also if name != "graphs"))
     others = other_processes_bytes or point(0)
     requested = total_bytes * utilization
     taken = weights_bytes + activation_bytes

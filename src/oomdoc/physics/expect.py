@@ -24,7 +24,7 @@ from oomdoc.physics.defaults import (
 )
 from oomdoc.physics.interval import Interval, smallest
 from oomdoc.physics.kv import is_kv_dtype, kv_bytes_per_token
-from oomdoc.physics.planning import activation_bytes, graph_bytes, non_torch_bytes
+from oomdoc.physics.planning import activation_bytes, graph_bytes, non_torch_bytes, runner_of
 from oomdoc.physics.pool import (
     BLOCKS_LINE_UNTIL,
     Layout,
@@ -48,7 +48,8 @@ class Setup:
     """The flags that size memory. None: not given, the default of the release holds.
 
     `version` is a `version_number`; None = unknown, the newest release that was read is assumed. `quantization` None is
-    what the checkpoint has, `none` is none. `speculation` is what drafts tokens ahead, `adapters` the LoRA slots, if any.
+    what the checkpoint has, `none` is none. `speculation` is what drafts tokens ahead, `adapters` the LoRA slots, if any;
+    `model_runner` V1 or V2 where a log or a variable says.
     """
 
     version: int | None = None
@@ -70,6 +71,7 @@ class Setup:
     language_model_only: bool = False
     speculation: Speculation = NONE
     adapters: Adapters = NO_ADAPTERS
+    model_runner: str | None = None
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,9 @@ DTYPES = ("auto", "bfloat16", "float16", "half", "float32", "float")
 """What the engine takes as a dtype of the model."""
 
 FLAGS = tuple(
-    item.name for item in fields(Setup) if item.name not in ("version", "generation", "speculation", "adapters")
+    item.name
+    for item in fields(Setup)
+    if item.name not in ("version", "generation", "speculation", "adapters", "model_runner")
 )
 """The flags of a setup, as the engine spells them with underscores."""
 
@@ -184,8 +188,20 @@ def setup_of(flags: Mapping[str, object], version: str | None = None, generation
         generation=generation if generation in ("V0", "V1") else None,
         speculation=read_speculation(stated_speculation(flags)),
         adapters=read_adapters(flags),
+        model_runner=runner_stated(flags),
         **{name: value for name, value in known.items() if value is not None},  # type: ignore[arg-type]
     )
+
+
+def runner_stated(flags: Mapping[str, object]) -> str | None:
+    """The model runner, V1 or V2, as the log's line or the variable says; None where neither does.
+
+    >>> runner_stated({"model_runner": "V2"}), runner_stated({"VLLM_USE_V2_MODEL_RUNNER": "0"}), runner_stated({})
+    ('V2', 'V1', None)
+    """
+    said = str(flags.get("model_runner") or "").strip().upper()
+    variable = str(flags.get("VLLM_USE_V2_MODEL_RUNNER") or "").strip().lower()
+    return said if said in ("V1", "V2") else {"1": "V2", "true": "V2", "0": "V1", "false": "V1"}.get(variable)
 
 
 def fill(model: Model, setup: Setup, total_bytes: Interval, device: str = "") -> Filled:
@@ -313,6 +329,7 @@ def _budget(
     device: str,
 ) -> Budget:
     tp = setup.tensor_parallel_size
+    runner = runner_of(model, filled.version, setup.model_runner)
     activation = known.activation_bytes or activation_bytes(
         model,
         batched_tokens=filled.max_num_batched_tokens,
@@ -321,9 +338,10 @@ def _budget(
         dtype=setup.dtype,
         version=filled.version,
         encoder=not setup.language_model_only,
+        runner=runner,
     )
     counted = budget_rule(filled.version, filled.generation).also
-    planned = "graphs" in counted
+    planned = "graphs" in counted and runner == "V1"
     graphs = known.graph_bytes or graph_bytes(
         enforce_eager=setup.enforce_eager, max_num_seqs=filled.max_num_seqs, estimated=planned
     )
@@ -338,6 +356,7 @@ def _budget(
         version=filled.version,
         generation=filled.generation,
         other_processes_bytes=known.other_processes_bytes,
+        graphs_estimated=runner == "V1",
     )
 
 

@@ -32,6 +32,15 @@ that before the lean one either may be found and no flag tells which."""
 FORWARD = (1.1, 2.0)
 """Peak of the forward pass / its three largest tensors: 1.4 to 1.8 in six starts with few sequences (0.10 to 0.26)."""
 
+SECOND_RUNNER_SINCE = 26_000
+"""Release from which plain dense decoders run on the second model runner ("Using V2 Model Runner") where nobody says otherwise:
+0.26.0 did for Llama, Qwen2 and Qwen3. Earlier releases have it behind VLLM_USE_V2_MODEL_RUNNER."""
+
+SECOND_FORWARD = (1.3, 1.6)
+"""Peak of its profile / the three largest tensors of the forward pass: 1.36 to 1.52 at 8,192 to 32,768 tokens (Llama-3.1-8B,
+Qwen2.5-7B and 32B, Qwen3-4B on an H100, 0.26.0); no sampler is tried. A first start with an empty compile cache adds 0.22 GiB."""
+_SECOND_REST_GIB = 0.25
+
 ENCODER_BYTES = Interval(0.0, 1.6 * GIB, ORIGIN)
 """What the trial of a vision or audio encoder adds; nothing where the flags allow no such item."""
 
@@ -49,13 +58,15 @@ def activation_bytes(
     dtype: str = "auto",
     version: int | None = None,
     encoder: bool = True,
+    runner: str = "V1",
 ) -> Interval:
     """Peak of activations in torch while the engine profiles itself with `batched_tokens` dummy tokens.
 
     The larger of two peaks that do not coincide. Forward pass: `FORWARD` times its three largest tensors, hidden states n
     x hidden x 3 and the MLP n x 2 x intermediate / TP (experts: n x top_k x (hidden + 2 x intermediate / TP)). Sampler:
     max_num_seqs x vocabulary x `SAMPLER_BYTES`, which depends on the release and not on the model. Linear in the tokens,
-    so for far more of them than 8192 it is an upper bound. Prompt logprobs come on top.
+    so for far more of them than 8192 it is an upper bound. Prompt logprobs come on top. The second model runner
+    (`runner` V2) profiles the forward pass alone.
     """
     element = model_dtype_bytes(model, dtype)
     wide = model.intermediate_size or 4 * model.hidden_size
@@ -66,6 +77,9 @@ def activation_bytes(
     else:
         mlp = batched_tokens * 2 * wide / tp * element
     floor = hidden + mlp
+    if runner == "V2":
+        low, high = SECOND_FORWARD
+        return Interval(low * floor, high * floor + _SECOND_REST_GIB * GIB, ORIGIN)
     each = LEAN_SAMPLER_BYTES
     if version is not None and version < LEAN_SAMPLER_SINCE:
         fused = FUSED_SAMPLER_SINCE <= version <= FUSED_SAMPLER_UNTIL
@@ -78,6 +92,17 @@ def activation_bytes(
     if not (model.multimodal and encoder):
         return peak
     return peak + (EARLY_ENCODER_BYTES if version is not None and version < BOUNDED_ENCODER_SINCE else ENCODER_BYTES)
+
+
+def runner_of(model: Model, version: int, stated: str | None = None) -> str:
+    """The model runner, V1 or V2: what a log or a variable states, else the default of the release for such a model.
+
+    MoE, hybrid, multimodal and embedding models, and releases before the change, are counted as V1.
+    """
+    if stated in ("V1", "V2"):
+        return stated
+    plain = not (model.experts_per_token or model.recurrent or model.multimodal or model.encoder or model.latent)
+    return "V2" if plain and version >= SECOND_RUNNER_SINCE else "V1"
 
 
 CONTEXT_BYTES = Interval(0.2 * GIB, 0.6 * GIB, ORIGIN)

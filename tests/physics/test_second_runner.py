@@ -1,0 +1,67 @@
+"""The second model runner: starts measured on an H100 of 79.18 GiB with 0.26.0, each to be held by the interval that is planned."""
+
+from __future__ import annotations
+
+import pytest
+
+from oomdoc.physics.catalogue import find
+from oomdoc.physics.expect import Setup, expected, runner_stated
+from oomdoc.physics.interval import Interval
+from oomdoc.physics.planning import runner_of
+from oomdoc.units import GIB
+
+TOTAL = Interval(79.175 * GIB, 79.185 * GIB, "logged")
+L8, Q7, Q32, Q4 = "meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen2.5-32B-Instruct", "Qwen/Qwen3-4B"  # fmt: skip
+
+
+def _setup(utilization: float, length: int, **more: object) -> Setup:
+    return Setup(version=26_000, gpu_memory_utilization=utilization, max_model_len=length, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "setup", "peak_gib", "kv_gib", "tokens"),
+    [
+        (L8, _setup(0.9, 16_384), 1.10, 54.93, 449_968),  # with graphs, which no estimate takes off; compiled anew
+        (L8, _setup(0.27, 16_384), 0.88, 5.27, 43_200),
+        (L8, _setup(0.9, 16_384, enforce_eager=True), 0.88, 55.16, 451_840),
+        (L8, _setup(0.92, 8_192, enforce_eager=True, max_num_batched_tokens=2_048), 0.30, 57.31, 469_520),
+        (L8, _setup(0.92, 8_192, enforce_eager=True, max_num_batched_tokens=32_768), 3.41, 54.21, 444_080),
+        (L8, _setup(0.9, 8_192, enforce_eager=True, kv_cache_dtype="fp8"), 0.88, 55.16, 903_680),
+        (Q7, _setup(0.95, 32_768, enforce_eager=True, max_num_batched_tokens=16_384), 2.20, 58.5, 1_095_408),
+        (Q32, _setup(0.95, 4_096, enforce_eager=True, max_num_seqs=4_096), 1.61, 12.35, 50_560),
+        (Q4, _setup(0.45, 8_192, enforce_eager=True), 0.63, 27.22, 198_192),
+        (Q7, _setup(0.985, 32_768), None, 62.35, 1_167_504),
+        (L8, _setup(0.25, 131_072, enforce_eager=True), 0.88, 3.69, None),
+    ],
+)
+def test_measured_starts_lie_in_what_is_planned(
+    name: str, setup: Setup, peak_gib: float | None, kv_gib: float, tokens: int | None
+) -> None:
+    known = find(name)
+    assert known is not None
+    told = expected(known.model, setup, TOTAL, device="NVIDIA H100 80GB HBM3")
+    assert told.budget is not None and told.available_bytes is not None
+    assert kv_gib * GIB in told.available_bytes and told.available_bytes.hi - told.available_bytes.lo < 2.2 * GIB
+    assert peak_gib is None or peak_gib * GIB in told.budget.activation_bytes
+    assert tokens is None or (told.pool is not None and tokens in told.pool.tokens)
+    assert not told.budget.graphs_planned
+
+
+def test_the_first_runner_tries_its_sampler_and_plans_graphs() -> None:
+    known = find(Q7)
+    assert known is not None
+    one, two = (
+        expected(known.model, _setup(0.9, 16_384, model_runner=runner), TOTAL).budget for runner in ("V1", "V2")
+    )
+    assert one is not None and two is not None and one.graphs_planned and not two.graphs_planned
+    assert one.activation_bytes.lo > two.activation_bytes.hi  # 1,024 rows of 152k logits
+    assert one.available_bytes.hi < two.available_bytes.hi
+
+
+def test_which_runner_a_model_gets() -> None:
+    plain, experts, old = find(L8), find("Qwen/Qwen3-30B-A3B"), 25_001
+    assert plain is not None and experts is not None
+    assert runner_of(plain.model, 26_000) == "V2" and runner_of(plain.model, old) == "V1"
+    assert runner_of(experts.model, 26_000) == "V1" and runner_of(experts.model, old, "V2") == "V2"
+    assert runner_of(plain.model, 26_000, "V1") == "V1"
+    assert runner_stated({"VLLM_USE_V2_MODEL_RUNNER": "0", "model_runner": "V2"}) == "V2"  # the log was there
