@@ -572,9 +572,15 @@ _SHARED_MEMORY: tuple[Pattern, ...] = (
             r"failed to extend /dev/shm/\S+ to (?P<size>\d+) bytes",
             r"Error while creating shared memory segment \S* ?\(size (?P<size2>\d+)\)",
             r"unable to (?:allocate|open|mmap|resize) shared memory ?(?:\(shm\)|object)[^\n]{0,200}\((?:28|12|11)\)",
+            # posix_fallocate returns its error and leaves errno alone: torch prints the errno of nothing
+            r"unable to allocate shared memory ?\(shm\) for file [^\n]{0,200}: Success \(0\)",
         ),
         _event("shm-full", unless=_NOT_SPACE),
         ("OSError: [Errno 28] No space left on device: '/psm_0a1b2c3d'", {"kind": "shm-full"}),
+        (
+            "RuntimeError: unable to allocate shared memory(shm) for file </torch_71_99_0>: Success (0)",
+            {"kind": "shm-full"},
+        ),
         (
             "unable to open shared memory object </torch_11_22> in read-write mode: No space left on device (28)",
             {"kind": "shm-full"},
