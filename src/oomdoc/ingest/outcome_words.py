@@ -15,7 +15,26 @@ BAD = regex(
     r"does not (?:start|work|help|fit)|doesn'?t|not (?:start|work|ok|enough)\w*|never (?:starts|comes up)|stuck|timeout\w*|timed out|wedged|no (?:change|difference)|same error|restart(?:s|ed|ing)?|no room)|✗|✘|❌"
 )
 _FIRST = regex(r"[,;(]|\s[-–—]\s")
-_TRUE = frozenset(("true", "yes", "y", "1", "serving", "up", "ready", "running", "alive", "answers", "sim", "sí", "si", "ja", "oui", "tak"))
+_TRUE = frozenset(
+    (
+        "true",
+        "yes",
+        "y",
+        "1",
+        "serving",
+        "up",
+        "ready",
+        "running",
+        "alive",
+        "answers",
+        "sim",
+        "sí",
+        "si",
+        "ja",
+        "oui",
+        "tak",
+    )
+)
 _FALSE = frozenset(("false", "no", "n", "0", "down", "exited", "gone", "não", "nao", "nein", "non", "nie"))
 """What a whole cell says; in a sentence `serving` is a time and no outcome."""
 
