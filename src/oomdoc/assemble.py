@@ -275,6 +275,7 @@ def _expect(store: Store, engines: Sequence[Engine], start: str | None, config: 
             "kv_bytes_per_token": told.kv_bytes_per_token,
             "kv_heads": told.kv_heads,
             "latent": int(told.latent),
+            "vocab_size": told.vocab_size,
         }
         figures |= {name: (value, value, told.origin) for name, value in exact.items() if value is not None}
     batched = default_step(store, engine)

@@ -824,6 +824,10 @@ WHERE i.start_id IS NOT NULL AND s.marked AND s.start_id <> i.start_id
        -- a life of its own in another file: a rotated or previous log; files of one server begin within minutes of each other
        OR (s.complete AND own.t IS NOT NULL AND s.t IS NOT NULL AND abs(s.t - own.t) > 300) OR (s.complete AND own.complete))
 UNION ALL
+-- an excerpt of another life: it loaded and came up, where the start in question has steps of its own and never did
+SELECT s.source, s.first_line, s.last_line FROM engine_start s, focus f JOIN incident i ON i.incident = f.incident JOIN engine_start own ON own.start_id = i.start_id
+WHERE NOT s.marked AND s.source <> i.start_source AND s.complete AND s.served AND own.complete AND NOT own.served
+UNION ALL
 -- the later half of another server's rotated log: its start stands in a file of the same name
 SELECT s.source, s.first_line, s.last_line FROM engine_start s, focus f JOIN incident i ON i.incident = f.incident
 WHERE i.start_id IS NOT NULL AND NOT s.marked AND regexp_replace(s.source, '{rotated}', '') <> regexp_replace(i.start_source, '{rotated}', '')

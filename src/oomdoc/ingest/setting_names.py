@@ -11,6 +11,7 @@ switched off or left out has the value `off`.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
@@ -24,7 +25,7 @@ _NAMES: Mapping[str, str] = {
     "gpu_memory_utilization": "util, utilization, utilisation, gpu_util_flag, mem_util, memory_utilization, gpu_memory_utilization, gpu_mem_util, gmu, gpu_memory_utilisation, mem_fraction",
     "max_num_seqs": "max_num_seqs, num_seqs, max_seqs, seqs, max_num_sequences, max_sequences",
     "max_num_batched_tokens": "max_num_batched_tokens, batched_tokens, max_batched_tokens, mnbt, num_batched_tokens, chunk_size, prefill_chunk, chunk",
-    "max_model_len": "max_model_len, max_len, model_len, max_model_length, max_context, context_limit, max_ctx",
+    "max_model_len": "max_model_len, max_len, model_len, max_model_length, max_context, context_limit, max_ctx, max_length, length_limit, context_length, context_len, max_seq_len, max_context_length, max_context_len, comprimento_max, comprimento_maximo, longitud_max, longitud_maxima, longueur_max, longueur_maximale, max_laenge, max_lange, maximale_lange, lunghezza_max, lunghezza_massima, dlugosc_max, maks_dlugosc",
     "enforce_eager": "eager, enforce_eager, eager_mode",
     "cuda_graphs": "cuda_graph, cuda_graphs, cudagraph, cudagraphs, graphs, cudagraph_mode, hip_graphs",
     "enable_sleep_mode": "sleep_mode, enable_sleep_mode, sleep",
@@ -66,6 +67,21 @@ _VARIABLE = regex(
 )
 
 
+def bare_letters(text: str) -> str:
+    """A name with its accents taken off, so that one list of names serves: `comprimento máx.`, `nº`, `Länge`.
+
+    >>> bare_letters("nº"), bare_letters("długość máx."), bare_letters("µs")
+    ('no', 'dlugosc max.', 'us')
+    """
+    if text.isascii():
+        return text
+    whole = unicodedata.normalize("NFKD", text.translate(_LETTERS))
+    return "".join(letter for letter in whole if not unicodedata.combining(letter))
+
+
+_LETTERS = str.maketrans({"µ": "u", "μ": "u", "ł": "l", "Ł": "L", "ß": "ss", "ø": "o", "æ": "ae"})
+
+
 @lru_cache(maxsize=2048)
 def of_header(name: str) -> str | None:
     """The setting that a column of this name holds; None for none.
@@ -78,7 +94,7 @@ def of_header(name: str) -> str | None:
         return plain
     if plain.startswith("--"):
         return flag_of(plain)
-    return _BY_NAME.get(re.sub(r"[^a-z0-9]", "", re.sub(r"[\[(].*?[\])]", "", plain.lower())))
+    return _BY_NAME.get(re.sub(r"[^a-z0-9]", "", re.sub(r"[\[(].*?[\])]", "", bare_letters(plain).lower())))
 
 
 def flag_of(option: str) -> str:

@@ -25,6 +25,10 @@ _FORMS = tuple(
         _STAMP + rb"([\w.-]{1,253}) [\w./@()-]{1,80}(?:\[\d{1,10}\])?: ",  # journald, rsyslog
     )
 )
+_FORMS += (
+    # JSON lines of a collector that name the pod anywhere in the object
+    rb"^\{(?=[^\n]{0,1000}?\"(?:pod|pod_name|podName|k8s\.pod\.name|kubernetes\.pod_name)\" ?: ?\"([\w.-]{1,253})\")[^\n]{0,300}?",
+)
 _RECORD = rb"[^\n]{0,120}?(?<![A-Z])(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?:\d\d-\d\d \d\d:\d\d:\d\d )?\[?[\w./-]{1,80}\.py:\d"
 """A record of the engine behind a prefix (vllm/logger.py, 0.1.7 to 0.30)."""
 _ANY = tuple(re.compile(form, re.M) for form in _FORMS)

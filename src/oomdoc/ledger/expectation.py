@@ -49,6 +49,7 @@ class Expectation:
     kv_heads: int | None
     latent: bool
     multimodal: bool = False
+    vocab_size: int | None = None
     pool_tokens: Interval | None = None
     other_tokens: Mapping[float, str] = field(default_factory=dict)
     parts: Mapping[str, Interval] = field(default_factory=dict)
@@ -96,6 +97,7 @@ def expectation(
         kv_heads=model.kv_heads,
         latent=model.latent,
         multimodal=model.multimodal,
+        vocab_size=model.vocab_size,
         pool_tokens=result.pool.tokens if result.pool and on_gpu and total_bytes else None,
         other_tokens=_other_tokens(model, setup, result.kv_bytes_per_token),
         parts=parts,

@@ -22,13 +22,15 @@ WITH event AS (
 ), has_version AS (
   SELECT source, bool_or(name = 'server-version') AS versioned FROM event GROUP BY source
 ), stepped AS (
-  SELECT e.*, versioned, lag(class) OVER w AS before, lag(name) OVER w AS before_name
+  SELECT e.*, versioned, lag(class) OVER w AS before, lag(name) OVER w AS before_name, lag(line) OVER w AS before_line
   FROM event e JOIN has_version USING (source)
   WHERE class < 2 OR name IN ('load-start', 'loaded', 'kv-available', 'kv-sized', 'kv-blocks', 'engine-ready', 'serving', 'shutdown', 'failed', 'refused')
   WINDOW w AS (PARTITION BY e.source ORDER BY line, class)
 ), marker AS (
   SELECT source, line, t, text FROM stepped
-  WHERE (class = 0 AND (before IS NULL OR before > 0)) OR (NOT versioned AND class = 1 AND (before IS NULL OR before > 1))
+  WHERE (class = 0 AND (before IS NULL OR before > 0)) OR
+    -- a command that was typed again behind the error of the one before
+    (name = 'command' AND before_name = 'command' AND EXISTS (FROM log_error l WHERE l.source = stepped.source AND l.line > before_line AND l.line < stepped.line AND l.exception IS NOT NULL AND l.kind NOT IN ('echo', 'client'))) OR (NOT versioned AND class = 1 AND (before IS NULL OR before > 1))
     -- a start that was refused does not serve: who serves behind it is the next one
     OR (name IN ('kv-sized', 'engine-ready', 'serving') AND before_name = 'refused')
 ), log AS (

@@ -50,7 +50,7 @@
 -- in_sampler: the sampler or logits part is in the traceback
 -- in_attention_workspace: an attention workspace is in the traceback
 -- in_prefill: a kernel or step that only prefills is in the traceback
--- in_draft: a draft model is in the traceback
+-- in_draft: a draft model is in the traceback, or its loading is the last step before the allocator's message
 -- in_lora: LoRA is in the traceback
 -- in_communication: it makes a buffer of the communication between ranks (DeepEP, NVSHMEM, PPLX, symmetric memory, custom all-reduce)
 -- communication_ref: where
@@ -156,7 +156,7 @@ SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n 
   refusal.utilization AS check_utilization, refusal.dummy_requests, refusal.device_kind = 'cpu' AS check_cpu,
   coalesce(step.kv_used, stat.kv_used) AS kv_used, coalesce(step.running, stat.running) AS running, coalesce(step.waiting, stat.waiting) AS waiting,
   step.scheduled_tokens, step.largest_prompt_tokens, coalesce(step.prompt_logprobs, false) OR coalesce(stack.prompt_logprobs, false) AS prompt_logprobs,
-  stack.in_sampler, stack.workspace AS in_attention_workspace, stack.prefill AS in_prefill, stack.draft AS in_draft, stack.lora AS in_lora, stack.communication AS in_communication, stack.communication_ref, stack.vision AS in_vision, stack.moe AS in_moe, stack.create_weights AS in_create_weights,
+  stack.in_sampler, stack.workspace AS in_attention_workspace, stack.prefill AS in_prefill, CASE WHEN before.name = 'load-draft' AND book.ref IS NOT NULL AND book.private_pool_bytes IS NULL THEN true ELSE stack.draft END AS in_draft, stack.lora AS in_lora, stack.communication AS in_communication, stack.communication_ref, stack.vision AS in_vision, stack.moe AS in_moe, stack.create_weights AS in_create_weights,
   error.kind AS first_error_kind, error.ref AS first_error_ref, error.text AS first_error_text, counted.ranks AS ranks_failed, coalesce(hint.graphs, false) AS graph_hint
 FROM logs LEFT JOIN told ON true LEFT JOIN book ON true LEFT JOIN refusal ON true LEFT JOIN exact ON true LEFT JOIN stack ON true LEFT JOIN before ON true LEFT JOIN stat ON true
   LEFT JOIN step ON true LEFT JOIN error ON true LEFT JOIN counted ON true LEFT JOIN hint ON true

@@ -19,7 +19,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from oomdoc.ingest.setting_names import of_header
+from oomdoc.ingest.setting_names import bare_letters, of_header
 from oomdoc.ingest.vocabulary.words import BYTES, UNITS
 
 MEMORY, TOTAL, TIME, ELAPSED, ORDINAL = "memory", "total", "time", "elapsed", "ordinal"
@@ -96,7 +96,7 @@ _WHO = _set(
     "name process proc container pod node host gpu card device instance image version engine server service worker rank pid model lane chip replica release tag npu run"
 )
 _OUTCOMES = _set(
-    "result outcome verdict works work worked ok starts started start status success fails failed passes passed survived end ending result_text happened effect boots"
+    "result outcome verdict works work worked ok starts started start status success fails failed passes passed survived end ending result_text happened effect boots came up arranque arrancou resultado ergebnis gestartet lauft resultat demarrage esito avvio wynik uruchomienie"
 )
 _PIECE = re.compile(r"\d+(?:[._]\d+)+|\d+|[A-Za-z]+")
 _UNIT_CASE = re.compile(r"([KMGTkmgt])(i?)([Bb])(?![a-z])")
@@ -109,7 +109,7 @@ def pieces(name: str) -> list[str]:
     >>> pieces("rssGiB_0_7_3"), pieces("gpu0_mib")
     (['rss', 'gib', '0_7_3'], ['gpu', '0', 'mib'])
     """
-    text = _UNIT_CASE.sub(lambda unit: f" {unit[0].lower()} ", name.strip().strip("\"'`*"))
+    text = _UNIT_CASE.sub(lambda unit: f" {unit[0].lower()} ", bare_letters(name).strip().strip("\"'`*"))
     return [piece.lower() for piece in _PIECE.findall(_CAMEL.sub(" ", text)) if piece]
 
 

@@ -67,6 +67,7 @@ class Own:
 
     series: Series | None
     experiment: Experiment | None
+    commas: bool = False  # `5,86` is less than six, and `27.424` twenty-seven thousand
 
     @property
     def names(self) -> frozenset[str]:
@@ -110,6 +111,66 @@ def _quoted(values: Values) -> Values:
     return found
 
 
+# ---- cells that point to another row
+
+_AS_BEFORE = re.compile(
+    r"(?i)(?:the )?(?:same|ditto|dito|idem|again|as (?:above|before)|unchanged|\"|″|〃)"
+    r"(?: as(?: (?:run|row|try|no\.?|number))? ?#?(?P<number>\d{1,3}))?(?P<more>[,;+] ?.{1,80})?"
+)
+_NAMED_ROWS = 200
+
+
+class Abridged:
+    """Fills in cells that only say that they are as in the row before, or in one that is named by its number.
+
+    >>> rows = Abridged()
+    >>> [rows.whole(row)["kv"] for row in ({"run": "1", "kv": "fp8"}, {"run": "2", "kv": "same"}, {"run": "3", "kv": "auto"}, {"run": "4", "kv": "same as 2, TP 2"})]
+    ['fp8', 'fp8', 'auto', 'fp8, TP 2']
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[str, Any] = {}
+        self._rows: dict[str, Values] = {}
+
+    def whole(self, values: Values) -> Values:
+        """The record with such cells filled in; a cell whose other row is not known stays as it is."""
+        found = {name: self._cell(name, cell) if isinstance(cell, str) else cell for name, cell in values.items()}
+        self._before.update((name, cell) for name, cell in found.items() if not null(cell))
+        if found and len(self._rows) < _NAMED_ROWS:
+            self._rows[str(next(iter(found.values()))).strip(" #.")] = found
+        return found
+
+    def _cell(self, name: str, cell: str) -> Any:
+        match = _AS_BEFORE.fullmatch(cell.strip()) if len(cell) < 120 else None
+        if match is None:
+            return cell
+        base = self._rows.get(match["number"], {}).get(name) if match["number"] else self._before.get(name)
+        return cell if base is None else f"{base}{match['more'] or ''}"
+
+
+# ---- numbers with a decimal comma
+
+_COMMA = re.compile(r"-?(?:0|[1-9]\d{0,2}(?:\.\d{3})*),(?:\d{1,2}|\d{4,9})")
+_POINT = re.compile(r"-?\d{1,12}\.(?:\d{1,2}|\d{4,9})|-?\d{1,3}(?:,\d{3})+")
+_WITH_COMMA = re.compile(r"(?P<number>-?\d{1,3}(?:\.\d{3})+(?:,\d{1,9})?|-?\d{1,12},\d{1,9})(?P<unit> ?[A-Za-z%]{0,8})")
+
+
+def _writes_commas(records: Sequence[Values]) -> bool:
+    """Whether the numbers of a table have a decimal comma: some can be nothing else, and none has a point for it."""
+    cells = [cell.strip() for record in records for cell in record.values() if isinstance(cell, str)]
+    return any(_COMMA.fullmatch(cell) for cell in cells) and not any(_POINT.fullmatch(cell) for cell in cells)
+
+
+def _with_points(values: Values) -> Values:
+    """A record of such a table with its numbers as the rest of this program reads them."""
+    return {name: _pointed(cell) if isinstance(cell, str) else cell for name, cell in values.items()}
+
+
+def _pointed(cell: str) -> str:
+    match = _WITH_COMMA.fullmatch(cell.strip())
+    return match["number"].replace(".", "").replace(",", ".") + match["unit"] if match else cell
+
+
 # ---- what a table is
 
 
@@ -132,13 +193,17 @@ def may_quote(lines: Sequence[str]) -> bool:
 
 def own_of(records: Sequence[Values], tables: frozenset[str] = frozenset()) -> Own | None:
     """The series and the experiment in some records; None for neither. `tables` are those that the vocabulary fills from them."""
-    records = [_quoted(record) for record in records]
+    abridged = Abridged()
+    records = [abridged.whole(_quoted(record)) for record in records]
+    commas = _writes_commas(records)
+    if commas:
+        records = [_with_points(record) for record in records]
     columns = {name: column_of(name) for record in records for name in record}
     if not columns or len(columns) > 200:
         return None
     series = _series(records, columns, tables)
     experiment = _experiment(records, columns, tables)
-    return Own(series, experiment) if series or experiment else None
+    return Own(series, experiment, commas) if series or experiment else None
 
 
 def _told(records: Sequence[Values], name: str) -> list[Any]:
@@ -227,19 +292,21 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
     settings: list[tuple[str, str]] = []
     conditions: list[str] = []
     figures: list[tuple[str, str, str]] = []
-    outcome = ""
+    outcome = _outcome_column(records, columns)
     on_device = any(column.role == grammar.WHO and set(grammar.pieces(name)) & {"gpu", "device", "card"} for name, column in columns.items())  # fmt: skip
     spread = _spread(records, columns)
     apart = {name for name, _, _ in spread}
     for name, column in columns.items():
         cells = _told(records, name)
         words = grammar.pieces(name)
-        if not cells or name in apart:
+        if not cells or name in apart or name == outcome or _just_counts(words, cells):
             continue
-        if column.role == grammar.SETTING and _can_be(column.setting, cells):
+        if "cache" in words and len(words) <= 3 and _share(cells, _is_kv_dtype) == 1:
+            settings.append((name, "kv_cache_dtype"))
+        elif outcome and set(words) & _PROMPTS and "tokens" in words and not (set(words) & {"s", "sec", "cached", "hit"}) and _share(cells, is_number) == 1:  # fmt: skip
+            conditions.append(name)
+        elif column.role == grammar.SETTING and _can_be(column.setting, cells):
             settings.append((name, column.setting))
-        elif column.role == grammar.OUTCOME and not outcome and _share(cells, lambda cell: outcome_of(str(cell), True) is not None and not is_number(cell)) >= 0.5:  # fmt: skip
-            outcome = name
         elif _share(cells, _is_text) == 1 and len(words) <= 2 and _share(cells, _is_switch) >= _FIT:
             settings.append((name, "_".join(words)))
         elif words and words[-1] in _SPOKEN and _says_settings(cells):
@@ -247,7 +314,13 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
         elif column.role in (grammar.ORDINAL, grammar.RUNNING, grammar.REQUESTS, grammar.WHO, grammar.STATE):
             conditions.append(name)
         elif column.role in (grammar.FIGURE, grammar.MEMORY) and _share(cells, _is_size) >= _FIT:
-            quantity, unit = _quantity(words, column)
+            quantity, unit = _quantity(words, _with_unit(column, cells))
+            if (
+                not quantity
+                and words[:2] == ["tokens"][: len(words)]
+                and any(found == "kv_bytes" for _, found, _ in figures)
+            ):
+                quantity = "kv_tokens"  # beside the bytes of a pool: what it holds
             if column.role == grammar.MEMORY and not quantity and on_device:
                 quantity = "gpu_bytes"
             figures.append((name, quantity, unit))
@@ -267,6 +340,35 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
     if "request" in tables and not strong:
         return None
     return Experiment(tuple(settings), tuple(conditions), outcome, tuple(figures))
+
+
+def _outcome_column(records: Sequence[Values], columns: Mapping[str, Column]) -> str:
+    """The column that says what became of each try: by its name, else the only one whose cells say it; "" for none."""
+    told = {name: cells for name in columns if (cells := _told(records, name)) and not any(map(is_number, cells))}
+    for name, cells in told.items():
+        by_name = columns[name].role == grammar.OUTCOME or (columns[name].setting == "start_order" and _share(cells, _is_switch) == 1)  # fmt: skip
+        if by_name and _share(cells, _is_outcome) >= 0.5:
+            return name
+    said = [
+        name for name, cells in told.items()
+        if columns[name].role in (grammar.FIGURE, grammar.STATE) and _share(cells, _is_switch) < 1 and _share(cells, _is_outcome) >= _SAYS
+        and {outcome_of(str(cell), True) for cell in cells} >= {True, False}
+    ]  # fmt: skip
+    return said[0] if len(said) == 1 else ""
+
+
+_SAYS = 0.75  # of the cells of a column whose name is not known tell an outcome
+_PROMPTS = frozenset(("prompt", "input", "context"))
+_KV_DTYPE = re.compile(r"(?i)auto|default|fp8(?:_e[45]m[23])?|b?fp?16|bfloat16|float16|int8|(?:8|16)[- ]bit")
+
+
+def _is_kv_dtype(cell: Any) -> bool:
+    return isinstance(cell, str) and _KV_DTYPE.fullmatch(cell.strip()) is not None
+
+
+def _just_counts(words: Sequence[str], cells: Sequence[Any]) -> bool:
+    """Whether a column merely numbers the rows: no two tries have the same, so it is no condition that they could share."""
+    return len(words) <= 2 and len(cells) >= 2 and [str(cell).strip(" #.") for cell in cells] == [str(at) for at in range(1, len(cells) + 1)]  # fmt: skip
 
 
 def _spread(records: Sequence[Values], columns: Mapping[str, Column]) -> tuple[tuple[str, str, str], ...]:
@@ -337,6 +439,17 @@ def _is_switch(cell: Any) -> bool:
     return str(cell).strip().lower() in ("on", "off", "true", "false", "yes", "no", "enabled", "disabled", "with", "without", "default")  # fmt: skip
 
 
+def _with_unit(column: Column, cells: Sequence[Any]) -> Column:
+    """The column with the unit of bytes that its cells name, where its own name has none (`16.44 GiB` below `loading took`)."""
+    if column.unit or not all(isinstance(cell, str) and not cell.strip().isdigit() for cell in cells):
+        return column
+    units = {match[1].upper() + ("iB" if match[2] or match[1] else "B") for cell in cells if (match := _SIZED.fullmatch(str(cell).strip()))}  # fmt: skip
+    whole = all(_SIZED.fullmatch(str(cell).strip()) for cell in cells)
+    return column._replace(unit=units.pop()) if whole and len(units) == 1 else column
+
+
+_SIZED = re.compile(r"-?\d[\d,]{0,12}(?:\.\d{1,6})?\s?([KMGT])(i)?B?")
+_SPARE = frozenset(("free", "available", "left", "livre", "libre", "frei", "freier", "libero", "wolne", "disponible", "disponivel"))  # fmt: skip
 _SHARED = frozenset(("card", "gpu", "rank", "device", "user", "request", "req", "stream", "client", "replica", "node"))
 _READING = frozenset(("prompt", "input", "in", "prefill", "prompts"))
 
@@ -344,6 +457,8 @@ _READING = frozenset(("prompt", "input", "in", "prefill", "prompts"))
 def _quantity(words: Sequence[str], column: Column) -> tuple[str, str]:
     """Which of the figures that decide something a column is, "" for another; and its unit."""
     among = set(words)
+    if among & {"activation", "activations", "act"} and column.unit:
+        return "activation_bytes", column.unit
     tokens = bool(among & {"token", "tokens", "tok", "toks"})
     rate = bool(among & {"rate", "ratio", "pct", "percent", "share"})
     per_second = bool(among & {"s", "sec", "second"}) and tokens
@@ -377,7 +492,11 @@ def _quantity(words: Sequence[str], column: Column) -> tuple[str, str]:
         return "kv_tokens", ""
     if "kv" in among and column.unit:
         return "kv_bytes", column.unit
-    if among & {"weights", "weight", "model"} and column.unit:
+    if {"kv", "cache", "size"} <= among and not among & {"block", "blocks", "page", "dtype"}:
+        return "kv_tokens", ""  # as the engine prints it: tokens
+    if "cache" in among and among & _SPARE and column.unit and not among & {"page", "cpu", "host", "encoder", "disk"}:
+        return "kv_bytes", column.unit
+    if among & {"weights", "weight", "model", "pesos", "gewichte", "poids", "pesi", "wagi"} and column.unit:
         return "weights_bytes", column.unit
     if among & {"blocks"} and among & {"gpu", "kv"}:
         return "kv_blocks", ""
@@ -450,13 +569,16 @@ class Keeper:
 
     def __init__(self, rows: Rows, own: Own, experiment: int, attempts: list[int]) -> None:
         self._rows, self._own, self._experiment, self._attempts = rows, own, experiment, attempts
+        self._abridged = Abridged()
         self._first: float | None = None
         self._last = 0.0
         self._days = 0
 
     def record(self, line: int, values: Values) -> None:
         """The rows of one record."""
-        values = _quoted(values)
+        values = self._abridged.whole(_quoted(values))
+        if self._own.commas:
+            values = _with_points(values)
         if self._own.series:
             self._sample(line, self._own.series, values)
         if self._own.experiment:

@@ -185,6 +185,7 @@ def _begins_a_command(text: str) -> bool:
 
 def _everything(text: str) -> tuple[list[Setting], bool]:
     """All settings of a text, and whether it was read as a document."""
+    text = _as_of_now(text)
     lines = [line for line in text.split("\n") if line.strip() and not _COMMENT.match(line)]
     keyed = sum(bool(_YAML_LINE.match(line)) for line in lines)
     if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") or keyed * 10 >= 8 * len(lines) > 0:
@@ -194,6 +195,19 @@ def _everything(text: str) -> tuple[list[Setting], bool]:
     if lines and keyed * 2 > len(lines):
         text = re.sub(r"(?m)^(\s*)- (?=[\"']?-)", r"\1", text)
     return settings_of(text), False
+
+
+_NEW_LINE = re.compile(r"(?m)^\+(?=[ \t]|[\w\"'-])(?!\+\+)")
+_OLD_LINE = re.compile(r"(?m)^-(?!--)[^\n]*")
+
+
+def _as_of_now(text: str) -> str:
+    """A text with the marks of a `diff` as it is after the change: what was taken out is empty, no line moves.
+
+    >>> _as_of_now("llm:\\n  image: a\\n-  tp: 2\\n+  tp: 4\\n")
+    'llm:\\n  image: a\\n\\n   tp: 4\\n'
+    """
+    return _OLD_LINE.sub("", _NEW_LINE.sub(" ", text)) if _NEW_LINE.search(text) else text
 
 
 def _where(text: str, one: Setting) -> int:

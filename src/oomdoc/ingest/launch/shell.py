@@ -106,12 +106,16 @@ _PROGRAM_VARIABLES = regex(r"(?m)^[ \t]*environment[ \t]*=[ \t]*(?P<all>\S.*)$")
 _VECTOR = regex(r"(?m)^[ \t]*(?P<what>ENTRYPOINT|CMD)[ \t]+(?P<words>\[.*\])[ \t\r]*(?P<next>\n(?=[ \t]*CMD[ \t]+\[))?")
 
 
+_OPTIONS_KEPT = re.compile(r"(?m)^(?P<name>[ \t]*(?:export )?[A-Za-z_]\w{0,60})=(?=--[a-z][\w-]*(?:[ =]|$))")
+"""`EXTRA=--enable-lora --max-loras 16`: a file of variables holds options without quotes, the first is one of them."""
+
+
 def prepared(text: str) -> str:
     """Prompts off, typographic dashes back to `--`; units, supervisors and image files as the shell would have them.
 
     No line moves: settings are told with the line in which they stand.
     """
-    text = _DASHES.sub("--", _PROMPT.sub("", text))
+    text = _OPTIONS_KEPT.sub(r"\g<name>= ", _DASHES.sub("--", _PROMPT.sub("", text)))
     if "ExecStart" in text:
         text = _UNIT_VARIABLES.sub("export ", _UNIT_START.sub("", text))
     if _PROGRAM.search(text):
