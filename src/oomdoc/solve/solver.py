@@ -296,7 +296,7 @@ def _with_tokens(action: Action, now: Situation) -> Action:
 _USUAL_SHARE = 0.9
 _LESS_POOL = frozenset({"gpu_memory_utilization", "kv_cache_memory_bytes"})
 _OF_A_FEATURE = frozenset(
-    {"max_lora_rank"}
+    {"max_lora_rank", "max_loras"}
 )  # makes a feature smaller, by what nobody computes: utilization stays an answer
 _BEFORE_THE_POOL = frozenset({"init", "load", "profile", "kv-plan", "graph-profile"})
 _OUTSIDE_THE_PLAN = frozenset(
