@@ -234,7 +234,7 @@ def _part(
         return None
     own = [taken for taken in columns.values() if taken.quantity.id != _TIME]
     points = sum(_STRONG if taken.strong else _WEAK for taken in own if taken.name not in inherited)
-    of_servers = _of_servers(ids, columns, names)
+    of_servers = _of_servers(ids, columns, names) + _of_field(ids, names)
     # beside another table of ours a name is the less of a chance
     if (
         not own
@@ -257,6 +257,15 @@ def _of_servers(ids: set[str], columns: Mapping[Any, Taken], names: Mapping[str,
         return 0
     who = next(taken.name for taken in columns.values() if taken.quantity.id == "stat.replica")
     return _STRONG if len({str(value) for value in names[who] if not null(value)}) > 1 else 0
+
+
+_AT_A_TIME = frozenset(("stat.running", "stat.waiting", _TIME))
+_FIELD = frozenset(("ttft", "kv", "token", "preempt", "vram", "tpot", "itl"))
+
+
+def _of_field(ids: set[str], names: Mapping[str, list[Any]]) -> int:
+    """What a word of the field in another column adds to weak names: who runs and who waits over time, beside first tokens, is an engine's."""
+    return _WEAK if ids >= _AT_A_TIME and any(_FIELD & set(apart(name).words) for name in names) else 0
 
 
 def _about_a_device(columns: Sequence[Taken]) -> bool:

@@ -272,7 +272,7 @@ class Filler:
             elif value is not None:
                 found[what] = value
                 found[what + "/"] = known or Meaning(what, 0.0, False)
-        self.requests.add(line, found, None, "")
+        self.requests.add(line, found, None, "", known=True)
 
     # ---- the rest
 

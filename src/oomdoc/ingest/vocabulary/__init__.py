@@ -84,13 +84,13 @@ def meanings(name: str) -> tuple[Match, ...]:
     return _of_words(name) or _below(name) or _of_statistic(name) or _of_exported(plain)
 
 
-_STATISTIC = re.compile(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]+)?(?P<bare>\w.*?)(?:[ _.-]+(?:sum|max|avg|average|mean|median|last|latest|current|p\d\d))?$")  # fmt: skip
+_STATISTIC = re.compile(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]+)?(?P<bare>\w.*?)(?:[ _.-]+(?:sum|max|avg|average|mean|median|last|latest|current|p\d\d))?(?:[ _.-]+\d{1,3}[smhd])?$")  # fmt: skip
 _STATES = ("stat.", "gpu.used")
 """What a dashboard folds over replicas or over a minute: each fold is still a reading of the state. Of requests it would be none."""
 
 
 def _of_statistic(name: str) -> tuple[Match, ...]:
-    """What a name means without the statistic in it: `kv_usage_max`, `requests_running_sum`, `avg_waiting`."""
+    """What a name means without the statistic in it, and its window: `kv_usage_max`, `requests_running_sum`, `avg_waiting`, `kv_max_1h`."""
     found = _STATISTIC.match(name.strip())
     if found is None or found["bare"] == name.strip():
         return ()
