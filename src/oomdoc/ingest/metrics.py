@@ -34,7 +34,7 @@ TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", 
 _KEPT = (
     "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_MEM_COPY_UTIL", "DCGM_FI_DEV_XID_ERRORS", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_GPU_TEMP", "dcgm_fb_",
     "dcgm_gpu_utilization", "gpu_memory_used_bytes", "gpu_memory_total_bytes", "nvidia_",
-    "process_resident_memory_bytes", "container_memory_", "node_memory_MemTotal_bytes", *OTHERS,
+    "process_resident_memory_bytes", "container_memory_", "prober_probe_total", "kube_pod_container_status_restarts_total", "node_memory_MemTotal_bytes", *OTHERS,
 )  # fmt: skip
 _BARE = (b"vllm:", b"DCGM_FI_DEV_")
 _TYPED = (
