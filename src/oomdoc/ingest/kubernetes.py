@@ -65,7 +65,9 @@ _DOCUMENT = regex(
     r"\s*(?:#[^\n]*\n\s*)*(?:[{\[]|apiVersion:|---|kind:|metadata:|spec:|status:|(?:- )?containerStatuses:|containers:|containerID:|exitCode:|lastState:|state:|terminated:|terminationGracePeriodSeconds:|(?:liveness|startup)Probe:|triggers:|metrics:|m(?:in|ax)Replica\w*:|scaleTargetRef:|behavior:)"
 )
 _SCALER = re.compile(rb'(?m)^\s*(?:"spec"\s*:\s*\{\s*)?"?(?:m(?:in|ax)Replica(?:s|Count)|scaleTargetRef)"?\s*:')
-_BOX = re.compile(rb"(?m)^\s*(?:- )?(?:containerStatuses|lastState):|^\s*exitCode: *\d+\s*$(?=(?s:.)*^\s*(?:reason|finishedAt):)|^\s*(?:liveness|startup)Probe:(?=(?s:.)*\bfailureThreshold\b)")
+_BOX = re.compile(
+    rb"(?m)^\s*(?:- )?(?:containerStatuses|lastState):|^\s*exitCode: *\d+\s*$(?=(?s:.)*^\s*(?:reason|finishedAt):)|^\s*(?:liveness|startup)Probe:(?=(?s:.)*\bfailureThreshold\b)"
+)
 """What only the status of a container has, or its probes."""
 _FOLLOWS = re.compile(rb'(?m)^\s*"?(?:metrics|triggers|behavior)"?\s*:')
 """What only the specification of an autoscaler has."""

@@ -281,7 +281,10 @@ PATTERNS: tuple[Pattern, ...] = (
             ),
             ("supervisor: startup probe deadline 30s exceeded, sending SIGTERM to pid=7", {"reason": "Killing"}),
             ("keeper ERROR engine reported not available, restarting it", {"reason": "Killing"}),
-            ("04-03-2026 09:11:02 Container /engine (1f5a) found to be unhealthy - Restarting container now with 10s timeout", {"reason": "Killing"}),
+            (
+                "04-03-2026 09:11:02 Container /engine (1f5a) found to be unhealthy - Restarting container now with 10s timeout",
+                {"reason": "Killing"},
+            ),
         ),
         convert=_alone("Killing"),
     ),

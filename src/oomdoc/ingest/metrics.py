@@ -124,13 +124,17 @@ class Scrapes:
         of_devices: list[device_metrics.Sample] = []
         # as text: `in` on bytes takes four times as long, and nine lines of ten are buckets that fall here
         text = data.decode("utf-8", "replace").split("\n")
-        for number, line in [entry for entry in enumerate(text, first_line) if "_bucket{" not in entry[1] or entry[1].startswith(_BLOCKS)]:
+        for number, line in [
+            entry for entry in enumerate(text, first_line) if "_bucket{" not in entry[1] or entry[1].startswith(_BLOCKS)
+        ]:
             if line.startswith(_DUMPED):
                 line = _as_exposed(line)
             if "_bucket{" in line:
-                if '+Inf' not in line:
+                if "+Inf" not in line:
                     continue
-                line = _LAST_BUCKET.sub(r"\1_count\2", line)  # where only buckets were kept the last of them is the count
+                line = _LAST_BUCKET.sub(
+                    r"\1_count\2", line
+                )  # where only buckets were kept the last of them is the count
             named, _, figure = line.rpartition(" ")
             series, t = _SERIES.get(named), self.t
             if series is None:  # not seen yet, or no series at all

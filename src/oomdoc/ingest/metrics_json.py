@@ -36,7 +36,9 @@ _YEARS = (6.3e8, 7.3e9)
 _FLUSH_ROWS = 20_000
 _LABEL_NAME = regex(r"[A-Za-z_][\w.:-]*")
 _DISPLAYED = regex(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?")
-_GROWN = re.compile(r"(?:sum\()?(?:increase|delta)\(\s*(?P<name>[A-Za-z_:][\w:]{3,100})(?:\{[^{}]*\})?\[\w+(?::\w*)?\]\s*\)+")
+_GROWN = re.compile(
+    r"(?:sum\()?(?:increase|delta)\(\s*(?P<name>[A-Za-z_:][\w:]{3,100})(?:\{[^{}]*\})?\[\w+(?::\w*)?\]\s*\)+"
+)
 """What a counter grew by at each sample: summed up it is that counter again, from nought; exact where samples are a window apart."""
 _LINE = re.compile(rb'\s*\{"metric"\s*:\s*\{')
 _SHAPES = re.compile(

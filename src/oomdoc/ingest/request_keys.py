@@ -321,7 +321,11 @@ class Requests:
 
         `known` says that others of its table are requests: one that ended without an answer has a status and a duration alone.
         """
-        if "input" not in found and "output" not in found and not (known and found.get("status") and "latency" in found):
+        if (
+            "input" not in found
+            and "output" not in found
+            and not (known and found.get("status") and "latency" in found)
+        ):
             return False
         given, made = self._count(line, found, "input", text), self._count(line, found, "output", text)
         cached, limit = self._count(line, found, "cached"), self._count(line, found, "limit")

@@ -115,7 +115,7 @@ _SMALL = re.compile(rf"(?<![a-z]){_SMALL_WORDS}(?![a-z])", re.I)
 
 
 def in_english(text: str) -> str:
-    """A name with its words of other tongues in English; small words beside these go, other names stay as they are.
+    """A name with its words of other tongues in English; small words beside these go, and accents of all.
 
     >>> in_english("Uso do cache KV (%)"), in_english("File d'attente"), in_english("kolejka_max"), in_english("cola de impresion")
     ('used cache KV (%)', 'waiting', 'waiting_max', 'waiting impresion')
@@ -123,7 +123,7 @@ def in_english(text: str) -> str:
     plain = "".join(each for each in unicodedata.normalize("NFKD", text.replace("ł", "l").replace("Ł", "L")) if not unicodedata.combining(each))  # fmt: skip
     low = plain.lower()
     if len(low) != len(plain) or _FOREIGN.search(low) is None:
-        return text
+        return plain
     parts, at = [], 0
     for found in _FOREIGN.finditer(low):
         parts += [plain[at : found.start()], _IN_ENGLISH[" ".join(re.split(r"[\W_]+", found[0]))]]
