@@ -62,9 +62,13 @@ _SUPERVISED = regex(
 )
 _ANNOTATION = regex(r"\s*\"?(?P<key>[a-z0-9][a-z0-9.-]*\.[a-z]{2,}/[\w.-]+)\"?\s*[:=]\s*\"?(?P<value>[^\"]*?)\"?,?\s*$")
 _DOCUMENT = regex(
-    r"\s*(?:#[^\n]*\n\s*)*(?:[{\[]|apiVersion:|---|kind:|metadata:|spec:|triggers:|metrics:|m(?:in|ax)Replica\w*:|scaleTargetRef:|behavior:)"
+    r"\s*(?:#[^\n]*\n\s*)*(?:[{\[]|apiVersion:|---|kind:|metadata:|spec:|status:|(?:- )?containerStatuses:|containers:|containerID:|exitCode:|lastState:|state:|terminated:|terminationGracePeriodSeconds:|(?:liveness|startup)Probe:|triggers:|metrics:|m(?:in|ax)Replica\w*:|scaleTargetRef:|behavior:)"
 )
 _SCALER = re.compile(rb'(?m)^\s*(?:"spec"\s*:\s*\{\s*)?"?(?:m(?:in|ax)Replica(?:s|Count)|scaleTargetRef)"?\s*:')
+_BOX = re.compile(
+    rb"(?m)^\s*(?:- )?(?:containerStatuses|lastState):|^\s*exitCode: *\d+\s*$(?=(?s:.)*^\s*(?:reason|finishedAt):)|^\s*(?:liveness|startup)Probe:(?=(?s:.)*\bfailureThreshold\b)"
+)
+"""What only the status of a container has, or its probes."""
 _FOLLOWS = re.compile(rb'(?m)^\s*"?(?:metrics|triggers|behavior)"?\s*:')
 """What only the specification of an autoscaler has."""
 
@@ -80,6 +84,8 @@ def matches(head: Head) -> bool:
         return True
     if _LIST.match(lines[0]):  # records of a program: `forms` reads them, unless they are the cluster's own objects
         return bool(_INSPECT.search(head.data))
+    if _BOX.search(head.data) and _DOCUMENT.match(head.data[:4096].decode("utf-8", "replace")):
+        return True
     if (
         _SCALER.search(head.data)
         and _FOLLOWS.search(head.data)

@@ -263,12 +263,15 @@ PATTERNS: tuple[Pattern, ...] = (
             "unhealthy, restarting",
             "not responding, restarting",
             "is unhealthy, kill",
+            "unhealthy - ",
+            "unhealthy. Restart",
+            "unhealthy; restart",
         ),
         regex(
             r"(?:[Cc]ontainer (?P<object>\S+) )?failed (?:liveness|startup) probe, will be (?:restarted|killed)"
             r"|\b(?:liveness|startup|health) ?(?:probe|check)\b[^\n]{0,80}?(?:sending SIG(?:TERM|KILL)|"
             r"(?:deadline|threshold|limit)[^\n]{0,40}?exceeded)|Killing container with a grace period"
-            r"|(?:not (?:available|responding|healthy)|unhealthy),? (?:so )?(?:restarting|killing)\b"
+            r"|(?:not (?:available|responding|healthy)|unhealthy)(?:,|;|:|\.| -+)? (?:so )?(?:[Rr]estarting|[Kk]illing)\b"
         ),
         "cluster_event",
         (
@@ -278,6 +281,10 @@ PATTERNS: tuple[Pattern, ...] = (
             ),
             ("supervisor: startup probe deadline 30s exceeded, sending SIGTERM to pid=7", {"reason": "Killing"}),
             ("keeper ERROR engine reported not available, restarting it", {"reason": "Killing"}),
+            (
+                "04-03-2026 09:11:02 Container /engine (1f5a) found to be unhealthy - Restarting container now with 10s timeout",
+                {"reason": "Killing"},
+            ),
         ),
         convert=_alone("Killing"),
     ),

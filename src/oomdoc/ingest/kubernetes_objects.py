@@ -88,7 +88,7 @@ class Objects:
                 if isinstance(item, Mapping) and not item.get("kind") and kind.endswith("List") and len(kind) > 4:
                     item = {**item, "kind": kind.removesuffix("List")}
                 self.take(item, depth + 1)
-        elif "HostConfig" in value and "State" in value:
+        elif "State" in value and ("HostConfig" in value or _DOCKER_STATE & _mapping(value["State"]).keys()):
             self.inspected(value)
         elif isinstance(value.get("pods"), list) and isinstance(value.get("node"), Mapping):
             self.measured(value)
@@ -117,6 +117,12 @@ class Objects:
             self.target = {}
         elif "containers" in _mapping(value.get("spec")) or "containerStatuses" in _mapping(value.get("status")):
             self.pod(value)
+        elif any(isinstance(one, Mapping) for one in _list(value.get("containers"))):
+            self.pod({"metadata": value.get("metadata"), "spec": value})
+        elif isinstance(value.get("containerStatuses"), list):
+            self.pod({"status": value})
+        elif "name" in value and _OF_CONTAINER & value.keys():
+            self.pod({"spec": {"containers": [value]}, "status": {"containerStatuses": [value]}})
         else:
             template = _mapping(_mapping(value.get("spec")).get("template"))
             if "containers" in _mapping(template.get("spec")):
@@ -322,6 +328,20 @@ class Objects:
         words = [str(word) for key in ("Entrypoint", "Cmd") for word in _list(config.get(key))]
         container.words = [(container.line, word) for word in words]
         emit(self.rows, container, row)
+        self._health(_text(value.get("Name")), _mapping(state.get("Health")))
+
+    def _health(self, name: str | None, health: Mapping[str, Any]) -> None:
+        """The failed health checks that the engine of the container remembers."""
+        for entry in _list(health.get("Log")):
+            one = _mapping(entry)
+            if _whole(one.get("ExitCode")) not in (0, None):
+                begin = str(one.get("Start") or "")
+                said = " ".join(str(one.get("Output") or "").split())[:200]
+                self.rows.add("cluster_event", self.where(entry, begin, "Health"), t=parse_time(begin), type="Warning", reason="Unhealthy", object=name, message=f"health check failed: {said}")  # fmt: skip
+
+
+_DOCKER_STATE = frozenset(("OOMKilled", "FinishedAt", "Health"))
+_OF_CONTAINER = frozenset(("livenessProbe", "startupProbe", "lastState", "restartCount"))
 
 
 def _unnamed_scaler(value: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:

@@ -34,7 +34,7 @@ TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", 
 _KEPT = (
     "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_MEM_COPY_UTIL", "DCGM_FI_DEV_XID_ERRORS", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_GPU_TEMP", "dcgm_fb_",
     "dcgm_gpu_utilization", "gpu_memory_used_bytes", "gpu_memory_total_bytes", "nvidia_",
-    "process_resident_memory_bytes", "container_memory_", "node_memory_MemTotal_bytes", *OTHERS,
+    "process_resident_memory_bytes", "container_memory_", "prober_probe_total", "kube_pod_container_status_restarts_total", "node_memory_MemTotal_bytes", *OTHERS,
 )  # fmt: skip
 _BARE = (b"vllm:", b"DCGM_FI_DEV_")
 _TYPED = (
@@ -67,6 +67,8 @@ _NAME = re.compile(rf"([A-Za-z_:][\w:]*)({_BRACES})?[ \t]*")
 _SAMPLE = re.compile(
     rf"([A-Za-z_:][\w:]*(?:{_BRACES})?)[ \t]+([^\s#]+)(?:[ \t]+(-?\d{{1,15}}(?:\.\d{{1,9}})?))?(?:[ \t]+#[ \t]*\{{.*)?[ \t\r]*"
 )
+_BLOCKS = "vllm:kv_block_"
+_LAST_BUCKET = re.compile(r'^(vllm:\w+)_bucket(\{.*?),?le="\+Inf",?')
 _SECONDS_BELOW = 1e11
 
 
@@ -122,9 +124,17 @@ class Scrapes:
         of_devices: list[device_metrics.Sample] = []
         # as text: `in` on bytes takes four times as long, and nine lines of ten are buckets that fall here
         text = data.decode("utf-8", "replace").split("\n")
-        for number, line in [entry for entry in enumerate(text, first_line) if "_bucket{" not in entry[1]]:
+        for number, line in [
+            entry for entry in enumerate(text, first_line) if "_bucket{" not in entry[1] or entry[1].startswith(_BLOCKS)
+        ]:
             if line.startswith(_DUMPED):
                 line = _as_exposed(line)
+            if "_bucket{" in line:
+                if "+Inf" not in line:
+                    continue
+                line = _LAST_BUCKET.sub(
+                    r"\1_count\2", line
+                )  # where only buckets were kept the last of them is the count
             named, _, figure = line.rpartition(" ")
             series, t = _SERIES.get(named), self.t
             if series is None:  # not seen yet, or no series at all

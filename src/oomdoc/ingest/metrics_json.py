@@ -25,6 +25,7 @@ from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, pieces
 from oomdoc.ingest.metrics import CONFIG, kept_name, tell_config, tell_host
 from oomdoc.ingest.problems import Capped
+from oomdoc.ingest.vocabulary import meanings
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
@@ -35,6 +36,10 @@ _YEARS = (6.3e8, 7.3e9)
 _FLUSH_ROWS = 20_000
 _LABEL_NAME = regex(r"[A-Za-z_][\w.:-]*")
 _DISPLAYED = regex(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?")
+_GROWN = re.compile(
+    r"(?:sum\()?(?:increase|delta)\(\s*(?P<name>[A-Za-z_:][\w:]{3,100})(?:\{[^{}]*\})?\[\w+(?::\w*)?\]\s*\)+"
+)
+"""What a counter grew by at each sample: summed up it is that counter again, from nought; exact where samples are a window apart."""
 _LINE = re.compile(rb'\s*\{"metric"\s*:\s*\{')
 _SHAPES = re.compile(
     rb'"resultType"\s*:\s*"(?:matrix|vector)"|"metric"\s*:\s*\{\s*"__name__"\s*:|"frames"\s*:\s*\[\s*\{\s*"schema"\s*:'
@@ -128,12 +133,14 @@ class _Answers:
             self._samples(line, name, labels, zip(columns[0], column, strict=False), 1000.0)
 
     def _samples(self, line: int, name: str, labels: Mapping[str, str], samples: Iterable[Any], divisor: float) -> None:
-        kept = kept_name(name)
+        grown = _GROWN.fullmatch(name)
+        kept = _kept(grown["name"] if grown else name)
         if kept is None:
             return
         name = kept
         text = _text(labels)
         found = []
+        sum_of = 0.0
         for at, printed in samples:
             try:
                 t, value = float(at) / divisor, float(printed)
@@ -142,6 +149,8 @@ class _Answers:
                     self.rows.problem(line, "no sample of a series", f"{name} {at} {printed}"[:200])
                 continue
             if math.isfinite(value):
+                if grown:
+                    value = sum_of = sum_of + max(0.0, value)
                 found.append((line, t if _YEARS[0] <= t < _YEARS[1] else None, name, text, value))
         for column, cells in zip(self._columns.values(), zip(*found, strict=True), strict=False):
             column.extend(cells)
@@ -167,6 +176,11 @@ class _Answers:
         self._devices.close(self.rows)
         yield from self.take()
         yield from self.rows.close()
+
+
+def _kept(name: str) -> str | None:
+    """Under which name a series is kept; of one without the engine's prefix where the vocabulary knows it as the engine's."""
+    return kept_name(name) or next((match.quantity.column[1:] for match in meanings(name) if match.strong and match.quantity.column.startswith(":vllm:")), None)  # fmt: skip
 
 
 def _text(labels: Mapping[str, str]) -> str | None:

@@ -316,9 +316,16 @@ class Requests:
         self.bare = Bare()
         self.noted = Capped()
 
-    def add(self, line: int, found: Found, otherwise_t: float | None, text: str | bytes) -> bool:
-        """A row from values by meaning; False where they are no request. `text` is told if a count is none."""
-        if "input" not in found and "output" not in found:
+    def add(self, line: int, found: Found, otherwise_t: float | None, text: str | bytes, known: bool = False) -> bool:
+        """A row from values by meaning; False where they are no request. `text` is told if a count is none.
+
+        `known` says that others of its table are requests: one that ended without an answer has a status and a duration alone.
+        """
+        if (
+            "input" not in found
+            and "output" not in found
+            and not (known and found.get("status") and "latency" in found)
+        ):
             return False
         given, made = self._count(line, found, "input", text), self._count(line, found, "output", text)
         cached, limit = self._count(line, found, "cached"), self._count(line, found, "limit")

@@ -23,7 +23,7 @@ SIGNS = (
 FIELD = re.compile(
     r"(?i)vllm|sglang|triton|\btgi\b|trtllm|tensorrt|lmcache|llama|qwen|mistral|deepseek|gemma|\bllms?\b|inference|engine ?core|"
     r"kv[ _-]?cache|prefix cache|max_model_len|gpu_memory_utilization|tensor[ _-]parallel|\btokens?/s\b|\bmodel[ _-](?:weights|loading)|"
-    r"\bworker_(?:rss|proc)|c10::|dcgm_fi|\bnccl\b|\bxid\b"
+    r"\bray(?:cluster|service|-head|-worker)|\bworker_(?:rss|proc)|c10::|dcgm_fi|\bnccl\b|\bxid\b"
 )
 """Words of the field. They count only where nothing structured speaks: a person's text, the name of a pod, an event."""
 TRAINER = re.compile(

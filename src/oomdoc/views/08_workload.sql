@@ -2,7 +2,7 @@
 -- scope: bundle
 -- restarts: most restarts of a container
 -- restart_ref: where
--- bad_ends: containers whose last end was no orderly one (0 and 143, SIGTERM, are); held back from restarting counts
+-- bad_ends: containers whose last end was no orderly one (0 and 143, SIGTERM, are; 255 for a reason Unknown is the end of the machine); held back from restarting counts
 -- probe_failures: liveness or startup probe failures
 -- probe_ref: where
 -- probe_text: one of them
@@ -20,7 +20,7 @@
 WITH box AS (
   SELECT max(restarts) AS restarts, max_by(source || ':' || line, restarts) AS restart_ref, min(ran_s) AS ran_s, arg_max(exit_code, restarts) AS exit_code, arg_max(last_reason, restarts) AS last_reason,
          bool_or(reason = 'CrashLoopBackOff') AS back_off, count(*) AS n,
-         count(*) FILTER (reason = 'CrashLoopBackOff' OR (coalesce(last_reason, 'Completed') <> 'Completed' AND coalesce(exit_code, -1) NOT IN (0, 143))) AS bad_ends FROM container
+         count(*) FILTER (reason = 'CrashLoopBackOff' OR (coalesce(last_reason, 'Completed') <> 'Completed' AND coalesce(exit_code, -1) NOT IN (0, 143) AND NOT (coalesce(last_reason, '') = 'Unknown' AND coalesce(exit_code, 0) = 255))) AS bad_ends FROM container
 ), told AS (
   -- the same events stand in `describe` and in the list of events: the source that counts most speaks
   SELECT source, sum(coalesce(count, 1)) FILTER (failed) AS probe_failures, min(source || ':' || line) FILTER (failed) AS probe_ref, min_by(message, line) FILTER (failed) AS probe_text,

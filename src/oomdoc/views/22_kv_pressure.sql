@@ -1,5 +1,6 @@
 -- says: how hard live traffic pressed on the KV pool, from statistics lines and metrics together; no row without either
 -- scope: incident
+-- A standstill at the end (work in hand, no token in or out) is none of it: what queues up there waits for whatever stands.
 -- samples: points with a usage
 -- share_pinned: share of them at 95 % or more
 -- share_high: share at 85 % or more
@@ -26,14 +27,17 @@
 -- demand: the most that running and waiting requests together would have used, each like those that ran; 1 = the pool; where the requests are known, at most what they held
 -- running_drop: while the pool was full, running fell and waiting rose
 WITH stat AS (
-  SELECT source, line, t, running, waiting, kv_used, prompt_tokens_per_s, prefix_hit_rate FROM seen.engine_stat WHERE kv_used IS NOT NULL
+  SELECT source, line, t, running, waiting, kv_used, prompt_tokens_per_s, prefix_hit_rate, line > moved AND lines >= $still_lines AS still FROM (
+    SELECT *, max(line) FILTER (NOT coalesce(running > 0 AND prompt_tokens_per_s = 0 AND generation_tokens_per_s = 0, false)) OVER (PARTITION BY source) AS moved FROM seen.engine_stat
+  ) x, LATERAL (SELECT count(*) AS lines FROM seen.engine_stat y WHERE y.source = x.source AND y.line > x.moved)
+  WHERE kv_used IS NOT NULL
 ), gauge AS (
   SELECT source, min(line) AS line, t, max(value) FILTER (name = 'vllm:num_requests_running') AS running, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
          max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used, NULL::DOUBLE AS prompt_tokens_per_s, NULL::DOUBLE AS prefix_hit_rate
   FROM metric WHERE name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc') AND labels IS DISTINCT FROM 'delta'
   GROUP BY source, t HAVING kv_used BETWEEN 0 AND 1
 ), point AS (
-  SELECT * FROM stat UNION ALL SELECT * FROM gauge WHERE (SELECT count(*) FROM stat) < $log_course_lines
+  SELECT * EXCLUDE (still) FROM stat WHERE NOT coalesce(still, false) UNION ALL SELECT * FROM gauge WHERE (SELECT count(*) FROM stat) < $log_course_lines
 ), stepped AS (
   SELECT *, lag(running) OVER w AS running_before, lag(waiting) OVER w AS waiting_before FROM point WINDOW w AS (PARTITION BY source ORDER BY line, t)
 ), folded AS (

@@ -24,9 +24,12 @@
 -- cold_ttft_s: median time to their first token
 -- warm_ttft_s: that of the others
 -- cold_ref: where the first of them stands
+-- onward: turns that repeat the prompt before and add to it
+-- never: of them those that found next to nothing in the cache
+-- never_ref: where the first of them stands
 WITH scraped AS (
   -- a counter over its scrapes, in their order; in their own labels
-  SELECT name, labels, value, source || ':' || line AS ref, lag(value) OVER w AS before, row_number() OVER (PARTITION BY name, labels ORDER BY t DESC, source DESC, line DESC) AS nth
+  SELECT name, labels, t, value, source || ':' || line AS ref, lag(value) OVER w AS before, row_number() OVER (PARTITION BY name, labels ORDER BY t DESC, source DESC, line DESC) AS nth
   FROM metric WHERE t IS NOT NULL AND (name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%')
   WINDOW w AS (PARTITION BY name, labels ORDER BY t, source, line)
 ), latest AS (
@@ -50,7 +53,9 @@ WITH scraped AS (
   FROM request WHERE input_tokens >= $turn_tokens AND cached_tokens IS NOT NULL WINDOW w AS (PARTITION BY source, coalesce(tenant, '') ORDER BY t, line)
 ), chat AS (
   SELECT count(*) AS turns, count(*) FILTER (cold) AS cold, arg_max(input_tokens, input_tokens) FILTER (cold) AS cold_tokens, arg_max(cached_tokens, input_tokens) FILTER (cold) AS cold_cached_tokens,
-         median(ttft_s) FILTER (cold) AS cold_ttft_s, median(ttft_s) FILTER (NOT cold) AS warm_ttft_s, arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref
+         median(ttft_s) FILTER (cold) AS cold_ttft_s, median(ttft_s) FILTER (NOT cold) AS warm_ttft_s, arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref,
+         count(*) FILTER (goes_on) AS onward, count(*) FILTER (goes_on AND cached_tokens < $turn_cold * input_tokens) AS never,
+         arg_min(source || ':' || line, line) FILTER (goes_on AND cached_tokens < $turn_cold * input_tokens) AS never_ref
   FROM (SELECT *, coalesce(cached_tokens - shared < $turn_cold * (input_tokens - shared) AND cached_tokens < $turn_warm * input_tokens AND hit_before >= $turn_warm AND goes_on, false) AS cold FROM (
     SELECT *, input_tokens BETWEEN before AND $turn_growth * before AS goes_on FROM turn))
   -- conversations, not a mix of requests
@@ -70,15 +75,22 @@ WITH scraped AS (
          avg(size) FILTER (part = 1) AS size_before, avg(size) FILTER (part = 3) AS size_after, source || ':' || min(line) FILTER (part = 3) AS ref FROM third GROUP BY of, source HAVING any_value(n) >= $lookups_least
   -- all that was counted until the scrape before the last, and what came since: requests of some tokens each
   UNION ALL SELECT 'counter', ref, ($lookups_least)::BIGINT, hits_before / queries_before, hits / queries, NULL, NULL, ref FROM latest WHERE queries >= $lookups_least * $turn_tokens AND queries_before > 0
+), step AS (
+  -- between two scrapes of one engine
+  SELECT labels, t, min(ref) AS ref, sum(value - before) FILTER (name LIKE '%prefix_cache_queries%') AS queries, sum(value - before) FILTER (name LIKE '%prefix_cache_hits%') AS hits
+  FROM scraped WHERE before IS NOT NULL GROUP BY labels, t HAVING queries > 0 AND hits >= 0
+), slid AS (
+  SELECT labels, count(*) AS n, sum(hits) FILTER (part = 1) / sum(queries) FILTER (part = 1) AS before, sum(hits) FILTER (part = 3) / sum(queries) FILTER (part = 3) AS after, min(ref) FILTER (part = 3) AS ref
+  FROM (SELECT *, ntile(3) OVER (PARTITION BY labels ORDER BY t) AS part FROM step) GROUP BY labels HAVING count(*) >= $lookups_least AND sum(queries) >= $lookups_least * $turn_tokens
 ), fell AS (
   SELECT max(n) AS n, arg_max(before, before - after) AS before, arg_max(after, before - after) AS after, arg_max(size_before, before - after) AS size_before, arg_max(size_after, before - after) AS size_after,
-         arg_max(ref, before - after) AS ref FROM course
+         arg_max(ref, before - after) AS ref FROM (FROM course UNION ALL SELECT 'series', labels, n, before, after, NULL, NULL, ref FROM slid)
 )
 SELECT counter.queries, counter.hits, coalesce(counter.hits / nullif(counter.queries, 0), said.rate) AS hit_rate, coalesce(counter.ref, told.ref, said.ref) AS ref,
        -- rates of the last interval, where it is known: an average over a life hides what goes on now
        coalesce(latest.idle_s / nullif(latest.evictions, 0), counter.evicted_idle_s) AS evicted_idle_s, CASE WHEN latest.evictions IS NULL THEN counter.reuses ELSE latest.reuses END AS reuses,
        coalesce(latest.evictions, counter.evictions) AS evictions,
        coalesce(repeated, false) AS repeated, coalesce(no_hits, false) AS no_hits, fell.n AS lookups, fell.before AS hit_before, fell.after AS hit_after, fell.ref AS lookup_ref,
-       size_before, size_after, latest.queries AS recent_queries, latest.hits / nullif(latest.queries, 0) AS recent_rate, turns, cold, cold_tokens, cold_cached_tokens, cold_ttft_s, warm_ttft_s, cold_ref
+       size_before, size_after, latest.queries AS recent_queries, latest.hits / nullif(latest.queries, 0) AS recent_rate, turns, cold, cold_tokens, cold_cached_tokens, cold_ttft_s, warm_ttft_s, cold_ref, onward, never, never_ref
 FROM counter, told, said, fell LEFT JOIN chat ON true LEFT JOIN latest ON true
 WHERE coalesce(counter.queries, fell.n, said.rate, turns) IS NOT NULL OR repeated OR no_hits

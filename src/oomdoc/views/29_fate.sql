@@ -10,15 +10,15 @@ WITH own AS (
 ), gauge AS (
   -- without a log the counters of the server speak: requests were finished, nobody waits, nothing was preempted
   SELECT max(value) FILTER (name LIKE 'vllm:request_success%') AS done, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
-         max(value) FILTER (name LIKE 'vllm:num_preemptions%') AS preempted, max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used,
+         max(value) FILTER (name LIKE 'vllm:num_preemptions%' AND NOT EXISTS (FROM preempt_course WHERE past)) AS preempted, max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used,
          min(source || ':' || line) FILTER (name LIKE 'vllm:request_success%') AS ref
   FROM metric WHERE name LIKE 'vllm:%'
 ), quiet AS (
   SELECT CASE WHEN preempted > 0 OR (waiting > 0 AND kv_used >= $pool_crowded) THEN 'degraded' WHEN done > 0 AND coalesce(waiting, 0) = 0 THEN 'served' END AS outcome, ref FROM gauge
 ), box AS (
-  -- or its container: it runs, is ready or not told otherwise, and was never started again; or it was ended or evicted
+  -- or its container: it runs, is ready or not told otherwise, and was never started again but after its machine (255 and Unknown: the kubelet found it gone); or it was ended or evicted
   SELECT CASE WHEN bool_or(coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) THEN 'ended'
-              WHEN bool_and(state = 'Running' AND restarts = 0) THEN 'served' END AS outcome,
+              WHEN bool_and(state = 'Running' AND (restarts = 0 OR (last_reason = 'Unknown' AND exit_code = 255))) THEN 'served' END AS outcome,
          coalesce(min(source || ':' || line) FILTER (coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted')), min(source || ':' || line)) AS ref FROM container
 ), host AS (
   SELECT CASE WHEN i.kind IN ('host-kill', 'restart', 'exit') THEN 'ended' END AS outcome, i.ref FROM focus f JOIN incident i ON i.incident = f.incident WHERE i.start_id IS NULL

@@ -58,6 +58,7 @@ ENTITIES: tuple[Entity, ...] = (
     Entity("engine_figure", ("figure.",), (), 6),
     Entity("process_memory", ("process.resident", "process.name", "process.pid", "process.state"), _cores("process.resident process.name", "process.resident process.state", "process.resident time", "process.resident process.pid"), 4),
     Entity("cluster_event", ("event.",), _cores("event.reason event.message event.object", "event.reason event.message event.type"), 3),
+    Entity("container", ("life.",), _cores("life.begin life.end life.code", "life.lasted life.code"), 3),
     Entity("scaler", ("scaler.",), _cores("scaler.replicas time", "scaler.replicas scaler.desired", "scaler.replicas scaler.maximum", "scaler.minimum scaler.maximum", "scaler.metric scaler.threshold"), 4),
     Entity("note", ("host.size",), (), 3),
     Entity("host_event", ("host.group_kills",), (), 3),
@@ -240,7 +241,7 @@ def _part(
         return None
     own = [taken for taken in columns.values() if taken.quantity.id not in (_TIME, _ELAPSED)]
     points = sum(_STRONG if taken.strong else _WEAK for taken in own if taken.name not in inherited)
-    of_servers = _of_servers(ids, columns, names)
+    of_servers = _of_servers(ids, columns, names) + _of_field(ids, names)
     # beside another table of ours a name is the less of a chance
     if not own or points + (_WEAK if _TIME in ids else 0) + of_servers + (company and points > 1) < entity.least:
         return None
@@ -260,6 +261,15 @@ def _of_servers(ids: set[str], columns: Mapping[Any, Taken], names: Mapping[str,
         return 0
     who = next(taken.name for taken in columns.values() if taken.quantity.id == "stat.replica")
     return _STRONG if len({str(value) for value in names[who] if not null(value)}) > 1 else 0
+
+
+_AT_A_TIME = frozenset(("stat.running", "stat.waiting", _TIME))
+_FIELD = frozenset(("ttft", "kv", "token", "preempt", "vram", "tpot", "itl"))
+
+
+def _of_field(ids: set[str], names: Mapping[str, list[Any]]) -> int:
+    """What a word of the field in another column adds to weak names: who runs and who waits over time, beside first tokens, is an engine's."""
+    return _WEAK if ids >= _AT_A_TIME and any(_FIELD & set(apart(name).words) for name in names) else 0
 
 
 def _about_a_device(columns: Sequence[Taken]) -> bool:

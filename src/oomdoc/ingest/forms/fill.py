@@ -12,7 +12,7 @@ from oomdoc.ingest.forms.believe import Part, Plan, Taken
 from oomdoc.ingest.forms.cells import UnreadableError, null, number_of, value_of
 from oomdoc.ingest.metrics import kept_name, tell_host
 from oomdoc.ingest.problems import Capped
-from oomdoc.ingest.request_keys import MEANING, Found, Meaning, Requests, put
+from oomdoc.ingest.request_keys import MEANING, Found, Meaning, Requests, moment, put
 from oomdoc.tables import Batch
 from oomdoc.units import show_bytes
 
@@ -272,7 +272,7 @@ class Filler:
             elif value is not None:
                 found[what] = value
                 found[what + "/"] = known or Meaning(what, 0.0, False)
-        self.requests.add(line, found, None, "")
+        self.requests.add(line, found, None, "", known=True)
 
     # ---- the rest
 
@@ -287,6 +287,23 @@ class Filler:
         }
         if row.get("reason"):
             self.rows.add("cluster_event", line, t=values.get(("time", None)), **row)
+
+    def container(
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
+    ) -> None:
+        """A life of a container that has ended: when it began and ended or how long it lasted, its exit code and reason."""
+        get = values.get
+        code, lasted = get(("life.code", None)), get(("life.lasted", None))
+        begin, end = get(("life.begin", None)), get(("life.end", None))
+        if code is None or (lasted is None and (begin is None or end is None)):
+            return
+        start, stop = moment(begin), moment(end)
+        if lasted is None and start is not None and stop is not None and stop >= start:
+            lasted = stop - start
+        elif lasted is None:
+            first, last = _clock(begin), _clock(end)
+            lasted = (last - first) % 86_400 if first is not None and last is not None else None
+        self.rows.add("container", line, last_reason=get(("life.reason", None)), exit_code=int(code), ran_s=lasted, started_t=start, ended_t=stop)  # fmt: skip
 
     def scaler(
         self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], record: Mapping[str, Any]
@@ -335,8 +352,17 @@ class Filler:
 _FILL = {
     "gpu_sample": Filler.gpu_sample, "gpu_process": Filler.gpu_process, "process_memory": Filler.process_memory,
     "engine_stat": Filler.engine_stat, "metric": Filler.metric, "engine_figure": Filler.engine_figure, "request": Filler.request,
-    "cluster_event": Filler.cluster_event, "scaler": Filler.scaler, "note": Filler.note, "host_event": Filler.host_event,
+    "cluster_event": Filler.cluster_event, "scaler": Filler.scaler, "container": Filler.container, "note": Filler.note, "host_event": Filler.host_event,
 }  # fmt: skip
+
+
+_CLOCK = re.compile(r"(?:^|[ T])(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d+)?))?")
+
+
+def _clock(text: Any) -> float | None:
+    """Seconds since midnight of a time of day, with or without a date before it."""
+    found = _CLOCK.search(str(text))
+    return int(found[1]) * 3600.0 + int(found[2]) * 60 + float(found[3] or 0) if found else None
 
 
 def _shown_unit(unit: str) -> str:

@@ -204,7 +204,7 @@ def _memory(words: list[str], unit: str) -> Column:
     device = bool(among & _DEVICE)
     gpu, left = _numbered(words)
     resident = bool(among & _RESIDENT)
-    page = "cache" in among and bool(among & {"page", "file", "buff"})
+    page = "cache" in among and bool(among & ({"page", "file", "buff"} | _GROUP))
     if among & _SUM and not resident and not (among & (_HELD - {"mem", "memory"})):
         return Column(TOTAL, "gpu" if device else "host" if among & (_HOST | _GROUP) else "", unit, gpu=gpu)
     if among & _NO_MEMORY and not resident and not page:

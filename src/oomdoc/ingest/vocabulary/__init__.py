@@ -90,13 +90,13 @@ _FOLD_BEHIND = re.compile(
     r"(?i)(?P<bare>[\w:.][\w:. -]*?)\s*[(\[](?:sum|max|avg|average|mean|median|last|total|p\d\d|all|sum of all|fleet)[)\]]"
 )
 """`num_requests_waiting (sum)`: how a dashboard's export says that a series was folded over its replicas."""
-_STATISTIC = re.compile(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]+)?(?P<bare>\w.*?)(?:[ _.-]+(?:sum|max|avg|average|mean|median|last|latest|current|p\d\d))?$")  # fmt: skip
+_STATISTIC = re.compile(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]+)?(?P<bare>\w.*?)(?:[ _.-]+(?:sum|max|avg|average|mean|median|last|latest|current|p\d\d))?(?:[ _.-]+\d{1,3}[smhd])?$")  # fmt: skip
 _STATES = ("stat.", "gpu.used")
 """What a dashboard folds over replicas or over a minute: each fold is still a reading of the state. Of requests it would be none."""
 
 
 def _of_statistic(name: str) -> tuple[Match, ...]:
-    """What a name means without the statistic in it: `kv_usage_max`, `requests_running_sum`, `avg_waiting`."""
+    """What a name means without the statistic in it, and its window: `kv_usage_max`, `requests_running_sum`, `avg_waiting`, `kv_max_1h`."""
     found = _STATISTIC.match(name.strip())
     if found is None or found["bare"] == name.strip():
         return ()

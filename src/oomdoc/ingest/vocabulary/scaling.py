@@ -12,7 +12,7 @@ _MOST = 1e5
 QUANTITIES = (
     Quantity(
         "scaler.replicas", "scaler", "replicas", "count",
-        strong="replica, current replica, ready replica, replica ready, replica current, replica healthy, healthy replica, replica observed, replica actual, pod count, available replica, replica running, running replica, ready group, group ready, lws group, worker group, running pod, replica status",
+        strong="replica, current replica, ready replica, replica ready, replica current, replica healthy, healthy replica, replica observed, replica actual, pod count, available replica, replica running, running replica, ready group, group ready, lws group, worker group, running pod, replica status, ready pod, pod ready, pod running",
         weak="pods, pod, instances, healthy, observed",
         exact="replicas, currentReplicas, readyReplicas, hpa_current, num_replicas, availableReplicas, kube_deployment_status_replicas, kube_statefulset_status_replicas, kube_horizontalpodautoscaler_status_current_replicas, kube_deployment_spec_replicas",
         high=_MOST,

@@ -2,12 +2,14 @@
 
 A name is taken apart at dots, dashes, underscores, blanks and capitals, words of one meaning become one, a unit at its end or
 in brackets is set aside, and the order does not matter. A word that is not known stays what it is, so that
-`memory.used.peak` is another thing than `memory.used`. Data and one function; no quantity is known here.
+`memory.used.peak` is another thing than `memory.used`. What a dashboard in German, French, Spanish, Portuguese, Italian or
+Polish calls these things is put into English first (`_TONGUES`). Data and two functions; no quantity is known here.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -73,6 +75,23 @@ UNITS: dict[str, str] = {
     for word in words.split()
 }  # fmt: skip
 """What units are called at the end of a name; `1` is a share of one."""
+_TONGUES: tuple[tuple[str, str], ...] = (
+    # in English; German, French, Spanish, Portuguese, Italian, Polish, without accents
+    ("running", "laufend, laufende, in bearbeitung, en cours, en ejecucion, en curso, em execucao, em curso, em andamento, in esecuzione, in corso, w toku, aktywne"),
+    ("waiting", "warteschlange, in warteschlange, wartend, wartende, en attente, file d attente, en cola, cola, en espera, na fila, fila, em espera, in coda, coda, in attesa, kolejka, w kolejce, oczekujace"),
+    ("used", "belegt, belegung, genutzt, nutzung, utilise, utilisee, occupe, occupee, occupation, uso, en uso, em uso, usado, usada, usata, ocupado, ocupada, ocupacion, ocupacao, utilizado, utilizada, utilizzo, utilizzata, uzycie, zajete, zajetosc, wykorzystanie"),
+    ("free", "frei, verfugbar, libre, disponible, livre, disponivel, libera, disponibile, wolne, wolna, dostepna"),
+    ("total", "gesamt, totale, calkowita"),
+    ("memory", "speicher, memoire, memoria, pamiec"),
+    ("host memory", "arbeitsspeicher, hauptspeicher, memoire vive, pamiec ram"),
+    ("gpu", "karte, grafikkarte, carte, carte graphique, tarjeta, placa, scheda, karta, karty"),
+    ("preemptions", "preemptionen, verdrangungen, preemptees, expulsiones, preempciones, preempcoes, prelazioni, wywlaszczenia"),
+    ("requests", "anfragen, requetes, peticiones, solicitudes, pedidos, requisicoes, richieste, zapytania, zadania"),
+    ("time", "uhrzeit, zeit, zeitpunkt, zeitstempel, heure, horodatage, hora, fecha, horario, orario, ora, godzina, czas"),
+    ("first token", "erstes token, erster token, premier token, premier jeton, primer token, primeiro token, primo token, pierwszy token"),
+    ("hit rate", "trefferquote, trefferrate, taux de succes, tasa de aciertos, taxa de acerto, taxa de acertos, trafienia"),
+)  # fmt: skip
+_SMALL_WORDS = r"(?:de|da|do|das|dos|del|della|di|du|des|der|die|den|el|la|le|los|les|il|na|w|z|acumulad[oa]s?|cumule[es]*|kumuliert|insgesamt|atual|actual|actuel|aktuell|attuale)"
 BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB", "TB")
 SECONDS = ("ns", "us", "ms", "s", "min")
 SHARES = ("%", "1")
@@ -84,6 +103,32 @@ _PIECES = re.compile(r"[A-Za-z]+|\d+")
 _GLUED = frozenset({*_WORDS, *(word for word in UNITS if len(word) > 1), "uuid", "pid", "status", "model", "kv"})
 _LONGEST_GLUED = 24
 _LONGEST_NAME = 100
+
+
+def _phrase(words: str) -> str:
+    return r"[\W_]+".join(words.split())
+
+
+_IN_ENGLISH = {words: english for english, phrases in _TONGUES for words in (" ".join(each.split()) for each in phrases.split(","))}  # fmt: skip
+_FOREIGN = re.compile(rf"(?<![a-z])(?:{'|'.join(map(_phrase, sorted(_IN_ENGLISH, key=len, reverse=True)))})(?![a-z])")
+_SMALL = re.compile(rf"(?<![a-z]){_SMALL_WORDS}(?![a-z])", re.I)
+
+
+def in_english(text: str) -> str:
+    """A name with its words of other tongues in English; small words beside these go, and accents of all.
+
+    >>> in_english("Uso do cache KV (%)"), in_english("File d'attente"), in_english("kolejka_max"), in_english("cola de impresion")
+    ('used cache KV (%)', 'waiting', 'waiting_max', 'waiting impresion')
+    """
+    plain = "".join(each for each in unicodedata.normalize("NFKD", text.replace("ł", "l").replace("Ł", "L")) if not unicodedata.combining(each))  # fmt: skip
+    low = plain.lower()
+    if len(low) != len(plain) or _FOREIGN.search(low) is None:
+        return plain
+    parts, at = [], 0
+    for found in _FOREIGN.finditer(low):
+        parts += [plain[at : found.start()], _IN_ENGLISH[" ".join(re.split(r"[\W_]+", found[0]))]]
+        at = found.end()
+    return " ".join(_SMALL.sub(" ", "".join((*parts, plain[at:]))).split())
 
 
 class Name(NamedTuple):
@@ -123,7 +168,7 @@ def taken_apart(text: str) -> Name:
     if len(text) > _LONGEST_NAME:
         return Name((text,), "")
     unit = ""
-    plain = text.strip().strip("\"'`*").strip()
+    plain = in_english(text.strip().strip("\"'`*").strip())
     device = None
     if found := _DEVICE.match(plain):
         device = int(found[1])

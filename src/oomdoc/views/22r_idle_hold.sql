@@ -1,0 +1,20 @@
+-- says: blocks of the KV pool in use while nothing runs and nothing waits, from statistics lines and scrapes; no row where that was never seen
+-- scope: bundle
+-- samples: readings of an idle engine with more than a remnant in use
+-- servers: how many engines show it
+-- kv_used: the highest share of the pool held so, 0..1
+-- unchanged: readings of one engine in which the same share is held as in its reading before, to a ten-thousandth
+-- ref: where most is held
+WITH held AS (
+  SELECT source || coalesce(engine, 0) AS whose, source, line, t, kv_used FROM engine_stat WHERE running = 0 AND coalesce(waiting, 0) = 0 AND coalesce(generation_tokens_per_s, 0) < $idle_rate
+  UNION ALL
+  SELECT k.source || coalesce(k.labels, ''), k.source, k.line, k.t, k.value FROM metric k
+  WHERE k.name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc') AND k.value BETWEEN 0 AND 1 AND (
+    SELECT count(DISTINCT m.name) = 2 AND max(m.value) = 0 FROM metric m
+    WHERE m.source = k.source AND m.labels IS NOT DISTINCT FROM k.labels AND m.t IS NOT DISTINCT FROM k.t AND abs(m.line::BIGINT - k.line::BIGINT) <= $one_scrape_lines AND m.name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting')
+      AND NOT EXISTS (FROM metric n WHERE n.source = k.source AND n.name = m.name AND n.labels IS NOT DISTINCT FROM k.labels AND n.t IS NOT DISTINCT FROM k.t AND abs(n.line::BIGINT - k.line::BIGINT) < abs(m.line::BIGINT - k.line::BIGINT)))
+), told AS (
+  SELECT *, kv_used = any_value(kv_used) OVER (PARTITION BY whose, round(kv_used, 4) ORDER BY t, line ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING) AS same FROM held WHERE kv_used > $held_at_idle
+)
+SELECT count(*) AS samples, count(DISTINCT whose) AS servers, max(kv_used) AS kv_used, count(*) FILTER (same) AS unchanged, arg_max(source || ':' || line, kv_used) AS ref
+FROM told HAVING count(*) > 0
