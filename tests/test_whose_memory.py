@@ -34,7 +34,11 @@ def test_a_reserve_in_pieces_on_a_full_card(tmp_path: Path, asked: str, idle: st
 
 @pytest.mark.parametrize(
     ("own", "live", "cause"),
-    [("15.22", "14.60", "gpu-shared"), ("18.01", "17.20", "gpu-shared"), ("23.49", "22.90", "prefill-activation-spike")],
+    [
+        ("15.22", "14.60", "gpu-shared"),
+        ("18.01", "17.20", "gpu-shared"),
+        ("23.49", "22.90", "prefill-activation-spike"),
+    ],
 )
 def test_bytes_that_nobody_names(tmp_path: Path, own: str, live: str, cause: str) -> None:
     text = _serving(asked="700.00 MiB", total="23.64", free="112.00 MiB", own=own, live=live, idle="90.00 MiB")

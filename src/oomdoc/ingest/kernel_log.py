@@ -217,7 +217,9 @@ def _disk_size(row: Row, match: re.Match[str]) -> Row | None:
 
 def _kib(printed: str) -> str:
     if printed.isdigit() and int(printed) >= GIB and int(printed) % (64 * MIB) == 0:
-        return f"{printed} B"  # of `df -B1`: a terabyte of /dev/shm is half of the memory of a host, and no round figure
+        return (
+            f"{printed} B"  # of `df -B1`: a terabyte of /dev/shm is half of the memory of a host, and no round figure
+        )
     return printed if printed[-1].isalpha() else f"{printed} kB"
 
 

@@ -41,7 +41,9 @@ class Bond:
 
 
 Row = Mapping[str, Any]
-_OTHER_WORK = re.compile(r"(?i)train|fine-?tun|notebook|jupyter|etl|diffus|render|transcod|sweep|hpo|simulat|(?<![a-z])sim(?![a-z])")
+_OTHER_WORK = re.compile(
+    r"(?i)train|fine-?tun|notebook|jupyter|etl|diffus|render|transcod|sweep|hpo|simulat|(?<![a-z])sim(?![a-z])"
+)
 """What is done on devices beside serving."""
 _UNIT = re.compile(r"(?:\.service|\.scope|^user-\d+\.slice)$")
 """Memory groups of the service manager: of a daemon, a session, a person who is logged in."""
