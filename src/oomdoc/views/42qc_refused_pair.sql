@@ -13,8 +13,9 @@ WITH flag AS (
   FROM engine_start s JOIN engine_figure f ON f.source = s.source AND f.line BETWEEN s.first_line AND s.last_line WHERE f.name IN ('weights_bytes', 'kv_pool_tokens') GROUP BY ALL
 )
 SELECT b.tokens::BIGINT AS tokens, a.weights::BIGINT AS weights_bytes, e.gpu_memory_utilization AS utilization, b.ref AS other_ref, x.check_ref AS ref
-FROM focus f JOIN incident i USING (incident) JOIN failure x ON x.check_name IN ('no-kv-blocks', 'kv-below-max-model-len') JOIN engine e ON true
+FROM focus f JOIN incident i USING (incident) JOIN failure x ON x.check_name = 'no-kv-blocks' JOIN engine e ON true
 JOIN figure a ON a.start_id = i.start_id JOIN figure b ON b.start_id <> a.start_id AND b.tokens > 0 AND abs(b.weights - a.weights) <= $same_weights * a.weights
 -- a setting that only one of the two tells may be the same; one that both tell is
-WHERE NOT EXISTS (FROM flag p JOIN flag q USING (flag) WHERE p.start_id = a.start_id AND q.start_id = b.start_id AND p.value <> q.value)
+WHERE NOT EXISTS (FROM cut_card)  -- on an instance of a card the other start may have had more
+  AND NOT EXISTS (FROM flag p JOIN flag q USING (flag) WHERE p.start_id = a.start_id AND q.start_id = b.start_id AND p.value <> q.value)
 ORDER BY b.tokens DESC, b.ref LIMIT 1
