@@ -76,7 +76,7 @@ class Devices:
             if model := labels.get("modelName") or labels.get("name"):
                 self._models[gpu] = model
             if name == XID:
-                self._xid(rows, line, t, gpu, value)
+                self._xid(rows, line, t, gpu, value, labels)
                 continue
             what, factor = _FIELDS[name]
             profile = labels.get("GPU_I_PROFILE", "")
@@ -149,12 +149,16 @@ class Devices:
                 memory_util=_share(get("copy")),
             )  # fmt: skip
 
-    def _xid(self, rows: Rows, line: int, t: float | None, gpu: int, value: float) -> None:
+    def _xid(self, rows: Rows, line: int, t: float | None, gpu: int, value: float, labels: dict[str, str]) -> None:
         """The exporter repeats the last Xid for ever: told where it changes."""
         if 0 < value < 1000 and self._xids.get(gpu) != value:
             code = int(value)
             text = f"{XID} of device {gpu} is {code}"
-            rows.add("host_event", line, t=t, kind="xid", count=code, text=text, meaning=meaning(code))
+            pod = next((labels[name] for name in ("exported_pod", "pod", "pod_name") if labels.get(name)), None)
+            rows.add(
+                "host_event", line, t=t, kind="xid", count=code, text=text, meaning=meaning(code), process=pod,
+                device=labels.get("pci_bus_id"),
+            )  # fmt: skip
         self._xids[gpu] = value
 
 

@@ -216,6 +216,10 @@ def _disk_size(row: Row, match: re.Match[str]) -> Row | None:
 
 
 def _kib(printed: str) -> str:
+    if printed.isdigit() and int(printed) >= GIB and int(printed) % (64 * MIB) == 0:
+        return (
+            f"{printed} B"  # of `df -B1`: a terabyte of /dev/shm is half of the memory of a host, and no round figure
+        )
     return printed if printed[-1].isalpha() else f"{printed} kB"
 
 
@@ -248,7 +252,7 @@ def _no_memory(row: Row, match: re.Match[str]) -> Row | None:
 # Names that only objects in /dev/shm have; a full disk says the same words about other paths
 _SHM_NAME = (
     r"(?:dev/shm\b|\bpsm_[0-9a-f]{4,}|\btorch_\d+_\d+|\bnccl-\w{4,}|\bsem\.mp-|"
-    r"[Ss]hared[ _]memory (?:segment|object|block|region|file)|\bSharedMemory\(|\bshm_\w+|"
+    r"[Ss]hared[ _-]memory (?:segment|object|block|region|file|pool|arena|ring|buffer)|\bSharedMemory\(|\bshm_\w+|"
     r"NCCL WARN [^\n]{0,200}posix_fallocate)"
 )
 # "Cannot allocate memory" of a network card's registration limit, of a device, or in a line of source
@@ -594,6 +598,10 @@ _SHARED_MEMORY: tuple[Pattern, ...] = (
             {"kind": "shm-full", "bytes": 9637888},
         ),
         ("shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device", {"kind": "shm-full"}),
+        (
+            "E0314 05:11:23.7 1 x.cc:69] \"Failed to increase the shared memory pool size for key 'r_3' to 64 bytes. Error: No space left on device\"",
+            {"kind": "shm-full"},
+        ),
     ),
     _pattern(
         "shm-df-full",

@@ -38,6 +38,7 @@ TABLES: tuple[str, ...] = (
     "scaler",
     "described",
     "gpu_device",
+    "note",
     "engine_flag",
     "process_memory",
     "process_exit",
@@ -62,13 +63,15 @@ _SUPERVISED = regex(
 )
 _ANNOTATION = regex(r"\s*\"?(?P<key>[a-z0-9][a-z0-9.-]*\.[a-z]{2,}/[\w.-]+)\"?\s*[:=]\s*\"?(?P<value>[^\"]*?)\"?,?\s*$")
 _DOCUMENT = regex(
-    r"\s*(?:#[^\n]*\n\s*)*(?:[{\[]|apiVersion:|---|kind:|metadata:|spec:|status:|(?:- )?containerStatuses:|containers:|containerID:|exitCode:|lastState:|state:|terminated:|terminationGracePeriodSeconds:|(?:liveness|startup)Probe:|triggers:|metrics:|m(?:in|ax)Replica\w*:|scaleTargetRef:|behavior:)"
+    r"\s*(?:#[^\n]*\n\s*)*(?:- )?(?:[{\[]|apiVersion:|---|kind:|metadata:|spec:|status:|(?:- )?containerStatuses:|containers:|containerID:|exitCode:|lastState:|state:|terminated:|terminationGracePeriodSeconds:|(?:liveness|startup)Probe:|triggers:|metrics:|m(?:in|ax)Replica\w*:|scaleTargetRef:|behavior:)"
 )
 _SCALER = re.compile(rb'(?m)^\s*(?:"spec"\s*:\s*\{\s*)?"?(?:m(?:in|ax)Replica(?:s|Count)|scaleTargetRef)"?\s*:')
 _BOX = re.compile(
     rb"(?m)^\s*(?:- )?(?:containerStatuses|lastState):|^\s*exitCode: *\d+\s*$(?=(?s:.)*^\s*(?:reason|finishedAt):)|^\s*(?:liveness|startup)Probe:(?=(?s:.)*\bfailureThreshold\b)"
 )
 """What only the status of a container has, or its probes."""
+_NODE = re.compile(rb'(?m)^\s*"?nvidia\.com/gpu\.product"?\s*:')
+_LABELS = re.compile(rb'(?m)^[\s-]*"?labels"?\s*:')
 _FOLLOWS = re.compile(rb'(?m)^\s*"?(?:metrics|triggers|behavior)"?\s*:')
 """What only the specification of an autoscaler has."""
 
@@ -89,6 +92,12 @@ def matches(head: Head) -> bool:
     if (
         _SCALER.search(head.data)
         and _FOLLOWS.search(head.data)
+        and _DOCUMENT.match(head.data[:4096].decode("utf-8", "replace"))
+    ):
+        return True
+    if (
+        _NODE.search(head.data)
+        and _LABELS.search(head.data)
         and _DOCUMENT.match(head.data[:4096].decode("utf-8", "replace"))
     ):
         return True

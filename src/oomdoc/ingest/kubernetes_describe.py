@@ -17,7 +17,7 @@ _PAIR = regex(r"^(?P<indent>\s*)(?P<key>[A-Za-z][\w ./()+-]*?):(?:\s+(?P<value>.
 _CONTAINER_NAME = regex(r"^\s{0,6}(?P<name>[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?):\s*$")
 _POD_ROW = regex(
     r"^\s*(?:(?P<ns>[a-z0-9][a-z0-9-]*)\s+)?(?P<pod>[a-z0-9][a-z0-9.-]*)\s+\d+/\d+\s+(?P<status>[A-Za-z][\w:/-]*)\s+"
-    r"(?P<restarts>\d+)(?: \((?P<ago>\S+) ago\))?(?:\s+\S+|\s*$)"
+    r"(?P<restarts>\d+)(?: \((?P<ago>\S+) ago\))?(?:\s+\d\w*\s+(?:\d{1,3}(?:\.\d{1,3}){3}|<none>)\s+(?P<node>[a-z0-9][a-z0-9.-]*)|\s+\S+|\s*$)"
 )
 _TOP_ROW = regex(r"^\s*(?:[a-z0-9-]+\s+)?(?P<pod>[a-z0-9][a-z0-9.-]*)\s+\d+m?\s+(?P<memory>\d+[KMG]i)\s*$")
 
@@ -160,7 +160,7 @@ class Describe:
 
     def _listed(self, number: int, match: re.Match[str]) -> None:
         status = match["status"]
-        row: Row = {"pod": match["pod"], "restarts": int(match["restarts"][:9])}
+        row: Row = {"pod": match["pod"], "restarts": int(match["restarts"][:9]), "node": match["node"]}
         if status in RUNNING:
             row["state"] = "Running" if status == "Running" else "Terminated"
         elif status in ENDED:
@@ -265,6 +265,11 @@ class Describe:
         node, self.node = self.node, {}
         for profile, (number, count) in node.get("mig", {}).items():
             self.rows.add("gpu_device", number, name=_product(node), mig_profile=profile, count=count)
+        name, product = node.get("name"), node.get("gpu.product")
+        sliced = _SLICED.search(product[1]) if product else None
+        if name and (product or node.get("mig")):
+            topic = "node-of-slices" if sliced or node.get("mig") else "node-of-whole-devices"
+            self.rows.add("note", name[0], topic=topic, text=name[1])
         number, count = node.get("count") or node.get("gpu.count") or (0, 0)
         if node.get("gpu.count") and node.get("gpu.replicas", (0, "1"))[1] not in ("0", "1"):
             number, count = node["gpu.count"]  # with time slicing the capacity counts each device several times
@@ -275,12 +280,17 @@ class Describe:
                 "gpu_device",
                 number,
                 name=_product(node),
+                mig_profile=sliced[1] if sliced else None,
                 total_bytes=int(size) * MIB if size.isdigit() and len(size) < 9 else None,
                 count=int(count) if str(count).isdigit() and int(count) else 1,
             )
 
 
 _CLOSED = frozenset(("", "State", "Last State", "Limits", "Requests", "Environment", "Mounts", "Done"))
+
+
+_SLICED = regex(r"-MIG-(\dg\.\d{1,3}gb)")
+"""How the device plugin's strategy `single` names the product of a node whose cards are cut: NVIDIA-A100-SXM4-40GB-MIG-1g.5gb."""
 
 
 def _product(node: Mapping[str, Any]) -> str | None:

@@ -47,6 +47,11 @@ def _followed(metric: Any, key: str) -> tuple[str | None, float | None]:
     return _text(inner.get("name") or _mapping(inner.get("metric")).get("name")), _number(figure)
 
 
+def _is_node(value: Mapping[str, Any]) -> bool:
+    """A node without its kind: what somebody cut out of a list of nodes has the labels of its devices."""
+    return any(str(key).startswith(("nvidia.com/gpu.", "nvidia.com/mig.")) for key in _mapping(_mapping(value.get("metadata")).get("labels")))  # fmt: skip
+
+
 class Objects:
     """Reads objects of the cluster; `where` finds the line of a name in the source."""
 
@@ -94,7 +99,7 @@ class Objects:
             self.measured(value)
         elif kind == "Event" or ("involvedObject" in value and "reason" in value):
             self.event(value)
-        elif kind == "Node":
+        elif kind == "Node" or (not kind and _is_node(value)):
             self.node(value)
         elif kind == "HorizontalPodAutoscaler":
             self.scaler(value)
@@ -250,7 +255,9 @@ class Objects:
                 )  # fmt: skip
         text = Describe(self.rows)
         line = self.where(node, _mapping(node.get("metadata")).get("name"))
-        for key, value in capacity.items():
+        if name := _text(metadata.get("name")):
+            text.node["name"] = (line, name)
+        for key, value in (capacity or _mapping(status.get("allocatable"))).items():
             text._resource(line, str(key), str(value))
         for key, value in labels.items():
             text._label(line, f"{key}={value}")

@@ -233,6 +233,18 @@ _SHELL_ENDS = {"Killed": -9, "Aborted": -6, "Segmentation fault": -11, "Bus erro
 """What a shell calls the signal that ended a job."""
 
 PATTERNS: tuple[Pattern, ...] = (
+    # an entry of a snapshot's trace that somebody wrote out: action, size, what the device had left
+    Pattern(
+        "trace-oom", "torch", ("device_free",),
+        regex(r"(?i)\boom\b[^\n]{0,60}?\bsize[\"']?\s*[=:]\s*(?P<requested_bytes>\d{5,15})\b[^\n]{0,120}?\bdevice_free[\"']?\s*[=:]\s*(?P<free_bytes>\d{1,15})\b"),
+        "oom",
+        (
+            ("  oom            size=1879048192   device_free=664797184", {"requested_bytes": 1879048192, "free_bytes": 664797184, "allocator": "torch"}),
+            ("action: oom, size: 536870912, device_free: 20971520", {"requested_bytes": 536870912, "free_bytes": 20971520}),
+        ),
+        const={"allocator": "torch"},
+        convert=lambda row, match: {**row, "text": match[0][:200]},
+    ),
     # ---- a server's life
     Pattern(
         "server-version", "vllm", ("server version ",), regex(r"vLLM (?:API )?server version (?P<text>[^\s,]+)"),

@@ -41,6 +41,10 @@ class Bond:
 
 
 Row = Mapping[str, Any]
+_OTHER_WORK = re.compile(
+    r"(?i)train|fine-?tun|notebook|jupyter|etl|diffus|render|transcod|sweep|hpo|simulat|(?<![a-z])sim(?![a-z])"
+)
+"""What is done on devices beside serving."""
 _UNIT = re.compile(r"(?:\.service|\.scope|^user-\d+\.slice)$")
 """Memory groups of the service manager: of a daemon, a session, a person who is logged in."""
 
@@ -104,6 +108,13 @@ def of_fault(row: Row, server: Server) -> Bond:
     what = f"{row['kind']}" + (f" of {name}" if name else "")
     when, life = _in_time(t, server)
     alone = row["kind"] == "segfault" or row["count"] in PROCESS_XIDS
+    if (row["text"] or "").startswith("DCGM"):  # an exporter names the pod that has the device
+        bond = None if server.kin.has(name) else _of_pod(name, None, server, what)
+        if bond is not None and bond.whose == FOREIGN:
+            return bond
+        if name and not server.kin.has(name) and _OTHER_WORK.search(name):
+            return Bond(FOREIGN, f"{what}, another program's pod")
+        name = None
     if (server.lives or server.kin.shown_beside(row["source"])) and alone and is_engine(name) is False:
         return Bond(FOREIGN, f"{what} is another program's")
     if when in ("before", "after"):

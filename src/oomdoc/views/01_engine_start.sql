@@ -13,12 +13,12 @@
 -- complete: the log tells a whole life: weights were loaded or the pool was sized, not only a front end's lines
 WITH event AS (
   SELECT source, line, t, name, text,
-         CASE name WHEN 'server-version' THEN 0 WHEN 'engine-init' THEN 1 ELSE 2 END AS class
+         CASE name WHEN 'server-version' THEN 0 WHEN 'engine-init' THEN 1 ELSE 2 END AS class, row_number() OVER (PARTITION BY source, name, process, rank ORDER BY line) AS again
   FROM milestone
   -- a failure between two markers ends the first life, even if nothing else of it was logged
   -- a command that somebody typed begins what follows it
-  UNION ALL SELECT DISTINCT f.source, f.line, f.t, 'command', NULL, 0 FROM engine_flag f JOIN source s USING (source) WHERE f.origin = 'command' AND s.kind IN ('vllm-log', 'text-log')
-  UNION ALL SELECT source, line, t, 'refused', NULL, 2 FROM startup_check UNION ALL SELECT source, line, t, 'failed', NULL, 2 FROM oom
+  UNION ALL SELECT DISTINCT f.source, f.line, f.t, 'command', NULL, 0, 1 FROM engine_flag f JOIN source s USING (source) WHERE f.origin = 'command' AND s.kind IN ('vllm-log', 'text-log')
+  UNION ALL SELECT source, line, t, 'refused', NULL, 2, 1 FROM startup_check UNION ALL SELECT source, line, t, 'failed', NULL, 2, 1 FROM oom
 ), has_version AS (
   SELECT source, bool_or(name = 'server-version') AS versioned FROM event GROUP BY source
 ), stepped AS (
@@ -27,12 +27,14 @@ WITH event AS (
   WHERE class < 2 OR name IN ('load-start', 'loaded', 'kv-available', 'kv-sized', 'kv-blocks', 'engine-ready', 'serving', 'shutdown', 'failed', 'refused')
   WINDOW w AS (PARTITION BY e.source ORDER BY line, class)
 ), marker AS (
-  SELECT source, line, t, text FROM stepped
+  SELECT source, line, t, CASE WHEN name IN ('server-version', 'engine-init', 'command') THEN text END AS text FROM stepped
   WHERE (class = 0 AND (before IS NULL OR before > 0)) OR
     -- a command that was typed again behind the error of the one before
     (name = 'command' AND before_name = 'command' AND EXISTS (FROM log_error l WHERE l.source = stepped.source AND l.line > before_line AND l.line < stepped.line AND l.exception IS NOT NULL AND l.kind NOT IN ('echo', 'client'))) OR (NOT versioned AND class = 1 AND (before IS NULL OR before > 1))
     -- a start that was refused does not serve: who serves behind it is the next one
     OR (name IN ('kv-sized', 'engine-ready', 'serving') AND before_name = 'refused')
+    -- nor does it load anew: a rank that has loaded and loads again behind a refusal or a failure is of the next start
+    OR (name IN ('load-start', 'loaded') AND again > 1 AND before_name IN ('refused', 'failed'))
 ), log AS (
   SELECT source, min(line) AS lo, max(line) AS hi FROM (
     SELECT source, line FROM milestone UNION ALL SELECT source, line FROM oom UNION ALL SELECT source, line FROM startup_check

@@ -9,7 +9,7 @@
 -- ref: source:line
 -- t: when
 -- text: the line
--- gravity: higher is graver: 40 a memory failure, 30 another failure, 20 a kill, 15 pressure, 10 restarts, 5 only echoes
+-- gravity: higher is graver: 40 a memory failure, 30 another failure, 20 a kill, 16 a failure that a later start got over before another one failed, 15 pressure, 10 restarts, 5 only echoes
 -- events: failure lines, echoes included
 WITH ranked AS (
   SELECT *, coalesce(start_id, 'outside') AS place,
@@ -20,9 +20,15 @@ WITH ranked AS (
   SELECT * FROM ranked WHERE nth = 1
 ), inside AS (
   SELECT count(*) FILTER (grade >= 2) AS real FROM first_of WHERE start_id IS NOT NULL
+), overcome AS (
+  -- after it another start of the same log came up, and a still later one failed by an error of its own and never did: that one is what the bundle is about
+  SELECT DISTINCT f.start_id FROM first_of f JOIN engine_start a ON a.start_id = f.start_id
+  JOIN engine_start b ON b.source = a.source AND b.first_line > a.last_line AND b.served
+  JOIN engine_start c ON c.source = a.source AND c.first_line > b.last_line AND NOT c.served
+  JOIN first_of l ON l.start_id = c.start_id AND l.grade >= 3
 ), failed AS (
   SELECT f.kind, f.grade, f.start_id, s.source AS start_source, f.source, f.line, f.t, f.text, events, coalesce(s.served, false) AS served,
-         CASE WHEN grade = 4 THEN 40 WHEN grade = 3 AND kind = 'device-oom' THEN 38 WHEN grade = 3 THEN 30 WHEN grade = 2 THEN 20 ELSE 5 END AS gravity
+         CASE WHEN f.start_id IN (FROM overcome) THEN 16 WHEN grade = 4 THEN 40 WHEN grade = 3 AND kind = 'device-oom' THEN 38 WHEN grade = 3 THEN 30 WHEN grade = 2 THEN 20 ELSE 5 END AS gravity
   FROM first_of f LEFT JOIN engine_start s USING (start_id)
   -- what the host saw belongs to an incident of the engine where there is one
   WHERE (f.start_id IS NOT NULL OR (SELECT real FROM inside) = 0)

@@ -12,7 +12,8 @@ WITH flag AS (
   -- per rank: swap space, offloaded weights and LMCache's pool are pinned by every worker; the engine's own KV offloading is stated for all ranks together
   SELECT f.name, f.gib * 1073741824 AS each, CASE WHEN f.name = 'kv_offloading_size' THEN 1 ELSE coalesce(e.world_size, 1) END AS times, f.ref FROM flag f, engine e WHERE f.gib > 0
 ), room AS (
-  SELECT least((SELECT min(memory_limit_bytes) FROM container WHERE memory_limit_bytes > 0), (SELECT max(value) FROM note WHERE topic IN ('host-size', 'container-limit'))) AS bytes
+  -- where nobody tells the size, what was available before anything was loaded
+  SELECT least((SELECT min(memory_limit_bytes) FROM container WHERE memory_limit_bytes > 0), coalesce((SELECT max(value) FROM note WHERE topic IN ('host-size', 'container-limit')), (SELECT host_available_bytes FROM engine))) AS bytes
 )
 SELECT string_agg(name || ' ' || round(each / 1073741824, 1)::VARCHAR || ' GiB x ' || times::VARCHAR, ' + ' ORDER BY each * times DESC) AS names, sum(each * times)::BIGINT AS claim_bytes, any_value(room.bytes)::BIGINT AS room_bytes, arg_max(ref, each * times) AS ref
 FROM claim, room HAVING count(*) > 0

@@ -176,6 +176,24 @@ class Filler:
             bytes=size,
         )  # fmt: skip
 
+    # ---- the allocator
+
+    def allocator_segment(
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
+    ) -> None:
+        """A segment of torch's allocator, as somebody wrote it out of a snapshot."""
+        get = values.get
+        total, active, free = (get((f"segment.{name}", None)) for name in ("total", "active", "inactive"))
+        if free is None and total is not None and active is not None:
+            free = total - active
+        if free is None or free < 0:
+            return
+        self.rows.add(
+            "allocator_segment", line, pool="default", segments=1, total_bytes=total, allocated_bytes=active,
+            active_bytes=active, inactive_bytes=free, inactive_split_bytes=free if active else 0,
+            largest_free_bytes=get(("segment.gap", None)),
+        )  # fmt: skip
+
     # ---- the engine
 
     def engine_stat(
@@ -353,6 +371,7 @@ _FILL = {
     "gpu_sample": Filler.gpu_sample, "gpu_process": Filler.gpu_process, "process_memory": Filler.process_memory,
     "engine_stat": Filler.engine_stat, "metric": Filler.metric, "engine_figure": Filler.engine_figure, "request": Filler.request,
     "cluster_event": Filler.cluster_event, "scaler": Filler.scaler, "container": Filler.container, "note": Filler.note, "host_event": Filler.host_event,
+    "allocator_segment": Filler.allocator_segment,
 }  # fmt: skip
 
 

@@ -16,7 +16,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from oomdoc.ingest.vocabulary import device, engine, events, host, memory, moment, others, process, request, scaling
+from oomdoc.ingest.vocabulary import (
+    device,
+    engine,
+    events,
+    host,
+    memory,
+    moment,
+    others,
+    process,
+    request,
+    scaling,
+    segments,
+)
 from oomdoc.ingest.vocabulary.quantity import KINDS, Quantity
 from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES, Name, taken_apart
 
@@ -46,7 +58,7 @@ def quantities() -> tuple[Quantity, ...]:
     """Every quantity, in the order of the themes."""
     return (
         *moment.QUANTITIES, *device.QUANTITIES, *process.QUANTITIES, *request.QUANTITIES, *engine.QUANTITIES, *memory.QUANTITIES,
-        *host.QUANTITIES, *events.QUANTITIES, *scaling.QUANTITIES,
+        *host.QUANTITIES, *events.QUANTITIES, *scaling.QUANTITIES, *segments.QUANTITIES,
     )  # fmt: skip
 
 
