@@ -33,7 +33,7 @@ def g(count: float) -> int:
 
 
 _FREE: list[Store] = []
-"""Stores that a test has done with: to empty one costs a tenth of a new one, and it knows nothing of before (test_rules.py)."""
+"""Stores that a test has done with: to empty one costs less than to open one, and it knows nothing of before (test_rules.py)."""
 
 
 @contextmanager

@@ -184,7 +184,7 @@ _EXPECT_KEYS = {"holds", "fails", "unknown", "probability", "action", "reason"}
 def read_rule(path: Path, tests: bool = True) -> Rule:
     """Read and check one rule file; RuleError names file, line and the nearest valid name.
 
-    A text that was read before is not parsed again: to parse all takes a sixth of the analysis of a small bundle.
+    A text that was read before in this process is not parsed again: reading TOML is slow.
     """
     try:
         if not path.is_file():  # a pipe would be waited for, a device never ends
