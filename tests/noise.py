@@ -95,10 +95,16 @@ def label(folder: Path) -> tuple[str, ...]:
     return (told["cause"], *told.get("also", []))
 
 
+@functools.cache
+def _bare(folder: Path) -> Verdict:
+    """What is told of a case as it is, diagnosed once in a process."""
+    return verdict(shapes.files_of(folder))
+
+
 def of_case(folder: Path, variants: int = 3, count: int = 2, only: str | None = None) -> list[Variant]:
     """The variants of one case."""
     files, allowed = shapes.files_of(folder), label(folder)
-    bare = verdict(files)
+    bare = _bare(folder)
     out = []
     for number in range(variants):
         noisy, kinds = noise_beside.with_noise(files, f"{folder.name}/{number}", count, only)

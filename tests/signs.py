@@ -89,6 +89,7 @@ class Desk:
     def __init__(self) -> None:
         self._con = duckdb.connect()
         self._con.execute("SET threads = 1; CREATE SCHEMA seen; SET TimeZone = 'UTC'")
+        self._statements: dict[str, Any] = {}
         self.columns: dict[str, dict[str, str]] = {}
         with Store() as store:
             store.plainly = True
@@ -107,14 +108,14 @@ class Desk:
     def fill(self, case: Case) -> None:
         """Empty what the last case filled, and put this one's rows in."""
         for name in self._touched:
-            self._con.execute(f"DELETE FROM {name}")
+            self._run(f"DELETE FROM {name}")
             if name in BLANK:
                 self._fill(name, BLANK[name].rows)
         self._touched = set(case.given)
         for name, rows in case.given.items():
             assert name in self.columns, (case.place, name)
             blank = BLANK[name].rows if name in BLANK else ()
-            self._con.execute(f"DELETE FROM {name}")
+            self._run(f"DELETE FROM {name}")
             self._fill(name, [{**(blank[0] if blank else {}), **row} for row in rows], case.place)
 
     def _fill(self, name: str, rows: Sequence[Row], place: str = "") -> None:
@@ -123,13 +124,19 @@ class Desk:
             kept = {key: value for key, value in row.items() if value != "NULL"}
             marks = ", ".join(f"CAST(? AS {self.columns[name][key]})" if not isinstance(value, (dict, list)) else f"CAST(json(?) AS {self.columns[name][key]})" for key, value in kept.items())  # fmt: skip
             if not kept:
-                self._con.execute(f"INSERT INTO {name} ({next(iter(self.columns[name]))}) VALUES (NULL)")
+                self._run(f"INSERT INTO {name} ({next(iter(self.columns[name]))}) VALUES (NULL)")
                 continue
             names = ", ".join(f'"{key}"' for key in kept)
-            self._con.execute(
+            self._run(
                 f"INSERT INTO {name} ({names}) VALUES ({marks})",
                 [json.dumps(value) if isinstance(value, (dict, list)) else value for value in kept.values()],
             )
+
+    def _run(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """Execute a statement, whose text is parsed once: that is a third of its price on a few rows."""
+        if sql not in self._statements:
+            (self._statements[sql],) = self._con.extract_statements(sql)
+        return self._con.execute(self._statements[sql], values)
 
     def ask(self, sql: str) -> dict[str, Any] | None:
         """The first row of a query."""
@@ -137,7 +144,7 @@ class Desk:
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """The rows of a query."""
-        cursor = self._con.execute(sql)
+        cursor = self._run(sql)
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 

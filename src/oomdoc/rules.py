@@ -7,6 +7,7 @@ neither runs a query nor weighs anything.
 from __future__ import annotations
 
 import difflib
+import functools
 import hashlib
 import re
 import string
@@ -181,21 +182,30 @@ _EXPECT_KEYS = {"holds", "fails", "unknown", "probability", "action", "reason"}
 
 
 def read_rule(path: Path, tests: bool = True) -> Rule:
-    """Read and check one rule file; RuleError names file, line and the nearest valid name."""
+    """Read and check one rule file; RuleError names file, line and the nearest valid name.
+
+    A text that was read before in this process is not parsed again: reading TOML is slow.
+    """
     try:
         if not path.is_file():  # a pipe would be waited for, a device never ends
             raise RuleError(f"{path}: is no plain file", "Remove it from the folder")
         if path.stat().st_size > RULE_BYTES:
             raise RuleError(f"{path}: is larger than {RULE_BYTES:,} bytes", "Split it, one cause per file")
         text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise RuleError(f"{path}: cannot be read ({problem})") from None
+    return _rule_of(path, text, tests)
+
+
+@functools.lru_cache(maxsize=128)
+def _rule_of(path: Path, text: str, tests: bool) -> Rule:
+    try:
         if deep := _DEEP.search(text):
             raise RuleError(
                 f"{path}:{text.count(chr(10), 0, deep.start()) + 1}: a name of more than {MOST_PARTS} parts",
                 "Mend the syntax",
             )
         raw = tomllib.loads(text if tests else _without_tests(text))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise RuleError(f"{path}: cannot be read ({problem})") from None
     except tomllib.TOMLDecodeError as problem:
         line = re.search(r"line (\d+)", str(problem))
         raise RuleError(f"{path}:{line[1] if line else 1}: not TOML: {problem}", "Mend the syntax") from None

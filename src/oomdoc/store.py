@@ -136,9 +136,11 @@ class Store:
         self._own: set[str] = set()
         self.scene: Scene
         """Whose each event is: set by `finish`."""
+        self._con.execute("BEGIN TRANSACTION")
         for table in TABLES.values():
             columns = ", ".join(f'"{column.name}" {column.type}' for column in table.columns)
-            self._con.execute(f'CREATE TABLE "{table.name}" ({columns})')
+            self._con.execute(self._statement(f'CREATE TABLE "{table.name}" ({columns})'))
+        self._con.execute("COMMIT")
 
     def __enter__(self) -> Store:
         return self
@@ -454,9 +456,13 @@ class Store:
                 self._make(other)
         self._write()
         statement = _blank_table(name) if self._is_untouched(name) else _made_of(name)
-        if statement not in _STATEMENTS:
-            _STATEMENTS[statement] = self._con.extract_statements(statement)[0]
-        self._con.execute(_STATEMENTS[statement])
+        self._con.execute(self._statement(statement))
+
+    def _statement(self, sql: str) -> Any:
+        """A statement whose text is the same for every bundle, parsed once in a process."""
+        if sql not in _STATEMENTS:
+            _STATEMENTS[sql] = self._con.extract_statements(sql)[0]
+        return _STATEMENTS[sql]
 
     def _make_named(self, sql: str) -> None:
         """Make the views whose names stand in a query, whatever they mean there."""
@@ -493,7 +499,9 @@ class Store:
         if name in self._unmade:
             self._make(name)
         if name not in self._rows:
-            self._rows[name] = self.rows_of(f"SELECT * FROM main.{name} LIMIT 2")
+            cursor = self._con.execute(self._statement(f"SELECT * FROM main.{name} LIMIT 2"))
+            names = [column[0] for column in cursor.description or ()]
+            self._rows[name] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         rows = self._rows[name]
         if len(rows) != len(blank):
             return False
