@@ -98,7 +98,7 @@ def _change(page: Page, report: Report, story: Story) -> Iterator[tuple[str, Tex
         if first and (stopgap := until_then(first)):
             yield "Until then", page.prose(stopgap.do)
     else:
-        yield "What to change", ink("no change is known that would have helped")
+        yield "What to change", ink("the bundle shows too little to name a change")
 
 
 def _bundle(report: Report) -> Text:

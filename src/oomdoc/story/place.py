@@ -33,6 +33,7 @@ _BY_CAUSE = {
     "memory-utilization-too-low": "the budget for the KV cache, not the GPU",
     "memory-leak": "memory that grew and did not come back",
 }
+_GREW = {"gpu": "GPU", "host": "host"}
 _BY_CATEGORY = {
     "weights": "memory of the GPU",
     "kv-cache": "the KV cache pool",
@@ -66,6 +67,8 @@ def ran_out(seen: Seen) -> str:
         what = "memory of the GPU"
     if report.verdict == "diagnosed" and seen.first and not (incident and incident.kind in ("device-oom", "pressure")):
         what = _BY_CAUSE.get(seen.first.cause, what)
+        if seen.first.cause == "memory-leak" and seen.facts.grew in _GREW:
+            what = f"memory of the {_GREW[seen.facts.grew]}, which grew and did not come back"
         if what is None:
             what = _BY_CATEGORY.get(seen.first.category)
     if what is None:
