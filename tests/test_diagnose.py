@@ -223,3 +223,13 @@ def test_a_copy_and_the_rotated_halves_of_a_log_show_one_failure(tmp_path: Path)
     (tmp_path / "vllm.log.1").write_text(LOAD + said.replace("3313468", "3313999").replace("20:04:51", "19:04:51"))
     with analyze(tmp_path) as analysis:  # another process at another time failed by itself
         assert len(analysis.report.incidents) == 2
+
+
+def test_a_log_that_is_there_twice_shows_its_failure_once(tmp_path: Path) -> None:
+    (tmp_path / "server.out").write_text(LOAD + OOM)
+    (tmp_path / "copy-of-server.out").write_text(LOAD + OOM)
+    with analyze(tmp_path) as analysis:
+        assert len(analysis.report.incidents) == 1
+    (tmp_path / "copy-of-server.out").write_text(LOAD + LOAD + OOM)
+    with analyze(tmp_path) as analysis:  # a replica that fails alike
+        assert len(analysis.report.incidents) == 2
