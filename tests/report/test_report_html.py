@@ -23,7 +23,7 @@ import jsonschema
 import pytest
 
 from oomdoc import diagnose, schema
-from oomdoc.model import Excerpt, ExcerptLine, LedgerEntry, Report
+from oomdoc.model import Excerpt, ExcerptLine, LedgerEntry, Report, closest
 from oomdoc.report import REPORTS, pictures
 from oomdoc.report.charts import BARS, charts
 from oomdoc.report.facts import bar_size
@@ -168,6 +168,13 @@ def test_a_plan_larger_than_its_device_is_not_drawn_as_if_it_fitted() -> None:
     entry = LedgerEntry(None, 0, None, 80 * GIB, {"weights_bytes": 88 * GIB}, None, None, (), moment="plan")
     assert bar_size(entry) == "> 80.00 GiB"
     assert bar_size(dataclasses.replace(entry, moment="failure")) == "80.00 GiB"
+
+
+def test_a_second_cause_is_named_only_where_it_is_near() -> None:
+    first, second = SAMPLES["undecided"]().diagnoses[:2]
+    far = dataclasses.replace(second, probability=0.03)
+    assert closest([first, far]) == (first,)
+    assert closest([first, dataclasses.replace(second, probability=0.2)])[1:]
 
 
 def test_a_report_without_anything_to_draw_needs_no_library() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from oomdoc.model import Diagnosis, Incident, LedgerEntry, Report, last_moments
+from oomdoc.model import Diagnosis, Incident, LedgerEntry, Report, closest, last_moments
 from oomdoc.report import charts, pictures
 from oomdoc.report.facts import (
     KINDS,
@@ -149,7 +149,7 @@ def _verdict(report: Report, first: Diagnosis | None) -> dict[str, Any]:
     }
     return {
         "label": label.get(report.verdict, report.verdict), "title": story_of(report).title,
-        "closest": report.diagnoses[:2] if report.verdict == "undecided" else (),
+        "closest": closest(report.diagnoses) if report.verdict == "undecided" else (),
         "action": first.actions[0] if first and first.actions and report.verdict != "undecided" else None,
         "until_then": until_then(first) if first and report.verdict == "diagnosed" else None,
     }  # fmt: skip

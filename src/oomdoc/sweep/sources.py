@@ -24,7 +24,7 @@ GROUPINGS = ("folder", "host", "pod")
 _ARCHIVE = re.compile(r"\.(?:tar|tgz|tbz2?|txz|tzst|zip|tar\.(?:gz|bz2|xz|zst))$", re.I)
 _NO_EVIDENCE = re.compile(
     r"\.(?:py|pyi|pyc|ipynb|js|mjs|ts|tsx|jsx|css|scss|go|rs|c|h|cc|cpp|hpp|java|kt|rb|php|swift|cu|cuh|j2|sql|toml|lock|svg|png|jpe?g|gif|ico|woff2?|pdf|so|o|a|whl)$"
-    r"|(?:^|/)(?:README|LICEN[CS]E|NOTICE|CHANGELOG|CONTRIBUTING|Makefile|Dockerfile)(?:\.\w+)?$", re.I)  # fmt: skip
+    r"|(?:^|[/.])(?:README|LICEN[CS]E|NOTICE|CHANGELOG|CONTRIBUTING|Makefile|Dockerfile)(?:\.\w+)?$", re.I)  # fmt: skip
 """Files that hold no evidence by themselves: program text, pictures, what describes a folder. In a bundle they stay its members."""
 _UNFINISHED = re.compile(r"(?:^|/)(?:\.[^/]*|[^/]*\.(?:part|partial|tmp|crdownload|filepart|swp))$", re.I)
 _SUFFIXES = re.compile(
