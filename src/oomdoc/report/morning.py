@@ -136,9 +136,10 @@ def _short(morning: Morning) -> Iterable[str]:
         told.append(f"{counts.copies:,} copies of others")
     yield f"{count(counts.found, 'bundle')}: {', '.join(told)}."
     fresh = sum(group.new and group.cause not in NO_FAILURE for group in morning.groups)
+    again = " (each recurrence counted)" if any(item.times > 1 for item in morning.standing) else ""
     kinds = len({group.cause for group in morning.groups if group.cause not in NO_FAILURE})
     yield (
-        f"{count(morning.new_incidents, 'new memory incident')}, each recurrence counted, in {count(counts.failing, 'bundle')}, of {count(kinds, 'cause')}; "
+        f"{count(morning.new_incidents, 'new memory incident')}{again} in {count(counts.failing, 'bundle')}, of {count(kinds, 'cause')}; "
         f"{count(fresh, 'fingerprint')} never seen before."
         if morning.new_incidents
         else "No new memory incident."
