@@ -209,3 +209,27 @@ def test_the_later_half_of_another_servers_rotated_log_is_not_this_ones(tmp_path
     spike, demand = told["pod-b/vllm.log#1"], told["pod-a/vllm.log#0"]
     assert (spike[0].cause, demand[0].cause) == ("prefill-activation-spike", "kv-demand-exceeds-pool")
     assert {each.cause: each.probability for each in spike}["kv-demand-exceeds-pool"] < 0.1
+
+
+def test_a_copy_and_the_rotated_halves_of_a_log_show_one_failure(tmp_path: Path) -> None:
+    said = OOM.replace("Including", "Process 3313468 has 23.40 GiB memory in use. Including")
+    words = said.split("] ", 1)[1]
+    (tmp_path / "copy-of-vllm.log").write_text(LOAD + said)
+    (tmp_path / "vllm.log.1").write_text(LOAD + said)
+    (tmp_path / "vllm.log").write_text("    return self.load_model(\n" + words)
+    with analyze(tmp_path) as analysis:
+        assert len(analysis.report.incidents) == 1
+        assert [text for text in analysis.report.warnings if "the same failure as" in text]
+    (tmp_path / "vllm.log.1").write_text(LOAD + said.replace("3313468", "3313999").replace("20:04:51", "19:04:51"))
+    with analyze(tmp_path) as analysis:  # another process at another time failed by itself
+        assert len(analysis.report.incidents) == 2
+
+
+def test_a_log_that_is_there_twice_shows_its_failure_once(tmp_path: Path) -> None:
+    (tmp_path / "server.out").write_text(LOAD + OOM)
+    (tmp_path / "copy-of-server.out").write_text(LOAD + OOM)
+    with analyze(tmp_path) as analysis:
+        assert len(analysis.report.incidents) == 1
+    (tmp_path / "copy-of-server.out").write_text(LOAD + LOAD + OOM)
+    with analyze(tmp_path) as analysis:  # a replica that fails alike
+        assert len(analysis.report.incidents) == 2

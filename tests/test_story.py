@@ -78,7 +78,7 @@ def test_a_chain_has_links_with_numbers_and_places_of_this_bundle(name: str) -> 
     [
         ("killed-while-loading", ["`--cpu-offload-gb 32` x 2 ranks = 64.00 GiB of host memory, all of the container's limit of 64.00 GiB", "at 73% of the shards (22/30)", "restarted 2 times"]),
         ("prompt-logprobs-spike", ["8,192 tokens of the step x 151,936 words of the vocabulary x 4 bytes = 4.64 GiB"]),
-        ("startup-probe-too-short", ["waits 60 s + 12 failures x 10 s = 3 min 0 s", "loading had come to 6/17 shards", "39 probe failures"]),
+        ("startup-probe-too-short", ["waits 60 s + 12 failures x 10 s = 3 min", "loading had come to 6/17 shards", "39 probe failures"]),
         ("second-tenant-on-card-one", ["41.33 GiB of the 79.18 GiB of rank 1 were taken already", "asks for 72.85 GiB"]),
         ("kv-demand-long-chats", ["631,618 tokens were in flight", "the pool stores 267,136", "515 preemptions"]),
         ("weights-70b-on-one-card", ["70 billion parameters x 2 bytes", "3 starts ended the same way"]),
@@ -339,7 +339,7 @@ def test_a_report_that_stands_behind_no_cause_offers_no_patch() -> None:
 def test_what_its_replay_gives_stands_beside_the_change() -> None:
     """Slower or sooner, the reader of the first screen learns it."""
     report = report_of("kv-demand-long-chats")
-    assert report.story.replay == "95% of the requests are done within 2 min 0 s (2 min 44 s now), and begin within 2.3 s (89 s now)"  # fmt: skip
+    assert report.story.replay == "95% of the requests are done within 2 min (2 min 44 s now), and begin within 2.3 s (89 s now)"  # fmt: skip
     action = report.diagnoses[0].actions[0]
     slow = dataclasses.replace(action, predicted={**action.predicted, "p95_latency_s": 327.22109741})
     first = dataclasses.replace(report.diagnoses[0], actions=(slow,))

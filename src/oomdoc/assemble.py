@@ -60,7 +60,7 @@ def assemble(
     store.trust(shipped_queries(rules), shipped_questions(rules))
     engines = _engines(store)
     config = config or _config_in_bundle(store)
-    found = store.rows_of("SELECT * FROM incident")
+    found, copies = _without_copies(store.rows_of("SELECT * FROM incident"), sources)
     traffic = profile(store, found[0] if found else None)
     warnings = [f"rule left out: {fault}" for fault in faults]
     incidents: list[Incident] = []
@@ -105,6 +105,7 @@ def assemble(
             alike[likeness] = ranked, phase
         if row:
             incidents.append(_incident(store, row, phase, ranked))
+    warnings += [f"{refs[0]} shows the same failure as {', '.join(refs[1:])}: one incident" for refs in copies.values()]
     if len(found) > MOST_INCIDENTS:
         warnings.append(f"{len(found) - MOST_INCIDENTS} more incidents were found and are not shown")
     warnings += _warnings(store, sources)
@@ -165,6 +166,51 @@ def _order(incident: Incident) -> tuple[bool, float, str, int]:
     """First failure first: by time where it is known, else by place."""
     source, _, line = (incident.first_failure.ref if incident.first_failure else ":0").rpartition(":")
     return incident.started is None, incident.started or 0.0, source, int(line)
+
+
+_PROCESS = re.compile(r"\bProcess (\d{2,}) has\b")
+_EXCEPTION = re.compile(r"^(?:[\w.]+: )+(?=CUDA|HIP|XPU|NPU)")
+
+
+def _without_copies(
+    rows: Sequence[dict[str, Any]], sources: Sequence[SourceRow] = ()
+) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
+    """Incidents without those that another file shows as well, and the places of each that has such copies.
+
+    A copy of a log, or its rotated half, repeats the message of one process in its words and at its time; a crash loop
+    gives each start a process of its own. A message without a process is that of a copy where both files are of one size
+    and it stands on the same line of both. The graver row is kept, which is the timed one where only one has a time.
+    """
+    sizes = {row.path: (row.bytes, row.lines) for row in sources}
+    kept: list[dict[str, Any]] = []
+    copies: dict[str, list[str]] = {}
+    for row in rows:
+        first = next((other for other in kept if _is_copy(other, row, sizes)), None)
+        if first is None:
+            kept.append(row)
+        else:
+            copies.setdefault(first["ref"], [first["ref"]]).append(row["ref"])
+    return kept, copies
+
+
+def _is_copy(one: Mapping[str, Any], other: Mapping[str, Any], sizes: Mapping[str, tuple[int, int]]) -> bool:
+    if one["kind"] != other["kind"] or one["source"] == other["source"]:
+        return False
+    words = [_EXCEPTION.sub("", row["text"] or "") for row in (one, other)]
+    if not _same_words(*words):
+        return False
+    if one["t"] is not None and other["t"] is not None and abs(one["t"] - other["t"]) >= 1:
+        return False
+    whole = sizes.get(one["source"])
+    if one["line"] == other["line"] and one["t"] == other["t"] and whole and whole == sizes.get(other["source"]):
+        return True
+    return _PROCESS.search(words[1]) is not None
+
+
+def _same_words(one: str, other: str) -> bool:
+    """Whether two messages say the same as far as both were kept: long ones are cut."""
+    shared = min(len(one), len(other))
+    return bool(shared) and one[:shared] == other[:shared]
 
 
 def _likeness(row: Mapping[str, Any] | None) -> str:

@@ -119,6 +119,15 @@ class Impact:
     preemptions: int | None = None
 
 
+CLOSE = 0.1
+"""Least probability of a second cause that a report without a decision names beside its first."""
+
+
+def closest(diagnoses: Sequence[Diagnosis]) -> tuple[Diagnosis, ...]:
+    """What an undecided report names: its first cause, and the second where it is near enough to be looked at."""
+    return tuple(item for place, item in enumerate(diagnoses[:2]) if place == 0 or item.probability >= CLOSE)
+
+
 @dataclass(frozen=True)
 class Incident:
     """One failure or episode. `kind` says what was seen first (the kinds of view `incident`)."""

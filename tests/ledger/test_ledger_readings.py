@@ -192,3 +192,14 @@ def test_a_model_that_is_counted_goes_before_one_whose_range_merely_holds_the_we
     assert told is not None and told[0] == 131_072
     # without the length other counted models of these weights come into question, and their caches differ
     assert token_by_weights(size, None, None, None) is None
+
+
+def test_ranks_that_only_their_workers_show_share_the_weights(tmp_path: Path) -> None:
+    log = tmp_path / "vllm.log"
+    said = "INFO 02-05 13:34:59 [gpu_worker.py:298] Available KV cache memory: 9.90 GiB\n"
+    log.write_text(f"(Worker_TP1 pid=12) {said}(Worker_TP0 pid=11) {said}")
+    (tmp_path / "command.txt").write_text("vllm serve Qwen/Qwen3-32B --port 8000\n")
+    told = ledger(tmp_path)
+    assert [entry.rank for entry in told] == [0, 1]
+    whole = 2 * (told[0].parts["weights_bytes"] or 0)
+    assert 60 * GIB < whole < 64 * GIB

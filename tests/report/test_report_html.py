@@ -23,9 +23,10 @@ import jsonschema
 import pytest
 
 from oomdoc import diagnose, schema
-from oomdoc.model import Excerpt, ExcerptLine, Report
-from oomdoc.report import REPORTS
+from oomdoc.model import Excerpt, ExcerptLine, LedgerEntry, Report, closest
+from oomdoc.report import REPORTS, pictures
 from oomdoc.report.charts import BARS, charts
+from oomdoc.report.facts import bar_size
 from oomdoc.story import told as with_story
 from oomdoc.units import GIB, show_time
 from report_samples import SAMPLES, hostile, kv_demand
@@ -134,6 +135,46 @@ def test_a_day_of_eight_devices_stays_below_the_limit() -> None:
         excerpts=tuple(Excerpt(f"vllm.log:{n}", 3, 3, lines) for n in range(80)),
     )
     assert len(REPORTS["html"](report).encode()) < MOST_BYTES
+
+
+def test_an_engine_ends_in_the_same_words_in_every_form() -> None:
+    made = kv_demand()
+    report = dataclasses.replace(made, engines=tuple(dataclasses.replace(each, failed=False, outcome="ended") for each in made.engines))  # fmt: skip
+    assert "was ended from outside" in REPORTS["html"](report)
+    assert "did not fail" not in REPORTS["html"](report)
+
+
+def test_a_ledger_of_devices_whose_size_nobody_knows_is_a_table_and_no_chart() -> None:
+    made = kv_demand()
+    unknown = tuple(dataclasses.replace(entry, total_bytes=None) for entry in made.ledger)
+    page = REPORTS["html"](dataclasses.replace(made, ledger=unknown))
+    assert "Memory by part" in page and 'id="ledger"' not in page
+    assert data_of(page)["ledger"] is None
+
+
+def test_moments_alone_are_drawn_over_the_time_that_they_take() -> None:
+    made = kv_demand()
+    failed = next(each.started for each in made.incidents if each.started)
+    marks = [
+        {"t": show_time(failed - 9), "kind": "start", "says": "engine start", "ref": "vllm.log:1"},
+        {"t": show_time(failed), "kind": "failure", "says": "out of memory", "ref": "vllm.log:5"},
+    ]
+    timeline = {"from_t": show_time(failed - 7200), "step_s": 20.0, "steps": 361, "series": [], "marks": marks}
+    drawn = pictures.around(dataclasses.replace(made, timeline=timeline))
+    assert drawn and [round(mark["x"]) for mark in drawn["marks"]] == [46, 954]
+
+
+def test_a_plan_larger_than_its_device_is_not_drawn_as_if_it_fitted() -> None:
+    entry = LedgerEntry(None, 0, None, 80 * GIB, {"weights_bytes": 88 * GIB}, None, None, (), moment="plan")
+    assert bar_size(entry) == "> 80.00 GiB"
+    assert bar_size(dataclasses.replace(entry, moment="failure")) == "80.00 GiB"
+
+
+def test_a_second_cause_is_named_only_where_it_is_near() -> None:
+    first, second = SAMPLES["undecided"]().diagnoses[:2]
+    far = dataclasses.replace(second, probability=0.03)
+    assert closest([first, far]) == (first,)
+    assert closest([first, dataclasses.replace(second, probability=0.2)])[1:]
 
 
 def test_a_report_without_anything_to_draw_needs_no_library() -> None:

@@ -86,6 +86,9 @@ def test_by_pod_and_by_host_collect_over_folders(tmp_path: Path) -> None:
         ("gpu-shared-a1/vllm.log", None),
         ("v0.27.1/vllm.log", None),
         ("case.12/vllm.log", None),
+        ("nights/g027.tar.gz", None),
+        ("chat1.log.gz", None),
+        ("a3.example.com.tar.zst", "a3.example.com"),
     ],
 )
 def test_a_host_is_told_only_where_the_path_names_one(path: str, host: str | None) -> None:

@@ -85,7 +85,7 @@ def test_each_row_answers_without_a_second_file(told: tuple[Path, Morning]) -> N
             if item.cause == "not-memory":
                 words_alone = re.sub(r"^[\w.]+Error: ", "", " ".join((item.text or "").split()))  # without its class
                 said[0] = "Not memory: " + words_alone[:30]
-            for words in (*said, item.action or "no action is known"):
+            for words in (*said, item.action or "the bundle shows too little to name a change"):
                 plain = " ".join(words.replace("`", "").split())
                 assert re.sub(r"\W", "", plain)[:60] in re.sub(r"\W", "", flat), (form, item.name, words)
     undecided = [item for item in morning.standing if item.verdict == "undecided"]

@@ -128,6 +128,9 @@ def _start(
         every = {**every, "kv_cache_memory_bytes": (each,)}
     if engine is not None and "tensor_parallel_size" not in flags and on_gpu:
         engine, solved = _with_ranks(engine, config, messages, every, tokens, phase)
+        if solved == 1 and world == 1 and len(told_apart) > 1 and told_apart == [*range(len(told_apart))]:
+            solved = len(told_apart)  # workers that the log tells apart share one model
+            engine = _of_ranks(engine, solved)
         world = max(world, solved)
     told = expectation(engine, total, config, on_gpu=on_gpu) if engine else None
     if told is None and world == 1 and len(told_apart) < 2:
@@ -300,7 +303,12 @@ def _with_ranks(
     ranks = ranks_that_fit(engine, config, fits)
     if ranks is None or ranks == 1:
         return engine, 1
-    return replace(engine, flags={**engine.flags, "tensor_parallel_size": Flag(ranks, "figure", None)}), ranks
+    return _of_ranks(engine, ranks), ranks
+
+
+def _of_ranks(engine: Engine, ranks: int) -> Engine:
+    """The engine with a number of ranks that no flag tells."""
+    return replace(engine, flags={**engine.flags, "tensor_parallel_size": Flag(ranks, "figure", None)})
 
 
 def _by_weights(

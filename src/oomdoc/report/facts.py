@@ -11,7 +11,7 @@ from typing import Any
 
 from oomdoc.model import Diagnosis, Engine, Evidence, LedgerEntry, Report, Step, Story, last_moments
 from oomdoc.report.words import count, factor_of, gravest, percent
-from oomdoc.units import parse_size, show_bytes, written
+from oomdoc.units import GIB, parse_size, show_bytes, written
 
 CONTRADICTIONS_SHOWN = 3
 
@@ -100,6 +100,18 @@ def plans_of_failure(report: Report) -> list[LedgerEntry]:
     failed = {entry.rank for entry in ledger_of_failure(report) if entry.moment == "failure"}
     plans = [entry for entry in _of_start(report) if entry.moment == "plan" and entry.rank in failed]
     return [each for at, each in enumerate(plans) if all(each.parts != other.parts for other in plans[:at])]
+
+
+_OVER = 1.005
+"""Times the device's size from which on a bar is larger than the device, and not rounded."""
+
+
+def bar_size(entry: LedgerEntry) -> str:
+    """What stands beside a bar: the device's size, as a bound where a plan comes to more than the device has."""
+    total = entry.total_bytes or 0
+    taken = sum(size for size in entry.parts.values() if size is not None and size > 0)
+    over = "> " if entry.moment == "plan" and taken > _OVER * total else ""
+    return f"{over}{total / GIB:.2f} GiB"
 
 
 def _of_start(report: Report) -> list[LedgerEntry]:
@@ -266,9 +278,13 @@ def engine_line(engine: Engine) -> str:
     for name, short in SETTINGS:
         if (flag := engine.flags.get(name)) and flag.value not in (None, False, "auto", "None", "False"):
             said.append(f"{short} {_setting(name, flag.value)}" + (" (default)" if flag.origin == "default" else ""))
+    return ", ".join((*said, ended(engine)))
+
+
+def ended(engine: Engine) -> str:
+    """What became of a start, and the last step of it that a log shows."""
     state = _OUTCOMES.get(engine.outcome) or ("failed" if engine.failed else "how it ended is unknown")
-    said.append(f"{state}, last seen: {engine.last_milestone}" if engine.last_milestone else state)
-    return ", ".join(said)
+    return f"{state}, last seen: {engine.last_milestone}" if engine.last_milestone else state
 
 
 def traffic_line(traffic: Mapping[str, Any]) -> str:

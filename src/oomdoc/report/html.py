@@ -16,7 +16,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from oomdoc.model import Diagnosis, Incident, LedgerEntry, Report, last_moments
+from oomdoc.model import Diagnosis, Incident, LedgerEntry, Report, closest, last_moments
 from oomdoc.report import charts, pictures
 from oomdoc.report.facts import (
     KINDS,
@@ -27,6 +27,7 @@ from oomdoc.report.facts import (
     answer,
     computed,
     contradictions,
+    ended,
     figures,
     fix_title,
     in_short,
@@ -74,12 +75,13 @@ def render(report: Report, **_: Any) -> str:
     ledger += plans_of_failure(report)
     ledger.sort(key=lambda entry: entry.engine != start)  # that of the failure first
     labels = _labels(ledger)
+    drawable = any(entry.total_bytes for entry in ledger)
     data = {
         "charts": [chart.data() for chart in drawn], "from": span[0] if span else 0, "to": span[1] if span else 1,
-        "marks": charts.marks(report) if span else [], "ledger": charts.ledger_spec(labels, ledger) if ledger else None,
+        "marks": charts.marks(report) if span else [], "ledger": charts.ledger_spec(labels, ledger) if drawable else None,
         "failure": _failed_at(report), "around": AROUND_MS,
     }  # fmt: skip
-    script, vega, style = asset("report.js"), asset("vega.js") if drawn or ledger else "", asset("report.css")
+    script, vega, style = asset("report.js"), asset("vega.js") if drawn or drawable else "", asset("report.css")
     first = report.diagnoses[0] if report.diagnoses else None
     story = story_of(report)
     rivals = [item for item in report.diagnoses[1:] if item.cause in story.keeps]
@@ -108,7 +110,7 @@ def _environment() -> jinja2.Environment:
     made.filters.update(
         line=neutral_line, likelihood=likelihood, moment=moment,
         count=count, answer=answer, size=show_bytes, seconds=show_seconds, changes=changes, kind=lambda kind: KINDS.get(kind, kind), cell=cell, paste=_paste,
-        number=_number, written=figures, short=in_short, block=lambda text: "\n".join(neutral_line(line) for line in text.splitlines()), is_tie=is_tie, same_change=same_change, lines=lambda text: "\n".join(neutral(line) for line in text.splitlines()),
+        number=_number, ended=ended, written=figures, short=in_short, block=lambda text: "\n".join(neutral_line(line) for line in text.splitlines()), is_tie=is_tie, same_change=same_change, lines=lambda text: "\n".join(neutral(line) for line in text.splitlines()),
     )  # fmt: skip
     return made
 
@@ -147,7 +149,7 @@ def _verdict(report: Report, first: Diagnosis | None) -> dict[str, Any]:
     }
     return {
         "label": label.get(report.verdict, report.verdict), "title": story_of(report).title,
-        "closest": report.diagnoses[:2] if report.verdict == "undecided" else (),
+        "closest": closest(report.diagnoses) if report.verdict == "undecided" else (),
         "action": first.actions[0] if first and first.actions and report.verdict != "undecided" else None,
         "until_then": until_then(first) if first and report.verdict == "diagnosed" else None,
     }  # fmt: skip
@@ -187,7 +189,7 @@ def _books(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[str, A
         if any(sizes):
             rows.append((key.removesuffix("_bytes").replace("_", "-"), name, [figure(size) for size in sizes]))
     return {
-        "labels": labels, "rows": rows, "totals": [figure(entry.total_bytes) for entry in entries], "missing": missing_parts(entries), "each": per_gpu(entries),
+        "drawn": any(entry.total_bytes for entry in entries), "labels": labels, "rows": rows, "totals": [figure(entry.total_bytes) for entry in entries], "missing": missing_parts(entries), "each": per_gpu(entries),
         "pool_tokens": next((entry.kv_pool_tokens for entry in entries if entry.kv_pool_tokens), None),
         "token_bytes": next((entry.kv_bytes_per_token for entry in entries if entry.kv_bytes_per_token), None),
         "refs": list(dict.fromkeys(ref for entry in entries for ref in entry.refs))[:8],

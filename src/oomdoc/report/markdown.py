@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from oomdoc.model import Diagnosis, Evidence, Report
+from oomdoc.model import Diagnosis, Evidence, Report, closest
 from oomdoc.report.facts import (
     KINDS,
     MOMENTS,
@@ -161,10 +161,10 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
     for name, text in (("Where", story.where), ("When", story.when), ("Who", story.who), ("What it cost", story.cost)):
         lines += [f"| **{name}** | {prose(text)} |"] if text else []
     if report.verdict == "undecided":
-        lines += [
-            f"| **Closest** | {prose(item.title)} ({plain(percent(item.probability))}) |"
-            for item in report.diagnoses[:2]
-        ]
+        named = [f"{prose(item.title)} ({plain(percent(item.probability))})" for item in closest(report.diagnoses)]
+        lines += [f"| **Closest** | {'; '.join(named)} |"] if named else []
+        if first:
+            lines.append(f"| **How sure** | {plain(percent(first.probability))}, {likelihood(first.probability)} |")
         if report.collect_next:
             lines.append(f"| **What to do** | collect more and analyse again: {prose(report.collect_next[0].what)} |")
     elif first:

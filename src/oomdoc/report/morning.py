@@ -121,7 +121,7 @@ def _since(item: Standing) -> str:
 
 
 def _advice(item: Standing) -> str:
-    said = [item.action or "no action is known"]
+    said = [item.action or "the bundle shows too little to name a change"]
     said += [f"note: {item.note}"] if item.note else []
     said += [f"what cured one alike: {item.cured}"] if item.cured else []
     return "; ".join(said)
@@ -136,9 +136,10 @@ def _short(morning: Morning) -> Iterable[str]:
         told.append(f"{counts.copies:,} copies of others")
     yield f"{count(counts.found, 'bundle')}: {', '.join(told)}."
     fresh = sum(group.new and group.cause not in NO_FAILURE for group in morning.groups)
+    again = " (each recurrence counted)" if any(item.times > 1 for item in morning.standing) else ""
     kinds = len({group.cause for group in morning.groups if group.cause not in NO_FAILURE})
     yield (
-        f"{count(morning.new_incidents, 'new memory incident')} in {count(counts.failing, 'bundle')}, of {count(kinds, 'cause')}; "
+        f"{count(morning.new_incidents, 'new memory incident')}{again} in {count(counts.failing, 'bundle')}, of {count(kinds, 'cause')}; "
         f"{count(fresh, 'fingerprint')} never seen before."
         if morning.new_incidents
         else "No new memory incident."
@@ -150,7 +151,7 @@ def _short(morning: Morning) -> Iterable[str]:
         counted = [
             f"{states.count(state):,} {state}" for state in ("new", "known", "acknowledged", "gone") if state in states
         ]
-        yield f"{count(len(states), 'incident')} in all (alike ones of one bundle count once): {', '.join(counted)}."
+        yield f"{count(len(states), 'row')} below (incidents alike in a bundle share one, and other failures have theirs): {', '.join(counted)}."
     if morning.previous is None:
         yield "This is the first night of the store: there is nothing to compare with."
 

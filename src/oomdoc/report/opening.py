@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from oomdoc.model import Report, Story
+from oomdoc.model import Report, Story, closest
 from oomdoc.report.facts import in_short, story_of, tie
 from oomdoc.report.layout import Page, ink
 from oomdoc.report.words import WHEN, flag, incomplete, likelihood, neutral, percent, uncollected, until_then
@@ -54,7 +54,7 @@ def _answers(page: Page, report: Report, story: Story) -> Iterator[tuple[str, Te
             body += ink("  ") + ink(", ".join(neutral(ref) for ref in link.refs[:1]), "cyan")
         yield ("Why" if place == 0 else f"{'→':>{LABEL_WIDTH}}"), body
     if report.verdict == "undecided":
-        for place, item in enumerate(report.diagnoses[:2]):
+        for place, item in enumerate(closest(report.diagnoses)):
             yield (
                 ("Closest" if place == 0 else ""),
                 page.prose(f"{percent(item.probability)} {item.title}") + ink(f"  {neutral(item.cause)}", "dim"),
@@ -98,7 +98,7 @@ def _change(page: Page, report: Report, story: Story) -> Iterator[tuple[str, Tex
         if first and (stopgap := until_then(first)):
             yield "Until then", page.prose(stopgap.do)
     else:
-        yield "What to change", ink("no change is known that would have helped")
+        yield "What to change", ink("the bundle shows too little to name a change")
 
 
 def _bundle(report: Report) -> Text:

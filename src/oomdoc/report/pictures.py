@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.model import LedgerEntry, Report
-from oomdoc.report.facts import MOMENTS, PARTS, ledger_of_failure, plans_of_failure
+from oomdoc.report.facts import MOMENTS, PARTS, bar_size, ledger_of_failure, plans_of_failure
 from oomdoc.report.words import count, gravest, moment, neutral, percent
 from oomdoc.units import GIB, NOMINAL_YEAR, parse_time, show_bytes, show_seconds
 
 WIDE = 1000  # units of a picture's width
 TALL = 100  # of a trace's height
 BARS_SHOWN = 4
+ROOM = 0.05  # of an axis of moments alone, on either side of them
 BEFORE_S, AFTER_S = 2400.0, 1200.0  # around the failure
 
 
@@ -42,7 +43,7 @@ def ledger(report: Report) -> dict[str, Any] | None:
         if last and _alike(last["shapes"], shapes) and "planned" not in (name, last["names"][0]):
             last["names"].append(name)
         else:
-            bars.append({"names": [name], "shapes": shapes, "total": show_bytes(entry.total_bytes)})
+            bars.append({"names": [name], "shapes": shapes, "total": bar_size(entry)})
     for bar in bars:
         names = bar["names"]
         bar["name"] = names[0] if len(names) == 1 else f"{names[0]} to {names[-1].rpartition(' ')[2]}"
@@ -111,12 +112,15 @@ def around(report: Report) -> dict[str, Any] | None:
         traces.append(
             {"name": name, "says": _says(chart, max(known), best["limit"]), **_shape(shown, low, high, top, step)}
         )
+    timed = [(at, mark) for mark in timeline["marks"] if (at := _time(mark["t"])) is not None and low <= at <= high]
+    if (
+        not traces and timed and (apart := timed[-1][0] - timed[0][0])
+    ):  # an axis of moments alone needs no more than they
+        low, high = timed[0][0] - apart * ROOM, timed[-1][0] + apart * ROOM
     marks = []
-    for mark in timeline["marks"]:
-        at = _time(mark["t"])
-        if at is not None and low <= at <= high:
-            clock = moment(mark["t"]).replace(" (year unknown)", "")
-            marks.append({"x": round((at - low) / (high - low) * WIDE, 1), "kind": mark["kind"], "name": _NAMES.get(mark["kind"], mark["kind"]), "clock": clock[11:19] if "T" in clock else clock[6:14]})  # fmt: skip
+    for at, mark in timed:
+        clock = moment(mark["t"]).replace(" (year unknown)", "")
+        marks.append({"x": round((at - low) / (high - low) * WIDE, 1), "kind": mark["kind"], "name": _NAMES.get(mark["kind"], mark["kind"]), "clock": clock[11:19] if "T" in clock else clock[6:14]})  # fmt: skip
     if not traces and len({mark["x"] for mark in marks}) < 2:
         return None  # one moment is no picture: the text says it
     return {

@@ -23,6 +23,7 @@ from oomdoc.report.facts import (
     PATCH_NAMES,
     STEPS_SHOWN,
     answer,
+    bar_size,
     computed,
     contradictions,
     engine_line,
@@ -160,7 +161,7 @@ def _bars(page: Page, entries: Sequence[LedgerEntry], plans: Sequence[LedgerEntr
     count_of = len(entries)
     entries = [*entries, *plans]
     labels = [_device(entry) for entry in entries[:count_of]] + ["planned" for _ in plans]
-    totals = [f"{(entry.total_bytes or 0) / GIB:.2f} GiB" for entry in entries]
+    totals = [bar_size(entry) for entry in entries]
     label_width = max(map(len, labels)) + (len(str(count_of)) + 1 if count_of > 1 else 0)
     room = page.width - 2 - label_width - 2 - 1 - max(map(len, totals))
     whole = max(entry.total_bytes or 0 for entry in entries)
@@ -304,8 +305,9 @@ def _causes(page: Page, report: Report, top: int) -> None:
         name = neutral(item.cause) + (f" ({neutral(item.reason)})" if item.reason else "")
         page.flow(lead, page.prose(item.title) + ink(f"  {name}", "dim"), indent=2)
     if rest := report.diagnoses[top:]:
-        most = percent(rest[0].probability) + (" or less" if len(rest) > 1 else "")
-        page.flow(Text(), ink(f"{count(len(rest), 'further cause')}, {most}", "dim"), indent=2)
+        most = percent(rest[0].probability)
+        said = most if len(rest) == 1 else f"each {most}" if most.startswith("<") else f"{most} or less"
+        page.flow(Text(), ink(f"{count(len(rest), 'further cause')}, {said}", "dim"), indent=2)
 
 
 def _steps(page: Page, report: Report) -> None:

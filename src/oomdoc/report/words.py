@@ -251,5 +251,5 @@ def incomplete(report: Report) -> str:
     if report.bundle.complete:
         return ""
     first, *more = report.bundle.missing
-    rest = f" (and {len(more):,} more)" if more else ""
+    rest = f" (and {count(len(more), 'more gap')})" if more else ""
     return f"{first.where}: {first.what}{rest}"

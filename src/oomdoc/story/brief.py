@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oomdoc.model import Report, Story
+from oomdoc.model import Report, Story, closest
 from oomdoc.units import likelihood, percent
 
 MOST_LINES = 5
@@ -23,7 +23,7 @@ def brief(report: Report, story: Story) -> tuple[str, ...]:
     if story.chain:
         lines.append(_cut("why: " + " → ".join(link.says for link in story.chain[:3])))
     elif report.verdict == "undecided":
-        named = [f"{item.title} ({percent(item.probability)})" for item in report.diagnoses[:2]]
+        named = [f"{item.title} ({percent(item.probability)})" for item in closest(report.diagnoses)]
         lines.append(_cut("closest: " + "; ".join(named)) if named else "nothing speaks for a cause")
     change = f"change: {story.change}" if story.change else ""
     if change and story.replay:

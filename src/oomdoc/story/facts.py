@@ -60,6 +60,7 @@ class Facts:
     furthest: Furthest | None = None
     states: tuple[State, ...] = ()
     visible: tuple[int, ...] = ()
+    grew: str | None = None  # host or gpu: whose memory a recorded series shows to grow
 
 
 def gather(store: Asks, start: str | None, model: str | None) -> Facts:
@@ -98,7 +99,16 @@ def gather(store: Asks, start: str | None, model: str | None) -> Facts:
         furthest=_furthest(lives),
         states=_states(store),
         visible=_visible(store),
+        grew=_grew(store),
     )
+
+
+def _grew(store: Asks) -> str | None:
+    """Whose memory grew in the readings of processes; None without any."""
+    if "process_memory" not in store.filled:
+        return None
+    rows = store.rows_of("SELECT resource FROM memory_trend WHERE resource IS NOT NULL")
+    return str(rows[0]["resource"]) if rows else None
 
 
 def _visible(store: Asks) -> tuple[int, ...]:

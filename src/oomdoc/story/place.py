@@ -31,8 +31,9 @@ _BY_CAUSE = {
     "kv-demand-exceeds-pool": "the KV cache pool",
     "kv-pool-below-max-model-len": "the KV cache pool: one longest request does not fit",
     "memory-utilization-too-low": "the budget for the KV cache, not the GPU",
-    "memory-leak": "memory that grew and did not come back",
+    "memory-leak": "memory that grew and was not released",
 }
+_GREW = {"gpu": "GPU", "host": "host"}
 _BY_CATEGORY = {
     "weights": "memory of the GPU",
     "kv-cache": "the KV cache pool",
@@ -66,6 +67,8 @@ def ran_out(seen: Seen) -> str:
         what = "memory of the GPU"
     if report.verdict == "diagnosed" and seen.first and not (incident and incident.kind in ("device-oom", "pressure")):
         what = _BY_CAUSE.get(seen.first.cause, what)
+        if seen.first.cause == "memory-leak" and seen.facts.grew in _GREW:
+            what = f"memory of the {_GREW[seen.facts.grew]}, which grew and was not released"
         if what is None:
             what = _BY_CATEGORY.get(seen.first.category)
     if what is None:

@@ -24,9 +24,13 @@ GROUPINGS = ("folder", "host", "pod")
 _ARCHIVE = re.compile(r"\.(?:tar|tgz|tbz2?|txz|tzst|zip|tar\.(?:gz|bz2|xz|zst))$", re.I)
 _NO_EVIDENCE = re.compile(
     r"\.(?:py|pyi|pyc|ipynb|js|mjs|ts|tsx|jsx|css|scss|go|rs|c|h|cc|cpp|hpp|java|kt|rb|php|swift|cu|cuh|j2|sql|toml|lock|svg|png|jpe?g|gif|ico|woff2?|pdf|so|o|a|whl)$"
-    r"|(?:^|/)(?:README|LICEN[CS]E|NOTICE|CHANGELOG|CONTRIBUTING|Makefile|Dockerfile)(?:\.\w+)?$", re.I)  # fmt: skip
+    r"|(?:^|[/.])(?:README|LICEN[CS]E|NOTICE|CHANGELOG|CONTRIBUTING|Makefile|Dockerfile)(?:\.\w+)?$", re.I)  # fmt: skip
 """Files that hold no evidence by themselves: program text, pictures, what describes a folder. In a bundle they stay its members."""
 _UNFINISHED = re.compile(r"(?:^|/)(?:\.[^/]*|[^/]*\.(?:part|partial|tmp|crdownload|filepart|swp))$", re.I)
+_SUFFIXES = re.compile(
+    r"(?:\.(?:tar|tgz|tbz2?|txz|tzst|zip|gz|bz2|xz|zst|log|txt|out|err|json|jsonl|csv|prom|ya?ml|toml|\d+))+$", re.I
+)
+"""What the names of archives and logs end with: no part of a host's name, though `a1.tar.gz` has the dots of one."""
 _HOST_NAMED = re.compile(r"(?:^|/)(?:(?:host|hostname|node|instance)=|(?:hosts|nodes|machines)/)([^/#]+)", re.I)
 _HOST_LIKE = re.compile(
     r"(?:ip(?:-\d{1,3}){4}|(?:[a-z0-9]+-)*?[a-z0-9]*?(?:node|gpu|host|srv|server|worker|dgx|hgx)-?\d{1,6}"
@@ -313,7 +317,7 @@ def host_of(path: str) -> str | None:
     if named:
         return _ARCHIVE.sub("", named[1]) or None
     for part in path.split("/"):
-        like = _HOST_LIKE.match(part)
+        like = _HOST_LIKE.match(_SUFFIXES.sub("", part))
         if like:
             return like[0]
     return None
