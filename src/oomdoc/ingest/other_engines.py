@@ -187,6 +187,13 @@ PATTERNS: tuple[Pattern, ...] = (
         (("llama_context: n_seq_max     = 4", {"flag": "max_num_seqs", "value": "4"}), ("srv  init: n_slots = 2, n_ctx_slot = 8192", {"flag": "max_num_seqs", "value": "2"})),
         const={"flag": "max_num_seqs", "origin": "logged"},
     ),
+    Pattern(
+        # which call of the shards failed: its trial of the longest step, a prompt, or the next tokens
+        "tgi-method", "tgi", ("encountered an error",), regex(r"\bMethod (?P<function>Warmup|Prefill|Decode) encountered an error"), "frame",
+        (("2027-03-02T04:05:06.1Z ERROR text_generation_launcher: Method Decode encountered an error.", {"function": "decode", "file": "text_generation_server"}),
+         ("ERROR text_generation_launcher: Method Warmup encountered an error.", {"function": "profile_run", "file": "text_generation_server"})),
+        convert=lambda row, match: {"function": "profile_run" if match["function"] == "Warmup" else match["function"].lower(), "file": "text_generation_server"},
+    ),
     _serving("sglang", "fired up and ready", r"The server is fired up and ready to roll", "The server is fired up and ready to roll!", "sglang-ready"),
     _serving("llama.cpp", "server is listening", r"server is listening on http", "main: server is listening on http://127.0.0.1:8080 - starting the main loop", "llamacpp-ready"),
     _serving("trtllm", "Beam 0]", r"^Output \[Text \d+ Beam 0\]: \S", 'Output [Text 0 Beam 0]: " Salt stays behind."', "trtllm-answered"),

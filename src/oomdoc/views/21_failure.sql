@@ -96,7 +96,7 @@ WITH logs AS (
     bool_or(function IN ('execute_model', 'generate', 'step', 'engine_step', 'run_busy_loop', 'run_engine_loop', '_process_engine_step')
             -- the loop of 0.5.4 to 0.10, entered once the engine is built
             OR (function = 'start' AND file LIKE '%multiprocessing/engine%')) AS forward,
-    bool_or(function = 'execute_model' OR file LIKE '%model_runner_base%') AS executed,
+    bool_or(function = 'execute_model' OR file LIKE '%model_runner_base%' OR (function IN ('prefill', 'decode') AND file = 'text_generation_server')) AS executed,
     bool_or(function LIKE '%sampl%' OR function IN ('compute_logits', '_get_logits', '_get_prompt_logprobs_dict', 'apply_top_k_top_p') OR file LIKE '%sampler%' OR file LIKE '%logits_processor%') AS in_sampler,
     bool_or(function LIKE '%workspace%') AS workspace,
     -- chunk_*_fwd: the linear attention of hybrids takes another kernel for decode
