@@ -1,0 +1,1 @@
+vllm serve /model/DeepSeek-V4-Pro --tensor-parallel-size 8 --data-parallel-size 3 --nnodes 3 --max-model-len 1048576 --gpu-memory-utilization 0.85 --max-num-seqs 16 --enable-prefix-caching --kv-cache-dtype fp8 --kv-transfer-config '{"kv_connector":"OffloadingConnector","kv_role":"kv_both","kv_connector_extra_config":{"cpu_bytes_to_use":549755813888,"blocks_per_chunk":4}}'

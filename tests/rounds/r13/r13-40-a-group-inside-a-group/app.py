@@ -1,0 +1,1 @@
+prefill = LLMConfig(model_loading_config=ModelLoadingConfig(model_id='Qwen/Qwen2-7B-Instruct'), deployment_config={'num_replicas': 1, 'ray_actor_options': {'num_gpus': 1}}, engine_kwargs={'tensor_parallel_size': 1, 'kv_transfer_config': {'kv_connector': 'NixlConnector', 'kv_role': 'kv_producer'}})
