@@ -9,6 +9,8 @@
     $ kubectl get pod engine-0 -o json | jq '.status.containerStatuses[0].restartCount, .spec.nodeName'
     6
     "node-3"
+    $ nvidia-smi --query-gpu=memory.used,memory.total --format=csv,noheader
+    71012 MiB, 81559 MiB
 
 Answers about one object are put together to that object, as far as it was asked about, and read as such.
 """
@@ -21,7 +23,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from oomdoc.ingest import kernel_log
+from oomdoc.ingest import kernel_log, nvidia_smi
 from oomdoc.ingest.base import Head, Rows, regex
 from oomdoc.ingest.kubernetes_objects import Objects
 from oomdoc.ingest.prompts import typed
@@ -61,6 +63,8 @@ class Answers:
         self._objects: dict[tuple[str, str], _Placed] = {}
         self._files: dict[int, str] = {}
         """Counter files of a memory group that were shown, by line: the path in that of the command."""
+        self._queries: list[dict[int, str]] = []
+        """Queries of the devices without a header, by line: the header in that of the command."""
         self._lines = lines
         at = 0
         while at < len(lines):
@@ -85,6 +89,9 @@ class Answers:
             if found.line:  # something of it was understood
                 reader.take(found)
         yield from self._rows.take()
+        for query in self._queries:
+            told = "\n".join(query.get(number, "") for number in range(1, max(query) + 1)).encode()
+            yield from nvidia_smi.read("", [Chunk(told, 1, True)])
         data = "\n".join(self._files.get(number, "") for number in range(1, len(self._lines) + 1)).encode()
         if self._files and kernel_log.matches(Head("", data)):
             self.read_lines |= self._files.keys()
@@ -103,6 +110,8 @@ class Answers:
             self._kubectl(words, output, command.partition(" | ")[2])
         elif program in _DOCKER and "inspect" in words[:3]:
             self._docker(words, output)
+        elif program == "nvidia-smi":
+            self._devices(words, line, output)
         elif len(words) > 1 and words[-2] == "cat" and words[-1].rpartition("/")[2].startswith("memory."):
             self._files |= {line: words[-1], **dict(output)}
 
@@ -126,6 +135,28 @@ class Answers:
             self._put_values(target, cut, output)
         else:
             self._put(target, [match["path"] for match in _JSONPATH.finditer(asked)], output)
+
+    def _devices(self, words: Sequence[str], line: int, output: Sequence[tuple[int, str]]) -> None:
+        """A query without header: its columns are those that were asked for, its rows the devices in their order."""
+        asked = _after(words, ("--query-gpu",), "")
+        form = (_after(words, ("--format",), "") or "").split(",")
+        if asked is None or "csv" not in form or "noheader" not in form:
+            return
+        names = asked.split(",")
+        if any(text.count(",") != len(names) - 1 for _, text in output):
+            return
+        plain = "nounits" in form
+        header = ", ".join(f"{name} [MiB]" if plain and name.startswith("memory.") else name for name in names)
+        which = (_after(words, ("-i", "--id"), "") or ",".join(str(at) for at in range(len(output)))).split(",")
+        placed = {"index", "gpu_index", "uuid", "gpu_uuid", "timestamp"}.isdisjoint(names)
+        if placed and len(which) == len(output) and all(each.isdigit() for each in which):
+            self._queries.append(
+                {line: f"index, {header}"}
+                | {number: f"{at}, {text.strip()}" for at, (number, text) in zip(which, output, strict=True)}
+            )
+        else:
+            self._queries.append({line: header, **dict(output)})
+        self.read_lines |= {number for number, _ in output}
 
     def _docker(self, words: Sequence[str], output: Sequence[tuple[int, str]]) -> None:
         asked = _after(words, ("-f", "--format"), "")
