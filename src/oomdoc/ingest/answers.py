@@ -188,7 +188,6 @@ class Answers:
                 target.line = target.line or line
                 self.read_lines |= {number for number, _ in output}
 
-
     def _put_values(self, target: _Placed, paths: Sequence[str], output: Sequence[tuple[int, str]]) -> None:
         """JSON values one after the other, one for each path, over as many lines as they take."""
         text, values, at = "\n".join(line for _, line in output).strip(), [], 0

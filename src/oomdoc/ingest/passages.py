@@ -102,7 +102,9 @@ def _bare(batch: Batch) -> Sequence[bool]:
     reasons, objects = batch.columns.get("reason"), batch.columns.get("object")
     if batch.table != "cluster_event" or reasons is None:
         return [False] * lines
-    return [reason == "OOMKilled" and not about for reason, about in zip(reasons, objects or [None] * lines, strict=True)]
+    return [
+        reason == "OOMKilled" and not about for reason, about in zip(reasons, objects or [None] * lines, strict=True)
+    ]
 
 
 Choose = Callable[[Head], Ingestor | None]

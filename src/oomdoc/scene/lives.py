@@ -140,7 +140,8 @@ def _asked_about(containers: Sequence[Mapping[str, Any]], own: list[Mapping[str,
     about = [row for row in containers if row["pod"] in ended and row["pod"]]
     told = any(row.get("exit_code") is not None and row.get("memory_limit_bytes") is not None for row in about)
     listed = all(
-        row["state"] == "Running" and row["serves"] is None and not row["gpus"] and row["pod"] not in ended for row in own
+        row["state"] == "Running" and row["serves"] is None and not row["gpus"] and row["pod"] not in ended
+        for row in own
     )
     return about if len(ended) == 1 and told and listed else own
 
