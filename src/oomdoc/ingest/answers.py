@@ -6,6 +6,11 @@
     true 137
     $ cat /sys/fs/cgroup/memory.max
     34359738368
+    $ kubectl get pod engine-0 -o json | jq '.status.containerStatuses[0].restartCount, .spec.nodeName'
+    6
+    "node-3"
+    $ nvidia-smi --query-gpu=memory.used,memory.total --format=csv,noheader
+    71012 MiB, 81559 MiB
 
 Answers about one object are put together to that object, as far as it was asked about, and read as such.
 """
@@ -18,7 +23,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from oomdoc.ingest import kernel_log
+from oomdoc.ingest import kernel_log, nvidia_smi
 from oomdoc.ingest.base import Head, Rows, regex
 from oomdoc.ingest.kubernetes_objects import Objects
 from oomdoc.ingest.prompts import typed
@@ -39,6 +44,7 @@ _STEP = regex(
 )
 _JSONPATH = regex(r"\{\s*[$@]?(?P<path>\.[^{}]*)\}")
 _TEMPLATE = regex(r"\{\{\s*(?:json\s+)?(?P<path>\.[\w.]+)\s*\}\}")
+_PATH = regex(r"(?:\.[A-Za-z_][\w-]*|\[\d{1,4}\])+")
 _VALUE_LINES = 40  # a longer output is no value
 
 
@@ -57,6 +63,8 @@ class Answers:
         self._objects: dict[tuple[str, str], _Placed] = {}
         self._files: dict[int, str] = {}
         """Counter files of a memory group that were shown, by line: the path in that of the command."""
+        self._queries: list[dict[int, str]] = []
+        """Queries of the devices without a header, by line: the header in that of the command."""
         self._lines = lines
         at = 0
         while at < len(lines):
@@ -81,6 +89,9 @@ class Answers:
             if found.line:  # something of it was understood
                 reader.take(found)
         yield from self._rows.take()
+        for query in self._queries:
+            told = "\n".join(query.get(number, "") for number in range(1, max(query) + 1)).encode()
+            yield from nvidia_smi.read("", [Chunk(told, 1, True)])
         data = "\n".join(self._files.get(number, "") for number in range(1, len(self._lines) + 1)).encode()
         if self._files and kernel_log.matches(Head("", data)):
             self.read_lines |= self._files.keys()
@@ -96,14 +107,18 @@ class Answers:
             return
         program = words[0].rpartition("/")[2]
         if program in ("kubectl", "oc", "k") and "get" in words[:4]:
-            self._kubectl(words, output)
+            self._kubectl(words, output, command.partition(" | ")[2])
         elif program in _DOCKER and "inspect" in words[:3]:
             self._docker(words, output)
+        elif program == "nvidia-smi":
+            self._devices(words, line, output)
         elif len(words) > 1 and words[-2] == "cat" and words[-1].rpartition("/")[2].startswith("memory."):
             self._files |= {line: words[-1], **dict(output)}
 
-    def _kubectl(self, words: Sequence[str], output: Sequence[tuple[int, str]]) -> None:
-        asked = _after(words, ("-o", "--output"), "jsonpath=")
+    def _kubectl(self, words: Sequence[str], output: Sequence[tuple[int, str]], behind: str) -> None:
+        asked, cut = _after(words, ("-o", "--output"), "jsonpath="), _cut(behind)
+        if asked is None:
+            asked = "json" if cut and _after(words, ("-o", "--output"), "") == "json" else None
         if asked is None:
             return
         plain = [word for word in words[words.index("get") + 1 :] if not word.startswith("-")]
@@ -116,7 +131,32 @@ class Answers:
         target.setdefault("kind", kind)
         if name and not set(name) <= {".", "…"}:
             _mapping_of(target, "metadata")["name"] = name
-        self._put(target, [match["path"] for match in _JSONPATH.finditer(asked)], output)
+        if asked == "json":
+            self._put_values(target, cut, output)
+        else:
+            self._put(target, [match["path"] for match in _JSONPATH.finditer(asked)], output)
+
+    def _devices(self, words: Sequence[str], line: int, output: Sequence[tuple[int, str]]) -> None:
+        """A query without header: its columns are those that were asked for, its rows the devices in their order."""
+        asked = _after(words, ("--query-gpu",), "")
+        form = (_after(words, ("--format",), "") or "").split(",")
+        if asked is None or "csv" not in form or "noheader" not in form:
+            return
+        names = asked.split(",")
+        if any(text.count(",") != len(names) - 1 for _, text in output):
+            return
+        plain = "nounits" in form
+        header = ", ".join(f"{name} [MiB]" if plain and name.startswith("memory.") else name for name in names)
+        which = (_after(words, ("-i", "--id"), "") or ",".join(str(at) for at in range(len(output)))).split(",")
+        placed = {"index", "gpu_index", "uuid", "gpu_uuid", "timestamp"}.isdisjoint(names)
+        if placed and len(which) == len(output) and all(each.isdigit() for each in which):
+            self._queries.append(
+                {line: f"index, {header}"}
+                | {number: f"{at}, {text.strip()}" for at, (number, text) in zip(which, output, strict=True)}
+            )
+        else:
+            self._queries.append({line: header, **dict(output)})
+        self.read_lines |= {number for number, _ in output}
 
     def _docker(self, words: Sequence[str], output: Sequence[tuple[int, str]]) -> None:
         asked = _after(words, ("-f", "--format"), "")
@@ -147,6 +187,42 @@ class Answers:
             if _set(target, path, _plain(value), line):
                 target.line = target.line or line
                 self.read_lines |= {number for number, _ in output}
+
+    def _put_values(self, target: _Placed, paths: Sequence[str], output: Sequence[tuple[int, str]]) -> None:
+        """JSON values one after the other, one for each path, over as many lines as they take."""
+        text, values, at = "\n".join(line for _, line in output).strip(), [], 0
+        decoder = json.JSONDecoder(object_hook=_Placed)
+        try:
+            while at < len(text):
+                value, at = decoder.raw_decode(text, at)
+                values.append(value)
+                at += len(text[at:]) - len(text[at:].lstrip())
+        except (ValueError, RecursionError):
+            return
+        if len(values) != len(paths):
+            return
+        line = output[0][0]
+        for path, value in zip(paths, values, strict=True):
+            if _set(target, path, value, line):
+                target.line = target.line or line
+                self.read_lines |= {number for number, _ in output}
+
+
+def _cut(behind: str) -> list[str]:
+    """The paths that `jq` takes out of an object, in order; none for another program or a filter that computes.
+
+    >>> _cut("jq -c '.status.phase, .spec.containers[0].resources'"), _cut("jq '.items | length'"), _cut("less")
+    (['.status.phase', '.spec.containers[0].resources'], [], [])
+    """
+    try:
+        words = shlex.split(behind)
+    except ValueError:
+        return []
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    if not words or words[0].rpartition("/")[2] != "jq" or len(plain) != 1:
+        return []
+    paths = [path.strip() for path in plain[0].split(",")]
+    return paths if all(_PATH.fullmatch(path) for path in paths) else []
 
 
 def _after(words: Sequence[str], options: Sequence[str], start: str) -> str | None:

@@ -60,6 +60,7 @@ FACTS: dict[str, str] = {
     "container-limit": "a memory limit given to a container or unit, bytes",
     "swap-space": "the engine warns that its own swap space (bytes) is large for the host",
     "cpu-pool-default": "the KV pool of the CPU backend has its default size, bytes",
+    "page-cache-dropped": "somebody had the kernel give up the page cache of the host",
     "pinned-alloc": "page-locked host memory is asked for: if `CUDA error: invalid argument` follows, that failed",
 }
 """Topics of `note` rows that this module and `launch` give: sizes and circumstances, no failures."""
@@ -878,6 +879,16 @@ _MACHINE: tuple[Pattern, ...] = (
         (r"(?P<node>Node \d+ )?MemTotal\w*[:=]\s*(?P<kib>\d+)(?: ?kB)?",),
         _host_size,
         ("MemTotal:       24684092 kB", {"topic": "host-size", "value": 24684092 * KIB}),
+        table="note",
+    ),
+    _pattern(
+        "page-cache-dropped",
+        "host",
+        ("drop_caches",),
+        (r"\becho [123]\b.{0,20}(?:>|\btee\b) ?(?:-a )?/proc/sys/vm/drop_caches|\bvm\.drop_caches ?= ?[123]\b",),
+        lambda row, match: {"topic": "page-cache-dropped", "text": match.string.strip()[:300]},
+        ("$ sudo sysctl vm.drop_caches=3", {"topic": "page-cache-dropped"}),
+        ("root@n4:~# echo 1 | tee /proc/sys/vm/drop_caches", {"topic": "page-cache-dropped"}),
         table="note",
     ),
     _pattern(

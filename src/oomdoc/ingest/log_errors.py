@@ -177,6 +177,23 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
+        # the runtime of the device by its number: 507 and 107 are kernels and streams; memory has numbers of its own (207)
+        "npu-runtime-error", "ascend", ("error code is 507", "error code is 107", "runtime result", "ret code", "return code"),
+        regex(r"(?P<text>(?:error code is|runtime result(?: =|:)|ret(?:urn)? code(?: =|:| is)) ?(?:507|107)\d{3}\b.{0,200})"), "log_error",
+        convert=lambda row, match: {"text": row["text"], "kind": "kernel"}, samples=(
+            ("[W101 10:00:00.5 NPUStream.cpp:1] Warning: NPU warning, error code is 507011[Error]:", {"kind": "kernel"}),
+            ("       wait for compute device to finish failed, runtime result = 507034.[FUNC:ReportCallError]", {"kind": "kernel"}),
+        ),
+    ),
+    Pattern(
+        "npu-core-timeout", "ascend", ("execution timed out", "core timeout", "cpu timeout"),
+        regex(r"(?P<text>(?:[Vv]ector|AI|[Aa]i) ?[Cc](?:ore|PU|pu) (?:execution timed out|timeout).{0,200})"), "log_error",
+        convert=lambda row, match: {"text": row["text"], "kind": "kernel"}, samples=(
+            ("[Error]: Vector core execution timed out.", {"kind": "kernel"}),
+            ("EE9999: rtStreamSynchronize execution failed, reason=aicore timeout", {"kind": "kernel"}),
+        ),
+    ),
+    Pattern(
         "child-failed", "sglang", ("from a child process",), regex(r"(?P<text>Received sig\w+ from a child process.{0,200})"), "log_error",
         convert=lambda row, match: {"text": row["text"], "kind": "echo"}, samples=(
             ("Received sigquit from a child process. It usually means the child failed.", {"kind": "echo"}),

@@ -83,8 +83,28 @@ def passages(lines: Sequence[str], known: set[int], by_line: bool = True) -> Ite
 
 
 def lines_of(batches: Iterable[Batch]) -> set[int]:
-    """The lines that rows of evidence name."""
-    return {int(line) for batch in batches if batch.table not in _ABOUT for line in batch.columns["line"]}
+    """The lines that rows of evidence name.
+
+    The bare word that somebody was `OOMKilled` names nobody: the table or the object that it stands in says who, and is read still.
+    """
+    return {
+        int(line)
+        for batch in batches
+        if batch.table not in _ABOUT
+        for line, bare in zip(batch.columns["line"], _bare(batch), strict=True)
+        if not bare
+    }
+
+
+def _bare(batch: Batch) -> Sequence[bool]:
+    """Of each row whether it is such a word."""
+    lines = len(batch.columns["line"])
+    reasons, objects = batch.columns.get("reason"), batch.columns.get("object")
+    if batch.table != "cluster_event" or reasons is None:
+        return [False] * lines
+    return [
+        reason == "OOMKilled" and not about for reason, about in zip(reasons, objects or [None] * lines, strict=True)
+    ]
 
 
 Choose = Callable[[Head], Ingestor | None]

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from oomdoc.ingest.base import TEXT_CAP, Rows, regex
 from oomdoc.ingest.outcome_words import outcome_of
+from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.prose_words import plain
 from oomdoc.ingest.setting_names import may_name_settings, settings_in
 from oomdoc.ingest.text_form import is_log_line
@@ -35,6 +36,7 @@ _MARK = re.compile(r"\s(?:->|=>|→|—|–|#)\s|:\s+(?=\S+(?:\s\S+){0,6}\s*[.;]
 _SENTENCES = re.compile(r"(?<=[\w)\]\"'`])[.;]\s+(?=[\w\"'`(-])|\s\|\s")
 _COMMAND = regex(r"\b(?:vllm serve|python3? |docker run|-m vllm|torchrun|deepspeed)\b|\\\s*$")
 _NAMES = re.compile(r"--[\w.-]+|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|[\w./-]*/[\w./-]+|\b\w+_\w+\b")
+_ASIDE = re.compile(r"\s(?:->|=>|→|—|–|#)\s")
 _PARTS = re.compile(r",\s+(?:but\s+|and\s+)?|\s(?:but|while|whereas)\s")
 _THIS = regex(
     r"(?i)(?::|->|=>|→)\s*(?:this|see (?:below|log|above)|the (?:log|error) (?:below|above)|as (?:below|above|shown))\b"
@@ -76,6 +78,8 @@ class Tries:
         yield from self._rows.take()
 
     def _line(self, number: int, raw: str) -> None:
+        if typed(raw) is not None and not _ASIDE.search(raw):
+            return  # a command: what became of it stands in its output
         text = (plain(raw) or raw).strip()
         if not any(True for _ in settings_in(text)):
             return

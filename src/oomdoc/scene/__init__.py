@@ -85,7 +85,10 @@ def bind(store: Tables) -> Scene:
     """Work out whose every event is."""
     lives = [life_of(row) for row in store.rows_of(LIVES_SQL)]
     known = strangers.others(store, lives)
-    columns = "source, line, pod, name, namespace, pod_uid, container_id, node, serves, gpus, state, started_t"
+    columns = (
+        "source, line, pod, name, namespace, pod_uid, container_id, node, serves, gpus, state, started_t, "
+        "reason, last_reason, exit_code, memory_limit_bytes"
+    )
     server = server_of(
         [life for life in lives if life.source not in known.strangers],
         [row for row in rows_of(store, "container", columns) if row["source"] not in known.strangers],

@@ -106,6 +106,7 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
 
     A container is its own if its image or command serves, or its pod or id is that of a life's log; where neither is
     told, one that asks for a GPU; else those whose pod is named as a model server is; where only one pod is described, that one.
+    Without a log, the pod whose end was asked for is what the bundle is about.
     """
     server = Server(lives, kin=kin)
     for life in lives:
@@ -120,6 +121,7 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
         own = [row for row in containers if row["serves"] is None and row["pod"] and kin.has(row["pod"])]
     if not own and not logged and len({row["pod"] for row in containers}) == 1:
         own = [row for row in containers if row["serves"] is not False]
+    own = _asked_about(containers, own) if not lives else own
     for row in own:
         _add(server, row["pod"], row["namespace"], row["pod_uid"], row["container_id"], row["node"])
         if row["name"]:
@@ -127,6 +129,21 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
         if row["state"] == "Running" and row["started_t"] is not None:
             server.running_since = max(row["started_t"], server.running_since or row["started_t"])
     return server
+
+
+_BAD_ENDS = frozenset(("OOMKilled", "Error", "Evicted", "CrashLoopBackOff"))
+
+
+def _asked_about(containers: Sequence[Mapping[str, Any]], own: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The one pod whose end somebody had described, where the servers beside it run and are no more than names in a list."""
+    ended = {row["pod"] for row in containers if (row.get("last_reason") or row.get("reason")) in _BAD_ENDS}
+    about = [row for row in containers if row["pod"] in ended and row["pod"]]
+    told = any(row.get("exit_code") is not None and row.get("memory_limit_bytes") is not None for row in about)
+    listed = all(
+        row["state"] == "Running" and row["serves"] is None and not row["gpus"] and row["pod"] not in ended
+        for row in own
+    )
+    return about if len(ended) == 1 and told and listed else own
 
 
 def _add(

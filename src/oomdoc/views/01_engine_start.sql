@@ -33,6 +33,9 @@ WITH event AS (
     (name = 'command' AND before_name = 'command' AND EXISTS (FROM log_error l WHERE l.source = stepped.source AND l.line > before_line AND l.line < stepped.line AND l.exception IS NOT NULL AND l.kind NOT IN ('echo', 'client'))) OR (NOT versioned AND class = 1 AND (before IS NULL OR before > 1))
     -- a start that was refused does not serve: who serves behind it is the next one
     OR (name IN ('kv-sized', 'engine-ready', 'serving') AND before_name = 'refused')
+    -- nor does one whose engine said that it failed to start
+    OR (name IN ('kv-sized', 'engine-ready', 'serving') AND before_name = 'failed' AND EXISTS (FROM log_error l WHERE l.source = stepped.source AND l.line < stepped.line AND l.kind = 'echo' AND l.text LIKE '%failed to start%'
+      AND NOT EXISTS (FROM event m WHERE m.source = l.source AND m.line > l.line AND m.line < stepped.line AND (m.class < 2 OR m.name IN ('load-start', 'loaded', 'kv-sized', 'engine-ready', 'serving')))))
     -- nor does it load anew: a rank that has loaded and loads again behind a refusal or a failure is of the next start
     OR (name IN ('load-start', 'loaded') AND again > 1 AND before_name IN ('refused', 'failed'))
 ), log AS (

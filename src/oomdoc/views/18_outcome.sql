@@ -16,10 +16,12 @@ WITH failed AS (
   SELECT start_id, min_by(ref, nth) AS ref FROM stat WHERE nth <= $still_lines GROUP BY start_id
   HAVING count(*) = $still_lines AND bool_and(coalesce((running > 0 OR waiting > 0) AND tokens_per_s = 0, false))
 ), silent AS (
-  -- the executor waits for a worker, minute after minute, behind a statistics line with work in hand and nothing done; no statistics follow
+  -- the executor waits for a worker, minute after minute, behind a statistics line with work in hand; no statistics follow. Where that line
+  -- tells of nothing done two warnings say it, where it still tells of the seconds before the wait it takes more
   SELECT s.start_id, min(h.source || ':' || h.line) AS ref FROM stat b JOIN engine_start s USING (start_id)
   JOIN log_error h ON h.source = s.source AND h.line > b.line AND h.line <= s.last_line AND h.kind = 'hang'
-  WHERE b.nth = 1 AND b.running > 0 AND coalesce(b.tokens_per_s, 0) = 0 GROUP BY s.start_id HAVING count(*) >= $hang_warnings
+  WHERE b.nth = 1 AND b.running > 0 GROUP BY s.start_id, b.tokens_per_s
+  HAVING count(*) >= $hang_warnings AND (coalesce(b.tokens_per_s, 0) = 0 OR count(DISTINCT coalesce(floor(h.t / 60), h.line)) >= $hang_minutes)
 ), waits AS (
   -- a start that goes nowhere: the front end waits on behind the last step, and the log ends so
   SELECT s.start_id, min(n.source || ':' || n.line) AS ref

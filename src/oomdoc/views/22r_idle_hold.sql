@@ -1,4 +1,4 @@
--- says: blocks of the KV pool in use while nothing runs and nothing waits, from statistics lines and scrapes; no row where that was never seen
+-- says: blocks of the KV pool in use while nothing runs and nothing waits, from statistics lines and scrapes; no row where that was never seen. An engine that takes in prompts is at work, though nothing runs at the moment of the line
 -- scope: bundle
 -- samples: readings of an idle engine with more than a remnant in use
 -- servers: how many engines show it
@@ -7,6 +7,8 @@
 -- ref: where most is held
 WITH held AS (
   SELECT source || coalesce(engine, 0) AS whose, source, line, t, kv_used FROM engine_stat WHERE running = 0 AND coalesce(waiting, 0) = 0 AND coalesce(generation_tokens_per_s, 0) < $idle_rate
+    -- a prefill side hands its blocks over and runs nothing; a line of a batch that brings prompts in counts what ran before it
+    AND coalesce(prompt_tokens_per_s, 0) < $idle_rate AND NOT EXISTS (FROM cache_lookup c WHERE c.source = engine_stat.source AND c.line = engine_stat.line)
   UNION ALL
   SELECT k.source || coalesce(k.labels, ''), k.source, k.line, k.t, k.value FROM metric k
   WHERE k.name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc') AND k.value BETWEEN 0 AND 1 AND (

@@ -39,7 +39,7 @@ WITH figure AS (
 ), kv AS (
   SELECT who || '/' || coalesce(rank, -1) AS who, min(value) AS value, min(source || ':' || line) AS ref FROM own WHERE name = 'kv_available_bytes' GROUP BY 1
 ), weights AS (
-  SELECT who, max(value) AS value FROM own WHERE name = 'weights_bytes' GROUP BY 1
+  SELECT who || '/' || coalesce(rank, -1) AS who, max(value) AS value FROM own WHERE name = 'weights_bytes' GROUP BY 1
 ), free AS (
   SELECT who, min(value) AS value FROM own WHERE name = 'free_bytes' GROUP BY 1
 ), folded AS (

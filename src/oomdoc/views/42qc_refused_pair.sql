@@ -1,21 +1,31 @@
--- says: the start in focus was refused a pool, and another start of the bundle with weights of the same size and the same settings got one; no row without such a pair
+-- says: the start in focus was refused a pool, and another start of the bundle with weights of the same size and the same settings got one, or one of the same model and the same settings came up; no row without such a pair
 -- scope: incident
--- tokens: the pool of the other start
--- weights_bytes: weights of both, per rank
+-- tokens: the pool of the other start; NULL = it came up, and its pool is not told
+-- weights_bytes: weights of both, per rank; NULL = not told of the other
 -- utilization: share of the card that both plan with
--- other_ref: where the other start's pool stands
+-- other_ref: where the other start's pool stands, or where that start begins
 -- ref: the refusal
 WITH flag AS (
   SELECT s.start_id, g.flag, arg_max(lower(g.value), g.line) AS value FROM engine_start s JOIN engine_flag g ON g.source = s.source AND g.line BETWEEN s.first_line AND s.last_line
-  WHERE g.flag IN ('gpu_memory_utilization', 'tensor_parallel_size', 'pipeline_parallel_size', 'max_model_len', 'max_num_seqs', 'max_num_batched_tokens', 'kv_cache_dtype', 'speculative_config', 'limit_mm_per_prompt', 'enable_lora') GROUP BY ALL
+  WHERE g.flag IN ('gpu_memory_utilization', 'tensor_parallel_size', 'pipeline_parallel_size', 'max_model_len', 'max_num_seqs', 'max_num_batched_tokens', 'kv_cache_dtype', 'speculative_config', 'limit_mm_per_prompt', 'enable_lora',
+    'model', 'version', 'CUDA_VISIBLE_DEVICES') GROUP BY ALL
 ), figure AS (
   SELECT s.start_id, max(f.value) FILTER (f.name = 'weights_bytes') AS weights, min(f.value) FILTER (f.name = 'kv_pool_tokens') AS tokens, min(f.source || ':' || f.line) FILTER (f.name = 'kv_pool_tokens') AS ref
   FROM engine_start s JOIN engine_figure f ON f.source = s.source AND f.line BETWEEN s.first_line AND s.last_line WHERE f.name IN ('weights_bytes', 'kv_pool_tokens') GROUP BY ALL
+), alike AS (
+  SELECT p.start_id AS one, q.start_id AS two, count(*) AS settings, bool_or(flag = 'model') AS model FROM flag p JOIN flag q USING (flag, value) GROUP BY ALL
+), pair AS (
+  SELECT b.start_id AS other, a.start_id AS own, b.tokens, a.weights, b.ref FROM figure a JOIN figure b ON b.start_id <> a.start_id AND b.tokens > 0 AND abs(b.weights - a.weights) <= $same_weights * a.weights
+    -- the model may have another name in another place: weights of one size are one model
+    AND NOT EXISTS (FROM flag p JOIN flag q USING (flag) WHERE p.start_id = a.start_id AND q.start_id = b.start_id AND p.value <> q.value AND flag NOT IN ('model', 'version'))
+  UNION ALL
+  SELECT b.start_id, a.start_id, NULL, NULL, b.source || ':' || greatest(b.first_line, 1) FROM engine_start a JOIN engine_start b ON b.start_id <> a.start_id AND b.served
+  JOIN alike c ON c.one = a.start_id AND c.two = b.start_id AND c.model AND c.settings >= $settings_alike
+  WHERE c.settings = (SELECT count(*) FROM flag WHERE start_id = a.start_id) AND c.settings = (SELECT count(*) FROM flag WHERE start_id = b.start_id)
+    -- who runs out of memory once it is up got its pool from luck or from a plan that is too large
+    AND NOT EXISTS (FROM failure_event e WHERE e.start_id = b.start_id AND e.grade >= 2)
 )
-SELECT b.tokens::BIGINT AS tokens, a.weights::BIGINT AS weights_bytes, e.gpu_memory_utilization AS utilization, b.ref AS other_ref, x.check_ref AS ref
-FROM focus f JOIN incident i USING (incident) JOIN failure x ON x.check_name = 'no-kv-blocks' JOIN engine e ON true
-JOIN figure a ON a.start_id = i.start_id JOIN figure b ON b.start_id <> a.start_id AND b.tokens > 0 AND abs(b.weights - a.weights) <= $same_weights * a.weights
--- a setting that only one of the two tells may be the same; one that both tell is
+SELECT b.tokens::BIGINT AS tokens, b.weights::BIGINT AS weights_bytes, e.gpu_memory_utilization AS utilization, b.ref AS other_ref, x.check_ref AS ref
+FROM focus f JOIN incident i USING (incident) JOIN failure x ON x.check_name = 'no-kv-blocks' JOIN engine e ON true JOIN pair b ON b.own = i.start_id
 WHERE NOT EXISTS (FROM cut_card)  -- on an instance of a card the other start may have had more
-  AND NOT EXISTS (FROM flag p JOIN flag q USING (flag) WHERE p.start_id = a.start_id AND q.start_id = b.start_id AND p.value <> q.value)
-ORDER BY b.tokens DESC, b.ref LIMIT 1
+ORDER BY b.tokens DESC NULLS LAST, b.ref LIMIT 1

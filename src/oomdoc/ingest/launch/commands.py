@@ -342,6 +342,8 @@ def _container(words: Sequence[Word], values: dict[str, str], engine: int) -> It
             known = with_values(assigned["value"], values) if assigned else None
             if assigned and known is not None and is_environment(assigned["name"]):
                 yield Setting(word.line, assigned["name"], shown(assigned["name"], known), "environment", engine)
+        elif option == "--gpus" and (named := _DEVICES.search(value)):
+            yield Setting(word.line, "CUDA_VISIBLE_DEVICES", named["ids"], "environment", engine)
         elif option == "--entrypoint" and value:
             entry = [Word(part, word.line) for part in value.split()]
         elif option in _BOUNDS and value:
@@ -364,10 +366,12 @@ def _container(words: Sequence[Word], values: dict[str, str], engine: int) -> It
         yield from _options(rest[begin or 0 :], values, engine, every=True, positional=True)
 
 
+_DEVICES = regex(r"\bdevice=(?P<ids>\d{1,2}(?:,\d{1,2})*)\b")
+"""`--gpus '"device=0,1"'`: by number; a count or `all` names none."""
 _BOUNDS = {"--shm-size": "shm-size", "--memory": "container-limit", "-m": "container-limit"}
 
 
-ECHO_ANCHORS = ("vllm serve ", "vllm.entrypoints.", *STARTS)
+ECHO_ANCHORS = ("vllm serve ", "vllm.entrypoints.", "docker run ", "podman run ", *STARTS)
 """What stands in a line that starts an engine."""
 _SHELL = regex(
     r"\s*(?:(?:\([\w.-]{1,40}\) ?)?(?:\S[\w.@:~/ -]{0,80}(?=[#$%❯>])|(?=[$%❯]))[#$%❯>][ \t]+|\+{1,4} )(?=\S)"
@@ -381,4 +385,9 @@ def typed(text: str) -> list[tuple[str, str]]:
     ([('model', 'org/m'), ('max_num_seqs', '8')], [])
     """
     prompt = _SHELL.match(text)
-    return flags_of(text[prompt.end() :]) if prompt else []
+    if not prompt:
+        return []
+    found = settings_of(text[prompt.end() :])
+    told = [(one.flag, one.value) for one in found if one.origin == "command"]
+    # on which devices a server is put is of use beside the server only
+    return told + [(one.flag, one.value) for one in found if told and one.flag == "CUDA_VISIBLE_DEVICES"]
