@@ -223,7 +223,9 @@ OUTCOMES: dict[str, int] = {
 """What became of a request, as benchmarks and gateways name it, by the HTTP status (RFC 9110; 499 as nginx has it) that means the same."""
 
 
-_NO_ANSWER = re.compile(r"(?i)\s*(?:(?:client|read|request|connection|gateway|server)[ _-]?)?(?:time(?:d)?[ _-]?out|no (?:answer|response|reply|bytes))\b.{0,60}$")
+_NO_ANSWER = re.compile(
+    r"(?i)\s*(?:(?:client|read|request|connection|gateway|server)[ _-]?)?(?:time(?:d)?[ _-]?out|no (?:answer|response|reply|bytes))\b.{0,60}$"
+)
 """`client timeout (no bytes)`: nobody answered, whoever gave up."""
 
 

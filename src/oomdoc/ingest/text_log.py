@@ -47,6 +47,7 @@ FLUSH_ROWS = 20_000  # rows held before they are handed on: a few MB
 _SHM_LINES = 60  # a traceback of this length may stand between a file made in /dev/shm and what became of it
 _FOLLOW_LINES = 6  # how far a wrapped allocator message may reach
 _STATUS = "echo $?"
+_TYPED = "of the typed command"
 _TYPED_STATUS = re.compile(r"(?:\S{0,60} ?[$#%>❯] |\+ )echo \$\?\s*")
 _ALONE = re.compile(rb"\r?\n(\d{1,3})\s*(?:\n|$)")
 """A shell's prompt asked for the status of the command before, and the line that answers."""
@@ -325,8 +326,8 @@ class Reader:
         if plan.status[anchor] and "status" not in done:
             done.add("status")
             told = _TYPED_STATUS.fullmatch(text) and _ALONE.match(chunk.data, end)
-            if told:
-                self.rows.add("process_exit", record.line + 1, name=_STATUS, exit_code=int(told[1]), t=self.last_t)
+            if told and int(told[1]):
+                self.rows.add("process_exit", record.line + 1, name=_TYPED, exit_code=int(told[1]), t=self.last_t)
         if plan.frame[anchor] and "frame" not in done:
             done.add("frame")
             self._frames(record, text)

@@ -19,7 +19,7 @@ WITH event AS (
   -- a command that somebody typed begins what follows it
   UNION ALL SELECT DISTINCT f.source, f.line, f.t, 'command', NULL, 0, 1 FROM engine_flag f JOIN source s USING (source) WHERE f.origin = 'command' AND s.kind IN ('vllm-log', 'text-log')
   -- the status that a shell was asked for: the command before it has ended
-  UNION ALL SELECT source, line, t, 'status', NULL, 2, 1 FROM process_exit WHERE name = 'echo $?'
+  UNION ALL SELECT source, line, t, 'status', NULL, 2, 1 FROM process_exit WHERE name = 'of the typed command'
   UNION ALL SELECT source, line, t, 'refused', NULL, 2, 1 FROM startup_check UNION ALL SELECT source, line, t, 'failed', NULL, 2, 1 FROM oom
 ), has_version AS (
   SELECT source, bool_or(name = 'server-version') AS versioned FROM event GROUP BY source
