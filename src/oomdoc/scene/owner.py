@@ -77,7 +77,9 @@ def of_kill(row: Row, server: Server) -> Bond:
                 shifted.id,
             )
         if engine and (earlier := _untimed_and_killed(server)):
-            return Bond(OWN, f"{earlier.source} shows an earlier start that was ended by a signal and tells no time", earlier.id)
+            return Bond(
+                OWN, f"{earlier.source} shows an earlier start that was ended by a signal and tells no time", earlier.id
+            )
         return Bond(FOREIGN, f"{who} {_apart(t, server)}")
     if when == "after":
         if shifted := _shifted(t, server):
