@@ -12,7 +12,7 @@
 -- ref: where the call failed
 WITH caller AS (
   -- NCCL signs as host:pid:thread
-  SELECT DISTINCT coalesce(pid, try_cast(regexp_extract(text, '\b\w[\w.-]*:(\d+):\d+ \[\d+\]', 1) AS BIGINT)) AS pid FROM oom
+  SELECT DISTINCT coalesce(pid, try_cast(regexp_extract(text, '\b\w[\w.-]*:(\d+):\d+ \[\d+\]', 1) AS BIGINT)) AS pid FROM main.oom
 ), listed AS (
   SELECT pid, max(used_bytes) AS bytes FROM gpu_process WHERE coalesce(type, 'C') <> 'G' AND used_bytes > 0 GROUP BY pid
 ), held AS (
