@@ -121,6 +121,8 @@ PATTERNS: tuple[Pattern, ...] = (
     _of("total_bytes", "trtllm", "max tokens in paged kv cache", rf"max tokens in paged kv cache: total: (?P<value>{_SIZE})", "Memory usage when calculating max tokens in paged kv cache: total: 24.00 GiB, available: 8.00 GiB", 24 << 30, "trtllm-total"),
     _of("num_gpu_blocks", "servers", ("primary pool", "num blocks", "block_count", "block count"), r"(?i)(?:blocks in kv cache primary pool|kv cache with num blocks|max(?:_| cache )?block[_ ]count|num[_ ]gpu[_ ]blocks)(?: ?[=:] ?| is )(?P<value>\d{1,12})\b", "Number of blocks in KV cache primary pool: 1024", 1024, "pool-blocks"),
     _of("block_size", "trtllm", "tokens per block", r"(?i)number of tokens per block: (?P<value>\d{1,6})\b", "[TensorRT-LLM][INFO] Number of tokens per block: 64.", 64, "trtllm-block-size"),
+    _of("num_gpu_blocks", "servers", "num_pages", r"(?<![\w.-])(?:kv_)?num_pages ?[=:] ?(?P<value>\d{1,12})\b", "cache: num_pages=4099 page_size=1", 4099, "pool-pages"),
+    _of("block_size", "servers", "page_size", r"(?<![\w.-])page_size ?[=:] ?(?P<value>\d{1,5})\b", "pool: page_size=16 pages=4099", 16, "page-size"),
     _of("kv_available_bytes", "xllm", "max cache size", rf"(?i)\bmax cache size: (?P<value>{_SIZE})", "engine.cpp:155] Block size in bytes: 2.00 MB, max cache size: 4.00 GB, max memory utilization: 0.8", 4 << 30, "xllm-cache-size"),
     _of("kv_pool_tokens", "sglang", "max_total_num_tokens=", r"\bmax_total_num_tokens=(?P<value>\d{2,12})\b", "[2027-03-02 04:05:06 TP0] max_total_num_tokens=400000, chunked_prefill_size=8192", 400000, "sglang-max-total"),
     Pattern(
@@ -175,6 +177,10 @@ PATTERNS: tuple[Pattern, ...] = (
         "sglang-retracted", "sglang", ("#retracted_reqs",), regex(r"(?:KV cache pool is full|[Dd]ecode out of memory)\b.{0,80}?#retracted_reqs: \d"), "preemption",
         (("KV cache pool is full. Retract requests. #retracted_reqs: 2, #new_token_ratio: 0.4110 -> 0.8120", {"mode": "RECOMPUTE"}), ("Decode out of memory happened. #retracted_reqs: 1, #new_token_ratio: 0.31 -> 0.71", {"mode": "RECOMPUTE"})),
         const={"mode": "RECOMPUTE"},
+    ),
+    Pattern(
+        "model-length", "servers", ("model_max_len", "max_context_len", "max_ctx_len", "max_seq_length"), regex(r"(?<![\w.-])(?:model_max_len(?:gth)?|max_context_len(?:gth)?|max_ctx_len|max_seq_length) ?[=:] ?(?P<value>\d{2,9})\b"), "engine_flag",
+        (("page_size=1 model_max_len=32768", {"flag": "max_model_len", "value": "32768"}),), const={"flag": "max_model_len", "origin": "logged"},
     ),
     Pattern(
         # what all sequences share; where a line below tells that of one, the last of them counts

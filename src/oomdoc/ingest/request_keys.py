@@ -223,11 +223,20 @@ OUTCOMES: dict[str, int] = {
 """What became of a request, as benchmarks and gateways name it, by the HTTP status (RFC 9110; 499 as nginx has it) that means the same."""
 
 
+_NO_ANSWER = re.compile(
+    r"(?i)\s*(?:(?:client|read|request|connection|gateway|server)[ _-]?)?(?:time(?:d)?[ _-]?out|no (?:answer|response|reply|bytes))\b.{0,60}$"
+)
+"""`client timeout (no bytes)`: nobody answered, whoever gave up."""
+
+
 def status(value: Any) -> int | None:
     """An HTTP status; that of a word such as `success`; None for anything else."""
     if isinstance(value, str):
         match = _STATUS.fullmatch(value)
-        return int(match[1]) if match else OUTCOMES.get(value.strip().lower().replace(" ", "_"))
+        if match:
+            return int(match[1])
+        word = value.strip().lower().replace(" ", "_")
+        return OUTCOMES.get(word, 504 if _NO_ANSWER.match(value) else None)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1000 else None
 
 

@@ -46,6 +46,11 @@ TABLES = tuple(sorted({pattern.table for pattern in PATTERNS} | {"oom", "frame",
 FLUSH_ROWS = 20_000  # rows held before they are handed on: a few MB
 _SHM_LINES = 60  # a traceback of this length may stand between a file made in /dev/shm and what became of it
 _FOLLOW_LINES = 6  # how far a wrapped allocator message may reach
+_STATUS = "echo $?"
+_TYPED = "of the typed command"
+_TYPED_STATUS = re.compile(r"(?:\S{0,60} ?[$#%>❯] |\+ )echo \$\?\s*")
+_ALONE = re.compile(rb"\r?\n(\d{1,3})\s*(?:\n|$)")
+"""A shell's prompt asked for the status of the command before, and the line that answers."""
 _COMMAND_LINES = 60  # the longest command that is typed over several lines
 _DETAIL_LINES = 2  # how far the first entry of a list below a message may reach
 
@@ -85,6 +90,7 @@ class _Plan:
     telling: tuple[tuple[str, ...], ...]
     opens: tuple[bool, ...]
     command: tuple[bool, ...]
+    status: tuple[bool, ...]
 
 
 def _plan() -> _Plan:
@@ -99,6 +105,7 @@ def _plan() -> _Plan:
         *wordings.ANCHORS,
         *vllm_log.REFUSAL_OPENINGS,
         *launch.ECHO_ANCHORS,
+        _STATUS,
     )
     # of two anchors that begin at one place the search reports the first of the list, and it goes on behind a hit: put the
     # longer first, and let an anchor do the work of every anchor that lies inside it or begins in it
@@ -116,6 +123,7 @@ def _plan() -> _Plan:
         tuple(tuple(inner for inner in group if inner in telling) for group in inside),
         tuple(any(inner in vllm_log.REFUSAL_OPENINGS for inner in group) for group in inside),
         tuple(any(inner in launch.ECHO_ANCHORS for inner in group) for group in inside),
+        tuple(_STATUS in group for group in inside),
     )
 
 
@@ -315,6 +323,11 @@ class Reader:
         if plan.command[anchor] and "command" not in done:
             done.add("command")
             found = self._command(chunk, record, text, end) or found
+        if plan.status[anchor] and "status" not in done:
+            done.add("status")
+            told = _TYPED_STATUS.fullmatch(text) and _ALONE.match(chunk.data, end)
+            if told and int(told[1]):
+                self.rows.add("process_exit", record.line + 1, name=_TYPED, exit_code=int(told[1]), t=self.last_t)
         if plan.frame[anchor] and "frame" not in done:
             done.add("frame")
             self._frames(record, text)

@@ -76,6 +76,10 @@ def of_kill(row: Row, server: Server) -> Bond:
                 f"the clocks of {row['source']} and {shifted.source} differ by whole quarters of an hour",
                 shifted.id,
             )
+        if engine and (earlier := _untimed_and_killed(server)):
+            return Bond(
+                OWN, f"{earlier.source} shows an earlier start that was ended by a signal and tells no time", earlier.id
+            )
         return Bond(FOREIGN, f"{who} {_apart(t, server)}")
     if when == "after":
         if shifted := _shifted(t, server):
@@ -311,6 +315,14 @@ def _shifted(t: float | None, server: Server) -> Life | None:
         if steps and abs(apart) <= ZONES_S and abs(apart - steps * QUARTER_S) <= SEEN_S:
             return life
     return None
+
+
+def _untimed_and_killed(server: Server) -> Life | None:
+    """The one life that was killed and tells no time, where a later one of the same source does."""
+    lives = [life for life in server.lives if life.begin_t is None and life.end_t is None and life.end == "killed"]
+    if len(lives) != 1 or not any(life.source == lives[0].source and life.id > lives[0].id for life in server.lives):
+        return None
+    return lives[0]
 
 
 def _apart(t: float | None, server: Server) -> str:

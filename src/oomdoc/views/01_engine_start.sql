@@ -18,13 +18,15 @@ WITH event AS (
   -- a failure between two markers ends the first life, even if nothing else of it was logged
   -- a command that somebody typed begins what follows it
   UNION ALL SELECT DISTINCT f.source, f.line, f.t, 'command', NULL, 0, 1 FROM engine_flag f JOIN source s USING (source) WHERE f.origin = 'command' AND s.kind IN ('vllm-log', 'text-log')
+  -- the status that a shell was asked for: the command before it has ended
+  UNION ALL SELECT source, line, t, 'status', NULL, 2, 1 FROM process_exit WHERE name = 'of the typed command'
   UNION ALL SELECT source, line, t, 'refused', NULL, 2, 1 FROM startup_check UNION ALL SELECT source, line, t, 'failed', NULL, 2, 1 FROM oom
 ), has_version AS (
   SELECT source, bool_or(name = 'server-version') AS versioned FROM event GROUP BY source
 ), stepped AS (
   SELECT e.*, versioned, lag(class) OVER w AS before, lag(name) OVER w AS before_name, lag(line) OVER w AS before_line
   FROM event e JOIN has_version USING (source)
-  WHERE class < 2 OR name IN ('load-start', 'loaded', 'kv-available', 'kv-sized', 'kv-blocks', 'engine-ready', 'serving', 'shutdown', 'failed', 'refused')
+  WHERE class < 2 OR name IN ('load-start', 'loaded', 'kv-available', 'kv-sized', 'kv-blocks', 'engine-ready', 'serving', 'shutdown', 'failed', 'refused', 'status')
   WINDOW w AS (PARTITION BY e.source ORDER BY line, class)
 ), marker AS (
   SELECT source, line, t, CASE WHEN name IN ('server-version', 'engine-init', 'command') THEN text END AS text FROM stepped
@@ -36,6 +38,8 @@ WITH event AS (
     -- nor does one whose engine said that it failed to start
     OR (name IN ('kv-sized', 'engine-ready', 'serving') AND before_name = 'failed' AND EXISTS (FROM log_error l WHERE l.source = stepped.source AND l.line < stepped.line AND l.kind = 'echo' AND l.text LIKE '%failed to start%'
       AND NOT EXISTS (FROM event m WHERE m.source = l.source AND m.line > l.line AND m.line < stepped.line AND (m.class < 2 OR m.name IN ('load-start', 'loaded', 'kv-sized', 'engine-ready', 'serving')))))
+    -- nor does a command that has ended go on
+    OR before_name = 'status' AND name <> 'status'
     -- nor does it load anew: a rank that has loaded and loads again behind a refusal or a failure is of the next start
     OR (name IN ('load-start', 'loaded') AND again > 1 AND before_name IN ('refused', 'failed'))
 ), log AS (

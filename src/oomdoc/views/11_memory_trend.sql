@@ -92,8 +92,8 @@ WITH raw AS (
          median(y) FILTER (abs(2 * i - n - 1) <= tenth) AS mid_y, max(y) AS high, min(y) AS low, max(rise) AS jump, median(abs(bend)) / 1.65 AS noise, median(y) AS middle,
          quantile_cont(y, 0.95) - quantile_cont(y, 0.05) AS spread, max(moment) - min(moment) AS seconds, count(*) FILTER (idle) AS idles, coalesce(sum(rise) FILTER (idle), 0) AS idle_rise,
          coalesce(sum(rise) FILTER (NOT coalesce(idle, false)), 0) AS busy_rise, bool_or(idle = false) AS loaded, arg_max(ref, i) AS ref, max(requests) - min(requests) AS done, bool_and(counted) AS counted
-  -- of a device less time will do, where the growth is as steady as a clock (below)
-  FROM curve WHERE n >= $trend_points GROUP BY ALL HAVING coalesce(max(moment) - min(moment), $trend_s) >= CASE WHEN name LIKE 'GPU %' AND n >= $device_samples THEN $steady_s ELSE $trend_s END
+  -- of a device, and where the requests are counted, less time will do, where the growth is as steady as a clock (below)
+  FROM curve WHERE n >= $trend_points GROUP BY ALL HAVING coalesce(max(moment) - min(moment), $trend_s) >= CASE WHEN name LIKE 'GPU %' AND n >= $device_samples THEN $steady_s WHEN n >= $counted_points AND bool_and(counted) AND max(requests) - min(requests) >= $counted_requests THEN $steady_s ELSE $trend_s END
 ), concord AS (
   -- Kendall's concordance of size with order, over the points that had load: one of noise alone lies near 0, and 2 deviations are 1 in 40
   SELECT a.source, a.name, a.resource, a.variant, a.kind, sum(CASE WHEN b.y > a.y THEN 1 WHEN b.y < a.y THEN -1 ELSE 0 END) AS s, count(*) AS pairs, (1 + sqrt(1 + 8 * count(*))) / 2 AS n
