@@ -24,7 +24,21 @@ MIB = 1 << 20
 LOG = "vllm.log"
 FILES = sorted(Path(views.__file__).parent.glob("*.sql"))
 # one row whatever the bundle holds; every other view is empty where nobody says anything
-ALWAYS_ONE = frozenset({"device", "host", "memory_trend", "topic", "engine", "failure", "fate", "model", "ratchet"})
+ALWAYS_ONE = frozenset(
+    {
+        "device",
+        "host",
+        "memory_trend",
+        "topic",
+        "engine",
+        "failure",
+        "fate",
+        "model",
+        "ratchet",
+        "share_course",
+        "twin_gain",
+    }
+)
 
 
 def g(count: float) -> int:

@@ -1,6 +1,5 @@
 -- says: how hard live traffic pressed on the KV pool, from statistics lines and metrics together; no row without either
 -- scope: incident
--- A standstill at the end (work in hand, no token in or out) is none of it: what queues up there waits for whatever stands.
 -- samples: points with a usage
 -- share_pinned: share of them at 95 % or more
 -- share_high: share at 85 % or more
@@ -27,6 +26,7 @@
 -- demand: the most that running and waiting requests together would have used, each like those that ran; 1 = the pool; where the requests are known, at most what they held
 -- running_drop: while the pool was full, running fell and waiting rose
 WITH stat AS (
+  -- a standstill at the end (work in hand, no token in or out) is none of it: what queues up there waits for whatever stands
   SELECT source, line, t, running, waiting, kv_used, prompt_tokens_per_s, prefix_hit_rate, line > moved AND lines >= $still_lines AS still FROM (
     SELECT *, max(line) FILTER (NOT coalesce(running > 0 AND prompt_tokens_per_s = 0 AND generation_tokens_per_s = 0, false)) OVER (PARTITION BY source) AS moved FROM seen.engine_stat
   ) x, LATERAL (SELECT count(*) AS lines FROM seen.engine_stat y WHERE y.source = x.source AND y.line > x.moved)

@@ -457,6 +457,8 @@ _READING = frozenset(("prompt", "input", "in", "prefill", "prompts"))
 def _quantity(words: Sequence[str], column: Column) -> tuple[str, str]:
     """Which of the figures that decide something a column is, "" for another; and its unit."""
     among = set(words)
+    if column.unit == "%":
+        return "", ""  # a share of memory in use is none of them
     if among & {"activation", "activations", "act"} and column.unit:
         return "activation_bytes", column.unit
     tokens = bool(among & {"token", "tokens", "tok", "toks"})

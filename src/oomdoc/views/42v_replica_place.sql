@@ -14,4 +14,4 @@ WITH node AS (
 )
 SELECT count(*) FILTER (cut AND fails) AS on_slices, count(*) FILTER (NOT cut AND fails) AS on_whole, count(*) FILTER (cut AND runs) AS served_slices, count(*) FILTER (NOT cut AND runs) AS served_whole,
   min(node) FILTER (cut AND fails) AS node, min(ref) FILTER (cut AND fails) AS ref
-FROM replica
+FROM replica HAVING count(*) > 0

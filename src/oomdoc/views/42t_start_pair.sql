@@ -1,10 +1,10 @@
--- says: the start in focus was refused a pool, and another start of the bundle with weights of the same size and the same settings got one, or one of the same model and the same settings came up; no row without such a pair
--- scope: incident
--- tokens: the pool of the other start; NULL = it came up, and its pool is not told
--- weights_bytes: weights of both, per rank; NULL = not told of the other
--- utilization: share of the card that both plan with
--- other_ref: where the other start's pool stands, or where that start begins
--- ref: the refusal
+-- says: two starts of the bundle of which the second got what the first may have been refused: weights of the same size and the same settings, or the same model with all settings alike
+-- scope: bundle
+-- own: the first start
+-- other: the second
+-- tokens: the pool of the second; NULL = it came up, and its pool is not told
+-- weights: weights of the first, per rank; NULL = not told
+-- ref: where the second's pool stands, or where it begins
 WITH flag AS (
   SELECT s.start_id, g.flag, arg_max(lower(g.value), g.line) AS value FROM engine_start s JOIN engine_flag g ON g.source = s.source AND g.line BETWEEN s.first_line AND s.last_line
   WHERE g.flag IN ('gpu_memory_utilization', 'tensor_parallel_size', 'pipeline_parallel_size', 'max_model_len', 'max_num_seqs', 'max_num_batched_tokens', 'kv_cache_dtype', 'speculative_config', 'limit_mm_per_prompt', 'enable_lora',
@@ -25,7 +25,4 @@ WITH flag AS (
     -- who runs out of memory once it is up got its pool from luck or from a plan that is too large
     AND NOT EXISTS (FROM failure_event e WHERE e.start_id = b.start_id AND e.grade >= 2)
 )
-SELECT b.tokens::BIGINT AS tokens, b.weights::BIGINT AS weights_bytes, e.gpu_memory_utilization AS utilization, b.ref AS other_ref, x.check_ref AS ref
-FROM focus f JOIN incident i USING (incident) JOIN failure x ON x.check_name = 'no-kv-blocks' JOIN engine e ON true JOIN pair b ON b.own = i.start_id
-WHERE NOT EXISTS (FROM cut_card)  -- on an instance of a card the other start may have had more
-ORDER BY b.tokens DESC NULLS LAST, b.ref LIMIT 1
+SELECT own, other, tokens::BIGINT AS tokens, weights::BIGINT AS weights, ref FROM pair
