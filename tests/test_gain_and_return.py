@@ -147,3 +147,18 @@ def test_two_of_a_kind_that_gain_the_same_share_what_grows(
 def test_what_sleep_leaves_told_in_words(tmp_path: Path, sizes: tuple[str, ...], leak: bool) -> None:
     text = "".join(f"round {k}: roughly {size} GiB are still held after going to sleep\n" for k, size in enumerate(sizes, 1))  # fmt: skip
     assert (_first(tmp_path, told__txt=text) == "memory-leak") is leak
+
+
+def _phases(after: str) -> str:
+    """Three hours of load, of which the memory rises, and an hour without: kept, given back, or never risen."""
+    rows = []
+    for k in range(120):
+        loaded = k < 90
+        held = 8.2 if after == "level" else 8.2 + 0.31 * min(k, 89) if loaded or after == "kept" else 8.9
+        rows.append(f"{2 * k},{held + 0.02 * (k % 3):.2f},{3 if loaded else 0},{9 * min(k, 89)},{'load' if loaded else 'drained'}")  # fmt: skip
+    return "minute,engine_rss_gib,concurrency,requests_done,phase\n" + "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize(("after", "leak"), [("kept", True), ("level", False)])
+def test_what_rose_under_load_and_is_kept_at_rest_is_no_level(tmp_path: Path, after: str, leak: bool) -> None:
+    assert (_first(tmp_path, rss__csv=_phases(after)) == "memory-leak") is leak

@@ -47,10 +47,12 @@ WITH raw AS (
          arg_max(first_bytes, last_bytes - first_bytes) AS first_bytes, arg_max(last_bytes, last_bytes - first_bytes) AS last_bytes, arg_max(ref, last_bytes - first_bytes) AS ref FROM same
 ), ordered AS (
   -- what a start does (loading, profiling, capture, the moment before) is no part of a trend; states that come again are compared with themselves
-  SELECT *, CASE WHEN t IS NULL AND elapsed_s IS NULL AND step IS NULL THEN stem ELSE '' END AS kind, coalesce(t, elapsed_s) AS moment
-  FROM raw WHERE NOT regexp_matches(coalesce(state, ''), '(?i)\b(load(ing)?|boot(ing)?|start(ing|up)?|init\w*|profil\w*|captur\w*|warm\w*|before|empty|compil\w*)\b')
+  SELECT * EXCLUDE (alike), CASE WHEN t IS NULL AND elapsed_s IS NULL AND step IS NULL THEN stem ELSE '' END AS kind, coalesce(t, elapsed_s) AS moment
+  FROM (SELECT *, count(*) OVER (PARTITION BY source, name, resource, variant, state) AS alike FROM raw) WHERE NOT regexp_matches(coalesce(state, ''), '(?i)\b(load(ing)?|boot(ing)?|start(ing|up)?|init\w*|profil\w*|captur\w*|warm\w*|before|empty|compil\w*)\b')
     -- what follows a start is none of it, nor is the load of requests
     OR regexp_matches(state, '(?i)\bafter\b|\b(during|under|at|full|high|peak) load\b')
+    -- a phase with so many samples is one of the traffic: a model is loaded in fewer
+    OR (lower(trim(state)) = 'load' AND coalesce(t, elapsed_s) IS NOT NULL AND alike >= $device_samples)
 ), fallen AS (
   SELECT *, bytes < $new_life * lag(bytes) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line) AS fell FROM ordered
 ), lapped AS (
@@ -86,14 +88,17 @@ WITH raw AS (
   SELECT *, row_number() OVER w AS i, y - lag(y) OVER w AS rise, lead(y) OVER w - 2 * y + lag(y) OVER w AS bend,
          count(*) OVER (PARTITION BY source, name, resource, variant, kind) AS n, greatest(1, n // 10) AS tenth
   FROM binned WINDOW w AS (PARTITION BY source, name, resource, variant, kind ORDER BY bin)
+), worked AS (
+  -- what is held behind the last load shows whether it is given back, and not whether it grows
+  SELECT *, coalesce(max(i) FILTER (NOT coalesce(idle, false)) OVER (PARTITION BY source, name, resource, variant, kind), n) AS till FROM curve
 ), shape AS (
   -- a tenth of the points at the beginning, at the end and in the middle; fewer points, or over less time, have no shape
-  SELECT source, name, resource, variant, kind, any_value(n) AS n, median(y) FILTER (i <= tenth) AS first_y, median(y) FILTER (i > n - tenth) AS last_y,
-         median(y) FILTER (abs(2 * i - n - 1) <= tenth) AS mid_y, max(y) AS high, min(y) AS low, max(rise) AS jump, median(abs(bend)) / 1.65 AS noise, median(y) AS middle,
+  SELECT source, name, resource, variant, kind, any_value(n) AS n, median(y) FILTER (i <= tenth) AS first_y, median(y) FILTER (i > till - tenth AND i <= till) AS last_y,
+         median(y) FILTER (abs(2 * i - till - 1) <= tenth) AS mid_y, max(y) FILTER (i <= till) AS high, min(y) AS low, max(rise) FILTER (i <= till) AS jump, median(abs(bend)) / 1.65 AS noise, median(y) AS middle,
          quantile_cont(y, 0.95) - quantile_cont(y, 0.05) AS spread, max(moment) - min(moment) AS seconds, count(*) FILTER (idle) AS idles, coalesce(sum(rise) FILTER (idle), 0) AS idle_rise,
          coalesce(sum(rise) FILTER (NOT coalesce(idle, false)), 0) AS busy_rise, bool_or(idle = false) AS loaded, arg_max(ref, i) AS ref, max(requests) - min(requests) AS done, bool_and(counted) AS counted
   -- of a device, and where the requests are counted, less time will do, where the growth is as steady as a clock (below)
-  FROM curve WHERE n >= $trend_points GROUP BY ALL HAVING coalesce(max(moment) - min(moment), $trend_s) >= CASE WHEN name LIKE 'GPU %' AND n >= $device_samples THEN $steady_s WHEN n >= $counted_points AND bool_and(counted) AND max(requests) - min(requests) >= $counted_requests THEN $steady_s ELSE $trend_s END
+  FROM worked WHERE n >= $trend_points GROUP BY ALL HAVING coalesce(max(moment) - min(moment), $trend_s) >= CASE WHEN name LIKE 'GPU %' AND n >= $device_samples THEN $steady_s WHEN n >= $counted_points AND bool_and(counted) AND max(requests) - min(requests) >= $counted_requests THEN $steady_s ELSE $trend_s END
 ), concord AS (
   -- Kendall's concordance of size with order, over the points that had load: one of noise alone lies near 0, and 2 deviations are 1 in 40
   SELECT a.source, a.name, a.resource, a.variant, a.kind, sum(CASE WHEN b.y > a.y THEN 1 WHEN b.y < a.y THEN -1 ELSE 0 END) AS s, count(*) AS pairs, (1 + sqrt(1 + 8 * count(*))) / 2 AS n
