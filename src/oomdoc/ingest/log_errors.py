@@ -18,7 +18,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|CUBLAS_STATUS_ALLOC_FAILED|'out of memory'|No available memory for the cache blocks|KV cache is needed"
                    r"|can be stored in KV cache|less than desired (?:GPU|CPU) memory utilization|kv cache allocation is less"
                    r"|Error in memory profiling|not enough GPU memory|lack of CPU swap space|No free blocks are available|Cannot auto-fit"
-                   r"|torch\S*OutOfMemoryError|Allocation on device|Mamba cache blocks|Triton Error \[CUDA\]: out of memory|NVML_SUCCESS == r INTERNAL ASSERT"
+                   r"|torch\S*OutOfMemoryError|Allocation on device|aten::(?:new_)?empty\w*\".{0,80}API call failed|Mamba cache blocks|Triton Error \[CUDA\]: out of memory|NVML_SUCCESS == r INTERNAL ASSERT"
                    r"|memory space hbm|resource.exhausted: .{0,200}\b(?:reserve|allocate|hbm)\b|(?:not? enough|insufficient) (?:gpu |device )?memory\b"),
         ("shm", r"/dev/shm|shared memory segment|shared memory object|(?<!KeyError: '/)psm_|insufficient shared memory"),
         ("host-memory", r"(?:register|pin)(?:ing)? (?:host |a )?(?:ptr|pointer|buffer|memory) (?:has )?failed|unable to pin\b|Cannot allocate memory|can't allocate memory|bad_alloc|(?<!OutOf)MemoryError|of RAM is available|low on memory|memory usage threshold|Too large swap space"),
@@ -111,6 +111,7 @@ PATTERNS: tuple[Pattern, ...] = (
             ("E0302 04:05:06.118 51733 server.cc:41] errors.OutOfResources: out of resource: shared memory, Required: 120000", {"exception": "errors.OutOfResources", "kind": "kernel"}),
             ("[2027-03-02 04:05:06] ERROR: Request 51fe failed: requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='img.example', port=443): Read timed out.", {"exception": "requests.exceptions.ReadTimeout", "kind": "network"}),
             ("httpx.ConnectTimeout: timed out while an image was fetched", {"exception": "httpx.ConnectTimeout", "kind": "network"}),
+            ('RuntimeError: torch_call_dispatcher( "aten::new_empty", "", stack.data(), TORCH_ABI_VERSION) API call failed at ops.h, line 9', {"exception": "RuntimeError", "kind": "memory"}),
             ("OutOfMemoryError('Error in model execution: CUDA out of memory. Tried to allocate 5.00 MiB.", {"exception": "OutOfMemoryError", "kind": "memory"}),
         ),
     ),
