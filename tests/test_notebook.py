@@ -37,7 +37,7 @@ def test_the_notebook_runs_and_shows_the_incident(
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells), "kept without outputs"
     shown = values_of(cells)
     said = capsys.readouterr().out
-    assert "Live traffic needs more KV cache than the pool holds" in said and "of 540 samples" in said
+    assert "Live traffic needs more KV cache than the pool has" in said and "of 540 samples" in said
     assert "<iframe" in shown[1]._repr_html_()
     tables = [each for each in shown if isinstance(each, polars.DataFrame)]
     assert len(tables) == 3 and tables[1]["tenant"][0] == "casefiles"

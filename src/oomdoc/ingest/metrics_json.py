@@ -180,7 +180,11 @@ class _Answers:
 
 def _kept(name: str) -> str | None:
     """Under which name a series is kept; of one without the engine's prefix where the vocabulary knows it as the engine's."""
-    return kept_name(name) or next((match.quantity.column[1:] for match in meanings(name) if match.strong and match.quantity.column.startswith(":vllm:")), None)  # fmt: skip
+    if kept := kept_name(name):
+        return kept
+    if name.endswith(("_bucket", "_created")):
+        return None  # a part of a histogram, and when a counter began
+    return next((match.quantity.column[1:] for match in meanings(name) if match.strong and match.quantity.column.startswith(":vllm:")), None)  # fmt: skip
 
 
 def _text(labels: Mapping[str, str]) -> str | None:
