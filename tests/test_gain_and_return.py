@@ -6,15 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc.diagnose import analyze
-
-
-def _first(folder: Path, **texts: str) -> str | None:
-    for name, text in texts.items():
-        (folder / name.replace("__", ".")).write_text(text)
-    with analyze(str(folder)) as found:
-        best = found.report.diagnoses[0]
-        return best.cause if best.probability > 0.3 else None
+from verdicts import likely
 
 
 def _status(gain: int) -> str:
@@ -69,23 +61,23 @@ def _waves(gain: int) -> str:
     ],
 )
 def test_a_gain_is_told_from_a_return(tmp_path: Path, text: str, cause: str) -> None:
-    assert _first(tmp_path, **{"kept__jsonl" if text.startswith("{") else "kept__txt": text}) == cause
+    assert likely(tmp_path, **{"kept__jsonl" if text.startswith("{") else "kept__txt": text}) == cause
 
 
 @pytest.mark.parametrize("text", [_status(0), _shared(0.0)])
 def test_what_stays_is_no_leak(tmp_path: Path, text: str) -> None:
-    assert _first(tmp_path, kept__txt=text) in (None, "healthy")
+    assert likely(tmp_path, kept__txt=text) in (None, "healthy")
 
 
 def test_a_declared_cache_that_fills_is_no_leak(tmp_path: Path) -> None:
     text = "hour  rss_gib\n" + "".join(f"{k}  {5 + k * 1.1:.2f}\n" for k in range(12))
-    assert _first(tmp_path, rss__txt=text, run__sh="vllm serve m --mm-processor-cache-gb 30 --port 1\n") is None
+    assert likely(tmp_path, rss__txt=text, run__sh="vllm serve m --mm-processor-cache-gb 30 --port 1\n") is None
 
 
 def test_idle_memory_is_not_all_that_is_there(tmp_path: Path) -> None:
     free = "$ free -g\n              total        used        free      shared  buff/cache   available\n"
-    assert _first(tmp_path, host__txt=free + "Mem:           1007         101           7           3         898         880\n") == "healthy"  # fmt: skip
-    assert _first(tmp_path, host__txt=free + "Mem:           1007         981           7           3          18          11\n") != "healthy"  # fmt: skip
+    assert likely(tmp_path, host__txt=free + "Mem:           1007         101           7           3         898         880\n") == "healthy"  # fmt: skip
+    assert likely(tmp_path, host__txt=free + "Mem:           1007         981           7           3          18          11\n") != "healthy"  # fmt: skip
 
 
 def _log(waiting: list[int]) -> str:
@@ -103,8 +95,8 @@ def _log(waiting: list[int]) -> str:
 def test_a_heap_that_is_worked_off_is_told_from_a_queue_that_grew(tmp_path: Path) -> None:
     heap = [max(0, 2000 - 30 * k) for k in range(80)]
     grown = [min(30 * k, max(0, 30 * (76 - k))) for k in range(80)]
-    assert _first(tmp_path, server__log=_log(heap)) == "healthy"
-    assert _first(tmp_path, server__log=_log(grown)) != "healthy"
+    assert likely(tmp_path, server__log=_log(heap)) == "healthy"
+    assert likely(tmp_path, server__log=_log(grown)) != "healthy"
 
 
 def _from_the_start(held: list[int]) -> str:
@@ -126,7 +118,7 @@ def _from_the_start(held: list[int]) -> str:
 def test_what_fills_a_device_at_its_start_is_no_part_of_its_growth(
     tmp_path: Path, held: list[int], cause: str | None
 ) -> None:
-    assert (_first(tmp_path, smi__csv=_from_the_start(held)) == "memory-leak") is (cause == "memory-leak")
+    assert (likely(tmp_path, smi__csv=_from_the_start(held)) == "memory-leak") is (cause == "memory-leak")
 
 
 def _nodes(gains: tuple[float, float]) -> str:
@@ -138,7 +130,7 @@ def _nodes(gains: tuple[float, float]) -> str:
 def test_two_of_a_kind_that_gain_the_same_share_what_grows(
     tmp_path: Path, gains: tuple[float, float], leak: bool
 ) -> None:
-    assert (_first(tmp_path, nodes__csv=_nodes(gains)) == "memory-leak") is leak
+    assert (likely(tmp_path, nodes__csv=_nodes(gains)) == "memory-leak") is leak
 
 
 @pytest.mark.parametrize(
@@ -146,7 +138,7 @@ def test_two_of_a_kind_that_gain_the_same_share_what_grows(
 )  # fmt: skip
 def test_what_sleep_leaves_told_in_words(tmp_path: Path, sizes: tuple[str, ...], leak: bool) -> None:
     text = "".join(f"round {k}: roughly {size} GiB are still held after going to sleep\n" for k, size in enumerate(sizes, 1))  # fmt: skip
-    assert (_first(tmp_path, told__txt=text) == "memory-leak") is leak
+    assert (likely(tmp_path, told__txt=text) == "memory-leak") is leak
 
 
 def _phases(after: str) -> str:
@@ -161,4 +153,4 @@ def _phases(after: str) -> str:
 
 @pytest.mark.parametrize(("after", "leak"), [("kept", True), ("level", False)])
 def test_what_rose_under_load_and_is_kept_at_rest_is_no_level(tmp_path: Path, after: str, leak: bool) -> None:
-    assert (_first(tmp_path, rss__csv=_phases(after)) == "memory-leak") is leak
+    assert (likely(tmp_path, rss__csv=_phases(after)) == "memory-leak") is leak

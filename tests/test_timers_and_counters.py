@@ -7,15 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc.diagnose import analyze
-
-
-def _first(folder: Path, texts: dict[str, str]) -> str | None:
-    for name, text in texts.items():
-        (folder / name).write_text(text)
-    with analyze(str(folder)) as found:
-        best = found.report.diagnoses[0] if found.report.diagnoses else None
-        return best.cause if best and best.probability > 0.3 else None
+from verdicts import likely
 
 
 def _board(names: str, full: bool) -> str:
@@ -125,7 +117,7 @@ INSPECT = json.dumps({"State": {"Status": "running", "OOMKilled": False, "ExitCo
     ],
 )
 def test_what_a_timer_a_counter_or_a_cache_tells(tmp_path: Path, texts: dict[str, str], cause: str) -> None:
-    assert _first(tmp_path, texts) == cause
+    assert likely(tmp_path, texts) == cause
 
 
 @pytest.mark.parametrize(
@@ -139,4 +131,4 @@ def test_what_a_timer_a_counter_or_a_cache_tells(tmp_path: Path, texts: dict[str
     ],
 )
 def test_what_they_do_not_tell(tmp_path: Path, texts: dict[str, str], cause: str) -> None:
-    assert _first(tmp_path, texts) != cause
+    assert likely(tmp_path, texts) != cause

@@ -7,15 +7,7 @@ from pathlib import Path
 import pytest
 
 from oomdoc.diagnose import analyze
-
-
-def _first(folder: Path, **texts: str) -> str | None:
-    for name, text in texts.items():
-        (folder / name.replace("__", ".")).write_text(text)
-    with analyze(str(folder)) as found:
-        best = found.report.diagnoses[0]
-        return best.cause if best.probability > 0.3 else None
-
+from verdicts import likely
 
 _HPA = """Name:                                  keda-hpa-chat
 Reference:                             Deployment/chat
@@ -52,7 +44,7 @@ def test_a_wave_that_replicas_took_is_no_failure(
     tmp_path: Path, head: str, waiting: list[int], cause: str | None
 ) -> None:
     ready = [1] * 6 + [3] * (len(waiting) - 6)
-    found = _first(tmp_path, hpa__txt=_HPA, course__csv=_course(waiting, ready, head))
+    found = likely(tmp_path, hpa__txt=_HPA, course__csv=_course(waiting, ready, head))
     assert (found == "healthy") is (cause == "healthy"), found
 
 
@@ -73,11 +65,21 @@ def _percent(column: str, name: str, values: list[float]) -> str:
 )
 def test_memory_told_in_percent_of_the_whole(tmp_path: Path, column: str, values: list[float], leak: bool) -> None:
     rounded = [round(value, 1) for value in values]
-    assert (_first(tmp_path, mem__csv=_percent(column, "rank-2", rounded)) == "memory-leak") is leak
+    assert (likely(tmp_path, mem__csv=_percent(column, "rank-2", rounded)) == "memory-leak") is leak
 
 
 def test_another_of_the_same_kind_that_stays_is_a_control(tmp_path: Path) -> None:
     grows = [round(18 + 0.8 * k, 1) for k in range(60)]
     level = [round(18 + 0.2 * (k % 3), 1) for k in range(60)]
     texts = {"new__csv": _percent("host_mem_pct", "v2", grows), "old__csv": _percent("host_mem_pct", "v1", level)}
-    assert _first(tmp_path, **texts) == "memory-leak"
+    assert likely(tmp_path, **texts) == "memory-leak"
+
+
+def test_a_share_of_memory_among_tries_is_no_size(tmp_path: Path) -> None:
+    """A table of tries with memory in percent: a condition's figure, which no unit of bytes is sought for."""
+    rows = ["max_num_seqs,gpu_mem_pct,host_mem_pct,ttft_p50_s,works"]
+    rows += [f"{seqs},{40 + seqs / 8},{21 + k},{0.3 + k / 10:.1f},{'yes' if seqs < 256 else 'no'}" for k, seqs in enumerate((64, 128, 256))]  # fmt: skip
+    (tmp_path / "tries.csv").write_text("\n".join(rows) + "\n")
+    with analyze(str(tmp_path)) as found:
+        assert found.sql("SELECT count(*) FROM trial_figure WHERE quantity IN ('gpu_bytes', 'host_bytes')")[1] == [(0,)]
+        assert found.sql("SELECT count(*) > 0 FROM trial")[1] == [(True,)]

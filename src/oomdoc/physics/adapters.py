@@ -1,9 +1,10 @@
 """LoRA slots: what `--enable-lora` allocates before any adapter is loaded.
 
-Sources: vllm/lora/layers (0.4 to 0.33): every slot of every linear layer has one matrix of `max_lora_rank` rows for what
-goes in and one for what comes out, in the dtype of the model, zero-filled at the start. With several ranks a column-wise
-layer shares out only what comes out, a row-wise one only what goes in (`fully_sharded_loras` shares both; not counted).
-Defaults: vllm/config/lora.py, max_loras 1 and max_lora_rank 16.
+As the layers of vllm/lora hold them: every slot of every linear layer has one matrix of `max_lora_rank` rows for what
+goes in and one for what comes out, in the dtype of the model, allocated at the start. Measured with 0.26.0 on one rank:
+30 slots of rank 256 beside Llama-3.1-8B took 41.36 GiB, 41.3 by the high end. With several ranks a column-wise layer shares
+out only what comes out, a row-wise one only what goes in (`fully_sharded_loras` shares both; not counted); not measured.
+Defaults: max_loras 1 and max_lora_rank 16.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def adapter_bytes(model: Model, adapters: Adapters, *, dtype: str = "auto", tp: 
     """Bytes of all slots on one rank; None where the layers of the model are not known, or are no plain decoder's.
 
     The low end counts attention and feed-forward of every layer, the high end the vocabulary's two layers as well, which
-    some releases wrap and others do not. Experts have no slots before 0.11.2 and are not counted: None for such models.
+    some releases wrap and others do not. Slots of experts are not counted: None for such models.
     """
     cache = model.caches[0] if model.caches else None
     if not adapters.slots or cache is None or len(model.caches) > 1 or model.experts_per_token:
