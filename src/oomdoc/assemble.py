@@ -172,6 +172,9 @@ _PROCESS = re.compile(r"\bProcess (\d{2,}) has\b")
 _EXCEPTION = re.compile(r"^(?:[\w.]+: )+(?=CUDA|HIP|XPU|NPU)")
 
 
+COMPARED_INCIDENTS = 200  # of a log with thousands of them the rest is not shown, and each with each would cost seconds
+
+
 def _without_copies(
     rows: Sequence[dict[str, Any]], sources: Sequence[SourceRow] = ()
 ) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
@@ -185,7 +188,8 @@ def _without_copies(
     kept: list[dict[str, Any]] = []
     copies: dict[str, list[str]] = {}
     for row in rows:
-        first = next((other for other in kept if _is_copy(other, row, sizes)), None)
+        compared = kept if len(kept) < COMPARED_INCIDENTS else ()
+        first = next((other for other in compared if _is_copy(other, row, sizes)), None)
         if first is None:
             kept.append(row)
         else:

@@ -315,11 +315,7 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
             conditions.append(name)
         elif column.role in (grammar.FIGURE, grammar.MEMORY) and _share(cells, _is_size) >= _FIT:
             quantity, unit = _quantity(words, _with_unit(column, cells))
-            if (
-                not quantity
-                and words[:2] == ["tokens"][: len(words)]
-                and any(found == "kv_bytes" for _, found, _ in figures)
-            ):
+            if not quantity and list(words) == ["tokens"] and any(found == "kv_bytes" for _, found, _ in figures):
                 quantity = "kv_tokens"  # beside the bytes of a pool: what it holds
             if column.role == grammar.MEMORY and not quantity and on_device:
                 quantity = "gpu_bytes"
