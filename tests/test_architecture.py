@@ -117,7 +117,7 @@ ALLOWED: dict[str, set[str]] = {
         "weigh",
     },
     "counting": {"diagnose", "rules", "weigh"},
-    "oomdoc": {"diagnose"},
+    "oomdoc": {"bundle", "diagnose"},
     "cli": {
         "bundle",
         "collect",

@@ -1,8 +1,8 @@
 """oomdoc says why an LLM server ran out of memory.
 
 The library door: `oomdoc.analyze("bundle.tar.gz")` gives an `Analysis`: `analysis.report` is the report, `analysis.to_dict()` the JSON
-of the contract, `analysis.sql("...")` answers from the evidence tables, `analysis.table("engine_stat")` gives a polars frame. Nothing heavy is imported before it is used, so that
-`oomdoc --version` costs no more than starting Python.
+of the contract, `analysis.sql("...")` answers from the evidence tables, `analysis.table("engine_stat")` gives a polars frame. `Options` and `Limits` say how a
+bundle is read and how much of it. Nothing heavy is imported before it is used, so that `oomdoc --version` costs no more than starting Python.
 """
 
 from __future__ import annotations
@@ -10,21 +10,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oomdoc.bundle import Limits as Limits
     from oomdoc.diagnose import Analysis as Analysis
+    from oomdoc.diagnose import Options as Options
     from oomdoc.diagnose import analyze as analyze
     from oomdoc.errors import OomdocError as OomdocError
 
 __version__ = "0.1.0"
 
-__all__ = ["Analysis", "OomdocError", "__version__", "analyze"]
+__all__ = ["Analysis", "Limits", "OomdocError", "Options", "__version__", "analyze"]
 
 
 def __getattr__(name: str) -> Any:
     """Import the public names on first use (PEP 562)."""
-    if name in ("analyze", "Analysis"):
+    if name in ("analyze", "Analysis", "Options"):
         from oomdoc import diagnose
 
         return getattr(diagnose, name)
+    if name == "Limits":
+        from oomdoc.bundle import Limits
+
+        return Limits
     if name == "OomdocError":
         from oomdoc.errors import OomdocError
 
