@@ -21,7 +21,7 @@ BUNDLE = ROOT / "sample_logs" / "graph-capture-on-24gb"
 def test_the_door_shows_what_is_behind_it_and_imports_nothing() -> None:
     code = "import sys, oomdoc; print(dir(oomdoc)); print([name for name in ('duckdb', 'polars', 'pyarrow', 'rich') if name in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.splitlines() == ["['Analysis', 'OomdocError', '__version__', 'analyze']", "[]"]
+    assert told.splitlines() == ["['Analysis', 'Limits', 'OomdocError', 'Options', '__version__', 'analyze']", "[]"]
     assert "polars frame" in (oomdoc.__doc__ or "") and "gives an `Analysis`" in (oomdoc.__doc__ or "")
 
 
