@@ -549,7 +549,10 @@ def _set_aside(page: Page, report: Report, everything: bool) -> None:
     page.heading("Seen and set aside", "not this server's, and why")
     shown = report.set_aside if everything else report.set_aside[:ASIDE_SHOWN]
     for item in shown:
-        page.flow(Text("-"), ink(neutral(f"{item.says}: {item.why}  {' '.join(item.refs[:2])}")), indent=2, gap=1)
+        said = f"{item.why}  {' '.join(item.refs[:2])}"
+        # a line that was cut says less than its reason
+        cut = item.says.endswith("...") and not everything
+        page.flow(Text("-"), ink(neutral(said if cut else f"{item.says}: {said}")), indent=2, gap=1)
     if more := len(report.set_aside) - len(shown):
         page.flow(Text(), ink(f"and {more} more; --all shows them", "dim"), indent=2)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oomdoc.model import Report, Story, closest
 from oomdoc.units import likelihood, percent
 
 MOST_LINES = 5
+_LINKS = 3  # of the chain: what followed the failure stands with the cost
 MOST_CHARACTERS = 320  # of a line: a chat shows it without "more"
 
 
@@ -21,24 +24,31 @@ def brief(report: Report, story: Story) -> tuple[str, ...]:
     if spot:
         lines.append(_cut("; ".join(spot)))
     if story.chain:
-        lines.append(_cut("why: " + " → ".join(link.says for link in story.chain[:3])))
+        lines.append(_cut(_links([link.says for link in story.chain[:_LINKS]])))
     elif report.verdict == "undecided":
         named = [f"{item.title} ({percent(item.probability)})" for item in closest(report.diagnoses)]
         lines.append(_cut("closest: " + "; ".join(named)) if named else "nothing speaks for a cause")
-    change = f"change: {story.change}" if story.change else ""
-    if change and story.replay:
-        change += f"; by its replay {story.replay}"
+    change = f"{'do' if report.verdict == 'healthy' else 'change'}: {story.change}" if story.change else ""
     if report.verdict == "undecided" and report.collect_next:
         change = f"collect: {report.collect_next[0].what}"
-    lost = f"cost: {story.cost}. " if story.cost else ""
-    if lost or change:
-        lines.append(_cut(f"{lost}{change}"))
+    lost = f"cost: {story.cost}" if story.cost else ""
+    replayed = f"; by its replay {story.replay}" if change and story.replay else ""
+    if said := ". ".join(part for part in (lost, change) if part):
+        lines.append(_cut(said + replayed if len(said + replayed) <= MOST_CHARACTERS else said))
     model = next((engine.model for engine in reversed(report.engines) if engine.model), None)
     version = next((engine.version for engine in reversed(report.engines) if engine.version), None)
     named = [report.bundle.name, *([f"vLLM {version}"] if version else []), *([model] if model else [])]
     sure = f"{percent(first.probability)}, {likelihood(first.probability)}" if first else "no cause"
     lines.append(_cut(f"sure: {sure}; bundle {', '.join(named)}"))
     return tuple(lines[:MOST_LINES])
+
+
+def _links(says: Sequence[str]) -> str:
+    """The chain on a line: whole links, without the longest ones where all together are too long."""
+    kept = list(says)
+    while len(line := "why: " + " → ".join(kept)) > MOST_CHARACTERS and len(kept) > 1:
+        kept.remove(max(kept, key=len))
+    return line
 
 
 def _label(report: Report) -> str:
