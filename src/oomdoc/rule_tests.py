@@ -5,10 +5,7 @@ The same machine as in a real analysis (tables, views, queries, weighing), on a 
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
 from oomdoc.rules import Rule, shipped_queries, shipped_questions
@@ -16,55 +13,20 @@ from oomdoc.store import QueryError, Store
 from oomdoc.weigh import Ask, diagnose, weigh
 
 
-MOST_WORKERS = 8  # a store takes some 150 MB
-TESTS_A_WORKER = 20  # below this a process of its own takes longer to begin than to work
-_STORE: Store | None = None
-
-
 def run(rules: Iterable[Rule], tell: Callable[[str, int, int], None] | None = None) -> list[tuple[str, str, bool, str]]:
     """Every test of every rule: rule id, test name, whether it passed, and what was wrong (empty when it passed).
 
-    `tell(rule, done, of)` is called before each, with several workers behind each rule. A worker is a process with one store: views
-    are made anew for each test, 0.2 to 0.3 s of a processor.
+    `tell(rule, done, of)` is called before each.
     """
-    chosen = [rule for rule in rules if rule.tests]
-    of = sum(len(rule.tests) for rule in chosen)
-    workers = min(MOST_WORKERS, os.cpu_count() or 1, of // TESTS_A_WORKER)
-    told: list[tuple[str, str, bool, str]] = []
-    if workers < 2:
-        with Store() as store:
-            for rule in chosen:
-                for test in rule.tests:
-                    if tell:
-                        tell(rule.id, len(told), of)
-                    told.append(_told(rule, test, store))
-        return told
-    # rules are handed over whole, and the largest first: the last one to end is a small one
-    largest = sorted(chosen, key=lambda rule: -len(rule.tests))
-    by_rule: dict[str, list[tuple[str, str, bool, str]]] = {}
-    done = 0
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        running = {pool.submit(_of_rule, rule): rule for rule in largest}
-        for finished in as_completed(running):
-            rule = running[finished]
-            by_rule[rule.id] = finished.result()
-            done += len(rule.tests)
+    every = [(rule, test) for rule in rules for test in rule.tests]
+    told = []
+    with Store() as store:
+        for done, (rule, test) in enumerate(every):
             if tell:
-                tell(rule.id, done - 1, of)
-    return [row for rule in chosen for row in by_rule[rule.id]]
-
-
-def _of_rule(rule: Rule) -> list[tuple[str, str, bool, str]]:
-    """The tests of one rule, in the store that this process has for all of its rules."""
-    global _STORE
-    if _STORE is None:
-        _STORE = Store()
-    return [_told(rule, test, _STORE) for test in rule.tests]
-
-
-def _told(rule: Rule, test: Mapping[str, Any], store: Store) -> tuple[str, str, bool, str]:
-    detail = run_one(rule, test, store)
-    return rule.id, str(test["name"]), not detail, detail
+                tell(rule.id, done, len(every))
+            detail = run_one(rule, test, store)
+            told.append((rule.id, str(test["name"]), not detail, detail))
+    return told
 
 
 def run_one(rule: Rule, test: Mapping[str, Any], store: Store) -> str:

@@ -301,7 +301,7 @@ TOPICS: tuple[Topic, ...] = (
     _topic(
         "requests-lost",
         "requests are said to be lost or failed; value is how many",
-        rf"(?<![\d.,])(?P<n>[1-9][\d,]*) (?:\w+ ){{0,2}}requests? (?:were |was |are |have been |had been |got )?(?:lost|dropped|failed|refused|rejected)\b",
+        r"(?<![\d.,])(?P<n>[1-9][\d,]*) (?:\w+ ){0,2}requests? (?:were |was |are |have been |had been |got )?(?:lost|dropped|failed|refused|rejected)\b",
         r"\blost (?P<n2>[1-9][\d,]*) (?:\w+ )?requests?\b",
         deniable=True,
         samples=(("about 25 minutes, 18 rerank requests lost", 18.0), ("1,204 requests were dropped", 1204.0),),

@@ -113,15 +113,15 @@ def _quiet(morning: Morning) -> Section:
     )  # fmt: skip
     more = len(morning.quiet) - len(shown)
     says = (f"{count(more, 'more bundle')} in the JSON lines.",) if more else ()
-    return Section("Without an incident", says, ("verdict", "sure", "bundle", "model"), rows, tuple(item.page for item in shown))
+    return Section(
+        "Without an incident", says, ("verdict", "sure", "bundle", "model"), rows, tuple(item.page for item in shown)
+    )
 
 
 def _what(item: Standing) -> str:
     times = f", {item.times} times" if item.times > 1 else ""
     title = item.title
-    if item.cause == "not-memory" and item.verdict == "not-memory":
-        title = f"Not memory: {title}"
-    elif item.cause == "not-memory" and item.text:  # the rule's title says what it is not
+    if item.cause == "not-memory" and item.text:  # the rule's title says what it is not
         title = f"Not memory: {_cut(_EXCEPTION.sub('', item.text), _WHAT)}"
     elif item.verdict == "undecided":
         title = f"Undecided; closest: {title}"

@@ -139,7 +139,7 @@ def not_helping(cause: str, now: Situation) -> Iterator[NotHelping]:
     """What would not help with this cause, that of the log first."""
     told: list[NotHelping] = []
     for advice in ADVICE:
-        if cause not in advice.wrong or not now.on_gpu and cause in _OF_THE_DEVICE:
+        if cause not in advice.wrong or (not now.on_gpu and cause in _OF_THE_DEVICE):
             continue
         why = advice.wrong[cause] or _pieces(now)
         if not why:

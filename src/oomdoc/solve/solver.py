@@ -27,7 +27,15 @@ from oomdoc.worksheet import Solved
 _LAYOUT = frozenset({"tensor_parallel_size", "pipeline_parallel_size", "quantization", "dtype"})
 SHORTEST = 1024  # tokens: a server for less is none
 _SAYS_HOW_MANY = frozenset({"more-replicas"})
-_MORE_POOL = frozenset({"kv_cache_memory_bytes", "gpu_memory_utilization", "tensor_parallel_size", "VLLM_CPU_KVCACHE_SPACE", "num_gpu_blocks_override"})
+_MORE_POOL = frozenset(
+    {
+        "kv_cache_memory_bytes",
+        "gpu_memory_utilization",
+        "tensor_parallel_size",
+        "VLLM_CPU_KVCACHE_SPACE",
+        "num_gpu_blocks_override",
+    }
+)
 _NO_FLAG_HELPS = frozenset(
     {"healthy", "not-memory", "probe-restart-loop", "autoscaling-blind", "memory-leak", "shm-exhausted"}
 )

@@ -32,15 +32,23 @@ def brief(report: Report, story: Story) -> tuple[str, ...]:
     if report.verdict == "undecided" and report.collect_next:
         change = f"collect: {report.collect_next[0].what}"
     lost = f"cost: {story.cost}" if story.cost else ""
-    replayed = f"; by its replay {story.replay}" if change and story.replay else ""
     if said := ". ".join(part for part in (lost, change) if part):
-        lines.append(_cut(said + replayed if len(said + replayed) <= MOST_CHARACTERS else said))
+        shorter = ("", *_beginnings(f"; by its replay {story.replay}")) if change and story.replay else ("",)
+        lines.append(
+            _cut(max((said + more for more in shorter if len(said + more) <= MOST_CHARACTERS), key=len, default=said))
+        )
     model = next((engine.model for engine in reversed(report.engines) if engine.model), None)
     version = next((engine.version for engine in reversed(report.engines) if engine.version), None)
     named = [report.bundle.name, *([f"vLLM {version}"] if version else []), *([model] if model else [])]
     sure = f"{percent(first.probability)}, {likelihood(first.probability)}" if first else "no cause"
     lines.append(_cut(f"sure: {sure}; bundle {', '.join(named)}"))
     return tuple(lines[:MOST_LINES])
+
+
+def _beginnings(said: str) -> tuple[str, ...]:
+    """A sentence, and it without its last part: how soon requests are done comes first."""
+    head, joint, _ = said.rpartition(", and begin")
+    return (said, head) if joint else (said,)
 
 
 def _links(says: Sequence[str]) -> str:

@@ -43,7 +43,9 @@ def who(seen: Seen) -> str | None:
         if top.get("input_tokens") is not None:
             made = f" and {count(top['output_tokens'])} generated ones" if top.get("output_tokens") else ""
             took = f", {show_seconds(top['latency_s'])} long" if top.get("latency_s") else ""
-            said.append(f"the request that weighed most had {count(top['input_tokens'])} prompt tokens{made}{took} ({top['ref']})")
+            said.append(
+                f"the request that weighed most had {count(top['input_tokens'])} prompt tokens{made}{took} ({top['ref']})"
+            )
     return "; ".join(said) or None
 
 
@@ -55,7 +57,11 @@ def cost(seen: Seen) -> str | None:
     impact = incident.impact if incident else None
     if impact and impact.requests_lost:
         lost = impact.requests_lost
-        of = f"{count(lost)} of {count(traffic['requests'], 'request')}" if traffic.get("requests") else count(lost, "request")
+        of = (
+            f"{count(lost)} of {count(traffic['requests'], 'request')}"
+            if traffic.get("requests")
+            else count(lost, "request")
+        )
         said.append(f"{of} failed with it")
     elif traffic.get("failed"):
         said.append(f"{count(traffic['failed'])} of {count(traffic['requests'], 'request')} failed")
