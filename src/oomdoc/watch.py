@@ -70,8 +70,7 @@ def _pool(store: Store) -> Iterable[Watch]:
             share,
             QUEUED_SHARE,
             "share",
-            share >= QUEUED_SHARE
-            and (row["peak"] is None or row["peak"] >= POOL_SHARE),  # as its alert: room means a short wait
+            share >= QUEUED_SHARE,
             _refs(row["peak_ref"]),
             "QueueAtAFullPool",
         )

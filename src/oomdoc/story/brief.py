@@ -31,12 +31,8 @@ def brief(report: Report, story: Story) -> tuple[str, ...]:
     change = f"{'do' if report.verdict == 'healthy' else 'change'}: {story.change}" if story.change else ""
     if report.verdict == "undecided" and report.collect_next:
         change = f"collect: {report.collect_next[0].what}"
-    lost = f"cost: {story.cost}" if story.cost else ""
-    if said := ". ".join(part for part in (lost, change) if part):
-        shorter = ("", *_beginnings(f"; by its replay {story.replay}")) if change and story.replay else ("",)
-        lines.append(
-            _cut(max((said + more for more in shorter if len(said + more) <= MOST_CHARACTERS), key=len, default=said))
-        )
+    if said := _fix(story.cost, change, story.replay if report.verdict != "undecided" else None):
+        lines.append(_cut(said))
     model = next((engine.model for engine in reversed(report.engines) if engine.model), None)
     version = next((engine.version for engine in reversed(report.engines) if engine.version), None)
     named = [report.bundle.name, *([f"vLLM {version}"] if version else []), *([model] if model else [])]
@@ -45,10 +41,19 @@ def brief(report: Report, story: Story) -> tuple[str, ...]:
     return tuple(lines[:MOST_LINES])
 
 
-def _beginnings(said: str) -> tuple[str, ...]:
-    """A sentence, and it without its last part: how soon requests are done comes first."""
-    head, joint, _ = said.rpartition(", and begin")
-    return (said, head) if joint else (said,)
+def _fix(cost: str | None, change: str, replay: str | None) -> str:
+    """What it cost, what to change and what that gives, in whole sentences: a change is not given without its price.
+
+    Where all is too long the later parts of the cost go first, then how soon requests begin.
+    """
+    costs = [f"cost: {cost}", f"cost: {cost.partition('; ')[0]}", ""] if cost else [""]
+    gives = (
+        [f"; by its replay {replay}", f"; by its replay {replay.rpartition(', and begin')[0] or replay}"]
+        if replay and change
+        else [""]
+    )
+    lines = [". ".join(part for part in (lost, change) if part) + given for lost in costs for given in gives]
+    return next((line for line in lines if len(line) <= MOST_CHARACTERS), lines[-1])
 
 
 def _links(says: Sequence[str]) -> str:

@@ -232,7 +232,7 @@ def title(seen: Seen) -> str:
     if first.cause == "not-memory":
         return _other_failure(seen) or first.title
     if first.cause == "healthy" and (near := [item.says for item in report.watch if item.near]):
-        return f"Nothing failed; near its limit: {near[0]}"
+        return f"Nothing failed; to be watched: {near[0]}"
     if seen.evidence("host-node-refused"):
         return "The engine asks for more host memory than is free"
     return next((said for name, said in _FEATURES.items() if seen.evidence(name)), first.title)
