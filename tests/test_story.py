@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from oomdoc import diagnose, record
-from oomdoc.model import Report
+from oomdoc.model import Report, Watch
 from oomdoc.report import REPORTS
 from oomdoc.story import told
 from oomdoc.story.patches import _yaml
@@ -247,10 +247,60 @@ def test_the_rank_of_adapters_is_a_flag_to_copy(tmp_path: Path) -> None:
     first = report.diagnoses[0]
     assert first.cause == "feature-overhead" and first.actions[0].changes == {"max_lora_rank": 8}
     assert "--max-lora-rank 8" in first.command and "--max-lora-rank 64" not in first.command
+    assert report.story.title == "LoRA adapters take the room that a step needs"
     named = {patch.form: patch.text for patch in report.story.patches}
     assert named["flags"] == "--max-lora-rank 8"
     for form in ("kubernetes", "helm", "compose"):
         assert '"--max-lora-rank", "8"' in json.dumps(yaml.safe_load(named[form])), form
+
+
+def test_a_copy_of_a_log_is_no_second_server(tmp_path: Path) -> None:
+    report = told_of(tmp_path / "b", {"vllm.log": ADAPTED, "copy-of-vllm.log": ADAPTED})
+    assert len(report.incidents) == len(report.engines) == 1
+    assert {entry.engine for entry in report.ledger} <= {report.engines[0].id}
+
+
+def test_a_start_after_the_copied_one_stays_in_the_list(tmp_path: Path) -> None:
+    later = "(APIServer pid=2) INFO 06-13 19:40:02 [api_server.py:1896] vLLM API server version 0.11.0\n"
+    report = told_of(tmp_path / "b", {"vllm.log": ADAPTED + later, "copy-of-vllm.log": ADAPTED})
+    assert len(report.incidents) == 1 and len(report.engines) == 2
+
+
+ALONE = """torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 246.00 MiB. GPU 0 has a total capacity of 23.65 GiB of which 178.06 MiB is free. Including non-PyTorch memory, this process has 23.46 GiB memory in use. Of the allocated memory 21.10 GiB is allocated by PyTorch, with 80.00 MiB allocated in private pools (e.g., CUDA Graphs), and 104.00 MiB is reserved by PyTorch but unallocated.
+"""
+
+
+def test_what_a_message_does_not_tell_apart_is_said_so(tmp_path: Path) -> None:
+    report = told_of(tmp_path / "b", {"vllm.log": ALONE})
+    assert report.diagnoses[0].cause == "memory-utilization-edge"
+    assert "not told apart 21.0" in report.story.chain[0].says and "unexplained" not in report.story.chain[0].says
+
+
+CRASHED = """(VLLMActor pid=188201, ip=10.20.0.16) (EngineCore_DP0 pid=188944) INFO 03-25 22:14:02 [gpu_model_runner.py:4420] Model loading took 1.81 GiB memory and 6.120044 seconds
+(VLLMActor pid=188201, ip=10.20.0.16) *** SIGSEGV received at time=1774476864 on cpu 77 ***
+(VLLMActor pid=188201, ip=10.20.0.16) Fatal Python error: Segmentation fault
+"""
+
+
+def test_a_crash_has_a_title_in_words(tmp_path: Path) -> None:
+    report = told_of(tmp_path / "b", {"driver.log": CRASHED})
+    assert report.verdict == "not-memory"
+    assert report.story.title == "A process of the server crashed (SIGSEGV)"
+
+
+def test_a_healthy_title_does_not_contradict_what_came_near() -> None:
+    report = report_of("healthy-older-server")
+    assert report.story.title == "Nothing failed and nothing is close to failing"
+    assert not any(item.near for item in report.watch)
+    full = Watch("pool-usage", "the KV pool was 85.7% full at most", 0.857, 0.8, "share", True, (), None)
+    near = told(dataclasses.replace(report, watch=(full,), story=None))
+    assert near.story is not None
+    assert near.story.title == "Nothing failed; to be watched: the KV pool was 85.7% full at most"
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_no_line_for_a_chat_is_cut_in_a_sentence(name: str) -> None:
+    assert not [line for line in story(name).brief if line.endswith(" …")]
 
 
 PROBED = """(APIServer pid=11) INFO 06-20 08:00:06 [api_utils.py:347]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.32.0
@@ -288,6 +338,8 @@ def test_a_start_that_a_probe_ended_says_how_far_the_furthest_came(tmp_path: Pat
         second.says == "the start that came furthest had read all weights 15 s after its first line, and was not ready"
     )
     assert second.refs == ("vllm.log:7",)
+    # a supervisor that plays the kubelet has no object of Kubernetes to patch
+    assert report.story.patches == ()
     # three starts of one process each: none of them lived from the first line of one to the last of another
     assert not any("of life a start" in link.says for link in report.story.chain)
 
@@ -296,11 +348,16 @@ def test_a_growth_between_two_states_is_a_sum(tmp_path: Path) -> None:
     table = "state,nvidia_smi_process_mib\nasleep after boot,500\nasleep after about 10 h of traffic,4500\n"
     report = told_of(
         tmp_path / "b",
-        {"command.txt": "vllm serve org/model-8b --enable-sleep-mode\n", "timeseries.txt": table},
+        {
+            "command.txt": "vllm serve org/model-8b --enable-sleep-mode\n",
+            "timeseries.txt": table,
+            "notes.txt": "later: wake-up fails again and again, about 25 minutes, 18 rerank requests lost\n",
+        },
     )
     assert report.diagnoses[0].cause == "memory-leak"
+    assert report.story.cost == "18 requests lost (notes.txt:1)"
     first, second, *_ = report.story.chain
-    assert first.says == "asleep after boot: process took 500.0 MiB" and first.refs == ("timeseries.txt:2",)
+    assert first.says == "asleep after boot: the process took 500.0 MiB" and first.refs == ("timeseries.txt:2",)
     assert second.says == "asleep after about 10 h of traffic: 500.0 MiB + 3.91 GiB = 4.39 GiB, 9.0 times as much"
     assert second.refs == ("timeseries.txt:3",)
 
@@ -344,8 +401,9 @@ def test_what_its_replay_gives_stands_beside_the_change() -> None:
     slow = dataclasses.replace(action, predicted={**action.predicted, "p95_latency_s": 327.22109741})
     first = dataclasses.replace(report.diagnoses[0], actions=(slow,))
     worse = told(dataclasses.replace(report, diagnoses=(first, *report.diagnoses[1:])))
+    # what speaks for it all the same stands first
     assert worse.story.replay.startswith(
-        "95% of the requests are done within 5 min 27 s (2 min 44 s now: 2.0 times as long)"
+        "100% of the requests are in time (71% now); 95% are done within 5 min 27 s (2 min 44 s now: 2.0 times as long), "
     )
     for form in ("terminal", "markdown", "html", "brief"):
         assert "2.0 times as long" in REPORTS[form](worse, width=200), form

@@ -60,7 +60,10 @@ def assemble(
     store.trust(shipped_queries(rules), shipped_questions(rules))
     engines = _engines(store)
     config = config or _config_in_bundle(store)
-    found, copies = _without_copies(store.rows_of("SELECT * FROM incident"), sources)
+    rows = store.rows_of("SELECT * FROM incident")
+    found, copies = _without_copies(rows, sources)
+    # starts that failed in a copy alone are the copy's: one server is listed once
+    again = {row["start_id"] for row in rows} - {row["start_id"] for row in found}
     traffic = profile(store, found[0] if found else None)
     warnings = [f"rule left out: {fault}" for fault in faults]
     incidents: list[Incident] = []
@@ -109,6 +112,8 @@ def assemble(
     if len(found) > MOST_INCIDENTS:
         warnings.append(f"{len(found) - MOST_INCIDENTS} more incidents were found and are not shown")
     warnings += _warnings(store, sources)
+    engines = tuple(engine for engine in engines if engine.id not in again)
+    books = tuple(entry for entry in books if entry.engine not in again)
     report = Report(
         oomdoc_version=__version__, rules_version=rules_version(rules), bundle=Bundle(intake.name, intake.digest, intake.bytes, intake.files),
         verdict=_verdict(diagnoses, sources) if store.scene.present else "no-server", diagnoses=diagnoses, incidents=tuple(sorted(incidents, key=_order)), ledger=books, engines=engines, traffic=traffic,

@@ -17,7 +17,7 @@ MORNING_VERSION = "1"
 class Counts:
     """Bundles of the night: found = told tonight + unchanged. `read` were read, `judged` by new rules on kept evidence.
 
-    `failing` have an incident with a memory cause that nobody had seen before; `healthy`, `not_memory` and `undecided` are
+    `failing` have an incident with a memory cause that nobody had seen before; `healthy`, `not_memory`, `undecided` and `no_server` are
     verdicts of those told tonight. `errors` could not be read, tonight or earlier and still not.
     """
 
@@ -32,6 +32,7 @@ class Counts:
     undecided: int
     errors: int
     bytes: int
+    no_server: int = 0
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class Failing:
 
 @dataclass(frozen=True)
 class Standing:
-    """One incident of a bundle that is there tonight, new or not. `title` is its cause in words, `since` the night that saw it first.
+    """One incident of a bundle that is there tonight, new or not. `title` is its verdict in words, `since` the night that saw it first.
 
     `state` is new (nobody had seen its fingerprint), known, acknowledged or gone, the last two set by people, who may leave a
     `note`. `cured` is the note of the last incident alike (same cause and model, else same cause) that was said to be gone.
@@ -177,7 +178,21 @@ class Standing:
     cured: str | None
     page: str | None
     times: int = 1  # how often it is in the bundle: the starts of a crash loop are one row
+    cost: str | None = None  # what users lost, as the bundle's report says it
     verdict: str | None = None  # of the bundle: of an undecided one the cause is only the closest
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """A bundle that was told tonight and has no incident: healthy, without a server, or undecided with nothing that failed."""
+
+    bundle: str
+    name: str
+    verdict: str
+    probability: float | None
+    model: str | None
+    version: str | None
+    page: str | None
 
 
 @dataclass(frozen=True)
@@ -198,6 +213,7 @@ class Morning:
     failing: tuple[Failing, ...]
     warnings: tuple[str, ...]
     standing: tuple[Standing, ...] = ()
+    quiet: tuple[Quiet, ...] = ()
     morning_version: str = MORNING_VERSION
 
     @property

@@ -12,7 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oomdoc.morning import ChangePoint, Counts, Failing, Group, Morning, Outlier, ReadError, Resolved, Standing, Trend
+from oomdoc.morning import (
+    ChangePoint,
+    Counts,
+    Failing,
+    Group,
+    Morning,
+    Outlier,
+    Quiet,
+    ReadError,
+    Resolved,
+    Standing,
+    Trend,
+)
 from oomdoc.report.morning import FORMS, junit, markdown, prometheus, sections, terminal
 from snapshot import check
 
@@ -86,6 +98,20 @@ def test_a_night_in_every_form_is_the_snapshot(form: str) -> None:
     if form == "html":
         pytest.importorskip("jinja2")
     check(Path(__file__).parent / "snapshots" / f"morning.{form}.txt", FORMS[form](night()))
+
+
+def test_a_row_says_the_cost_and_bundles_without_an_incident_are_named() -> None:
+    first = dataclasses.replace(
+        night().standing[0], title="Nothing of the rule", cost="120 of 324 requests failed with it"
+    )
+    quiet = Quiet("/srv/bundles/c.tar.gz", "c.tar.gz", "no-server", None, None, None, "reports/c.html")
+    told = night(standing=(first,), quiet=(quiet,))
+    for form in ("terminal", "markdown", "html"):
+        text = " ".join(FORMS[form](told).split())
+        assert "120 of 324 requests failed with it" in text and "Nothing of the rule" in text, form
+        assert "no server in it" in text and "tar.gz" in text.rpartition("no server in it")[2], form
+    assert 'href="reports/c.html"' in FORMS["html"](told)
+    assert '"kind":"quiet"' in FORMS["jsonl"](told).replace(" ", "")
 
 
 def test_the_terminal_keeps_its_width() -> None:

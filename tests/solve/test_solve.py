@@ -96,6 +96,8 @@ def test_an_overload_names_the_rate_that_is_served_and_who_sends_it() -> None:
     assert 0 < rate < came
     assert "`casefiles`, who sends 15% of the requests and 67% of the tokens" in shed.do
     more = action(leading("kv-demand-long-chats"), "more-replicas")
+    # the rule's general "enlarge the pool" says nothing beside it
+    assert "more-pool" not in [item.id for item in leading("kv-demand-long-chats").actions]
     assert (
         more.do.startswith("Run 2 such servers")
         and more.predicted["p95_latency_s"] < more.predicted["p95_latency_before_s"]

@@ -101,7 +101,7 @@ def test_what_hurts_stands_first_and_rows_lead_to_their_reports(told: tuple[Path
     page = FORMS["html"](morning)
     (root / "morning.html").write_text(page, encoding="utf-8")
     links = [unquote(html.unescape(link)) for link in re.findall(r'<a href="([^"#]+)"', page)]
-    assert len(links) == len(morning.standing)
+    assert len(links) == len(morning.standing) + len(morning.quiet)
     assert all((root / link).is_file() or Path(link).is_file() for link in links)
     rows = [json.loads(line) for line in FORMS["jsonl"](morning).splitlines()]
     assert sum(row["kind"] == "incident" for row in rows) == len(morning.standing)

@@ -299,6 +299,15 @@ TOPICS: tuple[Topic, ...] = (
         near_misses=("all of them were answered", "no response_format was set", "no tokens left in the bucket",),
     ),
     _topic(
+        "requests-lost",
+        "requests are said to be lost or failed; value is how many",
+        r"(?<![\d.,])(?P<n>[1-9][\d,]*) (?:\w+ ){0,2}requests? (?:were |was |are |have been |had been |got )?(?:lost|dropped|failed|refused|rejected)\b",
+        r"\blost (?P<n2>[1-9][\d,]*) (?:\w+ )?requests?\b",
+        deniable=True,
+        samples=(("about 25 minutes, 18 rerank requests lost", 18.0), ("1,204 requests were dropped", 1204.0),),
+        near_misses=("18 requests were answered", "no requests were lost", "0 requests failed",),
+    ),
+    _topic(
         "asks-if-normal",
         "the text asks why so much memory is taken, and tells of no failure",
         r"\bis (?:this|that|it) (?:normal|usual|expected|intended|by design|right)\b",

@@ -176,7 +176,8 @@ def _head(report: Report, first: Diagnosis | None) -> list[str]:
         if story.change:
             stopgap = until_then(first)
             after = "" if first.actions[0].when == "now" else f" ({WHEN[first.actions[0].when]})"
-            lines.append(f"| **What to change** | {prose(story.change)}{after} |")
+            asked = "What to do" if report.verdict == "healthy" else "What to change"
+            lines.append(f"| **{asked}** | {prose(story.change)}{after} |")
             if story.replay:
                 lines.append(f"| **By its replay** | {prose(story.replay)} |")
             if stopgap:
@@ -436,7 +437,7 @@ def _set_aside(report: Report) -> list[str]:
     if not report.set_aside:
         return []
     said = [
-        f"- {plain(item.says)}: {plain(item.why)} {' '.join(code(ref) for ref in item.refs)}".rstrip()
+        f"- {plain(item.why)} {' '.join(code(ref) for ref in item.refs)}".rstrip() + f": {plain(item.says)}"
         for item in report.set_aside
     ]
     return ["### Seen and set aside", "", "Not this server's, and why:", "", *said, ""]

@@ -47,6 +47,7 @@ def sections(morning: Morning) -> list[Section]:
     made = [
         Section("In short", tuple(_short(morning))),
         _standing(morning),
+        _quiet(morning),
         Section("Could not be read", _read_errors_say(morning), ("host", "bundles", "since", "why", "example"), _read_errors(morning.errors)),
         *([] if morning.standing else [_groups("New", new), _groups("Seen before, and again", back)]),
         Section("Gone", tuple(
@@ -96,6 +97,27 @@ def _standing(morning: Morning) -> Section:
     return Section("Incidents", says, TRIAGE, rows, tuple(item.page for item in shown))
 
 
+MOST_QUIET = 50  # rows; the JSON lines have all
+_VERDICTS = {"healthy": "healthy", "no-server": "no server in it", "undecided": "undecided", "not-memory": "not memory"}
+
+
+def _quiet(morning: Morning) -> Section:
+    """The bundles of the night without an incident, so that each is found and its report can be opened."""
+    shown = morning.quiet[:MOST_QUIET]
+    rows = tuple(
+        (
+            _VERDICTS.get(item.verdict, item.verdict), percent(item.probability) if item.probability is not None else "",
+            item.name, " ".join(part for part in (item.model, item.version and f"vLLM {item.version}") if part),
+        )
+        for item in shown
+    )  # fmt: skip
+    more = len(morning.quiet) - len(shown)
+    says = (f"{count(more, 'more bundle')} in the JSON lines.",) if more else ()
+    return Section(
+        "Without an incident", says, ("verdict", "sure", "bundle", "model"), rows, tuple(item.page for item in shown)
+    )
+
+
 def _what(item: Standing) -> str:
     times = f", {item.times} times" if item.times > 1 else ""
     title = item.title
@@ -103,7 +125,8 @@ def _what(item: Standing) -> str:
         title = f"Not memory: {_cut(_EXCEPTION.sub('', item.text), _WHAT)}"
     elif item.verdict == "undecided":
         title = f"Undecided; closest: {title}"
-    return f"{title}{times} ({item.cause or 'not ranked'}, {item.fingerprint})"
+    lost = f"; {item.cost}" if item.cost else ""
+    return f"{title}{times}{lost} ({item.cause or 'not ranked'}, {item.fingerprint})"
 
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -144,8 +167,9 @@ def _short(morning: Morning) -> Iterable[str]:
         if morning.new_incidents
         else "No new memory incident."
     )
-    if counts.healthy or counts.not_memory or counts.undecided:
-        yield f"Of those read: {counts.healthy:,} healthy, {counts.not_memory:,} failed for a reason other than memory, {counts.undecided:,} undecided."
+    if counts.healthy or counts.not_memory or counts.undecided or counts.no_server:
+        none = f", {counts.no_server:,} without a server" if counts.no_server else ""
+        yield f"Of those read: {counts.healthy:,} healthy, {counts.not_memory:,} failed for a reason other than memory, {counts.undecided:,} undecided{none}."
     if morning.standing:
         states = [item.state for item in morning.standing]
         counted = [
@@ -338,11 +362,11 @@ def html(morning: Morning) -> str:
 
 
 def jsonl(morning: Morning) -> str:
-    """One object per line, `kind` first: night, group, resolved, trend, change, outlier, error, failing (a bundle), incident."""
+    """One object per line, `kind` first: night, group, resolved, trend, change, outlier, error, failing (a bundle), incident, quiet (a bundle)."""
     plain = morning.to_dict()
     kinds = {
         "groups": "group", "resolved": "resolved", "trends": "trend", "changes": "change", "outliers": "outlier", "errors": "error",
-        "failing": "failing", "standing": "incident",
+        "failing": "failing", "standing": "incident", "quiet": "quiet",
     }  # fmt: skip
     head = {name: value for name, value in plain.items() if name not in kinds}
     lines = [

@@ -103,7 +103,7 @@ def render(
             _first_failure(page, incident)
         _causes(page, report, top)
         for diagnosis in report.diagnoses[: 2 if report.verdict == "undecided" else 1]:
-            _evidence(page, diagnosis)
+            _evidence(page, report, diagnosis)
     _rivals(page, report, top)
     _other_incidents(page, report.incidents, incident, top, everything)
     _set_aside(page, report, everything)
@@ -339,14 +339,26 @@ def _shorter(text: str) -> str:
     return text if len(text) <= TEXT_IN_A_STEP else text[: text.rfind(" ", 0, TEXT_IN_A_STEP)] + " …"
 
 
-def _evidence(page: Page, item: Diagnosis) -> None:
+def _as_shown(report: Report, item: Diagnosis) -> Mapping[str, str]:
+    """The factors of the arithmetic of the first cause by evidence: the same figure has the same digits in a report."""
+    story = story_of(report)
+    if not story.steps or item.cause != report.diagnoses[0].cause:
+        return {}
+    return {
+        step.evidence: shown
+        for step, shown in zip(story.steps[1:], figures(story.steps)[1], strict=True)
+        if step.evidence
+    }
+
+
+def _evidence(page: Page, report: Report, item: Diagnosis) -> None:
     page.heading(f"All evidence for {neutral(item.title)}", neutral(item.cause))
     if item.summary:
         page.flow(Text(), page.prose(item.summary), indent=2)
-    _weighed(page, item.evidence, "green", "nothing in this bundle speaks for it")
+    _weighed(page, item.evidence, "green", "nothing in this bundle speaks for it", _as_shown(report, item))
     if item.against:
         page.flow(Text(), ink("against it", "bold"), indent=2)
-        _weighed(page, item.against, "yellow", "")
+        _weighed(page, item.against, "yellow", "", _as_shown(report, item))
     for lacks, title in (
         (True, "not in this bundle, and not counted"),
         (False, "does not arise here, and is not counted"),
@@ -361,7 +373,7 @@ def _evidence(page: Page, item: Diagnosis) -> None:
             )
 
 
-def _weighed(page: Page, evidence: Sequence[Evidence], style: str, nothing: str) -> None:
+def _weighed(page: Page, evidence: Sequence[Evidence], style: str, nothing: str, shown: Mapping[str, str]) -> None:
     for item in evidence:
         body = page.prose(item.says, item.refs)
         if places := unnamed(item):
@@ -369,7 +381,7 @@ def _weighed(page: Page, evidence: Sequence[Evidence], style: str, nothing: str)
         if item.weight == 0:
             body += ink("  (the same fact as a stronger line)", "dim")
         body += ink(f"  {neutral(item.id)}", "dim")
-        page.flow(ink(factor(item.weight), style), body, indent=2, lead_width=5, gap=1)
+        page.flow(ink(shown.get(item.id) or factor(item.weight), style), body, indent=2, lead_width=5, gap=1)
     if not evidence and nothing:
         page.flow(Text(), ink(nothing, "dim"), indent=2)
 
@@ -549,7 +561,10 @@ def _set_aside(page: Page, report: Report, everything: bool) -> None:
     page.heading("Seen and set aside", "not this server's, and why")
     shown = report.set_aside if everything else report.set_aside[:ASIDE_SHOWN]
     for item in shown:
-        page.flow(Text("-"), ink(neutral(f"{item.says}: {item.why}  {' '.join(item.refs[:2])}")), indent=2, gap=1)
+        said = " ".join((item.why, *item.refs[:2]))
+        # a line that was cut says less than its reason
+        cut = item.says.endswith("...") and not everything
+        page.flow(Text("-"), ink(neutral(said if cut else f"{said}: {item.says}")), indent=2, gap=1)
     if more := len(report.set_aside) - len(shown):
         page.flow(Text(), ink(f"and {more} more; --all shows them", "dim"), indent=2)
 

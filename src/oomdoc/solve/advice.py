@@ -131,11 +131,15 @@ ADVICE = (
 )  # fmt: skip
 
 
+_OF_THE_DEVICE = frozenset({"memory-utilization-edge"})
+"""Causes whose reasons above speak of a device's plan: the CPU backend has none, it takes its share of the host or refuses."""
+
+
 def not_helping(cause: str, now: Situation) -> Iterator[NotHelping]:
     """What would not help with this cause, that of the log first."""
     told: list[NotHelping] = []
     for advice in ADVICE:
-        if cause not in advice.wrong:
+        if cause not in advice.wrong or (not now.on_gpu and cause in _OF_THE_DEVICE):
             continue
         why = advice.wrong[cause] or _pieces(now)
         if not why:

@@ -26,6 +26,16 @@ from oomdoc.worksheet import Solved
 
 _LAYOUT = frozenset({"tensor_parallel_size", "pipeline_parallel_size", "quantization", "dtype"})
 SHORTEST = 1024  # tokens: a server for less is none
+_SAYS_HOW_MANY = frozenset({"more-replicas"})
+_MORE_POOL = frozenset(
+    {
+        "kv_cache_memory_bytes",
+        "gpu_memory_utilization",
+        "tensor_parallel_size",
+        "VLLM_CPU_KVCACHE_SPACE",
+        "num_gpu_blocks_override",
+    }
+)
 _NO_FLAG_HELPS = frozenset(
     {"healthy", "not-memory", "probe-restart-loop", "autoscaling-blind", "memory-leak", "shm-exhausted"}
 )
@@ -50,6 +60,9 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
             actions += _checked(action, now, refused, None)
     if diagnosis.cause == "kv-demand-exceeds-pool":
         actions = rehearsed(actions, now)
+        # what says by how much stands for the rule's general advice
+        if any(action.id in _SAYS_HOW_MANY or _MORE_POOL & action.changes.keys() for action in actions):
+            actions = [action for action in actions if action.id != "more-pool"]
     # what users feel comes first: requests done in time, how soon they are, then how much of the pool is left
     most = max((_in_time(action) for action in actions), default=0.0)
     actions.sort(key=lambda action: _place(action, most))

@@ -137,7 +137,10 @@ def _sum(entry: LedgerEntry | None) -> Link | None:
     """The books of the failure as one sum."""
     if entry is None or not entry.total_bytes or entry.parts.get("free_bytes") is None:
         return None
-    parts = [(name, size) for key, name in _NAMES.items() if (size := entry.parts.get(key)) and size / GIB >= 0.005]
+    names = dict(_NAMES)
+    if entry.parts.get("weights_bytes") is None and entry.parts.get("kv_pool_bytes") is None:
+        names["unexplained_bytes"] = "weights, KV pool and what else torch has, not told apart"
+    parts = [(name, size) for key, name in names.items() if (size := entry.parts.get(key)) and size / GIB >= 0.005]
     if len(parts) < 2:
         return None
     free = entry.parts["free_bytes"] or 0
@@ -236,6 +239,9 @@ def _demand(seen: Seen) -> Iterator[Link]:
     if said and shown:
         since = f" from {show_moment(at)} on" if at is not None else ""
         yield Link(f"the pool is full{since}: {', '.join(said)}", shown.refs[:1])
+    counted = seen.evidence("preempting")
+    if counted and not (seen.incident and seen.incident.impact.preemptions):
+        yield Link(counted.says, counted.refs[:1])
 
 
 def _length(seen: Seen) -> Iterator[Link]:
@@ -333,7 +339,7 @@ def _undersharded(seen: Seen) -> Iterator[Link]:
     weights = plan.parts.get("weights_bytes") if plan else None
     if item and {"devices", "world_size"} <= set(item.values):
         now = item.values
-        size = f", {show_bytes(weights)} of weights" if weights else ""
+        size = f" ({show_bytes(weights)} of weights)" if weights else ""
         yield Link(
             f"{count(now['devices'])} GPUs are there, and the whole model{size} goes to {count(now['world_size'])} of them",
             item.refs[:1],
@@ -526,12 +532,15 @@ _SEGMENT = re.compile(r"(/dev/shm/[^\s()]+).*?(?:size |to )(\d{4,})")
 
 def _segment(seen: Seen) -> Iterator[Link]:
     item = seen.evidence("shared-memory-too-small")
+    mount = seen.evidence("segment-in-a-default-mount")
     text = seen.incident.first_failure.text if seen.incident and seen.incident.first_failure else ""
     if found := _SEGMENT.search(item.says if item else text):
         yield Link(
             f"NCCL asked for a segment of {show_bytes(int(found[2]))} (`{found[1]}`), and /dev/shm had no room for it",
             item.refs[:1] if item else (),
         )
+    elif mount and item:  # what the other one quotes is a line of `df`
+        yield Link(mount.says, mount.refs[:1])
 
 
 _TOO_LONG = re.compile(r"max_model_len \((\d+)\) is greater than the derived max_model_len \((\w+)=(\d+(?:\.\d+)?)")

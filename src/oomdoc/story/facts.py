@@ -46,7 +46,8 @@ class Facts:
     `progress` is `k/n` of the shards that were read by the start in focus, `container` its row where there is one,
     `vocabulary` the tokens that the model knows, `lived_s` how long the steps of each start span, `furthest` the start that came
     furthest, `states` the first and the last reading of a process that grew between two states of the same kind, `visible` the GPUs of
-    `CUDA_VISIBLE_DEVICES`, in its order: that of the ranks.
+    `CUDA_VISIBLE_DEVICES`, in its order: that of the ranks, `cluster` whether an object of Kubernetes is named, `lost` what a text
+    says of lost requests: how many (None = without a number), and where.
     """
 
     progress: str | None = None
@@ -60,6 +61,8 @@ class Facts:
     furthest: Furthest | None = None
     states: tuple[State, ...] = ()
     visible: tuple[int, ...] = ()
+    cluster: bool = False
+    lost: tuple[int | None, str] | None = None
     grew: str | None = None  # host or gpu: whose memory a recorded series shows to grow
 
 
@@ -99,8 +102,30 @@ def gather(store: Asks, start: str | None, model: str | None) -> Facts:
         furthest=_furthest(lives),
         states=_states(store),
         visible=_visible(store),
+        cluster=_cluster(store),
+        lost=_lost(store),
         grew=_grew(store),
     )
+
+
+def _cluster(store: Asks) -> bool:
+    """Whether an object of Kubernetes is named: a supervisor that plays the kubelet has events and no objects."""
+    named = {"container": "pod", "cluster_event": "coalesce(object, namespace)", "scaler": "name", "described": "name"}
+    return any(
+        store.rows_of(f"SELECT 1 FROM {table} WHERE {name} IS NOT NULL LIMIT 1")
+        for table, name in named.items()
+        if table in store.filled
+    )
+
+
+def _lost(store: Asks) -> tuple[int | None, str] | None:
+    """Requests that a text says were lost; of two such texts the one with more."""
+    if "note" not in store.filled:
+        return None
+    rows = store.rows_of(
+        "SELECT value, source || ':' || line AS ref FROM note WHERE topic = 'requests-lost' ORDER BY value DESC NULLS LAST, source, line LIMIT 1"
+    )
+    return (None if rows[0]["value"] is None else int(rows[0]["value"]), rows[0]["ref"]) if rows else None
 
 
 def _grew(store: Asks) -> str | None:
@@ -159,7 +184,7 @@ def _states(store: Asks) -> tuple[State, ...]:
     if "process_memory" not in store.filled:
         return ()
     rows = store.rows_of(
-        "SELECT coalesce(p.name, 'the server') AS name, p.state, p.bytes, p.source || ':' || p.line AS ref, p.bytes = t.last_bytes AS last FROM memory_trend t JOIN process_memory p "
+        "SELECT CASE WHEN coalesce(p.name, 'server') IN ('server', 'process') THEN 'the ' || coalesce(p.name, 'server') ELSE p.name END AS name, p.state, p.bytes, p.source || ':' || p.line AS ref, p.bytes = t.last_bytes AS last FROM memory_trend t JOIN process_memory p "
         "ON p.name IS NOT DISTINCT FROM t.name AND p.bytes IN (t.first_bytes, t.last_bytes) WHERE t.stepped AND p.state IS NOT NULL ORDER BY p.source, p.line"
     )
     first = next((row for row in rows if not row["last"]), None)

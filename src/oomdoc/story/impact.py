@@ -38,10 +38,14 @@ def who(seen: Seen) -> str | None:
         said.append(
             f"prompts from {count(longer['from_tokens'])} tokens on were {percent(during)} of the requests, {percent(before)} before"
         )
-    if not said and (heaviest := traffic.get("heaviest")):
+    if not said and seen.cause != "autoscaling-blind" and (heaviest := traffic.get("heaviest")):
         top = heaviest[0]
         if top.get("input_tokens") is not None:
-            said.append(f"the heaviest request had {count(top['input_tokens'])} prompt tokens ({top['ref']})")
+            made = f" and {count(top['output_tokens'])} generated ones" if top.get("output_tokens") else ""
+            took = f", {show_seconds(top['latency_s'])} long" if top.get("latency_s") else ""
+            said.append(
+                f"the request that weighed most had {count(top['input_tokens'])} prompt tokens{made}{took} ({top['ref']})"
+            )
     return "; ".join(said) or None
 
 
@@ -52,10 +56,18 @@ def cost(seen: Seen) -> str | None:
         return None
     impact = incident.impact if incident else None
     if impact and impact.requests_lost:
-        of = f" of {count(traffic['requests'])}" if traffic.get("requests") else ""
-        said.append(f"{count(impact.requests_lost, 'request')}{of} failed with it")
+        lost = impact.requests_lost
+        of = (
+            f"{count(lost)} of {count(traffic['requests'], 'request')}"
+            if traffic.get("requests")
+            else count(lost, "request")
+        )
+        said.append(f"{of} failed with it")
     elif traffic.get("failed"):
         said.append(f"{count(traffic['failed'])} of {count(traffic['requests'], 'request')} failed")
+    elif seen.facts.lost:
+        number, ref = seen.facts.lost
+        said.append(f"{'requests' if number is None else count(number, 'request')} lost ({ref})")
     if impact and impact.down_s is not None:
         said.append(f"{show_seconds(impact.down_s)} without service")
     elif impact and impact.restarts == 0 and incident and incident.kind != "pressure" and _ended(seen):

@@ -48,10 +48,9 @@ def patches(seen: Seen) -> tuple[Patch, ...]:
 
 def _run_by(seen: Seen) -> frozenset[str]:
     """How the server is run, as the sources show it."""
-    kinds = {source.kind for source in seen.report.coverage.sources}
     paths = " ".join(source.path.lower() for source in seen.report.coverage.sources)
     found = set()
-    if "kubernetes" in kinds or seen.facts.container.get("pod"):
+    if seen.facts.cluster:
         found.add("kubernetes")
     if "compose" in paths:
         found.add("compose")
@@ -100,10 +99,10 @@ def _deployed(
     if action.id == "startup-probe" and action.values.get("seconds"):
         probe = {"periodSeconds": _PERIOD_S, "failureThreshold": math.ceil(action.values["seconds"] / _PERIOD_S)}
         asked = _ADDRESS.search(str(seen.facts.container.get("liveness") or ""))
-        port, path = (int(asked[1]), asked[2]) if asked else (8000, "/health")
+        port, path = (int(asked[1]), asked[2]) if asked else (int(seen.number("port") or 8000), "/health")
         kubernetes["startupProbe"] = {"httpGet": {"path": path, "port": port}, **probe}
-    if len(kubernetes) == 1:
-        return []
+    if len(kubernetes) == 1 or (probe and seen.facts.ended_by and not seen.facts.cluster):
+        return []  # no setting of a container, or a supervisor that is none of Kubernetes' probed it
     pod = {"containers": [kubernetes], **spec}
     engine: dict[str, Any] = {"startupProbe": probe} if probe else {"modelSpec": [{"name": "MODEL", **chart}]}
     made = [

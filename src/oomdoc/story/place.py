@@ -61,7 +61,7 @@ def ran_out(seen: Seen) -> str:
     if report.verdict == "no-server":
         return "nothing of a server's"
     what = _RAN_OUT.get(incident.kind) if incident else None
-    if incident and incident.kind == "startup-check" and "cpu" in str(seen.flag("device_config")).lower():
+    if incident and incident.kind == "startup-check" and on_host(seen):
         what = "memory of the host, by the engine's own check"
     elif incident and incident.kind == "startup-check" and incident.phase in CAUGHT:
         what = "memory of the GPU"
@@ -125,7 +125,7 @@ def _device(seen: Seen, text: str) -> str | None:
         return f"all {len(ranks)} ranks ({ranks[0]} to {ranks[-1]})"
     if len(failing) == 1 and failing[0].device:
         return failing[0].device
-    if seen.ranks == 1 and "cpu" in str(seen.flag("device_config")).lower():
+    if seen.ranks == 1 and on_host(seen):
         return "the host: this is the CPU backend"
     return "the only GPU" if seen.ranks == 1 and seen.engine and seen.cause not in _NO_DEVICE else None
 
@@ -139,7 +139,7 @@ def when(seen: Seen) -> str | None:
     """The moment of the failure, how long the start had lived, and since when it happens."""
     incident = seen.incident
     if incident is None:
-        return None
+        return _queued(seen) if seen.cause == "autoscaling-blind" else None
     first = min((each for each in seen.alike if each.started is not None), key=_began, default=incident)
     moment = incident if len(seen.alike) < 2 else first
     said = []
@@ -182,6 +182,32 @@ def _lasted(seen: Seen, incident: Incident) -> str | None:
     return f"full again and again for {show_seconds(last - incident.started)}, until {show_moment(float(round(last)))}"
 
 
+def _queued(seen: Seen) -> str | None:
+    """From when to when the longest queue of the timeline stood, its hours without a waiting request left out."""
+    timeline = seen.report.timeline
+    begin = parse_time(_dated(str(timeline.get("from_t") or "")))
+    waiting = next(
+        (
+            row["values"]
+            for row in timeline.get("series", ())
+            if row["chart"] == "requests" and row["name"] == "waiting"
+        ),
+        None,
+    )
+    known = [(place, value) for place, value in enumerate(waiting or ()) if value is not None]
+    if begin is None or not known or max(value for _, value in known) <= 0:
+        return None
+    at = max(range(len(known)), key=lambda i: known[i][1])
+    first = last = at
+    while first > 0 and known[first - 1][1] > 0:
+        first -= 1
+    while last + 1 < len(known) and known[last + 1][1] > 0:
+        last += 1
+    step = timeline["step_s"]
+    since, until = (float(round(begin + known[i][0] * step)) for i in (first, last))
+    return f"requests waited from {show_moment(since)} to {show_moment(until)}, {show_seconds(until - since)}"
+
+
 def _dated(time: str) -> str:
     return f"{NOMINAL_YEAR}{time[1:]}" if time.startswith("--") else time
 
@@ -205,11 +231,33 @@ def title(seen: Seen) -> str:
         return "The evidence does not single out one cause"
     if first.cause == "not-memory":
         return _other_failure(seen) or first.title
-    return first.title
+    if first.cause == "healthy" and (near := [item.says for item in report.watch if item.near]):
+        return f"Nothing failed; to be watched: {near[0]}"
+    if seen.evidence("host-node-refused"):
+        return "The engine asks for more host memory than is free"
+    return next((said for name, said in _FEATURES.items() if seen.evidence(name)), first.title)
+
+
+_FEATURES = {
+    "draft-model-on": "A draft model takes the room that a step needs",
+    "adapters-on": "LoRA adapters take the room that a step needs",
+    "multimodal-reserve": "The reserve for images takes the room that a step needs",
+}
+"""The feature that takes the room, by the observation that names it."""
+
+
+def on_host(seen: Seen) -> bool:
+    """Whether the engine computes on the processor, so that its device is the host."""
+    return "cpu" in str(seen.flag("device_config")).lower()
+
+
+_SIGNAL = re.compile(r"\b(SIGSEGV|SIGILL|SIGFPE|SIGABRT|[Ss]egmentation fault)\b")
 
 
 def _other_failure(seen: Seen) -> str | None:
     text = seen.incident.first_failure.text if seen.incident and seen.incident.first_failure else ""
+    if signal := _SIGNAL.search(text):
+        return f"A process of the server crashed ({signal[1]})"
     if found := driver(text):
         return f"The NVIDIA driver is too old: it supports CUDA {found}, and this image needs a newer one"
     if seen.first and seen.first.reason:
@@ -254,6 +302,9 @@ def replay(seen: Seen) -> str | None:
         return None
     times = f": {after / before:.1f} times as long" if before > 0 and after > before * 1.05 else ""
     said = f"95% of the requests are done within {show_seconds(after)} ({show_seconds(before)} now{times})"
+    served, serves = told.get("in_time_before"), told.get("in_time")
+    if times and served is not None and serves is not None and serves > served:  # why it is advised all the same
+        said = f"{percent(serves)} of the requests are in time ({percent(served)} now); {said.replace(' of the requests', '', 1)}"
     wait, waited = told.get("p95_wait_s"), told.get("p95_wait_before_s")
     if wait is not None and waited is not None:
         said += f", and begin within {show_seconds(wait)} ({show_seconds(waited)} now)"

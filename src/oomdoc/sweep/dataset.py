@@ -149,7 +149,7 @@ class Dataset:
 
         if not held:
             return
-        table = pa.concat_tables(held)
+        table = pa.concat_tables(held, promote_options="default")  # an earlier program of this night knew fewer columns
         # stable: rows of one bundle keep their order
         order = sorted(range(table.num_rows), key=table.column("bundle").to_pylist().__getitem__)
         if order:

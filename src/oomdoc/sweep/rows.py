@@ -117,7 +117,7 @@ def _incident(report: Report, item: Incident, engine: Engine | None, shape: str,
         "kind": item.kind, "phase": item.phase, "started": started, "engine": item.engine,
         "ref": failure.ref if failure else None, "text": failure.text if failure else None,
         **top, **_engine_columns(engine), "fingerprint": _fingerprint(top, engine, shape),
-        "action": _action(item.diagnoses[0] if item.diagnoses else None, report),
+        "action": _action(item.diagnoses[0] if item.diagnoses else None, report), **_story(report, item.diagnoses),
     }  # fmt: skip
 
 
@@ -135,6 +135,13 @@ def _action(first: Diagnosis | None, report: Report) -> str | None:
     return (report.story.change if report.story and alike else None) or do
 
 
+def _story(report: Report, ranked: Sequence[Diagnosis]) -> dict[str, Any]:
+    """The report's own title and what users lost: both speak of the gravest incident."""
+    if report.story is None or not ranked or ranked != report.diagnoses or report.verdict == "undecided":
+        return {}
+    return {"title": report.story.title, "cost": report.story.cost}
+
+
 def _verdict(report: Report, engine: Engine | None, shape: str, key: str) -> dict[str, Any]:
     first = report.diagnoses[0]
     top = _top(first)
@@ -143,7 +150,7 @@ def _verdict(report: Report, engine: Engine | None, shape: str, key: str) -> dic
         "incident": "verdict", "incident_key": _hash([key, "verdict", started], 16), "kind": "verdict",
         "started": started, "engine": engine.id if engine else None, "ref": next((ref for item in first.evidence for ref in item.refs), None),
         "text": first.evidence[0].says if first.evidence else first.title, **top, **_engine_columns(engine), "fingerprint": _fingerprint(top, engine, shape),
-        "action": _action(first, report),
+        "action": _action(first, report), **_story(report, report.diagnoses),
     }  # fmt: skip
 
 

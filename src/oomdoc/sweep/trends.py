@@ -22,6 +22,7 @@ from oomdoc.morning import (
     Group,
     Morning,
     Outlier,
+    Quiet,
     ReadError,
     Resolved,
     Standing,
@@ -128,6 +129,7 @@ def morning(
                 "WHERE night = $1::DATE AND new_failures > 0 ORDER BY bundle", night)),
             warnings=tuple(warnings),
             standing=_standing(ask, night, here, dataset.manifest.states, titles, pages),
+            quiet=_quiet(ask, night, here, pages),
         )  # fmt: skip
 
 
@@ -136,7 +138,7 @@ def _counts(ask: Questions, night: str, found: int, errors: int) -> Counts:
         "SELECT count(*) AS told, count(*) FILTER (status = 'read') AS read, count(*) FILTER (status = 'judged') AS judged, "
         "count(*) FILTER (status = 'copy') AS copies, count(*) FILTER (new_failures > 0) AS failing, "
         "count(*) FILTER (verdict = 'healthy' AND status <> 'copy') AS healthy, count(*) FILTER (verdict = 'not-memory' AND status <> 'copy') AS not_memory, "
-        "count(*) FILTER (verdict = 'undecided' AND status <> 'copy') AS undecided, coalesce(sum(bytes) FILTER (status IN ('read', 'copy')), 0)::BIGINT AS bytes "
+        "count(*) FILTER (verdict = 'undecided' AND status <> 'copy') AS undecided, count(*) FILTER (verdict = 'no-server' AND status <> 'copy') AS no_server, coalesce(sum(bytes) FILTER (status IN ('read', 'copy')), 0)::BIGINT AS bytes "
         "FROM bundle WHERE night = $1::DATE", night)[0]  # fmt: skip
     unchanged = max(0, found - row.pop("told"))
     return Counts(found=found, unchanged=unchanged, errors=errors, **row)
@@ -193,7 +195,7 @@ def _standing(
     rows = ask.rows_of(
         "SELECT i.fingerprint, i.bundle, any_value(b.verdict) AS verdict, coalesce(any_value(i.host), any_value(b.host)) AS host, any_value(i.model) AS model, any_value(i.version) AS version, "
         "any_value(i.cause) AS cause, max(i.probability) AS probability, first(i.kind ORDER BY i.incident) AS event, min(i.started) AS started, min(i.first_night) AS since, "
-        "first(i.ref ORDER BY i.incident) AS ref, first(i.text ORDER BY i.incident) AS text, first(i.action ORDER BY i.incident) AS action, count(*) AS times "
+        "first(i.ref ORDER BY i.incident) AS ref, first(i.text ORDER BY i.incident) AS text, first(i.action ORDER BY i.incident) AS action, first(i.title ORDER BY i.incident) AS title, first(i.cost ORDER BY i.incident) AS cost, count(*) AS times "
         "FROM latest_incident i JOIN latest_bundle b ON b.bundle = i.bundle WHERE i.cause IS DISTINCT FROM 'healthy' "
         "GROUP BY i.bundle, i.fingerprint"
     )  # fmt: skip
@@ -231,12 +233,22 @@ def _standing(
         since = row.pop("since").isoformat()
         if entry and state == "gone" and since > entry["night"]:
             state = "new"  # it came back after somebody had said that it was gone
-        title = titles.get(row["cause"] or "", row["cause"] or "not ranked")
+        title = row.pop("title") or titles.get(row["cause"] or "", row["cause"] or "not ranked")
         made.append(Standing(
             **row, name=names[row["bundle"]], since=since, state=state, title=title, note=(entry["note"] or None) if entry else None,
             cured=alike[-1]["note"] if alike else None, page=pages.get(row["bundle"]),
         ))  # fmt: skip
     return tuple(sorted(made, key=_hurts))
+
+
+def _quiet(ask: Questions, night: str, here: set[str], pages: Mapping[str, str]) -> tuple[Quiet, ...]:
+    """Bundles told tonight that have no row among the incidents, in order of verdict and name."""
+    rows = ask.rows_of(
+        "SELECT bundle, verdict, probability, model, version FROM bundle WHERE night = $1::DATE AND verdict IS NOT NULL AND status <> 'copy' "
+        "AND bundle NOT IN (SELECT bundle FROM latest_incident WHERE cause IS DISTINCT FROM 'healthy') ORDER BY verdict, bundle", night)  # fmt: skip
+    rows = [row for row in rows if row["bundle"] in here]
+    names = short_names([row["bundle"] for row in rows])
+    return tuple(Quiet(**row, name=names[row["bundle"]], page=pages.get(row["bundle"])) for row in rows)
 
 
 def _moved_to(ask: Questions, here: set[str]) -> dict[str, str]:
