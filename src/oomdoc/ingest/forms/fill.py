@@ -20,7 +20,7 @@ _DIVISORS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "min": 1 / 60}
 _WHAT = {
     "request.input": "input", "request.output": "output", "request.cached": "cached", "request.limit": "limit",
     "request.latency": "latency", "request.ttft": "ttft", "request.status": "status", "request.model": "model",
-    "request.tenant": "tenant", "request.end": "end", "time": "start",
+    "request.tenant": "tenant", "request.replica": "replica", "request.end": "end", "time": "start",
 }  # fmt: skip
 _LABELS = re.compile(r"\{(.*)\}", re.S)
 _MEMO = 4096
