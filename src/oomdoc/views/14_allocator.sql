@@ -13,6 +13,7 @@
 -- gap_grew_bytes: how much it grew from its least to the last
 -- live_grew_bytes: how much what is in use grew since the gap began to grow
 -- gap_share: what it grew / what is reserved at last
+-- held_bytes: reserved in the last of them
 -- gap_ref: where the last of them stands
 WITH last_of AS (SELECT source, device, max(summary) AS summary FROM allocator_stat GROUP BY ALL),
 one AS (
@@ -34,5 +35,5 @@ one AS (
 )
 SELECT (SELECT count(*) FROM (SELECT DISTINCT source, summary FROM allocator_stat)) AS tables, arg_max(ref, split) AS ref, arg_max(allocated, split) AS allocated_bytes, arg_max(reserved, split) AS reserved_bytes, max(split) AS inactive_split_bytes,
   max(split / nullif(reserved, 0)) AS split_share, arg_max(reserved - allocated, split) AS cached_bytes, max(ooms) AS ooms, max(retries) AS retries,
-  any_value(g.rises) AS gap_rises, any_value(g.grew)::BIGINT AS gap_grew_bytes, any_value(g.live_grew)::BIGINT AS live_grew_bytes, any_value(g.grew / nullif(g.held, 0)) AS gap_share, any_value(g.gap_ref) AS gap_ref
+  any_value(g.rises) AS gap_rises, any_value(g.grew)::BIGINT AS gap_grew_bytes, any_value(g.live_grew)::BIGINT AS live_grew_bytes, any_value(g.grew / nullif(g.held, 0)) AS gap_share, any_value(g.held)::BIGINT AS held_bytes, any_value(g.gap_ref) AS gap_ref
 FROM one LEFT JOIN grown g ON true HAVING count(*) > 0
