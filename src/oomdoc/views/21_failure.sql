@@ -111,8 +111,9 @@ WITH logs AS (
     bool_or(function = '_get_prompt_logprobs_dict') AS prompt_logprobs
   FROM near
 ), before AS (
-  SELECT arg_max(m.name, m.line) AS name, bool_or(m.name IN ('serving', 'engine-ready')) AS up FROM seen.milestone m, place
-  WHERE m.source = place.source AND m.line < place.line AND m.name NOT IN ('shutdown', 'terminated', 'server-process', 'sleeping', 'lora', 'eager', 'v0-fallback')
+  -- Ray collects what its workers print alike and hands it on seconds later: in an excerpt that begins with the failure, what it hands on next was said before
+  SELECT coalesce(arg_max(m.name, m.line) FILTER (m.line < place.line), arg_min(m.name, m.line) FILTER (m.process LIKE 'RayWorker%')) AS name, bool_or(m.name IN ('serving', 'engine-ready')) FILTER (m.line < place.line) AS up FROM seen.milestone m, place
+  WHERE m.source = place.source AND m.line < place.line + $handed_on_late AND m.name NOT IN ('host-cache-made', 'shutdown', 'terminated', 'server-process', 'sleeping', 'lora', 'eager', 'v0-fallback')
 ), stat AS (
   SELECT s.* FROM seen.engine_stat s, place WHERE s.kv_used IS NOT NULL AND (s.source <> place.source OR s.line <= place.line) ORDER BY s.source <> place.source, s.line DESC LIMIT 1
 ), step AS (
