@@ -7,7 +7,7 @@
 -- kv_spread_bytes: largest - smallest
 -- weights_spread: (largest - smallest) / largest weights
 -- free_spread_bytes: difference of free memory at start
--- uneven: the difference matters: over 1 GiB and 15 % of the largest budget; NULL = of small budgets, a large part of them and less than 1 GiB
+-- uneven: the difference matters: over 1 GiB and 15 % of the largest budget
 -- pids: worker processes seen
 WITH figure AS (
   -- ranks of one engine are named alike: `Worker_TP3`, `EngineCore_DP1`, `RayWorkerWrapper`. A process that is named `EngineCore` and no more has its engine to itself
@@ -47,5 +47,5 @@ WITH figure AS (
     (SELECT (max(value) - min(value)) / nullif(max(value), 0) FROM weights) AS weights_spread, (SELECT max(value) - min(value) FROM free) AS free_spread, (SELECT count(*) FROM weights) AS weight_ranks
 )
 SELECT greatest(ranks, weight_ranks) AS ranks, kv_min::BIGINT AS kv_min_bytes, kv_max::BIGINT AS kv_max_bytes, kv_ref, (kv_max - kv_min)::BIGINT AS kv_spread_bytes, weights_spread, free_spread::BIGINT AS free_spread_bytes,
-  CASE WHEN ranks >= 2 AND (kv_max - kv_min > $uneven_bytes OR kv_max - kv_min <= $uneven_share * abs(kv_max)) THEN kv_max - kv_min > $uneven_share * abs(kv_max) END AS uneven, greatest(ranks, weight_ranks) AS pids
+  CASE WHEN ranks >= 2 THEN kv_max - kv_min > $uneven_bytes AND kv_max - kv_min > $uneven_share * abs(kv_max) END AS uneven, greatest(ranks, weight_ranks) AS pids
 FROM folded WHERE ranks >= 2 OR weight_ranks >= 2
