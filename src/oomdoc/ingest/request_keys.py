@@ -358,7 +358,9 @@ class Requests:
             ttft = first - start if first is not None and first >= start else None
         t = start if start is not None else otherwise_t
         model, tenant, replica = (word(found.get(name)) for name in ("model", "tenant", "replica"))
-        self.rows.append((line, t, given, made, limit, cached, latency, ttft, found.get("status"), model, tenant, replica))
+        self.rows.append(
+            (line, t, given, made, limit, cached, latency, ttft, found.get("status"), model, tenant, replica)
+        )
         return True
 
     def _count(self, line: int, found: Found, what: str, text: str | bytes | None = None) -> int | None:
