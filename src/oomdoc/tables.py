@@ -269,7 +269,12 @@ _ALL = (
         Column("ttft_s", "DOUBLE", "time to first token"),
         Column("status", "INTEGER", "HTTP status; 0 = no answer; NULL = unknown"),
         Column("model", "VARCHAR", "model name"),
-        Column("tenant", "VARCHAR", "tenant, user or client"),
+        Column(
+            "tenant",
+            "VARCHAR",
+            "whose it is: tenant, user, client, conversation, or the prefix that it shares with others",
+        ),
+        Column("replica", "VARCHAR", "the server, device or worker that it was sent to, where several take turns"),
     ),
     _table(
         "gpu_sample",

@@ -11,6 +11,10 @@
     "node-3"
     $ nvidia-smi --query-gpu=memory.used,memory.total --format=csv,noheader
     71012 MiB, 81559 MiB
+    $ du -sh /models/chat-70b
+    132G    /models/chat-70b
+    $ kubectl describe node spark-2 | grep memory
+      memory:  125483220Ki
 
 Answers about one object are put together to that object, as far as it was asked about, and read as such.
 """
@@ -29,6 +33,7 @@ from oomdoc.ingest.kubernetes_objects import Objects
 from oomdoc.ingest.prompts import typed
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
+from oomdoc.units import parse_size
 
 _KINDS = {
     **dict.fromkeys(("pod", "pods", "po"), "Pod"),
@@ -45,6 +50,11 @@ _STEP = regex(
 _JSONPATH = regex(r"\{\s*[$@]?(?P<path>\.[^{}]*)\}")
 _TEMPLATE = regex(r"\{\{\s*(?:json\s+)?(?P<path>\.[\w.]+)\s*\}\}")
 _PATH = regex(r"(?:\.[A-Za-z_][\w-]*|\[\d{1,4}\])+")
+_NODE = frozenset(("node", "nodes", "no"))
+_MEMORY = regex(r"\s*memory:?\s+(?P<size>\d{1,15}(?:\.\d{1,3})?(?:[KMGT]i?)?)\s*$")
+_SUM = regex(r"\s*(?P<size>\d{1,9}(?:\.\d{1,3})? ?[KMGT](?:i?B)?)(?:\s+(?:total|\S*/\S*))?\s*$")
+_WEIGHTS = regex(r"(?i)/.*(?:models?|weights|checkpoints?|gguf|safetensors|snapshots|hub)\b|\.(?:gguf|safetensors)\b")
+_VALUE_OPTIONS = frozenset(("-n", "--namespace", "-o", "--output", "-l", "--selector", "-c", "--container", "--context", "--field-selector", "--sort-by"))  # fmt: skip
 _VALUE_LINES = 40  # a longer output is no value
 
 
@@ -106,7 +116,11 @@ class Answers:
         if not words:
             return
         program = words[0].rpartition("/")[2]
-        if program in ("kubectl", "oc", "k") and "get" in words[:4]:
+        if program in ("kubectl", "oc", "k") and "describe" in words[:4] and _NODE & {*words}:
+            self._node(output)
+        elif program in ("du", "ls", "stat", "find"):
+            self._files_sum(words, output)
+        elif program in ("kubectl", "oc", "k") and "get" in words[:4]:
             self._kubectl(words, output, command.partition(" | ")[2])
         elif program in _DOCKER and "inspect" in words[:3]:
             self._docker(words, output)
@@ -121,7 +135,7 @@ class Answers:
             asked = "json" if cut and _after(words, ("-o", "--output"), "") == "json" else None
         if asked is None:
             return
-        plain = [word for word in words[words.index("get") + 1 :] if not word.startswith("-")]
+        plain = _plain_words(words[words.index("get") + 1 :])
         resource, _, name = (plain[0] if plain else "").partition("/")
         name = name or (plain[1] if len(plain) > 1 and plain[1] != asked else "")
         kind = _KINDS.get(resource.lower())
@@ -135,6 +149,22 @@ class Answers:
             self._put_values(target, cut, output)
         else:
             self._put(target, [match["path"] for match in _JSONPATH.finditer(asked)], output)
+
+    def _node(self, output: Sequence[tuple[int, str]]) -> None:
+        """What is left of a description of a node: its memory; the smaller of two is what pods may have of it."""
+        sizes = [(size, number, line) for number, line in output if (found := _MEMORY.match(line)) and (size := parse_size(found["size"]))]  # fmt: skip
+        if sizes:
+            size, number, line = max(sizes)
+            self._rows.add("note", number, topic="host-size", value=float(size), text=line.strip())
+            self.read_lines.add(number)
+
+    def _files_sum(self, words: Sequence[str], output: Sequence[tuple[int, str]]) -> None:
+        """The size of a folder of weights, as `du -sh` or a sum over `ls -l` gives it."""
+        found = _SUM.match(output[0][1])
+        size = parse_size(found["size"], binary=True) if found else None
+        if size and len(output) == 1 and any(_WEIGHTS.search(word) for word in words[1:]):
+            self._rows.add("engine_figure", output[0][0], name="checkpoint_bytes", value=float(size))
+            self.read_lines.add(output[0][0])
 
     def _devices(self, words: Sequence[str], line: int, output: Sequence[tuple[int, str]]) -> None:
         """A query without header: its columns are those that were asked for, its rows the devices in their order."""
@@ -223,6 +253,15 @@ def _cut(behind: str) -> list[str]:
         return []
     paths = [path.strip() for path in plain[0].split(",")]
     return paths if all(_PATH.fullmatch(path) for path in paths) else []
+
+
+def _plain_words(words: Sequence[str]) -> list[str]:
+    """The words that are neither options nor their values.
+
+    >>> _plain_words(["pod", "-n", "models", "engine-0", "-o", "json"])
+    ['pod', 'engine-0']
+    """
+    return [word for before, word in zip(("", *words), words, strict=False) if not word.startswith("-") and before not in _VALUE_OPTIONS]  # fmt: skip
 
 
 def _after(words: Sequence[str], options: Sequence[str], start: str) -> str | None:

@@ -228,6 +228,9 @@ class Describe:
             self.node.setdefault("count", (number, count))
         if (mig or GPU_KEY.match(key)) and count:
             self.about["gpus"] = max(count, self.about.get("gpus", 0))
+        size = parse_size(value) if key == "memory" and self.section != "Allocatable" else None
+        if size:
+            self.rows.add("note", number, topic="host-size", value=float(size), text=f"memory of the node: {value}")
 
     def _label(self, number: int, text: str) -> None:
         for name, value in re.findall(r"nvidia\.com/(gpu\.(?:product|memory|count|replicas))[=:] ?\"?([\w.-]+)", text):

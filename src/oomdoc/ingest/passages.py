@@ -18,7 +18,7 @@ been heard with the whole. What a passage gives that is no row of evidence is dr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from oomdoc.ingest.answers import Answers
@@ -107,6 +107,19 @@ def _bare(batch: Batch) -> Sequence[bool]:
     ]
 
 
+_STANDS_IN = re.compile(r"--?(?P<flag>[A-Za-z][\w-]{2,60})[ =](?P<name>[A-Z]|<\w{1,30}>|\$\{?\w{1,30}\}?)(?=\s|$)")
+_CELL = re.compile(r"(?<![^|\s,;])(?P<name>[A-Z]|<\w{1,30}>|\$\{?\w{1,30}\}?)(?![^|\s,;])")
+
+
+def _named(header: str, meant: Mapping[str, str]) -> str:
+    """A header with the flag in place of the letter that stood for its value in a command.
+
+    >>> _named("| N | result |", {"N": "max-num-seqs"})
+    '| max-num-seqs | result |'
+    """
+    return _CELL.sub(lambda match: meant.get(match["name"], match["name"]), header)
+
+
 Choose = Callable[[Head], Ingestor | None]
 
 
@@ -116,9 +129,12 @@ def read(path: str, data: bytes, known: set[int], by_line: bool, choose: Choose)
     answers = Answers(lines, known)
     yield from answers.read()
     known = known | answers.read_lines
+    meant = {match["name"]: match["flag"] for line in lines for match in _STANDS_IN.finditer(line)}
     for count, passage in enumerate(passages(lines, known, by_line)):
         if count >= _MOST:
             return
+        if meant:
+            passage = Passage(passage.first_line, (_named(passage.lines[0], meant), *passage.lines[1:]))
         yield from _passage(path, passage, choose)
 
 

@@ -45,6 +45,7 @@ _NAMES: Mapping[str, str] = {
     "status": "status status_code http_status response_code http_status_code response_status http",
     "model": "model model_name model_id served_model gen_ai.request.model served_model_name",
     "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias session session_id conversation conversation_id chat_id thread_id agent agent_id",
+    "replica": "replica replica_id",
 }
 _FACTORS: Mapping[str, float] = {
     "": 0.0, "ms": 1e3, "millis": 1e3, "milliseconds": 1e3, "msec": 1e3, "s": 1.0, "sec": 1.0, "secs": 1.0,
@@ -107,7 +108,7 @@ class _Keys(dict[str, "Meaning | None"]):
 _WHAT = {
     "request.input": "input", "request.output": "output", "request.cached": "cached", "request.limit": "limit",
     "request.latency": "latency", "request.ttft": "ttft", "request.status": "status", "request.end": "end",
-    "request.tenant": "tenant",
+    "request.tenant": "tenant", "request.replica": "replica",
 }  # fmt: skip
 _DIVISORS = {"": 0.0, "ms": 1e3, "s": 1.0, "us": 1e6, "ns": 1e9, "min": 1 / 60}
 
@@ -356,8 +357,10 @@ class Requests:
             first = moment(found["first"])
             ttft = first - start if first is not None and first >= start else None
         t = start if start is not None else otherwise_t
-        model, tenant = word(found.get("model")), word(found.get("tenant"))
-        self.rows.append((line, t, given, made, limit, cached, latency, ttft, found.get("status"), model, tenant))
+        model, tenant, replica = (word(found.get(name)) for name in ("model", "tenant", "replica"))
+        self.rows.append(
+            (line, t, given, made, limit, cached, latency, ttft, found.get("status"), model, tenant, replica)
+        )
         return True
 
     def _count(self, line: int, found: Found, what: str, text: str | bytes | None = None) -> int | None:

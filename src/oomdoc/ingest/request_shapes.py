@@ -22,7 +22,7 @@ LEARN_CAP = 16 << 10  # longer lines hold prompts, and are read by json anyway
 BARE_END = re.compile(r"[\s,;\"]")
 
 _KINDS = {"input": "integer", "output": "integer", "cached": "integer", "limit": "integer", "status": "integer",
-          "latency": "real", "ttft": "real", "model": "text", "tenant": "text", "start": "stamp", "stamp": "stamp"}  # fmt: skip
+          "latency": "real", "ttft": "real", "model": "text", "tenant": "text", "replica": "text", "start": "stamp", "stamp": "stamp"}  # fmt: skip
 _TABLE_NAMES = {"input": "input_tokens", "output": "output_tokens", "limit": "max_tokens", "cached": "cached_tokens"}
 _STAMP = re.compile(rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?(\s?(?:Z|[+-]\d\d:?\d\d))?")
 _OTHER_STAMP = re.compile(rb"\d\d/[A-Z][a-z]{2}/\d{4}:|\[?(?:\d{10}(?:\.\d+)?|\d{13})\b")

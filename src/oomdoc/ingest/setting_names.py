@@ -24,7 +24,7 @@ _NAMES: Mapping[str, str] = {
     "data_parallel_size": "dp, dp_size, data_parallel, data_parallel_size",
     "gpu_memory_utilization": "util, utilization, utilisation, gpu_util_flag, mem_util, memory_utilization, gpu_memory_utilization, gpu_mem_util, gmu, gpu_memory_utilisation, mem_fraction",
     "max_num_seqs": "max_num_seqs, num_seqs, max_seqs, seqs, max_num_sequences, max_sequences",
-    "max_num_batched_tokens": "max_num_batched_tokens, batched_tokens, max_batched_tokens, mnbt, num_batched_tokens, chunk_size, prefill_chunk, chunk",
+    "max_num_batched_tokens": "max_num_batched_tokens, batched_tokens, max_batched_tokens, mnbt, num_batched_tokens, max_batch_prefill_tokens, chunked_prefill_size, max_prefill_tokens, chunk_size, prefill_chunk, chunk",
     "max_model_len": "max_model_len, max_len, model_len, max_model_length, max_context, context_limit, max_ctx, max_length, length_limit, context_length, context_len, max_seq_len, max_context_length, max_context_len, comprimento_max, comprimento_maximo, longitud_max, longitud_maxima, longueur_max, longueur_maximale, max_laenge, max_lange, maximale_lange, lunghezza_max, lunghezza_massima, dlugosc_max, maks_dlugosc",
     "enforce_eager": "eager, enforce_eager, eager_mode",
     "cuda_graphs": "cuda_graph, cuda_graphs, cudagraph, cudagraphs, graphs, cudagraph_mode, hip_graphs",

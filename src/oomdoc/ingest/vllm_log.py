@@ -710,6 +710,15 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
+        # every rank makes its own
+        "host-cache-made", "lmcache", ("LMCacheEngine", "LocalCPUBackend", "pinned "),
+        regex(r"(?:Creating|Initiali[sz](?:ing|ed)|Allocat(?:ing|ed)|Reserv(?:ing|ed)) .{0,40}(?:LMCacheEngine|LocalCPUBackend|pinned (?:host |CPU )?(?:memory )?(?:pool|cache|buffer))"),
+        "milestone", const={"name": "host-cache-made"}, samples=(
+            ("LMCache INFO: Creating LMCacheEngine instance engine-a (cache_engine.py:783)", {"name": "host-cache-made"}),
+            ("INFO Allocating 64 GiB of pinned host memory pool", {"name": "host-cache-made"}),
+        ),
+    ),
+    Pattern(
         # its settings line as LMCache logs it, its YAML file, or its environment; a sentence about the setting is none of them
         "lmcache-pool", "lmcache", ("max_local_cpu_size", "LMCACHE_MAX_LOCAL_CPU_SIZE"),
         regex(r"(?:'max_local_cpu_size': '?|^\s*(?:export\s+|-\s+)?(?:max_local_cpu_size|LMCACHE_MAX_LOCAL_CPU_SIZE)\s*[:=]\s*[\"']?)(?P<value>\d{1,6}(?:\.\d{1,3})?)(?=\s*(?:GB)?['\"]?\s*(?:[,}#].*)?$)"),

@@ -4,7 +4,7 @@
 -- blind: it states that its metric is missing, or that it skipped its analysis
 -- blind_ref: where
 -- blind_text: what it says
--- metric: the metric it follows
+-- metric: the metric it follows, by its rule or by the reason of a decision
 -- wrong_metric: the metric is CPU, host memory or GPU activity, none that shows queue or KV usage
 -- metric_ref: where
 -- moved: a decision or a change of replicas was made
@@ -18,7 +18,15 @@
 -- under: the followed metric stayed at or below its threshold in every statement
 -- under_value: its value in the statement that came nearest to its threshold
 -- under_threshold: what it is compared with there
-WITH followed AS (
+WITH named AS (
+  -- a metric, or the one that a decision gives as its reason: `pods metric X above target`, `cpu resource utilization ... above target`
+  SELECT source, line, CASE kind WHEN 'metric' THEN coalesce(name, text) ELSE coalesce(nullif(regexp_extract(text, '\breason: [^;]*?\bmetric ([\w:./-]+)', 1), ''), nullif(regexp_extract(text, '\breason: ([\w.-]+) resource utilization', 1), '')) END AS metric
+  FROM scaler WHERE kind IN ('metric', 'decision')
+), follows AS (
+  SELECT min_by(metric, line) AS metric, min_by(source || ':' || line, line) AS ref,
+         bool_and(regexp_matches(metric, '(?i)cpu|memory|fb_used|gpu_util|duty_cycle|dcgm_fi|sm_active|sm_occupancy|engine_active') AND NOT regexp_matches(metric, '(?i)waiting|queue|cache|ttft|running')) AS wrong
+  FROM named WHERE metric IS NOT NULL
+), followed AS (
   SELECT name, any_value(threshold) AS threshold, regexp_replace(lower(name), '[^a-z0-9]+', '_', 'g') AS folded FROM scaler WHERE kind = 'metric' AND threshold IS NOT NULL GROUP BY name
 ), sampled AS (
   -- the rule's own metric in what was recorded of the servers: a metric, or a statistics line's figure
@@ -36,13 +44,10 @@ WITH followed AS (
   ) HAVING bool_and(value <= threshold)
 )
 SELECT count(*) AS statements, bool_or(kind = 'blind') AS blind, min_by(source || ':' || line, line) FILTER (kind = 'blind') AS blind_ref, min_by(text, line) FILTER (kind = 'blind') AS blind_text,
-  min_by(coalesce(name, text), line) FILTER (kind = 'metric') AS metric,
-  bool_and(regexp_matches(coalesce(name, text), '(?i)cpu|memory|fb_used|gpu_util|duty_cycle|dcgm_fi|sm_active|sm_occupancy|engine_active')
-    AND NOT regexp_matches(coalesce(name, text), '(?i)waiting|queue|cache|ttft|running')) FILTER (kind = 'metric') AS wrong_metric,
-  min_by(source || ':' || line, line) FILTER (kind = 'metric') AS metric_ref,
+  any_value(f.metric) AS metric, any_value(f.wrong) AS wrong_metric, any_value(f.ref) AS metric_ref,
   coalesce(bool_or((kind = 'decision' AND coalesce(status, '') <> '0') OR (kind = 'replicas' AND status <> 'unchanged') OR x.desired > x.replicas)
     OR any_value(c.replicas > c.first), false) AS moved,
   any_value(c.replicas) AS replicas, any_value(c.maximum) AS maximum, any_value(c.replicas = c.first AND c.replicas < c.maximum) AS stands, any_value(c.ref) AS replicas_ref,
   (SELECT share FROM over) AS over, (SELECT name FROM over) AS over_metric, (SELECT threshold FROM over) AS over_threshold,
   (SELECT count(*) > 0 FROM latest) AS under, (SELECT value FROM latest) AS under_value, (SELECT threshold FROM latest) AS under_threshold
-FROM scaler x LEFT JOIN counted c ON true HAVING count(*) > 0
+FROM scaler x LEFT JOIN counted c ON true, follows f HAVING count(*) > 0

@@ -111,8 +111,9 @@ WITH logs AS (
     bool_or(function = '_get_prompt_logprobs_dict') AS prompt_logprobs
   FROM near
 ), before AS (
-  SELECT arg_max(m.name, m.line) AS name, bool_or(m.name IN ('serving', 'engine-ready')) AS up FROM seen.milestone m, place
-  WHERE m.source = place.source AND m.line < place.line AND m.name NOT IN ('shutdown', 'terminated', 'server-process', 'sleeping', 'lora', 'eager', 'v0-fallback')
+  -- Ray collects what its workers print alike and hands it on seconds later: in an excerpt that begins with the failure, what it hands on next was said before
+  SELECT coalesce(arg_max(m.name, m.line) FILTER (m.line < place.line), arg_min(m.name, m.line) FILTER (m.process LIKE 'RayWorker%')) AS name, bool_or(m.name IN ('serving', 'engine-ready')) FILTER (m.line < place.line) AS up FROM seen.milestone m, place
+  WHERE m.source = place.source AND m.line < place.line + $handed_on_late AND m.name NOT IN ('host-cache-made', 'shutdown', 'terminated', 'server-process', 'sleeping', 'lora', 'eager', 'v0-fallback')
 ), stat AS (
   SELECT s.* FROM seen.engine_stat s, place WHERE s.kv_used IS NOT NULL AND (s.source <> place.source OR s.line <= place.line) ORDER BY s.source <> place.source, s.line DESC LIMIT 1
 ), step AS (
@@ -122,6 +123,9 @@ WITH logs AS (
   SELECT *, source || ':' || line AS ref FROM seen.log_error WHERE kind NOT IN ('echo', 'memory', 'client', 'host-memory', 'shm') ORDER BY source <> coalesce((SELECT source FROM told), source), line LIMIT 1
 ), counted AS (
   SELECT count(*) AS ooms, count(DISTINCT coalesce(rank, pid)) AS ranks FROM seen.oom
+), slept AS (
+  -- a server that can sleep keeps all of its tensors in a private pool
+  SELECT count(*) > 0 AS pooled FROM seen.engine_flag WHERE flag = 'enable_sleep_mode' AND lower(value) IN ('true', '1')
 ), hint AS (
   SELECT bool_or(text ILIKE '%cudagraph%' OR text ILIKE '%CUDA graph%capture%') AS graphs FROM seen.oom
 )
@@ -134,12 +138,12 @@ SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n 
        WHEN stack.load OR refusal.name = 'load-oom' THEN 'load' WHEN stack.warmup THEN 'warmup' WHEN stack.init THEN 'init'
        WHEN stack.executed OR book.text LIKE '%Error in model execution%' OR book.text LIKE '%error in forwardAsync%' THEN 'forward' WHEN before.up OR stat.kv_used IS NOT NULL THEN 'forward'
        -- private pools are filled by graph capture: whatever failed, failed during or after it, whatever the log shows last
-       WHEN book.private_pool_bytes >= $graph_pool_bytes AND before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft', 'loaded', 'profiled') THEN 'after-capture'
+       WHEN book.private_pool_bytes >= $graph_pool_bytes AND NOT coalesce(slept.pooled, false) AND before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft', 'loaded', 'profiled') THEN 'after-capture'
        WHEN before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft') THEN 'load' WHEN before.name IN ('loaded') THEN 'profile'
        WHEN before.name IN ('profiled', 'kv-available') THEN 'kv-alloc'
        WHEN before.name IN ('kv-sized', 'kv-blocks', 'capture-start', 'capture-progress') THEN 'capture' WHEN before.name IN ('captured') THEN 'warmup'
        WHEN stack.forward THEN 'forward' WHEN before.name IN ('server-version', 'engine-init') THEN 'init'
-       WHEN book.private_pool_bytes >= $graph_pool_bytes THEN 'after-capture' END AS phase,
+       WHEN book.private_pool_bytes >= $graph_pool_bytes AND NOT coalesce(slept.pooled, false) THEN 'after-capture' END AS phase,
   CASE WHEN stack.graph_profile OR stack.sampler OR stack.capture OR stack.warmup OR stack.kv_alloc OR stack.profile OR stack.load OR stack.init OR stack.executed THEN 'frames'
        WHEN before.name IS NOT NULL THEN 'milestones' END AS phase_by,
   before.name AS last_milestone, counted.ooms, book.ref AS oom_ref, book.allocator, book.device, book.requested_bytes,
@@ -159,4 +163,4 @@ SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n 
   stack.in_sampler, stack.workspace AS in_attention_workspace, stack.prefill AS in_prefill, CASE WHEN before.name = 'load-draft' AND book.ref IS NOT NULL AND book.private_pool_bytes IS NULL THEN true ELSE stack.draft END AS in_draft, stack.lora AS in_lora, stack.communication AS in_communication, stack.communication_ref, stack.vision AS in_vision, stack.moe AS in_moe, stack.create_weights AS in_create_weights,
   error.kind AS first_error_kind, error.ref AS first_error_ref, error.text AS first_error_text, counted.ranks AS ranks_failed, coalesce(hint.graphs, false) AS graph_hint
 FROM logs LEFT JOIN told ON true LEFT JOIN book ON true LEFT JOIN refusal ON true LEFT JOIN exact ON true LEFT JOIN stack ON true LEFT JOIN before ON true LEFT JOIN stat ON true
-  LEFT JOIN step ON true LEFT JOIN error ON true LEFT JOIN counted ON true LEFT JOIN hint ON true
+  LEFT JOIN step ON true LEFT JOIN error ON true LEFT JOIN counted ON true LEFT JOIN hint ON true LEFT JOIN slept ON true

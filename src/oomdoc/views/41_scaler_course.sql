@@ -26,6 +26,10 @@
 -- late_waiting: most requests that waited in one of them
 -- late_s: seconds from the request for replicas to their answer in the last of them; NULL = not told
 -- late_ref: where the last of them answered
+-- rested_from: replicas at the beginning of a recording in which nobody ever waited and the pool was next to empty; NULL = no such recording
+-- rested_to: the most there were in it
+-- rested_used: the fullest that the pool was
+-- rested_ref: where there were most for the first time
 -- waiting_max: most requests that waited, by statistics lines, metrics or tables
 -- queued: samples with requests waiting
 -- running_max: most requests that ran
@@ -81,6 +85,11 @@ WITH stated AS (
   FROM surge w JOIN fleet f ON f.source = w.source AND f.line BETWEEN w.line AND w.ready_line GROUP BY ALL HAVING max(f.waiting) >= $scaler_queue AND arg_max(f.waiting, f.line) = 0
 ), waves AS (
   SELECT count(*) AS n, max(waiting) AS waiting, arg_max(seconds, ready_line) AS seconds, arg_max(source || ':' || ready_line, ready_line) AS ref FROM late
+), rested AS (
+  -- replicas and load in rows of one table: who adds replicas there does not look at what requests need
+  SELECT arg_min(s.replicas, s.line) AS from_replicas, max(s.replicas) AS to_replicas, max(e.kv_used) AS used, arg_max(s.source || ':' || s.line, (s.replicas, -s.line::BIGINT)) AS ref
+  FROM scaler s JOIN engine_stat e ON e.source = s.source AND e.line = s.line WHERE s.replicas IS NOT NULL AND e.waiting IS NOT NULL AND e.kv_used IS NOT NULL
+  GROUP BY s.source HAVING count(*) >= $scaler_samples AND max(e.waiting) = 0 AND max(e.kv_used) <= $rested_pool ORDER BY max(s.replicas) DESC LIMIT 1
 ), load AS (
   SELECT max(waiting) AS waiting, count(*) FILTER (waiting > 0) AS queued, max(running) AS running, arg_max(ref, waiting) AS ref FROM (
     SELECT waiting, running, source || ':' || line AS ref FROM engine_stat
@@ -90,6 +99,7 @@ SELECT c.statements, c.share AS called, c.top.value AS value, c.top.threshold AS
   coalesce(d.held_ref IS NOT NULL OR (l.replicas >= l.maximum AND ceil(l.ratio * l.replicas) > l.maximum), false) AS held, coalesce(d.held_ref, l.ref) AS held_ref,
   d.limited_ref IS NOT NULL AS limited, d.limited_ref, d.inactive_ref IS NOT NULL AS inactive, d.inactive_ref, coalesce(f.holds, false) AS followed, f.ref AS followed_ref,
   a.series AS asked, a.exposed, a.ref AS asked_ref, p.value AS spread_value, p.model AS spread_model, p.mean AS spread_mean,
-  w.n AS late, w.waiting AS late_waiting, w.seconds AS late_s, w.ref AS late_ref, load.waiting AS waiting_max, load.queued, load.running AS running_max, load.ref AS waiting_ref
-FROM called c LEFT JOIN latest l ON true, condition d, followed f, asked a LEFT JOIN spread p ON true, waves w, load
+  w.n AS late, w.waiting AS late_waiting, w.seconds AS late_s, w.ref AS late_ref,
+  z.from_replicas AS rested_from, z.to_replicas AS rested_to, z.used AS rested_used, z.ref AS rested_ref, load.waiting AS waiting_max, load.queued, load.running AS running_max, load.ref AS waiting_ref
+FROM called c LEFT JOIN latest l ON true, condition d, followed f, asked a LEFT JOIN spread p ON true, waves w LEFT JOIN rested z ON true, load
 WHERE EXISTS (FROM scaler)

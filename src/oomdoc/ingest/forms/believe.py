@@ -61,6 +61,7 @@ ENTITIES: tuple[Entity, ...] = (
     Entity("container", ("life.",), _cores("life.begin life.end life.code", "life.lasted life.code"), 3),
     Entity("scaler", ("scaler.",), _cores("scaler.replicas time", "scaler.replicas scaler.desired", "scaler.replicas scaler.maximum", "scaler.minimum scaler.maximum", "scaler.metric scaler.threshold"), 4),
     Entity("allocator_segment", ("segment.",), _cores("segment.gap segment.inactive", "segment.gap segment.total segment.active"), 5),
+    Entity("allocator_stat", ("heap.",), _cores("heap.reserved heap.allocated"), 4),
     Entity("note", ("host.size",), (), 3),
     Entity("host_event", ("host.group_kills",), (), 3),
 )  # fmt: skip

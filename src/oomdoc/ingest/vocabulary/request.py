@@ -87,9 +87,16 @@ QUANTITIES = (
     Quantity(
         "request.tenant", "request", "tenant", "text",
         strong="tenant, tenant id, customer, api key alias, team, team id",
-        weak="user, user id, client, client id, app, caller, consumer, org, session, session id, conversation, conversation id, chat, chat id, thread id, agent, agent id, conv, sess",
-        samples=(("tenant", "helpdesk", "helpdesk"), ("session", "s07", "s07")),
-        not_names=("user_agent",),
+        weak="user, user id, client, client id, app, caller, consumer, org, session, session id, conversation, conversation id, chat, chat id, thread id, agent, agent id, conv, sess, prefix id, prefix hash, prefix key, prefix name, document id, doc id, template id",
+        samples=(("tenant", "helpdesk", "helpdesk"), ("session", "s07", "s07"), ("prefix_id", "p12", "p12")),
+        not_names=("user_agent", "prefix_tokens"),
+    ),
+    Quantity(
+        "request.replica", "request", "replica", "text",
+        strong="replica id, backend id, upstream host, served by, routed to",
+        weak="replica, backend, upstream, worker, worker id, server, instance, pod, gpu, gpu id, device, dp rank, shard",
+        samples=(("replica", "r3", "r3"), ("gpu", "5", "5")),
+        not_names=("replicas", "gpu_util", "server_version"),
     ),
     Quantity(
         "request.end", "request", "+end", "moment",

@@ -1,4 +1,4 @@
-"""Segments of torch's allocator, a row each: what somebody wrote out of a memory snapshot."""
+"""Torch's allocator: its segments, a row each, as somebody wrote them out of a snapshot, and what it holds from step to step."""
 
 from __future__ import annotations
 
@@ -39,5 +39,23 @@ QUANTITIES = (
         high=_MOST,
         samples=(("inactive_MiB", "326", 326 * MIB), ("free_inside", "1 GiB", GIB)),
         not_names=("free ports",),
+    ),
+    Quantity(
+        "heap.reserved", "allocator_stat", ":reserved_bytes", "bytes",
+        strong="torch reserved, reserved by torch, reserved by pytorch, pytorch reserved, cuda reserved, pool reserved, allocator reserved, memory reserved, reserved mem, reserved memory, max reserved",
+        weak="reserved, pool held, cached",
+        exact="reserved_gib, reserved_mib, reserved_gb, reserved_mb, reserved_bytes, torch.cuda.memory_reserved",
+        high=_MOST,
+        samples=(("torch_reserved_gib", "14.5", int(14.5 * GIB)), ("reserved_mib", "512", 512 * MIB)),
+        not_names=("reserved blocks",),
+    ),
+    Quantity(
+        "heap.allocated", "allocator_stat", ":allocated_bytes", "bytes",
+        strong="torch allocated, allocated by torch, allocated by pytorch, pytorch allocated, cuda allocated, torch live, live tensor, live bytes, pool live, memory allocated, allocated mem, allocated memory, max allocated",
+        weak="allocated, live, active, in use",
+        exact="allocated_gib, allocated_mib, allocated_gb, allocated_mb, allocated_bytes, torch.cuda.memory_allocated",
+        high=_MOST,
+        samples=(("torch_live_gib", "9.5", int(9.5 * GIB)), ("allocated_mib", "512", 512 * MIB)),
+        not_names=("allocated ports",),
     ),
 )  # fmt: skip
