@@ -17,6 +17,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+from needs import answerless, columns_of, names_of, rowless  # it stands beside this file
+
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = "sample_logs/kv-demand-long-chats"
 WIDTH = 80
@@ -58,17 +61,17 @@ def pages() -> dict[Path, str]:
             text = with_block(text, block, render())
         made[ROOT / name] = text
     made[ROOT / "src" / "oomdoc" / "views" / "blank.json"] = blank_views()
+    made[ROOT / "src" / "oomdoc" / "views" / "questions.json"] = questions()
     return made
 
 
 def blank_views() -> str:
-    """What each view reads, its columns, and its rows in a bundle without evidence (NULLs left out): one view a line."""
-    from oomdoc.store import OWN_TABLES, Store
-    from oomdoc.tables import TABLES
+    """What each view reads and needs, its columns, and its rows in a bundle without evidence (NULLs left out): one view a line."""
+    from oomdoc.store import Store
     from oomdoc.views import VIEWS
     from oomdoc.views.blank import mark
 
-    relations = {*TABLES, *VIEWS, *OWN_TABLES}
+    columns = relations()
     lines = []
     with Store() as store:
         store.plainly = True  # what this file said before has no say
@@ -79,12 +82,49 @@ def blank_views() -> str:
             rows = store.rows_of(f"SELECT * FROM main.{name}")
             known = {
                 "mark": mark(view.sql),
-                "reads": sorted({table.rpartition(".")[2] for table in relations_of(view.sql)} & relations),
+                "reads": read_by(view.sql),
+                "rowless": rowless(view.sql, columns, VIEWS),
                 "columns": {row["column_name"]: row["column_type"] for row in described},
                 "rows": [{key: value for key, value in row.items() if value is not None} for row in rows],
             }
             lines.append(f"  {json.dumps(name)}: {json.dumps(known, default=float)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def questions() -> str:
+    """What each question of the shipped rules reads, which columns of views it names, and when it tells nothing, by its mark."""
+    from oomdoc.rules import load_rules, shipped_questions
+    from oomdoc.views import VIEWS
+    from oomdoc.views.blank import mark
+
+    columns = relations()
+    found = dict.fromkeys(shipped_questions(load_rules(tests=False)[0]))
+    lines = {}
+    for sql in found:
+        told = {
+            "reads": (read := read_by(sql)),
+            "columns": columns_of(sql, {name: columns[name] for name in read if name in VIEWS}),
+            "nothing": answerless(sql, columns, VIEWS),
+        }
+        lines[mark(sql)] = f'  "{mark(sql)}": {json.dumps(told)}'
+    assert len(lines) == len(found), "two questions with one mark"
+    return "{\n" + ",\n".join(line for _, line in sorted(lines.items())) + "\n}\n"
+
+
+@functools.cache
+def relations() -> Mapping[str, Sequence[str]]:
+    """Every relation that differs from bundle to bundle, in the order in which they are made, with its columns."""
+    from oomdoc.store import OWN_TABLES
+    from oomdoc.tables import TABLES
+    from oomdoc.views import VIEWS
+
+    tables = {name: tuple(table.column_names) for name, table in TABLES.items()}
+    return tables | dict.fromkeys(OWN_TABLES, ()) | {name: tuple(view.columns) for name, view in VIEWS.items()}
+
+
+def read_by(sql: str) -> list[str]:
+    """Those of these relations that a query reads."""
+    return sorted({table.rpartition(".")[2] for table in names_of(sql)} & relations().keys())
 
 
 def with_block(text: str, name: str, body: str) -> str:
@@ -259,35 +299,7 @@ def sources_of(sql: str) -> list[str]:
     from oomdoc.views import VIEWS
 
     known = {*TABLES, *VIEWS, "focus", "engine_default"}
-    return sorted(name for name in relations_of(sql) if name.removeprefix("seen.") in known)
-
-
-def relations_of(sql: str) -> set[str]:
-    """Every name that stands where a query names what it reads, those of its own WITH clauses too."""
-    found: set[str] = set()
-
-    def walk(node: Any) -> None:
-        if isinstance(node, Mapping):
-            if node.get("type") == "BASE_TABLE":
-                prefix = f"{node['schema_name']}." if node.get("schema_name") else ""
-                found.add(prefix + node["table_name"])
-            for inner in node.values():
-                walk(inner)
-        elif isinstance(node, list):
-            for inner in node:
-                walk(inner)
-
-    walk(syntax(sql))
-    return found
-
-
-@functools.cache
-def syntax(sql: str) -> Any:
-    """The syntax tree that DuckDB has of a query."""
-    import duckdb
-
-    row = duckdb.execute("SELECT json_serialize_sql($1)", [sql]).fetchone()
-    return json.loads(row[0]) if row else None
+    return sorted(name for name in names_of(sql) if name.removeprefix("seen.") in known)
 
 
 def askers() -> dict[str, list[str]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import random
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,11 +16,11 @@ import pytest
 
 from grids import some
 from oomdoc.diagnose import analyze
-from oomdoc.rules import Rule, load_rules
+from oomdoc.rules import Rule, load_rules, shipped_questions
 from oomdoc.store import OWN_TABLES, Store
 from oomdoc.tables import TABLES
 from oomdoc.views import VIEWS
-from oomdoc.views.blank import BLANK, Reads, reads
+from oomdoc.views.blank import BLANK, Question, is_so, question
 
 ROOT = Path(__file__).parents[1]
 RULES, _ = load_rules(tests=False)
@@ -44,29 +47,28 @@ def relations(sql: str) -> set[str]:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_no_relation_or_column_of_a_query_is_missed(rule: Rule) -> None:
-    for item in (*rule.evidence, *rule.reasons, *rule.actions):
-        _nothing_missed(item.sql)
+def test_what_is_written_down_of_a_question_is_so(rule: Rule) -> None:
+    for item in (*rule.evidence, *rule.reasons):
+        known = question(item.sql)
+        assert known is not None, f"{rule.id} {item.id}: run `make pages`"
+        assert relations(item.sql) == known.reads | (relations(item.sql) & {"engine_default"})
+        _no_column_missed(item.sql, known)
 
 
-def _nothing_missed(sql: str) -> None:
-    assert relations(sql) <= reads(sql).relations
+def _no_column_missed(sql: str, known: Question) -> None:
     tree = parsed(sql)
-    if not reads(sql).all_columns:
+    if known.columns is not None:
         names = {node["table_name"] for node in tree if node.get("type") == "BASE_TABLE"}
         aliases = {node["alias"] for node in tree if node.get("type") == "BASE_TABLE" and node.get("alias")}
         columns = [node["column_names"] for node in tree if node.get("class") == "COLUMN_REF"]
-        assert {each[-1].lower() for each in columns} <= reads(sql).words
-        own = {
-            name
-            for read in relations(sql)
-            for name in (VIEWS[read].columns if read in VIEWS else TABLES[read].column_names if read in TABLES else ())
-        }
+        own = {name for read in known.reads if read in VIEWS for name in VIEWS[read].columns}
+        assert {each[-1].lower() for each in columns} & own <= known.columns
         assert not {each[0] for each in columns if len(each) == 1} & (aliases | names) - own, "a row taken whole"
 
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_what_is_written_down_of_a_view_is_so(name: str) -> None:
+    assert name in BLANK, f"{name}: run `make pages`"
     assert relations(VIEWS[name].sql) - {"engine_default"} == BLANK[name].reads
 
 
@@ -88,7 +90,7 @@ def test_reports_are_the_same_when_everything_is_asked(case: Path, monkeypatch: 
     asked = Counter[bool]()
     told = Store._tells_nothing
 
-    def counted(store: Store, query: Reads) -> bool:
+    def counted(store: Store, query: Question) -> bool:
         asked[nothing := told(store, query)] += 1
         return nothing
 
@@ -101,3 +103,166 @@ def test_reports_are_the_same_when_everything_is_asked(case: Path, monkeypatch: 
     with analyze(case.parent) as every:
         assert every.answers == answers
         assert every.to_dict() == report
+
+
+# ---- what `docs/needs.py` reads off a query
+
+
+def needs() -> Any:
+    spec = importlib.util.spec_from_file_location("needs", ROOT / "docs" / "needs.py")
+    assert spec is not None and spec.loader is not None
+    sys.modules["needs"] = module = importlib.util.module_from_spec(spec)  # its dataclass looks itself up there
+    spec.loader.exec_module(module)
+    return module
+
+
+COLUMNS = {"a": ["k", "n"], "b": ["k"], "v": ["k", "n", "yes"], "w": ["n", "m"]}
+AT = [
+    ("FROM a", "a"),
+    ("FROM seen.a", "a"),
+    ("WITH a AS (FROM b) FROM a", "b"),
+    ("WITH a AS (FROM b) FROM main.a", "a"),
+    ("FROM a, b", {"any": ["a", "b"]}),
+    ("FROM a LEFT JOIN b USING (k)", "a"),
+    ("FROM a RIGHT JOIN b USING (k)", "b"),
+    ("FROM a FULL JOIN b USING (k)", {"all": ["a", "b"]}),
+    ("FROM a ANTI JOIN b USING (k)", "a"),
+    ("FROM a SEMI JOIN b USING (k)", {"any": ["a", "b"]}),
+    ("FROM a POSITIONAL JOIN b", {"all": ["a", "b"]}),
+    ("FROM a, unnest([1])", "a"),
+    ("FROM a UNION ALL SELECT 1, 2", None),
+    ("FROM a INTERSECT FROM v", {"any": ["a", "v"]}),
+    ("FROM a EXCEPT FROM v", "a"),
+    ("WITH RECURSIVE r AS (SELECT k FROM a UNION ALL SELECT r.k FROM r, b) FROM r", "a"),
+    ("SELECT max(k) FROM a", None),
+    ("SELECT max(k) OVER () FROM a", "a"),
+    ("SELECT n, max(k) FROM a GROUP BY n", "a"),
+    ("SELECT n, max(k) FROM a GROUP BY ALL", "a"),
+    ("SELECT 1, max(k) FROM a GROUP BY ALL", None),
+    ("SELECT n, max(k) FROM a GROUP BY CUBE (n)", None),
+    ("SELECT max(k) FROM a HAVING count(*) > 0", "a"),
+    ("SELECT max(k) FROM a HAVING count(*) >= 0", None),
+    ("SELECT max(k) AS n FROM a HAVING n > 0", None),
+    ("SELECT 1 WHERE EXISTS (FROM a)", "a"),
+    ("SELECT 1 WHERE NOT EXISTS (FROM a)", None),
+    ("SELECT 1 WHERE 1 IN (SELECT k FROM a) OR EXISTS (FROM b)", {"all": ["a", "b"]}),
+    ("SELECT 1 WHERE (SELECT max(k) FROM a) > 3", "a"),
+    ("FROM v WHERE n > 3", ["v", "n", ">", 3]),
+    ("FROM v WHERE 3 > v.n", ["v", "n", "<", 3]),
+    ("FROM v WHERE NOT n > 3", ["v", "n", "<=", 3]),
+    ("FROM v WHERE yes", ["v", "yes", "=", True]),
+    ("FROM v WHERE NOT coalesce(yes, false)", {"all": [["v", "yes", "=", False], ["v", "yes", "IS NULL"]]}),
+    ("FROM v WHERE n IN (1, 2) AND k IS NULL", {"any": [["v", "k", "IS NULL"], ["v", "n", "IN", [1, 2]]]}),
+    ("FROM v WHERE n + k > 3", {"any": [["v", "k", "IS NOT NULL"], ["v", "n", "IS NOT NULL"]]}),
+    ("FROM v WHERE n IS NOT DISTINCT FROM 3", "v"),
+    ("FROM a LEFT JOIN v USING (k) WHERE v.n IS NULL", "a"),
+    ("FROM a LEFT JOIN v USING (k) WHERE v.n = 1", {"any": ["a", ["v", "n", "=", 1]]}),
+    ("SELECT 1 FROM (SELECT n AS x FROM v) WHERE x = 1", ["v", "n", "=", 1]),
+    ("SELECT 1 FROM (SELECT n AS x FROM v) s, unnest([1]) u(x) WHERE s.x = 1", ["v", "n", "=", 1]),
+    ("SELECT 1 FROM v, w WHERE n = 1", {"any": ["v", "w"]}),  # which of both nobody said
+    ("SELECT 1 FROM (SELECT * REPLACE (1 AS n) FROM v) WHERE n = 1", "v"),
+    ("SELECT 1 FROM (SELECT k, n FROM v UNION ALL SELECT n, m FROM w) WHERE n IS NOT NULL", {"all": [["v", "n", "IS NOT NULL"], ["w", "m", "IS NOT NULL"]]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "wanted"), AT, ids=[sql for sql, _ in AT])
+def test_when_a_query_has_no_row(sql: str, wanted: Any) -> None:
+    assert needs().rowless(sql, COLUMNS, {"v", "w"}) == wanted
+
+
+@pytest.mark.parametrize(
+    ("holds", "wanted"),
+    [
+        ("CASE WHEN n > 3 THEN true END", ["v", "n", ">", 3]),
+        ("CASE WHEN n > 3 THEN true ELSE k > 1 END", {"all": [["v", "k", "IS NOT NULL"], ["v", "n", ">", 3]]}),
+        ("n > 3", ["v", "n", "IS NOT NULL"]),
+        ("coalesce(n, 0) > 3", "v"),
+        ("n IS NULL", "v"),
+        ("count(*) > 0", None),
+        ("CASE WHEN count(*) > 0 THEN true END", "v"),
+        ("CASE WHEN count(n) FILTER (yes) > 0 THEN true END", {"any": [["v", "n", "IS NOT NULL"], ["v", "yes", "=", True]]}),
+        ("max(n) > 3", ["v", "n", "IS NOT NULL"]),
+    ],
+)  # fmt: skip
+def test_when_a_question_tells_nothing(holds: str, wanted: Any) -> None:
+    assert needs().answerless(f"SELECT {holds} AS holds FROM v", COLUMNS, {"v"}) == wanted
+
+
+@pytest.mark.parametrize(
+    ("claim", "so"),
+    [
+        (["v", "n", ">", 3], True),
+        (["v", "n", ">", 2.5], False),
+        (["v", "n", "=", "3"], False),  # SQL may cast one to the other
+        (["v", "n", "=", True], False),
+        (["v", "n", "NOT IN", [3]], True),
+        (["v", "k", "IS NOT NULL"], True),
+        (["v", "k", "<>", 3], True),
+        (["v", "k", "IS NULL"], False),
+        (["w", "n", "IS NULL"], False),
+        ({"all": ["e", {"any": ["v", ["v", "n", "<", 3]]}]}, True),
+        ({"all": []}, True),
+        (None, False),
+    ],
+)
+def test_whether_a_claim_is_so(claim: Any, so: bool) -> None:
+    rows = {"v": [{"n": 3, "k": None}]}
+    assert is_so(claim, lambda name: name == "e", rows.get) == so
+
+
+# ---- rows that nobody would think of
+
+QUESTIONS = list(shipped_questions(RULES))
+EVIDENCE = [item.sql for rule in RULES for item in rule.evidence]
+REASONS = [reason.sql for rule in RULES for reason in rule.reasons]
+WORDS = ["", "a", "error", "cuda", "vllm:num_requests_waiting", "max_model_len", "0.9", "torch"]
+
+
+def _any_value(kind: str, dice: random.Random) -> Any:
+    if dice.random() < 0.3:
+        return None
+    if kind == "VARCHAR":
+        return dice.choice(WORDS)
+    if kind == "BOOLEAN":
+        return dice.random() < 0.5
+    return dice.choice([0, 0.5, 1, 2, 3] if kind == "DOUBLE" else [0, 1, 2, 3, 1 << 20])
+
+
+def _any_bundle(dice: random.Random) -> dict[str, list[dict[str, Any]]]:
+    """Some rows in some tables: few and many of each."""
+    share = dice.choice([0.1, 0.5, 0.9])
+    rows: dict[str, list[dict[str, Any]]] = {"source": [{"source": "vllm.log", "kind": "vllm-log", "rows": 3}]}
+    for name, table in TABLES.items():
+        if name in ("source", "expected_figure") or dice.random() > share:
+            continue
+        rows[name] = [
+            {
+                column.name: "vllm.log" if column.name == "source" else line if column.name == "line" else _any_value(column.type, dice)
+                for column in table.columns
+            }
+            for line in range(1, dice.choice([1, 3]) + 1)
+        ]  # fmt: skip
+    return rows
+
+
+def _asked(rows: Mapping[str, list[dict[str, Any]]], plainly: bool) -> tuple[list[Any], dict[str, list[str]]]:
+    with Store() as store:
+        store.plainly = plainly
+        for table, each in rows.items():
+            store.add(table, each)
+        store.finish()
+        found = store.rows_of("SELECT incident FROM incident")
+        store.focus(found[0]["incident"] if found else None)
+        store.trust(QUESTIONS, QUESTIONS)
+        answers = [(store.ask(sql) or {}).get("holds") for sql in EVIDENCE]
+        answers += [bool((store.ask(sql) or {}).get("holds")) for sql in REASONS]  # FALSE is no reason, as NULL is none
+        return answers, {name: sorted(map(repr, store.rows_of(f"FROM main.{name}"))) for name in VIEWS}
+
+
+@pytest.mark.parametrize("seed", some(range(12), 4))
+def test_answers_and_views_of_any_rows_are_the_same(seed: int) -> None:
+    rows = _any_bundle(random.Random(seed))
+    every, views = _asked(rows, True)
+    fewer, same = _asked(rows, False)
+    assert [sql for sql, one, other in zip(EVIDENCE + REASONS, every, fewer, strict=True) if one != other] == []
+    assert [name for name in VIEWS if views[name] != same[name]] == []

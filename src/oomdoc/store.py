@@ -30,7 +30,7 @@ from oomdoc.scene import COINCIDENT, FOREIGN, UNKNOWN, Scene, bind
 from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import NOMINAL_YEAR
 from oomdoc.views import VIEWS
-from oomdoc.views.blank import BLANK, Reads, reads
+from oomdoc.views.blank import BLANK, Question, is_so, question
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -123,8 +123,9 @@ class Store:
         self._trusted: frozenset[str] = frozenset()
         self._questions: frozenset[str] = frozenset()
         self._unmade: set[str] = set()  # views that nobody has asked yet
-        self._untouched: dict[str, bool] = {}  # view -> nothing that it reads has rows
-        self._rows: dict[str, list[dict[str, Any]]] = {}  # view -> its first two rows
+        self._as_blank: dict[str, bool] = {}  # view -> it holds what it holds without evidence
+        self._counts: dict[str, int] = {}  # view that was made -> its rows
+        self._rows: dict[str, list[dict[str, Any]]] = {}  # view of one row -> that row
         self._without_rows: set[str] = set()  # of OWN_TABLES
         self._reads_only = False  # a transaction that only reads is open
         self._locked = False  # no setting can be changed any more
@@ -435,28 +436,36 @@ class Store:
         self._con.execute("DELETE FROM expected_figure")
         self.add("expected_figure", rows)
         self._write_pending()
+        self._as_blank.clear()
         self._make("expectation")
 
     def _unmake(self, scope: str, but: str = "") -> None:
         """Views of this scope are to be made anew: when somebody asks them, since to plan one costs 1 to 20 ms."""
-        self._unmade |= {view.name for view in VIEWS.values() if view.scope == scope and view.name != but}
-        self._untouched.clear()
-        self._rows.clear()
+        again = {view.name for view in VIEWS.values() if view.scope == scope and view.name != but}
+        self._unmade |= again
+        self._as_blank.clear()
+        for name in again:
+            self._counts.pop(name, None)
+            self._rows.pop(name, None)
         if self._kept or self.plainly:
             self._make_all()
 
     def _make(self, name: str) -> None:
-        """Make a view, and before it those that it reads."""
+        """Make a view, and before it those that it reads; where its rows are known without planning it, only a table of them."""
         self._unmade.discard(name)
+        self._counts.pop(name, None)
         self._rows.pop(name, None)
-        if not self.plainly:
+        known = not self.plainly and (self._is_as_blank(name) or self._is_rowless(name))
+        if not known and not self.plainly:
             # of a view that nothing is written down of, all that come before it: it can read no others
             before = BLANK[name].reads if name in BLANK else itertools.takewhile(lambda other: other != name, VIEWS)
             for other in [other for other in before if other in self._unmade]:
                 self._make(other)
         self._write()
-        statement = _blank_table(name) if self._is_untouched(name) else _made_of(name)
-        self._con.execute(self._statement(statement))
+        made = self._con.execute(self._statement(_blank_table(name) if known else _made_of(name)))
+        self._counts[name] = len(BLANK[name].rows) if known else made.fetchall()[0][0]
+        # what was not known of the views that read it may be known now
+        self._as_blank = {other: True for other, so in self._as_blank.items() if so}
 
     def _statement(self, sql: str) -> Any:
         """A statement whose text is the same for every bundle, parsed once in a process."""
@@ -483,45 +492,77 @@ class Store:
             if name in self._unmade:
                 self._make(name)
 
-    def _tells_nothing(self, query: Reads) -> bool:
-        """Whether all that a query reads is as in a bundle without evidence."""
+    def _tells_nothing(self, asked: Question) -> bool:
+        """Whether a question has no answer, or all that it reads is as in a bundle without evidence."""
+        if self.plainly:
+            return False
         return (
-            not self.plainly and bool(query.relations) and all(self._is_blank(name, query) for name in query.relations)
+            is_so(asked.nothing, self._is_empty, self._rows_known)
+            or is_so(asked.nothing, self._comes_empty, self._rows_made)
+            or (bool(asked.reads) and all(self._is_blank(name, asked) for name in asked.reads))
         )
 
-    def _is_blank(self, name: str, query: Reads) -> bool:
-        """Whether a relation holds what it holds without evidence, in the columns that the query names."""
-        if self._is_untouched(name):
-            return True
-        if name not in BLANK:
-            return False
-        blank = BLANK[name].rows
-        if name in self._unmade:
+    def _is_rowless(self, name: str) -> bool:
+        """Whether a view that has no row without evidence has none in this bundle; views before it are made to know it."""
+        return name in BLANK and not BLANK[name].rows and is_so(BLANK[name].rowless, self._comes_empty, self._rows_made)
+
+    def _is_empty(self, name: str) -> bool:
+        """Whether a relation is known to have no row, as things stand."""
+        if name in TABLES:
+            return name not in self.filled
+        if name not in VIEWS:
+            return name in self._without_rows
+        return self._counts[name] == 0 if name in self._counts else self._is_as_blank(name) and not BLANK[name].rows
+
+    def _comes_empty(self, name: str) -> bool:
+        """The same; a view of which it is not known is made."""
+        if name in VIEWS and name in self._unmade and not self._is_as_blank(name):
             self._make(name)
+        return self._is_empty(name)
+
+    def _rows_known(self, name: str) -> Sequence[Mapping[str, Any]] | None:
+        """The rows of a view that has one at most, as far as they are known."""
+        if name not in self._counts:
+            return BLANK[name].rows if self._is_as_blank(name) else None
+        if self._counts[name] > 1:
+            return None
         if name not in self._rows:
-            cursor = self._con.execute(self._statement(f"SELECT * FROM main.{name} LIMIT 2"))
+            cursor = self._con.execute(self._statement(f"SELECT * FROM main.{name}"))
             names = [column[0] for column in cursor.description or ()]
             self._rows[name] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-        rows = self._rows[name]
-        if len(rows) != len(blank):
+        return self._rows[name]
+
+    def _rows_made(self, name: str) -> Sequence[Mapping[str, Any]] | None:
+        self._comes_empty(name)
+        return self._rows_known(name)
+
+    def _is_blank(self, name: str, asked: Question) -> bool:
+        """Whether a relation holds what it holds without evidence, in the columns that the question names."""
+        if name not in VIEWS:
+            return self._is_empty(name)
+        if name not in BLANK:
+            return False
+        blank, rows = BLANK[name].rows, self._rows_made(name)
+        if rows is None or len(rows) != len(blank):
             return False
         return not rows or all(
             value == blank[0].get(column)
             for column, value in rows[0].items()
-            if query.all_columns or column in query.words
+            if asked.columns is None or column in asked.columns
         )
 
-    def _is_untouched(self, name: str) -> bool:
-        """Whether a table has no rows, a view reads nothing that has any, and other words are no relation at all."""
-        if self.plainly:
-            return False
-        if name in TABLES:
-            return name not in self.filled
-        if name not in VIEWS:
-            return name not in OWN_TABLES or name in self._without_rows
-        if name not in self._untouched:
-            self._untouched[name] = name in BLANK and all(map(self._is_untouched, BLANK[name].reads))
-        return self._untouched[name]
+    def _is_as_blank(self, name: str) -> bool:
+        """Whether a view holds what it holds without evidence: all that it reads does, or it has no row either way."""
+        if name not in self._as_blank:
+            known = BLANK.get(name)
+            self._as_blank[name] = known is not None and (
+                (
+                    not known.rows
+                    and (self._counts.get(name) == 0 or is_so(known.rowless, self._is_empty, self._rows_known))
+                )
+                or all(self._is_as_blank(read) if read in VIEWS else self._is_empty(read) for read in known.reads)
+            )
+        return self._as_blank[name]
 
     def _set_years(self, tz: dt.tzinfo | None = None) -> None:
         """Move stamps of the nominal year into the year that other stamps of the bundle show; leave them if none does."""
@@ -568,7 +609,7 @@ class Store:
     def ask(self, sql: str) -> dict[str, Any] | None:
         """The single row that a rule's query gives, or None for no row. Raises QueryError for a broken query."""
         trusted = sql in self._trusted
-        if sql in self._questions and self._tells_nothing(reads(sql)):
+        if sql in self._questions and (asked := question(sql)) is not None and self._tells_nothing(asked):
             return None
         self._make_named(sql)
         with self._bounded(), self._reading():
@@ -693,8 +734,8 @@ class Store:
             self._con.execute(f"DROP TABLE IF EXISTS main.{table}")
         self.filled, self._nominal, self._latest, self._own = set(), set(), None, set()
         self._without_rows.clear()
-        self._untouched.clear()  # what was known of the rows that are gone
-        self._rows.clear()
+        for known in (self._as_blank, self._counts, self._rows):  # of the rows that are gone
+            known.clear()
         self._unmade = set()
 
 

@@ -15,7 +15,7 @@ import random
 import tarfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 START = 1_767_600_000  # 2026-01-05, a Monday morning in UTC
@@ -168,6 +168,29 @@ def gateway(rng: random.Random, form: str, name: str) -> Rows:
         yield text.encode(), {f"{name}.0": 1, f"{name}.1": asked, f"{name}.2": given}
 
 
+def statistics(rng: random.Random) -> Rows:
+    """A server log of nothing but its statistics: request logging off."""
+    t = float(START)
+    while True:
+        t += 10
+        now, used = stamp("%m-%d %H:%M:%S", t), rng.random()
+        figures = (rng.random() * 8000, rng.random() * 2000, rng.randint(0, 99), rng.randint(0, 9), used * 99, 37.5)
+        yield b"".join((STATS % (now, engine, *figures)).encode() for engine in range(ENGINES)), {"stats.0": ENGINES}
+
+
+def accesses(rng: random.Random) -> Rows:
+    """A server log of nothing but access lines."""
+    while True:
+        client, port = rng.randrange(1 << 16), rng.randint(1025, 65535)
+        yield b'INFO:     10.4.%d.%d:%d - "GET /health HTTP/1.1" 200 OK\n' % (client >> 8, client & 255, port), {}
+
+
+def endless(rng: random.Random) -> Rows:
+    """One line."""
+    while True:
+        yield b"%020x" % rng.getrandbits(80) * 1000, {}
+
+
 def gpu_csv(rng: random.Random) -> Rows:
     """`nvidia-smi --query-gpu=... --format=csv -l 1`."""
     yield b"timestamp, index, utilization.gpu [%], utilization.memory [%], memory.used [MiB], memory.total [MiB]\n", {}
@@ -275,6 +298,17 @@ def make(out: Path, size: int, seed: int = 1) -> None:
         tar.close()
     rows_of = {name: [truth[key] for key in sorted(truth) if key.startswith(name + ".")] for name in QUERIES}
     (out / "truth.json").write_text(json.dumps(rows_of, indent=1) + "\n")
+
+
+WORST: Mapping[str, tuple[str, Callable[[random.Random], Rows]]] = {
+    "one line": ("server.log", endless),
+    "statistics": ("server.log", statistics),
+    "access lines": ("server.log", accesses),
+    "key=value": ("gateway.log", lambda rng: gateway(rng, KEY_VALUE, "key_value")),
+    "JSON lines": ("gateway.jsonl", lambda rng: gateway(rng, JSON_LINE, "json_lines")),
+    "samples": ("nvidia-smi.csv", gpu_csv),
+}
+"""Inputs of one kind alone, by what they hold: the file's name and its rows."""
 
 
 def parse_size(text: str) -> int:

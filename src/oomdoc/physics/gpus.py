@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 import tomllib
 from dataclasses import dataclass, replace
@@ -106,6 +107,7 @@ def _mig(text: str) -> Gpu | None:
     return Gpu(name, Interval(size * _MIG_SHARE[0] * GIB, size * _MIG_SHARE[1] * GIB, "catalogue"))
 
 
+@functools.lru_cache(maxsize=256)  # a bundle asks of its few devices some thirty times
 def _by_name(plain: str) -> Gpu | None:
     hits = [
         (len(words), gpu)

@@ -1,39 +1,58 @@
-"""What is known without asking: which relations a query reads, and what each view holds where a bundle has no evidence.
+"""What is known without asking: which relations a query reads, what a view holds where a bundle has no evidence, and what has
+to be so for a view to have no row and a question to have no answer.
 
-Most of a bundle's tables are empty, and to plan a query costs the same on empty tables. Of views it is written down, of
-queries read off their text: never less than what DuckDB reads (held by a test over all shipped queries), sometimes more.
+Most of a bundle's tables are empty, most columns of its one-row views NULL, and to plan a query costs the same on them. All
+of it is written down by `docs/generate.py`, from DuckDB's own parse of the queries, in `blank.json` and `questions.json`.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-import re
+import operator
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from oomdoc.views import VIEWS
 
+Claim = Any
+"""What has to be so, as `docs/needs.py` writes it; None: not known."""
+
 
 @dataclass(frozen=True)
 class Blank:
-    """What a view reads, its columns with their types, and its rows in a bundle without evidence (NULLs left out): one at most."""
+    """What a view reads, its columns with their types, its rows in a bundle without evidence (NULLs left out): one at most;
+    and when it has no row."""
 
     reads: frozenset[str]
     columns: Mapping[str, str]
     rows: Sequence[Mapping[str, Any]]
+    rowless: Claim
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a question reads, which columns of views it names (None: all), and when it tells nothing."""
+
+    reads: frozenset[str]
+    columns: frozenset[str] | None
+    nothing: Claim
 
 
 def mark(sql: str) -> int:
-    """The mark of a view's text, by which it is known whether what is written down is of this text (CRC-32)."""
+    """The mark of a text, by which it is known whether what is written down is of this text (CRC-32)."""
     return zlib.crc32(sql.encode())
 
 
+def _told(name: str) -> Any:
+    return json.loads(Path(__file__).with_name(name).read_text("utf-8"))
+
+
 def _written_down() -> Mapping[str, Blank]:
-    told = json.loads(Path(__file__).with_name("blank.json").read_text("utf-8"))
+    told = _told("blank.json")
     current: dict[str, Blank] = {}
     for name, view in VIEWS.items():  # in the order in which they read each other
         entry = told.get(name)
@@ -42,41 +61,73 @@ def _written_down() -> Mapping[str, Blank]:
             and entry.get("mark") == mark(view.sql)
             and all(read in current for read in entry["reads"] if read in VIEWS)
         ):
-            current[name] = Blank(frozenset(entry["reads"]), entry["columns"], entry["rows"])
+            current[name] = Blank(frozenset(entry["reads"]), entry["columns"], entry["rows"], entry["rowless"])
     return current
 
 
 BLANK: Mapping[str, Blank] = _written_down()
-"""By view; `docs/generate.py` writes the file. A view that was changed since, and all that read it, are not in it: they are asked."""
-
-
-@dataclass(frozen=True)
-class Reads:
-    """Names that stand where a query names what it reads; all its words, columns among them; whether it takes all columns."""
-
-    relations: frozenset[str]
-    words: frozenset[str]
-    all_columns: bool
-
-
-_COMMENT = re.compile(r"--[^\n]*")
-_WORD = re.compile(r"[a-z_][a-z0-9_]*")
-_FROM = re.compile(r"\b(?:from|join)\s+\(*(?:[a-z]+\.)?([a-z_]+)")
-_LISTED = re.compile(r",\s*(?:[a-z]+\.)?([a-z_]+)")  # `FROM engine, failure`; also the columns of a SELECT
-_ALL = re.compile(r"^\s*from\b|(?:\bselect|\bdistinct|,|\.)\s*\*|\bcolumns\s*\(|\bnatural\b")
-_COLUMNS = {"source"}  # so often a column after a comma, and never a relation there
+"""By view. One that was changed since, and all that read it, are not in it: they are made and asked."""
 
 
 @functools.cache
-def reads(sql: str) -> Reads:
-    """What a query reads.
+def _questions() -> Mapping[int, Question]:
+    return {
+        int(name): Question(frozenset(entry["reads"]), None if entry["columns"] is None else frozenset(entry["columns"]), entry["nothing"])
+        for name, entry in _told("questions.json").items()
+    }  # fmt: skip
 
-    >>> sorted(reads("SELECT f.ooms FROM failure f, seen.oom WHERE x IN (SELECT line FROM host)").relations)
-    ['failure', 'host', 'oom']
-    """
-    text = _COMMENT.sub("", sql).lower()
-    return Reads(
-        frozenset(_FROM.findall(text)) | (frozenset(_LISTED.findall(text)) - _COLUMNS),
-        frozenset(_WORD.findall(text)),
-        _ALL.search(text) is not None,
-    )
+
+def question(sql: str) -> Question | None:
+    """What is written down of a question; None of one that is not known, or was changed since."""
+    return _questions().get(mark(sql))
+
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def is_so(claim: Claim, empty: Callable[[str], bool], rows: Callable[[str], Rows | None]) -> bool:
+    """Whether a claim is so. `empty` says whether a relation has no row, `rows` gives the rows of a view, None if not known."""
+    if claim is None:
+        return False
+    if isinstance(claim, str):
+        return empty(claim)
+    if isinstance(claim, dict):
+        ((how, parts),) = claim.items()
+        return (any if how == "any" else all)(is_so(part, empty, rows) for part in parts)
+    name, column, comparison, *value = claim
+    if empty(name):
+        return True
+    found = rows(name)
+    return found is not None and not any(_may_pass(row.get(column), comparison, *value) for row in found)
+
+
+_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _may_pass(value: Any, comparison: str, other: Any = None) -> bool:
+    """Whether SQL may find the comparison true; where Python compares otherwise than SQL it may."""
+    if comparison == "IS NULL" or comparison == "IS NOT NULL":
+        return (value is None) == (comparison == "IS NULL")
+    if value is None:
+        return False
+    if comparison == "IN":
+        return any(_may_pass(value, "=", each) for each in other)
+    if comparison == "NOT IN":
+        return all(_may_pass(value, "<>", each) for each in other)
+    kinds = {_kind(value), _kind(other)}
+    return len(kinds) > 1 or kinds == {None} or _COMPARE[comparison](value, other)
+
+
+def _kind(value: Any) -> type | None:
+    """Booleans, numbers and texts compare with their like in Python as in SQL."""
+    return _KINDS.get(type(value))
+
+
+_KINDS: Mapping[type, type] = {bool: bool, int: float, float: float, str: str}
