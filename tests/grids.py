@@ -1,4 +1,4 @@
-"""How much of a grid a run tries: a part of it, spread over the whole, or with OOMDOC_WHOLE all (`make whole`).
+"""What many tests ask of one thing: a part of a grid, or with OOMDOC_WHOLE all of it (`make whole`), and reports of the samples.
 
 A grid is many inputs for one claim (each sample, each variant of noise). What is claimed of each shape, format or message by
 itself is no grid and is always tried.
@@ -6,13 +6,14 @@ itself is no grid and is always tried.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
-import oomdoc
+from oomdoc.diagnose import Options, analyze
 from oomdoc.model import Report
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
@@ -26,7 +27,13 @@ def some(items: Sequence[T], every: int) -> Sequence[T]:
 
 
 @functools.cache
-def report_of(name: str) -> Report:
-    """The report of a shipped sample, analysed once in a process."""
-    with oomdoc.analyze(SAMPLES / name) as analysis:
+def detailed_report_of(name: str) -> Report:
+    """The report of a shipped sample with the lines behind its references, analysed once in a process."""
+    with analyze(SAMPLES / name, Options(details=True)) as analysis:
         return analysis.report
+
+
+@functools.cache
+def report_of(name: str) -> Report:
+    """The report of a shipped sample: the detailed one without its details (test_diagnose.py: they are all the difference)."""
+    return dataclasses.replace(detailed_report_of(name), excerpts=(), fix_replay=None)

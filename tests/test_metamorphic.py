@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import gzip
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 
 import oomdoc
 import shapes
+from grids import report_of
 from oomdoc.errors import BundleError
+from oomdoc.model import Report
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 LOGS = {
@@ -50,7 +52,11 @@ def files(name: str) -> Files:
 
 def diagnosed(path: Path) -> Told:
     with oomdoc.analyze(path) as analysis:
-        diagnoses = analysis.report.diagnoses
+        return told_of(analysis.report)
+
+
+def told_of(report: Report) -> Told:
+    diagnoses = report.diagnoses
     first = diagnoses[0]
     weights = {(item.cause, piece.id): piece.weight for item in diagnoses for piece in (*item.evidence, *item.against)}
     ids = tuple(sorted(piece.id for piece in (*first.evidence, *first.against)))
@@ -65,11 +71,6 @@ def laid_out(root: Path, content: Files) -> Path:
     return root / "bundle"
 
 
-@pytest.fixture(scope="session")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Told]:
-    return functools.cache(lambda name: diagnosed(laid_out(tmp_path_factory.mktemp("plain"), files(name))))
-
-
 # ---- shapes
 
 NAMES = sorted(path.parent.name for path in SAMPLES.glob("*/case.toml"))
@@ -82,16 +83,11 @@ CHOSEN = (
 )
 
 
-@pytest.fixture(scope="session")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], shapes.Told]:
-    """What a sample says as it is; each is analysed once."""
-    return functools.cache(lambda name: shapes.told(shapes.laid_out(tmp_path_factory.mktemp("told"), files(name))))
-
-
 @pytest.mark.parametrize(("name", "shape"), CHOSEN, ids=[f"{shape}-{name}" for name, shape in CHOSEN])
-def test_a_shape_changes_nothing(name: str, shape: str, told: Callable[[str], shapes.Told], tmp_path: Path) -> None:
+def test_a_shape_changes_nothing(name: str, shape: str, tmp_path: Path) -> None:
+    before = shapes.told_of(report_of(name))
     after = shapes.told(shapes.laid_out(tmp_path, shapes.SHAPES[shape](files(name))))
-    assert after.same(told(name)), f"{told(name)}\n{after}"
+    assert after.same(before), f"{before}\n{after}"
 
 
 def test_every_shape_changes_some_sample() -> None:
@@ -105,21 +101,19 @@ def _same_bytes(shape: str, name: str) -> bool:
     return list(after.items()) == list(files(name).items())
 
 
-def test_the_weights_of_an_archive_are_those_of_the_folder(plain: Callable[[str], Told], tmp_path: Path) -> None:
+def test_the_weights_of_an_archive_are_those_of_the_folder(tmp_path: Path) -> None:
     packed = tmp_path / "bundle.tar.gz"
     packed.write_bytes(gzip.compress(shapes.tar(files(KILLED))))
-    assert diagnosed(packed).weights == plain(KILLED).weights
+    assert diagnosed(packed).weights == told_of(report_of(KILLED)).weights
 
 
 # ---- less evidence
 
 
 @pytest.mark.parametrize(("name", "gone"), [(name, path) for name in (KILLED, GRAPHS) for path in files(name)])
-def test_a_source_taken_away_turns_no_evidence_round(
-    name: str, gone: str, plain: Callable[[str], Told], tmp_path: Path
-) -> None:
+def test_a_source_taken_away_turns_no_evidence_round(name: str, gone: str, tmp_path: Path) -> None:
     rest = {path: data for path, data in files(name).items() if path != gone}
-    before, after = plain(name).weights, diagnosed(laid_out(tmp_path, rest)).weights
+    before, after = told_of(report_of(name)).weights, diagnosed(laid_out(tmp_path, rest)).weights
     turned = {key: (before[key], after[key]) for key in before.keys() & after.keys() if before[key] * after[key] < 0}
     assert turned == {}
 

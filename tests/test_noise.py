@@ -16,7 +16,7 @@ import noise
 import noise_alone
 import noise_beside
 import shapes
-from grids import WHOLE
+from grids import WHOLE, report_of
 from oomdoc import ingest
 from oomdoc.scan import chunks
 
@@ -40,9 +40,13 @@ MAY_FILL: dict[str, set[str]] = {
 """Files that may fill tables of failures, each for what it says of itself."""
 
 
+def bare(folder: Path) -> noise.Verdict:
+    return noise.verdict_of(report_of(folder.name))
+
+
 @pytest.fixture(scope="module")
 def variants() -> list[noise.Variant]:
-    return [one for folder in FOLDERS for one in noise.of_case(folder, variants=2 if WHOLE else 1)]
+    return [one for folder in FOLDERS for one in noise.of_case(folder, variants=2 if WHOLE else 1, bare=bare(folder))]
 
 
 def test_the_first_cause_stays(variants: list[noise.Variant]) -> None:
@@ -68,7 +72,7 @@ def test_no_sentence_is_made_of_two_events(place: int) -> None:
     """An older event of another's leaves every sentence about the cause as it was: no name, size or limit of it gets in."""
     kinds = TWINS if WHOLE else [TWINS[3 * place % len(TWINS)]]
     for kind in kinds:
-        for one in noise.of_case(FOLDERS[place], variants=1, count=1, only=kind):
+        for one in noise.of_case(FOLDERS[place], variants=1, count=1, only=kind, bare=bare(FOLDERS[place])):
             assert one.kept and not one.mixed, (kind, one.mixed, one.noisy)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import re
 import shlex
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 import oomdoc
+from grids import report_of
 from oomdoc.model import Diagnosis, Engine, Flag, Range
 from oomdoc.solve.advice import ADVICE
 from oomdoc.solve.guard import guard
@@ -26,9 +26,8 @@ from oomdoc.solve.situation import Situation
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 
 
-@functools.cache
 def leading(name: str) -> Diagnosis:
-    return first(SAMPLES / name)
+    return report_of(name).diagnoses[0]
 
 
 def first(path: Path) -> Diagnosis:

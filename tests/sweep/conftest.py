@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "fleet"))
 
 pytest.importorskip("pyarrow", reason="sweeps need pyarrow: pip install 'oomdoc[sweep]'")
