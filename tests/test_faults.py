@@ -36,7 +36,7 @@ def oomdoc(*argv: str | Path, scratch: Path, before: Callable[[], Any] | None = 
     """One run, its temporary files below `scratch`, `before` called in the child."""
     environment = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT / "src")} | options.pop("env", {})
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    return subprocess.run([sys.executable, "-m", "oomdoc", *map(str, argv)], env=environment, text=True, preexec_fn=before, timeout=120, **options)  # fmt: skip
+    return subprocess.run([sys.executable, "-m", "oomdoc", *map(str, argv)], env=environment, text=True, preexec_fn=before, timeout=600, **options)  # fmt: skip
 
 
 def here(*argv: str | Path) -> subprocess.CompletedProcess[str]:

@@ -464,7 +464,7 @@ def test_a_disk_that_is_really_full_costs_nothing_that_was_committed(old: Path, 
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, "sweep", str(tmp_path / "in"), "--store", str(old), "--night", THIRD, "--jobs", "1", "-q"],
-        capture_output=True, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}, timeout=120,
+        capture_output=True, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}, timeout=600,
     )  # fmt: skip
     assert ran.returncode == 3 and "cannot be written" in ran.stderr and "make room" in ran.stderr, ran
     assert committed(old) == before
