@@ -34,8 +34,9 @@ lint: $(VENV)/ready ## ruff: style and format
 types: $(VENV)/ready ## mypy, strict
 	$(BIN)/mypy
 
-check: $(VENV)/ready ## the tests alone
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# Of one room no workers: to start them takes longer than its tests.
+check: $(VENV)/ready ## the tests alone, or those of one room (ARGS=tests/ledger)
+	$(BIN)/python -m pytest $(or $(ARGS),-n $(WORKERS) --dist worksteal)
 
 whole: $(VENV)/ready ## the tests with every grid in full, which `make test` samples
 	OOMDOC_WHOLE=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
@@ -66,8 +67,9 @@ noise: $(VENV)/ready ## innocent evidence beside every sample: which verdicts it
 metamorphic: $(VENV)/ready ## every sample in every shape (or every case of CASES=folder)
 	$(if $(CASES),$(BIN)/python tests/shapes.py $(CASES),OOMDOC_METAMORPHIC=1 $(BIN)/python -m pytest tests/test_metamorphic.py)
 
-fuzz: $(VENV)/ready ## hostile bytes for every reader, longer than the tests do (EXAMPLES=2000)
+fuzz: $(VENV)/ready ## hostile bytes for every reader, longer than the tests do (EXAMPLES=2000), and new examples for every property
 	OOMDOC_FUZZ=$(or $(EXAMPLES),2000) $(BIN)/python -m pytest tests/test_fuzz.py
+	OOMDOC_FUZZ=100 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m hypothesis --ignore tests/test_fuzz.py
 
 bench: $(VENV)/ready ## the table of ratios on a generated bundle (SIZE=256M)
 	$(BIN)/python tests/bench/bench.py --size $(or $(SIZE),256M)

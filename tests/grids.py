@@ -1,4 +1,4 @@
-"""How much of a grid a run tries: a part of it, spread over the whole, or with OOMDOC_WHOLE all (`make whole`).
+"""What many tests ask of one thing: a part of a grid, or with OOMDOC_WHOLE all of it (`make whole`), and reports of the samples.
 
 A grid is many inputs for one claim (each sample, each variant of noise). What is claimed of each shape, format or message by
 itself is no grid and is always tried.
@@ -6,17 +6,21 @@ itself is no grid and is always tried.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
-import oomdoc
+from oomdoc.diagnose import Options, analyze
 from oomdoc.model import Report
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 WHOLE = bool(os.environ.get("OOMDOC_WHOLE"))
+SHARED: list[Path] = []
+"""The folder where workers of one run leave reports for each other; conftest.py names it."""
 T = TypeVar("T")
 
 
@@ -26,7 +30,22 @@ def some(items: Sequence[T], every: int) -> Sequence[T]:
 
 
 @functools.cache
+def detailed_report_of(name: str) -> Report:
+    """The report of a shipped sample with the lines behind its references, analysed once in a run of the tests."""
+    kept = SHARED[0] / name if SHARED else None
+    if kept and kept.exists():
+        report: Report = pickle.loads(kept.read_bytes())
+        return report
+    with analyze(SAMPLES / name, Options(details=True)) as analysis:
+        report = analysis.report
+    if kept:
+        begun = kept.with_name(f"{name}.{os.getpid()}")
+        begun.write_bytes(pickle.dumps(report))
+        begun.replace(kept)
+    return report
+
+
+@functools.cache
 def report_of(name: str) -> Report:
-    """The report of a shipped sample, analysed once in a process."""
-    with oomdoc.analyze(SAMPLES / name) as analysis:
-        return analysis.report
+    """The report of a shipped sample: the detailed one without its details (test_diagnose.py: they are all the difference)."""
+    return dataclasses.replace(detailed_report_of(name), excerpts=(), fix_replay=None)

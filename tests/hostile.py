@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
     options = Options(limits=dataclasses.replace(DEFAULT_LIMITS, max_members=MEMBERS))
     sys.addaudithook(audit)
     for path in bundles:
-        began = time.monotonic()
+        began = time.process_time()
         row: dict[str, Any] = {"path": path}
         try:
             with oomdoc.analyze(path, options) as analysis:
@@ -69,7 +69,7 @@ def main(argv: list[str]) -> int:
                 }
         except OomdocError as refused:
             row["refused"] = str(refused)
-        row["seconds"] = round(time.monotonic() - began, 2)
+        row["seconds"] = round(time.process_time() - began, 2)
         row["peak_bytes"] = peak()
         row["forbidden"] = list(forbidden)
         out.write(json.dumps(row) + "\n")

@@ -24,6 +24,7 @@ import oomdoc
 import shapes
 from oomdoc.diagnose import Options
 from oomdoc.errors import BundleError
+from oomdoc.model import Report
 from oomdoc.rules import load_rules
 
 SURE = 0.5
@@ -80,9 +81,14 @@ def verdict(files: noise_beside.Files) -> Verdict:
     with tempfile.TemporaryDirectory() as scratch:
         try:
             with oomdoc.analyze(shapes.laid_out(Path(scratch), files), _rules()) as analysis:
-                first = analysis.report.diagnoses[:1]
+                return verdict_of(analysis.report)
         except BundleError:
             return Verdict("", 0.0)
+
+
+def verdict_of(report: Report) -> Verdict:
+    """The first cause of a report."""
+    first = report.diagnoses[:1]
     if not first:
         return Verdict("", 0.0)
     said = frozenset(piece.says for piece in (*first[0].evidence, *first[0].against))
@@ -101,10 +107,10 @@ def _bare(folder: Path) -> Verdict:
     return verdict(shapes.files_of(folder))
 
 
-def of_case(folder: Path, variants: int = 3, count: int = 2, only: str | None = None) -> list[Variant]:
-    """The variants of one case."""
+def of_case(folder: Path, variants: int = 3, count: int = 2, only: str | None = None, bare: Verdict | None = None) -> list[Variant]:  # fmt: skip
+    """The variants of one case; `bare` is what is told of it as it is, where that is known."""
     files, allowed = shapes.files_of(folder), label(folder)
-    bare = _bare(folder)
+    bare = bare or _bare(folder)
     out = []
     for number in range(variants):
         noisy, kinds = noise_beside.with_noise(files, f"{folder.name}/{number}", count, only)
@@ -113,9 +119,9 @@ def of_case(folder: Path, variants: int = 3, count: int = 2, only: str | None = 
     return out
 
 
-def without_server() -> dict[str, Verdict]:
-    """What is told of every bundle that holds no server."""
-    return {name: verdict(files) for name, files in noise_alone.bundles().items()}
+def without_server(every: int = 1) -> dict[str, Verdict]:
+    """What is told of bundles that hold no server: of all, or of each N-th."""
+    return {name: verdict(files) for name, files in [*noise_alone.bundles().items()][::every]}
 
 
 def share(part: int, whole: int) -> str:

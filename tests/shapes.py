@@ -32,6 +32,7 @@ import zstandard
 
 import oomdoc
 from oomdoc.errors import BundleError
+from oomdoc.model import Report
 
 Files = Mapping[str, bytes]
 Shape = Callable[[Files], Files]
@@ -57,6 +58,11 @@ def told(path: Path) -> Told:
             report = analysis.report
     except BundleError as refused:
         return Told("refused", str(refused), (), 0.0)
+    return told_of(report)
+
+
+def told_of(report: Report) -> Told:
+    """A report, cut down to what is compared."""
     if not report.diagnoses:
         return Told(report.verdict, "", (), 0.0)
     first = report.diagnoses[0]

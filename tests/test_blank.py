@@ -25,7 +25,7 @@ from oomdoc.views.blank import BLANK, Question, is_so, question
 ROOT = Path(__file__).parents[1]
 RULES, _ = load_rules(tests=False)
 BUNDLES = [*sorted((ROOT / "sample_logs").glob("*/case.toml")), *sorted((ROOT / "tests" / "cases").glob("*/case.toml"))]
-SOME = some(BUNDLES, 19)
+SOME = some(BUNDLES, 39)
 RELATIONS = {*TABLES, *VIEWS, *OWN_TABLES, "engine_default"}
 
 

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from grids import report_of
 from oomdoc import cli
 from oomdoc.errors import UsageError
 from oomdoc.fit import SOLVABLE, Given, ask, solve, worksheet
@@ -436,12 +437,10 @@ def test_what_a_log_garbles_is_left_to_the_defaults() -> None:
 )
 def test_shipped_cases_are_told_as_they_went(case: str, starts: bool | None, check_name: str | None) -> None:
     """What the label of a case says about its start is what the arithmetic says."""
-    from oomdoc import diagnose
-
-    with diagnose.analyze(ROOT / "sample_logs" / case) as analysis:
-        told = worksheet(ask(Given(), analysis.report))
+    report = report_of(case)
+    told = worksheet(ask(Given(), report))
     assert (told.start.starts, told.start.check) == (starts, check_name)
-    logged = next((entry.kv_pool_tokens for entry in analysis.report.ledger if entry.kv_pool_tokens), None)
+    logged = next((entry.kv_pool_tokens for entry in report.ledger if entry.kv_pool_tokens), None)
     if logged and starts:
         assert told.pool is not None and logged in told.pool.tokens
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from grids import some
+from grids import report_of, some
 from oomdoc import diagnose
 from oomdoc.errors import BundleError
 
@@ -30,8 +30,7 @@ def label(folder: Path) -> set[str]:
 
 @functools.cache
 def report(path: Path) -> dict[str, Any]:
-    with diagnose.analyze(path) as analysis:
-        return json.loads(json.dumps(analysis.to_dict()))
+    return json.loads(json.dumps(report_of(path.name).to_dict()))
 
 
 def unpacked(folder: Path, into: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 import layouts
 import oomdoc
 import shapes
+from grids import report_of
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 NAMES = ("healthy-full-device", "illegal-access-in-decode", "kv-demand-long-chats", "second-tenant-on-card-one", "pieces-of-seven-gib")  # fmt: skip
@@ -26,15 +26,11 @@ def files(name: str) -> shapes.Files:
     return shapes.files_of(SAMPLES / name)
 
 
-@pytest.fixture(scope="session")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], shapes.Told]:
-    return functools.cache(lambda name: shapes.told(shapes.laid_out(tmp_path_factory.mktemp("plain"), files(name))))
-
-
 @pytest.mark.parametrize(("name", "layout"), CHOSEN, ids=[f"{layout}-{name}" for name, layout in CHOSEN])
-def test_a_layout_changes_nothing(name: str, layout: str, told: Callable[[str], shapes.Told], tmp_path: Path) -> None:
+def test_a_layout_changes_nothing(name: str, layout: str, tmp_path: Path) -> None:
+    before = shapes.told_of(report_of(name))
     after = shapes.told(shapes.laid_out(tmp_path, layouts.LAYOUTS[layout](files(name))))
-    assert after.same(told(name)), f"{told(name)}\n{after}"
+    assert after.same(before), f"{before}\n{after}"
 
 
 def test_a_stream_of_objects_and_logs_gives_both(tmp_path: Path) -> None:

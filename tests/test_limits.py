@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -91,7 +92,7 @@ def test_a_run_ends_at_its_memory(tmp_path: Path) -> None:
 
 def test_a_sample_needs_far_less_than_the_limit(tmp_path: Path) -> None:
     running = start("analyze", str(SAMPLE), "--memory-limit", "600MiB", scratch=tmp_path)
-    out, told = running.communicate(timeout=120)
+    out, told = running.communicate(timeout=600)
     assert running.returncode == 0, told
     assert "cuda-graph-overhead" in out
 
@@ -173,19 +174,30 @@ def test_every_command_is_tried_without_sockets() -> None:
     assert names <= {argv[0] for argv in COMMANDS.values()}
 
 
-# `rules test` asks the store 249 times what `analyze` asks it once
-@pytest.mark.parametrize("name", [name for name in COMMANDS if WHOLE or name != "rules test"])
-def test_no_socket_is_ever_made(name: str, tmp_path: Path) -> None:
+_EACH = """
+import json, sys
+from oomdoc.cli import run
+for name, argv in json.loads(sys.stdin.read()).items():
+    print("RUNNING", name, file=sys.stderr)
+    if status := run(argv):
+        sys.exit(f"{name} ended with {status}")
+"""
+
+
+def test_no_socket_is_ever_made(tmp_path: Path) -> None:
+    """One process runs every command after the other: each alone would prove the same, and start twenty times."""
     (tmp_path / "scratch").mkdir()
     (tmp_path / "rules" / "kv-cache").mkdir(parents=True)
     shutil.copy(ROOT / "rules/kv-cache/kv-demand-exceeds-pool.toml", tmp_path / "rules" / "kv-cache")
-    given = [part.replace("OUT", str(tmp_path)) if part.startswith("OUT/") else part for part in COMMANDS[name]]
+    # `rules test` asks the store 400 times what `analyze` asks it once
+    given = {name: [part.replace("OUT", str(tmp_path)) if part.startswith("OUT/") else part for part in argv] for name, argv in COMMANDS.items() if WHOLE or name != "rules test"}  # fmt: skip
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(_NO_SOCKETS)  # so that it holds in the workers of a sweep, too
-    running = start(*given, scratch=tmp_path / "scratch", site=tmp_path / "site")
-    _, told = running.communicate(timeout=300)
-    assert running.returncode == 0, told
-    assert "TOUCHED" not in told
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "scratch"), "PYTHONPATH": f"{tmp_path / 'site'}{os.pathsep}{ROOT / 'src'}"}  # fmt: skip
+    ran = subprocess.run([sys.executable, "-c", _EACH], input=json.dumps(given), env=environment, capture_output=True, text=True, timeout=1800)  # fmt: skip
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert "TOUCHED" not in ran.stderr, ran.stderr[-3000:]
+    assert ran.stderr.count("RUNNING") == len(given)
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
@@ -240,15 +252,16 @@ READS: tuple[str, ...] = (
 )
 
 
-@pytest.mark.parametrize("sql", READS)
-def test_a_rule_reads_no_file_and_writes_nothing(sql: str, tmp_path: Path) -> None:
+def test_a_rule_reads_no_file_and_writes_nothing(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         store.add("oom", [{"source": "v.log", "line": 3}])
         store.finish()
-        with pytest.raises(duckdb.Error):
-            store.ask(sql)
-        assert store.rows_of("SELECT source, line FROM oom") == [{"source": "v.log", "line": 3}]
-        assert store.ask("SELECT count(*) AS n FROM oom") == {"n": 1}, "and the next question is answered"
+        for sql in READS:
+            with pytest.raises(duckdb.Error):
+                store.ask(sql)
+                pytest.fail(f"answered: {sql[:100]}")
+            assert store.rows_of("SELECT source, line FROM oom") == [{"source": "v.log", "line": 3}], sql[:100]
+            assert store.ask("SELECT count(*) AS n FROM oom") == {"n": 1}, "and the next question is answered"
 
 
 def test_a_question_that_names_such_a_word_is_answered(tmp_path: Path) -> None:
@@ -278,32 +291,29 @@ BOMBS: Mapping[str, str] = {
 }
 
 _BOMB = """
-import sys, time, resource, duckdb
+import json, sys, time, resource, duckdb
 from pathlib import Path
 import oomdoc.store as store
 from oomdoc.limits import limited, scratch_folder
-store.QUERY_SECONDS = 2.0
-with limited(120, 1 << 30), scratch_folder() as folder, store.Store(folder) as opened:
+with limited(1500, 1 << 30), scratch_folder() as folder, store.Store(folder) as opened:
     opened.finish()
-    for sql in sys.stdin.read().split(";"):
-        with opened._bounded(2.0):
-            pass
+    opened._watchdog.begin = lambda seconds, begin=type(opened._watchdog).begin: begin(opened._watchdog, 1.0)
+    for name, sql in json.loads(sys.stdin.read()).items():
         try:
-            opened._watchdog.begin = lambda seconds, begin=type(opened._watchdog).begin: begin(opened._watchdog, 2.0)
             opened.ask(sql)
-            print("ANSWERED", sql[:60])
+            print("ANSWERED", name)
         except (duckdb.Error, MemoryError) as problem:
             pass
-    assert opened.ask("SELECT 1 AS n") == {"n": 1}
+        assert opened.ask("SELECT 1 AS n") == {"n": 1}
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs RLIMIT_DATA of Linux")
-@pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_in_a_rule_ends_within_time_and_memory(name: str, tmp_path: Path) -> None:
+def test_a_bomb_in_a_rule_ends_within_time_and_memory(tmp_path: Path) -> None:
+    """All in one process and one store, as in an analysis with such rules: what one holds is given back before the next."""
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
-    ran = subprocess.run([sys.executable, "-c", _BOMB], input=BOMBS[name], env=environment, capture_output=True, text=True, timeout=150)  # fmt: skip
+    ran = subprocess.run([sys.executable, "-c", _BOMB], input=json.dumps(dict(BOMBS)), env=environment, capture_output=True, text=True, timeout=1800)  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert "ANSWERED" not in ran.stdout
     assert int(ran.stdout.split()[-1]) < 1500, "MiB"

@@ -197,10 +197,7 @@ def test_token_ids_are_text_by_another_name() -> None:
         assert not re.search(r"128000|39960|77771", redacted(line.encode()).decode())
 
 
-@pytest.mark.parametrize("form", ["terminal", "json", "markdown", "html"])
-def test_a_redacted_report_of_any_form_holds_nothing_planted(
-    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_redacted_report_of_any_form_holds_nothing_planted(tmp_path: Path) -> None:
     lines = max(
         (ROOT / "sample_logs" / "kv-pool-default-length").rglob("*.log"), key=lambda path: path.stat().st_size
     ).read_text()
@@ -210,10 +207,15 @@ def test_a_redacted_report_of_any_form_holds_nothing_planted(
         lines.replace("model='", f"api_key=['one', '{SECRET}'], model='/home/zofiaquill/models/")
         + f"ValueError: {SECRET} of umbraglass: {PROMPT}\n"
     )
-    assert cli.run(["analyze", str(bundle), "--redact", "--format", form, "-q"]) == 0
-    told = capsys.readouterr().out
-    assert len(told) > 500
-    assert not re.search(f"{SECRET}|umbraglass|brack-n17|zofiaquill|heron", told)
+    forms = [tmp_path / name for name in ("r.txt", "r.json", "r.md", "r.html")]
+    assert (
+        cli.run(["analyze", str(bundle), "--redact", "-q", *(word for form in forms for word in ("-o", str(form)))])
+        == 0
+    )
+    for form in forms:
+        told = form.read_text(encoding="utf-8")
+        assert len(told) > 500
+        assert not re.search(f"{SECRET}|umbraglass|brack-n17|zofiaquill|heron", told), form.name
 
 
 # ---- what is known

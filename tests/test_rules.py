@@ -323,11 +323,9 @@ def test_advice_sets_real_flags_to_columns_or_fixed_values(rule: Rule, empty: St
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_empty_tables_tell_nothing_and_fast(rule: Rule, empty: Store) -> None:
+def test_empty_tables_tell_nothing(rule: Rule, empty: Store) -> None:
     for item in rule.evidence:
-        began = time.process_time()
         assert answer(empty.ask, item.sql).holds is None, f"{item.id} answers about a log that nobody sent"
-        assert time.process_time() - began < 0.25, f"{item.id} is slow"
     for reason in rule.reasons:
         assert not answer(empty.ask, reason.sql).holds, reason.id
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import functools
 import json
 import math
 import re
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from grids import report_of
 from oomdoc import diagnose, record
 from oomdoc.model import Report, Watch
 from oomdoc.report import REPORTS
@@ -25,12 +25,6 @@ from report_samples import SAMPLES
 
 ROOT = Path(__file__).parents[1]
 BUNDLES = sorted(path.parent.name for path in (ROOT / "sample_logs").glob("*/case.toml"))
-
-
-@functools.cache
-def report_of(name: str) -> Report:
-    with diagnose.analyze(ROOT / "sample_logs" / name) as analysis:
-        return analysis.report
 
 
 def story(name: str) -> Any:

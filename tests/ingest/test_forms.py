@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 import json
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 import forms as again
 from oomdoc import ingest
 from oomdoc.ingest.forms import yaml_text

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 import forms as again
 from oomdoc.ingest import make_head, memory_group
 from oomdoc.ingest.forms.grammar import column_of, pieces

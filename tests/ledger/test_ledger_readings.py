@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import oomdoc
+from grids import report_of
 from oomdoc.diagnose import Options, analyze
 from oomdoc.ledger.expectation import token_by_weights
 from oomdoc.model import LedgerEntry
@@ -48,7 +49,7 @@ def edge(tmp_path: Path) -> Callable[[str, str], LedgerEntry]:
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_the_parts_of_a_failure_are_the_device_within_the_printed_rounding(name: str) -> None:
-    entries = [entry for entry in ledger(SAMPLES / name) if entry.moment == "failure"]
+    entries = [entry for entry in report_of(name).ledger if entry.moment == "failure"]
     assert entries
     for entry in entries:
         known = [size for size in entry.parts.values() if size is not None]
@@ -60,7 +61,7 @@ def test_the_parts_of_a_failure_are_the_device_within_the_printed_rounding(name:
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in SAMPLES.glob("*/case.toml")))
 def test_no_sample_contradicts_itself(name: str) -> None:
-    for entry in ledger(SAMPLES / name):
+    for entry in report_of(name).ledger:
         assert entry.contradictions == ()
         # weights that no device of the plan holds are what the bundle is about
         assert entry.closes is not False or any("the plan wants" in said for said in entry.unusual)
@@ -70,7 +71,7 @@ def test_no_sample_contradicts_itself(name: str) -> None:
 
 
 def test_what_the_model_ought_to_take_stands_beside_it() -> None:
-    entry = ledger(SAMPLES / "edge-097-chat-server")[0]
+    entry = report_of("edge-097-chat-server").ledger[0]
     assert entry.expected["kv_bytes_per_token"].low == 48 * 2 * 8 * 128 * 2
     assert (
         entry.expected["weights_bytes"].low
@@ -131,7 +132,7 @@ def test_a_config_of_the_model_feeds_the_expectation(tmp_path: Path) -> None:
 
 
 def test_every_start_of_a_log_has_its_ledger() -> None:
-    entries = ledger(SAMPLES / "kv-pool-default-length")
+    entries = report_of("kv-pool-default-length").ledger
     starts = [entry.engine for entry in entries]
     others = [start for start in starts if start != starts[0]]
     assert (
@@ -142,7 +143,7 @@ def test_every_start_of_a_log_has_its_ledger() -> None:
 
 
 def test_the_start_that_was_refused_has_its_books_with_the_neighbour() -> None:
-    entry = ledger(SAMPLES / "second-tenant-on-card-one")[0]
+    entry = report_of("second-tenant-on-card-one").ledger[0]
     assert entry.moment == "failure" and entry.rank == 1 and str(entry.engine).startswith("pod-logs/server.log")
     assert (entry.parts["other_processes_bytes"] or 0) > 40 * GIB
 

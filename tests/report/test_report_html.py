@@ -22,7 +22,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from oomdoc import diagnose, schema
+from grids import detailed_report_of
+from oomdoc import schema
 from oomdoc.model import Excerpt, ExcerptLine, LedgerEntry, Report, closest
 from oomdoc.report import REPORTS, pictures
 from oomdoc.report.charts import BARS, charts
@@ -40,8 +41,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.whic
 @pytest.fixture(scope="module")
 def detailed() -> Report:
     """The shipped bundle with requests, statistics and devices, with everything a page can show."""
-    with diagnose.analyze(ROOT / "sample_logs" / "kv-demand-long-chats", diagnose.Options(details=True)) as analysis:
-        return analysis.report
+    return detailed_report_of("kv-demand-long-chats")
 
 
 def data_of(page: str) -> dict[str, Any]:

@@ -10,20 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oomdoc import diagnose
+from grids import report_of
 from oomdoc.report import REPORTS
 from oomdoc.report.markdown import code, fenced, plain
 from report_samples import SAMPLES, kv_demand
 from snapshot import check
 
-ROOT = Path(__file__).parents[2]
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 
 @pytest.mark.parametrize("name", ["kv-demand-long-chats", "prompt-logprobs-spike"])
 def test_page_as_accepted_snapshot(name: str) -> None:
-    with diagnose.analyze(ROOT / "sample_logs" / name) as analysis:
-        check(SNAPSHOTS / f"{name}.markdown.md", REPORTS["markdown"](analysis.report))
+    check(SNAPSHOTS / f"{name}.markdown.md", REPORTS["markdown"](report_of(name)))
 
 
 @pytest.mark.parametrize("name", SAMPLES)

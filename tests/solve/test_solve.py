@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
+import io
 import json
 import re
 import shlex
 import shutil
-import subprocess
-import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import oomdoc
+from grids import report_of
+from oomdoc import cli
 from oomdoc.model import Diagnosis, Engine, Flag, Range
 from oomdoc.solve.advice import ADVICE
 from oomdoc.solve.guard import guard
@@ -26,9 +27,8 @@ from oomdoc.solve.situation import Situation
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 
 
-@functools.cache
 def leading(name: str) -> Diagnosis:
-    return first(SAMPLES / name)
+    return report_of(name).diagnoses[0]
 
 
 def first(path: Path) -> Diagnosis:
@@ -37,10 +37,10 @@ def first(path: Path) -> Diagnosis:
 
 
 def worksheet_of(*flags: str) -> Any:
-    written = subprocess.run(
-        [sys.executable, "-m", "oomdoc", "fit", *flags, "--format", "json"], capture_output=True, text=True, check=True
-    )
-    return json.loads(written.stdout)
+    written = io.StringIO()
+    with redirect_stdout(written):
+        assert cli.run(["fit", *flags, "--format", "json"]) == 0
+    return json.loads(written.getvalue())
 
 
 def action(diagnosis: Diagnosis, name: str) -> Any:

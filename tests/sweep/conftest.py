@@ -9,17 +9,16 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "fleet"))
 
 pytest.importorskip("pyarrow", reason="sweeps need pyarrow: pip install 'oomdoc[sweep]'")
 
 from make_fleet import write_fleet
+from night import BUNDLES
 
 from oomdoc.sweep.run import Settings, sweep
 
 NIGHT = "2026-11-20"
-BUNDLES = 40
 
 
 @pytest.fixture(scope="session")

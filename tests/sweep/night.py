@@ -12,6 +12,9 @@ from oomdoc.sweep.places import Access
 from oomdoc.sweep.run import Settings, sweep
 from oomdoc.sweep.trends import questions
 
+BUNDLES = 16
+"""In the fleet that is swept once for all tests (`swept`): the first so many have each kind of cause but one."""
+
 
 def night(store: Path | str, paths: Path | list[Path], date: str, **settings: Any) -> Morning:
     """Sweep once."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from make_fleet import write_bundle
-from night import ask, committed, night
+from night import BUNDLES, ask, committed, night
 
 from oomdoc import cli, diagnose
 from oomdoc.errors import BusyError, UsageError
@@ -25,7 +25,7 @@ FIRST, SECOND, THIRD = "2026-11-20", "2026-11-21", "2026-11-22"
 
 def test_a_fleet_is_read_once_and_told_by_cause(swept: Path) -> None:
     rows = ask(swept / "store", "SELECT status, count(*) FROM bundle GROUP BY status")
-    assert rows == [("read", 40)]
+    assert rows == [("read", BUNDLES)]
     causes = dict(ask(swept / "store", "SELECT cause, count(*) FROM bundle GROUP BY cause"))
     assert {"healthy", "gpu-shared", "not-memory", "weights-exceed-gpu"} <= set(causes)
     ((host,),) = ask(swept / "store", "SELECT DISTINCT host FROM bundle WHERE name LIKE 'gpu-node-07_%'")
@@ -55,7 +55,7 @@ def test_unchanged_input_is_not_read_again(swept: Path, store: Path, monkeypatch
     before = committed(store)[0]
     monkeypatch.setattr("oomdoc.sweep.engines.embedded", lambda *_: pytest.fail("nothing was to be read"))
     told = night(store, swept / "fleet", SECOND)
-    assert (told.counts.read, told.counts.unchanged, told.new_incidents) == (0, 40, 0)
+    assert (told.counts.read, told.counts.unchanged, told.new_incidents) == (0, BUNDLES, 0)
     assert committed(store)[0] == before
     night(store, swept / "fleet", SECOND)
     assert [entry["night"] for entry in committed(store)[1]] == [FIRST, SECOND]
@@ -64,7 +64,7 @@ def test_unchanged_input_is_not_read_again(swept: Path, store: Path, monkeypatch
 def test_only_what_is_new_is_read(swept: Path, store: Path, tmp_path: Path) -> None:
     new = write_bundle(tmp_path / "more", 900, 7, SECOND, cause="shared")
     told = night(store, [swept / "fleet", tmp_path / "more"], SECOND)
-    assert (told.counts.found, told.counts.read, told.counts.unchanged) == (41, 1, 40)
+    assert (told.counts.found, told.counts.read, told.counts.unchanged) == (BUNDLES + 1, 1, BUNDLES)
     assert [failing.bundle for failing in told.failing] == [str(new)]
     assert ask(store, f"SELECT bundle FROM bundle WHERE night = '{SECOND}'") == [(str(new),)]
 
@@ -159,9 +159,9 @@ def test_rebuild_reads_everything_and_changes_nothing(swept: Path, tmp_path: Pat
 
 def test_retention_forgets_nights_and_reads_nothing_anew(swept: Path, store: Path, tmp_path: Path) -> None:
     told = night(store, swept / "fleet", "2027-01-20", retention_days=30)
-    assert (told.counts.read, told.counts.unchanged) == (0, 40)
+    assert (told.counts.read, told.counts.unchanged) == (0, BUNDLES)
     assert ask(store, "SELECT count(*) FROM incident") == [(0,)]
-    assert ask(store, "SELECT count(*) FROM bundle") == [(40,)]
+    assert ask(store, "SELECT count(*) FROM bundle") == [(BUNDLES,)]
     # of a bundle that is gone nothing stays
     few = sorted((swept / "fleet" / "archives").iterdir())[:2]
     night(store, few, "2027-01-21", retention_days=30)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from crash import contents, rounds, start
 from make_fleet import write_bundle, write_fleet
-from night import ask, committed, night, record
+from night import BUNDLES, ask, committed, night, record
 
 from oomdoc import cli
 from oomdoc.errors import BundleError, BusyError, DamagedError, UsageError
@@ -209,7 +209,7 @@ def test_a_damaged_record_is_refused_and_mended_without_loss(
         assert committed(old)[1] == before[1]
     assert cli.run(["sweep", "--check", "--store", str(old)]) == 0
     told = night(old, swept / "fleet", THIRD)
-    assert (told.counts.read, told.counts.unchanged, told.previous) == (0, 40, SECOND)
+    assert (told.counts.read, told.counts.unchanged, told.previous) == (0, BUNDLES, SECOND)
 
 
 def test_a_record_made_from_files_takes_the_later_word_on_a_bundle(swept: Path, tmp_path: Path) -> None:
@@ -329,7 +329,7 @@ def test_one_bad_reading_is_no_damage(old: Path, swept: Path, monkeypatch: pytes
         return digest(self, name)
 
     monkeypatch.setattr(Folder, "digest", first_wrong)
-    assert night(old, swept / "fleet", THIRD).counts.unchanged == 40
+    assert night(old, swept / "fleet", THIRD).counts.unchanged == BUNDLES
     assert seen
 
 
@@ -464,7 +464,7 @@ def test_a_disk_that_is_really_full_costs_nothing_that_was_committed(old: Path, 
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, "sweep", str(tmp_path / "in"), "--store", str(old), "--night", THIRD, "--jobs", "1", "-q"],
-        capture_output=True, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}, timeout=120,
+        capture_output=True, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}, timeout=600,
     )  # fmt: skip
     assert ran.returncode == 3 and "cannot be written" in ran.stderr and "make room" in ran.stderr, ran
     assert committed(old) == before

@@ -1,0 +1,26 @@
+"""What holds for every test: the helpers beside this file can be imported, and hypothesis tries the same examples each time.
+
+A run on a change must not fail for what the change did not touch: new examples are for `make fuzz`, which sets OOMDOC_FUZZ.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+import grids
+
+settings.register_profile("same", derandomize=True)
+if "OOMDOC_FUZZ" not in os.environ:
+    settings.load_profile("same")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def reports_are_shared(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Workers of one run (xdist) have a folder in common: what one has analysed the others read."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = tmp_path_factory.getbasetemp().parent / "reports"
+        folder.mkdir(exist_ok=True)
+        grids.SHARED.append(folder)
