@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oomdoc.errors import UsageError
-from oomdoc.store import Store
+from oomdoc.store import Store, _made_of
 from oomdoc.tables import TABLES, Batch
 
 
@@ -164,3 +164,20 @@ def test_large_sources_have_tables_of_their_own_and_nobody_sees_it(
     assert len(seen[0][1]) == (52 if between else 73)
     with duckdb.connect(tmp_path / "x.duckdb", read_only=True) as db:
         assert db.execute("SELECT * FROM gpu_sample ORDER BY source, line").fetchall() == seen[0][1]
+
+
+def test_a_view_without_room_is_unknown_and_the_others_answer(loaded: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a view holds side by side cannot be spilled; the run goes on, and the report can name the view."""
+    loaded.finish()
+    made = loaded._statement
+
+    def statement(sql: str) -> object:
+        if sql == _made_of("heap"):
+            raise duckdb.OutOfMemoryException("failed to pin block")
+        return made(sql)
+
+    monkeypatch.setattr(loaded, "_statement", statement)
+    monkeypatch.setattr(Store, "plainly", True)
+    loaded._make("heap")
+    assert loaded.unanswered == ["heap"]
+    assert len(loaded.rows_of("FROM heap")) <= 1 and loaded.rows_of("FROM engine_start") is not None

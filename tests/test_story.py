@@ -16,7 +16,7 @@ import yaml
 
 from grids import report_of
 from oomdoc import diagnose, record
-from oomdoc.model import Report, Watch
+from oomdoc.model import Watch
 from oomdoc.report import REPORTS
 from oomdoc.story import told
 from oomdoc.story.patches import _yaml

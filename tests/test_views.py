@@ -166,6 +166,12 @@ def test_log_rows_are_seen_through_the_incident_and_only_there(name: str) -> Non
     assert not (set(read) & later) - own, "a view reads tables and views before it"
 
 
+@pytest.mark.parametrize("name", sorted(VIEWS))
+def test_windows_have_no_filter(name: str) -> None:
+    """Over 1.7 million rows `count(*) FILTER (x) OVER (...)` takes 42 s of CPU, `count(CASE WHEN x THEN 1 END) OVER (...)` 0.6 s."""
+    assert not re.search(r"FILTER\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*OVER\b", VIEWS[name].sql)
+
+
 def test_a_header_without_scope_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "99_new.sql"
     path.write_text("-- says: a sentence\n-- n: a number\nSELECT 1 AS n\n", encoding="utf-8")

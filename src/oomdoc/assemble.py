@@ -112,6 +112,10 @@ def assemble(
     if len(found) > MOST_INCIDENTS:
         warnings.append(f"{len(found) - MOST_INCIDENTS} more incidents were found and are not shown")
     warnings += _warnings(store, sources)
+    warnings += [
+        f"the view {name} would have needed more memory than there is: what it says is unknown"
+        for name in store.unanswered
+    ]
     engines = tuple(engine for engine in engines if engine.id not in again)
     books = tuple(entry for entry in books if entry.engine not in again)
     report = Report(

@@ -123,6 +123,9 @@ class Store:
         self._trusted: frozenset[str] = frozenset()
         self._questions: frozenset[str] = frozenset()
         self._unmade: set[str] = set()  # views that nobody has asked yet
+        self.unanswered: list[
+            str
+        ] = []  # views that would have needed more memory than there is: they are as in a bundle without evidence
         self._as_blank: dict[str, bool] = {}  # view -> it holds what it holds without evidence
         self._counts: dict[str, int] = {}  # view that was made -> its rows
         self._rows: dict[str, list[dict[str, Any]]] = {}  # view of one row -> that row
@@ -462,7 +465,14 @@ class Store:
             for other in [other for other in before if other in self._unmade]:
                 self._make(other)
         self._write()
-        made = self._con.execute(self._statement(_blank_table(name) if known else _made_of(name)))
+        try:
+            made = self._con.execute(self._statement(_blank_table(name) if known else _made_of(name)))
+        except duckdb.OutOfMemoryException:
+            if known or name not in BLANK:
+                raise
+            # what a view holds side by side cannot be spilled; one answer less is better than none at all
+            self.unanswered.append(name)
+            known, made = True, self._con.execute(self._statement(_blank_table(name)))
         self._counts[name] = len(BLANK[name].rows) if known else made.fetchall()[0][0]
         # what was not known of the views that read it may be known now
         self._as_blank = {other: True for other, so in self._as_blank.items() if so}

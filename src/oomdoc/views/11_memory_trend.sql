@@ -60,7 +60,7 @@ WITH raw AS (
   SELECT * REPLACE (
     CASE WHEN EXISTS (FROM container c WHERE (c.restarts > 0 OR c.last_reason = 'OOMKilled') AND (f.name = '' OR coalesce(c.pod, c.name) IS NULL OR f.name IN (c.pod, c.name)))
     THEN kind || '#' || lap ELSE kind END AS kind)
-  FROM (SELECT *, count(*) FILTER (fell) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line ROWS UNBOUNDED PRECEDING) AS lap FROM fallen) f
+  FROM (SELECT *, count(CASE WHEN fell THEN 1 END) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line ROWS UNBOUNDED PRECEDING) AS lap FROM fallen) f
 ), placed AS (
   SELECT *, ntile(60) OVER w AS bin, requests - lag(requests) OVER w AS more, lag(running) OVER w AS ran
   FROM lapped WINDOW w AS (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line)
@@ -90,7 +90,7 @@ WITH raw AS (
   FROM binned WINDOW w AS (PARTITION BY source, name, resource, variant, kind ORDER BY bin)
 ), worked AS (
   -- what is held behind the last load shows whether it is given back, and not whether it grows
-  SELECT *, coalesce(max(i) FILTER (NOT coalesce(idle, false)) OVER (PARTITION BY source, name, resource, variant, kind), n) AS till FROM curve
+  SELECT *, coalesce(max(CASE WHEN NOT coalesce(idle, false) THEN i END) OVER (PARTITION BY source, name, resource, variant, kind), n) AS till FROM curve
 ), shape AS (
   -- a tenth of the points at the beginning, at the end and in the middle; fewer points, or over less time, have no shape
   SELECT source, name, resource, variant, kind, any_value(n) AS n, median(y) FILTER (i <= tenth) AS first_y, median(y) FILTER (i > till - tenth AND i <= till) AS last_y,

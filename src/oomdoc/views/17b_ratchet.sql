@@ -29,14 +29,16 @@
 WITH pause AS (
   -- statistics lines without a request between two with some are one pause: the least of each
   SELECT source, coalesce(engine, -1)::VARCHAR AS name, nap, min(kv_used) AS value, max(line) AS line FROM (
-    SELECT *, count(*) FILTER (running > 0) OVER (PARTITION BY source, engine ORDER BY line ROWS UNBOUNDED PRECEDING) AS nap FROM engine_stat WHERE running IS NOT NULL AND kv_used IS NOT NULL)
+    SELECT source, engine, line, running, waiting, kv_used,
+      count(CASE WHEN running > 0 THEN 1 END) OVER (PARTITION BY source, engine ORDER BY line ROWS UNBOUNDED PRECEDING) AS nap
+    FROM engine_stat WHERE running IS NOT NULL AND kv_used IS NOT NULL)
   WHERE running = 0 AND coalesce(waiting, 0) = 0 GROUP BY ALL
 ), gauge AS (
   SELECT source, t, min(line) AS line, max(value) FILTER (name = 'vllm:num_requests_running') AS running, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
          max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used
   FROM metric WHERE t IS NOT NULL AND name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc') AND labels IS DISTINCT FROM 'delta' GROUP BY source, t
 ), scraped AS (
-  SELECT source, nap, min(kv_used) AS value, max(line) AS line, min(t) AS moment FROM (SELECT *, count(*) FILTER (running > 0) OVER (PARTITION BY source ORDER BY t ROWS UNBOUNDED PRECEDING) AS nap FROM gauge WHERE running IS NOT NULL AND kv_used BETWEEN 0 AND 1)
+  SELECT source, nap, min(kv_used) AS value, max(line) AS line, min(t) AS moment FROM (SELECT *, count(CASE WHEN running > 0 THEN 1 END) OVER (PARTITION BY source ORDER BY t ROWS UNBOUNDED PRECEDING) AS nap FROM gauge WHERE running IS NOT NULL AND kv_used BETWEEN 0 AND 1)
   WHERE running = 0 AND coalesce(waiting, 0) = 0 GROUP BY ALL
 ), locked AS (
   SELECT source, name, coalesce(t, elapsed_s, step, line) AS moment, bytes FROM process_memory WHERE resource = 'host-locked'
@@ -58,7 +60,7 @@ WITH pause AS (
 ), lived AS (
   -- what was started again begins anew; where nobody tells of a restart, a fall is a fall
   SELECT * EXCLUDE (lap), CASE WHEN kind IN ('host', 'gpu') AND EXISTS (FROM container c WHERE (c.restarts > 0 OR c.last_reason = 'OOMKilled') AND list_has_any(regexp_extract_all(lower(f.name), '[a-z]{3,}'), regexp_extract_all(lower(coalesce(c.pod, c.name, '')), '[a-z]{3,}'))) THEN lap ELSE 0 END AS life
-  FROM (SELECT *, count(*) FILTER (fell) OVER (PARTITION BY kind, source, name, part ORDER BY place, line ROWS UNBOUNDED PRECEDING) AS lap FROM fallen) f
+  FROM (SELECT *, count(CASE WHEN fell THEN 1 END) OVER (PARTITION BY kind, source, name, part ORDER BY place, line ROWS UNBOUNDED PRECEDING) AS lap FROM fallen) f
 ), stepped AS (
   SELECT *, value - lag(value) OVER w AS rise, row_number() OVER w AS i, count(*) OVER (PARTITION BY kind, source, name, part, life) AS n FROM lived WINDOW w AS (PARTITION BY kind, source, name, part, life ORDER BY place, line)
 ), shape AS (
@@ -74,7 +76,7 @@ WITH pause AS (
   FROM shape
 ), best AS (
   SELECT count(*) AS series, bool_or(gains) AS gains, arg_max(struct_pack(kind, name, n, first_value, last_value, rises, risen, gain, locked_rise, locks, lives, ref), gain) FILTER (gains) AS b
-  FROM (SELECT *, count(*) FILTER (gains) OVER (PARTITION BY kind, source, name, part) AS lives FROM judged)
+  FROM (SELECT *, count(CASE WHEN gains THEN 1 END) OVER (PARTITION BY kind, source, name, part) AS lives FROM judged)
 ), calm AS (
   SELECT arg_max(struct_pack(name, high, n, ref), n) FILTER (level) AS l, max(n) FILTER (returns) AS pauses, min(ref) FILTER (returns) AS returns_ref FROM judged
 ), residue AS (

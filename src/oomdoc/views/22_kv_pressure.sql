@@ -25,11 +25,20 @@
 -- hit_rate: last prefix-cache hit rate of the log, 0..1
 -- demand: the most that running and waiting requests together would have used, each like those that ran; 1 = the pool; where the requests are known, at most what they held
 -- running_drop: while the pool was full, running fell and waiting rose
-WITH stat AS (
+WITH moved AS (
+  SELECT source, max(line) FILTER (NOT coalesce(running > 0 AND prompt_tokens_per_s = 0 AND generation_tokens_per_s = 0, false)) AS line
+  FROM seen.engine_stat
+  GROUP BY source
+), standing AS (
+  SELECT m.source, m.line, count(*) AS lines
+  FROM moved m
+  JOIN seen.engine_stat s ON s.source = m.source AND s.line > m.line
+  GROUP BY ALL
+), stat AS (
   -- a standstill at the end (work in hand, no token in or out) is none of it: what queues up there waits for whatever stands
-  SELECT source, line, t, running, waiting, kv_used, prompt_tokens_per_s, prefix_hit_rate, line > moved AND lines >= $still_lines AS still FROM (
-    SELECT *, max(line) FILTER (NOT coalesce(running > 0 AND prompt_tokens_per_s = 0 AND generation_tokens_per_s = 0, false)) OVER (PARTITION BY source) AS moved FROM seen.engine_stat
-  ) x, LATERAL (SELECT count(*) AS lines FROM seen.engine_stat y WHERE y.source = x.source AND y.line > x.moved)
+  SELECT source, s.line, t, running, waiting, kv_used, prompt_tokens_per_s, prefix_hit_rate, s.line > e.line AND e.lines >= $still_lines AS still
+  FROM seen.engine_stat s
+  LEFT JOIN standing e USING (source)
   WHERE kv_used IS NOT NULL
 ), gauge AS (
   SELECT source, min(line) AS line, t, max(value) FILTER (name = 'vllm:num_requests_running') AS running, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,

@@ -11,7 +11,7 @@ WITH sample AS (
   WHERE resource = 'host-available' AND bytes >= 0 WINDOW w AS (PARTITION BY source ORDER BY line)
 ), rise AS (
   -- every rise ends a fall
-  SELECT *, count(*) FILTER (change > 0) OVER (PARTITION BY source ORDER BY line) AS fall FROM sample
+  SELECT *, count(CASE WHEN change > 0 THEN 1 END) OVER (PARTITION BY source ORDER BY line) AS fall FROM sample
 )
 SELECT max(bytes) AS before_bytes, min(bytes) AS left_bytes, -arg_min(change, line) FILTER (after > bytes) AS step_bytes, arg_min(after, line) FILTER (after > bytes) AS back_bytes, count(*) - 1 AS steps, arg_min(source || ':' || line, bytes) AS ref
 FROM rise GROUP BY source, fall
