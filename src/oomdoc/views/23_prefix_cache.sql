@@ -28,10 +28,11 @@
 -- never: of them those that found next to nothing in the cache
 -- never_ref: where the first of them stands
 WITH scraped AS (
-  -- a counter over its scrapes, in their order; in their own labels
-  SELECT name, labels, t, value, source || ':' || line AS ref, lag(value) OVER w AS before, row_number() OVER (PARTITION BY name, labels ORDER BY t DESC, source DESC, line DESC) AS nth
-  FROM metric WHERE t IS NOT NULL AND (name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%')
-  WINDOW w AS (PARTITION BY name, labels ORDER BY t, source, line)
+  -- a counter over its scrapes, in their order; in their own labels. Scrapes without a time stand in one file one below the other
+  SELECT name, coalesce(labels, '') || CASE WHEN t IS NULL THEN ' ' || source ELSE '' END AS labels, coalesce(t, row_number() OVER w) AS t, value, source || ':' || line AS ref, lag(value) OVER w AS before,
+         row_number() OVER (PARTITION BY name, labels, CASE WHEN t IS NULL THEN source END ORDER BY t DESC, source DESC, line DESC) AS nth
+  FROM metric WHERE (name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%')
+  WINDOW w AS (PARTITION BY name, labels, CASE WHEN t IS NULL THEN source END ORDER BY t, source, line)
 ), latest AS (
   SELECT sum(value - before) FILTER (name LIKE '%prefix_cache_queries%') AS queries, sum(value - before) FILTER (name LIKE '%prefix_cache_hits%') AS hits,
          sum(before) FILTER (name LIKE '%prefix_cache_queries%') AS queries_before, sum(before) FILTER (name LIKE '%prefix_cache_hits%') AS hits_before,
