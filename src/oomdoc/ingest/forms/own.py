@@ -150,8 +150,8 @@ class Abridged:
 
 # ---- numbers with a decimal comma
 
-_COMMA = re.compile(r"-?(?:0|[1-9]\d{0,2}(?:\.\d{3})*),(?:\d{1,2}|\d{4,9})")
-_POINT = re.compile(r"-?\d{1,12}\.(?:\d{1,2}|\d{4,9})|-?\d{1,3}(?:,\d{3})+")
+_COMMA = re.compile(r"-?(?:0|[1-9]\d{0,2}(?:\.\d{3})*),(?:\d{1,2}|\d{4,9})|-?0,\d{1,9}")
+_POINT = re.compile(r"-?\d{1,12}\.(?:\d{1,2}|\d{4,9})|-?[1-9]\d{0,2}(?:,\d{3})+")
 _WITH_COMMA = re.compile(r"(?P<number>-?\d{1,3}(?:\.\d{3})+(?:,\d{1,9})?|-?\d{1,12},\d{1,9})(?P<unit> ?[A-Za-z%]{0,8})")
 
 
@@ -486,7 +486,7 @@ def _quantity(words: Sequence[str], column: Column) -> tuple[str, str]:
         return "asked_tokens", ""
     if per_second:  # of the whole server, and what it writes: reading prompts is another work
         return ("" if among & (_SHARED | _READING) else "tokens_s"), ""
-    if "kv" in among and tokens:
+    if among & {"kv", "pool"} and tokens:
         return "kv_tokens", ""
     if "kv" in among and column.unit:
         return "kv_bytes", column.unit
