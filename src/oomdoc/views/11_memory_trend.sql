@@ -66,7 +66,7 @@ WITH raw AS (
   FROM lapped WINDOW w AS (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line)
 ), load AS (
   -- requests that never fall are a counter
-  SELECT *, coalesce(bool_and(more >= 0) OVER (PARTITION BY source, name, resource, variant, kind), true) AS counted FROM placed
+  SELECT *, coalesce(bool_and(more >= 0) OVER (PARTITION BY source, name, resource, variant, kind), true) AS counted, max(requests) OVER (PARTITION BY source, name, resource, variant, kind) AS most FROM placed
 ), filled AS (
   -- the last sample at which a device held less than half of its peak: a start, or the end of the server before
   SELECT d.series, max(g.t) AS t FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu
@@ -77,7 +77,7 @@ WITH raw AS (
 ), binned AS (
   SELECT source, name, resource, variant, kind, bin, median(bytes) AS y, median(moment) AS moment, max(line) AS line, arg_max(ref, line) AS ref, max(requests) AS requests, bool_and(counted) AS counted,
          -- no load since the sample before: of counters their rise, of gauges what ran when the interval began
-         bool_and(CASE WHEN more IS NOT NULL THEN CASE WHEN counted THEN more = 0 ELSE requests = 0 END WHEN ran IS NOT NULL THEN ran = 0 END) AS idle
+         bool_and(CASE WHEN more IS NOT NULL THEN CASE WHEN counted THEN more = 0 ELSE requests <= $idle_requests * most END WHEN ran IS NOT NULL THEN ran = 0 END) AS idle
   FROM load GROUP BY ALL
   UNION ALL
   -- of devices the least in each fortieth of the recording: a step's activations come and go. What fills the device at a start is none of it
