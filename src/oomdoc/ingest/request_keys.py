@@ -182,6 +182,8 @@ def epoch(value: float) -> float | None:
     return None
 
 
+_DAY_FIRST = re.compile(r"(\d\d?)([/.])(\d\d?)\2(\d{4}),?[T ](\d\d?):(\d\d)(?::(\d\d))?")
+"""`15/09/2025 06:00`, `15.9.2025 06:00`. Beside dots the day stands first; beside slashes only where it can be no month."""
 _MINUTE = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(Z|[+-]\d\d:?\d\d)?")
 """A stamp to the minute, as people and spreadsheets write it."""
 
@@ -197,6 +199,11 @@ def moment(value: Any) -> float | None:
             return seconds
         if minute := _MINUTE.fullmatch(text.strip()):
             return stamp(f"{minute[1]}T{minute[2]}:00{minute[3] or 'Z'}")
+        if day := _DAY_FIRST.fullmatch(text.strip()):
+            first, second = int(day[1]), int(day[3])
+            month, date = (first, second) if second > 12 and day[2] == "/" else (second, first)
+            if month <= 12 and (day[2] == "." or max(first, second) > 12 or first == second):
+                return stamp(f"{day[4]}-{month:02}-{date:02}T{int(day[5]):02}:{day[6]}:{day[7] or '00'}Z")
         clf = _CLF.search(text)
         if clf and clf[2] in _MONTHS:
             return stamp(f"{clf[3]}-{_MONTHS.index(clf[2]) + 1:02}-{clf[1]} {clf[4]}{clf[5]}")
