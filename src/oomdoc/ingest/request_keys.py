@@ -324,6 +324,9 @@ def _otlp(value: Any) -> Any:
     return next(iter(value.values()), None) if isinstance(value, dict) else value
 
 
+_DAY_S = 86_400.0
+
+
 class Requests:
     """Rows of requests, gathered from keys and values; handed out once a chunk."""
 
@@ -331,6 +334,8 @@ class Requests:
         self.rows: list[tuple[Any, ...]] = []
         self.bare = Bare()
         self.noted = Capped()
+        self._days = 0
+        self._last = 0.0
 
     def add(self, line: int, found: Found, otherwise_t: float | None, text: str | bytes, known: bool = False) -> bool:
         """A row from values by meaning; False where they are no request. `text` is told if a count is none.
@@ -363,9 +368,21 @@ class Requests:
             first = moment(found["first"])
             ttft = first - start if first is not None and first >= start else None
         t = start if start is not None else otherwise_t
+        since, till, first = (found.get(f"{what}_clock") for what in ("start", "end", "first"))
+        if since is not None:  # clocks without a date, or seconds: no interval of a request is longer than a day
+            latency = (till - since) % _DAY_S if latency is None and till is not None else latency
+            ttft = (first - since) % _DAY_S if ttft is None and first is not None else ttft
+            since = self._after(since)
         model, tenant = word(found.get("model")), word(found.get("tenant"))
-        self.rows.append((line, t, given, made, limit, cached, latency, ttft, found.get("status"), model, tenant))
+        self.rows.append((line, t, given, made, limit, cached, latency, ttft, found.get("status"), model, tenant, None if t is not None else since))
         return True
+
+    def _after(self, since: float) -> float:
+        """A clock that stands half a day before the one above it is the next day's."""
+        if since + self._days * _DAY_S < self._last - _DAY_S / 2:
+            self._days += 1
+        self._last = since + self._days * _DAY_S
+        return self._last
 
     def _count(self, line: int, found: Found, what: str, text: str | bytes | None = None) -> int | None:
         value = found.get(what)
