@@ -163,6 +163,8 @@ class Scrapes:
                 continue
             if not math.isfinite(value):
                 continue
+            if found and found[-1][1:] == (t, name, labels, value) and name.endswith("_count"):
+                continue  # the last bucket has told it
             found.append((number, t, name, labels, value))
             tell_host(self.rows, self._configs, number, name, value)
             if name in PROCESS and t is not None and (owner := of_process(name, labels)) is not None:
