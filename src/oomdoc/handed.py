@@ -318,7 +318,9 @@ _LEAST_BREAKS = 2
 _LEAST_BREAKS_ANYWHERE = 4  # at any other width: a window that somebody drew
 _LEAST_WORDS = 2  # that were cut in two
 _ALIKE = 8  # characters by which two rows of a table begin alike
-_WHOLE_SAMPLE = re.compile(rb"[A-Za-z_:][\w:]*\{[^\n]*\} [-+\w.]+( \d+)?$")  # of Prometheus' text: it ends where it ends
+_WHOLE_SAMPLE = re.compile(
+    rb"[A-Za-z_:][\w:]*\{[^\n]*\} [-+\w.]+( \d+)?$"
+)  # of Prometheus' text: it ends where it ends
 _ALIGNED = 3  # cells that end below each other: rows of a table, as `free` prints them, and no line that was broken
 _CELL = re.compile(rb"\S+(?: \S+)*(?=  |$)")
 _SHAPE = bytes.maketrans(b"0123456789", b"0" * 10)

@@ -270,7 +270,11 @@ _ALL = (
         Column("status", "INTEGER", "HTTP status; 0 = no answer; NULL = unknown"),
         Column("model", "VARCHAR", "model name"),
         Column("tenant", "VARCHAR", "tenant, user or client"),
-        Column("elapsed_s", "DOUBLE", "arrival in seconds since midnight, or since a beginning that nobody tells; NULL where `t` is known or neither is"),  # fmt: skip
+        Column(
+            "elapsed_s",
+            "DOUBLE",
+            "arrival in seconds since midnight, or since a beginning that nobody tells; NULL where `t` is known or neither is",
+        ),
     ),
     _table(
         "gpu_sample",

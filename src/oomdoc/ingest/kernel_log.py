@@ -701,7 +701,10 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
         "cuda",
         ("pinned memory", "pin_memory"),
         # the second: a line of a program, as a stack prints it
-        (r"CPU cache blocks, pinned memory(?![^\n]{0,2000}CUDA error)", r"(?:^|[\s,(])pin_memory=(?!False|\"|')[\w.]+(?:\(\))?[,)](?![^\n]{0,2000}CUDA error)|\)\.pin_memory\(\)\s*$"),
+        (
+            r"CPU cache blocks, pinned memory(?![^\n]{0,2000}CUDA error)",
+            r"(?:^|[\s,(])pin_memory=(?!False|\"|')[\w.]+(?:\(\))?[,)](?![^\n]{0,2000}CUDA error)|\)\.pin_memory\(\)\s*$",
+        ),
         _fact("pinned-alloc"),
         ("    size, dtype=torch.uint8, device='cpu', pin_memory=is_pin_memory_available())", {"topic": "pinned-alloc"}),
         ("    host = torch.empty(shape, dtype=dtype).pin_memory()", {"topic": "pinned-alloc"}),

@@ -84,13 +84,28 @@ class Tops:
             self._first = clock if self._first is None else self._first
         elif self._clock is not None and _TOP.match(raw.upper()):
             self._header = raw.upper().split()
-        elif self._header is not None and self._clock is not None and self._first is not None and len(self._found) < _MOST_RESIDENT:
+        elif (
+            self._header is not None
+            and self._clock is not None
+            and self._first is not None
+            and len(self._found) < _MOST_RESIDENT
+        ):
             cell = dict(zip(self._header, raw.split(None, len(self._header) - 1), strict=False))
             size = _RES.match(cell.get("RES", ""))
             if size and "COMMAND" in cell and cell.get("PID", "").isdigit():
-                factor = {"": KIB, "k": KIB, "m": MIB, "g": 1024 * MIB, "t": 1024 * 1024 * MIB}[(size["unit"] or "").lower()]
+                factor = {"": KIB, "k": KIB, "m": MIB, "g": 1024 * MIB, "t": 1024 * 1024 * MIB}[
+                    (size["unit"] or "").lower()
+                ]
                 held = int(float(size["number"].replace(",", ".")) * factor)
-                self._found.append((number, {"elapsed_s": self._clock - self._first, **_process(cell["COMMAND"].strip(), cell["PID"], held)}))
+                self._found.append(
+                    (
+                        number,
+                        {
+                            "elapsed_s": self._clock - self._first,
+                            **_process(cell["COMMAND"].strip(), cell["PID"], held),
+                        },
+                    )
+                )
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Of each process that is in enough of the calls."""

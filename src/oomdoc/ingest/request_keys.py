@@ -374,7 +374,22 @@ class Requests:
             ttft = (first - since) % _DAY_S if ttft is None and first is not None else ttft
             since = self._after(since)
         model, tenant = word(found.get("model")), word(found.get("tenant"))
-        self.rows.append((line, t, given, made, limit, cached, latency, ttft, found.get("status"), model, tenant, None if t is not None else since))
+        self.rows.append(
+            (
+                line,
+                t,
+                given,
+                made,
+                limit,
+                cached,
+                latency,
+                ttft,
+                found.get("status"),
+                model,
+                tenant,
+                None if t is not None else since,
+            )
+        )
         return True
 
     def _after(self, since: float) -> float:

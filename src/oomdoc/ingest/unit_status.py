@@ -26,7 +26,9 @@ TELLING = re.compile(rb"(?m)\(Result: oom-kill\)|^Result=oom-kill\b")
 
 _REACHED = 0.98
 """Of its limit: a group is ended when a page more does not fit, and figures are printed to a tenth of a GiB."""
-_HEAD = regex(r"\s*[●×○↻✗*x] (?P<unit>[\w@.:\\-]{1,120})\.(?:service|scope|slice)\b|Id=(?P<id>[\w@.:\\-]{1,120})\.(?:service|scope)\s*$")
+_HEAD = regex(
+    r"\s*[●×○↻✗*x] (?P<unit>[\w@.:\\-]{1,120})\.(?:service|scope|slice)\b|Id=(?P<id>[\w@.:\\-]{1,120})\.(?:service|scope)\s*$"
+)
 _ENDED = regex(r"\s*Active: failed \(Result: oom-kill\)|Result=oom-kill\s*$")
 _PID = regex(r"\s*(?:Main PID|Process): (?P<pid>\d{1,9})\b|(?:ExecMainPID|MainPID)=(?P<pid2>[1-9]\d{0,8})\s*$")
 _PEAK = regex(r"\s*Memory: .{0,80}?\bpeak: (?P<size>[\d.]{1,12}[KMGT]?)\b|MemoryPeak=(?P<bytes>\d{1,15})\s*$")
