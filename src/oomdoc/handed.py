@@ -318,6 +318,9 @@ _LEAST_BREAKS = 2
 _LEAST_BREAKS_ANYWHERE = 4  # at any other width: a window that somebody drew
 _LEAST_WORDS = 2  # that were cut in two
 _ALIKE = 8  # characters by which two rows of a table begin alike
+_WHOLE_SAMPLE = re.compile(
+    rb"[A-Za-z_:][\w:]*\{[^\n]*\} [-+\w.]+( \d+)?$"
+)  # of Prometheus' text: it ends where it ends
 _ALIGNED = 3  # cells that end below each other: rows of a table, as `free` prints them, and no line that was broken
 _CELL = re.compile(rb"\S+(?: \S+)*(?=  |$)")
 _SHAPE = bytes.maketrans(b"0123456789", b"0" * 10)
@@ -341,6 +344,8 @@ def _is_broken(line: bytes, following: bytes, width: int) -> bool:
     """Whether the second line goes on with the first."""
     if len(line.decode("utf-8", "replace")) != width or line[:1] in b"|+" or _RECORD.match(following):
         return False
+    if _WHOLE_SAMPLE.match(line) and _WHOLE_SAMPLE.match(following):
+        return False  # the longest line of a scrape comes once in each of them, and is as long each time
     if len(_ends(line) & _ends(following)) >= _ALIGNED:
         return False
     return line[:_ALIKE].translate(_SHAPE) != following[:_ALIKE].translate(_SHAPE)

@@ -275,6 +275,11 @@ _ALL = (
             "whose it is: tenant, user, client, conversation, or the prefix that it shares with others",
         ),
         Column("replica", "VARCHAR", "the server, device or worker that it was sent to, where several take turns"),
+        Column(
+            "elapsed_s",
+            "DOUBLE",
+            "arrival in seconds since midnight, or since a beginning that nobody tells; NULL where `t` is known or neither is",
+        ),
     ),
     _table(
         "gpu_sample",

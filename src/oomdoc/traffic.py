@@ -40,7 +40,7 @@ def profile(store: Store, incident: Mapping[str, Any] | None, bounds: Sequence[i
         "buckets": _buckets(store, tuple(bounds)), "percentiles": _percentiles(store), "peaks": {},
     }  # fmt: skip
     flight = store.rows_of("SELECT * FROM traffic_flight")
-    if flight:
+    if flight and row["from_t"] is not None:  # without a date there is no axis to put it on
         told["in_flight"] = {
             "from_t": show_time(flight[0]["t"]), "step_s": flight[0]["step_s"],
             "tokens": [step["tokens"] for step in flight], "requests": [step["requests"] for step in flight],

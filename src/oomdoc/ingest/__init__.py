@@ -47,6 +47,7 @@ from oomdoc.ingest import (
     text_form,
     text_log,
     traces,
+    unit_status,
 )
 from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor, Reading, read_by
 from oomdoc.ingest.forms import barred
@@ -209,6 +210,8 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk], among_many: boo
     if len(held) == 1 and held[0].first_line == 1:
         if moments.TELLING.search(held[0].data):
             yield from moments.read(held[0].data)
+        if unit_status.TELLING.search(held[0].data):
+            yield from unit_status.read(held[0].data)
         known = passages.lines_of(batches)
         if known or (not among_many and (held[0].data.count(b"\n") < _TEXT_LINES or _FIELD.search(held[0].data))):
             by_line = ingestor.KIND in (text_log.KIND, notes.KIND)

@@ -143,6 +143,8 @@ class Listings:
         """A row of `vmstat` or `sar -r`, whose numbers are KiB; `sar` prints the time before the columns, and perhaps half of the day."""
         words = line.split()
         names = self._names
+        if len(words) == len(names) + 1 and _CLOCK.match(words[0]):
+            words = words[1:]  # a header without the time of its own line
         if len(words) != len(names) or words == names:
             if len(words) < len(names) // 2:
                 self._names = []

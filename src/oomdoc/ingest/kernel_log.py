@@ -232,7 +232,7 @@ def _host_size(row: Row, match: re.Match[str]) -> Row | None:
 
 def _free(row: Row, match: re.Match[str]) -> Row | None:
     """The total of `free`. Without a unit it is that of `-g`, `-m` or none: hosts of servers have 4 GiB to 4 TiB."""
-    printed = match["size"]
+    printed = match["size"].replace(",", ".")
     if printed.isdigit():
         number = int(printed)
         unit = GIB if number < 4 * KIB else MIB if number < 4 * MIB else KIB
@@ -699,9 +699,15 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
     _pattern(
         "pinned-alloc",
         "cuda",
-        ("pinned memory",),
-        (r"CPU cache blocks, pinned memory(?![^\n]{0,2000}CUDA error)",),
+        ("pinned memory", "pin_memory"),
+        # the second: a line of a program, as a stack prints it
+        (
+            r"CPU cache blocks, pinned memory(?![^\n]{0,2000}CUDA error)",
+            r"(?:^|[\s,(])pin_memory=(?!False|\"|')[\w.]+(?:\(\))?[,)](?![^\n]{0,2000}CUDA error)|\)\.pin_memory\(\)\s*$",
+        ),
         _fact("pinned-alloc"),
+        ("    size, dtype=torch.uint8, device='cpu', pin_memory=is_pin_memory_available())", {"topic": "pinned-alloc"}),
+        ("    host = torch.empty(shape, dtype=dtype).pin_memory()", {"topic": "pinned-alloc"}),
         ("CPU cache blocks, pinned memory, alloc_shape=(2, 100, 16, 2, 64)", {"topic": "pinned-alloc", "value": None}),
         table="note",
     ),
@@ -894,15 +900,16 @@ _MACHINE: tuple[Pattern, ...] = (
     _pattern(
         "host-memory-free",
         "host",
-        ("Mem:  ",),
+        ("Mem:  ", "Speicher:  ", "Memoria:  "),
         (
-            r"^Mem: {2,}(?P<size>\d{1,12}(?:\.\d+)?(?:[KMGT]i?)?) {2,}[\d.]+(?:[KMGT]i?|B)? {2,}[\d.]+(?:[KMGT]i?|B)?(?: {2,}|\s*$)",
+            r"^(?:Mem|Speicher|Memoria): {2,}(?P<size>\d{1,12}(?:[.,]\d+)?(?:[KMGT]i?)?) {2,}[\d.,]+(?:[KMGT]i?|B)? {2,}[\d.,]+(?:[KMGT]i?|B)?(?: {2,}|\s*$)",
         ),
         _free,
         (
             "Mem:           125Gi        66Gi        21Gi       0.4Gi        37Gi        58Gi",
             {"topic": "host-size", "value": 125 * GIB},
         ),
+        ("Speicher:       62Gi        41Gi       3,1Gi       0,4Gi        18Gi        20Gi", {"value": 62 * GIB}),
         ("Mem:            105           3          39           0          63         101", {"value": 105 * GIB}),
         ("Mem:          64216       41022        1200         104       21993       22412", {"value": 64216 * MIB}),
         ("Mem:       65757184    42006528     1228800      106496    22521856    22949888", {"value": 65757184 * KIB}),

@@ -29,12 +29,22 @@ from oomdoc.tables import Batch
 from oomdoc.units import parse_time, show_bytes
 
 KIND = "metrics"
-TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", "host_event", "note", "problem")
+TABLES = (
+    "metric",
+    "process_memory",
+    "engine_flag",
+    "engine_figure",
+    "gpu_sample",
+    "gpu_device",
+    "host_event",
+    "note",
+    "problem",
+)
 
 _KEPT = (
     "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_MEM_COPY_UTIL", "DCGM_FI_DEV_XID_ERRORS", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_GPU_TEMP", "dcgm_fb_",
     "dcgm_gpu_utilization", "gpu_memory_used_bytes", "gpu_memory_total_bytes", "nvidia_",
-    "process_resident_memory_bytes", "container_memory_", "prober_probe_total", "kube_pod_container_status_restarts_total", "node_memory_MemTotal_bytes", *OTHERS,
+    "process_resident_memory_bytes", "namedprocess_namegroup_memory_bytes", "container_memory_", "prober_probe_total", "kube_pod_container_status_restarts_total", "node_memory_MemTotal_bytes", *OTHERS,
 )  # fmt: skip
 _BARE = (b"vllm:", b"DCGM_FI_DEV_")
 _TYPED = (
@@ -163,8 +173,12 @@ class Scrapes:
                 continue
             if not math.isfinite(value):
                 continue
+            if found and found[-1][1:] == (t, name, labels, value) and name.endswith("_count"):
+                continue  # the last bucket has told it
             found.append((number, t, name, labels, value))
             tell_host(self.rows, self._configs, number, name, value)
+            if name in PROCESS and t is not None and (owner := of_process(name, labels)) is not None:
+                self.rows.add("process_memory", number, t=t, name=owner or None, resource="host", bytes=int(value))
             if name in device_metrics.NAMES:
                 of_devices.append((number, t, name, labels, value))
             if name in CONFIG and labels is not None and labels not in self._configs and len(self._configs) < 1000:
@@ -258,6 +272,25 @@ def tell_config(rows: Rows, line: int, t: float | None, labels: str) -> None:
             figure = _finite(value)
             if figure is not None:
                 rows.add("engine_figure", line, t=t, name=_FIGURES[name], value=figure)
+
+
+PROCESS = ("process_resident_memory_bytes", "namedprocess_namegroup_memory_bytes")
+"""What a process has resident: of itself, as client libraries tell it, or of a group of processes, as process-exporter does."""
+_OWNER = ("groupname", "process", "pod", "container", "instance", "job")
+
+
+def of_process(name: str, labels: str | None) -> str | None:
+    """Whose resident set a sample is; None for one of another quantity, "" for one that names nobody.
+
+    >>> of_process("namedprocess_namegroup_memory_bytes", 'groupname="vllm serve",memtype="resident"'), of_process("process_resident_memory_bytes", None)
+    ('vllm serve', '')
+    """
+    if name not in PROCESS:
+        return None
+    told = dict(_LABEL.findall(labels or ""))
+    if told.get("memtype", "resident") != "resident":
+        return None
+    return next((told[key] for key in _OWNER if told.get(key)), "")
 
 
 _HOST_MEMORY = "node_memory_MemTotal_bytes"

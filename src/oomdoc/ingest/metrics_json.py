@@ -22,15 +22,26 @@ from typing import Any
 
 from oomdoc.ingest import device_metrics
 from oomdoc.ingest.base import Head, regex
+from oomdoc.ingest.forms.grammar import RUNNING, column_of
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, pieces
-from oomdoc.ingest.metrics import CONFIG, kept_name, tell_config, tell_host
+from oomdoc.ingest.metrics import CONFIG, kept_name, of_process, tell_config, tell_host
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.vocabulary import meanings
 from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
 KIND = "metrics-json"
-TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", "host_event", "note", "problem")
+TABLES = (
+    "metric",
+    "process_memory",
+    "engine_flag",
+    "engine_figure",
+    "gpu_sample",
+    "gpu_device",
+    "host_event",
+    "note",
+    "problem",
+)
 
 _YEARS = (6.3e8, 7.3e9)
 _FLUSH_ROWS = 20_000
@@ -63,6 +74,8 @@ class _Answers:
         self.rows = Capped()
         self._devices = device_metrics.Devices(by_series=True)
         self._configs: set[str] = set()
+        self._processes: list[tuple[int, float, str, float]] = []
+        self._load: dict[float, float] = {}
         self._columns: dict[str, list[Any]] = {}
         self.ready = 0
         self.begin()
@@ -89,6 +102,8 @@ class _Answers:
     def _series(self, line: int, metric: Mapping[str, Any], series: Mapping[str, Any]) -> None:
         name = metric.get("__name__")
         if not isinstance(name, str):
+            if self._of_load(metric, series.get("values")):
+                return
             text = _text({key: label for key, label in metric.items() if isinstance(label, str)})
             self.rows.problem(line, "a series without a name, the result of an expression", text or "")
             return
@@ -101,6 +116,17 @@ class _Answers:
         self._samples(
             line, name, labels, (entry for entry in samples if isinstance(entry, list) and len(entry) == 2), 1.0
         )
+
+    def _of_load(self, metric: Mapping[str, Any], values: Any) -> bool:
+        """Take a series that somebody called requests a second, clients or the like: it says when the memory beside it grew without load."""
+        if not isinstance(values, list) or not any(column_of(str(label)).role == RUNNING for label in metric.values()):
+            return False
+        for entry in values:
+            try:
+                self._load.setdefault(float(entry[0]), float(entry[1]))
+            except (TypeError, ValueError, IndexError, OverflowError):
+                continue
+        return True
 
     def _frame(self, line: int, frame: Mapping[str, Any]) -> None:
         """A frame of Grafana: a column of times and columns of values, each with the labels of its series."""
@@ -155,6 +181,9 @@ class _Answers:
         for column, cells in zip(self._columns.values(), zip(*found, strict=True), strict=False):
             column.extend(cells)
         self.ready += len(found)
+        owner = of_process(name, text)
+        if owner is not None:
+            self._processes += [(line, t, owner, value) for line, t, _, _, value in found if t is not None]
         if found:
             tell_host(self.rows, self._configs, line, name, found[-1][4])
         if name in device_metrics.NAMES:
@@ -174,6 +203,8 @@ class _Answers:
     def close(self) -> Iterator[Batch]:
         """Everything that is left."""
         self._devices.close(self.rows)
+        for line, t, owner, value in self._processes:
+            self.rows.add("process_memory", line, t=t, name=owner or None, resource="host", bytes=int(value), running=self._load.get(t))  # fmt: skip
         yield from self.take()
         yield from self.rows.close()
 

@@ -25,7 +25,7 @@ from oomdoc.tables import Batch
 from oomdoc.units import KIB, MIB, parse_size, parse_time
 
 TELLING = re.compile(
-    rb"(?m)^\s*(?:Anonymous|Rss|VmRSS|RssAnon):\s+\d|/dev/shm\s*$|\bbuff/cache\b|\d\d:\d\d[ \t]+[\d.]+[ \t]+\d\d:\d\d[ \t]|_over_time\(|\bincrease\("
+    rb"(?m)^\s*(?:Anonymous|Rss|VmRSS|RssAnon):\s+\d|/dev/shm\s*$|(?i:(?:buff?|puffer|tamp(?:on)?|b\xc3\xbafer?|bufor\w*)/cach)|\d\d:\d\d[ \t]+[\d.]+[ \t]+\d\d:\d\d[ \t]|_over_time\(|\bincrease\("
 )
 """Whether a text holds anything of this kind: one search for each short text."""
 
@@ -49,8 +49,9 @@ _KEY = regex(r"\s*(?P<key>Rss|Pss|Anonymous|Locked|VmRSS|RssAnon|VmLck):\s+(?P<k
 _SHM = regex(
     r"\S{1,60}\s+(?P<size>[\d.]+[KMGT]?i?B?)\s+(?P<used>[\d.]+[KMGT]?i?B?)\s+[\d.]+[KMGT]?i?B?\s+\d{1,3}%\s+/dev/shm\s*$"
 )
-_FREE = regex(r"\s*total\s+used\s+free\s+shared\s+buff/cache\s+available\s*$")
-_MEM = regex(r"Mem:((?:\s+[\d.]+\s?[KMGT]?i?B?){6})\s*$")
+_FREE = regex(r"\s*(?:\S+\s+){4}(?:buff?|puffer|tamp(?:on)?|búfer?|bufor\w*)/cach\w{0,4}\s+\S+\s*$", re.I)
+"""The header of `free`, in whatever tongue: four columns, buffers and cache, what is available."""
+_MEM = regex(r"(?:Mem|Speicher|Memoria|Mém|Mémoire|Memória|Pamięć)[:.]{1,2}((?:\s+[\d.,]+\s?[KMGT]?i?B?){6})\s*$")
 _FREE_UNIT = regex(r"\bfree\b[^|;]{0,20}?\s-(?:[a-z]*(?P<short>[bkmg])[a-z]*|-(?P<long>kibi|mebi|gibi|bytes))\b")
 _SPREAD = regex(
     r"[>$#\s]{0,4}(?P<name>[A-Za-z_:][\w:]{4,80})(?:\{(?P<labels>[^}]{0,200})\})?\s+(?P<rest>(?:\d\d:\d\d(?::\d\d)?\s+-?[\d.]+(?:e[+-]?\d+)?\s*){3,})$"
@@ -193,7 +194,7 @@ class Readings:
         self._below_free = False
         if found is None:
             return False
-        cells = re.findall(r"[\d.]+\s?[KMGT]?i?B?", found[1])
+        cells = re.findall(r"[\d.]+\s?[KMGT]?i?B?", found[1].replace(",", "."))
         bare = all(cell.strip()[-1].isdigit() for cell in cells)
         sizes = [parse_size(cell, unit=self._free_unit) if bare else parse_size(cell, binary=True) for cell in cells]
         for place, topic in ((1, "host-in-use"), (2, "host-idle"), (5, "host-ready")):

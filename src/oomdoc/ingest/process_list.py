@@ -5,8 +5,9 @@
 
 Of `ps` and of samples each process is a row of `process_memory` (resident set, KiB as `ps` prints it); a large process of the
 engine whose parent is process 1 is a note `orphan-process`, for its server is gone, unless process 1 is that server, as in most
-containers. Of `top` only the use of the processor is taken
-(`process_cpu`): it rounds memory and does not say the moment. `docker stats` gives no rows. Names in a list are no statements: free text
+containers. Of `top` the use of the processor is taken
+(`process_cpu`), and where it was called three times or more, the resident sets, with the clock of its first line: one call alone rounds memory
+and shows no course. `docker stats` gives no rows. Names in a list are no statements: free text
 never reads one. A `kill -9 PID` typed between listings is a `host_event` (`killed-by-operator`).
 """
 
@@ -55,8 +56,66 @@ def resident(text: str) -> dict[str, Any] | None:
 
 
 _TOP = regex(r"^\s*(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
+_TOP_BEGIN = regex(r"\s*top - (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d) up\b")
+_LISTINGS = 3
+"""Calls of `top` that show a course."""
+_RES = regex(r"(?P<number>\d{1,12}(?:[.,]\d{1,3})?)(?P<unit>[kmgtKMGT])?$")
 _BUSY = 0.05
 """Share of a core below which a process does nothing that matters: a list has hundreds of those."""
+
+
+class Tops:
+    """Resident sets in the calls of `top` that a text holds one below the other: rows of `process_memory`, gathered until its end."""
+
+    def __init__(self) -> None:
+        self._header: list[str] | None = None
+        self._clock: float | None = None
+        self._first: float | None = None
+        self._found: list[tuple[int, dict[str, Any]]] = []
+
+    def line(self, number: int, raw: str) -> None:
+        """Read a line."""
+        begin = _TOP_BEGIN.match(raw)
+        if begin:
+            clock = int(begin["h"]) * 3600.0 + int(begin["m"]) * 60 + int(begin["s"])
+            while self._clock is not None and clock < self._clock:
+                clock += 86_400.0
+            self._clock, self._header = clock, None
+            self._first = clock if self._first is None else self._first
+        elif self._clock is not None and _TOP.match(raw.upper()):
+            self._header = raw.upper().split()
+        elif (
+            self._header is not None
+            and self._clock is not None
+            and self._first is not None
+            and len(self._found) < _MOST_RESIDENT
+        ):
+            cell = dict(zip(self._header, raw.split(None, len(self._header) - 1), strict=False))
+            size = _RES.match(cell.get("RES", ""))
+            if size and "COMMAND" in cell and cell.get("PID", "").isdigit():
+                factor = {"": KIB, "k": KIB, "m": MIB, "g": 1024 * MIB, "t": 1024 * 1024 * MIB}[
+                    (size["unit"] or "").lower()
+                ]
+                held = int(float(size["number"].replace(",", ".")) * factor)
+                self._found.append(
+                    (
+                        number,
+                        {
+                            "elapsed_s": self._clock - self._first,
+                            **_process(cell["COMMAND"].strip(), cell["PID"], held),
+                        },
+                    )
+                )
+
+    def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Of each process that is in enough of the calls."""
+        count: dict[str, int] = {}
+        for _, row in self._found:
+            count[row["name"]] = count.get(row["name"], 0) + 1
+        yield from ((number, row) for number, row in self._found if count[row["name"]] >= _LISTINGS)
+
+
+_MOST_RESIDENT = 20_000
 
 
 class Processors:
@@ -167,10 +226,11 @@ def _mostly_listed(lines: Sequence[str]) -> bool:
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """The processes, in the order of the text."""
     rows = Rows()
-    listing, processors = Listing(), Processors()
+    listing, processors, tops = Listing(), Processors(), Tops()
     at: float | None = None
     for chunk in chunks:
         for number, raw in chunk.lines(_LINE_CAP):
+            tops.line(number, raw)
             if busy := processors.row(raw):
                 rows.add("process_cpu", number, **busy)
             if listing.begins(raw):
@@ -193,4 +253,6 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
                 rows.add(table, number, **row)
         if rows.count >= 20_000:
             yield from rows.take()
+    for number, row in tops.rows():
+        rows.add("process_memory", number, **row)
     yield from rows.take()

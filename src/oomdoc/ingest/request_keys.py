@@ -183,6 +183,8 @@ def epoch(value: float) -> float | None:
     return None
 
 
+_DAY_FIRST = re.compile(r"(\d\d?)([/.])(\d\d?)\2(\d{4}),?[T ](\d\d?):(\d\d)(?::(\d\d))?")
+"""`15/09/2025 06:00`, `15.9.2025 06:00`. Beside dots the day stands first; beside slashes only where it can be no month."""
 _MINUTE = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(Z|[+-]\d\d:?\d\d)?")
 """A stamp to the minute, as people and spreadsheets write it."""
 
@@ -198,6 +200,11 @@ def moment(value: Any) -> float | None:
             return seconds
         if minute := _MINUTE.fullmatch(text.strip()):
             return stamp(f"{minute[1]}T{minute[2]}:00{minute[3] or 'Z'}")
+        if day := _DAY_FIRST.fullmatch(text.strip()):
+            first, second = int(day[1]), int(day[3])
+            month, date = (first, second) if second > 12 and day[2] == "/" else (second, first)
+            if month <= 12 and (day[2] == "." or max(first, second) > 12 or first == second):
+                return stamp(f"{day[4]}-{month:02}-{date:02}T{int(day[5]):02}:{day[6]}:{day[7] or '00'}Z")
         clf = _CLF.search(text)
         if clf and clf[2] in _MONTHS:
             return stamp(f"{clf[3]}-{_MONTHS.index(clf[2]) + 1:02}-{clf[1]} {clf[4]}{clf[5]}")
@@ -318,6 +325,9 @@ def _otlp(value: Any) -> Any:
     return next(iter(value.values()), None) if isinstance(value, dict) else value
 
 
+_DAY_S = 86_400.0
+
+
 class Requests:
     """Rows of requests, gathered from keys and values; handed out once a chunk."""
 
@@ -325,6 +335,8 @@ class Requests:
         self.rows: list[tuple[Any, ...]] = []
         self.bare = Bare()
         self.noted = Capped()
+        self._days = 0
+        self._last = 0.0
 
     def add(self, line: int, found: Found, otherwise_t: float | None, text: str | bytes, known: bool = False) -> bool:
         """A row from values by meaning; False where they are no request. `text` is told if a count is none.
@@ -357,11 +369,37 @@ class Requests:
             first = moment(found["first"])
             ttft = first - start if first is not None and first >= start else None
         t = start if start is not None else otherwise_t
+        since, till, first = (found.get(f"{what}_clock") for what in ("start", "end", "first"))
+        if since is not None:  # clocks without a date, or seconds: no interval of a request is longer than a day
+            latency = (till - since) % _DAY_S if latency is None and till is not None else latency
+            ttft = (first - since) % _DAY_S if ttft is None and first is not None else ttft
+            since = self._after(since)
         model, tenant, replica = (word(found.get(name)) for name in ("model", "tenant", "replica"))
         self.rows.append(
-            (line, t, given, made, limit, cached, latency, ttft, found.get("status"), model, tenant, replica)
+            (
+                line,
+                t,
+                given,
+                made,
+                limit,
+                cached,
+                latency,
+                ttft,
+                found.get("status"),
+                model,
+                tenant,
+                replica,
+                None if t is not None else since,
+            )
         )
         return True
+
+    def _after(self, since: float) -> float:
+        """A clock that stands half a day before the one above it is the next day's."""
+        if since + self._days * _DAY_S < self._last - _DAY_S / 2:
+            self._days += 1
+        self._last = since + self._days * _DAY_S
+        return self._last
 
     def _count(self, line: int, found: Found, what: str, text: str | bytes | None = None) -> int | None:
         value = found.get(what)

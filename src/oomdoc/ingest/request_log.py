@@ -443,6 +443,9 @@ _WORDS = (b"token", b"len", b"eval_count", b"evalcount")  # one of them is in ev
 _SHARE = 0.3  # of the lines are requests
 
 
+_CLOCKS = re.compile(rb"(?:^|[,;\t])\"?\d\d:\d\d:\d\d(?:\.\d+)?\"?(?:$|[,;\t\r])")
+
+
 def matches(head: Head) -> bool:
     """Request lines are three of ten lines, or there is a CSV header, or a benchmark's arrays."""
     raw = [line for line in head.data.split(b"\n")[:400] if line.strip()]
@@ -450,6 +453,8 @@ def matches(head: Head) -> bool:
     if not raw or not any(word in text for word in _WORDS):
         return False
     sheet = _sheet(raw[0])
+    if sheet and len(raw) > 1 and _CLOCKS.search(raw[1]):
+        return False  # clocks without a date are settled between columns, which `forms` does
     if sheet:
         requests = Requests()
         for number_, line in enumerate(raw[1:20], 1):

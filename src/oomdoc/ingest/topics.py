@@ -402,9 +402,10 @@ TOPICS: tuple[Topic, ...] = (
         r"\bhit rate\b[^.;\d]{0,20}(?<![\d.])0(?:\.0+)?(?: ?%|\b)(?![\d.])",
         r"\bcached[_ ]tokens?\b[^.;\d]{0,12}(?<![\d.])(?:0|zero|none)\b(?![\d.])",
         r"\bnever hits?\b|\bnothing (?:is )?(?:hit|reused)\b",
+        unless=r"\bCacheInfo\(|\blru_cache\b|\bhits?[=:] ?[1-9]",
         deniable=False,
         samples=(("nothing is hit: cached_tokens 0 at every turn", None), ("hit rate 0.0 %", None),),
-        near_misses=("hit rate 40 %", "hit rate 0.4",),
+        near_misses=("hit rate 40 %", "hit rate 0.4", "CacheInfo(hits=19042, misses=52, maxsize=None, currsize=52)",),
     ),
     _topic(
         "shm",

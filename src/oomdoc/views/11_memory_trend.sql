@@ -66,7 +66,7 @@ WITH raw AS (
   FROM lapped WINDOW w AS (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line)
 ), load AS (
   -- requests that never fall are a counter
-  SELECT *, coalesce(bool_and(more >= 0) OVER (PARTITION BY source, name, resource, variant, kind), true) AS counted FROM placed
+  SELECT *, coalesce(bool_and(more >= 0) OVER (PARTITION BY source, name, resource, variant, kind), true) AS counted, max(requests) OVER (PARTITION BY source, name, resource, variant, kind) AS most FROM placed
 ), filled AS (
   -- the last sample at which a device held less than half of its peak: a start, or the end of the server before
   SELECT d.series, max(g.t) AS t FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu
@@ -77,7 +77,7 @@ WITH raw AS (
 ), binned AS (
   SELECT source, name, resource, variant, kind, bin, median(bytes) AS y, median(moment) AS moment, max(line) AS line, arg_max(ref, line) AS ref, max(requests) AS requests, bool_and(counted) AS counted,
          -- no load since the sample before: of counters their rise, of gauges what ran when the interval began
-         bool_and(CASE WHEN more IS NOT NULL THEN CASE WHEN counted THEN more = 0 ELSE requests = 0 END WHEN ran IS NOT NULL THEN ran = 0 END) AS idle
+         bool_and(CASE WHEN more IS NOT NULL THEN CASE WHEN counted THEN more = 0 ELSE requests <= $idle_requests * most END WHEN ran IS NOT NULL THEN ran = 0 END) AS idle
   FROM load GROUP BY ALL
   UNION ALL
   -- of devices the least in each fortieth of the recording: a step's activations come and go. What fills the device at a start is none of it
@@ -95,7 +95,8 @@ WITH raw AS (
   -- a tenth of the points at the beginning, at the end and in the middle; fewer points, or over less time, have no shape
   SELECT source, name, resource, variant, kind, any_value(n) AS n, median(y) FILTER (i <= tenth) AS first_y, median(y) FILTER (i > till - tenth AND i <= till) AS last_y,
          median(y) FILTER (abs(2 * i - till - 1) <= tenth) AS mid_y, max(y) FILTER (i <= till) AS high, min(y) AS low, max(rise) FILTER (i <= till) AS jump, median(abs(bend)) / 1.65 AS noise, median(y) AS middle,
-         quantile_cont(y, 0.95) - quantile_cont(y, 0.05) AS spread, max(moment) - min(moment) AS seconds, count(*) FILTER (idle) AS idles, coalesce(sum(rise) FILTER (idle), 0) AS idle_rise,
+         quantile_cont(y, 0.95) - quantile_cont(y, 0.05) AS spread,
+         max(y) FILTER (2 * i > n) - min(y) FILTER (2 * i > n) AS late_spread, coalesce(bool_or(idle) FILTER (2 * i > n), false) AS late_idle, max(moment) - min(moment) AS seconds, count(*) FILTER (idle) AS idles, coalesce(sum(rise) FILTER (idle), 0) AS idle_rise,
          coalesce(sum(rise) FILTER (NOT coalesce(idle, false)), 0) AS busy_rise, bool_or(idle = false) AS loaded, arg_max(ref, i) AS ref, max(requests) - min(requests) AS done, bool_and(counted) AS counted
   -- of a device, and where the requests are counted, less time will do, where the growth is as steady as a clock (below)
   FROM worked WHERE n >= $trend_points GROUP BY ALL HAVING coalesce(max(moment) - min(moment), $trend_s) >= CASE WHEN name LIKE 'GPU %' AND n >= $device_samples THEN $steady_s WHEN n >= $counted_points AND bool_and(counted) AND max(requests) - min(requests) >= $counted_requests THEN $steady_s ELSE $trend_s END
@@ -111,7 +112,9 @@ WITH raw AS (
            AND last_y - mid_y >= $trend_late * (last_y - first_y) AND jump <= $trend_jump * (last_y - first_y) AND last_y >= high - $trend_kept * (last_y - first_y)
            AND (coalesce(seconds, $trend_s) >= $trend_s OR c.s >= $steady_concord * c.pairs AND last_y - mid_y >= $steady_late * (last_y - first_y)), false) AS climbs,
          spread <= greatest($level_share * middle, $level_bytes) AND coalesce(seconds, $trend_s) >= $trend_s AS stays,
-         coalesce(seconds, $trend_s) >= $trend_s AND last_y > $settled_rise * first_y AND last_y - mid_y < $settled_late * (last_y - first_y) AS settles
+         coalesce(seconds, $trend_s) >= $trend_s AND (last_y > $settled_rise * first_y AND last_y - mid_y < $settled_late * (last_y - first_y)
+           -- or it rose at first, and stays level through the second half under load
+           OR s.n >= $counted_points AND NOT late_idle AND last_y - first_y > greatest($level_share * middle, $level_bytes) AND late_spread <= greatest($level_share * middle, $level_bytes)) AS settles
   FROM shape s LEFT JOIN concord c USING (source, name, resource, variant, kind)
 ), tops AS (
   SELECT count(*) AS n, count(*) FILTER (climbs) AS alike,

@@ -35,10 +35,12 @@ WITH pause AS (
   WHERE running = 0 AND coalesce(waiting, 0) = 0 GROUP BY ALL
 ), gauge AS (
   SELECT source, t, min(line) AS line, max(value) FILTER (name = 'vllm:num_requests_running') AS running, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
-         max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used
-  FROM metric WHERE t IS NOT NULL AND name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc') AND labels IS DISTINCT FROM 'delta' GROUP BY source, t
+         max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used, sum(value) FILTER (name LIKE 'vllm:request_success%') AS done
+  FROM metric WHERE t IS NOT NULL AND (name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc') OR name LIKE 'vllm:request_success%') AND labels IS DISTINCT FROM 'delta' GROUP BY source, t
 ), scraped AS (
-  SELECT source, nap, min(kv_used) AS value, max(line) AS line, min(t) AS moment FROM (SELECT *, count(CASE WHEN running > 0 THEN 1 END) OVER (PARTITION BY source ORDER BY t ROWS UNBOUNDED PRECEDING) AS nap FROM gauge WHERE running IS NOT NULL AND kv_used BETWEEN 0 AND 1)
+  -- a scrape with nothing running is a pause of its own where requests were finished since the one before: whoever looks once a night sees no other scrape
+  SELECT source, nap, min(kv_used) AS value, max(line) AS line, min(t) AS moment FROM (SELECT *, count(CASE WHEN running > 0 OR worked THEN 1 END) OVER (PARTITION BY source ORDER BY t ROWS UNBOUNDED PRECEDING) AS nap FROM (
+    SELECT *, done > lag(done) OVER (PARTITION BY source ORDER BY t) AS worked FROM gauge WHERE running IS NOT NULL AND kv_used BETWEEN 0 AND 1))
   WHERE running = 0 AND coalesce(waiting, 0) = 0 GROUP BY ALL
 ), locked AS (
   SELECT source, name, coalesce(t, elapsed_s, step, line) AS moment, bytes FROM process_memory WHERE resource = 'host-locked'
@@ -67,10 +69,11 @@ WITH pause AS (
   SELECT kind, source, name, part, life, any_value(n) AS n, arg_min(value, i) AS first_value, arg_max(value, i) AS last_value, max(value) AS high, min(value) AS low,
          count(*) FILTER (rise > 0) AS rises, coalesce(sum(rise) FILTER (rise > 0), 0) AS risen, coalesce(-sum(rise) FILTER (rise < 0), 0) AS fallen, max(rise) AS jump,
          coalesce(sum(rise) FILTER (i > (n + 1) / 2.0), 0) AS late, max(value) FILTER (i > n / 2.0) AS late_high, min(value) FILTER (i > n / 2.0) AS late_low, max(moment) - min(moment) AS seconds, max(fixed) - min(fixed) AS locked_rise, count(fixed) AS locks, arg_max(source || ':' || line, i) AS ref
-  FROM stepped GROUP BY kind, source, name, part, life HAVING any_value(n) >= $trend_points
+  FROM stepped GROUP BY kind, source, name, part, life HAVING any_value(n) + bool_or(kind = 'kv' AND i = 1 AND value >= $ratchet_share)::INT >= $trend_points
 ), judged AS (
+  -- a pool is empty when the engine starts: what is in use at the first pause is the first gain
   SELECT *, last_value - first_value AS gain,
-         rises >= $ratchet_rises AND fallen <= $ratchet_fallen * risen AND jump <= $ratchet_jump * risen AND late >= $ratchet_late * (last_value - first_value)
+         rises + (kind = 'kv' AND first_value >= $ratchet_share)::INT >= $ratchet_rises AND fallen <= $ratchet_fallen * risen AND jump <= $ratchet_jump * risen AND late >= $ratchet_late * (last_value - first_value)
            AND last_value - first_value >= CASE kind WHEN 'kv' THEN $ratchet_share ELSE greatest($trend_bytes, $level_share * first_value) END AND coalesce(seconds, $trend_s) >= $trend_s AS gains,
          kind = 'gpu' AND late_high - late_low <= greatest($level_share * high, $level_bytes) AS level, kind = 'kv' AND high <= $ratchet_share AS returns
   FROM shape

@@ -25,13 +25,14 @@
 -- warm_ttft_s: that of the others
 -- cold_ref: where the first of them stands
 -- onward: turns that repeat the prompt before and add to it
--- never: of them those that found next to nothing in the cache
+-- never: of them those that found next to nothing in the cache but the beginning that all prompts share
 -- never_ref: where the first of them stands
 WITH scraped AS (
-  -- a counter over its scrapes, in their order; in their own labels
-  SELECT name, labels, t, value, source || ':' || line AS ref, lag(value) OVER w AS before, row_number() OVER (PARTITION BY name, labels ORDER BY t DESC, source DESC, line DESC) AS nth
-  FROM metric WHERE t IS NOT NULL AND (name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%')
-  WINDOW w AS (PARTITION BY name, labels ORDER BY t, source, line)
+  -- a counter over its scrapes, in their order; in their own labels. Scrapes without a time stand in one file one below the other
+  SELECT name, coalesce(labels, '') || CASE WHEN t IS NULL THEN ' ' || source ELSE '' END AS labels, coalesce(t, row_number() OVER w) AS t, value, source || ':' || line AS ref, lag(value) OVER w AS before,
+         row_number() OVER (PARTITION BY name, labels, CASE WHEN t IS NULL THEN source END ORDER BY t DESC, source DESC, line DESC) AS nth
+  FROM metric WHERE (name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%')
+  WINDOW w AS (PARTITION BY name, labels, CASE WHEN t IS NULL THEN source END ORDER BY t, source, line)
 ), latest AS (
   SELECT sum(value - before) FILTER (name LIKE '%prefix_cache_queries%') AS queries, sum(value - before) FILTER (name LIKE '%prefix_cache_hits%') AS hits,
          sum(before) FILTER (name LIKE '%prefix_cache_queries%') AS queries_before, sum(before) FILTER (name LIKE '%prefix_cache_hits%') AS hits_before,
@@ -50,14 +51,16 @@ WITH scraped AS (
 ), turn AS (
   -- one conversation at a time; what every prompt finds is the beginning that all share
   SELECT source, line, input_tokens, cached_tokens, ttft_s, min(cached_tokens) OVER (PARTITION BY source) AS shared, lag(input_tokens) OVER w AS before, max(cached_tokens / input_tokens) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS hit_before
-  FROM request WHERE input_tokens >= $turn_tokens AND cached_tokens IS NOT NULL WINDOW w AS (PARTITION BY source, coalesce(tenant, '') ORDER BY t, line)
+  FROM request WHERE input_tokens >= $turn_tokens AND cached_tokens IS NOT NULL WINDOW w AS (PARTITION BY source, coalesce(tenant, '') ORDER BY coalesce(t, elapsed_s), line)
 ), chat AS (
   SELECT count(*) AS turns, count(*) FILTER (cold) AS cold, arg_max(input_tokens, input_tokens) FILTER (cold) AS cold_tokens, arg_max(cached_tokens, input_tokens) FILTER (cold) AS cold_cached_tokens,
          median(ttft_s) FILTER (cold) AS cold_ttft_s, median(ttft_s) FILTER (NOT cold) AS warm_ttft_s, arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref,
-         count(*) FILTER (goes_on) AS onward, count(*) FILTER (goes_on AND cached_tokens < $turn_cold * input_tokens) AS never,
-         arg_min(source || ':' || line, line) FILTER (goes_on AND cached_tokens < $turn_cold * input_tokens) AS never_ref
+         count(*) FILTER (goes_on) AS onward, count(*) FILTER (goes_on AND anew) AS never,
+         arg_min(source || ':' || line, line) FILTER (goes_on AND anew) AS never_ref
   FROM (SELECT *, coalesce(cached_tokens - shared < $turn_cold * (input_tokens - shared) AND cached_tokens < $turn_warm * input_tokens AND hit_before >= $turn_warm AND goes_on, false) AS cold FROM (
-    SELECT *, input_tokens BETWEEN before AND $turn_growth * before AS goes_on FROM turn))
+    SELECT *, input_tokens BETWEEN before AND $turn_growth * before AS goes_on,
+           -- nothing, or no more than the beginning that all share
+           cached_tokens < $turn_cold * input_tokens OR (cached_tokens < $turn_shared * input_tokens AND cached_tokens - shared < $turn_cold * (input_tokens - shared)) AS anew FROM turn))
   -- conversations, not a mix of requests
   HAVING avg(goes_on::INT) >= $turns_go_on AND count(*) >= $turns_least
 ), told AS (

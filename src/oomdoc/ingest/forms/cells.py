@@ -17,8 +17,9 @@ from oomdoc.ingest.vocabulary import Quantity
 from oomdoc.units import GIB, KIB, MIB, parse_age, parse_size
 
 _NUMBER = re.compile(
-    r"(-?(?:\d{1,3}(?:[, ']\d{3})+|\d{1,18})?(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?)\s*(%|[A-Za-zµ/]{1,12})?"
+    r"(-?(?:0,\d{1,9}|\d{1,3}(?:[, ']\d{3})+|\d{1,18})?(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?)\s*(%|[A-Za-zµ/]{1,12})?"
 )
+_COMMA = re.compile(r"-?0,\d{1,9}")  # no thousands begin with nought
 _INDEX = re.compile(r"(?:(?:gpu|cuda|device|card|nvidia|npu)[ _:#\[]*)?(\d{1,4})\]?", re.I)
 _NULLS = frozenset(
     ("", "-", "--", "n/a", "[n/a]", "na", "null", "none", "nan", "unknown", "?", "<none>", "<unset>", "<unknown>")
@@ -65,7 +66,8 @@ def number_of(value: Any) -> tuple[float, str]:
         match = _NUMBER.fullmatch(value.strip())
         if match and match[1] not in ("", "-"):
             try:
-                return float(re.sub(r"[, ']", "", match[1])), match[2] or ""
+                plain = match[1].replace(",", ".") if _COMMA.fullmatch(match[1]) else re.sub(r"[, ']", "", match[1])
+                return float(plain), match[2] or ""
             except ValueError:
                 pass
     raise UnreadableError(str(value)[:60])

@@ -20,7 +20,8 @@ _DIVISORS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "min": 1 / 60}
 _WHAT = {
     "request.input": "input", "request.output": "output", "request.cached": "cached", "request.limit": "limit",
     "request.latency": "latency", "request.ttft": "ttft", "request.status": "status", "request.model": "model",
-    "request.tenant": "tenant", "request.replica": "replica", "request.end": "end", "time": "start",
+    "request.tenant": "tenant", "request.replica": "replica", "request.end": "end", "request.first": "first",
+    "time": "start", "elapsed": "start",
 }  # fmt: skip
 _LABELS = re.compile(r"\{(.*)\}", re.S)
 _MEMO = 4096
@@ -296,7 +297,11 @@ class Filler:
             value = values.get((taken.quantity.id, None))
             if what in ("latency", "ttft"):
                 put(found, Meaning(what, _DIVISORS.get(taken.named_unit, 0.0), False), cell)
-            elif what in ("start", "stamp", "end"):
+            elif what in ("start", "stamp", "end", "first"):
+                clock = _since(cell, taken.named_unit) if value is None or taken.quantity.id == "elapsed" else None
+                if clock is not None:
+                    found.setdefault(f"{'start' if what == 'stamp' else what}_clock", clock)
+                    continue
                 found.setdefault(what, value)
                 found.setdefault(what + "/", Meaning(what, 0.0, False))
             elif value is not None:
@@ -394,6 +399,28 @@ def _clock(text: Any) -> float | None:
     """Seconds since midnight of a time of day, with or without a date before it."""
     found = _CLOCK.search(str(text))
     return int(found[1]) * 3600.0 + int(found[2]) * 60 + float(found[3] or 0) if found else None
+
+
+def _since(cell: Any, unit: str) -> float | None:
+    """Seconds of a clock without a date, or of a number whose column names its unit; None for another cell.
+
+    >>> _since("14:00:02.29", ""), _since("95.8", "s"), _since("95.8", ""), _since("2026-11-20T20:04:51Z", "s")
+    (50402.29, 95.8, None, None)
+    """
+    text = str(cell).strip()
+    if _ALL_CLOCK.fullmatch(text):
+        return _clock(text)
+    if unit not in _DIVISORS:
+        return None
+    try:
+        number, behind = number_of(cell)
+    except UnreadableError:
+        return None
+    return number / _DIVISORS[unit] if not behind and 0 <= number < _NO_EPOCH else None
+
+
+_ALL_CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?")
+_NO_EPOCH = 1e8
 
 
 def _shown_unit(unit: str) -> str:

@@ -31,6 +31,8 @@ _FIT = 0.7  # of the cells of a column must be what its name says
 _MOST = 64 << 40
 _CLOCK = re.compile(r"(?:(?P<year>\d{4})[-/])?(?:(?P<month>\d\d?)[-/.](?P<day>\d\d?)[ T])?(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?")  # fmt: skip
 _DAYS = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
+_DAY_MONTH = re.compile(r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? )?(?:(?P<day>\d\d?)\.? (?P<month>[a-z]{3})[a-z]{0,6}|(?P<month2>[a-z]{3})[a-z]{0,6} (?P<day2>\d\d?))(?:,? (?P<hour>\d\d?):(?P<minute>\d\d))?")  # fmt: skip
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _SPOKEN = frozenset(("run", "config", "configuration", "setup", "args", "flags", "variant", "case", "mode", "settings", "command", "cmd", "try", "what", "change", "test", "options"))  # fmt: skip
 
 
@@ -150,8 +152,8 @@ class Abridged:
 
 # ---- numbers with a decimal comma
 
-_COMMA = re.compile(r"-?(?:0|[1-9]\d{0,2}(?:\.\d{3})*),(?:\d{1,2}|\d{4,9})")
-_POINT = re.compile(r"-?\d{1,12}\.(?:\d{1,2}|\d{4,9})|-?\d{1,3}(?:,\d{3})+")
+_COMMA = re.compile(r"-?(?:0|[1-9]\d{0,2}(?:\.\d{3})*),(?:\d{1,2}|\d{4,9})|-?0,\d{1,9}")
+_POINT = re.compile(r"-?\d{1,12}\.(?:\d{1,2}|\d{4,9})|-?[1-9]\d{0,2}(?:,\d{3})+")
 _WITH_COMMA = re.compile(r"(?P<number>-?\d{1,3}(?:\.\d{3})+(?:,\d{1,9})?|-?\d{1,12},\d{1,9})(?P<unit> ?[A-Za-z%]{0,8})")
 
 
@@ -243,6 +245,8 @@ def _series(records: Sequence[Values], columns: Mapping[str, Column], tables: fr
     for name, column in columns.items():
         cells = _told(records, name)
         role = column.role
+        if role in (grammar.ELAPSED, grammar.ORDINAL, grammar.STATE) and _share(cells, lambda cell: isinstance(cell, str) and _in_year(cell) is not None) >= _FIT:  # fmt: skip
+            role = grammar.TIME  # `Mon 3 Nov` under `day`
         if role == grammar.TIME and _share(cells, _stamp) < _FIT:
             role = grammar.ELAPSED if _share(cells, is_number) >= _FIT else grammar.STATE
         elif role == grammar.ELAPSED and _share(cells, lambda cell: moment(cell) is not None) >= _FIT:
@@ -486,7 +490,7 @@ def _quantity(words: Sequence[str], column: Column) -> tuple[str, str]:
         return "asked_tokens", ""
     if per_second:  # of the whole server, and what it writes: reading prompts is another work
         return ("" if among & (_SHARED | _READING) else "tokens_s"), ""
-    if "kv" in among and tokens:
+    if among & {"kv", "pool"} and tokens:
         return "kv_tokens", ""
     if "kv" in among and column.unit:
         return "kv_bytes", column.unit
@@ -512,7 +516,20 @@ def _quantity(words: Sequence[str], column: Column) -> tuple[str, str]:
 
 
 def _stamp(cell: Any) -> bool:
-    return moment(cell) is not None or (isinstance(cell, str) and _CLOCK.fullmatch(cell.strip()) is not None)
+    return moment(cell) is not None or (isinstance(cell, str) and (_CLOCK.fullmatch(cell.strip()) is not None or _in_year(cell) is not None))  # fmt: skip
+
+
+def _in_year(cell: str) -> float | None:
+    """Seconds since the year began of a day and month, with a clock or without; the year is not told.
+
+    >>> _in_year("Mon 3 Nov"), _in_year("Jan 2, 06:00"), _in_year("run 3")
+    (26438400.0, 108000.0, None)
+    """
+    match = _DAY_MONTH.fullmatch(cell.strip())
+    if match is None or (month := (match["month"] or match["month2"]).lower()) not in _MONTHS:
+        return None
+    days = _DAYS[_MONTHS.index(month)] + int(match["day"] or match["day2"]) - 1
+    return days * 86400.0 + int(match["hour"] or 0) * 3600 + int(match["minute"] or 0) * 60
 
 
 def _counted(cell: Any) -> bool:
@@ -592,7 +609,8 @@ class Keeper:
                 return t, None, None
             match = _CLOCK.fullmatch(str(cell).strip())
             if match is None:
-                return None, None, None
+                day = _in_year(str(cell))
+                return None, None if day is None else self._since(day), None
             seconds = int(match["hour"]) * 3600.0 + int(match["minute"]) * 60 + int(match["second"] or 0)
             if match["month"] and 1 <= int(match["month"]) <= 12:
                 t = moment(f"{match['year']}-{int(match['month']):02}-{int(match['day']):02} {int(match['hour']):02}:{match['minute']}:{match['second'] or '00'}") if match["year"] else None  # fmt: skip

@@ -68,6 +68,14 @@ QUANTITIES = (
         not_names=("mean_ttft_ms", "p99_ttft_ms"),
     ),
     Quantity(
+        "request.first", "request", "+first", "moment",
+        strong="first token, first token at, first token time, first chunk at, time of first token",
+        low=6.3e8,
+        high=7.3e9,
+        samples=(("first_token", "2026-11-20T20:04:51Z", 1795205091.0),),
+        not_names=("first_seen", "first_name"),
+    ),
+    Quantity(
         "request.status", "request", "status", "status",
         strong="http status, status code, response code, http code, http status code, response status, http output status code, result code, return code http",
         weak="status, code, http, rc, result",

@@ -89,6 +89,14 @@ _TONGUES: tuple[tuple[str, str], ...] = (
     ("requests", "anfragen, requetes, peticiones, solicitudes, pedidos, requisicoes, richieste, zapytania, zadania"),
     ("time", "uhrzeit, zeit, zeitpunkt, zeitstempel, heure, horodatage, hora, fecha, horario, orario, ora, godzina, czas"),
     ("first token", "erstes token, erster token, premier token, premier jeton, primer token, primeiro token, primo token, pierwszy token"),
+    ("arrival", "ankunft, eingang, arrivee, llegada, chegada, arrivo, przybycie, nadejscie"),
+    ("end", "ende, fin, koniec"),
+    ("input tokens", "eingabetokens, eingabe tokens, tokens en entree, tokens entrada, tokens de entrada, jetons en entree, token in ingresso, tokeny wejsciowe"),
+    ("output tokens", "ausgabetokens, ausgabe tokens, tokens en sortie, tokens salida, tokens de salida, tokens saida, tokens de saida, jetons en sortie, token in uscita, tokeny wyjsciowe"),
+    ("connections", "verbindungen, connexions, conexiones, conexoes, connessioni, polaczenia"),
+    ("tenants", "mandanten, mandants, inquilinos, locataires, inquilini, najemcy"),
+    ("share of", "anteil, quota di, proporcion, proporcao, udzial"),
+    ("pool size", "poolgrosse, pool grosse, taille du pool, tamano del pool, tamanho do pool, rozmiar puli"),
     ("hit rate", "trefferquote, trefferrate, taux de succes, tasa de aciertos, taxa de acerto, taxa de acertos, trafienia"),
 )  # fmt: skip
 _SMALL_WORDS = r"(?:de|da|do|das|dos|del|della|di|du|des|der|die|den|el|la|le|los|les|il|na|w|z|acumulad[oa]s?|cumule[es]*|kumuliert|insgesamt|atual|actual|actuel|aktuell|attuale)"
@@ -111,15 +119,19 @@ def _phrase(words: str) -> str:
 
 _IN_ENGLISH = {words: english for english, phrases in _TONGUES for words in (" ".join(each.split()) for each in phrases.split(","))}  # fmt: skip
 _FOREIGN = re.compile(rf"(?<![a-z])(?:{'|'.join(map(_phrase, sorted(_IN_ENGLISH, key=len, reverse=True)))})(?![a-z])")
+_GO = re.compile(r"[\[(]([KMGT])(i)?o(?: (?P<binary>binaires?))?[\])]", re.I)
+"""`(Go)` and `(Gio)`, as French tools name bytes (octets)."""
 _SMALL = re.compile(rf"(?<![a-z]){_SMALL_WORDS}(?![a-z])", re.I)
 
 
+@lru_cache(maxsize=8192)
 def in_english(text: str) -> str:
     """A name with its words of other tongues in English; small words beside these go, and accents of all.
 
     >>> in_english("Uso do cache KV (%)"), in_english("File d'attente"), in_english("kolejka_max"), in_english("cola de impresion")
     ('used cache KV (%)', 'waiting', 'waiting_max', 'waiting impresion')
     """
+    text = _GO.sub(lambda unit: f"({unit[1].upper()}{'iB' if unit[2] or unit['binary'] else 'B'})", text)
     plain = "".join(each for each in unicodedata.normalize("NFKD", text.replace("ł", "l").replace("Ł", "L")) if not unicodedata.combining(each))  # fmt: skip
     low = plain.lower()
     if len(low) != len(plain) or _FOREIGN.search(low) is None:

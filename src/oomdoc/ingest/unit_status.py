@@ -1,0 +1,79 @@
+"""What the service manager says of a unit that the kernel ended for want of memory: `systemctl status`, `systemctl show`.
+
+    × llm.service - vLLM                                                   Id=llm.service
+         Active: failed (Result: oom-kill) since Thu 2026-09-10 06:41:58   Result=oom-kill
+       Main PID: 40117 (code=killed, signal=KILL)                          MainPID=0
+         Memory: 48.0G (peak: 48.0G swap: 0B swap peak: 0B)                MemoryMax=51539607552
+
+One row of `host_event` for each such unit: whose it was by the unit's name, or by the program that it runs where that is a server;
+the most that it held; the limit that stands in it or in a drop-in of the same text. A unit that held as much as its limit was ended for
+that limit (`cgroup-oom-kill`); of another the text does not say for which (`oom-kill`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from oomdoc.ingest.base import Rows, regex
+from oomdoc.ingest.prompts import typed
+from oomdoc.tables import Batch
+from oomdoc.units import parse_size, parse_time
+
+TELLING = re.compile(rb"(?m)\(Result: oom-kill\)|^Result=oom-kill\b")
+"""Whether a text holds anything of this kind: one search for each short text."""
+
+_REACHED = 0.98
+"""Of its limit: a group is ended when a page more does not fit, and figures are printed to a tenth of a GiB."""
+_HEAD = regex(
+    r"\s*[●×○↻✗*x] (?P<unit>[\w@.:\\-]{1,120})\.(?:service|scope|slice)\b|Id=(?P<id>[\w@.:\\-]{1,120})\.(?:service|scope)\s*$"
+)
+_ENDED = regex(r"\s*Active: failed \(Result: oom-kill\)|Result=oom-kill\s*$")
+_PID = regex(r"\s*(?:Main PID|Process): (?P<pid>\d{1,9})\b|(?:ExecMainPID|MainPID)=(?P<pid2>[1-9]\d{0,8})\s*$")
+_PEAK = regex(r"\s*Memory: .{0,80}?\bpeak: (?P<size>[\d.]{1,12}[KMGT]?)\b|MemoryPeak=(?P<bytes>\d{1,15})\s*$")
+_MAX = regex(r"\s*Memory: .{0,80}?\bmax: (?P<size>[\d.]{1,12}[KMGT]?)\b|\s*MemoryMax=(?P<size2>[\d.]{1,15}[KMGT]?)\s*$")
+_SERVER = regex(r".*\b(?P<program>vllm|sglang|text-generation-launcher|llama-server|lmdeploy|trtllm-serve)\b", re.I)
+
+
+def _bytes(text: str) -> int | None:
+    return parse_size(text + ("iB" if text[-1:].isalpha() else " B"), binary=True)
+
+
+def read(data: bytes) -> Iterator[Batch]:
+    """The units that were ended so; the first line has number 1."""
+    found: list[tuple[int, dict[str, Any]]] = []
+    unit: dict[str, Any] = {}
+    limit: int | None = None
+    rows = Rows()
+    for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
+        if len(line) > 2000:
+            continue
+        if most := _MAX.match(line):
+            size = _bytes(most["size"] or most["size2"])
+            unit["limit"] = size
+            limit = limit or size
+            if size:
+                rows.add("note", number, topic="container-limit", value=float(size), text=line.strip()[:300])
+        if head := _HEAD.match(line):
+            unit = {"name": head["unit"] or head["id"], "limit": unit.get("limit") if head["id"] else None}
+        elif typed(line) is not None:
+            unit = {}
+        elif _ENDED.match(line):
+            found.append((number, unit))
+            unit["text"] = line.strip()
+        elif pid := _PID.match(line):
+            unit.setdefault("pid", int(pid["pid"] or pid["pid2"]))
+        if peak := _PEAK.match(line):
+            unit["peak"] = _bytes(peak["size"] or peak["bytes"])
+        if program := _SERVER.match(line):
+            unit.setdefault("program", program["program"].lower())
+    for number, one in found:
+        most_bytes = one.get("limit") or limit
+        peak_bytes = one.get("peak")
+        full = bool(most_bytes and peak_bytes and peak_bytes >= _REACHED * most_bytes)
+        rows.add(
+            "host_event", number, t=parse_time(one["text"]), kind="cgroup-oom-kill" if full else "oom-kill", process=one.get("program") or one.get("name"),
+            pid=one.get("pid"), bytes=peak_bytes, limit_bytes=most_bytes, text=one["text"][:300],
+        )  # fmt: skip
+    yield from rows.take()
