@@ -313,6 +313,10 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
             settings.append((name, ""))
         elif column.role in (grammar.ORDINAL, grammar.RUNNING, grammar.REQUESTS, grammar.WHO, grammar.STATE):
             conditions.append(name)
+        elif _share(cells, _asked_for) >= _FIT:
+            figures.append((name, "requested_bytes", ""))
+        elif outcome and column.role == grammar.FIGURE and _sorts(cells, len(records)):
+            conditions.append(name)
         elif column.role in (grammar.FIGURE, grammar.MEMORY) and _share(cells, _is_size) >= _FIT:
             quantity, unit = _quantity(words, _with_unit(column, cells))
             if not quantity and list(words) == ["tokens"] and any(found == "kv_bytes" for _, found, _ in figures):
@@ -355,6 +359,19 @@ def _outcome_column(records: Sequence[Values], columns: Mapping[str, Column]) ->
 
 _SAYS = 0.75  # of the cells of a column whose name is not known tell an outcome
 _PROMPTS = frozenset(("prompt", "input", "context"))
+_ASKED_FOR = re.compile(r"(?i)\b(?:tr(?:ied|ying) to allocate|fail(?:ed|ure) to allocate|allocat(?:e|ing|ion) of|could not allocate|cannot allocate)\s{1,3}(?P<size>\d[\d.,]{0,12}\s?[KMGT]i?B)\b")
+"""What an allocator was asked for when it failed, in a cell that quotes its message."""
+
+
+def _asked_for(cell: Any) -> bool:
+    return isinstance(cell, str) and _ASKED_FOR.search(cell) is not None
+
+
+def _sorts(cells: Sequence[Any], records: int) -> bool:
+    """Whether a column names the kind of each try: a few words that come again (`chat`, `scoring`)."""
+    return len(cells) == records and _share(cells, _is_text) == 1 and 2 <= len({str(cell) for cell in cells}) <= records // 2  # fmt: skip
+
+
 _KV_DTYPE = re.compile(r"(?i)auto|default|fp8(?:_e[45]m[23])?|b?fp?16|bfloat16|float16|int8|(?:8|16)[- ]bit")
 
 
@@ -697,6 +714,10 @@ class Keeper:
                 ):
                     number = number_of(cell)[0] if not null(cell) else None
                     number = number / 100 if number is not None and quantity == "hit_rate" and (unit == "%" or number > 1) else number  # fmt: skip
+                elif quantity == "requested_bytes":
+                    asked = _ASKED_FOR.search(str(cell))
+                    size = parse_size(asked["size"].replace(",", ""), binary=True) if asked else None
+                    number = None if size is None else float(size)
                 elif quantity in ("ttft_s", "tpot_s", "latency_s"):
                     number = grammar.seconds_of(str(cell), unit) if not null(cell) else None
                 else:
