@@ -474,6 +474,10 @@ def _quantity(words: Sequence[str], column: Column) -> tuple[str, str]:
         return "", ""  # a share of memory in use is none of them
     if among & {"activation", "activations", "act"} and column.unit:
         return "activation_bytes", column.unit
+    if among & {"graph", "graphs", "cudagraph", "cudagraphs"} and column.unit:
+        return "graph_bytes", column.unit
+    if ({"non", "torch"} <= among or {"outside", "torch"} <= among or among & {"nontorch", "nccl"}) and column.unit:
+        return "non_torch_bytes", column.unit
     tokens = bool(among & {"token", "tokens", "tok", "toks"})
     rate = bool(among & {"rate", "ratio", "pct", "percent", "share"})
     per_second = bool(among & {"s", "sec", "second"}) and tokens
