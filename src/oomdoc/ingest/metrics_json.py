@@ -30,7 +30,17 @@ from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
 KIND = "metrics-json"
-TABLES = ("metric", "engine_flag", "engine_figure", "gpu_sample", "gpu_device", "host_event", "note", "scaler", "problem")
+TABLES = (
+    "metric",
+    "engine_flag",
+    "engine_figure",
+    "gpu_sample",
+    "gpu_device",
+    "host_event",
+    "note",
+    "scaler",
+    "problem",
+)
 
 _YEARS = (6.3e8, 7.3e9)
 _FLUSH_ROWS = 20_000

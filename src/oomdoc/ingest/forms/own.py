@@ -359,7 +359,9 @@ def _outcome_column(records: Sequence[Values], columns: Mapping[str, Column]) ->
 
 _SAYS = 0.75  # of the cells of a column whose name is not known tell an outcome
 _PROMPTS = frozenset(("prompt", "input", "context"))
-_ASKED_FOR = re.compile(r"(?i)\b(?:tr(?:ied|ying) to allocate|fail(?:ed|ure) to allocate|allocat(?:e|ing|ion) of|could not allocate|cannot allocate)\s{1,3}(?P<size>\d[\d.,]{0,12}\s?[KMGT]i?B)\b")
+_ASKED_FOR = re.compile(
+    r"(?i)\b(?:tr(?:ied|ying) to allocate|fail(?:ed|ure) to allocate|allocat(?:e|ing|ion) of|could not allocate|cannot allocate)\s{1,3}(?P<size>\d[\d.,]{0,12}\s?[KMGT]i?B)\b"
+)
 """What an allocator was asked for when it failed, in a cell that quotes its message."""
 
 

@@ -264,7 +264,9 @@ def _bounds(rows: Rows, text: str, bounds: list[Setting]) -> None:
     if devices:  # of several containers the one with most: each has its own
         most = max(devices, key=lambda one: int(one.value))
         rows.add("gpu_device", max(1, most.line), count=int(most.value))
-    for one in dict.fromkeys(one._replace(engine=0) for one in bounds if one.flag != "devices"):  # services may share a part of a document
+    for one in dict.fromkeys(
+        one._replace(engine=0) for one in bounds if one.flag != "devices"
+    ):  # services may share a part of a document
         size = _binary(one.value)
         if size:
             rows.add("note", max(1, one.line), topic=one.flag, value=size, text=f"{one.flag} {one.value}"[:300])
