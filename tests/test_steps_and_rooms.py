@@ -39,7 +39,8 @@ f,rank,900,8192,fine,
 )
 def test_what_fails_follows_the_tokens_of_the_step(tmp_path: Path, sheet: str, one: str, two: str, spike: bool) -> None:
     name = "sheet.md" if sheet is _LENGTHS else "sheet.csv"
-    assert (likely(tmp_path, {name: sheet.format(one=one, two=two)}) == "prefill-activation-spike") is spike
+    files = {name: sheet.format(one=one, two=two), "setup.txt": "vLLM 0.11.2 serves acme/base-8B on one L4\n"}
+    assert (likely(tmp_path, files) == "prefill-activation-spike") is spike
 
 
 _PARTED = """\

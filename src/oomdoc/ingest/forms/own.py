@@ -301,7 +301,9 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
         words = grammar.pieces(name)
         if not cells or name in apart or name == outcome or _just_counts(words, cells):
             continue
-        if "cache" in words and len(words) <= 3 and _share(cells, _is_kv_dtype) == 1:
+        if _share(cells, _asked_for) >= _FIT:
+            figures.append((name, "requested_bytes", ""))
+        elif "cache" in words and len(words) <= 3 and _share(cells, _is_kv_dtype) == 1:
             settings.append((name, "kv_cache_dtype"))
         elif outcome and set(words) & _PROMPTS and "tokens" in words and not (set(words) & {"s", "sec", "cached", "hit"}) and _share(cells, is_number) == 1:  # fmt: skip
             conditions.append(name)
@@ -313,8 +315,6 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
             settings.append((name, ""))
         elif column.role in (grammar.ORDINAL, grammar.RUNNING, grammar.REQUESTS, grammar.WHO, grammar.STATE):
             conditions.append(name)
-        elif _share(cells, _asked_for) >= _FIT:
-            figures.append((name, "requested_bytes", ""))
         elif outcome and column.role == grammar.FIGURE and _sorts(cells, len(records)):
             conditions.append(name)
         elif column.role in (grammar.FIGURE, grammar.MEMORY) and _share(cells, _is_size) >= _FIT:
@@ -325,7 +325,8 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
                 quantity = "gpu_bytes"
             figures.append((name, quantity, unit))
     varied = [flag for name, flag in settings if len({str(cell) for cell in _told(records, name)}) > 1]
-    if not varied and not spread:
+    asked = outcome and any(quantity == "requested_bytes" for _, quantity, _ in figures)
+    if not varied and not spread and not asked:
         return _measured(records, columns, tables)
     if spread:
         return Experiment(tuple(settings), tuple(conditions), "", (), spread)
@@ -337,7 +338,7 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
             return None
     elif not any(quantity for _, quantity, _ in figures) or (not strong and not any(quantity in _TELLING for _, quantity, _ in figures)):  # fmt: skip
         return None
-    if "request" in tables and not strong:
+    if "request" in tables and not strong and not asked:
         return None
     return Experiment(tuple(settings), tuple(conditions), outcome, tuple(figures))
 
