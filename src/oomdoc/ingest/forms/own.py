@@ -313,9 +313,9 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
             settings.append((name, "_".join(words)))
         elif words and words[-1] in _SPOKEN and _says_settings(cells):
             settings.append((name, ""))
-        elif column.role in (grammar.ORDINAL, grammar.RUNNING, grammar.REQUESTS, grammar.WHO, grammar.STATE):
-            conditions.append(name)
-        elif outcome and column.role == grammar.FIGURE and _sorts(cells, len(records)):
+        elif column.role in (grammar.ORDINAL, grammar.RUNNING, grammar.REQUESTS, grammar.WHO, grammar.STATE) or (
+            outcome and column.role == grammar.FIGURE and _sorts(cells, len(records))
+        ):
             conditions.append(name)
         elif column.role in (grammar.FIGURE, grammar.MEMORY) and _share(cells, _is_size) >= _FIT:
             quantity, unit = _quantity(words, _with_unit(column, cells))
