@@ -132,9 +132,9 @@ Deployment pods:                                          {now} current / {now} 
 """
 
 
-@pytest.mark.parametrize(("series", "now", "cause"), [("vllm:num_requests_waiting:sum", 3, "autoscaling-blind"), ("vllm:num_requests_waiting", 2, "autoscaling-blind"), ("node_load1", 3, None)])  # fmt: skip
-def test_answers_under_any_name(tmp_path: Path, series: str, now: int, cause: str | None) -> None:
+@pytest.mark.parametrize(("series", "now"), [("vllm:num_requests_waiting:sum", 3), ("vllm:num_requests_waiting", 2)])
+def test_answers_under_any_name(tmp_path: Path, series: str, now: int) -> None:
     values = ",".join(f'[{1772700000 + 300 * at}, "{20 * at}"]' for at in range(12))
     answers = f'{{"results": [{{"metric": {{"__name__": "{series}"}}, "values": [{values}]}}]}}'
     files = {"answers.json": answers, "hpa.txt": _SCALER.format(name="chat-eu", now=now)}
-    assert (likely(tmp_path, files) == "autoscaling-blind") is (cause is not None) or cause is None
+    assert likely(tmp_path, files) == "autoscaling-blind"
