@@ -335,6 +335,7 @@ def _expect(store: Store, engines: Sequence[Engine], start: str | None, config: 
             "kv_heads": told.kv_heads,
             "latent": int(told.latent),
             "vocab_size": told.vocab_size,
+            "positions": told.positions,
         }
         figures |= {name: (value, value, told.origin) for name, value in exact.items() if value is not None}
     batched = default_step(store, engine)

@@ -93,11 +93,14 @@ class _Series(dict[str, "tuple[str, str | None] | tuple[()] | None"]):
         if match:
             name = match[1]
             left_out = name.endswith("_created") or (name.startswith("nvidia_") and "memory" not in name)
+            name = _RECORDED.sub(r"\1", name)
             series = () if left_out else (OTHERS.get(name, name), match[2][1:-1] if match[2] else None)
         self[text] = series
         return series
 
 
+_RECORDED = re.compile(r"(?<=^vllm)(:\w+):(?:sum|max|avg|mean|min|last)$")
+"""`vllm:num_requests_waiting:sum`: what a recording rule of Prometheus calls a gauge that it folds over replicas."""
 _SERIES = _Series()
 
 _FILE_UTC = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)T(\d\d)[:-]?(\d\d)[:-]?(\d\d)Z")
@@ -216,8 +219,8 @@ def _as_exposed(line: str) -> str:
 def kept_name(name: str) -> str | None:
     """Under which name a series is kept; None for one that does not matter.
 
-    >>> kept_name("vllm:num_preemptions_total"), kept_name("tgi_queue_size"), kept_name("up")
-    ('vllm:num_preemptions_total', 'vllm:num_requests_waiting', None)
+    >>> kept_name("vllm:num_preemptions_total"), kept_name("tgi_queue_size"), kept_name("up"), kept_name("vllm:num_requests_running:max")
+    ('vllm:num_preemptions_total', 'vllm:num_requests_waiting', None, 'vllm:num_requests_running')
     """
     series = _SERIES[name]
     return series[0] if series and name.startswith(_KEPT) and not name.endswith("_bucket") else None

@@ -40,6 +40,7 @@ TABLES = (
     "gpu_device",
     "host_event",
     "note",
+    "scaler",
     "problem",
 )
 
@@ -51,6 +52,8 @@ _GROWN = re.compile(
     r"(?:sum\()?(?:increase|delta)\(\s*(?P<name>[A-Za-z_:][\w:]{3,100})(?:\{[^{}]*\})?\[\w+(?::\w*)?\]\s*\)+"
 )
 """What a counter grew by at each sample: summed up it is that counter again, from nought; exact where samples are a window apart."""
+_LISTS = ((), ("result",), ("results",), ("series",), ("frames",))
+"""What a list of series is called; whoever gathers answers keeps them under a name of the kind, or under none."""
 _LINE = re.compile(rb'\s*\{"metric"\s*:\s*\{')
 _SHAPES = re.compile(
     rb'"resultType"\s*:\s*"(?:matrix|vector)"|"metric"\s*:\s*\{\s*"__name__"\s*:|"frames"\s*:\s*\[\s*\{\s*"schema"\s*:'
@@ -162,6 +165,7 @@ class _Answers:
         grown = _GROWN.fullmatch(name)
         kept = _kept(grown["name"] if grown else name)
         if kept is None:
+            self._replicas(line, name, samples, divisor)
             return
         name = kept
         text = _text(labels)
@@ -191,6 +195,19 @@ class _Answers:
         if name in CONFIG and found and text and text not in self._configs and len(self._configs) < 1000:
             self._configs.add(text)
             tell_config(self.rows, line, found[0][1], text)
+
+    def _replicas(self, line: int, name: str, samples: Iterable[Any], divisor: float) -> None:
+        """What the cluster counts of replicas, as a statement of the scaler wherever it changes."""
+        column = next((match.quantity.column for match in meanings(name) if match.strong and match.quantity.table == "scaler" and match.quantity.kind == "count"), None) if name.startswith("kube_") else None  # fmt: skip
+        before = None
+        for at, printed in samples if column else ():
+            try:
+                t, count = float(at) / divisor, int(float(printed))
+            except (TypeError, ValueError, OverflowError):
+                continue
+            if count != before and column:
+                self.rows.add("scaler", line, t=t if _YEARS[0] <= t < _YEARS[1] else None, kind="replicas", text=f"{name} {count}", **{column: count})  # fmt: skip
+            before = count
 
     def take(self) -> Iterator[Batch]:
         """What was read so far."""
@@ -238,7 +255,7 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     chunks = itertools.chain([] if first is None else [first], stream)
 
     def whole(way: tuple[str, ...]) -> bool:
-        return (lines and way == ()) or way[-2:] in (("result", ITEM), ("frames", ITEM)) or way == (ITEM,)
+        return (lines and way == ()) or (way[-1:] == (ITEM,) and way[-2:-1] in _LISTS)
 
     try:
         for piece in pieces(chunks, whole):

@@ -223,7 +223,7 @@ OUTCOMES: dict[str, int] = {
         (200, "ok success succeeded successful completed complete finished done stop length"),
         (499, "aborted abort cancelled canceled disconnected"),
         (429, "rejected throttled"),
-        (500, "error errored failed failure exception"),
+        (500, "error errored failed failure exception dead died crash crashed engine_dead engine_died server_died"),
         (504, "timeout timed_out"),
     )
     for word in words.split()

@@ -84,17 +84,27 @@ _LETTERS = str.maketrans({"µ": "u", "μ": "u", "ł": "l", "Ł": "L", "ß": "ss"
 
 @lru_cache(maxsize=2048)
 def of_header(name: str) -> str | None:
-    """The setting that a column of this name holds; None for none.
+    """The setting that a column of this name holds; None for none. Where the name itself is none, the word in its brackets may be.
 
-    >>> of_header("TP size"), of_header("--max-num-seqs"), of_header("VLLM_USE_V1"), of_header("kv_gib")
-    ('tensor_parallel_size', 'max_num_seqs', 'VLLM_USE_V1', None)
+    >>> of_header("TP size"), of_header("--max-num-seqs"), of_header("VLLM_USE_V1"), of_header("kv_gib"), of_header("cards (TP)")
+    ('tensor_parallel_size', 'max_num_seqs', 'VLLM_USE_V1', None, 'tensor_parallel_size')
     """
     plain = name.strip().strip("\"'`*")
     if _VARIABLE.fullmatch(plain):
         return plain
     if plain.startswith("--"):
         return flag_of(plain)
-    return _BY_NAME.get(re.sub(r"[^a-z0-9]", "", re.sub(r"[\[(].*?[\])]", "", bare_letters(plain).lower())))
+    low = bare_letters(plain).lower()
+    found = _BY_NAME.get(_letters(_BRACKETS.sub("", low)))
+    inside = _BRACKETS.search(low) if found is None else None
+    return _BY_NAME.get(_letters(inside[1])) if inside else found
+
+
+_BRACKETS = re.compile(r"[\[(](.*?)[\])]")
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text)
 
 
 def flag_of(option: str) -> str:

@@ -282,6 +282,7 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:cuda|hip|npu|gpu|run|runs|ran|throws|until|go|goes|going|went|get|gets|got) out of memory\b|\boom(?:s|ed|[- ]kill\w*)?\b(?!\s?[:=]?\s?0\b)",
         r"\bOutOfMemory(?:Error)?\b|(?<![a-z._])oom(?![a-z_])(?!\s?[:=]?\s?0\b)|显存(?:不足|不够|溢出|爆)|爆显存|卡死",
         r"\b(?:crash(?:es|ed|ing)?|dies|died|killed|segfaults?|fails? to start|cannot start|won't start)\b",
+        r"\bexit(?:s|ed)?(?: with)?(?: an?)? (?:exit )?(?:code|status) [1-9]\d{0,2}\b",
         deniable=True,
         samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None),),
         near_misses=("no OOM so far", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0"),
@@ -390,9 +391,11 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:prompts?|prefix(?:es)?) (?:is|are) (?:repeated|reused|sent again|the same|shared)\b",
         r"\b(?:sessions?|conversations?|chats?|users?|prompts?|prefix(?:es)?)\b[^.]{0,80}\b(?:in turn|in a circle|"
         r"round[- ]robin|in rotation|alternat\w+|rotat\w+|cyclic\w*|again and again|one after (?:the other|another))\b",
-        unless=r"\b(?:error|log|warning) messages?\b",
+        # a load that several tries have in common, and a probe of a few requests of which the hits are told, are no traffic that comes again
+        unless=r"\b(?:error|log|warning) messages?\b|\b(?:same|identical) (?:prompts?|messages?) (?:each|everywhere|throughout|as (?:before|above)|(?:for|in|at|on|with) (?:each|every|all|both))\b"
+        r"|(?<![\d.])(?!0+(?:\.0+)? ?%)\d+(?:\.\d+)? ?% (?:of )?(?:prefix[- ]?)?(?:cache[- ]?)?hits?\b",
         samples=(("the same system prompt in every chat", None), ("sessions one after another in a circle", None),),
-        near_misses=("the same error messages again", "each prompt is different", "the same 200 prompts in every run",),
+        near_misses=("the same error messages again", "each prompt is different", "the same 200 prompts in every run", "same prompts each", "two identical prompts: 50.9 % prefix hits",),
     ),
     _topic(
         "no-hits",

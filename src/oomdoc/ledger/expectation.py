@@ -50,6 +50,8 @@ class Expectation:
     latent: bool
     multimodal: bool = False
     vocab_size: int | None = None
+    positions: int | None = None
+    """Tokens of the longest context that the checkpoint itself states; None where only a relative's are known."""
     pool_tokens: Interval | None = None
     other_tokens: Mapping[float, str] = field(default_factory=dict)
     parts: Mapping[str, Interval] = field(default_factory=dict)
@@ -98,6 +100,7 @@ def expectation(
         latent=model.latent,
         multimodal=model.multimodal,
         vocab_size=model.vocab_size,
+        positions=model.max_position_embeddings if model.own_positions or model.confirmed == "config" else None,
         pool_tokens=result.pool.tokens if result.pool and on_gpu and total_bytes else None,
         other_tokens=_other_tokens(model, setup, result.kv_bytes_per_token),
         parts=parts,

@@ -21,10 +21,11 @@
 -- unified_full: CPU and GPU share one memory and it was full; false = a seventh of it was left; NULL = in between, or memory of its own
 -- unified_ref: where a text says that they share it
 WITH sampled AS (
-  SELECT gpu, arg_max(used_bytes, source) AS used, max(peak_bytes) AS peak, max(total_bytes) AS total, min(source || ':' || last_line) AS ref, sum(samples) AS samples FROM device_series GROUP BY gpu
+  -- where no size is told a device is at least as large as the fullest of them, and that one is at work once it holds what no context does
+  SELECT gpu, arg_max(used_bytes, source) AS used, max(peak_bytes) AS peak, max(total_bytes) AS total, coalesce(max(total_bytes), CASE WHEN max(max(peak_bytes)) OVER () >= $at_work_bytes THEN max(max(peak_bytes)) OVER () END) AS size, min(source || ':' || last_line) AS ref, sum(samples) AS samples FROM device_series GROUP BY gpu
 ), sample_sum AS (
   SELECT count(*) AS n, min(total) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref, sum(samples) AS samples,
-         count(*) FILTER (peak < $device_idle * total) AS idle, max(peak / total) AS fullest, min(ref) FILTER (peak < $device_idle * total) AS idle_ref,
+         count(*) FILTER (peak < $device_idle * size) AS idle, max(peak / size) AS fullest, min(ref) FILTER (peak < $device_idle * size) AS idle_ref,
          (max(used) FILTER (used > $device_in_use * total) - min(used) FILTER (used > $device_in_use * total)) / max(total) AS used_spread
   FROM sampled
 ), listed AS (

@@ -1,4 +1,4 @@
--- says: stretches in the middle of a log in which requests run and no token comes or goes, with room in the pool, and then all goes on: the engine waits for something that is not memory; no row where there are none
+-- says: stretches in the middle of a log in which requests run and no token comes or goes, or less than one a second of all together, with room in the pool, and then all goes on: the engine waits for something that is not memory; no row where there are none
 -- scope: bundle
 -- start_id: engine start
 -- pauses: how many such stretches
@@ -7,6 +7,7 @@
 -- running: requests that run meanwhile
 -- waiting: the most that wait at its end
 -- peak: highest usage of the pool in it
+-- tokens: tokens a second of all requests together, the most in it
 -- ref: its first line
 WITH stat AS (
   SELECT s.start_id, x.source, x.line, x.t, x.running, x.waiting, x.kv_used, x.generation_tokens_per_s + x.prompt_tokens_per_s AS tokens_per_s,
@@ -15,17 +16,17 @@ WITH stat AS (
   WHERE x.running IS NOT NULL AND x.generation_tokens_per_s IS NOT NULL AND x.prompt_tokens_per_s IS NOT NULL
   WINDOW w AS (PARTITION BY s.start_id ORDER BY x.line)
 ), marked AS (
-  SELECT *, place - row_number() OVER (PARTITION BY start_id ORDER BY line) AS stretch FROM stat WHERE running > 0 AND tokens_per_s = 0
+  SELECT *, place - row_number() OVER (PARTITION BY start_id ORDER BY line) AS stretch FROM stat WHERE running > 0 AND tokens_per_s < $crawls
 ), moving AS (
-  SELECT start_id, min(line) AS first_line, max(line) AS last_line FROM stat WHERE tokens_per_s > 0 GROUP BY start_id
+  SELECT start_id, min(line) AS first_line, max(line) AS last_line FROM stat WHERE tokens_per_s >= $crawls GROUP BY start_id
 ), long AS (
-  SELECT start_id, stretch, count(*) AS lines, max(t) - min(t) AS seconds, max(running) AS running, max(waiting) AS waiting, max(kv_used) AS peak,
+  SELECT start_id, stretch, count(*) AS lines, max(t) - min(t) AS seconds, max(running) AS running, max(waiting) AS waiting, max(kv_used) AS peak, max(tokens_per_s) AS tokens,
          arg_min(source || ':' || line, line) AS ref, min(line) AS first_line, max(line) AS last_line
   FROM marked GROUP BY start_id, stretch
 )
 -- of each start the longest, whole: figures of one stretch never stand beside those of another
-SELECT l.start_id, count(*) OVER (PARTITION BY l.start_id) AS pauses, l.lines, l.seconds, l.running, l.waiting, l.peak, l.ref
+SELECT l.start_id, count(*) OVER (PARTITION BY l.start_id) AS pauses, l.lines, l.seconds, l.running, l.waiting, l.peak, l.tokens, l.ref
 FROM long l JOIN moving m ON m.start_id = l.start_id
-WHERE l.lines >= $pause_lines AND l.peak < $pool_had_room AND m.first_line < l.first_line AND m.last_line > l.last_line
+WHERE l.lines >= $pause_lines AND (l.peak < $pool_had_room OR l.peak < $pool_crowded AND l.waiting = 0) AND m.first_line < l.first_line AND m.last_line > l.last_line
 QUALIFY row_number() OVER (PARTITION BY l.start_id ORDER BY l.lines DESC, l.first_line) = 1
 ORDER BY l.start_id

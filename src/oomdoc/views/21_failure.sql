@@ -139,7 +139,7 @@ SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n 
        WHEN stack.executed OR book.text LIKE '%Error in model execution%' OR book.text LIKE '%error in forwardAsync%' THEN 'forward' WHEN before.up OR stat.kv_used IS NOT NULL THEN 'forward'
        -- private pools are filled by graph capture: whatever failed, failed during or after it, whatever the log shows last
        WHEN book.private_pool_bytes >= $graph_pool_bytes AND NOT coalesce(slept.pooled, false) AND before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft', 'loaded', 'profiled') THEN 'after-capture'
-       WHEN before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft') THEN 'load' WHEN before.name IN ('loaded') THEN 'profile'
+       WHEN before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft') THEN 'load' WHEN before.name IN ('loaded', 'image-profile') THEN 'profile'
        WHEN before.name IN ('profiled', 'kv-available') THEN 'kv-alloc'
        WHEN before.name IN ('kv-sized', 'kv-blocks', 'capture-start', 'capture-progress') THEN 'capture' WHEN before.name IN ('captured') THEN 'warmup'
        WHEN stack.forward THEN 'forward' WHEN before.name IN ('server-version', 'engine-init') THEN 'init'

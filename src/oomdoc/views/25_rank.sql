@@ -39,7 +39,10 @@ WITH figure AS (
 ), kv AS (
   SELECT who || '/' || coalesce(rank, -1) AS who, min(value) AS value, min(source || ':' || line) AS ref FROM own WHERE name = 'kv_available_bytes' GROUP BY 1
 ), weights AS (
-  SELECT who || '/' || coalesce(rank, -1) AS who, max(value) AS value FROM own WHERE name = 'weights_bytes' GROUP BY 1
+  -- a rank that loads twice before its room is counted holds both: the model, and a draft that stands on this rank alone
+  SELECT o.who || '/' || coalesce(o.rank, -1) AS who, CASE WHEN bool_and(o.line < k.first_line) THEN sum(DISTINCT o.value) ELSE max(o.value) END AS value
+  FROM own o LEFT JOIN (SELECT who, rank, source, min(line) AS first_line FROM own WHERE name = 'kv_available_bytes' GROUP BY ALL) k ON k.who = o.who AND k.rank IS NOT DISTINCT FROM o.rank AND k.source = o.source
+  WHERE o.name = 'weights_bytes' GROUP BY 1
 ), free AS (
   SELECT who, min(value) AS value FROM own WHERE name = 'free_bytes' GROUP BY 1
 ), folded AS (

@@ -21,10 +21,13 @@ WITH stated AS (
   SELECT source, experiment, attempt, bool_or((regexp_matches(lower(name), 'wait|queue') AND value >= 1)
     OR (regexp_matches(lower(name), '(kv|cache|pool).*(us|perc|full|fill)') AND NOT regexp_matches(lower(name), 'hit') AND (value BETWEEN $pool_crowded AND 1 OR value BETWEEN 100 * $pool_crowded AND 100))) AS pressed
   FROM trial_figure WHERE NOT regexp_matches(lower(name), '_s$|_ms$|time|latency|ttft') GROUP BY ALL
+), beside AS (
+  -- the same row as the vocabulary reads it, in whatever tongue its columns are named
+  SELECT source, line, bool_or(waiting >= 1 OR kv_used >= $pool_crowded) AS pressed FROM engine_stat GROUP BY ALL
 )
 -- of one row each: an aggregate passes over NULL and would take the label of the next
 SELECT quantity, min(value) AS low, max(value) AS high, max(value) / min(value) AS times, arg_min({'x': label}, value).x AS low_label, arg_max({'x': label}, value).x AS high_label,
        coalesce(arg_max({'x': amount}, value).x > arg_min({'x': amount}, value).x, false) AS load,
-       coalesce(arg_max({'x': c.pressed}, value).x, false) AS pressed, arg_max(source || ':' || line, value) AS ref
-FROM told LEFT JOIN crowd c USING (source, experiment, attempt) GROUP BY source, experiment, name, quantity HAVING count(*) >= 2 AND NOT EXISTS (FROM trial x WHERE x.source = told.source AND x.experiment = told.experiment AND x.flag NOT LIKE '@%')
+       coalesce(arg_max({'x': coalesce(c.pressed, false) OR coalesce(b.pressed, false)}, value).x, false) AS pressed, arg_max(source || ':' || line, value) AS ref
+FROM told LEFT JOIN crowd c USING (source, experiment, attempt) LEFT JOIN beside b USING (source, line) GROUP BY source, experiment, name, quantity HAVING count(*) >= 2 AND NOT EXISTS (FROM trial x WHERE x.source = told.source AND x.experiment = told.experiment AND x.flag NOT LIKE '@%')
 ORDER BY load, times DESC, ref LIMIT 1

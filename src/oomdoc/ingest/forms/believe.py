@@ -10,6 +10,7 @@ columns is read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -176,6 +177,8 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
         if strange and not match.strong:
             continue
         quantity = match.quantity
+        if quantity.id == "stat.replica" and _PLURAL.search(name) and all(is_number(value) for value in values if not null(value)):  # fmt: skip
+            continue  # `replicas: 2` counts them and names none
         unit = unit_of(quantity, match.unit, values)
         if unit == "%" and name.lower().endswith("_perc") and _are_shares(values):
             unit = "1"  # the engine's own names end so and are shares of one
@@ -188,6 +191,9 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
         if _fits(quantity, values, unit, match.strong):
             found.append((match, unit))
     return found
+
+
+_PLURAL = re.compile(r"s\W*$")
 
 
 def _are_shares(values: Sequence[Any]) -> bool:

@@ -305,7 +305,9 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
         words = grammar.pieces(name)
         if not cells or name in apart or name == outcome or _just_counts(words, cells):
             continue
-        if "cache" in words and len(words) <= 3 and _share(cells, _is_kv_dtype) == 1:
+        if _share(cells, _asked_for) >= _FIT:
+            figures.append((name, "requested_bytes", ""))
+        elif "cache" in words and len(words) <= 3 and _share(cells, _is_kv_dtype) == 1:
             settings.append((name, "kv_cache_dtype"))
         elif outcome and set(words) & _PROMPTS and "tokens" in words and not (set(words) & {"s", "sec", "cached", "hit"}) and _share(cells, is_number) == 1:  # fmt: skip
             conditions.append(name)
@@ -315,7 +317,9 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
             settings.append((name, "_".join(words)))
         elif words and words[-1] in _SPOKEN and _says_settings(cells):
             settings.append((name, ""))
-        elif column.role in (grammar.ORDINAL, grammar.RUNNING, grammar.REQUESTS, grammar.WHO, grammar.STATE):
+        elif column.role in (grammar.ORDINAL, grammar.RUNNING, grammar.REQUESTS, grammar.WHO, grammar.STATE) or (
+            outcome and column.role == grammar.FIGURE and _sorts(cells, len(records))
+        ):
             conditions.append(name)
         elif column.role in (grammar.FIGURE, grammar.MEMORY) and _share(cells, _is_size) >= _FIT:
             quantity, unit = _quantity(words, _with_unit(column, cells))
@@ -325,7 +329,8 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
                 quantity = "gpu_bytes"
             figures.append((name, quantity, unit))
     varied = [flag for name, flag in settings if len({str(cell) for cell in _told(records, name)}) > 1]
-    if not varied and not spread:
+    asked = outcome and any(quantity == "requested_bytes" for _, quantity, _ in figures)
+    if not varied and not spread and not asked:
         return _measured(records, columns, tables)
     if spread:
         return Experiment(tuple(settings), tuple(conditions), "", (), spread)
@@ -337,7 +342,7 @@ def _experiment(records: Sequence[Values], columns: Mapping[str, Column], tables
             return None
     elif not any(quantity for _, quantity, _ in figures) or (not strong and not any(quantity in _TELLING for _, quantity, _ in figures)):  # fmt: skip
         return None
-    if "request" in tables and not strong:
+    if "request" in tables and not strong and not asked:
         return None
     return Experiment(tuple(settings), tuple(conditions), outcome, tuple(figures))
 
@@ -359,6 +364,21 @@ def _outcome_column(records: Sequence[Values], columns: Mapping[str, Column]) ->
 
 _SAYS = 0.75  # of the cells of a column whose name is not known tell an outcome
 _PROMPTS = frozenset(("prompt", "input", "context"))
+_ASKED_FOR = re.compile(
+    r"(?i)\b(?:tr(?:ied|ying) to allocate|fail(?:ed|ure) to allocate|allocat(?:e|ing|ion) of|could not allocate|cannot allocate)\s{1,3}(?P<size>\d[\d.,]{0,12}\s?[KMGT]i?B)\b"
+)
+"""What an allocator was asked for when it failed, in a cell that quotes its message."""
+
+
+def _asked_for(cell: Any) -> bool:
+    return isinstance(cell, str) and _ASKED_FOR.search(cell) is not None
+
+
+def _sorts(cells: Sequence[Any], records: int) -> bool:
+    """Whether a column names the kind of each try: a few words that come again (`chat`, `scoring`)."""
+    return len(cells) == records and _share(cells, _is_text) == 1 and 2 <= len({str(cell) for cell in cells}) <= records // 2  # fmt: skip
+
+
 _KV_DTYPE = re.compile(r"(?i)auto|default|fp8(?:_e[45]m[23])?|b?fp?16|bfloat16|float16|int8|(?:8|16)[- ]bit")
 
 
@@ -461,6 +481,10 @@ def _quantity(words: Sequence[str], column: Column) -> tuple[str, str]:
         return "", ""  # a share of memory in use is none of them
     if among & {"activation", "activations", "act"} and column.unit:
         return "activation_bytes", column.unit
+    if among & {"graph", "graphs", "cudagraph", "cudagraphs"} and column.unit:
+        return "graph_bytes", column.unit
+    if ({"non", "torch"} <= among or {"outside", "torch"} <= among or among & {"nontorch", "nccl"}) and column.unit:
+        return "non_torch_bytes", column.unit
     tokens = bool(among & {"token", "tokens", "tok", "toks"})
     rate = bool(among & {"rate", "ratio", "pct", "percent", "share"})
     per_second = bool(among & {"s", "sec", "second"}) and tokens
@@ -715,6 +739,10 @@ class Keeper:
                 ):
                     number = number_of(cell)[0] if not null(cell) else None
                     number = number / 100 if number is not None and quantity == "hit_rate" and (unit == "%" or number > 1) else number  # fmt: skip
+                elif quantity == "requested_bytes":
+                    asked = _ASKED_FOR.search(str(cell))
+                    size = parse_size(asked["size"].replace(",", ""), binary=True) if asked else None
+                    number = None if size is None else float(size)
                 elif quantity in ("ttft_s", "tpot_s", "latency_s"):
                     number = grammar.seconds_of(str(cell), unit) if not null(cell) else None
                 else:

@@ -58,7 +58,7 @@ __all__ = [
 KIND = "launch"
 
 
-TABLES: tuple[str, ...] = ("engine_flag", "note", "problem")
+TABLES: tuple[str, ...] = ("engine_flag", "gpu_device", "note", "problem")
 
 
 CAP_BYTES = 1 << 20  # nobody starts a server with more
@@ -259,8 +259,14 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
 
 
 def _bounds(rows: Rows, text: str, bounds: list[Setting]) -> None:
-    """Limits that a command sets: shared memory, container memory."""
-    for one in dict.fromkeys(one._replace(engine=0) for one in bounds):  # services may share a part of a document
+    """Limits that a command sets: shared memory, container memory, devices."""
+    devices = [one for one in bounds if one.flag == "devices" and len(one.value) < 6]
+    if devices:  # of several containers the one with most: each has its own
+        most = max(devices, key=lambda one: int(one.value))
+        rows.add("gpu_device", max(1, most.line), count=int(most.value))
+    for one in dict.fromkeys(
+        one._replace(engine=0) for one in bounds if one.flag != "devices"
+    ):  # services may share a part of a document
         size = _binary(one.value)
         if size:
             rows.add("note", max(1, one.line), topic=one.flag, value=size, text=f"{one.flag} {one.value}"[:300])

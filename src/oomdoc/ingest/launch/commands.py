@@ -378,16 +378,25 @@ _SHELL = regex(
 )
 
 
+_MESSAGE = regex(r"\s*\[?\d\d?:\d\d(?::\d\d)?\]?\s+<?[@\w.-]{1,30}>?:?\s+(?=(?:vllm serve|python3? -m vllm)\s)")
+"""The hour and the name before a message of a chat that is a command, and words behind a comma."""
+_WORDS_BEHIND = regex(r"[,;]\s")
+
+
 def typed(text: str) -> list[tuple[str, str]]:
-    """Engine settings of a command behind a shell's prompt or echoed by `set -x`, as a log or a session shows it; [] for other lines.
+    """Engine settings of a command behind a shell's prompt, echoed by `set -x` or told in a chat, as a log or a session shows it; [] for other lines.
 
     >>> typed("root@gpu-1:~# vllm serve org/m --max-num-seqs 8"), typed("please run: vllm serve org/m --max-num-seqs 8")
     ([('model', 'org/m'), ('max_num_seqs', '8')], [])
+    >>> typed("[19:07] ana   vllm serve org/m --max-num-seqs 8, nothing else"), typed("[19:07] ana   I tried vllm serve org/m")
+    ([('model', 'org/m'), ('max_num_seqs', '8')], [])
     """
-    prompt = _SHELL.match(text)
+    message = _MESSAGE.match(text)
+    prompt = message or _SHELL.match(text)
     if not prompt:
         return []
-    found = settings_of(text[prompt.end() :])
+    command = text[prompt.end() :]
+    found = settings_of(_WORDS_BEHIND.split(command, maxsplit=1)[0] if message else command)
     told = [(one.flag, one.value) for one in found if one.origin == "command"]
     # on which devices a server is put is of use beside the server only
     return told + [(one.flag, one.value) for one in found if told and one.flag == "CUDA_VISIBLE_DEVICES"]

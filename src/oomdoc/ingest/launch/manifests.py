@@ -23,6 +23,8 @@ from oomdoc.ingest.launch.shell import ASSIGNMENT
 _VECTOR_KEYS = frozenset(("args", "command", "cmd", "entrypoint", "extraargs", "extra_args", "vllm_args", "arguments"))
 
 
+_DEVICE_KEY = re.compile(r"(?:nvidia|amd)\.com/gpu")
+"""The devices of a container, as Kubernetes names the resource."""
 _SIZE_KEYS = {"shm_size": "shm-size", "shmsize": "shm-size", "mem_limit": "container-limit"}
 
 
@@ -68,10 +70,12 @@ def document_settings(
                 yield Setting(here, flag, shown(flag, _printed(item)), "file", engine)
         elif flag.lower() in _SIZE_KEYS and isinstance(item, (str, int)):
             yield Setting(here, _SIZE_KEYS[flag.lower()], str(item), "bound", engine)
-        elif flag == "limits" and isinstance(item, dict) and isinstance(item.get("memory"), str):
-            yield Setting(
-                getattr(item["memory"], "line", 0) or here, "container-limit", item["memory"], "bound", engine
-            )
+        elif flag == "limits" and isinstance(item, dict):
+            for name, amount in item.items():
+                if name == "memory" and isinstance(amount, str):
+                    yield Setting(getattr(amount, "line", 0) or here, "container-limit", amount, "bound", engine)
+                elif _DEVICE_KEY.fullmatch(str(name)) and str(amount).isdigit():
+                    yield Setting(getattr(amount, "line", 0) or here, "devices", str(amount), "bound", engine)
         elif flag == "image" and isinstance(item, str) and (version := image_version(item)):
             yield Setting(here, "version", version, "file", engine)
         elif flag.lower() in _VECTOR_KEYS:
