@@ -40,7 +40,7 @@ from oomdoc.units import parse_time
 KIND = "table"
 TABLES = (
     "gpu_sample", "gpu_device", "gpu_process", "process_memory", "request", "metric", "engine_stat", "engine_figure",
-    "cluster_event", "scaler", "note", "host_event", "allocator_segment", "trial", "trial_figure", "column_reading", "problem",
+    "cluster_event", "scaler", "note", "host_event", "allocator_segment", "allocator_stat", "trial", "trial_figure", "column_reading", "problem",
 )  # fmt: skip
 
 _DOCUMENT_CAP = 32 << 20

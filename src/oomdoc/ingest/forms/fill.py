@@ -19,7 +19,7 @@ from oomdoc.units import show_bytes
 _DIVISORS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "min": 1 / 60}
 _WHAT = {
     "request.input": "input", "request.output": "output", "request.cached": "cached", "request.limit": "limit",
-    "request.latency": "latency", "request.ttft": "ttft", "request.status": "status", "request.model": "model",
+    "request.latency": "latency", "request.upstream": "latency", "request.ttft": "ttft", "request.status": "status", "request.model": "model",
     "request.tenant": "tenant", "request.end": "end", "time": "start",
 }  # fmt: skip
 _LABELS = re.compile(r"\{(.*)\}", re.S)
@@ -39,6 +39,7 @@ class Filler:
         self._told: set[tuple[str, str]] = set()
         self._last: dict[str, float] = {}
         self._hosts: set[str] = set()
+        self._books = 0
         self._seen: dict[int, tuple[Taken, dict[str, Any]]] = {}  # held with its key, so that no other gets its id
 
     def announce(self, line: int, plan: Plan) -> None:
@@ -193,6 +194,16 @@ class Filler:
             active_bytes=active, inactive_bytes=free, inactive_split_bytes=free if active else 0,
             largest_free_bytes=get(("segment.gap", None)),
         )  # fmt: skip
+
+    def allocator_stat(
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
+    ) -> None:
+        """The books of the allocator at one moment: a table of its own, by the number that orders them."""
+        self._books += 1
+        for taken in part.columns:
+            value = values.get((taken.quantity.id, taken.device))
+            if taken.quantity.column[0] == ":" and value is not None:
+                self.rows.add("allocator_stat", line, device=taken.device, summary=self._books, metric=taken.quantity.column[1:], pool="all", current=round(value))  # fmt: skip
 
     # ---- the engine
 
@@ -371,7 +382,7 @@ _FILL = {
     "gpu_sample": Filler.gpu_sample, "gpu_process": Filler.gpu_process, "process_memory": Filler.process_memory,
     "engine_stat": Filler.engine_stat, "metric": Filler.metric, "engine_figure": Filler.engine_figure, "request": Filler.request,
     "cluster_event": Filler.cluster_event, "scaler": Filler.scaler, "container": Filler.container, "note": Filler.note, "host_event": Filler.host_event,
-    "allocator_segment": Filler.allocator_segment,
+    "allocator_segment": Filler.allocator_segment, "allocator_stat": Filler.allocator_stat,
 }  # fmt: skip
 
 

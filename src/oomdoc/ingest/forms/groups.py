@@ -43,6 +43,8 @@ _TIME_COLUMNS = frozenset(
     )
 )
 _MARGINALIA = frozenset(("table", "_start", "_stop", "result", "help", "type", "", "#group", "job"))
+_BARE_UNITS = frozenset(("", "1", "count", "ratio", "none", "short", "percentunit"))
+"""Units that leave a number as it is; the last three are Grafana's, of a whole panel."""
 _KNOWN_SHARE = 0.5  # of the names must be quantities
 _HELD = 400_000  # records of a table in long form that are held
 
@@ -246,7 +248,7 @@ class Gatherer:
         key: tuple[Any, ...] = tuple(str(value) for value in common.values())
         value = record.values.get(long.value)
         if unit and not null(unit) and not null(value):
-            value = f"{value} {unit}" if str(unit).lower() not in ("count", "1", "ratio", "") else value
+            value = f"{value} {unit}" if str(unit).lower() not in _BARE_UNITS else value
         found = group.merged.get(key)
         if found is not None and name not in found.values:
             found.values[name] = value
