@@ -38,7 +38,7 @@ WITH failed AS (
 ), cluster AS (
   -- 0 and 143 (SIGTERM) are orderly ends, as of a rollout
   SELECT coalesce(min(ref) FILTER (probe), min(ref)) AS ref FROM (
-    SELECT source || ':' || line AS ref, true AS probe FROM cluster_event WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy')
+    SELECT source || ':' || line AS ref, true AS probe FROM cluster_event WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check')
     UNION ALL SELECT ref, true FROM probe_course WHERE after = rises
     UNION ALL SELECT source || ':' || line, false FROM container
       WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) OR reason IN ('OOMKilled', 'CrashLoopBackOff'))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oomdoc.ingest.forms.believe import SAMPLE, Plan, plan_for
-from oomdoc.ingest.forms.cells import is_number, null
+from oomdoc.ingest.forms.cells import is_number, null, with_points, writes_commas
 from oomdoc.ingest.forms.fill import Filler
 from oomdoc.ingest.forms.own import Keeper, own_of
 from oomdoc.ingest.forms.trees import Record
@@ -68,6 +68,7 @@ class Group:
     long: _Long | None = None
     keeper: Keeper | None = None
     decided: bool = False
+    commas: bool = False  # its numbers are written with a decimal comma
     merged: dict[tuple[Any, ...], Record] = field(default_factory=dict)  # the record at hand for each moment and device
     records: list[Record] = field(default_factory=list)
 
@@ -186,7 +187,9 @@ class Gatherer:
         values = [record.values for record in pending]
         group.long = long_form(values) if values else None
         if group.long is None and values:
-            group.plan = plan_for(values, context, pending[0].inherited)
+            group.commas = writes_commas(values)
+            plain = [with_points(record) for record in values] if group.commas else values
+            group.plan = plan_for(plain, context, pending[0].inherited)
             own = own_of(values, group.plan.tables if group.plan is not None else frozenset())
             if own is not None and own.series is not None and group.plan is not None:
                 group.plan = _without_series(group.plan)
@@ -214,7 +217,7 @@ class Gatherer:
         if group.keeper is not None:
             group.keeper.record(record.line, record.values)
         if group.plan is not None:
-            self.filler.record(record.line, group.plan, record.values)
+            self.filler.record(record.line, group.plan, with_points(record.values) if group.commas else record.values)
         elif group.long is not None and group.keeper is None:
             if group.long.series:
                 self._sample(group.long, record)
