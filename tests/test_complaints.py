@@ -29,11 +29,11 @@ def _allocator(leaks: bool) -> dict[str, str]:
     }
 
 
-def _proxy(counted: int) -> dict[str, str]:
+def _proxy(preempted: int) -> dict[str, str]:
     rows = "".join(f"2026-01-05T10:{k // 6:02}:{k % 6 * 10:02}Z,{0 if k % 8 == 3 else 3000 + 70 * k},{502 if k % 8 == 3 else 200}\n" for k in range(48))  # fmt: skip
     return {
         "haproxy.csv": "time,backend_response_time_ms,status\n" + rows,
-        "engine.txt": f"vllm:request_success_total +{counted}\nvllm:num_preemptions_total +0\n",
+        "engine.txt": f"vllm:request_success_total +42\nvllm:num_preemptions_total +{preempted}\n",
     }
 
 
@@ -147,7 +147,7 @@ def _slept(behind: str) -> dict[str, str]:
     [
         (_promise("910 ms", "88,010"), "healthy"),
         (_allocator(leaks=False), "allocator-fragmentation"),
-        (_proxy(42), "not-memory"),
+        (_proxy(0), "not-memory"),
         (_first_words(180), "not-memory"),
         (_points(empties=True), "healthy"),
         (_answer('[TOOL_CALLS][{"name": "find", "arguments": {}}]', []), "not-memory"),
@@ -170,7 +170,7 @@ def test_what_a_complaint_is_about(tmp_path: Path, files: dict[str, str], cause:
     [
         (_promise("4100 ms", "71,002"), "healthy"),
         (_allocator(leaks=True), "allocator-fragmentation"),
-        (_proxy(48), "not-memory"),
+        (_proxy(900), "not-memory"),
         (_first_words(9600), "not-memory"),
         (_points(empties=False), "healthy"),
         (_answer("The order was sent.", []), "not-memory"),
@@ -182,7 +182,7 @@ def test_what_a_complaint_is_about(tmp_path: Path, files: dict[str, str], cause:
         (_stopped(OOM), "healthy"),
         (_slept(OOM), "healthy"),
     ],
-    ids=["broken", "leak", "counted", "engine-slow", "kept", "plain-answer", "seldom", "wide-link", "oom-killed", "even", "small-estimate", "oom-before", "oom-behind"],
+    ids=["broken", "leak", "preempted", "engine-slow", "kept", "plain-answer", "seldom", "wide-link", "oom-killed", "even", "small-estimate", "oom-before", "oom-behind"],
 )  # fmt: skip
 def test_near_misses(tmp_path: Path, files: dict[str, str], cause: str) -> None:
     assert likely(tmp_path, files) != cause

@@ -904,7 +904,10 @@ _MACHINE: tuple[Pattern, ...] = (
             r"^(?:.{0,60}systemd\[1\]: )?Stopping \S{0,30}(?:llm|inference|engine)\S{0,30}\.service\b",
         ),
         lambda row, match: {"topic": "stop-asked", "text": match.string.strip()[:300]},
-        ("sudo[77]: ana : TTY=pts/1 ; PWD=/root ; USER=root ; COMMAND=/usr/bin/systemctl stop llm.service", {"topic": "stop-asked"}),
+        (
+            "sudo[77]: ana : TTY=pts/1 ; PWD=/root ; USER=root ; COMMAND=/usr/bin/systemctl stop llm.service",
+            {"topic": "stop-asked"},
+        ),
         ("$ docker compose stop vllm", {"topic": "stop-asked"}),
         ("0 20 * * 5 kubectl -n ai scale deploy/llm --replicas=0", {"topic": "stop-asked"}),
         ("systemd[1]: Stopping vllm.service - vLLM server...", {"topic": "stop-asked"}),
