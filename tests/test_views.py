@@ -37,6 +37,7 @@ ALWAYS_ONE = frozenset(
         "ratchet",
         "share_course",
         "twin_gain",
+        "complaint",
     }
 )
 

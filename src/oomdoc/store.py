@@ -879,8 +879,8 @@ _HIDDEN = """
 SELECT s.source, s.first_line, s.last_line FROM engine_start s, focus f LEFT JOIN incident i ON i.incident = f.incident
 LEFT JOIN engine_start own ON own.start_id = i.start_id
 WHERE i.start_id IS NOT NULL AND s.start_id <> i.start_id
-  -- lines before the first marker may be the beginning of any life, unless another start came up between them and this one
-  AND (s.marked OR (own.source = s.source AND EXISTS (FROM engine_start b WHERE b.source = s.source AND b.served AND b.first_line > s.last_line AND b.last_line < own.first_line)))
+  -- lines before the first marker may be the beginning of any life, unless they are a whole one, or another start came up between them and this one
+  AND (s.marked OR (own.source = s.source AND s.complete AND s.served AND own.complete) OR (own.source = s.source AND EXISTS (FROM engine_start b WHERE b.source = s.source AND b.served AND b.first_line > s.last_line AND b.last_line < own.first_line)))
   AND (s.source = i.start_source OR s.start_id IN (SELECT start_id FROM incident WHERE start_id IS NOT NULL)
        -- a life of its own in another file: a rotated or previous log; files of one server begin within minutes of each other
        OR (s.complete AND own.t IS NOT NULL AND s.t IS NOT NULL AND abs(s.t - own.t) > 300) OR (s.complete AND own.complete))

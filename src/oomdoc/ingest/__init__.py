@@ -43,6 +43,7 @@ from oomdoc.ingest import (
     request_body,
     request_log,
     server_answer,
+    service_figures,
     serving_log,
     text_form,
     text_log,
@@ -212,6 +213,8 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk], among_many: boo
             yield from moments.read(held[0].data)
         if unit_status.TELLING.search(held[0].data):
             yield from unit_status.read(held[0].data)
+        if service_figures.TELLING.search(held[0].data):
+            yield from service_figures.read(held[0].data.decode("utf-8", "replace").split("\n"))
         known = passages.lines_of(batches)
         if known or (not among_many and (held[0].data.count(b"\n") < _TEXT_LINES or _FIELD.search(held[0].data))):
             by_line = ingestor.KIND in (text_log.KIND, notes.KIND)

@@ -61,6 +61,8 @@ FACTS: dict[str, str] = {
     "swap-space": "the engine warns that its own swap space (bytes) is large for the host",
     "cpu-pool-default": "the KV pool of the CPU backend has its default size, bytes",
     "page-cache-dropped": "somebody had the kernel give up the page cache of the host",
+    "stop-asked": "somebody, or a schedule, asked the supervisor to stop a unit, a container or all replicas",
+    "ended-orderly": "a supervisor says that what it was asked to stop ended without an error",
     "pinned-alloc": "page-locked host memory is asked for: if `CUDA error: invalid argument` follows, that failed",
 }
 """Topics of `note` rows that this module and `launch` give: sizes and circumstances, no failures."""
@@ -895,6 +897,41 @@ _MACHINE: tuple[Pattern, ...] = (
         lambda row, match: {"topic": "page-cache-dropped", "text": match.string.strip()[:300]},
         ("$ sudo sysctl vm.drop_caches=3", {"topic": "page-cache-dropped"}),
         ("root@n4:~# echo 1 | tee /proc/sys/vm/drop_caches", {"topic": "page-cache-dropped"}),
+        table="note",
+    ),
+    _pattern(
+        "stop-asked",
+        "supervisor",
+        ("systemctl", " stop ", "replicas=0", "systemd[1]: Stopping"),
+        (
+            r"(?:COMMAND=\S{0,40}/|^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:sudo )?)systemctl (?:--user )?stop \S",
+            r"(?:COMMAND=\S{0,40}/|^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:sudo )?)(?:docker|podman|nerdctl)(?: compose)? stop\b",
+            r"^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:kubectl|oc|k) (?:-n \S+ )?scale\b.{0,120}--replicas=0\b",
+            r"^(?:.{0,60}systemd\[1\]: )?Stopping \S{0,30}(?:llm|inference|engine)\S{0,30}\.service\b",
+        ),
+        lambda row, match: {"topic": "stop-asked", "text": match.string.strip()[:300]},
+        (
+            "sudo[77]: ana : TTY=pts/1 ; PWD=/root ; USER=root ; COMMAND=/usr/bin/systemctl stop llm.service",
+            {"topic": "stop-asked"},
+        ),
+        ("$ docker compose stop vllm", {"topic": "stop-asked"}),
+        ("0 20 * * 5 kubectl -n ai scale deploy/llm --replicas=0", {"topic": "stop-asked"}),
+        ("systemd[1]: Stopping vllm.service - vLLM server...", {"topic": "stop-asked"}),
+        table="note",
+    ),
+    _pattern(
+        "ended-orderly",
+        "supervisor",
+        ("Deactivated successfully", "Result=success", "shutdown complete"),
+        (
+            r"^(?:.{0,60}systemd\[1\]: )?\S{0,30}(?:llm|inference|engine)\S{0,30}\.service: Deactivated successfully",
+            r"^\s*Result=success\s*$",
+            r"^(?:INFO:\s+)?Application shutdown complete",
+        ),
+        lambda row, match: {"topic": "ended-orderly", "text": match.string.strip()[:300]},
+        ("systemd[1]: vllm.service: Deactivated successfully.", {"topic": "ended-orderly"}),
+        ("Result=success", {"topic": "ended-orderly"}),
+        ("INFO:     Application shutdown complete.", {"topic": "ended-orderly"}),
         table="note",
     ),
     _pattern(

@@ -118,7 +118,7 @@ def matches(head: Head) -> bool:
 
 _LIST = regex(r"\s*\[\s*\{")
 _INSPECT = re.compile(
-    rb'"(?:OOMKilled|RestartCount|containerStatuses|involvedObject|restartCount|podRef)"\s*:|"(?:terminated|waiting)"\s*:\s*\{|"kind"\s*:\s*"(?:Pod|Event|Node|List)'
+    rb'"(?:OOMKilled|RestartCount|containerStatuses|involvedObject|restartCount|podRef|stoppedReason)"\s*:|"(?:terminated|waiting)"\s*:\s*\{|"kind"\s*:\s*"(?:Pod|Event|Node|List)'
 )
 
 

@@ -122,6 +122,11 @@ class Objects:
             self.target = {}
         elif "containers" in _mapping(value.get("spec")) or "containerStatuses" in _mapping(value.get("status")):
             self.pod(value)
+        elif isinstance(value.get("tasks"), list):
+            for task in value["tasks"]:
+                self.take(task, depth + 1)
+        elif "stoppedReason" in value:
+            self.task(value)
         elif any(isinstance(one, Mapping) for one in _list(value.get("containers"))):
             self.pod({"metadata": value.get("metadata"), "spec": value})
         elif isinstance(value.get("containerStatuses"), list):
@@ -211,6 +216,27 @@ class Objects:
                     moment = parse_time(str(detail.get(field) or ""))
                     if moment is not None:
                         container.times[block, label] = moment
+
+    def task(self, task: Mapping[str, Any]) -> None:
+        """A task of ECS that was stopped: the life of each of its containers, and who ended it.
+
+        The containers of all tasks of a cluster are one service here: each task is the next life of the same.
+        """
+        why = str(task.get("stoppedReason") or "")
+        group = str(task.get("group") or "").removeprefix("service:") or str(task.get("taskArn") or "").rpartition(":")[2].removeprefix("task/").rpartition("/")[0]  # fmt: skip
+        begin, end = (parse_time(str(task.get(key) or "")) for key in ("startedAt", "stoppingAt"))
+        end = end if end is not None else parse_time(str(task.get("stoppedAt") or ""))
+        line = self.where(task, task.get("taskArn"))
+        for one in map(_mapping, _list(task.get("containers"))):
+            code, reason = _whole(one.get("exitCode")), str(one.get("reason") or "")
+            self.rows.add(
+                "container", line, pod=group or None, name=_text(one.get("name")), state="Terminated", exit_code=code,
+                last_reason="OOMKilled" if "OutOfMemory" in reason else "Completed" if code == 0 else "Error", started_t=begin, ended_t=end,
+                ran_s=end - begin if begin is not None and end is not None and end >= begin else None,
+            )  # fmt: skip
+        if "health check" in why:  # the balancer found the target unhealthy, and the scheduler ended it: two statements
+            for reason in ("Unhealthy", "Killing"):
+                self.rows.add("cluster_event", line, t=end, type="Warning", reason=reason, object=group or None, message=why[:TEXT_CAP])  # fmt: skip
 
     def event(self, event: Mapping[str, Any]) -> None:
         """One event."""

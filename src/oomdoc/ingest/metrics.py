@@ -9,7 +9,7 @@ buckets (`_bucket`, nine tenths of a scrape: sum and count stay) and the `_creat
 samples are left out as well: they say that nothing was measured.
 
 The time of a scrape is the sample's own (milliseconds, rare), else that of the last comment or block line with a stamp
-above it, else a UTC stamp or ten digits of epoch seconds in the file name, else unknown. The labels of
+above it (which may name the server too: `## llm-a:8000/metrics`, told as label `instance`), else a UTC stamp or ten digits of epoch seconds in the file name, else unknown. The labels of
 `vllm:cache_config_info` are engine settings; they are told again only where they change.
 """
 
@@ -77,6 +77,8 @@ _NAME = re.compile(rf"([A-Za-z_:][\w:]*)({_BRACES})?[ \t]*")
 _SAMPLE = re.compile(
     rf"([A-Za-z_:][\w:]*(?:{_BRACES})?)[ \t]+([^\s#]+)(?:[ \t]+(-?\d{{1,15}}(?:\.\d{{1,9}})?))?(?:[ \t]+#[ \t]*\{{.*)?[ \t\r]*"
 )
+_ABOUT = re.compile(r"[#=\-\s>]{2,8}(?:\$ )?(?:curl (?:-\w+ )*)?(?:https?://)?([\w.-]{1,80}(?::\d{2,5})?)/metrics\b")
+"""The line above a scrape that says of whom it is: `## llm-a:8000/metrics 11:30:00`."""
 _BLOCKS = "vllm:kv_block_"
 _LAST_BUCKET = re.compile(r'^(vllm:\w+)_bucket(\{.*?),?le="\+Inf",?')
 _SECONDS_BELOW = 1e11
@@ -127,6 +129,7 @@ class Scrapes:
     def __init__(self, path: str) -> None:
         self.t = time_of_file(path)
         self.rows = Capped()
+        self.instance: str | None = None
         self._configs: set[str] = set()
         self._devices = device_metrics.Devices()
 
@@ -169,6 +172,8 @@ class Scrapes:
             if not series:
                 continue
             name, labels = series
+            if self.instance is not None and "instance=" not in (labels or ""):
+                labels = f'{labels},instance="{self.instance}"' if labels else f'instance="{self.instance}"'
             try:
                 value = float(figure)
             except ValueError:
@@ -202,6 +207,8 @@ class Scrapes:
         if not line.startswith(_DOCUMENTED):
             t = parse_time(line[:200])
             self.t = t if t is not None else self.t
+            about = _ABOUT.match(line)
+            self.instance = about[1] if about else self.instance
 
 
 def _as_exposed(line: str) -> str:

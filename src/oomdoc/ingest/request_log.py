@@ -47,7 +47,7 @@ from oomdoc.scan import Chunk
 from oomdoc.tables import Batch
 
 KIND = "request-log"
-TABLES = ("request", "metric", "problem")
+TABLES = ("request", "metric", "note", "problem")
 
 _DOCUMENT_CAP = 32 << 20  # a benchmark's JSON of several lines, or of one very long line, is read whole up to here
 _LINE_CAP = 64 << 10  # key=value pairs stand before any text of prompts
@@ -58,6 +58,30 @@ _SHAPES = 4  # shapes that one chunk may have
 _KV = re.compile(r"""(?<![^\s,;|(\[{])([A-Za-z_@][\w.@-]*)=("[^"]*"|[^\s,;"]*)""")
 _EPOCH_HEAD = re.compile(r"\[?(\d{10}(?:\.\d+)?|\d{13})\b")
 _TEXT_KEYS = ("log", "message", "msg", "MESSAGE", "line", "textPayload")
+
+
+_CALL = re.compile(
+    r"\s*(?:<think>.{0,4000}</think>\s*)?(<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<function=|<\|tool_calls?_(?:section_)?begin\|>|<tool_calls>|```(?:json)?\s*\{\s*\"name\"|\{\s*\"name\"\s*:\s*\"\w{1,64}\"\s*,\s*\"(?:arguments|parameters)\")",
+    re.S,
+)
+"""How models of several families begin the call of a tool: a server with the right parser takes it out of the text."""
+
+
+def unread_call(value: Mapping[str, Any]) -> str | None:
+    """The beginning of a tool call that stands in the text of a chat answer, whose list of calls is empty; None for any other.
+
+    >>> unread_call({"choices": [{"message": {"content": '[TOOL_CALLS][{"name": "f"}]', "tool_calls": []}, "finish_reason": "stop"}]})
+    'the text of an answer is a tool call ([TOOL_CALLS]), and its list of calls is empty'
+    >>> unread_call({"choices": [{"message": {"content": "Done.", "tool_calls": []}}]})
+    """
+    choices = value.get("choices")
+    for choice in choices[:8] if isinstance(choices, list) else ():
+        message = choice.get("message") if isinstance(choice, dict) else None
+        if isinstance(message, dict) and isinstance(message.get("content"), str) and not message.get("tool_calls"):
+            call = _CALL.match(message["content"])
+            if call:
+                return f"the text of an answer is a tool call ({call[1][:30].strip()}), and its list of calls is empty"
+    return None
 
 
 class _Lines:
@@ -91,6 +115,8 @@ class _Lines:
         if not isinstance(value, dict):
             return
         found = collect(value, {})
+        if unread := unread_call(value):
+            self._requests.noted.add("note", line, topic="call-left-in-text", text=unread)
         if "input" in found or "output" in found:
             self._requests.add(line, found, t, body)
         elif isinstance(value.get("input_lens"), list) or isinstance(value.get("output_lens"), list):

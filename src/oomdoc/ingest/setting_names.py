@@ -140,6 +140,7 @@ _KEYED = regex(
 _SHORT = regex(
     r"(?<![A-Za-z-])(?<![A-Za-z]_)(?P<name>TP|tp|PP|pp|DP|dp|util)(?:\s?[= ]\s?)?(?P<value>\d{1,3}(?:\.\d+)?)(?!\d|[\w.]*[A-Za-z]{3})"
 )
+_MEASURED = regex(r"(?i)\b(?:gpu|sm|core|compute)[ _-]$")
 _COPIES = regex(r"(?<![\w.])(?P<copies>\d{1,3})\s?[x×]\s?(?=(?:TP|tp)\s?=?\s?\d)")
 """`4 x TP 1`: as many servers side by side."""
 _RELEASE = regex(
@@ -190,6 +191,8 @@ def settings_in(text: str) -> Iterator[Tried]:
     for match in _COPIES.finditer(text):
         take("data_parallel_size", match["copies"], match)
     for match in _SHORT.finditer(text):
+        if _MEASURED.search(text[: match.start()]) and text[match.end() :].lstrip().startswith("%"):
+            continue  # `GPU util 24 %`: how busy it was
         take(_BY_NAME[match["name"].lower()], match["value"], match)
     for match in _RELEASE.finditer(text):
         take({"torch": "torch", "pytorch": "torch", "driver": "driver"}.get((match["what"] or "").lower(), "version"), match["value"], match)  # fmt: skip

@@ -279,13 +279,13 @@ TOPICS: tuple[Topic, ...] = (
     _topic(
         "failure-told",
         "the text itself tells of a failure",
-        r"\b(?:cuda|hip|npu|gpu|run|runs|ran|throws|until|go|goes|going|went|get|gets|got) out of memory\b|\boom(?:s|ed|[- ]kill\w*)?\b(?!\s?[:=]?\s?0\b)",
-        r"\bOutOfMemory(?:Error)?\b|(?<![a-z._])oom(?![a-z_])(?!\s?[:=]?\s?0\b)|显存(?:不足|不够|溢出|爆)|爆显存|卡死",
+        r"\b(?:cuda|hip|npu|gpu|run|runs|ran|throws|until|go|goes|going|went|get|gets|got) out of memory\b|\boom(?:s|ed|[- ]kill\w*)?\b(?!\s?[:=]?\s?0\b|(?: killer)? (?:comes?|will|would|may|might|could|strikes?)\b)",
+        r"\bOutOfMemory(?:Error)?\b|(?<![a-z._])oom(?![a-z_])(?!\s?[:=]?\s?0\b|[- ]killer (?:comes?|will|would|may|might|could|strikes?|score))|显存(?:不足|不够|溢出|爆)|爆显存|卡死",
         r"\b(?:crash(?:es|ed|ing)?|dies|died|killed|segfaults?|fails? to start|cannot start|won't start)\b",
         r"\bexit(?:s|ed)?(?: with)?(?: an?)? (?:exit )?(?:code|status) [1-9]\d{0,2}\b",
         deniable=True,
         samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None),),
-        near_misses=("no OOM so far", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0"),
+        near_misses=("no OOM so far", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0", "reboot before the OOM killer comes"),
     ),
     _topic(
         "unanswered",

@@ -696,6 +696,20 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
+        # calls of the API that let go of the memory and take it again; `wake up` is also what the engine itself logs
+        "sleep-called", "vllm", ("sleep?level", "sleep HTTP"), regex(r"POST /sleep\b[^\"]{0,60}\"?\s+(?P<value>2\d\d)\b"), "note",
+        const={"topic": "sleep-called"}, versions="0.8.0 →", samples=(
+            ('10.0.9.9:52110 - "POST /sleep?level=1 HTTP/1.1" 200 OK', {"topic": "sleep-called", "value": 200.0}),
+        ),
+    ),
+    Pattern(
+        "wake-called", "vllm", ("wake_up HTTP", "wake_up?tags", "seconds to wake up"), regex(r"POST /wake_up\b[^\"]{0,60}\"?\s+(?P<value>2\d\d)\b|seconds to wake up"), "note",
+        const={"topic": "wake-called"}, versions="0.8.0 →", samples=(
+            ('10.0.9.9:40233 - "POST /wake_up HTTP/1.1" 200 OK', {"topic": "wake-called", "value": 200.0}),
+            ("It took 2.911820 seconds to wake up tags {'weights', 'kv_cache'}.", {"topic": "wake-called"}),
+        ),
+    ),
+    Pattern(
         # the front end says so every ten seconds while the engine's process starts
         "waiting-for-engine", "vllm", ("core engine proc", "Waiting for output from"), regex(r"Waiting for (?P<text>\d{1,4} local, \d{1,4} remote core engine proc\(s\) to (?:start|connect)|output from \w*Engine)"), "note",
         const={"topic": "waiting-for-engine"}, versions="0.9.0 →", samples=(

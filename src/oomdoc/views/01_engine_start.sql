@@ -42,6 +42,10 @@ WITH event AS (
     OR before_name = 'status' AND name <> 'status'
     -- nor does it load anew: a rank that has loaded and loads again behind a refusal or a failure is of the next start
     OR (name IN ('load-start', 'loaded') AND again > 1 AND before_name IN ('refused', 'failed'))
+    -- nor does a process have two numbers: behind a server that had come up, the same part with another pid is of the next start
+    OR (name = 'loaded' AND NOT versioned AND before_name IN ('serving', 'engine-ready', 'shutdown') AND EXISTS (
+      FROM milestone n JOIN milestone m ON m.source = n.source AND m.name = n.name AND m.line < n.line AND m.process = n.process AND m.rank IS NOT DISTINCT FROM n.rank AND m.pid <> n.pid
+      WHERE n.source = stepped.source AND n.line = stepped.line AND n.name = 'loaded'))
 ), log AS (
   SELECT source, min(line) AS lo, max(line) AS hi FROM (
     SELECT source, line FROM milestone UNION ALL SELECT source, line FROM oom UNION ALL SELECT source, line FROM startup_check

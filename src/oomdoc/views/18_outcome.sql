@@ -38,7 +38,7 @@ WITH failed AS (
 ), cluster AS (
   -- 0 and 143 (SIGTERM) are orderly ends, as of a rollout
   SELECT coalesce(min(ref) FILTER (probe), min(ref)) AS ref FROM (
-    SELECT source || ':' || line AS ref, true AS probe FROM cluster_event WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy')
+    SELECT source || ':' || line AS ref, true AS probe FROM cluster_event WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check')
     UNION ALL SELECT ref, true FROM probe_course WHERE after = rises
     UNION ALL SELECT e.source || ':' || e.line, false FROM cluster_event e JOIN main.relation r ON r.of_table = 'cluster_event' AND r.source = e.source AND r.line = e.line WHERE e.reason = 'Evicted' AND r.whose = 'own'
     UNION ALL SELECT source || ':' || line, false FROM container

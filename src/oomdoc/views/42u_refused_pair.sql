@@ -4,8 +4,14 @@
 -- weights_bytes: weights of both, per rank; NULL = not told of the other
 -- utilization: share of the card that both plan with
 -- other_ref: where the other start's pool stands, or where that start begins
+-- available_bytes: what this start had left for KV; negative where the plan is beyond the budget
+-- other_available_bytes: what the other had left
+-- estimate_bytes: what this start's plan sets aside for graphs
+-- of_graphs: to a twentieth of that it is the difference between the two: one plan counts the graphs, the other does not
 -- ref: the refusal
-SELECT b.tokens::BIGINT AS tokens, b.weights::BIGINT AS weights_bytes, e.gpu_memory_utilization AS utilization, b.ref AS other_ref, x.check_ref AS ref
-FROM focus f JOIN incident i USING (incident) JOIN failure x ON x.check_name = 'no-kv-blocks' JOIN engine e ON true JOIN start_pair b ON b.own = i.start_id
+SELECT b.tokens::BIGINT AS tokens, b.weights::BIGINT AS weights_bytes, e.gpu_memory_utilization AS utilization, b.ref AS other_ref,
+  e.kv_available_bytes AS available_bytes, p.available_bytes::BIGINT AS other_available_bytes, e.graph_estimate_bytes AS estimate_bytes,
+  coalesce(abs(p.available_bytes - e.kv_available_bytes - e.graph_estimate_bytes) <= $graphs_differ * e.graph_estimate_bytes, false) AS of_graphs, x.check_ref AS ref
+FROM focus f JOIN incident i USING (incident) JOIN failure x ON x.check_name = 'no-kv-blocks' JOIN engine e ON true JOIN start_pair b ON b.own = i.start_id LEFT JOIN start_pool p ON p.start_id = b.other
 WHERE NOT EXISTS (FROM cut_card)  -- on an instance of a card the other start may have had more
 ORDER BY b.tokens DESC NULLS LAST, b.ref LIMIT 1

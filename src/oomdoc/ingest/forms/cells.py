@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.columns import is_null
@@ -222,3 +222,26 @@ def _searched(pattern: str) -> re.Pattern[str]:
     if found is None:
         found = _compiled[pattern] = re.compile(pattern)
     return found
+
+
+# ---- numbers with a decimal comma
+
+_COMMA = re.compile(r"-?(?:0|[1-9]\d{0,2}(?:\.\d{3})*),(?:\d{1,2}|\d{4,9})|-?0,\d{1,9}")
+_POINT = re.compile(r"-?\d{1,12}\.(?:\d{1,2}|\d{4,9})|-?[1-9]\d{0,2}(?:,\d{3})+")
+_WITH_COMMA = re.compile(r"(?P<number>-?\d{1,3}(?:\.\d{3})+(?:,\d{1,9})?|-?\d{1,12},\d{1,9})(?P<unit> ?[A-Za-z%]{0,8})")
+
+
+def writes_commas(records: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the numbers of a table have a decimal comma: some can be nothing else, and none has a point for it."""
+    cells = [cell.strip() for record in records for cell in record.values() if isinstance(cell, str)]
+    return any(_COMMA.fullmatch(cell) for cell in cells) and not any(_POINT.fullmatch(cell) for cell in cells)
+
+
+def with_points(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A record of such a table with its numbers as the rest of this program reads them."""
+    return {name: _pointed(cell) if isinstance(cell, str) else cell for name, cell in values.items()}
+
+
+def _pointed(cell: str) -> str:
+    match = _WITH_COMMA.fullmatch(cell.strip())
+    return match["number"].replace(".", "").replace(",", ".") + match["unit"] if match else cell

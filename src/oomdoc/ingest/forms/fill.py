@@ -19,7 +19,7 @@ from oomdoc.units import show_bytes
 _DIVISORS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "min": 1 / 60}
 _WHAT = {
     "request.input": "input", "request.output": "output", "request.cached": "cached", "request.limit": "limit",
-    "request.latency": "latency", "request.ttft": "ttft", "request.status": "status", "request.model": "model",
+    "request.latency": "latency", "request.upstream": "latency", "request.ttft": "ttft", "request.status": "status", "request.model": "model",
     "request.tenant": "tenant", "request.replica": "replica", "request.end": "end", "request.first": "first",
     "time": "start", "elapsed": "start",
 }  # fmt: skip
@@ -40,7 +40,7 @@ class Filler:
         self._told: set[tuple[str, str]] = set()
         self._last: dict[str, float] = {}
         self._hosts: set[str] = set()
-        self._summaries = 0
+        self._books = 0
         self._seen: dict[int, tuple[Taken, dict[str, Any]]] = {}  # held with its key, so that no other gets its id
 
     def announce(self, line: int, plan: Plan) -> None:
@@ -199,13 +199,12 @@ class Filler:
     def allocator_stat(
         self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
     ) -> None:
-        """What torch held at one step and what of it was in use: a summary of its own."""
-        told = {name: values.get((f"heap.{name}", None)) for name in ("allocated", "reserved")}
-        if None in told.values():
-            return
-        self._summaries += 1
-        for name, value in told.items():
-            self.rows.add("allocator_stat", line, summary=self._summaries, metric=f"{name}_bytes", pool="all", current=value)  # fmt: skip
+        """The books of the allocator at one moment: a table of its own, by the number that orders them."""
+        self._books += 1
+        for taken in part.columns:
+            value = values.get((taken.quantity.id, taken.device))
+            if taken.quantity.column[0] == ":" and value is not None:
+                self.rows.add("allocator_stat", line, device=taken.device, summary=self._books, metric=taken.quantity.column[1:], pool="all", current=round(value))  # fmt: skip
 
     # ---- the engine
 

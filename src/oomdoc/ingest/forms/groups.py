@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oomdoc.ingest.forms.believe import SAMPLE, Plan, plan_for
-from oomdoc.ingest.forms.cells import is_number, null
+from oomdoc.ingest.forms.cells import is_number, null, with_points, writes_commas
 from oomdoc.ingest.forms.fill import Filler
 from oomdoc.ingest.forms.own import Keeper, own_of
 from oomdoc.ingest.forms.trees import Record
@@ -43,6 +43,8 @@ _TIME_COLUMNS = frozenset(
     )
 )
 _MARGINALIA = frozenset(("table", "_start", "_stop", "result", "help", "type", "", "#group", "job"))
+_BARE_UNITS = frozenset(("", "1", "count", "ratio", "none", "short", "percentunit"))
+"""Units that leave a number as it is; the last three are Grafana's, of a whole panel."""
 _KNOWN_SHARE = 0.5  # of the names must be quantities
 _HELD = 400_000  # records of a table in long form that are held
 
@@ -66,6 +68,7 @@ class Group:
     long: _Long | None = None
     keeper: Keeper | None = None
     decided: bool = False
+    commas: bool = False  # its numbers are written with a decimal comma
     merged: dict[tuple[Any, ...], Record] = field(default_factory=dict)  # the record at hand for each moment and device
     records: list[Record] = field(default_factory=list)
 
@@ -184,7 +187,9 @@ class Gatherer:
         values = [record.values for record in pending]
         group.long = long_form(values) if values else None
         if group.long is None and values:
-            group.plan = plan_for(values, context, pending[0].inherited)
+            group.commas = writes_commas(values)
+            plain = [with_points(record) for record in values] if group.commas else values
+            group.plan = plan_for(plain, context, pending[0].inherited)
             own = own_of(values, group.plan.tables if group.plan is not None else frozenset())
             if own is not None and own.series is not None and group.plan is not None:
                 group.plan = _without_series(group.plan)
@@ -212,7 +217,7 @@ class Gatherer:
         if group.keeper is not None:
             group.keeper.record(record.line, record.values)
         if group.plan is not None:
-            self.filler.record(record.line, group.plan, record.values)
+            self.filler.record(record.line, group.plan, with_points(record.values) if group.commas else record.values)
         elif group.long is not None and group.keeper is None:
             if group.long.series:
                 self._sample(group.long, record)
@@ -246,7 +251,7 @@ class Gatherer:
         key: tuple[Any, ...] = tuple(str(value) for value in common.values())
         value = record.values.get(long.value)
         if unit and not null(unit) and not null(value):
-            value = f"{value} {unit}" if str(unit).lower() not in ("count", "1", "ratio", "") else value
+            value = f"{value} {unit}" if str(unit).lower() not in _BARE_UNITS else value
         found = group.merged.get(key)
         if found is not None and name not in found.values:
             found.values[name] = value

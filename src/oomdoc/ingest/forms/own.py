@@ -16,7 +16,7 @@ from typing import Any
 
 from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.ingest.forms import grammar
-from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, number_of
+from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, number_of, with_points, writes_commas
 from oomdoc.ingest.forms.grammar import Column, column_of
 from oomdoc.ingest.outcome_words import outcome_of
 from oomdoc.ingest.request_keys import moment
@@ -150,29 +150,6 @@ class Abridged:
         return cell if base is None else f"{base}{match['more'] or ''}"
 
 
-# ---- numbers with a decimal comma
-
-_COMMA = re.compile(r"-?(?:0|[1-9]\d{0,2}(?:\.\d{3})*),(?:\d{1,2}|\d{4,9})|-?0,\d{1,9}")
-_POINT = re.compile(r"-?\d{1,12}\.(?:\d{1,2}|\d{4,9})|-?[1-9]\d{0,2}(?:,\d{3})+")
-_WITH_COMMA = re.compile(r"(?P<number>-?\d{1,3}(?:\.\d{3})+(?:,\d{1,9})?|-?\d{1,12},\d{1,9})(?P<unit> ?[A-Za-z%]{0,8})")
-
-
-def _writes_commas(records: Sequence[Values]) -> bool:
-    """Whether the numbers of a table have a decimal comma: some can be nothing else, and none has a point for it."""
-    cells = [cell.strip() for record in records for cell in record.values() if isinstance(cell, str)]
-    return any(_COMMA.fullmatch(cell) for cell in cells) and not any(_POINT.fullmatch(cell) for cell in cells)
-
-
-def _with_points(values: Values) -> Values:
-    """A record of such a table with its numbers as the rest of this program reads them."""
-    return {name: _pointed(cell) if isinstance(cell, str) else cell for name, cell in values.items()}
-
-
-def _pointed(cell: str) -> str:
-    match = _WITH_COMMA.fullmatch(cell.strip())
-    return match["number"].replace(".", "").replace(",", ".") + match["unit"] if match else cell
-
-
 # ---- what a table is
 
 
@@ -197,9 +174,9 @@ def own_of(records: Sequence[Values], tables: frozenset[str] = frozenset()) -> O
     """The series and the experiment in some records; None for neither. `tables` are those that the vocabulary fills from them."""
     abridged = Abridged()
     records = [abridged.whole(_quoted(record)) for record in records]
-    commas = _writes_commas(records)
+    commas = writes_commas(records)
     if commas:
-        records = [_with_points(record) for record in records]
+        records = [with_points(record) for record in records]
     columns = {name: column_of(name) for record in records for name in record}
     if not columns or len(columns) > 200:
         return None
@@ -617,7 +594,7 @@ class Keeper:
         """The rows of one record."""
         values = self._abridged.whole(_quoted(values))
         if self._own.commas:
-            values = _with_points(values)
+            values = with_points(values)
         if self._own.series:
             self._sample(line, self._own.series, values)
         if self._own.experiment:

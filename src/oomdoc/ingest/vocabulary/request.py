@@ -60,6 +60,15 @@ QUANTITIES = (
         not_names=("mean_latency_ms", "p99_latency", "queue_time"),
     ),
     Quantity(
+        # a proxy's own name for what its server took: with a status it makes a request, which a bare duration does not
+        "request.upstream", "request", "latency_s", "seconds",
+        strong="upstream latency, upstream output time, upstream service time, upstream time, backend latency, backend output time",
+        weak="upstream, backend",
+        high=_LONGEST_S,
+        samples=(("upstream_ms", 640, 0.64), ("upstream_response_time", "1.204", 1.204), ("backend_response_time_ms", 87, 0.087)),
+        not_names=("upstream_host", "upstream_connect_time"),
+    ),
+    Quantity(
         "request.ttft", "request", "ttft_s", "seconds",
         strong="ttft, time to first token, first token, first token latency, first token time, time first token, first chunk, first chunk latency, time to first chunk, prefill ms, prefill s, prefill time",
         exact="gen_ai.latency.time_to_first_token=s",
