@@ -22,7 +22,9 @@ WITH goal AS (
 ), share AS (
   SELECT min(value) AS answered, arg_min(source || ':' || line, value) AS ref FROM note WHERE topic = 'answered-share'
 ), steady AS (
+  -- of two times: two replicas or two settings side by side say nothing of before
   SELECT low, high, ref FROM service WHERE times <= $latency_same AND NOT load AND quantity <> 'tpot_s'
+    AND list_aggregate([regexp_matches(coalesce(l, ''), '(?i)\b(before|after|since|yesterday|today|now|then|last|this|week|day|month|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|\d{4}-\d\d|\b\d\d?:\d\d\b') FOR l IN [low_label, high_label]], 'bool_and')
 ), client AS (
   SELECT max(value) AS seconds, arg_max(source || ':' || line, value) AS ref FROM note WHERE topic = 'client-seconds'
 ), part AS (
