@@ -7,7 +7,7 @@ OpenTelemetry and datasets. `request_log` finds the pairs, `request_shapes` read
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -326,6 +326,22 @@ def _otlp(value: Any) -> Any:
 
 
 _DAY_S = 86_400.0
+
+
+_TURNS = frozenset(("turn", "turnno", "turnid", "turnindex", "turnnumber", "round", "hop"))
+_SINGLE = frozenset(("id", "requestid", "reqid", "xrequestid", "traceid", "spanid", "responseid", "messageid"))
+
+
+def conversation_of(names: Sequence[str]) -> str | None:
+    """The column that tells whose a request is where turns are numbered: the id beside them, whatever it is called; None without.
+
+    >>> conversation_of(("ts", "call_id", "turn")), conversation_of(("ts", "request_id", "turn"))
+    ('call_id', None)
+    """
+    folded = {name: "".join(letter for letter in name.lower() if letter.isalnum()) for name in names}
+    if not _TURNS & set(folded.values()):
+        return None
+    return next((name for name, plain in folded.items() if plain.endswith("id") and plain not in _SINGLE), None)
 
 
 class Requests:

@@ -31,7 +31,18 @@ from oomdoc.columns import WORTHWHILE_BYTES, is_null, stamp
 from oomdoc.ingest.base import Head, read_by
 from oomdoc.ingest.benchmark_sums import sums
 from oomdoc.ingest.record import ANSI, HEAD, Clock, peel
-from oomdoc.ingest.request_keys import MEANING, Bare, Found, Requests, collect, epoch, moment, number, put
+from oomdoc.ingest.request_keys import (
+    MEANING,
+    Bare,
+    Found,
+    Requests,
+    collect,
+    conversation_of,
+    epoch,
+    moment,
+    number,
+    put,
+)
 from oomdoc.ingest.request_shapes import (
     LEARN_CAP,
     RefusedError,
@@ -228,21 +239,10 @@ class _Sheet:
     header: bytes
 
 
-_TURNS = frozenset(("turn", "turnno", "turnid", "turnindex", "turnnumber", "round", "hop"))
-_SINGLE = frozenset(("id", "requestid", "reqid", "xrequestid", "traceid", "spanid", "responseid", "messageid"))
-
-
 def _conversed(names: tuple[str, ...], meant: set[str]) -> tuple[str, ...]:
-    """The names of the columns, where turns are numbered with the id beside them as the conversation's, whatever it is called.
-
-    >>> _conversed(("ts", "call_id", "turn"), set())
-    ('ts', 'conversation_id', 'turn')
-    """
-    folded = ["".join(letter for letter in name.lower() if letter.isalnum()) for name in names]
-    if "tenant" in meant or not _TURNS & set(folded):
-        return names
-    place = next((at for at, name in enumerate(folded) if name.endswith("id") and name not in _SINGLE), None)
-    return names if place is None else (*names[:place], "conversation_id", *names[place + 1 :])
+    """The names of the columns, that of the conversation's id under a name that says so."""
+    whose = None if "tenant" in meant else conversation_of(names)
+    return tuple("conversation_id" if name == whose else name for name in names)
 
 
 def _sheet(line: bytes) -> _Sheet | None:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, number_of, unit_of, value_of
-from oomdoc.ingest.vocabulary import Match, Quantity, apart, foreign_program, is_irrelevant, meanings
+from oomdoc.ingest.request_keys import conversation_of
+from oomdoc.ingest.vocabulary import Match, Quantity, apart, foreign_program, is_irrelevant, meanings, quantities
 from oomdoc.ingest.vocabulary.device import PRODUCT
 
 SAMPLE = 64
@@ -25,6 +26,7 @@ _FIT = 0.7  # of the cells with a value must be values of the quantity; the rest
 _STRONG, _WEAK = 3, 1
 _FOREIGN_COLUMNS = 2  # one shared name may be chance
 _TIME = "time"
+_TENANT = next(quantity for quantity in quantities() if quantity.id == "request.tenant")
 _ELAPSED = "elapsed"
 """A time since a beginning that nobody states: it orders a table as a time does, and fills no column."""
 
@@ -150,6 +152,7 @@ def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[
         used |= {taken.name for taken in best.columns if not _shared(taken.quantity)}
     if not parts:
         return None
+    parts = [_with_conversation(part, tuple(names)) for part in parts]
     known = {taken.name for part in parts for taken in part.columns}
     unknown = tuple(
         name
@@ -157,6 +160,16 @@ def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[
         if name not in known and name not in inherited and not is_irrelevant(name) and _are_numbers(values)
     )
     return Plan(tuple(parts), unknown)
+
+
+def _with_conversation(part: Part, names: Sequence[str]) -> Part:
+    """Requests whose turns are numbered are the conversation's whose id stands beside them."""
+    if part.entity.table != "request" or any(taken.quantity.id == _TENANT.id for taken in part.columns):
+        return part
+    name = conversation_of(names)
+    if name is None or any(taken.name == name for taken in part.columns):
+        return part
+    return replace(part, columns=(*part.columns, Taken(name, _TENANT, "", True)))
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:

@@ -351,9 +351,12 @@ def _asked_for(cell: Any) -> bool:
     return isinstance(cell, str) and _ASKED_FOR.search(cell) is not None
 
 
+_KIND = 32  # letters: longer is a sentence about what became of it
+
+
 def _sorts(cells: Sequence[Any], records: int) -> bool:
-    """Whether a column names the kind of each try: a few words that come again (`chat`, `scoring`)."""
-    return len(cells) == records and _share(cells, _is_text) == 1 and 2 <= len({str(cell) for cell in cells}) <= records // 2  # fmt: skip
+    """Whether a column names the kind of each try: a few words that come again (`chat`, `scoring`), and no line of its log."""
+    return len(cells) == records and all(len(str(cell)) <= _KIND for cell in cells) and _share(cells, _is_text) == 1 and 2 <= len({str(cell) for cell in cells}) <= records // 2  # fmt: skip
 
 
 _KV_DTYPE = re.compile(r"(?i)auto|default|fp8(?:_e[45]m[23])?|b?fp?16|bfloat16|float16|int8|(?:8|16)[- ]bit")
