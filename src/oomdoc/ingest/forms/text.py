@@ -141,8 +141,12 @@ def _named(names: Sequence[str]) -> bool:
     return (
         2 <= len(names) <= MOST_COLUMNS
         and len(filled) >= len(names) - 1
-        and all(_HEADER_CELL.match(name) for name in filled)
+        and all(_HEADER_CELL.match(name) and len(_BARE_NUMBER.findall(name)) < _NUMBERS for name in filled)
     )
+
+
+_BARE_NUMBER = re.compile(r"(?<!\S)\d+(?!\S)")
+_NUMBERS = 3  # `zone Normal 41022 58710 40455`: a row of figures heads no column
 
 
 def _unlike(names: Sequence[str]) -> tuple[str, ...]:
