@@ -801,8 +801,14 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
             r"^Node \d{1,3} (?:Normal|Movable): (?P<blocks>\d{1,9}\*4kB .{20,300}?) = \d",
         ),
         _blocks,
-        ("Node 0, zone   Normal  41022  5871  455  230  112  71  20  12  7  0  0", {"topic": "free-blocks", "text": "41022 5871 455 230 112 71 20 12 7 0 0"}),
-        ("Node 1 Normal: 9011*4kB (UME) 803*8kB (UE) 70*16kB 1*32kB 0*64kB 0*128kB 0*256kB 0*512kB 0*1024kB 0*2048kB 0*4096kB = 43620kB", {"topic": "free-blocks", "text": "9011 803 70 1 0 0 0 0 0 0 0"}),
+        (
+            "Node 0, zone   Normal  41022  5871  455  230  112  71  20  12  7  0  0",
+            {"topic": "free-blocks", "text": "41022 5871 455 230 112 71 20 12 7 0 0"},
+        ),
+        (
+            "Node 1 Normal: 9011*4kB (UME) 803*8kB (UE) 70*16kB 1*32kB 0*64kB 0*128kB 0*256kB 0*512kB 0*1024kB 0*2048kB 0*4096kB = 43620kB",
+            {"topic": "free-blocks", "text": "9011 803 70 1 0 0 0 0 0 0 0"},
+        ),
         table="note",
     ),
     _pattern(

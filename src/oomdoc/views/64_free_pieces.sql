@@ -4,7 +4,6 @@
 -- in_pieces: lists with much memory free and next to none of it in the two largest orders
 -- whole: lists of which a tenth or more lies there, as after a start of the host
 -- free_bytes: free in the largest list that is in pieces, with pages of 4 KiB: the least it can be
--- available_bytes: the most that the host is said to have available
 -- compactions_failed: attempts to make a large piece that failed / that were waited for; NULL = not told
 -- ref: where that list stands
 WITH listed AS (
@@ -18,6 +17,6 @@ WITH listed AS (
   SELECT max(value) FILTER (text = 'compact_fail') / nullif(max(value) FILTER (text = 'compact_stall'), 0) AS failed FROM note WHERE topic = 'compaction'
 )
 SELECT count(*) AS zones, count(*) FILTER (pieces) AS in_pieces, count(*) FILTER (large >= 0.1 * pages) AS whole, (max(pages) FILTER (pieces) * 4096)::BIGINT AS free_bytes,
-  (SELECT max(bytes) FROM process_memory WHERE resource = 'host-available') AS available_bytes, (SELECT failed FROM compaction) AS compactions_failed,
+  (SELECT failed FROM compaction) AS compactions_failed,
   coalesce(arg_max(source || ':' || line, pages) FILTER (pieces), min(source || ':' || line)) AS ref
 FROM told HAVING count(*) > 0
