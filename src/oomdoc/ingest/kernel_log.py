@@ -248,6 +248,15 @@ def _cpu_pool(row: Row, match: re.Match[str]) -> Row | None:
     return {"topic": "cpu-pool-default", "value": int(match["size"]) << 30, "text": match.string.strip()[:300]}
 
 
+def _blocks(row: Row, match: re.Match[str]) -> Row | None:
+    counts = match["counts"].split() if match["counts"] else re.findall(r"(\d+)\*", match["blocks"])
+    return {"topic": "free-blocks", "text": " ".join(counts)}
+
+
+def _compactions(row: Row, match: re.Match[str]) -> Row | None:
+    return {"topic": "compaction", "text": match["text"], "value": float(match["value"])}
+
+
 def _no_memory(row: Row, match: re.Match[str]) -> Row | None:
     return {"kind": "memory", "text": match.string.strip()[:TEXT_CAP]}
 
@@ -788,6 +797,36 @@ _ALLOCATIONS: tuple[Pattern, ...] = (
             {"topic": "cpu-pool-default", "value": 4 << 30},
         ),
         versions="0.4.1 →",
+        table="note",
+    ),
+    _pattern(
+        # counts of free blocks by order, as the kernel lists them by itself or at a failure; `views/64_free_pieces.sql` weighs them
+        "free-blocks",
+        "kernel",
+        ("zone ", "*4kB"),
+        (
+            r"^Node \d{1,3}, zone +(?:Normal|Movable) +(?P<counts>\d{1,9}(?: +\d{1,9}){8,14})(?!\d)",
+            r"^Node \d{1,3} (?:Normal|Movable): (?P<blocks>\d{1,9}\*4kB .{20,300}?) = \d",
+        ),
+        _blocks,
+        (
+            "Node 0, zone   Normal  41022  5871  455  230  112  71  20  12  7  0  0",
+            {"topic": "free-blocks", "text": "41022 5871 455 230 112 71 20 12 7 0 0"},
+        ),
+        (
+            "Node 1 Normal: 9011*4kB (UME) 803*8kB (UE) 70*16kB 1*32kB 0*64kB 0*128kB 0*256kB 0*512kB 0*1024kB 0*2048kB 0*4096kB = 43620kB",
+            {"topic": "free-blocks", "text": "9011 803 70 1 0 0 0 0 0 0 0"},
+        ),
+        table="note",
+    ),
+    _pattern(
+        # /proc/vmstat
+        "compactions",
+        "kernel",
+        ("compact_fail ", "compact_stall "),
+        (r"^(?P<text>compact_(?:fail|stall)) +(?P<value>\d{1,15})\b",),
+        _compactions,
+        ("compact_fail 1350022", {"topic": "compaction", "text": "compact_fail", "value": 1350022.0}),
         table="note",
     ),
     _pattern(

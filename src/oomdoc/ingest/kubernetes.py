@@ -24,6 +24,7 @@ from typing import Any
 
 from oomdoc.ingest import launch
 from oomdoc.ingest.base import TEXT_CAP, Head, Rows, regex
+from oomdoc.ingest.configuration import offered
 from oomdoc.ingest.kubernetes_describe import Describe, is_listed
 from oomdoc.ingest.kubernetes_lines import EVENT, event_row
 from oomdoc.ingest.kubernetes_objects import Objects
@@ -133,6 +134,7 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     held = 0
     document: bool | None = None
     for chunk in chunks:
+        offered(rows, chunk)  # the configuration of a device plugin, in a ConfigMap
         if document is None and chunk.data.strip():
             document = bool(_DOCUMENT.match(chunk.data[:4096].decode("utf-8", "replace")))
         if document:

@@ -12,7 +12,7 @@ GOOD = regex(
 BAD = regex(
     r"(?i)\b(?:(?:cuda |hip )?oom(?:s|ed|ing|'d|[-_ ]?kill\w*)?\b|out of (?:device |gpu |host )?(?:memory|ram|vram)|out of shared memory|crash\w*|die[sd]?|dead|fail\w*|error\w*|killed|hang\w*|hung|abort\w*|segfault\w*|sigkill|sigbus|evicted|refused|fault\w*|"
     r"gone\b|gave up|reject(?:s|ed)?|turned away|recusad[oa]|falh(?:a|ou|ado)\w*|rechazad[oa]|fall[aoó]\w*\b|verweigert|abgelehnt|abgebrochen|abgestürzt|fehlgeschlagen|refus[ée]e?\b|échou\w*|échec|rifiutat[oa]|fallit[oa]|odrzucon\w+|odmow\w+|awari\w+|"
-    r"does not (?:start|work|help|fit)|doesn'?t|not (?:start|work|ok|enough)\w*|never (?:starts|comes up)|stuck|timeout\w*|timed out|wedged|no (?:change|difference)|same error|restart(?:s|ed|ing)?|no room)|✗|✘|❌"
+    r"does not (?:start|work|help|fit)|doesn'?t|not (?:start|work|ok|enough)\w*|never (?:starts|comes up)|stuck|timeout\w*|timed out|wedged|no (?:change|difference)|same error|restart(?:s|ed|ing)?|no room|no (?:available |free |more )?(?:memory|blocks|space)\b(?! (?:growth|increase|pressure|problem|issue)))|\bOutOfMemory\w*|\b[A-Z]\w+Error\b|✗|✘|❌"
 )
 _FIRST = regex(r"[,;(]|\s[-–—]\s")
 _TRUE = frozenset(
@@ -46,6 +46,8 @@ def outcome_of(text: str, boolean: bool = False) -> bool | None:
     (True, False, True, None)
     >>> outcome_of("sim, 41 s", True), outcome_of("recusado ao fim de 38 s", True), outcome_of("yes", False)
     (True, False, None)
+    >>> outcome_of("No available memory for the cache blocks"), outcome_of("torch.OutOfMemoryError in profile run"), outcome_of("no memory growth in 8 h")
+    (False, False, None)
     """
     plain = text.strip()
     first = _FIRST.split(plain.lower(), maxsplit=1)[0]  # `yes, 41 s`

@@ -195,10 +195,18 @@ TOPICS: tuple[Topic, ...] = (
         rf"(?<!\btp \d )(?<!\btp=\d )(?<!\btp\d )(?<!parallel \d )(?<!-size \d )\b(?:on|of) the same {_DEVICE}\b",
         rf"\bboth\b[^.;]{{0,30}}\b(?:on|use|share)\b[^.;]{{0,15}}\b{_DEVICE}\b",
         r"\bco-?located\b|\btime-?slic(?:ed|ing)\b",
+        # that another program runs the same model there is a comparison, and no neighbour
         unless=r"\b(?:no|nothing|none) (?:other|else|another)\b|\bexclusive"
+        r"|\b(?:serves?|runs?|loads?|handles?|holds?|starts?|hosts?) (?:it|this|(?:this|that|the same|the very) (?:model|one|checkpoint|file|weights))\b(?! (?:model|one) too)"
+        r"|\b(?:serves?|runs?|loads?|answers?|works?|starts?|fits?) (?:\w+ ){0,2}(?:fine|well|happily|without (?:trouble|problem|error)s?)\b"
         rf"|\b(?:one {_DEVICE} each|its own {_DEVICE})\b",
         samples=(("models: org/m, two instances", 2.0), ("another user's notebook holds 9 GB of the same GPU", None),),
-        near_misses=("no other process uses the GPU", "one server, tensor parallel on the same node",),
+        near_misses=(
+            "no other process uses the GPU",
+            "one server, tensor parallel on the same node",
+            "another engine on the same card serves it at 60 tok/s",
+            "llama.cpp answers fine on the same GPU",
+        ),
     ),
     _topic(
         "idle-device",

@@ -718,6 +718,28 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
+        # a part that waits for another says what for, again and again; `views/62_refrain.sql` asks whether anything followed
+        "waits-for", "any", ("aiting for ", "aiting until ", "o endpoints", "o instances", "o available ", "o healthy ", "o workers", "o backends", "ot ready yet", "ot yet ready", "not reachable"),
+        regex(
+            r"(?P<text>\b[Ww]aiting (?:for (?!\d{1,4} local, |output from \w*Engine)|until ).{3,120}"
+            r"|\b[Nn]o (?:(?:available|healthy|active|ready|registered|live|matching) )?(?:endpoint|instance|worker|backend|replica|upstream|peer|node|server)s?\b.{0,120}"
+            r"|[\w./:-]{2,60} (?:is |are )?(?:not ready yet|not yet ready|not reachable)\b.{0,80})"
+        ),
+        "note", const={"topic": "waits-for"}, samples=(
+            ("Waiting for creating a placement group of specs for 70 seconds. specs=[{}]", {"topic": "waits-for"}),
+            ("WARN aggregator: No endpoints found matching subject worker.load", {"topic": "waits-for", "text": "No endpoints found matching subject worker.load"}),
+            ("store.internal:2379 is not reachable, trying again in 5 s", {"topic": "waits-for"}),
+        ),
+    ),
+    Pattern(
+        # the front end says so when a caller hangs up
+        "aborted-request", "vllm", ("borted request", "aborted."), regex(r"\b[Aa]borted request(?:\(s\))? (?P<text>[\w.-]{4,80}?)\.?$|^Request [\w.-]{4,80} aborted\.$"), "note",
+        const={"topic": "aborted-request"}, versions="0.1.3 →", samples=(
+            ("Aborted request 504b74ba4a0fe75d.", {"topic": "aborted-request", "text": "504b74ba4a0fe75d"}),
+            ("Request chatcmpl-8a1f aborted.", {"topic": "aborted-request"}),
+        ),
+    ),
+    Pattern(
         "lmcache-lookup", "lmcache", ("LMCache hit tokens",), regex(r"Total tokens (?P<tokens>\d{1,10}), LMCache hit tokens: (?P<hit_tokens>\d{1,10})"), "cache_lookup",
         const={"tier": "lmcache"}, samples=(
             ("LMCache INFO: Reqid: chatcmpl-77aa, Total tokens 12040, LMCache hit tokens: 11776, need to load: 512", {"tokens": 12040, "hit_tokens": 11776, "tier": "lmcache"}),

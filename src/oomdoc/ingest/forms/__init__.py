@@ -23,7 +23,7 @@ from typing import Any
 from oomdoc.ingest.base import HEAD_BYTES, Head, read_by
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
-from oomdoc.ingest.forms.groups import Gatherer, long_form
+from oomdoc.ingest.forms.groups import Gatherer, long_form, may_turn, turned
 from oomdoc.ingest.forms.own import is_of_own, may_quote, own_of
 from oomdoc.ingest.forms.spoken import Spoken
 from oomdoc.ingest.forms.statements import TITLE, Statements, of_message, stated, with_moment
@@ -93,11 +93,14 @@ def header_at(lines: Sequence[str], at: int) -> Layout | None:
             and (known < 2 or named * 3 < len(layout.names))
             and not is_of_own(layout.names)
             and not may_quote(lines[at : at + 4])
+            and not may_turn(layout.names)
         ):
             continue
         rows = _sample(layout, lines[at + 1 : at + 1 + 3 * _AHEAD])
         if not rows:
             continue
+        on_side = turned([Record(at, "", row) for row in rows])
+        rows = [record.values for record in on_side] if on_side else rows
         plan = plan_for(rows)
         own = own_of(rows, plan.tables if plan is not None else frozenset())
         if plan is not None or own is not None:

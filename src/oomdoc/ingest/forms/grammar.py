@@ -64,7 +64,7 @@ _WHEN = _set(
 )
 _OWNERS = _set(
     "worker workers enginecore engine core api apiserver server frontend tp dp pp ep rank proc process processes python main executor router pid instance "
-    "replica vllm llm w r p parent child scheduler coordinator"
+    "replica vllm llm w r p parent child scheduler coordinator gateway proxy ingress sidecar balancer epp"
 )
 _FILL = _set(
     "vm while info per each in of the a at and for avg mean median cur current now val value gauge bytes post get level http"
@@ -161,6 +161,8 @@ def column_of(name: str) -> Column:
 
     >>> column_of("rss_gib_prefix_on")[:3], column_of("gpu3_mib").gpu, column_of("minute").seconds
     (('memory', 'host', 'GiB'), 3, 60.0)
+    >>> column_of("router_working_set_MiB")[:5], column_of("prefix_working_set_gib").role
+    (('memory', 'host', 'MiB', 0.0, 'router'), 'figure')
     >>> column_of("rss4711_kB").who, column_of("req/s").role, column_of("sum(rate(http_requests_total[5m]))").role
     ('pid 4711', 'running', 'running')
     """
@@ -221,9 +223,11 @@ def _memory(words: list[str], unit: str) -> Column:
         resource = "host-available"
     elif device:
         resource = "gpu"
+    elif {"working", "set"} <= among and among & (_GROUP | _OWNERS):
+        # what is left without files that were read once: what the kernel would have to kill for. Without an owner it may be one of prefixes
+        resource = "host"
     elif among & _GROUP:
-        # a working set is what is left without files that were read once: what the kernel would have to kill for
-        resource = "host" if {"working", "set"} <= among else "container"
+        resource = "container"
     elif among & _HOST:
         resource = "host-used"
     elif among & (_HELD - {"set"}) or among & _WHEN:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.believe import SAMPLE, Plan, plan_for
 from oomdoc.ingest.forms.cells import is_number, null, with_points, writes_commas
 from oomdoc.ingest.forms.fill import Filler
@@ -100,6 +101,41 @@ def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
     return None
 
 
+_OF_ROWS = frozenset(("metric", "metrics", "measure", "measurement", "quantity", "figure", "kpi", "indicator", "what"))
+_DIFFERENCE = re.compile(r"(?i)\bvs\b|\bversus\b|\bdelta\b|\bdiff\w*|\bchange\b|\bgain\b|\bspeed-?up\b|\bratio\b|Δ")
+_MEASURED = 2  # things that were compared, and rows whose names are known
+
+
+def may_turn(names: Sequence[str]) -> bool:
+    """Whether a table of these columns can stand on its side: a look at the header alone."""
+    return len(names) > _MEASURED and names[0].strip().lower() in _OF_ROWS
+
+
+def turned(records: Sequence[Record]) -> list[Record] | None:
+    """The records of a table that stands on its side: a row for each quantity, a column for each thing that was compared.
+
+    None for another table. Columns that only tell the difference of two others are left out; each record stands where the
+    first latency does.
+
+    >>> table = [Record(3, "", {"Metric": "P99 TTFT (ms)", "cold": "900", "warm": "80", "cold vs warm": "11x"}), Record(4, "", {"Metric": "KV cache usage", "cold": "41%", "warm": "44%", "cold vs warm": ""})]
+    >>> [record.values for record in turned(table)]
+    [{'variant': 'cold', 'P99 TTFT (ms)': '900', 'KV cache usage': '41%'}, {'variant': 'warm', 'P99 TTFT (ms)': '80', 'KV cache usage': '44%'}]
+    """
+    names = list(records[0].values) if records else []
+    if len(names) <= _MEASURED or names[0].strip().lower() not in _OF_ROWS or len(records) < _MEASURED:
+        return None
+    rows = [record for record in records if isinstance(record.values.get(names[0]), str)]
+    latency = next((row for row in rows if grammar.service(row.values[names[0]])[0]), None)
+    known = sum(bool(grammar.service(name)[0] or meanings(name)) for row in rows for name in (row.values[names[0]],))
+    compared = [name for name in names[1:] if not _DIFFERENCE.search(name) and sum(is_number(row.values.get(name)) for row in rows) >= 0.7 * len(rows)]  # fmt: skip
+    if latency is None or known < _MEASURED or len(compared) < _MEASURED:
+        return None
+    return [
+        Record(latency.line, latency.context, {"variant": name, **{row.values[names[0]]: row.values.get(name) for row in rows}})
+        for name in compared
+    ]  # fmt: skip
+
+
 _OF_TOTAL = re.compile(r"\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*/\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*")
 
 
@@ -184,6 +220,7 @@ class Gatherer:
     def _decide(self, group: Group, context: str) -> None:
         group.decided = True
         pending, group.pending = group.pending, []
+        pending = turned(pending) or pending
         values = [record.values for record in pending]
         group.long = long_form(values) if values else None
         if group.long is None and values:

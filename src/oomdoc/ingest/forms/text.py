@@ -16,7 +16,7 @@ _RULE = re.compile(r"^[\s|+\-=:_─━═┼╪┿╋├┤┬┴┌┐└┘╞
 _GAPS = re.compile(r"\s{2,}|\t")
 _CELL = re.compile(r"\S+(?: \S+)*")
 _HEADER_CELL = re.compile(
-    r"[\"']?(?:[^\W\d]|[_@%#])(?:[\w .,:/%@()\[\]\-#?=+&>~'’]{0,60}|[\w:]{3,100}\{.{0,400}\}|\w{2,40}(?: ?by ?\(.{1,100}\))? ?\(.{3,400}\))[\"']?$"
+    r"[\"']?(?:--)?(?:[^\W\d]|[_@%#])(?:[\w .,:/%@()\[\]\-#?=+&>~'’]{0,60}|[\w:]{3,100}\{.{0,400}\}|\w{2,40}(?: ?by ?\(.{1,100}\))? ?\(.{3,400}\))[\"']?$"
 )
 _LINE_CAP = 16 << 10
 MOST_COLUMNS = 400
@@ -141,8 +141,12 @@ def _named(names: Sequence[str]) -> bool:
     return (
         2 <= len(names) <= MOST_COLUMNS
         and len(filled) >= len(names) - 1
-        and all(_HEADER_CELL.match(name) for name in filled)
+        and all(_HEADER_CELL.match(name) and len(_BARE_NUMBER.findall(name)) < _NUMBERS for name in filled)
     )
+
+
+_BARE_NUMBER = re.compile(r"(?<!\S)\d+(?!\S)")
+_NUMBERS = 3  # `zone Normal 41022 58710 40455`: a row of figures heads no column
 
 
 def _unlike(names: Sequence[str]) -> tuple[str, ...]:

@@ -126,6 +126,11 @@ def is_log(lines: Iterable[str]) -> bool:
     return heads > max(0, told // 10)
 
 
+def _is_ruled(line: str) -> bool:
+    """Whether a line is a row of a table with bars: options that head its columns were tried, and are no command."""
+    return line.lstrip().startswith("|") and line.rstrip().endswith("|") and line.count("|") > 2
+
+
 def matches(head: Head) -> bool:
     """A small text that is a command, an option list, a constructor, an environment or a server's config file."""
     nul = is_nul_separated(head)
@@ -133,7 +138,7 @@ def matches(head: Head) -> bool:
         return False
     text = _text_of(head.data)
     lines = [line for line in text.split("\n") if line.strip()]
-    if not lines or not re.search(r"[=:-]|vllm", text):
+    if not lines or not re.search(r"[=:-]|vllm", text) or sum(map(_is_ruled, lines)) * 2 > len(lines):
         return False
     found, document = _everything(text)
     if not found:
