@@ -94,6 +94,30 @@ ROUNDS = (
         26,
         22,
     ),
+    Round(
+        "r17",
+        "after what r16 had left unread was read, before the twins of that time",
+        42,
+        31,
+        23,
+        36,
+        0.073,
+        0.111,
+        23,
+        22,
+    ),
+    Round(
+        "r18",
+        "after the misses of r17 and of 96 more invented twins were corrected",
+        42,
+        25,
+        20,
+        36,
+        0.224,
+        0.215,
+        20,
+        18,
+    ),
 )
 
 
