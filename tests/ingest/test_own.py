@@ -238,3 +238,25 @@ def test_a_statement_of_a_log_in_a_cell_is_the_figure_of_that_row() -> None:
         "config | measured\nTP=2 | Available KV cache memory: 3.50 GiB\nTP=4 | Available KV cache memory: 21.00 GiB\n"
     )
     assert [(row["quantity"], row["value"] / GIB) for row in rows(memory, "trial_figure")] == [("kv_bytes", 3.5), ("kv_bytes", 21.0)]  # fmt: skip
+
+
+def test_a_line_of_the_log_in_a_table_of_tries_is_no_condition() -> None:
+    """The last line follows from what became of the try: two that differ in it still differ in one setting alone."""
+    tries = "\n".join(
+        f"{n},{0.95 if n < 5 else 0.85},{'failed' if n < 5 else 'serving'},"
+        + (
+            "RESOURCE_EXHAUSTED: reserving 5.02G at the bottom of memory was not possible"
+            if n < 5
+            else "Application startup complete here"
+        )
+        for n in range(1, 9)
+    )
+    found = {row["flag"] for row in rows(f"start,gpu_memory_utilization,result,final line\n{tries}\n", "trial")}
+    assert found == {"gpu_memory_utilization"}
+
+
+def test_the_id_beside_numbered_turns_is_whose_they_are() -> None:
+    text = "ts,call_id,turn,prompt_tokens,cached_tokens,output_tokens\n" + "".join(
+        f"08:00:{n:02},call-{n % 3},{n // 3 + 1},{900 + n},{800 + n},40\n" for n in range(12)
+    )
+    assert {row["tenant"] for row in rows(text, "request")} == {"call-0", "call-1", "call-2"}

@@ -190,7 +190,7 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
         if strange and not match.strong:
             continue
         quantity = match.quantity
-        if quantity.id == "stat.replica" and _PLURAL.search(name) and all(is_number(value) for value in values if not null(value)):  # fmt: skip
+        if quantity.id in ("stat.replica", "request.replica") and _PLURAL.search(name) and all(is_number(value) for value in values if not null(value)):  # fmt: skip
             continue  # `replicas: 2` counts them and names none
         unit = unit_of(quantity, match.unit, values)
         if unit == "%" and name.lower().endswith("_perc") and _are_shares(values):

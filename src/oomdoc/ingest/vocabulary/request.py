@@ -113,7 +113,7 @@ QUANTITIES = (
         strong="replica id, backend id, upstream host, served by, routed to",
         weak="replica, backend, upstream, worker, worker id, server, instance, pod, gpu, gpu id, device, dp rank, shard",
         samples=(("replica", "r3", "r3"), ("gpu", "5", "5")),
-        not_names=("replicas", "gpu_util", "server_version"),
+        not_names=("gpu_util", "server_version"),
     ),
     Quantity(
         "request.end", "request", "+end", "moment",
