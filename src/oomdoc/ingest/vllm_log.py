@@ -254,10 +254,10 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        "banner-version", "vllm", (" version ",), regex(r"(?:█ |\.py:\d{1,5}\]) {1,4}version (?P<text>\d[^\s,]*)"),
+        "banner-version", "vllm", ("version 0.", "  version "), regex(r"(?:█  |^)version (?P<text>\d[^\s,]*)(?=\s*$)"),
         "milestone", const={"name": "server-version"}, versions="0.15.1 →", samples=(
             ("  █▄█▀ █     █     █     █  version 0.16.0", {"name": "server-version", "text": "0.16.0"}),
-            ("INFO 02-03 04:05:06 [util.py:12] version 0.24.0", {"name": "server-version", "text": "0.24.0"}),  # the art was not copied
+            ("version 0.24.0", {"name": "server-version", "text": "0.24.0"}),  # the art was not copied
         ),
     ),
     Pattern(
