@@ -117,3 +117,12 @@ def _plan(weights: str, kv: str) -> str:
 )
 def test_a_plan_that_did_not_see_the_weights(tmp_path: Path, weights: str, kv: str, told: bool) -> None:
     assert (first(tmp_path, {"train.log": _plan(weights, kv)})[0] == "memory-utilization-edge") is told
+
+
+@pytest.mark.parametrize(
+    ("name", "tp", "told"),
+    [("DeepSeek-V3-bf16", 16, True), ("DeepSeek-R1-BF16", 8, True), ("DeepSeek-R1", 16, False)],
+)
+def test_a_copy_that_somebody_widened(tmp_path: Path, name: str, tp: int, told: bool) -> None:
+    text = f"$ vllm serve /srv/{name} --tensor-parallel-size {tp}\nINFO 04-30 09:12:40 api_server.py:912] vLLM API server version 0.7.3\ntorch.OutOfMemoryError: CUDA out of memory.\n"
+    assert (first(tmp_path, {"start.log": text})[0] == "weights-exceed-gpu") is told
