@@ -149,6 +149,11 @@ _ALL = (
         Column("waiting", "INTEGER", "requests waiting (V0: Pending)"),
         Column("swapped", "INTEGER", "requests swapped out (V0)"),
         Column("kv_used", "DOUBLE", "share of KV blocks held by live requests, 0..1"),
+        Column(
+            "state_used",
+            "DOUBLE",
+            "share of the slots for recurrent states that requests and the prefix cache hold, 0..1; NULL = the model has none, or not printed",
+        ),
         Column("cpu_kv_used", "DOUBLE", "share of CPU swap blocks in use, 0..1 (V0)"),
         Column("prefix_hit_rate", "DOUBLE", "prefix-cache hit rate over the last requests, 0..1; NULL = not printed"),
         Column("preemptions", "INTEGER", "preemptions of the interval; NULL = not printed, which is not zero"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from oomdoc.fit.given import Given, Logged, flag_of, parameters_of
@@ -43,6 +44,11 @@ def model_of(name: str | None, given: Given, logged: Logged, inputs: list[Input]
     model = with_positions(replace(found.model, asked=asked), asked)
     if found.format is not None and found.format != model.quantization:
         model = replace(model, quantization=found.format)
+    elif found.format is None and model.quantization and _WIDE.search(asked):
+        # published in a narrow format, and this is a copy that somebody widened
+        model = replace(model, quantization="none", checkpoint_bytes=None)
+        note = "the name says 16 bits"
+        inputs.append(Input("weights' format", "none", "assumed", note))
     if model.kv_cache_scheme is None and found.format in _ASK_FOR_FP8.get(model.maker, ()):
         # every config of such a checkpoint that was read (0.14 to 0.33) asks for it
         model = replace(model, kv_cache_scheme="fp8")
@@ -50,6 +56,7 @@ def model_of(name: str | None, given: Given, logged: Logged, inputs: list[Input]
     return model, found.format
 
 
+_WIDE = re.compile(r"(?i)(?<![a-z0-9])(?:bf16|fp16|bfloat16|unquantized)(?![a-z0-9])")
 _ASK_FOR_FP8 = {
     "nvidia": ("fp8", "nvfp4"),
     "poolside": ("fp8", "nvfp4", "w4a16", "4bit"),

@@ -55,6 +55,7 @@ KINDS: dict[str, str] = {
 
 FACTS: dict[str, str] = {
     "shm-size": "how large /dev/shm is, bytes",
+    "disk-free": "what is free in a file system on a disk, bytes",
     "shm-file": "a file that the server makes in /dev/shm, bytes",
     "host-size": "physical memory of the machine, bytes",
     "container-limit": "a memory limit given to a container or unit, bytes",
@@ -218,6 +219,10 @@ def _disk_size(row: Row, match: re.Match[str]) -> Row | None:
     return {"topic": "shm-size", "value": _bytes(_kib(match["all"])), "text": match.string.strip()[:300]}
 
 
+def _disk_free(row: Row, match: re.Match[str]) -> Row | None:
+    return {"topic": "disk-free", "value": _bytes(_kib(match["free"])), "text": match.string.strip()[:300]}
+
+
 def _kib(printed: str) -> str:
     if printed.isdigit() and int(printed) >= GIB and int(printed) % (64 * MIB) == 0:
         return (
@@ -275,6 +280,10 @@ _NOT_HOST = (
 _DF = (
     r"^\s*(?:tmpfs|shm)\s+(?P<all>[\d.]+[KMGTP]?i?)\s+(?P<used>[\d.]+[KMGTP]?i?)\s+[\d.]+[KMGTP]?i?"
     r"\s+(?P<share>\d{1,3})%\s+/dev/shm\s*$"
+)
+_DF_DISK = (
+    r"^\s*(?!tmpfs|shm|udev|devtmpfs|none|run|Filesystem)[\w./:@-]+\s+[\d.]+[KMGTP]?i?\s+[\d.]+[KMGTP]?i?\s+(?P<free>[\d.]+[KMGTP]?i?)"
+    r"\s+\d{1,3}%\s+/(?!dev\b|run\b|sys\b|proc\b|boot\b)\S*\s*$"
 )
 _NOT_SPACE = r"No such file|Permission denied|invalid argument|File exists|Operation not permitted"
 _EXIT = r"\bexit(?:ed)?[ _-]?(?:code|status|with)\W{0,3}(?:code|status)?\W{0,3}(?<![\d.])(?:135|(?<=\D)-7)(?![\d.])"
@@ -633,6 +642,15 @@ _SHARED_MEMORY: tuple[Pattern, ...] = (
         (_DF,),
         _disk_size,
         ("tmpfs               8192     0      8192   0% /dev/shm", {"topic": "shm-size", "value": 8 << 20}),
+        table="note",
+    ),
+    _pattern(
+        "disk-df",
+        "host",
+        ("overlay ", "nvme", "mapper", "xvda", "sda1", "sda2", "sdb1", "vda1", "vdb1", "md0 "),
+        (_DF_DISK,),
+        _disk_free,
+        ("overlay         900G  800G   96G  90% /", {"topic": "disk-free", "value": 96 << 30}),
         table="note",
     ),
     _pattern(

@@ -229,9 +229,10 @@ PATTERNS: tuple[Pattern, ...] = (
             "health check",
             "healthcheck",
             "Health check",
+            "eadiness check",
         ),
         regex(
-            r"(?:(?:[Ss]tartup|[Ll]iveness) probe (?:failed|errored|timed out)"
+            r"(?:(?:[Ss]tartup|[Ll]iveness|[Rr]eadiness) (?:probe|check) (?:failed|errored|timed out)"
             r"|[Hh]ealth ?check (?:\S+ ){0,2}?(?:failed|timed out|errored)"
             r"|\"Probe failed\" probeType=\"(?:Startup|Liveness)\"(?: pod=\"(?P<object>[^\"]*)\")?)"
         ),
@@ -246,6 +247,8 @@ PATTERNS: tuple[Pattern, ...] = (
                 'prober.go:107] "Probe failed" probeType="Liveness" pod="prod/engine-0" containerName="engine"',
                 {"reason": "Unhealthy", "object": "prod/engine-0"},
             ),
+            # a controller of replicas; `workload` counts readiness only where somebody ends what is not ready
+            ("fleet: readiness check failed for worker 7: status 503", {"reason": "Unhealthy"}),
         ),
         convert=_alone("Unhealthy", "Warning"),
     ),
@@ -266,12 +269,15 @@ PATTERNS: tuple[Pattern, ...] = (
             "unhealthy - ",
             "unhealthy. Restart",
             "unhealthy; restart",
+            "erminating",
+            "eplacing",
         ),
         regex(
             r"(?:[Cc]ontainer (?P<object>\S+) )?failed (?:liveness|startup) probe, will be (?:restarted|killed)"
             r"|\b(?:liveness|startup|health) ?(?:probe|check)\b[^\n]{0,80}?(?:sending SIG(?:TERM|KILL)|"
             r"(?:deadline|threshold|limit)[^\n]{0,40}?exceeded)|Killing container with a grace period"
-            r"|(?:not (?:available|responding|healthy)|unhealthy)(?:,|;|:|\.| -+)? (?:so )?(?:[Rr]estarting|[Kk]illing)\b"
+            r"|(?:not (?:available|responding|healthy|ready)|unhealthy)(?: (?:and|after|for|beyond|since)\b[^\n]{0,60}?)?(?:,|;|:|\.| -+)? (?:so )?"
+            r"(?:[Rr]estarting|[Kk]illing|[Tt]erminating|[Rr]eplacing)\b"
         ),
         "cluster_event",
         (
@@ -281,6 +287,7 @@ PATTERNS: tuple[Pattern, ...] = (
             ),
             ("supervisor: startup probe deadline 30s exceeded, sending SIGTERM to pid=7", {"reason": "Killing"}),
             ("keeper ERROR engine reported not available, restarting it", {"reason": "Killing"}),
+            ("fleet: worker 7 is not ready after 4 checks, replacing it", {"reason": "Killing"}),
             (
                 "04-03-2026 09:11:02 Container /engine (1f5a) found to be unhealthy - Restarting container now with 10s timeout",
                 {"reason": "Killing"},

@@ -49,7 +49,7 @@ def banner(text: str, server: str) -> Iterator[dict[str, Any]]:
 
 
 _LOAD_KEYS = regex(
-    r"(?P<key>#new-seq|#queue-req|(?:full |swa )?token usage|gen throughput \(token/s\)): (?P<value>\d{1,12}(?:\.\d{1,6})?)"
+    r"(?P<key>#new-seq|#queue-req|(?:full |swa )?token usage|mamba usage|state usage|gen throughput \(token/s\)): (?P<value>\d{1,12}(?:\.\d{1,6})?)"
 )
 _NUM = r"\d[\d,]{0,18}(?:\.\d{1,6})?"
 _SIZE = rf"{_NUM} ?(?:bytes|[KMGT]i?B)"
@@ -74,6 +74,9 @@ def _load(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
     used = [float(value) for key, value in parts.items() if key.endswith("token usage")]
     if used:
         row["kv_used"] = max(used)
+    states = [float(value) for key, value in parts.items() if key.endswith(("mamba usage", "state usage"))]
+    if states:
+        row["state_used"] = max(states)
     if "gen throughput (token/s)" in parts:
         row["generation_tokens_per_s"] = float(parts["gen throughput (token/s)"])
     return row
@@ -134,12 +137,21 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         # the load at each batch: `token usage` is the share of the pool that live requests hold
-        "sglang-load", "sglang", ("#running-req",), regex(r"(?:Prefill|Decode) batch\b.{0,200}?#running-req: (?P<running>\d{1,6})\b.*"), "engine_stat", convert=_load,
+        "sglang-load", "sglang", ("#running-req",), regex(r"(?:(?:Prefill|Decode) batch\b.{0,200}?|^\s*)#running-req: (?P<running>\d{1,6})\b.*"), "engine_stat", convert=_load,
         samples=(
             ("[2027-03-02 04:05:06 TP0] Decode batch, #running-req: 4, #token: 52000, token usage: 0.13, cuda graph: True, gen throughput (token/s): 212.50, #queue-req: 3,",
              {"running": 4, "waiting": 3, "kv_used": 0.13, "generation_tokens_per_s": 212.5}),
             ("Prefill batch. #new-seq: 2, #new-token: 500, #cached-token: 0, token usage: 0.01, #running-req: 0, #queue-req: 0", {"running": 2, "waiting": 0, "kv_used": 0.01}),
+            ("#running-req: 0, #queue-req: 9", {"running": 0, "waiting": 9, "kv_used": None}),  # as a person notes it
+            ("Decode batch, #running-req: 4, #full token: 900, full token usage: 0.02, mamba num: 31, mamba usage: 0.97, #queue-req: 0", {"running": 4, "kv_used": 0.02, "state_used": 0.97}),
         ),
+    ),
+    Pattern(
+        # what a load generator was told to ask for: the longest context of its requests, prompt and answer together
+        "bench-lengths", "servers", ("input-len", "input_len", "prompt-len", "prompt_len"),
+        regex(r"--(?:\w{1,20}[-_])?(?:input|prompt)[-_]len(?:gth)?[ =](?P<input>\d{1,9})\b.{0,300}?--(?:\w{1,20}[-_])?output[-_]len(?:gth)?[ =](?P<output>\d{1,9})\b"), "note",
+        (("python bench.py --random-input-len 5000 --rate 2 --random-output-len 300", {"topic": "asked-context", "value": 5300}),),
+        convert=lambda row, match: {"topic": "asked-context", "value": float(int(match["input"]) + int(match["output"])), "text": match.string.strip()[:300]},
     ),
     Pattern(
         # a statement of a traceback: what the engine was about to compute

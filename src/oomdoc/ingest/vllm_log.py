@@ -254,9 +254,10 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        "banner-version", "vllm", ("  version ",), regex(r"█  version (?P<text>\d[^\s,]*)"),
+        "banner-version", "vllm", ("version 0.", "  version "), regex(r"(?:█  |^)version (?P<text>\d[^\s,]*)(?=\s*$)"),
         "milestone", const={"name": "server-version"}, versions="0.15.1 →", samples=(
             ("  █▄█▀ █     █     █     █  version 0.16.0", {"name": "server-version", "text": "0.16.0"}),
+            ("version 0.24.0", {"name": "server-version", "text": "0.24.0"}),  # the art was not copied
         ),
     ),
     Pattern(
@@ -537,8 +538,10 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "kv-needed", "vllm", ("KV cache is needed",),
         regex(
-            rf"max seq len \((?P<max_model_len>\d+)\), \(?(?:(?P<needed_bytes>{_NUM} (?:GB|GiB))|\[?\.\.\.\]?) KV cache is needed, which is larger than the available "
-            rf"KV cache memory \((?P<available_bytes>{_NUM} (?:GB|GiB))\)(?:.*?estimated maximum model length is (?P<estimated_max_model_len>\d+))?"
+            rf"max seq len \((?P<max_model_len>\d+)\), \(?(?:(?P<needed_bytes>{_NUM} (?:GB|GiB))|\[?\.\.\.\]?) KV cache is needed"
+            rf"(?:, which is larger than the available KV cache memory \((?P<available_bytes>{_NUM} (?:GB|GiB))\)(?:.*?estimated maximum model length is (?P<estimated_max_model_len>\d+))?"
+            # cut by a pager or a card of an issue: the refusal is told, what was there is not
+            r"|(?:,[a-z ]{0,18})?(?:\.{3}|…)?\s*$)"
         ),
         "startup_check", const={"name": "kv-below-max-model-len"}, convert=_check, versions="0.7.3 →", samples=(
             ("ValueError: To serve at least one request with the models's max seq len (65536), (4.50 GiB KV cache is needed, which is larger than the available "
@@ -551,6 +554,7 @@ PATTERNS: tuple[Pattern, ...] = (
             ("To serve at least one request with the model's max seq len (131072), 12.5 GiB KV cache is needed, which is larger than the available KV cache memory (10.25 GiB). "
              "Based on the available memory, the estimated maximum model length is 107472.",
              {"max_model_len": 131072, "needed_bytes": int(12.5 * GIB), "available_bytes": int(10.25 * GIB), "estimated_max_model_len": 107472}),
+            ("To serve at least one request with the model's max seq len (40960), (5.00 GiB KV cache is needed, which is lar...", {"max_model_len": 40960, "needed_bytes": 5 * GIB, "available_bytes": None}),
         ),
     ),
     Pattern(

@@ -74,9 +74,15 @@ folded AS (
   -- `The node was low on resource: ephemeral-storage`, `The node had condition: [DiskPressure]`
   SELECT bool_or(regexp_matches(message, '(?i)resource: memory|MemoryPressure')) AS for_memory, bool_or(regexp_matches(message, '(?i)resource: (?:ephemeral-storage|inodes|pids|nodefs|imagefs)|DiskPressure|PIDPressure')) AS for_other,
          min(source || ':' || line) AS ref, min_by(message, line) AS text FROM cluster_event WHERE reason = 'Evicted'
+), mount AS (
+  -- of what is listed only shared memory can be short: it has the default of a container or less, and every disk has room
+  SELECT min(value) FILTER (topic = 'shm-size' AND value > 0) <= $default_shm_bytes AND min(value) FILTER (topic = 'disk-free') >= $disk_has_room AS only_shm FROM note WHERE topic IN ('shm-size', 'disk-free')
+), complaint_of AS (
+  -- error 28 that names no file is about whatever has no room
+  SELECT * REPLACE (CASE WHEN text LIKE '%No space left on device%' AND NOT regexp_matches(text, '[:''"(] ?''?/|device [^\n]*/') AND coalesce((SELECT only_shm FROM mount), false) THEN 'shm' ELSE kind END AS kind) FROM log_error
 ), logged AS (
   SELECT count(*) FILTER (kind = 'host-memory') AS n, min(source || ':' || line) FILTER (kind = 'host-memory') AS ref,
-         count(*) FILTER (kind = 'shm') AS shm, min(source || ':' || line) FILTER (kind = 'shm') AS shm_ref, min_by(text, line) FILTER (kind = 'shm') AS shm_text FROM log_error
+         count(*) FILTER (kind = 'shm') AS shm, min(source || ':' || line) FILTER (kind = 'shm') AS shm_ref, min_by(text, line) FILTER (kind = 'shm') AS shm_text FROM complaint_of
 ), checked AS (
   SELECT bool_or(name = 'swap-space') AS swap, count(*) FILTER (name = 'shm-space') AS shm FROM startup_check
 ), vanished AS (

@@ -3,10 +3,10 @@
 -- restarts: most restarts of a container
 -- restart_ref: where
 -- bad_ends: containers whose last end was no orderly one (0 and 143, SIGTERM, are; 255 for a reason Unknown is the end of the machine); held back from restarting counts
--- probe_failures: liveness or startup probe failures
+-- probe_failures: liveness or startup probe failures; of readiness, where a controller ends what is not ready
 -- probe_ref: where
 -- probe_text: one of them
--- probe_kills: ends by the kubelet for a failed probe
+-- probe_kills: ends by the kubelet, or by another controller, for a failed probe
 -- probe_kill_ref: where
 -- ran_s: shortest last life of a container
 -- exit_code: exit code of the last termination
@@ -27,7 +27,9 @@ WITH box AS (
          sum(coalesce(count, 1)) FILTER (killed) AS probe_kills, min(source || ':' || line) FILTER (killed) AS probe_kill_ref,
          bool_or(reason IN ('BackOff', 'CrashLoopBackOff')) AS back_off, bool_or(reason = 'Evicted') AS evicted, bool_or(reason = 'FailedScheduling') AS unschedulable,
          sum(coalesce(count, 1)) FILTER (reason IN ('Restarted', 'Started')) AS started
-  FROM (SELECT *, reason = 'Unhealthy' AND NOT message ILIKE '%readiness%' AS failed, reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check') AS killed FROM cluster_event)
+  FROM (SELECT *, reason = 'Unhealthy' AND (NOT message ILIKE '%readiness%' OR ends_unready) AS failed, reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check|not (?:ready|healthy)|failure threshold') AS killed
+        -- the kubelet only takes traffic from what is not ready; other controllers end it
+        FROM (SELECT *, bool_or(reason = 'Killing' AND regexp_matches(message, '(?i)not (?:ready|healthy)|failure threshold')) OVER (PARTITION BY source) AS ends_unready FROM cluster_event))
   GROUP BY source
 ), event AS (
   SELECT max(probe_failures) AS probe_failures, arg_max(probe_ref, probe_failures) AS probe_ref, arg_max(probe_text, probe_failures) AS probe_text, max(probe_kills) AS probe_kills, arg_max(probe_kill_ref, probe_kills) AS probe_kill_ref,

@@ -24,6 +24,8 @@
 -- first_ref: where pressure began
 -- hit_rate: last prefix-cache hit rate of the log, 0..1
 -- demand: the most that running and waiting requests together would have used, each like those that ran; 1 = the pool; where the requests are known, at most what they held
+-- state_full: share of the points in which the slots for recurrent states are taken; NULL = the model has none, or not printed
+-- state_ref: the first of them
 -- running_drop: while the pool was full, running fell and waiting rose
 WITH moved AS (
   SELECT source, max(line) FILTER (NOT coalesce(running > 0 AND prompt_tokens_per_s = 0 AND generation_tokens_per_s = 0, false)) AS line
@@ -36,13 +38,13 @@ WITH moved AS (
   GROUP BY ALL
 ), stat AS (
   -- a standstill at the end (work in hand, no token in or out) is none of it: what queues up there waits for whatever stands
-  SELECT source, s.line, t, running, waiting, kv_used, prompt_tokens_per_s, prefix_hit_rate, s.line > e.line AND e.lines >= $still_lines AS still
+  SELECT source, s.line, t, running, waiting, kv_used, prompt_tokens_per_s, prefix_hit_rate, state_used, s.line > e.line AND e.lines >= $still_lines AS still
   FROM seen.engine_stat s
   LEFT JOIN standing e USING (source)
   WHERE kv_used IS NOT NULL
 ), gauge AS (
   SELECT source, min(line) AS line, t, max(value) FILTER (name = 'vllm:num_requests_running') AS running, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
-         max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used, NULL::DOUBLE AS prompt_tokens_per_s, NULL::DOUBLE AS prefix_hit_rate
+         max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used, NULL::DOUBLE AS prompt_tokens_per_s, NULL::DOUBLE AS prefix_hit_rate, NULL::DOUBLE AS state_used
   FROM metric WHERE name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc') AND labels IS DISTINCT FROM 'delta'
   GROUP BY source, t HAVING kv_used BETWEEN 0 AND 1
 ), point AS (
@@ -60,6 +62,7 @@ WITH moved AS (
     min_by(source || ':' || line, line) FILTER (kv_used >= $pool_pinned OR (kv_used >= $pool_crowded AND waiting > 0)) AS first_ref,
     arg_max(prefix_hit_rate, line) AS hit_rate,
     max(kv_used * (running + coalesce(waiting, 0)) / running) FILTER (running > 0 AND kv_used >= $pool_told_by_running) AS demand,
+    avg((state_used >= $pool_pinned)::INT) AS state_full, min_by(source || ':' || line, line) FILTER (state_used >= $pool_pinned) AS state_ref,
     count(*) FILTER (kv_used >= $pool_full AND running < running_before AND waiting > waiting_before) AS running_drop
   FROM stepped
 ), held AS (
