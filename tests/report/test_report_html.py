@@ -244,6 +244,7 @@ def test_charts_are_drawn_and_linked(opened: Callable[..., Any], detailed: Repor
         "requests",
         "preemptions",
         "arrivals",
+        "host-memory",
         "tokens-in-flight",
         "replay-usage",
         "replay-waiting",

@@ -32,7 +32,7 @@ TELLING = re.compile(
 _LINE = 600
 _SECONDS = r"(?P<value{0}>\d{{1,6}}(?:[.,]\d{{1,4}})?)\s?(?P<unit{0}>ms|milliseconds|s|sec|secs|seconds|min|minutes)\b"
 _GOAL = regex(
-    r"\b(?:goal|slo|sla|objective|target|objetivo|ziel|agreed|promised|limit agreed)\b(?: (?:is|of|was|for|p\d\d|ttft|latency|a|the|first|token)){0,4}\s*[:=]?\s*(?:<=?|≤|under|below|within|at most|max(?:imum)?)?\s*"
+    r"\b(?:goal|slo|sla|objective|target|objetivo|ziel|agreed|promised|limit agreed)\b(?: (?:is|of|was|for|p\d\d|ttft|latency|a|the|first|token)){0,4} {0,3}[:=]? {0,3}(?:(?:<=?|≤|under|below|within|at most|max(?:imum)?) {0,3})?"
     + _SECONDS.format(""),
     re.I,
 )
