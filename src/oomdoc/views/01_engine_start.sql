@@ -13,11 +13,16 @@
 -- complete: the log tells a whole life: weights were loaded or the pool was sized, not only a front end's lines
 WITH event AS (
   SELECT source, line, t, name, text,
-         CASE name WHEN 'server-version' THEN 0 WHEN 'engine-init' THEN 1 ELSE 2 END AS class, row_number() OVER (PARTITION BY source, name, process, rank ORDER BY line) AS again
+         CASE name WHEN 'server-version' THEN 0 WHEN 'engine-init' THEN 1 ELSE 2 END AS class,
+           row_number() OVER (PARTITION BY source, name, process, rank ORDER BY line) AS again
   FROM milestone
   -- a failure between two markers ends the first life, even if nothing else of it was logged
   -- a command that somebody typed begins what follows it
-  UNION ALL SELECT DISTINCT f.source, f.line, f.t, 'command', NULL, 0, 1 FROM engine_flag f JOIN source s USING (source) WHERE f.origin = 'command' AND s.kind IN ('vllm-log', 'text-log')
+  UNION ALL
+  SELECT DISTINCT f.source, f.line, f.t, 'command', NULL, 0, 1
+  FROM engine_flag f
+  JOIN source s USING (source)
+  WHERE f.origin = 'command' AND s.kind IN ('vllm-log', 'text-log')
   -- the status that a shell was asked for: the command before it has ended
   UNION ALL SELECT source, line, t, 'status', NULL, 2, 1 FROM process_exit WHERE name = 'of the typed command'
   UNION ALL SELECT source, line, t, 'refused', NULL, 2, 1 FROM startup_check UNION ALL SELECT source, line, t, 'failed', NULL, 2, 1 FROM oom
@@ -26,30 +31,54 @@ WITH event AS (
 ), stepped AS (
   SELECT e.*, versioned, lag(class) OVER w AS before, lag(name) OVER w AS before_name, lag(line) OVER w AS before_line
   FROM event e JOIN has_version USING (source)
-  WHERE class < 2 OR name IN ('load-start', 'loaded', 'kv-available', 'kv-sized', 'kv-blocks', 'engine-ready', 'serving', 'shutdown', 'failed', 'refused', 'status')
+  WHERE class < 2
+    OR name IN (
+      'load-start', 'loaded', 'kv-available', 'kv-sized', 'kv-blocks', 'engine-ready', 'serving', 'shutdown', 'failed', 'refused', 'status'
+    )
   WINDOW w AS (PARTITION BY e.source ORDER BY line, class)
 ), marker AS (
   SELECT source, line, t, CASE WHEN name IN ('server-version', 'engine-init', 'command') THEN text END AS text FROM stepped
   WHERE (class = 0 AND (before IS NULL OR before > 0)) OR
     -- a command that was typed again behind the error of the one before
-    (name = 'command' AND before_name = 'command' AND EXISTS (FROM log_error l WHERE l.source = stepped.source AND l.line > before_line AND l.line < stepped.line AND l.exception IS NOT NULL AND l.kind NOT IN ('echo', 'client'))) OR (NOT versioned AND class = 1 AND (before IS NULL OR before > 1))
+    (
+      name = 'command' AND before_name = 'command'
+        AND EXISTS (
+          FROM log_error l
+          WHERE l.source = stepped.source AND l.line > before_line AND l.line < stepped.line AND l.exception IS NOT NULL
+            AND l.kind NOT IN ('echo', 'client')
+        )
+    ) OR (NOT versioned AND class = 1 AND (before IS NULL OR before > 1))
     -- a start that was refused does not serve: who serves behind it is the next one
     OR (name IN ('kv-sized', 'engine-ready', 'serving') AND before_name = 'refused')
     -- nor does one whose engine said that it failed to start
     OR (name IN ('kv-sized', 'engine-ready', 'serving') AND before_name = 'failed' AND EXISTS (FROM log_error l WHERE l.source = stepped.source AND l.line < stepped.line AND l.kind = 'echo' AND l.text LIKE '%failed to start%'
-      AND NOT EXISTS (FROM event m WHERE m.source = l.source AND m.line > l.line AND m.line < stepped.line AND (m.class < 2 OR m.name IN ('load-start', 'loaded', 'kv-sized', 'engine-ready', 'serving')))))
+      AND NOT EXISTS (
+        FROM event m
+        WHERE m.source = l.source AND m.line > l.line AND m.line < stepped.line
+          AND (m.class < 2 OR m.name IN ('load-start', 'loaded', 'kv-sized', 'engine-ready', 'serving'))
+      )))
     -- nor does a command that has ended go on
     OR before_name = 'status' AND name <> 'status'
     -- nor does it load anew: a rank that has loaded and loads again behind a refusal or a failure is of the next start
     OR (name IN ('load-start', 'loaded') AND again > 1 AND before_name IN ('refused', 'failed'))
     -- nor does a process have two numbers: behind a server that had come up, the same part with another pid is of the next start
     OR (name = 'loaded' AND NOT versioned AND before_name IN ('serving', 'engine-ready', 'shutdown') AND EXISTS (
-      FROM milestone n JOIN milestone m ON m.source = n.source AND m.name = n.name AND m.line < n.line AND m.process = n.process AND m.rank IS NOT DISTINCT FROM n.rank AND m.pid <> n.pid
+      FROM milestone n
+      JOIN milestone m ON m.source = n.source AND m.name = n.name AND m.line < n.line AND m.process = n.process
+        AND m.rank IS NOT DISTINCT FROM n.rank AND m.pid <> n.pid
       WHERE n.source = stepped.source AND n.line = stepped.line AND n.name = 'loaded'))
 ), log AS (
   SELECT source, min(line) AS lo, max(line) AS hi FROM (
     SELECT source, line FROM milestone UNION ALL SELECT source, line FROM oom UNION ALL SELECT source, line FROM startup_check
-    UNION ALL SELECT source, line FROM log_error UNION ALL SELECT source, line FROM engine_stat UNION ALL SELECT source, line FROM preemption
+    UNION ALL
+    SELECT source, line
+    FROM log_error
+    UNION ALL
+    SELECT source, line
+    FROM engine_stat
+    UNION ALL
+    SELECT source, line
+    FROM preemption
     UNION ALL SELECT source, line FROM process_exit UNION ALL SELECT source, line FROM engine_figure
     UNION ALL SELECT source, line FROM crash_step UNION ALL SELECT source, line FROM frame
   ) WHERE source NOT IN (SELECT source FROM source WHERE kind NOT IN ('vllm-log', 'text-log')) GROUP BY source
@@ -63,14 +92,36 @@ WITH event AS (
   FROM log LEFT JOIN marker ON marker.source = log.source
   GROUP BY log.source, log.lo HAVING min(marker.line) IS NULL OR log.lo < min(marker.line)
 ), reached AS (
-  SELECT r.source, r.number, bool_or(m.name IN ('engine-ready', 'serving')) AS up, arg_max(m.name, m.line) AS last_milestone, bool_or(m.name IN ('loaded', 'weights-read', 'kv-sized', 'kv-blocks', 'kv-available')) AS complete,
+  SELECT r.source, r.number, bool_or(m.name IN ('engine-ready', 'serving')) AS up, arg_max(m.name, m.line) AS last_milestone,
+    bool_or(m.name IN ('loaded', 'weights-read', 'kv-sized', 'kv-blocks', 'kv-available')) AS complete,
          any_value(m.text) FILTER (m.name = 'engine-init') AS init
   FROM ranged r JOIN milestone m ON m.source = r.source AND m.line BETWEEN r.first_line AND r.last_line
   GROUP BY ALL
 ), sign AS (
   SELECT DISTINCT r.source, r.number FROM ranged r JOIN (
-    SELECT source, line FROM milestone UNION ALL SELECT source, line FROM engine_flag UNION ALL SELECT source, line FROM engine_figure UNION ALL SELECT source, line FROM engine_stat
-    UNION ALL SELECT source, line FROM startup_check UNION ALL SELECT source, line FROM preemption UNION ALL SELECT source, line FROM crash_step UNION ALL SELECT source, line FROM oom
+    SELECT source, line
+    FROM milestone
+    UNION ALL
+    SELECT source, line
+    FROM engine_flag
+    UNION ALL
+    SELECT source, line
+    FROM engine_figure
+    UNION ALL
+    SELECT source, line
+    FROM engine_stat
+    UNION ALL
+    SELECT source, line
+    FROM startup_check
+    UNION ALL
+    SELECT source, line
+    FROM preemption
+    UNION ALL
+    SELECT source, line
+    FROM crash_step
+    UNION ALL
+    SELECT source, line
+    FROM oom
     UNION ALL SELECT source, line FROM frame WHERE file ILIKE '%vllm%'
   ) x ON x.source = r.source AND x.line BETWEEN r.first_line AND r.last_line
 ), counted AS (
@@ -79,6 +130,10 @@ WITH event AS (
 )
 SELECT r.source || '#' || r.number AS start_id, r.source, r.marked, r.first_line, r.last_line, r.t,
        coalesce(regexp_extract(r.text, '\d+\.\d+[\w.+]*'), nullif(regexp_extract(init, '\d+\.\d+[\w.+]*'), '')) AS version,
-       coalesce(up, false) OR coalesce(stats, 0) > 0 AS served, last_milestone, sign.number IS NOT NULL AS engine, coalesce(complete, false) AS complete
-FROM ranged r LEFT JOIN reached USING (source, number) LEFT JOIN counted USING (source, number) LEFT JOIN sign ON sign.source = r.source AND sign.number = r.number
+       coalesce(up, false) OR coalesce(stats, 0) > 0 AS served, last_milestone, sign.number IS NOT NULL AS engine,
+         coalesce(complete, false) AS complete
+FROM ranged r
+LEFT JOIN reached USING (source, number)
+LEFT JOIN counted USING (source, number)
+LEFT JOIN sign ON sign.source = r.source AND sign.number = r.number
 ORDER BY r.source, r.number

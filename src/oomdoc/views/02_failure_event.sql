@@ -13,17 +13,24 @@ WITH said AS (
   SELECT source, line, t, process, rank, 'device-oom' AS kind, 4 AS grade, text, false AS unknown_status FROM oom
   UNION ALL SELECT source, line, t, process, rank, 'startup-check', 4, text, false FROM startup_check
   UNION ALL SELECT source, line, t, process, rank,
-    CASE kind WHEN 'host-memory' THEN 'host-alloc' WHEN 'shm' THEN 'shm' WHEN 'memory' THEN 'device-oom' ELSE CASE WHEN kind IN ('echo', 'client') THEN 'echo' ELSE 'error' END END,
-    CASE kind WHEN 'host-memory' THEN 4 WHEN 'shm' THEN 4 WHEN 'memory' THEN 3 WHEN 'echo' THEN 0 WHEN 'client' THEN 0 WHEN 'hang' THEN 1 ELSE 3 END,
+    CASE kind WHEN 'host-memory' THEN 'host-alloc' WHEN 'shm' THEN 'shm' WHEN 'memory' THEN 'device-oom'
+      ELSE CASE WHEN kind IN ('echo', 'client') THEN 'echo' ELSE 'error' END END,
+    CASE kind WHEN 'host-memory' THEN 4 WHEN 'shm' THEN 4 WHEN 'memory' THEN 3 WHEN 'echo' THEN 0 WHEN 'client' THEN 0 WHEN 'hang' THEN 1
+      ELSE 3 END,
     concat_ws(': ', exception, text), false FROM log_error
   UNION ALL SELECT source, line, t, process, rank, 'exit',
     -- beside the log an exit status of 0 is no failure; in it a worker that ends with 0 follows from one
-    CASE WHEN exit_code IN (-9, -7, -11, -6, 137) THEN 2 WHEN exit_code = 0 AND source NOT IN (SELECT source FROM engine_start) THEN -1 ELSE 0 END,
+    CASE WHEN exit_code IN (-9, -7, -11, -6, 137) THEN 2 WHEN exit_code = 0 AND source NOT IN (SELECT source FROM engine_start) THEN -1
+      ELSE 0 END,
     concat('process ', name, ' ended', ' with exit code ' || exit_code), exit_code IS NULL FROM process_exit
-  UNION ALL SELECT h.source, h.line, h.t, h.process, NULL, m.kind, CASE WHEN h.kind = 'cgroup-oom-count' AND coalesce(h.count, 0) = 0 THEN -1 ELSE m.grade END, h.text, false
+  UNION ALL
+  SELECT h.source, h.line, h.t, h.process, NULL, m.kind,
+    CASE WHEN h.kind = 'cgroup-oom-count' AND coalesce(h.count, 0) = 0 THEN -1 ELSE m.grade END, h.text, false
   FROM host_event h JOIN (VALUES
-    ('cgroup-oom-kill', 'host-kill', 4), ('node-oom-kill', 'host-kill', 4), ('oom-kill', 'host-kill', 4), ('slurm-oom-kill', 'host-kill', 4), ('cgroup-oom-count', 'host-kill', 4), ('ray-memory-kill', 'host-kill', 4),
-    ('bus-error', 'shm', 4), ('shm-full', 'shm', 4), ('host-alloc-failed', 'host-alloc', 4), ('pinned-alloc-failed', 'host-alloc', 4), ('swap-space', 'host-alloc', 3),
+    ('cgroup-oom-kill', 'host-kill', 4), ('node-oom-kill', 'host-kill', 4), ('oom-kill', 'host-kill', 4),
+      ('slurm-oom-kill', 'host-kill', 4), ('cgroup-oom-count', 'host-kill', 4), ('ray-memory-kill', 'host-kill', 4),
+    ('bus-error', 'shm', 4), ('shm-full', 'shm', 4), ('host-alloc-failed', 'host-alloc', 4), ('pinned-alloc-failed', 'host-alloc', 4),
+      ('swap-space', 'host-alloc', 3),
     ('worker-died', 'exit', 2), ('killed-by-operator', 'exit', 2), ('segfault', 'error', 2), ('reboot', 'error', 2), ('xid', 'error', 1)
   ) m(says, kind, grade) ON m.says = h.kind
 )
@@ -34,11 +41,16 @@ SELECT source, line, t, process, rank, kind,
        -- the engine's own words for its end follow from an error; where no log shows one, its end is what failed. That it is dead is also said when somebody stops it
        WHEN kind = 'echo' AND gravest_of_all < 2
          AND (regexp_matches(text, '(?i)fatal error|RPC call to .* timed out|failed to start|initialization failed|hit an exception|loop has errored')
-              OR (ended IS DISTINCT FROM 'stopped' AND regexp_matches(text, '(?i)EngineDead|already dead|engine dead|loop is not running'))) THEN 3
+              OR (
+                ended IS DISTINCT FROM 'stopped' AND regexp_matches(text, '(?i)EngineDead|already dead|engine dead|loop is not running')
+              )) THEN 3
        ELSE grade END AS grade, text, start_id
 FROM (
-  SELECT said.*, s.start_id, s.served, l.work_line, l.stop_line, l.ended, max(grade) OVER (PARTITION BY s.start_id) AS gravest, max(grade) OVER () AS gravest_of_all
-  FROM said LEFT JOIN engine_start s ON s.source = said.source AND said.line BETWEEN s.first_line AND s.last_line LEFT JOIN life l ON l.start_id = s.start_id
+  SELECT said.*, s.start_id, s.served, l.work_line, l.stop_line, l.ended, max(grade) OVER (PARTITION BY s.start_id) AS gravest,
+    max(grade) OVER () AS gravest_of_all
+  FROM said
+  LEFT JOIN engine_start s ON s.source = said.source AND said.line BETWEEN s.first_line AND s.last_line
+  LEFT JOIN life l ON l.start_id = s.start_id
   WHERE grade >= 0
 )
 ORDER BY source, line

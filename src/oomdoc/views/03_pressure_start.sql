@@ -9,17 +9,22 @@
 -- first_ref: where pressure began
 -- first_t: when
 WITH stat AS (
-  SELECT s.start_id, x.*, x.kv_used >= $pool_crowded AND x.waiting > 0 AS queued FROM engine_stat x JOIN engine_start s ON s.source = x.source AND x.line BETWEEN s.first_line AND s.last_line
+  SELECT s.start_id, x.*, x.kv_used >= $pool_crowded AND x.waiting > 0 AS queued
+  FROM engine_stat x
+  JOIN engine_start s ON s.source = x.source AND x.line BETWEEN s.first_line AND s.last_line
   WHERE x.kv_used IS NOT NULL
 ), warned AS (
   SELECT s.start_id, min_by(x.source || ':' || x.line, x.line) AS ref, min(x.t) AS t
   FROM preemption x JOIN engine_start s ON s.source = x.source AND x.line BETWEEN s.first_line AND s.last_line GROUP BY s.start_id
 ), folded AS (
-  SELECT start_id, count(*) AS samples, avg((kv_used >= $pool_pinned)::INT) AS share_pinned, max(kv_used) AS peak, count(*) FILTER (queued) AS queued_full,
-         min_by(source || ':' || line, line) FILTER (queued OR kv_used >= $pool_pinned) AS first_ref, min(t) FILTER (queued OR kv_used >= $pool_pinned) AS first_t
+  SELECT start_id, count(*) AS samples, avg((kv_used >= $pool_pinned)::INT) AS share_pinned, max(kv_used) AS peak,
+    count(*) FILTER (queued) AS queued_full,
+         min_by(source || ':' || line, line) FILTER (queued OR kv_used >= $pool_pinned) AS first_ref,
+           min(t) FILTER (queued OR kv_used >= $pool_pinned) AS first_t
   FROM stat GROUP BY start_id
 )
-SELECT coalesce(f.start_id, w.start_id) AS start_id, coalesce(samples, 0) AS samples, share_pinned, peak, coalesce(queued_full, 0) AS queued_full,
+SELECT coalesce(f.start_id, w.start_id) AS start_id, coalesce(samples, 0) AS samples, share_pinned, peak,
+  coalesce(queued_full, 0) AS queued_full,
        coalesce(queued_full >= $queued_full_lines OR share_pinned >= $pinned_lasts, false) OR w.start_id IS NOT NULL AS pressed,
        coalesce(first_ref, w.ref) AS first_ref, coalesce(first_t, w.t) AS first_t
 FROM folded f FULL JOIN warned w ON w.start_id = f.start_id

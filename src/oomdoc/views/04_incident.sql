@@ -28,7 +28,8 @@ WITH ranked AS (
   JOIN first_of l ON l.start_id = c.start_id AND l.grade >= 3
 ), failed AS (
   SELECT f.kind, f.grade, f.start_id, s.source AS start_source, f.source, f.line, f.t, f.text, events, coalesce(s.served, false) AS served,
-         CASE WHEN f.start_id IN (FROM overcome) THEN 16 WHEN grade = 4 THEN 40 WHEN grade = 3 AND kind = 'device-oom' THEN 38 WHEN grade = 3 THEN 30 WHEN grade = 2 THEN 20 ELSE 5 END AS gravity
+         CASE WHEN f.start_id IN (FROM overcome) THEN 16 WHEN grade = 4 THEN 40 WHEN grade = 3 AND kind = 'device-oom' THEN 38
+           WHEN grade = 3 THEN 30 WHEN grade = 2 THEN 20 ELSE 5 END AS gravity
   FROM first_of f LEFT JOIN engine_start s USING (start_id)
   -- what the host saw belongs to an incident of the engine where there is one
   WHERE (f.start_id IS NOT NULL OR (SELECT real FROM inside) = 0)
@@ -36,11 +37,15 @@ WITH ranked AS (
     AND (grade >= 2 OR NOT coalesce(s.served, false))
     AND NOT (grade = 0 AND (SELECT real FROM inside) > 0)
 ), pressed AS (
-  SELECT 'pressure' AS kind, p.start_id, s.source AS start_source, s.source, coalesce(regexp_extract(first_ref, ':(\d+)$', 1)::UINTEGER, s.first_line) AS line,
+  SELECT 'pressure' AS kind, p.start_id, s.source AS start_source, s.source,
+    coalesce(regexp_extract(first_ref, ':(\d+)$', 1)::UINTEGER, s.first_line) AS line,
          first_t AS t, NULL AS text, samples AS events, true AS served, 15 AS gravity
-  FROM pressure_start p JOIN engine_start s USING (start_id) WHERE pressed AND p.start_id NOT IN (SELECT start_id FROM failed WHERE start_id IS NOT NULL)
+  FROM pressure_start p
+  JOIN engine_start s USING (start_id)
+  WHERE pressed AND p.start_id NOT IN (SELECT start_id FROM failed WHERE start_id IS NOT NULL)
 ), restarted AS (
-  SELECT 'restart' AS kind, NULL AS start_id, NULL AS start_source, source, line, NULL::DOUBLE AS t, concat_ws(' ', pod, last_reason, 'restarts ' || restarts) AS text,
+  SELECT 'restart' AS kind, NULL AS start_id, NULL AS start_source, source, line, NULL::DOUBLE AS t,
+    concat_ws(' ', pod, last_reason, 'restarts ' || restarts) AS text,
          restarts AS events, false AS served, 10 AS gravity
   FROM container WHERE restarts > 0 AND NOT EXISTS (FROM failed WHERE grade >= 2)
     -- what runs again after its machine was started anew has no failure of its own

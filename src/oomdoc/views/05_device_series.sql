@@ -12,13 +12,17 @@
 -- from_t: time of the first
 -- seconds: from the first to the last
 WITH series AS (
-  SELECT source, gpu, count(*) AS samples, max(line) AS last_line, max(line) FILTER (used_bytes IS NOT NULL) AS used_line, max(used_bytes) AS peak_bytes, max(total_bytes) AS total_bytes,
+  SELECT source, gpu, count(*) AS samples, max(line) AS last_line, max(line) FILTER (used_bytes IS NOT NULL) AS used_line,
+    max(used_bytes) AS peak_bytes, max(total_bytes) AS total_bytes,
          count(t) AS timed, min(t) AS from_t, max(t) - min(t) AS seconds
   FROM gpu_sample GROUP BY source, gpu
 ), used AS (
   -- looked up by its line, which costs 2 ms for 2 million rows; arg_max in the pass above would double its price
-  SELECT g.source, g.gpu, any_value(g.used_bytes) AS used_bytes FROM gpu_sample g JOIN series s ON g.line = s.used_line AND g.source = s.source AND g.gpu IS NOT DISTINCT FROM s.gpu
+  SELECT g.source, g.gpu, any_value(g.used_bytes) AS used_bytes
+  FROM gpu_sample g
+  JOIN series s ON g.line = s.used_line AND g.source = s.source AND g.gpu IS NOT DISTINCT FROM s.gpu
   WHERE g.used_bytes IS NOT NULL GROUP BY g.source, g.gpu
 )
-SELECT row_number() OVER (ORDER BY s.source, s.gpu) AS series, s.source, s.gpu, samples, last_line, used_bytes, peak_bytes, total_bytes, timed, from_t, seconds
+SELECT row_number() OVER (ORDER BY s.source, s.gpu) AS series, s.source, s.gpu, samples, last_line, used_bytes, peak_bytes, total_bytes,
+  timed, from_t, seconds
 FROM series s LEFT JOIN used u ON u.source = s.source AND u.gpu IS NOT DISTINCT FROM s.gpu

@@ -22,34 +22,59 @@
 -- unified_ref: where a text says that they share it
 WITH sampled AS (
   -- where no size is told a device is at least as large as the fullest of them, and that one is at work once it holds what no context does
-  SELECT gpu, arg_max(used_bytes, source) AS used, max(peak_bytes) AS peak, max(total_bytes) AS total, coalesce(max(total_bytes), CASE WHEN max(max(peak_bytes)) OVER () >= $at_work_bytes THEN max(max(peak_bytes)) OVER () END) AS size, min(source || ':' || last_line) AS ref, sum(samples) AS samples FROM device_series GROUP BY gpu
+  SELECT gpu, arg_max(used_bytes, source) AS used, max(peak_bytes) AS peak, max(total_bytes) AS total,
+    coalesce(max(total_bytes), CASE WHEN max(max(peak_bytes)) OVER () >= $at_work_bytes THEN max(max(peak_bytes)) OVER () END) AS size,
+    min(source || ':' || last_line) AS ref, sum(samples) AS samples
+  FROM device_series
+  GROUP BY gpu
 ), sample_sum AS (
-  SELECT count(*) AS n, min(total) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref, sum(samples) AS samples,
-         count(*) FILTER (peak < $device_idle * size) AS idle, max(peak / size) AS fullest, min(ref) FILTER (peak < $device_idle * size) AS idle_ref,
+  SELECT count(*) AS n, min(total) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref,
+    sum(samples) AS samples,
+         count(*) FILTER (peak < $device_idle * size) AS idle, max(peak / size) AS fullest,
+           min(ref) FILTER (peak < $device_idle * size) AS idle_ref,
          (max(used) FILTER (used > $device_in_use * total) - min(used) FILTER (used > $device_in_use * total)) / max(total) AS used_spread
   FROM sampled
 ), listed AS (
   SELECT source, sum(coalesce(count, 1)) FILTER (mig_profile IS NULL) AS n, min(source || ':' || line) AS ref FROM (
-    SELECT source, gpu, max(count) AS count, max(mig_profile) AS mig_profile, min(line) AS line FROM gpu_device GROUP BY source, gpu, CASE WHEN gpu IS NULL THEN line END) GROUP BY source
+    SELECT source, gpu, max(count) AS count, max(mig_profile) AS mig_profile, min(line) AS line
+    FROM gpu_device
+    GROUP BY source, gpu, CASE WHEN gpu IS NULL THEN line END) GROUP BY source
 ), described AS (
-  SELECT (SELECT max(n) FROM listed) AS n, (SELECT max_by(ref, n) FROM listed) AS ref, arg_min(name, line) FILTER (name IS NOT NULL) AS name, min(total_bytes) AS total, max(total_bytes) AS total_max,
+  SELECT (SELECT max(n) FROM listed) AS n, (SELECT max_by(ref, n) FROM listed) AS ref,
+    arg_min(name, line) FILTER (name IS NOT NULL) AS name, min(total_bytes) AS total, max(total_bytes) AS total_max,
          any_value(mig_profile) AS mig_profile, min(source || ':' || line) FILTER (mig_profile IS NOT NULL) AS mig_ref FROM gpu_device
 ), granted AS (
   SELECT max(gpus) AS n, max(mig_profile) AS mig_profile, min(source || ':' || line) AS ref FROM container
 ), process AS (
-  SELECT gpu, coalesce(t, 0) AS t, source, count(DISTINCT pid) AS n, count(DISTINCT pid) FILTER (foreigner) AS foreigners, sum(used_bytes) FILTER (foreigner) AS foreign_bytes,
+  SELECT gpu, coalesce(t, 0) AS t, source, count(DISTINCT pid) AS n, count(DISTINCT pid) FILTER (foreigner) AS foreigners,
+    sum(used_bytes) FILTER (foreigner) AS foreign_bytes,
          min(source || ':' || line) FILTER (foreigner) AS foreign_ref, count(DISTINCT pid) FILTER (name ILIKE '%EngineCore%') AS engines
-  FROM (SELECT *, NOT regexp_matches(coalesce(name, ''), '(?i)^$|^-$|vllm|python|ray::|sglang|not found|n/a') AND coalesce(type, 'C') <> 'G' AS foreigner FROM gpu_process) GROUP BY ALL
+  FROM (
+    SELECT *,
+      NOT regexp_matches(coalesce(name, ''), '(?i)^$|^-$|vllm|python|ray::|sglang|not found|n/a')
+        AND coalesce(type, 'C') <> 'G' AS foreigner
+    FROM gpu_process
+  )
+  GROUP BY ALL
 ), process_max AS (
-  SELECT max(n) AS n, max(foreigners) AS foreigners, max(foreign_bytes) AS foreign_bytes, min(foreign_ref) AS foreign_ref, max(engines) AS engines FROM process
+  SELECT max(n) AS n, max(foreigners) AS foreigners, max(foreign_bytes) AS foreign_bytes, min(foreign_ref) AS foreign_ref,
+    max(engines) AS engines
+  FROM process
 )
-SELECT nullif(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), 0)::INTEGER AS devices, CASE WHEN s.n > 0 THEN s.ref WHEN d.n > 0 THEN d.ref ELSE g.ref END AS devices_ref, d.name,
-  coalesce(s.total, d.total, slice.total)::BIGINT AS total_bytes, coalesce(s.total_max, d.total_max)::BIGINT AS total_max_bytes, s.used_max::BIGINT AS used_max_bytes, s.used_min::BIGINT AS used_min_bytes,
-  CASE WHEN s.idle < s.n THEN CASE WHEN s.fullest >= $device_at_work THEN s.idle ELSE 0 END END AS idle_devices, s.idle_ref, coalesce(d.mig_profile, g.mig_profile) AS mig_profile, coalesce(d.mig_ref, g.ref) AS mig_ref,
-  p.n AS processes, p.foreigners AS foreign_processes, p.foreign_bytes::BIGINT AS foreign_bytes, p.foreign_ref, p.engines AS engines_on_device,
+SELECT nullif(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), 0)::INTEGER AS devices,
+  CASE WHEN s.n > 0 THEN s.ref WHEN d.n > 0 THEN d.ref ELSE g.ref END AS devices_ref, d.name,
+  coalesce(s.total, d.total, slice.total)::BIGINT AS total_bytes, coalesce(s.total_max, d.total_max)::BIGINT AS total_max_bytes,
+    s.used_max::BIGINT AS used_max_bytes, s.used_min::BIGINT AS used_min_bytes,
+  CASE WHEN s.idle < s.n THEN CASE WHEN s.fullest >= $device_at_work THEN s.idle ELSE 0 END END AS idle_devices, s.idle_ref,
+    coalesce(d.mig_profile, g.mig_profile) AS mig_profile, coalesce(d.mig_ref, g.ref) AS mig_ref,
+  p.n AS processes, p.foreigners AS foreign_processes, p.foreign_bytes::BIGINT AS foreign_bytes, p.foreign_ref,
+    p.engines AS engines_on_device,
   s.samples::BIGINT AS samples, s.used_spread,
-  CASE WHEN shared.ref IS NOT NULL THEN CASE WHEN s.used_max >= $unified_full * s.total THEN true WHEN s.used_max < $unified_room * s.total THEN false END END AS unified_full, shared.ref AS unified_ref
+  CASE WHEN shared.ref IS NOT NULL
+    THEN CASE WHEN s.used_max >= $unified_full * s.total THEN true WHEN s.used_max < $unified_room * s.total THEN false END
+    END AS unified_full, shared.ref AS unified_ref
 FROM sample_sum s, described d, granted g, process_max p, (
   -- GiB of a slice by the GB in its profile, 0.91 to 0.99 (`physics.gpus`): 4.75 for 1g.5gb of an A100, 16.0 for 1g.18gb of an H200
-  SELECT 0.95 * 1073741824 * try_cast(regexp_extract(coalesce(d2.mig_profile, g2.mig_profile), '(\d+)gb', 1) AS DOUBLE) AS total FROM described d2, granted g2) slice,
+  SELECT 0.95 * 1073741824 * try_cast(regexp_extract(coalesce(d2.mig_profile, g2.mig_profile), '(\d+)gb', 1) AS DOUBLE) AS total
+  FROM described d2, granted g2) slice,
   (SELECT min(source || ':' || line) AS ref FROM note WHERE topic = 'unified-memory') shared

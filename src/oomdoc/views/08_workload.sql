@@ -18,27 +18,52 @@
 -- clean_starts: of them that end without an error line
 -- memory_words: some source holds an explicit memory failure
 WITH box AS (
-  SELECT max(restarts) AS restarts, max_by(source || ':' || line, restarts) AS restart_ref, min(ran_s) AS ran_s, arg_max(exit_code, restarts) AS exit_code, arg_max(last_reason, restarts) AS last_reason,
+  SELECT max(restarts) AS restarts, max_by(source || ':' || line, restarts) AS restart_ref, min(ran_s) AS ran_s,
+    arg_max(exit_code, restarts) AS exit_code, arg_max(last_reason, restarts) AS last_reason,
          bool_or(reason = 'CrashLoopBackOff') AS back_off, count(*) AS n,
-         count(*) FILTER (reason = 'CrashLoopBackOff' OR (coalesce(last_reason, 'Completed') <> 'Completed' AND coalesce(exit_code, -1) NOT IN (0, 143) AND NOT (coalesce(last_reason, '') = 'Unknown' AND coalesce(exit_code, 0) = 255))) AS bad_ends FROM container
+         count(*) FILTER (
+           reason = 'CrashLoopBackOff'
+             OR (
+               coalesce(last_reason, 'Completed') <> 'Completed' AND coalesce(exit_code, -1) NOT IN (0, 143)
+                 AND NOT (coalesce(last_reason, '') = 'Unknown' AND coalesce(exit_code, 0) = 255)
+             )
+         ) AS bad_ends
+         FROM container
 ), told AS (
   -- the same events stand in `describe` and in the list of events: the source that counts most speaks
-  SELECT source, sum(coalesce(count, 1)) FILTER (failed) AS probe_failures, min(source || ':' || line) FILTER (failed) AS probe_ref, min_by(message, line) FILTER (failed) AS probe_text,
+  SELECT source, sum(coalesce(count, 1)) FILTER (failed) AS probe_failures, min(source || ':' || line) FILTER (failed) AS probe_ref,
+    min_by(message, line) FILTER (failed) AS probe_text,
          sum(coalesce(count, 1)) FILTER (killed) AS probe_kills, min(source || ':' || line) FILTER (killed) AS probe_kill_ref,
-         bool_or(reason IN ('BackOff', 'CrashLoopBackOff')) AS back_off, bool_or(reason = 'Evicted') AS evicted, bool_or(reason = 'FailedScheduling') AS unschedulable,
+         bool_or(reason IN ('BackOff', 'CrashLoopBackOff')) AS back_off, bool_or(reason = 'Evicted') AS evicted,
+           bool_or(reason = 'FailedScheduling') AS unschedulable,
          sum(coalesce(count, 1)) FILTER (reason IN ('Restarted', 'Started')) AS started
   FROM (SELECT *, reason = 'Unhealthy' AND (NOT message ILIKE '%readiness%' OR ends_unready) AS failed, reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check|not (?:ready|healthy)|failure threshold') AS killed
         -- the kubelet only takes traffic from what is not ready; other controllers end it
-        FROM (SELECT *, bool_or(reason = 'Killing' AND regexp_matches(message, '(?i)not (?:ready|healthy)|failure threshold')) OVER (PARTITION BY source) AS ends_unready FROM cluster_event))
+        FROM (
+          SELECT *,
+            bool_or(
+              reason = 'Killing' AND regexp_matches(message, '(?i)not (?:ready|healthy)|failure threshold')
+            ) OVER (PARTITION BY source) AS ends_unready
+          FROM cluster_event
+        ))
   GROUP BY source
 ), event AS (
-  SELECT max(probe_failures) AS probe_failures, arg_max(probe_ref, probe_failures) AS probe_ref, arg_max(probe_text, probe_failures) AS probe_text, max(probe_kills) AS probe_kills, arg_max(probe_kill_ref, probe_kills) AS probe_kill_ref,
-         bool_or(back_off) AS back_off, bool_or(evicted) AS evicted, bool_or(unschedulable) AS unschedulable, max(started) AS started, count(*) AS n FROM told
+  SELECT max(probe_failures) AS probe_failures, arg_max(probe_ref, probe_failures) AS probe_ref,
+    arg_max(probe_text, probe_failures) AS probe_text, max(probe_kills) AS probe_kills,
+    arg_max(probe_kill_ref, probe_kills) AS probe_kill_ref,
+         bool_or(back_off) AS back_off, bool_or(evicted) AS evicted, bool_or(unschedulable) AS unschedulable, max(started) AS started,
+           count(*) AS n
+         FROM told
 ), life AS (
-  SELECT count(*) FILTER (marked) AS starts, count(*) FILTER (marked AND start_id NOT IN (SELECT start_id FROM failure_event WHERE grade >= 2 AND start_id IS NOT NULL)) AS clean FROM engine_start
+  SELECT count(*) FILTER (marked) AS starts,
+    count(*) FILTER (marked AND start_id NOT IN (SELECT start_id FROM failure_event WHERE grade >= 2 AND start_id IS NOT NULL)) AS clean
+  FROM engine_start
 ), words AS (SELECT count(*) > 0 AS memory FROM failure_event WHERE grade = 4)
-SELECT greatest(box.restarts, CASE WHEN event.started > 1 THEN event.started - 1 END)::INTEGER AS restarts, coalesce(restart_ref, probe_ref) AS restart_ref, bad_ends::INTEGER AS bad_ends, coalesce(probe_failures, 0)::INTEGER AS probe_failures, probe_ref, probe_text,
-  coalesce(probe_kills, 0)::INTEGER AS probe_kills, probe_kill_ref, ran_s, exit_code, last_reason, coalesce(greatest(box.back_off, event.back_off), false) AS back_off, coalesce(evicted, false) AS evicted,
+SELECT greatest(box.restarts, CASE WHEN event.started > 1 THEN event.started - 1 END)::INTEGER AS restarts,
+  coalesce(restart_ref, probe_ref) AS restart_ref, bad_ends::INTEGER AS bad_ends, coalesce(probe_failures, 0)::INTEGER AS probe_failures,
+  probe_ref, probe_text,
+  coalesce(probe_kills, 0)::INTEGER AS probe_kills, probe_kill_ref, ran_s, exit_code, last_reason,
+    coalesce(greatest(box.back_off, event.back_off), false) AS back_off, coalesce(evicted, false) AS evicted,
   coalesce(unschedulable, false) AS unschedulable, life.starts, life.clean AS clean_starts, words.memory AS memory_words
 FROM box, event, life, words
 WHERE box.n + event.n > 0

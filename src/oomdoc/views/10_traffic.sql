@@ -37,10 +37,14 @@
 WITH span AS (
   SELECT min(t) AS a, max(t) AS b FROM request
 ), size AS (
-  SELECT max(p50) FILTER (measure = 'input_tokens')::BIGINT AS input_p50, max(p95) FILTER (measure = 'input_tokens')::BIGINT AS input_p95, max(p99) FILTER (measure = 'input_tokens')::BIGINT AS input_p99,
-    max(largest) FILTER (measure = 'input_tokens')::BIGINT AS input_max, max(p50) FILTER (measure = 'output_tokens')::BIGINT AS output_p50, max(p95) FILTER (measure = 'output_tokens')::BIGINT AS output_p95,
-    max(largest) FILTER (measure = 'output_tokens')::BIGINT AS output_max, max(p50) FILTER (measure = 'least_context_tokens')::BIGINT AS context_p50,
-    max(p95) FILTER (measure = 'least_context_tokens')::BIGINT AS context_p95, max(largest) FILTER (measure = 'least_context_tokens')::BIGINT AS context_max, max(p95) FILTER (measure = 'ttft_s') AS ttft_p95_s
+  SELECT max(p50) FILTER (measure = 'input_tokens')::BIGINT AS input_p50, max(p95) FILTER (measure = 'input_tokens')::BIGINT AS input_p95,
+    max(p99) FILTER (measure = 'input_tokens')::BIGINT AS input_p99,
+    max(largest) FILTER (measure = 'input_tokens')::BIGINT AS input_max, max(p50) FILTER (measure = 'output_tokens')::BIGINT AS output_p50,
+      max(p95) FILTER (measure = 'output_tokens')::BIGINT AS output_p95,
+    max(largest) FILTER (measure = 'output_tokens')::BIGINT AS output_max,
+      max(p50) FILTER (measure = 'least_context_tokens')::BIGINT AS context_p50,
+    max(p95) FILTER (measure = 'least_context_tokens')::BIGINT AS context_p95,
+      max(largest) FILTER (measure = 'least_context_tokens')::BIGINT AS context_max, max(p95) FILTER (measure = 'ttft_s') AS ttft_p95_s
   FROM request_size
 ), counted AS (
   -- the reference in two parts: min_by(source || ':' || line, line) would make a text of every row
@@ -49,8 +53,10 @@ WITH span AS (
     avg((input_tokens >= $prompt_l AND input_tokens < $prompt_xl)::INT) AS large, avg((input_tokens >= $prompt_xl)::INT) AS xlarge,
     min(t) AS from_t, max(t) AS to_t, sum(input_tokens)::BIGINT AS input_tokens, sum(output_tokens)::BIGINT AS output_tokens,
     count(*) FILTER (status >= 500 AND status <> 503) AS failed, count(*) FILTER (status = 503 OR status BETWEEN 400 AND 498) AS refused,
-    count(*) FILTER (status BETWEEN 400 AND 498 AND status <> 429) AS bad_requests, count(*) FILTER (status = 499) AS client_gone, count(*) FILTER (status = 0) AS unanswered, count(status) AS statuses,
-    avg((input_tokens >= $prompt_l)::INT) FILTER (t < (a + b) / 2) AS long_share_early, avg((input_tokens >= $prompt_l)::INT) FILTER (t >= (a + b) / 2) AS long_share_late,
+    count(*) FILTER (status BETWEEN 400 AND 498 AND status <> 429) AS bad_requests, count(*) FILTER (status = 499) AS client_gone,
+      count(*) FILTER (status = 0) AS unanswered, count(status) AS statuses,
+    avg((input_tokens >= $prompt_l)::INT) FILTER (t < (a + b) / 2) AS long_share_early,
+      avg((input_tokens >= $prompt_l)::INT) FILTER (t >= (a + b) / 2) AS long_share_late,
     avg(ttft_s) FILTER (t < a + (b - a) / 4) AS ttft_early_s, avg(ttft_s) FILTER (t >= b - (b - a) / 4) AS ttft_late_s,
     sum(cached_tokens) / nullif(sum(input_tokens), 0) AS cached_share
   FROM request, span
@@ -58,9 +64,14 @@ WITH span AS (
   SELECT source, max(line) AS line FROM request WHERE status BETWEEN 200 AND 399 GROUP BY source
 ), ended AS (
   SELECT max(n) AS failing FROM (
-    SELECT count(r.line) AS n FROM answered a LEFT JOIN request r ON r.source = a.source AND r.line > a.line AND (r.status >= 500 OR r.status = 0) GROUP BY a.source)
+    SELECT count(r.line) AS n
+    FROM answered a
+    LEFT JOIN request r ON r.source = a.source AND r.line > a.line AND (r.status >= 500 OR r.status = 0)
+    GROUP BY a.source)
 )
-SELECT requests, ref, input_p50, input_p95, input_p99, input_max, output_p50, output_p95, output_max, context_p50, context_p95, context_max, small, medium, large, xlarge, from_t, to_t,
-  CASE WHEN to_t > from_t THEN n / (to_t - from_t) END AS per_s, input_tokens, output_tokens, failed, refused, bad_requests, client_gone, unanswered, statuses,
+SELECT requests, ref, input_p50, input_p95, input_p99, input_max, output_p50, output_p95, output_max, context_p50, context_p95, context_max,
+  small, medium, large, xlarge, from_t, to_t,
+  CASE WHEN to_t > from_t THEN n / (to_t - from_t) END AS per_s, input_tokens, output_tokens, failed, refused, bad_requests, client_gone,
+    unanswered, statuses,
   failing AS failing_at_end, long_share_early, long_share_late, ttft_p95_s, ttft_early_s, ttft_late_s, cached_share
 FROM counted, size, ended WHERE n > 0

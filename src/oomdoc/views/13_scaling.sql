@@ -20,14 +20,25 @@
 -- under_threshold: what it is compared with there
 WITH named AS (
   -- a metric, or the one that a decision gives as its reason: `pods metric X above target`, `cpu resource utilization ... above target`
-  SELECT source, line, CASE kind WHEN 'metric' THEN coalesce(name, text) ELSE coalesce(nullif(regexp_extract(text, '\breason: [^;]*?\bmetric ([\w:./-]+)', 1), ''), nullif(regexp_extract(text, '\breason: ([\w.-]+) resource utilization', 1), '')) END AS metric
+  SELECT source, line,
+    CASE kind WHEN 'metric' THEN coalesce(name, text)
+      ELSE coalesce(
+        nullif(regexp_extract(text, '\breason: [^;]*?\bmetric ([\w:./-]+)', 1), ''),
+        nullif(regexp_extract(text, '\breason: ([\w.-]+) resource utilization', 1), '')
+      ) END AS metric
   FROM scaler WHERE kind IN ('metric', 'decision')
 ), follows AS (
   SELECT min_by(metric, line) AS metric, min_by(source || ':' || line, line) AS ref,
-         bool_and(regexp_matches(metric, '(?i)cpu|memory|fb_used|gpu_util|duty_cycle|dcgm_fi|sm_active|sm_occupancy|engine_active') AND NOT regexp_matches(metric, '(?i)waiting|queue|cache|ttft|running')) AS wrong
+         bool_and(
+           regexp_matches(metric, '(?i)cpu|memory|fb_used|gpu_util|duty_cycle|dcgm_fi|sm_active|sm_occupancy|engine_active')
+             AND NOT regexp_matches(metric, '(?i)waiting|queue|cache|ttft|running')
+         ) AS wrong
   FROM named WHERE metric IS NOT NULL
 ), followed AS (
-  SELECT name, any_value(threshold) AS threshold, regexp_replace(lower(name), '[^a-z0-9]+', '_', 'g') AS folded FROM scaler WHERE kind = 'metric' AND threshold IS NOT NULL GROUP BY name
+  SELECT name, any_value(threshold) AS threshold, regexp_replace(lower(name), '[^a-z0-9]+', '_', 'g') AS folded
+  FROM scaler
+  WHERE kind = 'metric' AND threshold IS NOT NULL
+  GROUP BY name
 ), sampled AS (
   -- the rule's own metric in what was recorded of the servers: a metric, or a statistics line's figure
   SELECT f.name, f.threshold, m.value FROM followed f JOIN metric m ON regexp_replace(lower(m.name), '[^a-z0-9]+', '_', 'g') = f.folded
@@ -40,14 +51,22 @@ WITH named AS (
   FROM scaler HAVING count(DISTINCT target) <= 1  -- the replicas of one workload and the bounds of another make no sentence
 ), latest AS (
   SELECT arg_max(value, value / threshold) AS value, arg_max(threshold, value / threshold) AS threshold FROM (
-    SELECT value, threshold FROM scaler WHERE kind = 'metric' AND threshold > 0 UNION ALL SELECT value, threshold FROM sampled WHERE threshold > 0
+    SELECT value, threshold
+    FROM scaler
+    WHERE kind = 'metric' AND threshold > 0
+    UNION ALL
+    SELECT value, threshold
+    FROM sampled
+    WHERE threshold > 0
   ) HAVING bool_and(value <= threshold)
 )
-SELECT count(*) AS statements, bool_or(kind = 'blind') AS blind, min_by(source || ':' || line, line) FILTER (kind = 'blind') AS blind_ref, min_by(text, line) FILTER (kind = 'blind') AS blind_text,
+SELECT count(*) AS statements, bool_or(kind = 'blind') AS blind, min_by(source || ':' || line, line) FILTER (kind = 'blind') AS blind_ref,
+  min_by(text, line) FILTER (kind = 'blind') AS blind_text,
   any_value(f.metric) AS metric, any_value(f.wrong) AS wrong_metric, any_value(f.ref) AS metric_ref,
   coalesce(bool_or((kind = 'decision' AND coalesce(status, '') <> '0') OR (kind = 'replicas' AND status <> 'unchanged') OR x.desired > x.replicas)
     OR any_value(c.replicas > c.first), false) AS moved,
-  any_value(c.replicas) AS replicas, any_value(c.maximum) AS maximum, any_value(c.replicas = c.first AND c.replicas < c.maximum) AS stands, any_value(c.ref) AS replicas_ref,
+  any_value(c.replicas) AS replicas, any_value(c.maximum) AS maximum, any_value(c.replicas = c.first AND c.replicas < c.maximum) AS stands,
+    any_value(c.ref) AS replicas_ref,
   (SELECT share FROM over) AS over, (SELECT name FROM over) AS over_metric, (SELECT threshold FROM over) AS over_threshold,
   (SELECT count(*) > 0 FROM latest) AS under, (SELECT value FROM latest) AS under_value, (SELECT threshold FROM latest) AS under_threshold
 FROM scaler x LEFT JOIN counted c ON true, follows f HAVING count(*) > 0

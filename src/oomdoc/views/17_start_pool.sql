@@ -11,18 +11,30 @@
 -- cold: it compiled, and a later start of the same weights, with the cache filled, had at least a tenth more for KV
 WITH told AS (
   SELECT s.start_id, bool_or(m.name = 'compiled') AS compiled, bool_or(m.name = 'compile-cached') AS cached
-  FROM engine_start s JOIN milestone m ON m.source = s.source AND m.line BETWEEN s.first_line AND s.last_line WHERE m.name IN ('compiled', 'compile-cached') GROUP BY ALL
+  FROM engine_start s
+  JOIN milestone m ON m.source = s.source AND m.line BETWEEN s.first_line AND s.last_line
+  WHERE m.name IN ('compiled', 'compile-cached')
+  GROUP BY ALL
 ), figure AS (
-  SELECT s.start_id, max(f.value) FILTER (f.name = 'weights_bytes') AS weights_bytes, min(f.value) FILTER (f.name = 'kv_available_bytes') AS available_bytes,
-         coalesce(min(f.value) FILTER (f.name = 'kv_pool_tokens'), min(f.value) FILTER (f.name = 'max_concurrency') * max(f.value) FILTER (f.name = 'concurrency_tokens')) AS tokens
+  SELECT s.start_id, max(f.value) FILTER (f.name = 'weights_bytes') AS weights_bytes,
+    min(f.value) FILTER (f.name = 'kv_available_bytes') AS available_bytes,
+         coalesce(
+           min(f.value) FILTER (f.name = 'kv_pool_tokens'),
+           min(f.value) FILTER (f.name = 'max_concurrency') * max(f.value) FILTER (f.name = 'concurrency_tokens')
+         ) AS tokens
   FROM engine_start s JOIN engine_figure f ON f.source = s.source AND f.line BETWEEN s.first_line AND s.last_line
   WHERE f.name IN ('weights_bytes', 'kv_available_bytes', 'kv_pool_tokens', 'max_concurrency', 'concurrency_tokens') GROUP BY ALL
 ), flag AS (
-  SELECT s.start_id, coalesce(max(try_cast(g.value AS INTEGER)) FILTER (g.flag = 'tensor_parallel_size'), CASE WHEN bool_or(g.flag IN ('data_parallel_size', 'pipeline_parallel_size', 'max_model_len')) THEN 1 END) AS shards,
+  SELECT s.start_id,
+    coalesce(
+      max(try_cast(g.value AS INTEGER)) FILTER (g.flag = 'tensor_parallel_size'),
+      CASE WHEN bool_or(g.flag IN ('data_parallel_size', 'pipeline_parallel_size', 'max_model_len')) THEN 1 END
+    ) AS shards,
          arg_max(g.value, g.line) FILTER (g.flag = 'model') AS model
   FROM engine_start s JOIN engine_flag g ON g.source = s.source AND g.line BETWEEN s.first_line AND s.last_line GROUP BY ALL
 ), start AS (
-  SELECT s.start_id, s.source, s.first_line, s.t, weights_bytes, available_bytes, tokens, model, shards, CASE WHEN cached THEN false WHEN told.compiled THEN true END AS compiled
+  SELECT s.start_id, s.source, s.first_line, s.t, weights_bytes, available_bytes, tokens, model, shards,
+    CASE WHEN cached THEN false WHEN told.compiled THEN true END AS compiled
   FROM engine_start s LEFT JOIN told USING (start_id) LEFT JOIN figure USING (start_id) LEFT JOIN flag USING (start_id)
 )
 SELECT a.start_id, a.t, a.weights_bytes, a.available_bytes, a.tokens, a.model, a.shards, a.compiled,

@@ -34,66 +34,133 @@ WITH pause AS (
     FROM engine_stat WHERE running IS NOT NULL AND kv_used IS NOT NULL)
   WHERE running = 0 AND coalesce(waiting, 0) = 0 GROUP BY ALL
 ), gauge AS (
-  SELECT source, t, min(line) AS line, max(value) FILTER (name = 'vllm:num_requests_running') AS running, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
-         max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used, sum(value) FILTER (name LIKE 'vllm:request_success%') AS done
-  FROM metric WHERE t IS NOT NULL AND (name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc') OR name LIKE 'vllm:request_success%') AND labels IS DISTINCT FROM 'delta' GROUP BY source, t
+  SELECT source, t, min(line) AS line, max(value) FILTER (name = 'vllm:num_requests_running') AS running,
+    max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
+         max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used,
+           sum(value) FILTER (name LIKE 'vllm:request_success%') AS done
+  FROM metric
+  WHERE t IS NOT NULL
+    AND (
+      name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')
+        OR name LIKE 'vllm:request_success%'
+    ) AND labels IS DISTINCT FROM 'delta'
+  GROUP BY source, t
 ), scraped AS (
   -- a scrape with nothing running is a pause of its own where requests were finished since the one before: whoever looks once a night sees no other scrape
-  SELECT source, nap, min(kv_used) AS value, max(line) AS line, min(t) AS moment FROM (SELECT *, count(CASE WHEN running > 0 OR worked THEN 1 END) OVER (PARTITION BY source ORDER BY t ROWS UNBOUNDED PRECEDING) AS nap FROM (
-    SELECT *, done > lag(done) OVER (PARTITION BY source ORDER BY t) AS worked FROM gauge WHERE running IS NOT NULL AND kv_used BETWEEN 0 AND 1))
+  SELECT source, nap, min(kv_used) AS value, max(line) AS line, min(t) AS moment
+  FROM (SELECT *, count(CASE WHEN running > 0 OR worked THEN 1 END) OVER (PARTITION BY source ORDER BY t ROWS UNBOUNDED PRECEDING) AS nap FROM (
+    SELECT *, done > lag(done) OVER (PARTITION BY source ORDER BY t) AS worked
+    FROM gauge
+    WHERE running IS NOT NULL AND kv_used BETWEEN 0 AND 1))
   WHERE running = 0 AND coalesce(waiting, 0) = 0 GROUP BY ALL
 ), locked AS (
   SELECT source, name, coalesce(t, elapsed_s, step, line) AS moment, bytes FROM process_memory WHERE resource = 'host-locked'
 ), reading AS (
-  SELECT 'gpu' AS kind, source, coalesce(name, 'a process') || ' (pid ' || coalesce(pid::VARCHAR, '?') || ')' AS name, coalesce(gpu::VARCHAR, gpu_uuid, '') AS part, used_bytes::DOUBLE AS value, t AS moment, line::DOUBLE AS place, line, NULL::DOUBLE AS fixed
+  SELECT 'gpu' AS kind, source, coalesce(name, 'a process') || ' (pid ' || coalesce(pid::VARCHAR, '?') || ')' AS name,
+    coalesce(gpu::VARCHAR, gpu_uuid, '') AS part, used_bytes::DOUBLE AS value, t AS moment, line::DOUBLE AS place, line,
+    NULL::DOUBLE AS fixed
   FROM gpu_process WHERE used_bytes > 0 AND t IS NOT NULL AND pid IS NOT NULL
-  UNION ALL SELECT 'asleep', source, 'the engine, asleep', coalesce(pid::VARCHAR, '') || ' ' || coalesce(rank::VARCHAR, ''), value, t, line, line, NULL FROM engine_figure WHERE name = 'asleep_used_bytes'
+  UNION ALL
+  SELECT 'asleep', source, 'the engine, asleep', coalesce(pid::VARCHAR, '') || ' ' || coalesce(rank::VARCHAR, ''), value, t, line, line,
+    NULL
+  FROM engine_figure
+  WHERE name = 'asleep_used_bytes'
   UNION ALL SELECT 'kv', source, 'the KV pool', name, value, NULL, line, line, NULL FROM pause
   UNION ALL SELECT 'kv', source, 'the KV pool', 'gauge', value, moment, moment, line, NULL FROM scraped
-  UNION ALL SELECT CASE p.resource WHEN 'shm' THEN 'shm' ELSE 'host' END, p.source, coalesce(p.name, ''), coalesce(p.variant, ''), p.bytes - coalesce(l.bytes, 0), coalesce(p.t, p.elapsed_s), coalesce(p.t, p.elapsed_s, p.step, p.line), p.line, l.bytes
-  FROM process_memory p LEFT JOIN locked l ON l.source = p.source AND l.name IS NOT DISTINCT FROM p.name AND l.moment = coalesce(p.t, p.elapsed_s, p.step, p.line)
+  UNION ALL
+  SELECT CASE p.resource WHEN 'shm' THEN 'shm' ELSE 'host' END, p.source, coalesce(p.name, ''), coalesce(p.variant, ''),
+    p.bytes - coalesce(l.bytes, 0), coalesce(p.t, p.elapsed_s), coalesce(p.t, p.elapsed_s, p.step, p.line), p.line, l.bytes
+  FROM process_memory p
+  LEFT JOIN locked l ON l.source = p.source AND l.name IS NOT DISTINCT FROM p.name AND l.moment = coalesce(p.t, p.elapsed_s, p.step, p.line)
   WHERE p.resource IN ('host', 'shm') AND p.bytes > 0 AND coalesce(p.t, p.elapsed_s, p.step) IS NOT NULL AND p.state IS NULL
-  UNION ALL SELECT 'asleep', source, coalesce(name, 'the engine') || ', asleep', coalesce(variant, ''), bytes, coalesce(t, elapsed_s), coalesce(t, elapsed_s, step, line), line, NULL FROM process_memory
-  WHERE coalesce(resource, 'gpu') = 'gpu' AND bytes > 0 AND regexp_matches(state, '(?i)\b(asleep|sleep\w*|slept)\b') AND NOT regexp_matches(state, '(?i)\bbefore\b')
-  UNION ALL SELECT 'floor', source, gpu || ', at its lowest,', series::VARCHAR, low, part / 6.0 * seconds, part, last_line, NULL FROM device_part
+  UNION ALL
+  SELECT 'asleep', source, coalesce(name, 'the engine') || ', asleep', coalesce(variant, ''), bytes, coalesce(t, elapsed_s),
+    coalesce(t, elapsed_s, step, line), line, NULL
+  FROM process_memory
+  WHERE coalesce(resource, 'gpu') = 'gpu' AND bytes > 0 AND regexp_matches(state, '(?i)\b(asleep|sleep\w*|slept)\b')
+    AND NOT regexp_matches(state, '(?i)\bbefore\b')
+  UNION ALL
+  SELECT 'floor', source, gpu || ', at its lowest,', series::VARCHAR, low, part / 6.0 * seconds, part, last_line, NULL
+  FROM device_part
   WHERE series IN (SELECT series FROM device_part GROUP BY series HAVING bool_and(high - low >= $wave_share * high))
 ), fallen AS (
   SELECT *, value < $new_life * lag(value) OVER (PARTITION BY kind, source, name, part ORDER BY place, line) AS fell FROM reading
 ), lived AS (
   -- what was started again begins anew; where nobody tells of a restart, a fall is a fall
-  SELECT * EXCLUDE (lap), CASE WHEN kind IN ('host', 'gpu') AND EXISTS (FROM container c WHERE (c.restarts > 0 OR c.last_reason = 'OOMKilled') AND list_has_any(regexp_extract_all(lower(f.name), '[a-z]{3,}'), regexp_extract_all(lower(coalesce(c.pod, c.name, '')), '[a-z]{3,}'))) THEN lap ELSE 0 END AS life
-  FROM (SELECT *, count(CASE WHEN fell THEN 1 END) OVER (PARTITION BY kind, source, name, part ORDER BY place, line ROWS UNBOUNDED PRECEDING) AS lap FROM fallen) f
+  SELECT * EXCLUDE (lap),
+    CASE WHEN kind IN ('host', 'gpu')
+      AND EXISTS (
+        FROM container c
+        WHERE (c.restarts > 0 OR c.last_reason = 'OOMKilled')
+          AND list_has_any(
+            regexp_extract_all(lower(f.name), '[a-z]{3,}'), regexp_extract_all(lower(coalesce(c.pod, c.name, '')), '[a-z]{3,}')
+          )
+      ) THEN lap ELSE 0 END AS life
+  FROM (
+    SELECT *,
+      count(CASE WHEN fell THEN 1 END) OVER (PARTITION BY kind, source, name, part ORDER BY place, line ROWS UNBOUNDED PRECEDING) AS lap
+    FROM fallen
+  ) f
 ), stepped AS (
-  SELECT *, value - lag(value) OVER w AS rise, row_number() OVER w AS i, count(*) OVER (PARTITION BY kind, source, name, part, life) AS n FROM lived WINDOW w AS (PARTITION BY kind, source, name, part, life ORDER BY place, line)
+  SELECT *, value - lag(value) OVER w AS rise, row_number() OVER w AS i, count(*) OVER (PARTITION BY kind, source, name, part, life) AS n
+  FROM lived
+  WINDOW w AS (PARTITION BY kind, source, name, part, life ORDER BY place, line)
 ), shape AS (
-  SELECT kind, source, name, part, life, any_value(n) AS n, arg_min(value, i) AS first_value, arg_max(value, i) AS last_value, max(value) AS high, min(value) AS low,
-         count(*) FILTER (rise > 0) AS rises, coalesce(sum(rise) FILTER (rise > 0), 0) AS risen, coalesce(-sum(rise) FILTER (rise < 0), 0) AS fallen, max(rise) AS jump,
-         coalesce(sum(rise) FILTER (i > (n + 1) / 2.0), 0) AS late, max(value) FILTER (i > n / 2.0) AS late_high, min(value) FILTER (i > n / 2.0) AS late_low, max(moment) - min(moment) AS seconds, max(fixed) - min(fixed) AS locked_rise, count(fixed) AS locks, arg_max(source || ':' || line, i) AS ref
-  FROM stepped GROUP BY kind, source, name, part, life HAVING any_value(n) + bool_or(kind = 'kv' AND i = 1 AND value >= $ratchet_share)::INT >= $trend_points
+  SELECT kind, source, name, part, life, any_value(n) AS n, arg_min(value, i) AS first_value, arg_max(value, i) AS last_value,
+    max(value) AS high, min(value) AS low,
+         count(*) FILTER (rise > 0) AS rises, coalesce(sum(rise) FILTER (rise > 0), 0) AS risen,
+           coalesce(-sum(rise) FILTER (rise < 0), 0) AS fallen, max(rise) AS jump,
+         coalesce(sum(rise) FILTER (i > (n + 1) / 2.0), 0) AS late, max(value) FILTER (i > n / 2.0) AS late_high,
+           min(value) FILTER (i > n / 2.0) AS late_low, max(moment) - min(moment) AS seconds, max(fixed) - min(fixed) AS locked_rise,
+           count(fixed) AS locks, arg_max(source || ':' || line, i) AS ref
+  FROM stepped
+  GROUP BY kind, source, name, part, life
+  HAVING any_value(n) + bool_or(kind = 'kv' AND i = 1 AND value >= $ratchet_share)::INT >= $trend_points
 ), judged AS (
   -- a pool is empty when the engine starts: what is in use at the first pause is the first gain
   SELECT *, last_value - first_value AS gain,
-         rises + (kind = 'kv' AND first_value >= $ratchet_share)::INT >= $ratchet_rises AND fallen <= $ratchet_fallen * risen AND jump <= $ratchet_jump * risen AND late >= $ratchet_late * (last_value - first_value)
-           AND last_value - first_value >= CASE kind WHEN 'kv' THEN $ratchet_share ELSE greatest($trend_bytes, $level_share * first_value) END AND coalesce(seconds, $trend_s) >= $trend_s AS gains,
-         kind = 'gpu' AND late_high - late_low <= greatest($level_share * high, $level_bytes) AS level, kind = 'kv' AND high <= $ratchet_share AS returns
+         rises + (kind = 'kv' AND first_value >= $ratchet_share)::INT >= $ratchet_rises AND fallen <= $ratchet_fallen * risen
+           AND jump <= $ratchet_jump * risen AND late >= $ratchet_late * (last_value - first_value)
+           AND last_value - first_value >= CASE kind WHEN 'kv' THEN $ratchet_share ELSE greatest($trend_bytes, $level_share * first_value)
+             END AND coalesce(seconds, $trend_s) >= $trend_s AS gains,
+         kind = 'gpu' AND late_high - late_low <= greatest($level_share * high, $level_bytes) AS level,
+           kind = 'kv' AND high <= $ratchet_share AS returns
   FROM shape
 ), best AS (
-  SELECT count(*) AS series, bool_or(gains) AS gains, arg_max(struct_pack(kind, name, n, first_value, last_value, rises, risen, gain, locked_rise, locks, lives, ref), gain) FILTER (gains) AS b
+  SELECT count(*) AS series, bool_or(gains) AS gains,
+    arg_max(
+      struct_pack(kind, name, n, first_value, last_value, rises, risen, gain, locked_rise, locks, lives, ref), gain
+    ) FILTER (gains) AS b
   FROM (SELECT *, count(CASE WHEN gains THEN 1 END) OVER (PARTITION BY kind, source, name, part) AS lives FROM judged)
 ), calm AS (
-  SELECT arg_max(struct_pack(name, high, n, ref), n) FILTER (level) AS l, max(n) FILTER (returns) AS pauses, min(ref) FILTER (returns) AS returns_ref FROM judged
+  SELECT arg_max(struct_pack(name, high, n, ref), n) FILTER (level) AS l, max(n) FILTER (returns) AS pauses,
+    min(ref) FILTER (returns) AS returns_ref
+  FROM judged
 ), residue AS (
-  SELECT arg_max(struct_pack(middle, n, ref), n) AS r FROM (SELECT (high + low) / 2 AS middle, n, ref FROM judged WHERE kind = 'asleep' AND high - low <= greatest($level_share * high, $level_bytes))
+  SELECT arg_max(struct_pack(middle, n, ref), n) AS r
+  FROM (
+    SELECT (high + low) / 2 AS middle, n, ref
+    FROM judged
+    WHERE kind = 'asleep' AND high - low <= greatest($level_share * high, $level_bytes)
+  )
 ), cache AS (
   SELECT sum(gib) * 1073741824 AS bytes FROM (
     SELECT max(try_cast(regexp_extract(value, '^[\d.]+') AS DOUBLE)) AS gib FROM engine_flag
-    WHERE lower(flag) IN ('mm_processor_cache_gb', 'kv_offloading_size', 'max_local_cpu_size', 'lmcache_max_local_cpu_size', 'swap_space') GROUP BY lower(flag))
+    WHERE lower(flag) IN ('mm_processor_cache_gb', 'kv_offloading_size', 'max_local_cpu_size', 'lmcache_max_local_cpu_size', 'swap_space')
+    GROUP BY lower(flag))
 )
-SELECT CASE WHEN series > 0 THEN coalesce(best.gains, false) END AS gains, b.kind, CASE WHEN gains THEN coalesce(nullif(b.name, ''), 'the server') END AS name,
-  CASE WHEN b.kind <> 'kv' THEN b.first_value END::BIGINT AS first_bytes, CASE WHEN b.kind <> 'kv' THEN b.last_value END::BIGINT AS last_bytes,
-  CASE WHEN b.kind = 'kv' THEN b.first_value END AS first_share, CASE WHEN b.kind = 'kv' THEN b.last_value END AS last_share, b.n AS samples, b.rises, b.kind IN ('asleep', 'kv') AS empty, b.lives,
-  CASE WHEN b.kind <> 'kv' THEN b.risen / b.rises END::BIGINT AS per_event_bytes, CASE WHEN b.locks > 0 THEN b.locked_rise <= $level_share * b.gain END AS locked,
-  CASE WHEN b.kind = 'host' AND b.locks = 0 THEN b.gain <= cache.bytes END AS within_cache, CASE WHEN b.kind = 'host' THEN cache.bytes END::BIGINT AS cache_bytes, b.ref,
-  CASE WHEN r.n > 0 THEN NOT coalesce(best.gains, false) END AS same_asleep, r.middle::BIGINT AS asleep_bytes, r.n AS asleep_samples, r.ref AS asleep_ref,
-  l.name AS level_name, l.high::BIGINT AS level_bytes, l.n AS level_samples, l.ref AS level_ref, CASE WHEN NOT coalesce(best.gains, false) THEN calm.pauses END AS returns, calm.returns_ref
+SELECT CASE WHEN series > 0 THEN coalesce(best.gains, false) END AS gains, b.kind,
+  CASE WHEN gains THEN coalesce(nullif(b.name, ''), 'the server') END AS name,
+  CASE WHEN b.kind <> 'kv' THEN b.first_value END::BIGINT AS first_bytes,
+    CASE WHEN b.kind <> 'kv' THEN b.last_value END::BIGINT AS last_bytes,
+  CASE WHEN b.kind = 'kv' THEN b.first_value END AS first_share, CASE WHEN b.kind = 'kv' THEN b.last_value END AS last_share,
+    b.n AS samples, b.rises, b.kind IN ('asleep', 'kv') AS empty, b.lives,
+  CASE WHEN b.kind <> 'kv' THEN b.risen / b.rises END::BIGINT AS per_event_bytes,
+    CASE WHEN b.locks > 0 THEN b.locked_rise <= $level_share * b.gain END AS locked,
+  CASE WHEN b.kind = 'host' AND b.locks = 0 THEN b.gain <= cache.bytes END AS within_cache,
+    CASE WHEN b.kind = 'host' THEN cache.bytes END::BIGINT AS cache_bytes, b.ref,
+  CASE WHEN r.n > 0 THEN NOT coalesce(best.gains, false) END AS same_asleep, r.middle::BIGINT AS asleep_bytes, r.n AS asleep_samples,
+    r.ref AS asleep_ref,
+  l.name AS level_name, l.high::BIGINT AS level_bytes, l.n AS level_samples, l.ref AS level_ref,
+    CASE WHEN NOT coalesce(best.gains, false) THEN calm.pauses END AS returns, calm.returns_ref
 FROM best, residue, calm, cache

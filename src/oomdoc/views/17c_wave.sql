@@ -7,11 +7,14 @@
 -- hours: how long the recording is
 -- ref: its last reading
 WITH swing AS (
-  SELECT series, source, gpu, count(*) AS parts, min(low) AS floor, max(high) AS top, max(low) - min(low) AS floor_spread, max(high) - min(high) AS top_spread, bool_and(high - low >= $wave_share * high) AS swings,
+  SELECT series, source, gpu, count(*) AS parts, min(low) AS floor, max(high) AS top, max(low) - min(low) AS floor_spread,
+    max(high) - min(high) AS top_spread, bool_and(high - low >= $wave_share * high) AS swings,
          arg_max(low, part) AS last_low, arg_max(high, part) AS last_high, max(last_line) AS last_line, any_value(seconds) AS seconds
   FROM device_part GROUP BY series, source, gpu
 )
-SELECT gpu, floor_spread <= greatest($level_share * top, $level_bytes) AND top_spread <= greatest($level_share * top, $level_bytes) AS alike, last_low::BIGINT AS floor_bytes, last_high::BIGINT AS top_bytes,
+SELECT gpu,
+  floor_spread <= greatest($level_share * top, $level_bytes) AND top_spread <= greatest($level_share * top, $level_bytes) AS alike,
+  last_low::BIGINT AS floor_bytes, last_high::BIGINT AS top_bytes,
        seconds / 3600 AS hours, source || ':' || last_line AS ref
 FROM swing WHERE parts = 6 AND swings
 ORDER BY top - floor DESC LIMIT 1

@@ -12,10 +12,16 @@ WITH stat AS (
   WHERE x.kv_used IS NOT NULL AND x.running IS NOT NULL
   WINDOW w AS (PARTITION BY s.start_id ORDER BY x.line)
 ), fall AS (
-  SELECT *, running = 0 AND waiting > 0 AND kv_used <= $pool_empty AND running_before = 1 AND used_before >= $pool_crowded AS falls FROM stat
+  SELECT *, running = 0 AND waiting > 0 AND kv_used <= $pool_empty AND running_before = 1 AND used_before >= $pool_crowded AS falls
+  FROM stat
 )
-SELECT start_id, count(*) FILTER (falls) AS falls, max(used_before) FILTER (falls) AS peak, min_by(source || ':' || line, line) FILTER (falls) AS first_ref, max_by(source || ':' || line, line) FILTER (falls) AS ref
+SELECT start_id, count(*) FILTER (falls) AS falls, max(used_before) FILTER (falls) AS peak,
+  min_by(source || ':' || line, line) FILTER (falls) AS first_ref, max_by(source || ':' || line, line) FILTER (falls) AS ref
 FROM fall f GROUP BY start_id
 -- nothing comes of it: between the first fall and the last not one token is generated
 HAVING count(*) FILTER (falls) >= $falls_again
-  AND max(made) FILTER (line BETWEEN (SELECT min(line) FROM fall g WHERE g.start_id = f.start_id AND g.falls) AND (SELECT max(line) FROM fall g WHERE g.start_id = f.start_id AND g.falls)) = 0
+  AND max(made) FILTER (
+    line BETWEEN (
+      SELECT min(line) FROM fall g WHERE g.start_id = f.start_id AND g.falls
+    ) AND (SELECT max(line) FROM fall g WHERE g.start_id = f.start_id AND g.falls)
+  ) = 0

@@ -8,7 +8,8 @@ WITH failed AS (
   SELECT start_id, kind, grade, source || ':' || line AS ref FROM failure_event WHERE grade >= 2
   QUALIFY row_number() OVER (PARTITION BY start_id ORDER BY least(grade, 3) DESC, line, grade DESC) = 1
 ), stat AS (
-  SELECT s.start_id, x.source || ':' || x.line AS ref, x.line, x.running, x.waiting, x.kv_used, x.generation_tokens_per_s + x.prompt_tokens_per_s AS tokens_per_s,
+  SELECT s.start_id, x.source || ':' || x.line AS ref, x.line, x.running, x.waiting, x.kv_used,
+    x.generation_tokens_per_s + x.prompt_tokens_per_s AS tokens_per_s,
          row_number() OVER (PARTITION BY s.start_id ORDER BY x.line DESC) AS nth
   FROM engine_stat x JOIN engine_start s ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line
   WHERE x.running IS NOT NULL
@@ -21,41 +22,77 @@ WITH failed AS (
   SELECT s.start_id, min(h.source || ':' || h.line) AS ref FROM stat b JOIN engine_start s USING (start_id)
   JOIN log_error h ON h.source = s.source AND h.line > b.line AND h.line <= s.last_line AND h.kind = 'hang'
   WHERE b.nth = 1 AND b.running > 0 GROUP BY s.start_id, b.tokens_per_s
-  HAVING count(*) >= $hang_warnings AND (coalesce(b.tokens_per_s, 0) = 0 OR count(DISTINCT coalesce(floor(h.t / 60), h.line)) >= $hang_minutes)
+  HAVING count(*) >= $hang_warnings
+    AND (coalesce(b.tokens_per_s, 0) = 0 OR count(DISTINCT coalesce(floor(h.t / 60), h.line)) >= $hang_minutes)
 ), waits AS (
   -- a start that goes nowhere: the front end waits on behind the last step, and the log ends so
   SELECT s.start_id, min(n.source || ':' || n.line) AS ref
   FROM engine_start s JOIN note n ON n.topic = 'waiting-for-engine' AND n.source = s.source AND n.line BETWEEN s.first_line AND s.last_line
-  WHERE NOT s.served AND n.line > (SELECT coalesce(max(m.line), 0) FROM milestone m WHERE m.source = s.source AND m.line BETWEEN s.first_line AND s.last_line)
+  WHERE NOT s.served
+    AND n.line > (
+      SELECT coalesce(max(m.line), 0) FROM milestone m WHERE m.source = s.source AND m.line BETWEEN s.first_line AND s.last_line
+    )
   GROUP BY s.start_id HAVING count(*) >= $start_wait_lines
 ), queue AS (
   -- a heap that was handed in at once and worked off is no queue that lasts
-  SELECT start_id, arg_max(ref, waiting) AS ref FROM stat GROUP BY start_id HAVING count(*) >= $queue_lines AND avg((waiting > 0)::INT) >= $queue_lasts
+  SELECT start_id, arg_max(ref, waiting) AS ref
+  FROM stat
+  GROUP BY start_id
+  HAVING count(*) >= $queue_lines AND avg((waiting > 0)::INT) >= $queue_lasts
 ), outside AS (
   -- what ended it is bound to this life, or the only one there is
-  SELECT r.life AS start_id, min(r.source || ':' || r.line) AS ref FROM main.relation r JOIN host_event h ON h.source = r.source AND h.line = r.line
-  WHERE r.of_table = 'host_event' AND r.whose IN ('own', 'near') AND h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'ray-memory-kill', 'slurm-oom-kill') GROUP BY r.life
+  SELECT r.life AS start_id, min(r.source || ':' || r.line) AS ref
+  FROM main.relation r
+  JOIN host_event h ON h.source = r.source AND h.line = r.line
+  WHERE r.of_table = 'host_event' AND r.whose IN ('own', 'near')
+    AND h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'ray-memory-kill', 'slurm-oom-kill')
+  GROUP BY r.life
 ), cluster AS (
   -- 0 and 143 (SIGTERM) are orderly ends, as of a rollout
   SELECT coalesce(min(ref) FILTER (probe), min(ref)) AS ref FROM (
-    SELECT source || ':' || line AS ref, true AS probe FROM cluster_event WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check')
+    SELECT source || ':' || line AS ref, true AS probe
+    FROM cluster_event
+    WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check')
     UNION ALL SELECT ref, true FROM probe_course WHERE after = rises
-    UNION ALL SELECT e.source || ':' || e.line, false FROM cluster_event e JOIN main.relation r ON r.of_table = 'cluster_event' AND r.source = e.source AND r.line = e.line WHERE e.reason = 'Evicted' AND r.whose = 'own'
+    UNION ALL
+    SELECT e.source || ':' || e.line, false
+    FROM cluster_event e
+    JOIN main.relation r ON r.of_table = 'cluster_event' AND r.source = e.source AND r.line = e.line
+    WHERE e.reason = 'Evicted' AND r.whose = 'own'
     UNION ALL SELECT source || ':' || line, false FROM container
-      WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
+      WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143))
+        OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
 ), trend AS (
   -- what was measured outweighs what a text says
-  SELECT coalesce(greatest(m.stepped, m.climbing AND NOT coalesce(r.within_cache, false)), m.grows_said, false) OR coalesce(r.gains AND NOT coalesce(r.within_cache, false), false) OR coalesce(s.climbing, false) AS grows, coalesce(m.ref, m.said_ref, r.ref, s.ref) AS ref FROM memory_trend m, ratchet r, share_course s
+  SELECT coalesce(greatest(m.stepped, m.climbing AND NOT coalesce(r.within_cache, false)), m.grows_said, false)
+    OR coalesce(r.gains AND NOT coalesce(r.within_cache, false), false) OR coalesce(s.climbing, false) AS grows,
+    coalesce(m.ref, m.said_ref, r.ref, s.ref) AS ref
+  FROM memory_trend m, ratchet r, share_course s
 )
 SELECT s.start_id,
   CASE WHEN f.kind = 'startup-check' THEN 'refused' WHEN f.kind = 'host-kill' THEN 'ended' WHEN f.grade >= 3 THEN 'died'
        WHEN coalesce(f.ref, o.ref, c.ref) IS NOT NULL THEN 'ended' WHEN coalesce(b.ref, w.ref, g.ref, a.ref) IS NOT NULL THEN 'stuck'
-       WHEN (p.pressed AND v.ref IS NULL) OR (q.start_id IS NOT NULL AND h.start_id IS NULL AND v.ref IS NULL) OR u.start_id IS NOT NULL THEN 'degraded' WHEN t.grows THEN 'grew'
+       WHEN (p.pressed AND v.ref IS NULL) OR (q.start_id IS NOT NULL AND h.start_id IS NULL AND v.ref IS NULL)
+         OR u.start_id IS NOT NULL THEN 'degraded' WHEN t.grows THEN 'grew'
        WHEN s.served THEN 'served' WHEN s.marked AND s.last_milestone IS NOT NULL THEN 'starting' ELSE 'not-told' END AS outcome,
-  coalesce(f.ref, o.ref, c.ref, b.ref, w.ref, g.ref, a.ref, CASE WHEN p.pressed AND v.ref IS NULL THEN p.first_ref END, CASE WHEN h.start_id IS NULL AND v.ref IS NULL THEN q.ref END, u.ref, CASE WHEN t.grows THEN t.ref END) AS ref, s.first_line
-FROM engine_start s LEFT JOIN failed f USING (start_id) LEFT JOIN still b USING (start_id) LEFT JOIN silent w USING (start_id) LEFT JOIN waits g USING (start_id) LEFT JOIN anew a USING (start_id)
-  LEFT JOIN queue q USING (start_id) LEFT JOIN heap h USING (start_id) LEFT JOIN pressure_start p USING (start_id) LEFT JOIN pause u USING (start_id)
-  LEFT JOIN outside o ON coalesce(o.start_id = s.start_id, true) LEFT JOIN cluster c ON true LEFT JOIN trend t ON true LEFT JOIN answered_wave v ON true
+  coalesce(
+    f.ref, o.ref, c.ref, b.ref, w.ref, g.ref, a.ref, CASE WHEN p.pressed AND v.ref IS NULL THEN p.first_ref END,
+    CASE WHEN h.start_id IS NULL AND v.ref IS NULL THEN q.ref END, u.ref, CASE WHEN t.grows THEN t.ref END
+  ) AS ref, s.first_line
+FROM engine_start s
+LEFT JOIN failed f USING (start_id)
+LEFT JOIN still b USING (start_id)
+LEFT JOIN silent w USING (start_id)
+LEFT JOIN waits g USING (start_id)
+LEFT JOIN anew a USING (start_id)
+  LEFT JOIN queue q USING (start_id)
+  LEFT JOIN heap h USING (start_id)
+  LEFT JOIN pressure_start p USING (start_id)
+  LEFT JOIN pause u USING (start_id)
+  LEFT JOIN outside o ON coalesce(o.start_id = s.start_id, true)
+  LEFT JOIN cluster c ON true
+  LEFT JOIN trend t ON true
+  LEFT JOIN answered_wave v ON true
 WHERE s.engine
 QUALIFY row_number() OVER (PARTITION BY s.start_id ORDER BY o.start_id NULLS LAST, o.ref) = 1
 ORDER BY s.start_id

@@ -10,15 +10,24 @@
 -- text: the try that worked
 -- ref: where
 WITH try AS (
-  SELECT source, experiment, attempt, bool_and(works) AS works, any_value(text) AS text, min(line) AS line FROM trial WHERE attempt IS NOT NULL GROUP BY ALL
+  SELECT source, experiment, attempt, bool_and(works) AS works, any_value(text) AS text, min(line) AS line
+  FROM trial
+  WHERE attempt IS NOT NULL
+  GROUP BY ALL
 ), pair AS (
-  SELECT a.source, a.experiment, a.attempt AS good, b.attempt AS bad, a.text, a.line FROM try a JOIN try b ON a.source = b.source AND a.experiment = b.experiment WHERE a.works AND NOT b.works
+  SELECT a.source, a.experiment, a.attempt AS good, b.attempt AS bad, a.text, a.line
+  FROM try a
+  JOIN try b ON a.source = b.source AND a.experiment = b.experiment
+  WHERE a.works AND NOT b.works
 ), named AS (
   SELECT DISTINCT flag FROM trial
 ), differ AS (
   SELECT p.source, p.experiment, p.good, p.bad, p.text, p.line, n.flag, x.value, y.value AS other,
          -- ranks that are laid out in another way are one difference, so are the settings of one feature
-         count(DISTINCT CASE WHEN n.flag IN ('tensor_parallel_size', 'pipeline_parallel_size', 'data_parallel_size') THEN 'layout' WHEN n.flag LIKE '%lora%' THEN 'lora' WHEN n.flag LIKE '%specul%' THEN 'speculative' ELSE n.flag END) OVER (PARTITION BY p.source, p.experiment, p.good, p.bad) AS differences
+         count(
+           DISTINCT CASE WHEN n.flag IN ('tensor_parallel_size', 'pipeline_parallel_size', 'data_parallel_size') THEN 'layout'
+             WHEN n.flag LIKE '%lora%' THEN 'lora' WHEN n.flag LIKE '%specul%' THEN 'speculative' ELSE n.flag END
+         ) OVER (PARTITION BY p.source, p.experiment, p.good, p.bad) AS differences
   FROM pair p CROSS JOIN named n
   LEFT JOIN trial x ON x.source = p.source AND x.experiment = p.experiment AND x.attempt = p.good AND x.flag = n.flag
   LEFT JOIN trial y ON y.source = p.source AND y.experiment = p.experiment AND y.attempt = p.bad AND y.flag = n.flag
@@ -28,32 +37,56 @@ WITH try AS (
 ), single AS (
   -- of a sentence by itself the first setting counts, a release is none
   SELECT source, line, flag, value, text, row_number() OVER (PARTITION BY source, line, attempt ORDER BY rowid) AS nth, attempt
-  FROM trial WHERE works AND coalesce(experiment, 0) = 0 AND flag NOT IN ('version', 'torch', 'driver', 'model', 'served_model_name', 'host', 'port', 'chat_template', 'trust_remote_code') AND flag NOT LIKE '@%'
+  FROM trial
+  WHERE works AND coalesce(experiment, 0) = 0
+    AND flag NOT IN ('version', 'torch', 'driver', 'model', 'served_model_name', 'host', 'port', 'chat_template', 'trust_remote_code')
+    AND flag NOT LIKE '@%'
 ), began AS (
   -- starts of the bundle are tries as well: one served, another of the same model never came up
-  SELECT o.start_id, s.source, s.first_line, s.last_line, o.outcome = 'served' AS works, o.ref FROM outcome o JOIN engine_start s USING (start_id)
+  SELECT o.start_id, s.source, s.first_line, s.last_line, o.outcome = 'served' AS works, o.ref
+  FROM outcome o
+  JOIN engine_start s USING (start_id)
   WHERE o.outcome = 'served' OR (o.outcome IN ('died', 'refused') AND NOT s.served)
 ), stated AS (
-  SELECT b.start_id, g.flag, arg_max(g.value, g.line) AS value, min(g.line) AS line FROM began b JOIN main.engine_flag g ON g.source = b.source AND g.line BETWEEN b.first_line AND b.last_line
+  SELECT b.start_id, g.flag, arg_max(g.value, g.line) AS value, min(g.line) AS line
+  FROM began b
+  JOIN main.engine_flag g ON g.source = b.source AND g.line BETWEEN b.first_line AND b.last_line
   WHERE g.flag IN ('model', 'dtype', 'quantization', 'tensor_parallel_size', 'pipeline_parallel_size', 'max_model_len', 'max_num_seqs', 'max_num_batched_tokens', 'gpu_memory_utilization', 'enforce_eager', 'kv_cache_dtype',
-                   'enable_prefix_caching', 'enable_chunked_prefill', 'enable_lora', 'speculative_config', 'swap_space', 'cpu_offload_gb', 'limit_mm_per_prompt', 'load_format')
+                   'enable_prefix_caching', 'enable_chunked_prefill', 'enable_lora', 'speculative_config', 'swap_space', 'cpu_offload_gb',
+                     'limit_mm_per_prompt', 'load_format')
   GROUP BY b.start_id, g.flag
 ), lives AS (
-  SELECT a.start_id AS good, b.start_id AS bad, any_value(x.flag) FILTER (lower(x.value) <> lower(y.value)) AS flag, any_value(x.value) FILTER (lower(x.value) <> lower(y.value)) AS value,
-         any_value(y.value) FILTER (lower(x.value) <> lower(y.value)) AS other, any_value(b.source || ':' || y.line) FILTER (lower(x.value) <> lower(y.value)) AS ref
-  FROM began a JOIN began b ON a.works AND NOT b.works JOIN stated x ON x.start_id = a.start_id JOIN stated y ON y.start_id = b.start_id AND y.flag = x.flag
+  SELECT a.start_id AS good, b.start_id AS bad, any_value(x.flag) FILTER (lower(x.value) <> lower(y.value)) AS flag,
+    any_value(x.value) FILTER (lower(x.value) <> lower(y.value)) AS value,
+         any_value(y.value) FILTER (lower(x.value) <> lower(y.value)) AS other,
+           any_value(b.source || ':' || y.line) FILTER (lower(x.value) <> lower(y.value)) AS ref
+  FROM began a
+  JOIN began b ON a.works AND NOT b.works
+  JOIN stated x ON x.start_id = a.start_id
+  JOIN stated y ON y.start_id = b.start_id AND y.flag = x.flag
   -- the model and two more settings are known of both: with fewer nothing says that all else was equal
-  GROUP BY a.start_id, b.start_id HAVING count(*) >= 4 AND count(*) FILTER (lower(x.value) <> lower(y.value)) = 1 AND bool_or(x.flag = 'model' AND x.value = y.value)
+  GROUP BY a.start_id, b.start_id
+  HAVING count(*) >= 4 AND count(*) FILTER (lower(x.value) <> lower(y.value)) = 1 AND bool_or(x.flag = 'model' AND x.value = y.value)
 ), typed AS (
-  SELECT b.start_id, g.flag, arg_max(g.value, g.line) AS value, min(g.line) AS line FROM began b JOIN main.engine_flag g ON g.source = b.source AND g.line BETWEEN b.first_line AND b.last_line WHERE g.origin = 'command' GROUP BY b.start_id, g.flag
+  SELECT b.start_id, g.flag, arg_max(g.value, g.line) AS value, min(g.line) AS line
+  FROM began b
+  JOIN main.engine_flag g ON g.source = b.source AND g.line BETWEEN b.first_line AND b.last_line
+  WHERE g.origin = 'command'
+  GROUP BY b.start_id, g.flag
 ), typed_pair AS (
   -- a command states all that was asked for: one of them has a word more, or another value, and all else alike
   SELECT a.start_id AS good, b.start_id AS bad, a.source FROM began a JOIN began b ON a.works AND NOT b.works
-  JOIN typed m ON m.start_id = a.start_id AND m.flag = 'model' JOIN typed o ON o.start_id = b.start_id AND o.flag = 'model' AND o.value = m.value
+  JOIN typed m ON m.start_id = a.start_id AND m.flag = 'model'
+  JOIN typed o ON o.start_id = b.start_id AND o.flag = 'model' AND o.value = m.value
 ), commands AS (
-  SELECT p.good, p.bad, any_value(n.flag) FILTER (lower(coalesce(x.value, '')) <> lower(coalesce(y.value, ''))) AS flag, coalesce(any_value(x.value) FILTER (lower(coalesce(x.value, '')) <> lower(coalesce(y.value, ''))), 'without') AS value,
-         any_value(y.value) FILTER (lower(coalesce(x.value, '')) <> lower(coalesce(y.value, ''))) AS other, any_value(p.source || ':' || x.line) AS ref
-  FROM typed_pair p CROSS JOIN (SELECT DISTINCT flag FROM typed) n LEFT JOIN typed x ON x.start_id = p.good AND x.flag = n.flag LEFT JOIN typed y ON y.start_id = p.bad AND y.flag = n.flag
+  SELECT p.good, p.bad, any_value(n.flag) FILTER (lower(coalesce(x.value, '')) <> lower(coalesce(y.value, ''))) AS flag,
+    coalesce(any_value(x.value) FILTER (lower(coalesce(x.value, '')) <> lower(coalesce(y.value, ''))), 'without') AS value,
+         any_value(y.value) FILTER (lower(coalesce(x.value, '')) <> lower(coalesce(y.value, ''))) AS other,
+           any_value(p.source || ':' || x.line) AS ref
+  FROM typed_pair p
+  CROSS JOIN (SELECT DISTINCT flag FROM typed) n
+  LEFT JOIN typed x ON x.start_id = p.good AND x.flag = n.flag
+  LEFT JOIN typed y ON y.start_id = p.bad AND y.flag = n.flag
   WHERE NOT EXISTS (FROM lives l WHERE l.good = p.good AND l.bad = p.bad)
   GROUP BY p.good, p.bad HAVING count(*) FILTER (lower(coalesce(x.value, '')) <> lower(coalesce(y.value, ''))) = 1
 ), every AS (
@@ -63,10 +96,15 @@ WITH try AS (
   UNION ALL
   SELECT flag, value, other, true AS paired, text, source || ':' || line AS ref FROM controlled
   UNION ALL
-  SELECT flag, value, NULL, false, text, source || ':' || line FROM single s WHERE nth = 1 AND NOT EXISTS (FROM controlled c WHERE c.source = s.source AND c.good = s.attempt)
+  SELECT flag, value, NULL, false, text, source || ':' || line
+  FROM single s
+  WHERE nth = 1 AND NOT EXISTS (FROM controlled c WHERE c.source = s.source AND c.good = s.attempt)
 ), read AS (
-  SELECT *, try_cast(regexp_extract(replace(value, ',', ''), '^\d+(\.\d+)?') AS DOUBLE) AS v, try_cast(regexp_extract(replace(other, ',', ''), '^\d+(\.\d+)?') AS DOUBLE) AS o FROM every
+  SELECT *, try_cast(regexp_extract(replace(value, ',', ''), '^\d+(\.\d+)?') AS DOUBLE) AS v,
+    try_cast(regexp_extract(replace(other, ',', ''), '^\d+(\.\d+)?') AS DOUBLE) AS o
+  FROM every
 )
-SELECT flag, value, other, paired, coalesce(lower(value) IN ('off', 'false', 'no', 'none', 'disabled', 'without', '0'), other IS NOT NULL) AS off,
+SELECT flag, value, other, paired,
+  coalesce(lower(value) IN ('off', 'false', 'no', 'none', 'disabled', 'without', '0'), other IS NOT NULL) AS off,
        coalesce(v < o, false) AS lower, coalesce(v > o, false) AS higher, text, ref
 FROM read

@@ -57,7 +57,8 @@
 -- start_ref: where the engine began
 WITH pick AS (
   SELECT flag, value, origin, source || ':' || line AS ref FROM (
-    SELECT *, row_number() OVER (PARTITION BY flag ORDER BY CASE origin WHEN 'logged' THEN 1 WHEN 'config' THEN 2 WHEN 'command' THEN 3 WHEN 'metrics' THEN 4
+    SELECT *,
+      row_number() OVER (PARTITION BY flag ORDER BY CASE origin WHEN 'logged' THEN 1 WHEN 'config' THEN 2 WHEN 'command' THEN 3 WHEN 'metrics' THEN 4
       WHEN 'environment' THEN 5 WHEN 'file' THEN 6 ELSE 7 END, line DESC, source) AS nth
     FROM seen.engine_flag f WHERE value NOT IN ('None', 'null', '')
       -- what somebody tried and found to work is not how the server that failed was set
@@ -71,7 +72,8 @@ WITH pick AS (
     max(try_cast(value AS BIGINT)) FILTER (flag = 'max_model_len') AS max_model_len,
     bool_or(origin IN ('logged', 'command')) FILTER (flag = 'max_model_len') AS max_model_len_given,
     max(try_cast(value AS DOUBLE)) FILTER (flag = 'gpu_memory_utilization') AS utilization,
-    max(origin) FILTER (flag = 'gpu_memory_utilization') AS utilization_origin, max(ref) FILTER (flag = 'gpu_memory_utilization') AS utilization_ref,
+    max(origin) FILTER (flag = 'gpu_memory_utilization') AS utilization_origin,
+      max(ref) FILTER (flag = 'gpu_memory_utilization') AS utilization_ref,
     max(try_cast(value AS BIGINT)) FILTER (flag = 'max_num_seqs') AS max_num_seqs,
     max(try_cast(value AS BIGINT)) FILTER (flag = 'max_num_batched_tokens') AS max_num_batched_tokens,
     max(try_cast(value AS INTEGER)) FILTER (flag = 'tensor_parallel_size') AS tp,
@@ -84,14 +86,18 @@ WITH pick AS (
     bool_or(lower(value) IN ('true', '1')) FILTER (flag = 'enable_prefix_caching') AS prefix_caching,
     bool_or(lower(value) NOT IN ('false', '0')) FILTER (flag IN ('speculative_config', 'speculative_model', 'num_speculative_tokens')) AS speculative,
     bool_or(lower(value) NOT IN ('false', '0', '[]')) FILTER (flag IN ('enable_lora', 'lora_modules')) AS lora,
-    bool_or(value ILIKE '%VL%' OR value ILIKE '%vision%' OR value ILIKE '%image%' OR value ILIKE '%audio%' OR value ILIKE '%omni%') FILTER (flag IN ('architecture', 'limit_mm_per_prompt')) AS multimodal,
+    bool_or(
+      value ILIKE '%VL%' OR value ILIKE '%vision%' OR value ILIKE '%image%' OR value ILIKE '%audio%' OR value ILIKE '%omni%'
+    ) FILTER (flag IN ('architecture', 'limit_mm_per_prompt')) AS multimodal,
     max(try_cast(value AS BIGINT)) FILTER (flag IN ('kv_cache_memory_bytes', 'kv_cache_memory')) AS kv_cache_memory_bytes,
     bool_or(true) FILTER (flag IN ('kv_cache_memory_bytes', 'kv_cache_memory')) AS kv_by_hand,
     max(try_cast(value AS BIGINT)) FILTER (flag = 'num_gpu_blocks_override') AS num_gpu_blocks_override,
     max(try_cast(value AS DOUBLE)) FILTER (flag = 'swap_space') AS swap_space_gib,
     max(try_cast(value AS DOUBLE)) FILTER (flag = 'cpu_offload_gb') AS cpu_offload_gib,
     bool_or(lower(value) = 'true') FILTER (flag = 'enable_sleep_mode') AS sleep_mode,
-    bool_or(value ILIKE '%expandable_segments:true%') FILTER (flag IN ('PYTORCH_CUDA_ALLOC_CONF', 'PYTORCH_ALLOC_CONF')) AS expandable_segments,
+    bool_or(value ILIKE '%expandable_segments:true%') FILTER (
+      flag IN ('PYTORCH_CUDA_ALLOC_CONF', 'PYTORCH_ALLOC_CONF')
+    ) AS expandable_segments,
     bool_or(value ILIKE '%cpu%') FILTER (flag IN ('device', 'platform', 'device_config')) AS cpu_device
   FROM pick
 ), figures AS (
@@ -124,48 +130,87 @@ WITH pick AS (
   SELECT max(total_bytes) AS total_bytes, min(free_bytes) FILTER (name = 'free-memory') AS free_bytes, max(utilization) AS utilization,
          max(max_model_len) AS max_model_len, bool_or(device_kind = 'cpu') AS cpu FROM seen.startup_check
 ), steps AS (
-  SELECT arg_max(name, line) AS last_milestone, bool_or(name IN ('serving', 'engine-ready')) AS up, any_value(text) FILTER (name = 'engine-init') AS init,
-         arg_max(text, line) FILTER (name = 'server-version') AS version, bool_or(name = 'load-draft') AS draft, bool_or(name = 'lora') AS lora, bool_or(name = 'eager') AS eager,
-         min_by(source || ':' || line, line) FILTER (name IN ('server-version', 'engine-init')) AS start_ref, any_value(text) FILTER (name = 'load-start') AS model
+  SELECT arg_max(name, line) AS last_milestone, bool_or(name IN ('serving', 'engine-ready')) AS up,
+    any_value(text) FILTER (name = 'engine-init') AS init,
+         arg_max(text, line) FILTER (name = 'server-version') AS version, bool_or(name = 'load-draft') AS draft,
+           bool_or(name = 'lora') AS lora, bool_or(name = 'eager') AS eager,
+         min_by(source || ':' || line, line) FILTER (name IN ('server-version', 'engine-init')) AS start_ref,
+           any_value(text) FILTER (name = 'load-start') AS model
   FROM seen.milestone
 ), told AS (
-  SELECT coalesce(steps.version, nullif(regexp_extract(init, '\d+\.\d+[\w.+]*'), ''), flags.version) AS version, nullif(regexp_extract(init, 'V[01]'), '') AS generation FROM steps, flags
+  SELECT coalesce(steps.version, nullif(regexp_extract(init, '\d+\.\d+[\w.+]*'), ''), flags.version) AS version,
+    nullif(regexp_extract(init, 'V[01]'), '') AS generation
+  FROM steps, flags
 ), numbered AS (
-  SELECT *, try_cast(regexp_extract(version, '(\d+)\.(\d+)(?:\.(\d+))?', 1) AS BIGINT) * 1000000 + try_cast(regexp_extract(version, '(\d+)\.(\d+)(?:\.(\d+))?', 2) AS BIGINT) * 1000
+  SELECT *,
+    try_cast(
+      regexp_extract(version, '(\d+)\.(\d+)(?:\.(\d+))?', 1) AS BIGINT
+    ) * 1000000 + try_cast(regexp_extract(version, '(\d+)\.(\d+)(?:\.(\d+))?', 2) AS BIGINT) * 1000
             + coalesce(try_cast(regexp_extract(version, '(\d+)\.(\d+)(?:\.(\d+))?', 3) AS BIGINT), 0) AS version_number FROM told
 ), stats AS (SELECT count(*) AS n FROM seen.engine_stat)
 , worker AS (
-  SELECT coalesce(max(rank), -1) + 1 AS ranks, count(DISTINCT pid) AS pids, bool_or(process LIKE 'VllmWorkerProcess%' OR process LIKE 'Worker\_TP%' ESCAPE '\' OR process LIKE 'Worker\_PP%' ESCAPE '\' OR rank >= 1) AS several
+  SELECT coalesce(max(rank), -1) + 1 AS ranks, count(DISTINCT pid) AS pids,
+    bool_or(
+      process LIKE 'VllmWorkerProcess%' OR process LIKE 'Worker\_TP%' ESCAPE '\' OR process LIKE 'Worker\_PP%' ESCAPE '\' OR rank >= 1
+    ) AS several
   FROM (
     -- no CASE ... ELSE process: DuckDB 2.0 takes a column of NULLs alone for the whole of it, and drops its rows
-    SELECT coalesce(CASE WHEN device >= 1 OR rank >= 1 THEN 'Worker' END, process) AS process, pid, coalesce(rank, device) AS rank FROM seen.oom
-    UNION ALL SELECT process, pid, rank FROM seen.log_error UNION ALL SELECT process, pid, rank FROM seen.engine_figure UNION ALL SELECT process, pid, rank FROM seen.startup_check)
+    SELECT coalesce(CASE WHEN device >= 1 OR rank >= 1 THEN 'Worker' END, process) AS process, pid, coalesce(rank, device) AS rank
+    FROM seen.oom
+    UNION ALL
+    SELECT process, pid, rank
+    FROM seen.log_error
+    UNION ALL
+    SELECT process, pid, rank
+    FROM seen.engine_figure
+    UNION ALL
+    SELECT process, pid, rank
+    FROM seen.startup_check)
   WHERE process LIKE '%Worker%'
 )
 SELECT numbered.version, version_number,
   coalesce(generation, CASE WHEN version_number < $v1_since THEN 'V0' WHEN version_number >= $v0_until THEN 'V1' END) AS generation,
   CASE WHEN checks.cpu OR flags.cpu_device THEN 'cpu' ELSE 'gpu' END AS platform,
   coalesce(flags.model, steps.model) AS model,
-  coalesce(flags.max_model_len, checks.max_model_len, concurrency_tokens)::BIGINT AS max_model_len, coalesce(max_model_len_given, false) AS max_model_len_given,
+  coalesce(flags.max_model_len, checks.max_model_len, concurrency_tokens)::BIGINT AS max_model_len,
+    coalesce(max_model_len_given, false) AS max_model_len_given,
   coalesce(flags.utilization, figures.utilization, checks.utilization, d.value) AS gpu_memory_utilization,
-  CASE WHEN flags.utilization IS NOT NULL THEN utilization_origin WHEN coalesce(figures.utilization, checks.utilization) IS NOT NULL THEN 'figure' WHEN d.value IS NOT NULL THEN 'default' END AS utilization_origin, coalesce(utilization_ref, start_ref) AS utilization_ref,
+  CASE WHEN flags.utilization IS NOT NULL THEN utilization_origin
+    WHEN coalesce(figures.utilization, checks.utilization) IS NOT NULL THEN 'figure' WHEN d.value IS NOT NULL THEN 'default'
+    END AS utilization_origin, coalesce(utilization_ref, start_ref) AS utilization_ref,
   max_num_seqs, max_num_seqs IS NOT NULL AS max_num_seqs_given, max_num_batched_tokens,
-  coalesce(tp, 1) AS tensor_parallel_size, coalesce(pp, 1) AS pipeline_parallel_size, CASE WHEN coalesce(tp, pp) IS NULL AND worker.several THEN greatest(2, worker.ranks, worker.pids) ELSE coalesce(tp, 1) * coalesce(pp, 1) END::INTEGER AS world_size, coalesce(dp, 1) AS data_parallel_size,
+  coalesce(tp, 1) AS tensor_parallel_size, coalesce(pp, 1) AS pipeline_parallel_size,
+    CASE WHEN coalesce(tp, pp) IS NULL AND worker.several THEN greatest(2, worker.ranks, worker.pids) ELSE coalesce(tp, 1) * coalesce(pp, 1)
+      END::INTEGER AS world_size, coalesce(dp, 1) AS data_parallel_size,
   coalesce(tp, pp) IS NOT NULL AS parallel_given, coalesce(tp, pp) IS NOT NULL OR NOT coalesce(worker.several, false) AS world_known,
   dtype, quantization, kv_cache_dtype, coalesce(enforce_eager, steps.eager, false) AS enforce_eager,
-  coalesce(prefix_caching, CASE WHEN coalesce(generation, CASE WHEN version_number >= $v1_since THEN 'V1' END) = 'V1' THEN true END) AS prefix_caching,
+  coalesce(
+    prefix_caching, CASE WHEN coalesce(generation, CASE WHEN version_number >= $v1_since THEN 'V1' END) = 'V1' THEN true END
+  ) AS prefix_caching,
   coalesce(speculative, false) OR coalesce(draft, false) AS speculative, coalesce(flags.lora, false) OR coalesce(steps.lora, false) AS lora,
   coalesce(multimodal, false) OR coalesce(encoder, false) AS multimodal,
-  coalesce(kv_cache_memory_bytes, CASE WHEN kv_by_hand THEN kv_reserved_bytes END)::BIGINT AS kv_cache_memory_bytes, num_gpu_blocks_override, swap_space_gib, cpu_offload_gib,
+  coalesce(kv_cache_memory_bytes, CASE WHEN kv_by_hand THEN kv_reserved_bytes END)::BIGINT AS kv_cache_memory_bytes,
+    num_gpu_blocks_override, swap_space_gib, cpu_offload_gib,
   coalesce(sleep_mode, false) AS sleep_mode, expandable_segments,
-  weights_bytes::BIGINT AS weights_bytes, weights_ref, kv_available_bytes::BIGINT AS kv_available_bytes, kv_available_max_bytes::BIGINT AS kv_available_max_bytes, kv_available_ref,
+  weights_bytes::BIGINT AS weights_bytes, weights_ref, kv_available_bytes::BIGINT AS kv_available_bytes,
+    kv_available_max_bytes::BIGINT AS kv_available_max_bytes, kv_available_ref,
   -- a start that has nothing for KV prints the blocks of its trial run, which are no pool
-  coalesce(kv_pool_tokens, CASE WHEN coalesce(kv_available_bytes, 1) > 0 THEN num_gpu_blocks * coalesce(block_size, 16) END)::BIGINT AS kv_pool_tokens, kv_pool_ref, max_concurrency, num_gpu_blocks::BIGINT AS num_gpu_blocks,
-  graph_bytes::BIGINT AS graph_bytes, graph_estimate_bytes::BIGINT AS graph_estimate_bytes, activation_bytes::BIGINT AS activation_bytes, non_torch_bytes::BIGINT AS non_torch_bytes,
-  coalesce(figures.total_bytes, checks.total_bytes)::BIGINT AS total_bytes, coalesce(free_at_start_bytes, checks.free_bytes)::BIGINT AS free_at_start_bytes,
-  coalesce(budget_bytes, coalesce(figures.total_bytes, checks.total_bytes) * coalesce(flags.utilization, figures.utilization, checks.utilization, d.value))::BIGINT AS budget_bytes,
+  coalesce(
+    kv_pool_tokens, CASE WHEN coalesce(kv_available_bytes, 1) > 0 THEN num_gpu_blocks * coalesce(block_size, 16) END
+  )::BIGINT AS kv_pool_tokens, kv_pool_ref, max_concurrency, num_gpu_blocks::BIGINT AS num_gpu_blocks,
+  graph_bytes::BIGINT AS graph_bytes, graph_estimate_bytes::BIGINT AS graph_estimate_bytes, activation_bytes::BIGINT AS activation_bytes,
+    non_torch_bytes::BIGINT AS non_torch_bytes,
+  coalesce(figures.total_bytes, checks.total_bytes)::BIGINT AS total_bytes,
+    coalesce(free_at_start_bytes, checks.free_bytes)::BIGINT AS free_at_start_bytes,
+  coalesce(
+    budget_bytes,
+    coalesce(figures.total_bytes, checks.total_bytes) * coalesce(flags.utilization, figures.utilization, checks.utilization, d.value)
+  )::BIGINT AS budget_bytes,
   host_available_bytes::BIGINT AS host_available_bytes, checkpoint_bytes::BIGINT AS checkpoint_bytes,
   coalesce(up, false) OR stats.n > 0 AS served, last_milestone,
-  CASE WHEN coalesce(kv_available_bytes, 1) > 0 THEN coalesce(kv_available_bytes, kv_reserved_bytes, kv_cache_memory_bytes) / nullif(coalesce(kv_pool_tokens, num_gpu_blocks * coalesce(block_size, 16)), 0) END AS kv_bytes_per_token, start_ref
+  CASE WHEN coalesce(kv_available_bytes, 1) > 0
+    THEN coalesce(kv_available_bytes, kv_reserved_bytes, kv_cache_memory_bytes) / nullif(
+      coalesce(kv_pool_tokens, num_gpu_blocks * coalesce(block_size, 16)), 0
+    ) END AS kv_bytes_per_token, start_ref
 FROM numbered, flags, figures, checks, steps, stats, worker
   LEFT JOIN engine_default d ON d.flag = 'gpu_memory_utilization' AND version_number BETWEEN d.since AND d.until

@@ -63,7 +63,14 @@
 -- ranks_failed: ranks that report an allocator message or refusal
 -- graph_hint: the message itself speaks of CUDA graph memory
 WITH logs AS (
-  SELECT count(*) AS n FROM source WHERE (kind = 'vllm-log' OR source IN (SELECT source FROM seen.engine_stat UNION ALL SELECT source FROM seen.milestone UNION ALL SELECT source FROM seen.log_error))
+  SELECT count(*) AS n
+  FROM source
+  WHERE (
+    kind = 'vllm-log'
+      OR source IN (
+        SELECT source FROM seen.engine_stat UNION ALL SELECT source FROM seen.milestone UNION ALL SELECT source FROM seen.log_error
+      )
+  )
     -- a text that tells of a failure leaves it open whether the log would show one
     AND NOT EXISTS (SELECT 1 FROM note WHERE topic = 'failure-told')
 ), told AS (
@@ -74,53 +81,96 @@ WITH logs AS (
 ), refusal AS (
   SELECT *, source || ':' || line AS ref FROM seen.startup_check ORDER BY name = 'load-oom', line, source LIMIT 1
 ), place AS (
-  SELECT coalesce(book.source, refusal.source, told.source) AS source, coalesce(book.line, refusal.line, told.line) AS line, coalesce(book.pid, refusal.pid) AS pid
+  SELECT coalesce(book.source, refusal.source, told.source) AS source, coalesce(book.line, refusal.line, told.line) AS line,
+    coalesce(book.pid, refusal.pid) AS pid
   FROM (SELECT 1) LEFT JOIN book ON true LEFT JOIN refusal ON true LEFT JOIN told ON true
 ), near AS (
-  SELECT f.* FROM seen.frame f, place WHERE f.source = place.source AND f.line BETWEEN place.line - least(place.line, $traceback_lines_before)::UINTEGER AND place.line + $traceback_lines_behind
+  SELECT f.*
+  FROM seen.frame f, place
+  WHERE f.source = place.source
+    AND f.line BETWEEN place.line - least(place.line, $traceback_lines_before)::UINTEGER AND place.line + $traceback_lines_behind
     AND coalesce(f.pid = place.pid, true)
 ), exact AS (
   -- where the size was set by hand and is what the message rounds, it is known to the byte
   SELECT e.kv_cache_memory_bytes AS available_bytes FROM engine e, refusal r
-  WHERE r.name = 'kv-below-max-model-len' AND r.needed_bytes < $coarse_when_rounded_bytes AND abs(r.available_bytes - e.kv_cache_memory_bytes) <= $half_of_a_hundredth_gib_bytes
+  WHERE r.name = 'kv-below-max-model-len' AND r.needed_bytes < $coarse_when_rounded_bytes
+    AND abs(r.available_bytes - e.kv_cache_memory_bytes) <= $half_of_a_hundredth_gib_bytes
 ), stack AS (
   SELECT bool_or(function IN ('profile_cudagraph_memory')) AS graph_profile,
     bool_or(function IN ('_dummy_sampler_run', '_dummy_pooler_run')) AS sampler,
     bool_or(function IN ('capture_model', 'capture', 'capture_graphs', '_capture_cudagraphs', 'capture_begin', 'capture_end')) AS capture,
     bool_or(function IN ('compile_or_warm_up_model', 'kernel_warmup')) AS warmup,
-    bool_or(function IN ('initialize_kv_cache', '_allocate_kv_cache', 'allocate_gpu_cache', '_allocate_kv_cache_tensors', 'initialize_cache', '_init_cache')) AS kv_alloc,
-    bool_or(function IN ('profile_run', 'determine_available_memory', 'determine_num_available_blocks', 'profile_num_available_blocks')) AS profile,
+    bool_or(
+      function IN (
+        'initialize_kv_cache', '_allocate_kv_cache', 'allocate_gpu_cache', '_allocate_kv_cache_tensors', 'initialize_cache', '_init_cache'
+      )
+    ) AS kv_alloc,
+    bool_or(
+      function IN ('profile_run', 'determine_available_memory', 'determine_num_available_blocks', 'profile_num_available_blocks')
+    ) AS profile,
     bool_or(function IN ('load_model', 'create_weights', 'process_weights_after_loading', 'load_weights', 'initialize_model', 'make_layers')
             OR (function = '__init__' AND file LIKE '%model_executor/%')) AS load,
     bool_or(function IN ('init_device', 'init_worker_distributed_environment')) AS init,
     bool_or(function IN ('execute_model', 'generate', 'step', 'engine_step', 'run_busy_loop', 'run_engine_loop', '_process_engine_step')
             -- the loop of 0.5.4 to 0.10, entered once the engine is built
             OR (function = 'start' AND file LIKE '%multiprocessing/engine%')) AS forward,
-    bool_or(function = 'execute_model' OR file LIKE '%model_runner_base%' OR (function IN ('prefill', 'decode') AND file = 'text_generation_server')) AS executed,
-    bool_or(function LIKE '%sampl%' OR function IN ('compute_logits', '_get_logits', '_get_prompt_logprobs_dict', 'apply_top_k_top_p') OR file LIKE '%sampler%' OR file LIKE '%logits_processor%') AS in_sampler,
+    bool_or(
+      function = 'execute_model' OR file LIKE '%model_runner_base%'
+        OR (function IN ('prefill', 'decode') AND file = 'text_generation_server')
+    ) AS executed,
+    bool_or(
+      function LIKE '%sampl%' OR function IN ('compute_logits', '_get_logits', '_get_prompt_logprobs_dict', 'apply_top_k_top_p')
+        OR file LIKE '%sampler%' OR file LIKE '%logits_processor%'
+    ) AS in_sampler,
     bool_or(function LIKE '%workspace%') AS workspace,
     -- chunk_*_fwd: the linear attention of hybrids takes another kernel for decode
     bool_or(function LIKE '%prefill%' OR function LIKE 'chunk\_%fwd%' ESCAPE '\') AS prefill,
     bool_or(file LIKE '%spec_decode%' OR file LIKE '%eagle%' OR file LIKE '%medusa%' OR function LIKE '%draft%') AS draft,
     bool_or(file LIKE '%/lora/%' OR function LIKE '%lora%' OR file LIKE '%punica%') AS lora,
-         bool_or(regexp_matches(concat_ws(' ', file, function), '(?i)deep_ep|nvshmem|pplx|symm_mem|symmetric_memory|alloc_rdma|rdma_buffer|flashinfer/comm|custom_all_reduce|all2all')) AS communication,
-         min(source || ':' || line) FILTER (regexp_matches(concat_ws(' ', file, function), '(?i)deep_ep|nvshmem|pplx|symm_mem|symmetric_memory|alloc_rdma|rdma_buffer|flashinfer/comm|custom_all_reduce|all2all')) AS communication_ref,
-    bool_or(function LIKE '%multimodal%' OR function LIKE '%vision%' OR file LIKE '%vision%' OR file LIKE '%\_vl.%' ESCAPE '\' OR file LIKE '%clip%' OR file LIKE '%siglip%' OR file LIKE '%/vit\_%' ESCAPE '\') AS vision,
+         bool_or(
+           regexp_matches(
+             concat_ws(' ', file, function),
+             '(?i)deep_ep|nvshmem|pplx|symm_mem|symmetric_memory|alloc_rdma|rdma_buffer|flashinfer/comm|custom_all_reduce|all2all'
+           )
+         ) AS communication,
+         min(source || ':' || line) FILTER (
+           regexp_matches(
+             concat_ws(' ', file, function),
+             '(?i)deep_ep|nvshmem|pplx|symm_mem|symmetric_memory|alloc_rdma|rdma_buffer|flashinfer/comm|custom_all_reduce|all2all'
+           )
+         ) AS communication_ref,
+    bool_or(
+      function LIKE '%multimodal%' OR function LIKE '%vision%' OR file LIKE '%vision%' OR file LIKE '%\_vl.%' ESCAPE '\'
+        OR file LIKE '%clip%' OR file LIKE '%siglip%' OR file LIKE '%/vit\_%' ESCAPE '\'
+    ) AS vision,
     bool_or(file LIKE '%fused_moe%' OR function LIKE '%experts%') AS moe,
     bool_or(function IN ('create_weights')) AS create_weights,
     bool_or(function = '_get_prompt_logprobs_dict') AS prompt_logprobs
   FROM near
 ), before AS (
   -- Ray collects what its workers print alike and hands it on seconds later: in an excerpt that begins with the failure, what it hands on next was said before
-  SELECT coalesce(arg_max(m.name, m.line) FILTER (m.line < place.line), arg_min(m.name, m.line) FILTER (m.process LIKE 'RayWorker%')) AS name, bool_or(m.name IN ('serving', 'engine-ready')) FILTER (m.line < place.line) AS up FROM seen.milestone m, place
-  WHERE m.source = place.source AND m.line < place.line + $handed_on_late AND m.name NOT IN ('host-cache-made', 'shutdown', 'terminated', 'server-process', 'sleeping', 'lora', 'eager', 'v0-fallback')
+  SELECT coalesce(
+    arg_max(m.name, m.line) FILTER (m.line < place.line), arg_min(m.name, m.line) FILTER (m.process LIKE 'RayWorker%')
+  ) AS name, bool_or(m.name IN ('serving', 'engine-ready')) FILTER (m.line < place.line) AS up
+  FROM seen.milestone m, place
+  WHERE m.source = place.source AND m.line < place.line + $handed_on_late
+    AND m.name NOT IN ('host-cache-made', 'shutdown', 'terminated', 'server-process', 'sleeping', 'lora', 'eager', 'v0-fallback')
 ), stat AS (
-  SELECT s.* FROM seen.engine_stat s, place WHERE s.kv_used IS NOT NULL AND (s.source <> place.source OR s.line <= place.line) ORDER BY s.source <> place.source, s.line DESC LIMIT 1
+  SELECT s.*
+  FROM seen.engine_stat s, place
+  WHERE s.kv_used IS NOT NULL AND (s.source <> place.source OR s.line <= place.line)
+  ORDER BY s.source <> place.source, s.line DESC
+  LIMIT 1
 ), step AS (
-  SELECT max(scheduled_tokens) AS scheduled_tokens, max(largest_prompt_tokens) AS largest_prompt_tokens, max(running) AS running, max(waiting) AS waiting,
+  SELECT max(scheduled_tokens) AS scheduled_tokens, max(largest_prompt_tokens) AS largest_prompt_tokens, max(running) AS running,
+    max(waiting) AS waiting,
          max(kv_used) AS kv_used, bool_or(prompt_logprobs) AS prompt_logprobs FROM seen.crash_step
 ), error AS (
-  SELECT *, source || ':' || line AS ref FROM seen.log_error WHERE kind NOT IN ('echo', 'memory', 'client', 'host-memory', 'shm') ORDER BY source <> coalesce((SELECT source FROM told), source), line LIMIT 1
+  SELECT *, source || ':' || line AS ref
+  FROM seen.log_error
+  WHERE kind NOT IN ('echo', 'memory', 'client', 'host-memory', 'shm')
+  ORDER BY source <> coalesce((SELECT source FROM told), source), line
+  LIMIT 1
 ), counted AS (
   SELECT count(*) AS ooms, count(DISTINCT coalesce(rank, pid)) AS ranks FROM seen.oom
 ), slept AS (
@@ -131,36 +181,63 @@ WITH logs AS (
 )
 SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n > 0 THEN false END AS failed,
   nullif(told.kind, 'pressure') AS kind, told.ref, told.t, coalesce(told.text, book.text, refusal.text) AS text,
-  CASE WHEN book.ref IS NULL AND refusal.name IN ('no-kv-blocks', 'kv-below-max-model-len', 'no-autofit', 'mamba-blocks', 'kv-request-exceeds-host') THEN 'kv-plan'
-       WHEN book.ref IS NULL AND refusal.name IN ('free-memory', 'shm-space', 'swap-space') THEN 'init' WHEN book.ref IS NULL AND refusal.name = 'profiling-interference' THEN 'profile'
-       WHEN stack.graph_profile THEN 'graph-profile' WHEN stack.sampler OR refusal.name = 'warmup' THEN 'sampler-warmup' WHEN stack.capture THEN 'capture'
+  CASE WHEN book.ref IS NULL
+    AND refusal.name IN ('no-kv-blocks', 'kv-below-max-model-len', 'no-autofit', 'mamba-blocks', 'kv-request-exceeds-host') THEN 'kv-plan'
+       WHEN book.ref IS NULL AND refusal.name IN ('free-memory', 'shm-space', 'swap-space') THEN 'init' WHEN book.ref IS NULL
+         AND refusal.name = 'profiling-interference' THEN 'profile'
+       WHEN stack.graph_profile THEN 'graph-profile' WHEN stack.sampler
+         OR refusal.name = 'warmup' THEN 'sampler-warmup' WHEN stack.capture THEN 'capture'
        WHEN stack.kv_alloc THEN 'kv-alloc' WHEN stack.profile THEN 'profile'
        WHEN stack.load OR refusal.name = 'load-oom' THEN 'load' WHEN stack.warmup THEN 'warmup' WHEN stack.init THEN 'init'
-       WHEN stack.executed OR book.text LIKE '%Error in model execution%' OR book.text LIKE '%error in forwardAsync%' THEN 'forward' WHEN before.up OR stat.kv_used IS NOT NULL THEN 'forward'
+       WHEN stack.executed OR book.text LIKE '%Error in model execution%'
+         OR book.text LIKE '%error in forwardAsync%' THEN 'forward' WHEN before.up OR stat.kv_used IS NOT NULL THEN 'forward'
        -- private pools are filled by graph capture: whatever failed, failed during or after it, whatever the log shows last
-       WHEN book.private_pool_bytes >= $graph_pool_bytes AND NOT coalesce(slept.pooled, false) AND before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft', 'loaded', 'profiled') THEN 'after-capture'
-       WHEN before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft') THEN 'load' WHEN before.name IN ('loaded', 'image-profile') THEN 'profile'
+       WHEN book.private_pool_bytes >= $graph_pool_bytes AND NOT coalesce(slept.pooled, false)
+         AND before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft', 'loaded', 'profiled') THEN 'after-capture'
+       WHEN before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft') THEN 'load'
+         WHEN before.name IN ('loaded', 'image-profile') THEN 'profile'
        WHEN before.name IN ('profiled', 'kv-available') THEN 'kv-alloc'
-       WHEN before.name IN ('kv-sized', 'kv-blocks', 'capture-start', 'capture-progress') THEN 'capture' WHEN before.name IN ('captured') THEN 'warmup'
+       WHEN before.name IN ('kv-sized', 'kv-blocks', 'capture-start', 'capture-progress') THEN 'capture'
+         WHEN before.name IN ('captured') THEN 'warmup'
        WHEN stack.forward THEN 'forward' WHEN before.name IN ('server-version', 'engine-init') THEN 'init'
        WHEN book.private_pool_bytes >= $graph_pool_bytes AND NOT coalesce(slept.pooled, false) THEN 'after-capture' END AS phase,
-  CASE WHEN stack.graph_profile OR stack.sampler OR stack.capture OR stack.warmup OR stack.kv_alloc OR stack.profile OR stack.load OR stack.init OR stack.executed THEN 'frames'
+  CASE WHEN stack.graph_profile OR stack.sampler OR stack.capture OR stack.warmup OR stack.kv_alloc OR stack.profile OR stack.load
+    OR stack.init OR stack.executed THEN 'frames'
        WHEN before.name IS NOT NULL THEN 'milestones' END AS phase_by,
   before.name AS last_milestone, counted.ooms, book.ref AS oom_ref, book.allocator, book.device, book.requested_bytes,
-  coalesce(book.total_bytes, refusal.total_bytes) AS total_bytes, book.free_bytes, book.this_process_bytes, book.other_processes_bytes AS other_bytes, book.other_processes,
-  book.allocated_bytes, book.private_pool_bytes, book.unallocated_bytes, book.allocated_bytes - coalesce(book.private_pool_bytes, 0) AS live_bytes,
-  book.allocated_bytes + book.unallocated_bytes AS reserved_bytes, book.this_process_bytes - book.allocated_bytes - book.unallocated_bytes AS non_torch_bytes, book.allowed_bytes,
+  coalesce(book.total_bytes, refusal.total_bytes) AS total_bytes, book.free_bytes, book.this_process_bytes,
+    book.other_processes_bytes AS other_bytes, book.other_processes,
+  book.allocated_bytes, book.private_pool_bytes, book.unallocated_bytes,
+    book.allocated_bytes - coalesce(book.private_pool_bytes, 0) AS live_bytes,
+  book.allocated_bytes + book.unallocated_bytes AS reserved_bytes,
+    book.this_process_bytes - book.allocated_bytes - book.unallocated_bytes AS non_torch_bytes, book.allowed_bytes,
   book.allocated_bytes / book.total_bytes AS live_share,
   book.unallocated_bytes + book.free_bytes >= book.requested_bytes AND book.free_bytes < book.requested_bytes AS pieces_fit,
   book.unallocated_bytes / book.requested_bytes AS split_share,
   refusal.name AS check_name, refusal.ref AS check_ref, refusal.max_model_len AS check_len,
-  coalesce(exact.available_bytes * refusal.max_model_len // nullif(refusal.estimated_max_model_len, 0), refusal.needed_bytes) AS needed_bytes,
+  coalesce(
+    exact.available_bytes * refusal.max_model_len // nullif(refusal.estimated_max_model_len, 0), refusal.needed_bytes
+  ) AS needed_bytes,
   coalesce(exact.available_bytes, refusal.available_bytes) AS available_bytes, refusal.pool_tokens,
-  refusal.estimated_max_model_len AS estimated_len, refusal.free_bytes AS check_free_bytes, refusal.total_bytes AS check_total_bytes, refusal.wanted_bytes AS check_wanted_bytes,
+  refusal.estimated_max_model_len AS estimated_len, refusal.free_bytes AS check_free_bytes, refusal.total_bytes AS check_total_bytes,
+    refusal.wanted_bytes AS check_wanted_bytes,
   refusal.utilization AS check_utilization, refusal.dummy_requests, refusal.device_kind = 'cpu' AS check_cpu,
-  coalesce(step.kv_used, stat.kv_used) AS kv_used, coalesce(step.running, stat.running) AS running, coalesce(step.waiting, stat.waiting) AS waiting,
-  step.scheduled_tokens, step.largest_prompt_tokens, coalesce(step.prompt_logprobs, false) OR coalesce(stack.prompt_logprobs, false) AS prompt_logprobs,
-  stack.in_sampler, stack.workspace AS in_attention_workspace, stack.prefill AS in_prefill, CASE WHEN before.name = 'load-draft' AND book.ref IS NOT NULL AND book.private_pool_bytes IS NULL THEN true ELSE stack.draft END AS in_draft, stack.lora AS in_lora, stack.communication AS in_communication, stack.communication_ref, stack.vision AS in_vision, stack.moe AS in_moe, stack.create_weights AS in_create_weights,
-  error.kind AS first_error_kind, error.ref AS first_error_ref, error.text AS first_error_text, counted.ranks AS ranks_failed, coalesce(hint.graphs, false) AS graph_hint
-FROM logs LEFT JOIN told ON true LEFT JOIN book ON true LEFT JOIN refusal ON true LEFT JOIN exact ON true LEFT JOIN stack ON true LEFT JOIN before ON true LEFT JOIN stat ON true
+  coalesce(step.kv_used, stat.kv_used) AS kv_used, coalesce(step.running, stat.running) AS running,
+    coalesce(step.waiting, stat.waiting) AS waiting,
+  step.scheduled_tokens, step.largest_prompt_tokens,
+    coalesce(step.prompt_logprobs, false) OR coalesce(stack.prompt_logprobs, false) AS prompt_logprobs,
+  stack.in_sampler, stack.workspace AS in_attention_workspace, stack.prefill AS in_prefill,
+    CASE WHEN before.name = 'load-draft' AND book.ref IS NOT NULL AND book.private_pool_bytes IS NULL THEN true ELSE stack.draft
+      END AS in_draft, stack.lora AS in_lora, stack.communication AS in_communication, stack.communication_ref, stack.vision AS in_vision,
+    stack.moe AS in_moe, stack.create_weights AS in_create_weights,
+  error.kind AS first_error_kind, error.ref AS first_error_ref, error.text AS first_error_text, counted.ranks AS ranks_failed,
+    coalesce(hint.graphs, false) AS graph_hint
+FROM logs
+LEFT JOIN told ON true
+LEFT JOIN book ON true
+LEFT JOIN refusal ON true
+LEFT JOIN exact ON true
+LEFT JOIN stack ON true
+LEFT JOIN before ON true
+LEFT JOIN stat ON true
   LEFT JOIN step ON true LEFT JOIN error ON true LEFT JOIN counted ON true LEFT JOIN hint ON true LEFT JOIN slept ON true

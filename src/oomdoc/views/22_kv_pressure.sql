@@ -38,43 +38,68 @@ WITH moved AS (
   GROUP BY ALL
 ), stat AS (
   -- a standstill at the end (work in hand, no token in or out) is none of it: what queues up there waits for whatever stands
-  SELECT source, s.line, t, running, waiting, kv_used, prompt_tokens_per_s, prefix_hit_rate, state_used, s.line > e.line AND e.lines >= $still_lines AS still
+  SELECT source, s.line, t, running, waiting, kv_used, prompt_tokens_per_s, prefix_hit_rate, state_used,
+    s.line > e.line AND e.lines >= $still_lines AS still
   FROM seen.engine_stat s
   LEFT JOIN standing e USING (source)
   WHERE kv_used IS NOT NULL
 ), gauge AS (
-  SELECT source, min(line) AS line, t, max(value) FILTER (name = 'vllm:num_requests_running') AS running, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
-         max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used, NULL::DOUBLE AS prompt_tokens_per_s, NULL::DOUBLE AS prefix_hit_rate, NULL::DOUBLE AS state_used
-  FROM metric WHERE name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc') AND labels IS DISTINCT FROM 'delta'
+  SELECT source, min(line) AS line, t, max(value) FILTER (name = 'vllm:num_requests_running') AS running,
+    max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
+         max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used,
+           NULL::DOUBLE AS prompt_tokens_per_s, NULL::DOUBLE AS prefix_hit_rate, NULL::DOUBLE AS state_used
+  FROM metric
+  WHERE name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')
+    AND labels IS DISTINCT FROM 'delta'
   GROUP BY source, t HAVING kv_used BETWEEN 0 AND 1
 ), point AS (
-  SELECT * EXCLUDE (still) FROM stat WHERE NOT coalesce(still, false) UNION ALL SELECT * FROM gauge WHERE (SELECT count(*) FROM stat) < $log_course_lines
+  SELECT * EXCLUDE (still)
+  FROM stat
+  WHERE NOT coalesce(still, false)
+  UNION ALL
+  SELECT *
+  FROM gauge
+  WHERE (SELECT count(*) FROM stat) < $log_course_lines
 ), stepped AS (
-  SELECT *, lag(running) OVER w AS running_before, lag(waiting) OVER w AS waiting_before FROM point WINDOW w AS (PARTITION BY source ORDER BY line, t)
+  SELECT *, lag(running) OVER w AS running_before, lag(waiting) OVER w AS waiting_before
+  FROM point
+  WINDOW w AS (PARTITION BY source ORDER BY line, t)
 ), folded AS (
-  SELECT count(*) AS samples, avg((kv_used >= $pool_pinned)::INT) AS share_pinned, avg((kv_used >= $pool_crowded)::INT) AS share_high, max(kv_used) AS peak,
+  SELECT count(*) AS samples, avg((kv_used >= $pool_pinned)::INT) AS share_pinned, avg((kv_used >= $pool_crowded)::INT) AS share_high,
+    max(kv_used) AS peak,
     max_by(source || ':' || line, kv_used) AS peak_ref, avg(kv_used) AS mean, max(waiting) AS waiting_max,
-    count(*) FILTER (kv_used >= $pool_crowded AND waiting > 0) AS queued_full, max(waiting) FILTER (kv_used >= $pool_crowded) AS waiting_full,
+    count(*) FILTER (kv_used >= $pool_crowded AND waiting > 0) AS queued_full,
+      max(waiting) FILTER (kv_used >= $pool_crowded) AS waiting_full,
     count(*) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_roomy,
-    arg_max(source || ':' || line, waiting) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_ref, count(*) FILTER (waiting > 0) AS queued,
+    arg_max(source || ':' || line, waiting) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_ref,
+      count(*) FILTER (waiting > 0) AS queued,
     max(running) AS running_max, max(running) FILTER (waiting > 0) AS cap, arg_max(kv_used, line) - arg_min(kv_used, line) AS rising,
     count(*) FILTER (kv_used >= $pool_full AND waiting > 0 AND prompt_tokens_per_s = 0) AS stalled,
     min_by(source || ':' || line, line) FILTER (kv_used >= $pool_pinned OR (kv_used >= $pool_crowded AND waiting > 0)) AS first_ref,
     arg_max(prefix_hit_rate, line) AS hit_rate,
     max(kv_used * (running + coalesce(waiting, 0)) / running) FILTER (running > 0 AND kv_used >= $pool_told_by_running) AS demand,
-    avg((state_used >= $pool_pinned)::INT) AS state_full, min_by(source || ':' || line, line) FILTER (state_used >= $pool_pinned) AS state_ref,
+    avg((state_used >= $pool_pinned)::INT) AS state_full,
+      min_by(source || ':' || line, line) FILTER (state_used >= $pool_pinned) AS state_ref,
     count(*) FILTER (kv_used >= $pool_full AND running < running_before AND waiting > waiting_before) AS running_drop
   FROM stepped
 ), held AS (
-  SELECT count(*) AS capped, arg_max(p.source || ':' || p.line, p.waiting) AS ref FROM point p, folded f WHERE p.waiting > 0 AND p.running = f.cap AND f.cap >= f.running_max
+  SELECT count(*) AS capped, arg_max(p.source || ':' || p.line, p.waiting) AS ref
+  FROM point p, folded f
+  WHERE p.waiting > 0 AND p.running = f.cap AND f.cap >= f.running_max
 ), warned AS (
-  SELECT max(coalesce(cumulative, 1)) FILTER (mode IS DISTINCT FROM 'ABORT') AS preemptions, min_by(source || ':' || line, line) AS ref, count(*) FILTER (mode IN ('SWAP', 'ABORT')) AS swaps, count(*) AS n FROM seen.preemption
+  SELECT max(coalesce(cumulative, 1)) FILTER (mode IS DISTINCT FROM 'ABORT') AS preemptions, min_by(source || ':' || line, line) AS ref,
+    count(*) FILTER (mode IN ('SWAP', 'ABORT')) AS swaps, count(*) AS n
+  FROM seen.preemption
 ), counted AS (
   SELECT sum(grown) AS preemptions, min(ref) AS ref FROM (
-    SELECT max(value) AS grown, min_by(source || ':' || line, t) FILTER (value > 0) AS ref FROM metric WHERE name IN ('vllm:num_preemptions_total', 'vllm:num_preemptions') GROUP BY labels)
+    SELECT max(value) AS grown, min_by(source || ':' || line, t) FILTER (value > 0) AS ref
+    FROM metric
+    WHERE name IN ('vllm:num_preemptions_total', 'vllm:num_preemptions')
+    GROUP BY labels)
 )
 SELECT f.* REPLACE (
-    CASE WHEN h.tokens > 0 AND e.kv_pool_tokens > 0 THEN least(f.demand, greatest(f.peak, h.tokens / (e.kv_pool_tokens * e.data_parallel_size))) ELSE f.demand END AS demand),
+    CASE WHEN h.tokens > 0 AND e.kv_pool_tokens > 0
+      THEN least(f.demand, greatest(f.peak, h.tokens / (e.kv_pool_tokens * e.data_parallel_size))) ELSE f.demand END AS demand),
   -- a warning is one preemption at least; the larger of two counts saw more of them
   greatest(CASE WHEN w.n > 0 THEN coalesce(w.preemptions, 1) END, c.preemptions)::BIGINT AS preemptions,
   d.capped, d.ref AS capped_ref, coalesce(w.ref, c.ref) AS preemption_ref, CASE WHEN w.n > 0 THEN w.swaps END AS swaps

@@ -6,17 +6,31 @@
 -- unchanged: readings of one engine in which the same share is held as in its reading before, to a ten-thousandth
 -- ref: where most is held
 WITH held AS (
-  SELECT source || coalesce(engine, 0) AS whose, source, line, t, kv_used FROM engine_stat WHERE running = 0 AND coalesce(waiting, 0) = 0 AND coalesce(generation_tokens_per_s, 0) < $idle_rate
+  SELECT source || coalesce(engine, 0) AS whose, source, line, t, kv_used
+  FROM engine_stat
+  WHERE running = 0 AND coalesce(waiting, 0) = 0 AND coalesce(generation_tokens_per_s, 0) < $idle_rate
     -- a prefill side hands its blocks over and runs nothing; a line of a batch that brings prompts in counts what ran before it
-    AND coalesce(prompt_tokens_per_s, 0) < $idle_rate AND NOT EXISTS (FROM cache_lookup c WHERE c.source = engine_stat.source AND c.line = engine_stat.line)
+    AND coalesce(prompt_tokens_per_s, 0) < $idle_rate
+      AND NOT EXISTS (FROM cache_lookup c WHERE c.source = engine_stat.source AND c.line = engine_stat.line)
   UNION ALL
   SELECT k.source || coalesce(k.labels, ''), k.source, k.line, k.t, k.value FROM metric k
   WHERE k.name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc') AND k.value BETWEEN 0 AND 1 AND (
     SELECT count(DISTINCT m.name) = 2 AND max(m.value) = 0 FROM metric m
-    WHERE m.source = k.source AND m.labels IS NOT DISTINCT FROM k.labels AND m.t IS NOT DISTINCT FROM k.t AND abs(m.line::BIGINT - k.line::BIGINT) <= $one_scrape_lines AND m.name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting')
-      AND NOT EXISTS (FROM metric n WHERE n.source = k.source AND n.name = m.name AND n.labels IS NOT DISTINCT FROM k.labels AND n.t IS NOT DISTINCT FROM k.t AND abs(n.line::BIGINT - k.line::BIGINT) < abs(m.line::BIGINT - k.line::BIGINT)))
+    WHERE m.source = k.source AND m.labels IS NOT DISTINCT FROM k.labels AND m.t IS NOT DISTINCT FROM k.t
+      AND abs(m.line::BIGINT - k.line::BIGINT) <= $one_scrape_lines AND m.name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting')
+      AND NOT EXISTS (
+        FROM metric n
+        WHERE n.source = k.source AND n.name = m.name AND n.labels IS NOT DISTINCT FROM k.labels AND n.t IS NOT DISTINCT FROM k.t
+          AND abs(n.line::BIGINT - k.line::BIGINT) < abs(m.line::BIGINT - k.line::BIGINT)
+      ))
 ), told AS (
-  SELECT *, kv_used = any_value(kv_used) OVER (PARTITION BY whose, round(kv_used, 4) ORDER BY t, line ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING) AS same FROM held WHERE kv_used > $held_at_idle
+  SELECT *,
+    kv_used = any_value(kv_used) OVER (
+      PARTITION BY whose, round(kv_used, 4) ORDER BY t, line ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING
+    ) AS same
+  FROM held
+  WHERE kv_used > $held_at_idle
 )
-SELECT count(*) AS samples, count(DISTINCT whose) AS servers, max(kv_used) AS kv_used, count(*) FILTER (same) AS unchanged, arg_max(source || ':' || line, kv_used) AS ref
+SELECT count(*) AS samples, count(DISTINCT whose) AS servers, max(kv_used) AS kv_used, count(*) FILTER (same) AS unchanged,
+  arg_max(source || ':' || line, kv_used) AS ref
 FROM told HAVING count(*) > 0

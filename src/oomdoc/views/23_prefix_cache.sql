@@ -29,71 +29,115 @@
 -- never_ref: where the first of them stands
 WITH scraped AS (
   -- a counter over its scrapes, in their order; in their own labels. Scrapes without a time stand in one file one below the other
-  SELECT name, coalesce(labels, '') || CASE WHEN t IS NULL THEN ' ' || source ELSE '' END AS labels, coalesce(t, row_number() OVER w) AS t, value, source || ':' || line AS ref, lag(value) OVER w AS before,
+  SELECT name, coalesce(labels, '') || CASE WHEN t IS NULL THEN ' ' || source ELSE '' END AS labels, coalesce(t, row_number() OVER w) AS t,
+    value, source || ':' || line AS ref, lag(value) OVER w AS before,
          row_number() OVER (PARTITION BY name, labels, CASE WHEN t IS NULL THEN source END ORDER BY t DESC, source DESC, line DESC) AS nth
   FROM metric WHERE (name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%')
   WINDOW w AS (PARTITION BY name, labels, CASE WHEN t IS NULL THEN source END ORDER BY t, source, line)
 ), latest AS (
-  SELECT sum(value - before) FILTER (name LIKE '%prefix_cache_queries%') AS queries, sum(value - before) FILTER (name LIKE '%prefix_cache_hits%') AS hits,
-         sum(before) FILTER (name LIKE '%prefix_cache_queries%') AS queries_before, sum(before) FILTER (name LIKE '%prefix_cache_hits%') AS hits_before,
-         sum(value - before) FILTER (name LIKE '%idle_before_evict_seconds_sum') AS idle_s, sum(value - before) FILTER (name LIKE '%idle_before_evict_seconds_count') AS evictions,
+  SELECT sum(value - before) FILTER (name LIKE '%prefix_cache_queries%') AS queries,
+    sum(value - before) FILTER (name LIKE '%prefix_cache_hits%') AS hits,
+         sum(before) FILTER (name LIKE '%prefix_cache_queries%') AS queries_before,
+           sum(before) FILTER (name LIKE '%prefix_cache_hits%') AS hits_before,
+         sum(value - before) FILTER (name LIKE '%idle_before_evict_seconds_sum') AS idle_s,
+           sum(value - before) FILTER (name LIKE '%idle_before_evict_seconds_count') AS evictions,
          sum(value - before) FILTER (name LIKE '%reuse_gap_seconds_count') AS reuses,
          min(ref) FILTER (name LIKE '%prefix_cache_hits%') AS ref
   FROM scraped WHERE nth = 1 AND before IS NOT NULL HAVING min(value - before) >= 0
 ), counter AS (
   SELECT sum(value) FILTER (name IN ('vllm:prefix_cache_queries_total', 'vllm:gpu_prefix_cache_queries_total')) AS queries,
          sum(value) FILTER (name IN ('vllm:prefix_cache_hits_total', 'vllm:gpu_prefix_cache_hits_total')) AS hits,
-         sum(value) FILTER (name = 'vllm:kv_block_idle_before_evict_seconds_sum') / nullif(sum(value) FILTER (name = 'vllm:kv_block_idle_before_evict_seconds_count'), 0) AS evicted_idle_s,
+         sum(value) FILTER (name = 'vllm:kv_block_idle_before_evict_seconds_sum') / nullif(
+           sum(value) FILTER (name = 'vllm:kv_block_idle_before_evict_seconds_count'), 0
+         ) AS evicted_idle_s,
          sum(value) FILTER (name = 'vllm:kv_block_reuse_gap_seconds_count') AS reuses,
          sum(value) FILTER (name = 'vllm:kv_block_idle_before_evict_seconds_count') AS evictions,
          min(ref) FILTER (name LIKE '%prefix_cache%') AS ref
-  FROM (SELECT name, labels, max(value) AS value, max_by(source || ':' || line, coalesce(t, 0)) AS ref FROM metric WHERE name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%' GROUP BY ALL)
+  FROM (
+    SELECT name, labels, max(value) AS value, max_by(source || ':' || line, coalesce(t, 0)) AS ref
+    FROM metric
+    WHERE name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%'
+    GROUP BY ALL
+  )
 ), turn AS (
   -- one conversation at a time; what every prompt finds is the beginning that all share
-  SELECT source, line, input_tokens, cached_tokens, ttft_s, min(cached_tokens) OVER (PARTITION BY source) AS shared, lag(input_tokens) OVER w AS before, max(cached_tokens / input_tokens) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS hit_before
-  FROM request WHERE input_tokens >= $turn_tokens AND cached_tokens IS NOT NULL WINDOW w AS (PARTITION BY source, coalesce(tenant, '') ORDER BY coalesce(t, elapsed_s), line)
+  SELECT source, line, input_tokens, cached_tokens, ttft_s, min(cached_tokens) OVER (PARTITION BY source) AS shared,
+    lag(input_tokens) OVER w AS before,
+    max(cached_tokens / input_tokens) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS hit_before
+  FROM request
+  WHERE input_tokens >= $turn_tokens AND cached_tokens IS NOT NULL
+  WINDOW w AS (PARTITION BY source, coalesce(tenant, '') ORDER BY coalesce(t, elapsed_s), line)
 ), chat AS (
-  SELECT count(*) AS turns, count(*) FILTER (cold) AS cold, arg_max(input_tokens, input_tokens) FILTER (cold) AS cold_tokens, arg_max(cached_tokens, input_tokens) FILTER (cold) AS cold_cached_tokens,
-         median(ttft_s) FILTER (cold) AS cold_ttft_s, median(ttft_s) FILTER (NOT cold) AS warm_ttft_s, arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref,
+  SELECT count(*) AS turns, count(*) FILTER (cold) AS cold, arg_max(input_tokens, input_tokens) FILTER (cold) AS cold_tokens,
+    arg_max(cached_tokens, input_tokens) FILTER (cold) AS cold_cached_tokens,
+         median(ttft_s) FILTER (cold) AS cold_ttft_s, median(ttft_s) FILTER (NOT cold) AS warm_ttft_s,
+           arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref,
          count(*) FILTER (goes_on) AS onward, count(*) FILTER (goes_on AND anew) AS never,
          arg_min(source || ':' || line, line) FILTER (goes_on AND anew) AS never_ref
   FROM (SELECT *, coalesce(cached_tokens - shared < $turn_cold * (input_tokens - shared) AND cached_tokens < $turn_warm * input_tokens AND hit_before >= $turn_warm AND goes_on, false) AS cold FROM (
     SELECT *, input_tokens BETWEEN before AND $turn_growth * before AS goes_on,
            -- nothing, or no more than the beginning that all share
-           cached_tokens < $turn_cold * input_tokens OR (cached_tokens < $turn_shared * input_tokens AND cached_tokens - shared < $turn_cold * (input_tokens - shared)) AS anew FROM turn))
+           cached_tokens < $turn_cold * input_tokens
+             OR (cached_tokens < $turn_shared * input_tokens AND cached_tokens - shared < $turn_cold * (input_tokens - shared)) AS anew
+           FROM turn))
   -- conversations, not a mix of requests
   HAVING avg(goes_on::INT) >= $turns_go_on AND count(*) >= $turns_least
 ), told AS (
-  SELECT bool_or(topic = 'repeated-prefix') AS repeated, bool_or(topic = 'no-hits') AS no_hits, min(source || ':' || line) FILTER (topic IN ('repeated-prefix', 'no-hits')) AS ref FROM note
+  SELECT bool_or(topic = 'repeated-prefix') AS repeated, bool_or(topic = 'no-hits') AS no_hits,
+    min(source || ':' || line) FILTER (topic IN ('repeated-prefix', 'no-hits')) AS ref
+  FROM note
 ), said AS (
-  SELECT arg_max(prefix_hit_rate, line) AS rate, arg_max(source || ':' || line, line) AS ref FROM seen.engine_stat WHERE prefix_hit_rate IS NOT NULL
+  SELECT arg_max(prefix_hit_rate, line) AS rate, arg_max(source || ':' || line, line) AS ref
+  FROM seen.engine_stat
+  WHERE prefix_hit_rate IS NOT NULL
 ), asked AS (
   SELECT 'tier' AS of, source, line, hit_tokens / tokens AS share, tokens AS weight, tokens AS size FROM seen.cache_lookup WHERE tokens > 0
-  UNION ALL SELECT 'pool', source, line, prefix_hit_rate, 1, NULL FROM seen.engine_stat WHERE prefix_hit_rate IS NOT NULL AND (running > 0 OR prompt_tokens_per_s > 0)
+  UNION ALL
+  SELECT 'pool', source, line, prefix_hit_rate, 1, NULL
+  FROM seen.engine_stat
+  WHERE prefix_hit_rate IS NOT NULL AND (running > 0 OR prompt_tokens_per_s > 0)
 ), third AS (
   SELECT *, ntile(3) OVER (PARTITION BY of, source ORDER BY line) AS part, count(*) OVER (PARTITION BY of, source) AS n FROM asked
 ), course AS (
   -- of the pool and of each tier that one whose hits fell most
-  SELECT of, source, any_value(n) AS n, sum(share * weight) FILTER (part = 1) / sum(weight) FILTER (part = 1) AS before, sum(share * weight) FILTER (part = 3) / sum(weight) FILTER (part = 3) AS after,
-         avg(size) FILTER (part = 1) AS size_before, avg(size) FILTER (part = 3) AS size_after, source || ':' || min(line) FILTER (part = 3) AS ref FROM third GROUP BY of, source HAVING any_value(n) >= $lookups_least
+  SELECT of, source, any_value(n) AS n, sum(share * weight) FILTER (part = 1) / sum(weight) FILTER (part = 1) AS before,
+    sum(share * weight) FILTER (part = 3) / sum(weight) FILTER (part = 3) AS after,
+         avg(size) FILTER (part = 1) AS size_before, avg(size) FILTER (part = 3) AS size_after,
+           source || ':' || min(line) FILTER (part = 3) AS ref
+         FROM third
+         GROUP BY of, source
+         HAVING any_value(n) >= $lookups_least
   -- all that was counted until the scrape before the last, and what came since: requests of some tokens each
-  UNION ALL SELECT 'counter', ref, ($lookups_least)::BIGINT, hits_before / queries_before, hits / queries, NULL, NULL, ref FROM latest WHERE queries >= $lookups_least * $turn_tokens AND queries_before > 0
+  UNION ALL
+  SELECT 'counter', ref, ($lookups_least)::BIGINT, hits_before / queries_before, hits / queries, NULL, NULL, ref
+  FROM latest
+  WHERE queries >= $lookups_least * $turn_tokens AND queries_before > 0
 ), step AS (
   -- between two scrapes of one engine
-  SELECT labels, t, min(ref) AS ref, sum(value - before) FILTER (name LIKE '%prefix_cache_queries%') AS queries, sum(value - before) FILTER (name LIKE '%prefix_cache_hits%') AS hits
+  SELECT labels, t, min(ref) AS ref, sum(value - before) FILTER (name LIKE '%prefix_cache_queries%') AS queries,
+    sum(value - before) FILTER (name LIKE '%prefix_cache_hits%') AS hits
   FROM scraped WHERE before IS NOT NULL GROUP BY labels, t HAVING queries > 0 AND hits >= 0
 ), slid AS (
-  SELECT labels, count(*) AS n, sum(hits) FILTER (part = 1) / sum(queries) FILTER (part = 1) AS before, sum(hits) FILTER (part = 3) / sum(queries) FILTER (part = 3) AS after, min(ref) FILTER (part = 3) AS ref
-  FROM (SELECT *, ntile(3) OVER (PARTITION BY labels ORDER BY t) AS part FROM step) GROUP BY labels HAVING count(*) >= $lookups_least AND sum(queries) >= $lookups_least * $turn_tokens
+  SELECT labels, count(*) AS n, sum(hits) FILTER (part = 1) / sum(queries) FILTER (part = 1) AS before,
+    sum(hits) FILTER (part = 3) / sum(queries) FILTER (part = 3) AS after, min(ref) FILTER (part = 3) AS ref
+  FROM (SELECT *, ntile(3) OVER (PARTITION BY labels ORDER BY t) AS part FROM step)
+  GROUP BY labels
+  HAVING count(*) >= $lookups_least AND sum(queries) >= $lookups_least * $turn_tokens
 ), fell AS (
-  SELECT max(n) AS n, arg_max(before, before - after) AS before, arg_max(after, before - after) AS after, arg_max(size_before, before - after) AS size_before, arg_max(size_after, before - after) AS size_after,
-         arg_max(ref, before - after) AS ref FROM (FROM course UNION ALL SELECT 'series', labels, n, before, after, NULL, NULL, ref FROM slid)
+  SELECT max(n) AS n, arg_max(before, before - after) AS before, arg_max(after, before - after) AS after,
+    arg_max(size_before, before - after) AS size_before, arg_max(size_after, before - after) AS size_after,
+         arg_max(ref, before - after) AS ref
+         FROM (FROM course UNION ALL SELECT 'series', labels, n, before, after, NULL, NULL, ref FROM slid)
 )
-SELECT counter.queries, counter.hits, coalesce(counter.hits / nullif(counter.queries, 0), said.rate) AS hit_rate, coalesce(counter.ref, told.ref, said.ref) AS ref,
+SELECT counter.queries, counter.hits, coalesce(counter.hits / nullif(counter.queries, 0), said.rate) AS hit_rate,
+  coalesce(counter.ref, told.ref, said.ref) AS ref,
        -- rates of the last interval, where it is known: an average over a life hides what goes on now
-       coalesce(latest.idle_s / nullif(latest.evictions, 0), counter.evicted_idle_s) AS evicted_idle_s, CASE WHEN latest.evictions IS NULL THEN counter.reuses ELSE latest.reuses END AS reuses,
+       coalesce(latest.idle_s / nullif(latest.evictions, 0), counter.evicted_idle_s) AS evicted_idle_s,
+         CASE WHEN latest.evictions IS NULL THEN counter.reuses ELSE latest.reuses END AS reuses,
        coalesce(latest.evictions, counter.evictions) AS evictions,
-       coalesce(repeated, false) AS repeated, coalesce(no_hits, false) AS no_hits, fell.n AS lookups, fell.before AS hit_before, fell.after AS hit_after, fell.ref AS lookup_ref,
-       size_before, size_after, latest.queries AS recent_queries, latest.hits / nullif(latest.queries, 0) AS recent_rate, turns, cold, cold_tokens, cold_cached_tokens, cold_ttft_s, warm_ttft_s, cold_ref, onward, never, never_ref
+       coalesce(repeated, false) AS repeated, coalesce(no_hits, false) AS no_hits, fell.n AS lookups, fell.before AS hit_before,
+         fell.after AS hit_after, fell.ref AS lookup_ref,
+       size_before, size_after, latest.queries AS recent_queries, latest.hits / nullif(latest.queries, 0) AS recent_rate, turns, cold,
+         cold_tokens, cold_cached_tokens, cold_ttft_s, warm_ttft_s, cold_ref, onward, never, never_ref
 FROM counter, told, said, fell LEFT JOIN chat ON true LEFT JOIN latest ON true
 WHERE coalesce(counter.queries, fell.n, said.rate, turns) IS NOT NULL OR repeated OR no_hits

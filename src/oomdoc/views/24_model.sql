@@ -16,20 +16,33 @@
 WITH text AS (
   SELECT coalesce(model, '') AS name,
     -- the last part of a path, unless it tells no size: `.../models--x--Chat-70B/snapshots/<hash>`
-    CASE WHEN regexp_matches(model, '(?i)(?:^|[-_/. A-Za-z])\d+(?:\.\d+)?b(?:[-_. ][^/]*)?$') THEN regexp_extract(model, '[^/]*$') ELSE coalesce(model, '') END AS told,
+    CASE WHEN regexp_matches(model, '(?i)(?:^|[-_/. A-Za-z])\d+(?:\.\d+)?b(?:[-_. ][^/]*)?$') THEN regexp_extract(model, '[^/]*$')
+      ELSE coalesce(model, '') END AS told,
     concat_ws(' ', model, quantization, dtype) AS words, e.* EXCLUDE (model) FROM engine e
 ), parsed AS (
-  SELECT *, try_cast(regexp_extract(told, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 1) AS DOUBLE) * try_cast(regexp_extract(told, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 2) AS DOUBLE) * 0.83 AS moe,
+  SELECT *,
+    try_cast(
+      regexp_extract(told, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 1) AS DOUBLE
+    ) * try_cast(regexp_extract(told, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 2) AS DOUBLE) * 0.83 AS moe,
          try_cast(regexp_extract(told, '(?i)(?:^|[-_/. A-Za-z])(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 1) AS DOUBLE) AS dense,
-    CASE WHEN regexp_matches(words, '(?i)nvfp4|mxfp4|fp4') THEN 0.58 WHEN regexp_matches(words, '(?i)awq|gptq|int4|w4a|4[-_]?bit|nf4|q4|bnb|bitsandbytes') THEN 0.56
-         WHEN regexp_matches(words, '(?i)fp8|int8|w8a|8[-_]?bit|q8|eetq') THEN 1.05 WHEN regexp_matches(coalesce(dtype, ''), '(?i)^(torch\.)?(float|float32|fp32)$') THEN 4.0 ELSE 2.0 END AS bytes_per_param
+    CASE WHEN regexp_matches(words, '(?i)nvfp4|mxfp4|fp4') THEN 0.58
+      WHEN regexp_matches(words, '(?i)awq|gptq|int4|w4a|4[-_]?bit|nf4|q4|bnb|bitsandbytes') THEN 0.56
+         WHEN regexp_matches(words, '(?i)fp8|int8|w8a|8[-_]?bit|q8|eetq') THEN 1.05
+           WHEN regexp_matches(coalesce(dtype, ''), '(?i)^(torch\.)?(float|float32|fp32)$') THEN 4.0 ELSE 2.0 END AS bytes_per_param
   FROM text
 ), sized AS (
-  SELECT p.*, coalesce(moe, dense) * 1e9 AS params, coalesce(p.total_bytes, f.total_bytes, d.total_bytes) AS device_bytes, d.devices, f.live_bytes, f.phase FROM parsed p, failure f, device d
+  SELECT p.*, coalesce(moe, dense) * 1e9 AS params, coalesce(p.total_bytes, f.total_bytes, d.total_bytes) AS device_bytes, d.devices,
+    f.live_bytes, f.phase
+  FROM parsed p, failure f, device d
 )
-SELECT nullif(name, '') AS name, params, bytes_per_param, bytes_per_param < 2 AS quantised, params * bytes_per_param AS expected_bytes, params * bytes_per_param / world_size AS expected_rank_bytes, weights_bytes AS loaded_bytes,
-  weights_bytes / device_bytes AS loaded_share, params * bytes_per_param / world_size / device_bytes AS expected_share, device_bytes AS total_bytes,
+SELECT nullif(name, '') AS name, params, bytes_per_param, bytes_per_param < 2 AS quantised, params * bytes_per_param AS expected_bytes,
+  params * bytes_per_param / world_size AS expected_rank_bytes, weights_bytes AS loaded_bytes,
+  weights_bytes / device_bytes AS loaded_share, params * bytes_per_param / world_size / device_bytes AS expected_share,
+    device_bytes AS total_bytes,
   CASE WHEN bytes_per_param < 2 THEN
-    greatest(coalesce(weights_bytes, 0), CASE WHEN phase = 'load' THEN coalesce(live_bytes, 0) ELSE 0 END) > $wider_format * params * bytes_per_param / world_size END AS wider_than_meant, world_size,
-  CASE WHEN devices > world_size THEN coalesce(params * bytes_per_param, live_bytes * world_size * 1.1) / devices < $weights_at_most * device_bytes END AS fits_sharded
+    greatest(
+      coalesce(weights_bytes, 0), CASE WHEN phase = 'load' THEN coalesce(live_bytes, 0) ELSE 0 END
+    ) > $wider_format * params * bytes_per_param / world_size END AS wider_than_meant, world_size,
+  CASE WHEN devices > world_size
+    THEN coalesce(params * bytes_per_param, live_bytes * world_size * 1.1) / devices < $weights_at_most * device_bytes END AS fits_sharded
 FROM sized

@@ -17,13 +17,20 @@
 -- max_num_batched_tokens: tokens of a step, the default of the release on such a device; NULL = not known
 -- kv_heads_replicated: more ranks than KV heads: a head stands on several ranks
 WITH x AS (
-  SELECT any_value(model) AS model, max(low) FILTER (name = 'weights_bytes') AS low, max(high) FILTER (name = 'weights_bytes') + coalesce(max(high) FILTER (name = 'feature_bytes'), 0) AS high,
-    max(low) FILTER (name = 'kv_bytes_per_token') AS each, max(low) FILTER (name = 'feature_bytes') AS feature, max(low) FILTER (name = 'kv_heads') AS kv_heads, max(low) FILTER (name = 'vocab_size') AS vocab, max(low) FILTER (name = 'positions') AS positions, max(low) FILTER (name = 'latent') = 1 AS latent, max(low) FILTER (name = 'max_num_batched_tokens') AS batched, count(*) AS n
+  SELECT any_value(model) AS model, max(low) FILTER (name = 'weights_bytes') AS low,
+    max(high) FILTER (name = 'weights_bytes') + coalesce(max(high) FILTER (name = 'feature_bytes'), 0) AS high,
+    max(low) FILTER (name = 'kv_bytes_per_token') AS each, max(low) FILTER (name = 'feature_bytes') AS feature,
+      max(low) FILTER (name = 'kv_heads') AS kv_heads, max(low) FILTER (name = 'vocab_size') AS vocab,
+      max(low) FILTER (name = 'positions') AS positions, max(low) FILTER (name = 'latent') = 1 AS latent,
+      max(low) FILTER (name = 'max_num_batched_tokens') AS batched, count(*) AS n
   FROM expected_figure
 )
-SELECT x.model, low::BIGINT AS weights_low_bytes, high::BIGINT AS weights_high_bytes, feature::BIGINT AS feature_bytes, e.weights_bytes / ((low + high) / 2) AS weights_ratio,
+SELECT x.model, low::BIGINT AS weights_low_bytes, high::BIGINT AS weights_high_bytes, feature::BIGINT AS feature_bytes,
+  e.weights_bytes / ((low + high) / 2) AS weights_ratio,
   greatest(e.weights_bytes, CASE WHEN f.phase = 'load' THEN coalesce(f.live_bytes, 0) END) > $wider_format * high AS wider,
-  coalesce(e.weights_ref, f.oom_ref) AS weights_ref, each AS kv_bytes_per_token, e.kv_bytes_per_token / each AS kv_ratio, kv_heads::BIGINT AS kv_heads, vocab::BIGINT AS vocab_size, positions::BIGINT AS positions,
-  e.weights_bytes BETWEEN (low + feature) * (1 - $feature_near) AND high * (1 + $feature_near) AND feature >= $feature_part * e.weights_bytes AS feature_loaded, latent, batched::BIGINT AS max_num_batched_tokens,
+  coalesce(e.weights_ref, f.oom_ref) AS weights_ref, each AS kv_bytes_per_token, e.kv_bytes_per_token / each AS kv_ratio,
+    kv_heads::BIGINT AS kv_heads, vocab::BIGINT AS vocab_size, positions::BIGINT AS positions,
+  e.weights_bytes BETWEEN (low + feature) * (1 - $feature_near) AND high * (1 + $feature_near)
+    AND feature >= $feature_part * e.weights_bytes AS feature_loaded, latent, batched::BIGINT AS max_num_batched_tokens,
   CASE WHEN NOT coalesce(latent, false) THEN e.tensor_parallel_size > kv_heads END AS kv_heads_replicated
 FROM x, engine e, failure f WHERE x.n > 0

@@ -9,14 +9,16 @@
 -- ref: the last
 WITH counted AS (
   SELECT source, t, name, sum(value) AS value, min(line) AS line FROM metric
-  WHERE labels IS DISTINCT FROM 'delta' AND name IN ('vllm:generation_tokens_total', 'vllm:iteration_tokens_total_count', 'vllm:request_success_total')
+  WHERE labels IS DISTINCT FROM 'delta'
+    AND name IN ('vllm:generation_tokens_total', 'vllm:iteration_tokens_total_count', 'vllm:request_success_total')
   GROUP BY ALL
 ), held AS (
   SELECT source, t, max(running) AS running FROM (
     SELECT source, t, sum(value) AS running FROM metric WHERE name = 'vllm:num_requests_running' GROUP BY ALL
     UNION ALL SELECT source, t, running FROM seen.engine_stat) GROUP BY ALL
 ), reading AS (
-  SELECT c.source, c.t, c.name, c.value, c.line, h.running, last_value(c.value) OVER (PARTITION BY c.source, c.name ORDER BY c.t ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last
+  SELECT c.source, c.t, c.name, c.value, c.line, h.running,
+    last_value(c.value) OVER (PARTITION BY c.source, c.name ORDER BY c.t ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last
   FROM counted c JOIN held h ON h.source = c.source AND h.t = c.t
 ), moved AS (
   -- until when it moved, and how fast; -infinity where it never did
@@ -30,5 +32,8 @@ WITH counted AS (
 -- a request may run long and end nothing meanwhile: requests count only where the rate before would have ended many
 SELECT running, seconds / 60 AS minutes, readings, name AS counter, value, since_ref, ref FROM still s
 WHERE seconds >= $standstill_s AND running > 0
-  AND (name <> 'vllm:request_success_total' OR (per_s * seconds >= $standstill_requests AND NOT EXISTS (FROM counted c WHERE c.source = s.source AND c.name <> s.name)))
+  AND (
+    name <> 'vllm:request_success_total'
+      OR (per_s * seconds >= $standstill_requests AND NOT EXISTS (FROM counted c WHERE c.source = s.source AND c.name <> s.name))
+  )
 ORDER BY seconds DESC, source, name LIMIT 1

@@ -6,22 +6,37 @@ WITH own AS (
   SELECT o.outcome, o.ref, i.start_id FROM focus f JOIN incident i ON i.incident = f.incident LEFT JOIN outcome o ON o.start_id = i.start_id
 ), worst AS (
   -- without an incident the gravest of its lives speaks
-  SELECT outcome, ref FROM outcome ORDER BY list_position(['refused', 'died', 'ended', 'stuck', 'degraded', 'grew', 'starting', 'not-told', 'served'], outcome), start_id LIMIT 1
+  SELECT outcome, ref
+  FROM outcome
+  ORDER BY list_position(['refused', 'died', 'ended', 'stuck', 'degraded', 'grew', 'starting', 'not-told', 'served'], outcome), start_id
+  LIMIT 1
 ), gauge AS (
   -- without a log the counters of the server speak: requests were finished, nobody waits, nothing was preempted
   SELECT max(value) FILTER (name LIKE 'vllm:request_success%') AS done, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
-         max(value) FILTER (name LIKE 'vllm:num_preemptions%' AND NOT EXISTS (FROM preempt_course WHERE past)) AS preempted, max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used,
+         max(value) FILTER (name LIKE 'vllm:num_preemptions%' AND NOT EXISTS (FROM preempt_course WHERE past)) AS preempted,
+           max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used,
          min(source || ':' || line) FILTER (name LIKE 'vllm:request_success%') AS ref
   FROM metric WHERE name LIKE 'vllm:%'
 ), quiet AS (
-  SELECT CASE WHEN preempted > 0 OR (waiting > 0 AND kv_used >= $pool_crowded) THEN 'degraded' WHEN done > 0 AND coalesce(waiting, 0) = 0 THEN 'served' END AS outcome, ref FROM gauge
+  SELECT CASE WHEN preempted > 0 OR (waiting > 0 AND kv_used >= $pool_crowded) THEN 'degraded'
+    WHEN done > 0 AND coalesce(waiting, 0) = 0 THEN 'served' END AS outcome, ref
+  FROM gauge
 ), box AS (
   -- or its container: it runs, is ready or not told otherwise, and was never started again but after its machine (255 and Unknown: the kubelet found it gone); or it was ended or evicted
-  SELECT CASE WHEN bool_or(coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)) THEN 'ended'
-              WHEN bool_and(state = 'Running' AND (restarts = 0 OR (last_reason = 'Unknown' AND exit_code = 255))) THEN 'served' END AS outcome,
-         coalesce(min(source || ':' || line) FILTER (coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted')), min(source || ':' || line)) AS ref FROM container
+  SELECT CASE WHEN bool_or(coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143))
+    THEN 'ended'
+              WHEN bool_and(state = 'Running' AND (restarts = 0 OR (last_reason = 'Unknown' AND exit_code = 255))) THEN 'served'
+                END AS outcome,
+         coalesce(
+           min(source || ':' || line) FILTER (coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted')),
+           min(source || ':' || line)
+         ) AS ref
+         FROM container
 ), host AS (
-  SELECT CASE WHEN i.kind IN ('host-kill', 'restart', 'exit') THEN 'ended' END AS outcome, i.ref FROM focus f JOIN incident i ON i.incident = f.incident WHERE i.start_id IS NULL
+  SELECT CASE WHEN i.kind IN ('host-kill', 'restart', 'exit') THEN 'ended' END AS outcome, i.ref
+  FROM focus f
+  JOIN incident i ON i.incident = f.incident
+  WHERE i.start_id IS NULL
 ), answer AS (
   -- each speaks where those before it say nothing
   SELECT 1 AS place, outcome, ref FROM own
@@ -34,4 +49,7 @@ WITH own AS (
   SELECT arg_min(outcome, place) AS outcome FROM answer
 )
 -- its line is that of the first who says the same and can show it: no line of a log says that the server served
-SELECT nullif(c.outcome, 'not-told') AS outcome, arg_min(a.ref, a.place) AS ref FROM chosen c LEFT JOIN answer a ON a.outcome = c.outcome GROUP BY c.outcome
+SELECT nullif(c.outcome, 'not-told') AS outcome, arg_min(a.ref, a.place) AS ref
+FROM chosen c
+LEFT JOIN answer a ON a.outcome = c.outcome
+GROUP BY c.outcome

@@ -5,18 +5,40 @@
 -- room_bytes: the container's limit or the memory of the host, whichever is smaller; NULL = not told
 -- ref: where the largest of them stands
 WITH flag AS (
-  SELECT lower(regexp_replace(flag, '^LMCACHE_', '')) AS name, try_cast(regexp_extract(value, '^[\d.]+') AS DOUBLE) AS gib, source || ':' || line AS ref FROM seen.engine_flag
+  SELECT lower(regexp_replace(flag, '^LMCACHE_', '')) AS name, try_cast(regexp_extract(value, '^[\d.]+') AS DOUBLE) AS gib,
+    source || ':' || line AS ref
+  FROM seen.engine_flag
   WHERE lower(flag) IN ('swap_space', 'cpu_offload_gb', 'kv_offloading_size', 'max_local_cpu_size', 'lmcache_max_local_cpu_size')
-  QUALIFY row_number() OVER (PARTITION BY name ORDER BY list_position(['logged', 'config', 'command', 'environment', 'file'], origin), line DESC) = 1
+  QUALIFY row_number() OVER (
+    PARTITION BY name ORDER BY list_position(['logged', 'config', 'command', 'environment', 'file'], origin), line DESC
+  ) = 1
 ), made AS (
   -- ranks that were seen to make one, where nobody tells how many there are
-  SELECT count(DISTINCT coalesce(rank, pid)) AS ranks FROM (SELECT rank, pid FROM seen.milestone WHERE name = 'host-cache-made' UNION ALL SELECT rank, pid FROM seen.engine_flag WHERE flag = 'max_local_cpu_size')
+  SELECT count(DISTINCT coalesce(rank, pid)) AS ranks
+  FROM (
+    SELECT rank, pid
+    FROM seen.milestone
+    WHERE name = 'host-cache-made'
+    UNION ALL
+    SELECT rank, pid
+    FROM seen.engine_flag
+    WHERE flag = 'max_local_cpu_size'
+  )
 ), claim AS (
   -- per rank: swap space, offloaded weights and LMCache's pool are pinned by every worker; the engine's own KV offloading is stated for all ranks together
-  SELECT f.name, f.gib * 1073741824 AS each, CASE WHEN f.name = 'kv_offloading_size' THEN 1 ELSE greatest(coalesce(e.world_size, 1), CASE WHEN f.name = 'max_local_cpu_size' THEN m.ranks ELSE 1 END) END AS times, f.ref FROM flag f, engine e, made m WHERE f.gib > 0
+  SELECT f.name, f.gib * 1073741824 AS each,
+    CASE WHEN f.name = 'kv_offloading_size' THEN 1
+      ELSE greatest(coalesce(e.world_size, 1), CASE WHEN f.name = 'max_local_cpu_size' THEN m.ranks ELSE 1 END) END AS times, f.ref
+  FROM flag f, engine e, made m
+  WHERE f.gib > 0
 ), room AS (
   -- where nobody tells the size, what was available before anything was loaded
-  SELECT least((SELECT min(memory_limit_bytes) FROM container WHERE memory_limit_bytes > 0), coalesce((SELECT max(value) FROM note WHERE topic IN ('host-size', 'container-limit')), (SELECT host_available_bytes FROM engine))) AS bytes
+  SELECT least(
+    (SELECT min(memory_limit_bytes) FROM container WHERE memory_limit_bytes > 0),
+    coalesce((SELECT max(value) FROM note WHERE topic IN ('host-size', 'container-limit')), (SELECT host_available_bytes FROM engine))
+  ) AS bytes
 )
-SELECT string_agg(name || ' ' || round(each / 1073741824, 1)::VARCHAR || ' GiB x ' || times::VARCHAR, ' + ' ORDER BY each * times DESC) AS names, sum(each * times)::BIGINT AS claim_bytes, any_value(room.bytes)::BIGINT AS room_bytes, arg_max(ref, each * times) AS ref
+SELECT string_agg(
+  name || ' ' || round(each / 1073741824, 1)::VARCHAR || ' GiB x ' || times::VARCHAR, ' + ' ORDER BY each * times DESC
+) AS names, sum(each * times)::BIGINT AS claim_bytes, any_value(room.bytes)::BIGINT AS room_bytes, arg_max(ref, each * times) AS ref
 FROM claim, room HAVING count(*) > 0

@@ -10,24 +10,40 @@
 -- pressed: beside the largest stands that requests waited, or that the pool was crowded
 -- ref: where the largest stands
 WITH stated AS (
-  SELECT source, experiment, attempt, rowid AS nth, CASE WHEN flag = '@said' THEN value ELSE flag[2:] || ' ' || value END AS text FROM trial WHERE attempt IS NOT NULL
+  SELECT source, experiment, attempt, rowid AS nth, CASE WHEN flag = '@said' THEN value ELSE flag[2:] || ' ' || value END AS text
+  FROM trial
+  WHERE attempt IS NOT NULL
 ), label AS (
   SELECT source, experiment, attempt, arg_min(text, nth) AS label,
-         max(try_cast(regexp_extract(text, '\d+(?:\.\d+)?') AS DOUBLE)) FILTER (regexp_matches(lower(text), '\b(clients?|users?|concurren\w+|rps|qps|rate|load|batch|requests?|req|in_?flight|streams?|sessions?|agents?|num_prompts|max_num\w*|tokens?|length|len|input|output|context|isl|osl)\b')) AS amount
+         max(
+           try_cast(regexp_extract(text, '\d+(?:\.\d+)?') AS DOUBLE)
+         ) FILTER (regexp_matches(lower(text), '\b(clients?|users?|concurren\w+|rps|qps|rate|load|batch|requests?|req|in_?flight|streams?|sessions?|agents?|num_prompts|max_num\w*|tokens?|length|len|input|output|context|isl|osl)\b')) AS amount
   FROM stated GROUP BY ALL
 ), told AS (
-  SELECT f.*, l.label, l.amount FROM trial_figure f LEFT JOIN label l USING (source, experiment, attempt) WHERE f.quantity IN ('ttft_s', 'tpot_s', 'latency_s') AND f.value > 0
+  SELECT f.*, l.label, l.amount
+  FROM trial_figure f
+  LEFT JOIN label l USING (source, experiment, attempt)
+  WHERE f.quantity IN ('ttft_s', 'tpot_s', 'latency_s') AND f.value > 0
 ), crowd AS (
   SELECT source, experiment, attempt, bool_or((regexp_matches(lower(name), 'wait|queue') AND value >= 1)
-    OR (regexp_matches(lower(name), '(kv|cache|pool).*(us|perc|full|fill)') AND NOT regexp_matches(lower(name), 'hit') AND (value BETWEEN $pool_crowded AND 1 OR value BETWEEN 100 * $pool_crowded AND 100))) AS pressed
+    OR (
+      regexp_matches(lower(name), '(kv|cache|pool).*(us|perc|full|fill)') AND NOT regexp_matches(lower(name), 'hit')
+        AND (value BETWEEN $pool_crowded AND 1 OR value BETWEEN 100 * $pool_crowded AND 100)
+    )) AS pressed
   FROM trial_figure WHERE NOT regexp_matches(lower(name), '_s$|_ms$|time|latency|ttft') GROUP BY ALL
 ), beside AS (
   -- the same row as the vocabulary reads it, in whatever tongue its columns are named
   SELECT source, line, bool_or(waiting >= 1 OR kv_used >= $pool_crowded) AS pressed FROM engine_stat GROUP BY ALL
 )
 -- of one row each: an aggregate passes over NULL and would take the label of the next
-SELECT quantity, min(value) AS low, max(value) AS high, max(value) / min(value) AS times, arg_min({'x': label}, value).x AS low_label, arg_max({'x': label}, value).x AS high_label,
+SELECT quantity, min(value) AS low, max(value) AS high, max(value) / min(value) AS times, arg_min({'x': label}, value).x AS low_label,
+  arg_max({'x': label}, value).x AS high_label,
        coalesce(arg_max({'x': amount}, value).x > arg_min({'x': amount}, value).x, false) AS load,
-       coalesce(arg_max({'x': coalesce(c.pressed, false) OR coalesce(b.pressed, false)}, value).x, false) AS pressed, arg_max(source || ':' || line, value) AS ref
-FROM told LEFT JOIN crowd c USING (source, experiment, attempt) LEFT JOIN beside b USING (source, line) GROUP BY source, experiment, name, quantity HAVING count(*) >= 2 AND NOT EXISTS (FROM trial x WHERE x.source = told.source AND x.experiment = told.experiment AND x.flag NOT LIKE '@%')
+       coalesce(arg_max({'x': coalesce(c.pressed, false) OR coalesce(b.pressed, false)}, value).x, false) AS pressed,
+         arg_max(source || ':' || line, value) AS ref
+FROM told
+LEFT JOIN crowd c USING (source, experiment, attempt)
+LEFT JOIN beside b USING (source, line)
+GROUP BY source, experiment, name, quantity
+HAVING count(*) >= 2 AND NOT EXISTS (FROM trial x WHERE x.source = told.source AND x.experiment = told.experiment AND x.flag NOT LIKE '@%')
 ORDER BY load, times DESC, ref LIMIT 1

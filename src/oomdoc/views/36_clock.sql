@@ -7,9 +7,11 @@
 -- ref: where it is lowest
 WITH busy AS (
   SELECT coalesce(regexp_extract(m.labels, 'gpu="([^"]*)"', 1), '') AS gpu, m.source, m.line, m.t, m.value FROM metric m
-  JOIN gpu_sample s ON s.source = m.source AND (s.line = m.line OR s.t = m.t) AND coalesce(s.gpu::VARCHAR, '') = coalesce(regexp_extract(m.labels, 'gpu="([^"]*)"', 1), '')
+  JOIN gpu_sample s ON s.source = m.source AND (s.line = m.line OR s.t = m.t)
+    AND coalesce(s.gpu::VARCHAR, '') = coalesce(regexp_extract(m.labels, 'gpu="([^"]*)"', 1), '')
   WHERE m.name = 'DCGM_FI_DEV_SM_CLOCK' AND s.gpu_util >= $clock_at_work
 )
 SELECT try_cast(gpu AS INTEGER) AS gpu, max(value) AS high_mhz, arg_max(value, line) AS last_mhz,
-       (SELECT max(h.value) FROM metric h WHERE h.name = 'DCGM_FI_DEV_GPU_TEMP' AND h.source = b.source) AS hot_c, arg_min(source || ':' || line, value) AS ref
+       (SELECT max(h.value) FROM metric h WHERE h.name = 'DCGM_FI_DEV_GPU_TEMP' AND h.source = b.source) AS hot_c,
+         arg_min(source || ':' || line, value) AS ref
 FROM busy b GROUP BY gpu, source HAVING count(*) >= 2 ORDER BY last_mhz / high_mhz LIMIT 1

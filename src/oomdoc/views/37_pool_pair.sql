@@ -9,7 +9,10 @@
 -- ref: where the smaller pool stands
 -- others_ref: where the processes are listed
 WITH figure AS (
-  SELECT source, line, name, value, last_value(CASE WHEN name = 'weights_bytes' THEN value END IGNORE NULLS) OVER (PARTITION BY source ORDER BY line ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS weights
+  SELECT source, line, name, value,
+    last_value(CASE WHEN name = 'weights_bytes' THEN value END IGNORE NULLS) OVER (
+      PARTITION BY source ORDER BY line ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS weights
   FROM engine_figure WHERE name IN ('weights_bytes', 'kv_pool_tokens')
 ), pool AS (
   SELECT source, line, weights, value AS tokens FROM figure WHERE name = 'kv_pool_tokens' AND weights > 0 AND value > 0
@@ -19,9 +22,17 @@ WITH figure AS (
   ORDER BY small / large, ref LIMIT 1
 ), listed AS (
   -- a listing may be pasted twice
-  SELECT source, gpu, t, pid, max(used_bytes) AS used, min(line) AS line FROM gpu_process WHERE coalesce(type, 'C') <> 'G' AND used_bytes > 0 GROUP BY ALL
+  SELECT source, gpu, t, pid, max(used_bytes) AS used, min(line) AS line
+  FROM gpu_process
+  WHERE coalesce(type, 'C') <> 'G' AND used_bytes > 0
+  GROUP BY ALL
 ), beside AS (
-  SELECT count(*) AS processes, sum(used) - max(used) AS others, sum(used) AS used, min(source || ':' || line) AS ref FROM listed GROUP BY source, gpu, t ORDER BY others DESC LIMIT 1
+  SELECT count(*) AS processes, sum(used) - max(used) AS others, sum(used) AS used, min(source || ':' || line) AS ref
+  FROM listed
+  GROUP BY source, gpu, t
+  ORDER BY others DESC
+  LIMIT 1
 )
-SELECT small::BIGINT AS small_tokens, large::BIGINT AS large_tokens, weights::BIGINT AS weights_bytes, beside.processes, others::BIGINT AS others_bytes, coalesce(d.total_max_bytes, beside.used)::BIGINT AS total_bytes, pair.ref, beside.ref AS others_ref
+SELECT small::BIGINT AS small_tokens, large::BIGINT AS large_tokens, weights::BIGINT AS weights_bytes, beside.processes,
+  others::BIGINT AS others_bytes, coalesce(d.total_max_bytes, beside.used)::BIGINT AS total_bytes, pair.ref, beside.ref AS others_ref
 FROM pair LEFT JOIN beside ON true LEFT JOIN device d ON true

@@ -17,7 +17,9 @@ WITH ended AS (
 ), answered AS (
   SELECT max(latency_s) FILTER (status BETWEEN 200 AND 399) AS longest, count(latency_s) AS requests FROM request
 )
-SELECT any_value(seconds) AS seconds, count(*) AS times, any_value(ended) AS ended, any_value(requests) AS requests, any_value(longest) AS answered_longest_s,
-  CASE WHEN count(DISTINCT tenant) = 1 AND count(tenant) = count(*) THEN any_value(tenant) END AS tenant, arg_min(source || ':' || line, line) AS ref
+SELECT any_value(seconds) AS seconds, count(*) AS times, any_value(ended) AS ended, any_value(requests) AS requests,
+  any_value(longest) AS answered_longest_s,
+  CASE WHEN count(DISTINCT tenant) = 1 AND count(tenant) = count(*) THEN any_value(tenant) END AS tenant,
+    arg_min(source || ':' || line, line) AS ref
 FROM timed, answered
 HAVING count(*) >= $timer_times AND count(*) >= $timer_share * any_value(ended)

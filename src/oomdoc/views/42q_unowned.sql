@@ -7,7 +7,12 @@
 -- requested_bytes: failed request
 -- much: more than contexts and other small helpers take, and more than the request: with it the request would have fitted
 -- ref: the message
-SELECT total_bytes - free_bytes - this_process_bytes - coalesce(other_bytes, 0) AS bytes, (total_bytes - free_bytes - this_process_bytes - coalesce(other_bytes, 0)) / total_bytes AS share,
+SELECT total_bytes - free_bytes - this_process_bytes - coalesce(other_bytes, 0) AS bytes,
+  (total_bytes - free_bytes - this_process_bytes - coalesce(other_bytes, 0)) / total_bytes AS share,
   total_bytes, this_process_bytes AS own_bytes, requested_bytes,
-  coalesce(total_bytes - free_bytes - this_process_bytes - coalesce(other_bytes, 0) >= greatest($unowned_share * total_bytes, $unowned_requests * requested_bytes), false) AS much, oom_ref AS ref
+  coalesce(
+    total_bytes - free_bytes - this_process_bytes - coalesce(other_bytes, 0) >= greatest(
+      $unowned_share * total_bytes, $unowned_requests * requested_bytes
+    ), false
+  ) AS much, oom_ref AS ref
 FROM failure WHERE this_process_bytes > 0 AND free_bytes IS NOT NULL AND total_bytes > 0

@@ -8,11 +8,17 @@
 -- ref: where the first of them is listed
 WITH held AS (
   -- a listing may be pasted twice
-  SELECT source, gpu, pid, max(used_bytes) AS used, min(line) AS line FROM gpu_process WHERE coalesce(type, 'C') <> 'G' AND used_bytes > 0 AND gpu IS NOT NULL AND pid IS NOT NULL GROUP BY ALL
+  SELECT source, gpu, pid, max(used_bytes) AS used, min(line) AS line
+  FROM gpu_process
+  WHERE coalesce(type, 'C') <> 'G' AND used_bytes > 0 AND gpu IS NOT NULL AND pid IS NOT NULL
+  GROUP BY ALL
 ), guest AS (
-  SELECT a.* FROM held a WHERE EXISTS (FROM held b WHERE b.source = a.source AND b.pid = a.pid AND b.gpu <> a.gpu AND b.used >= $guest_elsewhere * a.used)
+  SELECT a.*
+  FROM held a
+  WHERE EXISTS (FROM held b WHERE b.source = a.source AND b.pid = a.pid AND b.gpu <> a.gpu AND b.used >= $guest_elsewhere * a.used)
 ), seat AS (
   SELECT source, gpu, count(*) AS guests, sum(used) AS bytes, min(line) AS line FROM guest GROUP BY source, gpu
 )
-SELECT s.gpu, s.guests, s.bytes::BIGINT AS bytes, (SELECT count(DISTINCT gpu) FROM guest g WHERE g.source = s.source) AS hosts, (SELECT total_max_bytes FROM device) AS total_bytes, s.source || ':' || s.line AS ref
+SELECT s.gpu, s.guests, s.bytes::BIGINT AS bytes, (SELECT count(DISTINCT gpu) FROM guest g WHERE g.source = s.source) AS hosts,
+  (SELECT total_max_bytes FROM device) AS total_bytes, s.source || ':' || s.line AS ref
 FROM seat s ORDER BY s.guests DESC, s.bytes DESC, s.source, s.gpu LIMIT 1

@@ -6,22 +6,40 @@
 -- weights: weights of the first, per rank; NULL = not told
 -- ref: where the second's pool stands, or where it begins
 WITH flag AS (
-  SELECT s.start_id, g.flag, arg_max(lower(g.value), g.line) AS value FROM engine_start s JOIN engine_flag g ON g.source = s.source AND g.line BETWEEN s.first_line AND s.last_line
+  SELECT s.start_id, g.flag, arg_max(lower(g.value), g.line) AS value
+  FROM engine_start s
+  JOIN engine_flag g ON g.source = s.source AND g.line BETWEEN s.first_line AND s.last_line
   WHERE g.flag IN ('gpu_memory_utilization', 'tensor_parallel_size', 'pipeline_parallel_size', 'max_model_len', 'max_num_seqs', 'max_num_batched_tokens', 'kv_cache_dtype', 'speculative_config', 'limit_mm_per_prompt', 'enable_lora',
     'model', 'version', 'CUDA_VISIBLE_DEVICES') GROUP BY ALL
 ), figure AS (
-  SELECT s.start_id, max(f.value) FILTER (f.name = 'weights_bytes') AS weights, min(f.value) FILTER (f.name = 'kv_pool_tokens') AS tokens, min(f.source || ':' || f.line) FILTER (f.name = 'kv_pool_tokens') AS ref
-  FROM engine_start s JOIN engine_figure f ON f.source = s.source AND f.line BETWEEN s.first_line AND s.last_line WHERE f.name IN ('weights_bytes', 'kv_pool_tokens') GROUP BY ALL
+  SELECT s.start_id, max(f.value) FILTER (f.name = 'weights_bytes') AS weights, min(f.value) FILTER (f.name = 'kv_pool_tokens') AS tokens,
+    min(f.source || ':' || f.line) FILTER (f.name = 'kv_pool_tokens') AS ref
+  FROM engine_start s
+  JOIN engine_figure f ON f.source = s.source AND f.line BETWEEN s.first_line AND s.last_line
+  WHERE f.name IN ('weights_bytes', 'kv_pool_tokens')
+  GROUP BY ALL
 ), alike AS (
-  SELECT p.start_id AS one, q.start_id AS two, count(*) AS settings, bool_or(flag = 'model') AS model FROM flag p JOIN flag q USING (flag, value) GROUP BY ALL
+  SELECT p.start_id AS one, q.start_id AS two, count(*) AS settings, bool_or(flag = 'model') AS model
+  FROM flag p
+  JOIN flag q USING (flag, value)
+  GROUP BY ALL
 ), pair AS (
-  SELECT b.start_id AS other, a.start_id AS own, b.tokens, a.weights, b.ref FROM figure a JOIN figure b ON b.start_id <> a.start_id AND b.tokens > 0 AND abs(b.weights - a.weights) <= $same_weights * a.weights
+  SELECT b.start_id AS other, a.start_id AS own, b.tokens, a.weights, b.ref
+  FROM figure a
+  JOIN figure b ON b.start_id <> a.start_id AND b.tokens > 0 AND abs(b.weights - a.weights) <= $same_weights * a.weights
     -- the model may have another name in another place: weights of one size are one model
-    AND NOT EXISTS (FROM flag p JOIN flag q USING (flag) WHERE p.start_id = a.start_id AND q.start_id = b.start_id AND p.value <> q.value AND flag NOT IN ('model', 'version'))
+    AND NOT EXISTS (
+      FROM flag p
+      JOIN flag q USING (flag)
+      WHERE p.start_id = a.start_id AND q.start_id = b.start_id AND p.value <> q.value AND flag NOT IN ('model', 'version')
+    )
   UNION ALL
-  SELECT b.start_id, a.start_id, NULL, NULL, b.source || ':' || greatest(b.first_line, 1) FROM engine_start a JOIN engine_start b ON b.start_id <> a.start_id AND b.served
+  SELECT b.start_id, a.start_id, NULL, NULL, b.source || ':' || greatest(b.first_line, 1)
+  FROM engine_start a
+  JOIN engine_start b ON b.start_id <> a.start_id AND b.served
   JOIN alike c ON c.one = a.start_id AND c.two = b.start_id AND c.model AND c.settings >= $settings_alike
-  WHERE c.settings = (SELECT count(*) FROM flag WHERE start_id = a.start_id) AND c.settings = (SELECT count(*) FROM flag WHERE start_id = b.start_id)
+  WHERE c.settings = (SELECT count(*) FROM flag WHERE start_id = a.start_id)
+    AND c.settings = (SELECT count(*) FROM flag WHERE start_id = b.start_id)
     -- who runs out of memory once it is up got its pool from luck or from a plan that is too large
     AND NOT EXISTS (FROM failure_event e WHERE e.start_id = b.start_id AND e.grade >= 2)
 )

@@ -11,7 +11,14 @@
 -- ref: the refusal
 SELECT b.tokens::BIGINT AS tokens, b.weights::BIGINT AS weights_bytes, e.gpu_memory_utilization AS utilization, b.ref AS other_ref,
   e.kv_available_bytes AS available_bytes, p.available_bytes::BIGINT AS other_available_bytes, e.graph_estimate_bytes AS estimate_bytes,
-  coalesce(abs(p.available_bytes - e.kv_available_bytes - e.graph_estimate_bytes) <= $graphs_differ * e.graph_estimate_bytes, false) AS of_graphs, x.check_ref AS ref
-FROM focus f JOIN incident i USING (incident) JOIN failure x ON x.check_name = 'no-kv-blocks' JOIN engine e ON true JOIN start_pair b ON b.own = i.start_id LEFT JOIN start_pool p ON p.start_id = b.other
+  coalesce(
+    abs(p.available_bytes - e.kv_available_bytes - e.graph_estimate_bytes) <= $graphs_differ * e.graph_estimate_bytes, false
+  ) AS of_graphs, x.check_ref AS ref
+FROM focus f
+JOIN incident i USING (incident)
+JOIN failure x ON x.check_name = 'no-kv-blocks'
+JOIN engine e ON true
+JOIN start_pair b ON b.own = i.start_id
+LEFT JOIN start_pool p ON p.start_id = b.other
 WHERE NOT EXISTS (FROM cut_card)  -- on an instance of a card the other start may have had more
 ORDER BY b.tokens DESC NULLS LAST, b.ref LIMIT 1

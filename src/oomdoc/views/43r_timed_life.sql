@@ -11,16 +11,31 @@
 WITH life AS (
   -- from outside: SIGKILL, SIGTERM, or an orderly end that nobody asked for; a kill for memory has its own reason
   SELECT pod, name, source, line, ran_s FROM container
-  WHERE ran_s >= $life_least_s AND exit_code IN (0, 137, 143, -9, -15) AND coalesce(last_reason, '') NOT IN ('OOMKilled', 'Evicted', 'Unknown') AND (exit_code <> 0 OR restarts > 0)
+  WHERE ran_s >= $life_least_s AND exit_code IN (0, 137, 143, -9, -15)
+    AND coalesce(last_reason, '') NOT IN ('OOMKilled', 'Evicted', 'Unknown') AND (exit_code <> 0 OR restarts > 0)
 ), probe AS (
   SELECT kind, sum_s, period FROM (
-    SELECT kind, coalesce(try_cast(regexp_extract(text, 'delay=(\d+)', 1) AS DOUBLE), 0) + try_cast(regexp_extract(text, 'period=(\d+)', 1) AS DOUBLE) * try_cast(regexp_extract(text, '#failure=(\d+)', 1) AS DOUBLE) AS sum_s,
+    SELECT kind,
+      coalesce(
+        try_cast(regexp_extract(text, 'delay=(\d+)', 1) AS DOUBLE), 0
+      ) + try_cast(regexp_extract(text, 'period=(\d+)', 1) AS DOUBLE) * try_cast(regexp_extract(text, '#failure=(\d+)', 1) AS DOUBLE) AS sum_s,
            try_cast(regexp_extract(text, 'period=(\d+)', 1) AS DOUBLE) AS period
-    FROM (SELECT 'startup' AS kind, startup AS text FROM container WHERE startup IS NOT NULL UNION ALL SELECT 'liveness', liveness FROM container WHERE liveness IS NOT NULL))
+    FROM (
+      SELECT 'startup' AS kind, startup AS text
+      FROM container
+      WHERE startup IS NOT NULL
+      UNION ALL
+      SELECT 'liveness', liveness
+      FROM container
+      WHERE liveness IS NOT NULL
+    ))
   WHERE sum_s > 0 ORDER BY kind DESC, sum_s LIMIT 1
 ), folded AS (
-  SELECT count(*) AS lives, median(ran_s) AS median_s, max(ran_s) - min(ran_s) AS spread_s, min(source || ':' || line) AS ref FROM life GROUP BY pod, name, CASE WHEN pod IS NULL AND name IS NULL THEN source END
+  SELECT count(*) AS lives, median(ran_s) AS median_s, max(ran_s) - min(ran_s) AS spread_s, min(source || ':' || line) AS ref
+  FROM life
+  GROUP BY pod, name, CASE WHEN pod IS NULL AND name IS NULL THEN source END
 )
-SELECT lives, lives >= $lives_alike AND spread_s <= $age_spread * median_s AS alike, median_s, spread_s, p.sum_s AS budget_s, p.kind AS probe,
+SELECT lives, lives >= $lives_alike AND spread_s <= $age_spread * median_s AS alike, median_s, spread_s, p.sum_s AS budget_s,
+  p.kind AS probe,
        abs(median_s - p.sum_s) <= p.period OR abs(median_s - p.sum_s - $grace_s) <= p.period AS of_budget, ref
 FROM folded LEFT JOIN probe p ON true ORDER BY lives DESC, ref LIMIT 1

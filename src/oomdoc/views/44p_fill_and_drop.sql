@@ -6,9 +6,13 @@
 -- ref: the sample that shows the first fall
 WITH sample AS (
   SELECT source, line, coalesce(name, '') AS device, bytes FROM process_memory WHERE resource = 'gpu' AND bytes IS NOT NULL
-  UNION ALL SELECT source, line, 'GPU ' || gpu, used_bytes FROM gpu_sample WHERE used_bytes IS NOT NULL AND (SELECT count(*) FROM gpu_sample) <= $most_followed
+  UNION ALL
+  SELECT source, line, 'GPU ' || gpu, used_bytes
+  FROM gpu_sample
+  WHERE used_bytes IS NOT NULL AND (SELECT count(*) FROM gpu_sample) <= $most_followed
 ), moved AS (
-  SELECT *, lag(bytes) OVER (PARTITION BY source, device ORDER BY line) AS before, max(bytes) OVER (PARTITION BY source, device) AS peak FROM sample
+  SELECT *, lag(bytes) OVER (PARTITION BY source, device ORDER BY line) AS before, max(bytes) OVER (PARTITION BY source, device) AS peak
+  FROM sample
 )
 SELECT device, any_value(peak)::BIGINT AS peak_bytes, count(*) AS times, min_by(source || ':' || line, line) AS ref
 FROM moved WHERE peak >= $followed_bytes AND before >= $near_the_peak * peak AND bytes <= $next_to_nothing * peak GROUP BY source, device

@@ -12,15 +12,35 @@
 WITH carried AS (
   SELECT rank, max(value) AS bytes FROM seen.engine_figure WHERE name = 'weights_bytes' AND rank IS NOT NULL GROUP BY rank
 ), held AS (
-  SELECT sum(used_bytes) AS used, min(total_bytes) AS total, count(*) AS devices FROM (SELECT gpu, arg_max(used_bytes, line) AS used_bytes, any_value(total_bytes) AS total_bytes FROM gpu_sample WHERE gpu IS NOT NULL GROUP BY gpu)
+  SELECT sum(used_bytes) AS used, min(total_bytes) AS total, count(*) AS devices
+  FROM (
+    SELECT gpu, arg_max(used_bytes, line) AS used_bytes, any_value(total_bytes) AS total_bytes
+    FROM gpu_sample
+    WHERE gpu IS NOT NULL
+    GROUP BY gpu
+  )
   HAVING min(total_bytes) = max(total_bytes)
 ), placed AS (
-  SELECT f.rank, any_value(g.total) - sum(f.bytes) AS room FROM (SELECT rank, name, max(value) AS bytes FROM seen.engine_figure WHERE name IN ('weights_bytes', 'kv_available_bytes', 'activation_bytes') AND rank IS NOT NULL GROUP BY ALL) f
-  JOIN (SELECT gpu, max(total_bytes) AS total FROM gpu_device WHERE gpu IS NOT NULL AND total_bytes > 0 GROUP BY gpu) g ON g.gpu = f.rank GROUP BY f.rank
+  SELECT f.rank, any_value(g.total) - sum(f.bytes) AS room
+  FROM (
+    SELECT rank, name, max(value) AS bytes
+    FROM seen.engine_figure
+    WHERE name IN ('weights_bytes', 'kv_available_bytes', 'activation_bytes') AND rank IS NOT NULL
+    GROUP BY ALL
+  ) f
+  JOIN (SELECT gpu, max(total_bytes) AS total FROM gpu_device WHERE gpu IS NOT NULL AND total_bytes > 0 GROUP BY gpu) g ON g.gpu = f.rank
+  GROUP BY f.rank
 ), left_over AS (
-  SELECT f.device, max(p.room) FILTER (p.rank = f.device) AS own, median(p.room) FILTER (p.rank <> f.device) AS others FROM placed p, failure f GROUP BY f.device HAVING min(p.room) >= 0
+  SELECT f.device, max(p.room) FILTER (p.rank = f.device) AS own, median(p.room) FILTER (p.rank <> f.device) AS others
+  FROM placed p, failure f
+  GROUP BY f.device
+  HAVING min(p.room) >= 0
 )
-SELECT c.ranks, own.bytes::BIGINT AS own_bytes, c.light::BIGINT AS light_bytes, c.mean::BIGINT AS mean_bytes, own.bytes = c.heavy AND own.bytes - c.light >= $ranks_alike * own.bytes AS heaviest,
-  (h.used + f.requested_bytes) / h.devices < h.total AS even_fits, o.own::BIGINT AS room_bytes, o.others::BIGINT AS room_else_bytes, f.oom_ref AS ref
-FROM failure f JOIN carried own ON own.rank = f.device JOIN (SELECT count(*) AS ranks, min(bytes) AS light, max(bytes) AS heavy, avg(bytes) AS mean FROM carried) c ON c.ranks >= 2
+SELECT c.ranks, own.bytes::BIGINT AS own_bytes, c.light::BIGINT AS light_bytes, c.mean::BIGINT AS mean_bytes,
+  own.bytes = c.heavy AND own.bytes - c.light >= $ranks_alike * own.bytes AS heaviest,
+  (h.used + f.requested_bytes) / h.devices < h.total AS even_fits, o.own::BIGINT AS room_bytes, o.others::BIGINT AS room_else_bytes,
+    f.oom_ref AS ref
+FROM failure f
+JOIN carried own ON own.rank = f.device
+JOIN (SELECT count(*) AS ranks, min(bytes) AS light, max(bytes) AS heavy, avg(bytes) AS mean FROM carried) c ON c.ranks >= 2
   LEFT JOIN held h ON h.devices = c.ranks LEFT JOIN left_over o ON o.device = f.device

@@ -19,11 +19,13 @@ WITH caller AS (
   SELECT count(DISTINCT pid) AS n, max(bytes) AS bytes, arg_max(pid, bytes) AS pid FROM listed
 )
 SELECT f.allocator, d.used_max_bytes AS used_bytes, d.total_bytes, d.total_bytes - d.used_max_bytes < $context_and_reserve AS filled,
-  d.used_max_bytes <= $half_full * d.total_bytes AND coalesce(h.bytes >= $context_least, false) AS roomy, h.n AS processes, h.bytes AS holder_bytes,
+  d.used_max_bytes <= $half_full * d.total_bytes AND coalesce(h.bytes >= $context_least, false) AS roomy, h.n AS processes,
+    h.bytes AS holder_bytes,
   CASE WHEN EXISTS (FROM caller WHERE pid IS NOT NULL) AND h.n > 0 THEN EXISTS (FROM caller c WHERE c.pid = h.pid) END AS own,
   EXISTS (FROM seen.oom WHERE regexp_matches(text, '(?i)\b(pin|pinned|pinning|page-?locked|cudaHost(Alloc|Register)|cudaMallocHost)\b'))
     OR EXISTS (FROM seen.frame WHERE regexp_matches(function, '(?i)^_?(pin_memory|pinned_\w+|host_register|cudaHost\w+)$')) AS pinned,
   f.oom_ref AS ref
 FROM failure f, device d, held h
-WHERE f.ooms > 0 AND f.requested_bytes IS NULL AND f.free_bytes IS NULL AND f.allocator IN ('cuda', 'driver', 'nccl', 'cublas', 'cudnn', 'hip', 'device') AND d.devices = 1 AND d.total_bytes > 0
+WHERE f.ooms > 0 AND f.requested_bytes IS NULL AND f.free_bytes IS NULL
+  AND f.allocator IN ('cuda', 'driver', 'nccl', 'cublas', 'cudnn', 'hip', 'device') AND d.devices = 1 AND d.total_bytes > 0
   AND NOT EXISTS (FROM note WHERE topic = 'unified-memory')

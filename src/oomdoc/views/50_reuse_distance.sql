@@ -12,20 +12,31 @@ WITH asked AS (
   -- only what is computed is new in the cache: a sum over the requests of one server, in their order
   SELECT source, coalesce(replica, '') AS server, tenant, line, input_tokens AS size, least(cached_tokens, input_tokens) AS cached, ttft_s,
          sum(input_tokens - least(cached_tokens, input_tokens)) OVER w AS stored, row_number() OVER w AS nth
-  FROM request WHERE input_tokens >= $turn_tokens AND cached_tokens IS NOT NULL WINDOW w AS (PARTITION BY source, coalesce(replica, '') ORDER BY t, line)
+  FROM request
+  WHERE input_tokens >= $turn_tokens AND cached_tokens IS NOT NULL
+  WINDOW w AS (PARTITION BY source, coalesce(replica, '') ORDER BY t, line)
 ), again AS (
-  SELECT *, lag(size) OVER w AS before, stored - (size - cached) - lag(stored) OVER w AS others, max(cached) OVER (PARTITION BY source, tenant) AS best
+  SELECT *, lag(size) OVER w AS before, stored - (size - cached) - lag(stored) OVER w AS others,
+    max(cached) OVER (PARTITION BY source, tenant) AS best
   FROM asked WHERE tenant IS NOT NULL WINDOW w AS (PARTITION BY source, server, tenant ORDER BY nth)
 ), turn_of AS (
   SELECT *, cached >= $turn_warm * least(best, before) AS found, cached < $turn_cold * least(best, before) AS lost
   FROM again WHERE best >= $turn_tokens AND size BETWEEN before / $turn_growth AND $turn_growth * before
 ), told AS (
-  SELECT count(*) FILTER (found) AS found, count(*) FILTER (lost) AS lost, quantile_cont(others, 0.9) FILTER (found) AS found_tokens, quantile_cont(others, 0.1) FILTER (lost) AS lost_tokens,
+  SELECT count(*) FILTER (found) AS found, count(*) FILTER (lost) AS lost, quantile_cont(others, 0.9) FILTER (found) AS found_tokens,
+    quantile_cont(others, 0.1) FILTER (lost) AS lost_tokens,
          median(others + size) FILTER (lost) AS needed_tokens, median(size) FILTER (lost) AS size_tokens,
-         median(ttft_s) FILTER (lost) AS lost_ttft_s, median(ttft_s) FILTER (found) AS found_ttft_s, arg_min(source || ':' || line, line) FILTER (lost) AS ref
-  FROM turn_of GROUP BY source HAVING count(*) FILTER (found) > 0 AND count(*) FILTER (lost) > 0 ORDER BY count(*) FILTER (lost) / count(*) DESC, source LIMIT 1
+         median(ttft_s) FILTER (lost) AS lost_ttft_s, median(ttft_s) FILTER (found) AS found_ttft_s,
+           arg_min(source || ':' || line, line) FILTER (lost) AS ref
+  FROM turn_of
+  GROUP BY source
+  HAVING count(*) FILTER (found) > 0 AND count(*) FILTER (lost) > 0
+  ORDER BY count(*) FILTER (lost) / count(*) DESC, source
+  LIMIT 1
 )
 SELECT found, lost, found_tokens, lost_tokens,
-  found >= $reuse_least AND lost >= $reuse_least AND lost >= $reuse_lost * (found + lost) AND lost_tokens >= $reuse_apart * found_tokens AND lost_tokens >= size_tokens
-    AND coalesce(needed_tokens >= $reuse_pool * (SELECT max(value) FROM engine_figure WHERE name = 'kv_pool_tokens'), true) AS evicted, lost_ttft_s, found_ttft_s, ref
+  found >= $reuse_least AND lost >= $reuse_least AND lost >= $reuse_lost * (found + lost) AND lost_tokens >= $reuse_apart * found_tokens
+    AND lost_tokens >= size_tokens
+    AND coalesce(needed_tokens >= $reuse_pool * (SELECT max(value) FROM engine_figure WHERE name = 'kv_pool_tokens'), true) AS evicted,
+      lost_ttft_s, found_ttft_s, ref
 FROM told

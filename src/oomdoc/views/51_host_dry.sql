@@ -8,7 +8,9 @@
 -- ref: where the least stands
 WITH told AS (
   -- what is free without the files that the kernel keeps falls to nothing on any host: it counts where nothing else is told
-  SELECT *, coalesce(name, '') AS series, regexp_matches(coalesce(name, ''), '(?i)free') AS bare FROM process_memory WHERE resource = 'host-available' AND bytes >= 0
+  SELECT *, coalesce(name, '') AS series, regexp_matches(coalesce(name, ''), '(?i)free') AS bare
+  FROM process_memory
+  WHERE resource = 'host-available' AND bytes >= 0
 ), sample AS (
   SELECT source, series, line, bytes, bytes - lag(bytes) OVER w AS change, lead(bytes) OVER w AS after FROM told t
   WHERE NOT (bare AND EXISTS (FROM told o WHERE o.source = t.source AND NOT o.bare)) WINDOW w AS (PARTITION BY source, series ORDER BY line)
@@ -16,7 +18,9 @@ WITH told AS (
   -- every rise ends a fall
   SELECT *, count(CASE WHEN change > 0 THEN 1 END) OVER (PARTITION BY source, series ORDER BY line) AS fall FROM sample
 )
-SELECT max(bytes) AS before_bytes, min(bytes) AS left_bytes, -arg_max(change, line) AS step_bytes, arg_max(struct_pack(b := after), line).b AS back_bytes, count(*) - 1 AS steps, arg_min(source || ':' || line, bytes) AS ref
+SELECT max(bytes) AS before_bytes, min(bytes) AS left_bytes, -arg_max(change, line) AS step_bytes,
+  arg_max(struct_pack(b := after), line).b AS back_bytes, count(*) - 1 AS steps, arg_min(source || ':' || line, bytes) AS ref
 FROM rise GROUP BY source, series, fall
-HAVING count(*) > $dry_steps AND coalesce(back_bytes >= $dry_back * before_bytes, true) AND before_bytes - left_bytes >= $dry_fell * before_bytes AND step_bytes >= left_bytes
+HAVING count(*) > $dry_steps AND coalesce(back_bytes >= $dry_back * before_bytes, true)
+  AND before_bytes - left_bytes >= $dry_fell * before_bytes AND step_bytes >= left_bytes
 ORDER BY left_bytes LIMIT 1

@@ -17,33 +17,58 @@
 -- engine_done: requests that the engine counted as finished in the same time
 -- outer_ref: the first that failed
 WITH goal AS (
-  SELECT g.value AS goal_s, r.value AS reached_s, g.source || ':' || g.line AS ref FROM note g JOIN note r ON r.source = g.source AND r.line = g.line AND r.topic = 'reached-seconds'
+  SELECT g.value AS goal_s, r.value AS reached_s, g.source || ':' || g.line AS ref
+  FROM note g
+  JOIN note r ON r.source = g.source AND r.line = g.line AND r.topic = 'reached-seconds'
   WHERE g.topic = 'goal-seconds' AND g.value > 0 ORDER BY r.value / g.value DESC, ref LIMIT 1
 ), share AS (
   SELECT min(value) AS answered, arg_min(source || ':' || line, value) AS ref FROM note WHERE topic = 'answered-share'
 ), steady AS (
   -- of two times: two replicas or two settings side by side say nothing of before
   SELECT low, high, ref FROM service WHERE times <= $latency_same AND NOT load AND quantity <> 'tpot_s'
-    AND list_aggregate([regexp_matches(coalesce(l, ''), '(?i)\b(before|after|since|yesterday|today|now|then|last|this|week|day|month|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|\d{4}-\d\d|\b\d\d?:\d\d\b') FOR l IN [low_label, high_label]], 'bool_and')
+    AND list_aggregate(
+      [regexp_matches(
+        coalesce(l, ''),
+        '(?i)\b(before|after|since|yesterday|today|now|then|last|this|week|day|month|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|\d{4}-\d\d|\b\d\d?:\d\d\b'
+      ) FOR l IN [low_label, high_label]], 'bool_and'
+    )
 ), client AS (
   SELECT max(value) AS seconds, arg_max(source || ':' || line, value) AS ref FROM note WHERE topic = 'client-seconds'
 ), part AS (
   -- of a difference its values, of a counter that was read twice the difference, of one reading what it stands at
-  SELECT regexp_extract(name, '^vllm:(\w+)_seconds_(sum|count)$', 1) AS what, regexp_extract(name, '_(sum|count)$', 1) AS which, source, labels,
-         CASE WHEN labels = 'delta' THEN sum(value) WHEN count(*) > 1 THEN max(value) - min(value) ELSE max(value) END AS value, min(source || ':' || line) AS ref
-  FROM metric WHERE name IN ('vllm:time_to_first_token_seconds_sum', 'vllm:time_to_first_token_seconds_count', 'vllm:request_queue_time_seconds_sum', 'vllm:request_queue_time_seconds_count',
+  SELECT regexp_extract(name, '^vllm:(\w+)_seconds_(sum|count)$', 1) AS what, regexp_extract(name, '_(sum|count)$', 1) AS which, source,
+    labels,
+         CASE WHEN labels = 'delta' THEN sum(value) WHEN count(*) > 1 THEN max(value) - min(value) ELSE max(value) END AS value,
+           min(source || ':' || line) AS ref
+  FROM metric
+  WHERE name IN ('vllm:time_to_first_token_seconds_sum', 'vllm:time_to_first_token_seconds_count', 'vllm:request_queue_time_seconds_sum', 'vllm:request_queue_time_seconds_count',
     'vllm:request_prefill_time_seconds_sum', 'vllm:request_prefill_time_seconds_count') GROUP BY name, source, labels
 ), mean AS (
-  SELECT what, sum(value) FILTER (which = 'sum') / nullif(sum(value) FILTER (which = 'count'), 0) AS seconds, min(ref) AS ref FROM part GROUP BY what
+  SELECT what, sum(value) FILTER (which = 'sum') / nullif(sum(value) FILTER (which = 'count'), 0) AS seconds, min(ref) AS ref
+  FROM part
+  GROUP BY what
 ), engine_side AS (
-  SELECT coalesce(max(seconds) FILTER (what = 'time_to_first_token'), max(seconds) FILTER (what = 'request_prefill_time') + coalesce(max(seconds) FILTER (what = 'request_queue_time'), 0)) AS seconds, min(ref) AS ref FROM mean
+  SELECT coalesce(
+    max(seconds) FILTER (what = 'time_to_first_token'),
+    max(seconds) FILTER (what = 'request_prefill_time') + coalesce(max(seconds) FILTER (what = 'request_queue_time'), 0)
+  ) AS seconds, min(ref) AS ref
+  FROM mean
 ), outer_side AS (
-  SELECT count(*) FILTER (status BETWEEN 200 AND 399) AS ok, count(*) FILTER (status = 0 OR status >= 500) AS failed, arg_min(source || ':' || line, line) FILTER (status = 0 OR status >= 500) AS ref FROM request WHERE status IS NOT NULL
+  SELECT count(*) FILTER (status BETWEEN 200 AND 399) AS ok, count(*) FILTER (status = 0 OR status >= 500) AS failed,
+    arg_min(source || ':' || line, line) FILTER (status = 0 OR status >= 500) AS ref
+  FROM request
+  WHERE status IS NOT NULL
 ), done AS (
   SELECT sum(value) AS n FROM (
-    SELECT CASE WHEN labels = 'delta' THEN sum(value) ELSE max(value) - min(value) END AS value FROM metric WHERE name = 'vllm:request_success_total' GROUP BY source, labels HAVING labels = 'delta' OR count(*) > 1)
+    SELECT CASE WHEN labels = 'delta' THEN sum(value) ELSE max(value) - min(value) END AS value
+    FROM metric
+    WHERE name = 'vllm:request_success_total'
+    GROUP BY source, labels
+    HAVING labels = 'delta' OR count(*) > 1)
 )
-SELECT goal.goal_s, goal.reached_s, goal.ref AS goal_ref, share.answered, share.ref AS answered_ref, steady.low AS same_low_s, steady.high AS same_high_s, steady.ref AS same_ref,
+SELECT goal.goal_s, goal.reached_s, goal.ref AS goal_ref, share.answered, share.ref AS answered_ref, steady.low AS same_low_s,
+  steady.high AS same_high_s, steady.ref AS same_ref,
   client.seconds AS client_s, client.ref AS client_ref, engine_side.seconds AS engine_s, engine_side.ref AS engine_ref,
-  nullif(outer_side.ok, 0)::BIGINT AS outer_ok, CASE WHEN outer_side.ok > 0 THEN outer_side.failed END::BIGINT AS outer_failed, done.n::BIGINT AS engine_done, outer_side.ref AS outer_ref
+  nullif(outer_side.ok, 0)::BIGINT AS outer_ok, CASE WHEN outer_side.ok > 0 THEN outer_side.failed END::BIGINT AS outer_failed,
+    done.n::BIGINT AS engine_done, outer_side.ref AS outer_ref
 FROM share, client, engine_side, outer_side, done LEFT JOIN goal ON true LEFT JOIN steady ON true

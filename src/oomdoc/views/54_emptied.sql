@@ -10,13 +10,21 @@
 WITH point AS (
   SELECT source, line, rowid AS place, running, waiting, kv_used, source || ':' || line AS ref FROM engine_stat WHERE kv_used IS NOT NULL
 ), top AS (
-  SELECT source, max(kv_used) AS peak, arg_max(place, kv_used) AS place, max(running) AS running, max(waiting) AS waiting FROM point GROUP BY source HAVING max(kv_used) >= $emptied_from
+  SELECT source, max(kv_used) AS peak, arg_max(place, kv_used) AS place, max(running) AS running, max(waiting) AS waiting
+  FROM point
+  GROUP BY source
+  HAVING max(kv_used) >= $emptied_from
 ), behind AS (
-  SELECT t.source, any_value(t.peak) AS peak, max(p.running) AS running_behind, min(p.kv_used) AS low, any_value(t.running) AS running, any_value(t.waiting) AS waiting, arg_min(p.ref, p.place) FILTER (p.running = 0 AND p.kv_used <= $emptied_to) AS ref
+  SELECT t.source, any_value(t.peak) AS peak, max(p.running) AS running_behind, min(p.kv_used) AS low, any_value(t.running) AS running,
+    any_value(t.waiting) AS waiting, arg_min(p.ref, p.place) FILTER (p.running = 0 AND p.kv_used <= $emptied_to) AS ref
   FROM top t JOIN point p ON p.source = t.source AND p.place > t.place GROUP BY t.source
 ), counter AS (
   SELECT sum(grown) AS tokens FROM (
-    SELECT CASE WHEN labels = 'delta' THEN sum(value) ELSE max(value) - min(value) END AS grown FROM metric WHERE name IN ('vllm:generation_tokens_total', 'vllm:prompt_tokens_total') GROUP BY name, source, labels HAVING labels = 'delta' OR count(*) > 1)
+    SELECT CASE WHEN labels = 'delta' THEN sum(value) ELSE max(value) - min(value) END AS grown
+    FROM metric
+    WHERE name IN ('vllm:generation_tokens_total', 'vllm:prompt_tokens_total')
+    GROUP BY name, source, labels
+    HAVING labels = 'delta' OR count(*) > 1)
 ), pool AS (
   SELECT max(value) AS tokens FROM engine_figure WHERE name = 'kv_pool_tokens'
 )

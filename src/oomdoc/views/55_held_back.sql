@@ -8,15 +8,29 @@
 -- link_share: that as a share of the link
 -- link_ref: where
 WITH told AS (
-  SELECT source, topic, value, row_number() OVER (PARTITION BY source, topic ORDER BY line) AS nth, line FROM note WHERE topic IN ('cpu-periods', 'cpu-throttled')
+  SELECT source, topic, value, row_number() OVER (PARTITION BY source, topic ORDER BY line) AS nth, line
+  FROM note
+  WHERE topic IN ('cpu-periods', 'cpu-throttled')
 ), stretch AS (
-  SELECT p.source, p.line, CASE WHEN p.value >= lag(p.value) OVER w THEN p.value - lag(p.value) OVER w ELSE p.value END AS periods, CASE WHEN p.value >= lag(p.value) OVER w THEN t.value - lag(t.value) OVER w ELSE t.value END AS throttled
-  FROM told p JOIN told t ON t.source = p.source AND t.nth = p.nth AND t.topic = 'cpu-throttled' WHERE p.topic = 'cpu-periods' WINDOW w AS (PARTITION BY p.source ORDER BY p.nth)
+  SELECT p.source, p.line, CASE WHEN p.value >= lag(p.value) OVER w THEN p.value - lag(p.value) OVER w ELSE p.value END AS periods,
+    CASE WHEN p.value >= lag(p.value) OVER w THEN t.value - lag(t.value) OVER w ELSE t.value END AS throttled
+  FROM told p
+  JOIN told t ON t.source = p.source AND t.nth = p.nth AND t.topic = 'cpu-throttled'
+  WHERE p.topic = 'cpu-periods'
+  WINDOW w AS (PARTITION BY p.source ORDER BY p.nth)
 ), held AS (
-  SELECT periods, throttled / periods AS throttled, source || ':' || line AS ref FROM stretch WHERE periods >= $throttle_periods AND throttled BETWEEN 0 AND periods ORDER BY throttled / periods DESC, ref LIMIT 1
+  SELECT periods, throttled / periods AS throttled, source || ':' || line AS ref
+  FROM stretch
+  WHERE periods >= $throttle_periods AND throttled BETWEEN 0 AND periods
+  ORDER BY throttled / periods DESC, ref
+  LIMIT 1
 ), link AS (
   -- a host has several: the one that is told last is the one that is asked about
-  SELECT arg_max(value, line) FILTER (topic = 'link-speed') AS speed, max(value) FILTER (topic IN ('link-rate', 'read-rate')) AS carried, max(source || ':' || line) FILTER (topic = 'link-speed') AS ref FROM note WHERE topic IN ('link-speed', 'link-rate', 'read-rate')
+  SELECT arg_max(value, line) FILTER (topic = 'link-speed') AS speed, max(value) FILTER (topic IN ('link-rate', 'read-rate')) AS carried,
+    max(source || ':' || line) FILTER (topic = 'link-speed') AS ref
+  FROM note
+  WHERE topic IN ('link-speed', 'link-rate', 'read-rate')
 )
-SELECT held.periods::BIGINT AS periods, held.throttled, held.ref AS throttled_ref, link.speed AS link_bytes_s, link.carried AS carried_bytes_s, link.carried / link.speed AS link_share, link.ref AS link_ref
+SELECT held.periods::BIGINT AS periods, held.throttled, held.ref AS throttled_ref, link.speed AS link_bytes_s,
+  link.carried AS carried_bytes_s, link.carried / link.speed AS link_share, link.ref AS link_ref
 FROM link LEFT JOIN held ON true WHERE held.periods IS NOT NULL OR link.speed IS NOT NULL

@@ -8,13 +8,24 @@
 WITH said AS (
   -- what is told of memory is no wait for another part
   SELECT source, line, text, regexp_replace(lower(text), '[0-9][0-9a-f.:]*', '#', 'g')[:48] AS shape FROM note
-  WHERE topic = 'waits-for' AND NOT regexp_matches(text, '(?i)\bmemory\b|\bkv\b|\bblocks?\b|\bvram\b|\bapplication (startup|shutdown)|\brequests?\b|\bto (finish|complete)\b')
+  WHERE topic = 'waits-for'
+    AND NOT regexp_matches(
+      text, '(?i)\bmemory\b|\bkv\b|\bblocks?\b|\bvram\b|\bapplication (startup|shutdown)|\brequests?\b|\bto (finish|complete)\b'
+    )
 ), step AS (
   SELECT source, max(line) AS line FROM (
     SELECT source, line FROM milestone UNION ALL SELECT source, line FROM engine_stat WHERE generation_tokens_per_s > 0
-    UNION ALL SELECT source, line FROM request WHERE status BETWEEN 200 AND 399 UNION ALL SELECT source, line FROM failure_event WHERE grade >= 2) GROUP BY source
+    UNION ALL
+    SELECT source, line
+    FROM request
+    WHERE status BETWEEN 200 AND 399
+    UNION ALL
+    SELECT source, line
+    FROM failure_event
+    WHERE grade >= 2) GROUP BY source
 )
-SELECT count(*) AS times, arg_max(x.text, x.line) AS text, x.source, x.source || ':' || min(x.line) AS first_ref, x.source || ':' || max(x.line) AS ref
+SELECT count(*) AS times, arg_max(x.text, x.line) AS text, x.source, x.source || ':' || min(x.line) AS first_ref,
+  x.source || ':' || max(x.line) AS ref
 FROM said x JOIN source o ON o.source = x.source LEFT JOIN step s ON s.source = x.source
 WHERE x.line > coalesce(s.line, 0)
 GROUP BY x.source, x.shape, o.lines HAVING count(*) >= $refrain_times AND max(x.line) >= $refrain_end * o.lines

@@ -12,10 +12,18 @@ WITH gone AS (
 ), wave AS (
   SELECT source, min(line) AS line, count(*) AS times FROM gone GROUP BY source, island HAVING count(*) >= $hung_up
 ), before AS (
-  SELECT w.source, w.line, w.times, arg_max(struct_pack(running := x.running, waiting := x.waiting, swapped := x.swapped, kv_used := x.kv_used, rate := x.generation_tokens_per_s), x.line) AS last, median(x.generation_tokens_per_s) AS usual
+  SELECT w.source, w.line, w.times,
+    arg_max(
+      struct_pack(
+        running := x.running, waiting := x.waiting, swapped := x.swapped, kv_used := x.kv_used, rate := x.generation_tokens_per_s
+      ), x.line
+    ) AS last, median(x.generation_tokens_per_s) AS usual
   FROM wave w JOIN engine_stat x ON x.source = w.source AND x.line < w.line WHERE x.running > 0 GROUP BY ALL
 )
-SELECT times, last.running AS running, last.waiting AS waiting, last.kv_used AS kv_used, last.rate AS tokens_s, usual AS usual_tokens_s, source || ':' || line AS ref
+SELECT times, last.running AS running, last.waiting AS waiting, last.kv_used AS kv_used, last.rate AS tokens_s, usual AS usual_tokens_s,
+  source || ':' || line AS ref
 -- where all leave, whoever sent them has ended
-FROM before WHERE times >= $hung_up_share * last.running AND times < last.running AND coalesce(last.waiting, 0) = 0 AND coalesce(last.swapped, 0) = 0 AND last.rate >= $rate_kept * usual
+FROM before
+WHERE times >= $hung_up_share * last.running AND times < last.running AND coalesce(last.waiting, 0) = 0 AND coalesce(last.swapped, 0) = 0
+  AND last.rate >= $rate_kept * usual
 ORDER BY times DESC, source, line LIMIT 1
