@@ -67,7 +67,7 @@ def pages() -> dict[Path, str]:
 
 def blank_views() -> str:
     """What each view reads and needs, its columns, and its rows in a bundle without evidence (NULLs left out): one view a line."""
-    from oomdoc.store import Store
+    from oomdoc.evidence.store import Store
     from oomdoc.views import VIEWS
     from oomdoc.views.blank import mark
 
@@ -93,7 +93,7 @@ def blank_views() -> str:
 
 def questions() -> str:
     """What each question of the shipped rules reads, which columns of views it names, and when it tells nothing, by its mark."""
-    from oomdoc.rules import load_rules, shipped_questions
+    from oomdoc.judge.rules import load_rules, shipped_questions
     from oomdoc.views import VIEWS
     from oomdoc.views.blank import mark
 
@@ -114,8 +114,8 @@ def questions() -> str:
 @functools.cache
 def relations() -> Mapping[str, Sequence[str]]:
     """Every relation that differs from bundle to bundle, in the order in which they are made, with its columns."""
-    from oomdoc.store import OWN_TABLES
-    from oomdoc.tables import TABLES
+    from oomdoc.evidence.store import OWN_TABLES
+    from oomdoc.evidence.tables import TABLES
     from oomdoc.views import VIEWS
 
     tables = {name: tuple(table.column_names) for name, table in TABLES.items()}
@@ -200,7 +200,7 @@ def by_hand() -> str:
 
 def unseen() -> str:
     """The first runs on unseen reports, from the figures that reports quote."""
-    from oomdoc.record import ROUNDS, SURE_FROM, like
+    from oomdoc.story.record import ROUNDS, SURE_FROM, like
 
     head = ["round", "when it was run", "fair", "the label itself", "in the first three", "Brier", "ECE", f"said at {SURE_FROM:g} or more: right"]  # fmt: skip
     body = [
@@ -222,8 +222,8 @@ def _rule(cause: str) -> Any:
 
 def tables() -> str:
     """docs/tables.md."""
+    from oomdoc.evidence.tables import TABLES
     from oomdoc.ingest import INGESTORS
-    from oomdoc.tables import TABLES
     from oomdoc.views import VIEWS
 
     filled: dict[str, list[str]] = {}
@@ -286,7 +286,7 @@ def dataset() -> str:
 
 def link(name: str) -> str:
     """A table or view as a link within docs/tables.md; plain where the page has no such heading."""
-    from oomdoc.tables import TABLES
+    from oomdoc.evidence.tables import TABLES
     from oomdoc.views import VIEWS
 
     bare = name.removeprefix("seen.")
@@ -295,7 +295,7 @@ def link(name: str) -> str:
 
 def sources_of(sql: str) -> list[str]:
     """The tables and views that a query names and a person may ask, in order of name; those of `seen` with that prefix."""
-    from oomdoc.tables import TABLES
+    from oomdoc.evidence.tables import TABLES
     from oomdoc.views import VIEWS
 
     known = {*TABLES, *VIEWS, "focus", "engine_default"}
@@ -317,8 +317,8 @@ def askers() -> dict[str, list[str]]:
 @functools.cache
 def all_rules() -> tuple[Any, ...]:
     """The shipped rules by category and id; a broken file is an error here."""
-    from oomdoc.rules import CATEGORIES as ORDER
-    from oomdoc.rules import load_rules
+    from oomdoc.judge.rules import CATEGORIES as ORDER
+    from oomdoc.judge.rules import load_rules
 
     found, faults = load_rules()
     if faults:
@@ -328,7 +328,7 @@ def all_rules() -> tuple[Any, ...]:
 
 def rules() -> str:
     """docs/rules.md: the matrix, who asks what, the evidence by id, and a page for every cause."""
-    from oomdoc.thresholds import SHARED
+    from oomdoc.views.thresholds import SHARED
 
     every = all_rules()
     out = [
@@ -654,7 +654,7 @@ def prose(help_text: str) -> str:
 
 def fields() -> str:
     """Every field of the report, from its JSON Schema: one table per object."""
-    from oomdoc.schema import load
+    from oomdoc.model.schema import load
 
     out: list[str] = []
     kinds = _kinds()
@@ -690,7 +690,7 @@ def _rows(body: list[list[str]], path: str, schema: Mapping[str, Any]) -> None:
 
 @functools.cache
 def _kinds() -> Mapping[str, Any]:
-    from oomdoc.schema import load
+    from oomdoc.model.schema import load
 
     return load()["$defs"]
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from oomdoc import ingest
-from oomdoc.scan import chunks
-from oomdoc.unwrap import unwrap
+from oomdoc.intake.scan import chunks
+from oomdoc.intake.unwrap import unwrap
 
 MIB, GIB = 1 << 20, 1 << 30
 ROWS = 40  # of one table that are written again

@@ -44,9 +44,9 @@ def main(argv: list[str]) -> int:
             raise PermissionError(event)
 
     import oomdoc
-    from oomdoc.bundle import DEFAULT_LIMITS
     from oomdoc.diagnose import Options
     from oomdoc.errors import OomdocError
+    from oomdoc.intake.bundle import DEFAULT_LIMITS
     from oomdoc.report import REPORTS
 
     options = Options(limits=dataclasses.replace(DEFAULT_LIMITS, max_members=MEMBERS))

@@ -27,11 +27,11 @@ from typing import Any
 import duckdb
 
 import signs
-from oomdoc.rule_tests import faults_of, filled
-from oomdoc.rules import Rule, load_rules
-from oomdoc.store import QueryError, Store
+from oomdoc.evidence.store import QueryError, Store
+from oomdoc.judge.rule_tests import faults_of, filled
+from oomdoc.judge.rules import Rule, load_rules
+from oomdoc.judge.weigh import Ask
 from oomdoc.views import VIEWS, View
-from oomdoc.weigh import Ask
 
 Node = dict[str, Any]
 _COMPARED = ("COMPARE_GREATERTHANOREQUALTO", "COMPARE_LESSTHANOREQUALTO", "COMPARE_GREATERTHAN", "COMPARE_LESSTHAN", "COMPARE_BETWEEN")  # fmt: skip

@@ -24,8 +24,8 @@ import oomdoc
 import shapes
 from oomdoc.diagnose import Options
 from oomdoc.errors import BundleError
+from oomdoc.judge.rules import load_rules
 from oomdoc.model import Report
-from oomdoc.rules import load_rules
 
 SURE = 0.5
 """From here on a first cause is told as the answer (the verdict is no longer `undecided`)."""

@@ -29,9 +29,9 @@ from typing import Any
 
 import duckdb
 
-from oomdoc.rules import Rule
-from oomdoc.store import OWN_TABLES, Store
-from oomdoc.tables import TABLES
+from oomdoc.evidence.store import OWN_TABLES, Store
+from oomdoc.evidence.tables import TABLES
+from oomdoc.judge.rules import Rule
 from oomdoc.views import VIEWS
 from oomdoc.views.blank import BLANK
 

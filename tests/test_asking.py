@@ -10,11 +10,11 @@ from typing import Any
 import duckdb
 import pytest
 
-from oomdoc.asking import TABLE_FUNCTIONS, one_select
 from oomdoc.diagnose import Options, analyze
 from oomdoc.errors import UsageError
-from oomdoc.rules import load_rules, shipped_queries
-from oomdoc.store import Store
+from oomdoc.evidence.asking import TABLE_FUNCTIONS, one_select
+from oomdoc.evidence.store import Store
+from oomdoc.judge.rules import load_rules, shipped_queries
 
 BUNDLE = Path(__file__).parents[1] / "sample_logs" / "kv-demand-long-chats"
 DELETE = "WITH x AS (DEL'||'ETE FROM kv_pressure RETURNING 1) SELECT * FROM x"

@@ -16,9 +16,9 @@ import pytest
 
 from grids import some
 from oomdoc.diagnose import analyze
-from oomdoc.rules import Rule, load_rules, shipped_questions
-from oomdoc.store import OWN_TABLES, Store
-from oomdoc.tables import TABLES
+from oomdoc.evidence.store import OWN_TABLES, Store
+from oomdoc.evidence.tables import TABLES
+from oomdoc.judge.rules import Rule, load_rules, shipped_questions
 from oomdoc.views import VIEWS
 from oomdoc.views.blank import BLANK, Question, is_so, question
 

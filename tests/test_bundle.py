@@ -25,9 +25,9 @@ import zstandard
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from oomdoc.bundle import Intake, Limits, binary_form, open_bundle, safe_path
 from oomdoc.errors import EXIT_INPUT, BundleError
-from oomdoc.scan import chunks, read_ahead
+from oomdoc.intake.bundle import Intake, Limits, binary_form, open_bundle, safe_path
+from oomdoc.intake.scan import chunks, read_ahead
 
 
 def packed_gzip(data: bytes) -> bytes:

@@ -21,11 +21,11 @@ import pytest
 
 import oomdoc
 from oomdoc import cli
-from oomdoc.bundle import DEFAULT_LIMITS, Limits
 from oomdoc.cli import console
 from oomdoc.errors import BundleError, OomdocError, RuleError, UsageError
+from oomdoc.intake.bundle import DEFAULT_LIMITS, Limits
+from oomdoc.judge.rules import ActionRule, EvidenceRule, ReasonRule, Rule
 from oomdoc.model import Report
-from oomdoc.rules import ActionRule, EvidenceRule, ReasonRule, Rule
 from report_samples import SAMPLES, healthy, hostile, kv_demand, not_memory, undecided
 from snapshot import check
 
@@ -191,7 +191,7 @@ def test_wrong_usage_is_one_sentence_and_status_2(
     stub: Stub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("oomdoc.rules.load_rules", lambda folder: ([rule()], []))
+    monkeypatch.setattr("oomdoc.judge.rules.load_rules", lambda folder: ([rule()], []))
     said = []
     for line in WRONG:
         status, out, err = call(capsys, *line.split())
@@ -516,7 +516,7 @@ def test_sql_fits_a_terminal_and_is_whole_in_a_pipe(stub: Stub, monkeypatch: pyt
 
 
 def test_tables_tell_every_column(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from oomdoc.tables import TABLES
+    from oomdoc.evidence.tables import TABLES
     from oomdoc.views import VIEWS
 
     monkeypatch.setenv("COLUMNS", "200")
@@ -595,7 +595,7 @@ RULES = [
 def rule_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(
-        "oomdoc.rules.load_rules", lambda folder: (list(RULES), ["my/x.toml:3: no key 'prio'"] if folder else [])
+        "oomdoc.judge.rules.load_rules", lambda folder: (list(RULES), ["my/x.toml:3: no key 'prio'"] if folder else [])
     )
 
 
@@ -625,7 +625,7 @@ def test_rules_list_as_accepted(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("rule_set")
 def test_rules_test_tells_what_failed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    module: Any = types.ModuleType("oomdoc.rule_tests")
+    module: Any = types.ModuleType("oomdoc.judge.rule_tests")
     good = ("gpu-shared", "a neighbour", True, "")
     bad = (
         "kv-demand-exceeds-pool",
@@ -634,7 +634,7 @@ def test_rules_test_tells_what_failed(capsys: pytest.CaptureFixture[str], monkey
         "pool-pinned: expected to hold, was unknown\nprobability 0.12",
     )
     module.run = lambda rules, tell=None: [good]
-    monkeypatch.setitem(sys.modules, "oomdoc.rule_tests", module)
+    monkeypatch.setitem(sys.modules, "oomdoc.judge.rule_tests", module)
     monkeypatch.setattr(oomdoc, "rule_tests", module, raising=False)
     assert call(capsys, "rules", "test") == (0, "1 test of 2 rules: 1 passed, 0 failed\n", "")
     module.run = lambda rules, tell=None: [good, bad]

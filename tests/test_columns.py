@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc.columns import NULLS, Cut, Field, Memo, Template, is_null, stamp
+from oomdoc.intake.columns import NULLS, Cut, Field, Memo, Template, is_null, stamp
 from oomdoc.units import parse_time
 
 QUERY = Template(
@@ -253,7 +253,7 @@ def test_any_bytes_read_alike_both_ways(data: bytes, template: Template) -> None
 
 
 def test_numpy_waits_for_the_first_chunk() -> None:
-    code = "import sys, oomdoc.columns; sys.exit('numpy' in sys.modules)"
+    code = "import sys, oomdoc.intake.columns; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

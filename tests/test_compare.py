@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from oomdoc import cli
-from oomdoc.compare import check, compare
 from oomdoc.errors import UsageError
 from oomdoc.model import Action, Evidence, Flag, LedgerEntry, Report
 from oomdoc.report import diff
+from oomdoc.report.compare import check, compare
 from oomdoc.report.json import render as render_json
 from oomdoc.units import GIB
 from report_samples import diagnosis, engine, healthy, kv_demand, parts, undecided

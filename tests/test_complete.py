@@ -16,10 +16,10 @@ import pytest
 
 import oomdoc
 from oomdoc import cli
-from oomdoc.complete import is_cut, judged, missing, was_cut
+from oomdoc.evidence.store import Store
+from oomdoc.loading.complete import is_cut, judged, missing, was_cut
 from oomdoc.model import Missing, Unread
 from oomdoc.report import REPORTS
-from oomdoc.store import Store
 from report_samples import healthy, kv_demand
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from oomdoc import cli
-from oomdoc.completion import SHELLS
+from oomdoc.cli.completion import SHELLS
 
 
 def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:

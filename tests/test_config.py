@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc import cli, config
+from oomdoc import cli
+from oomdoc.cli import config
 from oomdoc.errors import UsageError
 
 COMMANDS = {

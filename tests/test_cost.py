@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 import oomdoc
-from oomdoc import bundle as intake
-from oomdoc import ingest, streams
-from oomdoc.bundle import binary_form, open_bundle
+from oomdoc import ingest
 from oomdoc.errors import BundleError
 from oomdoc.ingest.base import Head
 from oomdoc.ingest.program_text import language
+from oomdoc.intake import bundle as intake
+from oomdoc.intake import streams
+from oomdoc.intake.bundle import binary_form, open_bundle
 from oomdoc.model import Unread
 
 SAMPLE = Path(__file__).parents[1] / "sample_logs" / "graph-capture-on-24gb"

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grids import some
-from oomdoc import counting
-from oomdoc.counting import Case
 from oomdoc.errors import UsageError
-from oomdoc.rules import EvidenceRule, Rule, load_rules, read_rule, rules_folder
-from oomdoc.weigh import ELSEWHERE, shares
+from oomdoc.judge.rules import EvidenceRule, Rule, load_rules, read_rule, rules_folder
+from oomdoc.judge.weigh import ELSEWHERE, shares
+from oomdoc.sweep import counting
+from oomdoc.sweep.counting import Case
 
 ROOT = Path(__file__).parents[1]
 CASES = ROOT / "tests" / "cases"

@@ -81,7 +81,7 @@ def test_the_run_in_the_readme_fits_80_columns() -> None:
 
 
 def test_what_is_public_is_documented() -> None:
-    from oomdoc.tables import TABLES
+    from oomdoc.evidence.tables import TABLES
     from oomdoc.views import VIEWS
 
     tables, rules = read("docs/tables.md"), read("docs/rules.md")
@@ -259,7 +259,7 @@ def few_rules(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave one shipped rule: tests/test_rules.py runs the tests of all, which takes its time."""
     (folder / "shipped" / "kv-cache").mkdir(parents=True)
     shutil.copy(ROOT / "rules/kv-cache/kv-demand-exceeds-pool.toml", folder / "shipped" / "kv-cache")
-    monkeypatch.setattr("oomdoc.rules.rules_folder", lambda: folder / "shipped")
+    monkeypatch.setattr("oomdoc.judge.rules.rules_folder", lambda: folder / "shipped")
 
 
 def test_make_verbs_in_pages_exist() -> None:

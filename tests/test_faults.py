@@ -26,7 +26,7 @@ from grids import some
 from oomdoc import cli, faults
 from oomdoc.cli import console
 from oomdoc.errors import OomdocError, RuleError, UsageError
-from oomdoc.rules import load_rules, read_rule
+from oomdoc.judge.rules import load_rules, read_rule
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "sample_logs" / "graph-capture-on-24gb"

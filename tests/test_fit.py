@@ -23,11 +23,11 @@ from oomdoc.errors import UsageError
 from oomdoc.fit import SOLVABLE, Given, ask, solve, worksheet
 from oomdoc.fit.question import parse_sizes
 from oomdoc.model import Engine, Flag, LedgerEntry, Report
+from oomdoc.model.worksheet import Solved, Worksheet
 from oomdoc.physics.catalogue import models
 from oomdoc.physics.interval import ORIGINS, Interval
 from oomdoc.report.fit import render, render_json, render_solved
 from oomdoc.units import GIB
-from oomdoc.worksheet import Solved, Worksheet
 from report_samples import kv_demand
 from snapshot import check
 

@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from oomdoc import ingest
+from oomdoc.evidence.tables import LOOKALIKE, TABLES
 from oomdoc.ingest import text_log
 from oomdoc.ingest.base import HEAD_BYTES, Ingestor
 from oomdoc.ingest.record import Clock, decode, peel, read_record
-from oomdoc.scan import chunks
-from oomdoc.tables import LOOKALIKE, TABLES
-from oomdoc.unwrap import unwrap
+from oomdoc.intake.scan import chunks
+from oomdoc.intake.unwrap import unwrap
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 EXAMPLES = int(os.environ.get("OOMDOC_FUZZ", "25"))

@@ -25,7 +25,8 @@ import jsonschema
 import pytest
 
 from grids import report_of
-from oomdoc import cli, schema
+from oomdoc import cli
+from oomdoc.model import schema
 from oomdoc.report.json import dump
 from oomdoc.units import GIB, parse_size
 from snapshot import check

@@ -8,9 +8,9 @@ from typing import BinaryIO, cast
 
 import pytest
 
-from oomdoc.handed import handed
-from oomdoc.scan import chunks
-from oomdoc.unwrap import numbered, unwrap
+from oomdoc.intake.handed import handed
+from oomdoc.intake.scan import chunks
+from oomdoc.intake.unwrap import numbered, unwrap
 
 TABLE = "gpu,used\n0,76012\n1,12\n2,13\n"
 LOG = "INFO 11-20 20:04:51 [core.py:1] up\nINFO 11-20 20:04:52 [core.py:1] down\n"

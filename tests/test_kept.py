@@ -12,11 +12,11 @@ import pytest
 
 from growing import dense
 from oomdoc import ingest
-from oomdoc.bundle import open_bundle
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import kept
 from oomdoc.ingest.base import Reading
-from oomdoc.scan import Chunk, chunks
-from oomdoc.tables import Batch
+from oomdoc.intake.bundle import open_bundle
+from oomdoc.intake.scan import Chunk, chunks
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 

@@ -18,9 +18,9 @@ import duckdb
 import pytest
 
 from grids import WHOLE
+from oomdoc.evidence.store import Store
+from oomdoc.judge.weigh import say
 from oomdoc.limits import Ended, limited, scratch_folder, watched
-from oomdoc.store import Store
-from oomdoc.weigh import say
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "sample_logs" / "graph-capture-on-24gb"
@@ -293,7 +293,7 @@ BOMBS: Mapping[str, str] = {
 _BOMB = """
 import json, sys, time, resource, duckdb
 from pathlib import Path
-import oomdoc.store as store
+import oomdoc.evidence.store as store
 from oomdoc.limits import limited, scratch_folder
 with limited(1500, 1 << 30), scratch_folder() as folder, store.Store(folder) as opened:
     opened.finish()
@@ -325,7 +325,7 @@ def test_a_sentence_of_a_rule_is_no_bomb() -> None:
 
 
 def test_a_rule_folder_with_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    from oomdoc.rules import load_rules
+    from oomdoc.judge.rules import load_rules
 
     (tmp_path / "host").mkdir()
     os.mkfifo(tmp_path / "host" / "waits.toml")

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from oomdoc import watch
-from oomdoc.rules import load_rules
+from oomdoc.assemble import watch
+from oomdoc.judge.rules import load_rules
 
 FOLDER = Path(__file__).parents[1] / "docs" / "monitoring"
 METRICS: dict[str, dict[str, str]] = {

@@ -18,7 +18,7 @@ import noise_beside
 import shapes
 from grids import WHOLE, report_of, some
 from oomdoc import ingest
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 FOLDERS = sorted(path.parent for path in SAMPLES.glob("*/case.toml"))

@@ -13,11 +13,11 @@ import pytest
 import oomdoc
 from grids import some
 from oomdoc.errors import OomdocError
+from oomdoc.evidence.store import Store
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import text_log
 from oomdoc.ingest.base import Pattern
 from oomdoc.report import REPORTS
-from oomdoc.store import Store
-from oomdoc.tables import Batch
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 ABSURD = ("inf", "-inf", "nan", "-5", "9" * 400, "9" * 5000, "1e999", "-1e308", "9223372036854775807", "18446744073709551616", "4294967296", "99999999999", "٣٤", "1٣", "²", "½", "0", "1_000", "1e18")  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 
 import planted
 from oomdoc import cli
-from oomdoc.bundle import open_bundle
+from oomdoc.intake.bundle import open_bundle
 from oomdoc.redact.forms import form_of
 from oomdoc.redact.refuse import ENTROPY_BITS, HEX_ENTROPY_BITS
 from oomdoc.redact.run import Redaction, common_words, redact, redact_stream

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oomdoc import cli, prompt
+from oomdoc import cli
+from oomdoc.cli import prompt
 from oomdoc.errors import UsageError
-from oomdoc.tables import TABLES
+from oomdoc.evidence.tables import TABLES
 from oomdoc.views import VIEWS
 
 ROOT = Path(__file__).parents[1]

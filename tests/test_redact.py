@@ -26,8 +26,8 @@ import oomdoc
 import shapes
 from grids import WHOLE, report_of, some
 from oomdoc import cli
-from oomdoc.bundle import Limits, open_bundle
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.intake.bundle import Limits, open_bundle
 from oomdoc.redact import manifest
 from oomdoc.redact.names import Pseudonyms
 from oomdoc.redact.run import Redaction, common_words, redact, redact_stream

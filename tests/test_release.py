@@ -17,7 +17,7 @@ import pytest
 
 import oomdoc
 from oomdoc import cli
-from oomdoc.rules import load_rules, rules_version
+from oomdoc.judge.rules import load_rules, rules_version
 
 ROOT = Path(__file__).parents[1]
 

@@ -16,13 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc import rule_tests, store
 from oomdoc.diagnose import Options, analyze
 from oomdoc.errors import RuleError
-from oomdoc.rules import CATEGORIES, Rule, load_rules, read_rule, rules_folder, rules_version
+from oomdoc.evidence import store
+from oomdoc.evidence.store import Store
+from oomdoc.judge import rule_tests
+from oomdoc.judge.rules import CATEGORIES, Rule, load_rules, read_rule, rules_folder, rules_version
+from oomdoc.judge.weigh import answer
 from oomdoc.solve.guard import spelled
-from oomdoc.store import Store
-from oomdoc.weigh import answer
 
 RULES, FAULTS = load_rules()
 BY_ID = {rule.id: rule for rule in RULES}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc.scan import Chunk, LiteralScan, chunks, read_ahead
+from oomdoc.intake.scan import Chunk, LiteralScan, chunks, read_ahead
 
 TEXT = st.lists(st.sampled_from([b"abc", b"ab", b"x", b"\n", b"\r", b"KV", b" ", b"\xff"]), max_size=60).map(b"".join)
 

@@ -10,13 +10,14 @@ from typing import Any, BinaryIO, NamedTuple
 
 import pytest
 
-from oomdoc import cli, show
+from oomdoc import cli
+from oomdoc.assemble import show
+from oomdoc.assemble.show import MASK, MOST_LINES, excerpts, lines, mask, parse_ref
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.show import MASK, MOST_LINES, excerpts, lines, mask, parse_ref
 
 
 class Member(NamedTuple):
-    """The shape of `oomdoc.bundle.Member`."""
+    """The shape of `oomdoc.intake.bundle.Member`."""
 
     path: str
     stream: BinaryIO
@@ -48,7 +49,7 @@ class Intake:
 @pytest.fixture
 def intake(monkeypatch: pytest.MonkeyPatch) -> Intake:
     held = Intake({"pods/a/vllm.log": b"".join(b"line %d\n" % number for number in range(1, 101))})
-    monkeypatch.setattr("oomdoc.bundle.open_bundle", lambda paths, *_, **__: held, raising=False)
+    monkeypatch.setattr("oomdoc.intake.bundle.open_bundle", lambda paths, *_, **__: held, raising=False)
     Counting.taken = 0
     return held
 
@@ -152,7 +153,7 @@ def test_the_command_marks_the_line_and_makes_controls_visible(
 
 
 def test_a_real_file(tmp_path: Path) -> None:
-    bundle: Any = pytest.importorskip("oomdoc.bundle")
+    bundle: Any = pytest.importorskip("oomdoc.intake.bundle")
     if not hasattr(bundle, "open_bundle"):
         pytest.skip("the intake is not written yet")
     (tmp_path / "vllm.log").write_text("one\ntwo\nthree\n")
@@ -208,7 +209,7 @@ def test_a_long_reference_is_cut(intake: Intake) -> None:
 
 
 def test_nothing_cited_opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oomdoc.bundle.open_bundle", lambda *_, **__: pytest.fail("opened"))
+    monkeypatch.setattr("oomdoc.intake.bundle.open_bundle", lambda *_, **__: pytest.fail("opened"))
     assert excerpts(["x"], ["a whole file.txt"]) == {}
 
 

@@ -10,9 +10,8 @@ import pytest
 
 import mutants
 import signs
-from oomdoc import thresholds
-from oomdoc.rules import Rule, load_rules, rules_folder
-from oomdoc.views import VIEWS
+from oomdoc.judge.rules import Rule, load_rules, rules_folder
+from oomdoc.views import VIEWS, thresholds
 
 RULES: dict[str, Rule] = {rule.id: rule for rule in load_rules()[0]}
 CASES = [(RULES[cause], case) for cause in RULES for case in signs.of_rule(cause)]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from oomdoc.rules import load_rules
+from oomdoc.judge.rules import load_rules
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

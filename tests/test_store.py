@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from oomdoc.errors import UsageError
-from oomdoc.store import Store, _made_of
-from oomdoc.tables import TABLES, Batch
+from oomdoc.evidence.store import Store, _made_of
+from oomdoc.evidence.tables import TABLES, Batch
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_large_sources_have_tables_of_their_own_and_nobody_sees_it(
         (10, {"scratch": tmp_path}),
         (10, {"db": tmp_path / "x.duckdb"}),
     ):
-        monkeypatch.setattr("oomdoc.store._ROW_GROUP", group)
+        monkeypatch.setattr("oomdoc.evidence.store._ROW_GROUP", group)
         with Store(**place) as store:
             many_samples(store)
             if between:

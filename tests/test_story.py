@@ -15,10 +15,10 @@ import pytest
 import yaml
 
 from grids import report_of
-from oomdoc import diagnose, record
+from oomdoc import diagnose
 from oomdoc.model import Watch
 from oomdoc.report import REPORTS
-from oomdoc.story import told
+from oomdoc.story import record, told
 from oomdoc.story.patches import _yaml
 from oomdoc.units import percent
 from report_samples import SAMPLES

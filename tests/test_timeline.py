@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc.store import Store
-from oomdoc.timeline import AFTER_S, BEFORE_S, MOST_DEVICES, STEPS, timeline
+from oomdoc.assemble.timeline import AFTER_S, BEFORE_S, MOST_DEVICES, STEPS, timeline
+from oomdoc.evidence.store import Store
 from oomdoc.units import GIB, parse_time
 
 T0 = 1_795_200_000.0

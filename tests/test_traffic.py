@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from oomdoc.assemble.traffic import BOUNDS, HEAVIEST, profile
 from oomdoc.cli import run
-from oomdoc.store import Store
-from oomdoc.traffic import BOUNDS, HEAVIEST, profile
+from oomdoc.evidence.store import Store
 
 T = 1_795_000_000.0
 
@@ -40,7 +40,7 @@ def test_buckets_at_other_bounds_move_requests_between_the_classes() -> None:
 
 
 def test_the_usual_bounds_say_the_same_both_ways() -> None:
-    from oomdoc.traffic import _buckets_at
+    from oomdoc.assemble.traffic import _buckets_at
 
     rows = chats(3) + chats(2, input_tokens=700) + chats(2, input_tokens=2048, output_tokens=None)
     with Store() as store:

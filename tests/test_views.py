@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoc import views
-from oomdoc.store import LOG_TABLES, Store
-from oomdoc.tables import TABLES
+from oomdoc.evidence.store import LOG_TABLES, Store
+from oomdoc.evidence.tables import TABLES
 from oomdoc.units import GIB
 from oomdoc.views import VIEWS, read_view
 

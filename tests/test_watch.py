@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from oomdoc.assemble.watch import CONTEXT_SHARE, HEADROOM_BYTES, POOL_SHARE, watch
+from oomdoc.evidence.store import Store
 from oomdoc.model import Watch
-from oomdoc.store import Store
 from oomdoc.units import GIB
-from oomdoc.watch import CONTEXT_SHARE, HEADROOM_BYTES, POOL_SHARE, watch
 
 T = 1_795_000_000.0
 

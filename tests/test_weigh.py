@@ -15,10 +15,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import oomdoc.weigh
+import oomdoc.judge.weigh
+from oomdoc.judge.rules import ActionRule, EvidenceRule, ReasonRule, Rule, load_rules
+from oomdoc.judge.weigh import (
+    ACTION_FROM,
+    CEILING,
+    Answer,
+    Ask,
+    answer,
+    log_odds,
+    probability,
+    rank,
+    say,
+    weigh,
+    weight_of,
+)
 from oomdoc.model import Diagnosis
-from oomdoc.rules import ActionRule, EvidenceRule, ReasonRule, Rule, load_rules
-from oomdoc.weigh import ACTION_FROM, CEILING, Answer, Ask, answer, log_odds, probability, rank, say, weigh, weight_of
 
 Rows = Mapping[str, Mapping[str, Any] | None]
 
@@ -59,7 +71,7 @@ def holding(*names: str, failing: tuple[str, ...] = ()) -> Ask:
 
 def diagnose(of: Rule, ask: Ask) -> Diagnosis:
     """The one diagnosis of one rule."""
-    return oomdoc.weigh.diagnose(weigh(of, ask), ask)
+    return oomdoc.judge.weigh.diagnose(weigh(of, ask), ask)
 
 
 def chance(of: Rule, ask: Ask) -> float:

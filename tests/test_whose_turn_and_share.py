@@ -170,7 +170,7 @@ def test_cached_files_in_the_one_memory(tmp_path: Path, between: str, told: bool
 @pytest.mark.parametrize(("line", "told"), [("$ sed -i 's/gpu_memory_utilization: 0.9/gpu_memory_utilization: 0.8/' a.yaml && uv run serve | tail -1", False), ("$ vllm serve m --gpu-memory-utilization 0.8   # works", True)])  # fmt: skip
 def test_what_became_of_a_command_stands_in_its_output(line: str, told: bool) -> None:
     from oomdoc.ingest.trials import Tries
-    from oomdoc.scan import Chunk
+    from oomdoc.intake.scan import Chunk
 
     tries = Tries()
     tries.hear(Chunk(f"a note\n{line}\n".encode(), 1, True))

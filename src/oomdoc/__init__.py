@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from oomdoc.bundle import Limits as Limits
     from oomdoc.diagnose import Analysis as Analysis
     from oomdoc.diagnose import Options as Options
     from oomdoc.diagnose import analyze as analyze
     from oomdoc.errors import OomdocError as OomdocError
+    from oomdoc.intake.bundle import Limits as Limits
 
 __version__ = "0.1.0"
 
@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(diagnose, name)
     if name == "Limits":
-        from oomdoc.bundle import Limits
+        from oomdoc.intake.bundle import Limits
 
         return Limits
     if name == "OomdocError":

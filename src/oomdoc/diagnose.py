@@ -16,20 +16,20 @@ from types import TracebackType
 from typing import Any
 
 from oomdoc import ingest
-from oomdoc.assemble import assemble
-from oomdoc.bundle import DEFAULT_LIMITS, Intake, Limits, open_bundle
-from oomdoc.details import detailed
+from oomdoc.assemble.assemble import assemble
+from oomdoc.assemble.details import detailed
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.evidence.store import KeptTables, Store
 from oomdoc.faults import unwritable
+from oomdoc.intake.bundle import DEFAULT_LIMITS, Intake, Limits, open_bundle
+from oomdoc.judge.rules import Rule, load_rules
+from oomdoc.judge.weigh import Finding
 from oomdoc.limits import scratch_folder
-from oomdoc.load import EMPTY, Progress, load, tell
+from oomdoc.loading.load import EMPTY, Progress, load, tell
+from oomdoc.loading.resume import Resumed
 from oomdoc.model import Report, Unread
 from oomdoc.redact import manifest
-from oomdoc.resume import Resumed
-from oomdoc.rules import Rule, load_rules
-from oomdoc.store import KeptTables, Store
 from oomdoc.units import zone
-from oomdoc.weigh import Finding
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Analysis:
 
     def traffic(self, bounds: Sequence[int]) -> dict[str, Any]:
         """The report's traffic with other bounds of the buckets: the token counts at which M, L and XL begin."""
-        from oomdoc.traffic import profile
+        from oomdoc.assemble.traffic import profile
 
         gravest = self._store.rows_of("SELECT * FROM incident LIMIT 1")
         return profile(self._store, gravest[0] if gravest else None, bounds)

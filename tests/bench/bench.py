@@ -31,7 +31,9 @@ from make_bundle import MIB, QUERIES, WORST, parse_size, write
 PYTHON = sys.executable
 OOMDOC = (PYTHON, "-m", "oomdoc")
 INFLATE = "import sys; from isal import igzip\nwith igzip.open(sys.argv[1]) as f:\n while f.read(1 << 20): pass"
-ANCHORS = "from oomdoc.ingest.text_log import Reader; from oomdoc.scan import chunks; scan = Reader().plan.scan\n"
+ANCHORS = (
+    "from oomdoc.ingest.text_log import Reader; from oomdoc.intake.scan import chunks; scan = Reader().plan.scan\n"
+)
 SEARCH = (
     ANCHORS + "import sys; print(sum(1 for p in sys.argv[1:] for c in chunks(open(p, 'rb')) for _ in scan.hits(c)))"
 )

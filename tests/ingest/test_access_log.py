@@ -7,7 +7,7 @@ from pathlib import Path
 
 import oomdoc
 from oomdoc.ingest import access_log, make_head, recognise, server_answer
-from oomdoc.scan import Chunk
+from oomdoc.intake.scan import Chunk
 
 STAMP = "[05/Feb/2026:08:30:10 +0000]"
 

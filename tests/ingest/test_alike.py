@@ -6,7 +6,7 @@ import pytest
 
 from oomdoc.ingest import text_log
 from oomdoc.ingest.record import Clock, Record
-from oomdoc.scan import Chunk
+from oomdoc.intake.scan import Chunk
 
 LINE = (
     "INFO 12-{} 20:00:{:02} [loggers.py:118] Engine 000: Avg prompt throughput: {}.5 tokens/s, Avg generation throughput: 96.0 tokens/s, "

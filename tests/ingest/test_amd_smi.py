@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import oomdoc
 from oomdoc.ingest import amd_smi, make_head, recognise
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 from oomdoc.units import GIB, MIB
 
 TOTAL, USED = 206_141_652_992, 142_917_206_016

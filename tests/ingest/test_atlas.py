@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from oomdoc.evidence.tables import LOOKALIKE, TABLES
 from oomdoc.ingest import text_log
 from oomdoc.ingest.base import Pattern
 from oomdoc.ingest.wordings import REASON
-from oomdoc.scan import chunks
-from oomdoc.tables import LOOKALIKE, TABLES
+from oomdoc.intake.scan import chunks
 
 ROOT = Path(__file__).parents[2]
 LISTED = tomllib.loads((ROOT / "docs" / "engine-atlas.toml").read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ import forms as again
 from oomdoc import ingest
 from oomdoc.ingest.forms import yaml_text
 from oomdoc.ingest.forms.believe import looks_like_card, plan_for
-from oomdoc.scan import Chunk, chunks
+from oomdoc.intake.scan import Chunk, chunks
 from oomdoc.units import GIB, KIB, MIB
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"

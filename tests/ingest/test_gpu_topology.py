@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoc.ingest import gpu_topology, make_head, recognise
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 NVIDIA = """\
 \t\x1b[4mGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m

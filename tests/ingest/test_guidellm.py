@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoc.ingest import guidellm, make_head, recognise
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 T = 1_795_205_092.0
 

@@ -6,7 +6,7 @@ import pytest
 
 from oomdoc import ingest
 from oomdoc.ingest.texts import Texts
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 from oomdoc.units import GIB, KIB, MIB
 
 FREE = "               total        used        free      shared  buff/cache   available\nMem:           {total}        {used}        20Gi       1.0Gi        40Gi        {left}\nSwap:             0B          0B          0B\n"

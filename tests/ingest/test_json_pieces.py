@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, Piece, pieces
-from oomdoc.scan import Chunk, chunks
+from oomdoc.intake.scan import Chunk, chunks
 
 
 def read(text: str, size: int = 1 << 20, whole: Callable[[tuple[str, ...]], bool] = lambda path: False) -> list[Piece]:

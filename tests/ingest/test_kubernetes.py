@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oomdoc.evidence.tables import TABLES
 from oomdoc.ingest import kubernetes, kubernetes_lines, make_head
 from oomdoc.ingest.base import Pattern
-from oomdoc.scan import chunks
-from oomdoc.tables import TABLES
+from oomdoc.intake.scan import chunks
 
 SAMPLES = [(pattern, text, want) for pattern in kubernetes_lines.PATTERNS for text, want in pattern.samples]
 NAMES = [f"{pattern.name}-{number}" for number, (pattern, _, _) in enumerate(SAMPLES)]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from oomdoc.ingest import launch, make_head, reads_binary, text_log
 from oomdoc.ingest.launch import flags_of, flags_of_tokens, image_version, read_document
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 
 def read(text: str | bytes, size: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from oomdoc.ingest import make_head, memory_series
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 
 def read(text: str, size: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:

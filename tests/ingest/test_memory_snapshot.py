@@ -17,7 +17,7 @@ import oomdoc
 from oomdoc.ingest import make_head, memory_snapshot, reads_binary
 from oomdoc.ingest.plain_pickle import LimitError, PlainPickle
 from oomdoc.ingest.snapshot_sums import Sums
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 from oomdoc.units import MIB
 
 Tables = dict[str, list[dict[str, Any]]]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oomdoc.evidence.tables import TABLES, Batch
 from oomdoc.ingest import make_head, memory_summary
-from oomdoc.scan import chunks
-from oomdoc.tables import TABLES, Batch
+from oomdoc.intake.scan import chunks
 from oomdoc.units import GIB, KIB, MIB, TIB
 
 BAR, RULE = "|" + "=" * 75 + "|", "|" + "-" * 75 + "|"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoc.ingest import make_head, metrics
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 SCRAPE = """\
 # HELP python_info Python platform information

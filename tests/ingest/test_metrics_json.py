@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import oomdoc
 from oomdoc.ingest import make_head, metrics_json, recognise
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 T = 1_795_205_091
 

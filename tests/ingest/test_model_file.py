@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import oomdoc
 from oomdoc.ingest import make_head, model_file, recognise
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 DENSE = {
     "architectures": ["AcmeForCausalLM"], "model_type": "acme", "hidden_size": 4096, "intermediate_size": 14336,

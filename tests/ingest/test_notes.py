@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from oomdoc.ingest import make_head, notes
 from oomdoc.ingest.topics import topics_of
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 GIB = 1 << 30
 

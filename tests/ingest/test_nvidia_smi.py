@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoc.ingest import make_head, nvidia_smi
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 from oomdoc.units import MIB, parse_time
 
 Tables = dict[str, list[dict[str, Any]]]

@@ -6,7 +6,7 @@ import pytest
 
 from oomdoc.ingest import text_log
 from oomdoc.ingest.torch_oom import read_oom
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 from oomdoc.units import GIB, MIB
 
 

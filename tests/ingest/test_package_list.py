@@ -8,7 +8,7 @@ import pytest
 
 from oomdoc import ingest
 from oomdoc.ingest import make_head
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 
 def rows(text: str) -> tuple[str, list[tuple[str, str]]]:

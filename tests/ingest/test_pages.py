@@ -12,7 +12,7 @@ import oomdoc
 from oomdoc import ingest
 from oomdoc.ingest import make_head, program_text
 from oomdoc.ingest.text_form import DOCUMENT, form_of, is_configuration
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 ROOT = Path(__file__).parents[2]
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB. GPU 0 has a total capacity of 15.70 GiB of which 40.00 MiB is free."

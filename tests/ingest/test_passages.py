@@ -9,7 +9,7 @@ import oomdoc
 from oomdoc.ingest import make_head, read, recognise
 from oomdoc.ingest.passages import passages
 from oomdoc.ingest.prompts import typed
-from oomdoc.scan import Chunk
+from oomdoc.intake.scan import Chunk
 
 
 def tables(text: str) -> dict[str, list[dict[str, Any]]]:

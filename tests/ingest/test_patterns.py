@@ -8,7 +8,7 @@ import pytest
 
 from oomdoc.ingest import text_log
 from oomdoc.ingest.base import Pattern
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 SAMPLES = [
     pytest.param(pattern, text, expected, id=f"{pattern.name}-{place}")

@@ -9,7 +9,7 @@ import pytest
 
 from oomdoc import ingest
 from oomdoc.ingest import make_head, process_list
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 
 def read(text: str, size: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from oomdoc import ingest
+from oomdoc.evidence.store import Store
 from oomdoc.ingest import text_log
 from oomdoc.ingest.log_errors import error_kind
-from oomdoc.scan import chunks
-from oomdoc.store import Store
+from oomdoc.intake.scan import chunks
 from oomdoc.units import GIB
 
 CORE = "(EngineCore pid=77) INFO 11-20 20:14:05 [core.py:1] "

@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 from oomdoc.ingest import make_head, request_body
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 
 def read(text: str, size: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:

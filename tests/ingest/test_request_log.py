@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoc.ingest import make_head, request_log
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 from oomdoc.units import parse_time
 
 Tables = dict[str, list[dict[str, Any]]]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoc.ingest import make_head, read, recognise, serving_log
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 TGI = (
     "2026-11-20T20:04:51.250000Z  INFO generate{parameters=GenerateParameters { best_of: None, max_new_tokens: Some(100) } "

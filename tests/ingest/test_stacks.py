@@ -5,7 +5,7 @@ import io
 import pytest
 
 from oomdoc.ingest.texts import Texts
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 
 def errors(text: str) -> list[dict]:

@@ -10,7 +10,7 @@ import pytest
 from oomdoc import ingest
 from oomdoc.ingest import make_head
 from oomdoc.ingest.text_form import CHAT, DOCUMENT, SOURCE_CODE, form_of, is_configuration
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 REFUSAL = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine."
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB. GPU 0 has a total capacity of 15.70 GiB of which 40.00 MiB is free."

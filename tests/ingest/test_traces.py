@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoc.ingest import make_head, recognise, traces
-from oomdoc.scan import chunks
+from oomdoc.intake.scan import chunks
 
 NS = 1_795_205_091_000_000_000
 

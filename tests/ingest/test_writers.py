@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oomdoc
+from oomdoc.assemble.show import lines as show
+from oomdoc.evidence.tables import path_of, source_of
 from oomdoc.ingest.writers import Writers
-from oomdoc.scan import Chunk
-from oomdoc.show import lines as show
-from oomdoc.tables import path_of, source_of
+from oomdoc.intake.scan import Chunk
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 STAMP = "2026-11-18T12:00:01Z"

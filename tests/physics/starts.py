@@ -13,9 +13,9 @@ from typing import Any
 
 from oomdoc.fit import Given, Question, ask, worksheet
 from oomdoc.fit.judge import judge
+from oomdoc.model.worksheet import Worksheet
 from oomdoc.physics.interval import Interval
 from oomdoc.units import GIB
-from oomdoc.worksheet import Worksheet
 
 WITHIN_WEIGHTS = 0.05
 WITHIN_TOKENS = 0.01

@@ -23,8 +23,7 @@ import jsonschema
 import pytest
 
 from grids import detailed_report_of
-from oomdoc import schema
-from oomdoc.model import Excerpt, ExcerptLine, LedgerEntry, Report, closest
+from oomdoc.model import Excerpt, ExcerptLine, LedgerEntry, Report, closest, schema
 from oomdoc.report import REPORTS, pictures
 from oomdoc.report.charts import BARS, charts
 from oomdoc.report.facts import bar_size

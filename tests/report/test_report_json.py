@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from oomdoc import schema
+from oomdoc.model import schema
 from oomdoc.report import REPORTS
 from oomdoc.report.json import dump
 from report_samples import SAMPLES, hostile, kv_demand

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oomdoc.morning import (
+from oomdoc.model.morning import (
     ChangePoint,
     Counts,
     Failing,

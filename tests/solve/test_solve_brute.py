@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import oomdoc
-import oomdoc.assemble
+import oomdoc.assemble.assemble
 from oomdoc.errors import OomdocError
 from oomdoc.fit.sheet import worksheet
 from oomdoc.model import Diagnosis
@@ -50,14 +50,14 @@ def with_pool(folder: Path, share: float, utilization: float) -> Path:
 def solved(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Diagnosis, Situation]]]:
     """What the solver was given and made of it, while the bundle is open."""
     seen: list[tuple[Diagnosis, Situation]] = []
-    real = oomdoc.assemble.solve
+    real = oomdoc.assemble.assemble.solve
 
     def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
         made = real(diagnosis, now)
         seen.append((made, now))
         return made
 
-    monkeypatch.setattr(oomdoc.assemble, "solve", solve)
+    monkeypatch.setattr(oomdoc.assemble.assemble, "solve", solve)
     yield seen
 
 

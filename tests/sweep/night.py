@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from oomdoc.morning import Morning
+from oomdoc.model.morning import Morning
 from oomdoc.sweep.dataset import existing
 from oomdoc.sweep.places import Access
 from oomdoc.sweep.run import Settings, sweep

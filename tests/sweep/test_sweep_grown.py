@@ -23,15 +23,16 @@ from night import ask, night
 
 from grids import WHOLE
 from growing import dense, wrapped
-from oomdoc import diagnose, load, resume
-from oomdoc.bundle import DEFAULT_LIMITS, Begin, Intake
+from oomdoc import diagnose
+from oomdoc.evidence.tables import TABLES
 from oomdoc.ingest import kept
-from oomdoc.scan import Chunk, chunks
+from oomdoc.intake.bundle import DEFAULT_LIMITS, Begin, Intake
+from oomdoc.intake.scan import Chunk, chunks
+from oomdoc.loading import load, resume
 from oomdoc.sweep import grown, ledger, work
 from oomdoc.sweep.dataset import existing
 from oomdoc.sweep.places import Access
 from oomdoc.sweep.sources import look
-from oomdoc.tables import TABLES
 
 FIRST, SECOND, THIRD = "2026-11-20", "2026-11-21", "2026-11-22"
 BLOCK = 128 << 10

@@ -14,7 +14,7 @@ from night import BUNDLES, ask, committed, night
 
 from oomdoc import cli, diagnose
 from oomdoc.errors import BusyError, UsageError
-from oomdoc.rules import rules_folder
+from oomdoc.judge.rules import rules_folder
 from oomdoc.sweep.dataset import Dataset
 from oomdoc.sweep.locks import locked
 from oomdoc.sweep.places import Access, Folder, place

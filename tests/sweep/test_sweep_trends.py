@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from oomdoc import diagnose
-from oomdoc.morning import Morning
-from oomdoc.rules import load_rules
+from oomdoc.judge.rules import load_rules
+from oomdoc.model.morning import Morning
 from oomdoc.sweep import evidence
 from oomdoc.sweep.dataset import Dataset
 from oomdoc.sweep.places import Access, place

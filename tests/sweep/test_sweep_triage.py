@@ -17,7 +17,7 @@ from night import night
 from rich.cells import cell_len
 
 from oomdoc import diagnose
-from oomdoc.morning import Morning
+from oomdoc.model.morning import Morning
 from oomdoc.report.morning import FORMS, terminal
 from oomdoc.sweep.rows import _action
 

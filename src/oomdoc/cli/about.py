@@ -53,8 +53,8 @@ def version() -> int:
     import platform
 
     from oomdoc import __version__
+    from oomdoc.judge.rules import rules_version
     from oomdoc.physics.defaults import NEWEST_READ, OLDEST_READ
-    from oomdoc.rules import rules_version
 
     rules = reading.rule_set(None)[0]
     console.out(
@@ -80,7 +80,7 @@ def completion(
       oomdoc completion zsh > ~/.zfunc/_oomdoc
       oomdoc completion fish > ~/.config/fish/completions/oomdoc.fish
     """
-    from oomdoc.completion import SHELLS, script
+    from oomdoc.cli.completion import SHELLS, script
 
     if shell not in SHELLS:
         raise UsageError(f"no completion for '{shell}'", f"Choose {', '.join(SHELLS[:-1])} or {SHELLS[-1]}")
@@ -98,10 +98,10 @@ def completion(
 
 def _values() -> dict[str, list[str]]:
     """What may follow an option, or be the argument of a command, as far as this version knows it by name."""
+    from oomdoc.cli.prompt import known_tables
+    from oomdoc.evidence.tables import TABLES
     from oomdoc.physics import catalogue, gpus
-    from oomdoc.prompt import known_tables
     from oomdoc.report import REPORTS
-    from oomdoc.tables import TABLES
     from oomdoc.views import VIEWS
 
     causes = sorted(rule.id for rule in reading.rule_set(None)[0])
@@ -127,7 +127,7 @@ def schema() -> int:
     Example:
       oomdoc schema > report.schema.json
     """
-    from oomdoc.schema import text
+    from oomdoc.model.schema import text
 
     console.out(text(), utf8=True)
     return EXIT_OK

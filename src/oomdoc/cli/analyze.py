@@ -177,8 +177,8 @@ def _read(report: Report) -> Iterator[str]:
 
 def _account(analysis: Analysis) -> str:
     """The account of every source: what was read of it into which table, and what could not be read."""
+    from oomdoc.evidence.tables import TABLES
     from oomdoc.report.coverage import Problem, render
-    from oomdoc.tables import TABLES
 
     names = [name for name in TABLES if name != "source"]
     query = " UNION ALL ".join(

@@ -24,7 +24,7 @@ def configured(argv: list[str]) -> tuple[list[str], dict[str, str]]:
 
 def default_map(root: Any, environment: dict[str, str]) -> dict[str, Any]:
     """What files and variables set, in the form in which commands take their defaults; empty where nothing is set."""
-    from oomdoc import config
+    from oomdoc.cli import config
 
     paths = config.files(environment, Path.cwd())
     if not paths and not any(name.startswith("OOMDOC_") and name not in config.OTHER_VARIABLES for name in environment):

@@ -58,7 +58,7 @@ def diff(
     colored = console.colored(color)
     if old == new == "-":
         raise UsageError("OLD and NEW are both standard input", "Give one of them as a file")
-    from oomdoc.compare import compare
+    from oomdoc.report.compare import compare
 
     told = compare(*(_report_of(path, quiet, types, tz, rules) for path in (old, new)))
     from oomdoc.report import diff as page
@@ -74,7 +74,7 @@ def diff(
 
 def _report_of(path: str, quiet: bool, types: Sequence[str] | None, tz: str | None, rules: Path | None) -> Any:
     """The JSON object of a report: read where the file is one, else made from the bundle."""
-    from oomdoc.compare import check
+    from oomdoc.report.compare import check
 
     if path != "-" and Path(path).is_file() and Path(path).stat().st_size <= REPORT_BYTES:
         raw = Path(path).read_bytes()

@@ -14,7 +14,7 @@ from oomdoc.limits import MEMORY_BYTES, TIMEOUT_S, limited
 
 if TYPE_CHECKING:
     from oomdoc.diagnose import Analysis
-    from oomdoc.rules import Rule
+    from oomdoc.judge.rules import Rule
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def limits(size: str | None, members: int | None) -> Any:
     """The limits of the intake with what a person set."""
     from dataclasses import replace
 
-    from oomdoc.bundle import DEFAULT_LIMITS
+    from oomdoc.intake.bundle import DEFAULT_LIMITS
     from oomdoc.units import parse_size
 
     limits = DEFAULT_LIMITS
@@ -207,7 +207,7 @@ def existing(path: Path | None) -> Path | None:
 
 def rule_set(folder: Path | None, told: bool = False) -> tuple[list[Rule], list[str]]:
     """The rules and the faults of broken files; the faults go to standard error unless the caller tells them."""
-    from oomdoc.rules import load_rules
+    from oomdoc.judge.rules import load_rules
 
     rules, faults = load_rules(folder)
     for fault in () if told else faults:

@@ -82,7 +82,7 @@ def rules_new(
       oomdoc rules new disk-full ./my-rules --category host
       oomdoc rules test ./my-rules
     """
-    from oomdoc.rules import new_rule
+    from oomdoc.judge.rules import new_rule
 
     path = new_rule(cause, category, folder)
     console.out(f"{path} written. Edit it, then: oomdoc rules test {folder}\n")
@@ -105,8 +105,8 @@ def rules_test(
       oomdoc rules test ./my-rules
       oomdoc rules test ./my-rules --all
     """
+    from oomdoc.judge.rule_tests import run as run_tests
     from oomdoc.report.words import count, neutral
-    from oomdoc.rule_tests import run as run_tests
 
     chosen, faults = reading.rule_set(folder, told=True)
     if folder is not None and not everything:
@@ -152,8 +152,8 @@ def rules_count(
       oomdoc rules count tests/cases sample_logs
       oomdoc rules count ~/incidents --rules ./my-rules --write
     """
-    from oomdoc import counting
     from oomdoc.report import figures
+    from oomdoc.sweep import counting
 
     chosen = reading.rule_set(rules)[0]
     progress = console.Progress(quiet)

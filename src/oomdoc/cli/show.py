@@ -34,8 +34,8 @@ def show(
     Example:
       oomdoc show bundle.tar.gz pods/vllm-0/vllm.log:812 -C 10
     """
+    from oomdoc.assemble.show import lines
     from oomdoc.report.words import neutral, neutral_line
-    from oomdoc.show import lines
 
     bold, dim, end = ("\x1b[1m", "\x1b[2m", "\x1b[0m") if console.colored(color) else ("", "", "")
     with limited(TIMEOUT_S, MEMORY_BYTES):

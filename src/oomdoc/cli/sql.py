@@ -151,8 +151,8 @@ def _questions(analysis: Analysis, form: str, limit: int | None, quiet: bool) ->
     """Statements of a person at the prompt, where a mistake is shown and the next statement is read, or of a pipe, where it ends the run."""
     import pydoc
 
-    from oomdoc import prompt
-    from oomdoc.tables import TABLES
+    from oomdoc.cli import prompt
+    from oomdoc.evidence.tables import TABLES
     from oomdoc.views import VIEWS
 
     known = prompt.known_tables(TABLES, VIEWS)
@@ -229,9 +229,9 @@ def tables(
       oomdoc tables --short
       oomdoc tables engine_stat
     """
-    from oomdoc.prompt import known_tables
+    from oomdoc.cli.prompt import known_tables
+    from oomdoc.evidence.tables import TABLES
     from oomdoc.report.rows import catalogue
-    from oomdoc.tables import TABLES
     from oomdoc.views import VIEWS
 
     known = known_tables(TABLES, VIEWS)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from oomdoc.fit.judge import filled, judge
 from oomdoc.fit.question import Question
 from oomdoc.fit.start import start_of
+from oomdoc.model.worksheet import Cell, Matrix
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.weights import FORMATS, known_format
 from oomdoc.units import show_bytes
-from oomdoc.worksheet import Cell, Matrix
 
 DEVICES = ("RTX 4090", "L4", "A10G", "L40S", "A100-40GB", "A100-80GB", "H100", "H200", "B200", "MI300X")
 """What is widely rented or bought, by memory."""

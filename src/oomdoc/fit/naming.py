@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from oomdoc.fit.given import Given, Logged, flag_of, parameters_of
+from oomdoc.model.worksheet import Input
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import Found, find, nearest, with_positions
 from oomdoc.physics.config import read_config
@@ -14,7 +15,6 @@ from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval, point, printed
 from oomdoc.physics.names import format_of, plain, repository
 from oomdoc.physics.weights import BY_NAME, named_size
-from oomdoc.worksheet import Input
 
 
 def model_of(name: str | None, given: Given, logged: Logged, inputs: list[Input]) -> tuple[Model, str | None]:

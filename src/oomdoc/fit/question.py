@@ -11,6 +11,7 @@ from oomdoc.errors import BundleError, UsageError
 from oomdoc.fit.given import Given, Logged, check, flag_of, parse_sizes, parse_tokens
 from oomdoc.fit.naming import model_of, states_itself
 from oomdoc.model import LedgerEntry, Report
+from oomdoc.model.worksheet import Input
 from oomdoc.physics.adapters import read_adapters
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import find
@@ -21,7 +22,6 @@ from oomdoc.physics.interval import Interval, point, printed
 from oomdoc.physics.speculation import read_speculation, stated_speculation, with_draft
 from oomdoc.physics.weights import BY_NAME, known_format, parts_of
 from oomdoc.units import GIB, parse_size
-from oomdoc.worksheet import Input
 
 __all__ = ["Given", "Logged", "Measured", "Question", "Size", "ask", "parse_sizes", "parse_tokens"]
 

@@ -9,14 +9,7 @@ from typing import Any
 from oomdoc.fit.judge import at_once, filled, judge, longest
 from oomdoc.fit.question import Question
 from oomdoc.fit.start import SLACK_GIB, answer_of, divides, start_of
-from oomdoc.physics.budget import round_utilization_down, utilization_for
-from oomdoc.physics.expect import Expected, Setup
-from oomdoc.physics.interval import Interval
-from oomdoc.physics.kv import stage_caches, state_bytes
-from oomdoc.physics.planning import headroom_bytes
-from oomdoc.physics.weights import FORMATS, known_format
-from oomdoc.units import GIB, show_bytes
-from oomdoc.worksheet import (
+from oomdoc.model.worksheet import (
     Alternative,
     AtOnce,
     Command,
@@ -28,6 +21,13 @@ from oomdoc.worksheet import (
     Utilization,
     Worksheet,
 )
+from oomdoc.physics.budget import round_utilization_down, utilization_for
+from oomdoc.physics.expect import Expected, Setup
+from oomdoc.physics.interval import Interval
+from oomdoc.physics.kv import stage_caches, state_bytes
+from oomdoc.physics.planning import headroom_bytes
+from oomdoc.physics.weights import FORMATS, known_format
+from oomdoc.units import GIB, show_bytes
 
 __all__ = ["divides", "formats", "start_of", "worksheet"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from oomdoc.fit.question import Question
+from oomdoc.model.worksheet import PoolRow, Start
 from oomdoc.physics.expect import Expected, Setup
 from oomdoc.physics.interval import Interval
 from oomdoc.units import GIB, show_bytes
-from oomdoc.worksheet import PoolRow, Start
 
 SLACK_GIB = 0.3  # what a device needs besides everything that is counted
 

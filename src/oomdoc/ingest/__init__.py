@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
 from oomdoc.errors import UsageError
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import (
     access_log,
     amd_smi,
@@ -54,8 +55,7 @@ from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor, Reading, read_by
 from oomdoc.ingest.forms import barred
 from oomdoc.ingest.texts import Quotations, Texts
 from oomdoc.ingest.trials import Tries
-from oomdoc.scan import Chunk, whole
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk, whole
 
 DENSE: tuple[Ingestor, ...] = tuple(
     cast("Ingestor", module)

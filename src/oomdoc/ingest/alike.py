@@ -14,11 +14,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from oomdoc.columns import Field, Memo, Template
+from oomdoc.evidence.tables import TABLES
 from oomdoc.ingest.base import Pattern, Rows
 from oomdoc.ingest.record import Clock, Record
-from oomdoc.scan import Chunk, Hit
-from oomdoc.tables import TABLES
+from oomdoc.intake.columns import Field, Memo, Template
+from oomdoc.intake.scan import Chunk, Hit
 
 _TOGETHER = 2000  # lines read at once: numpy's price per call is spread over them
 _TRIES = 8  # shapes tried per source, so that a log without any costs nothing

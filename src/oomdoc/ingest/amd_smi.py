@@ -23,11 +23,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import peel
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 from oomdoc.units import parse_size, parse_time
 
 KIND = "amd-smi"

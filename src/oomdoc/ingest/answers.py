@@ -27,12 +27,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import kernel_log, nvidia_smi
 from oomdoc.ingest.base import Head, Rows, regex
 from oomdoc.ingest.kubernetes_objects import Objects
 from oomdoc.ingest.prompts import typed
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 from oomdoc.units import parse_size
 
 _KINDS = {

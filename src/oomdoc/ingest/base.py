@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, cast
 
+from oomdoc.evidence.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.ingest.record import decode, peel
-from oomdoc.scan import Chunk
-from oomdoc.tables import LOOKALIKE, TABLES, Batch
+from oomdoc.intake.scan import Chunk
 from oomdoc.units import parse_size
 
 HEAD_BYTES = 64 << 10

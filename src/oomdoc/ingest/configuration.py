@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, Rows, read_by
 from oomdoc.ingest.text_form import is_configuration
 from oomdoc.ingest.texts import Quotations
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 KIND = "configuration"
 TABLES: tuple[str, ...] = ("note",)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import launch, text_form
 from oomdoc.ingest.base import Head, read_by
 from oomdoc.ingest.texts import Quotations
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 KIND = text_form.DOCUMENT
 KINDS = (text_form.DOCUMENT, text_form.CHAT, text_form.SOURCE_CODE)

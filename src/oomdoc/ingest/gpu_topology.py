@@ -14,11 +14,11 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import peel
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 KIND = "gpu-topology"
 TABLES = ("gpu_link", "problem")

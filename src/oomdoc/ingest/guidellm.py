@@ -16,11 +16,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, Path, pieces
 from oomdoc.ingest.request_keys import MEANING, Found, Requests
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 KIND = "guidellm"
 TABLES = ("request", "problem")

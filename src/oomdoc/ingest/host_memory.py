@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Rows, regex
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 from oomdoc.units import GIB, KIB, MIB, parse_size, parse_time
 
 _ANCHORS = (b"Mem: ", b"MemAvailable:", b"avail Mem", b"kbmemfree", b"swpd", b"mem avail:", b"total kB", b"[rollup]")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from oomdoc.scan import Chunk
+from oomdoc.intake.scan import Chunk
 
 Path = tuple[str, ...]
 ITEM = "[]"

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MethodType
 from typing import Any
 
-from oomdoc.columns import CELL_TEXT, Field, Memo, Template
+from oomdoc.evidence.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.ingest import (
     alike,
     base,
@@ -37,7 +37,7 @@ from oomdoc.ingest import (
     texts,
     writers,
 )
-from oomdoc.tables import LOOKALIKE, TABLES, Batch
+from oomdoc.intake.columns import CELL_TEXT, Field, Memo, Template
 
 _LEVEL = 3  # of zstd
 _CLASSES: Mapping[str, type] = {

@@ -20,10 +20,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, Sample, regex
 from oomdoc.ingest.xid import meaning
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 from oomdoc.units import GIB, KIB, MIB, parse_size, parse_time
 
 KIND = "cgroup"

@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import launch
 from oomdoc.ingest.base import TEXT_CAP, Head, Rows, regex
 from oomdoc.ingest.configuration import offered
@@ -29,8 +30,7 @@ from oomdoc.ingest.kubernetes_describe import Describe, is_listed
 from oomdoc.ingest.kubernetes_lines import EVENT, event_row
 from oomdoc.ingest.kubernetes_objects import Objects
 from oomdoc.ingest.record import HEAD
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 KIND = "kubernetes"
 TABLES: tuple[str, ...] = (

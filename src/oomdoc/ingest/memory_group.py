@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, Rows, regex
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 KIND = "memory-group"
 TABLES: tuple[str, ...] = ("process_memory",)

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, Rows, regex
 from oomdoc.ingest.process_list import is_header
 from oomdoc.ingest.prose_words import LINE_CAP, SIZE
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 from oomdoc.units import parse_size, parse_time
 
 KIND = "memory-series"

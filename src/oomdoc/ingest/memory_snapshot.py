@@ -22,10 +22,10 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, pieces
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 if TYPE_CHECKING:
     from oomdoc.ingest.snapshot_sums import Sums

@@ -16,10 +16,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.problems import Capped
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 KIND = "memory-stats"
 TABLES = ("allocator_stat", "problem")

@@ -22,13 +22,13 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from oomdoc.columns import WORTHWHILE_BYTES, Field, Memo, Template
+from oomdoc.evidence.tables import TABLES as ALL_TABLES
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import HEAD, peel
-from oomdoc.scan import Chunk
-from oomdoc.tables import TABLES as ALL_TABLES
-from oomdoc.tables import Batch
+from oomdoc.intake.columns import WORTHWHILE_BYTES, Field, Memo, Template
+from oomdoc.intake.scan import Chunk
 
 KIND = "memory-summary"
 TABLES = ("allocator_stat", "problem")

@@ -20,12 +20,12 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import device_metrics
 from oomdoc.ingest.base import Head, Rows, read_by
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.vocabulary.exporters import OTHERS
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 from oomdoc.units import parse_time, show_bytes
 
 KIND = "metrics"

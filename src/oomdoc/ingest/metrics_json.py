@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import device_metrics
 from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.forms.grammar import RUNNING, column_of
@@ -27,8 +28,7 @@ from oomdoc.ingest.json_pieces import ITEM, BrokenError, pieces
 from oomdoc.ingest.metrics import CONFIG, kept_name, of_process, tell_config, tell_host
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.vocabulary import meanings
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 KIND = "metrics-json"
 TABLES = (

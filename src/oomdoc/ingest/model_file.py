@@ -18,10 +18,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.json_pieces import BrokenError, pieces
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 KIND = "model-file"
 TABLES = ("model_file", "engine_flag", "engine_figure", "note", "problem")

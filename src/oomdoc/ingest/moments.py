@@ -19,9 +19,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Rows, regex
 from oomdoc.ingest.metrics import kept_name
-from oomdoc.tables import Batch
 from oomdoc.units import KIB, MIB, parse_size, parse_time
 
 TELLING = re.compile(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import launch
 from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows, regex
 from oomdoc.ingest.engine_facts import facts
@@ -25,8 +26,7 @@ from oomdoc.ingest.prose_words import LINE_CAP, plain
 from oomdoc.ingest.record import HEAD, peel
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.ingest.topics import topics_of
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 from oomdoc.units import parse_size
 
 KIND = "notes"

@@ -22,16 +22,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from oomdoc.columns import WORTHWHILE_BYTES, Cut, Field, Template, stamp
+from oomdoc.evidence.tables import TABLES as ALL_TABLES
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import nvidia_smi_cells as reads
 from oomdoc.ingest import nvidia_smi_sheet as sheets
 from oomdoc.ingest.base import Head, read_by
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import peel
 from oomdoc.ingest.vocabulary import meanings
-from oomdoc.scan import Chunk
-from oomdoc.tables import TABLES as ALL_TABLES
-from oomdoc.tables import Batch
+from oomdoc.intake.columns import WORTHWHILE_BYTES, Cut, Field, Template, stamp
+from oomdoc.intake.scan import Chunk
 from oomdoc.units import MIB, parse_time
 
 KIND = "nvidia-smi"

@@ -21,12 +21,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from oomdoc.evidence.tables import COLUMN_READING, LOOKALIKE, Batch
 from oomdoc.ingest.answers import Answers
 from oomdoc.ingest.base import Head, Ingestor, regex
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.text_form import is_log_line
-from oomdoc.scan import Chunk
-from oomdoc.tables import COLUMN_READING, LOOKALIKE, Batch
+from oomdoc.intake.scan import Chunk
 
 CAP_BYTES = 64 << 10
 """A longer text is no collection of pieces that a person pasted."""

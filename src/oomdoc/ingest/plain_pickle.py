@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from oomdoc.ingest.snapshot_sums import DEVICES, Sums
-from oomdoc.scan import Chunk
+from oomdoc.intake.scan import Chunk
 
 _STACK_CAP = 20_000  # values between two marks; pickle writes lists in batches of 1,000
 _TEXT_OVERHEAD = 64  # bytes of an object besides its text

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Rows
-from oomdoc.tables import Batch
 
 PROBLEM_CAP = 100
 

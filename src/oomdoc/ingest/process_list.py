@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, Rows, regex
 from oomdoc.ingest.prompts import typed
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 from oomdoc.units import KIB, MIB, parse_time
 
 KIND = "process-list"

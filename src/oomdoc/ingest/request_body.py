@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import HEAD_BYTES, Head, Rows, regex
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 KIND = "request-body"
 TABLES: tuple[str, ...] = ("note",)

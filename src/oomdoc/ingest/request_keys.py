@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from oomdoc.columns import is_null, stamp
+from oomdoc.evidence.tables import TABLES, Batch
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.vocabulary import meanings
-from oomdoc.tables import TABLES, Batch
+from oomdoc.intake.columns import is_null, stamp
 
 COLUMNS = TABLES["request"].column_names[1:]
 _TOKEN_CAP = 10**15

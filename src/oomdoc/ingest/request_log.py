@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from oomdoc.columns import WORTHWHILE_BYTES, is_null, stamp
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, read_by
 from oomdoc.ingest.benchmark_sums import sums
 from oomdoc.ingest.record import ANSI, HEAD, Clock, peel
@@ -54,8 +54,8 @@ from oomdoc.ingest.request_shapes import (
     loads,
 )
 from oomdoc.ingest.vocabulary import is_irrelevant
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.columns import WORTHWHILE_BYTES, is_null, stamp
+from oomdoc.intake.scan import Chunk
 
 KIND = "request-log"
 TABLES = ("request", "metric", "note", "problem")

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.columns import Cut, Field, Memo, Template, stamp
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.record import peel
 from oomdoc.ingest.request_keys import DEPTH, MEANING, Bare, epoch, is_container, status, word
-from oomdoc.tables import Batch
+from oomdoc.intake.columns import Cut, Field, Memo, Template, stamp
 
 LEARN_CAP = 16 << 10  # longer lines hold prompts, and are read by json anyway
 BARE_END = re.compile(r"[\s,;\"]")

@@ -17,12 +17,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from oomdoc.columns import stamp
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.record import peel
 from oomdoc.ingest.request_keys import MEANING, Found, Requests, number
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.columns import stamp
+from oomdoc.intake.scan import Chunk
 
 KIND = "serving-log"
 TABLES = ("request", "problem")

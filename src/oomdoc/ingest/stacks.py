@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import TEXT_CAP, Rows, regex
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 _ANCHORS = (b"most recent call first", b'"MainThread"', b"(MainThread)")
 _PROCESS = regex(r"\s*Process (?P<pid>\d{1,9}): (?P<name>\S.{0,120})")

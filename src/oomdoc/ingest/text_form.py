@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from oomdoc.ingest import pages
 from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.record import BRACKETED, HEAD
-from oomdoc.scan import Chunk
+from oomdoc.intake.scan import Chunk
 
 DOCUMENT = "document"
 CHAT = "chat"

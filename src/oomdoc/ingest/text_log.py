@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from oomdoc.evidence.tables import LOOKALIKE, Batch
+from oomdoc.evidence.tables import TABLES as ALL_TABLES
 from oomdoc.ingest import (
     benchmark_sums,
     kernel_log,
@@ -27,9 +29,7 @@ from oomdoc.ingest.alike import Alike, alone
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, peel, read_record
 from oomdoc.ingest.text_form import is_log_line
-from oomdoc.scan import Chunk, Hit, LiteralScan
-from oomdoc.tables import LOOKALIKE, Batch
-from oomdoc.tables import TABLES as ALL_TABLES
+from oomdoc.intake.scan import Chunk, Hit, LiteralScan
 
 KIND = "text-log"
 PATTERNS: tuple[Pattern, ...] = (

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from oomdoc.evidence.tables import LOOKALIKE, Batch
 from oomdoc.ingest import host_memory, memory_summary, stacks, text_form, text_log
 from oomdoc.ingest.writers import Writers
-from oomdoc.scan import Chunk
-from oomdoc.tables import LOOKALIKE, Batch
+from oomdoc.intake.scan import Chunk
 
 
 class Texts:

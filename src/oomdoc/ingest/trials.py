@@ -15,14 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import TEXT_CAP, Rows, regex
 from oomdoc.ingest.outcome_words import outcome_of
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.prose_words import plain
 from oomdoc.ingest.setting_names import may_name_settings, settings_in
 from oomdoc.ingest.text_form import is_log_line
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 _NOTE_BYTES = 32 << 10  # a person's note is shorter; a longer text is a log
 _NOTE_LINES = 300

@@ -16,9 +16,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Rows, regex
 from oomdoc.ingest.prompts import typed
-from oomdoc.tables import Batch
 from oomdoc.units import parse_size, parse_time
 
 TELLING = re.compile(rb"(?m)\(Result: oom-kill\)|^Result=oom-kill\b")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.scan import Chunk
+from oomdoc.intake.scan import Chunk
 
 _HEAD_LINES = 200
 _STAMP = rb"(?:\d{4}-\d\d-\d\dT[\d:.,]{8,18}(?:Z|[+-]\d\d:?\d\d)? )"

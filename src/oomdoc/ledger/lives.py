@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from oomdoc.evidence.store import Store
 from oomdoc.model import Engine
-from oomdoc.store import Store
 
 MOST_LIVES = 20  # starts whose ledger is told; a restart loop has hundreds that are alike
 _PACKED = re.compile(r"\.(?:gz|zst|xz|bz2)$")

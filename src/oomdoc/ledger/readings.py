@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from oomdoc.errors import UsageError
+from oomdoc.evidence.store import Store
 from oomdoc.ledger.books import BEFORE_POOL, BEFORE_WEIGHTS, Rank, Refusal, Snapshot, accounts
 from oomdoc.ledger.closing import PARTS, Account, Figure
 from oomdoc.ledger.expectation import Expectation, expectation, ranks_that_fit, token_by_weights
@@ -18,7 +19,6 @@ from oomdoc.physics.defaults import budget_rule, default_max_num_batched_tokens,
 from oomdoc.physics.expect import flag_value
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.interval import Interval, point
-from oomdoc.store import Store
 from oomdoc.units import GIB, MIB
 
 # from 0.11.1 on only local rank 0 prints its figures, and they hold for its silent siblings

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-from oomdoc.bundle import Layer
 from oomdoc.faults import unwritable
+from oomdoc.intake.bundle import Layer
 
 _BLOCK = 1 << 20
 

@@ -17,8 +17,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from oomdoc.bundle import DEFAULT_LIMITS, Intake, Layer, Limits, Member, open_bundle
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.intake.bundle import DEFAULT_LIMITS, Intake, Layer, Limits, Member, open_bundle
+from oomdoc.intake.scan import Chunk, chunks
+from oomdoc.intake.unwrap import unwrap
 from oomdoc.limits import scratch_folder
 from oomdoc.redact.copy import Copy, named_layers
 from oomdoc.redact.forms import HEAD_BYTES, form_of
@@ -26,9 +28,7 @@ from oomdoc.redact.manifest import NAME, Manifest
 from oomdoc.redact.names import Pseudonyms
 from oomdoc.redact.text import Redactor, lines_of
 from oomdoc.redact.values import Tally
-from oomdoc.scan import Chunk, chunks
 from oomdoc.units import show_bytes
-from oomdoc.unwrap import unwrap
 
 _LONGEST_PIECE = 512 << 10  # of a line without end: cut at a comma or brace, so that no value is torn
 
@@ -266,9 +266,9 @@ def common_words() -> frozenset[str]:
     """Words that the patterns of the ingestors are made of: replaced in a field, but not wherever they stand."""
     import re
 
+    from oomdoc.evidence.tables import TABLES
     from oomdoc.ingest import KINDS
     from oomdoc.ingest.text_log import PATTERNS
-    from oomdoc.tables import TABLES
 
     texts = [*KINDS, *TABLES]
     for pattern in PATTERNS:

@@ -11,8 +11,8 @@ import re
 from functools import cache, lru_cache
 from pathlib import Path
 
+from oomdoc.judge.rules import rules_folder
 from oomdoc.redact.words import HOME_OF_NOBODY, NOBODY, PUBLIC
-from oomdoc.rules import rules_folder
 
 SHORT = 2
 """Letters of the longest word that passes unknown: units, flags, ranks. Initials are nobody's name."""
@@ -20,7 +20,16 @@ _LONGEST = 100
 """Letters of a run that can be known: names of kernels and of classes have 60."""
 _HERE = Path(__file__).parent
 _READERS = ("ingest", "views", "physics")
-_BESIDE = ("units", "unwrap", "bundle", "tables", "timeline", "scan", "redact/words", "redact/shapes")
+_BESIDE = (
+    "units",
+    "intake/unwrap",
+    "intake/bundle",
+    "evidence/tables",
+    "assemble/timeline",
+    "intake/scan",
+    "redact/words",
+    "redact/shapes",
+)
 _SUFFIXES = (".py", ".sql", ".toml")
 _NAMES = {"acme", "berlin", "europe", "mark"}  # of examples in our own sources: names all the same
 _ESCAPE = re.compile(r"\\[a-zA-Z]")  # `\bfoo` of an expression is no word `bfoo`

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from oomdoc.errors import BundleError
+from oomdoc.evidence.store import Store
 from oomdoc.replay.speed import ASSUMED, Speed, from_requests, from_statistics
-from oomdoc.store import Store
 
 _ZONES = [1800.0 * half for half in range(-28, 29)]  # offsets of zones lie within 14 hours, on half hours
 _Array = Any

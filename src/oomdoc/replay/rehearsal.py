@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from oomdoc.evidence.store import Store
 from oomdoc.replay.pool import Pool, pool_after
 from oomdoc.replay.recording import Recording, recording
 from oomdoc.replay.run import (
@@ -23,7 +24,6 @@ from oomdoc.replay.run import (
     with_hits,
 )
 from oomdoc.replay.scheduler import Outcome, Setup, Traffic, simulate, survives
-from oomdoc.store import Store
 
 BEGINS_WITHIN_S = 10.0
 """A request that has not begun by then is late: ten seconds are about as long as a person's attention stays with an answer that

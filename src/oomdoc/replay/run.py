@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.evidence.store import Store
 from oomdoc.physics.defaults import (
     NEWEST_READ,
     server_max_num_batched_tokens,
@@ -20,7 +21,6 @@ from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, recording
 from oomdoc.replay.scheduler import FULL, Outcome, Sample, Setup, Traffic, simulate
 from oomdoc.replay.speed import FEWEST, Speed
-from oomdoc.store import Store
 from oomdoc.units import parse_size, show_time
 
 PICO = 1_000_000_000_000

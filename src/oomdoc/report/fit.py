@@ -13,12 +13,12 @@ from typing import Any
 
 from rich.text import Text
 
+from oomdoc.model.worksheet import Alternative, Cell, Input, Matrix, Solved, Worksheet
 from oomdoc.physics.interval import Interval
 from oomdoc.report.json import dump
 from oomdoc.report.layout import Page, ink
 from oomdoc.report.words import flag, neutral
 from oomdoc.units import GIB, show_bytes
-from oomdoc.worksheet import Alternative, Cell, Input, Matrix, Solved, Worksheet
 
 _STYLES = {True: "green", False: "red", None: "yellow"}
 _WORDS = {True: "yes", False: "no", None: "open"}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from xml.sax.saxutils import escape, quoteattr
 
-from oomdoc.morning import NO_FAILURE, ChangePoint, Group, Morning, Outlier, ReadError, Standing
+from oomdoc.model.morning import NO_FAILURE, ChangePoint, Group, Morning, Outlier, ReadError, Standing
 from oomdoc.report.json import dump
 from oomdoc.report.words import count, moment, neutral, percent
 from oomdoc.units import show_bytes

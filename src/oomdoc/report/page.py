@@ -1,6 +1,6 @@
 """A cause's own page for `oomdoc explain`, and the table of causes for `oomdoc rules list`.
 
-Reports do not know rules: `rule` is anything with the fields of `oomdoc.rules.Rule`.
+Reports do not know rules: `rule` is anything with the fields of `oomdoc.judge.rules.Rule`.
 """
 
 from __future__ import annotations

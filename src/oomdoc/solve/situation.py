@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from oomdoc.errors import OomdocError
+from oomdoc.evidence.store import Store
 from oomdoc.fit import Given, Logged, Question, ask
 from oomdoc.ledger import LEAST_DEVICE_BYTES
 from oomdoc.model import Engine, LedgerEntry
-from oomdoc.store import Store
 from oomdoc.units import GIB
 
 if TYPE_CHECKING:

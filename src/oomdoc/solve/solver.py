@@ -12,6 +12,7 @@ from oomdoc.fit import solve as solve_flag
 from oomdoc.fit.judge import filled, judge
 from oomdoc.fit.sheet import FEWEST_SEQS, divides, worksheet
 from oomdoc.model import Action, Diagnosis, NotHelping
+from oomdoc.model.worksheet import Solved
 from oomdoc.physics.budget import round_utilization_up
 from oomdoc.physics.defaults import default_of
 from oomdoc.solve.advice import not_helping
@@ -22,7 +23,6 @@ from oomdoc.solve.rehearsed import later, more_in_time, on_traffic, rehearsed, s
 from oomdoc.solve.situation import Situation, stated
 from oomdoc.solve.sizes import ROOM_BYTES, formats_that_fit, host_need, solved_number
 from oomdoc.units import count, show_bytes
-from oomdoc.worksheet import Solved
 
 _LAYOUT = frozenset({"tensor_parallel_size", "pipeline_parallel_size", "quantization", "dtype"})
 SHORTEST = 1024  # tokens: a server for less is none

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from oomdoc import record as kept
 from oomdoc.model import Diagnosis, Step, TrackRecord
+from oomdoc.story import record as kept
 from oomdoc.story.seen import Seen
 from oomdoc.units import percent
 

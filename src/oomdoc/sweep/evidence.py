@@ -13,13 +13,13 @@ from typing import Any
 
 import zstandard
 
-from oomdoc.assemble import assemble
-from oomdoc.bundle import Intake
+from oomdoc.assemble.assemble import assemble
 from oomdoc.diagnose import Analysis
+from oomdoc.evidence.store import Store
+from oomdoc.evidence.tables import TABLES
+from oomdoc.intake.bundle import Intake
+from oomdoc.judge.rules import Rule
 from oomdoc.model import Report, SourceRow, Unread
-from oomdoc.rules import Rule
-from oomdoc.store import Store
-from oomdoc.tables import TABLES
 
 MOST_ROWS = 20_000
 """A bundle with more rows of evidence is not kept and is read again under new rules: packing costs 5 to 10 us a row, and

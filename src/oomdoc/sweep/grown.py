@@ -8,8 +8,8 @@ from typing import Any
 
 import zstandard
 
-from oomdoc.bundle import Begin
-from oomdoc.resume import Kept
+from oomdoc.intake.bundle import Begin
+from oomdoc.loading.resume import Kept
 
 MOST_BYTES = 16 << 20
 """Kept for one bundle; the files that would take the longest to read come first."""

@@ -23,8 +23,8 @@ from typing import Any
 
 from oomdoc import __version__
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.morning import NO_FAILURE, Morning
-from oomdoc.rules import load_rules, rules_version
+from oomdoc.judge.rules import load_rules, rules_version
+from oomdoc.model.morning import NO_FAILURE, Morning
 from oomdoc.sweep import engines, ledger, places, sources, trends
 from oomdoc.sweep.columns import READ, TABLES
 from oomdoc.sweep.dataset import Dataset

@@ -14,7 +14,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-from oomdoc.morning import (
+from oomdoc.evidence.store import Questions
+from oomdoc.model.morning import (
     NO_FAILURE,
     ChangePoint,
     Counts,
@@ -29,7 +30,6 @@ from oomdoc.morning import (
     Trend,
 )
 from oomdoc.physics.defaults import version_number
-from oomdoc.store import Questions
 from oomdoc.sweep.columns import READ, TABLES
 from oomdoc.sweep.dataset import Dataset
 from oomdoc.sweep.statistics import best_split, fisher

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from oomdoc import diagnose
-from oomdoc.bundle import DEFAULT_LIMITS, Intake, safe_path
 from oomdoc.errors import BundleError, OomdocError
 from oomdoc.ingest.kept import NotKeptError
+from oomdoc.intake.bundle import DEFAULT_LIMITS, Intake, safe_path
+from oomdoc.judge.rules import Rule, load_rules
+from oomdoc.loading.resume import Resumed
 from oomdoc.model import Report
-from oomdoc.resume import Resumed
-from oomdoc.rules import Rule, load_rules
 from oomdoc.sweep import evidence, grown
 from oomdoc.sweep.faults import patiently, sentence
 from oomdoc.sweep.places import Access, Seen, filesystem, is_uri

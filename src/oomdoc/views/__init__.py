@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from oomdoc.thresholds import SHARED, filled
+from oomdoc.views.thresholds import SHARED, filled
 
 
 @dataclass(frozen=True)

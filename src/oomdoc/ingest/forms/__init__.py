@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import HEAD_BYTES, Head, read_by
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
@@ -33,8 +34,7 @@ from oomdoc.ingest.json_pieces import BrokenError
 from oomdoc.ingest.metrics import answered, asked_in, pasted
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 from oomdoc.units import parse_time
 
 KIND = "table"

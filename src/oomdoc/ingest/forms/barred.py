@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import forms
 from oomdoc.ingest.base import HEAD_BYTES, Head
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 
 KIND = forms.KIND
 TABLES = forms.TABLES

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oomdoc.columns import is_null
 from oomdoc.ingest.nvidia_smi_cells import date
 from oomdoc.ingest.request_keys import moment, status
 from oomdoc.ingest.vocabulary import Quantity
+from oomdoc.intake.columns import is_null
 from oomdoc.units import GIB, KIB, MIB, parse_age, parse_size
 
 _NUMBER = re.compile(

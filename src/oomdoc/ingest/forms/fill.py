@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import device_metrics
 from oomdoc.ingest.base import TEXT_CAP
 from oomdoc.ingest.forms.believe import Part, Plan, Taken
@@ -13,7 +14,6 @@ from oomdoc.ingest.forms.cells import UnreadableError, null, number_of, value_of
 from oomdoc.ingest.metrics import kept_name, tell_host
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.request_keys import MEANING, Found, Meaning, Requests, moment, put
-from oomdoc.tables import Batch
 from oomdoc.units import show_bytes
 
 _DIVISORS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "min": 1 / 60}

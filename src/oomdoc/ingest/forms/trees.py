@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from oomdoc.ingest.json_pieces import ITEM, Path, Piece, pieces
-from oomdoc.scan import Chunk
+from oomdoc.intake.scan import Chunk
 
 _NODES_CAP = 500_000  # scalars of one document that are held; a table of them is 20,000 rows of 25 columns
 _DEPTH = 24

@@ -18,6 +18,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import HEAD_BYTES, Head, Rows, regex
 from oomdoc.ingest.launch.calls import calls_in
 from oomdoc.ingest.launch.commands import (
@@ -34,8 +35,7 @@ from oomdoc.ingest.launch.manifests import document_settings
 from oomdoc.ingest.launch.names import ENGINE_FLAGS, Setting, image_version, is_environment, shown
 from oomdoc.ingest.launch.shell import ASSIGNMENT, prepared
 from oomdoc.ingest.record import BRACKETED, HEAD
-from oomdoc.scan import Chunk
-from oomdoc.tables import Batch
+from oomdoc.intake.scan import Chunk
 from oomdoc.units import KIB, parse_size
 
 __all__ = [

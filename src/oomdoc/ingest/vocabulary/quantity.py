@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oomdoc.tables import TABLES
+from oomdoc.evidence.tables import TABLES
 
 KINDS = ("bytes", "share", "seconds", "tokens", "count", "number", "index", "moment", "age", "text", "status")
 """What a value can be."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.evidence.store import Store
 from oomdoc.model import Excerpt, ExcerptLine, Report
-from oomdoc.store import Store
 
 MOST_REFS = 80  # references whose lines travel with a report
 MOST_TEXT = 600  # characters of a line
@@ -19,7 +19,7 @@ MOST_COLUMNS = 360  # of the recorded usage beside a replay
 
 def detailed(report: Report, paths: str | Path | Sequence[str | Path], store: Store) -> Report:
     """The report with the lines behind its references and the replay of its fix, as far as the bundle can be read again."""
-    from oomdoc.show import excerpts
+    from oomdoc.assemble.show import excerpts
 
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
     warnings = list(report.warnings)

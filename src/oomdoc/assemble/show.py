@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.tables import path_of
+from oomdoc.evidence.tables import path_of
 
 BLOCK_BYTES = 1 << 20
 LINE_BYTES = 8_000  # of a line that was asked for; an engine's configuration line has some 5,000
@@ -63,8 +63,8 @@ def lines(paths: Sequence[str | Path], ref: str, context: int = 3) -> Excerpt:
     UsageError where no source has that name (the nearest ones are named) or the source ends before; BundleError where
     the bundle cannot be read.
     """
-    from oomdoc.bundle import open_bundle
-    from oomdoc.unwrap import numbered
+    from oomdoc.intake.bundle import open_bundle
+    from oomdoc.intake.unwrap import numbered
 
     wanted, first, last = parse_ref(ref)
     names = {wanted, path_of(wanted)}  # a file of that name goes before a writer's part of another
@@ -121,8 +121,8 @@ def excerpts(paths: Sequence[str | Path], refs: Iterable[str], context: int = 2)
 
     They travel with reports, which are sent on: what looks like a key or a password is replaced by `MASK`.
     """
-    from oomdoc.bundle import open_bundle
-    from oomdoc.unwrap import numbered
+    from oomdoc.intake.bundle import open_bundle
+    from oomdoc.intake.unwrap import numbered
 
     places: dict[str, list[tuple[str, int, int]]] = {}
     for ref in dict.fromkeys(refs):

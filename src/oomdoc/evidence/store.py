@@ -22,12 +22,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oomdoc.asking import one_select, parsed
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.evidence.asking import one_select, parsed
+from oomdoc.evidence.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.faults import first_line, out_of_memory
 from oomdoc.physics.defaults import defaults
 from oomdoc.scene import COINCIDENT, FOREIGN, UNKNOWN, Scene, bind
-from oomdoc.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.units import NOMINAL_YEAR
 from oomdoc.views import VIEWS
 from oomdoc.views.blank import BLANK, Question, is_so, question

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from oomdoc.evidence.store import Store
 from oomdoc.model import Watch
-from oomdoc.store import Store
 from oomdoc.units import GIB, show_bytes
 
 HEADROOM_BYTES = 1 * GIB  # a rare long step, NCCL's buffers or a second context take some hundred MiB

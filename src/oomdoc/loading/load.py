@@ -8,18 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from oomdoc import ingest, resume
-from oomdoc.bundle import Intake, Member, binary_form
-from oomdoc.complete import CUT_LINE, LINE_KINDS, TAIL_BYTES, is_cut
+from oomdoc import ingest
+from oomdoc.evidence.store import Store
+from oomdoc.evidence.tables import COLUMN_READING, LOOKALIKE, Batch, source_of
+from oomdoc.intake.bundle import Intake, Member, binary_form
+from oomdoc.intake.scan import Chunk, chunks, read_ahead
+from oomdoc.intake.unwrap import unwrap
+from oomdoc.loading import resume
+from oomdoc.loading.complete import CUT_LINE, LINE_KINDS, TAIL_BYTES, is_cut
+from oomdoc.loading.resume import Mark, Resumed
 from oomdoc.model import SourceRow, Unread
 from oomdoc.physics.config import config_of_file
 from oomdoc.redact import manifest
-from oomdoc.resume import Mark, Resumed
-from oomdoc.scan import Chunk, chunks, read_ahead
-from oomdoc.store import Store
-from oomdoc.tables import COLUMN_READING, LOOKALIKE, Batch, source_of
 from oomdoc.units import parse_size, show_bytes
-from oomdoc.unwrap import unwrap
 
 EMPTY = "empty"
 """The kind of a source that holds nothing but blanks."""

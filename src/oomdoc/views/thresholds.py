@@ -79,7 +79,7 @@ def names_in(sql: str) -> frozenset[str]:
 
 
 def _shared() -> Mapping[str, Threshold]:
-    text = Path(__file__).with_name("views").joinpath("thresholds.toml").read_text("utf-8")
+    text = Path(__file__).with_name("thresholds.toml").read_text("utf-8")
     return MappingProxyType(dict(read(tomllib.loads(text)["threshold"])))
 
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from oomdoc.errors import BundleError
-from oomdoc.streams import (
+from oomdoc.intake.streams import (
     BLOCK,
     BZIP2,
     DEFLATE,

@@ -14,11 +14,11 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from oomdoc.bundle import BLOCKS_FROM, Begin, Intake, Member
+from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Reading, read_by
-from oomdoc.scan import CHUNK_BYTES, Chunk, chunks, newlines
-from oomdoc.tables import Batch
-from oomdoc.unwrap import lasting_form, unwrap
+from oomdoc.intake.bundle import BLOCKS_FROM, Begin, Intake, Member
+from oomdoc.intake.scan import CHUNK_BYTES, Chunk, chunks, newlines
+from oomdoc.intake.unwrap import lasting_form, unwrap
 
 BLOCK_BYTES = CHUNK_BYTES  # how much of a source is read at once
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from oomdoc.rules import Rule, shipped_queries, shipped_questions
-from oomdoc.store import QueryError, Store
-from oomdoc.weigh import Ask, diagnose, weigh
+from oomdoc.evidence.store import QueryError, Store
+from oomdoc.judge.rules import Rule, shipped_queries, shipped_questions
+from oomdoc.judge.weigh import Ask, diagnose, weigh
 
 
 def run(rules: Iterable[Rule], tell: Callable[[str, int, int], None] | None = None) -> list[tuple[str, str, bool, str]]:

@@ -11,10 +11,10 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from oomdoc.evidence.store import Store
 from oomdoc.ingest import text_log
 from oomdoc.ingest.record import HEAD, peel
 from oomdoc.model import Diagnosis, Missing, Report, Unread
-from oomdoc.store import Store
 from oomdoc.units import show_seconds, show_time
 
 HEALTHY_AT_MOST = 0.5

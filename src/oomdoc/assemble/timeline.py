@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oomdoc.store import Store
+from oomdoc.evidence.store import Store
 from oomdoc.units import show_time
 
 STEPS = 360  # columns that a chart of a page's width can show

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from oomdoc import thresholds
 from oomdoc.errors import OomdocError, RuleError
-from oomdoc.tables import TABLES
-from oomdoc.thresholds import Threshold
+from oomdoc.evidence.tables import TABLES
+from oomdoc.views import thresholds
+from oomdoc.views.thresholds import Threshold
 
 RULE_BYTES = 1 << 20  # the largest shipped has 30 KB; reading TOML takes a second per MB
 LEAST_SHARE = 1e-9  # nobody counts finer, and its logarithm has to be a number
@@ -94,10 +94,10 @@ class Rule:
 
 def rules_folder() -> Path:
     """Where the shipped rules are: in the wheel, or at the top of the checkout (an editable install)."""
-    packed = Path(__file__).with_name("_rules")
+    packed = Path(__file__).parents[1] / "_rules"
     if packed.is_dir():
         return packed
-    checkout = Path(__file__).parents[2] / "rules"
+    checkout = Path(__file__).parents[3] / "rules"
     if checkout.is_dir():
         return checkout
     raise RuleError(

@@ -7,11 +7,11 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 
+from oomdoc.evidence.store import Store
+from oomdoc.evidence.tables import TABLES
+from oomdoc.judge.weigh import ACTION_FROM, Finding, weight_of
 from oomdoc.model import CollectNext, Diagnosis, Unanswered
-from oomdoc.store import Store
-from oomdoc.tables import TABLES
 from oomdoc.views import VIEWS
-from oomdoc.weigh import ACTION_FROM, Finding, weight_of
 
 MOST_SHOWN = 2
 SETTLED_FROM = 0.9

@@ -26,8 +26,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from oomdoc.handed import Handed, handed
-from oomdoc.scan import Chunk, chunks, whole
+from oomdoc.intake.handed import Handed, handed
+from oomdoc.intake.scan import Chunk, chunks, whole
 from oomdoc.units import epoch_of, parse_time, show_bytes
 
 HEAD_BYTES = 64 << 10

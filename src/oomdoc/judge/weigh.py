@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from oomdoc.judge.rules import ActionRule, EvidenceRule, Rule
 from oomdoc.model import Action, Diagnosis, Evidence
-from oomdoc.rules import ActionRule, EvidenceRule, Rule
 from oomdoc.units import show_bytes, show_seconds
 
 Ask = Callable[[str], Mapping[str, Any] | None]

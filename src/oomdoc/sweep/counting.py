@@ -20,8 +20,8 @@ from pathlib import Path
 
 from oomdoc import diagnose
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.rules import EvidenceRule, Rule
-from oomdoc.weigh import CEILING, SHARPNESS, Answer, Finding, probability, shares, tally
+from oomdoc.judge.rules import EvidenceRule, Rule
+from oomdoc.judge.weigh import CEILING, SHARPNESS, Answer, Finding, probability, shares, tally
 
 STRENGTH = (
     60.0  # bundles that a judgement is worth: from 16 to 128 the figures hardly move, and the ranking is best here

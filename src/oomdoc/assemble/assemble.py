@@ -10,10 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from oomdoc import __version__
-from oomdoc.bundle import Intake
-from oomdoc.complete import judged, missing
+from oomdoc.assemble.timeline import timeline
+from oomdoc.assemble.traffic import profile
+from oomdoc.assemble.watch import watch
+from oomdoc.evidence.store import QueryError, Store, quoted
+from oomdoc.evidence.tables import WRITER_SUFFIX, path_of
+from oomdoc.intake.bundle import Intake
+from oomdoc.judge.missing import collect_next, unanswered
+from oomdoc.judge.rules import Rule, place_of, rules_version, shipped_queries, shipped_questions
+from oomdoc.judge.weigh import Finding, rank, weigh
 from oomdoc.ledger import default_step, expectation, ledger, model_config
-from oomdoc.missing import collect_next, unanswered
+from oomdoc.loading.complete import judged, missing
 from oomdoc.model import (
     Bundle,
     Coverage,
@@ -32,16 +39,9 @@ from oomdoc.model import (
     Watch,
 )
 from oomdoc.physics.defaults import version_number
-from oomdoc.rules import Rule, place_of, rules_version, shipped_queries, shipped_questions
 from oomdoc.solve import situation, solve
-from oomdoc.store import QueryError, Store, quoted
 from oomdoc.story import Facts, told
 from oomdoc.story.facts import gather
-from oomdoc.tables import WRITER_SUFFIX, path_of
-from oomdoc.timeline import timeline
-from oomdoc.traffic import profile
-from oomdoc.watch import watch
-from oomdoc.weigh import Finding, rank, weigh
 
 DECIDED_FROM = 0.5  # a first place below this is a guess: the verdict is `undecided`
 MOST_INCIDENTS = 20  # shown in a report; the rest is counted in a warning

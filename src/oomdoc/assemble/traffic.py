@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oomdoc.store import Store, quoted
+from oomdoc.evidence.store import Store, quoted
 from oomdoc.units import show_time
 
 BOUNDS = (512, 2048, 8192)  # tokens where M, L and XL begin; views traffic_bucket and traffic have the same

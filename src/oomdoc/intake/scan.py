@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from oomdoc.sieve import Sieve
+    from oomdoc.intake.sieve import Sieve
 
 CHUNK_BYTES = 1 << 20  # 512 KiB to 2 MiB measured best for numpy paths, 256 KiB to 1 MiB for search
 LINE_CAP_BYTES = 4 << 20  # a longer line goes on in pieces, so that one line without newline cannot fill the memory
@@ -196,7 +196,7 @@ class LiteralScan:
 
     def _hits_sieved(self, chunk: Chunk, done: Any) -> Iterator[Hit]:
         """The same, two to three times as fast for long texts: the sieve rules out most of the chunk first."""
-        from oomdoc.sieve import Sieve, lines_at
+        from oomdoc.intake.sieve import Sieve, lines_at
 
         data = chunk.data
         if self._sieve is None:

@@ -25,7 +25,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from oomdoc.scan import Chunk, whole
+from oomdoc.intake.scan import Chunk, whole
 
 CAP_BYTES = 12 << 20  # what has to be seen whole: larger ones stay as they are
 _HEAD_LINES = 400

@@ -1,0 +1,1 @@
+"""Tables become a report: incidents weighed, traffic, timeline, what came near failing, the lines behind each reference."""

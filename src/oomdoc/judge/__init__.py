@@ -1,0 +1,1 @@
+"""Rules, their tests, and how their answers are weighed; what else would decide."""
