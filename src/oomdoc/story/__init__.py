@@ -16,7 +16,7 @@ from oomdoc.story.impact import cost, who
 from oomdoc.story.patches import patches
 from oomdoc.story.place import change, ran_out, replay, title, when, where
 from oomdoc.story.seen import Seen
-from oomdoc.story.sure import keeps, record, steps
+from oomdoc.story.sure import keeps, steps, track_record
 
 
 def told(report: Report, facts: Facts | None = None) -> Report:
@@ -24,7 +24,7 @@ def told(report: Report, facts: Facts | None = None) -> Report:
     seen = Seen(report, facts or Facts())
     story = Story(
         title=title(seen), ran_out=ran_out(seen), where=where(seen), when=when(seen), chain=chain(seen), who=who(seen), cost=cost(seen),
-        steps=steps(seen), record=record(seen), change=change(seen), patches=patches(seen), keeps=keeps(seen), brief=(), host=seen.facts.host, replay=replay(seen),
+        steps=steps(seen), record=track_record(seen), change=change(seen), patches=patches(seen), keeps=keeps(seen), brief=(), host=seen.facts.host, replay=replay(seen),
     )  # fmt: skip
     return dataclasses.replace(report, story=dataclasses.replace(story, brief=brief(report, story)))
 

@@ -51,7 +51,7 @@ def _odds(p: float) -> float:
     return p / (1 - p)
 
 
-def record(seen: Seen) -> TrackRecord | None:
+def track_record(seen: Seen) -> TrackRecord | None:
     """How many verdicts of this range were right on reports never seen before; None without a verdict."""
     if seen.first is None or seen.report.verdict in ("no-server", "undecided"):
         return None
