@@ -26,7 +26,7 @@ _FIT = 0.7  # of the cells with a value must be values of the quantity; the rest
 _STRONG, _WEAK = 3, 1
 _FOREIGN_COLUMNS = 2  # one shared name may be chance
 _TIME = "time"
-_TENANT = next(quantity for quantity in quantities() if quantity.id == "request.tenant")
+_TENANT = "request.tenant"
 _ELAPSED = "elapsed"
 """A time since a beginning that nobody states: it orders a table as a time does, and fills no column."""
 
@@ -164,12 +164,13 @@ def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[
 
 def _with_conversation(part: Part, names: Sequence[str]) -> Part:
     """Requests whose turns are numbered are the conversation's whose id stands beside them."""
-    if part.entity.table != "request" or any(taken.quantity.id == _TENANT.id for taken in part.columns):
+    if part.entity.table != "request" or any(taken.quantity.id == _TENANT for taken in part.columns):
         return part
     name = conversation_of(names)
     if name is None or any(taken.name == name for taken in part.columns):
         return part
-    return replace(part, columns=(*part.columns, Taken(name, _TENANT, "", True)))
+    whose = next(quantity for quantity in quantities() if quantity.id == _TENANT)
+    return replace(part, columns=(*part.columns, Taken(name, whose, "", True)))
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:
