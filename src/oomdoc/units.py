@@ -86,10 +86,10 @@ def show_time(epoch_s: float | None) -> str | None:
 
 
 def show_seconds(seconds: float | None) -> str:
-    """A duration for people: `43 s`, `5 min 12 s`, `10 min`, `3 h 20 min`.
+    """A duration for people: `43 s`, `5 min 12 s`, `10 min`, `3 h 20 min`, and from two days on `5 d 15 h`.
 
-    >>> show_seconds(43), show_seconds(312), show_seconds(600), show_seconds(12000), show_seconds(None)
-    ('43 s', '5 min 12 s', '10 min', '3 h 20 min', 'unknown')
+    >>> show_seconds(43), show_seconds(312), show_seconds(600), show_seconds(12000), show_seconds(488400), show_seconds(None)
+    ('43 s', '5 min 12 s', '10 min', '3 h 20 min', '5 d 16 h', 'unknown')
     """
     if seconds is None:
         return "unknown"
@@ -98,7 +98,10 @@ def show_seconds(seconds: float | None) -> str:
         return f"{seconds:.1f} s" if seconds < 10 and seconds != whole else f"{whole} s"
     if whole < 6000:
         return f"{whole // 60} min" + (f" {whole % 60} s" if whole % 60 else "")
-    return f"{whole // 3600} h" + (f" {whole % 3600 // 60} min" if whole % 3600 // 60 else "")
+    if whole < 48 * 3600:
+        return f"{whole // 3600} h" + (f" {whole % 3600 // 60} min" if whole % 3600 // 60 else "")
+    hours = round(whole / 3600)
+    return f"{hours // 24} d" + (f" {hours % 24} h" if hours % 24 else "")
 
 
 def zone(name: str) -> dt.tzinfo | None:
