@@ -16,6 +16,8 @@ $(VENV)/usable: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "oomdoc needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@# of an editable package pip compiles nothing, and where PYTHONDONTWRITEBYTECODE is set no start would: a fifth of each
+	$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(VENV)/ready: $(VENV)/usable
@@ -36,6 +38,7 @@ types: $(VENV)/ready ## mypy, strict
 
 # Of one room no workers: to start them takes longer than its tests.
 check: $(VENV)/ready ## the tests alone, or those of one room (ARGS=tests/ledger)
+	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m pytest $(or $(ARGS),-n $(WORKERS) --dist worksteal)
 
 whole: $(VENV)/ready ## the tests with every grid in full, which `make test` samples

@@ -24,6 +24,9 @@ _LANGUAGES: Mapping[str, re.Pattern[bytes]] = {
     "a page of the web": re.compile(rb"(?i)<(?:!doctype html|html\b|/?head>|meta charset|link rel=|script\b)"),
     "a style sheet": re.compile(rb"^[ \t]*[.#@:\w][^{}\n;]{0,200}\{[ \t]*$\s*[\w-]+[ \t]*:[^;{}\n]{1,200};[ \t]*$", re.M),
 }  # fmt: skip
+_WEB = _LANGUAGES["a page of the web"]
+_ANY = re.compile(b"|".join(marks.pattern for marks in _LANGUAGES.values() if marks is not _WEB), re.M)
+"""A mark of any language but the web's, whose tags are found by their bracket: one search instead of nine, since most sources have none."""
 _RECORD = re.compile(
     rb"^(?:\S+ ){0,4}?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b[ :]|^\W?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|^Traceback \(most recent|^\[ *\d+\.\d{3,}\]",
     re.M,
@@ -38,6 +41,8 @@ def language(head: Head) -> str | None:
     'Python'
     """
     data = head.data[:HEAD_READ]
+    if not (_ANY.search(data) or _WEB.search(data)):
+        return None
     if any(word in head.data for word in _STARTS_AN_ENGINE) or _RECORD.search(data):
         return None
     for name, marks in _LANGUAGES.items():

@@ -17,7 +17,7 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import TEXT_CAP, Rows, regex
 from oomdoc.intake.scan import Chunk
 
-_ANCHORS = (b"most recent call first", b'"MainThread"', b"(MainThread)")
+_ANCHORS = (b"most recent call first", b"MainThread")  # the second in quotes or brackets
 _PROCESS = regex(r"\s*Process (?P<pid>\d{1,9}): (?P<name>\S.{0,120})")
 _THREAD = regex(r"\s*(?:Current t|T)hread (?P<id>0x[0-9a-f]{1,16}|\d{1,9})\b(?P<rest>.*)")
 _SPIED = regex(r"\s+(?P<call>[\w<>.: ~]{1,120}) \((?P<place>[\w./<>+-]{1,300}(?::\d{1,9})?)\)\s*$")

@@ -291,9 +291,16 @@ TOPICS: tuple[Topic, ...] = (
         r"\bOutOfMemory(?:Error)?\b|(?<![a-z._])oom(?![a-z_])(?!\s?[:=]?\s?0\b|[- ]killer (?:comes?|will|would|may|might|could|strikes?|score))|显存(?:不足|不够|溢出|爆)|爆显存|卡死",
         r"\b(?:crash(?:es|ed|ing)?|dies|died|killed|segfaults?|fails? to start|cannot start|won't start)\b",
         r"\bexit(?:s|ed)?(?: with)?(?: an?)? (?:exit )?(?:code|status) [1-9]\d{0,2}\b",
+        # who asks whether it would fail tells of no failure: the verb stands before the one of whom it is asked
+        unless=r"\b(?:does|would|will|do) (?:that|this|it|these) (?:mean|imply)\b|\bwhat (?:happens|would happen|will happen|if)\b"
+        r"|\b(?:will|would|could|can|should|might|may) (?:it|we|i|you|they|he|she|this|that|these|the \w+|a \w+|one|another \w+)\b"
+        r"|\bis (?:it|there) (?:possible|likely|a (?:risk|danger|chance))\b",
         deniable=True,
-        samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None),),
-        near_misses=("no OOM so far", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0", "reboot before the OOM killer comes"),
+        samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None), ("it will run out of memory every evening", None)),
+        near_misses=(
+            "no OOM so far", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0", "reboot before the OOM killer comes",
+            "does this mean that the sixth user gets an OOM", "could it go out of memory with ten of them",
+        ),
     ),
     _topic(
         "unanswered",

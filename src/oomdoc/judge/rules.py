@@ -11,11 +11,12 @@ import functools
 import hashlib
 import re
 import string
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
+
+import tomli
 
 from oomdoc.errors import OomdocError, RuleError
 from oomdoc.evidence.tables import TABLES
@@ -205,8 +206,8 @@ def _rule_of(path: Path, text: str, tests: bool) -> Rule:
                 f"{path}:{text.count(chr(10), 0, deep.start()) + 1}: a name of more than {MOST_PARTS} parts",
                 "Mend the syntax",
             )
-        raw = tomllib.loads(text if tests else _without_tests(text))
-    except tomllib.TOMLDecodeError as problem:
+        raw = tomli.loads(text if tests else _without_tests(text))
+    except tomli.TOMLDecodeError as problem:
         line = re.search(r"line (\d+)", str(problem))
         raise RuleError(f"{path}:{line[1] if line else 1}: not TOML: {problem}", "Mend the syntax") from None
     except RecursionError:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import tomli
 
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.config import read_config
@@ -70,7 +71,7 @@ def _quoted(key: str, text: str) -> list[str]:
 
 @cache
 def _model(entry: _Entry) -> Model:
-    raw = tomllib.loads(entry.text)
+    raw = tomli.loads(entry.text)
     model = read_config(raw["config"], raw["name"])
     published = raw.get("params")
     params = model.params or published
@@ -128,7 +129,7 @@ def with_positions(model: Model, name: str) -> Model:
 
 @cache
 def _head() -> dict[str, Any]:
-    return tomllib.loads(_text().partition("[[model]]")[0])
+    return tomli.loads(_text().partition("[[model]]")[0])
 
 
 @cache

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import tomli
 
 from oomdoc.physics.gpus import unified_memory
 from oomdoc.units import GIB
@@ -65,7 +66,7 @@ def is_version(text: str) -> bool:
 
 @cache
 def _raw() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("engine_defaults.toml").read_text(encoding="utf-8"))
+    return tomli.loads(Path(__file__).with_name("engine_defaults.toml").read_text(encoding="utf-8"))
 
 
 @cache

@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-import tomllib
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+
+import tomli
 
 from oomdoc.errors import UsageError
 from oomdoc.physics.interval import Interval, point
@@ -34,7 +35,7 @@ _MOST_BYTES = 4096 * GIB  # a larger "size" is a name that ends like a unit, suc
 @cache
 def gpus() -> tuple[tuple[Gpu, tuple[str, ...]], ...]:
     """Every device of the table with the words that find it."""
-    raw = tomllib.loads(Path(__file__).with_name("gpus.toml").read_text(encoding="utf-8"))
+    raw = tomli.loads(Path(__file__).with_name("gpus.toml").read_text(encoding="utf-8"))
     return tuple(
         (
             Gpu(

@@ -12,7 +12,7 @@
 -- kv_heads: KV heads of the model; NULL = none, or not known
 -- vocab_size: rows of the vocabulary; NULL = not known
 -- positions: tokens of the longest context that the checkpoint states, the default of max_model_len; NULL = not known of this very checkpoint
--- feature_loaded: what was loaded is the model and its features, and a third of it at least are these; NULL = nothing of the kind is set, or a figure lacks
+-- feature_loaded: what was loaded is the model and its features, and a third of it at least are these, or nothing is left for KV and they are several times what is missing; NULL = nothing of the kind is set, or a figure lacks
 -- latent: every rank keeps the whole cache, whatever TP is
 -- max_num_batched_tokens: tokens of a step, the default of the release on such a device; NULL = not known
 -- kv_heads_replicated: more ranks than KV heads: a head stands on several ranks
@@ -31,6 +31,7 @@ SELECT x.model, low::BIGINT AS weights_low_bytes, high::BIGINT AS weights_high_b
   coalesce(e.weights_ref, f.oom_ref) AS weights_ref, each AS kv_bytes_per_token, e.kv_bytes_per_token / each AS kv_ratio,
     kv_heads::BIGINT AS kv_heads, vocab::BIGINT AS vocab_size, positions::BIGINT AS positions,
   e.weights_bytes BETWEEN (low + feature) * (1 - $feature_near) AND high * (1 + $feature_near)
-    AND feature >= $feature_part * e.weights_bytes AS feature_loaded, latent, batched::BIGINT AS max_num_batched_tokens,
+    AND (feature >= $feature_part * e.weights_bytes OR feature >= $feature_decides * -e.kv_available_bytes AND e.kv_available_bytes <= 0)
+    AS feature_loaded, latent, batched::BIGINT AS max_num_batched_tokens,
   CASE WHEN NOT coalesce(latent, false) THEN e.tensor_parallel_size > kv_heads END AS kv_heads_replicated
 FROM x, engine e, failure f WHERE x.n > 0

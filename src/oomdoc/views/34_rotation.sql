@@ -23,17 +23,19 @@ WITH turned AS (
   )
   GROUP BY ALL
 ), try AS (
-  SELECT f.source, f.experiment,
+  -- rows of two callers are two kinds of prompts, and no two sizes of one set
+  SELECT f.source, f.experiment, coalesce(any_value(c.caller), '') AS caller,
     CASE WHEN any_value(t.n) IS NULL OR max(f.value) FILTER (quantity = 'asked_tokens') IS NOT NULL THEN 'tokens' ELSE any_value(t.unit)
       END AS unit, coalesce(any_value(t.beside), '') AS beside,
          coalesce(max(f.value) FILTER (quantity = 'asked_tokens'), any_value(t.n)) AS size,
            max(f.value) FILTER (quantity = 'hit_rate') AS rate, max(f.value) FILTER (quantity = 'kv_tokens') AS pool, min(f.line) AS line
   FROM trial_figure f LEFT JOIN turned t ON t.source = f.source AND t.experiment = f.experiment AND t.attempt = f.attempt
+    LEFT JOIN caller c ON c.source = f.source AND c.experiment = f.experiment AND c.attempt = f.attempt
   WHERE quantity IN ('asked_tokens', 'hit_rate', 'kv_tokens')
   GROUP BY f.source, f.experiment, f.attempt
   HAVING size > 0 AND rate BETWEEN 0 AND 1
 ), swept AS (
-  SELECT source, experiment, unit, beside, pool, count(*) AS tries, arg_max(size, size) FILTER (rate >= $set_kept) AS kept,
+  SELECT source, experiment, caller, unit, beside, pool, count(*) AS tries, arg_max(size, size) FILTER (rate >= $set_kept) AS kept,
     arg_max(rate, size) FILTER (rate >= $set_kept) AS kept_rate
   FROM try
   GROUP BY ALL
@@ -48,6 +50,6 @@ SELECT s.tries, s.unit, s.kept::BIGINT AS kept, s.kept_rate, min(t.size)::BIGINT
          WHERE c.source = s.source AND c.experiment = s.experiment AND c.pool > s.pool AND c.rate >= $set_kept AND c.size >= min(t.size)
        ) AS larger_tokens, arg_min(t.source || ':' || t.line, t.size) AS ref
 FROM swept s
-JOIN try t ON t.source = s.source AND t.experiment = s.experiment AND t.unit = s.unit AND t.beside = s.beside
+JOIN try t ON t.source = s.source AND t.experiment = s.experiment AND t.caller = s.caller AND t.unit = s.unit AND t.beside = s.beside
   AND t.pool IS NOT DISTINCT FROM s.pool AND t.size > s.kept AND t.rate <= $set_lost
-GROUP BY s.source, s.experiment, s.unit, s.beside, s.pool, s.tries, s.kept, s.kept_rate ORDER BY s.tries DESC LIMIT 1
+GROUP BY s.source, s.experiment, s.caller, s.unit, s.beside, s.pool, s.tries, s.kept, s.kept_rate ORDER BY s.tries DESC LIMIT 1

@@ -14,8 +14,8 @@ WITH carried AS (
 ), held AS (
   SELECT sum(used_bytes) AS used, min(total_bytes) AS total, count(*) AS devices
   FROM (
-    SELECT gpu, arg_max(used_bytes, line) AS used_bytes, any_value(total_bytes) AS total_bytes
-    FROM gpu_sample
+    SELECT gpu, arg_max(used_bytes, source) AS used_bytes, max(total_bytes) AS total_bytes
+    FROM device_series
     WHERE gpu IS NOT NULL
     GROUP BY gpu
   )

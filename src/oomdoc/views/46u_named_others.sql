@@ -8,10 +8,13 @@
 -- came_later: and the device was empty when the engine began: they came while it ran
 -- free_at_start_bytes: free when the engine began
 -- ref: the message
-SELECT f.other_bytes AS bytes, f.other_processes AS processes, f.requested_bytes, f.requested_bytes - f.free_bytes AS missing_bytes,
-  f.other_bytes >= $others_hold_missing * (f.requested_bytes - f.free_bytes) AS decides,
-  f.other_bytes >= $others_hold_missing * (f.requested_bytes - f.free_bytes)
-    AND coalesce(e.total_bytes - e.free_at_start_bytes < $others_came_later * f.other_bytes, false) AS came_later,
+SELECT other.bytes::BIGINT AS bytes, f.other_processes AS processes, f.requested_bytes, f.requested_bytes - f.free_bytes AS missing_bytes,
+  other.bytes >= $others_hold_missing * (f.requested_bytes - f.free_bytes) AS decides,
+  other.bytes >= $others_hold_missing * (f.requested_bytes - f.free_bytes)
+    AND coalesce(e.total_bytes - e.free_at_start_bytes < $others_came_later * other.bytes, false) AS came_later,
   e.free_at_start_bytes, f.oom_ref AS ref
-FROM failure f, engine e
-WHERE f.other_bytes >= $neighbour_least AND f.requested_bytes > 0 AND f.free_bytes IS NOT NULL AND NOT (f.other_processes < e.world_size)
+FROM failure f, engine e, LATERAL (
+  -- ranks of the server that hold a context on this device, too, are no others
+  SELECT f.other_bytes - coalesce((SELECT max(bytes) FROM guest_rank WHERE guests <= f.other_processes), 0) AS bytes
+) other
+WHERE other.bytes >= $neighbour_least AND f.requested_bytes > 0 AND f.free_bytes IS NOT NULL AND NOT (f.other_processes < e.world_size)

@@ -8,18 +8,26 @@
 -- pool_tokens: tokens that the pool stores
 -- max_model_len: length that a request may have, as the server states it
 -- ref: where the shortest that was not answered stands
-SELECT min(q.input_tokens) FILTER (NOT q.fine) > max(q.input_tokens) FILTER (q.fine)
-  AND max(q.input_tokens) FILTER (q.fine) <= any_value(e.kv_pool_tokens)
-    AND min(q.input_tokens) FILTER (NOT q.fine) >= $wall_share * any_value(e.kv_pool_tokens)
-    AND count(*) FILTER (q.fine) >= $wall_answered AND count(*) FILTER (NOT q.fine) >= $wall_unanswered
-      AND bool_or(q.fine AND q.after) AS parts,
-  count(*) FILTER (q.fine) AS answered, count(*) FILTER (NOT q.fine) AS unanswered, max(q.input_tokens) FILTER (q.fine) AS longest,
-    min(q.input_tokens) FILTER (NOT q.fine) AS shortest,
-  any_value(e.kv_pool_tokens) AS pool_tokens, any_value(e.max_model_len) AS max_model_len,
-    arg_min(q.source || ':' || q.line, q.input_tokens) FILTER (NOT q.fine) AS ref
-FROM (
-  SELECT source, line, input_tokens, status BETWEEN 200 AND 299 AS fine,
-    line > min(CASE WHEN status NOT BETWEEN 200 AND 299 THEN line END) OVER (PARTITION BY source) AS after
-  FROM request WHERE input_tokens > 0 AND (status BETWEEN 200 AND 299 OR status = 0 OR status >= 500)
-) q, engine e WHERE e.kv_pool_tokens > 0
-HAVING count(*) FILTER (q.fine) > 0 AND count(*) FILTER (NOT q.fine) > 0
+WITH log AS (  -- a log at a time: which line comes first is known within one only
+  SELECT source, count(CASE WHEN fine THEN 1 END) AS answered, count(CASE WHEN NOT fine THEN 1 END) AS unanswered,
+    max(CASE WHEN fine THEN input_tokens END) AS longest, min(CASE WHEN NOT fine THEN input_tokens END) AS shortest,
+    max(CASE WHEN fine THEN line END) > min(CASE WHEN NOT fine THEN line END) AS after
+  FROM (
+    SELECT source, line, input_tokens, status BETWEEN 200 AND 299 AS fine
+    FROM request WHERE input_tokens > 0 AND (status BETWEEN 200 AND 299 OR status = 0 OR status >= 500)
+  )
+  GROUP BY source
+),
+total AS (
+  SELECT sum(answered)::BIGINT AS answered, sum(unanswered)::BIGINT AS unanswered, max(longest) AS longest,
+    min(shortest) AS shortest, bool_or(after) AS after
+  FROM log
+)
+SELECT t.shortest > t.longest AND t.longest <= e.kv_pool_tokens AND t.shortest >= $wall_share * e.kv_pool_tokens
+    AND t.answered >= $wall_answered AND t.unanswered >= $wall_unanswered AND t.after AS parts,
+  t.answered, t.unanswered, t.longest, t.shortest, e.kv_pool_tokens AS pool_tokens, e.max_model_len,
+  (
+    SELECT min_by(source || ':' || line, (source, line))
+    FROM request WHERE input_tokens = t.shortest AND (status = 0 OR status >= 500)
+  ) AS ref
+FROM total t, engine e WHERE e.kv_pool_tokens > 0 AND t.answered > 0 AND t.unanswered > 0

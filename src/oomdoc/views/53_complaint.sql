@@ -54,8 +54,8 @@ WITH goal AS (
   ) AS seconds, min(ref) AS ref
   FROM mean
 ), outer_side AS (
-  SELECT count(*) FILTER (status BETWEEN 200 AND 399) AS ok, count(*) FILTER (status = 0 OR status >= 500) AS failed,
-    arg_min(source || ':' || line, line) FILTER (status = 0 OR status >= 500) AS ref
+  SELECT count(CASE WHEN status BETWEEN 200 AND 399 THEN 1 END) AS ok, count(CASE WHEN status = 0 OR status >= 500 THEN 1 END) AS failed,
+    (SELECT min_by(source || ':' || line, line) FROM request WHERE status = 0 OR status >= 500) AS ref
   FROM request
   WHERE status IS NOT NULL
 ), done AS (

@@ -14,12 +14,13 @@ replaced by its value when the file is read, so that nothing of this is left in 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+import tomli
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _PLACE = re.compile(r"\$([a-z][a-z0-9_]*)")
@@ -80,7 +81,7 @@ def names_in(sql: str) -> frozenset[str]:
 
 def _shared() -> Mapping[str, Threshold]:
     text = Path(__file__).with_name("thresholds.toml").read_text("utf-8")
-    return MappingProxyType(dict(read(tomllib.loads(text)["threshold"])))
+    return MappingProxyType(dict(read(tomli.loads(text)["threshold"])))
 
 
 SHARED: Mapping[str, Threshold] = _shared()
