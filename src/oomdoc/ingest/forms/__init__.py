@@ -25,7 +25,8 @@ from oomdoc.ingest.base import HEAD_BYTES, Head, read_by
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
 from oomdoc.ingest.forms.groups import Gatherer, long_form, may_turn, turned
-from oomdoc.ingest.forms.own import is_of_own, may_quote, own_of
+from oomdoc.ingest.forms.own import is_of_own, own_of
+from oomdoc.ingest.forms.prepare import may_quote
 from oomdoc.ingest.forms.spoken import Spoken
 from oomdoc.ingest.forms.statements import TITLE, Statements, of_message, stated, with_moment
 from oomdoc.ingest.forms.text import Layout

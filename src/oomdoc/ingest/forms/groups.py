@@ -13,9 +13,10 @@ from typing import Any
 
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.believe import SAMPLE, Plan, plan_for
-from oomdoc.ingest.forms.cells import is_number, null, with_points, writes_commas
+from oomdoc.ingest.forms.cells import is_number, null
 from oomdoc.ingest.forms.fill import Filler
 from oomdoc.ingest.forms.own import Keeper, own_of
+from oomdoc.ingest.forms.prepare import with_points, writes_commas
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.metrics import kept_name
 from oomdoc.ingest.request_keys import moment
