@@ -275,7 +275,7 @@ def is_moment(cell: Any) -> bool:
 def seconds_in_year(cell: str) -> float | None:
     """Seconds since the year began of a day and month, with a clock or without; the year is not told.
 
-    >>> _in_year("Mon 3 Nov"), _in_year("Jan 2, 06:00"), _in_year("run 3")
+    >>> seconds_in_year("Mon 3 Nov"), seconds_in_year("Jan 2, 06:00"), seconds_in_year("run 3")
     (26438400.0, 108000.0, None)
     """
     match = _DAY_MONTH.fullmatch(cell.strip())

@@ -6,26 +6,31 @@ An *experiment* has settings of a server as columns and a result: a word (`ok`, 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.cells import (
     FIT,
+    UnreadableError,
     Values,
     filled,
     is_moment,
     is_number,
     is_size,
     is_text,
+    null,
     number_of,
     share_of,
+    size_of,
 )
 from oomdoc.ingest.forms.figures import figure_of, with_unit
 from oomdoc.ingest.forms.grammar import Column
 from oomdoc.ingest.outcome_words import outcome_of
 from oomdoc.ingest.setting_names import WEAK, settings_in
+from oomdoc.units import parse_size
 
 _MOST_TRIES = 200  # a person's experiment; a longer table is a log
 
@@ -120,14 +125,14 @@ def _outcome_column(records: Sequence[Values], columns: Mapping[str, Column]) ->
 
 _SAYS = 0.75  # of the cells of a column whose name is not known tell an outcome
 _PROMPTS = frozenset(("prompt", "input", "context"))
-ASKED_FOR = re.compile(
+_ASKED_FOR = re.compile(
     r"(?i)\b(?:tr(?:ied|ying) to allocate|fail(?:ed|ure) to allocate|allocat(?:e|ing|ion) of|could not allocate|cannot allocate)\s{1,3}(?P<size>\d[\d.,]{0,12}\s?[KMGT]i?B)\b"
 )
 """What an allocator was asked for when it failed, in a cell that quotes its message."""
 
 
 def _asked_for(cell: Any) -> bool:
-    return isinstance(cell, str) and ASKED_FOR.search(cell) is not None
+    return isinstance(cell, str) and _ASKED_FOR.search(cell) is not None
 
 
 _KIND = 32  # letters: longer is a sentence about what became of it
@@ -218,3 +223,77 @@ def _can_be(flag: str, cells: Sequence[Any]) -> bool:
 
 def _is_switch(cell: Any) -> bool:
     return str(cell).strip().lower() in ("on", "off", "true", "false", "yes", "no", "enabled", "disabled", "with", "without", "default")  # fmt: skip
+
+
+class ExperimentRows:
+    """Makes the rows of one experiment: `trial` and `trial_figure`. `number` is its own in the source, `next_attempt` gives those of its tries."""
+
+    def __init__(self, rows: Rows, plan: Experiment, number: int, next_attempt: Callable[[], int]) -> None:
+        self._rows, self._plan, self._experiment, self._next_attempt = rows, plan, number, next_attempt
+
+    def add(self, line: int, values: Values) -> None:
+        """The tries of one record."""
+        plan = self._plan
+        if plan.spread:
+            for name, flag, value in plan.spread:  # each cell is a try of its own
+                if not null(values.get(name)):
+                    self._one(line, values, name, ((flag, value),))
+            return
+        self._one(line, values, plan.outcome)
+
+    def _one(self, line: int, values: Values, outcome: str, more: Sequence[tuple[str, str]] = ()) -> None:
+        plan = self._plan
+        said = values.get(outcome) if outcome else None
+        works = None if null(said) else outcome_of(str(said), True)
+        if outcome and works is None and not plan.figures:
+            return
+        attempt = self._next_attempt()
+        others = {name for name, _, _ in plan.spread} - {outcome}
+        shown = ", ".join(f"{name}={value}" for name, value in values.items() if not null(value) and name not in others)[:TEXT_CAP]  # fmt: skip
+        for flag, value in more:
+            self._rows.add("trial", line, experiment=self._experiment, attempt=attempt, flag=flag, value=value, works=works, text=shown)  # fmt: skip
+        for name, flag in plan.settings:
+            cell = values.get(name)
+            if null(cell):
+                continue
+            spoken = list(settings_in(str(cell))) if not flag or flag == "mode" else []
+            if spoken:
+                for tried in spoken:
+                    self._rows.add("trial", line, experiment=self._experiment, attempt=attempt, flag=tried.flag, value=tried.value, works=works, text=shown)  # fmt: skip
+            else:
+                self._rows.add("trial", line, experiment=self._experiment, attempt=attempt, flag=flag or "configuration", value=str(cell).strip()[:100], works=works, text=shown)  # fmt: skip
+        for name in plan.conditions:
+            if not null(values.get(name)):
+                self._rows.add("trial", line, experiment=self._experiment, attempt=attempt, flag="@" + "_".join(grammar.pieces(name)), value=str(values[name]).strip()[:100], works=works, text=shown)  # fmt: skip
+        for name, quantity, unit in plan.figures:
+            number = _value_of(values.get(name), quantity, unit)
+            if number is not None:
+                self._rows.add("trial_figure", line, experiment=self._experiment, attempt=attempt, name="_".join(grammar.pieces(name))[:100], quantity=quantity or None, value=number)  # fmt: skip
+
+
+_PLAIN = frozenset(("", "hit_tokens", "asked_tokens", "kv_tokens", "kv_blocks", "preemptions", "hit_rate", "tokens_s", "failed"))  # fmt: skip
+"""Figures that are a number and need no unit."""
+
+
+def _value_of(cell: Any, quantity: str, unit: str) -> float | None:
+    """The figure that a cell gives, in bytes, seconds, tokens or as a share; None for none."""
+    if null(cell):
+        return None
+    try:
+        if quantity in _PLAIN:
+            number = number_of(cell)[0]
+            return number / 100 if quantity == "hit_rate" and (unit == "%" or number > 1) else number
+        if quantity == "requested_bytes":
+            asked = _ASKED_FOR.search(str(cell))
+            size = parse_size(asked["size"].replace(",", ""), binary=True) if asked else None
+            return None if size is None else float(size)
+        if quantity in ("ttft_s", "tpot_s", "latency_s"):
+            return grammar.seconds_of(str(cell), unit)
+        size = size_of(cell, unit or "B", True)
+        if size is not None:
+            return float(size)
+        if quantity == "kv_bytes" and number_of(cell)[0] < 0:
+            return -float(size_of(-number_of(cell)[0], unit or "B", True) or 0)  # less than nothing was left
+    except UnreadableError:
+        pass
+    return None

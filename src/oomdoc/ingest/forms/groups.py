@@ -15,7 +15,7 @@ from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.believe import SAMPLE, Plan, plan_for
 from oomdoc.ingest.forms.cells import is_number, null
 from oomdoc.ingest.forms.fill import Filler
-from oomdoc.ingest.forms.own import Keeper, own_of
+from oomdoc.ingest.forms.own import OwnRows, own_of
 from oomdoc.ingest.forms.prepare import with_points, writes_commas
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.metrics import kept_name
@@ -68,7 +68,7 @@ class Group:
     pending: list[Record] = field(default_factory=list)
     plan: Plan | None = None
     long: _Long | None = None
-    keeper: Keeper | None = None
+    own_rows: OwnRows | None = None
     decided: bool = False
     commas: bool = False  # its numbers are written with a decimal comma
     merged: dict[tuple[Any, ...], Record] = field(default_factory=dict)  # the record at hand for each moment and device
@@ -171,7 +171,7 @@ class Gatherer:
     def __init__(self) -> None:
         self.filler = Filler()
         self._groups: dict[str, Group] = {}
-        self._attempts = [0]
+        self._attempts = 0
         self._experiments = 0
         self.understood = 0
 
@@ -182,8 +182,8 @@ class Gatherer:
 
     def new_attempt(self) -> int:
         """The number of the next try in this source."""
-        self._attempts[0] += 1
-        return self._attempts[0]
+        self._attempts += 1
+        return self._attempts
 
     def add(self, record: Record) -> bool | None:
         """Take a record; False where its group is known to be none of ours, None where nothing is decided yet."""
@@ -198,7 +198,7 @@ class Gatherer:
             if len(group.pending) < SAMPLE:
                 return None
             self._decide(group, record.context)
-            return group.plan is not None or group.long is not None or group.keeper is not None
+            return group.plan is not None or group.long is not None or group.own_rows is not None
         return self._read(group, record)
 
     def flush(self) -> None:
@@ -233,7 +233,7 @@ class Gatherer:
                 group.plan = _without_series(group.plan)
             if own is not None:
                 self._experiments += own.experiment is not None
-                group.keeper = Keeper(self.filler.rows, own, self._experiments, self._attempts)
+                group.own_rows = OwnRows(self.filler.rows, own, self._experiments, self.new_attempt)
                 for name in sorted(own.names):
                     self.filler.told(
                         pending[0].line, name, "a column of a series" if own.series else "a column of an experiment"
@@ -252,16 +252,16 @@ class Gatherer:
             self._read(group, record)
 
     def _read(self, group: Group, record: Record) -> bool:
-        if group.keeper is not None:
-            group.keeper.record(record.line, record.values)
+        if group.own_rows is not None:
+            group.own_rows.record(record.line, record.values)
         if group.plan is not None:
             self.filler.record(record.line, group.plan, with_points(record.values) if group.commas else record.values)
-        elif group.long is not None and group.keeper is None:
+        elif group.long is not None and group.own_rows is None:
             if group.long.series:
                 self._sample(group.long, record)
             else:
                 self._merge(group, group.long, record)
-        elif group.keeper is None:
+        elif group.own_rows is None:
             return False
         self.understood += 1
         return True
