@@ -53,6 +53,7 @@ from oomdoc.ingest import (
 )
 from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor, Reading, read_by
 from oomdoc.ingest.forms import barred
+from oomdoc.ingest.forms.lifted import Lifted
 from oomdoc.ingest.texts import Quotations, Texts
 from oomdoc.ingest.trials import Tries
 from oomdoc.intake.scan import Chunk, whole
@@ -244,7 +245,7 @@ def _read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Ba
         yield from ingestor.read(path, chunks)
         return
     tries = Tries() if ingestor.KIND in (text_log.KIND, notes.KIND, launch.KIND) else None
-    lifted = forms.Lifted() if ingestor.KIND in (text_log.KIND, notes.KIND) else None
+    lifted = Lifted() if ingestor.KIND in (text_log.KIND, notes.KIND) else None
     if lifted is not None:
         chunks = lifted.chunks(chunks)
     if tries is not None:
