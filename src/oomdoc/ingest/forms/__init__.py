@@ -8,9 +8,9 @@
     metric,value,t                                              a row for each value
     nvidia_smi,index=0 memory_used=76012i 1795205091000000000   Influx's lines
 
-Forms are told by their first lines, which costs next to nothing for a text that is none. `believe` decides what the columns
+A form is recognised by its first lines, which costs next to nothing for a text that is none. `believe` decides what the columns
 are, `fill` makes the rows; `tables` and `pairs` find them in text. A column of a table of ours that nobody understood is a problem; what each other column was taken
-for is told in table `column_reading`. `lifted` takes tables out of prose, before it is read as prose.
+for stands in table `column_reading`. `lifted` takes tables out of prose, before it is read as prose.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def form_of(head: Head) -> str:
     if begin in ("{", "["):
         values = [_loads(line) for line in filled[:20]]
         if begin == "{" and sum(isinstance(value, dict) for value in values) > 0.7 * len(values) and len(values) > 1:
-            told = [of_message(value) for value in values if isinstance(value, dict)]
-            found = _try(record for value in told for record in exploded(1, _titled(value), value, {}))
+            objects = [of_message(value) for value in values if isinstance(value, dict)]
+            found = _try(record for value in objects for record in exploded(1, _titled(value), value, {}))
             return "json-lines" if 2 * found.understood >= len(values) else ""
         chunk = Chunk(head.data, 1, True)
         return "json" if _try(of_json(iter((chunk,)))).understood else ""
@@ -181,7 +181,7 @@ class Reading:
         self.gatherer = Gatherer()
         self._lines = Tables(self.gatherer)
         self._form: str | None = None
-        self._held: list[Chunk] = []
+        self._pieces: list[Chunk] = []
         self._size = 0
 
     def chunk(self, chunk: Chunk) -> Iterator[Batch]:
@@ -193,7 +193,7 @@ class Reading:
         if self._form in ("json", "yaml"):
             self._size += len(chunk.data)
             if self._size <= _DOCUMENT_CAP:
-                self._held.append(chunk)
+                self._pieces.append(chunk)
             return
         data, first_line = chunk.whole()
         lines = data.decode("utf-8", "replace").split("\n")
@@ -210,7 +210,7 @@ class Reading:
             filler.rows.problem(1, f"a document of {self._size} bytes is longer than is read", "")
         elif self._form == "json":
             try:
-                for record in of_json(iter(self._held)):
+                for record in of_json(iter(self._pieces)):
                     self.gatherer.add(record)
             except BrokenError as problem:
                 filler.rows.problem(problem.line, f"a document that ends early: {problem}", "")
@@ -218,7 +218,7 @@ class Reading:
             from oomdoc.ingest.forms import yaml_text
 
             try:
-                text = b"".join(chunk.data for chunk in self._held).decode("utf-8", "replace")
+                text = b"".join(chunk.data for chunk in self._pieces).decode("utf-8", "replace")
                 for record in yaml_text.records(text):
                     self.gatherer.add(record)
             except yaml_text.NotYamlError as problem:

@@ -98,10 +98,10 @@ def experiment_of(
     spoken = any(says_settings(filled(records, name)) for name, flag in settings if not flag or flag == "mode")
     strong = [flag for flag in varied if flag and (flag not in WEAK or (flag == "mode" and spoken))] + [""] * spoken
     if outcome:
-        told = {outcome_of(str(cell), True) for cell in filled(records, outcome)}
-        if not strong and told != {True, False}:
+        outcomes = {outcome_of(str(cell), True) for cell in filled(records, outcome)}
+        if not strong and outcomes != {True, False}:
             return None
-    elif not any(quantity for _, quantity, _ in figures) or (not strong and not any(quantity in _TELLING for _, quantity, _ in figures)):  # fmt: skip
+    elif not any(quantity for _, quantity, _ in figures) or (not strong and not any(quantity in _DECIDING for _, quantity, _ in figures)):  # fmt: skip
         return None
     if "request" in tables and not strong and not asked:
         return None
@@ -110,20 +110,20 @@ def experiment_of(
 
 def _outcome_column(records: Sequence[Values], columns: Mapping[str, Column]) -> str:
     """The column that says what became of each try: by its name, else the only one whose cells say it; "" for none."""
-    told = {name: cells for name in columns if (cells := filled(records, name)) and not any(map(is_number, cells))}
-    for name, cells in told.items():
+    texts = {name: cells for name in columns if (cells := filled(records, name)) and not any(map(is_number, cells))}
+    for name, cells in texts.items():
         by_name = columns[name].role == grammar.OUTCOME or (columns[name].setting == "start_order" and share_of(cells, _is_switch) == 1)  # fmt: skip
         if by_name and share_of(cells, _is_outcome) >= 0.5:
             return name
     said = [
-        name for name, cells in told.items()
+        name for name, cells in texts.items()
         if columns[name].role in (grammar.FIGURE, grammar.STATE) and share_of(cells, _is_switch) < 1 and share_of(cells, _is_outcome) >= _SAYS
         and {outcome_of(str(cell), True) for cell in cells} >= {True, False}
     ]  # fmt: skip
     return said[0] if len(said) == 1 else ""
 
 
-_SAYS = 0.75  # of the cells of a column whose name is not known tell an outcome
+_SAYS = 0.75  # of the cells of a column whose name is not known are an outcome
 _PROMPTS = frozenset(("prompt", "input", "context"))
 _ASKED_FOR = re.compile(
     r"(?i)\b(?:tr(?:ied|ying) to allocate|fail(?:ed|ure) to allocate|allocat(?:e|ing|ion) of|could not allocate|cannot allocate)\s{1,3}(?P<size>\d[\d.,]{0,12}\s?[KMGT]i?B)\b"
@@ -196,13 +196,13 @@ def _measured(records: Sequence[Values], columns: Mapping[str, Column], tables: 
             figures.append((name, quantity, unit))
         elif len(conditions) < _NAMED_FIRST:
             conditions.append(name)
-    if not conditions or not any(quantity in _SEEN for _, quantity, _ in figures):
+    if not conditions or not any(quantity in _OF_USERS for _, quantity, _ in figures):
         return None
     return Experiment((), tuple(conditions), "", tuple(figures))
 
 
-_SEEN = frozenset(("ttft_s", "tpot_s", "latency_s", "hit_rate"))
-_TELLING = frozenset(("hit_tokens", "hit_rate", "kv_tokens", "kv_bytes"))
+_OF_USERS = frozenset(("ttft_s", "tpot_s", "latency_s", "hit_rate"))
+_DECIDING = frozenset(("hit_tokens", "hit_rate", "kv_tokens", "kv_bytes"))
 SPOKEN = frozenset(("run", "config", "configuration", "setup", "args", "flags", "variant", "case", "mode", "settings", "command", "cmd", "try", "what", "change", "test", "options"))  # fmt: skip
 
 

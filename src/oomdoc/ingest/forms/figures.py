@@ -79,9 +79,9 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
         return "kv_blocks", ""
     if among & {"preemptions", "preempted", "preemption"}:
         return "preemptions", ""
-    seen = grammar.service(" ".join(words))
-    if seen[0]:
-        return seen
+    of_service = grammar.service(" ".join(words))
+    if of_service[0]:
+        return of_service
     if among & {"errors", "error", "failed", "failures", "timeouts"} and not rate:
         return "failed", ""
     return "", column.unit

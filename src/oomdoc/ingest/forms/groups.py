@@ -48,7 +48,7 @@ _MARGINALIA = frozenset(("table", "_start", "_stop", "result", "help", "type", "
 _BARE_UNITS = frozenset(("", "1", "count", "ratio", "none", "short", "percentunit"))
 """Units that leave a number as it is; the last three are Grafana's, of a whole panel."""
 _KNOWN_SHARE = 0.5  # of the names must be quantities
-_HELD = 400_000  # records of a table in long form that are held
+_MOST_RECORDS = 400_000  # of a table in long form
 
 
 @dataclass
@@ -89,15 +89,15 @@ def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
     for wanted in names:
         if wanted not in _NAME_COLUMNS or names[wanted] == value:
             continue
-        told = {str(record.get(names[wanted])) for record in records if isinstance(record.get(names[wanted]), str)}
+        named = {str(record.get(names[wanted])) for record in records if isinstance(record.get(names[wanted]), str)}
         numeric = sum(is_number(record.get(value)) or null(record.get(value)) for record in records)
-        if not told or numeric < 0.7 * len(records):
+        if not named or numeric < 0.7 * len(records):
             continue
-        series = sum(kept_name(name) is not None for name in told)
+        series = sum(kept_name(name) is not None for name in named)
         unit = next((names[name] for name in names if name in _UNIT_COLUMNS), None)
-        if 2 * series >= len(told):
+        if 2 * series >= len(named):
             return _Long(names[wanted], value, unit, True)
-        if sum(bool(meanings(name)) for name in told) >= _KNOWN_SHARE * len(told):
+        if sum(bool(meanings(name)) for name in named) >= _KNOWN_SHARE * len(named):
             return _Long(names[wanted], value, unit, False)
     return None
 
@@ -176,7 +176,7 @@ class Gatherer:
         self.understood = 0
 
     def new_experiment(self) -> int:
-        """The number of an experiment that is told outside of tables."""
+        """The number of an experiment that stands outside of tables."""
         self._experiments += 1
         return self._experiments
 
@@ -235,7 +235,7 @@ class Gatherer:
                 self._experiments += own.experiment is not None
                 group.own_rows = OwnRows(self.filler.rows, own, self._experiments, self.new_attempt)
                 for name in sorted(own.names):
-                    self.filler.told(
+                    self.filler.column_taken(
                         pending[0].line, name, "a column of a series" if own.series else "a column of an experiment"
                     )
             if group.plan is not None:
@@ -244,10 +244,10 @@ class Gatherer:
                 )
                 self.filler.announce(pending[0].line, known)
         elif group.long is not None:
-            self.filler.told(
+            self.filler.column_taken(
                 pending[0].line, group.long.name, "names of series" if group.long.series else "names of quantities"
             )
-            self.filler.told(pending[0].line, group.long.value, "their values")
+            self.filler.column_taken(pending[0].line, group.long.value, "their values")
         for record in pending:
             self._read(group, record)
 
@@ -293,7 +293,7 @@ class Gatherer:
         found = group.merged.get(key)
         if found is not None and name not in found.values:
             found.values[name] = value
-        elif len(group.records) < _HELD:  # the first of its key, or without a time the next sample
+        elif len(group.records) < _MOST_RECORDS:  # the first of its key, or without a time the next sample
             group.merged[key] = Record(record.line, record.context, {**common, name: value})
             group.records.append(group.merged[key])
 
