@@ -22,8 +22,8 @@ from oomdoc.ingest import (
     document,
     forms,
     gpu_topology,
+    group_counters,
     guidellm,
-    kernel_log,
     kubernetes,
     launch,
     memory_group,
@@ -87,7 +87,7 @@ PROSE: tuple[Ingestor, ...] = tuple(
         serving_log,
         barred,
         kubernetes,
-        kernel_log,
+        group_counters,
         package_list,
         process_list,
         request_body,
@@ -189,7 +189,7 @@ _WHOLE: tuple[Ingestor, ...] = tuple(
 _PIECES: tuple[Ingestor, ...] = tuple(
     module for module in INGESTORS if module.KIND in (
         metrics.KIND, memory_summary.KIND, memory_stats.KIND, memory_group.KIND, nvidia_smi.KIND, amd_smi.KIND, gpu_topology.KIND,
-        kubernetes.KIND, kernel_log.KIND, process_list.KIND, forms.KIND, access_log.KIND, server_answer.KIND,
+        kubernetes.KIND, group_counters.KIND, process_list.KIND, forms.KIND, access_log.KIND, server_answer.KIND,
     )
 )  # fmt: skip
 """Kinds with a form of their own, which a few lines show."""

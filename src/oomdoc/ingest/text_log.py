@@ -16,7 +16,7 @@ from oomdoc.evidence.tables import LOOKALIKE, Batch
 from oomdoc.evidence.tables import TABLES as ALL_TABLES
 from oomdoc.ingest import (
     benchmark_sums,
-    kernel_log,
+    host_events,
     kubernetes_lines,
     launch,
     log_errors,
@@ -37,7 +37,7 @@ PATTERNS: tuple[Pattern, ...] = (
     *other_engines.PATTERNS,
     *benchmark_sums.PATTERNS,
     *log_errors.PATTERNS,
-    *kernel_log.PATTERNS,
+    *host_events.PATTERNS,
     *kubernetes_lines.PATTERNS,
 )
 check_patterns(PATTERNS)
