@@ -23,6 +23,7 @@ WHOLE = (
     "record",
     "torch_oom",
     "vllm_log",
+    "engine_settings",
     "log_errors",
     "host_events",
     "rows",
