@@ -37,7 +37,8 @@ from oomdoc.ingest import (
     texts,
     writers,
 )
-from oomdoc.intake.columns import CELL_TEXT, Field, Memo, Template
+from oomdoc.intake.cells import CELL_TEXT, Field, Memo
+from oomdoc.intake.columns import Template
 
 _LEVEL = 3  # of zstd
 _CLASSES: Mapping[str, type] = {

@@ -30,7 +30,8 @@ from oomdoc.ingest.base import Head, read_by
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import peel
 from oomdoc.ingest.vocabulary import meanings
-from oomdoc.intake.columns import WORTHWHILE_BYTES, Cut, Field, Template, stamp
+from oomdoc.intake.cells import Field, stamp
+from oomdoc.intake.columns import WORTHWHILE_BYTES, Cut, Template
 from oomdoc.intake.scan import Chunk
 from oomdoc.units import MIB, parse_time
 

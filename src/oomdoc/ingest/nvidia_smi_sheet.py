@@ -11,7 +11,7 @@ from typing import Any
 from oomdoc.ingest import nvidia_smi_cells as reads
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.ingest.vocabulary.words import taken_apart
-from oomdoc.intake.columns import Field, Memo, is_null
+from oomdoc.intake.cells import Field, Memo, is_null
 
 _ROLES: Mapping[str, str] = {
     "timestamp": "t", "index": "gpu", "gpu.index": "gpu", "name": "name", "gpu.name": "name", "uuid": "uuid", "gpu.uuid": "uuid",

@@ -54,7 +54,8 @@ from oomdoc.ingest.request_shapes import (
     loads,
 )
 from oomdoc.ingest.vocabulary import is_irrelevant
-from oomdoc.intake.columns import WORTHWHILE_BYTES, is_null, stamp
+from oomdoc.intake.cells import is_null, stamp
+from oomdoc.intake.columns import WORTHWHILE_BYTES
 from oomdoc.intake.scan import Chunk
 
 KIND = "request-log"

@@ -13,7 +13,7 @@ from typing import Any
 from oomdoc.ingest.nvidia_smi_cells import date
 from oomdoc.ingest.request_keys import moment, status
 from oomdoc.ingest.vocabulary import Quantity
-from oomdoc.intake.columns import is_null
+from oomdoc.intake.cells import is_null
 from oomdoc.units import GIB, KIB, MIB, parse_age, parse_size
 
 Values = Mapping[str, Any]

@@ -18,7 +18,7 @@ from oomdoc.ingest.forms.groups import Gatherer
 from oomdoc.ingest.forms.text import pairs
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.vocabulary import meanings
-from oomdoc.intake.columns import stamp
+from oomdoc.intake.cells import stamp
 
 _PAIR = re.compile(
     r"(?P<name>[A-Za-z_#][\w #./%()-]{0,48}?)\s?[:=]\s{0,3}(?P<value>-?\d{1,18}(?:,\d{3}){0,5}(?:\.\d{1,9})?\s?(?:%|[kKMGT]i?B|ms|s)?)(?=[\s,;|)\]}]|$)"
