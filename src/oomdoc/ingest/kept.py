@@ -27,7 +27,6 @@ from oomdoc.ingest import (
     memory_summary,
     metrics,
     nvidia_smi,
-    nvidia_smi_sheet,
     problems,
     record,
     request_log,
@@ -37,6 +36,7 @@ from oomdoc.ingest import (
     texts,
     writers,
 )
+from oomdoc.ingest.nvidia_smi.sheet import IDENTITY
 from oomdoc.intake.cells import CELL_TEXT, Field, Memo
 from oomdoc.intake.columns import Template
 
@@ -63,7 +63,7 @@ def _constants() -> Mapping[str, Any]:
         "plan": text_log.plan(),
         **{f"pattern {pattern.name}": pattern for pattern in text_log.PATTERNS},
         "cell text": CELL_TEXT,
-        "identity": nvidia_smi_sheet.IDENTITY,
+        "identity": IDENTITY,
         **{f"request {name}": memo for name, memo in request_shapes.TEXTS.items()},
     }
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oomdoc.ingest.nvidia_smi_cells import date
+from oomdoc.ingest.nvidia_smi.cells import date
 from oomdoc.ingest.request_keys import moment, status
 from oomdoc.ingest.vocabulary import Quantity
 from oomdoc.intake.cells import is_null

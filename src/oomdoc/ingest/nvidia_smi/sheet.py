@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from oomdoc.ingest import nvidia_smi_cells as reads
+from oomdoc.ingest.nvidia_smi import cells as reads
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.ingest.vocabulary.words import taken_apart
 from oomdoc.intake.cells import Field, Memo, is_null
