@@ -66,7 +66,7 @@ class _Group:
         if self.kills is None and limit is None and fails is None and peak is None:
             return None
         places = [found[1] for found in (self.kills, limit, peak, usage, fails) if found]
-        told = (("oom_kill", self.kills), ("failcnt", fails), ("limit", limit), ("peak", peak), ("usage", usage))
+        counters = (("oom_kill", self.kills), ("failcnt", fails), ("limit", limit), ("peak", peak), ("usage", usage))
         highest = peak or usage
         return places[0], {
             "kind": "cgroup-oom-count",
@@ -74,7 +74,7 @@ class _Group:
             "limit_bytes": limit[0] if limit and limit[0] < UNLIMITED else None,
             "bytes": highest[0] if highest else None,
             "memory_group": group.partition("#")[0].rstrip("/") or None,
-            "text": ", ".join(f"{name} {found[0]}" for name, found in told if found),
+            "text": ", ".join(f"{name} {found[0]}" for name, found in counters if found),
         }
 
     def _first(self, names: tuple[str, ...]) -> tuple[int, int] | None:
@@ -112,9 +112,9 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
         elif (pair := _KEYED.match(text)) and pair[1] in _EVENT_KEYS:
             _note(groups.setdefault(where, _Group()), pair[1], pair[2], line)
     for place, group in groups.items():
-        told = group.row(place)
-        if told:
-            rows.add("host_event", told[0], **told[1])
+        line_and_row = group.row(place)
+        if line_and_row:
+            rows.add("host_event", line_and_row[0], **line_and_row[1])
     if not rows.count and first_line:
         rows.problem(first_line, "counters of a memory group without a limit, a peak or a kill", path)
     yield from rows.take()

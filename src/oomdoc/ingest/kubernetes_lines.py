@@ -54,11 +54,11 @@ def parse_date(text: str) -> float | None:
 def event_row(row: Row, match: re.Match[str]) -> Row | None:
     """A row of an event table: `describe` puts the age after the reason, `get events` before the type."""
     rest, reason = match["rest"] or "", match["reason"]
-    told: Row = {"type": match["type"], "reason": reason}
+    event: Row = {"type": match["type"], "reason": reason}
     age, times = match["age"], match["times"]
     if age:
         about, _, message = rest.partition(" ")
-        told["object"] = about or None
+        event["object"] = about or None
         tail = _WIDE_TAIL.search(message)
         if tail:
             times, message = times or tail["times"], message[: tail.start()]
@@ -70,11 +70,11 @@ def event_row(row: Row, match: re.Match[str]) -> Row | None:
             message = rest
         else:
             return None
-    told["age_s"] = parse_age(age) if age else None
-    told["count"] = int(times[:9]) if times else None
-    told["message"] = message.strip()[:TEXT_CAP] or None
-    told["namespace"] = match["ns"]
-    return told
+    event["age_s"] = parse_age(age) if age else None
+    event["count"] = int(times[:9]) if times else None
+    event["message"] = message.strip()[:TEXT_CAP] or None
+    event["namespace"] = match["ns"]
+    return event
 
 
 def _alone(reason: str, kind: str | None = None) -> Any:
@@ -83,22 +83,22 @@ def _alone(reason: str, kind: str | None = None) -> Any:
     def convert(row: Row, match: re.Match[str]) -> Row | None:
         if _FIELD.match(match.string):
             return None
-        event = EVENT.match(match.string)
-        if event and event_row({}, event):
+        in_table = EVENT.match(match.string)
+        if in_table and event_row({}, in_table):
             return None
-        told: Row = {"reason": reason, "message": match.string[match.start() :].strip()[:TEXT_CAP]}
+        statement: Row = {"reason": reason, "message": match.string[match.start() :].strip()[:TEXT_CAP]}
         if kind:
-            told["type"] = kind
+            statement["type"] = kind
         if row.get("object"):
-            told["object"] = row["object"]
-        return told
+            statement["object"] = row["object"]
+        return statement
 
     return convert
 
 
 def _start(times: str, match: re.Match[str]) -> Row | None:
-    told: Row | None = _alone("Restarted" if times.strip("0") else "Started")({}, match)
-    return told
+    statement: Row | None = _alone("Restarted" if times.strip("0") else "Started")({}, match)
+    return statement
 
 
 def _oom_killed(row: Row, match: re.Match[str]) -> Row | None:

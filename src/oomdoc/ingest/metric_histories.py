@@ -50,14 +50,14 @@ class Histories:
         """A line, if it is of a history."""
         asked = _ASKED.match(line)
         if asked:
-            kept = kept_name(asked["name"])
-            if kept is not None and ":" in kept:
-                self._rows.add("metric", number, name=kept, labels=asked["labels"], value=float(asked["value"]))
+            known = kept_name(asked["name"])
+            if known is not None and ":" in known:
+                self._rows.add("metric", number, name=known, labels=asked["labels"], value=float(asked["value"]))
             return True
         spread = _SPREAD.match(line)
         if spread is None:
             return False
-        kept, factor = kept_name(spread["name"]), _FB.get(spread["name"])
+        known, factor = kept_name(spread["name"]), _FB.get(spread["name"])
         first: float | None = None
         days = 0.0
         last = 0.0
@@ -72,6 +72,6 @@ class Histories:
                 self._samples.append(
                     (number, f"GPU {gpu[1]}" if gpu else "GPU", round(float(value) * factor), seconds - first)
                 )
-            elif kept is not None and ":" in kept:
-                self._rows.add("metric", number, name=kept, labels=spread["labels"], value=float(value))
+            elif known is not None and ":" in known:
+                self._rows.add("metric", number, name=known, labels=spread["labels"], value=float(value))
         return True

@@ -69,17 +69,17 @@ class Reader:
         self.shapes: list[Shape] = []
         self.begun = False
         self.document = False
-        self.held: list[bytes] = []
-        self.held_bytes, self.held_line = 0, 1
+        self.document_pieces: list[bytes] = []
+        self.document_bytes, self.document_line = 0, 1
 
     def chunk(self, chunk: Chunk) -> Iterator[Batch]:
         """Everything that a chunk holds; of a document nothing before its end."""
         if not self.begun and not self.document and chunk.data.strip() and _opens_document(chunk.data):
-            self.document, self.held_line = True, chunk.first_line
+            self.document, self.document_line = True, chunk.first_line
         if self.document:
-            self.held_bytes += len(chunk.data)
-            if self.held_bytes <= _DOCUMENT_CAP:
-                self.held.append(chunk.data)
+            self.document_bytes += len(chunk.data)
+            if self.document_bytes <= _DOCUMENT_CAP:
+                self.document_pieces.append(chunk.data)
             return
         data, first_line = chunk.whole()
         if data:
@@ -87,11 +87,11 @@ class Reader:
 
     def close(self) -> Iterator[Batch]:
         """What the end of the source completes."""
-        if self.held_bytes > _DOCUMENT_CAP:
-            why = f"a JSON document of {self.held_bytes} bytes is longer than is read"
-            self.requests.noted.problem(self.held_line, why, "")
+        if self.document_bytes > _DOCUMENT_CAP:
+            why = f"a JSON document of {self.document_bytes} bytes is longer than is read"
+            self.requests.noted.problem(self.document_line, why, "")
         elif self.document:
-            yield from self._document(b"".join(self.held), self.held_line)
+            yield from self._document(b"".join(self.document_pieces), self.document_line)
         yield from self.requests.noted.close()
 
     def _lines(self, data: bytes, first_line: int) -> Iterator[Batch]:

@@ -12,14 +12,14 @@ Row = dict[str, Any]
 
 def _scaler(kind: str) -> Any:
     def convert(row: Row, match: re.Match[str]) -> Row | None:
-        told = {
+        named = {
             name: (value or "").strip() or None for name, value in row.items() if name in ("name", "name2", "status")
         }
-        name = told.pop("name2", None) or told.get("name")
+        name = named.pop("name2", None) or named.get("name")
         groups = match.groupdict()
         counts = {name: int(groups[name]) for name in ("minimum", "maximum", "replicas") if groups.get(name)}
-        scaled = value_and_threshold(told.get("status")) if kind == "metric" else {}
-        return {**told, "name": name, "kind": kind, "text": match.string.strip()[:TEXT_CAP], **scaled, **counts}
+        scaled = value_and_threshold(named.get("status")) if kind == "metric" else {}
+        return {**named, "name": name, "kind": kind, "text": match.string.strip()[:TEXT_CAP], **scaled, **counts}
 
     return convert
 

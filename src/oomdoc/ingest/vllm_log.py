@@ -84,13 +84,13 @@ def _flag(
     pattern: str,
     sample: str,
     value: str,
-    told: str = "",
+    fixed: str = "",
     origin: str = "config",
 ) -> Pattern:
-    """A pattern for one setting that a line of its own tells; `told` is the value where the line itself is the whole news."""
+    """A pattern for one setting that a line of its own tells; `fixed` is the value where the line itself is the whole news."""
 
     def convert(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
-        return {"flag": flag, "origin": origin, "value": told or _SAID.get(match["value"], match["value"])}
+        return {"flag": flag, "origin": origin, "value": fixed or _SAID.get(match["value"], match["value"])}
 
     expected = _SAID.get(value, value)
     return Pattern(
@@ -300,7 +300,7 @@ PATTERNS: tuple[Pattern, ...] = (
     _flag("max_model_len", "0.5.4 – 0.10.2", "long-context", "has a long context length", r"has a long context length \((?P<value>\d+)\)\. This may cause ?OOM",
           "The model has a long context length (131072). This may causeOOM during the initial memory profiling phase", "131072"),
     _flag("enable_chunked_prefill", "0.4.3 – 0.10.2", "chunked-prefill-on", "hunked prefill is enabled", r"Chunked prefill is enabled(?: \(EXPERIMENTAL\)| by default)(?P<value>)",
-          "Chunked prefill is enabled by default for models with max_model_len > 32K.", "True", told="True"),
+          "Chunked prefill is enabled by default for models with max_model_len > 32K.", "True", fixed="True"),
     _flag("max_num_batched_tokens", "0.6.5 →", "batched-tokens-default", "max_num_batched_tokens to", r"(?:Setting|Defaulting) max_num_batched_tokens to (?P<value>\d+)",
           "Setting max_num_batched_tokens to 8192 for LLM_CLASS usage context.", "8192", origin="default"),
     _flag("max_num_batched_tokens", "0.33.0 →", "batched-tokens-raised", "Raising max_num_batched", r"Raising max_num_batched_tokens from \d+ to (?P<value>\d+)",
@@ -314,9 +314,9 @@ PATTERNS: tuple[Pattern, ...] = (
     _flag("graph_memory_profiling", "0.18.1 →", "graph-profiling", "graph memory profiling", r"CUDA graph memory profiling (?P<value>will be enabled|is enabled|is disabled)",
           "CUDA graph memory profiling is enabled (default since v0.21.0). The current", "is enabled"),
     _flag("skip_mm_profiling", "0.10.2 →", "encoder-not-profiled", "profiling for multimodal encoder", r"Skipping memory profiling for multimodal encoder(?P<value>)",
-          "Skipping memory profiling for multimodal encoder and encoder cache.", "True", told="True"),
+          "Skipping memory profiling for multimodal encoder and encoder cache.", "True", fixed="True"),
     _flag("external_weights", "0.32.0 →", "external-weights", "held outside this process", r"Weights are held outside this process(?P<value>)",
-          "Weights are held outside this process: 14.1 GiB", "True", told="True"),
+          "Weights are held outside this process: 14.1 GiB", "True", fixed="True"),
     # ---- memory figures
     _gib("v0_results_total_bytes", "0.6.4.post1", rf"profiling results: total_gpu_memory=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 39.5 * GIB),
     _gib("v0_results_initial_used_bytes", "0.6.4.post1", rf"profiling results: .*?initial_memory_usage=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 0.5 * GIB),

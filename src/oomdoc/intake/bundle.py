@@ -149,7 +149,7 @@ class Intake:
     _unpacked: int = field(default=0, repr=False)
     _names: dict[str, int] = field(default_factory=dict, repr=False)
     _passed: dict[str, list[str]] = field(default_factory=dict, repr=False)  # folders passed over, by name
-    _seen: dict[tuple[int, int], str] = field(default_factory=dict, repr=False)
+    _by_inode: dict[tuple[int, int], str] = field(default_factory=dict, repr=False)
     _before: int = field(default=0, repr=False)  # bytes of the files before the one at hand
     _digest: Any = field(default=None, repr=False)
 
@@ -248,8 +248,8 @@ class Intake:
         path, why = self.unread[0]
         where = "" if path == self.name else f"{path}: "
         more = f", and {len(self.unread) - 1:,} more" if len(self.unread) > 1 else ""
-        told = f"nothing in {self.name} could be read ({where}{why}{more})"
-        return BundleError(told, "Check how the bundle was made")
+        message = f"nothing in {self.name} could be read ({where}{why}{more})"
+        return BundleError(message, "Check how the bundle was made")
 
     # limits
 
@@ -408,7 +408,7 @@ class Intake:
 
     def _file(self, path: Path, status: os.stat_result, place: Place, found: bool) -> None:
         """Take in a regular file, unless it is there already by another name."""
-        first = self._seen.setdefault((status.st_dev, status.st_ino), place.label) if status.st_ino else place.label
+        first = self._by_inode.setdefault((status.st_dev, status.st_ino), place.label) if status.st_ino else place.label
         if first != place.label:
             self.note(place.label, f"the same file as {first}, read once")
             return

@@ -31,18 +31,18 @@ _PIECES_CAP_BYTES = 4 << 20  # of one line that was cut: what `scan` holds of a 
 
 def journal_export(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
     """`journalctl -o export`: fields a line each, an empty line after an entry; binary fields have a length of eight bytes."""
-    held, line, waiting = b"", 1, b""
+    rest, line, waiting = b"", 1, b""
     for chunk in pieces:
-        held += chunk.data
-        end = held.rfind(b"\n\n__") + 2  # an empty line inside a message begins no entry
-        if end < 2 and len(held) < _PIECES_CAP_BYTES:
+        rest += chunk.data
+        end = rest.rfind(b"\n\n__") + 2  # an empty line inside a message begins no entry
+        if end < 2 and len(rest) < _PIECES_CAP_BYTES:
             continue
-        ready, held = (held[:end], held[end:]) if end >= 2 else (held, b"")
+        ready, rest = (rest[:end], rest[end:]) if end >= 2 else (rest, b"")
         if waiting:
             yield Chunk(waiting, line, True)
             line += waiting.count(b"\n")
         waiting = _exported(ready)
-    last = waiting + (_exported(held) if held else b"")
+    last = waiting + (_exported(rest) if rest else b"")
     if last:  # together: the last entry may be what a message before it goes on with
         yield Chunk(last, line, True)
 
@@ -107,16 +107,16 @@ def document(
     """
 
     def undo(pieces: Iterable[Chunk], note: Note) -> Iterator[Chunk]:
-        held, rest = whole(pieces, cap)
+        first, rest = whole(pieces, cap)
         if rest is not None:
             note(f"one document of more than {show_bytes(cap)}: its lines were read as they stand, in its own order")
-            yield from held
+            yield from first
             yield from rest
             return
-        lines = _ordered(read, newest_first, b"".join(chunk.data for chunk in held))
+        lines = _ordered(read, newest_first, b"".join(chunk.data for chunk in first))
         if not lines:
             note("looks like a document of log entries and could not be read as one: its lines were read as they stand")
-        yield from chunks(cast(BinaryIO, io.BytesIO(lines))) if lines else held
+        yield from chunks(cast(BinaryIO, io.BytesIO(lines))) if lines else first
 
     return undo
 
