@@ -555,6 +555,7 @@ ATLAS_SAMPLE = 150  # characters of a sample line that the atlas shows
 def atlas() -> str:
     """docs/engine-atlas.md: every message shape of the engine, who reads it, or why nobody does."""
     from oomdoc.ingest.text_log import PATTERNS
+    from oomdoc.physics.defaults import NEWEST_READ, OLDEST_READ
 
     listed = tomllib.loads((ROOT / "docs" / "engine-atlas.toml").read_text(encoding="utf-8"))
     own = [pattern for pattern in PATTERNS if pattern.versions]
@@ -564,8 +565,8 @@ def atlas() -> str:
     out = [
         "# Engine atlas",
         "",
-        "Every message shape of vLLM 0.1.7 to 0.33.0 that we know of: where it goes, or why it is passed over. A range names the",
-        "first and the last release *checked* that prints the shape; `→` means still there in 0.33.0. What is read by a pattern is",
+        f"Every message shape of vLLM {OLDEST_READ} to {NEWEST_READ} that we know of: where it goes, or why it is passed over. A range names the",
+        f"first and the last release *checked* that prints the shape; `→` means still there in {NEWEST_READ}. What is read by a pattern is",
         "tried on its samples in every test run, and so is what is read elsewhere and what is skipped. A line that announces a",
         "figure or a failure in words that nothing here reads becomes a row of `problem` and a warning of the report",
         "(`ingest/wordings.py`).",

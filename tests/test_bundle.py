@@ -26,7 +26,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from oomdoc.errors import EXIT_INPUT, BundleError
-from oomdoc.intake.bundle import Intake, Limits, binary_form, open_bundle, safe_path
+from oomdoc.intake.binary import binary_form
+from oomdoc.intake.bundle import Intake, Limits, open_bundle
+from oomdoc.intake.members import safe_path
 from oomdoc.intake.scan import chunks, read_ahead
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc.intake.columns import NULLS, Cut, Field, Memo, Template, is_null, stamp
+from oomdoc.intake.cells import NULLS, Field, Memo, is_null, stamp
+from oomdoc.intake.columns import Cut, Template
 from oomdoc.units import parse_time
 
 QUERY = Template(

@@ -17,9 +17,9 @@ from oomdoc import ingest
 from oomdoc.errors import BundleError
 from oomdoc.ingest.base import Head
 from oomdoc.ingest.program_text import language
-from oomdoc.intake import bundle as intake
-from oomdoc.intake import streams
-from oomdoc.intake.bundle import binary_form, open_bundle
+from oomdoc.intake import given, streams
+from oomdoc.intake.binary import binary_form
+from oomdoc.intake.bundle import open_bundle
 from oomdoc.model import Unread
 
 SAMPLE = Path(__file__).parents[1] / "sample_logs" / "graph-capture-on-24gb"
@@ -198,7 +198,7 @@ def test_short_runs_of_nuls_are_nothing_special(tmp_path: Path) -> None:
 
 
 def test_a_pipe_that_nobody_writes_into_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "WRITER_S", 0.2)
+    monkeypatch.setattr(given, "WRITER_S", 0.2)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BundleError, match="nobody wrote into the pipe"):
         oomdoc.analyze(tmp_path / "pipe")

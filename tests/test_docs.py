@@ -174,6 +174,17 @@ def test_pages_that_the_source_names_exist() -> None:
     assert not gone
 
 
+def test_the_page_on_new_releases_names_every_place_that_states_the_newest() -> None:
+    from oomdoc.physics.defaults import NEWEST_READ
+
+    major, minor, _ = NEWEST_READ.split(".")
+    newest = re.compile(rf"(?<![\d.]){major}\.{minor}(?:\.0)?(?!\d)")
+    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.toml"), *(ROOT / "docs").glob("*.toml")]
+    stating = {path.relative_to(ROOT).as_posix() for path in files if newest.search(path.read_text(encoding="utf-8"))}
+    named = prose("docs/keeping-current.md").split("\n## Where")[1].split("\n## ")[0]
+    assert stating == set(_PATH.findall(named))
+
+
 def test_the_changelog_knows_this_version() -> None:
     assert f"## [{oomdoc.__version__}]" in read("CHANGELOG.md")
 

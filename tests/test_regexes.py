@@ -18,7 +18,16 @@ import oomdoc
 from oomdoc.ingest.base import _Regex
 
 BUDGET_S = 0.6  # for one line on a slow machine; a catastrophe takes hours
-WHOLE = ("text_log", "record", "torch_oom", "vllm_log", "log_errors", "kernel_log")  # modules that see lines of 64 KiB
+WHOLE = (
+    "text_log",
+    "record",
+    "torch_oom",
+    "vllm_log",
+    "engine_settings",
+    "log_errors",
+    "host_events",
+    "rows",
+)  # modules that see lines of 64 KiB
 MATCHED = ("_CODE_LINE",)  # used by `match` through a tuple
 LONG, SHORT = 8 << 10, 2000  # what is tried for those, and for the others, which cut their lines
 RUNS = (" ", "0", "9,", "a", "A", "(", "[", "{", '"', "'", "\\", "=", "-", ".", ",", ":", ";", "|", "/", "\t", "0.", "1 ", "a ", "a.", "a-", "a=", "a,", "a: ", "[0m", "\x1b[", "GiB ", "no ")  # fmt: skip

@@ -17,11 +17,13 @@ from rich.cells import cell_len
 import oomdoc
 from oomdoc.cli import run
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.replay.asked import Setup, Traffic, blocks
+from oomdoc.replay.free_blocks import FreeBlocks
 from oomdoc.replay.plain import simulate_plain
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, _alignment
 from oomdoc.replay.run import _beyond, read_changes
-from oomdoc.replay.scheduler import FreeBlocks, Setup, Traffic, blocks, simulate, survives
+from oomdoc.replay.scheduler import simulate, survives
 from oomdoc.replay.speed import from_requests, from_statistics
 from oomdoc.report.replay import render
 from snapshot import check

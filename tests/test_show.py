@@ -17,7 +17,7 @@ from oomdoc.errors import BundleError, UsageError
 
 
 class Member(NamedTuple):
-    """The shape of `oomdoc.intake.bundle.Member`."""
+    """The shape of `oomdoc.intake.members.Member`."""
 
     path: str
     stream: BinaryIO

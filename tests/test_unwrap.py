@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oomdoc.intake.entries import DOCUMENT_CAP_BYTES
 from oomdoc.intake.scan import Chunk, chunks
-from oomdoc.intake.unwrap import DOCUMENT_CAP_BYTES, numbered, unwrap
+from oomdoc.intake.unwrap import numbered, unwrap
 
 STAMP = "2026-11-20T20:04:51.123456789Z"
 

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoc.evidence.tables import TABLES
-from oomdoc.ingest import kubernetes, kubernetes_lines, make_head
+from oomdoc.ingest import kubernetes, kubernetes_lines, make_head, scaler_lines
 from oomdoc.ingest.base import Pattern
 from oomdoc.intake.scan import chunks
 
-SAMPLES = [(pattern, text, want) for pattern in kubernetes_lines.PATTERNS for text, want in pattern.samples]
+PATTERNS = (*kubernetes_lines.PATTERNS, *scaler_lines.PATTERNS)
+SAMPLES = [(pattern, text, want) for pattern in PATTERNS for text, want in pattern.samples]
 NAMES = [f"{pattern.name}-{number}" for number, (pattern, _, _) in enumerate(SAMPLES)]
 
 
@@ -23,7 +24,7 @@ def told(text: str) -> list[tuple[str, dict[str, Any]]]:
     """What the patterns tell of a text, line by line."""
     found = []
     for line in text.split("\n"):
-        for pattern in kubernetes_lines.PATTERNS:
+        for pattern in PATTERNS:
             if any(anchor in line for anchor in pattern.anchors):
                 found += [(pattern.table, row) for row in pattern.rows(line)]
     return found
@@ -57,7 +58,7 @@ def test_every_sample_gives_its_row(pattern: Pattern, text: str, want: dict[str,
 
 @pytest.mark.parametrize(("pattern", "text", "want"), SAMPLES, ids=NAMES)
 def test_no_sample_is_told_twice_in_one_table(pattern: Pattern, text: str, want: dict[str, Any]) -> None:
-    others = [other for other in kubernetes_lines.PATTERNS if other is not pattern and other.table == pattern.table]
+    others = [other for other in PATTERNS if other is not pattern and other.table == pattern.table]
     assert [other.name for other in others if list(other.rows(text))] == []
 
 

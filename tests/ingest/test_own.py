@@ -196,6 +196,21 @@ def test_tries_in_sentences(lines: list[str], told: list[tuple[int, str, str, bo
     assert sorted(of_lines(lines)) == sorted(told)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '<134>1 2026-11-20T10:00:01Z host app 123 ID47 [origin ip="10.0.0.1" x="2"] server started',
+        '<134>1 - host app - - [origin software="vllm" swVersion="0.9.2"] health check ok',
+        "<134>Nov 20 10:00:01 host TP=2 started",
+        "<134>2026-11-20T10:00:01Z host app TP=2 works",
+    ],
+)
+def test_a_line_of_syslog_is_no_try(line: str) -> None:
+    """What an envelope says of its sender is no setting that somebody varied."""
+    assert of_lines([line]) == []
+    assert of_lines(["vllm 0.9.2 works"])  # as a person's sentence it is one
+
+
 # ---- memory groups
 
 V1 = "cache 51234000000\nrss 3100000000\nshmem 34000000\nmapped_file 5\npgfault 9\nhierarchical_memory_limit 60000000000\n"

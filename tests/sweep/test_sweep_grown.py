@@ -26,7 +26,8 @@ from growing import dense, wrapped
 from oomdoc import diagnose
 from oomdoc.evidence.tables import TABLES
 from oomdoc.ingest import kept
-from oomdoc.intake.bundle import DEFAULT_LIMITS, Begin, Intake
+from oomdoc.intake.bundle import DEFAULT_LIMITS, Intake
+from oomdoc.intake.members import Begin
 from oomdoc.intake.scan import Chunk, chunks
 from oomdoc.loading import load, resume
 from oomdoc.sweep import grown, ledger, work

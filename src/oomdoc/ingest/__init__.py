@@ -22,8 +22,8 @@ from oomdoc.ingest import (
     document,
     forms,
     gpu_topology,
+    group_counters,
     guidellm,
-    kernel_log,
     kubernetes,
     launch,
     memory_group,
@@ -53,6 +53,7 @@ from oomdoc.ingest import (
 )
 from oomdoc.ingest.base import HEAD_BYTES, Head, Ingestor, Reading, read_by
 from oomdoc.ingest.forms import barred
+from oomdoc.ingest.forms.lifted import Lifted
 from oomdoc.ingest.texts import Quotations, Texts
 from oomdoc.ingest.trials import Tries
 from oomdoc.intake.scan import Chunk, whole
@@ -86,7 +87,7 @@ PROSE: tuple[Ingestor, ...] = tuple(
         serving_log,
         barred,
         kubernetes,
-        kernel_log,
+        group_counters,
         package_list,
         process_list,
         request_body,
@@ -188,7 +189,7 @@ _WHOLE: tuple[Ingestor, ...] = tuple(
 _PIECES: tuple[Ingestor, ...] = tuple(
     module for module in INGESTORS if module.KIND in (
         metrics.KIND, memory_summary.KIND, memory_stats.KIND, memory_group.KIND, nvidia_smi.KIND, amd_smi.KIND, gpu_topology.KIND,
-        kubernetes.KIND, kernel_log.KIND, process_list.KIND, forms.KIND, access_log.KIND, server_answer.KIND,
+        kubernetes.KIND, group_counters.KIND, process_list.KIND, forms.KIND, access_log.KIND, server_answer.KIND,
     )
 )  # fmt: skip
 """Kinds with a form of their own, which a few lines show."""
@@ -244,7 +245,7 @@ def _read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Ba
         yield from ingestor.read(path, chunks)
         return
     tries = Tries() if ingestor.KIND in (text_log.KIND, notes.KIND, launch.KIND) else None
-    lifted = forms.Lifted() if ingestor.KIND in (text_log.KIND, notes.KIND) else None
+    lifted = Lifted() if ingestor.KIND in (text_log.KIND, notes.KIND) else None
     if lifted is not None:
         chunks = lifted.chunks(chunks)
     if tries is not None:

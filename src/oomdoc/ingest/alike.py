@@ -17,7 +17,8 @@ from typing import Any
 from oomdoc.evidence.tables import TABLES
 from oomdoc.ingest.base import Pattern, Rows
 from oomdoc.ingest.record import Clock, Record
-from oomdoc.intake.columns import Field, Memo, Template
+from oomdoc.intake.cells import Field, Memo
+from oomdoc.intake.columns import Template
 from oomdoc.intake.scan import Chunk, Hit
 
 _TOGETHER = 2000  # lines read at once: numpy's price per call is spread over them

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest import kernel_log, nvidia_smi
+from oomdoc.ingest import group_counters, nvidia_smi
 from oomdoc.ingest.base import Head, Rows, regex
 from oomdoc.ingest.kubernetes_objects import Objects
 from oomdoc.ingest.prompts import typed
@@ -103,9 +103,9 @@ class Answers:
             told = "\n".join(query.get(number, "") for number in range(1, max(query) + 1)).encode()
             yield from nvidia_smi.read("", [Chunk(told, 1, True)])
         data = "\n".join(self._files.get(number, "") for number in range(1, len(self._lines) + 1)).encode()
-        if self._files and kernel_log.matches(Head("", data)):
+        if self._files and group_counters.matches(Head("", data)):
             self.read_lines |= self._files.keys()
-            yield from kernel_log.read("", [Chunk(data, 1, True)])
+            yield from group_counters.read("", [Chunk(data, 1, True)])
 
     def _answer(self, command: str, line: int, output: Sequence[tuple[int, str]]) -> None:
         try:

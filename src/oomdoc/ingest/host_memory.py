@@ -6,7 +6,7 @@ of one process `smaps_rollup` and the last line of `pmap -x`.
     MiB Swap:      0.0 total,      0.0 free,      0.0 used.   8120.5 avail Mem
     total kB         99713752 18325108 18211220
 
-One listing says how large a host is (`kernel_log`); two of one source are a series: rows of `process_memory`, resource `host-available`
+One listing says how large a host is (`host_events`); two of one source are a series: rows of `process_memory`, resource `host-available`
 (of a process its resident set, resource `host`), with the stamp or the clock that stands above or in the line, the line of text above it as the state, and their number as the step.
 `vmstat` and old releases of `free` do not tell what is available: there it is what is free, and the caches that the kernel would give back.
 """

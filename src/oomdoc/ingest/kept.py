@@ -27,7 +27,6 @@ from oomdoc.ingest import (
     memory_summary,
     metrics,
     nvidia_smi,
-    nvidia_smi_sheet,
     problems,
     record,
     request_log,
@@ -37,7 +36,9 @@ from oomdoc.ingest import (
     texts,
     writers,
 )
-from oomdoc.intake.columns import CELL_TEXT, Field, Memo, Template
+from oomdoc.ingest.nvidia_smi.sheet import IDENTITY
+from oomdoc.intake.cells import CELL_TEXT, Field, Memo
+from oomdoc.intake.columns import Template
 
 _LEVEL = 3  # of zstd
 _CLASSES: Mapping[str, type] = {
@@ -62,7 +63,7 @@ def _constants() -> Mapping[str, Any]:
         "plan": text_log.plan(),
         **{f"pattern {pattern.name}": pattern for pattern in text_log.PATTERNS},
         "cell text": CELL_TEXT,
-        "identity": nvidia_smi_sheet.IDENTITY,
+        "identity": IDENTITY,
         **{f"request {name}": memo for name, memo in request_shapes.TEXTS.items()},
     }
 

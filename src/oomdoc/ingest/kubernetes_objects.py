@@ -9,7 +9,7 @@ from typing import Any
 from oomdoc.ingest import launch
 from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.ingest.kubernetes_describe import DOCKER_STATES, GPU_KEY, Container, Describe, emit, limit
-from oomdoc.ingest.kubernetes_lines import replicas_of
+from oomdoc.ingest.scaler_lines import replicas_of
 from oomdoc.units import parse_size, parse_time
 
 Row = dict[str, Any]

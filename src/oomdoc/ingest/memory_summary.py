@@ -27,7 +27,8 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import HEAD, peel
-from oomdoc.intake.columns import WORTHWHILE_BYTES, Field, Memo, Template
+from oomdoc.intake.cells import Field, Memo
+from oomdoc.intake.columns import WORTHWHILE_BYTES, Template
 from oomdoc.intake.scan import Chunk
 
 KIND = "memory-summary"

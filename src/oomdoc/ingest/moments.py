@@ -4,13 +4,11 @@
     Anonymous:         46065180 kB                   Mar 11 18:00
     Locked:            41943040 kB                   shm               64G  8G  56G  13% /dev/shm
 
-    DCGM_FI_DEV_FB_USED{gpu="3"}    02:00 77801   03:00 77801   09:00 77807
-
 What is read is known by its keys (the kernel's own, of `/proc/PID/smaps_rollup`, `/proc/PID/status`, `/proc/meminfo`; the columns of
-`df` and `free`; the names of a metric), the moment by its form: a date, a month and a day, a weekday with a clock, a clock, hours
+`df` and `free`), the moment by its form: a date, a month and a day, a weekday with a clock, a clock, hours
 since a beginning. Rows of `process_memory`: `host` (anonymous memory where it is told, else the resident set), `host-locked`, `shm`
-(of `df`); of `free` the notes `host-in-use`, `host-idle` and `host-ready` (series of it are `host_memory`'s); and of a question to a metric's
-history, a `metric`.
+(of `df`); of `free` the notes `host-in-use`, `host-idle` and `host-ready` (series of it are `host_memory`'s). What a metric was at
+several moments stands in one line, and is `metric_histories`'.
 """
 
 from __future__ import annotations
@@ -21,8 +19,8 @@ from typing import Any
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Rows, regex
-from oomdoc.ingest.metrics import kept_name
-from oomdoc.units import KIB, MIB, parse_size, parse_time
+from oomdoc.ingest.metric_histories import Histories
+from oomdoc.units import KIB, parse_size, parse_time
 
 TELLING = re.compile(
     rb"(?m)^\s*(?:Anonymous|Rss|VmRSS|RssAnon):\s+\d|/dev/shm\s*$|(?i:(?:buff?|puffer|tamp(?:on)?|b\xc3\xbafer?|bufor\w*)/cach)|\d\d:\d\d[ \t]+[\d.]+[ \t]+\d\d:\d\d[ \t]|_over_time\(|\bincrease\("
@@ -53,16 +51,6 @@ _FREE = regex(r"\s*(?:\S+\s+){4}(?:buff?|puffer|tamp(?:on)?|búfer?|bufor\w*)/ca
 """The header of `free`, in whatever tongue: four columns, buffers and cache, what is available."""
 _MEM = regex(r"(?:Mem|Speicher|Memoria|Mém|Mémoire|Memória|Pamięć)[:.]{1,2}((?:\s+[\d.,]+\s?[KMGT]?i?B?){6})\s*$")
 _FREE_UNIT = regex(r"\bfree\b[^|;]{0,20}?\s-(?:[a-z]*(?P<short>[bkmg])[a-z]*|-(?P<long>kibi|mebi|gibi|bytes))\b")
-_SPREAD = regex(
-    r"[>$#\s]{0,4}(?P<name>[A-Za-z_:][\w:]{4,80})(?:\{(?P<labels>[^}]{0,200})\})?\s+(?P<rest>(?:\d\d:\d\d(?::\d\d)?\s+-?[\d.]+(?:e[+-]?\d+)?\s*){3,})$"
-)
-_PAIR = regex(r"(\d\d):(\d\d)(?::(\d\d))?\s+(-?[\d.]+(?:e[+-]?\d+)?)")
-_ASKED = regex(
-    r"[>$#\s]{0,4}(?P<function>max_over_time|increase|max|sum|last_over_time)\s?\((?:\w+\()?(?P<name>[a-z_]+:?[\w:]{4,80})(?:\{(?P<labels>[^}]{0,200})\})?(?:\[\w+\])?\){1,2}\s+(?:=>?\s*)?(?P<value>-?\d[\d.]*(?:e[+-]?\d+)?)\s*$"
-)
-_FB = {"DCGM_FI_DEV_FB_USED": MIB, "nvidia_gpu_memory_used_bytes": 1, "amd_gpu_used_vram": MIB}
-"""Memory in use of a device, as exporters name it, and its unit."""
-_GPU = regex(r"\b(?:gpu|minor_number|gpu_id|device)=\"?(?:nvidia)?(\d{1,3})")
 _UNITS = {"b": "B", "k": "KiB", "m": "MiB", "g": "GiB"}
 
 
@@ -71,7 +59,7 @@ class Readings:
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, dict[str, Any]]] = []
-        self._metrics: list[tuple[int, dict[str, Any]]] = []
+        self._histories = Histories()
         self._notes: list[tuple[int, dict[str, Any]]] = []
         self._first: float | None = None
         self._last = 0.0
@@ -99,9 +87,8 @@ class Readings:
                 rows.add("process_memory", number, **row)
         for number, row in self._notes:
             rows.add("note", number, **row)
-        for number, row in self._metrics:
-            rows.add("metric", number, **row)
         yield from rows.take()
+        yield from self._histories.take()
 
     def _line(self, number: int, line: str) -> None:
         key = _KEY.match(line)
@@ -116,7 +103,7 @@ class Readings:
             if used is not None:
                 self._add(number, "/dev/shm", "shm", used)
             return
-        if self._history(number, line) or self._free(number, line):
+        if self._histories.add(number, line) or self._free(number, line):
             return
         moment = _MOMENT.match(line) if len(line) < 160 else None
         if moment:
@@ -156,13 +143,12 @@ class Readings:
             self._last = seconds
             self._elapsed = seconds - self._first
 
-    def _add(self, number: int, name: str | None, resource: str, size: int, elapsed: float | None = None) -> None:
+    def _add(self, number: int, name: str | None, resource: str, size: int) -> None:
         row: dict[str, Any] = {"name": name, "resource": resource, "bytes": size}
-        elapsed = self._elapsed if elapsed is None else elapsed
-        if self._t is not None and elapsed is None:
+        if self._elapsed is not None:
+            row["elapsed_s"] = self._elapsed
+        elif self._t is not None:
             row["t"] = self._t
-        elif elapsed is not None:
-            row["elapsed_s"] = elapsed
         else:
             self._step += 1
             row["step"] = self._step
@@ -201,38 +187,6 @@ class Readings:
             size = sizes[place]
             if size is not None:
                 self._notes.append((number, {"topic": topic, "value": float(size), "text": found[0].strip()}))
-        return True
-
-    def _history(self, number: int, line: str) -> bool:
-        """A metric at several moments in one line, or what a function of its history gave."""
-        asked = _ASKED.match(line)
-        if asked:
-            kept = kept_name(asked["name"])
-            if kept is not None and ":" in kept:
-                self._metrics.append(
-                    (number, {"name": kept, "labels": asked["labels"], "value": float(asked["value"])})
-                )
-            return True
-        spread = _SPREAD.match(line)
-        if spread is None:
-            return False
-        kept, factor = kept_name(spread["name"]), _FB.get(spread["name"])
-        first: float | None = None
-        days = 0.0
-        last = 0.0
-        for hour, minute, second, value in _PAIR.findall(spread["rest"]):
-            seconds = int(hour) * 3600.0 + int(minute) * 60 + int(second or 0) + days
-            if first is not None and seconds < last:
-                days += 86400.0
-                seconds += 86400.0
-            first, last = seconds if first is None else first, seconds
-            if factor is not None:
-                gpu = _GPU.search(spread["labels"] or "")
-                self._add(
-                    number, f"GPU {gpu[1]}" if gpu else "GPU", "gpu", round(float(value) * factor), seconds - first
-                )
-            elif kept is not None and ":" in kept:
-                self._metrics.append((number, {"name": kept, "labels": spread["labels"], "value": float(value)}))
         return True
 
 

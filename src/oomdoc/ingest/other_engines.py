@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from oomdoc.ingest import vllm_log
 from oomdoc.ingest.base import Pattern, regex
+from oomdoc.ingest.engine_settings import flag_rows
 from oomdoc.ingest.launch import servers
 from oomdoc.units import parse_size
 
@@ -41,7 +41,7 @@ def banner(text: str, server: str) -> Iterator[dict[str, Any]]:
     >>> [(row["flag"], row["value"]) for row in banner('model_id: "org/m", num_shard: Some(4), dtype: None }', "tgi")]
     [('model', 'org/m'), ('tensor_parallel_size', '4'), ('dtype', 'None')]
     """
-    for row in vllm_log.flag_rows(_APART.sub(", ", text), "logged"):
+    for row in flag_rows(_APART.sub(", ", text), "logged"):
         some = _SOME.fullmatch(row["value"])
         value = some[1].strip("\"'") if some else row["value"]
         row["flag"], row["value"] = servers.renamed(servers.BY_NAME[server], row["flag"], value)

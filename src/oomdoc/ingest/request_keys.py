@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from oomdoc.evidence.tables import TABLES, Batch
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.vocabulary import meanings
-from oomdoc.intake.columns import is_null, stamp
+from oomdoc.intake.cells import is_null, stamp
 
 COLUMNS = TABLES["request"].column_names[1:]
 _TOKEN_CAP = 10**15

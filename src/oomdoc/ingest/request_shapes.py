@@ -16,7 +16,8 @@ from typing import Any
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.record import peel
 from oomdoc.ingest.request_keys import DEPTH, MEANING, Bare, epoch, is_container, status, word
-from oomdoc.intake.columns import Cut, Field, Memo, Template, stamp
+from oomdoc.intake.cells import Field, Memo, stamp
+from oomdoc.intake.columns import Cut, Template
 
 LEARN_CAP = 16 << 10  # longer lines hold prompts, and are read by json anyway
 BARE_END = re.compile(r"[\s,;\"]")

@@ -21,7 +21,7 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, regex
 from oomdoc.ingest.record import peel
 from oomdoc.ingest.request_keys import MEANING, Found, Requests, number
-from oomdoc.intake.columns import stamp
+from oomdoc.intake.cells import stamp
 from oomdoc.intake.scan import Chunk
 
 KIND = "serving-log"

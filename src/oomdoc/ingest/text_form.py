@@ -50,6 +50,7 @@ _LOG_LINE = regex(
     r"\((?:\w+\) |[\w.:-]+(?: rank=\d+)? pid=\d+)|(?:[A-Z][\w ]{1,40}: {1,3})?\d+%\||[IWEF]\d{4} \d\d:\d\d:\d\d|"
     r"\[?\d\d(?:\d\d)?/(?:\d\d|[A-Z][a-z]{2})/\d\d(?:\d\d)?[ :]\d\d:\d\d:\d\d|[\d.:a-f]{7,39} \S+ \S+ \[\d\d/\w{3}/\d{4}:|"
     r"\d+:[MSCX] \d\d \w{3} \d{4} \d\d:\d\d:\d\d|" + BRACKETED + r"|"
+    r"<\d{1,3}>(?:1 (?:\d{4}-|- )|\d{4}-|[A-Z][a-z]{2} +\d{1,2} )|"  # syslog as it goes over the wire, both standards
     r"(?:#\d+ 0x|raise |self\.|return |CUDA error|NCCL |Loading )|\*\*\* \w+ received)"
 )
 

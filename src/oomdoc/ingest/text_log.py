@@ -16,11 +16,13 @@ from oomdoc.evidence.tables import LOOKALIKE, Batch
 from oomdoc.evidence.tables import TABLES as ALL_TABLES
 from oomdoc.ingest import (
     benchmark_sums,
-    kernel_log,
+    engine_settings,
+    host_events,
     kubernetes_lines,
     launch,
     log_errors,
     other_engines,
+    scaler_lines,
     torch_oom,
     vllm_log,
     wordings,
@@ -37,8 +39,9 @@ PATTERNS: tuple[Pattern, ...] = (
     *other_engines.PATTERNS,
     *benchmark_sums.PATTERNS,
     *log_errors.PATTERNS,
-    *kernel_log.PATTERNS,
+    *host_events.PATTERNS,
     *kubernetes_lines.PATTERNS,
+    *scaler_lines.PATTERNS,
 )
 check_patterns(PATTERNS)
 TABLES = tuple(sorted({pattern.table for pattern in PATTERNS} | {"oom", "frame", "engine_flag", "problem"}))
@@ -101,7 +104,7 @@ def _plan() -> _Plan:
     others = (
         *torch_oom.ANCHORS,
         *_FRAME_ANCHORS,
-        *(anchor for anchor, _, _ in (*vllm_log.SETTINGS, *other_engines.BANNERS)),
+        *(anchor for anchor, _, _ in (*engine_settings.SETTINGS, *other_engines.BANNERS)),
         *wordings.ANCHORS,
         *vllm_log.REFUSAL_OPENINGS,
         *launch.ECHO_ANCHORS,
@@ -111,7 +114,7 @@ def _plan() -> _Plan:
     # longer first, and let an anchor do the work of every anchor that lies inside it or begins in it
     anchors = sorted({*by_anchor, *others}, key=lambda anchor: (-len(anchor), anchor))
     inside = _hidden(anchors)
-    settings = {anchor: (regex, origin, "") for anchor, regex, origin in vllm_log.SETTINGS}
+    settings = {anchor: (regex, origin, "") for anchor, regex, origin in engine_settings.SETTINGS}
     settings |= {anchor: (regex, "logged", server) for anchor, regex, server in other_engines.BANNERS}
     telling = wordings.anchors_of(PATTERNS)
     return _Plan(
@@ -367,7 +370,7 @@ class Reader:
 
     def _settings(self, record: Record, body: str, origin: str, server: str) -> None:
         count = 0
-        for row in other_engines.banner(body, server) if server else vllm_log.flag_rows(body, origin):
+        for row in other_engines.banner(body, server) if server else engine_settings.flag_rows(body, origin):
             self.rows.add("engine_flag", record.line, **row, **record.who())
             count += 1
         if not count and body.strip(" })"):

@@ -66,8 +66,8 @@ class Tries:
         if len(chunk.data) > _NOTE_BYTES or b"\x00" in chunk.data or not may_name_settings(chunk.data):
             return
         lines = chunk.data.decode("utf-8", "replace").split("\n")
-        told = [line for line in lines if line.strip()]
-        if len(told) > _NOTE_LINES or sum(map(is_log_line, told)) > _LOGGED * len(told):
+        filled = [line for line in lines if line.strip()]
+        if len(filled) > _NOTE_LINES or sum(map(is_log_line, filled)) > _LOGGED * len(filled):
             return
         for number, line in enumerate(lines, chunk.first_line):
             if len(line) <= _LINE and not is_log_line(line):

@@ -12,9 +12,8 @@ Sample of the three record layouts:
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from oomdoc.ingest.base import Pattern, interval, regex
@@ -85,13 +84,13 @@ def _flag(
     pattern: str,
     sample: str,
     value: str,
-    told: str = "",
+    fixed: str = "",
     origin: str = "config",
 ) -> Pattern:
-    """A pattern for one setting that a line of its own tells; `told` is the value where the line itself is the whole news."""
+    """A pattern for one setting that a line of its own tells; `fixed` is the value where the line itself is the whole news."""
 
     def convert(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
-        return {"flag": flag, "origin": origin, "value": told or _SAID.get(match["value"], match["value"])}
+        return {"flag": flag, "origin": origin, "value": fixed or _SAID.get(match["value"], match["value"])}
 
     expected = _SAID.get(value, value)
     return Pattern(
@@ -104,65 +103,6 @@ def _flag(
 _SAID = {
     "enabled": "True", "disabled": "False", "is enabled": "True", "is disabled": "False", "will be enabled": "False",
 }  # fmt: skip
-
-
-def settings(text: str) -> Iterator[tuple[str, str]]:
-    """Key and value of `k=v, k=v` or `'k': v, 'k': v`, where values are Python reprs with nested commas and strings.
-
-    A bracket-aware scan that survives what is no literal (`<object at ...>`), cut text and missing quotes.
-
-    >>> list(settings("a=1, b='x, y', c=[1, 2], d={'e': 'f'}"))
-    [('a', '1'), ('b', 'x, y'), ('c', '[1, 2]'), ('d', "{'e': 'f'}")]
-    """
-    depth, quote, start = 0, "", 0
-    pieces: list[str] = []
-    at = 0
-    while at < len(text):
-        letter = text[at]
-        if quote:
-            if letter == "\\":
-                at += 1
-            elif letter == quote:
-                quote = ""
-        elif letter in "'\"":
-            quote = letter
-        elif letter in "([{<":
-            depth += 1
-        elif letter in ")]}>":
-            if depth == 0:
-                break
-            depth -= 1
-        elif letter == "," and depth == 0:
-            pieces.append(text[start:at])
-            start = at + 1
-        at += 1
-    pieces.append(text[start:at])
-    for piece in pieces:
-        match = _PAIR.match(piece)
-        if match:
-            value = match["value"].strip()
-            if len(value) > 1 and value[0] in "'\"" and value[-1] == value[0]:
-                try:
-                    value = str(ast.literal_eval(value))
-                except (ValueError, SyntaxError):
-                    value = value[1:-1]
-            yield match["key"], value
-
-
-_PAIR = regex(r"\s*['\"]?(?P<key>[A-Za-z_][\w-]*)['\"]?\s*[=:]\s*(?P<value>.*)", re.S)
-
-# keys of the engine-config line that go by another name elsewhere
-_RENAMED = {"max_seq_len": "max_model_len", "chunked_prefill_enabled": "enable_chunked_prefill", "model_tag": "model"}
-_SECRET = regex(r"key|token$|secret|password", re.I)
-
-
-def flag_rows(text: str, origin: str) -> Iterator[dict[str, Any]]:
-    """Rows of `engine_flag` from a settings text; secrets are masked, `model_tag` and `max_seq_len` get their usual names."""
-    for key, value in settings(text):
-        flag = _RENAMED.get(key, key)
-        if _SECRET.search(flag) and flag not in ("skip_tokenizer_init",) and value not in ("None", "[]"):
-            value = "***"
-        yield {"flag": flag, "value": value[:2000], "origin": origin}
 
 
 _STAT_KEYS = regex(
@@ -360,7 +300,7 @@ PATTERNS: tuple[Pattern, ...] = (
     _flag("max_model_len", "0.5.4 – 0.10.2", "long-context", "has a long context length", r"has a long context length \((?P<value>\d+)\)\. This may cause ?OOM",
           "The model has a long context length (131072). This may causeOOM during the initial memory profiling phase", "131072"),
     _flag("enable_chunked_prefill", "0.4.3 – 0.10.2", "chunked-prefill-on", "hunked prefill is enabled", r"Chunked prefill is enabled(?: \(EXPERIMENTAL\)| by default)(?P<value>)",
-          "Chunked prefill is enabled by default for models with max_model_len > 32K.", "True", told="True"),
+          "Chunked prefill is enabled by default for models with max_model_len > 32K.", "True", fixed="True"),
     _flag("max_num_batched_tokens", "0.6.5 →", "batched-tokens-default", "max_num_batched_tokens to", r"(?:Setting|Defaulting) max_num_batched_tokens to (?P<value>\d+)",
           "Setting max_num_batched_tokens to 8192 for LLM_CLASS usage context.", "8192", origin="default"),
     _flag("max_num_batched_tokens", "0.33.0 →", "batched-tokens-raised", "Raising max_num_batched", r"Raising max_num_batched_tokens from \d+ to (?P<value>\d+)",
@@ -374,9 +314,9 @@ PATTERNS: tuple[Pattern, ...] = (
     _flag("graph_memory_profiling", "0.18.1 →", "graph-profiling", "graph memory profiling", r"CUDA graph memory profiling (?P<value>will be enabled|is enabled|is disabled)",
           "CUDA graph memory profiling is enabled (default since v0.21.0). The current", "is enabled"),
     _flag("skip_mm_profiling", "0.10.2 →", "encoder-not-profiled", "profiling for multimodal encoder", r"Skipping memory profiling for multimodal encoder(?P<value>)",
-          "Skipping memory profiling for multimodal encoder and encoder cache.", "True", told="True"),
+          "Skipping memory profiling for multimodal encoder and encoder cache.", "True", fixed="True"),
     _flag("external_weights", "0.32.0 →", "external-weights", "held outside this process", r"Weights are held outside this process(?P<value>)",
-          "Weights are held outside this process: 14.1 GiB", "True", told="True"),
+          "Weights are held outside this process: 14.1 GiB", "True", fixed="True"),
     # ---- memory figures
     _gib("v0_results_total_bytes", "0.6.4.post1", rf"profiling results: total_gpu_memory=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 39.5 * GIB),
     _gib("v0_results_initial_used_bytes", "0.6.4.post1", rf"profiling results: .*?initial_memory_usage=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 0.5 * GIB),
@@ -790,20 +730,6 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
 )  # fmt: skip
 
-SETTINGS: tuple[tuple[str, re.Pattern[str], str], ...] = (
-    # anchor, where the settings text begins and ends, origin of the flags
-    ("non-default args", regex(r"non-default args: \{(?P<body>.*)", re.S), "logged"),
-    ("args: Namespace(", regex(r"args: Namespace\((?P<body>.*)", re.S), "logged"),
-    (
-        "LLM engine",
-        regex(
-            r"(?:Initializing an? |Dumping input data for )(?:V[01] )?LLM engine (?:\(v[^)]+\) )?with config: (?P<body>.*)",
-            re.S,
-        ),
-        "config",
-    ),
-)
-"""Lines that hold many settings at once: each key becomes a row of `engine_flag`."""
 
 # Functions that tell the phase when milestones are cut off; docs/method.md lists them by phase (views/failure.sql reads `frame`).
 REFUSAL_OPENINGS = ("To serve at least one request with", "model's max seq len (", "Free memory on device")

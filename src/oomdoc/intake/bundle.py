@@ -6,38 +6,30 @@ the file's name. Links, devices and pipes are never followed. What could not be 
 reason, and the rest is read all the same; only an input that gives nothing at all is a `BundleError`.
 
 Reading bytes is the work of `streams.py`; here one generator, `Intake._open`, looks at the first bytes of a stream and
-goes one layer deeper, and the limits are kept. This module does not know what a log is; it offers `binary_form` to tell
-what is no text. docs/decisions/0008-intake-on-libraries.md says why it is built on libraries, and what that costs.
+goes one layer deeper, and the limits are kept. This module does not know what a log is. docs/decisions/0008-intake-on-libraries.md says why it is built on libraries, and what that costs.
 """
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import hashlib
 import os
-import re
 import stat
-import sys
 import tarfile
 import tempfile
-import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, cast
 
 from oomdoc.errors import BundleError
+from oomdoc.intake import zips
+from oomdoc.intake.given import STDIN, Given, check_path, is_regular, shortest_tails
+from oomdoc.intake.members import Begin, Member, Place, Unread, safe_path
 from oomdoc.intake.streams import (
     BLOCK,
-    BZIP2,
-    DEFLATE,
     LEAST,
-    UNPRINTABLE,
-    ZSTD,
-    Checked,
     Form,
     Slice,
     Source,
@@ -53,10 +45,6 @@ from oomdoc.units import GIB, MIB, show_bytes
 BLOCKS_FROM = LEAST
 """How much of a file is read at first, to tell what it is; from there on it is read in blocks as large as is asked for."""
 _SPOOL_IN_MEMORY = 4 * MIB  # a zip that cannot be sought in is kept in memory up to here, then in an unnamed file
-_LABEL_CAP = 1024  # characters of a member's name; a header may claim megabytes
-_ZIP_ENTRY_BYTES = 256  # of a zip's table of contents, per entry allowed: 46 are fixed, the rest is the name
-_STDIN = Path("-")
-_ZIP_METHODS: dict[int, Form | None] = {0: None, 8: DEFLATE, 12: BZIP2, 93: ZSTD}
 _KINDS = {
     stat.S_IFLNK: "symbolic link, not followed",
     stat.S_IFIFO: "named pipe, not read",
@@ -104,91 +92,6 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
-class Layer(NamedTuple):
-    """An archive or compression around a member: `tar`, `zip`, or the name of the compression, and its own path.
-
-    `inside` is what the paths of its members begin with.
-    """
-
-    form: str
-    label: str
-    inside: str
-
-
-class Begin(NamedTuple):
-    """A place in a file behind a newline, from which its reading can go on.
-
-    `passed` bytes and `line - 1` lines stand before it. `taken` is how far blocks had been read when the line before was cut
-    off, and `sha256` is that of so many bytes. `rest` are the bytes between the two; "" until they were read.
-    """
-
-    passed: int
-    line: int
-    taken: int
-    sha256: str
-    rest: bytes = b""
-
-
-class Member(NamedTuple):
-    """One file of the bundle.
-
-    `path` is a relative posix path, fit to print and unique in the bundle; nested ones read `outer.tar.gz/inner.log`.
-    `stream` gives the decompressed bytes, forward only, and has to be consumed before the next member is asked for
-    (what is left then is passed over). `read(n)` never raises for bad data and may give less than n, but at least
-    64 KiB (or all n) before the end. `size` is what the archive or file system claims, None where nobody knows.
-    `layers` are the archives and compressions around it, outermost first.
-    `begin` is where the stream goes on, its `rest` before it, where what stands before was proved to be as it was.
-    """
-
-    path: str
-    stream: BinaryIO
-    size: int | None
-    layers: tuple[Layer, ...] = ()
-    begin: Begin | None = None
-
-
-class Unread(NamedTuple):
-    """Something that was not read, or not to its end, and why."""
-
-    path: str
-    why: str
-
-
-_WINDOWS = re.compile(r"[A-Za-z]:|\\|.*[\\/]\.\.\\|\.\.\\|.*\\\.\.(?:$|[\\/])", re.S)
-
-
-def safe_path(name: str) -> str:
-    """A relative posix path for a name that somebody else chose: no root, no drive, no `..`, nothing unprintable.
-
-    >>> safe_path("./logs/a.log"), safe_path("/etc/../../passwd"), safe_path("C:\\\\logs\\\\a.log"), safe_path("..")
-    ('logs/a.log', 'etc/passwd', 'logs/a.log', 'unnamed')
-    """
-    while True:
-        if _WINDOWS.match(name):
-            name = re.sub(r"^(?:[A-Za-z]:)+", "", name.replace("\\", "/"))
-        parts = [part for part in UNPRINTABLE.sub("\ufffd", name).split("/") if part not in ("", ".", "..")]
-        label = "/".join(parts)[-_LABEL_CAP:] or "unnamed"
-        if label == name:
-            return label
-        name = label  # what was taken away may have hidden more: `/C:/x`
-
-
-def _shortest_tails(paths: Sequence[Path]) -> list[str]:
-    """For each path the shortest tail that tells it from the others: `vllm.log`, or `node1/vllm.log`."""
-    whole = [
-        ("stdin",) if path == _STDIN else (path.resolve() if path.name in ("", "..") else path.absolute()).parts
-        for path in paths
-    ]
-    tails = []
-    for index, parts in enumerate(whole):
-        others = [other for at, other in enumerate(whole) if at != index]
-        count = 1
-        while count < len(parts) and any(other[-count:] == parts[-count:] for other in others):
-            count += 1
-        tails.append(safe_path("/".join(parts[-count:])))
-    return tails
-
-
 class _Leaf(Stream):
     """What a member's consumer reads: counted, and cut at the limits."""
 
@@ -217,93 +120,6 @@ class _Leaf(Stream):
         return data
 
 
-class _Place(NamedTuple):
-    """Where a stream lies: its own path, what its members' paths begin with, how many archives are around it.
-
-    `packed` says that the layer around it is a compression: an archive in that is the same archive.
-    """
-
-    label: str
-    inside: str
-    depth: int = 0
-    packed: bool = False
-    size: int | None = None
-    layers: tuple[Layer, ...] = ()
-
-    def entry(self, label: str, size: int) -> _Place:
-        """The place of a member of the archive here."""
-        return _Place(label, f"{label}/", self.depth + 1, size=size, layers=self.layers)
-
-    def within(self, form: str) -> _Place:
-        """The same place with one more layer around what is inside."""
-        return self._replace(layers=(*self.layers, Layer(form, self.label, self.inside)))
-
-
-class _Given(NamedTuple):
-    """A file to open: its path (None is standard input), and whether it was found in a folder."""
-
-    path: Path | None
-    place: _Place
-    found: bool
-
-    def open(self) -> contextlib.AbstractContextManager[BinaryIO]:
-        if self.path is None:
-            # without its buffer, whose lock a reader that waits for a pipe would hold when the program ends
-            return contextlib.nullcontext(cast(BinaryIO, getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)))
-        if not self.found:
-            return _pipe(self.path) if self.path.is_fifo() else self.path.open("rb", buffering=0)
-        # since it was listed, a file may have become a link or a pipe: neither follow the one nor wait for the other
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        raw = open(os.open(self.path, flags), "rb", buffering=0)  # noqa: PTH123, SIM115 - a descriptor, closed by `with`
-        if not _is_regular(raw):
-            raw.close()
-            raise OSError("it is no regular file any more")
-        return raw
-
-
-WRITER_S = 10.0  # a script may open its end after ours; nobody who comes later is waited for
-
-
-def _pipe(path: Path) -> BinaryIO:
-    """A named pipe opened for reading once somebody writes into it; OSError where nobody does."""
-    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # without it, opening waits for a writer for ever
-    until = time.monotonic() + WRITER_S
-    first = b""
-    try:
-        while not first and time.monotonic() < until:
-            try:
-                first = os.read(number, 1)
-            except BlockingIOError:  # somebody is there who has written nothing yet
-                break
-            if not first:
-                time.sleep(0.02)
-        else:
-            if not first:
-                raise OSError(f"nobody wrote into the pipe within {WRITER_S:.0f} s")
-        os.set_blocking(number, True)
-    except BaseException:
-        os.close(number)
-        raise
-    return cast(BinaryIO, _Begun(open(number, "rb", buffering=0), first))  # noqa: PTH123 - closed by `with`
-
-
-class _Begun(contextlib.AbstractContextManager["_Begun"]):
-    """A file of which the first bytes were read already."""
-
-    def __init__(self, raw: BinaryIO, first: bytes) -> None:
-        self._raw, self._first = raw, first
-
-    def read(self, size: int = -1) -> bytes:
-        first, self._first = self._first, b""
-        return first or self._raw.read(size)
-
-    def fileno(self) -> int:
-        return self._raw.fileno()
-
-    def __exit__(self, *_: object) -> None:
-        self._raw.close()
-
-
 @dataclass
 class Intake:
     """A bundle that is being read. Iterate `members` once; the other fields are filled on the way.
@@ -327,13 +143,13 @@ class Intake:
     stopped: str = ""  # why nothing more is read: a limit of the whole bundle
     begins: Mapping[str, Begin] = field(default_factory=dict)
     """By path, where to go on in files whose first `taken` bytes are still those; others are read from their beginning."""
-    _given: list[_Given] = field(default_factory=list, repr=False)
+    _given: list[Given] = field(default_factory=list, repr=False)
     _given_bytes: int = field(default=0, repr=False)
     _entries: int = field(default=0, repr=False)
     _unpacked: int = field(default=0, repr=False)
     _names: dict[str, int] = field(default_factory=dict, repr=False)
     _passed: dict[str, list[str]] = field(default_factory=dict, repr=False)  # folders passed over, by name
-    _seen: dict[tuple[int, int], str] = field(default_factory=dict, repr=False)
+    _by_inode: dict[tuple[int, int], str] = field(default_factory=dict, repr=False)
     _before: int = field(default=0, repr=False)  # bytes of the files before the one at hand
     _digest: Any = field(default=None, repr=False)
 
@@ -367,7 +183,7 @@ class Intake:
                 self.note(label, reason(problem))
                 continue
             with opened as raw:
-                regular = _is_regular(raw)
+                regular = is_regular(raw)
                 digest, begin = self._proved(raw, given.place) if regular else (hashlib.sha256(), None)
                 self._before, self._digest = self.bytes, digest
                 file = Source(raw, label, self.note, partial(self._took, digest))
@@ -387,7 +203,7 @@ class Intake:
         """How many bytes of the file at hand were read, and their SHA-256."""
         return self.bytes - self._before, self._digest.hexdigest()
 
-    def _proved(self, raw: BinaryIO, place: _Place) -> tuple[Any, Begin | None]:
+    def _proved(self, raw: BinaryIO, place: Place) -> tuple[Any, Begin | None]:
         """The hash of the bytes before the place to go on from, if they are what they were; else of none.
 
         Only all of them prove it: what stands before decides what the rest means, and may change in any byte.
@@ -409,7 +225,7 @@ class Intake:
             return hashlib.sha256(), None
         return digest, begin._replace(rest=rest)
 
-    def _go_on(self, stream: Stream, place: _Place, begin: Begin) -> Iterator[Member]:
+    def _go_on(self, stream: Stream, place: Place, begin: Begin) -> Iterator[Member]:
         """The member that a proved file is, behind the place up to which it was read."""
         leaf = _Leaf(self, stream, place.label)
         self.bytes += begin.taken
@@ -432,8 +248,8 @@ class Intake:
         path, why = self.unread[0]
         where = "" if path == self.name else f"{path}: "
         more = f", and {len(self.unread) - 1:,} more" if len(self.unread) > 1 else ""
-        told = f"nothing in {self.name} could be read ({where}{why}{more})"
-        return BundleError(told, "Check how the bundle was made")
+        message = f"nothing in {self.name} could be read ({where}{why}{more})"
+        return BundleError(message, "Check how the bundle was made")
 
     # limits
 
@@ -461,7 +277,7 @@ class Intake:
             self.stopped = f"more than {show_bytes(self.limits.max_total_bytes)} in all: the rest was not read"
         return self.stopped
 
-    def _entry(self, place: _Place) -> bool:
+    def _entry(self, place: Place) -> bool:
         """Count one more file, link or packed folder (50 µs each); False where there are too many."""
         self._entries += 1
         if self._entries > self.limits.max_members:
@@ -493,7 +309,7 @@ class Intake:
 
     # one layer deeper
 
-    def _open(self, stream: Stream, place: _Place, raw: BinaryIO | None = None) -> Iterator[Member]:
+    def _open(self, stream: Stream, place: Place, raw: BinaryIO | None = None) -> Iterator[Member]:
         """The members of a stream, whatever it is: itself, or what it holds. `raw` is its file, if one can seek in it."""
         head = stream.ahead(BLOCK)
         if not head and (stream.failed or self.stopped):
@@ -515,7 +331,7 @@ class Intake:
             inner = place.within(cast(Form, form).name)
             yield from self._open(unpacked, inner._replace(depth=place.depth + place.packed, packed=True, size=None))
 
-    def _tar(self, stream: Stream, place: _Place) -> Iterator[Member]:
+    def _tar(self, stream: Stream, place: Place) -> Iterator[Member]:
         for info in tar_headers(stream):
             if not self._entry(place):
                 return
@@ -532,19 +348,16 @@ class Intake:
             yield from self._open(body, place.entry(label, stored_bytes(info)))
             body.drain()
 
-    def _zip(self, stream: Stream, place: _Place, raw: BinaryIO | None) -> Iterator[Member]:
+    def _zip(self, stream: Stream, place: Place, raw: BinaryIO | None) -> Iterator[Member]:
         with tempfile.SpooledTemporaryFile(_SPOOL_IN_MEMORY) as spool:
             if raw:
                 stream.drain()  # for the digest
-            elif why := self._spool(stream, cast(BinaryIO, spool)):
+            elif why := zips.spooled(stream, cast(BinaryIO, spool), self.limits.max_spool_bytes):
                 self.note(place.label, why)
                 return
-            bounded = _Bounded(raw or cast(BinaryIO, spool), self.limits.max_members * _ZIP_ENTRY_BYTES)
-            try:
-                archive = zipfile.ZipFile(cast(BinaryIO, bounded))
-            except Exception as problem:  # `zipfile` raises many things for hostile bytes
-                why = "truncated or damaged: no usable table of contents at its end"
-                self.note(place.label, f"{why} ({reason(problem)})")
+            archive = zips.opened(raw or cast(BinaryIO, spool), self.limits.max_members)
+            if isinstance(archive, str):
+                self.note(place.label, archive)
                 return
             for info in archive.infolist():
                 if not self._entry(place):
@@ -552,46 +365,22 @@ class Intake:
                 if not info.filename.endswith("/") and not self._passes(place.inside + safe_path(info.filename)):
                     yield from self._zip_entry(archive, info, place)
 
-    def _zip_entry(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, place: _Place) -> Iterator[Member]:
-        """`zipfile` finds an entry and gives it packed; unpacked it is like everything else, damage and bombs too."""
+    def _zip_entry(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, place: Place) -> Iterator[Member]:
         label = place.inside + safe_path(info.filename)
-        if why := _refused(info):
-            self.note(label, why)
-            return
-        as_packed = copy.copy(info)
-        as_packed.compress_type, as_packed.file_size = zipfile.ZIP_STORED, info.compress_size
-        del as_packed.CRC  # it is that of the content
-        try:
-            packed = archive.open(as_packed)
-        except Exception as problem:  # as above
-            self.note(label, f"damaged: the zip has no such entry where it says ({reason(problem)})")
+        stored = zips.packed(archive, info)
+        if isinstance(stored, str):
+            self.note(label, stored)
             return
         label = self._unique(label)
-        stream: Stream = Source(cast(BinaryIO, packed), label, self.note)
-        if form := _ZIP_METHODS[info.compress_type]:
-            stream = Unpacked(form, stream, label, self.note, self._grown)
-        yield from self._open(Checked(stream, info.CRC, self.note), place.entry(label, info.file_size))
-
-    def _spool(self, stream: Stream, spool: BinaryIO) -> str:
-        """Keep a zip that cannot be sought in, since its table of contents is at its end; why that was not possible."""
-        left = self.limits.max_spool_bytes
-        while data := stream.read(MIB):
-            left -= len(data)
-            if left < 0:
-                cap = show_bytes(self.limits.max_spool_bytes)
-                return f"zip of more than {cap} in an archive or pipe: give it as a file"
-            try:
-                spool.write(data)
-            except OSError as problem:
-                return f"no room to keep the zip in a temporary file: {reason(problem)}"
-        return ""
+        body = zips.content(stored, info, label, self.note, self._grown)
+        yield from self._open(body, place.entry(label, info.file_size))
 
     # what a person named
 
     def add(self, path: Path, label: str, inside: str) -> None:
         """Take in one path: its label in notes, and what the paths of its members begin with."""
-        if path == _STDIN:
-            self._given.append(_Given(None, _Place(label, inside), found=False))
+        if path == STDIN:
+            self._given.append(Given(None, Place(label, inside), found=False))
             self._unique(label)
             return
         status = path.stat()
@@ -605,9 +394,9 @@ class Intake:
             label = self._unique(label)
             inside = f"{label}/"
         if stat.S_ISFIFO(status.st_mode):
-            self._given.append(_Given(path, _Place(label, inside), found=False))
+            self._given.append(Given(path, Place(label, inside), found=False))
         else:
-            self._file(path, status, _Place(label, inside, size=status.st_size), found=False)
+            self._file(path, status, Place(label, inside, size=status.st_size), found=False)
 
     def add_found(self, path: Path, label: str) -> None:
         """Take in a file as one that a folder's listing found, under a path of its own in the bundle."""
@@ -617,14 +406,14 @@ class Intake:
         """Files that will be read and their paths in the bundle, in order."""
         return [(given.path, given.place.label) for given in self._given if given.path is not None]
 
-    def _file(self, path: Path, status: os.stat_result, place: _Place, found: bool) -> None:
+    def _file(self, path: Path, status: os.stat_result, place: Place, found: bool) -> None:
         """Take in a regular file, unless it is there already by another name."""
-        first = self._seen.setdefault((status.st_dev, status.st_ino), place.label) if status.st_ino else place.label
+        first = self._by_inode.setdefault((status.st_dev, status.st_ino), place.label) if status.st_ino else place.label
         if first != place.label:
             self.note(place.label, f"the same file as {first}, read once")
             return
         self._given_bytes += status.st_size
-        self._given.append(_Given(path, place, found))
+        self._given.append(Given(path, place, found))
 
     def walk(self, root: Path, inside: str) -> None:
         """List the regular files below a folder, its own first, by name; note what is no file."""
@@ -648,7 +437,7 @@ class Intake:
                 if stat.S_ISDIR(status.st_mode):
                     if not self._passes(f"{label}/"):
                         deeper.append((folder / entry.name, f"{label}/"))
-                elif self._entry(_Place(self.name, "")):
+                elif self._entry(Place(self.name, "")):
                     self._found(folder / entry.name, status, label)
                 else:
                     self.stopped = ""  # those that are listed by now are read
@@ -660,41 +449,7 @@ class Intake:
             self.note(label, why)
             return
         label = self._unique(label)
-        self._file(path, status, _Place(label, f"{label}/", size=status.st_size), found=True)
-
-
-def _is_regular(raw: BinaryIO) -> bool:
-    try:
-        return stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
-    except (OSError, ValueError):  # an object without descriptor in place of standard input
-        return False
-
-
-def _refused(info: zipfile.ZipInfo) -> str:
-    """Why an entry of a zip is not read, or ""."""
-    if info.create_system == 3 and stat.S_ISLNK(info.external_attr >> 16):
-        return "symbolic link, not followed"
-    if info.flag_bits & 1:
-        return "encrypted: unpack it with its password and give the files"
-    if info.compress_type not in _ZIP_METHODS:
-        return f"zip compression method {info.compress_type} is not supported: pack it anew with deflate"
-    return ""
-
-
-class _Bounded:
-    """A file for `zipfile` that refuses to read a table of contents larger than `cap` bytes at once."""
-
-    def __init__(self, file: BinaryIO, cap: int) -> None:
-        self._file = file
-        self._cap = cap
-
-    def read(self, size: int = -1) -> bytes:
-        if size > self._cap:
-            raise OSError("its table of contents is too large")
-        return self._file.read(size)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
+        self._file(path, status, Place(label, f"{label}/", size=status.st_size), found=True)
 
 
 def open_bundle(paths: Sequence[str | Path], limits: Limits = DEFAULT_LIMITS, *, hashing: bool = True) -> Intake:
@@ -711,11 +466,11 @@ def open_bundle(paths: Sequence[str | Path], limits: Limits = DEFAULT_LIMITS, *,
     wanted: dict[Path, Path] = {}
     for given in paths:
         # `./-` is a file, though its Path equals that of `-`
-        path = _STDIN if os.fspath(given) == "-" else Path(given)
-        path = path.absolute() if path == _STDIN and os.fspath(given) != "-" else path
-        _check(path)
-        wanted.setdefault(_STDIN if path == _STDIN else path.resolve(), path)
-    labels = _shortest_tails(list(wanted.values()))
+        path = STDIN if os.fspath(given) == "-" else Path(given)
+        path = path.absolute() if path == STDIN and os.fspath(given) != "-" else path
+        check_path(path)
+        wanted.setdefault(STDIN if path == STDIN else path.resolve(), path)
+    labels = shortest_tails(list(wanted.values()))
     only = len(wanted) == 1
     intake = Intake(labels[0] if only else f"{labels[0]} and {len(wanted) - 1} more", limits, hashing)
     for path, label in zip(wanted.values(), labels, strict=True):
@@ -723,101 +478,3 @@ def open_bundle(paths: Sequence[str | Path], limits: Limits = DEFAULT_LIMITS, *,
     if not intake._given:
         raise intake.nothing()
     return intake
-
-
-def _check(path: Path) -> None:
-    """Refuse a path that cannot be opened, before anything is read."""
-    if path == _STDIN:
-        if getattr(sys.stdin, "buffer", None) is None:
-            raise BundleError("standard input is closed", "Pipe the bundle in, or name a file instead of -")
-        return
-    try:
-        kind = stat.S_IFMT(path.stat().st_mode)
-        if kind == stat.S_IFDIR:
-            os.scandir(path).close()
-        elif kind == stat.S_IFREG:
-            path.open("rb").close()
-    except (FileNotFoundError, NotADirectoryError):
-        raise BundleError(f"{path} does not exist", "Check the path") from None
-    except (OSError, ValueError) as problem:
-        raise BundleError(f"{path} cannot be read: {reason(problem)}", "Check the path and its permissions") from None
-    if kind not in (stat.S_IFDIR, stat.S_IFREG, stat.S_IFIFO):
-        raise BundleError(f"{path} is a device or a socket", "Name a folder, an archive or a file")
-
-
-# --- what is no text ----------------------------------------------------------------------------------------
-
-_BINARY: tuple[tuple[int, bytes, str], ...] = (
-    (0, b"\x89PNG\r\n", "PNG image"),
-    (0, b"\xff\xd8\xff", "JPEG image"),
-    (0, b"GIF8", "GIF image"),
-    (0, b"%PDF-", "PDF document"),
-    (0, b"\x7fELF", "ELF program or core dump"),
-    (0, b"SQLite format 3\0", "SQLite database"),
-    (8, b"DUCK", "DuckDB database"),
-    (0, b"PAR1", "Parquet file"),
-    (0, b"ARROW1", "Arrow file"),
-    (0, b"\x89HDF", "HDF5 file"),
-    (0, b"\x93NUMPY", "NumPy array"),
-    (0, b"GGUF", "GGUF model"),
-    (0, b"LPKSHHRH", "systemd journal, export it with `journalctl --file`"),
-    (0, b"7z\xbc\xaf\x27\x1c", "7-Zip archive, unpack it first"),
-    (0, b"Rar!\x1a\x07", "RAR archive, unpack it first"),
-    (0, b"\x04\x22\x4d\x18", "lz4 file, unpack it first"),
-    (0, b"\x1f\x9d", "compress (.Z) file, unpack it first"),
-    (0, b"LZIP", "lzip file, unpack it first"),
-    (0, b"\x5d\0\0", "lzma file, unpack it first"),
-    (0, b"\x89LZO\0", "lzop file, unpack it first"),
-    (0, b"\xff\x06\0\0sNaPpY", "snappy file, unpack it first"),
-    (0, b"!<arch>\n", "Debian package or ar archive, unpack it first"),
-    (0, b"\xed\xab\xee\xdb", "RPM package, unpack it first"),
-    (0, b"070701", "cpio archive, unpack it first"),
-    (0, b"070702", "cpio archive, unpack it first"),
-    (0, b"070707", "cpio archive, unpack it first"),
-    (0, b"\xc7\x71", "cpio archive, unpack it first"),
-    (0, b"\x71\xc7", "cpio archive, unpack it first"),
-    (0, b"MSCF\0\0\0\0", "cabinet archive, unpack it first"),
-    (0, b"xar!", "xar archive, unpack it first"),
-    (2, b"-lh", "LHA archive, unpack it first"),
-    (0, b"hsqs", "squashfs image, unpack it first"),
-    (0, b"QFI\xfb", "disk image (qcow2), unpack it first"),
-    (32769, b"CD001", "ISO 9660 image, unpack it first"),
-    (0, b"age-encryption.org/v1", "file encrypted with age, decrypt it first"),
-    (0, b"-----BEGIN AGE ENCRYPTED FILE-----", "file encrypted with age, decrypt it first"),
-    (0, b"-----BEGIN PGP MESSAGE-----", "file encrypted with PGP, decrypt it first"),
-    (0, b"Salted__", "file encrypted with OpenSSL, decrypt it first"),
-    (0, b"\xca\xfe\xba\xbe", "Java or Mach-O program"),
-)
-_PICKLE = re.compile(rb"\x80[\x02-\x05][\x95cq(}\]\x8a\x8c)X]")
-_SAFETENSORS = re.compile(rb"[\x00-\xff]{4}\0{4}\{\"", re.S)
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_HOLE = re.compile(rb"\0{32,}")
-_TEXT = bytes(value for value in range(256) if value >= 32 or value in b"\b\t\n\v\f\r\x1b")
-_ODD_SHARE = 0.05  # control bytes: random bytes have 0.09, text with colours and progress bars under 0.001
-
-
-def binary_form(head: bytes) -> str | None:
-    """What a file is, if by its first bytes (up to 64 KiB) it is no text: `PNG image`, `binary data`; None for text.
-
-    UTF-16 is text, with or without a byte order mark. So are logs with a few NUL bytes, with the long runs of them that
-    a crash or `copytruncate` leaves, and in any eight-bit code page.
-
-    >>> binary_form(b"\\x7fELF\\x02"), binary_form("INFO grün".encode("utf-16")), binary_form(b"INFO a\\0b")
-    ('ELF program or core dump', None, None)
-    """
-    for at, magic, name in _BINARY:
-        if head.startswith(magic, at):
-            return name
-    if _PICKLE.match(head):
-        return "Python pickle"
-    if _SAFETENSORS.match(head):
-        return "safetensors model"
-    if head.startswith(_UTF16):
-        return None
-    # nearly all text is without NUL, and a bundle may hold a thousand small files: 0.05 ms each instead of 0.5
-    body = _HOLE.sub(b"", head) if b"\0" in head else head
-    even, odd = (body[::2].count(0), body[1::2].count(0)) if b"\0" in body else (0, 0)
-    if max(even, odd) > 0.35 * len(body) and min(even, odd) < 0.02 * len(body):
-        return None  # UTF-16 without its mark: every other byte of ASCII text is NUL
-    strange = len(body.translate(None, _TEXT))
-    return "binary data" if strange > max(4, _ODD_SHARE * len(body)) else None

@@ -13,14 +13,12 @@ numpy is imported by the first use, since that costs 60 ms: sources below `WORTH
 
 from __future__ import annotations
 
-import dataclasses
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oomdoc.units import parse_time
+from oomdoc.intake.cells import INTEGER_DIGITS, NULLS, REAL_CHARS, TEXT_BYTES, Field, Memo, minute_of, value_plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,104 +28,6 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 WORTHWHILE_BYTES = 64 << 10  # a smaller chunk is read plainly before numpy is even imported
-_INTEGER_DIGITS = 15  # more is no count of anything, and 15 digits are exact as a double too
-_REAL_CHARS = 18
-_TEXT_BYTES = 64
-
-NULLS = (
-    b"[N/A]", b"N/A", b"null", b"-", b"", b"[Not Supported]", b"None", b"ERR!", b"[Unknown Error]", b"Unknown Error",
-    b"[Not Found]", b"[Insufficient Permissions]", b"[GPU is lost]", b"[GPU requires reset]", b"[Deprecated]", b"nan", b"NaN",
-)  # fmt: skip
-"""Spellings of "unknown" in a cell."""
-_NULLS = frozenset(NULLS)
-
-Kind = Literal["key", "same", "integer", "real", "stamp", "text", "bytes"]
-
-
-def is_null(text: bytes) -> bool:
-    """Whether a cell spells "unknown"."""
-    return text in _NULLS
-
-
-class Memo(dict[bytes, Any]):
-    """A decoding of text cells that remembers what it has seen.
-
-    `column` keeps a table beside the dictionary, one slot for each 14-bit hash of a text's words: rows whose words stand in
-    their slot take the value from there. A log with 4,000 tenants is read in 12 % less time than by the dictionary alone.
-    """
-
-    def __init__(self, decode: Callable[[bytes], Any]) -> None:
-        super().__init__()
-        self.decode = decode
-        self._table: tuple[Any, Any, Any] | None = None
-
-    def __missing__(self, text: bytes) -> Any:
-        if len(self) >= 1 << 16:
-            self.clear()
-        value = self[text] = self.decode(text)
-        return value
-
-    def column(self, words: Any) -> Any:
-        """Values of texts as rows of 64-bit words, zeros behind their ends; an object array."""
-        import numpy as np
-
-        width = words.shape[1]
-        texts = words.view(f"S{8 * width}").ravel()  # numpy takes the zeros off again
-        if len(texts) and (words == words[0]).all():  # one model in the whole chunk
-            found = np.empty(len(texts), object)
-            found.fill(self[bytes(texts[0])])
-            return found
-        if self._table is None or len(self._table[1]) != width:
-            self._table = np.zeros(1 << 14, np.bool_), np.zeros((width, 1 << 14), np.uint64), np.empty(1 << 14, object)
-        used, held, values = self._table
-        mixed = np.zeros(len(texts), np.uint64)
-        for column in words.T:
-            mixed ^= column
-            mixed *= np.uint64(0x9E3779B97F4A7C15)
-        slot = (mixed >> np.uint64(50)).astype(np.intp)
-        known = used.take(slot)
-        for row, column in zip(held, words.T, strict=True):
-            known &= row.take(slot) == column
-        found = values.take(slot)
-        if not known.all():
-            fresh = np.flatnonzero(~known)
-            found[fresh] = list(map(self.__getitem__, texts[fresh].tolist()))
-            slot = slot[fresh]
-            # of two texts in one slot the last stays, in all three
-            used[slot], values[slot] = True, found[fresh]
-            held[:, slot] = words[fresh].T
-        return found
-
-
-def cell_text(text: bytes) -> str | None:
-    """The usual decoding of a text cell."""
-    return None if text in _NULLS else text.decode("utf-8", "replace")
-
-
-CELL_TEXT = Memo(cell_text)
-
-
-@dataclass(frozen=True)
-class Field:
-    """A value in every line of a template: the cells `first` to `last`, less `prefix` and `suffix`.
-
-    Kinds: `key` checks prefix and suffix only; `same` says that the whole cell is `prefix`; `integer` has 1 to 15 digits;
-    `real` digits with or without a fraction; `stamp` is `2026-11-20T20:04:51` (`/` and a space are fine) with exactly
-    `fraction` digits behind the seconds; `text` is anything up to 64 bytes, decoded by `decode`; `bytes` is a matrix of
-    numbers, a row for each of the `width` bytes that the cell must have. A cell of kind integer or
-    real that spells a NULL, with or without the suffix, is NULL; a value of another form makes its line odd.
-    """
-
-    kind: Kind
-    name: str
-    first: int
-    last: int
-    prefix: bytes = b""
-    suffix: bytes = b""
-    fraction: int = 0
-    offset_s: float = 0.0
-    width: int = 0
-    decode: Memo = dataclasses.field(default_factory=lambda: CELL_TEXT, compare=False)
 
 
 class Cut(NamedTuple):
@@ -267,69 +167,13 @@ class Template:
                 continue
             rest = cell[len(field.prefix) :]
             bare = rest[: len(rest) - len(field.suffix)] if rest.endswith(field.suffix) else None
-            if field.kind in ("integer", "real") and (rest in _NULLS or bare in _NULLS):
+            if field.kind in ("integer", "real") and (rest in NULLS or bare in NULLS):
                 values[field.name] = None
                 continue
-            known, values[field.name] = (False, None) if bare is None else _value_plain(field, bare)
+            known, values[field.name] = (False, None) if bare is None else value_plain(field, bare)
             if not known:
                 return None
         return values
-
-
-_INTEGER = re.compile(rb"[0-9]{1,15}")
-_REAL = re.compile(rb"[0-9]+(?:\.([0-9]+))?")
-_MINUTE = re.compile(rb"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9]{2}:[0-9]{2}")
-
-
-def _value_plain(field: Field, text: bytes) -> tuple[bool, Any]:
-    """Whether the text has the field's form, and its value."""
-    if field.kind == "integer":
-        return (True, int(text)) if _INTEGER.fullmatch(text) else (False, None)
-    if field.kind == "real":
-        return (True, float(text)) if _REAL.fullmatch(text) and _exact(text) else (False, None)
-    if field.kind == "bytes":
-        return len(text) == field.width, list(text)
-    if field.kind == "text":
-        return (True, field.decode[text]) if len(text) <= _TEXT_BYTES and text[-1:] != b"\0" else (False, None)
-    form = rb":[0-5][0-9]" + (rb"[.,][0-9]{%d}" % field.fraction if field.fraction else b"")
-    if not _MINUTE.fullmatch(text[:16]) or not re.fullmatch(form, text[16:]):
-        return False, None
-    seconds = parse_time(text.decode())
-    return seconds is not None, seconds - field.offset_s if seconds is not None else None
-
-
-def _exact(text: bytes) -> bool:
-    """Whether the digits without the point make an integer that a double holds exactly, so that one division rounds right."""
-    return len(text) <= _REAL_CHARS and int(text.replace(b".", b"")) < 1 << 53
-
-
-@lru_cache(maxsize=8192)
-def _minute(text: str) -> int | None:
-    """Epoch seconds of `2026-11-20T20:04`; None where that is no such text or no such minute."""
-    seconds = parse_time(text + ":00") if _MINUTE.fullmatch(text.encode("latin-1", "replace")) else None
-    return int(seconds) if seconds is not None else None
-
-
-_STAMP = re.compile(r"(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d):([0-5]\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
-
-
-def stamp(text: str) -> float | None:
-    """`units.parse_time`, three times as fast where stamps share their minutes.
-
-    >>> stamp("[2026-11-20T20:04:51.5Z] started"), stamp("noon")
-    (1795205091.5, None)
-    """
-    match = _STAMP.search(text)
-    minute = _minute(match[1]) if match else None
-    if match is None or minute is None:
-        return None
-    seconds = float(minute + int(match[2]))
-    if match[3]:
-        seconds += int(match[3].ljust(9, "0")) / 1e9
-    zone = match[4]
-    if zone and zone != "Z":
-        seconds -= (1 if zone[0] == "+" else -1) * (int(zone[1:3]) * 3600 + int(zone[-2:]) * 60)
-    return seconds
 
 
 class _Chunk:
@@ -386,7 +230,7 @@ class _Chunk:
         # few digits are read as fast as they are compared
         if len(text) < 4 or cell != field.prefix + text + field.suffix or cell != self._data[begin[-1] : end[-1]]:
             return None
-        known, value = _value_plain(field, text)
+        known, value = value_plain(field, text)
         if not known or not (end - begin == len(cell)).all() or not self.literal(begin, cell).all():
             return None
         return self._np.full(len(begin), value, self._np.int64)
@@ -435,10 +279,10 @@ class _Chunk:
         np = self._np
         length = end - begin
         longest = int(length.max()) if len(length) else 0
-        bad = (length < 1) | (length > _INTEGER_DIGITS) if longest > _INTEGER_DIGITS else length < 1
+        bad = (length < 1) | (length > INTEGER_DIGITS) if longest > INTEGER_DIGITS else length < 1
         if longest < 1:
             return np.zeros(len(length), np.int64), bad
-        digit, inside = self.digits(begin, np.maximum(end, begin), min(longest, _INTEGER_DIGITS))
+        digit, inside = self.digits(begin, np.maximum(end, begin), min(longest, INTEGER_DIGITS))
         digit *= inside
         bad |= digit.max(0) > 9
         return _joined(digit), bad
@@ -450,26 +294,26 @@ class _Chunk:
         longest = int(length.max()) if len(length) else 0
         if longest < 1:
             return np.zeros(len(length)), length < 1
-        digit, inside = self.digits(begin, np.maximum(end, begin), min(longest, _REAL_CHARS))
+        digit, inside = self.digits(begin, np.maximum(end, begin), min(longest, REAL_CHARS))
         point = (digit == 254) & inside  # a full stop less 48
         if not point.any():
             digit *= inside
             value = _joined(digit)
-            return value.astype(np.float64), (length < 1) | (length > _REAL_CHARS) | (digit.max(0) > 9) | (
+            return value.astype(np.float64), (length < 1) | (length > REAL_CHARS) | (digit.max(0) > 9) | (
                 value >= 1 << 53
             )
         digit *= inside & ~point
         behind = np.arange(len(digit) - 1, -1, -1, dtype=np.uint8)[:, None]
         places = (point * behind).max(0)  # digits behind the point
         points = np.count_nonzero(point, 0)
-        bad = (length < 1) | (length > _REAL_CHARS) | (digit.max(0) > 9) | (points > 1)
+        bad = (length < 1) | (length > REAL_CHARS) | (digit.max(0) > 9) | (points > 1)
         bad |= (points == 1) & ((places == 0) | (places == length - 1))
         value = digit[0].astype(np.int64)
         for row, skip in zip(digit[1:], point[1:], strict=True):
             value *= np.where(skip, 1, 10)
             value += row
         bad |= value >= 1 << 53
-        return value / np.array([10.0**n for n in range(_REAL_CHARS + 1)]).take(places), bad
+        return value / np.array([10.0**n for n in range(REAL_CHARS + 1)]).take(places), bad
 
     def stamps(self, begin: Ints, end: Ints, good: Mask, field: Field) -> Any:
         """Epoch seconds. Rows of one minute share its parsing: only where the first 16 bytes change is one parsed."""
@@ -482,7 +326,7 @@ class _Chunk:
         words = text.view(np.uint64).reshape(-1, 2)
         starts = np.flatnonzero((words[1:, 0] != words[:-1, 0]) | (words[1:, 1] != words[:-1, 1])) + 1
         starts = np.concatenate(([0], starts))
-        minutes = [_minute(text[row].tobytes().decode("latin-1")) for row in starts.tolist()]
+        minutes = [minute_of(text[row].tobytes().decode("latin-1")) for row in starts.tolist()]
         runs = np.diff(starts, append=len(begin))
         value = np.repeat(np.array([minute or 0 for minute in minutes], np.float64), runs)
         if None in minutes:
@@ -502,8 +346,8 @@ class _Chunk:
         """Decoded texts, an object array; every distinct one is decoded once."""
         np = self._np
         length = end - begin
-        good &= (length >= 0) & (length <= _TEXT_BYTES) & ((length < 1) | (self._buf.take(end - 1, mode="wrap") != 0))
-        width = int(min(max(length.max(initial=1), 1), _TEXT_BYTES) + 7) // 8 * 8
+        good &= (length >= 0) & (length <= TEXT_BYTES) & ((length < 1) | (self._buf.take(end - 1, mode="wrap") != 0))
+        width = int(min(max(length.max(initial=1), 1), TEXT_BYTES) + 7) // 8 * 8
         words = self.windows(begin, width).view(np.uint64).reshape(-1, width // 8)
         keep = np.frombuffer(b"".join(b"\xff" * n + b"\0" * (8 - n) for n in range(9)), np.uint64)
         for word in range(width // 8):

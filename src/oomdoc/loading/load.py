@@ -11,7 +11,9 @@ from typing import Any
 from oomdoc import ingest
 from oomdoc.evidence.store import Store
 from oomdoc.evidence.tables import COLUMN_READING, LOOKALIKE, Batch, source_of
-from oomdoc.intake.bundle import Intake, Member, binary_form
+from oomdoc.intake.binary import binary_form
+from oomdoc.intake.bundle import Intake
+from oomdoc.intake.members import Member
 from oomdoc.intake.scan import Chunk, chunks, read_ahead
 from oomdoc.intake.unwrap import unwrap
 from oomdoc.loading import resume

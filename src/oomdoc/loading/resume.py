@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Reading, read_by
-from oomdoc.intake.bundle import BLOCKS_FROM, Begin, Intake, Member
+from oomdoc.intake.bundle import BLOCKS_FROM, Intake
+from oomdoc.intake.members import Begin, Member
 from oomdoc.intake.scan import CHUNK_BYTES, Chunk, chunks, newlines
 from oomdoc.intake.unwrap import lasting_form, unwrap
 

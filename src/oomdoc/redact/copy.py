@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Protocol, cast
 
 from oomdoc.faults import unwritable
-from oomdoc.intake.bundle import Layer
+from oomdoc.intake.members import Layer
 
 _BLOCK = 1 << 20
 

@@ -9,7 +9,7 @@ import codecs
 import re
 from typing import NamedTuple
 
-from oomdoc.intake.bundle import binary_form
+from oomdoc.intake.binary import binary_form
 
 HEAD_BYTES = 64 << 10
 _MARKS = (  # longest first: the mark of UTF-32 little endian begins with that of UTF-16

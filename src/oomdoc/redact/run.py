@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.intake.bundle import DEFAULT_LIMITS, Intake, Layer, Limits, Member, open_bundle
+from oomdoc.intake.bundle import DEFAULT_LIMITS, Intake, Limits, open_bundle
+from oomdoc.intake.members import Layer, Member
 from oomdoc.intake.scan import Chunk, chunks
 from oomdoc.intake.unwrap import unwrap
 from oomdoc.limits import scratch_folder

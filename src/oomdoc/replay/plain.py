@@ -19,7 +19,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from oomdoc.replay.scheduler import Outcome, Sample, Setup, Traffic, blocks, full_from, lengths, prefix_blocks
+from oomdoc.replay.asked import Outcome, Sample, Setup, Traffic, blocks, full_from, lengths, prefix_blocks
 
 
 @dataclass

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.errors import UsageError
-from oomdoc.replay.scheduler import blocks
+from oomdoc.replay.asked import blocks
 
 _ONE_BYTE = ("fp8", "int8")  # KV formats of one byte a value; `auto`, bf16 and fp16 take two
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from oomdoc.evidence.store import Store
+from oomdoc.replay.asked import Outcome, Setup, Traffic
 from oomdoc.replay.pool import Pool, pool_after
 from oomdoc.replay.recording import Recording, recording
 from oomdoc.replay.run import (
@@ -23,7 +24,7 @@ from oomdoc.replay.run import (
     traffic_of,
     with_hits,
 )
-from oomdoc.replay.scheduler import Outcome, Setup, Traffic, simulate, survives
+from oomdoc.replay.scheduler import simulate, survives
 
 BEGINS_WITHIN_S = 10.0
 """A request that has not begun by then is late: ten seconds are about as long as a person's attention stays with an answer that

@@ -17,9 +17,10 @@ from oomdoc.physics.defaults import (
     server_max_num_seqs,
     version_number,
 )
+from oomdoc.replay.asked import FULL, Outcome, Sample, Setup, Traffic
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, recording
-from oomdoc.replay.scheduler import FULL, Outcome, Sample, Setup, Traffic, simulate
+from oomdoc.replay.scheduler import simulate
 from oomdoc.replay.speed import FEWEST, Speed
 from oomdoc.units import parse_size, show_time
 

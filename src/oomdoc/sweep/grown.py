@@ -8,7 +8,7 @@ from typing import Any
 
 import zstandard
 
-from oomdoc.intake.bundle import Begin
+from oomdoc.intake.members import Begin
 from oomdoc.loading.resume import Kept
 
 MOST_BYTES = 16 << 20

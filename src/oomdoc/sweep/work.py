@@ -19,7 +19,8 @@ from typing import Any
 from oomdoc import diagnose
 from oomdoc.errors import BundleError, OomdocError
 from oomdoc.ingest.kept import NotKeptError
-from oomdoc.intake.bundle import DEFAULT_LIMITS, Intake, safe_path
+from oomdoc.intake.bundle import DEFAULT_LIMITS, Intake
+from oomdoc.intake.members import safe_path
 from oomdoc.judge.rules import Rule, load_rules
 from oomdoc.loading.resume import Resumed
 from oomdoc.model import Report

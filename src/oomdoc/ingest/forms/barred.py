@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import forms
 from oomdoc.ingest.base import HEAD_BYTES, Head
+from oomdoc.ingest.forms.tables import first_layout
 from oomdoc.intake.scan import Chunk
 
 KIND = forms.KIND
@@ -29,7 +30,7 @@ def matches(head: Head) -> bool:
     lines = head.data.decode("utf-8", "replace").split("\n")
     if len(lines) > 1 and len(head.data) >= HEAD_BYTES:
         lines.pop()
-    first = forms.first_layout(lines)
+    first = first_layout(lines)
     return first is not None and first.cut in _CUTS and forms.form_of(head) == "table"
 
 

@@ -175,8 +175,8 @@ def _with_conversation(part: Part, names: Sequence[str]) -> Part:
 
 def _are_numbers(values: Sequence[Any]) -> bool:
     """Whether a column may hold a quantity at all: names and comments do not."""
-    told = [value for value in values if not null(value)]
-    return 2 * sum(is_number(value) for value in told) > len(told)
+    filled = [value for value in values if not null(value)]
+    return 2 * sum(is_number(value) for value in filled) > len(filled)
 
 
 def _shared(quantity: Quantity) -> bool:
@@ -211,8 +211,8 @@ _PLURAL = re.compile(r"s\W*$")
 
 
 def _are_shares(values: Sequence[Any]) -> bool:
-    told = [number_of(value)[0] for value in values if is_number(value)]
-    return bool(told) and max(told) <= 1 and any(value != int(value) for value in told)
+    numbers = [number_of(value)[0] for value in values if is_number(value)]
+    return bool(numbers) and max(numbers) <= 1 and any(number != int(number) for number in numbers)
 
 
 def _fits(quantity: Quantity, values: Sequence[Any], unit: str, strong: bool) -> bool:

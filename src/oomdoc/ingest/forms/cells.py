@@ -10,12 +10,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oomdoc.ingest.nvidia_smi_cells import date
+from oomdoc.ingest.nvidia_smi.cells import date
 from oomdoc.ingest.request_keys import moment, status
 from oomdoc.ingest.vocabulary import Quantity
-from oomdoc.intake.columns import is_null
+from oomdoc.intake.cells import is_null
 from oomdoc.units import GIB, KIB, MIB, parse_age, parse_size
 
+Values = Mapping[str, Any]
+"""A record: what its cells say, by the names of their columns."""
 _NUMBER = re.compile(
     r"(-?(?:0,\d{1,9}|\d{1,3}(?:[, ']\d{3})+|\d{1,18})?(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?)\s*(%|[A-Za-zµ/]{1,12})?"
 )
@@ -224,24 +226,90 @@ def _searched(pattern: str) -> re.Pattern[str]:
     return found
 
 
-# ---- numbers with a decimal comma
+# ---- cells of a column
 
-_COMMA = re.compile(r"-?(?:0|[1-9]\d{0,2}(?:\.\d{3})*),(?:\d{1,2}|\d{4,9})|-?0,\d{1,9}")
-_POINT = re.compile(r"-?\d{1,12}\.(?:\d{1,2}|\d{4,9})|-?[1-9]\d{0,2}(?:,\d{3})+")
-_WITH_COMMA = re.compile(r"(?P<number>-?\d{1,3}(?:\.\d{3})+(?:,\d{1,9})?|-?\d{1,12},\d{1,9})(?P<unit> ?[A-Za-z%]{0,8})")
+FIT = 0.7  # of the cells of a column must be what its name says
 
 
-def writes_commas(records: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the numbers of a table have a decimal comma: some can be nothing else, and none has a point for it."""
-    cells = [cell.strip() for record in records for cell in record.values() if isinstance(cell, str)]
-    return any(_COMMA.fullmatch(cell) for cell in cells) and not any(_POINT.fullmatch(cell) for cell in cells)
+def filled(records: Sequence[Values], name: str) -> list[Any]:
+    """The cells of a column that hold something."""
+    return [record[name] for record in records if name in record and not null(record[name])]
 
 
-def with_points(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A record of such a table with its numbers as the rest of this program reads them."""
-    return {name: _pointed(cell) if isinstance(cell, str) else cell for name, cell in values.items()}
+def share_of(cells: Sequence[Any], fits: Any) -> float:
+    """Which share of cells is such; 0 of none."""
+    return sum(bool(fits(cell)) for cell in cells) / len(cells) if cells else 0.0
 
 
-def _pointed(cell: str) -> str:
-    match = _WITH_COMMA.fullmatch(cell.strip())
-    return match["number"].replace(".", "").replace(",", ".") + match["unit"] if match else cell
+def is_size(cell: Any) -> bool:
+    """Whether a cell can be a size: a number, with or without a unit of bytes."""
+    return is_number(cell) or (isinstance(cell, str) and parse_size(cell) is not None)
+
+
+def is_text(cell: Any) -> bool:
+    """Whether a cell is words, and no number."""
+    return isinstance(cell, str) and not is_number(cell)
+
+
+def number_or_none(cell: Any) -> float | None:
+    """The number of a cell; None for a cell that has none."""
+    try:
+        return None if null(cell) else number_of(cell)[0]
+    except UnreadableError:
+        return None
+
+
+# ---- moments and durations
+
+CLOCK = re.compile(r"(?:(?P<year>\d{4})[-/])?(?:(?P<month>\d\d?)[-/.](?P<day>\d\d?)[ T])?(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?")  # fmt: skip
+DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
+_DAY_MONTH = re.compile(r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? )?(?:(?P<day>\d\d?)\.? (?P<month>[a-z]{3})[a-z]{0,6}|(?P<month2>[a-z]{3})[a-z]{0,6} (?P<day2>\d\d?))(?:,? (?P<hour>\d\d?):(?P<minute>\d\d))?")  # fmt: skip
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+def is_moment(cell: Any) -> bool:
+    """Whether a cell is a moment: a date, a clock, a day of a year."""
+    return moment(cell) is not None or (isinstance(cell, str) and (CLOCK.fullmatch(cell.strip()) is not None or seconds_in_year(cell) is not None))  # fmt: skip
+
+
+def seconds_in_year(cell: str) -> float | None:
+    """Seconds since the year began of a day and month, with a clock or without; the year is not told.
+
+    >>> seconds_in_year("Mon 3 Nov"), seconds_in_year("Jan 2, 06:00"), seconds_in_year("run 3")
+    (26438400.0, 108000.0, None)
+    """
+    match = _DAY_MONTH.fullmatch(cell.strip())
+    if match is None or (month := (match["month"] or match["month2"]).lower()) not in _MONTHS:
+        return None
+    days = DAYS_BEFORE[_MONTHS.index(month)] + int(match["day"] or match["day2"]) - 1
+    return days * 86400.0 + int(match["hour"] or 0) * 3600 + int(match["minute"] or 0) * 60
+
+
+def is_count(cell: Any) -> bool:
+    """Whether a cell is a number, a duration or a clock."""
+    return is_number(cell) or (isinstance(cell, str) and (parse_age(cell) is not None or CLOCK.fullmatch(cell.strip()) is not None))  # fmt: skip
+
+
+# ---- sizes of a host and of a device
+
+_MOST = 64 << 40
+_DECIMAL = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def size_of(cell: Any, unit: str, binary: bool) -> int | None:
+    """A size in bytes; `MB` of a device is 2**20, of a host what it says."""
+    if null(cell):
+        return None
+    if isinstance(cell, str) and not is_number(cell):
+        size = parse_size(cell, binary=binary)
+        return size if size is not None and size <= _MOST else None
+    try:
+        number, behind = number_of(cell)
+    except UnreadableError:
+        return None
+    if behind:
+        size = parse_size(str(cell), binary=binary)
+        return size if size is not None and size <= _MOST else None
+    factor = _FACTORS.get(unit) or (_FACTORS[unit[0] + "iB"] if binary else _DECIMAL[unit]) if unit else 1
+    value = round(number * factor)
+    return value if 0 <= value <= _MOST else None

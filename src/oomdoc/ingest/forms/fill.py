@@ -37,11 +37,11 @@ class Filler:
         self._devices = device_metrics.Devices(by_series=True)
         self._index: dict[str, int] = {}
         self._known: set[tuple[Any, ...]] = set()
-        self._told: set[tuple[str, str]] = set()
+        self._announced: set[tuple[str, str]] = set()
         self._last: dict[str, float] = {}
         self._hosts: set[str] = set()
         self._books = 0
-        self._seen: dict[int, tuple[Taken, dict[str, Any]]] = {}  # held with its key, so that no other gets its id
+        self._memos: dict[int, tuple[Taken, dict[str, Any]]] = {}  # kept with its key, so that no other gets its id
 
     def announce(self, line: int, plan: Plan) -> None:
         """What the columns were taken for, and which nobody understood; once for each name."""
@@ -50,17 +50,17 @@ class Filler:
                 quantity = taken.quantity
                 column = quantity.column.lstrip("+:")
                 shown = f"{part.entity.table}.{column}" + (f" in {_shown_unit(taken.unit)}" if taken.unit not in ("", "?") and quantity.kind in ("bytes", "share", "seconds") else "")  # fmt: skip
-                self.told(line, taken.name, shown)
+                self.column_taken(line, taken.name, shown)
         for name in plan.unknown:
             tables = " and ".join(part.entity.table for part in plan.parts)
-            if ("", name) not in self._told:
-                self._told.add(("", name))
+            if ("", name) not in self._announced:
+                self._announced.add(("", name))
                 self.rows.problem(line, f"a column of unknown meaning in a table of {tables}: {name[:60]}", name)
 
-    def told(self, line: int, name: str, taken_for: str) -> None:
+    def column_taken(self, line: int, name: str, taken_for: str) -> None:
         """One column and what it was taken for."""
-        if (taken_for, name) not in self._told and len(self._told) < 1000:
-            self._told.add((taken_for, name))
+        if (taken_for, name) not in self._announced and len(self._announced) < 1000:
+            self._announced.add((taken_for, name))
             self.rows.add("column_reading", line, name=name[:100], taken_for=taken_for)
 
     def record(self, line: int, plan: Plan, record: Mapping[str, Any]) -> None:
@@ -75,7 +75,7 @@ class Filler:
         """The value of a cell; texts that were seen cost one look, since most columns repeat theirs."""
         if type(cell) is not str:
             return self._read(line, taken, cell)
-        _, memo = self._seen.get(id(taken)) or self._seen.setdefault(id(taken), (taken, {}))
+        _, memo = self._memos.get(id(taken)) or self._memos.setdefault(id(taken), (taken, {}))
         if cell in memo:
             return memo[cell]
         if len(memo) >= _MEMO:
@@ -220,8 +220,8 @@ class Filler:
                 for taken in part.columns
                 if taken.device in (None, instance) and taken.quantity.table == "engine_stat"
             }
-            told = any(values.get((taken.quantity.id, instance)) is not None for taken in part.columns)
-            if told or instance == instances[0]:  # a replica that is not there has no row
+            filled = any(values.get((taken.quantity.id, instance)) is not None for taken in part.columns)
+            if filled or instance == instances[0]:  # a replica that is not there has no row
                 self._engine_stat(line, values.get(("time", None)), own)
 
     def _engine_stat(self, line: int, t: float | None, own: dict[str, Any]) -> None:
@@ -353,8 +353,8 @@ class Filler:
     def note(self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]) -> None:
         """The memory of the host."""
         size = values.get(("host.size", None))
-        if size and ("note", str(size)) not in self._told:
-            self._told.add(("note", str(size)))
+        if size and ("note", str(size)) not in self._announced:
+            self._announced.add(("note", str(size)))
             self.rows.add(
                 "note", line, topic="host-size", value=float(size), text=f"memory of the host: {show_bytes(size)}"
             )

@@ -49,7 +49,7 @@ _DEVICE = _set("gpu gpus vram hbm fb framebuffer cuda device card npu nvml smi n
 _HOST = _set("host ram node system sys dram machine")
 _GROUP = _set("container pod cgroup docker")
 _LEFT = _set("available avail free unused")
-_HELD = _set("used usage use mem memory occupied held consumed inuse set")
+_IN_USE = _set("used usage use mem memory occupied held consumed inuse set")
 _SUM = _set("total limit capacity max size installed cap")
 _NO_MEMORY = _set(
     "kv block blocks weight weights pool disk net network rx tx token tokens tok request requests pcie bandwidth activation activations budget private "
@@ -173,13 +173,17 @@ def column_of(name: str) -> Column:
     unit = next((UNITS[word] for word in reversed(words) if word in UNITS and UNITS[word] in BYTES), "")
     if not unit and words[-1] == "b" and len(words) > 1:
         unit = "B"
-    told = among & _SHARE
-    if (told or "%" in name) and (whole := _share_of(tuple(word for word in words if word not in told))):
+    shares = among & _SHARE
+    if (shares or "%" in name) and (whole := _share_of(tuple(word for word in words if word not in shares))):
         return whole
     setting = of_header(name)
     if setting is not None and not (among & _RESIDENT):
         return Column(SETTING, unit=unit, setting=setting)
-    if unit or among & _RESIDENT or (among <= _HELD | _DEVICE | _HOST | _GROUP | _LEFT and among & (_HELD | {"vram"})):
+    if (
+        unit
+        or among & _RESIDENT
+        or (among <= _IN_USE | _DEVICE | _HOST | _GROUP | _LEFT and among & (_IN_USE | {"vram"}))
+    ):
         return _memory(words, unit)
     return _other(words, among, name)
 
@@ -195,7 +199,7 @@ def _share_of(words: tuple[str, ...]) -> Column | None:
     if among & _LEFT or (among & _ACTIVITY and not among & (_HOST | _GROUP)):
         return None  # `utilization.memory` of a device is how busy its memory is
     resource = "gpu" if among & _DEVICE else "host-used" if among & _HOST else "container"
-    known = _DEVICE | _HOST | _GROUP | _HELD | _FILL | _OWNERS | _ACTIVITY
+    known = _DEVICE | _HOST | _GROUP | _IN_USE | _FILL | _OWNERS | _ACTIVITY
     gpu, left = _numbered(list(words))
     variant = " ".join(word for word in left if word not in known and not word.isdigit())
     return Column(MEMORY, resource, "%", gpu=gpu, variant=variant)
@@ -207,7 +211,7 @@ def _memory(words: list[str], unit: str) -> Column:
     gpu, left = _numbered(words)
     resident = bool(among & _RESIDENT)
     page = "cache" in among and bool(among & ({"page", "file", "buff"} | _GROUP))
-    if among & _SUM and not resident and not (among & (_HELD - {"mem", "memory"})):
+    if among & _SUM and not resident and not (among & (_IN_USE - {"mem", "memory"})):
         return Column(TOTAL, "gpu" if device else "host" if among & (_HOST | _GROUP) else "", unit, gpu=gpu)
     if among & _NO_MEMORY and not resident and not page:
         return Column(FIGURE, unit=unit)
@@ -230,7 +234,7 @@ def _memory(words: list[str], unit: str) -> Column:
         resource = "container"
     elif among & _HOST:
         resource = "host-used"
-    elif among & (_HELD - {"set"}) or among & _WHEN:
+    elif among & (_IN_USE - {"set"}) or among & _WHEN:
         resource = ""
     else:
         return Column(FIGURE, unit=unit)
@@ -240,7 +244,7 @@ def _memory(words: list[str], unit: str) -> Column:
         | _HOST
         | _GROUP
         | _LEFT
-        | _HELD
+        | _IN_USE
         | _FILL
         | {"swap", "page", "cache", "file", "buff", "working"}
     )

@@ -13,9 +13,10 @@ from typing import Any
 
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.believe import SAMPLE, Plan, plan_for
-from oomdoc.ingest.forms.cells import is_number, null, with_points, writes_commas
+from oomdoc.ingest.forms.cells import is_number, null
 from oomdoc.ingest.forms.fill import Filler
-from oomdoc.ingest.forms.own import Keeper, own_of
+from oomdoc.ingest.forms.own import OwnRows, own_of
+from oomdoc.ingest.forms.prepare import with_points, writes_commas
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.metrics import kept_name
 from oomdoc.ingest.request_keys import moment
@@ -47,7 +48,7 @@ _MARGINALIA = frozenset(("table", "_start", "_stop", "result", "help", "type", "
 _BARE_UNITS = frozenset(("", "1", "count", "ratio", "none", "short", "percentunit"))
 """Units that leave a number as it is; the last three are Grafana's, of a whole panel."""
 _KNOWN_SHARE = 0.5  # of the names must be quantities
-_HELD = 400_000  # records of a table in long form that are held
+_MOST_RECORDS = 400_000  # of a table in long form
 
 
 @dataclass
@@ -67,7 +68,7 @@ class Group:
     pending: list[Record] = field(default_factory=list)
     plan: Plan | None = None
     long: _Long | None = None
-    keeper: Keeper | None = None
+    own_rows: OwnRows | None = None
     decided: bool = False
     commas: bool = False  # its numbers are written with a decimal comma
     merged: dict[tuple[Any, ...], Record] = field(default_factory=dict)  # the record at hand for each moment and device
@@ -88,15 +89,15 @@ def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
     for wanted in names:
         if wanted not in _NAME_COLUMNS or names[wanted] == value:
             continue
-        told = {str(record.get(names[wanted])) for record in records if isinstance(record.get(names[wanted]), str)}
+        named = {str(record.get(names[wanted])) for record in records if isinstance(record.get(names[wanted]), str)}
         numeric = sum(is_number(record.get(value)) or null(record.get(value)) for record in records)
-        if not told or numeric < 0.7 * len(records):
+        if not named or numeric < 0.7 * len(records):
             continue
-        series = sum(kept_name(name) is not None for name in told)
+        series = sum(kept_name(name) is not None for name in named)
         unit = next((names[name] for name in names if name in _UNIT_COLUMNS), None)
-        if 2 * series >= len(told):
+        if 2 * series >= len(named):
             return _Long(names[wanted], value, unit, True)
-        if sum(bool(meanings(name)) for name in told) >= _KNOWN_SHARE * len(told):
+        if sum(bool(meanings(name)) for name in named) >= _KNOWN_SHARE * len(named):
             return _Long(names[wanted], value, unit, False)
     return None
 
@@ -170,19 +171,19 @@ class Gatherer:
     def __init__(self) -> None:
         self.filler = Filler()
         self._groups: dict[str, Group] = {}
-        self._attempts = [0]
+        self._attempts = 0
         self._experiments = 0
         self.understood = 0
 
     def new_experiment(self) -> int:
-        """The number of an experiment that is told outside of tables."""
+        """The number of an experiment that stands outside of tables."""
         self._experiments += 1
         return self._experiments
 
     def new_attempt(self) -> int:
         """The number of the next try in this source."""
-        self._attempts[0] += 1
-        return self._attempts[0]
+        self._attempts += 1
+        return self._attempts
 
     def add(self, record: Record) -> bool | None:
         """Take a record; False where its group is known to be none of ours, None where nothing is decided yet."""
@@ -197,7 +198,7 @@ class Gatherer:
             if len(group.pending) < SAMPLE:
                 return None
             self._decide(group, record.context)
-            return group.plan is not None or group.long is not None or group.keeper is not None
+            return group.plan is not None or group.long is not None or group.own_rows is not None
         return self._read(group, record)
 
     def flush(self) -> None:
@@ -232,9 +233,9 @@ class Gatherer:
                 group.plan = _without_series(group.plan)
             if own is not None:
                 self._experiments += own.experiment is not None
-                group.keeper = Keeper(self.filler.rows, own, self._experiments, self._attempts)
+                group.own_rows = OwnRows(self.filler.rows, own, self._experiments, self.new_attempt)
                 for name in sorted(own.names):
-                    self.filler.told(
+                    self.filler.column_taken(
                         pending[0].line, name, "a column of a series" if own.series else "a column of an experiment"
                     )
             if group.plan is not None:
@@ -243,24 +244,24 @@ class Gatherer:
                 )
                 self.filler.announce(pending[0].line, known)
         elif group.long is not None:
-            self.filler.told(
+            self.filler.column_taken(
                 pending[0].line, group.long.name, "names of series" if group.long.series else "names of quantities"
             )
-            self.filler.told(pending[0].line, group.long.value, "their values")
+            self.filler.column_taken(pending[0].line, group.long.value, "their values")
         for record in pending:
             self._read(group, record)
 
     def _read(self, group: Group, record: Record) -> bool:
-        if group.keeper is not None:
-            group.keeper.record(record.line, record.values)
+        if group.own_rows is not None:
+            group.own_rows.record(record.line, record.values)
         if group.plan is not None:
             self.filler.record(record.line, group.plan, with_points(record.values) if group.commas else record.values)
-        elif group.long is not None and group.keeper is None:
+        elif group.long is not None and group.own_rows is None:
             if group.long.series:
                 self._sample(group.long, record)
             else:
                 self._merge(group, group.long, record)
-        elif group.keeper is None:
+        elif group.own_rows is None:
             return False
         self.understood += 1
         return True
@@ -292,7 +293,7 @@ class Gatherer:
         found = group.merged.get(key)
         if found is not None and name not in found.values:
             found.values[name] = value
-        elif len(group.records) < _HELD:  # the first of its key, or without a time the next sample
+        elif len(group.records) < _MOST_RECORDS:  # the first of its key, or without a time the next sample
             group.merged[key] = Record(record.line, record.context, {**common, name: value})
             group.records.append(group.merged[key])
 

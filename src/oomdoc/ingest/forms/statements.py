@@ -18,7 +18,7 @@ from oomdoc.ingest.forms.groups import Gatherer
 from oomdoc.ingest.forms.text import pairs
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.vocabulary import meanings
-from oomdoc.intake.columns import stamp
+from oomdoc.intake.cells import stamp
 
 _PAIR = re.compile(
     r"(?P<name>[A-Za-z_#][\w #./%()-]{0,48}?)\s?[:=]\s{0,3}(?P<value>-?\d{1,18}(?:,\d{3}){0,5}(?:\.\d{1,9})?\s?(?:%|[kKMGT]i?B|ms|s)?)(?=[\s,;|)\]}]|$)"
@@ -28,7 +28,7 @@ _LINE_CAP = 2000
 _LEAST = 3
 """Lines of one form: fewer are a remark and no series."""
 _TABLES = frozenset(("engine_stat", "metric", "gpu_sample", "process_memory"))
-_TELLING = re.compile(r"(?i)running|waiting|queue|active|usage|util|kv|cache|token|gpu|vram|preempt|rss|block|req")
+_OF_A_SERVER = re.compile(r"(?i)running|waiting|queue|active|usage|util|kv|cache|token|gpu|vram|preempt|rss|block|req")
 """A word of some quantity that a statement is kept for: most texts have none and cost one search."""
 _OWN = ("Avg prompt throughput", "Avg generation throughput")
 """Statistics of the engine itself, which have a reader."""
@@ -46,7 +46,7 @@ class Statements:
             return set()
         forms: dict[tuple[str, ...], list[tuple[int, dict[str, Any]]]] = {}
         for at, line in enumerate(lines):
-            if at in taken or len(line) < 8 or line.startswith(("#", "|")) or not _TELLING.search(line):
+            if at in taken or len(line) < 8 or line.startswith(("#", "|")) or not _OF_A_SERVER.search(line):
                 continue
             values = dict(stated(line))
             if len(values) >= 2:
@@ -65,8 +65,8 @@ class Statements:
                 continue
             known = {column.name for part in plan.parts for column in part.columns}
             for at, values in rows:
-                told = {name: value for name, value in values.items() if name in known}
-                self._gatherer.add(Record(first_line + at, f"#statement{number}", with_moment(told, lines[at])))
+                understood = {name: value for name, value in values.items() if name in known}
+                self._gatherer.add(Record(first_line + at, f"#statement{number}", with_moment(understood, lines[at])))
                 found.add(at)
         return found
 
@@ -110,7 +110,7 @@ _OF_METRICS = re.compile(r"(?i)\s*\b(?:metrics?|stats?|statistics|status|collect
 def of_message(value: dict[str, Any]) -> dict[str, Any]:
     """A record of a logger whose message holds pairs, with these as fields of their own; any other record as it is.
 
-    A name that says little alone is told with what the message calls itself.
+    A name that says little alone stands with what the message calls itself.
 
     >>> of_message({"ts": 1, "msg": "KV cache metric: pod=a-1, usage=0.5"})
     {'ts': 1, 'message_title': 'KV cache', 'KV cache usage': '0.5', 'pod': 'a-1'}
@@ -122,9 +122,9 @@ def of_message(value: dict[str, Any]) -> dict[str, Any]:
         return value
     title = match["title"] if (match := _TITLE.match(text)) else ""
     title = _OF_METRICS.sub("", title).strip()
-    told = {}
+    fields = {}
     for each, cell in found.items():
         whole = f"{title} {each}"
         known = any(match.strong for match in meanings(each)) or not any(match.strong for match in meanings(whole))
-        told[each if known else whole] = cell
-    return {**{key: cell for key, cell in value.items() if key != name}, TITLE: title, **{key: cell for key, cell in told.items() if key not in value}}  # fmt: skip
+        fields[each if known else whole] = cell
+    return {**{key: cell for key, cell in value.items() if key != name}, TITLE: title, **{key: cell for key, cell in fields.items() if key not in value}}  # fmt: skip

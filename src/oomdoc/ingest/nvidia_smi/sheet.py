@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from oomdoc.ingest import nvidia_smi_cells as reads
+from oomdoc.ingest.nvidia_smi import cells as reads
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.ingest.vocabulary.words import taken_apart
-from oomdoc.intake.columns import Field, Memo, is_null
+from oomdoc.intake.cells import Field, Memo, is_null
 
 _ROLES: Mapping[str, str] = {
     "timestamp": "t", "index": "gpu", "gpu.index": "gpu", "name": "name", "gpu.name": "name", "uuid": "uuid", "gpu.uuid": "uuid",
@@ -115,8 +115,8 @@ def infer(rows: Sequence[Sequence[str]]) -> tuple[Sheet | None, str]:
     """The columns of rows without header, and what could not be told ("" = everything could)."""
     kinds = []
     for column in zip(*rows, strict=True):
-        seen = {kind for kind in map(kind_of, column) if kind}
-        kinds.append(seen.pop() if len(seen) == 1 else "text" if seen else "")
+        found = {kind for kind in map(kind_of, column) if kind}
+        kinds.append(found.pop() if len(found) == 1 else "text" if found else "")
     roles = [{"stamp": "t", "uuid": "uuid", "bus": "bus"}.get(kind, "") for kind in kinds]
     wholes = [at for at, kind in enumerate(kinds) if kind == "whole"]
     percents = [at for at, kind in enumerate(kinds) if kind == "percent"]

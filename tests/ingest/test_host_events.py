@@ -1,8 +1,7 @@
-"""Host memory told in single lines, memory-group counters, and the lines that only sound like them."""
+"""Host memory and device errors in single lines, and the lines that only sound like them."""
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import pytest
@@ -10,34 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oomdoc.evidence.tables import TABLES
-from oomdoc.ingest import kernel_log, make_head
+from oomdoc.ingest import host_events
 from oomdoc.ingest.base import Pattern
-from oomdoc.intake.scan import chunks
 
-SAMPLES = [(pattern, text, want) for pattern in kernel_log.PATTERNS for text, want in pattern.samples]
+SAMPLES = [(pattern, text, want) for pattern in host_events.PATTERNS for text, want in pattern.samples]
 NAMES = [f"{pattern.name}-{number}" for number, (pattern, _, _) in enumerate(SAMPLES)]
 
 
 def kinds(text: str) -> list[str]:
     """Kinds and topics that the patterns tell of a line."""
     found = []
-    for pattern in kernel_log.PATTERNS:
+    for pattern in host_events.PATTERNS:
         if any(anchor in text for anchor in pattern.anchors):
             found += [row.get("kind") or row["topic"] for row in pattern.rows(text)]
     return found
-
-
-def read(text: str | bytes, size: int = 1 << 20) -> list[dict[str, Any]]:
-    data = text if isinstance(text, bytes) else text.encode()
-    rows = []
-    for batch in kernel_log.read("any", chunks(io.BytesIO(data), size)):
-        names, columns = list(batch.columns), list(batch.columns.values())
-        rows += [{"table": batch.table, **dict(zip(names, row, strict=True))} for row in zip(*columns, strict=True)]
-    return rows
-
-
-def is_cgroup(text: str) -> bool:
-    return kernel_log.matches(make_head("any", text.encode()))
 
 
 @pytest.mark.parametrize(("pattern", "text", "want"), SAMPLES, ids=NAMES)
@@ -50,14 +35,14 @@ def test_every_sample_gives_its_row(pattern: Pattern, text: str, want: dict[str,
 
 @pytest.mark.parametrize(("pattern", "text", "want"), SAMPLES, ids=NAMES)
 def test_no_sample_is_told_twice_in_one_table(pattern: Pattern, text: str, want: dict[str, Any]) -> None:
-    others = [other for other in kernel_log.PATTERNS if other is not pattern and other.table == pattern.table]
+    others = [other for other in host_events.PATTERNS if other is not pattern and other.table == pattern.table]
     assert [other.name for other in others if list(other.rows(text))] == []
 
 
 def test_every_kind_is_explained() -> None:
-    told = {row["kind"] for pattern in kernel_log.PATTERNS for text, _ in pattern.samples for row in pattern.rows(text)
+    given_kinds = {row["kind"] for pattern in host_events.PATTERNS for text, _ in pattern.samples for row in pattern.rows(text)
             if pattern.table == "host_event"}  # fmt: skip
-    assert told <= set(kernel_log.KINDS)
+    assert given_kinds <= set(host_events.KINDS)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +75,7 @@ def test_near_misses_are_no_events(line: str) -> None:
 
 
 def test_an_unlimited_group_has_no_limit() -> None:
-    pattern = next(one for one in kernel_log.PATTERNS if one.name == "kernel-cgroup-usage")
+    pattern = next(one for one in host_events.PATTERNS if one.name == "kernel-cgroup-usage")
     row = next(iter(pattern.rows("memory: usage 100kB, limit 9007199254740988kB, failcnt 0")))
     assert row["limit_bytes"] is None and row["bytes"] == 102400
 
@@ -98,86 +83,27 @@ def test_an_unlimited_group_has_no_limit() -> None:
 def test_a_list_of_guesses_is_weak_and_an_explicit_reason_is_not() -> None:
     guess = "The actor died unexpectedly. Worker exit type: SYSTEM_ERROR (1) the process is killed by the OOM killer"
     assert kinds(guess) == ["worker-died"]
-    told = "Worker exit type: SYSTEM_ERROR Task was killed due to the node running low on memory."
-    assert kinds(told) == ["ray-memory-kill"]
+    reason = "Worker exit type: SYSTEM_ERROR Task was killed due to the node running low on memory."
+    assert kinds(reason) == ["ray-memory-kill"]
 
 
 def test_possible_swap_space_is_a_fact_and_a_refusal_is_an_event() -> None:
     tail = "large swap space. 9.00 GiB out of the 10.00 GiB total CPU memory is allocated for the swap space."
     assert kinds("WARNING Possibly too " + tail) == ["swap-space"]
-    event = next(one for one in kernel_log.PATTERNS if one.name == "swap-space")
+    event = next(one for one in host_events.PATTERNS if one.name == "swap-space")
     assert list(event.rows("Possibly too " + tail)) == [] and len(list(event.rows("ValueError: Too " + tail))) == 1
-
-
-VERSION_1 = """== memory.limit_in_bytes
-3000000000
-== memory.max_usage_in_bytes
-2999000000
-== memory.usage_in_bytes
-1000
-== memory.failcnt
-17
-== memory.oom_control
-oom_kill_disable 0
-under_oom 0
-oom_kill 2
-"""
-
-
-@pytest.mark.parametrize("size", [7, 40, 1 << 20])
-def test_version_1_counters(size: int) -> None:
-    assert is_cgroup(VERSION_1)
-    (row,) = read(VERSION_1, size)
-    wanted = ("cgroup-oom-count", 2, 3000000000, 2999000000, 12)
-    assert (row["kind"], row["count"], row["limit_bytes"], row["bytes"], row["line"]) == wanted
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "/sys/fs/cgroup/memory.max:max\n/sys/fs/cgroup/memory.peak:900\n/sys/fs/cgroup/memory.events:oom_kill 0\n",
-        "==> memory.max <==\nmax\n==> memory.peak <==\n900\n==> memory.events <==\nlow 0\nhigh 0\nmax 3\noom 1\noom_kill 0\n",
-        "$ cat /sys/fs/cgroup/memory.max\nmax\n$ cat memory.peak\n900\n# memory.events\noom 0\noom_kill 0\n",
-    ],
-)
-def test_version_2_counters_in_several_layouts(text: str) -> None:
-    assert is_cgroup(text)
-    counts = [row for row in read(text) if row["table"] == "host_event"]
-    assert all(row["limit_bytes"] is None for row in counts)
-    assert [row["count"] for row in counts if row["count"] is not None] == [0]
-    assert 900 in [row["bytes"] for row in counts]
-
-
-def test_counters_without_a_word_on_memory_are_a_problem() -> None:
-    (row,) = read("memory.swappiness\n60\n")
-    assert row["table"] == "problem"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "INFO 01-05 12:00:00 [gpu_worker.py:1] memory.max is unknown\n" * 5,
-        "[ 1.0] memory: usage 1kB, limit 1kB, failcnt 0\n[ 1.1] cache 5\n[ 1.2] rss 6\n",
-        "a note about memory.max and what it does\nanother line of prose\n",
-    ],
-)
-def test_other_texts_are_no_counters(text: str) -> None:
-    assert not is_cgroup(text)
 
 
 @given(st.binary(max_size=400) | st.text(max_size=300).map(str.encode))
 @settings(max_examples=200, deadline=None)
 def test_any_bytes_are_read_without_an_exception(data: bytes) -> None:
-    kernel_log.matches(make_head("any", data))
-    read(data, 64)
     kinds(data.decode("utf-8", "replace"))
 
 
 def test_an_xid_is_told_with_its_meaning() -> None:
     from oomdoc.ingest.xid import XIDS, meaning
 
-    pattern = next(pattern for pattern in kernel_log.PATTERNS if pattern.name == "xid")
+    pattern = next(pattern for pattern in host_events.PATTERNS if pattern.name == "xid")
     (row,) = pattern.rows(
         "NVRM: Xid (PCI:0000:65:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from oomdoc.intake.columns import is_null, stamp
+from oomdoc.intake.cells import is_null, stamp
 from oomdoc.units import MIB, parse_time
 
 MIB_CAP = 10**9  # a pebibyte: more is no memory of a device

@@ -1,0 +1,228 @@
+"""Memory over time, as people keep it in tables of their own.
+
+A *series* has a column of memory and an order (a time, hours since a start, rounds, requests done, states); what stands beside it
+(load, phase, process, total) goes with each sample, and what distinguishes its columns (`prefix_on`, `0_8_0`) is the variant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oomdoc.ingest.base import TEXT_CAP, Rows
+from oomdoc.ingest.forms import grammar
+from oomdoc.ingest.forms.cells import (
+    CLOCK,
+    DAYS_BEFORE,
+    FIT,
+    Values,
+    filled,
+    is_count,
+    is_moment,
+    is_number,
+    is_size,
+    null,
+    number_of,
+    number_or_none,
+    seconds_in_year,
+    share_of,
+    size_of,
+)
+from oomdoc.ingest.forms.grammar import Column
+from oomdoc.ingest.request_keys import moment
+from oomdoc.ingest.vocabulary import foreign_program
+from oomdoc.units import parse_age
+
+_FOREIGN = 2  # columns of another program's table
+
+
+@dataclass(frozen=True)
+class Series:
+    """Which column is what in a table of memory over time."""
+
+    memory: tuple[tuple[str, Column, str], ...]  # name, what it is, the unit of bare cells
+    totals: tuple[tuple[str, Column, str], ...]
+    axis: str = ""
+    role: str = ""
+    seconds: float = 0.0
+    state: str = ""
+    who: tuple[str, ...] = ()
+    variant: tuple[str, ...] = ()
+    running: str = ""
+    requests: str = ""
+
+
+def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: frozenset[str]) -> Series | None:
+    """The series that some records are; None for another table."""
+    if "request" in tables or len(records) < 2:
+        return None
+    sizes = [
+        (
+            name,
+            column,
+            share_unit(filled(records, name))
+            if column.unit == "%"
+            else column.unit or usual_unit(filled(records, name)),
+        )
+        for name, column in columns.items()
+        if column.role in (grammar.MEMORY, grammar.TOTAL) and share_of(filled(records, name), is_size) >= FIT
+    ]
+    memory = tuple(size for size in sizes if size[1].role == grammar.MEMORY and (size[1].unit or size[1].resource))
+    if not memory or sum(bool(foreign_program(name)) for name in columns) >= _FOREIGN:
+        return None
+    found: dict[str, str] = {}
+    texts: list[str] = []
+    who: list[str] = []
+    for name, column in columns.items():
+        cells = filled(records, name)
+        role = column.role
+        if role in (grammar.ELAPSED, grammar.ORDINAL, grammar.STATE) and share_of(cells, lambda cell: isinstance(cell, str) and seconds_in_year(cell) is not None) >= FIT:  # fmt: skip
+            role = grammar.TIME  # `Mon 3 Nov` under `day`
+        if role == grammar.TIME and share_of(cells, is_moment) < FIT:
+            role = grammar.ELAPSED if share_of(cells, is_number) >= FIT else grammar.STATE
+        elif role == grammar.ELAPSED and share_of(cells, lambda cell: moment(cell) is not None) >= FIT:
+            role = grammar.TIME
+        elif role in (grammar.ELAPSED, grammar.ORDINAL, grammar.REQUESTS, grammar.RUNNING) and share_of(cells, is_count) < FIT:  # fmt: skip
+            role = grammar.STATE if role in (grammar.ELAPSED, grammar.ORDINAL) else ""
+        elif role == grammar.RUNNING and "%" in name:
+            role = ""  # a share of time in which a device was busy
+        elif role == grammar.STATE and share_of(cells, is_number) >= FIT:
+            role = grammar.ORDINAL
+        if role == grammar.STATE:
+            texts.append(name)
+        elif role == grammar.WHO:
+            who.append(name)
+        elif role:
+            found.setdefault(role, name)
+    axis_role = next((role for role in (grammar.TIME, grammar.ELAPSED, grammar.ORDINAL, grammar.REQUESTS) if role in found), "")  # fmt: skip
+    axis = found.get(axis_role, "")
+    states = {column.state for _, column, _ in memory if column.state}
+    varied = tuple(name for name, column in columns.items() if column.role == grammar.SETTING)
+    if axis_role in (grammar.ORDINAL, grammar.REQUESTS) and not texts and len({str(cell) for cell in filled(records, axis)}) < min(3, len(records)):  # fmt: skip
+        axis = axis_role = ""
+    named = bool(who or varied)
+    if not (axis or texts or (len(states) >= 2 and named) or (states and len(who) >= 2)):
+        return None
+    if varied and not axis and not texts and len(states) < 2:
+        return None  # an experiment
+    known = "gpu_sample" in tables or "process_memory" in tables or "gpu_process" in tables
+    beside = grammar.RUNNING in found or grammar.REQUESTS in found or any(column.variant or column.state for _, column, _ in memory)  # fmt: skip
+    clocked = axis_role == grammar.TIME and share_of(filled(records, axis), lambda cell: moment(cell) is None) >= FIT
+    if known and not beside and not clocked and axis_role != grammar.ELAPSED:
+        return None  # the vocabulary has all of it
+    if axis_role == grammar.ORDINAL and not texts and not beside and all(not column.resource for _, column, _ in memory):  # fmt: skip
+        return None  # `index, memory.used`: a list, and no series
+    return Series(
+        memory, tuple(size for size in sizes if size[1].role == grammar.TOTAL), axis, axis_role,
+        columns[axis].seconds if axis else 0.0, texts[0] if texts else "", tuple(who), varied,
+        found.get(grammar.RUNNING, ""), found.get(grammar.REQUESTS, ""),
+    )  # fmt: skip
+
+
+def usual_unit(cells: Sequence[Any]) -> str:
+    """The unit of sizes that name none, by how large they are, as `cells.unit_of` does."""
+    found = [number_of(cell)[0] for cell in cells if is_number(cell)]
+    if not found:
+        return ""
+    return "GiB" if max(found) <= 1024 else "MiB" if max(found) < 1e7 else "B"
+
+
+WHOLE = {"%": 100.0, "1": 1.0}
+
+
+def share_unit(cells: Sequence[Any]) -> str:
+    """Percent, or shares of one: no column in percent stays at one and below, with digits behind the point."""
+    numbers = [number_of(cell)[0] for cell in cells if is_number(cell)]
+    return "1" if numbers and max(numbers) <= 1 and any(number != int(number) for number in numbers) else "%"
+
+
+def _share_cell(cell: Any, unit: str) -> float | None:
+    """A share of one: of a cell in percent, or of one that is a share of one itself."""
+    number = number_or_none(cell)
+    whole = WHOLE["%"] if isinstance(cell, str) and cell.strip().endswith("%") else WHOLE[unit]
+    return round(number / whole, 6) if number is not None and 0 <= number <= whole else None
+
+
+def _named_cells(names: Sequence[str], values: Values) -> str:
+    """What some cells say together, numbers with the names of their columns."""
+    found = [f"{name} {values[name]}" if is_number(values[name]) else str(values[name]) for name in names if not null(values.get(name))]  # fmt: skip
+    return " ".join(found)[:200]
+
+
+class SeriesRows:
+    """Makes the rows of one series: `process_memory`."""
+
+    def __init__(self, rows: Rows, series: Series) -> None:
+        self._rows, self._series = rows, series
+        self._first: float | None = None
+        self._last = 0.0
+        self._days = 0
+
+    def add(self, line: int, values: Values) -> None:
+        """The samples of one record."""
+        series = self._series
+        t, elapsed, step = self._when(values.get(series.axis)) if series.axis else (None, None, None)
+        who = _named_cells(series.who, values)
+        varied = " ".join(str(values.get(name)) for name in series.variant if not null(values.get(name)))
+        gpu = number_or_none(values.get(next((name for name in series.who if set(grammar.pieces(name)) & {"gpu", "device", "card"}), "")))  # fmt: skip
+        running = number_or_none(values.get(series.running)) if series.running else None
+        requests = number_or_none(values.get(series.requests)) if series.requests else None
+        state = values.get(series.state) if series.state else None
+        for name, column, unit in series.memory:
+            binary = column.resource == "gpu" or unit[1:2] == "i"
+            share = _share_cell(values.get(name), unit) if unit in WHOLE else None
+            size = None if unit in WHOLE else size_of(values.get(name), unit, binary)
+            if size is None and share is None:
+                continue
+            device = column.gpu if column.gpu is not None else None if gpu is None else int(gpu)
+            label = " ".join(part for part in (column.who, who) if part)
+            if not label and column.resource == "gpu" and device is not None:
+                label = f"GPU {device}"
+            if not label and len(series.memory) > 1 and not column.state:
+                label = name
+            resource = column.resource or ("gpu" if device is not None or any(c.resource == "gpu" for _, c, _ in series.totals) else None)  # fmt: skip
+            shown = " ".join(str(part) for part in (column.state, state) if part and not null(part)) or None
+            self._rows.add(
+                "process_memory", line, t=t, name=label or None, state=shown[:TEXT_CAP] if shown else None, resource=resource, bytes=size, share=share,
+                elapsed_s=elapsed, step=step, running=running, requests=requests, variant=" ".join(part for part in (column.variant, varied) if part)[:200] or None,
+            )  # fmt: skip
+
+    def _when(self, cell: Any) -> tuple[float | None, float | None, int | None]:
+        """Time, seconds since the first sample or a beginning, and the number in an order."""
+        if null(cell):
+            return None, None, None
+        if self._series.role == grammar.TIME:
+            t = moment(cell)
+            if t is not None:
+                return t, None, None
+            match = CLOCK.fullmatch(str(cell).strip())
+            if match is None:
+                day = seconds_in_year(str(cell))
+                return None, None if day is None else self._since(day), None
+            seconds = int(match["hour"]) * 3600.0 + int(match["minute"]) * 60 + int(match["second"] or 0)
+            if match["month"] and 1 <= int(match["month"]) <= 12:
+                t = moment(f"{match['year']}-{int(match['month']):02}-{int(match['day']):02} {int(match['hour']):02}:{match['minute']}:{match['second'] or '00'}") if match["year"] else None  # fmt: skip
+                if t is not None:
+                    return t, None, None
+                seconds += 86400 * (DAYS_BEFORE[int(match["month"]) - 1] + int(match["day"]))
+            elif self._first is not None and seconds + 86400 * self._days < self._last - 3600:
+                self._days += 1
+            return None, self._since(seconds + 86400 * (0 if match["month"] else self._days)), None
+        if self._series.role == grammar.ELAPSED:
+            if is_number(cell):
+                number, behind = number_of(cell)
+                factor = {"": self._series.seconds or 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}.get(behind.lower())  # fmt: skip
+                return None, None if factor is None else number * factor, None
+            age = parse_age(str(cell))
+            match = CLOCK.fullmatch(str(cell).strip())
+            if age is None and match is not None:
+                age = int(match["hour"]) * 3600.0 + int(match["minute"]) * 60 + int(match["second"] or 0)
+            return None, age, None
+        return None, None, round(number_of(cell)[0]) if is_number(cell) else None
+
+    def _since(self, seconds: float) -> float:
+        if self._first is None:
+            self._first = seconds
+        self._last = seconds
+        return seconds - self._first

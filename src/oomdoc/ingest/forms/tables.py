@@ -1,0 +1,183 @@
+"""Tables in text, read line by line: which line is a header, which lines below it are rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from oomdoc.ingest.forms import text as texts
+from oomdoc.ingest.forms.believe import plan_for
+from oomdoc.ingest.forms.groups import Gatherer, long_form, may_turn, turned
+from oomdoc.ingest.forms.own import is_of_own, own_of
+from oomdoc.ingest.forms.prepare import may_quote
+from oomdoc.ingest.forms.text import Layout
+from oomdoc.ingest.forms.trees import Record
+from oomdoc.ingest.prompts import typed
+from oomdoc.ingest.vocabulary import is_irrelevant, meanings
+from oomdoc.units import parse_time
+
+_HEADERS_TRIED = 60  # lines in which a source's first header has to be
+_AHEAD = 24  # rows below a header that are looked at
+_STAMP_LINE = re.compile(
+    r"[^\w]*(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{10,30}\d{4})"
+)
+_BEGINS = re.compile(r"\s*[A-Za-z_@%#|\"'+│┃║┌┏╔╭]")
+_PS = re.compile(
+    r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
+)  # `notes` knows whose children they are
+_ALIKE = 3
+"""Tables in a row that are cut alike, behind which none is a header: one stands behind no more than a title or two."""
+_PROSE_WORDS = 12  # more words than that in one cell are a sentence
+
+
+def _sample(layout: Layout, lines: Sequence[str]) -> list[dict[str, Any]]:
+    rows = []
+    for line in lines[:_AHEAD]:
+        cells = layout.cells(line)
+        if cells is not None and tuple(cells) != layout.names:
+            rows.append(dict(zip(layout.names, cells, strict=True)))
+        elif rows and not texts.is_rule(line) and not _STAMP_LINE.match(line):
+            break
+    return rows
+
+
+def header_at(lines: Sequence[str], at: int) -> Layout | None:
+    """The layout of the table whose header is this line, if its columns are known and rows follow."""
+    line = lines[at]
+    if len(line) > 4000 or not _BEGINS.match(line):
+        return None
+    best: tuple[int, int, Layout] | None = None
+    if _PS.match(line):
+        return None
+    for place, layout in enumerate(texts.layouts(line)):
+        known = sum(bool(meanings(name)) for name in layout.names)
+        named = known + sum(is_irrelevant(name) for name in layout.names)
+        longish = any(name.lower() in ("value", "val", "_value") for name in layout.names)
+        if (
+            not longish
+            and (known < 2 or named * 3 < len(layout.names))
+            and not is_of_own(layout.names)
+            and not may_quote(lines[at : at + 4])
+            and not may_turn(layout.names)
+        ):
+            continue
+        rows = _sample(layout, lines[at + 1 : at + 1 + 3 * _AHEAD])
+        if not rows:
+            continue
+        on_side = turned([Record(at, "", row) for row in rows])
+        rows = [record.values for record in on_side] if on_side else rows
+        plan = plan_for(rows)
+        own = own_of(rows, plan.tables if plan is not None else frozenset())
+        if plan is not None or own is not None:
+            points = sum(part.points for part in plan.parts) if plan is not None else 0
+            points += 2 * len(own.names) if own is not None else 0
+        else:
+            found = long_form(list(rows))
+            points = 3 if found is not None and (found.series or _pivots(rows, found)) else 0
+        if points and (best is None or points > best[0]):
+            best = points, -place, layout
+    return best[2] if best else None
+
+
+def _pivots(rows: Sequence[dict[str, Any]], long: Any) -> bool:
+    """Whether the names of a long form make a table of ours."""
+    common = {name: value for name, value in rows[0].items() if name not in (long.name, long.value, long.unit)}
+    together = {str(row[long.name]): row[long.value] for row in rows}
+    units = {str(row[long.name]): row[long.unit] for row in rows} if long.unit else {}
+    return plan_for([{**common, **{name: f"{value} {units.get(name, '')}".strip() for name, value in together.items()}}]) is not None  # fmt: skip
+
+
+def first_layout(lines: Sequence[str]) -> Layout | None:
+    """The layout of the first table near the beginning of a text."""
+    head = [line for line in lines if line.strip()][:_HEADERS_TRIED]
+    alike = _Alike()
+    tried = (at for at, line in enumerate(head) if not alike.repeats(line))
+    return next((found for at in tried if (found := header_at(head, at)) is not None), None)
+
+
+class _Alike:
+    """Tables that are cut as several before them were, of which none was a header: one entry of a list after the other."""
+
+    def __init__(self) -> None:
+        self._shape: tuple[int, ...] = ()
+        self._times = 0
+
+    def repeats(self, line: str) -> bool:
+        """Whether this line is one more of them."""
+        shape = (line.count(","), line.count(";"), line.count("|"), line.count("\t"), line.count(" "))
+        self._times = self._times + 1 if shape == self._shape else 0
+        self._shape = shape
+        return self._times >= _ALIKE
+
+
+class Tables:
+    """Reads tables line by line; a table begins with its header and ends where lines are no rows any more."""
+
+    def __init__(self, gatherer: Gatherer) -> None:
+        self._gatherer = gatherer
+        self.layout: Layout | None = None
+        self._t: str | None = None
+        self._tables = 0
+        self._alike = _Alike()
+
+    def read(self, lines: Sequence[str], first_line: int) -> set[int]:
+        """Read a run of lines; the places of those that belong to tables."""
+        taken: set[int] = set()
+        for at, line in enumerate(lines):
+            if not line.strip():
+                if self.layout is not None and self.layout.cut in ("  ", " "):
+                    self.end()
+                continue
+            if self.layout is not None and typed(line) is not None:
+                self.end()  # what follows is the answer to another command
+            if self.layout is not None:
+                cells = self.layout.cells(line)
+                if cells is not None and not _is_prose(cells):
+                    taken.add(at)
+                    if tuple(cells) != self.layout.names and not _same_header(cells, self.layout.names):
+                        self._row(first_line + at, cells)
+                    continue
+                if texts.is_rule(line):
+                    taken.add(at)
+                    continue
+            if _STAMP_LINE.match(line) and len(line) < 60:
+                self._t = line if parse_time(line) is not None else self._t
+                if self.layout is not None:
+                    taken.add(at)
+                continue
+            found = None if self._alike.repeats(line) else header_at(lines, at)
+            if found is not None:
+                self.end()
+                self.layout = found
+                taken.add(at)
+            elif self.layout is not None and self.layout.cut in ("  ", " ", "|"):
+                self.end()
+        return taken
+
+    def end(self) -> None:
+        """The table is over."""
+        if self.layout is not None:
+            self._gatherer.forget(f"#{self._tables}")
+            self._tables += 1
+            self.layout = None
+
+    def _row(self, line: int, cells: Sequence[str]) -> None:
+        assert self.layout is not None
+        values: dict[str, Any] = {name: cell for name, cell in zip(self.layout.names, cells, strict=True) if name}
+        if self._t is not None and not any(names_time(name) for name in values):
+            values["timestamp"] = self._t
+        self._gatherer.add(Record(line, f"#{self._tables}", values))
+
+
+def names_time(name: str) -> bool:
+    """Whether a column of this name holds moments."""
+    return any(match.quantity.id == "time" for match in meanings(name))
+
+
+def _is_prose(cells: Sequence[str]) -> bool:
+    return any(cell.count(" ") > _PROSE_WORDS for cell in cells[:1])
+
+
+def _same_header(cells: Sequence[str], names: Sequence[str]) -> bool:
+    return [cell.strip("\"'* ") for cell in cells] == list(names)

@@ -1,0 +1,210 @@
+"""Processes that the kernel, an oom daemon, a container runtime or a batch system ended for memory, and those that a signal ended."""
+
+from __future__ import annotations
+
+import re
+
+from oomdoc.ingest.base import Pattern
+from oomdoc.ingest.host_events.rows import Row, event, host_event, pattern, size_in_bytes
+from oomdoc.units import KIB
+
+
+def _victim(row: Row, match: re.Match[str]) -> Row | None:
+    rest, scope, named = row.pop("rest"), row.pop("scope", None), row.pop("oom", None)
+    if not named and "total-vm" not in rest:
+        return None  # somebody else's "Killed process"
+    resident = re.search(r"anon-rss:(\d+ ?kB)", rest)
+    if resident:
+        row["bytes"] = size_in_bytes(resident[1])
+    return host_event("cgroup-oom-kill" if scope else "node-oom-kill" if named else "oom-kill", row, match)
+
+
+def _constraint(row: Row, match: re.Match[str]) -> Row | None:
+    return host_event("cgroup-oom-kill" if row.pop("constraint") == "MEMCG" else "node-oom-kill", row, match)
+
+
+_EXIT = r"\bexit(?:ed)?[ _-]?(?:code|status|with)\W{0,3}(?:code|status)?\W{0,3}(?<![\d.])(?:135|(?<=\D)-7)(?![\d.])"
+PATTERNS: tuple[Pattern, ...] = (
+    pattern(
+        "kernel-oom-victim",
+        "kernel",
+        ("Killed process", "Kill process"),
+        (
+            r"(?:(?P<scope>Memory cgroup )?(?P<oom>[Oo]ut of memory(?: \([^)]*\))?): )?"
+            r"Kill(?:ed)? process (?P<pid>\d+),? (?:UID \d+,? )?\((?P<process>[^)]*)\)(?P<rest>.*)",
+        ),
+        _victim,
+        (
+            "[ 91.1] Memory cgroup out of memory: Killed process 4711 (VLLM::Worker) total-vm:9000kB, "
+            "anon-rss:2048kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:48kB oom_score_adj:0",
+            {"kind": "cgroup-oom-kill", "pid": 4711, "process": "VLLM::Worker", "bytes": 2048 * KIB, "t": None},
+        ),
+        (
+            "[Thu Nov 19 04:00:01 2026] Out of memory: Killed process 88 (python3) total-vm:9kB, anon-rss:4kB",
+            {"kind": "node-oom-kill", "pid": 88, "bytes": 4096, "t": 1795060801.0},
+        ),
+        (
+            "Out of memory: Kill process 88 (python3) score 903 or sacrifice child",
+            {"kind": "node-oom-kill", "process": "python3"},
+        ),
+        ("Killed process 88 (python3) total-vm:9kB, anon-rss:4kB", {"kind": "oom-kill", "bytes": 4096}),
+    ),
+    pattern(
+        "kernel-oom-constraint",
+        "kernel",
+        ("oom-kill:constraint",),
+        (
+            r"oom-kill:constraint=CONSTRAINT_(?P<constraint>\w+)(?:.{0,2000}?\btask_memcg=(?P<memory_group>[^,]{1,500}))?"
+            r".{0,2000}?\btask=(?P<process>[^,]*),pid=(?P<pid>\d+)",
+        ),
+        _constraint,
+        (
+            "oom-kill:constraint=CONSTRAINT_MEMCG,cpuset=/,oom_memcg=/a,task_memcg=/a,task=python,pid=12,uid=0",
+            {"kind": "cgroup-oom-kill", "pid": 12, "process": "python", "memory_group": "/a"},
+        ),
+        ("oom-kill:constraint=CONSTRAINT_NONE,...,task=a::b,pid=13,uid=0", {"kind": "node-oom-kill", "pid": 13}),
+    ),
+    pattern(
+        "kernel-cgroup-usage",
+        "kernel",
+        ("memory: usage", "as a result of limit of"),
+        (
+            r"(?<![\w+])memory: usage (?P<size>\d+ ?kB), limit (?P<limit>\d+ ?kB), failcnt \d+",
+            r"Tasks? in (?P<memory_group>\S+) killed as a result of limit of",
+        ),
+        event("cgroup-usage"),
+        (
+            "[ 91.1] memory: usage 2048kB, limit 2048kB, failcnt 17",
+            {"kind": "cgroup-usage", "bytes": 2048 * KIB, "limit_bytes": 2048 * KIB, "pid": None},
+        ),
+        (
+            "Task in /docker/ab killed as a result of limit of /docker/ab",
+            {"kind": "cgroup-usage", "memory_group": "/docker/ab"},
+        ),
+    ),
+    pattern(
+        "kernel-oom-invoked",
+        "kernel",
+        ("invoked oom-killer", "oom_reaper: reaped"),
+        (r"\binvoked oom-killer: ", r"oom_reaper: reaped process (?P<pid>\d+) \((?P<process>[^)]*)\)"),
+        event("oom-kill"),
+        ("python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0", {"kind": "oom-kill", "process": None}),
+        ("oom_reaper: reaped process 31 (VLLM::Worker), now anon-rss:0kB", {"pid": 31, "process": "VLLM::Worker"}),
+    ),
+    pattern(
+        "kubelet-system-oom",
+        "kubelet",
+        ("System OOM encountered",),
+        (r"System OOM encountered, victim process: (?P<process>[^,]+), pid: (?P<pid>\d+)",),
+        event("node-oom-kill"),
+        ("System OOM encountered, victim process: python3, pid: 77", {"pid": 77, "process": "python3"}),
+    ),
+    pattern(
+        "oom-daemon",
+        "systemd",
+        ("systemd-oomd", "being more than", "sending SIG", "killed by the OOM killer", "with result"),
+        (
+            r"(?:systemd-oomd\S* |^)Killed /\S*?(?P<process2>[^/\s]+?)(?:\.(?:scope|service|slice))? due to memory (?:used|pressure)",
+            r"systemd-oomd\S* Killed ",
+            r"sending SIG(?:TERM|KILL) to process (?P<pid>\d+) uid \d+ \"(?P<process>[^\"]+)\": .{0,200}VmRSS",
+            r"(?:(?P<process3>[\w@\\.-]{1,80})\.(?:service|scope): )?A process(?:es)? of this unit (?:has|have) been killed by the OOM killer",
+            r"process(?:es)? of this unit (?:has|have) been killed by the OOM killer",
+            r"(?:(?P<process4>[\w@\\.-]{1,80})\.(?:service|scope): )?Failed with result 'oom-kill'",
+        ),
+        event("node-oom-kill"),
+        (
+            "vllm.service: A process of this unit has been killed by the OOM killer.",
+            {"kind": "node-oom-kill", "process": "vllm"},
+        ),
+        (
+            "Killed /user.slice/a.scope due to memory used (60) / total (62) and swap used being more than 90.00%",
+            {"kind": "node-oom-kill", "process": "a"},
+        ),
+        (
+            'sending SIGTERM to process 12 uid 0 "python3": oom_score 900, VmRSS 2000 MiB',
+            {"pid": 12, "process": "python3"},
+        ),
+    ),
+    pattern(
+        "docker-oom",
+        "docker",
+        ("OOMKilled", "TaskOOM", "container oom"),
+        (r"OOMKilled\"? ?[:=] ?\"?true\b", r"\bTaskOOM event", r"\bcontainer oom [0-9a-f]{12}"),
+        event("cgroup-oom-kill"),
+        ('            "OOMKilled": true,', {"kind": "cgroup-oom-kill"}),
+        ("container oom 0123456789abcdef (image=a, name=b)", {"kind": "cgroup-oom-kill"}),
+    ),
+    pattern(
+        "batch-oom",
+        "slurm",
+        (
+            "oom_kill event",
+            "oom-kill event",
+            "OOM Killed",
+            "memory limit",
+            "Out Of Memory",
+            "OUT_OF_ME",
+            "TERM_MEMLIMIT",
+            "job killed: mem",
+        ),
+        (
+            r"Detected (?P<count>\d+) oom[_-]kill event",
+            r"slurmstepd: error: (?!Detected).{0,200}(?:memory limit|OOM Killed)",
+            r"srun: error: .{0,200}: Out Of Memory",
+            r"\bOUT_OF_ME(?:MORY|\+)",
+            r"\bTERM_MEMLIMIT\b",
+            r"\bPBS: job killed: mem ",
+        ),
+        event("slurm-oom-kill"),
+        (
+            "slurmstepd: error: Detected 2 oom_kill events in StepId=7.0. Some of the step tasks have been OOM Killed.",
+            {"kind": "slurm-oom-kill", "count": 2},
+        ),
+        ("srun: error: node1: task 0: Out Of Memory", {"kind": "slurm-oom-kill", "count": None}),
+        ("slurmstepd: error: Exceeded job memory limit at some point.", {"kind": "slurm-oom-kill"}),
+    ),
+)
+SIGNALS: tuple[Pattern, ...] = (
+    pattern(
+        "bus-error",
+        "libc",
+        ("SIGBUS", "Bus error", "bus error", "exit code", "exit status", "exited with", "exitcode"),
+        (
+            r"\*\*\* SIGBUS",
+            r"(?:received|killed by|terminated by|[Ss]ignal:?|with) \(?SIGBUS\b",
+            r"Fatal Python error: Bus error",
+            r"[Ss]ignal: Bus error",
+            r"(?:^|: |\d +)Bus error(?: +\(core dumped\)|\s*$)",
+            r"Unexpected bus error encountered in worker",
+            _EXIT,
+        ),
+        event("bus-error"),
+        ("(RayWorker pid=41) *** SIGBUS received at time=1 on cpu 2 ***", {"kind": "bus-error"}),
+        ("Fatal Python error: Bus error", {"kind": "bus-error"}),
+        ("run.sh: line 3:    12 Bus error               (core dumped) vllm serve m", {"kind": "bus-error"}),
+        ("ERROR: Unexpected bus error encountered in worker. This might be caused by", {"kind": "bus-error"}),
+        ("Worker VllmWorkerProcess pid 991 died, exit code: -7", {"kind": "bus-error"}),
+        ("engine-1 exited with code 135", {"kind": "bus-error"}),
+    ),
+    pattern(
+        "segfault",
+        "libc",
+        ("SIGSEGV", "Segmentation fault", "segfault at", "Segfault encountered", "Caught signal"),
+        (
+            r"\*\*\* SIGSEGV received",
+            r"Caught signal 11\b",
+            r"Fatal Python error: Segmentation fault",
+            r"(?:^|: |\d +)Segmentation fault(?: +\(core dumped\)|\s*$)",
+            r"(?P<process>[^\s\[]{1,64})\[(?P<pid>\d{1,9})\]: segfault at ",
+            r"Segfault encountered",
+            r"(?:killed|terminated) by (?:signal:? )?(?:SIGSEGV|Segmentation fault)",
+        ),
+        event("segfault"),
+        ("*** SIGSEGV received at time=1 on cpu 2 ***", {"kind": "segfault"}),
+        ("[decode-1:77  :0:91] Caught signal 11 (Segmentation fault: invalid permissions)", {"kind": "segfault"}),
+        (
+            "[ 4.2] python3[77]: segfault at 10 ip 00007f sp 00007f error 4 in libcuda.so[7f+1]",
+            {"kind": "segfault", "pid": 77, "process": "python3"},
+        ),
+    ),
+)

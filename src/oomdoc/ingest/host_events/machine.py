@@ -1,0 +1,196 @@
+"""The machine and what was done to it: device errors, reboots, stops that were asked for, limits on a process, how large it is."""
+
+from __future__ import annotations
+
+import re
+
+from oomdoc.ingest.base import Pattern
+from oomdoc.ingest.host_events.rows import Row, event, host_event, pattern
+from oomdoc.units import GIB, KIB, MIB, parse_size, parse_time
+
+
+def _process_limit(row: Row, match: re.Match[str]) -> Row | None:
+    """An address-space limit: plain numbers are bytes, the shell's `ulimit -v` counts KiB."""
+    kib = row.pop("kib", None)
+    if kib:
+        row["limit"] = f"{kib} kB"
+    process = re.search(r"--pid[ =](\d{1,9})\b", match.string)
+    if process:
+        row["pid"] = int(process[1])
+    row = host_event("process-limit", row, match)
+    stamp = parse_time(match.string)
+    if stamp is not None:
+        row["t"] = stamp
+    return row if row.get("limit_bytes") is not None else None
+
+
+def _host_size(row: Row, match: re.Match[str]) -> Row | None:
+    if match["node"]:
+        return None
+    return {"topic": "host-size", "value": int(match["kib"][:15]) * KIB, "text": match.string.strip()[:300]}
+
+
+def _free(row: Row, match: re.Match[str]) -> Row | None:
+    """The total of `free`. Without a unit it is that of `-g`, `-m` or none: hosts of servers have 4 GiB to 4 TiB."""
+    printed = match["size"].replace(",", ".")
+    if printed.isdigit():
+        number = int(printed)
+        unit = GIB if number < 4 * KIB else MIB if number < 4 * MIB else KIB
+        value: int | None = number * unit
+    else:
+        value = parse_size(printed, binary=True)
+    return {"topic": "host-size", "value": value, "text": match.string.strip()[:300]} if value else None
+
+
+PATTERNS: tuple[Pattern, ...] = (
+    pattern(
+        "xid",
+        "xid",
+        ("NVRM: Xid",),
+        (
+            r"NVRM: Xid \((?:PCI:)?(?P<device>[^)]*)\): (?P<count>\d+)(?:, pid='?(?:(?P<pid>\d+)|[^',]*)'?)?"
+            r"(?:, name=(?P<process>[^,]+))?",
+        ),
+        event("xid"),
+        (
+            "[ 9.1] NVRM: Xid (PCI:0000:41:00): 31, pid=797, name=python3, Ch 0000000a, intr 10000000. MMU Fault",
+            {
+                "kind": "xid",
+                "count": 31,
+                "pid": 797,
+                "process": "python3",
+                "meaning": "a kernel touched an address that is not mapped (MMU fault): a fault of the program, seldom of the driver",
+            },
+        ),
+        (
+            "NVRM: Xid (PCI:0000:65:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+            {"count": 79, "pid": None, "device": "0000:65:00"},
+        ),
+    ),
+    pattern(
+        "reboot",
+        "systemd",
+        ("reboot", "powering down", "systemd-shutdown"),
+        (
+            r"reboot: Restarting system",
+            r"System is (?:rebooting|powering down)",
+            r"system will (?:reboot|power off) now",
+            r"has been rebooted, boot id",
+            r"^reboot\s+system boot",
+            r"systemd-shutdown\[1\]",
+        ),
+        event("reboot"),
+        ("systemd-logind[611]: System is rebooting.", {"kind": "reboot"}),
+        ("Node node-b has been rebooted, boot id: 0a1b", {"kind": "reboot"}),
+    ),
+    pattern(
+        "process-limit",
+        "host",
+        ("prlimit", "ulimit"),
+        (
+            r"\bprlimit\b[^\n]{0,200}?--as[= ](?P<limit>\d+)"
+            r"(?:[^\n]*?virtual size[^:\n]{0,60}: (?P<size>\d+ bytes))?",
+            r"\bulimit (?:-[SH]+ )?-[SH]*v (?P<kib>\d+)",
+        ),
+        _process_limit,
+        (
+            "prlimit --pid 44 --as=3000000000   # at 2026-11-19T04:00:01Z, virtual size before: 2900000000 bytes",
+            {
+                "kind": "process-limit",
+                "pid": 44,
+                "limit_bytes": 3000000000,
+                "bytes": 2900000000,
+                "t": 1795060801.0,
+            },
+        ),
+        ("ulimit -v 4194304", {"kind": "process-limit", "limit_bytes": 4 << 30}),
+    ),
+    pattern(
+        "process-limit-table",
+        "host",
+        ("Max address space", "virtual memory ", "address space limit"),
+        (
+            r"^\s*Max address space\s+(?P<limit>\d+)\s",
+            r"^\s*virtual memory\s+\(kbytes, -v\)\s+(?P<kib>\d+)",
+            r"^\s*AS\s+address space limit\s+(?P<limit2>\d+)\s",
+        ),
+        _process_limit,
+        (
+            "Max address space         3000000000           unlimited            bytes",
+            {"kind": "process-limit", "limit_bytes": 3000000000},
+        ),
+        ("virtual memory              (kbytes, -v) 2048", {"limit_bytes": 2 << 20}),
+    ),
+    pattern(
+        "host-memory",
+        "host",
+        ("MemTotal",),
+        (r"(?P<node>Node \d+ )?MemTotal\w*[:=]\s*(?P<kib>\d+)(?: ?kB)?",),
+        _host_size,
+        ("MemTotal:       24684092 kB", {"topic": "host-size", "value": 24684092 * KIB}),
+        table="note",
+    ),
+    pattern(
+        "page-cache-dropped",
+        "host",
+        ("drop_caches",),
+        (r"\becho [123]\b.{0,20}(?:>|\btee\b) ?(?:-a )?/proc/sys/vm/drop_caches|\bvm\.drop_caches ?= ?[123]\b",),
+        lambda row, match: {"topic": "page-cache-dropped", "text": match.string.strip()[:300]},
+        ("$ sudo sysctl vm.drop_caches=3", {"topic": "page-cache-dropped"}),
+        ("root@n4:~# echo 1 | tee /proc/sys/vm/drop_caches", {"topic": "page-cache-dropped"}),
+        table="note",
+    ),
+    pattern(
+        "stop-asked",
+        "supervisor",
+        ("systemctl", " stop ", "replicas=0", "systemd[1]: Stopping"),
+        (
+            r"(?:COMMAND=\S{0,40}/|^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:sudo )?)systemctl (?:--user )?stop \S",
+            r"(?:COMMAND=\S{0,40}/|^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:sudo )?)(?:docker|podman|nerdctl)(?: compose)? stop\b",
+            r"^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:kubectl|oc|k) (?:-n \S+ )?scale\b.{0,120}--replicas=0\b",
+            r"^(?:.{0,60}systemd\[1\]: )?Stopping \S{0,30}(?:llm|inference|engine)\S{0,30}\.service\b",
+        ),
+        lambda row, match: {"topic": "stop-asked", "text": match.string.strip()[:300]},
+        (
+            "sudo[77]: ana : TTY=pts/1 ; PWD=/root ; USER=root ; COMMAND=/usr/bin/systemctl stop llm.service",
+            {"topic": "stop-asked"},
+        ),
+        ("$ docker compose stop vllm", {"topic": "stop-asked"}),
+        ("0 20 * * 5 kubectl -n ai scale deploy/llm --replicas=0", {"topic": "stop-asked"}),
+        ("systemd[1]: Stopping vllm.service - vLLM server...", {"topic": "stop-asked"}),
+        table="note",
+    ),
+    pattern(
+        "ended-orderly",
+        "supervisor",
+        ("Deactivated successfully", "Result=success", "shutdown complete"),
+        (
+            r"^(?:.{0,60}systemd\[1\]: )?\S{0,30}(?:llm|inference|engine)\S{0,30}\.service: Deactivated successfully",
+            r"^\s*Result=success\s*$",
+            r"^(?:INFO:\s+)?Application shutdown complete",
+        ),
+        lambda row, match: {"topic": "ended-orderly", "text": match.string.strip()[:300]},
+        ("systemd[1]: vllm.service: Deactivated successfully.", {"topic": "ended-orderly"}),
+        ("Result=success", {"topic": "ended-orderly"}),
+        ("INFO:     Application shutdown complete.", {"topic": "ended-orderly"}),
+        table="note",
+    ),
+    pattern(
+        "host-memory-free",
+        "host",
+        ("Mem:  ", "Speicher:  ", "Memoria:  "),
+        (
+            r"^(?:Mem|Speicher|Memoria): {2,}(?P<size>\d{1,12}(?:[.,]\d+)?(?:[KMGT]i?)?) {2,}[\d.,]+(?:[KMGT]i?|B)? {2,}[\d.,]+(?:[KMGT]i?|B)?(?: {2,}|\s*$)",
+        ),
+        _free,
+        (
+            "Mem:           125Gi        66Gi        21Gi       0.4Gi        37Gi        58Gi",
+            {"topic": "host-size", "value": 125 * GIB},
+        ),
+        ("Speicher:       62Gi        41Gi       3,1Gi       0,4Gi        18Gi        20Gi", {"value": 62 * GIB}),
+        ("Mem:            105           3          39           0          63         101", {"value": 105 * GIB}),
+        ("Mem:          64216       41022        1200         104       21993       22412", {"value": 64216 * MIB}),
+        ("Mem:       65757184    42006528     1228800      106496    22521856    22949888", {"value": 65757184 * KIB}),
+        table="note",
+    ),
+)

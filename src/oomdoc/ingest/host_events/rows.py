@@ -1,0 +1,110 @@
+"""What patterns of host events have in common: converters that finish a row of `host_event` or `note`, and sizes as tools print them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from typing import Any
+
+from oomdoc.ingest.base import TEXT_CAP, Pattern, Sample, regex
+from oomdoc.ingest.xid import meaning
+from oomdoc.units import GIB, MIB, parse_size
+
+UNLIMITED = 1 << 60  # the kernel prints page-rounded 2**63 for "no limit"
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1
+    )
+}
+_HUMAN = regex(r"\s*\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
+_UPTIME = regex(r"\s*\[ *(\d{1,9}\.\d{1,9})\]")
+SIZE = r"(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24}) ?(?:[kKMGT]i?B?|bytes|B)?"
+Row = dict[str, Any]
+Convert = Callable[[Row, re.Match[str]], Row | None]
+
+
+def boot_free_time(text: str) -> float | None:
+    """Epoch seconds of a `dmesg -T` stamp at the head of a line; None for seconds since boot, which have no date.
+
+    >>> boot_free_time("[Thu Nov 19 04:00:01 2026] x"), boot_free_time("[ 4038.131905] x")
+    (1795060801.0, None)
+    """
+    found = _HUMAN.match(text)
+    if not found or found[1] not in _MONTHS:
+        return None
+    day, hour, minute, second, year = (int(found[group]) for group in (2, 3, 4, 5, 6))
+    try:
+        return dt.datetime(year, _MONTHS[found[1]], day, hour, minute, second, tzinfo=dt.UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def size_in_bytes(printed: str) -> int | None:
+    """Bytes of a printed size; None for what is no size, or as large as no limit at all."""
+    size = parse_size(printed, binary=True)
+    return None if size is None or size >= UNLIMITED else size
+
+
+def size_of_df(printed: str) -> str:
+    """A size as `df` prints it, with its unit: a bare number is KiB."""
+    if printed.isdigit() and int(printed) >= GIB and int(printed) % (64 * MIB) == 0:
+        return (
+            f"{printed} B"  # of `df -B1`: a terabyte of /dev/shm is half of the memory of a host, and no round figure
+        )
+    return printed if printed[-1].isalpha() else f"{printed} kB"
+
+
+def host_event(kind: str, row: Row, match: re.Match[str]) -> Row:
+    """The row finished: groups `size…` and `limit…` become bytes, the head of the line `text`, its date `t`."""
+    for column, prefix in (("bytes", "size"), ("limit_bytes", "limit")):
+        for group in [name for name in row if name.startswith(prefix) and name != column]:
+            row[column] = size_in_bytes(row.pop(group))
+    for group in [name for name in row if name.startswith("process") and name != "process"]:
+        row["process"] = row.pop(group) or row.get("process")
+    row["kind"] = kind
+    stamp = boot_free_time(match.string)
+    if stamp is not None:
+        row["t"] = stamp
+    elif since_boot := _UPTIME.match(match.string):
+        row["uptime_s"] = float(since_boot[1])
+    row["text"] = match.string.strip()[:TEXT_CAP]
+    if kind == "xid":
+        row["meaning"] = meaning(row.get("count"))
+    return row
+
+
+def event(kind: str, unless: str | None = None) -> Convert:
+    """A converter to an event of one kind; None where `unless` is found in the line."""
+    other = regex(unless) if unless else None
+
+    def convert(row: Row, match: re.Match[str]) -> Row | None:
+        return None if other and other.search(match.string) else host_event(kind, row, match)
+
+    return convert
+
+
+def fact(topic: str) -> Convert:
+    """A converter to a `note` of one topic; a group `size…` or `limit…` is its value in bytes."""
+
+    def convert(row: Row, match: re.Match[str]) -> Row | None:
+        printed = [text for name, text in match.groupdict().items() if text and name.startswith(("size", "limit"))]
+        value = size_in_bytes(printed[0]) if printed else None
+        return {"topic": topic, "value": value, "text": match.string.strip()[:300]}
+
+    return convert
+
+
+def pattern(
+    name: str,
+    dialect: str,
+    anchors: tuple[str, ...],
+    shapes: tuple[str, ...],
+    convert: Convert,
+    *samples: Sample,
+    table: str = "host_event",
+    versions: str = "",
+) -> Pattern:
+    """A pattern of `host_event`, or of another table, whose shapes are tried together."""
+    return Pattern(name, dialect, anchors, regex("|".join(shapes)), table, samples, convert=convert, versions=versions)

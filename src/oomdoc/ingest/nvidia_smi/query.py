@@ -1,0 +1,172 @@
+"""`nvidia-smi -q`, as text and as XML: sections by indent or by tag, a device after the other."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from oomdoc.ingest.nvidia_smi import cells as reads
+from oomdoc.ingest.nvidia_smi.findings import MIG, Findings
+
+_PAIR = re.compile(r"(\s*)((?:[^:\s][^:]*?)?)\s*:\s(.*)")
+_XML = re.compile(r"\s*<(/?)(\w+)(?: id=\"([^\"]*)\")?>(?:([^<]*)</\w+>)?\s*")
+_XML_NAMES = {"pid": "process id", "process name": "name", "used memory": "used gpu memory"}
+
+
+@dataclass
+class Open:
+    """Where a `-q` listing stands: open sections by indent, and what the device, slice and process at hand have shown."""
+
+    sections: list[tuple[int, str]] = field(default_factory=list)
+    gpu: int | None = None
+    name: str | None = None
+    device: dict[str, Any] = field(default_factory=dict)
+    slice: dict[str, Any] = field(default_factory=dict)
+    process: dict[str, Any] = field(default_factory=dict)
+
+
+class Query:
+    """The listing of one source. `open` is where it stands, None outside of one."""
+
+    def __init__(self, found: Findings) -> None:
+        self._found = found
+        self.open: Open | None = None
+
+    def begin(self) -> None:
+        """A listing begins."""
+        self.open = Open()
+
+    def end(self) -> None:
+        """What follows is no part of a listing."""
+        self.open = None
+
+    def add(self, line: int, text: str) -> None:
+        """A line of the text form."""
+        query = self.open
+        assert query is not None
+        pair = _PAIR.fullmatch(text + " " if text.endswith(":") else text)
+        indent = len(text) - len(text.lstrip())
+        name = (pair[2] if pair else text).strip().lower()
+        if not pair and text.startswith("GPU "):
+            self._new_device(text[4:].strip())
+            return
+        while query.sections and query.sections[-1][0] >= indent:
+            query.sections.pop()
+        if pair:
+            self._value(line, name, pair[3].strip())
+        else:
+            self._section(name)
+            query.sections.append((indent, name))
+
+    def xml(self, line: int, text: str) -> None:
+        """A line of the XML form."""
+        match = _XML.fullmatch(text)
+        if not match:
+            return
+        if match[2] == "nvidia_smi_log" and not match[1]:
+            self.finish()
+            self.open = Open()
+        query = self.open
+        if query is None:
+            return
+        name = match[2].replace("_", " ")
+        if match[4] is not None:
+            self._value(line, _XML_NAMES.get(name, name), match[4].strip())
+        elif match[1]:
+            if query.sections:
+                query.sections.pop()
+        elif name == "gpu" and match[3]:
+            self._new_device(match[3])
+        else:
+            self._section(name)
+            query.sections.append((0, name))
+
+    def _new_device(self, identity: str) -> None:
+        self.finish()
+        self.open = Open(gpu=self._found.index(identity))
+
+    def _section(self, name: str) -> None:
+        """A section begins; that of a slice or process ends the one before."""
+        assert self.open is not None
+        if name in ("mig device", "processes", "process info"):
+            self._finish_slice()
+            self._finish_process()
+
+    def _value(self, line: int, name: str, value: str) -> None:
+        query = self.open
+        assert query is not None
+        if name == "timestamp":
+            t = reads.date(value)
+            self._found.t = t if t is not None else self._found.t
+            return
+        section = query.sections[-1][1] if query.sections else ""
+        path = {entry for _, entry in query.sections}
+        try:
+            if section == "fb memory usage" and name in ("total", "used"):
+                target = query.slice if "mig device" in path else query.device
+                target[name], target["line"] = reads.memory(value), line
+            elif (
+                section == "utilization"
+                and name in ("gpu", "gpu util", "memory", "memory util")
+                and "mig device" not in path
+            ):
+                query.device["memory_util" if name.startswith("memory") else "gpu_util"] = reads.share(value)
+                query.device.setdefault("line", line)
+            elif name in ("gpu instance id", "compute instance id") and "mig device" in path and not query.process:
+                query.slice["key"], query.slice["line"] = f"{query.slice.get('key', '')}/{value[:20]}", line
+            elif name == "product name":
+                query.name = None if reads.null(value) else value
+            elif name == "process id":
+                self._finish_process()
+                query.process = {"line": line, "pid": reads.whole(value)}
+            elif query.process and name in ("type", "name", "used gpu memory"):
+                known = (
+                    value
+                    if name != "used gpu memory"
+                    else reads.memory(value)
+                    if reads.MEMORY.fullmatch(value)
+                    else None
+                )
+                query.process[name] = None if known == "" else known
+        except reads.UnreadableError:
+            self._found.rows.problem(line, f"no value of {name}: {value[:60]}", value)
+
+    def _finish_slice(self) -> None:
+        query = self.open
+        if query and query.slice:
+            slice_, query.slice = query.slice, {}
+            key = slice_.get("key") or str(slice_["line"])
+            self._found.device(slice_["line"], query.gpu, query.name, slice_.get("total"), MIG, key, slice_.get("used"))
+
+    def _finish_process(self) -> None:
+        query = self.open
+        if query and query.process:
+            process, query.process = query.process, {}
+            self._found.rows.add(
+                "gpu_process", process["line"], t=self._found.t, gpu=query.gpu, pid=process["pid"], type=process.get("type"),
+                name=process.get("name"), used_bytes=process.get("used gpu memory"),
+            )  # fmt: skip
+
+    def finish(self) -> None:
+        """A device of a `-q` listing is complete."""
+        query = self.open
+        if query is None:
+            return
+        self._finish_slice()
+        self._finish_process()
+        device, query.device = query.device, {}
+        if device:
+            used, total = device.get("used"), device.get("total")
+            self._found.device(device["line"], query.gpu, query.name, total)
+            self._found.samples.append(
+                (
+                    device["line"],
+                    self._found.t,
+                    query.gpu,
+                    used,
+                    total,
+                    device.get("gpu_util"),
+                    device.get("memory_util"),
+                )
+            )

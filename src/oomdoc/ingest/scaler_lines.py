@@ -1,0 +1,333 @@
+"""Statements of autoscalers in one line: what they compare, what they decided, why they could not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from oomdoc.ingest.base import TEXT_CAP, Pattern, regex
+
+Row = dict[str, Any]
+
+
+def _scaler(kind: str) -> Any:
+    def convert(row: Row, match: re.Match[str]) -> Row | None:
+        named = {
+            name: (value or "").strip() or None for name, value in row.items() if name in ("name", "name2", "status")
+        }
+        name = named.pop("name2", None) or named.get("name")
+        groups = match.groupdict()
+        counts = {name: int(groups[name]) for name in ("minimum", "maximum", "replicas") if groups.get(name)}
+        scaled = value_and_threshold(named.get("status")) if kind == "metric" else {}
+        return {**named, "name": name, "kind": kind, "text": match.string.strip()[:TEXT_CAP], **scaled, **counts}
+
+    return convert
+
+
+_SCALED = regex(
+    r"(?P<value>\d+(?:\.\d+)?)(?P<unit>m|k|%)?(?: \([^)]*\))? ?/ ?(?P<threshold>\d+(?:\.\d+)?)(?P<unit2>m|k|%)?"
+)
+_FACTOR = {"m": 1e-3, "k": 1e3, "%": 1.0}
+_REPLICAS = regex(
+    r"\b(?:(?P<minimum>min\w*)|(?P<maximum>max\w*)|(?P<replicas>current|observed|actual|ready|healthy|available|running)|(?P<desired>desired|target|wanted|recommended))"
+    r"(?:[ _]?replicas?)?\\?\"?\s{0,3}[:=]?\s{0,8}(?P<number>\d{1,4})\b(?![.:])",
+    re.I,
+)
+_OF = regex(r"\b(?P<now>\d{1,4})(?: of |/| / )(?P<all>\d{1,4}) (?P<word>ready )?replicas\b", re.I)
+
+
+def value_and_threshold(status: str | None) -> Row:
+    """What a metric was and what it is compared with, out of `37 / 5`, `1500m/2` or `12% (240m) / 80%`.
+
+    >>> value_and_threshold("1500m/2")
+    {'value': 1.5, 'threshold': 2.0}
+    """
+    found = _SCALED.match(status or "")
+    if not found:
+        return {}
+    return {
+        "value": float(found["value"]) * _FACTOR.get(found["unit"] or "", 1.0),
+        "threshold": float(found["threshold"]) * _FACTOR.get(found["unit2"] or "", 1.0),
+    }
+
+
+def _replica_statement(row: Row, match: re.Match[str]) -> Row | None:
+    """Counts of replicas in a sentence: `replicas: min 1, max 5, observed 1`; None where fewer than two kinds are told."""
+    text = match.string.strip()
+    found: Row = {}
+    for each in _REPLICAS.finditer(text[:600]):
+        kind = next(name for name in ("minimum", "maximum", "replicas", "desired") if each[name])
+        found.setdefault(kind, int(each["number"]))
+    if ratio := _OF.search(text):
+        found.setdefault("replicas", int(ratio["now"]))
+        found.setdefault("desired" if ratio["word"] else "maximum", int(ratio["all"]))
+    if len(found) < 2 or found.get("replicas", 0) > found.get("maximum", 10**4):
+        return None
+    return {"kind": "replicas", "name": "replicas", "text": text[:TEXT_CAP], **found}
+
+
+def replicas_of(current: object, desired: object) -> str:
+    """Current and desired replicas, or that they are the same."""
+    return "unchanged" if current == desired else f"{current} current / {desired} desired"
+
+
+_METRICS = r"(?:custom|external|resource|pod|scaling|saturation|capacity|queue|load)"
+
+PATTERNS: tuple[Pattern, ...] = (
+    Pattern(
+        "scaler-condition",
+        "k8s-scaler",
+        ("AbleToScale", "ScalingActive", "ScalingLimited"),
+        regex(r"^\s*(?P<name>AbleToScale|ScalingActive|ScalingLimited)\s+(?P<status>True|False|Unknown)\s+[A-Z]\w+"),
+        "scaler",
+        (
+            (
+                "  ScalingLimited  True    TooManyReplicas  the desired replica count is more than the maximum",
+                {"kind": "condition", "name": "ScalingLimited", "status": "True"},
+            ),
+        ),
+        convert=_scaler("condition"),
+    ),
+    Pattern(
+        "scaler-blind",
+        "k8s-scaler",
+        (
+            "nable to get",
+            "nable to fetch",
+            "nable to retrieve",
+            "no metrics",
+            "o metrics",
+            "metrics available",
+            "metric not found",
+            "skipping ",
+            "FailedGet",
+            "FailedComputeMetrics",
+            "<unknown>",
+            "missing request for",
+            "ailed to get",
+            "ailed to query",
+            "ailed to fetch",
+            "ailed to update",
+            "ailed to scrape",
+            "ailed to read",
+            "ailed to retrieve",
+            "label mismatch",
+            "labels mismatch",
+        ),
+        regex(
+            r"[Uu]nable to (?:get|fetch|retrieve)[^\n]{0,60}\bmetrics?\b"
+            rf"|[Nn]o (?:{_METRICS} )?metrics (?:were )?(?:returned|found)"
+            rf"|[Nn]o {_METRICS} metrics (?:data )?(?:is |are )?available"
+            r"|skipping (?:analysis|scaling|scale|optimization|reconcil)"
+            r"|\bFailedGet\w*Metrics?\b|\bFailedComputeMetrics\w*|<unknown> ?/ ?\d"
+            r"|missing request for (?:cpu|memory|nvidia)"
+            rf"|[Ff]ailed to (?:get|query) [^\n]{{0,60}}\b{_METRICS} metrics?\b"
+            # a line that speaks of scaling, of metrics that cannot be had, or of labels by which nobody finds them
+            r"|(?i:autoscaler|scale target|scaled ?object)[^\n]{0,200}\b[Ff]ailed to (?:fetch|update|scrape|read|retrieve)\b[^\n]{0,40}\bmetrics?\b"
+            r"|[Ff]ailed to (?:fetch|update|scrape|read|retrieve)\b[^\n]{0,40}\bmetrics?\b[^\n]{0,60}(?i:autoscaler|scale target|scaled ?object)"
+            r"|\bmetrics?\b[^\n]{0,120}\blabels? mismatch"
+        ),
+        "scaler",
+        (
+            (
+                "the HPA was unable to get metric queue_len: no metrics returned from custom metrics API",
+                {"kind": "blind"},
+            ),
+            ("No capacity metrics available for model, skipping analysis", {"kind": "blind"}),
+            ("targets: <unknown>/80%", {"kind": "blind"}),
+            (
+                "Reconciler error: failed to update metrics for scale target reference: dial tcp 10.1.2.3:8000: connect: connection refused",
+                {"kind": "blind"},
+            ),
+            (
+                "ScaledObject decode: failed to read the metrics of trigger 2: context deadline exceeded",
+                {"kind": "blind"},
+            ),
+            ("Pod has engine metrics but no arrival rate: possible label mismatch", {"kind": "blind"}),
+        ),
+        convert=_scaler("blind"),
+    ),
+    Pattern(
+        # KEDA's documentation, "Pause autoscaling with deployments": the scaler neither asks nor acts
+        "scaler-paused",
+        "k8s-scaler",
+        ("autoscaling.keda.sh",),
+        regex(
+            r"(?P<name>autoscaling\.keda\.sh/paused(?:-replicas|-scale-(?:in|out))?)\"?\s*[:=]\s*\"?(?P<status>[Tt]rue|\d+)"
+        ),
+        "scaler",
+        (
+            ('    autoscaling.keda.sh/paused: "true"', {"kind": "blind", "status": "true"}),
+            ("autoscaling.keda.sh/paused-replicas=2", {"kind": "blind", "status": "2"}),
+        ),
+        convert=_scaler("blind"),
+    ),
+    Pattern(
+        "scaler-decision",
+        "k8s-scaler",
+        ("ecisionsApplied", "ecisions applied", "New size:"),
+        regex(r"(?P<name>decisions ?[Aa]pplied)\"?\s*[:=]\s*(?P<status>\d+)|(?P<name2>New size): (?P<size>\d+)"),
+        "scaler",
+        (
+            ('Run finished {"mode": "auto", "models": 1, "decisionsApplied": 0}', {"kind": "decision", "status": "0"}),
+            ("horizontal-pod-autoscaler  New size: 4; reason: cpu above target", {"name": "New size", "status": "4"}),
+        ),
+        convert=lambda row, match: {
+            "kind": "decision",
+            "name": match["name"] or match["name2"],
+            "status": match["status"] or match["size"],
+            "text": match.string.strip()[:TEXT_CAP],
+        },
+    ),
+    Pattern(
+        # a gateway or an operator that sets replicas itself: what it asked for beside what there was
+        "scaler-set",
+        "k8s-scaler",
+        ("esiredScale", "esired_replicas", "esiredReplicas", "esired replicas", "esired="),
+        regex(
+            r"\b(?:[A-Za-z]{0,6}[Dd]esired(?:_?[Ss]cale|[_ ]?[Rr]eplicas)?)(?:\(|[=:] ?)(?P<desired>\d{1,4})\b(?=.*?\bcurrent(?:[_ ]?[Rr]eplicas)?[=:] ?(?P<replicas>\d{1,4})\b)"
+            r"(?:(?=.*?\bmin(?:[_ ]?[Rr]eplicas)?[=:] ?(?P<minimum>\d{1,4})\b))?(?:(?=.*?\bmax(?:[_ ]?[Rr]eplicas)?[=:] ?(?P<maximum>\d{1,4})\b))?"
+        ),
+        "scaler",
+        (
+            (
+                "2027/04/05 17:31:07 SetDesiredScale(1), current: 12, min: 1, max: 40",
+                {"kind": "decision", "desired": 1, "replicas": 12, "minimum": 1, "maximum": 40},
+            ),
+            (
+                "target evaluated: desired_replicas=3 current_replicas=3",
+                {"kind": "decision", "status": "0", "desired": 3, "replicas": 3},
+            ),
+        ),
+        convert=lambda row, match: {
+            **row,
+            "kind": "decision",
+            "status": str(row["desired"] - row["replicas"]),
+            "text": match.string.strip()[:TEXT_CAP],
+        },
+    ),
+    Pattern(
+        "scaler-metric",
+        "k8s-scaler",
+        (" on pods", "(target average value)", "(target value)", "of request)"),
+        regex(
+            r"^\s*(?:resource (?P<name>\w+)(?: of container \S+)? on pods|\"(?P<name2>[^\"]+)\"(?: on \S+(?: \S+)?)?)"
+            r"\s*(?:\([^)]*\))?:\s+(?P<status>(?:<unknown>|[\d.]+\w*%?)(?: \([^)]*\))? ?/ ?\S.*)$"
+        ),
+        "scaler",
+        (
+            (
+                "  resource cpu on pods  (as a percentage of request):  12% (240m) / 80%",
+                {"kind": "metric", "name": "cpu", "status": "12% (240m) / 80%"},
+            ),
+            (
+                '  "vllm:num_requests_waiting" on pods:  37 / 5',
+                {"name": "vllm:num_requests_waiting", "status": "37 / 5"},
+            ),
+        ),
+        convert=_scaler("metric"),
+    ),
+    Pattern(
+        "scaler-row",
+        "k8s-scaler",
+        ("Deployment", "StatefulSet", "InferenceService", "LeaderWorkerSet"),
+        regex(
+            r"^\s*(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?\]?\s+)?(?:[a-z0-9][\w.-]*\s+){1,2}(?:Deployment|StatefulSet|InferenceService|LeaderWorkerSet)/\S+\s+"
+            r"(?:(?P<name>[\w:.-]+): )?(?P<status>(?:<unknown>|[\d.]+\w*%?) ?/ ?\S+(?: \(avg\))?(?:, \S.*?)??)"
+            r"\s+(?P<minimum>\d+)\s+(?P<maximum>\d+)\s+(?P<replicas>\d+)\s+\S+\s*$"
+        ),
+        "scaler",
+        (
+            (
+                "engine   Deployment/engine   cpu: 12%/80%   1   4   1   3d",
+                {
+                    "kind": "metric",
+                    "name": "cpu",
+                    "status": "12%/80%",
+                    "value": 12.0,
+                    "minimum": 1,
+                    "maximum": 4,
+                    "replicas": 1,
+                },
+            ),
+        ),
+        convert=_scaler("metric"),
+    ),
+    Pattern(
+        # what a scaler's own trigger came to, and what it is held against
+        "scaler-trigger-value",
+        "k8s-scaler",
+        ("trigger", "Trigger", "scaler", "metric"),
+        regex(
+            r"\b(?:[Tt]rigger|[Ss]caler|[Mm]etric)\b[^\n]{0,60}?\b(?:value|current)\s*[:=]?\s*(?P<value>\d+(?:\.\d+)?)[,;]?\s+(?:threshold|target)\s*[:=]?\s*(?P<threshold>\d+(?:\.\d+)?)\b"
+            r"(?:[^\n]{0,40}?\breplicas\b[^\n\d]{0,30}(?P<replicas>\d{1,4})\b)?"
+        ),
+        "scaler",
+        (
+            (
+                "trigger s0 value: 3.58  threshold 20  -> replicas big: 2",
+                {"kind": "metric", "value": 3.58, "threshold": 20.0, "replicas": 2},
+            ),
+            ("scaler chat: current=41, target=10", {"kind": "metric", "value": 41.0, "threshold": 10.0}),
+        ),
+        convert=lambda row, match: {
+            "kind": "metric",
+            "status": f"{match['value']}/{match['threshold']}",
+            "text": match.string.strip()[:TEXT_CAP],
+            "value": float(match["value"]),
+            "threshold": float(match["threshold"]),
+            **({"replicas": int(match["replicas"])} if match["replicas"] else {}),
+        },
+    ),
+    Pattern(
+        "scaler-replicas",
+        "k8s-scaler",
+        (" pods:",),
+        regex(r"^\s*(?P<name>[A-Z]\w+ pods):\s+(?P<current>\d+) current / (?P<desired>\d+) desired\s*$"),
+        "scaler",
+        (
+            ("Deployment pods:  1 current / 1 desired", {"kind": "replicas", "status": "unchanged"}),
+            ("Deployment pods:  1 current / 3 desired", {"kind": "replicas", "status": "1 current / 3 desired"}),
+        ),
+        convert=lambda row, match: {
+            "kind": "replicas",
+            "name": match["name"],
+            "status": replicas_of(match["current"], match["desired"]),
+            "text": match.string.strip()[:TEXT_CAP],
+            "replicas": int(match["current"]),
+            "desired": int(match["desired"]),
+        },
+    ),
+    Pattern(
+        "scaler-bounds",
+        "k8s-scaler",
+        ("Min replicas", "Max replicas"),
+        regex(r"^\s*(?P<name>M(?:in|ax) replicas):\s+(?P<status>\d+)\s*$"),
+        "scaler",
+        (("Max replicas:           8", {"kind": "condition", "name": "Max replicas", "status": "8", "maximum": 8}),),
+        convert=lambda row, match: {
+            "kind": "condition",
+            "name": match["name"],
+            "status": match["status"],
+            "text": match.string.strip()[:TEXT_CAP],
+            "minimum" if match["name"][1] == "i" else "maximum": int(match["status"]),
+        },
+    ),
+    Pattern(
+        "scaler-replica-statement",
+        "k8s-scaler",
+        ("replicas", "Replicas"),
+        # not the rows that the patterns above read, nor settings of a manifest, each of which stands on a line of its own
+        regex(r"^(?!\s*[A-Z]\w+ pods:)(?=.*\d)(?=.*\breplicas\b).{10,600}$", re.I),
+        "scaler",
+        (
+            (
+                "INFO   replicas:      min 1  max 5  observed 1",
+                {"kind": "replicas", "minimum": 1, "maximum": 5, "replicas": 1},
+            ),
+            ("endpoint chat-svc   replicas desired 1   healthy 1   degraded 0", {"replicas": 1, "desired": 1}),
+            ("scaling chat: 2 of 6 replicas, queue 31", {"replicas": 2, "maximum": 6}),
+        ),
+        convert=_replica_statement,
+    ),
+)
