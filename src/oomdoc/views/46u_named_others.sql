@@ -14,4 +14,4 @@ SELECT f.other_bytes AS bytes, f.other_processes AS processes, f.requested_bytes
     AND coalesce(e.total_bytes - e.free_at_start_bytes < $others_came_later * f.other_bytes, false) AS came_later,
   e.free_at_start_bytes, f.oom_ref AS ref
 FROM failure f, engine e
-WHERE f.other_bytes >= $neighbour_least AND f.requested_bytes > 0 AND f.free_bytes IS NOT NULL AND NOT (f.other_processes < e.world_size)
+WHERE f.other_bytes >= $neighbour_least AND NOT (f.other_processes < e.world_size)

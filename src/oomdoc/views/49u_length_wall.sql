@@ -19,7 +19,7 @@ SELECT min(q.input_tokens) FILTER (NOT q.fine) > max(q.input_tokens) FILTER (q.f
     arg_min(q.source || ':' || q.line, q.input_tokens) FILTER (NOT q.fine) AS ref
 FROM (
   SELECT source, line, input_tokens, status BETWEEN 200 AND 299 AS fine,
-    line > min(CASE WHEN status NOT BETWEEN 200 AND 299 THEN line END) OVER (PARTITION BY source) AS after
-  FROM request WHERE input_tokens > 0 AND (status BETWEEN 200 AND 299 OR status = 0 OR status >= 500)
+    line > min(CASE WHEN NOT fine THEN line END) OVER (PARTITION BY source) AS after
+  FROM request WHERE input_tokens > 0 AND (fine OR status = 0 OR status >= 500)
 ) q, engine e WHERE e.kv_pool_tokens > 0
 HAVING count(*) FILTER (q.fine) > 0 AND count(*) FILTER (NOT q.fine) > 0
