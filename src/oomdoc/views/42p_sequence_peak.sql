@@ -38,4 +38,4 @@ WITH tried AS (
 SELECT a.seqs AS few, b.seqs AS many, a.bytes AS low, b.bytes AS high, b.ref
 FROM peak a
 JOIN peak b USING (place)
-WHERE a.seqs > 0 AND b.seqs > a.seqs AND a.bytes > 0 AND b.bytes > 0
+WHERE b.seqs > a.seqs AND a.bytes > 0

@@ -15,4 +15,4 @@ SELECT total_bytes - free_bytes - this_process_bytes - coalesce(other_bytes, 0) 
       $unowned_share * total_bytes, $unowned_requests * requested_bytes
     ), false
   ) AS much, oom_ref AS ref
-FROM failure WHERE this_process_bytes > 0 AND free_bytes IS NOT NULL AND total_bytes > 0
+FROM failure WHERE this_process_bytes > 0 AND total_bytes > free_bytes

@@ -10,12 +10,12 @@ WITH held AS (
   -- a listing may be pasted twice
   SELECT source, gpu, pid, max(used_bytes) AS used, min(line) AS line
   FROM gpu_process
-  WHERE coalesce(type, 'C') <> 'G' AND used_bytes > 0 AND gpu IS NOT NULL AND pid IS NOT NULL
+  WHERE coalesce(type, 'C') <> 'G' AND used_bytes > 0
   GROUP BY ALL
 ), guest AS (
   SELECT a.*
   FROM held a
-  WHERE EXISTS (FROM held b WHERE b.source = a.source AND b.pid = a.pid AND b.gpu <> a.gpu AND b.used >= $guest_elsewhere * a.used)
+  WHERE EXISTS (FROM held b WHERE b.source = a.source AND b.pid = a.pid AND b.used >= $guest_elsewhere * a.used)
 ), seat AS (
   SELECT source, gpu, count(*) AS guests, sum(used) AS bytes, min(line) AS line FROM guest GROUP BY source, gpu
 )

@@ -19,19 +19,17 @@ WITH setting AS (
   GROUP BY ALL
 ), token AS (
   -- what a token takes is the same in all tries of one kind of cache: those that came up tell it
-  SELECT source, experiment, kind, median(bytes / tokens) AS each
+  SELECT source, experiment, kind, median(bytes / nullif(tokens, 0)) AS each
   FROM setting
   JOIN figure USING (source, experiment, attempt)
-  WHERE tokens > 0 AND bytes > 0
   GROUP BY ALL
 ), one AS (
   SELECT s.*, coalesce(f.tokens, f.bytes / t.each) AS pool
   FROM setting s
   JOIN figure f USING (source, experiment, attempt)
   LEFT JOIN token t USING (source, experiment, kind)
-  WHERE s.length > 0 AND s.works IS NOT NULL
 )
 SELECT bool_and(works = (length <= pool)) AS decides, max(length) FILTER (works) AS longest, min(length) FILTER (NOT works) AS shortest,
   arg_min(pool, length) FILTER (NOT works) AS pool,
   arg_min(source || ':' || line, length) FILTER (NOT works) AS ref
-FROM one WHERE pool IS NOT NULL GROUP BY source, experiment HAVING count(*) FILTER (works) > 0 AND count(*) FILTER (NOT works) > 0
+FROM one WHERE pool IS NOT NULL GROUP BY source, experiment HAVING longest IS NOT NULL AND shortest IS NOT NULL

@@ -33,7 +33,7 @@ WITH life AS (
 ), folded AS (
   SELECT count(*) AS lives, median(ran_s) AS median_s, max(ran_s) - min(ran_s) AS spread_s, min(source || ':' || line) AS ref
   FROM life
-  GROUP BY pod, name, CASE WHEN pod IS NULL AND name IS NULL THEN source END
+  GROUP BY pod, name, CASE WHEN coalesce(pod, name) IS NULL THEN source END
 )
 SELECT lives, lives >= $lives_alike AND spread_s <= $age_spread * median_s AS alike, median_s, spread_s, p.sum_s AS budget_s,
   p.kind AS probe,

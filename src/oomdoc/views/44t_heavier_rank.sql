@@ -25,10 +25,10 @@ WITH carried AS (
   FROM (
     SELECT rank, name, max(value) AS bytes
     FROM seen.engine_figure
-    WHERE name IN ('weights_bytes', 'kv_available_bytes', 'activation_bytes') AND rank IS NOT NULL
+    WHERE name IN ('weights_bytes', 'kv_available_bytes', 'activation_bytes')
     GROUP BY ALL
   ) f
-  JOIN (SELECT gpu, max(total_bytes) AS total FROM gpu_device WHERE gpu IS NOT NULL AND total_bytes > 0 GROUP BY gpu) g ON g.gpu = f.rank
+  JOIN (SELECT gpu, max(total_bytes) AS total FROM gpu_device GROUP BY gpu) g ON g.gpu = f.rank
   GROUP BY f.rank
 ), left_over AS (
   SELECT f.device, max(p.room) FILTER (p.rank = f.device) AS own, median(p.room) FILTER (p.rank <> f.device) AS others

@@ -26,6 +26,6 @@ SELECT f.allocator, d.used_max_bytes AS used_bytes, d.total_bytes, d.total_bytes
     OR EXISTS (FROM seen.frame WHERE regexp_matches(function, '(?i)^_?(pin_memory|pinned_\w+|host_register|cudaHost\w+)$')) AS pinned,
   f.oom_ref AS ref
 FROM failure f, device d, held h
-WHERE f.ooms > 0 AND f.requested_bytes IS NULL AND f.free_bytes IS NULL
+WHERE f.requested_bytes IS NULL AND f.free_bytes IS NULL
   AND f.allocator IN ('cuda', 'driver', 'nccl', 'cublas', 'cudnn', 'hip', 'device') AND d.devices = 1 AND d.total_bytes > 0
   AND NOT EXISTS (FROM note WHERE topic = 'unified-memory')

@@ -17,4 +17,4 @@ FROM failure f, engine e, LATERAL (
   -- ranks of the server that hold a context on this device, too, are no others
   SELECT f.other_bytes - coalesce((SELECT max(bytes) FROM guest_rank WHERE guests <= f.other_processes), 0) AS bytes
 ) other
-WHERE other.bytes >= $neighbour_least AND f.requested_bytes > 0 AND f.free_bytes IS NOT NULL AND NOT (f.other_processes < e.world_size)
+WHERE other.bytes >= $neighbour_least AND NOT (f.other_processes < e.world_size)

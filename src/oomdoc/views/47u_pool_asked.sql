@@ -11,6 +11,6 @@ SELECT p.pool_bytes, b.blocks, b.bytes AS site_bytes, o.requested_bytes, b.large
   b.blocks >= $pool_blocks AND b.largest_bytes BETWEEN o.requested_bytes / $pool_piece AND o.requested_bytes * $pool_piece AS asked,
     o.source || ':' || o.line AS ref
 FROM (SELECT source, sum(allocated_bytes) AS pool_bytes FROM allocator_segment WHERE pool = 'private' GROUP BY source) p
-JOIN oom o ON o.source = p.source AND o.requested_bytes > 0
-JOIN allocator_block b ON b.source = p.source AND b.pool = 'private' AND b.site IS NOT NULL AND ends_with(o.text, 'asked by ' || b.site)
+JOIN oom o ON o.source = p.source
+JOIN allocator_block b ON b.source = p.source AND b.pool = 'private' AND ends_with(o.text, 'asked by ' || b.site)
 ORDER BY b.bytes DESC LIMIT 1

@@ -23,7 +23,7 @@ WITH sample AS (
   SELECT source, host, max(bytes) AS before_bytes, arg_max(bytes, moment) AS left_bytes, arg_max(ref, moment) AS ref,
          max(fell) FILTER (
            fell BETWEEN $plan_fell * p.kv_bytes AND $plan_fell_most * p.kv_bytes AND p.kv_bytes >= $pool_seen_to_go
-         ) AS one_step, CASE WHEN count(*) >= 3 AND one_step < max(bytes) - arg_max(bytes, moment) THEN one_step END AS pool_fell
+         ) AS one_step, CASE WHEN one_step < max(bytes) - arg_max(bytes, moment) THEN one_step END AS pool_fell
          FROM sample, plan p
          GROUP BY ALL
 ), host_size AS (

@@ -12,11 +12,11 @@
 -- ref: the first request that waited long
 WITH asked AS (
   SELECT source, line, coalesce(t, elapsed_s) AS a, coalesce(t, elapsed_s) + ttft_s AS b, coalesce(t, elapsed_s) + latency_s AS c,
-    input_tokens + coalesce(output_tokens, 0) AS tokens
-  FROM request WHERE coalesce(t, elapsed_s) IS NOT NULL AND ttft_s IS NOT NULL AND latency_s >= ttft_s AND input_tokens > 0
+    input_tokens + coalesce(output_tokens, 0) AS tokens, ttft_s > $waited_s AS late
+  FROM request WHERE coalesce(t, elapsed_s) IS NOT NULL AND latency_s >= ttft_s AND input_tokens > 0
 ), event AS (
   SELECT b AS moment, tokens, 1 AS runs, 0 AS waits FROM asked UNION ALL SELECT c, -tokens, -1, 0 FROM asked
-  UNION ALL SELECT a + $waited_s, 0, 0, 1 FROM asked WHERE b - a > $waited_s UNION ALL SELECT b, 0, 0, -1 FROM asked WHERE b - a > $waited_s
+  UNION ALL SELECT a + $waited_s, 0, 0, 1 FROM asked WHERE late UNION ALL SELECT b, 0, 0, -1 FROM asked WHERE late
 ), summed AS (
   SELECT moment, sum(sum(tokens)) OVER w AS held, sum(sum(runs)) OVER w AS running, sum(sum(waits)) OVER w AS waiting
   FROM event
@@ -29,7 +29,7 @@ WITH asked AS (
 )
 SELECT (SELECT count(*) FROM asked) AS requests, waited, f.tokens::BIGINT AS tokens, peak_tokens::BIGINT AS peak_tokens, running,
   running_max, e.kv_pool_tokens AS pool_tokens,
-  f.tokens BETWEEN $hold_full * e.kv_pool_tokens AND $hold_most * e.kv_pool_tokens
-    AND peak_tokens <= $hold_most * e.kv_pool_tokens AS fills, f.tokens <= $hold_roomy * e.kv_pool_tokens AS roomy,
-  (SELECT arg_min(source || ':' || line, a) FROM asked WHERE b - a > $waited_s) AS ref
+  f.tokens >= $hold_full * e.kv_pool_tokens AND peak_tokens <= $hold_most * e.kv_pool_tokens AS fills,
+  f.tokens <= $hold_roomy * e.kv_pool_tokens AS roomy,
+  (SELECT arg_min(source || ':' || line, a) FROM asked WHERE late) AS ref
 FROM folded f, engine e WHERE waited >= $hold_moments AND e.kv_pool_tokens > 0

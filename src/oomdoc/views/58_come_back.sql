@@ -20,7 +20,7 @@ WITH asked AS (
 ), folded AS (
   SELECT source, count(DISTINCT tenant) FILTER (again) AS who, count(*) FILTER (again) AS returns,
     median(moment - last) FILTER (again) AS gap_s, sum(input_tokens) FILTER (nth = 1) AS set_tokens,
-         median((cached_tokens - shared) / (input_tokens - shared)) FILTER (again AND input_tokens > shared) AS own_share,
+         median((cached_tokens - shared) / nullif(input_tokens - shared, 0)) FILTER (again) AS own_share,
            source || ':' || min(line) FILTER (again) AS ref
   FROM (SELECT *, input_tokens BETWEEN before AND $turn_growth * before AS again FROM asked) GROUP BY source
 )

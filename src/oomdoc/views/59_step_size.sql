@@ -16,13 +16,12 @@ WITH told AS (
            list(
              DISTINCT CASE WHEN try_cast(replace(value, ',', '') AS DOUBLE) IS NULL AND flag LIKE '@%' THEN flag[2:] || ' ' || value END
            ) AS kinds
-  FROM trial WHERE attempt IS NOT NULL AND experiment > 0 GROUP BY source, experiment, attempt
+  FROM trial GROUP BY source, experiment, attempt
 ), try AS (
   -- GREATEST and LEAST pass over NULL: a prompt without a known limit is its own step
   SELECT t.*, least(t.prompt, t.step) AS tokens, f.value AS bytes
   FROM told t
-  LEFT JOIN trial_figure f ON f.source = t.source AND f.experiment = t.experiment AND f.attempt = t.attempt
-    AND f.quantity = 'requested_bytes'
+  LEFT JOIN (FROM trial_figure WHERE quantity = 'requested_bytes') f USING (source, experiment, attempt)
 ), failed AS (
   SELECT source, experiment, count(*) AS tries, count(DISTINCT tokens) AS steps, min(bytes / tokens) AS least, max(bytes / tokens) AS most,
     min(tokens) AS least_tokens, max(tokens) AS most_tokens, min(bytes) AS least_bytes, max(bytes) AS most_bytes,
@@ -31,12 +30,12 @@ WITH told AS (
 ), held AS (
   SELECT f.source, f.experiment, max(t.tokens) AS tokens
   FROM failed f
-  JOIN try t ON t.source = f.source AND t.experiment = f.experiment AND t.works AND t.tokens >= f.least_tokens
-    AND len(list_intersect(t.kinds, f.kinds)) < len(f.kinds)
+  JOIN try t USING (source, experiment)
+  WHERE t.works AND t.tokens >= f.least_tokens AND len(list_intersect(t.kinds, f.kinds)) < len(f.kinds)
   GROUP BY ALL
 )
 SELECT f.tries, (f.least + f.most) / 2 AS token_bytes, f.least_tokens, f.most_tokens, f.least_bytes::BIGINT AS least_bytes,
   f.most_bytes::BIGINT AS most_bytes, h.tokens AS held_tokens,
   CASE WHEN h.tokens IS NOT NULL THEN array_to_string(list_sort(f.kinds), ', ') END AS kind, f.source || ':' || f.line AS ref
-FROM failed f LEFT JOIN held h ON h.source = f.source AND h.experiment = f.experiment
+FROM failed f LEFT JOIN held h USING (source, experiment)
 WHERE f.steps >= 2 AND f.most <= (1 + $step_rounding) * f.least AND f.least >= $step_token_bytes ORDER BY f.tries DESC, ref LIMIT 1
