@@ -72,7 +72,7 @@ def test_a_chain_has_links_with_numbers_and_places_of_this_bundle(name: str) -> 
     [
         ("killed-while-loading", ["`--cpu-offload-gb 32` x 2 ranks = 64.00 GiB of host memory, all of the container's limit of 64.00 GiB", "at 73% of the shards (22/30)", "restarted 2 times"]),
         ("prompt-logprobs-spike", ["8,192 tokens of the step x 151,936 words of the vocabulary x 4 bytes = 4.64 GiB"]),
-        ("startup-probe-too-short", ["waits 60 s + 12 failures x 10 s = 3 min", "loading had come to 6/17 shards", "39 probe failures"]),
+        ("startup-probe-too-short", ["waits 60 s + 12 failures x 10 s = 3 min", "loading had come to 6/17 shards", "39 probes failed"]),
         ("second-tenant-on-card-one", ["41.33 GiB of the 79.18 GiB of rank 1 were taken already", "asks for 72.85 GiB"]),
         ("kv-demand-long-chats", ["631,618 tokens were in flight", "the pool stores 267,136", "515 preemptions"]),
         ("weights-70b-on-one-card", ["70 billion parameters x 2 bytes", "3 starts ended the same way"]),
@@ -448,3 +448,70 @@ def test_a_link_never_says_that_its_own_figure_is_unknown(tmp_path: Path) -> Non
     assert report.story.chain and not any(
         "unknown" in link.says.replace("(year unknown)", "") for link in report.story.chain
     )
+
+
+_DESCRIBE = """\
+Name:             chat-6d9f4-x2x4z
+Namespace:        serving
+Node:             gpu-07/10.0.3.7
+Containers:
+  engine:
+    State:          Running
+      Started:      Tue, 18 Aug 2026 14:25:01 +0000
+    Last State:     Terminated
+      Reason:       Error
+      Exit Code:    143
+      Started:      Tue, 18 Aug 2026 13:10:00 +0000
+      Finished:     Tue, 18 Aug 2026 14:22:49 +0000
+    Ready:          True
+    Restart Count:  7
+    Liveness:       http-get http://:8000/health delay=600s timeout=2s period=5s #success=1 #failure=3
+Events:
+  Type     Reason     Age                  From     Message
+  ----     ------     ----                 ----     -------
+  Warning  Unhealthy  4m (x21 over 9h)     kubelet  Liveness probe failed: {failed}
+  Normal   Killing    4m (x7 over 9h)      kubelet  Container engine failed liveness probe, will be restarted
+"""
+_AT_WORK = "".join(
+    f"INFO 08-18 14:2{n}:10 [loggers.py:123] Engine 000: Avg prompt throughput: 900.0 tokens/s, Avg generation throughput: 2100.0 tokens/s, "
+    f"Running: {150 + n} reqs, Waiting: {n} reqs, GPU KV cache usage: 4{n}.0%, Prefix cache hit rate: 0.0%\n"
+    for n in range(3)
+)
+
+
+@pytest.mark.parametrize(
+    ("failed", "path", "got"),
+    [
+        ('Get "http://10.0.0.9:8000/health": context deadline exceeded', "/health", "got no answer in time"),
+        ("HTTP probe failed with statuscode: 503", "/health", "got status 503"),
+    ],
+)
+def test_a_probe_that_ends_a_server_at_work_is_no_matter_of_its_start(
+    tmp_path: Path, failed: str, path: str, got: str
+) -> None:
+    (tmp_path / "describe.txt").write_text(_DESCRIBE.format(failed=failed))
+    (tmp_path / "vllm.log").write_text(_AT_WORK)
+    report = diagnose.analyze(tmp_path).report
+    made = report.story
+    assert made and report.diagnoses[0].cause == "probe-restart-loop"
+    assert made.ran_out == "nothing: a probe ended a server that was at work"
+    assert got in made.chain[0].says and "152 requests running" in made.chain[0].says
+    assert "unknown" not in " ".join(link.says for link in made.chain)
+    assert "startup" not in (made.change or "")
+    patch = next(yaml.safe_load(each.text) for each in made.patches if each.form == "kubernetes")
+    probe = patch["spec"]["template"]["spec"]["containers"][0]["livenessProbe"]
+    assert probe["httpGet"] == {"path": path, "port": 8000} and probe["timeoutSeconds"] == 10
+    assert probe["periodSeconds"] * probe["failureThreshold"] >= 300
+
+
+def test_a_probe_that_is_refused_while_the_server_loads_is_one(tmp_path: Path) -> None:
+    (tmp_path / "describe.txt").write_text(
+        _DESCRIBE.format(failed="dial tcp 10.0.0.9:8000: connect: connection refused")
+    )
+    (tmp_path / "vllm.log").write_text(
+        "INFO 08-18 14:24:10 [api_server.py:1896] vLLM API server version 0.11.0\n"
+        "INFO 08-18 14:24:19 [gpu_model_runner.py:2602] Starting to load model /models/chat-70B...\n"
+        "Loading safetensors checkpoint shards:  27% Completed | 4/15 [00:41<01:53, 10.31s/it]\n"
+    )
+    made = diagnose.analyze(tmp_path).report.story
+    assert made and "startup probe" in (made.change or "") and "before it was ready" in made.ran_out

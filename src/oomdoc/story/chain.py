@@ -426,15 +426,18 @@ def _pieces(seen: Seen) -> Iterator[Link]:
 
 def _probe(seen: Seen) -> Iterator[Link]:
     box = seen.facts.container
+    ref = (box["ref"],) if box.get("ref") else ()
+    if busy := seen.action("probe-apart-from-the-load"):
+        yield from _probe_at_work(seen, busy.why.partition(":")[0], ref)
+        return
     rule = re.search(
         r"delay=(\d+)s.*?period=(\d+)s.*?#failure=(\d+)", str(box.get("startup") or box.get("liveness") or "")
     )
-    ref = (box["ref"],) if box.get("ref") else ()
     if rule:
         delay, period, failures = (int(each) for each in rule.groups())
         which = "startup" if box.get("startup") else "liveness"
         yield Link(
-            f"the {which} probe waits {delay} s + {failures} failures x {period} s = {show_seconds(delay + failures * period)}",
+            f"the {which} probe waits {delay} s + {count(failures, 'failure')} x {period} s = {show_seconds(delay + failures * period)}",
             ref,
         )
     if seen.facts.ended_by and not rule:
@@ -450,6 +453,24 @@ def _probe(seen: Seen) -> Iterator[Link]:
         yield Link(
             "; ".join(part for part in (said, reached) if part), (*ref[:1], *places) if ran or not places else places
         )
+    yield from _ended_by_probes(seen)
+
+
+def _probe_at_work(seen: Seen, work: str, ref: tuple[str, ...]) -> Iterator[Link]:
+    """A server that had come up: what it was doing, what the probe allows, and how often it was ended; how long it lived says nothing."""
+    rule = re.search(r"timeout=(\d+)s period=(\d+)s.*?#failure=(\d+)", str(seen.facts.container.get("liveness") or ""))
+    failed = seen.evidence("probe-failures-and-restarts", "restarts-behind-failed-probes")
+    yield Link(work, failed.refs[:1] if failed else ())
+    if rule:
+        timeout, period, misses = (int(each) for each in rule.groups())
+        row = "a single miss" if misses == 1 else f"{misses} misses in a row, {period} s apart"
+        yield Link(f"the liveness probe gives each answer {timeout} s and ends the server after {row}", ref)
+    elif seen.facts.ended_by:
+        yield Link(sentence(seen.facts.ended_by), (seen.facts.ended_ref,) if seen.facts.ended_ref else ())
+    yield from _ended_by_probes(seen)
+
+
+def _ended_by_probes(seen: Seen) -> Iterator[Link]:
     item = seen.evidence("probe-failures-and-restarts")
     if item:
         yield Link(item.says, item.refs[:1])

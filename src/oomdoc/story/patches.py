@@ -22,7 +22,13 @@ _CHART = {
     "max_model_len": "maxModelLen", "max_num_seqs": "maxNumSeqs", "gpu_memory_utilization": "gpuMemoryUtilization", "tensor_parallel_size": "tensorParallelSize", "max_loras": "maxLoras",
     "dtype": "dtype", "enable_prefix_caching": "enablePrefixCaching", "enable_chunked_prefill": "enableChunkedPrefill",
 }  # fmt: skip
-_ADDRESS = re.compile(r"http-get https?://[^:/\s]*:(\d+)(/\S*)")
+_ADDRESS = re.compile(r"http-get https?://[^:/\s]*:([\w-]+)(/\S*)")
+_PROBES = {
+    "startup-probe": "startupProbe",
+    "probe-apart-from-the-load": "livenessProbe",
+    "a-path-that-is-answered": "livenessProbe",
+}
+"""Actions that change a probe of the container, and which one."""
 _PERIOD_S = 10
 
 
@@ -96,15 +102,24 @@ def _deployed(
         spec["volumes"] = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "16Gi"}}]
         chart["shmSize"] = "16Gi"
         service["shm_size"] = "16g"
-    if action.id == "startup-probe" and action.values.get("seconds"):
-        probe = {"periodSeconds": _PERIOD_S, "failureThreshold": math.ceil(action.values["seconds"] / _PERIOD_S)}
+    if which := _PROBES.get(action.id):
+        told = action.values
+        if which == "startupProbe":
+            probe = {"periodSeconds": _PERIOD_S, "failureThreshold": math.ceil(told["seconds"] / _PERIOD_S)}
+        elif "timeout" in told:
+            probe = {
+                "timeoutSeconds": int(told["timeout"]), "periodSeconds": int(told["period"]), "failureThreshold": int(told["misses"]),
+            }  # fmt: skip
         asked = _ADDRESS.search(str(seen.facts.container.get("liveness") or ""))
-        port, path = (int(asked[1]), asked[2]) if asked else (int(seen.number("port") or 8000), "/health")
-        kubernetes["startupProbe"] = {"httpGet": {"path": path, "port": port}, **probe}
+        port, path = (asked[1], asked[2]) if asked else (str(int(seen.number("port") or 8000)), "/health")
+        moved = "status" in told  # the path that was asked is what is wrong
+        address = {"path": "/health" if moved else path, "port": int(port) if port.isdigit() else port}
+        kubernetes[which] = {"httpGet": address, **probe}
+        probe = kubernetes[which] if moved else probe
     if len(kubernetes) == 1 or (probe and seen.facts.ended_by and not seen.facts.cluster):
         return []  # no setting of a container, or a supervisor that is none of Kubernetes' probed it
     pod = {"containers": [kubernetes], **spec}
-    engine: dict[str, Any] = {"startupProbe": probe} if probe else {"modelSpec": [{"name": "MODEL", **chart}]}
+    engine: dict[str, Any] = {which: probe} if which else {"modelSpec": [{"name": "MODEL", **chart}]}
     made = [
         Patch(
             "kubernetes", _yaml({"spec": {"template": {"spec": pod}}}), "kubernetes" in run_by, whole and bool(named)

@@ -33,6 +33,11 @@ _BY_CAUSE = {
     "memory-utilization-too-low": "the budget for the KV cache, not the GPU",
     "memory-leak": "memory that grew and was not released",
 }
+_PROBED = {
+    "a-path-that-is-answered": "nothing: the probe asks a path that the server answers with an error",
+    "probe-apart-from-the-load": "nothing: a probe ended a server that was at work",
+}
+"""What a probe did, by the advice for it."""
 _GREW = {"gpu": "GPU", "host": "host"}
 _BY_CATEGORY = {
     "weights": "memory of the GPU",
@@ -65,8 +70,11 @@ def ran_out(seen: Seen) -> str:
         what = "memory of the host, by the engine's own check"
     elif incident and incident.kind == "startup-check" and incident.phase in CAUGHT:
         what = "memory of the GPU"
-    if report.verdict == "diagnosed" and seen.first and not (incident and incident.kind in ("device-oom", "pressure")):
+    pressed = incident and incident.kind in ("device-oom", "pressure") and seen.cause != "probe-restart-loop"
+    if report.verdict == "diagnosed" and seen.first and not pressed:
         what = _BY_CAUSE.get(seen.first.cause, what)
+        if seen.first.cause == "probe-restart-loop":
+            what = next((said for name, said in _PROBED.items() if seen.action(name)), what)
         if seen.first.cause == "memory-leak" and seen.facts.grew in _GREW:
             what = f"memory of the {_GREW[seen.facts.grew]}, which grew and was not released"
         if what is None:
