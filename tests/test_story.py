@@ -515,3 +515,60 @@ def test_a_probe_that_is_refused_while_the_server_loads_is_one(tmp_path: Path) -
     )
     made = diagnose.analyze(tmp_path).report.story
     assert made and "startup probe" in (made.change or "") and "before it was ready" in made.ran_out
+
+
+_HPA = """\
+Name:             chat
+Namespace:        serving
+Reference:        Deployment/chat
+Metrics:          ( current / target )
+  resource cpu on pods  (as a percentage of request):  14% (880m) / 75%
+Min replicas:     3
+Max replicas:     9
+Deployment pods:  3 current / 3 desired
+Conditions:
+  Type            Status  Reason            Message
+  AbleToScale     True    ReadyForNewScale  recommended size matches current size
+  ScalingActive   True    ValidMetricFound  the HPA was able to successfully calculate a replica count from cpu resource utilization
+"""
+_SCALED = """\
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata:
+  name: chat
+  namespace: serving
+spec:
+  scaleTargetRef:
+    name: chat
+  minReplicaCount: 0
+  maxReplicaCount: 7
+  triggers:
+    - type: prometheus
+      metadata:
+        serverAddress: http://prometheus:9090
+        query: avg(DCGM_FI_DEV_GPU_UTIL{namespace="serving",pod=~"chat-.*"})
+        threshold: "85"
+"""
+
+
+def test_a_scaler_that_sees_nothing_is_patched_as_the_object_that_it_is(tmp_path: Path) -> None:
+    """With the bounds of the bundle; KEDA is never let go to nought by a queue that is empty while requests run."""
+    queue = _AT_WORK.replace("Waiting: ", "Waiting: 4")
+    for name, manifest in (("hpa.txt", _HPA), ("scaledobject.yaml", _SCALED)):
+        folder = tmp_path / name.partition(".")[0]
+        folder.mkdir()
+        (folder / name).write_text(manifest)
+        (folder / "vllm.log").write_text(queue)
+    made = diagnose.analyze(tmp_path / "hpa").report
+    assert made.story and made.diagnoses[0].cause == "autoscaling-blind"
+    assert "instead of `cpu`" in (made.story.change or "") and "between 3 and 9 replicas" in (made.story.change or "")
+    patch = yaml.safe_load(made.story.patches[0].text)
+    assert patch["kind"] == "HorizontalPodAutoscaler" and made.story.patches[0].fits
+    assert (patch["spec"]["minReplicas"], patch["spec"]["maxReplicas"]) == (3, 9)
+    assert patch["spec"]["metrics"][0]["pods"]["metric"]["name"] == "vllm_num_requests_waiting"
+    scaled = diagnose.analyze(tmp_path / "scaledobject").report.story
+    assert scaled
+    patch = yaml.safe_load(scaled.patches[0].text)
+    assert patch["kind"] == "ScaledObject" and patch["spec"]["scaleTargetRef"] == {"name": "chat"}
+    assert (patch["spec"]["minReplicaCount"], patch["spec"]["maxReplicaCount"]) == (1, 7)
+    assert "num_requests_waiting" in patch["spec"]["triggers"][0]["metadata"]["query"]
