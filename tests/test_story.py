@@ -572,3 +572,35 @@ def test_a_scaler_that_sees_nothing_is_patched_as_the_object_that_it_is(tmp_path
     assert patch["kind"] == "ScaledObject" and patch["spec"]["scaleTargetRef"] == {"name": "chat"}
     assert (patch["spec"]["minReplicaCount"], patch["spec"]["maxReplicaCount"]) == (1, 7)
     assert "num_requests_waiting" in patch["spec"]["triggers"][0]["metadata"]["query"]
+
+
+def test_a_bundle_that_shows_little_is_not_said_to_be_well(tmp_path: Path) -> None:
+    """The first screen says what the verdict rests on and what nobody looked at; a bundle with requests and usage says neither."""
+    (tmp_path / "run.log").write_text(
+        "Rendering prompts: 100%|----------| 4/4 [00:00<00:00, 31.07it/s]\n"
+        "Processed prompts: 100%|--------| 4/4 [00:02<00:00, 1.61it/s, est. speed input: 5120.10 toks/s, output: 22.04 toks/s]\n"
+        "vllm:prefix_cache_hits 3\n"
+    )
+    report = diagnose.analyze(tmp_path).report
+    assert report.verdict == "healthy" and report.story
+    assert report.story.title == "What this bundle shows has no failure in it, and it shows little"
+    last = report.story.chain[-1].says
+    assert last.startswith("that is all: 3 lines of 1 source were read") and "how full the KV pool was" in last
+    well = story("healthy-full-device")
+    assert "shows little" not in well.title and "that is all" not in well.chain[-1].says
+
+
+def test_the_memory_of_a_server_on_the_processor_is_the_host_s(tmp_path: Path) -> None:
+    (tmp_path / "vllm.log").write_text(
+        "INFO 11-20 21:02:31 [utils.py:233] non-default args: {'model_tag': 'org/tiny', 'gpu_memory_utilization': 0.75, 'max_model_len': 2048}\n"
+        "(EngineCore pid=7) INFO 11-20 21:02:36 [core.py:94] Initializing a V1 LLM engine (v0.32.0) with config: model='org/tiny', "
+        "dtype=torch.bfloat16, max_seq_len=2048, tensor_parallel_size=1, device_config=cpu\n"
+        "(EngineCore pid=7) ERROR 11-20 21:02:43 [core.py:1001] ValueError: Available memory on node 0 (3.02/8.00 GiB) on startup is less than "
+        "desired CPU memory utilization (0.75, 6.0 GiB). On the CPU backend, the `--gpu-memory-utilization` flag controls the fraction of CPU "
+        "memory reserved (despite its name).\n"
+    )
+    report = diagnose.analyze(tmp_path).report
+    assert report.diagnoses[0].cause in ("memory-utilization-edge", "host-memory-exhausted")
+    page = REPORTS["terminal"](report, width=160)
+    assert "host" in page
+    assert not re.search(r"\b(?:of the (?:device|GPU|card)|each GPU|nvidia-smi)\b", page)

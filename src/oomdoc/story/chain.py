@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from oomdoc.model import LedgerEntry, Link
 from oomdoc.story.impact import pool_tokens
-from oomdoc.story.place import CAUGHT, STARTING, driver, sentence
+from oomdoc.story.place import CAUGHT, STARTING, device_word, driver, not_seen, sentence
 from oomdoc.story.seen import Seen
 from oomdoc.units import GIB, count, parse_size, percent, show_bytes, show_moment, show_seconds
 
@@ -265,7 +265,7 @@ def _length(seen: Seen) -> Iterator[Link]:
         has = [show_bytes(room)] if room is not None else []
         has += [count(pool, "token")] if pool else []
         yield Link(
-            f"what is left for KV on {'the poorest rank' if seen.ranks > 1 else 'the GPU'} is {' = '.join(has)}",
+            f"what is left for KV on {'the poorest rank' if seen.ranks > 1 else device_word(seen)} is {' = '.join(has)}",
             item.refs[:1] if item else (),
         )
 
@@ -282,7 +282,9 @@ def _low_budget(seen: Seen) -> Iterator[Link]:
         )
     item = seen.evidence("nothing-left-for-kv", "negative-budget-on-host")
     if item and "available" in item.values:
-        yield Link(f"that leaves {show_bytes(item.values['available'])} for the KV pool", item.refs[:1])
+        known = entry and entry.total_bytes and util is not None
+        what = "that" if known else f"`--gpu-memory-utilization {util:g}`" if util is not None else "the budget"
+        yield Link(f"{what} leaves {show_bytes(item.values['available'])} for the KV pool", item.refs[:1])
 
 
 def _shared(seen: Seen) -> Iterator[Link]:
@@ -296,7 +298,7 @@ def _shared(seen: Seen) -> Iterator[Link]:
             item.refs[:1],
         )
         yield Link(
-            f"the engine asks for {show_bytes(now['wanted'])} (its share of the whole GPU), {show_bytes(now['free'])} were free",
+            f"the engine asks for {show_bytes(now['wanted'])} (its share of all of {device_word(seen)}), {show_bytes(now['free'])} were free",
             item.refs[:1],
         )
         return
@@ -315,7 +317,7 @@ def _weights(seen: Seen) -> Iterator[Link]:
             made = f": {now['params'] / 1e9:.3g} billion parameters x {now['bytes_per_param']:g} bytes"
             made += f" / {count(seen.ranks, 'rank')}" if seen.ranks > 1 else ""
         yield Link(
-            f"the weights need {show_bytes(now['expected'])} on each GPU{made}; the GPU has {show_bytes(now['total'])}",
+            f"the weights need {show_bytes(now['expected'])} on {device_word(seen).replace('the GPU', 'each GPU')}{made}; {device_word(seen)} has {show_bytes(now['total'])}",
             item.refs[:1],
         )
     budget = seen.evidence("weights-take-the-budget")
@@ -603,6 +605,13 @@ def _well(seen: Seen) -> Iterator[Link]:
     for item in (served, answered, room):
         if item:
             yield Link(item.says, item.refs[:1])
+    *most, last = not_seen(seen) or [""]
+    if most:  # one of them is missing nearly always
+        read = seen.report.coverage.sources
+        lines = count(sum(source.lines for source in read), "line")
+        yield Link(
+            f"that is all: {lines} of {count(len(read), 'source')} were read, and they do not say {', '.join(most)} or {last}"
+        )
 
 
 _BY_CAUSE: dict[str, Callable[[Seen], Iterator[Link]]] = {
