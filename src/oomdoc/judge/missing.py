@@ -137,7 +137,9 @@ def collect_next(
             continue
         what, command = _how(store, table)
         if first is not None and first.cause == "healthy":
-            what = what.replace("half hour before the failure", "time in question").replace("the half hour before", "the time in question")
+            what = what.replace("half hour before the failure", "time in question").replace(
+                "the half hour before", "the time in question"
+            )
         if command and command not in said:
             said.add(command)
             told.append(CollectNext(what, command, tuple(sorted(moves[table])), round(sum(moves[table].values()), 3)))

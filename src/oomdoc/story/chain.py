@@ -293,8 +293,13 @@ def _shared(seen: Seen) -> Iterator[Link]:
         now = item.values
         on = seen.book("failure")
         name = f" of rank {on.rank}" if on and on.rank is not None and seen.ranks > 1 else ""
+        parts = on.parts if on else {}
+        others, own = parts.get("other_processes_bytes"), parts.get("non_torch_bytes")
+        whose = ""
+        if others and own and abs(others + own - now["taken"]) < 0.02 * now["total"]:
+            whose = f": {show_bytes(others)} by others, {show_bytes(own)} by the context of its own process"
         yield Link(
-            f"before the engine loaded anything, {show_bytes(now['taken'])} of the {show_bytes(now['total'])}{name} were taken already",
+            f"before the engine loaded anything, {show_bytes(now['taken'])} of the {show_bytes(now['total'])}{name} were taken already{whose}",
             item.refs[:1],
         )
         yield Link(
@@ -382,6 +387,13 @@ def _graphs(seen: Seen) -> Iterator[Link]:
     yield from _plan(seen)
     item = seen.item("graphs", "left") or seen.item("pools", "requested", "free") or seen.item("estimate", "share")
     if item:
+        yield Link(item.says, item.refs[:1])
+    if held := _sum(seen.book("failure")):
+        yield held
+
+
+def _feature(seen: Seen) -> Iterator[Link]:
+    for item in (seen.first.evidence if seen.first else ())[:1]:
         yield Link(item.says, item.refs[:1])
     if held := _sum(seen.book("failure")):
         yield held
@@ -615,7 +627,7 @@ def _well(seen: Seen) -> Iterator[Link]:
 
 
 _BY_CAUSE: dict[str, Callable[[Seen], Iterator[Link]]] = {
-    "allocator-fragmentation": _pieces, "cuda-graph-overhead": _graphs, "gpu-shared": _shared, "healthy": _well, "host-memory-exhausted": _host,
+    "allocator-fragmentation": _pieces, "cuda-graph-overhead": _graphs, "feature-overhead": _feature, "gpu-shared": _shared, "healthy": _well, "host-memory-exhausted": _host,
     "kv-demand-exceeds-pool": _demand, "kv-pool-below-max-model-len": _length, "max-num-seqs-too-high": _sequences, "memory-leak": _leak, "memory-utilization-edge": _edge,
     "memory-utilization-too-low": _low_budget, "not-memory": _other, "prefill-activation-spike": _spike, "probe-restart-loop": _probe, "rank-imbalance": _uneven, "shm-exhausted": _segment,
     "tp-undersharded": _undersharded, "weights-exceed-gpu": _weights,
