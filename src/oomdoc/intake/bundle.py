@@ -738,6 +738,11 @@ def _check(path: Path) -> None:
         elif kind == stat.S_IFREG:
             path.open("rb").close()
     except (FileNotFoundError, NotADirectoryError):
+        if re.match(r"https?:/", str(path)):
+            raise BundleError(
+                f"{path} is an address, and nothing is read over a network",
+                "Pipe it in: curl -s ADDRESS | oomdoc COMMAND -",
+            ) from None
         raise BundleError(f"{path} does not exist", "Check the path") from None
     except (OSError, ValueError) as problem:
         raise BundleError(f"{path} cannot be read: {reason(problem)}", "Check the path and its permissions") from None
