@@ -739,8 +739,9 @@ def _check(path: Path) -> None:
             path.open("rb").close()
     except (FileNotFoundError, NotADirectoryError):
         if re.match(r"https?:/", str(path)):
+            address = re.sub(r"(?<=:)/+", "//", str(path), count=1)
             raise BundleError(
-                f"{path} is an address, and nothing is read over a network",
+                f"{address} is an address, and nothing is read over a network",
                 "Pipe it in: curl -s ADDRESS | oomdoc COMMAND -",
             ) from None
         raise BundleError(f"{path} does not exist", "Check the path") from None
