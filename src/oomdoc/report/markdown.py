@@ -207,7 +207,7 @@ def _evidence(report: Report, item: Diagnosis) -> list[str]:
     lines = [
         "### How sure",
         "",
-        f"{prose(item.title)} ({code(item.cause)}) is {plain(start)} of incidents before any evidence; each line multiplies the odds.",
+        f"{code(item.cause)} ({prose(item.title)}) is the cause of {plain(start)} of incidents before any evidence; each line multiplies the odds.",
         "",
     ]
     for step, times in zip(story.steps[1:], factors, strict=True):
