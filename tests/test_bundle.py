@@ -840,6 +840,7 @@ def test_a_named_pipe_that_is_named_is_read(box: Path) -> None:
     [
         (lambda box: box / "missing", "missing does not exist. Check the path"),
         (lambda box: place(box, "f", b"") / "below", "below does not exist"),
+        (lambda _: Path("http://127.0.0.1:9/metrics"), "is an address, and nothing is read over a network. Pipe it in"),
         (lambda box: box, "box holds no files"),
         (lambda _: "/dev/null", "/dev/null is a device or a socket"),
         (lambda _: "a\0b", "cannot be read: "),

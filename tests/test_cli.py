@@ -623,8 +623,29 @@ def test_rules_list_as_accepted(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(capsys, "rules", "list", "--rules", "my")[2] == "oomdoc: warning: my/x.toml:3: no key 'prio'\n"
 
 
+def test_rules_test_takes_a_cause_a_file_or_a_folder(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    module: Any = types.ModuleType("oomdoc.judge.rule_tests")
+    module.run = lambda rules, tell=None: [(rule.id, test["name"], True, "") for rule in rules for test in rule.tests]
+    monkeypatch.setitem(sys.modules, "oomdoc.judge.rule_tests", module)
+    monkeypatch.chdir(tmp_path)
+    for cause in ("disk-full", "ports-gone"):
+        assert call(capsys, "rules", "new", cause, "mine")[0] == 0
+    assert "tests of 1 rule:" in call(capsys, "rules", "test", "gpu-shared")[1]
+    own = call(capsys, "rules", "test", "mine")[1]
+    one = call(capsys, "rules", "test", "mine/host/disk-full.toml")[1]
+    assert "of 2 rules:" in own and "of 1 rule:" in one
+    status, _, err = call(capsys, "rules", "test", "gpu-shard")
+    assert status == 2 and "no rule folder 'gpu-shard'" in err and "`gpu-shared`" in err
+
+
 @pytest.mark.usefixtures("rule_set")
-def test_rules_test_tells_what_failed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_test_tells_what_failed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my").mkdir()
     module: Any = types.ModuleType("oomdoc.judge.rule_tests")
     good = ("gpu-shared", "a neighbour", True, "")
     bad = (

@@ -49,6 +49,8 @@ def test_bash_offers_commands_options_and_files(
 def test_bash_offers_values(capsys: pytest.CaptureFixture[str]) -> None:
     text = script("bash", capsys)
     assert offered(text, "oomdoc", "explain", "kv-dem") == {"kv-demand-exceeds-pool"}
+    assert offered(text, "oomdoc", "rules", "test", "gpu-sh") == {"gpu-shared"}
+    assert "gpu-shared" not in offered(text, "oomdoc", "rules", "list", "")
     assert offered(text, "oomdoc", "tables", "engine_st") >= {"engine_stat", "engine_start"}
     assert offered(text, "oomdoc", "fit", "--model", "Qwen/Qwen3-8B") == {"Qwen/Qwen3-8B"}
     assert any("h100" in word.lower() for word in offered(text, "oomdoc", "fit", "--gpu", ""))

@@ -72,7 +72,7 @@ def test_a_chain_has_links_with_numbers_and_places_of_this_bundle(name: str) -> 
     [
         ("killed-while-loading", ["`--cpu-offload-gb 32` x 2 ranks = 64.00 GiB of host memory, all of the container's limit of 64.00 GiB", "at 73% of the shards (22/30)", "restarted 2 times"]),
         ("prompt-logprobs-spike", ["8,192 tokens of the step x 151,936 words of the vocabulary x 4 bytes = 4.64 GiB"]),
-        ("startup-probe-too-short", ["waits 60 s + 12 failures x 10 s = 3 min", "loading had come to 6/17 shards", "39 probe failures"]),
+        ("startup-probe-too-short", ["waits 60 s + 12 failures x 10 s = 3 min", "loading had come to 6/17 shards", "39 probes failed"]),
         ("second-tenant-on-card-one", ["41.33 GiB of the 79.18 GiB of rank 1 were taken already", "asks for 72.85 GiB"]),
         ("kv-demand-long-chats", ["631,618 tokens were in flight", "the pool stores 267,136", "515 preemptions"]),
         ("weights-70b-on-one-card", ["70 billion parameters x 2 bytes", "3 starts ended the same way"]),
@@ -448,3 +448,159 @@ def test_a_link_never_says_that_its_own_figure_is_unknown(tmp_path: Path) -> Non
     assert report.story.chain and not any(
         "unknown" in link.says.replace("(year unknown)", "") for link in report.story.chain
     )
+
+
+_DESCRIBE = """\
+Name:             chat-6d9f4-x2x4z
+Namespace:        serving
+Node:             gpu-07/10.0.3.7
+Containers:
+  engine:
+    State:          Running
+      Started:      Tue, 18 Aug 2026 14:25:01 +0000
+    Last State:     Terminated
+      Reason:       Error
+      Exit Code:    143
+      Started:      Tue, 18 Aug 2026 13:10:00 +0000
+      Finished:     Tue, 18 Aug 2026 14:22:49 +0000
+    Ready:          True
+    Restart Count:  7
+    Liveness:       http-get http://:8000/health delay=600s timeout=2s period=5s #success=1 #failure=3
+Events:
+  Type     Reason     Age                  From     Message
+  ----     ------     ----                 ----     -------
+  Warning  Unhealthy  4m (x21 over 9h)     kubelet  Liveness probe failed: {failed}
+  Normal   Killing    4m (x7 over 9h)      kubelet  Container engine failed liveness probe, will be restarted
+"""
+_AT_WORK = "".join(
+    f"INFO 08-18 14:2{n}:10 [loggers.py:123] Engine 000: Avg prompt throughput: 900.0 tokens/s, Avg generation throughput: 2100.0 tokens/s, "
+    f"Running: {150 + n} reqs, Waiting: {n} reqs, GPU KV cache usage: 4{n}.0%, Prefix cache hit rate: 0.0%\n"
+    for n in range(3)
+)
+
+
+@pytest.mark.parametrize(
+    ("failed", "path", "got"),
+    [
+        ('Get "http://10.0.0.9:8000/health": context deadline exceeded', "/health", "got no answer in time"),
+        ("HTTP probe failed with statuscode: 503", "/health", "got status 503"),
+    ],
+)
+def test_a_probe_that_ends_a_server_at_work_is_no_matter_of_its_start(
+    tmp_path: Path, failed: str, path: str, got: str
+) -> None:
+    (tmp_path / "describe.txt").write_text(_DESCRIBE.format(failed=failed))
+    (tmp_path / "vllm.log").write_text(_AT_WORK)
+    report = diagnose.analyze(tmp_path).report
+    made = report.story
+    assert made and report.diagnoses[0].cause == "probe-restart-loop"
+    assert made.ran_out == "nothing: a probe ended a server that was at work"
+    assert got in made.chain[0].says and "152 requests running" in made.chain[0].says
+    assert "unknown" not in " ".join(link.says for link in made.chain)
+    assert "startup" not in (made.change or "")
+    patch = next(yaml.safe_load(each.text) for each in made.patches if each.form == "kubernetes")
+    probe = patch["spec"]["template"]["spec"]["containers"][0]["livenessProbe"]
+    assert probe["httpGet"] == {"path": path, "port": 8000} and probe["timeoutSeconds"] == 10
+    assert probe["periodSeconds"] * probe["failureThreshold"] >= 300
+
+
+def test_a_probe_that_is_refused_while_the_server_loads_is_one(tmp_path: Path) -> None:
+    (tmp_path / "describe.txt").write_text(
+        _DESCRIBE.format(failed="dial tcp 10.0.0.9:8000: connect: connection refused")
+    )
+    (tmp_path / "vllm.log").write_text(
+        "INFO 08-18 14:24:10 [api_server.py:1896] vLLM API server version 0.11.0\n"
+        "INFO 08-18 14:24:19 [gpu_model_runner.py:2602] Starting to load model /models/chat-70B...\n"
+        "Loading safetensors checkpoint shards:  27% Completed | 4/15 [00:41<01:53, 10.31s/it]\n"
+    )
+    made = diagnose.analyze(tmp_path).report.story
+    assert made and "startup probe" in (made.change or "") and "before it was ready" in made.ran_out
+
+
+_HPA = """\
+Name:             chat
+Namespace:        serving
+Reference:        Deployment/chat
+Metrics:          ( current / target )
+  resource cpu on pods  (as a percentage of request):  14% (880m) / 75%
+Min replicas:     3
+Max replicas:     9
+Deployment pods:  3 current / 3 desired
+Conditions:
+  Type            Status  Reason            Message
+  AbleToScale     True    ReadyForNewScale  recommended size matches current size
+  ScalingActive   True    ValidMetricFound  the HPA was able to successfully calculate a replica count from cpu resource utilization
+"""
+_SCALED = """\
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata:
+  name: chat
+  namespace: serving
+spec:
+  scaleTargetRef:
+    name: chat
+  minReplicaCount: 0
+  maxReplicaCount: 7
+  triggers:
+    - type: prometheus
+      metadata:
+        serverAddress: http://prometheus:9090
+        query: avg(DCGM_FI_DEV_GPU_UTIL{namespace="serving",pod=~"chat-.*"})
+        threshold: "85"
+"""
+
+
+def test_a_scaler_that_sees_nothing_is_patched_as_the_object_that_it_is(tmp_path: Path) -> None:
+    """With the bounds of the bundle; KEDA is never let go to nought by a queue that is empty while requests run."""
+    queue = _AT_WORK.replace("Waiting: ", "Waiting: 4")
+    for name, manifest in (("hpa.txt", _HPA), ("scaledobject.yaml", _SCALED)):
+        folder = tmp_path / name.partition(".")[0]
+        folder.mkdir()
+        (folder / name).write_text(manifest)
+        (folder / "vllm.log").write_text(queue)
+    made = diagnose.analyze(tmp_path / "hpa").report
+    assert made.story and made.diagnoses[0].cause == "autoscaling-blind"
+    assert "instead of `cpu`" in (made.story.change or "") and "between 3 and 9 replicas" in (made.story.change or "")
+    patch = yaml.safe_load(made.story.patches[0].text)
+    assert patch["kind"] == "HorizontalPodAutoscaler" and made.story.patches[0].fits
+    assert (patch["spec"]["minReplicas"], patch["spec"]["maxReplicas"]) == (3, 9)
+    assert patch["spec"]["metrics"][0]["pods"]["metric"]["name"] == "vllm_num_requests_waiting"
+    scaled = diagnose.analyze(tmp_path / "scaledobject").report.story
+    assert scaled
+    patch = yaml.safe_load(scaled.patches[0].text)
+    assert patch["kind"] == "ScaledObject" and patch["spec"]["scaleTargetRef"] == {"name": "chat"}
+    assert (patch["spec"]["minReplicaCount"], patch["spec"]["maxReplicaCount"]) == (1, 7)
+    assert "num_requests_waiting" in patch["spec"]["triggers"][0]["metadata"]["query"]
+
+
+def test_a_bundle_that_shows_little_is_not_said_to_be_well(tmp_path: Path) -> None:
+    """The first screen says what the verdict rests on and what nobody looked at; a bundle with requests and usage says neither."""
+    (tmp_path / "run.log").write_text(
+        "Rendering prompts: 100%|----------| 4/4 [00:00<00:00, 31.07it/s]\n"
+        "Processed prompts: 100%|--------| 4/4 [00:02<00:00, 1.61it/s, est. speed input: 5120.10 toks/s, output: 22.04 toks/s]\n"
+        "vllm:prefix_cache_hits 3\n"
+    )
+    report = diagnose.analyze(tmp_path).report
+    assert report.verdict == "healthy" and report.story
+    assert report.story.title == "What this bundle shows has no failure in it, and it shows little"
+    last = report.story.chain[-1].says
+    assert last.startswith("that is all: 3 lines of 1 source were read") and "how full the KV pool was" in last
+    well = story("healthy-full-device")
+    assert "shows little" not in well.title and "that is all" not in well.chain[-1].says
+
+
+def test_the_memory_of_a_server_on_the_processor_is_the_host_s(tmp_path: Path) -> None:
+    (tmp_path / "vllm.log").write_text(
+        "INFO 11-20 21:02:31 [utils.py:233] non-default args: {'model_tag': 'org/tiny', 'gpu_memory_utilization': 0.75, 'max_model_len': 2048}\n"
+        "(EngineCore pid=7) INFO 11-20 21:02:36 [core.py:94] Initializing a V1 LLM engine (v0.32.0) with config: model='org/tiny', "
+        "dtype=torch.bfloat16, max_seq_len=2048, tensor_parallel_size=1, device_config=cpu\n"
+        "(EngineCore pid=7) ERROR 11-20 21:02:43 [core.py:1001] ValueError: Available memory on node 0 (3.02/8.00 GiB) on startup is less than "
+        "desired CPU memory utilization (0.75, 6.0 GiB). On the CPU backend, the `--gpu-memory-utilization` flag controls the fraction of CPU "
+        "memory reserved (despite its name).\n"
+    )
+    report = diagnose.analyze(tmp_path).report
+    assert report.diagnoses[0].cause in ("memory-utilization-edge", "host-memory-exhausted")
+    page = REPORTS["terminal"](report, width=160)
+    assert "host" in page
+    assert not re.search(r"\b(?:of the (?:device|GPU|card)|each GPU|nvidia-smi)\b", page)

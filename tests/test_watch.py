@@ -53,6 +53,9 @@ def test_a_queue_for_a_moment_is_a_queue_at_work() -> None:
     moment = stats(*[0.1] * 30) + stats(0.1, waiting=3)
     assert not told(engine_stat=moment)["queue"].near
     assert told(engine_stat=stats(*[0.1] * 30, waiting=2))["queue"].near
+    now_and_then = stats(*[0.18] * 27) + stats(*[0.18] * 3, waiting=2)
+    assert not told(engine_stat=now_and_then)["queue"].near  # beside a pool that is four fifths empty
+    assert told(engine_stat=[*now_and_then, *stats(POOL_SHARE)])["queue"].near
 
 
 def test_preemptions_that_nobody_counted_are_not_none() -> None:

@@ -121,7 +121,9 @@ def counted(plain: dict[str, Any]) -> set[str]:
         for step in reversed((plain["story"] or {}).get("steps", [])):
             product *= step["factor"]
             found.update(FIGURE.findall(factor(math.log(product))))
-        found.update(str(len(item["evidence"])))
+        found.add(str(len(item["evidence"])))
+        without = sum(not each["lacks"] for each in item["unanswered"])  # questions that do not arise, and the others
+        found.update((str(without), str(len(item["unanswered"]) - without)))
     return found
 
 

@@ -37,6 +37,21 @@ def test_whole_report_in_colour_as_accepted() -> None:
     check(SNAPSHOTS / "kv-demand.terminal-80.ansi", render(kv_demand(), width=80, color=True))
 
 
+def test_what_nobody_told_apart_is_named_by_what_it_is() -> None:
+    """A message of torch knows neither weights nor pool: what is left of its sum is both, and no riddle."""
+    report = kv_demand()
+    known = parts(non_torch=2.0, unexplained=77.0, free=1.0)
+    start = report.ledger[0].engine
+    entry = LedgerEntry(start, 0, "GPU 0", 80 * GIB, known, None, None, ("vllm.log:1",), moment="failure")
+    alone = replace(report, ledger=(entry,))
+    for form in ("terminal", "markdown", "html"):
+        page = REPORTS[form](alone, width=160)
+        assert "not told apart" in page, form
+        assert not re.search(r"(?<![-\w])unexplained(?![-\w])", re.sub(r"(?s)<(script|style)\b.*?</\1>", "", page)), (
+            form
+        )
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 160])
 @pytest.mark.parametrize("name", SAMPLES)
 def test_no_line_is_wider_than_the_terminal_unless_it_is_there_to_be_pasted(name: str, width: int) -> None:

@@ -98,6 +98,9 @@ def test_what_hurts_stands_first_and_rows_lead_to_their_reports(told: tuple[Path
     assert states == sorted(states, key=("new", "known").index)
     memory = [item.cause != "not-memory" for item in morning.standing if item.state == "new"]
     assert memory == sorted(memory, reverse=True)
+    kinds = [(item.state, item.cause != "not-memory", item.event, item.verdict) for item in morning.standing]
+    for place, kind in enumerate(kinds):  # what nobody knows the cause of stands behind what has one
+        assert kind[3] != "undecided" or (*kind[:3], "diagnosed") not in kinds[place:]
     page = FORMS["html"](morning)
     (root / "morning.html").write_text(page, encoding="utf-8")
     links = [unquote(html.unescape(link)) for link in re.findall(r'<a href="([^"#]+)"', page)]

@@ -42,6 +42,7 @@ from oomdoc.physics.defaults import version_number
 from oomdoc.solve import situation, solve
 from oomdoc.story import Facts, told
 from oomdoc.story.facts import gather
+from oomdoc.units import count
 
 DECIDED_FROM = 0.5  # a first place below this is a guess: the verdict is `undecided`
 MOST_INCIDENTS = 20  # shown in a report; the rest is counted in a warning
@@ -414,7 +415,9 @@ def _warnings(store: Store, sources: Sequence[SourceRow]) -> list[str]:
     told = []
     problems = sum(row.problems for row in sources)
     if problems:
-        told.append(f"{problems} places look like known messages and could not be read: see table problem")
+        told.append(
+            f"what looks like a known message could not be read in {count(problems, 'place')}: see table problem"
+        )
     if store.rows_of("SELECT 1 FROM engine_flag WHERE value LIKE '%***HIDDEN***%' LIMIT 1"):
         told.append("some settings are redacted, which is not the same as unset")
     if store.rows_of("SELECT 1 FROM milestone WHERE t < 1009843200 LIMIT 1"):

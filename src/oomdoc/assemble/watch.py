@@ -17,6 +17,7 @@ HEADROOM_BYTES = 1 * GIB  # a rare long step, NCCL's buffers or a second context
 POOL_SHARE = 0.8
 QUEUED_SHARE = 0.05  # of the samples: a queue that stands for moments is a queue at work
 CONCURRENCY_SHARE = 0.8
+STANDING_SHARE = 0.5  # samples with a queue beside room in the pool: below it a queue comes and goes with arrivals
 CONTEXT_SHARE = 0.9
 SLACK_SHARE = 0.2  # reserved but not allocated, of what torch reserved
 
@@ -70,7 +71,7 @@ def _pool(store: Store) -> Iterable[Watch]:
             share,
             QUEUED_SHARE,
             "share",
-            share >= QUEUED_SHARE,
+            share >= (QUEUED_SHARE if row["peak"] is None or row["peak"] >= POOL_SHARE else STANDING_SHARE),
             _refs(row["peak_ref"]),
             "QueueAtAFullPool",
         )

@@ -107,6 +107,7 @@ def _values() -> dict[str, list[str]]:
     causes = sorted(rule.id for rule in reading.rule_set(None)[0])
     made = {
         "explain": causes,
+        "rules test": causes,
         "tables": sorted(known_tables(TABLES, VIEWS)),
         "--gpu": sorted({words[0] for _, words in gpus.gpus() if words}),
         "--model": sorted({model.name for model in catalogue.models()}),

@@ -67,7 +67,7 @@ def _fish(commands: Mapping[str, Mapping[str, str]], values: Mapping[str, Sequen
     lines = []
     for name, words in values.items():
         if not name.startswith("-"):
-            when = f"__fish_seen_subcommand_from {name}"
+            when = " ; and ".join(f"__fish_seen_subcommand_from {word}" for word in name.split())
             lines.append(f"complete -c oomdoc -n '{when}' -f -a \"{' '.join(words)}\" -d '{name}'")
     for path, told in commands.items():
         seen = path.split()

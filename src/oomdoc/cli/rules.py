@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from oomdoc.cli import console, reading
 from oomdoc.cli.options import Color, Quiet, RuleFolder
 from oomdoc.errors import EXIT_FOUND, EXIT_OK, UsageError
 from oomdoc.limits import MEMORY_BYTES, TIMEOUT_S, limited
+
+if TYPE_CHECKING:
+    from oomdoc.judge.rules import Rule
 
 
 def explain(
@@ -90,28 +93,30 @@ def rules_new(
 
 
 def rules_test(
-    folder: Annotated[
-        Path | None,
-        typer.Argument(metavar="DIR", help="A folder of your rules; else the built-in ones.", show_default=False),
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CAUSE|DIR|FILE",
+            help="A cause's id, a folder of your rules or one of its files; else the built-in rules.",
+            show_default=False,
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="The built-in rules as well as those of DIR.")] = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run the tests that rule files carry: of DIR alone, or of the built-in rules; exit status 1 when one fails.
+    """Run the tests that rule files carry: of one cause, of your own rules, or of all built-in ones; exit status 1 when one fails.
 
     \b
     Example:
-      oomdoc rules test
+      oomdoc rules test kv-demand-exceeds-pool
       oomdoc rules test ./my-rules
+      oomdoc rules test ./my-rules/host/disk-full.toml
       oomdoc rules test ./my-rules --all
     """
     from oomdoc.judge.rule_tests import run as run_tests
     from oomdoc.report.words import count, neutral
 
-    chosen, faults = reading.rule_set(folder, told=True)
-    if folder is not None and not everything:
-        own = folder.resolve()
-        chosen = [rule for rule in chosen if own in rule.path.resolve().parents]
+    chosen, faults = _chosen(what, everything)
     progress = console.Progress(quiet)
 
     def tell(rule: str, done: int, of: int) -> None:
@@ -131,6 +136,29 @@ def rules_test(
     )
     console.out(f"{count(len(results), 'test')} of {count(len(chosen), 'rule')}: {done}\n")
     return EXIT_FOUND if failed or faults else EXIT_OK
+
+
+def _chosen(what: str | None, everything: bool) -> tuple[list[Rule], list[str]]:
+    """The rules that are to be tested, and the faults of broken files among them."""
+    path = Path(what) if what is not None else None
+    if path is None or path.is_dir():
+        rules, faults = reading.rule_set(path, told=True)
+        own = path.resolve() if path and not everything else None
+        return [rule for rule in rules if own is None or own in rule.path.resolve().parents], faults
+    if path.is_file():  # DIR/<category>/<cause-id>.toml
+        rules, faults = reading.rule_set(path.resolve().parent.parent, told=True)
+        chosen = [rule for rule in rules if everything or rule.path.resolve() == path.resolve()]
+        return chosen, [fault for fault in faults if everything or path.name in fault]
+    rules, _ = reading.rule_set(None, told=True)
+    known = {rule.id: rule for rule in rules}
+    if what not in known:
+        raise UsageError(
+            f"no cause and no rule folder '{what}'",
+            console.nearest(
+                str(what), known, "`oomdoc rules list` names the causes; a folder has <category>/<cause-id>.toml files"
+            ),
+        )
+    return [known[str(what)]], []
 
 
 def rules_count(

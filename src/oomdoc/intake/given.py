@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import sys
 import time
@@ -105,6 +106,12 @@ def check_path(path: Path) -> None:
         elif kind == stat.S_IFREG:
             path.open("rb").close()
     except (FileNotFoundError, NotADirectoryError):
+        if re.match(r"https?:/", str(path)):
+            address = re.sub(r"(?<=:)/+", "//", str(path), count=1)
+            raise BundleError(
+                f"{address} is an address, and nothing is read over a network",
+                "Pipe it in: curl -s ADDRESS | oomdoc COMMAND -",
+            ) from None
         raise BundleError(f"{path} does not exist", "Check the path") from None
     except (OSError, ValueError) as problem:
         raise BundleError(f"{path} cannot be read: {reason(problem)}", "Check the path and its permissions") from None

@@ -136,6 +136,10 @@ def collect_next(
         if any(table in _SHOWN_BY.get(other, ()) for other in ordered):
             continue
         what, command = _how(store, table)
+        if first is not None and first.cause == "healthy":
+            what = what.replace("half hour before the failure", "time in question").replace(
+                "the half hour before", "the time in question"
+            )
         if command and command not in said:
             said.add(command)
             told.append(CollectNext(what, command, tuple(sorted(moves[table])), round(sum(moves[table].values()), 3)))
@@ -176,7 +180,18 @@ def _fetchable(store: Store) -> frozenset[str]:
         lacking -= {"container", "process_exit", "cluster_event", "scaler", "host_event"}
     if "cluster_event" in lacking and not {"container"} & store.filled:
         lacking -= {"cluster_event", "scaler"}
+    if _on_processor(store):
+        lacking -= {"gpu_sample", "gpu_process", "gpu_device"}
     return frozenset(lacking)
+
+
+def _on_processor(store: Store) -> bool:
+    """The engine says that it computes on the processor: no GPU has anything to say of it."""
+    return "engine_flag" in store.filled and bool(
+        store.rows_of(
+            "SELECT 1 FROM engine_flag WHERE flag IN ('device', 'platform', 'device_config') AND value ILIKE '%cpu%' LIMIT 1"
+        )
+    )
 
 
 def _nothing_left(store: Store) -> bool:

@@ -83,10 +83,11 @@ def _advice(wanted: Mapping[str, Any], actions: Iterable[Any]) -> list[str]:
     made = next((action for action in actions if action.id == wanted["id"]), None)
     if made is None:
         return [f"action {wanted['id']} was not given"]
+    told = {**made.values, **made.changes}  # a change that is no flag is told by its figures
     return [
-        f"action {wanted['id']}: {flag} is {made.changes.get(flag)}, not {value}"
-        for flag, value in wanted.items()
-        if flag != "id" and made.changes.get(flag) != value
+        f"action {wanted['id']}: {name} is {told.get(name)}, not {value}"
+        for name, value in wanted.items()
+        if name != "id" and told.get(name) != value
     ]
 
 

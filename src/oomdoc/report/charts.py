@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.model import LedgerEntry, Report
-from oomdoc.report.facts import PARTS
+from oomdoc.report.facts import PARTS, parts_of
 from oomdoc.report.words import neutral
 from oomdoc.units import GIB, NOMINAL_YEAR, parse_time, show_seconds
 
@@ -321,7 +321,7 @@ def ledger_spec(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[s
     rows = [
         {"rank": label, "part": title, "v": round((entry.parts.get(key) or 0) / GIB, 3), "o": place}
         for label, entry in zip(labels, entries, strict=True)
-        for place, (key, title) in enumerate(PARTS)
+        for place, (key, title) in enumerate(parts_of(entries))
         if (entry.parts.get(key) or 0) > 0
     ]
     totals = [
@@ -329,7 +329,7 @@ def ledger_spec(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[s
         for label, entry in zip(labels, entries, strict=True)
         if entry.total_bytes
     ]
-    names = [title for _, title in PARTS]
+    names = [title for _, title in parts_of(entries)]
     color = {"field": "part", "type": "nominal", "legend": None, "scale": {"domain": names, "range": [f"var(--p-{key.removesuffix('_bytes').replace('_', '-')})" for key, _ in PARTS]}}  # fmt: skip
     bar = {"y": {"field": "rank", "type": "nominal", "title": None, "sort": list(labels), "axis": {"labelLimit": 160}}, "x": {"field": "v", "type": "quantitative", "title": "GiB", "stack": "zero"}}  # fmt: skip
     return {

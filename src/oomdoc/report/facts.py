@@ -28,6 +28,16 @@ PARTS = (
     ("unexplained_bytes", "unexplained"),
     ("free_bytes", "free"),
 )
+_NOT_TOLD_APART = "weights, pool and more, not told apart"
+
+
+def parts_of(entries: Sequence[LedgerEntry]) -> tuple[tuple[str, str], ...]:
+    """`PARTS` with what nobody told apart called by what it is made of: where neither weights nor pool are known, they are most of it."""
+    if any(entry.parts.get(key) is not None for entry in entries for key in ("weights_bytes", "kv_pool_bytes")):
+        return PARTS
+    return tuple((key, _NOT_TOLD_APART if key == "unexplained_bytes" else title) for key, title in PARTS)
+
+
 # Engine settings worth a place on the engine's line, and their short names.
 SETTINGS = (
     ("tensor_parallel_size", "TP"),

@@ -21,7 +21,6 @@ from oomdoc.report import charts, pictures
 from oomdoc.report.facts import (
     KINDS,
     MOMENTS,
-    PARTS,
     PATCH_NAMES,
     SETTINGS,
     answer,
@@ -33,6 +32,7 @@ from oomdoc.report.facts import (
     in_short,
     is_tie,
     missing_parts,
+    parts_of,
     per_gpu,
     plans_of_failure,
     same_change,
@@ -184,7 +184,7 @@ def _books(labels: Sequence[str], entries: Sequence[LedgerEntry]) -> dict[str, A
         return "unknown" if size is None else f"{size / GIB:.2f}"
 
     rows = []
-    for key, name in PARTS:
+    for key, name in parts_of(entries):
         sizes = [entry.parts.get(key) for entry in entries]
         if any(sizes):
             rows.append((key.removesuffix("_bytes").replace("_", "-"), name, [figure(size) for size in sizes]))

@@ -14,7 +14,6 @@ from oomdoc.model import Diagnosis, Evidence, Report, closest
 from oomdoc.report.facts import (
     KINDS,
     MOMENTS,
-    PARTS,
     PATCH_NAMES,
     answer,
     computed,
@@ -24,6 +23,7 @@ from oomdoc.report.facts import (
     fix_title,
     is_tie,
     ledger_of_failure,
+    parts_of,
     plans_of_failure,
     pool,
     same_change,
@@ -207,7 +207,7 @@ def _evidence(report: Report, item: Diagnosis) -> list[str]:
     lines = [
         "### How sure",
         "",
-        f"{prose(item.title)} ({code(item.cause)}) is {plain(start)} of incidents before any evidence; each line multiplies the odds.",
+        f"{code(item.cause)} ({prose(item.title)}) is the cause of {plain(start)} of incidents before any evidence; each line multiplies the odds.",
         "",
     ]
     for step, times in zip(story.steps[1:], factors, strict=True):
@@ -280,7 +280,7 @@ def _ledger(report: Report) -> list[str]:
     ranks = len(shown)
     shown = [*shown, *plans]
     lines = ["### Where the memory is", "", "| GiB | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(heads)]
-    for key, name in PARTS:
+    for key, name in parts_of(shown):
         if any(entry.parts.get(key) for entry in shown):
             lines.append(f"| {name} | " + " | ".join(_gib(entry.parts.get(key)) for entry in shown) + " |")
     lines.append("| **device** | " + " | ".join(_gib(entry.total_bytes) for entry in shown) + " |")
@@ -294,7 +294,8 @@ def _ledger(report: Report) -> list[str]:
     said = pool(entries)
     if len(entries) > ranks:
         said.append(f"{len(entries) - ranks} more ranks are in the JSON report")
-    return [*lines, "; ".join(said) + ".", ""] if said else lines
+    text = "; ".join(said)
+    return [*lines, text[:1].upper() + text[1:] + ".", ""] if said else lines
 
 
 def _gib(size: int | None) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.model import LedgerEntry, Report
-from oomdoc.report.facts import MOMENTS, PARTS, bar_size, ledger_of_failure, plans_of_failure
+from oomdoc.report.facts import MOMENTS, bar_size, ledger_of_failure, parts_of, plans_of_failure
 from oomdoc.report.words import count, gravest, moment, neutral, percent
 from oomdoc.units import GIB, NOMINAL_YEAR, parse_time, show_bytes, show_seconds
 
@@ -30,9 +30,10 @@ def ledger(report: Report) -> dict[str, Any] | None:
         return None
     whole = max(entry.total_bytes or 0 for entry in (*entries, *plans))
     bars: list[dict[str, Any]] = []
+    titled = parts_of([*entries, *plans])
     for entry in (*entries, *plans):
         shapes, at = [], 0.0
-        for key, title in PARTS:
+        for key, title in titled:
             amount = max(entry.parts.get(key) or 0, 0)
             wide = amount / whole * WIDE
             if wide:
@@ -48,7 +49,7 @@ def ledger(report: Report) -> dict[str, Any] | None:
         names = bar["names"]
         bar["name"] = names[0] if len(names) == 1 else f"{names[0]} to {names[-1].rpartition(' ')[2]}"
     legend = []
-    for key, title in PARTS:
+    for key, title in titled:
         sizes = [size for entry in entries if (size := entry.parts.get(key))]
         planned = [size for entry in plans if (size := entry.parts.get(key))]
         if sizes or planned:

@@ -32,6 +32,7 @@ from oomdoc.report.facts import (
     is_tie,
     ledger_of_failure,
     missing_parts,
+    parts_of,
     per_gpu,
     plans_of_failure,
     pool,
@@ -192,7 +193,7 @@ def _device(entry: LedgerEntry) -> str:
 
 def _legend(entries: Sequence[LedgerEntry], plans: Sequence[LedgerEntry] = ()) -> Iterable[Text]:
     """Glyph, name and size of each part; of one that only the plan has the planned size."""
-    for key, title in PARTS:
+    for key, title in parts_of([*entries, *plans]):
         glyph, style = GLYPHS[key]
         sizes = [size for entry in entries if (size := entry.parts.get(key)) is not None]
         if not any(sizes):
@@ -359,18 +360,23 @@ def _evidence(page: Page, report: Report, item: Diagnosis) -> None:
     if item.against:
         page.flow(Text(), ink("against it", "bold"), indent=2)
         _weighed(page, item.against, "yellow", "", _as_shown(report, item))
-    for lacks, title in (
-        (True, "not in this bundle, and not counted"),
-        (False, "does not arise here, and is not counted"),
-    ):
-        asked = [each for each in item.unanswered if bool(each.lacks) is lacks]
-        if asked:
-            page.flow(Text(), ink(title, "bold"), indent=2)
-        for each in asked:
-            need = f" (needs {', '.join(each.lacks)})" if each.lacks else ""
-            page.flow(
-                ink("-", "dim"), page.prose(each.asks + need) + ink(f"  {neutral(each.id)}", "dim"), indent=2, gap=1
-            )
+    asked = [each for each in item.unanswered if each.lacks]
+    if asked:
+        page.flow(Text(), ink("not in this bundle, and not counted", "bold"), indent=2)
+    for each in asked:
+        page.flow(
+            ink("-", "dim"),
+            page.prose(f"{each.asks} (needs {', '.join(each.lacks)})") + ink(f"  {neutral(each.id)}", "dim"),
+            indent=2,
+            gap=1,
+        )
+    if rest := len(item.unanswered) - len(asked):
+        said = (
+            f"{count(rest, 'further question')} of this cause do not arise in this bundle"
+            if rest > 1
+            else "1 further question does not arise"
+        )
+        page.flow(Text(), ink(f"{said}: oomdoc explain {neutral(item.cause)}", "dim"), indent=2)
 
 
 def _weighed(page: Page, evidence: Sequence[Evidence], style: str, nothing: str, shown: Mapping[str, str]) -> None:

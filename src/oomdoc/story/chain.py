@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from oomdoc.model import LedgerEntry, Link
 from oomdoc.story.impact import pool_tokens
-from oomdoc.story.place import CAUGHT, STARTING, driver, sentence
+from oomdoc.story.place import CAUGHT, STARTING, device_word, driver, not_seen, sentence
 from oomdoc.story.seen import Seen
 from oomdoc.units import GIB, count, parse_size, percent, show_bytes, show_moment, show_seconds
 
@@ -265,7 +265,7 @@ def _length(seen: Seen) -> Iterator[Link]:
         has = [show_bytes(room)] if room is not None else []
         has += [count(pool, "token")] if pool else []
         yield Link(
-            f"what is left for KV on {'the poorest rank' if seen.ranks > 1 else 'the GPU'} is {' = '.join(has)}",
+            f"what is left for KV on {'the poorest rank' if seen.ranks > 1 else device_word(seen)} is {' = '.join(has)}",
             item.refs[:1] if item else (),
         )
 
@@ -282,7 +282,9 @@ def _low_budget(seen: Seen) -> Iterator[Link]:
         )
     item = seen.evidence("nothing-left-for-kv", "negative-budget-on-host")
     if item and "available" in item.values:
-        yield Link(f"that leaves {show_bytes(item.values['available'])} for the KV pool", item.refs[:1])
+        known = entry and entry.total_bytes and util is not None
+        what = "that" if known else f"`--gpu-memory-utilization {util:g}`" if util is not None else "the budget"
+        yield Link(f"{what} leaves {show_bytes(item.values['available'])} for the KV pool", item.refs[:1])
 
 
 def _shared(seen: Seen) -> Iterator[Link]:
@@ -291,12 +293,17 @@ def _shared(seen: Seen) -> Iterator[Link]:
         now = item.values
         on = seen.book("failure")
         name = f" of rank {on.rank}" if on and on.rank is not None and seen.ranks > 1 else ""
+        parts = on.parts if on else {}
+        others, own = parts.get("other_processes_bytes"), parts.get("non_torch_bytes")
+        whose = ""
+        if others and own and abs(others + own - now["taken"]) < 0.02 * now["total"]:
+            whose = f": {show_bytes(others)} by others, {show_bytes(own)} by the context of its own process"
         yield Link(
-            f"before the engine loaded anything, {show_bytes(now['taken'])} of the {show_bytes(now['total'])}{name} were taken already",
+            f"before the engine loaded anything, {show_bytes(now['taken'])} of the {show_bytes(now['total'])}{name} were taken already{whose}",
             item.refs[:1],
         )
         yield Link(
-            f"the engine asks for {show_bytes(now['wanted'])} (its share of the whole GPU), {show_bytes(now['free'])} were free",
+            f"the engine asks for {show_bytes(now['wanted'])} (its share of all of {device_word(seen)}), {show_bytes(now['free'])} were free",
             item.refs[:1],
         )
         return
@@ -315,7 +322,7 @@ def _weights(seen: Seen) -> Iterator[Link]:
             made = f": {now['params'] / 1e9:.3g} billion parameters x {now['bytes_per_param']:g} bytes"
             made += f" / {count(seen.ranks, 'rank')}" if seen.ranks > 1 else ""
         yield Link(
-            f"the weights need {show_bytes(now['expected'])} on each GPU{made}; the GPU has {show_bytes(now['total'])}",
+            f"the weights need {show_bytes(now['expected'])} on {device_word(seen).replace('the GPU', 'each GPU')}{made}; {device_word(seen)} has {show_bytes(now['total'])}",
             item.refs[:1],
         )
     budget = seen.evidence("weights-take-the-budget")
@@ -385,6 +392,13 @@ def _graphs(seen: Seen) -> Iterator[Link]:
         yield held
 
 
+def _feature(seen: Seen) -> Iterator[Link]:
+    for item in (seen.first.evidence if seen.first else ())[:1]:
+        yield Link(item.says, item.refs[:1])
+    if held := _sum(seen.book("failure")):
+        yield held
+
+
 def _sequences(seen: Seen) -> Iterator[Link]:
     item = seen.evidence("request-fits-sequences")
     seqs = seen.number("max_num_seqs")
@@ -426,15 +440,18 @@ def _pieces(seen: Seen) -> Iterator[Link]:
 
 def _probe(seen: Seen) -> Iterator[Link]:
     box = seen.facts.container
+    ref = (box["ref"],) if box.get("ref") else ()
+    if busy := seen.action("probe-apart-from-the-load"):
+        yield from _probe_at_work(seen, busy.why.partition(":")[0], ref)
+        return
     rule = re.search(
         r"delay=(\d+)s.*?period=(\d+)s.*?#failure=(\d+)", str(box.get("startup") or box.get("liveness") or "")
     )
-    ref = (box["ref"],) if box.get("ref") else ()
     if rule:
         delay, period, failures = (int(each) for each in rule.groups())
         which = "startup" if box.get("startup") else "liveness"
         yield Link(
-            f"the {which} probe waits {delay} s + {failures} failures x {period} s = {show_seconds(delay + failures * period)}",
+            f"the {which} probe waits {delay} s + {count(failures, 'failure')} x {period} s = {show_seconds(delay + failures * period)}",
             ref,
         )
     if seen.facts.ended_by and not rule:
@@ -450,6 +467,24 @@ def _probe(seen: Seen) -> Iterator[Link]:
         yield Link(
             "; ".join(part for part in (said, reached) if part), (*ref[:1], *places) if ran or not places else places
         )
+    yield from _ended_by_probes(seen)
+
+
+def _probe_at_work(seen: Seen, work: str, ref: tuple[str, ...]) -> Iterator[Link]:
+    """A server that had come up: what it was doing, what the probe allows, and how often it was ended; how long it lived says nothing."""
+    rule = re.search(r"timeout=(\d+)s period=(\d+)s.*?#failure=(\d+)", str(seen.facts.container.get("liveness") or ""))
+    failed = seen.evidence("probe-failures-and-restarts", "restarts-behind-failed-probes")
+    yield Link(work, failed.refs[:1] if failed else ())
+    if rule:
+        timeout, period, misses = (int(each) for each in rule.groups())
+        row = "a single miss" if misses == 1 else f"{misses} misses in a row, {period} s apart"
+        yield Link(f"the liveness probe gives each answer {timeout} s and ends the server after {row}", ref)
+    elif seen.facts.ended_by:
+        yield Link(sentence(seen.facts.ended_by), (seen.facts.ended_ref,) if seen.facts.ended_ref else ())
+    yield from _ended_by_probes(seen)
+
+
+def _ended_by_probes(seen: Seen) -> Iterator[Link]:
     item = seen.evidence("probe-failures-and-restarts")
     if item:
         yield Link(item.says, item.refs[:1])
@@ -582,10 +617,17 @@ def _well(seen: Seen) -> Iterator[Link]:
     for item in (served, answered, room):
         if item:
             yield Link(item.says, item.refs[:1])
+    *most, last = not_seen(seen) or [""]
+    if most:  # one of them is missing nearly always
+        read = seen.report.coverage.sources
+        lines = count(sum(source.lines for source in read), "line")
+        yield Link(
+            f"that is all: {lines} of {count(len(read), 'source')} were read, and they do not say {', '.join(most)} or {last}"
+        )
 
 
 _BY_CAUSE: dict[str, Callable[[Seen], Iterator[Link]]] = {
-    "allocator-fragmentation": _pieces, "cuda-graph-overhead": _graphs, "gpu-shared": _shared, "healthy": _well, "host-memory-exhausted": _host,
+    "allocator-fragmentation": _pieces, "cuda-graph-overhead": _graphs, "feature-overhead": _feature, "gpu-shared": _shared, "healthy": _well, "host-memory-exhausted": _host,
     "kv-demand-exceeds-pool": _demand, "kv-pool-below-max-model-len": _length, "max-num-seqs-too-high": _sequences, "memory-leak": _leak, "memory-utilization-edge": _edge,
     "memory-utilization-too-low": _low_budget, "not-memory": _other, "prefill-activation-spike": _spike, "probe-restart-loop": _probe, "rank-imbalance": _uneven, "shm-exhausted": _segment,
     "tp-undersharded": _undersharded, "weights-exceed-gpu": _weights,

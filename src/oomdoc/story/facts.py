@@ -63,6 +63,9 @@ class Facts:
     visible: tuple[int, ...] = ()
     cluster: bool = False
     lost: tuple[int | None, str] | None = None
+    scaler: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what an autoscaler follows and may set (`scaling`, `scaler_course`)
     grew: str | None = None  # host or gpu: whose memory a recorded series shows to grow
 
 
@@ -104,6 +107,7 @@ def gather(store: Asks, start: str | None, model: str | None) -> Facts:
         visible=_visible(store),
         cluster=_cluster(store),
         lost=_lost(store),
+        scaler=_scaler(store),
         grew=_grew(store),
     )
 
@@ -116,6 +120,16 @@ def _cluster(store: Asks) -> bool:
         for table, name in named.items()
         if table in store.filled
     )
+
+
+def _scaler(store: Asks) -> Mapping[str, Any]:
+    if "scaler" not in store.filled:
+        return {}
+    rows = store.rows_of(
+        "SELECT s.made_by, s.workload, s.minimum, s.maximum, s.replicas, s.threshold, s.queue, c.asked, c.exposed, "
+        "(SELECT min(name) FROM scaler WHERE kind = 'metric' AND contains(name, c.asked)) AS rule FROM scaling s LEFT JOIN scaler_course c ON true"
+    )
+    return rows[0] if rows else {}
 
 
 def _lost(store: Asks) -> tuple[int | None, str] | None:

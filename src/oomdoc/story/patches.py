@@ -22,7 +22,13 @@ _CHART = {
     "max_model_len": "maxModelLen", "max_num_seqs": "maxNumSeqs", "gpu_memory_utilization": "gpuMemoryUtilization", "tensor_parallel_size": "tensorParallelSize", "max_loras": "maxLoras",
     "dtype": "dtype", "enable_prefix_caching": "enablePrefixCaching", "enable_chunked_prefill": "enableChunkedPrefill",
 }  # fmt: skip
-_ADDRESS = re.compile(r"http-get https?://[^:/\s]*:(\d+)(/\S*)")
+_ADDRESS = re.compile(r"http-get https?://[^:/\s]*:([\w-]+)(/\S*)")
+_PROBES = {
+    "startup-probe": "startupProbe",
+    "probe-apart-from-the-load": "livenessProbe",
+    "a-path-that-is-answered": "livenessProbe",
+}
+"""Actions that change a probe of the container, and which one."""
 _PERIOD_S = 10
 
 
@@ -43,7 +49,87 @@ def patches(seen: Seen) -> tuple[Patch, ...]:
         text = "\n".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
         made.append(Patch("environment", text, not flags))
     made += _deployed(seen, first, action, flags, variables, run_by)
+    made += _scaler(seen, action)
     return tuple(made)
+
+
+_PROMETHEUS = "http://prometheus-operated.monitoring.svc:9090"
+"""Where the Prometheus operator serves it by default; vLLM's production stack installs that one."""
+
+
+def _scaler(seen: Seen, action: Action) -> list[Patch]:
+    """The change of an autoscaler as the object that the bundle shows (a ScaledObject of KEDA or an HPA); without any, of KEDA."""
+    has, told = seen.facts.scaler, action.values
+    if action.id not in _SCALED or not has:
+        return []
+    # KEDA's own minimum is 0: without waiting requests it would end replicas that are at work
+    fewest, most = max(has.get("minimum") or has.get("replicas") or 1, 1), told.get("most") or has.get("maximum")
+    faster = action.id == "add-replicas-faster"
+    bounds = [None, None] if faster else [int(fewest), int(most) if most else None]
+    follows: tuple[str, float] | None = None
+    if action.id == "scale-on-the-queue":
+        follows = str(has["queue"]), told["per_replica"]
+    elif action.id == "ask-for-the-series-that-is-there":
+        if not has.get("threshold"):
+            return []
+        follows = str(has["rule"]).replace(has["asked"], has["exposed"]), has["threshold"]
+    elif action.id == "raise-the-maximum" and "most" not in told:
+        return []
+    hpa = has.get("made_by") == "hpa"
+    spec = _hpa(bounds, follows, faster) if hpa else _scaled_object(seen, bounds, follows, faster)
+    kind = (
+        {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
+        if hpa
+        else {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject"}
+    )
+    return [Patch("kubernetes", _yaml({**kind, "spec": spec}), bool(has.get("made_by")), False)]
+
+
+_SCALED = ("scale-on-the-queue", "ask-for-the-series-that-is-there", "raise-the-maximum", "add-replicas-faster")
+_FASTER = {"stabilizationWindowSeconds": 0, "policies": [{"type": "Percent", "value": 100, "periodSeconds": 60}]}
+
+
+def _hpa(bounds: Sequence[int | None], follows: tuple[str, float] | None, faster: bool) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        name: value for name, value in zip(("minReplicas", "maxReplicas"), bounds, strict=True) if value
+    }
+    if follows:
+        series, target = follows  # the adapter's usual name: an API path of Kubernetes has no colon
+        metric = {"name": series.replace(":", "_")}
+        spec["metrics"] = [
+            {
+                "type": "Pods",
+                "pods": {"metric": metric, "target": {"type": "AverageValue", "averageValue": _quantity(target)}},
+            }
+        ]
+    if faster:
+        spec["behavior"] = {"scaleUp": _FASTER}
+    return spec
+
+
+def _scaled_object(
+    seen: Seen, bounds: Sequence[int | None], follows: tuple[str, float] | None, faster: bool
+) -> dict[str, Any]:
+    spec: dict[str, Any] = (
+        {"scaleTargetRef": {"name": seen.facts.scaler["workload"]}} if seen.facts.scaler.get("workload") else {}
+    )
+    spec |= {name: value for name, value in zip(("minReplicaCount", "maxReplicaCount"), bounds, strict=True) if value}
+    if follows:
+        series, target = follows
+        model = seen.flag("served_model_name")
+        labels = f'{{model_name="{model}"}}' if isinstance(model, str) and re.fullmatch(r"[\w./:-]+", model) else ""
+        # KEDA divides what a query gives by the replicas: what stands for one server is added up
+        asked = series if "(" in series else f"sum({series}{labels})"
+        query = {"serverAddress": _PROMETHEUS, "query": asked, "threshold": f"{target:g}"}
+        spec["triggers"] = [{"type": "prometheus", "metadata": query}]
+    if faster:
+        spec["advanced"] = {"horizontalPodAutoscalerConfig": {"behavior": {"scaleUp": _FASTER}}}
+    return spec
+
+
+def _quantity(value: float) -> str:
+    """A number as Kubernetes writes quantities: whole, or in thousandths."""
+    return str(int(value)) if value == int(value) else f"{round(value * 1000)}m"
 
 
 def _run_by(seen: Seen) -> frozenset[str]:
@@ -96,15 +182,24 @@ def _deployed(
         spec["volumes"] = [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "16Gi"}}]
         chart["shmSize"] = "16Gi"
         service["shm_size"] = "16g"
-    if action.id == "startup-probe" and action.values.get("seconds"):
-        probe = {"periodSeconds": _PERIOD_S, "failureThreshold": math.ceil(action.values["seconds"] / _PERIOD_S)}
+    if which := _PROBES.get(action.id):
+        told = action.values
+        if which == "startupProbe":
+            probe = {"periodSeconds": _PERIOD_S, "failureThreshold": math.ceil(told["seconds"] / _PERIOD_S)}
+        elif "timeout" in told:
+            probe = {
+                "timeoutSeconds": int(told["timeout"]), "periodSeconds": int(told["period"]), "failureThreshold": int(told["misses"]),
+            }  # fmt: skip
         asked = _ADDRESS.search(str(seen.facts.container.get("liveness") or ""))
-        port, path = (int(asked[1]), asked[2]) if asked else (int(seen.number("port") or 8000), "/health")
-        kubernetes["startupProbe"] = {"httpGet": {"path": path, "port": port}, **probe}
+        port, path = (asked[1], asked[2]) if asked else (str(int(seen.number("port") or 8000)), "/health")
+        moved = "status" in told  # the path that was asked is what is wrong
+        address = {"path": "/health" if moved else path, "port": int(port) if port.isdigit() else port}
+        kubernetes[which] = {"httpGet": address, **probe}
+        probe = kubernetes[which] if moved else probe
     if len(kubernetes) == 1 or (probe and seen.facts.ended_by and not seen.facts.cluster):
         return []  # no setting of a container, or a supervisor that is none of Kubernetes' probed it
     pod = {"containers": [kubernetes], **spec}
-    engine: dict[str, Any] = {"startupProbe": probe} if probe else {"modelSpec": [{"name": "MODEL", **chart}]}
+    engine: dict[str, Any] = {which: probe} if which else {"modelSpec": [{"name": "MODEL", **chart}]}
     made = [
         Patch(
             "kubernetes", _yaml({"spec": {"template": {"spec": pod}}}), "kubernetes" in run_by, whole and bool(named)

@@ -33,6 +33,11 @@ _BY_CAUSE = {
     "memory-utilization-too-low": "the budget for the KV cache, not the GPU",
     "memory-leak": "memory that grew and was not released",
 }
+_PROBED = {
+    "a-path-that-is-answered": "nothing: the probe asks a path that the server answers with an error",
+    "probe-apart-from-the-load": "nothing: a probe ended a server that was at work",
+}
+"""What a probe did, by the advice for it."""
 _GREW = {"gpu": "GPU", "host": "host"}
 _BY_CATEGORY = {
     "weights": "memory of the GPU",
@@ -65,14 +70,19 @@ def ran_out(seen: Seen) -> str:
         what = "memory of the host, by the engine's own check"
     elif incident and incident.kind == "startup-check" and incident.phase in CAUGHT:
         what = "memory of the GPU"
-    if report.verdict == "diagnosed" and seen.first and not (incident and incident.kind in ("device-oom", "pressure")):
+    pressed = incident and incident.kind in ("device-oom", "pressure") and seen.cause != "probe-restart-loop"
+    if report.verdict == "diagnosed" and seen.first and not pressed:
         what = _BY_CAUSE.get(seen.first.cause, what)
+        if seen.first.cause == "probe-restart-loop":
+            what = next((said for name, said in _PROBED.items() if seen.action(name)), what)
         if seen.first.cause == "memory-leak" and seen.facts.grew in _GREW:
             what = f"memory of the {_GREW[seen.facts.grew]}, which grew and was not released"
         if what is None:
             what = _BY_CATEGORY.get(seen.first.category)
     if what is None:
         return "the bundle does not say"
+    if on_host(seen):
+        what = what.replace("the GPU", "the host")
     phase = _PHASES.get(incident.phase or "") if incident and not what.startswith("nothing") else None
     return f"{what}, {phase}" if phase else what
 
@@ -130,6 +140,8 @@ def _device(seen: Seen, text: str) -> str | None:
     return "the only GPU" if seen.ranks == 1 and seen.engine and seen.cause not in _NO_DEVICE else None
 
 
+HOST = "host node"
+"""What the ledger calls the device of the CPU backend (`ledger.readings`)."""
 _NO_DEVICE = frozenset(
     {"not-memory", "healthy", "probe-restart-loop", "autoscaling-blind", "host-memory-exhausted", "shm-exhausted", ""}
 )
@@ -233,8 +245,12 @@ def title(seen: Seen) -> str:
         return _other_failure(seen) or first.title
     if first.cause == "healthy" and (near := [item.says for item in report.watch if item.near]):
         return f"Nothing failed; to be watched: {near[0]}"
+    if first.cause == "healthy" and len(not_seen(seen)) > 1:
+        return "What this bundle shows has no failure in it, and it shows little"
     if seen.evidence("host-node-refused"):
         return "The engine asks for more host memory than is free"
+    if on_host(seen) and (said := _ON_HOST.get(first.cause)):
+        return said
     return next((said for name, said in _FEATURES.items() if seen.evidence(name)), first.title)
 
 
@@ -246,12 +262,42 @@ _FEATURES = {
 """The feature that takes the room, by the observation that names it."""
 
 
+def not_seen(seen: Seen) -> list[str]:
+    """What a verdict that nothing is wrong has not looked at, for it is not in the bundle."""
+    charts = {row["chart"] for row in seen.report.timeline.get("series", ())}
+    watched = {item.id for item in (seen.first.evidence if seen.first else ())}
+    lacking = []
+    if not seen.traffic and "requests-failed" not in watched:
+        lacking.append("how requests were answered")
+    if not charts & {"kv_used", "requests"} and "pool-has-room" not in watched:
+        lacking.append("how full the KV pool was and who waited")
+    if not charts & {"device_memory", "host_memory"} and not seen.report.ledger:
+        lacking.append("how much memory was in use")
+    return lacking
+
+
+_ON_HOST = {
+    "host-memory-exhausted": "Host memory ran out",
+    "memory-utilization-too-low": "The budget is smaller than weights and peak, while the host has room",
+    "weights-exceed-gpu": "The weights do not fit the memory of the host",
+}
+"""Titles of causes where the device of the engine is the host."""
+
+
 def on_host(seen: Seen) -> bool:
     """Whether the engine computes on the processor, so that its device is the host."""
-    return "cpu" in str(seen.flag("device_config")).lower()
+    return "cpu" in str(seen.flag("device_config")).lower() or any(entry.device == HOST for entry in seen.books)
+
+
+def device_word(seen: Seen) -> str:
+    """What the engine's memory is memory of."""
+    return "the host" if on_host(seen) else "the GPU"
 
 
 _SIGNAL = re.compile(r"\b(SIGSEGV|SIGILL|SIGFPE|SIGABRT|[Ss]egmentation fault)\b")
+
+
+_BETWEEN_RANKS = re.compile(r"(?i)nccl|gloo|process ?group|all_?(?:reduce|gather)|torch\.distributed|tcpstore")
 
 
 def _other_failure(seen: Seen) -> str | None:
@@ -260,6 +306,8 @@ def _other_failure(seen: Seen) -> str | None:
         return f"A process of the server crashed ({signal[1]})"
     if found := driver(text):
         return f"The NVIDIA driver is too old: it supports CUDA {found}, and this image needs a newer one"
+    if seen.first and seen.first.reason == "network-or-nccl" and text and not _BETWEEN_RANKS.search(text):
+        return sentence(text, 90)
     if seen.first and seen.first.reason:
         kind = _REASONS.get(seen.first.reason, seen.first.reason.replace("-", " "))
         named = _DRIVER_NAMED.search(text) if "driver" in seen.first.reason else None

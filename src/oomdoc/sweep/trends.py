@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -274,10 +275,17 @@ def short_names(bundles: Iterable[str]) -> dict[str, str]:
     return {bundle: "/".join(each[shared:]) for bundle, each in parts.items()}
 
 
+_LOST = re.compile(r"([\d,]+) (?:of [\d,]+ )?requests? (?:failed|lost)")
+
+
 def _hurts(item: Standing) -> tuple[Any, ...]:
+    """How it failed, then how many requests users lost; an incident without a cause stands behind those that have one."""
     kind = _HURTS.index(item.event) if item.event in _HURTS else len(_HURTS)
     memory = item.cause not in NO_FAILURE
-    return (_STATES.index(item.state), not memory, kind, -(item.probability or 0), item.bundle, item.fingerprint)
+    lost = int(told[1].replace(",", "")) if (told := _LOST.search(item.cost or "")) else 0
+    return (
+        _STATES.index(item.state), not memory, kind, item.verdict == "undecided", -lost, -(item.probability or 0), item.bundle, item.fingerprint,
+    )  # fmt: skip
 
 
 def _resolved(ask: Questions, night: str, since: str) -> tuple[Resolved, ...]:

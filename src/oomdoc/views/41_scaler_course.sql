@@ -10,6 +10,7 @@
 -- called_ref: where
 -- held: the scaler wants more replicas than its maximum, by its own condition or by the metric at the last statement
 -- held_ref: where
+-- held_wanted: replicas that the metric asks for at the last statement: replicas x value / threshold; NULL = not told
 -- limited: its own condition says that a rate of change holds it back
 -- limited_ref: where
 -- inactive: its own condition says that its triggers see nothing to do
@@ -141,7 +142,7 @@ WITH stated AS (
 SELECT c.statements, c.share AS called, c.top.value AS value, c.top.threshold AS threshold, c.top.replicas AS replicas,
   c.top.wanted AS wanted, c.top.most AS maximum, c.top.ref AS called_ref,
   coalesce(d.held_ref IS NOT NULL OR (l.replicas >= l.maximum AND ceil(l.ratio * l.replicas) > l.maximum), false) AS held,
-    coalesce(d.held_ref, l.ref) AS held_ref,
+    coalesce(d.held_ref, l.ref) AS held_ref, ceil(l.ratio * l.replicas) AS held_wanted,
   d.limited_ref IS NOT NULL AS limited, d.limited_ref, d.inactive_ref IS NOT NULL AS inactive, d.inactive_ref,
     coalesce(f.holds, false) AS followed, f.ref AS followed_ref,
   a.series AS asked, a.exposed, a.ref AS asked_ref, p.value AS spread_value, p.model AS spread_model, p.mean AS spread_mean,
