@@ -120,6 +120,7 @@ ROUNDS = (
     ),
     Round("r19", "plain reports, the state after r18", 42, 37, 31, 41, 0.089, 0.086, 32, 31),
     Round("r20", "plain reports, after the five misses of r19 were corrected", 42, 42, 38, 42, 0.033, 0.084, 33, 33),
+    Round("r21", "plain reports, the same signs as r20", 42, 41, 36, 42, 0.028, 0.084, 32, 32),
 )
 
 
@@ -127,7 +128,7 @@ def like(probability: float) -> tuple[int, int]:
     """Of the verdicts in the range of this probability: how many were right, and how many there were.
 
     >>> like(0.99), like(0.6)
-    ((482, 513), (161, 336))
+    ((514, 545), (170, 346))
     """
     sure, right = sum(each.sure for each in ROUNDS), sum(each.sure_right for each in ROUNDS)
     if probability >= SURE_FROM:
