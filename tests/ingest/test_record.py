@@ -163,3 +163,16 @@ def test_any_bytes_give_a_record(raw: bytes) -> None:
     record = read_record(1, decode(raw), Clock())
     assert isinstance(record.text, str)
     peel(decode(raw))
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("E0914 07:41:12.200317 1 model_lifecycle.cc:638] failed to load 'qwen' version 3: Internal: ValueError: no such adapter", "ValueError: no such adapter"),
+        ("I20260914 07:41:11.002 88 pb_stub.cc:402] Failed to initialize stub: torch.cuda.OutOfMemoryError: CUDA out of memory.", "torch.cuda.OutOfMemoryError: CUDA out of memory."),
+        ("I0914 07:41:13.1 1 server.cc:674] all is well: nothing failed", "all is well: nothing failed"),
+        ("ERROR 09-14 07:41:13 [a.py:1] ValueError: x", "ERROR 09-14 07:41:13 [a.py:1] ValueError: x"),
+    ],
+)  # fmt: skip
+def test_a_server_in_cpp_quotes_what_failed_in_its_python(line: str, text: str) -> None:
+    assert peel(line)[0] == text

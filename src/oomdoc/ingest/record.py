@@ -57,6 +57,12 @@ _WORKER = re.compile(
     r"(?:\[(?:DEBUG|INFO|WARN|ERROR) ?\] |(?:DEBUG|INFO|WARN|ERROR) +(?:PyProcess )?)W-\d{1,6}-[\w.-]{1,100}(?:: ?| MODEL_LOG - )(.*)",
     re.S,
 )
+_GLOG = re.compile(
+    r"[IWEF]\d{4}(?:\d{4})? \d\d:\d\d:\d\d\.\d{1,9} +\d{1,10} [\w./-]{1,80}:\d{1,6}\] "
+    r"(?:[^\n]{1,160}?: (?=(?:\w+\.){0,6}\w{1,60}(?:Error|Exception): ))?(.*)",
+    re.S,
+)
+"""Triton and other servers in C++ that hold the engine: what failed in its Python is quoted behind their own words."""
 _SRUN = re.compile(r"\d{1,4}: (.*)", re.S)
 _MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
 _MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body")
@@ -146,7 +152,7 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
             extra.update(more)
             t = t if t is not None else stamp
             continue
-        match = _WORKER.match(text) if "W-" in text[:40] else None
+        match = _WORKER.match(text) if "W-" in text[:40] else _GLOG.match(text) if first in "IWEF" else None
         if match:
             text = match[1]
             continue
