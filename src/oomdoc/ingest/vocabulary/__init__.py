@@ -102,7 +102,7 @@ _FOLD_BEHIND = re.compile(
     r"(?i)(?P<bare>[\w:.][\w:. -]*?)\s*[(\[](?:sum|max|avg|average|mean|median|last|total|p\d\d|all|sum of all|fleet)[)\]]"
 )
 """`num_requests_waiting (sum)`: how a dashboard's export says that a series was folded over its replicas."""
-_STATISTIC = re.compile(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]+)?(?P<bare>\w.*?)(?:[ _.-]+(?:sum|max|avg|average|mean|median|last|latest|current|p\d\d|(?:at[ _.-]+)?(?:the[ _.-]+)?end))?(?:[ _.-]+\d{1,3}[smhd])?$")  # fmt: skip
+_STATISTIC = re.compile(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]++)?(?P<bare>\w.*?)(?:(?<![ _.-])[ _.-]++(?:sum|max|avg|average|mean|median|last|latest|current|p\d\d|(?:at[ _.-]+)?(?:the[ _.-]+)?end))?(?:(?<![ _.-])[ _.-]++\d{1,3}[smhd])?$")  # fmt: skip
 _STATES = ("stat.", "gpu.used")
 """What a dashboard folds over replicas or over a minute: each fold is still a reading of the state. Of requests it would be none."""
 
