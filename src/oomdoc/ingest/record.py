@@ -27,7 +27,8 @@ HEAD = re.compile(
     r"(?:(?P<mon>\d\d)-(?P<day>\d\d) (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d) |\.\.\. ?)?"
     r"(?:\[?(?P<src>[\w./-]+\.py)(?::(?P<no>\d+))?\] ?)?"
 )
-BRACKETED = r"(?:\[[\w :./,-]{1,60}\] ?){0,3}\[(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|[IWEF])\]|[IWEF]\d{4}(?:\d{4})? \d\d:\d\d:\d\d\.\d"
+_GLOG_HEAD = r"[IWEF]\d{4}(?:\d{4})? \d\d:\d\d:\d\d\.\d"
+BRACKETED = rf"(?:\[[\w :./,-]{{1,60}}\] ?){{0,3}}\[(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|[IWEF])\]|{_GLOG_HEAD}"
 """How records of other servers begin: `[TM][INFO]`, `[05/02/2027-03:04:05] [TRT-LLM] [RANK 1] [E]`, glog's `I20270109 12:20:01.1`."""
 TAG = re.compile(
     r"\((?P<name>[A-Za-z][\w.:-]*(?: [A-Za-z]\w*)*?)(?: rank=(?P<rank>\d{1,9}))?(?: pid=(?P<pid>\d{1,9}))?(?:, ip=[\w.:]+)?\) ?"
@@ -58,7 +59,7 @@ _WORKER = re.compile(
     re.S,
 )
 _GLOG = re.compile(
-    r"[IWEF]\d{4}(?:\d{4})? \d\d:\d\d:\d\d\.\d{1,9} +\d{1,10} [\w./-]{1,80}:\d{1,6}\] "
+    _GLOG_HEAD + r"\d{0,8} +\d{1,10} [\w./-]{1,80}:\d{1,6}\] "
     r"(?:[^\n]{1,160}?: (?=(?:\w+\.){0,6}\w{1,60}(?:Error|Exception): ))?(.*)",
     re.S,
 )
@@ -152,7 +153,7 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
             extra.update(more)
             t = t if t is not None else stamp
             continue
-        match = _WORKER.match(text) if "W-" in text[:40] else _GLOG.match(text) if first in "IWEF" else None
+        match = _WORKER.match(text) if "W-" in text[:40] else _GLOG.match(text) if text[1:5].isdigit() else None
         if match:
             text = match[1]
             continue

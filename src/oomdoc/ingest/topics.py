@@ -292,11 +292,12 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:crash(?:es|ed|ing)?|dies|died|killed|segfaults?|fails? to start|cannot start|won't start)\b",
         r"\bexit(?:s|ed)?(?: with)?(?: an?)? (?:exit )?(?:code|status) [1-9]\d{0,2}\b",
         # who asks whether it would fail tells of no failure: the verb stands before the one of whom it is asked
-        unless=r"\b(?:does|would|will|do) (?:that|this|it|these) (?:mean|imply)\b|\bwhat (?:happens|would happen|will happen|if)\b"
-        r"|\b(?:will|would|could|can|should|might|may) (?:it|we|i|you|they|he|she|this|that|these|the \w+|a \w+|one|another \w+)\b"
+        unless=r"\b(?:does|would|will|do) (?:that|this|it|these) (?:mean|imply)\b|\bwhat (?:happens|would happen|will happen) (?:if|when)\b|\bwhat if\b"
+        r"|(?<!why )(?<!how )\b(?:will|would|could|can|should|might|may) (?:it|we|i|they|he|she|this|that|these|the \w+|a \w+|one|another \w+) (?:\w+ ){0,2}"
+        r"(?:oom|run|go|get|crash|die|fail|be killed|exhaust)\b"
         r"|\bis (?:it|there) (?:possible|likely|a (?:risk|danger|chance))\b",
         deniable=True,
-        samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None), ("it will run out of memory every evening", None)),
+        samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None), ("it will run out of memory every evening", None), ("can you explain why we get CUDA out of memory", None), ("this is what happens: OOM", None), ("why would the server crash after two hours", None)),
         near_misses=(
             "no OOM so far", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0", "reboot before the OOM killer comes",
             "does this mean that the sixth user gets an OOM", "could it go out of memory with ten of them",

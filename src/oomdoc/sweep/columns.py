@@ -1,34 +1,16 @@
 """The tables of a sweep's dataset: columns, types, units, meaning. The contract with everybody who reads the Parquet files.
 
-Every row begins with `night` and `bundle`. NULL is unknown. A change of a column's meaning raises `DATASET_VERSION`.
+Every row begins with `night` and `bundle`. NULL is unknown. A type is that of Parquet: `string`, `int64`, `double`, `bool`, `date`, `binary`. A change of a column's meaning raises `DATASET_VERSION`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from oomdoc.evidence.tables import Column, Table
+
 DATASET_VERSION = "1"
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column: its Parquet type (`string`, `int64`, `double`, `bool`, `date`, `binary`) and what it says."""
-
-    name: str
-    type: str
-    says: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """One table: a row per what (`says`), and its columns in order."""
-
-    name: str
-    says: str
-    columns: tuple[Column, ...]
-
 
 _KEY = (
     Column("night", "date", "the night that wrote this; the folder `day=` says the same"),
