@@ -71,6 +71,9 @@ _BOX = re.compile(
     rb"(?m)^\s*(?:- )?(?:containerStatuses|lastState):|^\s*exitCode: *\d+\s*$(?=(?s:.)*^\s*(?:reason|finishedAt):)|^\s*(?:liveness|startup)Probe:(?=(?s:.)*\bfailureThreshold\b)"
 )
 """What only the status of a container has, or its probes."""
+_BOXED = re.compile(
+    rb"containerStatuses:|lastState:|exitCode:|Probe:"
+)  # found by their letters: no line is tried without them
 _NODE = re.compile(rb'(?m)^\s*"?nvidia\.com/gpu\.product"?\s*:')
 _LABELS = re.compile(rb'(?m)^[\s-]*"?labels"?\s*:')
 _FOLLOWS = re.compile(rb'(?m)^\s*"?(?:metrics|triggers|behavior)"?\s*:')
@@ -88,16 +91,22 @@ def matches(head: Head) -> bool:
         return True
     if _LIST.match(lines[0]):  # records of a program: `forms` reads them, unless they are the cluster's own objects
         return bool(_INSPECT.search(head.data))
-    if _BOX.search(head.data) and _DOCUMENT.match(head.data[:4096].decode("utf-8", "replace")):
+    if (
+        _BOXED.search(head.data)
+        and _BOX.search(head.data)
+        and _DOCUMENT.match(head.data[:4096].decode("utf-8", "replace"))
+    ):
         return True
     if (
-        _SCALER.search(head.data)
+        (b"Replica" in head.data or b"scaleTargetRef" in head.data)
+        and _SCALER.search(head.data)
         and _FOLLOWS.search(head.data)
         and _DOCUMENT.match(head.data[:4096].decode("utf-8", "replace"))
     ):
         return True
     if (
-        _NODE.search(head.data)
+        b"gpu.product" in head.data
+        and _NODE.search(head.data)
         and _LABELS.search(head.data)
         and _DOCUMENT.match(head.data[:4096].decode("utf-8", "replace"))
     ):
