@@ -293,6 +293,25 @@ def test_csv_with_quotes_and_repeated_headers() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "cells", "elapsed"),
+    [
+        ("t_s", ("0.0", "12.5"), (0.0, 12.5)),
+        ("time_ms", ("500", "900500"), (0.5, 900.5)),
+        ("arrival_offset_s", ("3", "4"), (3.0, 4.0)),
+        ("request_time", ("0.251", "3.1"), (None, None)),  # a proxy's duration
+        ("timestamp", ("3", "4"), (None, None)),  # seconds or milliseconds
+    ],
+)
+def test_a_time_since_the_beginning_needs_a_unit(name: str, cells: tuple[str, ...], elapsed: tuple[float, ...]) -> None:
+    text = f"{name},prompt_tokens,completion_tokens\n" + "".join(f"{cell},5,6\n" for cell in cells)
+    rows = read(text)["request"]
+    assert [row.get("elapsed_s") for row in rows] == list(elapsed)
+    assert not any("t" in row for row in rows)
+    dated = f"{name},prompt_tokens,completion_tokens\n1795205091.5,5,6\n"
+    assert [(row.get("t"), row.get("elapsed_s")) for row in read(dated)["request"]] == [(1795205091.5, None)]
+
+
 # ---- chunks and long lines
 
 
@@ -397,6 +416,16 @@ NESTED = '{{"created": 17952{i:05}, "response": {{"model": "m-{m}", "usage": {{"
         + pairs(100, "{t},{i},{o},{f}").replace("\n", "\r\n")
         + "x,y\r\n",
         "time,input_tokens,output_tokens,latency_s\n" + pairs(100, "17952050{at:02}.5,{i},,{f}").replace("latency", ""),
+        "t_s,prompt_tokens,completion_tokens,latency_s\n" + pairs(100, "{f},{i},{o},{l}"),
+        "t_s,prompt_tokens,completion_tokens\n" + pairs(100, "{f},{i},{o}").replace("\n3.0,", "\n1795205000.5,"),
+        "time_ms,prompt_tokens,completion_tokens\n"
+        + pairs(100, "17952050{at:02}500,{i},{o}").replace("\n1795205007500,", "\n12,"),
+        "time_ms,prompt_tokens,completion_tokens\n"
+        + pairs(100, "17952050{at:02}500,{i},{o}").replace("\n1795205007500,", "\n,"),
+        pairs(100, '{{"arrival_offset_ms": {l}, "prompt_tokens": {i}, "completion_tokens": {o}}}'),
+        pairs(100, '{{"arrival_ms": {l}, "ts": "{t}Z", "prompt_tokens": {i}, "completion_tokens": {o}}}'),
+        pairs(100, "{t} INFO t_s={f} input_tokens={i} output_tokens={o}"),
+        pairs(100, "INFO t_s={f} input_tokens={i} output_tokens={o}"),
     ],
 )
 def test_the_fast_way_reads_alike(text: str, size: int) -> None:

@@ -47,6 +47,8 @@ _NAMES: Mapping[str, str] = {
     "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias session session_id conversation conversation_id chat_id thread_id agent agent_id",
     "replica": "replica replica_id",
 }
+_SINCE = "offset arrival_offset start_offset since_start since_begin since_first relative_time rel_time t_rel relative_timestamp submit_offset"
+"""What a time since the first is called; it counts where a unit stands behind it."""
 _FACTORS: Mapping[str, float] = {
     "": 0.0, "ms": 1e3, "millis": 1e3, "milliseconds": 1e3, "msec": 1e3, "s": 1.0, "sec": 1.0, "secs": 1.0,
     "seconds": 1.0, "us": 1e6, "micros": 1e6, "microseconds": 1e6, "ns": 1e9, "nanos": 1e9, "nanoseconds": 1e9,
@@ -61,7 +63,8 @@ DEPTH = 5
 
 
 class Meaning(NamedTuple):
-    """What a key says: one of the words of `_NAMES`, the divisor of a duration to seconds (0 = the key does not tell)."""
+    """What a key says: one of the words of `_NAMES`, the divisor to seconds of a duration or of a time since the first (0 = the key
+    does not tell)."""
 
     what: str
     divisor: float
@@ -78,6 +81,10 @@ def _meanings() -> dict[str, Meaning]:
         for name in map(_fold, names.split()):
             for suffix, divisor in _FACTORS.items() if what in ("latency", "ttft") else (("", 0.0),):
                 meanings[name + suffix] = Meaning(what, divisor, name == "inputtokens")
+    for name in map(_fold, _SINCE.split()):
+        for suffix, divisor in _FACTORS.items():
+            if divisor:
+                meanings[name + suffix] = Meaning("stamp", divisor, False)
     # OpenTelemetry's durations are seconds by definition
     meanings["genailatencye2e"] = Meaning("latency", 1.0, False)
     meanings["genailatencytimetofirsttoken"] = Meaning("ttft", 1.0, False)
@@ -98,6 +105,8 @@ class _Keys(dict[str, "Meaning | None"]):
     def _find(self, name: str) -> Meaning | None:
         """By the list above, by the vocabulary, or by the end of a dotted name whose beginning only wraps (`usage.`)."""
         known = self._folded.get(_fold(name)) or _by_vocabulary(name)
+        if known is None or known.what in ("start", "stamp"):
+            known = _in_units(name, known) or known
         if known is None and "." in name:
             above, _, last = name.rpartition(".")
             if all(is_container(step) for step in above.split(".")):
@@ -119,6 +128,14 @@ def _by_vocabulary(name: str) -> Meaning | None:
         what = _WHAT.get(match.quantity.id)
         if what and match.strong:
             return Meaning(what, _DIVISORS.get(match.unit, 0.0), False)
+    return None
+
+
+def _in_units(name: str, known: Meaning | None) -> Meaning | None:
+    """A moment whose name says in what it is counted, from whatever beginning: `t_s`, `arrival_ms`."""
+    for match in meanings(name):
+        if match.quantity.id == "time" and (divisor := _DIVISORS.get(match.unit)):
+            return Meaning(known.what if known else "stamp", divisor, False)
     return None
 
 
@@ -279,6 +296,8 @@ class Bare:
 
 # ---- one request
 
+NO_EPOCH = 1e8
+"""A smaller number counts from the beginning of a recording, in whatever unit: no epoch of this century is as small."""
 Found = dict[str, Any]
 """Values by meaning; under the meaning and a slash what the key told besides."""
 
@@ -292,7 +311,9 @@ def put(found: Found, meaning: Meaning, value: Any) -> None:
         value = status(value)
         if value is None:
             return
-    elif what in ("start", "stamp") and not isinstance(value, str) and value is not None and value < 1e8:
+    elif what in ("start", "stamp") and (since := number(value)[0]) is not None and since < NO_EPOCH:
+        if meaning.divisor:
+            found.setdefault("elapsed", since / meaning.divisor)
         return  # counts from the start of a recording, or is a proxy's `request_time`
     found[what] = value
     found[what + "/"] = meaning
@@ -405,7 +426,7 @@ class Requests:
                 model,
                 tenant,
                 replica,
-                None if t is not None else since,
+                None if t is not None else found.get("elapsed") if since is None else since,
             )
         )
         return True

@@ -10,8 +10,9 @@ Shapes (each may stand in docker, CRI or kubectl envelopes):
 Units: a suffix of the key or of the value rules (`_ms`, `1.2s`); durations without any are read as milliseconds where the
 first chunk shows 1000 or more, as seconds where it shows fractions below, else they stay unknown. `t` is the arrival: a
 start time, else an end time less the latency, else the line's own stamp. Epoch numbers are s, ms, us or ns by their size;
-times that count from the start of a recording stay unknown. Cached tokens are part of the prompt tokens, save in the form
-`input_tokens` beside `cache_read_input_tokens`, where both are added up.
+times that count from the start of a recording are kept as such (`elapsed_s`) where the key names their unit, else they stay
+unknown. Cached tokens are part of the prompt tokens, save in the form `input_tokens` beside `cache_read_input_tokens`, where
+both are added up.
 
 Lines of one shape go through a template, learned from one of them (`request_shapes`); every other line through json or a
 regular expression. Text of prompts is never searched.

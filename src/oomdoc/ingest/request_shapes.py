@@ -15,7 +15,7 @@ from typing import Any
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.record import peel
-from oomdoc.ingest.request_keys import DEPTH, MEANING, Bare, epoch, is_container, status, word
+from oomdoc.ingest.request_keys import DEPTH, MEANING, NO_EPOCH, Bare, Meaning, epoch, is_container, status, word
 from oomdoc.intake.cells import Field, Memo, stamp
 from oomdoc.intake.columns import Cut, Template
 
@@ -23,7 +23,7 @@ LEARN_CAP = 16 << 10  # longer lines hold prompts, and are read by json anyway
 BARE_END = re.compile(r"[\s,;\"]")
 
 _KINDS = {"input": "integer", "output": "integer", "cached": "integer", "limit": "integer", "status": "integer",
-          "latency": "real", "ttft": "real", "model": "text", "tenant": "text", "replica": "text", "start": "stamp", "stamp": "stamp"}  # fmt: skip
+          "latency": "real", "ttft": "real", "model": "text", "tenant": "text", "replica": "text", "start": "stamp", "stamp": "stamp", "elapsed": "real"}  # fmt: skip
 _TABLE_NAMES = {"input": "input_tokens", "output": "output_tokens", "limit": "max_tokens", "cached": "cached_tokens"}
 _STAMP = re.compile(rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?(\s?(?:Z|[+-]\d\d:?\d\d))?")
 _OTHER_STAMP = re.compile(rb"\d\d/[A-Z][a-z]{2}/\d{4}:|\[?(?:\d{10}(?:\.\d+)?|\d{13})\b")
@@ -84,6 +84,12 @@ class Shape:
                     columns[name + "_s"] = value / divisor
             elif name in ("start", "stamp"):
                 columns["t"] = value if name in self._stamped() else _epochs(value)
+                if self.divisors.get(name) and _has_null(columns["t"]):
+                    return None  # it may count from a beginning
+            elif name == "elapsed":
+                if _is_epoch(value):
+                    return None
+                columns["elapsed_s"] = value / self.divisors["elapsed"]
             elif name == "status" and len(value) and value.max() > 999:
                 columns[name] = np.ma.masked_greater(value, 999)
             else:
@@ -124,6 +130,23 @@ def _epochs(value: Any) -> Any:
         seconds[fits], known = scaled[fits], known | fits
     unknown = missing | ~known
     return np.ma.masked_array(seconds, mask=unknown) if unknown.any() else seconds
+
+
+def _is_epoch(value: Any) -> bool:
+    """Whether one of a column's numbers is a date and not a time since its beginning."""
+    import numpy as np
+
+    known = np.ma.compressed(value)
+    return len(known) > 0 and bool(known.max() >= NO_EPOCH)
+
+
+def _counts_from_a_beginning(meaning: Meaning, value: bytes) -> bool:
+    """Whether a moment is a number that its key gives a unit, too small for a date."""
+    return (
+        meaning.what in ("start", "stamp")
+        and bool(meaning.divisor and _REAL.fullmatch(value))
+        and float(value) < NO_EPOCH
+    )
 
 
 def _value_field(what: str, cell: int, prefix: bytes, value: bytes, suffix: bytes, text: Memo) -> Field:
@@ -253,7 +276,7 @@ def learn_json(line: bytes) -> Shape:
                 raise RefusedError
             checks.append(Field("same", "", index, index, cell))
         elif meaning:
-            what, depth = meaning.what, len(path)
+            what, depth = "elapsed" if _counts_from_a_beginning(meaning, text) else meaning.what, len(path)
             if what in found:
                 doubled.add(what)
                 if min(depth, found[what][0]) > 1 or max(depth, found[what][0]) == 1:
@@ -266,7 +289,7 @@ def learn_json(line: bytes) -> Shape:
         if suffix.count(b"}") > len(path):
             raise RefusedError
         del path[len(path) - suffix.count(b"}") :]
-    if path or not {"input", "output"} & divisors.keys() or {"start", "stamp"} <= divisors.keys():
+    if path or not {"input", "output"} & divisors.keys() or len({"start", "stamp", "elapsed"} & divisors.keys()) > 1:
         raise RefusedError
     used = {field.first for _, field in found.values()}
     fields = [field for field in checks if field.kind == "same" or field.first not in used]
@@ -289,12 +312,13 @@ def learn_csv(line: bytes, delimiter: bytes, names: tuple[str, ...]) -> Shape:
         meaning = MEANING[name]
         if meaning is None:
             continue
-        if meaning.what in divisors:
-            raise RefusedError
-        divisors[meaning.what] = meaning.divisor
         value = cell.strip()
         at = cell.index(value)
-        fields.append(_value_field(meaning.what, index, cell[:at], value, cell[at + len(value) :], _CSV_TEXT))
-    if {"start", "stamp"} <= divisors.keys():
+        what = "elapsed" if _counts_from_a_beginning(meaning, value) else meaning.what
+        if what in divisors:
+            raise RefusedError
+        divisors[what] = meaning.divisor
+        fields.append(_value_field(what, index, cell[:at], value, cell[at + len(value) :], _CSV_TEXT))
+    if len({"start", "stamp", "elapsed"} & divisors.keys()) > 1:
         raise RefusedError
     return Shape(Template(delimiter, len(cells), tuple(fields), ((b'"', 0),)), divisors)
