@@ -74,7 +74,7 @@ def blank_views() -> str:
     columns = relations()
     lines = []
     with Store() as store:
-        store.plainly = True  # what this file said before has no say
+        store.derived.plainly = True  # what this file said before has no say
         store.finish()
         store.focus(None)
         for name, view in VIEWS.items():

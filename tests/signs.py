@@ -93,7 +93,7 @@ class Desk:
         self._statements: dict[str, Any] = {}
         self.columns: dict[str, dict[str, str]] = {}
         with Store() as store:
-            store.plainly = True
+            store.derived.plainly = True
             store.finish()
             store.focus(None)
             for name in (*TABLES, *OWN_TABLES, DEFAULTS, *VIEWS):

@@ -111,6 +111,7 @@ HEAVY = {
     "pyarrow",
     "yaml",
     "oomdoc.diagnose",
+    "oomdoc.evidence.database",
     "oomdoc.evidence.store",
 }
 
@@ -238,7 +239,7 @@ def test_nothing_heavy_is_imported_before_it_is_used(module: str) -> None:
 def test_only_the_store_opens_a_database() -> None:
     """`duckdb.connect` stands in one module."""
     openers = [name for name, tree in modules().items() if "connect" in _attributes_of(tree, "duckdb")]
-    assert openers == ["oomdoc.evidence.store"]
+    assert openers == ["oomdoc.evidence.database"]
 
 
 def test_no_module_reaches_for_the_network() -> None:

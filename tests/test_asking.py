@@ -116,7 +116,7 @@ def test_forged_rules_change_nothing_and_are_named(tmp_path: Path, capfd: pytest
 
 def contents(store: Store) -> str:
     """Every row of every table, and every setting of the database."""
-    store._make_all()  # which otherwise happens as they are asked
+    store.derived.make_all()  # which otherwise happens as they are asked
     tables = store.rows_of("SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1, 2")
     rows = {f'{row["schema_name"]}.{row["table_name"]}': store.rows_of(f'SELECT * FROM {row["schema_name"]}."{row["table_name"]}"') for row in tables}  # fmt: skip
     rows["settings"] = store.rows_of("SELECT name, value FROM duckdb_settings() WHERE name NOT LIKE '%director%' ORDER BY 1")  # fmt: skip
@@ -169,10 +169,10 @@ def test_no_table_function_of_duckdb_changes_anything(store: Store, capfd: pytes
 
 def test_the_walk_would_see_a_change(store: Store) -> None:
     before = contents(store)
-    store._con.execute("FROM json_execute_serialized_sql(json_serialize_sql('WITH x AS (DELETE FROM oom RETURNING 1) FROM x'))").fetchall()  # fmt: skip
+    store.database.con.execute("FROM json_execute_serialized_sql(json_serialize_sql('WITH x AS (DELETE FROM oom RETURNING 1) FROM x'))").fetchall()  # fmt: skip
     assert contents(store) != before
     before = contents(store)
-    store._con.execute("WITH x AS (DELETE FROM focus RETURNING 1) FROM x").fetchall()
+    store.database.con.execute("WITH x AS (DELETE FROM focus RETURNING 1) FROM x").fetchall()
     assert contents(store) != before
 
 
@@ -204,7 +204,7 @@ def test_every_shipped_query_would_pass_the_check(store: Store) -> None:
     queries = list(dict.fromkeys(shipped_queries(rules)))
     assert len(queries) > 200
     for sql in queries:
-        one_select(sql, store._con)
+        one_select(sql, store.database.con)
 
 
 def test_only_shipped_rules_are_trusted(tmp_path: Path) -> None:

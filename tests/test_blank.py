@@ -16,6 +16,7 @@ import pytest
 
 from grids import some
 from oomdoc.diagnose import analyze
+from oomdoc.evidence.derived import Derived
 from oomdoc.evidence.store import OWN_TABLES, Store
 from oomdoc.evidence.tables import TABLES
 from oomdoc.judge.rules import Rule, load_rules, shipped_questions
@@ -76,7 +77,7 @@ def test_views_of_empty_tables_are_made_alike_from_their_text_and_from_what_is_w
     told = []
     for plainly in (True, False):
         with Store() as store:
-            store.plainly = plainly
+            store.derived.plainly = plainly
             store.finish()
             store.focus(None)
             told.append(
@@ -88,18 +89,18 @@ def test_views_of_empty_tables_are_made_alike_from_their_text_and_from_what_is_w
 @pytest.mark.parametrize("case", SOME, ids=lambda path: path.parent.name)
 def test_reports_are_the_same_when_everything_is_asked(case: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Counter[bool]()
-    told = Store._tells_nothing
+    told = Derived.tells_nothing
 
     def counted(store: Store, query: Question) -> bool:
         asked[nothing := told(store, query)] += 1
         return nothing
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "_tells_nothing", counted)
+        patch.setattr(Derived, "tells_nothing", counted)
         with analyze(case.parent) as fewer:
             report, answers = fewer.to_dict(), fewer.answers
     assert asked[True] > 20
-    monkeypatch.setattr(Store, "plainly", True)
+    monkeypatch.setattr(Derived, "plainly", True)
     with analyze(case.parent) as every:
         assert every.answers == answers
         assert every.to_dict() == report
@@ -247,7 +248,7 @@ def _any_bundle(dice: random.Random) -> dict[str, list[dict[str, Any]]]:
 
 def _asked(rows: Mapping[str, list[dict[str, Any]]], plainly: bool) -> tuple[list[Any], dict[str, list[str]]]:
     with Store() as store:
-        store.plainly = plainly
+        store.derived.plainly = plainly
         for table, each in rows.items():
             store.add(table, each)
         store.finish()

@@ -297,7 +297,8 @@ import oomdoc.evidence.store as store
 from oomdoc.limits import limited, scratch_folder
 with limited(1500, 1 << 30), scratch_folder() as folder, store.Store(folder) as opened:
     opened.finish()
-    opened._watchdog.begin = lambda seconds, begin=type(opened._watchdog).begin: begin(opened._watchdog, 1.0)
+    watchdog = opened.database._watchdog
+    watchdog.begin = lambda seconds, begin=type(watchdog).begin: begin(watchdog, 1.0)
     for name, sql in json.loads(sys.stdin.read()).items():
         try:
             opened.ask(sql)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from oomdoc.diagnose import Options, analyze
 from oomdoc.errors import RuleError
-from oomdoc.evidence import store
+from oomdoc.evidence import database
 from oomdoc.evidence.store import Store
 from oomdoc.judge import rule_tests
 from oomdoc.judge.rules import CATEGORIES, Rule, load_rules, read_rule, rules_folder, rules_version
@@ -144,11 +144,11 @@ def test_a_store_that_was_emptied_knows_nothing_of_before(used: Store) -> None:
     for rule in RULES[:3]:
         rule_tests.run_one(rule, rule.tests[0], used)
     used.empty()
-    used.plainly = True
+    used.derived.plainly = True
     with Store() as fresh:
-        fresh.plainly = True
+        fresh.derived.plainly = True
         assert contents(used) == contents(fresh)
-    used.plainly = False
+    used.derived.plainly = False
 
 
 def test_run_reports_each_case_with_what_is_wrong() -> None:
@@ -574,12 +574,12 @@ def test_a_runaway_join_is_interrupted(log: Path, tmp_path: Path, monkeypatch: p
 
 def _short(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Let the watchdog bark after `seconds` where a query may take the usual time."""
-    begin = store._Watchdog.begin
+    begin = database.Watchdog.begin
 
     def soon(watchdog: Any, allowed: float) -> None:
-        begin(watchdog, seconds if allowed == store.QUERY_SECONDS else allowed)
+        begin(watchdog, seconds if allowed == database.QUERY_SECONDS else allowed)
 
-    monkeypatch.setattr(store._Watchdog, "begin", soon)
+    monkeypatch.setattr(database.Watchdog, "begin", soon)
 
 
 def test_a_broken_file_is_a_warning_of_the_report(log: Path, tmp_path: Path) -> None:

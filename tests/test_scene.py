@@ -214,3 +214,46 @@ def test_a_node_without_gpus_is_not_the_servers(tmp_path: Path, gpus: str, victi
     assert bool(aside) == (whose == "aside")
     killed = any(piece.id == "killed-for-host-memory" for piece in found.diagnoses[0].evidence)
     assert killed == (whose != "aside")
+
+
+def prepared(server: str, fetched: str) -> str:
+    """A pod whose `fetch` was ended for its own limit; `server` and `fetched` are the states of the two now."""
+    return f"""Name:             llm-0
+Namespace:        prod
+Node:             gpu-a/10.3.0.4
+Init Containers:
+  fetch:
+    Image:         tools/fetch:3
+    State:          {fetched}
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+    Restart Count:  5
+    Limits:
+      memory:  2Gi
+Containers:
+  server:
+    Image:         vllm/vllm-openai:v0.13.0
+    State:          {server}
+    Ready:          False
+    Restart Count:  0
+    Limits:
+      memory:          120Gi
+      nvidia.com/gpu:  1
+"""
+
+
+def test_what_prepares_a_pod_is_the_servers_own_while_it_waits(tmp_path: Path) -> None:
+    waits = report(
+        tmp_path,
+        pod=prepared("Waiting\n      Reason:       PodInitializing", "Waiting\n      Reason:       CrashLoopBackOff"),
+    )
+    first = waits.diagnoses[0]
+    assert (first.cause, first.probability > 0.7) == ("host-memory-exhausted", True)
+    assert (
+        first.actions[0].id == "raise-the-limit-of-what-prepares"
+        and "`fetch`" in first.actions[0].do
+        and "2.00 GiB" in first.actions[0].do
+    )
+    runs = report(tmp_path, pod=prepared("Running", "Terminated\n      Reason:       Completed"))
+    assert not any(item.cause == "host-memory-exhausted" and item.probability > 0.5 for item in runs.diagnoses)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from oomdoc.errors import UsageError
-from oomdoc.evidence.store import Store, _made_of
+from oomdoc.evidence.derived import Derived, made_of
+from oomdoc.evidence.store import Store
 from oomdoc.evidence.tables import TABLES, Batch
 
 
@@ -98,8 +99,10 @@ def test_a_question_reads_tables_and_nothing_else(loaded: Store, sql: str, tmp_p
 
 def test_a_runaway_query_is_interrupted(loaded: Store) -> None:
     loaded.finish()
-    with loaded._bounded(0.3), pytest.raises(duckdb.InterruptException):
-        loaded._con.execute("SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b").fetchall()
+    with loaded.database.bounded(0.3), pytest.raises(duckdb.InterruptException):
+        loaded.database.con.execute(
+            "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
+        ).fetchall()
 
 
 def test_a_kept_database_opens_with_plain_duckdb(tmp_path: Path) -> None:
@@ -149,7 +152,7 @@ def test_large_sources_have_tables_of_their_own_and_nobody_sees_it(
         (10, {"scratch": tmp_path}),
         (10, {"db": tmp_path / "x.duckdb"}),
     ):
-        monkeypatch.setattr("oomdoc.evidence.store._ROW_GROUP", group)
+        monkeypatch.setattr("oomdoc.evidence.incoming._ROW_GROUP", group)
         with Store(**place) as store:
             many_samples(store)
             if between:
@@ -169,15 +172,15 @@ def test_large_sources_have_tables_of_their_own_and_nobody_sees_it(
 def test_a_view_without_room_is_unknown_and_the_others_answer(loaded: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a view holds side by side cannot be spilled; the run goes on, and the report can name the view."""
     loaded.finish()
-    made = loaded._statement
+    made = loaded.database.statement
 
     def statement(sql: str) -> object:
-        if sql == _made_of("heap"):
+        if sql == made_of("heap"):
             raise duckdb.OutOfMemoryException("failed to pin block")
         return made(sql)
 
-    monkeypatch.setattr(loaded, "_statement", statement)
-    monkeypatch.setattr(Store, "plainly", True)
-    loaded._make("heap")
+    monkeypatch.setattr(loaded.database, "statement", statement)
+    monkeypatch.setattr(Derived, "plainly", True)
+    loaded.derived.make("heap")
     assert loaded.unanswered == ["heap"]
     assert len(loaded.rows_of("FROM heap")) <= 1 and loaded.rows_of("FROM engine_start") is not None

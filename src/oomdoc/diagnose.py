@@ -19,7 +19,8 @@ from oomdoc import ingest
 from oomdoc.assemble.assemble import assemble
 from oomdoc.assemble.details import detailed
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.evidence.store import KeptTables, Store
+from oomdoc.evidence.questions import KeptTables
+from oomdoc.evidence.store import Store
 from oomdoc.faults import unwritable
 from oomdoc.intake.bundle import DEFAULT_LIMITS, Intake, Limits, open_bundle
 from oomdoc.judge.rules import Rule, load_rules

@@ -41,6 +41,8 @@ class Server:
     pods: set[str] = field(default_factory=set)
     containers: set[str] = field(default_factory=set)
     """Names of containers that serve."""
+    initializing: set[str] = field(default_factory=set)
+    """Pods of its own in which it waits for the containers that prepare them."""
     container_ids: set[str] = field(default_factory=set)
     pod_uids: set[str] = field(default_factory=set)
     namespaces: set[str] = field(default_factory=set)
@@ -126,6 +128,8 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
         _add(server, row["pod"], row["namespace"], row["pod_uid"], row["container_id"], row["node"])
         if row["name"]:
             server.containers.add(row["name"])
+        if row["state"] == "Waiting" and row["reason"] == "PodInitializing":
+            server.initializing.add(row["pod"])
         if row["state"] == "Running" and row["started_t"] is not None:
             server.running_since = max(row["started_t"], server.running_since or row["started_t"])
     return server

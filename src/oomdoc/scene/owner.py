@@ -159,6 +159,8 @@ def of_container(row: Row, server: Server) -> Bond:
     bond = _of_pod(pod, row["namespace"], server, said)
     if bond is not None and bond.whose == FOREIGN:
         return bond
+    if pod in server.initializing and name not in server.containers:
+        return Bond(OWN, f"{said}, which the server waits for")
     if row["serves"] is False and (server.containers - {name}):
         return Bond(FOREIGN, f"{said} is not the one that serves")
     if bond is not None and server.containers and name and name not in server.containers and row["serves"] is None:

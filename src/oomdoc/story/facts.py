@@ -81,7 +81,7 @@ def gather(store: Asks, start: str | None, model: str | None) -> Facts:
         )
     container = (
         store.rows_of(
-            "SELECT *, source || ':' || line AS ref FROM container ORDER BY serves DESC NULLS LAST, restarts DESC NULLS LAST, source, line LIMIT 1"
+            "SELECT *, source || ':' || line AS ref FROM container ORDER BY coalesce(reason = 'PodInitializing', false), serves DESC NULLS LAST, restarts DESC NULLS LAST, source, line LIMIT 1"
         )
         if "container" in store.filled
         else []

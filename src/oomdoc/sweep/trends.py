@@ -15,7 +15,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-from oomdoc.evidence.store import Questions
+from oomdoc.evidence.questions import Questions
 from oomdoc.model.morning import (
     NO_FAILURE,
     ChangePoint,

@@ -71,10 +71,16 @@ folded AS (
   FROM host_kill
   WHERE kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')
   ORDER BY process IS NULL AND bytes IS NULL, t IS NULL, t, source, line LIMIT 1
+), ended AS (
+  SELECT name FROM container WHERE (reason = 'OOMKilled' OR last_reason = 'OOMKilled') AND name IS NOT NULL
 ), boxes AS (
   SELECT bool_or(reason = 'OOMKilled' OR last_reason = 'OOMKilled') AS oomkilled,
     min(source || ':' || line) FILTER (reason = 'OOMKilled' OR last_reason = 'OOMKilled') AS ref,
-         max(memory_limit_bytes) AS memory_limit, count(*) AS n FROM container
+    -- of the one that was ended; another's limit only where the names do not tell them apart
+    coalesce(
+      max(memory_limit_bytes) FILTER (reason = 'OOMKilled' OR last_reason = 'OOMKilled'),
+      max(memory_limit_bytes) FILTER (name IS NULL OR coalesce(name IN (FROM ended), true) OR NOT EXISTS (FROM ended))
+    ) AS memory_limit, count(*) AS n FROM container
 ), exits AS (
   SELECT count(*) FILTER (exit_code IN (-9, 137)) AS sigkills, min(source || ':' || line) FILTER (exit_code IN (-9, 137)) AS sigkill_ref,
     count(*) FILTER (exit_code IN (-7, 135)) AS sigbus,

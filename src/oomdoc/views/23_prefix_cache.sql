@@ -15,6 +15,10 @@
 -- lookup_ref: where the last third begins
 -- size_before: tokens of a lookup in the first third; NULL = only rates are told
 -- size_after: in the last third
+-- asked_before: tokens looked up between two scrapes, in the first third of a series; NULL = no series
+-- asked_after: in the last third
+-- found_before: of them found, in the first third
+-- found_after: in the last third
 -- recent_queries: tokens looked up between the last two scrapes; NULL = one scrape, or the counters began anew
 -- recent_rate: share of them that was found
 -- turns: requests, in their order, of conversations whose prompts grow and whose cached tokens are told; NULL = none
@@ -119,15 +123,21 @@ WITH scraped AS (
   FROM scraped WHERE before IS NOT NULL GROUP BY labels, t HAVING queries > 0 AND hits >= 0
 ), slid AS (
   SELECT labels, count(*) AS n, sum(hits) FILTER (part = 1) / sum(queries) FILTER (part = 1) AS before,
-    sum(hits) FILTER (part = 3) / sum(queries) FILTER (part = 3) AS after, min(ref) FILTER (part = 3) AS ref
+    sum(hits) FILTER (part = 3) / sum(queries) FILTER (part = 3) AS after, min(ref) FILTER (part = 3) AS ref,
+    avg(queries) FILTER (part = 1) AS asked_before, avg(queries) FILTER (part = 3) AS asked_after, avg(hits) FILTER (part = 1) AS found_before,
+    avg(hits) FILTER (part = 3) AS found_after
   FROM (SELECT *, ntile(3) OVER (PARTITION BY labels ORDER BY t) AS part FROM step)
   GROUP BY labels
   HAVING count(*) >= $lookups_least AND sum(queries) >= $lookups_least * $turn_tokens
 ), fell AS (
   SELECT max(n) AS n, arg_max(before, before - after) AS before, arg_max(after, before - after) AS after,
     arg_max(size_before, before - after) AS size_before, arg_max(size_after, before - after) AS size_after,
-         arg_max(ref, before - after) AS ref
-         FROM (FROM course UNION ALL SELECT 'series', labels, n, before, after, NULL, NULL, ref FROM slid)
+         arg_max(ref, before - after) AS ref, max_by(asked, before - after) AS asked
+         FROM (
+           SELECT before, after, n, size_before, size_after, ref, NULL AS asked FROM course
+           UNION ALL
+           SELECT before, after, n, NULL, NULL, ref, [asked_before, asked_after, found_before, found_after] FROM slid
+         )
 )
 SELECT counter.queries, counter.hits, coalesce(counter.hits / nullif(counter.queries, 0), said.rate) AS hit_rate,
   coalesce(counter.ref, told.ref, said.ref) AS ref,
@@ -137,7 +147,8 @@ SELECT counter.queries, counter.hits, coalesce(counter.hits / nullif(counter.que
        coalesce(latest.evictions, counter.evictions) AS evictions,
        coalesce(repeated, false) AS repeated, coalesce(no_hits, false) AS no_hits, fell.n AS lookups, fell.before AS hit_before,
          fell.after AS hit_after, fell.ref AS lookup_ref,
-       size_before, size_after, latest.queries AS recent_queries, latest.hits / nullif(latest.queries, 0) AS recent_rate, turns, cold,
+       size_before, size_after, asked[1] AS asked_before, asked[2] AS asked_after, asked[3] AS found_before, asked[4] AS found_after,
+         latest.queries AS recent_queries, latest.hits / nullif(latest.queries, 0) AS recent_rate, turns, cold,
          cold_tokens, cold_cached_tokens, cold_ttft_s, warm_ttft_s, cold_ref, onward, never, never_ref
 FROM counter, told, said, fell LEFT JOIN chat ON true LEFT JOIN latest ON true
 WHERE coalesce(counter.queries, fell.n, said.rate, turns) IS NOT NULL OR repeated OR no_hits

@@ -1,0 +1,41 @@
+"""Prefixes that are found, and lost: from text to verdict, each beside its near miss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from verdicts import likely
+
+START = """(APIServer pid=1) INFO 03-02 06:58:11 [utils.py:325] non-default args: {'model': '/m/chat-14b', 'max_model_len': 65536}
+(EngineCore_DP0 pid=88) INFO 03-02 07:00:37 [kv_cache_utils.py:1305] GPU KV cache size: 262,144 tokens
+(EngineCore_DP0 pid=88) INFO 03-02 07:00:37 [kv_cache_utils.py:1310] Maximum concurrency for 65,536 tokens per request: 4.00x
+(APIServer pid=1) INFO 03-02 07:00:51 [launcher.py:46] Application startup complete.
+"""
+
+
+def _series(found: int, more: int) -> str:
+    """Twelve minutes in which 9 of 10 tokens are found, then twelve with `more` looked up a minute and `found` found."""
+    lines, queries, hits = [], 5_000_000, 4_500_000
+    for minute in range(25):
+        lines.append(f"06:{minute + 10}:00;2;0;0.19;{queries};{hits}")
+        queries += 200_000 if minute < 12 else 200_000 + more
+        hits += 180_000 if minute < 12 else found
+    head = "time;vllm:num_requests_running;vllm:num_requests_waiting;vllm:kv_cache_usage_perc;vllm:prefix_cache_queries_total;vllm:prefix_cache_hits_total"
+    return "\n".join([head, *lines]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("found", "more", "cause"),
+    [
+        (60_000, 150_000, "prefix-cache-thrash"),
+        (180_000, 500_000, "healthy"),  # others came that send nothing twice
+        (60_000, -130_000, "healthy"),  # those who sent the same again have left
+        (170_000, 0, "healthy"),
+    ],
+)
+def test_fewer_are_found_of_more(found: int, more: int, cause: str, tmp_path: Path) -> None:
+    (tmp_path / "vllm.log").write_text(START)
+    (tmp_path / "series.csv").write_text(_series(found, more))
+    assert likely(tmp_path) == cause
