@@ -119,11 +119,15 @@ HEAVY = {
 @functools.cache
 def modules() -> dict[str, ast.Module]:
     """Every module of the package by its dotted name; a package's `__init__` has the package's name."""
+    return {name: ast.parse(path.read_text(encoding="utf-8"), str(path)) for name, path in paths().items()}
+
+
+def paths() -> dict[str, Path]:
+    """The file of every module by its dotted name."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE.parent).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found[name] = ast.parse(path.read_text(encoding="utf-8"), str(path))
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
 
@@ -328,3 +332,25 @@ def _public(body: list[ast.stmt], prefix: str) -> Iterator[tuple[ast.ClassDef | 
             yield node, prefix + node.name
             if isinstance(node, ast.ClassDef):
                 yield from _public(node.body, f"{prefix}{node.name}.")
+
+
+MOST_LINES = 500
+"""A module that is longer does two jobs: split it. Only lists of data may be longer."""
+LISTS = {
+    "oomdoc.evidence.tables": "the tables",
+    "oomdoc.ingest.topics": "the topics of free text",
+    "oomdoc.ingest.vllm_log": "the engine's messages",
+}
+
+
+def test_a_module_has_one_job() -> None:
+    longer = {name for name, path in paths().items() if path.read_bytes().count(b"\n") > MOST_LINES}
+    assert longer == set(LISTS), "a module became too long, or a list has become short enough to be no exception"
+
+
+def test_a_list_is_data() -> None:
+    """Of an exception nearly all lines are values, not statements."""
+    for name in LISTS:
+        tree = modules()[name]
+        code = sum(node.end_lineno - node.lineno + 1 for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.end_lineno)  # fmt: skip
+        assert code < MOST_LINES / 3, (name, code)

@@ -85,7 +85,7 @@ def rules_new(
       oomdoc rules new disk-full ./my-rules --category host
       oomdoc rules test ./my-rules
     """
-    from oomdoc.judge.rules import new_rule
+    from oomdoc.judge.scaffold import new_rule
 
     path = new_rule(cause, category, folder)
     console.out(f"{path} written. Edit it, then: oomdoc rules test {folder}\n")

@@ -11,7 +11,8 @@ from typing import Any
 
 from rich.text import Text
 
-from oomdoc.report.compare import Change, Comparison, Side, name_known
+from oomdoc.report.changes import Change, Comparison, Side
+from oomdoc.report.compare import name_known
 from oomdoc.report.json import dump, plain
 from oomdoc.report.layout import Page, ink
 from oomdoc.report.words import count, factor, neutral, percent

@@ -7,7 +7,6 @@ pasted (flags, commands) are not wrapped. Deterministic: the report, the width a
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -15,58 +14,41 @@ from typing import Any
 from rich.cells import cell_len
 from rich.text import Text
 
-from oomdoc.model import Action, Coverage, Diagnosis, Engine, Evidence, Incident, LedgerEntry, Patch, Report
+from oomdoc.model import Coverage, Diagnosis, Engine, Incident, LedgerEntry, Report
 from oomdoc.report.facts import (
     KINDS,
     MOMENTS,
     PARTS,
-    PATCH_NAMES,
-    STEPS_SHOWN,
-    answer,
     bar_size,
     computed,
     contradictions,
     engine_line,
-    figures,
-    fix_title,
-    is_tie,
     ledger_of_failure,
     missing_parts,
     parts_of,
     per_gpu,
     plans_of_failure,
     pool,
-    same_change,
-    speaks_for,
-    story_of,
     traffic_line,
-    unnamed,
     unusual,
 )  # fmt: skip
 from oomdoc.report.layout import Page, ink
 from oomdoc.report.opening import opening
+from oomdoc.report.terminal_causes import show_actions, show_causes, show_evidence, show_refs, show_rivals, show_steps
 from oomdoc.report.words import (
     QUOTING,
-    WHEN,
     cells,
     cost,
     count,
-    factor,
-    factor_of,
     gravest,
-    likelihood,
     moment,
     neutral,
-    neutral_line,
-    paste_lines,
     percent,
     trace,
 )  # fmt: skip
 from oomdoc.units import GIB, NOMINAL_YEAR, parse_time, show_bytes, show_seconds
 
-NOT_HELPING_SHOWN = 3
 ASIDE_SHOWN = 2
-TEXT_IN_A_STEP = 160
 TEXT_SHOWN = 480
 
 # Glyph and colour of the parts of the ledger
@@ -95,17 +77,17 @@ def render(
     _ledger(page, report, everything)
     _timeline(page, report.timeline)
     if first:
-        _steps(page, report)
-        _actions(page, report, first, everything)
+        show_steps(page, report)
+        show_actions(page, report, first, everything)
     if report.verdict == "healthy":  # elsewhere the causes say it with their weights
         _watch(page, report)
     if everything:
         if incident:
             _first_failure(page, incident)
-        _causes(page, report, top)
+        show_causes(page, report, top)
         for diagnosis in report.diagnoses[: 2 if report.verdict == "undecided" else 1]:
-            _evidence(page, report, diagnosis)
-    _rivals(page, report, top)
+            show_evidence(page, report, diagnosis)
+    show_rivals(page, report, top)
     _other_incidents(page, report.incidents, incident, top, everything)
     _set_aside(page, report, everything)
     _collect(page, report)
@@ -210,7 +192,7 @@ def _legend(entries: Sequence[LedgerEntry], plans: Sequence[LedgerEntry] = ()) -
 def _pool(page: Page, entries: Sequence[LedgerEntry]) -> None:
     said = pool(entries)
     refs = list(dict.fromkeys(ref for entry in entries for ref in entry.refs))
-    said += [f"from {_refs(refs)}"] if refs else []
+    said += [f"from {show_refs(refs)}"] if refs else []
     page.flow(Text(), page.prose("; ".join(said), refs, style="dim"), indent=2)
 
 
@@ -227,7 +209,7 @@ def _first_failure(page: Page, incident: Incident) -> None:
     if told := cost(incident.impact):
         page.flow(Text(), ink(f"it cost: {told}"), indent=2)
     if incident.cascade:
-        page.flow(Text(), ink(f"what followed from it: {_refs(incident.cascade)}", "dim"), indent=2)
+        page.flow(Text(), ink(f"what followed from it: {show_refs(incident.cascade)}", "dim"), indent=2)
 
 
 # Charts worth a line of blocks: what it is called, and how its highest value is written.
@@ -285,196 +267,6 @@ def _timeline(page: Page, timeline: Mapping[str, Any]) -> None:
 def _dated(time: str) -> str:
     """A time whose year no log told, in a year of its own."""
     return f"{NOMINAL_YEAR}{time[1:]}" if time.startswith("--") else time
-
-
-def _refs(refs: Sequence[str], shown: int = 3) -> str:
-    rest = f" and {len(refs) - shown} more" if len(refs) > shown else ""
-    return ", ".join(neutral(ref) for ref in refs[:shown]) + rest
-
-
-def _causes(page: Page, report: Report, top: int) -> None:
-    if not report.diagnoses:
-        return
-    page.heading("Causes, most likely first")
-    room = 10 if page.width < 100 else 20
-    for item in report.diagnoses[:top]:
-        full = round(item.probability * room)
-        lead = ink(f"{percent(item.probability):>4} ", "bold") + ink(
-            "█" * full, "red" if item.cause != "healthy" else "green"
-        )
-        lead += ink("░" * (room - full), "bright_black")
-        name = neutral(item.cause) + (f" ({neutral(item.reason)})" if item.reason else "")
-        page.flow(lead, page.prose(item.title) + ink(f"  {name}", "dim"), indent=2)
-    if rest := report.diagnoses[top:]:
-        most = percent(rest[0].probability)
-        said = most if len(rest) == 1 else f"each {most}" if most.startswith("<") else f"{most} or less"
-        page.flow(Text(), ink(f"{count(len(rest), 'further cause')}, {said}", "dim"), indent=2)
-
-
-def _steps(page: Page, report: Report) -> None:
-    """The arithmetic, a line each, to exactly the figure of the first line."""
-    story = story_of(report)
-    if not story.steps or report.verdict == "no-server":
-        return
-    rest = story.steps[1:]
-    start, factors = figures(story.steps)
-    page.heading("How sure", f"starts at {start}; each line multiplies the odds")
-    first = report.diagnoses[0]
-    refs = {item.id: item for item in (*first.evidence, *first.against)}
-    shown = rest if len(rest) <= STEPS_SHOWN + 1 else rest[:STEPS_SHOWN]
-    for step, times in zip(shown, factors, strict=False):
-        body = page.prose(_shorter(step.says))
-        if (item := refs.get(step.evidence or "")) and (places := unnamed(item)):
-            body += ink("  ") + ink(_refs(places, 1), "cyan")
-        page.flow(ink(times, "green" if step.factor >= 1 else "yellow"), body, indent=2, lead_width=6, gap=1)
-    if len(shown) < len(rest):
-        together = math.prod(step.factor for step in rest[len(shown) :])
-        said = f"{count(len(rest) - len(shown), 'further line')} together; --all shows each"
-        page.flow(ink(factor_of(together)), ink(said, "dim"), indent=2, lead_width=6, gap=1)
-    said = f"{percent(first.probability)}, {likelihood(first.probability)}"
-    page.flow(ink("=", "bold"), page.prose(said), indent=2, lead_width=6, gap=1)
-
-
-def _shorter(text: str) -> str:
-    """A sentence of evidence for the short form: a quoted message is cut at a word."""
-    return text if len(text) <= TEXT_IN_A_STEP else text[: text.rfind(" ", 0, TEXT_IN_A_STEP)] + " …"
-
-
-def _as_shown(report: Report, item: Diagnosis) -> Mapping[str, str]:
-    """The factors of the arithmetic of the first cause by evidence: the same figure has the same digits in a report."""
-    story = story_of(report)
-    if not story.steps or item.cause != report.diagnoses[0].cause:
-        return {}
-    return {
-        step.evidence: shown
-        for step, shown in zip(story.steps[1:], figures(story.steps)[1], strict=True)
-        if step.evidence
-    }
-
-
-def _evidence(page: Page, report: Report, item: Diagnosis) -> None:
-    page.heading(f"All evidence for {neutral(item.title)}", neutral(item.cause))
-    if item.summary:
-        page.flow(Text(), page.prose(item.summary), indent=2)
-    _weighed(page, item.evidence, "green", "nothing in this bundle speaks for it", _as_shown(report, item))
-    if item.against:
-        page.flow(Text(), ink("against it", "bold"), indent=2)
-        _weighed(page, item.against, "yellow", "", _as_shown(report, item))
-    asked = [each for each in item.unanswered if each.lacks]
-    if asked:
-        page.flow(Text(), ink("not in this bundle, and not counted", "bold"), indent=2)
-    for each in asked:
-        page.flow(
-            ink("-", "dim"),
-            page.prose(f"{each.asks} (needs {', '.join(each.lacks)})") + ink(f"  {neutral(each.id)}", "dim"),
-            indent=2,
-            gap=1,
-        )
-    if rest := len(item.unanswered) - len(asked):
-        said = (
-            f"{count(rest, 'further question')} of this cause do not arise in this bundle"
-            if rest > 1
-            else "1 further question does not arise"
-        )
-        page.flow(Text(), ink(f"{said}: oomdoc explain {neutral(item.cause)}", "dim"), indent=2)
-
-
-def _weighed(page: Page, evidence: Sequence[Evidence], style: str, nothing: str, shown: Mapping[str, str]) -> None:
-    for item in evidence:
-        body = page.prose(item.says, item.refs)
-        if places := unnamed(item):
-            body += ink("  ") + ink(_refs(places, 2), "cyan")
-        if item.weight == 0:
-            body += ink("  (the same fact as a stronger line)", "dim")
-        body += ink(f"  {neutral(item.id)}", "dim")
-        page.flow(ink(shown.get(item.id) or factor(item.weight), style), body, indent=2, lead_width=5, gap=1)
-    if not evidence and nothing:
-        page.flow(Text(), ink(nothing, "dim"), indent=2)
-
-
-def _actions(page: Page, report: Report, diagnosis: Diagnosis, everything: bool) -> None:
-    if not diagnosis.actions:
-        return
-    story = story_of(report)
-    best, *others = diagnosis.actions
-    if report.verdict != "diagnosed" and not everything:
-        return
-    page.heading(fix_title(report), WHEN[best.when] if report.verdict in ("diagnosed", "undecided") else "")
-    if everything:
-        _flags(page, best, 2)
-    for label, text in (("why", best.why), ("proof", best.proof), ("cost", best.cost), ("check", best.verify)):
-        if text:
-            page.flow(ink(label, "dim"), page.prose(text), indent=2, lead_width=5, gap=1)
-    for patch in story.patches:
-        if patch.form != "flags" and (everything or (patch.fits and patch.form != "flags")):
-            _patch(page, patch)
-    if diagnosis.command and everything:
-        page.heading("The whole command", "what was set, with the best change")
-        for line in diagnosis.command.splitlines():
-            page.line(ink(f"  {neutral(line)}", "green"))
-    soon = best.when != "now" and diagnosis.until_then is not None
-    now = "What to do until then" if soon else "What else would help now"
-    for when, title in (("now", now), ("after-load-test", "What would help after a load test")):
-        staged = [action for action in others if action.when == when]
-        if not everything:  # the first screen has it
-            staged = [action for action in staged if action.id != diagnosis.until_then]
-        if staged:
-            page.heading(title)
-        for action in staged:
-            page.flow(ink("-"), page.prose(action.do), indent=2, gap=1)
-            if not everything:
-                continue
-            for label, text in (("why", action.why), ("proof", action.proof), ("cost", action.cost)):
-                if text:
-                    page.flow(ink(label, "dim"), page.prose(text), indent=4, lead_width=5, gap=1)
-            _flags(page, action, 4)
-    if diagnosis.not_helping:
-        page.heading("What would not help")
-    for item in diagnosis.not_helping if everything else diagnosis.not_helping[:NOT_HELPING_SHOWN]:
-        advised = f" (advised at {item.ref})" if item.ref else ""
-        said = f"{item.what}{advised}: {item.why if everything else item.why.partition(';')[0]}"
-        page.flow(ink("-"), page.prose(said, (item.ref,) if item.ref else ()), indent=2, gap=1)
-
-
-def _patch(page: Page, patch: Patch) -> None:
-    note = "" if patch.whole else " (join it with what is there)"
-    page.flow(Text(), ink(PATCH_NAMES[patch.form] + note, "dim"), indent=2)
-    for line in patch.text.splitlines():
-        page.line(ink("    ") + ink(neutral_line(line), "green"))
-
-
-def _flags(page: Page, action: Action, indent: int) -> None:
-    lines = paste_lines(action.changes, action.was)
-    longest = max((len(flag) for flag, _ in lines), default=0)
-    for flag, comment in lines:
-        line = ink(" " * indent) + ink(f"{flag:<{longest}}" if comment else flag, "bold green")
-        page.line(line + ink(f"   {comment}" if comment else "", "dim"))
-
-
-def _rivals(page: Page, report: Report, top: int) -> None:
-    """Rivals that something in the bundle keeps in play; a tie is called one."""
-    kept = set(story_of(report).keeps)
-    near = [item for item in report.diagnoses[1:] if item.cause in kept][: max(top, 1)]
-    if report.verdict in ("healthy", "no-server") or not near:
-        return
-    page.heading("What else it could be", "each is judged by itself: two can be true")
-    first = report.diagnoses[0]
-    for item in near:
-        strongest, said = answer(item)
-        body = page.prose(item.title) + ink(f"  {neutral(item.cause)}", "dim")
-        if is_tie(first, item):
-            body += ink(
-                " a tie with the first" + (", and the same change helps both" if same_change(first, item) else ""),
-                "bold",
-            )
-        if kept_by := speaks_for(item):
-            body += ink("; ") + ink(factor(kept_by.weight), "green") + ink(" ") + page.prose(kept_by.says, kept_by.refs)
-        if strongest:
-            body += ink("; ") + ink(factor(strongest.weight), "yellow") + ink(" ")
-            body += page.prose(strongest.says, strongest.refs)
-        elif said:
-            body += ink(f"; {neutral(said)}")
-        page.flow(ink(f"{percent(item.probability):>4}", "bold"), body, indent=2, gap=1)
 
 
 def _other_incidents(
