@@ -39,3 +39,42 @@ def test_fewer_are_found_of_more(found: int, more: int, cause: str, tmp_path: Pa
     (tmp_path / "vllm.log").write_text(START)
     (tmp_path / "series.csv").write_text(_series(found, more))
     assert likely(tmp_path) == cause
+
+
+BLOCK = "(EngineCore pid=88) INFO 03-02 07:00:31 [interface.py:773] Setting attention block size to {} tokens to ensure that attention page size is >= mamba page size.\n"
+
+
+STAT = "(APIServer pid=1) INFO 03-02 09:{:02}:10 [loggers.py:248] Engine 000: Avg prompt throughput: 900.0 tokens/s, Avg generation throughput: 214.0 tokens/s, Running: 4 reqs, Waiting: 0 reqs, GPU KV cache usage: 7.{}%, Prefix cache hit rate: 0.0%\n"
+
+
+def _counters(prompts: int, tokens: int) -> str:
+    return "".join(
+        f'{name}{{engine="0",model_name="m"}} {value}\n'
+        for name, value in (
+            ("vllm:prefix_cache_queries_total", prompts * tokens),
+            ("vllm:prefix_cache_hits_total", 0),
+            ("vllm:prompt_tokens_total", prompts * tokens),
+            ("vllm:generation_tokens_total", prompts * 50),
+            ("vllm:request_prompt_tokens_sum", prompts * tokens),
+            ("vllm:request_prompt_tokens_count", prompts),
+            ("vllm:num_requests_waiting", 0),
+            ("vllm:num_preemptions_total", 0),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("block", "prompts", "tokens", "cause"),
+    [
+        (528, 40_000, 210, "healthy"),  # nothing of 210 tokens fills a block of 528
+        (16, 40_000, 210, "prefix-cache-thrash"),
+        (16, 500, 210, "healthy"),  # 130,000 tokens in a pool of 262,144: nothing was evicted yet
+    ],
+)
+def test_what_is_never_kept_or_never_evicted_is_not_lost_by_eviction(block: int, prompts: int, tokens: int, cause: str, tmp_path: Path) -> None:  # fmt: skip
+    (tmp_path / "vllm.log").write_text(BLOCK.format(block) + START + "".join(STAT.format(n, n) for n in range(8)))
+    (tmp_path / "metrics.txt").write_text(_counters(prompts, tokens))
+    (tmp_path / "mail.txt").write_text(
+        "The same instructions stand before every question, and the prefix cache hit rate has been 0 % all day.\n"
+    )
+    assert likely(tmp_path) == cause

@@ -312,6 +312,22 @@ def test_a_time_since_the_beginning_needs_a_unit(name: str, cells: tuple[str, ..
     assert [(row.get("t"), row.get("elapsed_s")) for row in read(dated)["request"]] == [(1795205091.5, None)]
 
 
+@pytest.mark.parametrize(
+    ("header", "row", "size"),
+    [
+        ("system_tokens,user_tokens,prompt_tokens,output_tokens", "561,88,649,121", 649),
+        ("prompt_tokens,system_tokens,user_tokens,output_tokens", "649,561,88,121", 649),
+        ("system_tokens,user_tokens,output_tokens", "561,88,121", 649),
+        ("user_tokens,output_tokens", "88,121", 88),
+        ("system_tokens,user_tokens,output_tokens", "561,,121", 561),
+    ],
+)
+def test_parts_of_a_prompt_are_no_prompt_beside_the_whole(header: str, row: str, size: int) -> None:
+    text = f"{header}\n{row}\n"
+    assert [request["input_tokens"] for request in read(text)["request"]] == [size]
+    assert is_log(text)
+
+
 # ---- chunks and long lines
 
 
@@ -424,6 +440,11 @@ NESTED = '{{"created": 17952{i:05}, "response": {{"model": "m-{m}", "usage": {{"
         + pairs(100, "17952050{at:02}500,{i},{o}").replace("\n1795205007500,", "\n,"),
         pairs(100, '{{"arrival_offset_ms": {l}, "prompt_tokens": {i}, "completion_tokens": {o}}}'),
         pairs(100, '{{"arrival_ms": {l}, "ts": "{t}Z", "prompt_tokens": {i}, "completion_tokens": {o}}}'),
+        "t_s,system_tokens,user_tokens,prompt_tokens,completion_tokens\n" + pairs(100, "{f},{m},{l},{i},{o}"),
+        "t_s,system_tokens,user_tokens,completion_tokens\n" + pairs(100, "{f},{m},{l},{o}"),
+        "t_s,user_tokens,completion_tokens\n" + pairs(100, "{f},{l},{o}"),
+        pairs(100, '{{"system_tokens": {m}, "user_tokens": {l}, "completion_tokens": {o}}}'),
+        pairs(100, "{t} INFO user_tokens={i} output_tokens={o}"),
         pairs(100, "{t} INFO t_s={f} input_tokens={i} output_tokens={o}"),
         pairs(100, "INFO t_s={f} input_tokens={i} output_tokens={o}"),
     ],

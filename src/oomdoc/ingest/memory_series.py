@@ -16,6 +16,7 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, Rows, regex
 from oomdoc.ingest.process_list import is_header
 from oomdoc.ingest.prose_words import LINE_CAP, SIZE
+from oomdoc.ingest.vocabulary.words import in_english
 from oomdoc.intake.scan import Chunk
 from oomdoc.units import parse_size, parse_time
 
@@ -119,7 +120,6 @@ _STATE_COLUMN = regex(
     r"^(?:state|phase|label|event|stage|step|round|when|note|situation|moment|iteration|cycle)s?$", re.I
 )
 _NAME_COLUMN = regex(r"^(?:name|process|proc|command|comm|cmd|process_name|container|pod|service)$", re.I)
-_COLUMN_NAME = regex(r"\s*[\"']?[A-Za-z][\w .()\[\]/%-]{0,40}[\"']?\s*")
 _UNITS = {"b": "B", "bytes": "B"}
 
 
@@ -128,7 +128,7 @@ class Sheet:
 
     def __init__(self, header: Sequence[str], split: re.Pattern[str] | None) -> None:
         self.split = split
-        names = [name.strip().strip("\"'") for name in header]
+        names = [in_english(name.strip().strip("\"'")) for name in header]
         self.width = len(names)
         self.memory: list[tuple[int, str, str, str | None]] = []  # index, column, unit, resource
         self.time = self.state = self.name = self.pid = -1

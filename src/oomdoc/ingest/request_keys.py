@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -104,6 +105,8 @@ class _Keys(dict[str, "Meaning | None"]):
 
     def _find(self, name: str) -> Meaning | None:
         """By the list above, by the vocabulary, or by the end of a dotted name whose beginning only wraps (`usage.`)."""
+        if _fold(name) in _PARTS:
+            return Meaning("part", 0.0, False)
         known = self._folded.get(_fold(name)) or _by_vocabulary(name)
         if known is None or known.what in ("start", "stamp"):
             known = _in_units(name, known) or known
@@ -114,6 +117,10 @@ class _Keys(dict[str, "Meaning | None"]):
         return known
 
 
+_PARTS = frozenset(
+    map(_fold, ("system_tokens", "user_tokens", "prefix_tokens", "system_prompt_tokens", "user_prompt_tokens"))
+)
+"""Parts of a prompt: together they are the prompt where its own count is not told."""
 _WHAT = {
     "request.input": "input", "request.output": "output", "request.cached": "cached", "request.limit": "limit",
     "request.latency": "latency", "request.ttft": "ttft", "request.status": "status", "request.end": "end",
@@ -140,6 +147,11 @@ def _in_units(name: str, known: Meaning | None) -> Meaning | None:
 
 
 MEANING = _Keys()
+
+
+def are_requests(meant: Iterable[str]) -> bool:
+    """Whether keys of these meanings tell what went into a request and what came out."""
+    return {"input", "output"} <= {"input" if what == "part" else what for what in meant}
 
 
 @lru_cache(maxsize=4096)
@@ -305,6 +317,10 @@ Found = dict[str, Any]
 def put(found: Found, meaning: Meaning, value: Any) -> None:
     """Note a value under its meaning; the first that is not null stays."""
     what = meaning.what
+    if what == "part":
+        with suppress(UnreadableError):
+            found[what] = found.get(what, 0) + (tokens(value) or 0)
+        return
     if found.get(what) is not None or (value is None and what in found):
         return
     if what == "status":
@@ -380,6 +396,8 @@ class Requests:
 
         `known` says that others of its table are requests: one that ended without an answer has a status and a duration alone.
         """
+        if "part" in found and "input" not in found:
+            found["input"], found["input/"] = found["part"], Meaning("input", 0.0, False)
         if (
             "input" not in found
             and "output" not in found

@@ -33,6 +33,7 @@ from oomdoc.ingest.request_keys import (
     MEANING,
     Bare,
     Requests,
+    are_requests,
     collect,
 )
 from oomdoc.ingest.request_lines import PAIR, TEXT_KEYS, Lines, spans
@@ -301,7 +302,7 @@ def _is_pairs(line: str) -> bool:
     """Whether a line logs a request in key=value form, and does not only mention one in a sentence."""
     pairs = PAIR.findall(line)
     counts = {meaning.what for name, value in pairs if value[:1].isdigit() and (meaning := MEANING[name])}
-    if not {"input", "output"} <= counts:
+    if not are_requests(counts):
         return False
     words = [word for word in PAIR.sub(" ", line).split() if len(word) > 1 and word.isalpha() and word.islower()]
     return len(words) <= len(pairs) + 2
@@ -310,7 +311,7 @@ def _is_pairs(line: str) -> bool:
 def _is_request(value: Mapping[str, Any]) -> bool:
     if isinstance(value.get("resourceSpans"), list):
         return any(_is_request(span) for span in spans(value))
-    return {"input", "output"} <= collect(value, {}).keys()
+    return are_requests(collect(value, {}))
 
 
 def _is_json_line(line: bytes) -> bool:

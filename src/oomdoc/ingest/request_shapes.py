@@ -206,7 +206,7 @@ def learn_pairs(line: bytes) -> Shape:
                 if status(value.decode("utf-8", "replace")) is not None:
                     raise RefusedError  # a word that says what became of it
                 fields.append(Field("same", "", index, index, cell + close))
-            elif meaning.what in divisors:
+            elif meaning.what in divisors or meaning.what == "part":
                 raise RefusedError
             else:
                 divisors[meaning.what] = meaning.divisor
@@ -276,6 +276,8 @@ def learn_json(line: bytes) -> Shape:
                 raise RefusedError
             checks.append(Field("same", "", index, index, cell))
         elif meaning:
+            if meaning.what == "part":
+                raise RefusedError
             what, depth = "elapsed" if _counts_from_a_beginning(meaning, text) else meaning.what, len(path)
             if what in found:
                 doubled.add(what)
@@ -308,13 +310,15 @@ def learn_csv(line: bytes, delimiter: bytes, names: tuple[str, ...]) -> Shape:
         raise RefusedError
     fields: list[Field] = []
     divisors: dict[str, float] = {}
+    whole = any(meaning.what == "input" for name in names if (meaning := MEANING[name]))
     for index, (name, cell) in enumerate(zip(names, cells, strict=True)):
         meaning = MEANING[name]
-        if meaning is None:
+        if meaning is None or (meaning.what == "part" and whole):
             continue
         value = cell.strip()
         at = cell.index(value)
         what = "elapsed" if _counts_from_a_beginning(meaning, value) else meaning.what
+        what = "input" if what == "part" else what
         if what in divisors:
             raise RefusedError
         divisors[what] = meaning.divisor

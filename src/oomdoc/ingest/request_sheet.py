@@ -9,6 +9,7 @@ from oomdoc.ingest.request_keys import (
     MEANING,
     Found,
     Requests,
+    are_requests,
     conversation_of,
     put,
 )
@@ -38,7 +39,7 @@ def header_of(line: bytes) -> Sheet | None:
     for delimiter in (",", ";", "\t"):
         names = tuple(name.strip().strip('"') for name in text.split(delimiter))
         meant = {meaning.what for name in names if (meaning := MEANING[name])}
-        if len(names) > 1 and {"input", "output"} <= meant:
+        if len(names) > 1 and are_requests(meant):
             return Sheet(delimiter, _conversed(names, meant), line.strip())
     return None
 

@@ -406,12 +406,14 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:common|one) (?:system )?(?:prompts?|prefix(?:es)?|preambles?)\b",
         r"\b(?:prompts?|prefix(?:es)?) (?:is|are) (?:repeated|reused|sent again|the same|shared)\b",
         r"\b(?:sessions?|conversations?|chats?|users?|prompts?|prefix(?:es)?)\b[^.]{0,80}\b(?:in turn|in a circle|"
-        r"round[- ]robin|in rotation|alternat\w+|rotat\w+|cyclic\w*|again and again|one after (?:the other|another))\b",
+        r"round[- ]robin|in rotation|alternat\w+|rotat\w+|cyclic\w*|again and again)\b",
+        # prompts that are sent one after the other may be any
+        r"\b(?:sessions?|conversations?|chats?|users?|prefix(?:es)?)\b[^.]{0,80}\bone after (?:the other|another)\b",
         # a load that several tries have in common, and a probe of a few requests of which the hits are told, are no traffic that comes again
         unless=r"\b(?:error|log|warning) messages?\b|\b(?:same|identical) (?:prompts?|messages?) (?:each|everywhere|throughout|as (?:before|above)|(?:for|in|at|on|with) (?:each|every|all|both))\b"
         r"|(?<![\d.])(?!0+(?:\.0+)? ?%)\d+(?:\.\d+)? ?% (?:of )?(?:prefix[- ]?)?(?:cache[- ]?)?hits?\b",
         samples=(("the same system prompt in every chat", None), ("sessions one after another in a circle", None),),
-        near_misses=("the same error messages again", "each prompt is different", "the same 200 prompts in every run", "same prompts each", "two identical prompts: 50.9 % prefix hits",),
+        near_misses=("the same error messages again", "each prompt is different", "200 prompts, one after the other", "the same 200 prompts in every run", "same prompts each", "two identical prompts: 50.9 % prefix hits",),
     ),
     _topic(
         "no-hits",

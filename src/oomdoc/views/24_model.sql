@@ -12,7 +12,7 @@
 -- total_bytes: device total
 -- wider_than_meant: what is held is at least 1.5 times what the format should take
 -- world_size: ranks that share the weights
--- fits_sharded: the weights would fit if they were spread over all devices seen
+-- fits_sharded: the weights, which take half a device where they are at least, would fit if they were spread over all devices seen
 WITH text AS (
   SELECT coalesce(model, '') AS name,
     -- the last part of a path, unless it tells no size: `.../models--x--Chat-70B/snapshots/<hash>`
@@ -44,5 +44,6 @@ SELECT nullif(name, '') AS name, params, bytes_per_param, bytes_per_param < 2 AS
       coalesce(weights_bytes, 0), CASE WHEN phase = 'load' THEN coalesce(live_bytes, 0) ELSE 0 END
     ) > $wider_format * params * bytes_per_param / world_size END AS wider_than_meant, world_size,
   CASE WHEN devices > world_size
-    THEN coalesce(params * bytes_per_param, live_bytes * world_size * 1.1) / devices < $weights_at_most * device_bytes END AS fits_sharded
+    THEN coalesce(params * bytes_per_param, live_bytes * world_size * 1.1) / devices < $weights_at_most * device_bytes
+      AND coalesce(params * bytes_per_param / world_size >= $weights_at_least * device_bytes, true) END AS fits_sharded
 FROM sized

@@ -22,7 +22,7 @@ _AHEAD = 24  # rows below a header that are looked at
 _STAMP_LINE = re.compile(
     r"[^\w]*(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{10,30}\d{4})"
 )
-_BEGINS = re.compile(r"\s*[A-Za-z_@%#|\"'+│┃║┌┏╔╭]")
+_BEGINS = re.compile(r"\s*(?:[^\W\d]|[@%#|\"'+│┃║┌┏╔╭])")
 _PS = re.compile(
     r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
 )  # `notes` knows whose children they are

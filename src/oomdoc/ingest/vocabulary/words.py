@@ -102,6 +102,20 @@ _TONGUES: tuple[tuple[str, str], ...] = (
     ("tenants", "mandanten, mandants, inquilinos, locataires, inquilini, najemcy"),
     ("share of", "anteil, quota di, proporcion, proporcao, udzial"),
     ("pool size", "poolgrosse, pool grosse, taille du pool, tamano del pool, tamanho do pool, rozmiar puli"),
+    # written without blanks between words
+    ("time", "时间, 時間, 时刻, 時刻, 日時, 시간, 시각, время"),
+    ("phase", "阶段, 階段, 段階, 状态, 狀態, 状態, 단계, 상태, состояние"),
+    ("gpu memory", "显存, 顯存"),
+    ("host memory", "主机内存, 系统内存"),
+    ("memory", "内存, 記憶體, メモリ, 메모리, память"),
+    ("used", "已用, 已使用, 占用, 使用量, 使用中, 使用, 사용량, 사용, занято, используется"),
+    ("free", "空闲, 剩余, 可用, 空き, 여유, свободно"),
+    ("total", "总量, 總量, 总计, 合計, 전체, всего"),
+    ("running", "运行中, 运行, 実行中, 실행 중, 실행, выполняется"),
+    ("waiting", "等待中, 等待, 排队, 待機, 待ち, 대기 중, 대기, ожидание, в очереди"),
+    ("requests", "请求, 請求, リクエスト, 요청, запросы"),
+    ("preemptions", "抢占, 搶占, 선점"),
+    ("hit rate", "命中率, ヒット率, 적중률"),
     ("hit rate", "trefferquote, trefferrate, taux de succes, tasa de aciertos, taxa de acerto, taxa de acertos, trafienia"),
 )  # fmt: skip
 _SMALL_WORDS = r"(?:de|da|do|das|dos|del|della|di|du|des|der|die|den|el|la|le|los|les|il|na|w|z|acumulad[oa]s?|cumule[es]*|kumuliert|insgesamt|atual|actual|actuel|aktuell|attuale)"
@@ -122,7 +136,13 @@ def _phrase(words: str) -> str:
     return r"[\W_]+".join(words.split())
 
 
-_IN_ENGLISH = {words: english for english, phrases in _TONGUES for words in (" ".join(each.split()) for each in phrases.split(","))}  # fmt: skip
+def _plain(text: str) -> str:
+    """Without accents, as `in_english` compares; Hangul in its letters."""
+    parts = unicodedata.normalize("NFKD", text.replace("ł", "l").replace("Ł", "L"))
+    return "".join(each for each in parts if not unicodedata.combining(each))
+
+
+_IN_ENGLISH = {words: english for english, phrases in _TONGUES for words in (" ".join(_plain(each).split()) for each in phrases.split(","))}  # fmt: skip
 _FOREIGN = re.compile(rf"(?<![a-z])(?:{'|'.join(map(_phrase, sorted(_IN_ENGLISH, key=len, reverse=True)))})(?![a-z])")
 _GO = re.compile(r"[\[(]([KMGT])(i)?o(?: (?P<binary>binaires?))?[\])]", re.I)
 """`(Go)` and `(Gio)`, as French tools name bytes (octets)."""
@@ -137,13 +157,14 @@ def in_english(text: str) -> str:
     ('used cache KV (%)', 'waiting', 'waiting_max', 'waiting impresion')
     """
     text = _GO.sub(lambda unit: f"({unit[1].upper()}{'iB' if unit[2] or unit['binary'] else 'B'})", text)
-    plain = "".join(each for each in unicodedata.normalize("NFKD", text.replace("ł", "l").replace("Ł", "L")) if not unicodedata.combining(each))  # fmt: skip
+    plain = _plain(text)
     low = plain.lower()
     if len(low) != len(plain) or _FOREIGN.search(low) is None:
         return plain
     parts, at = [], 0
     for found in _FOREIGN.finditer(low):
-        parts += [plain[at : found.start()], _IN_ENGLISH[" ".join(re.split(r"[\W_]+", found[0]))]]
+        word = _IN_ENGLISH[" ".join(re.split(r"[\W_]+", found[0]))]
+        parts += [plain[at : found.start()], word if found[0].isascii() else f" {word} "]
         at = found.end()
     return " ".join(_SMALL.sub(" ", "".join((*parts, plain[at:]))).split())
 

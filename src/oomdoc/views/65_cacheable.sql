@@ -1,0 +1,42 @@
+-- says: whether the pool can have kept and evicted prefixes at all: the longest prompt against a block, and the tokens since the start against the pool; no row where neither is known
+-- scope: incident
+-- block_tokens: tokens of a block, which is the least that is kept; NULL = not told
+-- prompt_most: no prompt of the recorded requests had more tokens; NULL = not told
+-- prompt_mean: tokens of a prompt on average, by the counters of the server with most of them; NULL = not told
+-- prompts: as many prompts tell of it
+-- prompt_ref: where
+-- through_tokens: tokens that were read and generated since the start, by counters or by rates over its time; NULL = not told
+-- pool_tokens: what the pool stores; NULL = not told
+-- through_ref: where
+WITH listed AS (
+  SELECT max(input_tokens) AS most, count(input_tokens) AS n, arg_max(source || ':' || line, input_tokens) AS ref FROM request
+), meant AS (
+  -- sum and count of one server each
+  SELECT max_by(total / nullif(n, 0), n) AS mean, sum(n) AS n, min(ref) AS ref FROM (
+    SELECT max(value) FILTER (name LIKE '%_sum') AS total, max(value) FILTER (name LIKE '%_count') AS n, min(source || ':' || line) AS ref
+    FROM metric
+    WHERE name IN ('vllm:request_prompt_tokens_sum', 'vllm:request_prompt_tokens_count') AND labels IS DISTINCT FROM 'delta'
+    GROUP BY labels)
+), counted AS (
+  SELECT sum(value) AS tokens, min(ref) AS ref FROM (
+    SELECT max(value) AS value, min(source || ':' || line) AS ref FROM metric
+    WHERE name IN ('vllm:prompt_tokens_total', 'vllm:generation_tokens_total') AND labels IS DISTINCT FROM 'delta' GROUP BY name, labels
+  ) HAVING count(*) >= 2
+), up AS (
+  SELECT s.source, s.start_id, s.last_line, min(m.t) AS t, min(m.line) AS line FROM engine_start s
+  JOIN milestone m ON m.source = s.source AND m.line BETWEEN s.first_line AND s.last_line
+  WHERE m.name = 'serving' AND m.t IS NOT NULL GROUP BY ALL
+), block AS (
+  SELECT max(value) AS tokens FROM engine_figure WHERE name = 'block_size'
+), flag AS (
+  SELECT max(try_cast(value AS INTEGER)) AS tokens FROM engine_flag WHERE flag = 'block_size'
+), rated AS (
+  SELECT avg(coalesce(prompt_tokens_per_s, 0) + coalesce(generation_tokens_per_s, 0)) * (max(e.t) - any_value(u.t)) AS tokens,
+    arg_max(e.source || ':' || e.line, e.line) AS ref
+  FROM up u JOIN seen.engine_stat e ON e.source = u.source AND e.line BETWEEN u.line AND u.last_line WHERE e.t >= u.t GROUP BY u.start_id
+)
+SELECT coalesce(block.tokens, flag.tokens)::BIGINT AS block_tokens, listed.most AS prompt_most, meant.mean AS prompt_mean,
+  greatest(listed.n, coalesce(meant.n, 0))::BIGINT AS prompts, coalesce(listed.ref, meant.ref) AS prompt_ref,
+  coalesce(counted.tokens, most.tokens)::BIGINT AS through_tokens, e.kv_pool_tokens::BIGINT AS pool_tokens, coalesce(counted.ref, most.ref) AS through_ref
+FROM engine e, listed, meant, block, flag, (SELECT max(tokens) AS tokens, arg_max(ref, tokens) AS ref FROM rated) most LEFT JOIN counted ON true
+WHERE coalesce(listed.most, meant.mean, counted.tokens, most.tokens) IS NOT NULL
