@@ -46,6 +46,7 @@ from oomdoc.ingest import (
     server_answer,
     service_figures,
     serving_log,
+    step_lines,
     text_form,
     text_log,
     traces,
@@ -228,6 +229,8 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk], among_many: boo
     if len(held) == 1 and held[0].first_line == 1:
         if moments.TELLING.search(held[0].data):
             yield from moments.read(held[0].data)
+        if step_lines.TELLING.search(held[0].data):
+            yield from step_lines.read(held[0].data)
         if unit_status.TELLING.search(held[0].data):
             yield from unit_status.read(held[0].data)
         if not strange and service_figures.TELLING.search(held[0].data):
