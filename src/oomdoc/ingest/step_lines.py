@@ -9,6 +9,7 @@ reserved is not told apart from what it keeps for later, and peaks do not fall. 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -47,7 +48,7 @@ def read(data: bytes) -> Iterator[Batch]:
                 courses.setdefault(key, []).append((number, int(turn["number"]), size))
     rows = Rows()
     for (_, resource), course in courses.items():
-        if len(course) >= _LEAST and all(a[1] < b[1] for a, b in zip(course, course[1:], strict=False)):
+        if len(course) >= _LEAST and all(a[1] < b[1] for a, b in itertools.pairwise(course)):
             for number, step, size in course:
                 rows.add("process_memory", number, name="allocated" if resource == "gpu" else "resident", resource=resource, bytes=size, step=step)  # fmt: skip
     yield from rows.take()

@@ -8,6 +8,8 @@
 -- through_tokens: tokens that were read and generated since the start, by counters or by rates over its time; NULL = not told
 -- pool_tokens: what the pool stores; NULL = not told
 -- through_ref: where
+-- never_kept: hardly a prompt fills a block, so next to nothing of them can be kept
+-- never_evicted: what ran through the pool since the start had room in it
 WITH listed AS (
   SELECT max(input_tokens) AS most, count(input_tokens) AS n, arg_max(source || ':' || line, input_tokens) AS ref FROM request
 ), meant AS (
@@ -35,8 +37,10 @@ WITH listed AS (
     arg_max(e.source || ':' || e.line, e.line) AS ref
   FROM up u JOIN seen.engine_stat e ON e.source = u.source AND e.line BETWEEN u.line AND u.last_line WHERE e.t >= u.t GROUP BY u.start_id
 )
-SELECT coalesce(block.tokens, flag.tokens)::BIGINT AS block_tokens, listed.most AS prompt_most, meant.mean AS prompt_mean,
+SELECT *, coalesce(prompts >= $lookups_enough AND coalesce(prompt_most < block_tokens, prompt_mean <= $part_of_a_block * block_tokens), false) AS never_kept,
+  coalesce(through_tokens <= $never_filled * pool_tokens, false) AS never_evicted
+FROM (SELECT coalesce(block.tokens, flag.tokens)::BIGINT AS block_tokens, listed.most AS prompt_most, meant.mean AS prompt_mean,
   greatest(listed.n, coalesce(meant.n, 0))::BIGINT AS prompts, coalesce(listed.ref, meant.ref) AS prompt_ref,
   coalesce(counted.tokens, most.tokens)::BIGINT AS through_tokens, e.kv_pool_tokens::BIGINT AS pool_tokens, coalesce(counted.ref, most.ref) AS through_ref
 FROM engine e, listed, meant, block, flag, (SELECT max(tokens) AS tokens, arg_max(ref, tokens) AS ref FROM rated) most LEFT JOIN counted ON true
-WHERE coalesce(listed.most, meant.mean, counted.tokens, most.tokens) IS NOT NULL
+WHERE coalesce(listed.most, meant.mean, counted.tokens, most.tokens) IS NOT NULL)
