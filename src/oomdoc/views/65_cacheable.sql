@@ -26,12 +26,12 @@ WITH listed AS (
   ) HAVING count(*) >= 2
 ), up AS (
   SELECT s.source, s.start_id, s.last_line, min(m.t) AS t, min(m.line) AS line FROM engine_start s
-  JOIN milestone m ON m.source = s.source AND m.line BETWEEN s.first_line AND s.last_line
+  JOIN seen.milestone m ON m.source = s.source AND m.line BETWEEN s.first_line AND s.last_line
   WHERE m.name = 'serving' AND m.t IS NOT NULL GROUP BY ALL
 ), block AS (
-  SELECT max(value) AS tokens FROM engine_figure WHERE name = 'block_size'
+  SELECT max(value) AS tokens FROM seen.engine_figure WHERE name = 'block_size'
 ), flag AS (
-  SELECT max(try_cast(value AS INTEGER)) AS tokens FROM engine_flag WHERE flag = 'block_size'
+  SELECT max(try_cast(value AS INTEGER)) AS tokens FROM seen.engine_flag WHERE flag = 'block_size'
 ), rated AS (
   SELECT avg(coalesce(prompt_tokens_per_s, 0) + coalesce(generation_tokens_per_s, 0)) * (max(e.t) - any_value(u.t)) AS tokens,
     arg_max(e.source || ':' || e.line, e.line) AS ref
