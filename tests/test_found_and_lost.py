@@ -78,3 +78,22 @@ def test_what_is_never_kept_or_never_evicted_is_not_lost_by_eviction(block: int,
         "The same instructions stand before every question, and the prefix cache hit rate has been 0 % all day.\n"
     )
     assert likely(tmp_path) == cause
+
+
+def _dossiers(names: int) -> str:
+    """Three rounds over so many texts of 5,000 tokens; only the beginning that all share is found."""
+    rows, clock = [], 0
+    for _ in range(3):
+        for name in range(names):
+            clock += 2
+            rows.append(
+                f"2026-03-02T08:{clock // 60 % 60:02}:{clock % 60:02}Z,{name + 1},{5200 + name % 40},210,150,1.4"
+            )
+    return "time,document_id,prompt_tokens,cached_tokens,output_tokens,ttft_s\n" + "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize(("names", "cause"), [(90, "prefix-cache-thrash"), (30, None)])
+def test_texts_that_come_round_are_lost_where_they_pass_the_pool(names: int, cause: str | None, tmp_path: Path) -> None:
+    (tmp_path / "vllm.log").write_text(START)
+    (tmp_path / "requests.csv").write_text(_dossiers(names))
+    assert (likely(tmp_path) == "prefix-cache-thrash") == (cause is not None)

@@ -295,12 +295,13 @@ TOPICS: tuple[Topic, ...] = (
         unless=r"\b(?:does|would|will|do) (?:that|this|it|these) (?:mean|imply)\b|\bwhat (?:happens|would happen|will happen) (?:if|when)\b|\bwhat if\b"
         r"|(?<!why )(?<!how )\b(?:will|would|could|can|should|might|may) (?:it|we|i|they|he|she|this|that|these|the \w+|a \w+|one|another \w+) (?:\w+ ){0,2}"
         r"(?:oom|run|go|get|crash|die|fail|be killed|exhaust)\b"
-        r"|\bis (?:it|there) (?:possible|likely|a (?:risk|danger|chance))\b",
+        r"|\bis (?:it|there) (?:possible|likely|a (?:risk|danger|chance))\b"
+        r"|(?:是不是|是否|会不会|难道)[^，。！；]{0,12}(?:显存|内存|OOM)",
         deniable=True,
         samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None), ("it will run out of memory every evening", None), ("can you explain why we get CUDA out of memory", None), ("this is what happens: OOM", None), ("why would the server crash after two hours", None)),
         near_misses=(
             "no OOM so far", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0", "reboot before the OOM killer comes",
-            "does this mean that the sixth user gets an OOM", "could it go out of memory with ten of them",
+            "does this mean that the sixth user gets an OOM", "could it go out of memory with ten of them", "是不是显存不够",
         ),
     ),
     _topic(

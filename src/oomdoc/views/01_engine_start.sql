@@ -59,8 +59,8 @@ WITH event AS (
       )))
     -- nor does a command that has ended go on
     OR before_name = 'status' AND name <> 'status'
-    -- nor does it load anew: a rank that has loaded and loads again behind a refusal or a failure is of the next start
-    OR (name IN ('load-start', 'loaded') AND again > 1 AND before_name IN ('refused', 'failed'))
+    -- nor does it load anew: a rank that has loaded, or sized its pool, and does so again behind a refusal or a failure is of the next start
+    OR (name IN ('load-start', 'loaded', 'kv-sized', 'kv-blocks') AND again > 1 AND before_name IN ('refused', 'failed'))
     -- nor does a process have two numbers: behind a server that had come up, the same part with another pid is of the next start
     OR (name = 'loaded' AND NOT versioned AND before_name IN ('serving', 'engine-ready', 'shutdown') AND EXISTS (
       FROM milestone n
