@@ -222,8 +222,7 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk], among_many: boo
     if rest is not None:
         yield from _read(ingestor, path, itertools.chain(held, rest))
         return
-    of_the_field = any(_of_the_field(chunk.data) for chunk in held)
-    strange = among_many and not of_the_field and ingestor.KIND == text_log.KIND
+    strange = among_many and ingestor.KIND == text_log.KIND and not any(_of_the_field(chunk.data) for chunk in held)
     batches = list(read_by(Texts(), held) if strange else _read(ingestor, path, held))
     yield from batches
     if len(held) == 1 and held[0].first_line == 1:
@@ -236,7 +235,7 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk], among_many: boo
         if not strange and service_figures.TELLING.search(held[0].data):
             yield from service_figures.read(held[0].data.decode("utf-8", "replace").split("\n"))
         known = passages.lines_of(batches)
-        if known or (not among_many and (held[0].data.count(b"\n") < _TEXT_LINES or of_the_field)):
+        if known or (not among_many and (held[0].data.count(b"\n") < _TEXT_LINES or _of_the_field(held[0].data))):
             by_line = ingestor.KIND in (text_log.KIND, notes.KIND)
             yield from passages.read(path, held[0].data, known, by_line, _piece)
 

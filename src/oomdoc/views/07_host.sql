@@ -79,7 +79,7 @@ folded AS (
     -- of the one that was ended; another's limit only where the names do not tell them apart
     coalesce(
       max(memory_limit_bytes) FILTER (reason = 'OOMKilled' OR last_reason = 'OOMKilled'),
-      max(memory_limit_bytes) FILTER (name IS NULL OR coalesce(name IN (FROM ended), true) OR NOT EXISTS (FROM ended))
+      max(memory_limit_bytes) FILTER (name IS NULL OR name IN (FROM ended) OR NOT EXISTS (FROM ended))
     ) AS memory_limit, count(*) AS n FROM container
 ), exits AS (
   SELECT count(*) FILTER (exit_code IN (-9, 137)) AS sigkills, min(source || ':' || line) FILTER (exit_code IN (-9, 137)) AS sigkill_ref,

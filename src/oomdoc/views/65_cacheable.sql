@@ -3,7 +3,7 @@
 -- block_tokens: tokens of a block, which is the least that is kept; NULL = not told
 -- prompt_most: no prompt of the recorded requests had more tokens; NULL = not told
 -- prompt_mean: tokens of a prompt on average, by the counters of the server with most of them; NULL = not told
--- prompts: as many prompts tell of it
+-- prompts: as many prompts tell of it: of the recorded requests, else of the counters
 -- prompt_ref: where
 -- through_tokens: tokens that were read and generated since the start, by counters or by rates over its time; NULL = not told
 -- pool_tokens: what the pool stores; NULL = not told
@@ -21,9 +21,9 @@ WITH listed AS (
     GROUP BY labels)
 ), counted AS (
   SELECT sum(value) AS tokens, min(ref) AS ref FROM (
-    SELECT max(value) AS value, min(source || ':' || line) AS ref FROM metric
+    SELECT name, max(value) AS value, min(source || ':' || line) AS ref FROM metric
     WHERE name IN ('vllm:prompt_tokens_total', 'vllm:generation_tokens_total') AND labels IS DISTINCT FROM 'delta' GROUP BY name, labels
-  ) HAVING count(*) >= 2
+  ) HAVING count(DISTINCT name) = 2
 ), up AS (
   SELECT s.source, s.start_id, s.last_line, min(m.t) AS t, min(m.line) AS line FROM engine_start s
   JOIN seen.milestone m ON m.source = s.source AND m.line BETWEEN s.first_line AND s.last_line
@@ -37,10 +37,10 @@ WITH listed AS (
     arg_max(e.source || ':' || e.line, e.line) AS ref
   FROM up u JOIN seen.engine_stat e ON e.source = u.source AND e.line BETWEEN u.line AND u.last_line WHERE e.t >= u.t GROUP BY u.start_id
 )
-SELECT *, coalesce(prompts >= $lookups_enough AND coalesce(prompt_most < block_tokens, prompt_mean <= $part_of_a_block * block_tokens), false) AS never_kept,
+SELECT *, coalesce(prompts >= $lookups_enough AND coalesce(prompt_most < block_tokens AND coalesce(prompt_mean < block_tokens, true), prompt_mean <= $part_of_a_block * block_tokens), false) AS never_kept,
   coalesce(through_tokens <= $never_filled * pool_tokens, false) AS never_evicted
 FROM (SELECT coalesce(block.tokens, flag.tokens)::BIGINT AS block_tokens, listed.most AS prompt_most, meant.mean AS prompt_mean,
-  greatest(listed.n, coalesce(meant.n, 0))::BIGINT AS prompts, coalesce(listed.ref, meant.ref) AS prompt_ref,
+  CASE WHEN listed.most IS NOT NULL THEN listed.n ELSE coalesce(meant.n, 0) END::BIGINT AS prompts, coalesce(listed.ref, meant.ref) AS prompt_ref,
   coalesce(counted.tokens, most.tokens)::BIGINT AS through_tokens, e.kv_pool_tokens::BIGINT AS pool_tokens, coalesce(counted.ref, most.ref) AS through_ref
 FROM engine e, listed, meant, block, flag, (SELECT max(tokens) AS tokens, arg_max(ref, tokens) AS ref FROM rated) most LEFT JOIN counted ON true
 WHERE coalesce(listed.most, meant.mean, counted.tokens, most.tokens) IS NOT NULL)
