@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from oomdoc.evidence.tables import COLUMN_READING, LOOKALIKE, Batch
 from oomdoc.ingest.answers import Answers
@@ -107,6 +108,35 @@ def _bare(batch: Batch) -> Sequence[bool]:
     ]
 
 
+_ABOVE = 2
+"""Lines between a heading and what it heads: a blank one, a fence."""
+
+
+def together(lines: Sequence[str], found: Sequence[Passage]) -> Iterator[Passage]:
+    """The passages, those that begin with the same line as one: a table of each run, told apart by what stands above each.
+
+    >>> text = ["# old", "h m", "0 9", "", "# new", "h m", "0 8"]
+    >>> [(p.first_line, p.lines) for p in together(text, [Passage(2, ("h m", "0 9")), Passage(6, ("h m", "0 8"))])]
+    [(1, ('# old', 'h m', '0 9', '', '# new', 'h m', '0 8'))]
+    """
+    headed: dict[str, list[Passage]] = {}
+    for passage in found:
+        headed.setdefault(passage.lines[0].strip(), []).append(passage)
+    for parts in headed.values():
+        if len(parts) == 1:
+            yield parts[0]
+            continue
+        kept: dict[int, str] = {}
+        for part in parts:
+            above = (number for number in range(part.first_line - 1, max(0, part.first_line - 1 - _ABOVE), -1))
+            heading = next((number for number in above if lines[number - 1].strip()), None)
+            if heading is not None and typed(lines[heading - 1]) is None:
+                kept.setdefault(heading, lines[heading - 1])
+            kept.update(enumerate(part.lines, part.first_line))
+        first = min(kept)
+        yield Passage(first, tuple(kept.get(number, "") for number in range(first, max(kept) + 1)))
+
+
 _STANDS_IN = re.compile(r"--?(?P<flag>[A-Za-z][\w-]{2,60})[ =](?P<name>[A-Z]|<\w{1,30}>|\$\{?\w{1,30}\}?)(?=\s|$)")
 _CELL = re.compile(r"(?<![^|\s,;])(?P<name>[A-Z]|<\w{1,30}>|\$\{?\w{1,30}\}?)(?![^|\s,;])")
 
@@ -130,9 +160,7 @@ def read(path: str, data: bytes, known: set[int], by_line: bool, choose: Choose)
     yield from answers.read()
     known = known | answers.read_lines
     meant = {match["name"]: match["flag"] for line in lines for match in _STANDS_IN.finditer(line)}
-    for count, passage in enumerate(passages(lines, known, by_line)):
-        if count >= _MOST:
-            return
+    for passage in together(lines, list(islice(passages(lines, known, by_line), _MOST))):
         if meant:
             passage = Passage(passage.first_line, (_named(passage.lines[0], meant), *passage.lines[1:]))
         yield from _passage(path, passage, choose)

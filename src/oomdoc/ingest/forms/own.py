@@ -17,7 +17,7 @@ from oomdoc.ingest.forms.experiment import SPOKEN, Experiment, ExperimentRows, e
 from oomdoc.ingest.forms.figures import figure_of
 from oomdoc.ingest.forms.grammar import column_of
 from oomdoc.ingest.forms.prepare import Abridged, unquoted, with_points, writes_commas
-from oomdoc.ingest.forms.series import Series, SeriesRows, series_of
+from oomdoc.ingest.forms.series import HEADING, Series, SeriesRows, series_of
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def own_of(records: Sequence[Values], tables: frozenset[str] = frozenset()) -> O
     commas = writes_commas(records)
     if commas:
         records = [with_points(record) for record in records]
-    columns = {name: column_of(name) for record in records for name in record}
+    columns = {name: column_of(name) for record in records for name in record if name != HEADING}
     if not columns or len(columns) > 200:
         return None
     series = series_of(records, columns, tables)

@@ -35,6 +35,8 @@ from oomdoc.ingest.vocabulary import foreign_program
 from oomdoc.units import parse_age
 
 _FOREIGN = 2  # columns of another program's table
+HEADING = "(heading)"
+"""Under this name a record holds what stands above its table, where several tables of one text have the same columns."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
         return None  # the vocabulary has all of it
     if axis_role == grammar.ORDINAL and not texts and not beside and all(not column.resource for _, column, _ in memory):  # fmt: skip
         return None  # `index, memory.used`: a list, and no series
+    if any(HEADING in record for record in records):
+        varied = (*varied, HEADING)
     return Series(
         memory, tuple(size for size in sizes if size[1].role == grammar.TOTAL), axis, axis_role,
         columns[axis].seconds if axis else 0.0, texts[0] if texts else "", tuple(who), varied,

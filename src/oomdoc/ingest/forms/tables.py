@@ -8,9 +8,12 @@ from typing import Any
 
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
+from oomdoc.ingest.forms.cells import seconds_in_year
+from oomdoc.ingest.forms.grammar import ELAPSED, ORDINAL, REQUESTS, TIME, column_of
 from oomdoc.ingest.forms.groups import Gatherer, long_form, may_turn, turned
 from oomdoc.ingest.forms.own import is_of_own, own_of
 from oomdoc.ingest.forms.prepare import may_quote
+from oomdoc.ingest.forms.series import HEADING
 from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.prompts import typed
@@ -28,6 +31,7 @@ _PS = re.compile(
 )  # `notes` knows whose children they are
 _ALIKE = 3
 """Tables in a row that are cut alike, behind which none is a header: one stands behind no more than a title or two."""
+_ORDERS = frozenset((ELAPSED, ORDINAL, REQUESTS, TIME))
 _PROSE_WORDS = 12  # more words than that in one cell are a sentence
 
 
@@ -118,6 +122,7 @@ class Tables:
         self._gatherer = gatherer
         self.layout: Layout | None = None
         self._t: str | None = None
+        self._heading: str | None = None
         self._tables = 0
         self._alike = _Alike()
 
@@ -150,6 +155,7 @@ class Tables:
             if found is not None:
                 self.end()
                 self.layout = found
+                self._heading = _heading_of(lines, at, found)
                 taken.add(at)
             elif self.layout is not None and self.layout.cut in ("  ", " ", "|"):
                 self.end()
@@ -167,7 +173,48 @@ class Tables:
         values: dict[str, Any] = {name: cell for name, cell in zip(self.layout.names, cells, strict=True) if name}
         if self._t is not None and not any(names_time(name) for name in values):
             values["timestamp"] = self._t
+        if self._heading is not None:
+            values[HEADING] = self._heading
         self._gatherer.add(Record(line, f"#{self._tables}", values))
+
+
+_HEADING = re.compile(
+    r"\s*(?:(?P<mark>[#=*>;%-]{1,6}|//+)\s*(?=\w))?(?P<said>[^|\t]{2,160}?)\s*(?:[:：]|[=#*-]{2,})?\s*$"
+)
+_CLAUSE = re.compile(r"\s*[,;，；、]\s*")
+_DAY = re.compile(r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)\w*|day \d+|(?:on )?\d{4}-\d\d-\d\d.{0,12})")
+_FAR = 2  # lines between a heading and its table: a blank one, a rule
+
+
+def _heading_of(lines: Sequence[str], at: int, layout: Layout) -> str | None:
+    """What is said above a table whose header comes again in the same text, and whose rows are in an order of their own.
+
+    Two runs under the same header are two series: the release, the flag or the machine stands above each. A list that is printed
+    again and again has its moment there, and no column of moments. What all of them say alike is left out.
+    """
+    if not any(names_time(name) or column_of(name).role in _ORDERS for name in layout.names):
+        return None
+    header = lines[at].split()
+    said = {place: _above(lines, place, layout) for place, line in enumerate(lines) if line.split() == header}
+    if None in said.values() or len(set(said.values())) < len(said) or len(said) < 2:
+        return None
+    if all(_is_day(text) for text in said.values() if text):
+        return None  # one series, told day by day
+    parts = {place: _CLAUSE.split(text) for place, text in said.items() if text}
+    common = set.intersection(*map(set, parts.values()))
+    return ", ".join(part for part in parts[at] if part not in common) or None
+
+
+def _is_day(text: str) -> bool:
+    return parse_time(text) is not None or seconds_in_year(text) is not None or bool(_DAY.fullmatch(text))
+
+
+def _above(lines: Sequence[str], at: int, layout: Layout) -> str | None:
+    above = [line for line in lines[max(0, at - _FAR) : at] if line.strip() and not texts.is_rule(line)]
+    if not above or typed(above[-1]) is not None or _STAMP_LINE.match(above[-1]) or layout.cells(above[-1]) is not None:
+        return None
+    found = _HEADING.match(above[-1])
+    return found["said"].strip() if found and any(map(str.isalpha, found["said"])) else None
 
 
 def names_time(name: str) -> bool:
