@@ -13,7 +13,7 @@ COUNT = r"(?:\d{1,4}|" + "|".join(name for name in NUMBERS if len(name) > 2) + r
 
 WORKS = (
     r"(?:\b(?:works?|worked|working|(?:runs?|ran)(?! out)|starts?|started|succeeds?|succeeded|fine|ok|okay|cures?|cured|helps?|helped|"
-    r"fix(?:es|ed)?|solves?|solved|avoids?|loads?|gone|goes away|stable|serves?|passes|passed|comes? up|came up|"
+    r"fix(?:es|ed)?|go(?:es)? through|went through|solves?|solved|avoids?|loads?|gone|goes away|stable|serves?|passes|passed|comes? up|came up|"
     r"no (?:oom|crash|error|problem|failure)s?|completes?|completed)\b|(?<!不)正常|成功|解决|可以了|没问题)"
 )
 FAILS = r"\b(?:not|still|also|even|neither|fails?|failed|crash(?:es|ed)?|same (?:error|problem|oom|failure))\b|n't\b"

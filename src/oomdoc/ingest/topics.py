@@ -54,6 +54,11 @@ _BREAKS = r"\b(?:oom|out of memory|fails?|failed|crash\w*|dies)\b"
 _EAGER = r"(?:enforce[-_ ]?eager|\beager\b|cuda ?graphs? (?:off|disabled)|(?:without|disabling|no) cuda ?graphs?)"
 _MEMORY = r"\b(?:memory|rss|ram|vram|resident|[kmgt]i?b|heap)\b"
 _ATTEMPT = r"(?:start|attempt|try|launch|run|time|restart)"
+_ANEW = r"(?:re-?start\w*|reboot\w*|fresh(?:ly)?(?: started)? (?:\w+ )?(?:server|engine|pod|process|container|instance|start)|newly started \w+|new (?:server|pod|process|container|instance))"
+_SAME = (
+    r"(?:same|identical|very|exactly (?:this|that|the same)|this exact|that exact|this very) (?:\w+ )?"
+    r"(?:prompts?|inputs?|requests?|documents?|messages?|payloads?|images?|photos?|files?|videos?|claims?|quer(?:y|ies)|batch(?:es)?|calls?|clips?|pdfs?|conversations?|one|ones)"
+)
 _PROMPT = r"(?:prompts?|inputs?|requests?|documents?|messages?)"
 _DEVICE = r"(?:gpus?|cards?|devices?|accelerators?)"
 _ENDED = (
@@ -167,6 +172,29 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:needs?|needed|has to be|must be|have to) (?:a )?(?:re-?start|reboot)\w*",
         samples=(("only a restart brings the memory back", None),),
         near_misses=("the pod was started at noon", "we did not restart",),
+    ),
+    _topic(
+        "passes-when-fresh",
+        "what ended the server passes on one that was started anew",
+        rf"\b{_ANEW}\b[^;]{{0,60}}\b{_SAME}\b[^;]{{0,60}}{WORKS}",
+        rf"\b{_SAME}\b[^;]{{0,40}}{WORKS}[^.;]{{0,40}}\b(?:after|on|with|right behind) (?:a |an |the )?(?:\w+ )?{_ANEW}",
+        rf"\b{_SAME}\b[^;]{{0,40}}\b(?:after|on|against|to) (?:a |an |the )?(?:\w+ )?{_ANEW}\b[^;]{{0,40}}{WORKS}",
+        rf"\b(?:after|on) (?:a |an |the )?(?:\w+ )?{_ANEW}\b[^;]{{0,30}}\b{_SAME}\b[^;]{{0,40}}{WORKS}",
+        unless=r"\b(?:smaller|shorter|half|other settings?|lower(?:ed)?|reduc\w+|with(?:out)? --|changed|instead)\b"
+        rf"|(?:\b(?:not|neither|never)\b|n't\b)[^,;]{{0,12}}{WORKS}",
+        samples=(
+            ("I restarted and sent exactly this claim again: fine.", None),
+            ("After a restart the same prompt works.", None),
+            ("the identical payload passes on a fresh server", None),
+            ("Replaying the same request against a newly started pod succeeds", None),
+        ),
+        near_misses=(
+            "after the restart it works",
+            "the same prompt fails again after a restart",
+            "restarted with half the batch and the same prompt works",
+            "after a restart the same prompt does not work",
+            "the same model works on another node",
+        ),
     ),
     _topic(
         "transient",
@@ -411,10 +439,11 @@ TOPICS: tuple[Topic, ...] = (
         # prompts that are sent one after the other may be any
         r"\b(?:sessions?|conversations?|chats?|users?|prefix(?:es)?)\b[^.]{0,80}\bone after (?:the other|another)\b",
         # a load that several tries have in common, and a probe of a few requests of which the hits are told, are no traffic that comes again
-        unless=r"\b(?:error|log|warning) messages?\b|\b(?:same|identical) (?:prompts?|messages?) (?:each|everywhere|throughout|as (?:before|above)|(?:for|in|at|on|with) (?:each|every|all|both))\b"
+        # nor is one that was tried again behind a failure
+        unless=r"\b(?:error|log|warning) messages?\b|\b(?:re-?start|crash|fail|die)\w*\b|\b(?:same|identical) (?:prompts?|messages?) (?:each|everywhere|throughout|as (?:before|above)|(?:for|in|at|on|with) (?:each|every|all|both))\b"
         r"|(?<![\d.])(?!0+(?:\.0+)? ?%)\d+(?:\.\d+)? ?% (?:of )?(?:prefix[- ]?)?(?:cache[- ]?)?hits?\b",
         samples=(("the same system prompt in every chat", None), ("sessions one after another in a circle", None),),
-        near_misses=("the same error messages again", "each prompt is different", "200 prompts, one after the other", "the same 200 prompts in every run", "same prompts each", "two identical prompts: 50.9 % prefix hits",),
+        near_misses=("the same error messages again", "each prompt is different", "200 prompts, one after the other", "the same 200 prompts in every run", "same prompts each", "the same prompt fails again after a restart", "two identical prompts: 50.9 % prefix hits",),
     ),
     _topic(
         "no-hits",
