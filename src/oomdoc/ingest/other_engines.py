@@ -105,7 +105,20 @@ def _serving(dialect: str, anchor: str, pattern: str, sample: str, label: str) -
     )
 
 
+def _step(name: str, anchor: str, sample: str) -> Pattern:
+    """A step of a start of SGLang, by the name that vLLM's has."""
+    return Pattern(
+        f"sglang-{name}", "sglang", (anchor,), regex(re.escape(anchor)), "milestone", ((sample, {"name": name}),), const={"name": name},
+    )  # fmt: skip
+
+
 PATTERNS: tuple[Pattern, ...] = (
+    _step("engine-init", "Init torch distributed begin", "[2027-03-02 04:05:06 TP0] Init torch distributed begin."),
+    _step("load-start", "Load weight begin", "[2027-03-02 04:05:06 TP0] Load weight begin. avail mem=78.11 GB"),
+    _step("loaded", "Load weight end", "[2027-03-02 04:05:06 TP0] Load weight end. type=M, avail mem=60.00 GB, mem usage=15.00 GB."),
+    _step("kv-sized", "Memory pool end", "[2027-03-02 04:05:06 TP0] Memory pool end. avail mem=7.01 GB"),
+    _step("capture-start", "Capture cuda graph begin", "[2027-03-02 04:05:06 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=6.9 GB"),
+    _step("captured", "Capture cuda graph end", "[2027-03-02 04:05:06 TP0] Capture cuda graph end. Time elapsed: 9.20 s. mem usage=1.10 GB. avail mem=5.8 GB."),
     _of("weights_bytes", "trtllm", "Loaded engine size", rf"Loaded engine size: (?P<value>{_SIZE})", "[TensorRT-LLM][INFO] Loaded engine size: 512 MiB", 512 << 20, "trtllm-engine-size"),
     _of("kv_available_bytes", "trtllm", "bytes for k", rf"Allocate (?P<value>{_NUM} bytes) for k/v cache", "Allocate 4096000000 bytes for k/v cache.", 4096000000, "trtllm-kv-bytes"),
     _of("kv_available_bytes", "trtllm", "for max tokens in paged KV cache", rf"Allocated (?P<value>{_SIZE}) for max tokens in paged KV cache", "[MemUsageChange] Allocated 8.00 GiB for max tokens in paged KV cache (65536).", 8 << 30, "trtllm-kv-allocated"),

@@ -51,7 +51,7 @@ def _topic(
 
 _SHORT = r"(?:out ?of ?memory|(?<![a-z])oom(?![a-z])|\b(?:crash(?:es|ed)?|dies|died|fails?|failed)\b)"
 _BREAKS = r"\b(?:oom|out of memory|fails?|failed|crash\w*|dies)\b"
-_EAGER = r"(?:enforce[-_ ]?eager|\beager\b|cuda ?graphs? (?:off|disabled)|(?:without|disabling|no) cuda ?graphs?)"
+_EAGER = r"(?:enforce[-_ ]?eager|disable[-_ ]cuda[-_ ]graphs?|\beager\b|cuda ?graphs? (?:off|disabled)|(?:without|disabling|no) cuda ?graphs?)"
 _MEMORY = r"\b(?:memory|rss|ram|vram|resident|[kmgt]i?b|heap)\b"
 _ATTEMPT = r"(?:start|attempt|try|launch|run|time|restart)"
 _ANEW = r"(?:re-?start\w*|reboot\w*|fresh(?:ly)?(?: started)? (?:\w+ )?(?:server|engine|pod|process|container|instance|start)|newly started \w+|new (?:server|pod|process|container|instance))"

@@ -44,7 +44,18 @@ WITH sampled AS (
     arg_min(name, line) FILTER (name IS NOT NULL) AS name, min(total_bytes) AS total, max(total_bytes) AS total_max,
          any_value(mig_profile) AS mig_profile, min(source || ':' || line) FILTER (mig_profile IS NOT NULL) AS mig_ref FROM gpu_device
 ), granted AS (
-  SELECT max(gpus) AS n, max(mig_profile) AS mig_profile, min(source || ':' || line) AS ref FROM container
+  SELECT max(gpus) AS n, max(mig_profile) AS mig_profile, min(source || ':' || line) AS ref,
+    min(source || ':' || line) FILTER (mig_profile IS NOT NULL) AS mig_ref
+  FROM container
+), failed_on AS (
+  -- a node has instances of several sizes: the server's is the one whose size the allocator named
+  SELECT arg_min(g.mig_profile, g.miss) AS mig_profile, arg_min(g.ref, g.miss) AS mig_ref
+  FROM (
+    SELECT mig_profile, source || ':' || line AS ref,
+      abs(1 - $slice_gib * try_cast(regexp_extract(mig_profile, '(\d+)gb', 1) AS DOUBLE) / (SELECT max(total_bytes) FROM oom)) AS miss
+    FROM gpu_device
+  ) g
+  WHERE g.miss <= $slice_alike
 ), process AS (
   SELECT gpu, coalesce(t, 0) AS t, source, count(DISTINCT pid) AS n, count(DISTINCT pid) FILTER (foreigner) AS foreigners,
     sum(used_bytes) FILTER (foreigner) AS foreign_bytes,
@@ -66,15 +77,18 @@ SELECT nullif(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), 0)::INTEGER AS 
   coalesce(s.total, d.total, slice.total)::BIGINT AS total_bytes, coalesce(s.total_max, d.total_max)::BIGINT AS total_max_bytes,
     s.used_max::BIGINT AS used_max_bytes, s.used_min::BIGINT AS used_min_bytes,
   CASE WHEN s.idle < s.n THEN CASE WHEN s.fullest >= $device_at_work THEN s.idle ELSE 0 END END AS idle_devices, s.idle_ref,
-    coalesce(d.mig_profile, g.mig_profile) AS mig_profile, coalesce(d.mig_ref, g.ref) AS mig_ref,
+    coalesce(o.mig_profile, g.mig_profile, d.mig_profile) AS mig_profile, coalesce(o.mig_ref, g.mig_ref, d.mig_ref) AS mig_ref,
   p.n AS processes, p.foreigners AS foreign_processes, p.foreign_bytes::BIGINT AS foreign_bytes, p.foreign_ref,
     p.engines AS engines_on_device,
   s.samples::BIGINT AS samples, s.used_spread,
   CASE WHEN shared.ref IS NOT NULL
     THEN CASE WHEN s.used_max >= $unified_full * s.total THEN true WHEN s.used_max < $unified_room * s.total THEN false END
     END AS unified_full, shared.ref AS unified_ref
-FROM sample_sum s, described d, granted g, process_max p, (
+FROM sample_sum s, described d, granted g, failed_on o, process_max p, (
   -- GiB of a slice by the GB in its profile, 0.91 to 0.99 (`physics.gpus`): 4.75 for 1g.5gb of an A100, 16.0 for 1g.18gb of an H200
-  SELECT 0.95 * 1073741824 * try_cast(regexp_extract(coalesce(d2.mig_profile, g2.mig_profile), '(\d+)gb', 1) AS DOUBLE) AS total
-  FROM described d2, granted g2) slice,
+  SELECT coalesce(
+      CASE WHEN o2.mig_profile IS NOT NULL THEN (SELECT max(total_bytes) FROM oom) END,
+      $slice_gib * try_cast(regexp_extract(coalesce(g2.mig_profile, d2.mig_profile), '(\d+)gb', 1) AS DOUBLE)
+    ) AS total
+  FROM described d2, granted g2, failed_on o2) slice,
   (SELECT min(source || ':' || line) AS ref FROM note WHERE topic = 'unified-memory') shared

@@ -98,7 +98,7 @@ WITH logs AS (
 ), stack AS (
   SELECT bool_or(function IN ('profile_cudagraph_memory')) AS graph_profile,
     bool_or(function IN ('_dummy_sampler_run', '_dummy_pooler_run')) AS sampler,
-    bool_or(function IN ('capture_model', 'capture', 'capture_graphs', '_capture_cudagraphs', 'capture_begin', 'capture_end')) AS capture,
+    bool_or(regexp_matches(function, '^_?capture(_model|_graphs|_cudagraphs|_begin|_end|_one_batch_size)?$')) AS capture,
     bool_or(function IN ('compile_or_warm_up_model', 'kernel_warmup')) AS warmup,
     bool_or(
       function IN (
@@ -109,7 +109,8 @@ WITH logs AS (
       function IN ('profile_run', 'determine_available_memory', 'determine_num_available_blocks', 'profile_num_available_blocks')
     ) AS profile,
     bool_or(function IN ('load_model', 'create_weights', 'process_weights_after_loading', 'load_weights', 'initialize_model', 'make_layers')
-            OR (function = '__init__' AND file LIKE '%model_executor/%')) AS load,
+            -- layers and models make their weights as they are built; what captures graphs or runs a model does not
+            OR (function = '__init__' AND regexp_matches(file, 'model_executor/(models|layers|model_loader)/'))) AS load,
     bool_or(function IN ('init_device', 'init_worker_distributed_environment')) AS init,
     bool_or(function IN ('execute_model', 'generate', 'step', 'engine_step', 'run_busy_loop', 'run_engine_loop', '_process_engine_step')
             -- the loop of 0.5.4 to 0.10, entered once the engine is built

@@ -7,7 +7,7 @@
 -- peak_ref: where
 -- mean: mean usage
 -- waiting_max: most requests waiting
--- queued_full: points at 85 % or more with requests waiting
+-- queued_full: points at 85 % or more with requests waiting behind some that run
 -- waiting_full: most requests waiting at one of them
 -- queued_roomy: points below 50 % with requests waiting
 -- queued_ref: one of those, the longest queue
@@ -17,7 +17,7 @@
 -- capped: points with requests waiting in which as many ran
 -- capped_ref: the longest queue among them
 -- rising: usage at the end less usage at the beginning
--- stalled: points with a queue at 90 % or more and no prompt tokens for the interval
+-- stalled: points with a queue at 90 % or more behind some that run, and no prompt tokens for the interval
 -- preemptions: preemptions counted by warnings or metrics; NULL = nobody counted
 -- preemption_ref: where
 -- swaps: preemptions by swapping or aborts for lack of blocks
@@ -27,6 +27,8 @@
 -- state_full: share of the points in which the slots for recurrent states are taken; NULL = the model has none, or not printed
 -- state_ref: the first of them
 -- running_drop: while the pool was full, running fell and waiting rose
+-- held_by_nobody: points at 85 % or more in which requests wait and none runs: those that run would give their blocks back
+-- held_by_nobody_ref: the first of them
 WITH moved AS (
   SELECT source, max(line) FILTER (NOT coalesce(running > 0 AND prompt_tokens_per_s = 0 AND generation_tokens_per_s = 0, false)) AS line
   FROM seen.engine_stat
@@ -68,19 +70,21 @@ WITH moved AS (
   SELECT count(*) AS samples, avg((kv_used >= $pool_pinned)::INT) AS share_pinned, avg((kv_used >= $pool_crowded)::INT) AS share_high,
     max(kv_used) AS peak,
     max_by(source || ':' || line, kv_used) AS peak_ref, avg(kv_used) AS mean, max(waiting) AS waiting_max,
-    count(*) FILTER (kv_used >= $pool_crowded AND waiting > 0) AS queued_full,
+    count(*) FILTER (kv_used >= $pool_crowded AND waiting > 0 AND running IS DISTINCT FROM 0) AS queued_full,
       max(waiting) FILTER (kv_used >= $pool_crowded) AS waiting_full,
     count(*) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_roomy,
     arg_max(source || ':' || line, waiting) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_ref,
       count(*) FILTER (waiting > 0) AS queued,
     max(running) AS running_max, max(running) FILTER (waiting > 0) AS cap, arg_max(kv_used, line) - arg_min(kv_used, line) AS rising,
-    count(*) FILTER (kv_used >= $pool_full AND waiting > 0 AND prompt_tokens_per_s = 0) AS stalled,
+    count(*) FILTER (kv_used >= $pool_full AND waiting > 0 AND prompt_tokens_per_s = 0 AND running IS DISTINCT FROM 0) AS stalled,
     min_by(source || ':' || line, line) FILTER (kv_used >= $pool_pinned OR (kv_used >= $pool_crowded AND waiting > 0)) AS first_ref,
     arg_max(prefix_hit_rate, line) AS hit_rate,
     max(kv_used * (running + coalesce(waiting, 0)) / running) FILTER (running > 0 AND kv_used >= $pool_told_by_running) AS demand,
     avg((state_used >= $pool_pinned)::INT) AS state_full,
       min_by(source || ':' || line, line) FILTER (state_used >= $pool_pinned) AS state_ref,
-    count(*) FILTER (kv_used >= $pool_full AND running < running_before AND waiting > waiting_before) AS running_drop
+    count(*) FILTER (kv_used >= $pool_full AND running > 0 AND running < running_before AND waiting > waiting_before) AS running_drop,
+    count(*) FILTER (kv_used >= $pool_crowded AND running = 0 AND waiting > 0 AND coalesce(prompt_tokens_per_s, 0) < $idle_rate) AS held_by_nobody,
+    min_by(source || ':' || line, line) FILTER (kv_used >= $pool_crowded AND running = 0 AND waiting > 0) AS held_by_nobody_ref
   FROM stepped
 ), held AS (
   SELECT count(*) AS capped, arg_max(p.source || ':' || p.line, p.waiting) AS ref

@@ -31,13 +31,53 @@
 -- onward: turns that repeat the prompt before and add to it
 -- never: of them those that found next to nothing in the cache but the beginning that all prompts share
 -- never_ref: where the first of them stands
-WITH scraped AS (
-  -- a counter over its scrapes, in their order; in their own labels. Scrapes without a time stand in one file one below the other
-  SELECT name, coalesce(labels, '') || CASE WHEN t IS NULL THEN ' ' || source ELSE '' END AS labels, coalesce(t, row_number() OVER w) AS t,
+-- spared_rate: share of the looked-up tokens that was found while nothing was evicted; NULL = no scrapes with and without evictions
+-- evicting_rate: the same since blocks are evicted, or in a life in which they are
+-- evicting: evictions then (sampled)
+-- evicting_ref: where
+-- lost_by_eviction: most was found while nothing was evicted, and far less since
+WITH sheet AS (
+  -- scrapes without a time stand in one file one below the other: each begins where the first series comes again
+  SELECT * EXCLUDE (head), CASE WHEN t IS NULL THEN count(*) FILTER (name || coalesce(labels, '') = head) OVER (PARTITION BY source ORDER BY line) END AS n
+  FROM (
+    SELECT *, first_value(name || coalesce(labels, '')) OVER (PARTITION BY source ORDER BY line) AS head
+    FROM metric
+    WHERE (name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%') AND labels IS DISTINCT FROM 'delta'
+  )
+), scraped AS (
+  -- a counter over its scrapes, in their order; in their own labels
+  SELECT name, coalesce(labels, '') || CASE WHEN t IS NULL THEN ' ' || source ELSE '' END AS labels, coalesce(t, n) AS t,
     value, source || ':' || line AS ref, lag(value) OVER w AS before,
          row_number() OVER (PARTITION BY name, labels, CASE WHEN t IS NULL THEN source END ORDER BY t DESC, source DESC, line DESC) AS nth
-  FROM metric WHERE (name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%')
+  FROM sheet
   WINDOW w AS (PARTITION BY name, labels, CASE WHEN t IS NULL THEN source END ORDER BY t, source, line)
+), anew AS (
+  SELECT labels, t, sum(coalesce(max((value < before)::INT), 0)) OVER (PARTITION BY labels ORDER BY t) AS life
+  FROM scraped
+  GROUP BY labels, t
+), lived AS (
+  -- a counter that fell began anew, and all of its engine with it: what two lives counted is not added up
+  SELECT s.labels, a.life AS life, s.name, max(s.value) AS value, arg_max(s.ref, s.t) AS ref,
+    max(max(s.value) FILTER (s.name LIKE '%prefix_cache_queries%')) OVER (PARTITION BY s.labels, a.life) AS queries
+  FROM scraped s
+  JOIN anew a ON a.labels = s.labels AND a.t = s.t
+  GROUP BY s.labels, a.life, s.name
+), span AS (
+  -- what was looked up, found and evicted between two scrapes of one life, and until the first
+  SELECT s.labels, s.t, sum(s.more) FILTER (s.name LIKE '%prefix_cache_queries%') AS queries,
+    sum(s.more) FILTER (s.name LIKE '%prefix_cache_hits%') AS hits,
+    sum(s.more) FILTER (s.name LIKE '%idle_before_evict_seconds_count') AS evictions, min(s.ref) AS ref
+  FROM (SELECT *, value - CASE WHEN a.life > lag(a.life) OVER w THEN 0 ELSE coalesce(before, 0) END AS more
+        FROM scraped JOIN anew a USING (labels, t) WINDOW w AS (PARTITION BY scraped.labels, name ORDER BY scraped.t)) s
+  GROUP BY s.labels, s.t
+), spared AS (
+  -- the same engine while it evicted nothing and since: only eviction takes away what would be found
+  SELECT sum(hits) FILTER (evictions = 0) / sum(queries) FILTER (evictions = 0) AS spared_rate,
+    sum(hits) FILTER (evictions > 0) / sum(queries) FILTER (evictions > 0) AS evicting_rate,
+    sum(evictions) FILTER (evictions > 0) AS evicting, min(ref) FILTER (evictions > 0) AS evicting_ref
+  FROM span
+  WHERE queries > 0 AND hits >= 0
+  HAVING sum(queries) FILTER (evictions = 0) >= $lookups_least * $turn_tokens AND sum(queries) FILTER (evictions > 0) >= $lookups_least * $turn_tokens
 ), latest AS (
   SELECT sum(value - before) FILTER (name LIKE '%prefix_cache_queries%') AS queries,
     sum(value - before) FILTER (name LIKE '%prefix_cache_hits%') AS hits,
@@ -57,12 +97,7 @@ WITH scraped AS (
          sum(value) FILTER (name = 'vllm:kv_block_reuse_gap_seconds_count') AS reuses,
          sum(value) FILTER (name = 'vllm:kv_block_idle_before_evict_seconds_count') AS evictions,
          min(ref) FILTER (name LIKE '%prefix_cache%') AS ref
-  FROM (
-    SELECT name, labels, max(value) AS value, max_by(source || ':' || line, coalesce(t, 0)) AS ref
-    FROM metric
-    WHERE name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%'
-    GROUP BY ALL
-  )
+  FROM (SELECT *, rank() OVER (PARTITION BY labels ORDER BY queries DESC NULLS LAST, life DESC) AS best FROM lived) WHERE best = 1
 ), turn AS (
   -- one conversation at a time; what every prompt finds is the beginning that all share
   SELECT source, line, input_tokens, cached_tokens, ttft_s, min(cached_tokens) OVER (PARTITION BY source) AS shared,
@@ -149,6 +184,12 @@ SELECT counter.queries, counter.hits, coalesce(counter.hits / nullif(counter.que
          fell.after AS hit_after, fell.ref AS lookup_ref,
        size_before, size_after, asked[1] AS asked_before, asked[2] AS asked_after, asked[3] AS found_before, asked[4] AS found_after,
          latest.queries AS recent_queries, latest.hits / nullif(latest.queries, 0) AS recent_rate, turns, cold,
-         cold_tokens, cold_cached_tokens, cold_ttft_s, warm_ttft_s, cold_ref, onward, never, never_ref
-FROM counter, told, said, fell LEFT JOIN chat ON true LEFT JOIN latest ON true
+         cold_tokens, cold_cached_tokens, cold_ttft_s, warm_ttft_s, cold_ref, onward, never, never_ref,
+       spared_rate, evicting_rate, evicting, evicting_ref,
+       -- twice next to nothing is next to nothing
+       coalesce(
+         spared_rate >= $mostly_hit AND 1 - evicting_rate >= $twice_missed * (1 - spared_rate) AND spared_rate - evicting_rate >= $tenth_lost,
+         false
+       ) AS lost_by_eviction
+FROM counter, told, said, fell LEFT JOIN chat ON true LEFT JOIN latest ON true LEFT JOIN spared ON true
 WHERE coalesce(counter.queries, fell.n, said.rate, turns) IS NOT NULL OR repeated OR no_hits
