@@ -44,6 +44,8 @@ def devices(text: str) -> list[tuple[Any, ...]]:
         ("gpu: RTX 3090, 24 GB", [(None, "RTX 3090", 24 * GIB, None, 1)]),
         ("GPU: NVIDIA A100 80GB, MIG 2g.20gb", [(None, "NVIDIA A100 80GB", None, "2g.20gb", 1)]),
         ("hardware: 2x L40S and 2x A10, 256 GB RAM", [(None, "L40S", None, None, 2), (None, "A10", None, None, 2)]),
+        ("RTX 4090 (24 GB), only this container on it", [(None, "RTX 4090", 24 * GIB, None, 1)]),
+        ("RTX 3090 x2", [(None, "RTX 3090", None, None, 2)]),
         ("H200 x 8, TP=4", [(None, "H200", None, None, 8)]),
         ("We run on two MI300X.", [(None, "MI300X", None, None, 2)]),
         ("gpu: 16 GB card x2", [(None, None, 16 * GIB, None, 2)]),

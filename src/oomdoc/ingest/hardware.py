@@ -151,7 +151,9 @@ def _device(text: str, own: bool = False) -> dict[str, Any] | None:
         if not plain:
             return None
         return {"name": plain[0].strip(), "count": 1}
-    times = _TIMES.search(re.sub(SIZE, "", text)) or re.match(rf"(?P<count>{COUNT})\s", text.strip(), re.I)
+    # the number of a product is none of devices: "RTX 4090 (24 GB)"
+    counted = re.sub(SIZE, "", text[: name.start()] + "GPU" + text[name.end() :] if name else text)
+    times = _TIMES.search(counted) or re.match(rf"(?P<count>{COUNT})\s", counted.strip(), re.I)
     printed = next((group for group in times.groupdict().values() if group), None) if times else None
     row: dict[str, Any] = {"count": 1}
     if printed:

@@ -329,6 +329,7 @@ TOPICS: tuple[Topic, ...] = (
         samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None), ("it will run out of memory every evening", None), ("can you explain why we get CUDA out of memory", None), ("this is what happens: OOM", None), ("why would the server crash after two hours", None)),
         near_misses=(
             "no OOM so far", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0", "reboot before the OOM killer comes",
+            "I am afraid that it will crash with OOM at night", "we think it is going to run out of memory one day", "do the workers crash?",
             "does this mean that the sixth user gets an OOM", "could it go out of memory with ten of them", "是不是显存不够",
         ),
     ),
@@ -425,7 +426,10 @@ TOPICS: tuple[Topic, ...] = (
         unless=r"\bkv\b|cache usage|\b(?:does|do|did) not (?:grow|climb|rise|leak)|\bno (?:growth|leak)|n't grow"
         r"|\b(?:please|try|to|we|by) (?:increase|increasing|raise)\b|\bstays? flat\b",
         samples=(("memory grows by 300 MiB every hour", 300.0 * MIB), ("a memory leak", None),),
-        near_misses=("memory does not grow", "the KV cache usage grows with load", "please increase the memory",),
+        near_misses=(
+            "memory does not grow", "the KV cache usage grows with load", "please increase the memory",
+            "is the memory of the server growing?", "should we worry that memory will grow?",
+        ),
     ),
     _topic(
         "repeated-prefix",
@@ -576,6 +580,18 @@ _OFF = regex(
     r"(?:no\b(?! matter)|none\b|off\b|disabled|false|not\b|n/a|null|unused|[:=]\s?0\b(?!\.))",
     re.I,
 )
+_ASKED = regex(
+    r"(?:^|[.!?;:]\s)\W*(?:(?:and|so|but|or|now)\W+)?(?:is|are|was|were|does|do|did|has|have|can|could|should|would|will|might|may)\b(?!n't)[^.!?;]*$",
+    re.I,
+)
+"""A question that yes or no answers, up to the words at hand: who asks whether something grows has not seen it."""
+_FEARED = regex(
+    r"(?<!why )(?<!how )\b(?:will|would|might|could(?! not)|may(?! \d)|(?:is|are|be) going to|afraid|worr(?:y|ied)|fear(?:s|ed)?)\b[^.!?;]{0,40}$",
+    re.I,
+)
+"""What may come, and has not."""
+_EVERY = regex(r"\b(?:every|each|always|whenever)\b", re.I)  # what will happen every evening does
+_HAPPENED = ("failure-told", "grows", "long-prompt")
 _STEP = regex(rf"(?:\+|\bby |\babout )\s?({SIZE})\s?(?:per|every|each|an?|/)\s?\w", re.I)
 _MULTIPLE = regex(r"(?P<number>\d[\d,.]*)\s?(?P<k>k?)", re.I)
 
@@ -598,6 +614,11 @@ def topics_of(text: str) -> Iterator[tuple[str, float | None]]:
             denied = _DENIED.search(text[: match.start()][-40:]) or _OFF.match(text[match.end() :])
             # what is off where it works was on where it failed
             if topic.deniable and denied and not (topic.name in _FEATURES and _OFF_CURES.search(clause)):
+                continue
+            before = text[: match.start()]
+            if topic.deniable and _ASKED.search(before[-200:]) and re.match(r"[^.!?;]*\?", text[match.end() :]):
+                continue
+            if topic.name in _HAPPENED and _FEARED.search(before[-60:]) and not _EVERY.search(clause):
                 continue
             caught = match.groupdict()
             if caught.get("few") and int(caught["many"] or caught["many2"]) <= int(caught["few"]):

@@ -114,8 +114,9 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
         groups.setdefault(named.get(life.source, usual), []).append(life)
     failed = {
         row["source"]
-        for table in ("oom", "startup_check", "log_error")
-        for row in _rows(store, table, "true", "DISTINCT source")
+        # what a client met, or somebody who pressed Ctrl-C, is no failure of a second server
+        for table, where in (("oom", "true"), ("startup_check", "true"), ("log_error", "kind NOT IN ('echo', 'client')"))
+        for row in _rows(store, table, where, "DISTINCT source")
     }
     if len(groups) < 2:
         ((model, own),) = groups.items()

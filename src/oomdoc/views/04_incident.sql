@@ -17,7 +17,16 @@ WITH ranked AS (
          count(*) OVER (PARTITION BY coalesce(start_id, 'outside')) AS events
   FROM failure_event
 ), first_of AS (
-  SELECT * FROM ranked WHERE nth = 1
+  SELECT r.* REPLACE (CASE WHEN named THEN 'shm' ELSE r.kind END AS kind, CASE WHEN named THEN 4 ELSE r.grade END AS grade)
+  FROM (
+    -- a library says that a call of the system failed, and right behind it which: what it was short of is the failure
+    SELECT *, kind = 'error' AND EXISTS (
+      FROM failure_event e
+      WHERE e.kind = 'shm' AND e.source = r.source AND e.line BETWEEN r.line + 1 AND r.line + $traceback_lines_behind
+    ) AS named
+    FROM ranked r
+    WHERE nth = 1
+  ) r
 ), inside AS (
   SELECT count(*) FILTER (grade >= 2) AS real FROM first_of WHERE start_id IS NOT NULL
 ), overcome AS (

@@ -36,8 +36,8 @@ WITH try AS (
   SELECT DISTINCT source, line, flag, value, other, text, good FROM differ WHERE differences = 1 AND flag NOT LIKE '@%'
 ), single AS (
   -- of a sentence by itself the first setting counts, a release is none
-  SELECT source, line, flag, value, text, row_number() OVER (PARTITION BY source, line, attempt ORDER BY rowid) AS nth, attempt
-  FROM trial
+  SELECT source, line, flag, value, text, row_number() OVER (PARTITION BY source, line, attempt ORDER BY place) AS nth, attempt
+  FROM (SELECT *, row_number() OVER () AS place FROM trial)
   WHERE works AND coalesce(experiment, 0) = 0
     AND flag NOT IN ('version', 'torch', 'driver', 'model', 'served_model_name', 'host', 'port', 'chat_template', 'trust_remote_code')
     AND flag NOT LIKE '@%'

@@ -10,7 +10,7 @@
 -- pressed: beside the largest stands that requests waited, or that the pool was crowded
 -- ref: where the largest stands
 WITH stated AS (
-  SELECT source, experiment, attempt, rowid AS nth, CASE WHEN flag = '@said' THEN value ELSE flag[2:] || ' ' || value END AS text
+  SELECT source, experiment, attempt, row_number() OVER () AS nth, CASE WHEN flag = '@said' THEN value ELSE flag[2:] || ' ' || value END AS text
   FROM trial
   WHERE attempt IS NOT NULL
 ), label AS (

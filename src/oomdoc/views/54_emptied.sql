@@ -8,7 +8,10 @@
 -- explained: these tokens are as many as the pool held at its peak, to a tenth: the requests are what it held
 -- ref: where it is empty again
 WITH point AS (
-  SELECT source, line, rowid AS place, running, waiting, kv_used, source || ':' || line AS ref FROM engine_stat WHERE kv_used IS NOT NULL
+  -- in the order in which they were read: a line may hold several
+  SELECT source, line, row_number() OVER () AS place, running, waiting, kv_used, source || ':' || line AS ref
+  FROM engine_stat
+  WHERE kv_used IS NOT NULL
 ), top AS (
   SELECT source, max(kv_used) AS peak, arg_max(place, kv_used) AS place, max(running) AS running, max(waiting) AS waiting
   FROM point
