@@ -38,7 +38,7 @@
 -- lost_by_eviction: most was found while nothing was evicted, and far less since
 WITH sheet AS (
   -- scrapes without a time stand in one file one below the other: each begins where the first series comes again
-  SELECT * EXCLUDE (head), CASE WHEN t IS NULL THEN count(*) FILTER (name || coalesce(labels, '') = head) OVER (PARTITION BY source ORDER BY line) END AS n
+  SELECT * EXCLUDE (head), CASE WHEN t IS NULL THEN count(CASE WHEN name || coalesce(labels, '') = head THEN 1 END) OVER (PARTITION BY source ORDER BY line) END AS n
   FROM (
     SELECT *, first_value(name || coalesce(labels, '')) OVER (PARTITION BY source ORDER BY line) AS head
     FROM metric
@@ -58,7 +58,7 @@ WITH sheet AS (
 ), lived AS (
   -- a counter that fell began anew, and all of its engine with it: what two lives counted is not added up
   SELECT s.labels, a.life AS life, s.name, max(s.value) AS value, arg_max(s.ref, s.t) AS ref,
-    max(max(s.value) FILTER (s.name LIKE '%prefix_cache_queries%')) OVER (PARTITION BY s.labels, a.life) AS queries
+    max(max(CASE WHEN s.name LIKE '%prefix_cache_queries%' THEN s.value END)) OVER (PARTITION BY s.labels, a.life) AS queries
   FROM scraped s
   JOIN anew a ON a.labels = s.labels AND a.t = s.t
   GROUP BY s.labels, a.life, s.name
