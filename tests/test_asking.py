@@ -151,16 +151,19 @@ def calls(store: Store, kinds: str) -> Iterator[tuple[str, str]]:
 def test_no_table_function_of_duckdb_changes_anything(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     before = contents(store)
     answered, seen = set(), set()
-    for name, given in list(calls(store, "'table', 'table_macro', 'pragma'")):
-        for sql in (f'SELECT * FROM "{name}"({given})', f'SELECT true FROM oom, "{name}"({given})'):
-            seen.add(name)
-            try:
-                store.ask(sql)
-                store.query(sql)
-                answered.add(name)
-            except (duckdb.Error, UsageError):
-                pass
-        assert contents(store) == before, name
+    tried = list(calls(store, "'table', 'table_macro', 'pragma'"))
+    for begin in range(0, len(tried), 25):  # to look at everything costs more than to ask
+        some = tried[begin : begin + 25]
+        for name, given in some:
+            for sql in (f'SELECT * FROM "{name}"({given})', f'SELECT true FROM oom, "{name}"({given})'):
+                seen.add(name)
+                try:
+                    store.ask(sql)
+                    store.query(sql)
+                    answered.add(name)
+                except (duckdb.Error, UsageError):
+                    pass
+        assert contents(store) == before, [name for name, _ in some]
     assert len(seen) > 100
     assert answered <= TABLE_FUNCTIONS
     assert {"range", "repeat", "duckdb_tables"} <= answered, "what a query may read from, it can"
