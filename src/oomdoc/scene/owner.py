@@ -63,8 +63,8 @@ def of_kill(row: Row, server: Server) -> Bond:
             f"{who} in a memory group of {show_bytes(row['limit_bytes'])}, which is not the limit of the server's container",
         )
     if same is not False and engine is not False and (last := _last_of(t, server, bool(known or same))):
-        life, ahead = last
-        bound = f"{who} within seconds of the last line of {life.source}, by a clock {show_seconds(abs(ahead))} {'ahead' if ahead > 0 else 'behind'}"
+        its, ahead = last
+        bound = f"{who} within seconds of the last line of {its.source}, by a clock {show_seconds(abs(ahead))} {'ahead' if ahead > 0 else 'behind'}"
         by = (
             "; it is the server's memory group"
             if known
@@ -72,7 +72,7 @@ def of_kill(row: Row, server: Server) -> Bond:
             if same
             else ""
         )
-        return Bond(OWN, bound + by, life.id)
+        return Bond(OWN, bound + by, its.id)
     if known is None and engine is False:
         if alone:
             return Bond(FOREIGN, f"{who} in a memory group of its own")
