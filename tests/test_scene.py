@@ -257,3 +257,66 @@ def test_what_prepares_a_pod_is_the_servers_own_while_it_waits(tmp_path: Path) -
     )
     runs = report(tmp_path, pod=prepared("Running", "Terminated\n      Reason:       Completed"))
     assert not any(item.cause == "host-memory-exhausted" and item.probability > 0.5 for item in runs.diagnoses)
+
+
+SCOPE = "/system.slice/docker-9ad04c7be113.scope"
+COMPOSE = "services:\n  scribe:\n    image: vllm/vllm-openai:v0.13.0\n    mem_limit: 40g\n    command: --model m/x-7b\n  cache:\n    image: redis:7\n    mem_limit: 24g\n"
+INSPECT = "$ docker inspect {of} --format '{form}'\n{said}\n"
+FORMS = [
+    (
+        "{{.Name}} {{.State.Status}} exit={{.State.ExitCode}} oom={{.State.OOMKilled}} begin={{.State.StartedAt}} end={{.State.FinishedAt}}",
+        "/scribe exited exit=137 oom=true begin=2026-11-24T08:59:41.03Z end=2026-11-24T09:19:26.44Z",
+    ),
+    ("{{.State.OOMKilled}} {{.State.ExitCode}}", "true 137"),
+    ("{{.Name}}: code {{.State.ExitCode}}, oom {{ .State.OOMKilled }}", "/scribe: code 137, oom true"),
+]
+
+
+@pytest.mark.parametrize(("form", "said"), FORMS)
+def test_a_killed_container_in_the_words_of_a_template(tmp_path: Path, form: str, said: str) -> None:
+    told = report(tmp_path, vllm=log(), pod=INSPECT.format(of="9ad04c7be113", form=form, said=said))
+    assert (told.verdict, told.diagnoses[0].cause) == ("diagnosed", "host-memory-exhausted")
+    assert [engine.outcome for engine in told.engines] == ["ended"]
+
+
+def test_a_neighbour_that_the_server_outlived_is_no_end_of_it(tmp_path: Path) -> None:
+    form = "{{.Name}} {{.State.OOMKilled}} {{.State.ExitCode}} {{.State.FinishedAt}}"
+    said = "/tiles true 137 2026-11-24T09:08:12Z"
+    told = report(tmp_path, vllm=log(), pod=INSPECT.format(of="tiles", form=form, said=said))
+    assert told.verdict == "healthy"
+    assert any("answered on after it" in item.why for item in told.set_aside)
+
+
+@pytest.mark.parametrize(
+    ("beside", "stamp", "group", "limit_gib", "own"),
+    [
+        # by the clock of a zone of its own, seconds after the last line: alone, with the limit, with the id
+        ("", "Tue Nov 24 14:49:24 2026", SCOPE, 40, True),
+        (COMPOSE, "Tue Nov 24 14:49:24 2026", SCOPE, 40, True),
+        (COMPOSE, "Tue Nov 24 03:19:24 2026", SCOPE, 40, True),
+        ("running exit=0", "Tue Nov 24 03:19:24 2026", SCOPE, 48, True),
+        ("running exit=0", "Tue Nov 24 09:21:24 2026", SCOPE, 48, True),
+        # no whole zone apart, before the last line with nothing else, another limit, another service's limit, another id
+        ("", "Tue Nov 24 14:37:24 2026", SCOPE, 40, False),
+        ("", "Tue Nov 24 03:19:24 2026", SCOPE, 40, False),
+        (COMPOSE, "Tue Nov 24 14:49:24 2026", SCOPE, 48, False),
+        (COMPOSE, "Tue Nov 24 14:49:24 2026", SCOPE, 24, False),
+        (COMPOSE, "Tue Nov 24 09:12:24 2026", SCOPE, 24, False),
+        ("running exit=0", "Tue Nov 24 14:49:24 2026", SCOPE.replace("9ad", "7bc"), 48, False),
+    ],
+)
+def test_whose_container_the_kernel_emptied(
+    tmp_path: Path, beside: str, stamp: str, group: str, limit_gib: int, own: bool
+) -> None:
+    (tmp_path / "dmesg.txt").write_text(kill(stamp, "python3", group, 2210, 30 << 20, limit_gib << 20))
+    (tmp_path / "vllm.log").write_text(log())
+    if beside.startswith("services"):
+        (tmp_path / "compose.yml").write_text(beside)
+    elif beside:
+        form = "{{.State.Status}} exit={{.State.ExitCode}}"
+        (tmp_path / "box.txt").write_text(INSPECT.format(of="9ad04c7be113", form=form, said=beside))
+    with oomdoc.analyze(tmp_path) as analysis:
+        told = analysis.report
+    cause = told.diagnoses[0].cause if told.verdict == "diagnosed" else None
+    assert (told.verdict, cause) == (("diagnosed", "host-memory-exhausted") if own else ("healthy", None))
+    assert any(ref.startswith("dmesg.txt:") for item in told.set_aside for ref in item.refs) is not own

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import oomdoc
 from oomdoc.ingest import make_head, read, recognise
 from oomdoc.ingest.passages import passages
@@ -62,6 +64,27 @@ def test_several_values_in_one_answer() -> None:
     (row,) = tables(asked)["container"]
     assert (row["name"], row["last_reason"], row["exit_code"], row["memory_limit_bytes"]) == ("chat-7", "OOMKilled", 137, 16 << 30)  # fmt: skip
     assert not tables("# docker inspect -f '{{.State.OOMKilled}} {{.State.ExitCode}}' chat-7\ntrue\n").get("container")
+
+
+@pytest.mark.parametrize(
+    ("form", "said", "container"),
+    [
+        ("{{.Name}} oom={{.State.OOMKilled}} exit={{.State.ExitCode}}", "/draft oom=true exit=137", ("draft", "OOMKilled", 137, "77be0c119d2f")),
+        ("{{.State.ExitCode}}|{{.State.OOMKilled}}|{{.State.Error}}", "137|true|", (None, "OOMKilled", 137, "77be0c119d2f")),
+        ("code {{.State.ExitCode}}, ended {{.State.FinishedAt}} ({{.State.OOMKilled}})", "code 1, ended 2026-05-02 10:11:12.5 +0000 UTC (false)", (None, None, 1, "77be0c119d2f")),
+        ("{{.State.ExitCode}} {{.State.OOMKilled}}", "no such object: 77be0c119d2f", None),
+        ("{{if .State.OOMKilled}}killed{{end}} {{.State.ExitCode}}", "killed 137", None),
+    ],
+)  # fmt: skip
+def test_an_inspected_container_in_the_form_that_somebody_chose(form: str, said: str, container: tuple[object, ...] | None) -> None:  # fmt: skip
+    rows = tables(f"$ podman inspect 77be0c119d2f --format '{form}'\n{said}\n").get("container", [])
+    assert [(row["name"], row["last_reason"], row["exit_code"], row["container_id"]) for row in rows] == ([container] if container else [])  # fmt: skip
+
+
+def test_inspected_containers_side_by_side() -> None:
+    asked = "$ docker inspect --format='{{.Name}} {{.State.ExitCode}} {{.HostConfig.Memory}}' draft judge\n/draft 0 0\n/judge 137 68719476736\n"
+    rows = tables(asked)["container"]
+    assert {(row["name"], row["exit_code"], row["memory_limit_bytes"]) for row in rows} == {("draft", 0, None), ("judge", 137, 64 << 30)}  # fmt: skip
 
 
 def test_a_part_of_a_status_alone() -> None:

@@ -4,6 +4,8 @@
     {"terminated":{"exitCode":137,"reason":"OOMKilled"}}
     $ docker inspect -f '{{.State.OOMKilled}} {{.State.ExitCode}}' engine
     true 137
+    $ docker inspect --format '{{.Name}} exit={{.State.ExitCode}} oom={{.State.OOMKilled}}' 4f1e90b2c7aa
+    /engine exit=137 oom=true
     $ cat /sys/fs/cgroup/memory.max
     34359738368
     $ kubectl get pod engine-0 -o json | jq '.status.containerStatuses[0].restartCount, .spec.nodeName'
@@ -21,10 +23,12 @@ Answers about one object are put together to that object, as far as it was asked
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
@@ -48,7 +52,17 @@ _STEP = regex(
     r"\.?(?P<name>[A-Za-z_][\w-]*)|\[(?P<index>\d{1,4}|\*)\]|\[\?\(@\.(?P<key>\w+)\s*==\s*\"?'?(?P<value>[\w./-]+)'?\"?\)\]|\['(?P<quoted>[^']{1,80})'\]"
 )
 _JSONPATH = regex(r"\{\s*[$@]?(?P<path>\.[^{}]*)\}")
-_TEMPLATE = regex(r"\{\{\s*(?:json\s+)?(?P<path>\.[\w.]+)\s*\}\}")
+_ACTION = regex(r"\{\{-?\s*(?:json\s+)?(?P<path>\.[\w.]+)\s*-?\}\}|\{\{[^{}]*\}\}")
+_STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*(?: [+-]\d{4}(?: \w{1,5})?)?"
+_SHAPES = (
+    (regex(r"\.(?:OOMKilled|OomKilled|Running|Dead|Paused|Restarting)$"), r"true|false"),
+    (regex(r"\.(?:ExitCode|Pid|RestartCount|Memory|MemorySwap|ShmSize)$"), r"-?\d{1,18}"),
+    (regex(r"\.(?:StartedAt|FinishedAt|Created)$"), _STAMP),
+    (regex(r"\.(?:Name|Id|ID|Image|ImageName|Status)$"), r"\S+"),
+)
+"""What stands where a Go template names a part of a container; other parts are any text."""
+_ACTIONS = 24
+_ID = regex(r"[0-9a-f]{12,64}")
 _PATH = regex(r"(?:\.[A-Za-z_][\w-]*|\[\d{1,4}\])+")
 _NODE = frozenset(("node", "nodes", "no"))
 _MEMORY = regex(r"\s*memory:?\s+(?P<size>\d{1,15}(?:\.\d{1,3})?(?:[KMGT]i?)?)\s*$")
@@ -89,7 +103,8 @@ class Answers:
             while at < len(lines) and typed(lines[at]) is None:
                 at += 1
             output = [(number, line) for number, line in enumerate(lines[begin:at], begin + 1) if line.strip()]
-            if output and len(output) <= _VALUE_LINES and not any(number in known for number, _ in output):
+            told = any(number in known for number, _ in output) and not _inspects(command)
+            if output and len(output) <= _VALUE_LINES and not told:
                 self._answer(command, begin, output)
 
     def read(self) -> Iterator[Batch]:
@@ -189,15 +204,42 @@ class Answers:
         self.read_lines |= {number for number, _ in output}
 
     def _docker(self, words: Sequence[str], output: Sequence[tuple[int, str]]) -> None:
+        """What `docker inspect` printed by a template of the person's own: each of its parts stands where the template names it."""
         asked = _after(words, ("-f", "--format"), "")
-        if asked is None:
+        form = _by_template(asked or "")
+        if asked is None or form is None:
             return
-        name = next((word for word in reversed(words[2:]) if not word.startswith("-") and word != asked), "")
-        target = self._object("docker", name)
+        names = [
+            word
+            for before, word in itertools.pairwise(words)
+            if not word.startswith("-") and word != asked and before not in ("--type", *_DOCKER)
+        ]
+        names = [name for name in names if name != "inspect"]
+        lines = [(number, line.strip()) for number, line in output]
+        whole = form.shape.fullmatch("\n".join(line for _, line in lines)) if len(names) <= 1 else None
+        if whole:
+            self._inspected(names[0] if names else "", form, whole, lines)
+        else:  # several containers, a line each; docker names those it did not find on lines of their own
+            found = [(number, match) for number, line in lines if (match := form.shape.fullmatch(line))]
+            for at, (number, match) in enumerate(found):
+                name = names[at] if len(found) == len(names) else "" if len(names) > 1 else names[0] if names else ""
+                self._inspected(name, form, match, [(number, match[0])])
+
+    def _inspected(self, asked: str, form: _Template, match: re.Match[str], output: Sequence[tuple[int, str]]) -> None:
+        values = [(path, match[at]) for path, at in form.paths if match[at] not in ("", "<no value>", "<nil>")]
+        told = next((value.lstrip("/") for path, value in values if path == ".Name"), "")
+        name = told or ("" if _ID.fullmatch(asked) else asked)
+        target = self._object("docker", name or asked)
         for part in ("State", "HostConfig", "Config"):
             _mapping_of(target, part)
-        target["Name"] = name or None
-        self._put(target, [match["path"] for match in _TEMPLATE.finditer(asked)], output)
+        if _ID.fullmatch(asked):
+            target.setdefault("Id", asked)
+        line = output[0][0]
+        for path, value in values:
+            if _set(target, path, _plain(value), line):
+                target.line = target.line or line
+                self.read_lines |= {number for number, _ in output}
+        target["Name"] = name or target.get("Name")
 
     def _object(self, kind: str, name: str) -> _Placed:
         """The object of this name; without a name the one that was asked about before, where there is one only."""
@@ -236,6 +278,56 @@ class Answers:
             if _set(target, path, value, line):
                 target.line = target.line or line
                 self.read_lines |= {number for number, _ in output}
+
+
+def _inspects(command: str) -> bool:
+    """Whether a container is inspected by a template: its answer is read as that, whatever else its words look like."""
+    return "inspect" in command and "{{" in command
+
+
+@dataclass(frozen=True)
+class _Template:
+    """A Go template as a pattern of what it prints, and which group of it is which part of the object."""
+
+    shape: re.Pattern[str]
+    paths: tuple[tuple[str, int], ...]
+
+
+def _by_template(template: str) -> _Template | None:
+    """How to read what a template printed; None where it names nothing.
+
+    >>> form = _by_template("{{.State.Status}} exit={{.State.ExitCode}} oom={{.State.OOMKilled}}")
+    >>> form.paths, form.shape.fullmatch("exited exit=137 oom=true").groups()
+    ((('.State.Status', 1), ('.State.ExitCode', 2), ('.State.OOMKilled', 3)), ('exited', '137', 'true'))
+    """
+    template = template.strip()
+    actions = list(_ACTION.finditer(template[:600]))
+    if not actions or len(actions) > _ACTIONS or any(action["path"] is None for action in actions):
+        return None  # conditions and loops print what nobody can tell from here
+    shape, at = "", 0
+    for action, following in zip(actions, (*actions[1:], None), strict=True):
+        behind = template[action.end() : following.start() if following else len(template)]
+        kind = next((kind for ends, kind in _SHAPES if ends.search(action["path"])), None)
+        if kind is None:  # any text, up to what the template prints behind it
+            if following and not behind:
+                return None
+            kind = (
+                r"[\s\S]*"
+                if len(actions) == 1
+                else r"[^\n]*"
+                if not following and not behind
+                else rf"[^\s{re.escape(behind[:1])}]*"
+            )
+        shape += rf"{_literally(template[at : action.start()])}({kind}|<no value>|<nil>)"
+        at = action.end()
+    paths = tuple((action["path"], number) for number, action in enumerate(actions, 1))
+    return _Template(re.compile(shape + _literally(template[at:])), paths)
+
+
+def _literally(text: str) -> str:
+    """Text of a template that is printed as it stands; between words any blanks, and `\\t` as a blank."""
+    parts = re.split(r"(?:\s|\\[tn])+", text)
+    return r"\s+".join(re.escape(part) for part in parts)
 
 
 def _cut(behind: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from oomdoc.ingest import launch
 from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.ingest.kubernetes_describe import DOCKER_STATES, GPU_KEY, Container, Describe, emit, limit
-from oomdoc.ingest.scaler_lines import replicas_of
+from oomdoc.ingest.scaler_lines import KNATIVE_SHARE, replicas_of, service_of
 from oomdoc.units import parse_size, parse_time
 
 Row = dict[str, Any]
@@ -87,6 +87,7 @@ class Objects:
         kind = str(value.get("kind") or "")
         if not kind and (found := _unnamed_scaler(value)):
             kind, value = found
+        self.serverless(value)
         items = value.get("items")
         if isinstance(items, list):
             for item in items:
@@ -323,6 +324,46 @@ class Objects:
             self._scaled(status, "replicas", "pods", replicas_of(now, wanted), replicas=now, desired=wanted)
         self.target = {}
 
+    def serverless(self, value: Mapping[str, Any]) -> None:
+        """What scales a service of Knative, or a model server of KServe: annotations of it or of its pods, or fields of its predictor."""
+        metadata, spec = _mapping(value.get("metadata")), _mapping(value.get("spec"))
+        predictor, template = _mapping(spec.get("predictor")), _mapping(spec.get("template"))
+        notes: dict[str, Any] = {}
+        for one in (metadata, _mapping(template.get("metadata")), predictor):
+            notes |= {
+                str(key).removeprefix(_KNATIVE): set_to
+                for key, set_to in _mapping(one.get("annotations")).items()
+                if str(key).startswith(_KNATIVE)
+            }
+        least = predictor.get("minReplicas", notes.get("min-scale", notes.get("minScale")))
+        most = predictor.get("maxReplicas", notes.get("max-scale", notes.get("maxScale")))
+        asked = {"scaleMetric", "scaleTarget"} & predictor.keys() or {"class", "metric", "target"} & notes.keys()
+        if not asked and (_whole(most) or 0) <= max(_whole(least) or 0, 1):
+            return
+        self.target = {
+            "target": service_of(str(metadata["name"])) if metadata.get("name") else None,
+            "namespace": _text(metadata.get("namespace")),
+        }
+        metric = str(notes.get("metric") or predictor.get("scaleMetric") or "concurrency").lower()
+        within = predictor.get("containerConcurrency", _mapping(template.get("spec")).get("containerConcurrency"))
+        aim = _number(notes.get("target", predictor.get("scaleTarget"))) or _number(within) or None
+        by_pods = metric in ("concurrency", "rps") and not str(notes.get("class") or "").startswith("hpa")
+        if asked or aim:
+            share = (
+                (_number(notes.get("target-utilization-percentage")) or 100 * KNATIVE_SHARE) / 100 if by_pods else 1.0
+            )
+            told = (
+                f"{metric}, target {aim:g}" + (f", of which {share:.0%} is aimed at" if by_pods else "")
+                if aim
+                else metric
+            )
+            self._scaled(
+                value, "metric", metric, f"{aim:g}" if aim else None, told, threshold=aim * share if aim else None
+            )
+        if _whole(most):
+            self._bounds(value, least if least is not None else 1, most)
+        self.target = {}
+
     def _bounds(self, scaler: Any, minimum: Any, maximum: Any) -> None:
         """The fewest and the most replicas that a scaler may set."""
         if maximum is not None:
@@ -390,9 +431,14 @@ def _unnamed_scaler(value: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] |
 def _target(scaler: Mapping[str, Any]) -> dict[str, str | None]:
     """The workload that an autoscaler scales, and its namespace."""
     about = _mapping(_mapping(scaler.get("spec")).get("scaleTargetRef"))
-    return {"target": _text(about.get("name")), "namespace": _text(_mapping(scaler.get("metadata")).get("namespace"))}
+    name = _text(about.get("name"))
+    return {
+        "target": service_of(name) if name else None,
+        "namespace": _text(_mapping(scaler.get("metadata")).get("namespace")),
+    }
 
 
+_KNATIVE = "autoscaling.knative.dev/"
 _STATES = ("terminated", "waiting", "running")
 
 

@@ -71,6 +71,39 @@ def replicas_of(current: object, desired: object) -> str:
     return "unchanged" if current == desired else f"{current} current / {desired} desired"
 
 
+KNATIVE_SHARE = 0.7
+"""Of a target Knative's autoscaler aims at this share, where nothing else is set (knative.dev, target-utilization-percentage)."""
+_REVISION = regex(r"(?:-predictor(?:-default)?)?-\d{5}(?:-deployment)?$|-predictor(?:-default)?$")
+
+
+def service_of(name: str) -> str:
+    """The service that a revision of Knative is of, and the model server that KServe made it for.
+
+    >>> service_of("chat-predictor-00004"), service_of("draft-00012-deployment"), service_of("chat-7b")
+    ('chat', 'draft', 'chat-7b')
+    """
+    return _REVISION.sub("", name)
+
+
+def _observed(row: Row, match: re.Match[str]) -> Row | None:
+    """What Knative's autoscaler observed of all pods, as a figure of each; None while there is no pod."""
+    pods, value = int(match["pods"]), float(match["observed"])
+    groups = match.groupdict()
+    aim = float(match["aim"]) if groups.get("aim") else KNATIVE_SHARE * float(match["capacity"])
+    if not pods or not aim:
+        return None
+    wanted = int(match["desired"]) if groups.get("desired") else None
+    return {
+        "kind": "metric",
+        "name": groups.get("name"),
+        "text": match.string.strip()[:TEXT_CAP],
+        "value": value / pods,
+        "threshold": aim,
+        "replicas": pods,
+        **({"desired": wanted} if wanted is not None else {}),
+    }
+
+
 _METRICS = r"(?:custom|external|resource|pod|scaling|saturation|capacity|queue|load)"
 
 PATTERNS: tuple[Pattern, ...] = (
@@ -295,6 +328,69 @@ PATTERNS: tuple[Pattern, ...] = (
             "status": replicas_of(match["current"], match["desired"]),
             "text": match.string.strip()[:TEXT_CAP],
             "replicas": int(match["current"]),
+            "desired": int(match["desired"]),
+        },
+    ),
+    Pattern(
+        # knative.dev/serving, pkg/autoscaler/scaling/autoscaler.go: what all pods hold, and what one may before its share of the target
+        "scaler-knative-capacity",
+        "k8s-scaler",
+        ("ObsStableValue=",),
+        regex(
+            r"\bPodCount=(?P<pods>\d{1,4}) Total1PodCap=(?P<capacity>[\d.]{1,12}) ObsStableValue=(?P<observed>\d{1,9}(?:\.\d{1,6})?)\b"
+        ),
+        "scaler",
+        (
+            (
+                "PodCount=2 Total1PodCap=50.000 ObsStableValue=24.500 ObsPanicValue=25.000 TargetBC=211.000 ExcessBC=-86.000",
+                {"kind": "metric", "value": 12.25, "threshold": 35.0, "replicas": 2},
+            ),
+        ),
+        convert=_observed,
+    ),
+    Pattern(
+        "scaler-knative-observed",
+        "k8s-scaler",
+        ("observed values: stable",),
+        regex(
+            r"(?:For metric (?P<name>[\w-]{1,40}) )?observed values: stable = (?P<observed>\d{1,9}(?:\.\d{1,6})?); panic = [\d.]{1,12}; target = (?P<aim>\d{1,9}(?:\.\d{1,6})?)\.?"
+            r" Desired StablePodCount = (?P<desired>\d{1,4}), PanicPodCount = \d{1,4}, ReadyEndpointCount = (?P<pods>\d{1,4})"
+        ),
+        "scaler",
+        (
+            (
+                "For metric rps observed values: stable = 9.000; panic = 9.500; target = 14.000 Desired StablePodCount = 1, PanicPodCount = 1, ReadyEndpointCount = 1, MaxScaleUp = 1000",
+                {"kind": "metric", "name": "rps", "value": 9.0, "threshold": 14.0, "replicas": 1, "desired": 1},
+            ),
+        ),
+        convert=_observed,
+    ),
+    Pattern(
+        # `kubectl get podautoscaler`: NAME DESIREDSCALE ACTUALSCALE READY REASON; a revision's name ends in five digits
+        "scaler-knative-row",
+        "k8s-scaler",
+        (" True", " False", " Unknown"),
+        regex(
+            r"^\s*(?:[a-z0-9][\w.-]{0,62}\s+)?(?P<target>[a-z0-9][\w.-]{0,120}-\d{5})\s+(?P<desired>\d{1,4})\s+(?P<replicas>\d{1,4})\s+(?:True|False|Unknown)(?:\s+[A-Z]\w*)?\s*$"
+        ),
+        "scaler",
+        (
+            (
+                "chat-predictor-00004   1   1   True",
+                {"kind": "replicas", "status": "unchanged", "target": "chat", "replicas": 1, "desired": 1},
+            ),
+            (
+                "draft-00012   3   1   Unknown   Queued",
+                {"kind": "replicas", "status": "1 current / 3 desired", "target": "draft"},
+            ),
+        ),
+        convert=lambda row, match: {
+            "kind": "replicas",
+            "name": "pods",
+            "status": replicas_of(match["replicas"], match["desired"]),
+            "text": match.string.strip()[:TEXT_CAP],
+            "target": service_of(match["target"]),
+            "replicas": int(match["replicas"]),
             "desired": int(match["desired"]),
         },
     ),

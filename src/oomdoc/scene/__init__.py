@@ -87,13 +87,17 @@ def bind(store: Tables) -> Scene:
     known = strangers.others(store, lives)
     columns = (
         "source, line, pod, name, namespace, pod_uid, container_id, node, serves, gpus, state, started_t, "
-        "reason, last_reason, exit_code, memory_limit_bytes"
+        "reason, last_reason, exit_code, memory_limit_bytes, ended_t"
     )
     server = server_of(
         [life for life in lives if life.source not in known.strangers],
         [row for row in rows_of(store, "container", columns) if row["source"] not in known.strangers],
         known.kin,
     )
+    limits = rows_of(store, "note", "source, line, value", "topic = 'container-limit'")
+    server.memory_limits |= {
+        int(row["value"]) for row in limits if row["value"] and row["source"] not in known.strangers
+    }
     present = shows_server(store, known.strangers)
     explained = _explains_itself(store, server, known.strangers)
     bonds: dict[tuple[str, str, int], Bond] = {}
@@ -134,7 +138,7 @@ def bind(store: Tables) -> Scene:
     for row in rows_of(
         store,
         "container",
-        "source, line, NULL::DOUBLE AS t, pod, name, namespace, serves, last_reason, reason, restarts",
+        "source, line, NULL::DOUBLE AS t, pod, name, namespace, serves, last_reason, reason, restarts, ended_t",
     ):
         why = row["last_reason"] or row["reason"] or f"{row['restarts'] or 0} restarts"
         note("container", row, owner.of_container(row, server), " ".join(filter(None, (row["pod"], row["name"], why))))

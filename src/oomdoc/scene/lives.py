@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from oomdoc.scene.kin import Kin
 from oomdoc.scene.places import Place, place_of_path, workload_of
+from oomdoc.units import NOMINAL_YEAR
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Server:
     pod_uids: set[str] = field(default_factory=set)
     namespaces: set[str] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
+    memory_limits: set[int] = field(default_factory=set)
+    """What its containers may hold of the host's memory, as their descriptions or its launch say."""
     running_since: float | None = None
     """Its container runs since then, as Kubernetes or docker says."""
     kin: Kin = field(default_factory=Kin)
@@ -122,17 +127,61 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
     if not own and not logged:
         own = [row for row in containers if row["serves"] is None and row["pod"] and kin.has(row["pod"])]
     if not own and not logged and len({row["pod"] for row in containers}) == 1:
-        own = [row for row in containers if row["serves"] is not False]
+        own = [row for row in containers if row["serves"] is not False and not outlived(row, lives)]
     own = _asked_about(containers, own) if not lives else own
     for row in own:
         _add(server, row["pod"], row["namespace"], row["pod_uid"], row["container_id"], row["node"])
         if row["name"]:
             server.containers.add(row["name"])
+        if row["memory_limit_bytes"]:
+            server.memory_limits.add(row["memory_limit_bytes"])
         if row["state"] == "Waiting" and row["reason"] == "PodInitializing":
             server.initializing.add(row["pod"])
         if row["state"] == "Running" and row["started_t"] is not None:
             server.running_since = max(row["started_t"], server.running_since or row["started_t"])
     return server
+
+
+WENT_ON_S = 60.0
+"""A server whose worker was killed stops answering within seconds; statistics come every ten."""
+ZONE_S, ZONES_S, SEEN_S = 1800.0, 14 * 3600.0, 90.0
+"""Zones differ by half hours and up to fourteen hours; an engine notices a dead worker within a minute and a half."""
+LAST_S, BEFORE_S = 30.0, 5.0
+"""An engine with work in hand writes every ten seconds: its last line is no more than three times that before its end, and
+a clock of whole seconds may tell the end a little before it."""
+
+
+def zone_apart(t: float, life: Life, within: float = SEEN_S) -> float:
+    """By how many seconds a clock that tells `t` for the end of a life is ahead of the life's log: 0 = by none, or `t` is not its end."""
+    behind = math.inf if life.end_t is None else t - life.end_t
+    if not abs(behind) <= ZONES_S:
+        return 0.0
+    steps = round((behind - (within - BEFORE_S) / 2) / ZONE_S)
+    return steps * ZONE_S if steps and -BEFORE_S <= behind - steps * ZONE_S <= within else 0.0
+
+
+def outlived(row: Mapping[str, Any], lives: Sequence[Life]) -> bool:
+    """Whether a server answered on after a container of no cluster had ended: it was another program's.
+
+    Years are left out where one of the two clocks tells none.
+    """
+    if row["ended_t"] is None or row["pod"] or row["serves"]:
+        return False
+    for life in lives:
+        if life.at_work_t is None or life.begin_t is None:
+            continue
+        ended = _in_year_of(row["ended_t"], life.at_work_t)
+        if life.begin_t < ended < life.at_work_t - WENT_ON_S and not zone_apart(ended, life):
+            return True
+    return False
+
+
+def _in_year_of(t: float, other: float) -> float:
+    """A time in the year of another one, where that tells none."""
+    one, its = (dt.datetime.fromtimestamp(each, dt.UTC) for each in (t, other))
+    return (
+        one.replace(year=its.year).timestamp() if its.year < NOMINAL_YEAR + 3 and (one.month, one.day) != (2, 29) else t
+    )
 
 
 _BAD_ENDS = frozenset(("OOMKilled", "Error", "Evicted", "CrashLoopBackOff"))

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.scene.lives import Life, Server
+from oomdoc.scene.lives import LAST_S, SEEN_S, WENT_ON_S, ZONES_S, Life, Server, outlived, zone_apart
 from oomdoc.scene.places import group_of_path, id_of, is_engine, place_of_path, same_id, uid_of, workload_of
-from oomdoc.units import show_seconds
+from oomdoc.units import show_bytes, show_seconds
 
 OWN, NEAR, FOREIGN, UNKNOWN = "own", "near", "foreign", "unknown"
 
@@ -21,10 +21,8 @@ BEFORE_S = 5.0
 """Stamps of the kernel and of a log differ by the resolution of the kernel's clock and by buffered output: some seconds."""
 AFTER_S = 600.0
 """A log may fall silent before the process ends: a collector waits for an idle engine, NCCL for a dead peer (ten minutes by default)."""
-WENT_ON_S = 60.0
-"""A server whose worker was killed stops answering within seconds; statistics come every ten."""
-QUARTER_S, ZONES_S, SEEN_S = 900.0, 14 * 3600.0, 90.0
-"""Zones differ by quarters of an hour and up to fourteen hours; an engine notices a dead worker within a minute and a half."""
+QUARTER_S = 900.0
+"""What clocks of two zones differ by, at the least."""
 
 
 PROCESS_XIDS = frozenset((13, 31, 43, 45, 68, 69))
@@ -58,6 +56,23 @@ def of_kill(row: Row, server: Server) -> Bond:
         return Bond(FOREIGN, f"{who} in the memory group of another container")
     engine = True if server.kin.has(name) else is_engine(name)
     alone = row["kind"] == "cgroup-oom-kill"
+    same = _same_limit(row, server) if alone else None
+    if same is False and known is None and not engine and not any(life.end == "killed" for life in server.lives):
+        return Bond(
+            FOREIGN,
+            f"{who} in a memory group of {show_bytes(row['limit_bytes'])}, which is not the limit of the server's container",
+        )
+    if same is not False and engine is not False and (last := _last_of(t, server, bool(known or same))):
+        its, ahead = last
+        bound = f"{who} within seconds of the last line of {its.source}, by a clock {show_seconds(abs(ahead))} {'ahead' if ahead > 0 else 'behind'}"
+        by = (
+            "; it is the server's memory group"
+            if known
+            else "; its limit is that of the server's container"
+            if same
+            else ""
+        )
+        return Bond(OWN, bound + by, its.id)
     if known is None and engine is False:
         if alone:
             return Bond(FOREIGN, f"{who} in a memory group of its own")
@@ -93,7 +108,7 @@ def of_kill(row: Row, server: Server) -> Bond:
         if life is not None and life.end in ("failed", "stopped"):
             return Bond(FOREIGN, f"{who} {_apart(t, server)}")
         return Bond(
-            OWN if engine or known else UNKNOWN,
+            OWN if engine or known or same else UNKNOWN,
             f"{who} after the last line of {life.source if life else 'the log'}",
             own,
         )
@@ -159,6 +174,8 @@ def of_container(row: Row, server: Server) -> Bond:
     bond = _of_pod(pod, row["namespace"], server, said)
     if bond is not None and bond.whose == FOREIGN:
         return bond
+    if outlived(row, server.lives):
+        return Bond(FOREIGN, f"{said} ended, and the server answered on after it")
     if pod in server.initializing and name not in server.containers:
         return Bond(OWN, f"{said}, which the server waits for")
     if row["serves"] is False and (server.containers - {name}):
@@ -255,6 +272,37 @@ def of_source(path: str, server: Server, sizes: set[int], known: set[int], elsew
     if elsewhere:
         return Bond(FOREIGN, f"another node, {node}")
     return Bond(UNKNOWN, f"node {node}, of which nothing says that the server ran there")
+
+
+_CONTAINER_GROUP = re.compile(r"docker|libpod|podman|nerdctl|/lxc")
+
+
+def _same_limit(row: Row, server: Server) -> bool | None:
+    """Whether the limit of a killed group is that of the server's container to the byte; None where one of them is not told.
+
+    Another limit tells only of a container that no cluster runs: a pod's own group holds the sum of its containers.
+    """
+    limit = row["limit_bytes"]
+    if not limit or not server.memory_limits:
+        return None
+    if limit in server.memory_limits:
+        return True
+    return False if _CONTAINER_GROUP.search(row["memory_group"] or "") else None
+
+
+def _last_of(t: float | None, server: Server, bound: bool) -> tuple[Life, float] | None:
+    """The life whose last line a kill follows within seconds, by a clock of another zone, and how far that is ahead.
+
+    The log ends without a word of an end, while it worked. Where nothing else binds the kill, it has to come after all lines:
+    of what comes before the last one, chance makes some agree.
+    """
+    for life in server.lives:
+        if t is None or life.end != "open" or life.end_t is None or (life.at_work_t or 0.0) < life.end_t - LAST_S:
+            continue
+        ahead = zone_apart(t, life, LAST_S)
+        if ahead and (bound or ahead > 0):
+            return life, ahead
+    return None
 
 
 def _of_group(group: str, server: Server) -> bool | None:

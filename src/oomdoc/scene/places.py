@@ -25,6 +25,8 @@ _NODE = re.compile(
 """`nodes/gpu-7/dmesg.txt`, `hosts/gpu-7.txt`; in `node/nvidia-smi.txt` lie the files of the one node."""
 _UID = re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
 _ID = re.compile(r"(?<![0-9a-f_-])([0-9a-f]{64}|[0-9a-f]{12})(?![0-9a-f_-])")
+_SCOPE = re.compile(r"/(?:docker|libpod|nerdctl)-([0-9a-f]{12,64})\.scope")
+"""The scope of a container that no cluster runs: it has one id in all its lives."""
 _REPLICA = re.compile(r"(?:-[0-9a-f]{5,10})?-[a-z0-9]{5}$|-\d{1,4}$")
 
 ENGINE = re.compile(
@@ -81,7 +83,13 @@ def uid_of(group: str) -> str | None:
 
 
 def id_of(group: str) -> str | None:
-    """The container's id in the path of a memory group."""
+    """The container's id in the path of a memory group.
+
+    >>> id_of("/system.slice/docker-4be1907cd2aa.scope"), id_of("/docker/4be1907cd2aa"), id_of("/system.slice/cron.service")
+    ('4be1907cd2aa', '4be1907cd2aa', None)
+    """
+    if (scope := _SCOPE.search(group)) and uid_of(group) is None:
+        return scope[1]
     found = _ID.findall(group)
     return str(found[-1]) if found else None
 

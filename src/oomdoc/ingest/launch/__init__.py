@@ -253,7 +253,11 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
             rows.add(
                 "engine_flag", max(1, one.line), flag=one.flag, value=one.value, origin=one.origin, process=process
             )
-    _bounds(rows, text, [one for one in found if one.origin == "bound"])
+    # of several services the limits of those that an engine runs in
+    engines = {one.engine for one in flags if one.origin in ("command", "file")}
+    bounds = [one for one in found if one.origin == "bound"]
+    own = [one for one in bounds if one.engine in engines or one.flag != "container-limit"]
+    _bounds(rows, text, own if any(one.engine in engines for one in bounds) else bounds)
     asked = _ASKED.search(text)
     if asked:
         line = text.count("\n", 0, asked.start()) + 1
