@@ -30,6 +30,7 @@ _TENANT = "request.tenant"
 _ELAPSED = "elapsed"
 """A time since a beginning that nobody states: it orders a table as a time does, and fills no column."""
 
+_PROMPTS = 3  # of two lengths nearly every column of a table of two kinds of requests tells
 Values = Mapping[str, Any]
 
 
@@ -153,6 +154,8 @@ def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[
     if not parts:
         return None
     parts = [_with_conversation(part, tuple(names)) for part in parts]
+    read = {taken.name for part in parts for taken in part.columns}
+    parts = [_with_prompt(part, [name for name in names if name not in read], records[:SAMPLE]) for part in parts]
     known = {taken.name for part in parts for taken in part.columns}
     unknown = tuple(
         name
@@ -171,6 +174,45 @@ def _with_conversation(part: Part, names: Sequence[str]) -> Part:
         return part
     whose = next(quantity for quantity in quantities() if quantity.id == _TENANT)
     return replace(part, columns=(*part.columns, Taken(name, whose, "", True)))
+
+
+_ID = re.compile(r"\S{1,64}")
+
+
+def _with_prompt(part: Part, names: Sequence[str], records: Sequence[Values]) -> Part:
+    """Requests that were sent again and again, whose prompt is by the column that names it, whatever that is called.
+
+    Such a column has values that come again, each with one length of prompt, and another value has another length.
+    """
+    taken = {column.quantity.id: column for column in part.columns}
+    if part.entity.table != "request" or _TENANT in taken or not {"request.input", "request.cached"} <= taken.keys():
+        return part
+    size = taken["request.input"].name
+    found = [name for name in names if _names_prompts([(record.get(name), record.get(size)) for record in records])]
+    if not found:
+        return part
+    # beside a name stands what follows from it, such as its length in letters
+    name = next((name for name in found if not _are_numbers([record.get(name) for record in records])), found[0])
+    whose = next(quantity for quantity in quantities() if quantity.id == _TENANT)
+    return replace(part, columns=(*part.columns, Taken(name, whose, "", True)))
+
+
+def _names_prompts(cells: Sequence[tuple[Any, Any]]) -> bool:
+    sizes: dict[str, list[str]] = {}
+    for value, size in cells:
+        if null(value) or null(size):
+            continue
+        if not _ID.fullmatch(str(value)):
+            return False  # a prompt itself is no name of it
+        sizes.setdefault(str(value), []).append(str(size))
+    again = [told for told in sizes.values() if len(told) > 1]
+    lengths = {told[0] for told in sizes.values()}
+    return (
+        len(sizes) >= _PROMPTS
+        and 2 * len(again) >= len(sizes)
+        and all(len(set(told)) == 1 for told in sizes.values())
+        and 2 * len(lengths) > len(sizes)
+    )
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:
