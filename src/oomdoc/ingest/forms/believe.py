@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, number_of, unit_of, value_of
-from oomdoc.ingest.request_keys import conversation_of
+from oomdoc.ingest.request_keys import conversation_of, names_prompts
 from oomdoc.ingest.vocabulary import Match, Quantity, apart, foreign_program, is_irrelevant, meanings, quantities
 from oomdoc.ingest.vocabulary.device import PRODUCT
 
@@ -30,7 +30,6 @@ _TENANT = "request.tenant"
 _ELAPSED = "elapsed"
 """A time since a beginning that nobody states: it orders a table as a time does, and fills no column."""
 
-_PROMPTS = 3  # of two lengths nearly every column of a table of two kinds of requests tells
 Values = Mapping[str, Any]
 
 
@@ -176,9 +175,6 @@ def _with_conversation(part: Part, names: Sequence[str]) -> Part:
     return replace(part, columns=(*part.columns, Taken(name, whose, "", True)))
 
 
-_ID = re.compile(r"\S{1,64}")
-
-
 def _with_prompt(part: Part, names: Sequence[str], records: Sequence[Values]) -> Part:
     """Requests that were sent again and again, whose prompt is by the column that names it, whatever that is called.
 
@@ -188,7 +184,7 @@ def _with_prompt(part: Part, names: Sequence[str], records: Sequence[Values]) ->
     if part.entity.table != "request" or _TENANT in taken or not {"request.input", "request.cached"} <= taken.keys():
         return part
     size = taken["request.input"].name
-    found = [name for name in names if _names_prompts([(record.get(name), record.get(size)) for record in records])]
+    found = [name for name in names if names_prompts(_filled(records, name, size))]
     if not found:
         return part
     # beside a name stands what follows from it, such as its length in letters
@@ -197,22 +193,9 @@ def _with_prompt(part: Part, names: Sequence[str], records: Sequence[Values]) ->
     return replace(part, columns=(*part.columns, Taken(name, whose, "", True)))
 
 
-def _names_prompts(cells: Sequence[tuple[Any, Any]]) -> bool:
-    sizes: dict[str, list[str]] = {}
-    for value, size in cells:
-        if null(value) or null(size):
-            continue
-        if not _ID.fullmatch(str(value)):
-            return False  # a prompt itself is no name of it
-        sizes.setdefault(str(value), []).append(str(size))
-    again = [told for told in sizes.values() if len(told) > 1]
-    lengths = {told[0] for told in sizes.values()}
-    return (
-        len(sizes) >= _PROMPTS
-        and 2 * len(again) >= len(sizes)
-        and all(len(set(told)) == 1 for told in sizes.values())
-        and 2 * len(lengths) > len(sizes)
-    )
+def _filled(records: Sequence[Values], name: str, size: str) -> list[tuple[str, str]]:
+    cells = [(record.get(name), record.get(size)) for record in records]
+    return [(str(value), str(length)) for value, length in cells if not null(value) and not null(length)]
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:
