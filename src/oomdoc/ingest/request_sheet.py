@@ -11,10 +11,9 @@ from oomdoc.ingest.request_keys import (
     Found,
     Requests,
     are_requests,
-    conversation_of,
-    names_prompts,
     put,
 )
+from oomdoc.ingest.request_owner import conversation_of, names_prompts
 from oomdoc.intake.cells import is_null
 
 

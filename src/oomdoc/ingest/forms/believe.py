@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, number_of, unit_of, value_of
-from oomdoc.ingest.request_keys import conversation_of, names_prompts
+from oomdoc.ingest.request_owner import conversation_of, names_prompts
 from oomdoc.ingest.vocabulary import Match, Quantity, apart, foreign_program, is_irrelevant, meanings, quantities
 from oomdoc.ingest.vocabulary.device import PRODUCT
 
