@@ -318,3 +318,50 @@ def test_near_miss_a_memory_series_without_a_device() -> None:
     assert "gpu_sample" not in read(
         'container_memory_working_set_bytes{container="a"} 5\ngpu_memory_used_bytes{zone="x"} 6\n'
     )
+
+
+def _blocks(*heads: str, values: tuple[int, ...] = (500, 400)) -> set[str | None]:
+    """The labels of the same two series under each of some headings."""
+    text = "".join(
+        f'{head}\n# TYPE vllm:prompt_tokens_total counter\nvllm:prompt_tokens_total{{engine="0"}} {value}\nvllm:num_requests_running{{engine="0"}} 3\n'
+        for head, value in zip(heads, values * len(heads), strict=False)
+    )
+    return {row["labels"] for row in read(text)["metric"]}
+
+
+@pytest.mark.parametrize(
+    ("heads", "names"),
+    [
+        (("# replica 0", "# replica 1"), {"replica 0", "replica 1"}),
+        (("==> pod-a <==", "==> pod-b <=="), {"pod-a", "pod-b"}),
+        (("### engine 2 (11:30:05)", "### engine 3 (11:30:06)"), {"engine 2", "engine 3"}),
+        (
+            ("# --- agent-8b-7f6f9-4kq8m ---", "# --- agent-8b-7f6f9-x2lpv ---"),
+            {"agent-8b-7f6f9-4kq8m", "agent-8b-7f6f9-x2lpv"},
+        ),
+        (("# replica 0", "# replica 1", "# replica 0", "# replica 1"), {"replica 0", "replica 1"}),
+        (("# server blue", "# server green"), {"server blue", "server green"}),
+    ],
+)
+def test_equal_series_belong_to_the_server_above_them(heads: tuple[str, ...], names: set[str]) -> None:
+    assert _blocks(*heads) == {f'engine="0",instance="{name}"' for name in names}
+
+
+@pytest.mark.parametrize(
+    ("heads", "values"),
+    [
+        (("# 2026-06-03 11:30:00", "# 2026-06-03 11:40:00"), (500, 400)),
+        (("# 11:30", "# 11:40"), (500, 400)),
+        (("# before the load test", "# after the load test"), (500, 400)),
+        (("# run-1", "# run-2"), (500, 600)),
+        (("# server before", "# server after"), (500, 600)),
+        (("# engine 0 before", "# engine 0 after"), (500, 400)),
+    ],
+)
+def test_near_miss_headings_that_say_when_a_server_was_asked(heads: tuple[str, ...], values: tuple[int, ...]) -> None:
+    assert _blocks(*heads, values=values) == {'engine="0"'}
+
+
+def test_near_miss_headings_above_other_series() -> None:
+    rows = read("# worker 1\nvllm:num_requests_running 3\n# worker 2\nvllm:num_requests_waiting 2\n")["metric"]
+    assert {row["labels"] for row in rows} == {None}

@@ -275,3 +275,23 @@ def test_the_id_beside_numbered_turns_is_whose_they_are() -> None:
         f"08:00:{n:02},call-{n % 3},{n // 3 + 1},{900 + n},{800 + n},40\n" for n in range(12)
     )
     assert {row["tenant"] for row in rows(text, "request")} == {"call-0", "call-1", "call-2"}
+
+
+def test_the_column_that_names_a_prompt_is_the_one_whose_values_come_again_with_its_length() -> None:
+    text = "lap,scroll,colour,prompt_tokens,cached_tokens,ttft_s\n" + "".join(
+        f"{n // 4},{'abcd'[n % 4]}{n % 4},{'red' if n % 2 else 'blue'},{9000 + 37 * (n % 4)},512,{3 + n / 10}\n"
+        for n in range(12)
+    )
+    assert {row["tenant"] for row in rows(text, "request")} == {"a0", "b1", "c2", "d3"}
+
+
+def test_a_column_with_prompts_of_several_lengths_or_the_prompt_itself_names_none() -> None:
+    text = "lap,scroll,question,prompt_tokens,cached_tokens,ttft_s\n" + "".join(
+        f"{n // 4},{'abcd'[n % 4]},what is in {n % 4},{9000 + 37 * (n % 4) + 5 * (n // 8)},512,{3 + n / 10}\n"
+        for n in range(12)
+    )
+    assert {row.get("tenant") for row in rows(text, "request")} == {None}
+    steady = "what,question,prompt_tokens,cached_tokens\n" + "".join(
+        f"same,what is in {n % 4},{9000 + 37 * (n % 4)},512\n" for n in range(12)
+    )
+    assert {row.get("tenant") for row in rows(steady, "request")} == {None}

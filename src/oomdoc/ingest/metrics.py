@@ -9,7 +9,8 @@ buckets (`_bucket`, nine tenths of a scrape: sum and count stay) and the `_creat
 samples are left out as well: they say that nothing was measured.
 
 The time of a scrape is the sample's own (milliseconds, rare), else that of the last comment or block line with a stamp
-above it (which may name the server too: `## llm-a:8000/metrics`, told as label `instance`), else a UTC stamp or ten digits of epoch seconds in the file name, else unknown. The labels of
+above it (which may name the server too: `## llm-a:8000/metrics`, told as label `instance`; so is what stands above each of several
+blocks of the same series: `# replica 0`, `==> pod-b <==`), else a UTC stamp or ten digits of epoch seconds in the file name, else unknown. The labels of
 `vllm:cache_config_info` are engine settings; they are told again only where they change.
 """
 
@@ -24,6 +25,7 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import device_metrics
 from oomdoc.ingest.base import Head, Rows, read_by
 from oomdoc.ingest.problems import Capped
+from oomdoc.ingest.vocabulary import meanings
 from oomdoc.ingest.vocabulary.exporters import OTHERS
 from oomdoc.intake.scan import Chunk
 from oomdoc.units import parse_time, show_bytes
@@ -57,7 +59,7 @@ _TYPED = (
     b"# HELP DCGM_",
     b"# TYPE DCGM_",
 )
-_STAMPED = ("#", "=== ", "--- ", "20")
+_STAMPED = ("#", "=== ", "--- ", "==> ", "20")
 _WANTED = (*_KEPT, *_STAMPED)
 _DUMPED = '{__name__="'
 _DUMP = re.compile(r'\{__name__="([A-Za-z_:][\w:]*)"(?:, ?|(?=\}))(.*)', re.S)
@@ -80,6 +82,13 @@ _SAMPLE = re.compile(
 _ABOUT = re.compile(r"[#=\-\s>]{2,8}(?:\$ )?(?:curl (?:-\w+ )*)?(?:https?://)?([\w.-]{1,80}(?::\d{2,5})?)/metrics\b")
 """The line above a scrape that says of whom it is: `## llm-a:8000/metrics 11:30:00`."""
 _BLOCKS = "vllm:kv_block_"
+_HEADING = re.compile(r"(?:[#=>*-]{1,8}\s*)+(?P<said>[\w./:=,@\[\]() -]{1,100}?)\s*(?:[:#=<*-]*)\s*")
+_MOMENT = re.compile(r"[\s@(]*(?:\b\d{4}-\d\d-\d\d\b)?[ T]*\b\d?\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?[\s)]*")
+_WORD = re.compile(r"[^\W\d_]+")
+_PLACE = re.compile(r"[\w.-]+:\d{2,5}|\d{1,3}(?:\.\d{1,3}){3}|[a-z][a-z0-9.-]*-(?:[a-z0-9]{4,10}-[a-z0-9]{5}|\d{1,4})")
+"""What servers are called where no word says that it is one: an address, a pod of a deployment or of a stateful set."""
+_COUNTERS = ("_total", "_count", "_sum")
+_SERVERS = frozenset(("stat.replica", "request.replica"))
 _LAST_BUCKET = re.compile(r'^(vllm:\w+)_bucket(\{.*?),?le="\+Inf",?')
 _SECONDS_BELOW = 1e11
 
@@ -130,6 +139,7 @@ class Scrapes:
         self.t = time_of_file(path)
         self.rows = Capped()
         self.instance: str | None = None
+        self._owners: frozenset[str] = frozenset()
         self._configs: set[str] = set()
         self._devices = device_metrics.Devices()
 
@@ -140,6 +150,7 @@ class Scrapes:
         of_devices: list[device_metrics.Sample] = []
         # as text: `in` on bytes takes four times as long, and nine lines of ten are buckets that fall here
         text = data.decode("utf-8", "replace").split("\n")
+        self._owners |= _owners_in(text)
         for number, line in [
             entry for entry in enumerate(text, first_line) if "_bucket{" not in entry[1] or entry[1].startswith(_BLOCKS)
         ]:
@@ -156,6 +167,8 @@ class Scrapes:
             if series is None:  # not seen yet, or no series at all
                 if not line.startswith(_WANTED):
                     continue
+                if self._owners and (whose := _server(line)) in self._owners:
+                    self.instance = whose
                 if line.startswith(_STAMPED):
                     self._comment(line)
                     continue
@@ -209,6 +222,83 @@ class Scrapes:
             self.t = t if t is not None else self.t
             about = _ABOUT.match(line)
             self.instance = about[1] if about else self.instance
+
+
+def _heading(line: str) -> str | None:
+    """What a line above a block of series says, without the moment at which it was scraped; None for any other line.
+
+    >>> _heading("### engine 2"), _heading("==> pod-b <=="), _heading("# replica 0 (11:30:05)"), _heading("# 2026-06-03 11:30"), _heading("# TYPE up gauge")
+    ('engine 2', 'pod-b', 'replica 0', None, None)
+    """
+    if line[:1] not in ("#", "=", "-") or line.startswith(_DOCUMENTED) or (found := _HEADING.fullmatch(line)) is None:
+        return None
+    said = _MOMENT.sub(" ", found["said"]).strip()
+    return said if any(map(str.isalnum, said)) and parse_time(said) is None and not _DATE.fullmatch(said) else None
+
+
+_DATE = re.compile(r"[\d\s./:-]+")
+
+
+def _owners_in(lines: list[str]) -> frozenset[str]:
+    """The servers that headings of blocks with the same series name: a scrape of several, one below the other.
+
+    Two moments of one server have such headings, too (`# before`, `# run-2`). Where no word says that it is a server, or no digit
+    which, a counter must be lower than in the block before, which no counter of one server is.
+    """
+    places = [
+        at for at, line in enumerate(lines) if line[:1] in ("#", "=", "-") and line and _heading(line) is not None
+    ]
+    if not 2 <= len(places) <= _BLOCKS_MOST:
+        return frozenset()
+    held: dict[str, str] = {}  # a series, and the server under whose name it stood first
+    last: dict[str, float] = {}
+    owners: set[str] = set()
+    fallen = False
+    for at, end in zip(places, [*places[1:], len(lines)], strict=True):
+        owner = _server(lines[at])
+        for line in lines[at + 1 : end] if owner else ():
+            named, _, figure = line.rpartition(" ")
+            if not named or line[0] == "#":
+                continue
+            first = held.setdefault(named, owner)
+            if first != owner:
+                owners |= {first, owner}
+            value = _finite(figure) if named.partition("{")[0].endswith(_COUNTERS) else None
+            if value is not None:
+                fallen |= value < last.get(named, value)
+                last[named] = value
+    return frozenset(owners) if fallen or all(map(_says_which, owners)) else frozenset()
+
+
+_BLOCKS_MOST = 1000
+
+
+def _server(line: str) -> str:
+    """The server that a heading names: what has a word for one and says which, an address, a pod; "" without.
+
+    >>> _server("# replica 0"), _server("### llm on pod-b, loaded"), _server("# agent-8b-7f6f9-4kq8m"), _server("# before the test")
+    ('replica 0', 'pod-b', 'agent-8b-7f6f9-4kq8m', '')
+    """
+    said = _heading(line) or ""
+    if _PLACE.fullmatch(said):
+        return said
+    parts = said.replace(",", " ").replace("(", " ").replace(")", " ").split()
+    for part, after in zip(parts, [*parts[1:], ""], strict=False):
+        words = _WORD.findall(part)
+        if any(map(_is_server, words)):
+            bare = words == [part.strip(":=")]
+            return part if not bare else f"{part.strip(':=')} {after}" if after else ""
+    return ""
+
+
+def _is_server(word: str) -> bool:
+    return any(match.quantity.id in _SERVERS for match in meanings(word.lower()))
+
+
+def _says_which(owner: str) -> bool:
+    """Whether it is one of several by its number or letter, under a word for a server: `replica 0`, `pod-b`, and not `server before`."""
+    words = _WORD.findall(owner)
+    return any(map(_is_server, words)) and (any(map(str.isdigit, owner)) or len(words[-1]) == 1)
 
 
 def _as_exposed(line: str) -> str:

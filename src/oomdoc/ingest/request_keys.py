@@ -7,7 +7,7 @@ OpenTelemetry and datasets. `request_log` finds the pairs, `request_shapes` read
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ _NAMES: Mapping[str, str] = {
     "ttft": "ttft time_to_first_token first_token first_token_latency",
     "status": "status status_code http_status response_code http_status_code response_status http",
     "model": "model model_name model_id served_model gen_ai.request.model served_model_name",
-    "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias session session_id conversation conversation_id chat_id thread_id agent agent_id doc_set doc_id document document_id prefix_id prefix_hash prefix_key template_id context_id dossier_id",
+    "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias session session_id conversation conversation_id chat_id thread_id agent agent_id doc_set doc doc_id doc_name document document_id prompt_id prompt_key prompt_hash prefix_id prefix_hash prefix_key template_id context_id dossier_id",
     "replica": "replica replica_id",
 }
 _SINCE = "offset arrival_offset start_offset since_start since_begin since_first relative_time rel_time t_rel relative_timestamp submit_offset"
@@ -363,22 +363,6 @@ def _otlp(value: Any) -> Any:
 
 
 _DAY_S = 86_400.0
-
-
-_TURNS = frozenset(("turn", "turnno", "turnid", "turnindex", "turnnumber", "round", "hop"))
-_SINGLE = frozenset(("id", "requestid", "reqid", "xrequestid", "traceid", "spanid", "responseid", "messageid"))
-
-
-def conversation_of(names: Sequence[str]) -> str | None:
-    """The column that tells whose a request is where turns are numbered: the id beside them, whatever it is called; None without.
-
-    >>> conversation_of(("ts", "call_id", "turn")), conversation_of(("ts", "request_id", "turn"))
-    ('call_id', None)
-    """
-    folded = {name: "".join(letter for letter in name.lower() if letter.isalnum()) for name in names}
-    if not _TURNS & set(folded.values()):
-        return None
-    return next((name for name, plain in folded.items() if plain.endswith("id") and plain not in _SINGLE), None)
 
 
 class Requests:

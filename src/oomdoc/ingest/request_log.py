@@ -46,7 +46,7 @@ from oomdoc.ingest.request_shapes import (
     learn_pairs,
     loads,
 )
-from oomdoc.ingest.request_sheet import Sheet, add_row, header_of
+from oomdoc.ingest.request_sheet import Sheet, add_row, has_named_prompts, header_of
 from oomdoc.ingest.vocabulary import is_irrelevant
 from oomdoc.intake.columns import WORTHWHILE_BYTES
 from oomdoc.intake.scan import Chunk
@@ -261,6 +261,8 @@ def matches(head: Head) -> bool:
     sheet = header_of(raw[0])
     if sheet and len(raw) > 1 and _CLOCKS.search(raw[1]):
         return False  # clocks without a date are settled between columns, which `forms` does
+    if sheet and has_named_prompts(sheet, raw[1:65]):
+        return False  # columns are known by their cells in `forms`
     if sheet:
         requests = Requests()
         for number_, line in enumerate(raw[1:20], 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oomdoc.ingest.request_keys import (
@@ -10,9 +11,9 @@ from oomdoc.ingest.request_keys import (
     Found,
     Requests,
     are_requests,
-    conversation_of,
     put,
 )
+from oomdoc.ingest.request_owner import conversation_of, names_prompts
 from oomdoc.intake.cells import is_null
 
 
@@ -42,6 +43,21 @@ def header_of(line: bytes) -> Sheet | None:
         if len(names) > 1 and are_requests(meant):
             return Sheet(delimiter, _conversed(names, meant), line.strip())
     return None
+
+
+def has_named_prompts(sheet: Sheet, lines: Sequence[bytes]) -> bool:
+    """Whether a column that nobody knows by its name tells by its cells which prompt each row is of."""
+    meant = {name: meaning.what for name in sheet.names if (meaning := MEANING[name])}
+    if "tenant" in meant.values() or "cached" not in meant.values():
+        return False
+    rows = [line.decode("utf-8", "replace").strip("\r\n").split(sheet.delimiter) for line in lines]
+    rows = [row for row in rows if len(row) == len(sheet.names)]
+    size = next((at for at, name in enumerate(sheet.names) if meant.get(name) == "input"), None)
+    return size is not None and any(
+        names_prompts([(row[at].strip(), row[size].strip()) for row in rows if row[at].strip() and row[size].strip()])
+        for at, name in enumerate(sheet.names)
+        if name not in meant
+    )
 
 
 def add_row(sheet: Sheet, requests: Requests, line: int, raw: bytes) -> None:

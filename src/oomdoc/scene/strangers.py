@@ -115,7 +115,11 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
     failed = {
         row["source"]
         # what a client met, or somebody who pressed Ctrl-C, is no failure of a second server
-        for table, where in (("oom", "true"), ("startup_check", "true"), ("log_error", "kind NOT IN ('echo', 'client')"))
+        for table, where in (
+            ("oom", "true"),
+            ("startup_check", "true"),
+            ("log_error", "kind NOT IN ('echo', 'client')"),
+        )
         for row in _rows(store, table, where, "DISTINCT source")
     }
     if len(groups) < 2:

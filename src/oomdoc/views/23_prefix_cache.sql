@@ -35,22 +35,30 @@
 -- evicting_rate: the same since blocks are evicted, or in a life in which they are
 -- evicting: evictions then (sampled)
 -- evicting_ref: where
+-- missed_rate: of several servers that look up as much at both times, the share found at the time when it was least; NULL = no two such times
+-- routed_rate: the share found at the time when it was most
+-- routed: servers that found more then
+-- routed_ref: where
+-- found_by_routing: every server found little of what it was asked for, after it had been asked for as much before, and then most of as much, without a start between
 -- lost_by_eviction: most was found while nothing was evicted, and far less since
-WITH sheet AS (
+WITH named AS (
+  -- files whose names differ in a clock at their end (`metrics-1130.prom`) are scrapes of the same servers, in its order
+  SELECT *, first_value(name || coalesce(labels, '')) OVER (PARTITION BY source ORDER BY line) AS head,
+    regexp_extract(source, '^(.*[^0-9]|)((?:[01][0-9]|2[0-3])[-_:.h]?[0-5][0-9](?:[-_:.m]?[0-5][0-9])?)[^0-9]*$', ['series', 'clock']) AS file
+  FROM metric
+  WHERE (name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%') AND labels IS DISTINCT FROM 'delta'
+), sheet AS (
   -- scrapes without a time stand in one file one below the other: each begins where the first series comes again
-  SELECT * EXCLUDE (head), CASE WHEN t IS NULL THEN count(CASE WHEN name || coalesce(labels, '') = head THEN 1 END) OVER (PARTITION BY source ORDER BY line) END AS n
-  FROM (
-    SELECT *, first_value(name || coalesce(labels, '')) OVER (PARTITION BY source ORDER BY line) AS head
-    FROM metric
-    WHERE (name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%') AND labels IS DISTINCT FROM 'delta'
-  )
+  SELECT name, labels, t, line, value, source, CASE WHEN t IS NULL THEN CASE WHEN file.clock <> '' THEN file.series ELSE source END END AS place,
+    CASE WHEN t IS NULL THEN count(CASE WHEN name || coalesce(labels, '') = head THEN 1 END) OVER (PARTITION BY source ORDER BY line) END AS n
+  FROM named
 ), scraped AS (
   -- a counter over its scrapes, in their order; in their own labels
-  SELECT name, coalesce(labels, '') || CASE WHEN t IS NULL THEN ' ' || source ELSE '' END AS labels, coalesce(t, n) AS t,
+  SELECT name, coalesce(labels, '') || coalesce(' ' || place, '') AS labels, coalesce(t, dense_rank() OVER (PARTITION BY place ORDER BY source, n)) AS t,
     value, source || ':' || line AS ref, lag(value) OVER w AS before,
-         row_number() OVER (PARTITION BY name, labels, CASE WHEN t IS NULL THEN source END ORDER BY t DESC, source DESC, line DESC) AS nth
+         row_number() OVER (PARTITION BY name, labels, place ORDER BY t DESC, source DESC, line DESC) AS nth
   FROM sheet
-  WINDOW w AS (PARTITION BY name, labels, CASE WHEN t IS NULL THEN source END ORDER BY t, source, line)
+  WINDOW w AS (PARTITION BY name, labels, place ORDER BY t, source, line)
 ), anew AS (
   SELECT labels, t, sum(coalesce(max((value < before)::INT), 0)) OVER (PARTITION BY labels ORDER BY t) AS life
   FROM scraped
@@ -78,6 +86,26 @@ WITH sheet AS (
   FROM span
   WHERE queries > 0 AND hits >= 0
   HAVING sum(queries) FILTER (evictions = 0) >= $lookups_least * $turn_tokens AND sum(queries) FILTER (evictions > 0) >= $lookups_least * $turn_tokens
+), course_of AS (
+  -- between two scrapes of one life, after the server had been asked for as much before: its cache was warm
+  SELECT s.labels, s.t, s.queries, s.hits / s.queries AS rate, s.ref, a.life
+  FROM (
+    SELECT *, sum(queries) OVER (PARTITION BY labels ORDER BY t ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS asked FROM span
+  ) s
+  JOIN anew a ON a.labels = s.labels AND a.t = s.t
+  WHERE s.queries >= $lookups_least * $turn_tokens AND s.hits >= 0 AND s.asked >= s.queries
+), moved AS (
+  -- of one server the time when least was found and the later one when most was, of as much
+  SELECT l.labels, l.rate AS low, m.rate AS high, m.ref, l.t, m.t AS till
+  FROM course_of l
+  JOIN course_of m ON m.labels = l.labels AND m.life = l.life AND m.t > l.t AND m.queries BETWEEN l.queries / $alike_queries AND $alike_queries * l.queries
+  QUALIFY row_number() OVER (PARTITION BY l.labels ORDER BY m.rate - l.rate DESC, l.t, m.t) = 1
+), routed AS (
+  SELECT median(low) AS missed_rate, median(high) AS routed_rate, count(*) AS routed, min(ref) AS routed_ref,
+    count(*) > 1 AND max(low) <= $set_lost AND min(high) >= $mostly_hit
+      AND count(*) = (SELECT count(DISTINCT labels) FROM scraped WHERE name LIKE '%prefix_cache_queries%') AS found_by_routing
+  FROM moved
+  HAVING count(*) > 1
 ), latest AS (
   SELECT sum(value - before) FILTER (name LIKE '%prefix_cache_queries%') AS queries,
     sum(value - before) FILTER (name LIKE '%prefix_cache_hits%') AS hits,
@@ -185,11 +213,12 @@ SELECT counter.queries, counter.hits, coalesce(counter.hits / nullif(counter.que
        size_before, size_after, asked[1] AS asked_before, asked[2] AS asked_after, asked[3] AS found_before, asked[4] AS found_after,
          latest.queries AS recent_queries, latest.hits / nullif(latest.queries, 0) AS recent_rate, turns, cold,
          cold_tokens, cold_cached_tokens, cold_ttft_s, warm_ttft_s, cold_ref, onward, never, never_ref,
-       spared_rate, evicting_rate, evicting, evicting_ref,
+       spared_rate, evicting_rate, evicting, evicting_ref, missed_rate, routed_rate, routed, routed_ref,
+       coalesce(found_by_routing, false) AS found_by_routing,
        -- twice next to nothing is next to nothing
        coalesce(
          spared_rate >= $mostly_hit AND 1 - evicting_rate >= $twice_missed * (1 - spared_rate) AND spared_rate - evicting_rate >= $tenth_lost,
          false
        ) AS lost_by_eviction
-FROM counter, told, said, fell LEFT JOIN chat ON true LEFT JOIN latest ON true LEFT JOIN spared ON true
+FROM counter, told, said, fell LEFT JOIN chat ON true LEFT JOIN latest ON true LEFT JOIN spared ON true LEFT JOIN routed ON true
 WHERE coalesce(counter.queries, fell.n, said.rate, turns) IS NOT NULL OR repeated OR no_hits

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, number_of, unit_of, value_of
-from oomdoc.ingest.request_keys import conversation_of
+from oomdoc.ingest.request_owner import conversation_of, names_prompts
 from oomdoc.ingest.vocabulary import Match, Quantity, apart, foreign_program, is_irrelevant, meanings, quantities
 from oomdoc.ingest.vocabulary.device import PRODUCT
 
@@ -153,6 +153,8 @@ def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[
     if not parts:
         return None
     parts = [_with_conversation(part, tuple(names)) for part in parts]
+    read = {taken.name for part in parts for taken in part.columns}
+    parts = [_with_prompt(part, [name for name in names if name not in read], records[:SAMPLE]) for part in parts]
     known = {taken.name for part in parts for taken in part.columns}
     unknown = tuple(
         name
@@ -171,6 +173,29 @@ def _with_conversation(part: Part, names: Sequence[str]) -> Part:
         return part
     whose = next(quantity for quantity in quantities() if quantity.id == _TENANT)
     return replace(part, columns=(*part.columns, Taken(name, whose, "", True)))
+
+
+def _with_prompt(part: Part, names: Sequence[str], records: Sequence[Values]) -> Part:
+    """Requests that were sent again and again, whose prompt is by the column that names it, whatever that is called.
+
+    Such a column has values that come again, each with one length of prompt, and another value has another length.
+    """
+    taken = {column.quantity.id: column for column in part.columns}
+    if part.entity.table != "request" or _TENANT in taken or not {"request.input", "request.cached"} <= taken.keys():
+        return part
+    size = taken["request.input"].name
+    found = [name for name in names if names_prompts(_filled(records, name, size))]
+    if not found:
+        return part
+    # beside a name stands what follows from it, such as its length in letters
+    name = next((name for name in found if not _are_numbers([record.get(name) for record in records])), found[0])
+    whose = next(quantity for quantity in quantities() if quantity.id == _TENANT)
+    return replace(part, columns=(*part.columns, Taken(name, whose, "", True)))
+
+
+def _filled(records: Sequence[Values], name: str, size: str) -> list[tuple[str, str]]:
+    cells = [(record.get(name), record.get(size)) for record in records]
+    return [(str(value), str(length)) for value, length in cells if not null(value) and not null(length)]
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:
