@@ -27,6 +27,8 @@ def _read(text: str) -> list[tuple[int, str, str, int, int]]:
         ("Iteration {n}  memory_allocated: {s}.50 GiB  max_memory_allocated: 31.00 GiB", "gpu"),
         (">> after batch {n} of 90   resident {s}.50 GiB", "host"),
         ("run {n}   torch.cuda.memory_allocated = {s}.50 GiB", "gpu"),
+        ("10:0{n}:00 step={n} prompts=256 load=0.41s  rss={s}.50G", "host"),
+        ("[2027-02-03 10:0{n}:00] step {n} resident {s}.50G", "host"),
     ],
 )
 def test_turns_and_sizes(line: str, resource: str) -> None:

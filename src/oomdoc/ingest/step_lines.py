@@ -17,17 +17,17 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Rows, regex
 from oomdoc.units import parse_size
 
-TELLING = re.compile(rb"(?i)(?:allocated|\brss\b|\bresident)(?:[ :=()a-z]|&nbsp;){1,12}[\d.,]+ ?[KMG]i?B")
+TELLING = re.compile(rb"(?i)(?:allocated|\brss\b|\bresident)(?:[ :=()a-z]|&nbsp;){1,12}[\d.,]+ ?[KMG](?:i?B)?\b")
 """Whether a text holds anything of this kind: one search for each short text."""
 
 _LEAST = 5
 """Turns: fewer say nothing of a course."""
 _TURN = regex(
-    r"\W{0,4}(?:after |end of |at )?(?P<what>steps?|iter(?:ation)?s?|epochs?|batch(?:es)?|rounds?|loops?|runs?|turns?|calls?|prompts?|requests?|traces?|generations?|updates?|it|i)\b[ #:=.\[]{0,6}(?P<number>\d{1,9})\b",
+    r"(?:\[?(?:\d{4}-\d\d-\d\d[ T])?\d\d:\d\d(?::\d\d)?[.,\d]{0,8}\]?)?\W{0,4}(?:after |end of |at )?(?P<what>steps?|iter(?:ation)?s?|epochs?|batch(?:es)?|rounds?|loops?|runs?|turns?|calls?|prompts?|requests?|traces?|generations?|updates?|it|i)\b[ #:=.\[]{0,6}(?P<number>\d{1,9})\b",
     re.I,
 )
 _SIZE = regex(
-    r"(?<![\w.])(?:(?:torch\.)?(?:cuda\.)?(?P<live>(?:memory[_ ])?allocated|live)|(?P<host>rss|resident|vmrss))(?:[_ ](?:memory|mem|bytes|now))?[ :=(]{1,8}(?P<size>\d[\d.,]{0,15} ?[KMG]i?B)\b",
+    r"(?<![\w.])(?:(?:torch\.)?(?:cuda\.)?(?P<live>(?:memory[_ ])?allocated|live)|(?P<host>rss|resident|vmrss))(?:[_ ](?:memory|mem|bytes|now))?[ :=(]{1,8}(?P<size>\d[\d.,]{0,15} ?[KMG](?:i?B)?)\b",
     re.I,
 )
 _DIGITS = regex(r"\d[\d.,]*")

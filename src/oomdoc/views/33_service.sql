@@ -17,7 +17,7 @@ WITH stated AS (
   SELECT source, experiment, attempt, arg_min(text, nth) AS label,
          max(
            try_cast(regexp_extract(text, '\d+(?:\.\d+)?') AS DOUBLE)
-         ) FILTER (regexp_matches(lower(text), '\b(clients?|users?|concurren\w+|rps|qps|rate|load|batch|requests?|req|in_?flight|streams?|sessions?|agents?|num_prompts|max_num\w*|tokens?|length|len|input|output|context|isl|osl)\b')) AS amount
+         ) FILTER (regexp_matches(lower(text), '\b(clients?|users?|conc|concurren\w+|parallel\w*|vus?|workers?|threads?|rps|qps|rate|load|batch|requests?|req|in_?flight|streams?|sessions?|agents?|num_prompts|max_num\w*|tokens?|length|len|input|output|context|isl|osl)\b')) AS amount
   FROM stated GROUP BY ALL
 ), told AS (
   SELECT f.*, l.label, l.amount

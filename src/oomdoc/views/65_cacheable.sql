@@ -18,7 +18,16 @@ WITH listed AS (
     SELECT max(value) FILTER (name LIKE '%_sum') AS total, max(value) FILTER (name LIKE '%_count') AS n, min(source || ':' || line) AS ref
     FROM metric
     WHERE name IN ('vllm:request_prompt_tokens_sum', 'vllm:request_prompt_tokens_count') AND labels IS DISTINCT FROM 'delta'
-    GROUP BY labels)
+    GROUP BY labels
+    UNION ALL
+    -- each prompt is looked up once: what was looked up by one server, for each request that it ended
+    SELECT max(value) FILTER (name LIKE '%prefix_cache_queries%'),
+      sum(value) FILTER (name LIKE 'vllm:request_success%'), min(source || ':' || line) FILTER (name LIKE '%prefix_cache_queries%')
+    FROM metric
+    WHERE name IN ('vllm:prefix_cache_queries_total', 'vllm:prefix_cache_queries', 'vllm:request_success_total', 'vllm:request_success')
+      AND labels IS DISTINCT FROM 'delta'
+    GROUP BY source, t
+    HAVING count(*) FILTER (name LIKE '%prefix_cache_queries%') = 1 AND NOT EXISTS (FROM metric WHERE name = 'vllm:request_prompt_tokens_sum'))
 ), counted AS (
   SELECT sum(value) AS tokens, min(ref) AS ref FROM (
     SELECT name, max(value) AS value, min(source || ':' || line) AS ref FROM metric
@@ -37,10 +46,15 @@ WITH listed AS (
     arg_max(e.source || ':' || e.line, e.line) AS ref
   FROM up u JOIN seen.engine_stat e ON e.source = u.source AND e.line BETWEEN u.line AND u.last_line WHERE e.t >= u.t GROUP BY u.start_id
 )
-SELECT *, coalesce(prompts >= $lookups_enough AND coalesce(prompt_most < block_tokens AND coalesce(prompt_mean < block_tokens, true), prompt_mean <= $part_of_a_block * block_tokens), false) AS never_kept,
+-- where not a token was ever found, prompts that do not fill a block on average are enough
+SELECT * EXCLUDE (found), coalesce(prompts >= $lookups_enough AND coalesce(
+    prompt_most < block_tokens AND coalesce(prompt_mean < block_tokens, true),
+    prompt_mean <= $part_of_a_block * block_tokens OR (prompt_mean < block_tokens AND found = 0)
+  ), false) AS never_kept,
   coalesce(through_tokens <= $never_filled * pool_tokens, false) AS never_evicted
 FROM (SELECT coalesce(block.tokens, flag.tokens)::BIGINT AS block_tokens, listed.most AS prompt_most, meant.mean AS prompt_mean,
   CASE WHEN listed.most IS NOT NULL THEN listed.n ELSE coalesce(meant.n, 0) END::BIGINT AS prompts, coalesce(listed.ref, meant.ref) AS prompt_ref,
+  (SELECT max(value) FROM metric WHERE name LIKE '%prefix_cache_hits%') AS found,
   coalesce(counted.tokens, most.tokens)::BIGINT AS through_tokens, e.kv_pool_tokens::BIGINT AS pool_tokens, coalesce(counted.ref, most.ref) AS through_ref
 FROM engine e, listed, meant, block, flag, (SELECT max(tokens) AS tokens, arg_max(ref, tokens) AS ref FROM rated) most LEFT JOIN counted ON true
 WHERE coalesce(listed.most, meant.mean, counted.tokens, most.tokens) IS NOT NULL)
