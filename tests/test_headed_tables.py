@@ -77,3 +77,14 @@ def test_a_release_that_stays_beside_one_that_climbs(tmp_path: Path) -> None:
 def test_where_both_climb_there_is_no_control(tmp_path: Path) -> None:
     (tmp_path / "ticket.md").write_text(_ticket("### build 0.12.0", "### build 0.11.2", 2.0))
     assert "control-stays-flat" not in _signs(tmp_path)[1]
+
+
+def test_a_header_of_columns_far_apart_is_not_cut_at_single_blanks() -> None:
+    text = """                       req/s   prompt tok  TTFT p50   TTFT p90
+14:00  LR, 4 replicas   1.53    3011        2.61 s     4.40 s
+15:00  A: 1 replica     1.02    2987        5.02 s     9.75 s
+16:00  B: hash, 4       1.60    3006        0.52 s     0.94 s
+"""
+    batches = forms.read("any", [Chunk(text.encode(), 1, True)])
+    figures = [value for batch in batches if batch.table == "trial_figure" for value in batch.columns["value"]]
+    assert not {2987.0, 3006.0, 3011.0} & set(figures), "tokens of a prompt are no seconds"

@@ -49,6 +49,8 @@ class Layout:
             cells = line.split(None, len(self.names) - 1)
             if self.spans and len(words := line.split()) == len(self.names) + 1 and words[0].isdigit():
                 cells = words[1:]  # a printed data frame, as in `_by_columns`
+            if cells and _TWO_FIGURES.match(cells[-1]):
+                return None  # its columns are apart by more than a blank
         else:
             cells = _delimited(line, self.cut)
         return cells if len(cells) == len(self.names) else None
@@ -69,6 +71,9 @@ class Layout:
                 return None
             found[place] = match[0]
         return found if len(cells) * 2 >= len(self.names) else None
+
+
+_TWO_FIGURES = re.compile(r"[\d.,]+ ?[\w/%]{0,6}\s{2,}[\d.,]+(?: ?[\w/%]{1,6})?\s*$")
 
 
 def _overlap(span: tuple[int, int], other: tuple[int, int]) -> float:
