@@ -83,7 +83,9 @@ _ABOUT = re.compile(r"[#=\-\s>]{2,8}(?:\$ )?(?:curl (?:-\w+ )*)?(?:https?://)?([
 """The line above a scrape that says of whom it is: `## llm-a:8000/metrics 11:30:00`."""
 _BLOCKS = "vllm:kv_block_"
 _HEADING = re.compile(r"(?:[#=>*-]{1,8}\s*)+(?P<said>[\w./:=,@\[\]() -]{1,100}?)\s*(?:[:#=<*-]*)\s*")
-_MOMENT = re.compile(r"[\s@(]*(?:\b\d{4}-\d\d-\d\d\b)?[ T]*\b\d?\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?[\s)]*")
+_MOMENT = re.compile(
+    r"[\s@(]{0,4}(?:\b\d{4}-\d\d-\d\d[ T]{1,2})?\b\d?\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?[\s)]{0,4}"
+)
 _WORD = re.compile(r"[^\W\d_]+")
 _PLACE = re.compile(r"[\w.-]+:\d{2,5}|\d{1,3}(?:\.\d{1,3}){3}|[a-z][a-z0-9.-]*-(?:[a-z0-9]{4,10}-[a-z0-9]{5}|\d{1,4})")
 """What servers are called where no word says that it is one: an address, a pod of a deployment or of a stateful set."""
