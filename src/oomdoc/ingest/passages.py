@@ -25,6 +25,7 @@ from itertools import islice
 from oomdoc.evidence.tables import COLUMN_READING, LOOKALIKE, Batch
 from oomdoc.ingest.answers import Answers
 from oomdoc.ingest.base import Head, Ingestor, regex
+from oomdoc.ingest.forms.tables import FAR
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.intake.scan import Chunk
@@ -108,10 +109,6 @@ def _bare(batch: Batch) -> Sequence[bool]:
     ]
 
 
-_ABOVE = 2
-"""Lines between a heading and what it heads: a blank one, a fence."""
-
-
 def together(lines: Sequence[str], found: Sequence[Passage]) -> Iterator[Passage]:
     """The passages, those that begin with the same line as one: a table of each run, told apart by what stands above each.
 
@@ -128,7 +125,7 @@ def together(lines: Sequence[str], found: Sequence[Passage]) -> Iterator[Passage
             continue
         kept: dict[int, str] = {}
         for part in parts:
-            above = (number for number in range(part.first_line - 1, max(0, part.first_line - 1 - _ABOVE), -1))
+            above = (number for number in range(part.first_line - 1, max(0, part.first_line - 1 - FAR), -1))
             heading = next((number for number in above if lines[number - 1].strip()), None)
             if heading is not None and typed(lines[heading - 1]) is None:
                 kept.setdefault(heading, lines[heading - 1])

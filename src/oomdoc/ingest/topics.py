@@ -56,8 +56,9 @@ _MEMORY = r"\b(?:memory|rss|ram|vram|resident|[kmgt]i?b|heap)\b"
 _ATTEMPT = r"(?:start|attempt|try|launch|run|time|restart)"
 _ANEW = r"(?:re-?start\w*|reboot\w*|fresh(?:ly)?(?: started)? (?:\w+ )?(?:server|engine|pod|process|container|instance|start)|newly started \w+|new (?:server|pod|process|container|instance))"
 _SAME = (
-    r"(?:same|identical|very|exactly (?:this|that|the same)|this exact|that exact|this very) (?:\w+ )?"
-    r"(?:prompts?|inputs?|requests?|documents?|messages?|payloads?|images?|photos?|files?|videos?|claims?|quer(?:y|ies)|batch(?:es)?|calls?|clips?|pdfs?|conversations?|one|ones)"
+    r"(?:(?:same|identical) (?:\w+ )?"
+    r"(?:prompts?|inputs?|requests?|documents?|messages?|payloads?|images?|photos?|files?|videos?|quer(?:y|ies)|batch(?:es)?|calls?|clips?|pdfs?|conversations?|one|ones)"
+    r"|(?:exactly (?:this|that)|this exact|that exact|this very|the very) \w+)"
 )
 _PROMPT = r"(?:prompts?|inputs?|requests?|documents?|messages?)"
 _DEVICE = r"(?:gpus?|cards?|devices?|accelerators?)"
@@ -183,7 +184,7 @@ TOPICS: tuple[Topic, ...] = (
         unless=r"\b(?:smaller|shorter|half|other settings?|lower(?:ed)?|reduc\w+|with(?:out)? --|changed|instead)\b"
         rf"|(?:\b(?:not|neither|never)\b|n't\b)[^,;]{{0,12}}{WORKS}",
         samples=(
-            ("I restarted and sent exactly this claim again: fine.", None),
+            ("I restarted and sent exactly this form again: fine.", None),
             ("After a restart the same prompt works.", None),
             ("the identical payload passes on a fresh server", None),
             ("Replaying the same request against a newly started pod succeeds", None),
@@ -194,6 +195,7 @@ TOPICS: tuple[Topic, ...] = (
             "restarted with half the batch and the same prompt works",
             "after a restart the same prompt does not work",
             "the same model works on another node",
+            "on the new server very long prompts work",
         ),
     ),
     _topic(
@@ -444,9 +446,9 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:sessions?|conversations?|chats?|users?|prefix(?:es)?)\b[^.]{0,80}\bone after (?:the other|another)\b",
         # a load that several tries have in common, and a probe of a few requests of which the hits are told, are no traffic that comes again
         # nor is one that was tried again behind a failure
-        unless=r"\b(?:error|log|warning) messages?\b|\b(?:re-?start|crash|fail|die)\w*\b|\b(?:same|identical) (?:prompts?|messages?) (?:each|everywhere|throughout|as (?:before|above)|(?:for|in|at|on|with) (?:each|every|all|both))\b"
+        unless=r"\b(?:error|log|warning) messages?\b|\bre-?start\w*\b|\b(?:same|identical) (?:prompts?|messages?) (?:fails?|failed|works?|worked|passe[sd]|crash\w*|each|everywhere|throughout|as (?:before|above)|(?:for|in|at|on|with) (?:each|every|all|both))\b"
         r"|(?<![\d.])(?!0+(?:\.0+)? ?%)\d+(?:\.\d+)? ?% (?:of )?(?:prefix[- ]?)?(?:cache[- ]?)?hits?\b",
-        samples=(("the same system prompt in every chat", None), ("sessions one after another in a circle", None),),
+        samples=(("the same system prompt in every chat", None), ("the same instructions in every chat, and some fail", None), ("sessions one after another in a circle", None),),
         near_misses=("the same error messages again", "each prompt is different", "200 prompts, one after the other", "the same 200 prompts in every run", "same prompts each", "the same prompt fails again after a restart", "two identical prompts: 50.9 % prefix hits",),
     ),
     _topic(
@@ -592,6 +594,7 @@ _FEARED = regex(
 """What may come, and has not."""
 _EVERY = regex(r"\b(?:every|each|always|whenever)\b", re.I)  # what will happen every evening does
 _HAPPENED = ("failure-told", "grows", "long-prompt")
+_TO_ITS_END = regex(r"[^.!?;]*\?")
 _STEP = regex(rf"(?:\+|\bby |\babout )\s?({SIZE})\s?(?:per|every|each|an?|/)\s?\w", re.I)
 _MULTIPLE = regex(r"(?P<number>\d[\d,.]*)\s?(?P<k>k?)", re.I)
 
@@ -616,7 +619,7 @@ def topics_of(text: str) -> Iterator[tuple[str, float | None]]:
             if topic.deniable and denied and not (topic.name in _FEATURES and _OFF_CURES.search(clause)):
                 continue
             before = text[: match.start()]
-            if topic.deniable and _ASKED.search(before[-200:]) and re.match(r"[^.!?;]*\?", text[match.end() :]):
+            if topic.deniable and _ASKED.search(before[-200:]) and _TO_ITS_END.match(text[match.end() :]):
                 continue
             if topic.name in _HAPPENED and _FEARED.search(before[-60:]) and not _EVERY.search(clause):
                 continue

@@ -28,6 +28,8 @@
 -- state_ref: the first of them
 -- running_drop: while the pool was full, running fell and waiting rose
 -- held_by_nobody: points at 85 % or more in which requests wait and none runs: those that run would give their blocks back
+-- held_by_nobody_waiting: most requests waiting at one of them
+-- held_by_nobody_share: the least usage at them
 -- held_by_nobody_ref: the first of them
 WITH moved AS (
   SELECT source, max(line) FILTER (NOT coalesce(running > 0 AND prompt_tokens_per_s = 0 AND generation_tokens_per_s = 0, false)) AS line
@@ -63,7 +65,8 @@ WITH moved AS (
   FROM gauge
   WHERE (SELECT count(*) FROM stat) < $log_course_lines
 ), stepped AS (
-  SELECT *, lag(running) OVER w AS running_before, lag(waiting) OVER w AS waiting_before
+  SELECT *, lag(running) OVER w AS running_before, lag(waiting) OVER w AS waiting_before,
+    kv_used >= $pool_crowded AND running = 0 AND waiting > 0 AND coalesce(prompt_tokens_per_s, 0) < $idle_rate AS nobody
   FROM point
   WINDOW w AS (PARTITION BY source ORDER BY line, t)
 ), folded AS (
@@ -83,8 +86,8 @@ WITH moved AS (
     avg((state_used >= $pool_pinned)::INT) AS state_full,
       min_by(source || ':' || line, line) FILTER (state_used >= $pool_pinned) AS state_ref,
     count(*) FILTER (kv_used >= $pool_full AND running > 0 AND running < running_before AND waiting > waiting_before) AS running_drop,
-    count(*) FILTER (kv_used >= $pool_crowded AND running = 0 AND waiting > 0 AND coalesce(prompt_tokens_per_s, 0) < $idle_rate) AS held_by_nobody,
-    min_by(source || ':' || line, line) FILTER (kv_used >= $pool_crowded AND running = 0 AND waiting > 0) AS held_by_nobody_ref
+    count(*) FILTER (nobody) AS held_by_nobody, max(waiting) FILTER (nobody) AS held_by_nobody_waiting,
+    min(kv_used) FILTER (nobody) AS held_by_nobody_share, min_by(source || ':' || line, line) FILTER (nobody) AS held_by_nobody_ref
   FROM stepped
 ), held AS (
   SELECT count(*) AS capped, arg_max(p.source || ':' || p.line, p.waiting) AS ref

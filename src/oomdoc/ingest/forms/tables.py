@@ -129,6 +129,7 @@ class Tables:
     def read(self, lines: Sequence[str], first_line: int) -> set[int]:
         """Read a run of lines; the places of those that belong to tables."""
         taken: set[int] = set()
+        headings: dict[tuple[str, ...], dict[int, str]] = {}
         for at, line in enumerate(lines):
             if not line.strip():
                 if self.layout is not None and self.layout.cut in ("  ", " "):
@@ -155,7 +156,10 @@ class Tables:
             if found is not None:
                 self.end()
                 self.layout = found
-                self._heading = _heading_of(lines, at, found)
+                header = tuple(line.split())
+                if header not in headings:  # once for all tables under it
+                    headings[header] = _headings(lines, header, found)
+                self._heading = headings[header].get(at)
                 taken.add(at)
             elif self.layout is not None and self.layout.cut in ("  ", " ", "|"):
                 self.end()
@@ -178,31 +182,30 @@ class Tables:
         self._gatherer.add(Record(line, f"#{self._tables}", values))
 
 
-_HEADING = re.compile(
-    r"\s*(?:(?P<mark>[#=*>;%-]{1,6}|//+)\s*(?=\w))?(?P<said>[^|\t]{2,160}?)\s*(?:[:：]|[=#*-]{2,})?\s*$"
-)
+_HEADING = re.compile(r"\s*(?:(?:[#=*>;%-]{1,6}|//+)\s*(?=\w))?(?P<said>[^|\t]{2,160}?)\s*(?:[:：]|[=#*-]{2,})?\s*$")
 _CLAUSE = re.compile(r"\s*[,;，；、]\s*")
 _DAY = re.compile(r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)\w*|day \d+|(?:on )?\d{4}-\d\d-\d\d.{0,12})")
-_FAR = 2  # lines between a heading and its table: a blank one, a rule
+FAR = 2
+"""Lines in which a heading stands above its table: a blank one, a rule or a fence between."""
 
 
-def _heading_of(lines: Sequence[str], at: int, layout: Layout) -> str | None:
-    """What is said above a table whose header comes again in the same text, and whose rows are in an order of their own.
+def _headings(lines: Sequence[str], header: tuple[str, ...], layout: Layout) -> dict[int, str]:
+    """What is said above each of the tables under a header that comes again in a text, and whose rows are in an order of their own.
 
     Two runs under the same header are two series: the release, the flag or the machine stands above each. A list that is printed
     again and again has its moment there, and no column of moments. What all of them say alike is left out.
     """
     if not any(names_time(name) or column_of(name).role in _ORDERS for name in layout.names):
-        return None
-    header = lines[at].split()
-    said = {place: _above(lines, place, layout) for place, line in enumerate(lines) if line.split() == header}
+        return {}
+    said = {place: _above(lines, place, layout) for place, line in enumerate(lines) if tuple(line.split()) == header}
     if None in said.values() or len(set(said.values())) < len(said) or len(said) < 2:
-        return None
+        return {}
     if all(_is_day(text) for text in said.values() if text):
-        return None  # one series, told day by day
+        return {}  # one series, told day by day
     parts = {place: _CLAUSE.split(text) for place, text in said.items() if text}
     common = set.intersection(*map(set, parts.values()))
-    return ", ".join(part for part in parts[at] if part not in common) or None
+    found = {place: ", ".join(part for part in own if part not in common) for place, own in parts.items()}
+    return {place: text for place, text in found.items() if text}
 
 
 def _is_day(text: str) -> bool:
@@ -210,7 +213,7 @@ def _is_day(text: str) -> bool:
 
 
 def _above(lines: Sequence[str], at: int, layout: Layout) -> str | None:
-    above = [line for line in lines[max(0, at - _FAR) : at] if line.strip() and not texts.is_rule(line)]
+    above = [line for line in lines[max(0, at - FAR) : at] if line.strip() and not texts.is_rule(line)]
     if not above or typed(above[-1]) is not None or _STAMP_LINE.match(above[-1]) or layout.cells(above[-1]) is not None:
         return None
     found = _HEADING.match(above[-1])
