@@ -116,7 +116,8 @@ _ALL = (
             "weights_bytes, kv_available_bytes, kv_pool_tokens, max_concurrency, graph_bytes, "
             "graph_estimate_bytes, activation_bytes, non_torch_bytes, non_kv_bytes, budget_bytes, total_bytes, "
             "free_at_start_bytes, requested_bytes, gpu_memory_utilization, num_gpu_blocks, num_cpu_blocks, block_size, "
-            "kv_reserved_bytes, offload_bytes, swap_space_bytes, encoder_budget_tokens, max_num_batched_tokens, ...",
+            "kv_reserved_bytes, offload_bytes, swap_space_bytes, encoder_budget_tokens, max_num_batched_tokens, "
+            "free_now_bytes (of the device, behind a step of the start), ...",
         ),
         Column("value", "DOUBLE", "in the unit that the name ends with; may be negative where the engine prints so"),
         Column("low", "DOUBLE", "smallest value the printed rounding allows; NULL = exact"),
@@ -213,6 +214,9 @@ _ALL = (
         Column("free_bytes", "BIGINT", "free on the device or host node"),
         Column("total_bytes", "BIGINT", "its total"),
         Column("utilization", "DOUBLE", "gpu_memory_utilization in the message, 0..1"),
+        Column(
+            "needed_utilization", "DOUBLE", "the least gpu_memory_utilization that would do, as the message says, 0..1"
+        ),
         Column("wanted_bytes", "BIGINT", "utilization x total, or the request that was refused"),
         Column("dummy_requests", "INTEGER", "sequences of the sampler or pooler warm-up"),
         Column("device_kind", "VARCHAR", "gpu, cpu, shm"),

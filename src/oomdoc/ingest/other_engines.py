@@ -82,6 +82,14 @@ def _load(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
     return row
 
 
+def _shares(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
+    return {
+        **row,
+        **{name: float(match[name]) for name in ("utilization", "needed_utilization")},
+        "text": match.string.strip()[:400],
+    }
+
+
 def _both(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | None:
     sizes = [parse_size(match[group], binary=True) for group in ("k", "v")]
     return None if None in sizes else {"name": "kv_available_bytes", "value": float(sum(size or 0 for size in sizes))}
@@ -125,6 +133,7 @@ PATTERNS: tuple[Pattern, ...] = (
     _of("kv_pool_tokens", "trtllm", "for max tokens in paged KV cache", rf"for max tokens in paged KV cache \((?P<value>{_NUM})\)", "[MemUsageChange] Allocated 8.00 GiB for max tokens in paged KV cache (65536).", 65536, "trtllm-kv-max-tokens"),
     _of("kv_pool_tokens", "trtllm", "tokens in paged KV cache", rf"Using (?P<value>{_NUM}) tokens in paged KV cache", "Using 65536 tokens in paged KV cache.", 65536, "trtllm-kv-tokens"),
     _of("weights_bytes", "sglang", "Load weight end", rf"Load weight end\..{{0,300}}?\bmem usage=(?P<value>{_NUM} GB)", "Load weight end. type=M, dtype=torch.bfloat16, avail mem=60.00 GB, mem usage=15.00 GB.", 15 << 30, "sglang-weights"),
+    _of("free_now_bytes", "sglang", "avail mem=", rf"\bavail mem=(?P<value>{_NUM} GB)", "[2027-03-02 04:05:06 TP0] LoRA manager ready. avail mem=22.50 GB", 22.5 * (1 << 30), "sglang-free"),
     _of("kv_pool_tokens", "sglang", "Cache is allocated", rf"KV Cache is allocated\. .{{0,60}}?#tokens: (?P<value>{_NUM})", "KV Cache is allocated. #tokens: 400000, K size: 24.00 GB, V size: 24.00 GB", 400000, "sglang-kv-tokens"),
     _of("kv_available_bytes", "sglang", "Cache is allocated", rf"KV Cache is allocated\. .{{0,60}}?K size: (?P<k>{_NUM} GB), V size: (?P<v>{_NUM} GB)", "KV Cache is allocated. #tokens: 400000, K size: 24.00 GB, V size: 24.00 GB", 48 << 30, "sglang-kv-bytes", _both),
     _of("weights_bytes", "llama.cpp", ("model buffer size", "load_tensors: "), rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal|CANN|MUSA)(?P<device>\d{{1,3}})? (?:model )?buffer size = +(?P<value>{_SIZE})", "load_tensors:        CUDA0 model buffer size =  4096.00 MiB", 4 << 30, "llamacpp-weights"),
@@ -189,6 +198,14 @@ PATTERNS: tuple[Pattern, ...] = (
         regex(r"(?i)not enough memory\b.{0,40}(?:increas|rais)\w{1,4} .{0,20}\bmem(?:ory)?[-_ ](?:fraction|util)|(?:\bno|not) enough (?:gpu |device )?memory for (?:the )?(?:kv|cache|runtime)|insufficient (?:gpu|device) memory for (?:the )?kv"),
         "startup_check", (("RuntimeError: Not enough memory. Please try increasing --mem-fraction-static.", {"name": "no-kv-blocks"}),),
         const={"name": "no-kv-blocks"}, convert=lambda row, match: {**row, "text": match.string.strip()[:400]},
+    ),
+    Pattern(
+        # the same, and the share with which it would do
+        "static-share-refused", "servers", ("o GPU memory for", "o device memory for", "o memory for", "othing for the"),
+        regex(r"(?i)\b(?:no (?:gpu |device )?memory|nothing) for (?:the )?(?:kv|cache)\b.{0,80}?(?:fraction|util)[\w-]*[ =:]+(?P<utilization>0?\.\d+|1(?:\.0+)?)\b.{0,40}?\b(?:rais|increas|set)\w{0,4} .{0,30}?(?P<needed_utilization>0?\.\d+)"),
+        "startup_check",
+        (("ValueError: the weights leave no memory for the KV cache at mem_fraction_static=0.70: raise it to 0.7421 or more", {"name": "no-kv-blocks", "utilization": 0.7, "needed_utilization": 0.7421}),),
+        const={"name": "no-kv-blocks"}, convert=_shares,
     ),
     Pattern(
         # not a cell is left for the next token of those that run

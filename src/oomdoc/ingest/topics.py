@@ -332,7 +332,7 @@ TOPICS: tuple[Topic, ...] = (
         near_misses=(
             "no OOM so far", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0", "reboot before the OOM killer comes",
             "I am afraid that it will crash with OOM at night", "we think it is going to run out of memory one day", "do the workers crash?",
-            "does this mean that the sixth user gets an OOM", "could it go out of memory with ten of them", "是不是显存不够",
+            "does this mean that the sixth user gets an OOM", "could it go out of memory with ten of them", "是不是显存不够", "担心再压测下去会 OOM", "wir befürchten, dass er heute Nacht mit OOM endet",
         ),
     ),
     _topic(
@@ -588,7 +588,9 @@ _ASKED = regex(
 )
 """A question that yes or no answers, up to the words at hand: who asks whether something grows has not seen it."""
 _FEARED = regex(
-    r"(?<!why )(?<!how )\b(?:will|would|might|could(?! not)|may(?! \d)|(?:is|are|be) going to|afraid|worr(?:y|ied)|fear(?:s|ed)?)\b[^.!?;]{0,40}$",
+    r"(?<!why )(?<!how )\b(?:will|would|might|could(?! not)|may(?! \d)|(?:is|are|be) going to|afraid|worr(?:y|ied)|fear(?:s|ed)?"
+    r"|befürchten?|fürchten?|angst|crain(?:s|dre|t)|peur|miedo|tem(?:o|emos)|medo|receio|боюсь|боимся|опаса(?:юсь|емся))\b[^.!?;]{0,40}$"
+    r"|(?:担心|擔心|担忧|害怕|生怕|恐怕|可能会|迟早会|会不会|心配|恐れ|걱정)[^。！？；.!?;]{0,20}$",
     re.I,
 )
 """What may come, and has not."""

@@ -35,7 +35,13 @@ WITH sampled AS (
          (max(used) FILTER (used > $device_in_use * total) - min(used) FILTER (used > $device_in_use * total)) / max(total) AS used_spread
   FROM sampled
 ), listed AS (
-  SELECT source, sum(coalesce(count, 1)) FILTER (mig_profile IS NULL) AS n, min(source || ':' || line) AS ref FROM (
+  -- one text that numbers its devices and says in words how many there are speaks of the same ones twice
+  SELECT source,
+    greatest(
+      sum(coalesce(count, 1)) FILTER (mig_profile IS NULL AND gpu IS NOT NULL),
+      sum(coalesce(count, 1)) FILTER (mig_profile IS NULL AND gpu IS NULL)
+    ) AS n, min(source || ':' || line) AS ref
+  FROM (
     SELECT source, gpu, max(count) AS count, max(mig_profile) AS mig_profile, min(line) AS line
     FROM gpu_device
     GROUP BY source, gpu, CASE WHEN gpu IS NULL THEN line END) GROUP BY source
@@ -74,7 +80,9 @@ WITH sampled AS (
 )
 SELECT nullif(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), 0)::INTEGER AS devices,
   CASE WHEN s.n > 0 THEN s.ref WHEN d.n > 0 THEN d.ref ELSE g.ref END AS devices_ref, d.name,
-  coalesce(s.total, d.total, slice.total)::BIGINT AS total_bytes, coalesce(s.total_max, d.total_max)::BIGINT AS total_max_bytes,
+  -- what holds the instances is larger than the one of the server
+  CASE WHEN coalesce(o.mig_profile, g.mig_profile) IS NOT NULL THEN least(slice.total, s.total, d.total)
+    ELSE coalesce(s.total, d.total, slice.total) END::BIGINT AS total_bytes, coalesce(s.total_max, d.total_max)::BIGINT AS total_max_bytes,
     s.used_max::BIGINT AS used_max_bytes, s.used_min::BIGINT AS used_min_bytes,
   CASE WHEN s.idle < s.n THEN CASE WHEN s.fullest >= $device_at_work THEN s.idle ELSE 0 END END AS idle_devices, s.idle_ref,
     coalesce(o.mig_profile, g.mig_profile, d.mig_profile) AS mig_profile, coalesce(o.mig_ref, g.mig_ref, d.mig_ref) AS mig_ref,

@@ -35,6 +35,7 @@ from oomdoc.ingest.vocabulary import foreign_program
 from oomdoc.units import parse_age
 
 _FOREIGN = 2  # columns of another program's table
+_RUNS = 4  # numbers in order by chance: one of 24
 HEADING = "(heading)"
 """Under this name a record holds what stands above its table, where several tables of one text have the same columns."""
 
@@ -89,7 +90,9 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
             role = grammar.STATE if role in (grammar.ELAPSED, grammar.ORDINAL) else ""
         elif role == grammar.RUNNING and "%" in name:
             role = ""  # a share of time in which a device was busy
-        elif role == grammar.STATE and share_of(cells, is_number) >= FIT:
+        elif (role == grammar.STATE and share_of(cells, is_number) >= FIT) or (
+            role == grammar.WHO and _counts_runs(name, cells)
+        ):
             role = grammar.ORDINAL
         if role == grammar.STATE:
             texts.append(name)
@@ -122,6 +125,18 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
         columns[axis].seconds if axis else 0.0, texts[0] if texts else "", tuple(who), varied,
         found.get(grammar.RUNNING, ""), found.get(grammar.REQUESTS, ""),
     )  # fmt: skip
+
+
+def _counts_runs(name: str, cells: Sequence[Any]) -> bool:
+    """Whether a column numbers runs that were done one after the other, a row or two of each; with more rows each is a series.
+
+    >>> _counts_runs("run", ["0", "1", "1", "2", "2", "3"]), _counts_runs("run", ["1", "1", "1", "2", "2", "2"]), _counts_runs("gpu", ["0", "1", "2", "3"])
+    (True, False, False)
+    """
+    if grammar.pieces(name) not in (["run"], ["run", "number"], ["run", "no"]) or share_of(cells, is_count) < 1:
+        return False
+    numbers = [number_of(cell)[0] for cell in cells]
+    return numbers == sorted(numbers) and len(set(numbers)) >= _RUNS and len(numbers) <= 2 * len(set(numbers))
 
 
 def usual_unit(cells: Sequence[Any]) -> str:

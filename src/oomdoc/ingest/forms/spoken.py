@@ -53,7 +53,8 @@ class Spoken:
                 unit = grammar.service(name[0] + " " + " ".join(grammar.pieces(line[name.end() :])[:4]))[1] or "s"
                 for below in range(at + 1, min(len(lines), at + 1 + _MOST)):
                     row = _ROW.fullmatch(lines[below].strip())
-                    if below in taken or row is None or is_log_line(lines[below]):
+                    # a row that names a latency of its own is no condition of the one above: both are rows of one table
+                    if below in taken or row is None or is_log_line(lines[below]) or _NAME.search(row["label"]):
                         break
                     values.append(
                         (below, row["label"].strip(" :;,=|"), grammar.seconds_of(row["value"], row["unit"] or unit))

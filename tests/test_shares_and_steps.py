@@ -1,0 +1,114 @@
+"""From text to verdict: a share that the engine names, what a step of the start takes, one card told twice, instances of several
+sizes, rows of one table that are no conditions, runs by number and fears; each with a rival."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from verdicts import first
+
+
+def _static(named: str, free: float = 17.8) -> str:
+    return (
+        "[2026-03-05 06:00:01] server_args=ServerArgs(model_path='/m/Some-70B-Instruct', tp_size=2, mem_fraction_static=0.80)\n"
+        "[2026-03-05 06:00:20 TP0] Load weight begin. avail mem=93.20 GB\n"
+        f"[2026-03-05 06:03:40 TP0] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem={free:.2f} GB, mem usage={93.2 - free:.2f} GB.\n"
+        f"[2026-03-05 06:03:44 TP0] ValueError: the weights leave no GPU memory for the KV cache with --mem-fraction-static=0.80. {named}\n"
+    )
+
+
+def test_a_share_that_the_engine_names_is_the_setting(tmp_path: Path) -> None:
+    said = _static("Raise it to at least 0.8342 or use more devices.")
+    assert first(tmp_path, {"node.log": said})[0] == "memory-utilization-too-low"
+
+
+def test_a_share_beyond_the_card_is_its_weights(tmp_path: Path) -> None:
+    said = _static("Raise it to at least 0.9971 or use more devices.", free=0.9)
+    assert first(tmp_path, {"node.log": said})[0] != "memory-utilization-too-low"
+
+
+def _adapters(left: float, lora: bool = True) -> str:
+    return (
+        f"[2026-03-05 06:00:01] server_args=ServerArgs(model_path='/m/Some-32B-Instruct', tp_size=1, mem_fraction_static=0.85, enable_lora={lora}, max_loras_per_batch=8)\n"
+        "[2026-03-05 06:00:20 TP0] Load weight begin. avail mem=78.60 GB\n"
+        "[2026-03-05 06:02:10 TP0] Load weight end. type=Qwen2ForCausalLM, dtype=torch.bfloat16, avail mem=17.30 GB, mem usage=61.30 GB.\n"
+        + (f"[2026-03-05 06:02:31 TP0] LoRA manager ready.\n[2026-03-05 06:02:31 TP0] avail mem={left:.2f} GB\n" if lora else "")
+        + "[2026-03-05 06:02:33 TP0] RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.\n"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("left", "lora", "told"), [(8.9, True, True), (16.9, True, False), (0.0, False, False)])
+def test_what_adapters_take_of_the_room_for_the_pool(tmp_path: Path, left: float, lora: bool, told: bool) -> None:
+    # 0.15 x 78.6 = 11.8 GB are kept back: 5.5 are left of 17.3 without adapters
+    assert (first(tmp_path, {"node.log": _adapters(left, lora)})[0] == "feature-overhead") is told
+
+
+_LOADS = (
+    "INFO 02-11 07:00:02 [api_server.py:977] vLLM API server version 0.8.1\n"
+    "INFO 02-11 07:00:03 [api_server.py:978] args: Namespace(model='/m/Some-{billions}B', dtype='bfloat16', tensor_parallel_size={tp}, gpu_memory_utilization=0.92)\n"
+    "INFO 02-11 07:00:20 [gpu_model_runner.py:1164] Starting to load model /m/Some-{billions}B...\n"
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 448.00 MiB. GPU 0 has a total capacity of 44.40 GiB of which 201.00 MiB is free. Including non-PyTorch memory, this process has 44.19 GiB memory in use. Of the allocated memory 43.70 GiB is allocated by PyTorch, and 9.00 MiB is reserved by PyTorch but unallocated.\n"
+)
+
+
+@pytest.mark.parametrize(("listed", "cause"), [(4, "weights-exceed-gpu"), (8, "tp-undersharded")])
+def test_devices_that_are_numbered_and_said_are_counted_once(tmp_path: Path, listed: int, cause: str) -> None:
+    rows = "".join(f"{n}, NVIDIA L40S, 3 MiB, 46068 MiB\n" for n in range(listed))
+    note = f"box: lab-3 ({listed}x L40S)\n\nindex, name, memory.used [MiB], memory.total [MiB]\n{rows}"
+    told = first(tmp_path, {"serve.log": _LOADS.format(billions=110, tp=4), "box.txt": note})
+    assert told[0] == cause
+
+
+def test_an_instance_of_a_node_with_several_sizes(tmp_path: Path) -> None:
+    listing = (
+        "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1c5a2d11-0000-4c4c-9d9d-00aa11bb22cc)\n"
+        "  MIG 4g.40gb     Device  0: (UUID: MIG-2c5a2d11-0000-4c4c-9d9d-00aa11bb22cc)\n"
+        "  MIG 1g.10gb     Device  1: (UUID: MIG-3c5a2d11-0000-4c4c-9d9d-00aa11bb22cc)\n"
+    )
+    log = _LOADS.format(billions=14, tp=1).replace("44.40", "9.75").replace("44.19", "9.55").replace("43.70", "9.31")
+    assert first(tmp_path, {"serve.log": log, "devices.txt": listing})[0] == "mig-slice-too-small"
+
+
+_UP = (
+    "INFO 06-02 05:00:01 [api_server.py:1395] vLLM API server version 0.9.2\n"
+    "INFO 06-02 05:01:00 [kv_cache_utils.py:716] GPU KV cache size: 300,000 tokens\n"
+    "INFO:     Application startup complete.\n"
+    "INFO 06-02 05:06:10 [loggers.py:118] Engine 000: Avg prompt throughput: 9000.0 tokens/s, Avg generation throughput: 700.0 tokens/s, Running: 12 reqs, Waiting: 0 reqs, GPU KV cache usage: 14.0%, Prefix cache hit rate: 0.1%\n"
+)
+
+
+def test_rows_of_two_latencies_are_no_two_conditions(tmp_path: Path) -> None:
+    table = (
+        "                  left     right\n"
+        "Mean TTFT (ms)    480.2    491.0\n"
+        "P99 TTFT (ms)     1022.9   1050.3\n"
+        "Mean ITL (ms)     12.1     12.4\n"
+        "Output tok/s      702      695\n"
+    )
+    assert first(tmp_path, {"server.log": _UP, "compare.txt": table})[0] == "healthy"
+
+
+def test_one_latency_under_several_conditions_is_compared(tmp_path: Path) -> None:
+    table = "TTFT p50, seconds\nMon 09:00 0.21\nMon 15:00 0.24\nTue 09:00 4.90\n"
+    assert first(tmp_path, {"server.log": _UP, "compare.txt": table})[0] == "not-memory"
+
+
+def _runs(held: list[int]) -> str:
+    rows = "".join(
+        f"{n},load 4k x 64,{mib},{1800 if n else 0},0\n{n},pause 20 min,{mib},0,0\n" for n, mib in enumerate(held)
+    )
+    return "run,state,gpu0_mib,ok,failed\n" + rows
+
+
+@pytest.mark.parametrize("fear", ["担心继续跑下去会 OOM。", "Wir befürchten, dass es nachts mit OOM endet."])
+def test_a_rise_that_ends_is_no_leak_whatever_is_feared(tmp_path: Path, fear: str) -> None:
+    held = [70110, 70702, 71020, 71098, 71102, 71102, 71102, 71102, 71102]
+    told = first(tmp_path, {"server.log": _UP, "runs.csv": _runs(held), "note.txt": fear + "\n"})
+    assert told[0] == "healthy"
+
+
+def test_a_rise_that_goes_on_is_not_healthy(tmp_path: Path) -> None:
+    held = [60110 + 1700 * n for n in range(9)]
+    assert first(tmp_path, {"server.log": _UP, "runs.csv": _runs(held)})[0] != "healthy"
