@@ -112,3 +112,105 @@ def test_a_rise_that_ends_is_no_leak_whatever_is_feared(tmp_path: Path, fear: st
 def test_a_rise_that_goes_on_is_not_healthy(tmp_path: Path) -> None:
     held = [60110 + 1700 * n for n in range(9)]
     assert first(tmp_path, {"server.log": _UP, "runs.csv": _runs(held)})[0] != "healthy"
+
+
+def _planned(torch_gib: float, asked_mib: int, graphs_gib: float, util: float = 0.75) -> str:
+    return (
+        "INFO 01-14 03:00:01 llm_engine.py:249] Initializing an LLM engine (v0.6.4) with config: model='/m/Some-14B', dtype=torch.bfloat16, max_seq_len=16384, tensor_parallel_size=2\n"
+        f"INFO 01-14 03:00:40 worker.py:241] the current vLLM instance can use total_gpu_memory (31.50GiB) x gpu_memory_utilization ({util}) = {31.5 * util:.2f}GiB\n"
+        f"INFO 01-14 03:00:40 worker.py:241] model weights take 13.80GiB; non_torch_memory takes 0.40GiB; PyTorch activation peak memory takes 1.60GiB; the rest of the memory reserved for KV Cache is {31.5 * util - 15.8:.2f}GiB.\n"
+        f"INFO 01-14 03:01:30 model_runner.py:1527] Graph capturing finished in 40 secs, took {graphs_gib:.2f} GiB\n"
+        "INFO:     Application startup complete.\n"
+        "INFO 01-14 03:20:10 metrics.py:467] Avg prompt throughput: 900.0 tokens/s, Avg generation throughput: 33.0 tokens/s, Running: 2 reqs, Swapped: 0 reqs, Pending: 0 reqs, GPU KV cache usage: 9.0%, CPU KV cache usage: 0.0%.\n"
+        f"ERROR 01-14 03:20:13 engine.py:135] OutOfMemoryError('CUDA out of memory. Tried to allocate {asked_mib}.00 MiB. GPU 0 has a total capacity of 31.50 GiB of which 120.00 MiB is free. Process 77 has 31.38 GiB memory in use. Of the allocated memory {torch_gib:.2f} GiB is allocated by PyTorch, and 60.00 MiB is reserved by PyTorch but unallocated.')\n"
+        '  File "/v/vllm/model_executor/models/llama.py", line 89, in forward\n'
+    )
+
+
+def test_a_step_that_was_planned_for_lacks_what_graphs_took(tmp_path: Path) -> None:
+    # 13.8 + 7.82 + 1.6 are planned; 22.6 and 300 MiB are less
+    assert first(tmp_path, {"server.log": _planned(22.60, 300, 7.90)})[0] == "cuda-graph-overhead"
+
+
+def test_a_step_that_was_planned_for_beside_a_share_too_high(tmp_path: Path) -> None:
+    assert first(tmp_path, {"server.log": _planned(29.10, 300, 0.80, 0.98)})[0] == "memory-utilization-edge"
+
+
+def test_a_step_beyond_the_plan_is_the_step(tmp_path: Path) -> None:
+    assert first(tmp_path, {"server.log": _planned(29.90, 1200, 0.60)})[0] == "prefill-activation-spike"
+
+
+_OFF = _UP.replace(
+    "INFO 06-02 05:01:00",
+    "INFO 06-02 05:00:20 [core.py:58] Initializing a V1 LLM engine (v0.9.2) with config: model='/m/x-8B', max_seq_len=8192, enable_prefix_caching={on}\nINFO 06-02 05:01:00",
+)
+
+
+@pytest.mark.parametrize(("on", "thrash"), [("False", False), ("True", True)])
+def test_nothing_is_found_where_nothing_is_kept(tmp_path: Path, on: str, thrash: bool) -> None:
+    said = "Every turn brings the same history along, and not a single prefix is found: the hit rate stays at 0 %.\n"
+    told = first(
+        tmp_path, {"server.log": _OFF.format(on=on).replace("hit rate: 0.1%", "hit rate: 0.0%"), "question.txt": said}
+    )
+    assert (told[0] == "prefix-cache-thrash") is thrash
+
+
+def _gateway(ages: list[float]) -> str:
+    return "".join(
+        f'10.1.1.{n} - [02/Jun/2026:05:{10 + n}:09 +0000] "POST /v1/chat/completions HTTP/1.1" 504 562 rt={age:.3f} urt={age:.3f} ua="app/1"\n'
+        for n, age in enumerate(ages)
+    )
+
+
+@pytest.mark.parametrize(
+    ("ages", "told"), [([300.001, 300.002, 300.0, 300.003], True), ([211.4, 287.0, 305.2, 262.8], False)]
+)
+def test_ages_that_somebody_set(tmp_path: Path, ages: list[float], told: bool) -> None:
+    assert (first(tmp_path, {"server.log": _UP, "gateway.log": _gateway(ages)})[0] == "not-memory") is told
+
+
+def _boxes(neighbour: str) -> str:
+    return (
+        "Mon Mar 02 06:59:12 2026\n"
+        "| GPU  Name                  Bus-Id          |           Memory-Usage | GPU-Util |\n"
+        f"|   0  NVIDIA RTX A5000   00000000:21:00.0 |   {7003 if neighbour else 4}MiB /  24564MiB |      0% |\n"
+        + (f"|    0   N/A  N/A     4471      C   {neighbour}       6990MiB |\n" if neighbour else "")
+    )
+
+
+@pytest.mark.parametrize(("neighbour", "told"), [("python build_index.py --cuda", True), ("", False)])
+def test_a_neighbour_that_decides_the_sum(tmp_path: Path, neighbour: str, told: bool) -> None:
+    log = (
+        "INFO 03-02 07:00:01 [api_server.py:1043] vLLM API server version 0.8.4\n"
+        "INFO 03-02 07:00:02 [api_server.py:1044] args: Namespace(model='/m/Some-7B-Instruct', gpu_memory_utilization=0.9, tensor_parallel_size=1)\n"
+        "INFO 03-02 07:00:30 [gpu_model_runner.py:1347] Model loading took 14.2900 GiB and 5.40 seconds\n"
+        "ERROR 03-02 07:00:50 [core.py:396] ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n"
+    )
+    assert (first(tmp_path, {"server.log": log, "smi.txt": _boxes(neighbour)})[0] == "gpu-shared") is told
+
+
+def test_a_device_of_another_host_has_another_size(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{host},{n},{name},{total},{used}\n"
+        for host, n, name, total, used in (
+            ("a", 0, "NVIDIA L4", 23034, 19120),
+            ("a", 1, "NVIDIA L4", 23034, 19118),
+            ("b", 0, "NVIDIA L4", 23034, 19118),
+            ("b", 1, "NVIDIA T4", 15360, 15102),
+        )
+    )
+    log = _LOADS.format(billions=34, tp=4).replace("44.40", "14.58").replace("44.19", "14.38").replace("43.70", "14.02")
+    listed = "host,gpu,name,memory_total_mib,memory_used_mib\n" + rows
+    assert first(tmp_path, {"serve.log": log, "cards.csv": listed})[0] == "rank-imbalance"
+
+
+def test_a_table_headed_by_loads(tmp_path: Path) -> None:
+    table = (
+        "| util | 2k/1k x 32 | 16k/1k x 8 |\n|---|---|---|\n| 0.92 | ok | dies after a minute |\n| 0.75 | ok | ok |\n"
+    )
+    log = (
+        _UP
+        + "ERROR 06-02 05:08:00 [core.py:396] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 130.00 MiB.\n"
+    )
+    told = first(tmp_path, {"server.log": log, "runs.md": table})
+    assert told[0] == "memory-utilization-edge"

@@ -22,13 +22,13 @@
 -- unified_ref: where a text says that they share it
 WITH sampled AS (
   -- where no size is told a device is at least as large as the fullest of them, and that one is at work once it holds what no context does
-  SELECT gpu, arg_max(used_bytes, source) AS used, max(peak_bytes) AS peak, max(total_bytes) AS total,
+  SELECT gpu, arg_max(used_bytes, source) AS used, max(peak_bytes) AS peak, max(total_bytes) AS total, min(coalesce(total_min_bytes, total_bytes)) AS total_min,
     coalesce(max(total_bytes), CASE WHEN max(max(peak_bytes)) OVER () >= $at_work_bytes THEN max(max(peak_bytes)) OVER () END) AS size,
     min(source || ':' || last_line) AS ref, sum(samples) AS samples
   FROM device_series
   GROUP BY gpu
 ), sample_sum AS (
-  SELECT count(*) AS n, min(total) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref,
+  SELECT count(*) + count(CASE WHEN total_min < total THEN 1 END) AS n, min(total_min) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref,
     sum(samples) AS samples,
          count(*) FILTER (peak < $device_idle * size) AS idle, max(peak / size) AS fullest,
            min(ref) FILTER (peak < $device_idle * size) AS idle_ref,
@@ -68,7 +68,12 @@ WITH sampled AS (
          min(source || ':' || line) FILTER (foreigner) AS foreign_ref, count(DISTINCT pid) FILTER (name ILIKE '%EngineCore%') AS engines
   FROM (
     SELECT *,
-      NOT regexp_matches(coalesce(name, ''), '(?i)^$|^-$|vllm|python|ray::|sglang|not found|n/a')
+      (
+        NOT regexp_matches(coalesce(name, ''), '(?i)^$|^-$|vllm|python|ray::|sglang|not found|n/a')
+          -- a script with a name of its own; `main.py` or `server.py` can start any server
+          OR regexp_matches(name, '(?i)python[\d.]*"? (-[\w=]+ )*\S*[\w-]+\.py\b')
+            AND NOT regexp_matches(name, '(?i)vllm|sglang|\bray\b|lmdeploy|tgi|llm|engine|api_server|launch_server|(^|[/ ])(main|app|run|serve|server|start|api|worker)\.py')
+      )
         AND coalesce(type, 'C') <> 'G' AS foreigner
     FROM gpu_process
   )

@@ -127,7 +127,7 @@ def layouts(line: str) -> Iterator[Layout]:
                 if _named(names := [name for cell in apart for name in cell]):
                     yield Layout(cut, _unlike(names), inner=tuple(map(len, apart)))
             names = _barred(plain) if cut == "|" else [_plain(cell).strip("\"'") for cell in _delimited(text, cut)]
-            if _named(names):
+            if _named(names, cut == "|"):
                 yield Layout(cut, _unlike(names))
     stripped = text.strip()
     if _GAPS.search(stripped):
@@ -141,15 +141,21 @@ def layouts(line: str) -> Iterator[Layout]:
             yield Layout(" ", _unlike(names), ((0, len(text) - len(text.lstrip())),) if text[:1].isspace() else ())
 
 
-def _named(names: Sequence[str]) -> bool:
+def _named(names: Sequence[str], barred: bool = False) -> bool:
     filled = [name for name in names if name]
     return (
         2 <= len(names) <= MOST_COLUMNS
         and len(filled) >= len(names) - 1
-        and all(_HEADER_CELL.match(name) and len(_BARE_NUMBER.findall(name)) < _NUMBERS for name in filled)
+        and all(
+            (_HEADER_CELL.match(name) or (barred and at > 0 and _LOAD_CELL.match(name)))
+            and len(_BARE_NUMBER.findall(name)) < _NUMBERS
+            for at, name in enumerate(filled)
+        )
     )
 
 
+_LOAD_CELL = re.compile(r"\d+(?:\.\d+)?[kK]?(?: ?(?:/|x|×|in|out|->|@) ?\d+(?:\.\d+)?[kK]?)+(?: ?(?:x|×|@) ?\d+)?$")
+"""A load that heads a column between bars: `8k/1k x 32`, `4096 in`."""
 _BARE_NUMBER = re.compile(r"(?<!\S)\d+(?!\S)")
 _NUMBERS = 3  # `zone Normal 41022 58710 40455`: a row of figures heads no column
 

@@ -27,6 +27,7 @@ from oomdoc.ingest.nvidia_smi import sheet as sheets
 from oomdoc.ingest.nvidia_smi.boxes import (
     BOX_DEVICE,
     BOX_PROCESS,
+    BOX_SHORT,
     FAILED,
     LISTED,
     LISTED_MIG,
@@ -199,7 +200,13 @@ def matches(head: Head) -> bool:
     monitor = 0
     for line in lines:
         cells = line.count(",") + 1
-        if _BANNER.match(line) or LISTED.match(line) or BOX_DEVICE.match(line) or BOX_PROCESS.match(line):
+        if (
+            _BANNER.match(line)
+            or LISTED.match(line)
+            or BOX_DEVICE.match(line)
+            or BOX_SHORT.match(line)
+            or BOX_PROCESS.match(line)
+        ):
             hits, proofs = hits + 1, proofs + 1
         elif (found := sheets.header(line)) and not found.is_own and not proofs:
             return False  # a table of somebody's own: `forms` knows its names

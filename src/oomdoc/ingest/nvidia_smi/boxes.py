@@ -11,6 +11,10 @@ from oomdoc.units import MIB, parse_time
 BOX_DEVICE = re.compile(
     r"\|\s+(\d{1,4})\s+(\S.*?)\s+(\S+)\s*\|\s*[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\s+\S+\s*\|"
 )
+BOX_SHORT = re.compile(
+    r"\|\s+(\d{1,4})\s+(\S.*?)\s+[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\s*\|\s*(\d{1,9})MiB\s*/\s*(\d{1,9})MiB\s*\|"
+)
+"""A device on one line: the two of the box, shortened by whoever pasted them."""
 _BOX_MEMORY = re.compile(r"\s*(?:(\d{1,9})MiB\s*/\s*(\d{1,9})MiB|(Not Supported|N/A|ERR!|Unknown Error|.*N/A.*))\s*")
 _BOX_UTIL = re.compile(r"\s*(\d{1,3})%")
 _BOX_MIG = re.compile(r"\|\s*(\d{1,4})\s+(\d+|N/A)\s+(\d+|N/A)\s+(\d+)\s*\|\s*(\d{1,9})MiB\s*/\s*(\d{1,9})MiB\s*\|")
@@ -38,6 +42,12 @@ class Boxes:
         match = BOX_DEVICE.match(text)
         if match:
             self._box = (int(match[1]), None if reads.null(match[2]) else match[2])
+            return
+        if short := BOX_SHORT.match(text):
+            gpu, used, total = int(short[1]), int(short[3]) * MIB, int(short[4]) * MIB
+            self._box = None
+            self._found.device(line, gpu, short[2], total)
+            self._found.samples.append((line, self._found.t, gpu, used, total, None, None))
             return
         if self._box is not None:
             cells = text.strip().strip("|").split("|")
