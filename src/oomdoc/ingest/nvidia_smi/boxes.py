@@ -44,10 +44,11 @@ class Boxes:
             self._box = (int(match[1]), None if reads.null(match[2]) else match[2])
             return
         if short := BOX_SHORT.match(text):
-            gpu, used, total = int(short[1]), int(short[3]) * MIB, int(short[4]) * MIB
             self._box = None
-            self._found.device(line, gpu, short[2], total)
-            self._found.samples.append((line, self._found.t, gpu, used, total, None, None))
+            self._found.device(line, int(short[1]), short[2], int(short[4]) * MIB)
+            self._found.samples.append(
+                (line, self._found.t, int(short[1]), int(short[3]) * MIB, int(short[4]) * MIB, None, None)
+            )
             return
         if self._box is not None:
             cells = text.strip().strip("|").split("|")
