@@ -214,3 +214,82 @@ def test_a_table_headed_by_loads(tmp_path: Path) -> None:
     )
     told = first(tmp_path, {"server.log": log, "runs.md": table})
     assert told[0] == "memory-utilization-edge"
+
+
+def test_numbers_of_the_model_are_no_memory(tmp_path: Path) -> None:
+    said = "From the second prompt on it answers gibberish until the limit of tokens. Is the pool overwritten because the card is full?\n"
+    assert first(tmp_path, {"server.log": _UP, "post.txt": said})[0] == "not-memory"
+
+
+@pytest.mark.parametrize("offered", ["Clients", "Req/s"])
+def test_more_load_takes_longer_on_any_server(tmp_path: Path, offered: str) -> None:
+    table = f"Stage | {offered} | Out tok/s | TTFT ms mean | Errors\none | 1.0 | 90 | 28.0 | 0\nsome | 60.0 | 4100 | 47.0 | 0\nall | 480.0 | 21000 | 640.0 | 0\n"
+    assert first(tmp_path, {"server.log": _UP, "sweep.txt": table})[0] == "healthy"
+
+
+def test_the_same_load_and_slower_is_no_load(tmp_path: Path) -> None:
+    table = "Stage | Clients | Out tok/s | TTFT ms mean | Errors\nold image | 40 | 4100 | 60.0 | 0\nnew image | 40 | 900 | 4100.0 | 0\n"
+    assert first(tmp_path, {"server.log": _UP, "sweep.txt": table})[0] != "healthy"
+
+
+def _profiled(peak: float, seqs: int, name: str) -> str:
+    left = 10.8 - 0.3 - peak
+    end = (
+        "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n"
+        if left < 0
+        else "INFO 04-08 10:00:50 executor_base.py:100] Maximum concurrency for 448 tokens per request: 5305.29x\nINFO:     Application startup complete.\n"
+    )
+    return (
+        f"INFO 04-08 10:00:01 llm_engine.py:234] Initializing an LLM engine (v0.6.6) with config: model='/m/{name}', dtype=torch.float16, max_seq_len=448, tensor_parallel_size=1\n"
+        "INFO 04-08 10:00:10 model_runner.py:1102] Loading model weights took 0.2500 GB\n"
+        "INFO 04-08 10:00:40 worker.py:240] the current vLLM instance can use total_gpu_memory (12.00GiB) x gpu_memory_utilization (0.90) = 10.80GiB\n"
+        f"INFO 04-08 10:00:40 worker.py:240] model weights take 0.25GiB; non_torch_memory takes 0.05GiB; PyTorch activation peak memory takes {peak:.2f}GiB; the rest of the memory reserved for KV Cache is {left:.2f}GiB.\n"
+        + end
+    )
+
+
+def test_another_peak_is_no_other_neighbour(tmp_path: Path) -> None:
+    told = first(
+        tmp_path, {"one.log": _profiled(10.7, 512, "audio-small"), "two.log": _profiled(0.4, 16, "audio-small")}
+    )
+    assert told[0] != "gpu-shared"
+
+
+def _capture(last: str) -> str:
+    return (
+        "INFO 05-04 12:00:01 api_server.py:151] vLLM API server version 0.4.2\n"
+        "INFO 05-04 12:00:05 llm_engine.py:100] Initializing an LLM engine (v0.4.2) with config: model='/m/Some-70B', dtype=torch.bfloat16, tensor_parallel_size=4, enforce_eager=False\n"
+        "INFO 05-04 12:02:00 distributed_gpu_executor.py:45] # GPU blocks: 6000, # CPU blocks: 3000\n"
+        "INFO 05-04 12:02:04 model_runner.py:937] Capturing the model for CUDA graphs. This may lead to unexpected consequences if the model is not static.\n"
+        "ERROR 05-04 12:02:30 worker_base.py:145] Traceback (most recent call last):\n"
+        f'ERROR 05-04 12:02:30 worker_base.py:145]   File "/v/vllm/worker/model_runner.py", line 990, in {last}\n'
+        "ERROR 05-04 12:02:30 worker_base.py:145] RuntimeError: NCCL error: unhandled cuda error (run with NCCL_DEBUG=INFO for details)\n"
+        "host:88:88 [2] enqueue.cc:1126 NCCL WARN Cuda failure 'out of memory'\n"
+    )
+
+
+def test_who_asks_in_a_capture_is_not_what_fills(tmp_path: Path) -> None:
+    assert first(tmp_path, {"server.log": _capture("capture_model")})[0] == "cuda-graph-overhead"
+
+
+_SPLIT = (
+    _UP
+    + "ERROR 06-02 05:08:00 [core.py:396] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 400.00 MiB. GPU 0 has a total capacity of 23.60 GiB of which 240.00 MiB is free. Including non-PyTorch memory, this process has 23.36 GiB memory in use. Of the allocated memory 20.90 GiB is allocated by PyTorch, and 1.60 GiB is reserved by PyTorch but unallocated.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("run 3  PYTORCH_ALLOC_CONF=expandable_segments:True   finished, twice", True),
+        ("With PYTORCH_ALLOC_CONF=expandable_segments:True the same error.", False),
+    ],
+)
+def test_what_expandable_segments_did(tmp_path: Path, said: str, told: bool) -> None:
+    found = first(tmp_path, {"server.log": _SPLIT, "runs.txt": said + "\n"})
+    assert (found[0] == "allocator-fragmentation" and found[1] >= 0.9) is told
+
+
+def test_when_it_would_fail_is_no_failure(tmp_path: Path) -> None:
+    said = "Capacity review: the card is at 92 % on a normal day. When does this go out of memory, and what do we\nchange before it does?\n"
+    assert first(tmp_path, {"server.log": _UP, "ticket.txt": said})[0] == "healthy"

@@ -331,7 +331,7 @@ TOPICS: tuple[Topic, ...] = (
         samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None), ("it will run out of memory every evening", None), ("can you explain why we get CUDA out of memory", None), ("this is what happens: OOM", None), ("why would the server crash after two hours", None)),
         near_misses=(
             "no OOM so far", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0", "reboot before the OOM killer comes",
-            "I am afraid that it will crash with OOM at night", "we think it is going to run out of memory one day", "do the workers crash?",
+            "I am afraid that it will crash with OOM at night", "we think it is going to run out of memory one day", "do the workers crash?", "busy all day. When does this go out of memory, and what do we change before?",
             "does this mean that the sixth user gets an OOM", "could it go out of memory with ten of them", "是不是显存不够", "担心再压测下去会 OOM", "wir befürchten, dass er heute Nacht mit OOM endet",
         ),
     ),
@@ -372,11 +372,28 @@ TOPICS: tuple[Topic, ...] = (
     _topic(
         "expandable-cures",
         "expandable segments cure it",
-        rf"\bexpandable[-_ ]segments?\b[^.;]{{0,60}}(?:{WORKS}|\b(?:no longer|not (?:occur|happen)\w*|(?:any ?more|since then)))",
+        rf"\bexpandable[-_ ]segments?\b[^.;]{{0,60}}(?:{WORKS}|\b(?:finish(?:es|ed)|surviv(?:es|ed)|complet(?:es|ed)|(?:ran|runs) through|no longer|not (?:occur|happen)\w*|(?:any ?more|since then)))",
         unless=r"\bif reserved but unallocated\b|\b(?:try|tried|setting)\b[^.;]{0,60}\b(?:not|n't|still|same)\b",
         deniable=False,
-        samples=(("with expandable segments it does not occur any more", None),),
+        samples=(("with expandable segments it does not occur any more", None), ("run 7  expandable_segments:True   finished, twice", None)),
         near_misses=("expandable segments: tried, still the same", "If reserved but unallocated memory is large try expandable_segments, which works",),
+    ),
+    _topic(
+        "expandable-in-vain",
+        "expandable segments were tried and change nothing",
+        r"\bexpandable[-_ ]segments?(?:[:=]\s?true)?\b[^.;]{0,50}\b(?:the same|still|no (?:difference|change|help|effect)|(?:did|does) ?n[o']t (?:help|change)|in vain|unchanged)\b",
+        deniable=False,
+        samples=(("expandable segments: tried, still the same", None), ("With PYTORCH_ALLOC_CONF=expandable_segments:True the same error", None)),
+        near_misses=("with expandable segments it does not occur any more", "try expandable_segments:True"),
+    ),
+    _topic(
+        "nonsense-answered",
+        "answers are no text: one character without end, or not a number in the logits",
+        r"\b(?:gibberish|garbled|gibberisch|kauderwelsch)\b|\b(?:nonsense|garbage|random (?:tokens|characters|symbols)) (?:output|answers?|text|tokens?|replies)\b|\b(?:outputs?|answers?|repl(?:y|ies)|returns?|generat\w+) (?:only |nothing but |just )?(?:nonsense|garbage|exclamation marks?|rubbish)\b",
+        r"!{24,}|\bexclamation marks?\b[^.;]{0,30}\b(?:only|endless\w*|until|forever)\b|\blogits?\b[^.;]{0,24}\b(?:inf|nan)\b|感叹号|乱码|文字化け|кракозябр",
+        deniable=True,
+        samples=(("it answers gibberish from the second prompt on", None), ("一直输出感叹号", None), ("logits: max=inf", None)),
+        near_misses=("garbage collection took 2 s", "it works!!!", "no gibberish any more"),
     ),
     _topic(
         "fewer-seqs-cure",
@@ -583,12 +600,12 @@ _OFF = regex(
     re.I,
 )
 _ASKED = regex(
-    r"(?:^|[.!?;:]\s)\W*(?:(?:and|so|but|or|now)\W+)?(?:is|are|was|were|does|do|did|has|have|can|could|should|would|will|might|may)\b(?!n't)[^.!?;]*$",
+    r"(?:^|[.!?;:]\s)\W*(?:(?:and|so|but|or|now|then)\W+)?(?:is|are|was|were|does|do|did|has|have|can|could|should|would|will|might|may)\b(?!n't)[^.!?;]*$",
     re.I,
 )
 """A question that yes or no answers, up to the words at hand: who asks whether something grows has not seen it."""
 _FEARED = regex(
-    r"(?<!why )(?<!how )\b(?:will|would|might|could(?! not)|may(?! \d)|(?:is|are|be) going to|afraid|worr(?:y|ied)|fear(?:s|ed)?"
+    r"(?<!why )(?<!how )\b(?:will|would|might|could(?! not)|may(?! \d)|(?:is|are|be) going to|afraid|worr(?:y|ied)|fear(?:s|ed)?|(?:when|how soon|at what point) (?:do|does)"
     r"|befürchten?|fürchten?|angst|crain(?:s|dre|t)|peur|miedo|tem(?:o|emos)|medo|receio|боюсь|боимся|опаса(?:юсь|емся))\b[^.!?;]{0,40}$"
     r"|(?:担心|擔心|担忧|害怕|生怕|恐怕|可能会|迟早会|会不会|心配|恐れ|걱정)[^。！？；.!?;]{0,20}$",
     re.I,

@@ -17,12 +17,19 @@ WITH stated AS (
   SELECT source, experiment, attempt, arg_min(text, nth) AS label,
          max(
            try_cast(regexp_extract(text, '\d+(?:\.\d+)?') AS DOUBLE)
-         ) FILTER (regexp_matches(lower(text), '\b(clients?|users?|conc|concurren\w+|parallel\w*|vus?|workers?|threads?|rps|qps|rate|load|batch|requests?|req|in_?flight|streams?|sessions?|agents?|num_prompts|max_num\w*|tokens?|length|len|input|output|context|isl|osl)\b')) AS amount
+         ) FILTER (regexp_matches(lower(text), '\b(clients?|users?|conc|concurren\w+|parallel\w*|vus?|workers?|threads?|rps|qps|rate|load|batch|requests?|requests?_s|req|req_s|req_per_s\w*|in_?flight|streams?|sessions?|agents?|num_prompts|max_num\w*|tokens?|length|len|input|output|context|isl|osl)\b')) AS amount
   FROM stated GROUP BY ALL
+), offered AS (
+  -- what was offered or in flight, as a column beside the latency
+  SELECT source, experiment, attempt, max(value) AS amount
+  FROM trial_figure
+  WHERE regexp_matches(name, '^(concur\w*|conc|in_flight|clients?|users|streams|req_s|req_per_s|requests_s|rps|qps|rate|request_rate)$')
+  GROUP BY ALL
 ), told AS (
-  SELECT f.*, l.label, l.amount
+  SELECT f.*, l.label, coalesce(o.amount, l.amount) AS amount
   FROM trial_figure f
   LEFT JOIN label l USING (source, experiment, attempt)
+  LEFT JOIN offered o USING (source, experiment, attempt)
   WHERE f.quantity IN ('ttft_s', 'tpot_s', 'latency_s') AND f.value > 0
 ), crowd AS (
   SELECT source, experiment, attempt, bool_or((regexp_matches(lower(name), 'wait|queue') AND value >= 1)

@@ -20,5 +20,13 @@ JOIN failure x ON x.check_name = 'no-kv-blocks'
 JOIN engine e ON true
 JOIN start_pair b ON b.own = i.start_id
 LEFT JOIN start_pool p ON p.start_id = b.other
+LEFT JOIN (
+  SELECT s.start_id, max(g.value) AS peak
+  FROM engine_start s
+  JOIN main.engine_figure g ON g.source = s.source AND g.line BETWEEN s.first_line AND s.last_line AND g.name = 'activation_bytes'
+  GROUP BY s.start_id
+) a ON a.start_id = b.other
 WHERE NOT EXISTS (FROM cut_card)  -- on an instance of a card the other start may have had more
+  -- a profile run that took less is no other neighbour, but a smaller step
+  AND NOT coalesce(e.activation_bytes > $peak_alike * a.peak, false)
 ORDER BY b.tokens DESC NULLS LAST, b.ref LIMIT 1
