@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from oomdoc.ingest.base import regex
+from oomdoc.regexes import regex
 
 LINKS = 2
 """Links to pages of the same set that make a page of it: a note beside logs may name one other file."""
