@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import oomdoc
-from oomdoc.ingest.base import _Regex
+from oomdoc.regexes import Regex
 
 BUDGET_S = 0.6  # for one line on a slow machine; a catastrophe takes hours
 WHOLE = (
@@ -34,7 +34,7 @@ RUNS = (" ", "0", "9,", "a", "A", "(", "[", "{", '"', "'", "\\", "=", "-", ".", 
 
 
 def _found(value: Any, depth: int = 0) -> Iterator[Any]:
-    if isinstance(value, (re.Pattern, _Regex)):
+    if isinstance(value, (re.Pattern, Regex)):
         yield value
     elif depth < 4 and isinstance(value, dict):
         for inner in value.values():

@@ -11,6 +11,8 @@ import math
 import re
 from collections.abc import Sequence
 
+from oomdoc.regexes import regex
+
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 
 _FACTORS: dict[str, int] = {
@@ -18,7 +20,7 @@ _FACTORS: dict[str, int] = {
     "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB, "ki": KIB, "mi": MIB, "gi": GIB, "ti": TIB,
     "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
 }  # fmt: skip
-_SIZE = re.compile(
+_SIZE = regex(
     r"\s{0,99}(-?(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24})(?:[eE][+-]?\d{1,3})?)\s{0,99}([A-Za-z]{0,9})\s{0,99}"
 )
 
@@ -122,7 +124,7 @@ def zone(name: str) -> dt.tzinfo | None:
         return None
 
 
-_AGE = re.compile(r"(?:(\d+)y)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?")
+_AGE = regex(r"(?:(\d+)y)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?")
 
 
 def parse_age(text: str) -> float | None:
@@ -138,7 +140,7 @@ def parse_age(text: str) -> float | None:
     return float((((years * 365 + days) * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
-_STAMP = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?")
+_STAMP = regex(r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?")
 
 
 def parse_time(text: str) -> float | None:

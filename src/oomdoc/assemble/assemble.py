@@ -39,6 +39,7 @@ from oomdoc.model import (
     Watch,
 )
 from oomdoc.physics.defaults import version_number
+from oomdoc.regexes import regex
 from oomdoc.solve import situation, solve
 from oomdoc.story import Facts, told
 from oomdoc.story.facts import gather
@@ -178,8 +179,8 @@ def _order(incident: Incident) -> tuple[bool, float, str, int]:
     return incident.started is None, incident.started or 0.0, source, int(line)
 
 
-_PROCESS = re.compile(r"\bProcess (\d{2,}) has\b")
-_EXCEPTION = re.compile(r"^(?:[\w.]+: )+(?=CUDA|HIP|XPU|NPU)")
+_PROCESS = regex(r"\bProcess (\d{2,}) has\b")
+_EXCEPTION = regex(r"^(?:[\w.]+: )+(?=CUDA|HIP|XPU|NPU)")
 
 
 COMPARED_INCIDENTS = 200  # of a log with thousands of them the rest is not shown, and each with each would cost seconds

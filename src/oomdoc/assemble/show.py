@@ -14,6 +14,7 @@ from typing import BinaryIO, NamedTuple
 
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.evidence.tables import path_of
+from oomdoc.regexes import regex
 
 BLOCK_BYTES = 1 << 20
 LINE_BYTES = 8_000  # of a line that was asked for; an engine's configuration line has some 5,000
@@ -22,17 +23,15 @@ CONTEXT_BYTES = 400  # of a line around it
 MOST_LINES = 12  # of one reference in a report
 MASK = "***"
 # `name: value`, `name=value`, `--name value`; figures, None and the like are no secrets
-_NAMED_SECRET = re.compile(
+_NAMED_SECRET = regex(
     r"""(?P<head>(?:--[\w-]{0,40}?|\b(?:\w{0,40}_)?)(?:api[_-]?key|secret(?:[_-]key)?|passw(?:or)?d|credentials?|token|authorization)"""
     r"""(?:["']?\s{0,3}[:=]\s{0,3}["']?|(?<=-key)\s{1,3}|(?<=token)\s{1,3}(?=[A-Z0-9_-]{16})))"""
     r"""(?!(?:[\d.]+|None|null|True|False|Bearer)\b)[^\s"',;)}\]]{4,400}""",
     re.I,
 )
-_BARE_SECRET = re.compile(
-    r"\b(?:hf_|sk-|ghp_|glpat-|AKIA|xox[bp]-)[A-Za-z0-9_-]{10,200}|(?<=Bearer )[\w.~+/=-]{8,2000}"
-)
+_BARE_SECRET = regex(r"\b(?:hf_|sk-|ghp_|glpat-|AKIA|xox[bp]-)[A-Za-z0-9_-]{10,200}|(?<=Bearer )[\w.~+/=-]{8,2000}")
 
-_REF = re.compile(r"(?P<path>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?")
+_REF = regex(r"(?P<path>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?")
 
 
 class Excerpt(NamedTuple):

@@ -12,7 +12,6 @@ the user's configuration folder. Options that say what is read, where is written
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,6 +91,8 @@ def defaults(
 
 
 def _file(told: dict[str, dict[str, Default]], settable: Mapping[str, frozenset[str]], path: Path) -> None:
+    import tomllib
+
     try:
         if path.stat().st_size > MOST_BYTES:
             raise UsageError(f"{path} is larger than 1 MiB", "A configuration holds some lines")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,17 @@ def configured(argv: list[str]) -> tuple[list[str], dict[str, str]]:
     return rest or ["--help"], environment
 
 
-def default_map(root: Any, environment: dict[str, str]) -> dict[str, Any]:
-    """What files and variables set, in the form in which commands take their defaults; empty where nothing is set."""
+def default_map(every: Callable[[], Any], environment: dict[str, str]) -> dict[str, Any]:
+    """What files and variables set, in the form in which commands take their defaults; empty where nothing is set.
+
+    `every` builds all commands: not before something is set.
+    """
     from oomdoc.cli import config
 
     paths = config.files(environment, Path.cwd())
     if not paths and not any(name.startswith("OOMDOC_") and name not in config.OTHER_VARIABLES for name in environment):
         return {}
+    root = every()
     options = {path: _options(command) for path, command in walk(root) if path}
     found = config.defaults(options, environment, paths)
     made: dict[str, Any] = {}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -82,13 +81,20 @@ def root(
     """
 
 
-app = typer.Typer(
-    name="oomdoc",
-    rich_markup_mode=None,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+def _app() -> typer.Typer:
+    """`oomdoc` without a command."""
+    made = typer.Typer(
+        name="oomdoc",
+        rich_markup_mode=None,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    made.callback()(root)
+    return made
+
+
+app = _app()
 
 
 rules_app = typer.Typer(
@@ -109,8 +115,7 @@ rules_app.command("new")(rules.rules_new)
 rules_app.command("test")(rules.rules_test)
 rules_app.command("count")(rules.rules_count)
 
-app.callback()(root)
-for command in (  # in the order in which `--help` lists them
+_COMMANDS = (  # in the order in which `--help` lists them
     analyze.analyze,
     doctor.doctor,
     profile.profile,
@@ -127,28 +132,41 @@ for command in (  # in the order in which `--help` lists them
     about.version,
     about.completion,
     about.schema,
-):
+)
+for command in _COMMANDS:
     app.command()(command)
 app.add_typer(rules_app, name="rules")
+_NAMES = [*(command.__name__ for command in _COMMANDS), "rules"]
+
+
+def _every() -> Any:
+    return typer.main.get_command(app)
+
+
+def _built(name: str) -> Any:
+    """The commands ready to run; where `analyze` is asked for that alone, since to build all of them is a thirtieth of a small run."""
+    if name != analyze.analyze.__name__:
+        return _every()
+    alone = _app()
+    alone.command()(analyze.analyze)
+    return typer.main.get_command(alone)
 
 
 def run(argv: list[str]) -> int:
     """Run one command; the exit status of the contract. Errors for people become one sentence on standard error."""
-    root = typer.main.get_command(app)
-    commands: Iterable[str] = root.commands  # type: ignore[attr-defined]
     usage_error: type[Exception] = typer.BadParameter.__mro__[2]  # ClickException, wherever this typer keeps it
     try:
         if not argv:
             if sys.stderr is not None:
+                root = _every()
                 sys.stderr.write(root.get_help(root.make_context("oomdoc", [], resilient_parsing=True)) + "\n")
             return UsageError.exit_code
         _there()
         argv, environment = configured(argv)
-        chosen = default_map(root, environment)
+        chosen = default_map(_every, environment)
+        argv = _with_command(argv, _NAMES)
         with watched():
-            status = root.main(
-                args=_with_command(argv, list(commands)), prog_name="oomdoc", standalone_mode=False, default_map=chosen
-            )
+            status = _built(argv[0]).main(args=argv, prog_name="oomdoc", standalone_mode=False, default_map=chosen)
         if status == EXIT_INTERRUPTED:
             raise KeyboardInterrupt
         return int(status or EXIT_OK)

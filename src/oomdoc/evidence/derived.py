@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from oomdoc.evidence.database import Database, duckdb, literal
 from oomdoc.evidence.tables import TABLES
+from oomdoc.regexes import regex
 from oomdoc.views import VIEWS
 from oomdoc.views.blank import BLANK, Question, is_so
 
-_LISTS_TABLES = re.compile(r"(?i)duckdb_|information_schema|pg_catalog|pragma|sqlite_master|summar")
+_LISTS_TABLES = regex(r"(?i)duckdb_|information_schema|pg_catalog|pragma|sqlite_master|summar")
 
 
 class Derived:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from oomdoc.regexes import regex
+
 
 @dataclass(frozen=True)
 class Column:
@@ -659,7 +661,7 @@ class Batch(NamedTuple):
 
 WRITER_SUFFIX = r"\[[\w.-]+\]$"
 """What names the writer at the end of a source, for expressions of Python and of SQL alike."""
-_OF_WRITER = re.compile(f"(.+){WRITER_SUFFIX}", re.S)
+_OF_WRITER = regex(f"(.+){WRITER_SUFFIX}", re.S)
 
 
 def source_of(path: str, writer: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.evidence.tables import TABLES
+from oomdoc.regexes import regex
 
 _NUMPY_TYPES: dict[str, Any] = {
     "VARCHAR": object,
@@ -30,7 +30,7 @@ _MOST: dict[str, float] = {
 
 
 _READ_AGAIN = ("engine_flag.value", "milestone.text")  # texts out of which views read numbers: settings, versions
-_ENDLESS = re.compile(r"[-+]?[\d_]{16,}(?:\.\d*)?$|[-+]?\d+(?:\.\d*)?[eE]\+?\d{2,}$|v?\d+\.[\d.]*\d{7}")
+_ENDLESS = regex(r"[-+]?[\d_]{16,}(?:\.\d*)?$|[-+]?\d+(?:\.\d*)?[eE]\+?\d{2,}$|v?\d+\.[\d.]*\d{7}")
 
 
 def sane(kind: str, values: Sequence[Any], column: str) -> list[Any]:

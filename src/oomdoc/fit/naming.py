@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from oomdoc.fit.given import Given, Logged, flag_of, parameters_of
@@ -15,6 +14,7 @@ from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval, point, printed
 from oomdoc.physics.names import format_of, plain, repository
 from oomdoc.physics.weights import BY_NAME, named_size
+from oomdoc.regexes import regex
 
 
 def model_of(name: str | None, given: Given, logged: Logged, inputs: list[Input]) -> tuple[Model, str | None]:
@@ -56,7 +56,7 @@ def model_of(name: str | None, given: Given, logged: Logged, inputs: list[Input]
     return model, found.format
 
 
-_WIDE = re.compile(r"(?i)(?<![a-z0-9])(?:bf16|fp16|bfloat16|unquantized)(?![a-z0-9])")
+_WIDE = regex(r"(?i)(?<![a-z0-9])(?:bf16|fp16|bfloat16|unquantized)(?![a-z0-9])")
 _ASK_FOR_FP8 = {
     "nvidia": ("fp8", "nvfp4"),
     "poolside": ("fp8", "nvfp4", "w4a16", "4bit"),

@@ -58,6 +58,7 @@ from oomdoc.ingest.forms.lifted import Lifted
 from oomdoc.ingest.texts import Quotations, Texts
 from oomdoc.ingest.trials import Tries
 from oomdoc.intake.scan import Chunk, whole
+from oomdoc.regexes import regex
 
 DENSE: tuple[Ingestor, ...] = tuple(
     cast("Ingestor", module)
@@ -134,7 +135,7 @@ def chosen(head: Head, types: Sequence[str]) -> bool:
 
 
 _FIELD_WORDS = (b"vllm", b"gpu", b"cuda", b"rocm", b"nvidia", b"hbm", b"out of memory", b"kv_cache", b"kv-cache", b"kv cache", b"kvcache", b"max_model", b"max-model", b"tensor_parallel", b"tensor-parallel", b"replica", b"token")  # fmt: skip
-_FIELD = re.compile(rb"\bllm|\boom|--[a-z]+-[a-z]+")
+_FIELD = regex(rb"\bllm|\boom|--[a-z]+-[a-z]+")
 
 
 def _of_the_field(data: bytes) -> bool:
@@ -170,7 +171,7 @@ def is_program(head: Head) -> str | None:
     return program_text.language(head)
 
 
-_LABEL = (re.compile(rb'^cause\s*=\s*"[a-z-]+"', re.M), re.compile(rb'^category\s*=\s*"[a-z-]+"', re.M))
+_LABEL = (regex(rb'^cause\s*=\s*"[a-z-]+"', re.M), regex(rb'^category\s*=\s*"[a-z-]+"', re.M))
 
 
 def is_label(head: Head) -> bool:

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Head, Rows, regex
+from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.request_keys import moment
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "access-log"
 TABLES: tuple[str, ...] = ("request",)

@@ -20,12 +20,13 @@ from oomdoc.ingest.record import Clock, Record
 from oomdoc.intake.cells import Field, Memo
 from oomdoc.intake.columns import Template
 from oomdoc.intake.scan import Chunk, Hit
+from oomdoc.regexes import regex
 
 _TOGETHER = 2000  # lines read at once: numpy's price per call is spread over them
 _TRIES = 8  # shapes tried per source, so that a log without any costs nothing
 _LONGEST = 1000
-_STAMP = re.compile(r"(?:^|(?<= ))(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?= )")
-_NUMBER = re.compile(r"([^0-9.]*)([0-9]+(?:\.[0-9]+)?)([^0-9]*)")
+_STAMP = regex(r"(?:^|(?<= ))(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?= )")
+_NUMBER = regex(r"([^0-9.]*)([0-9]+(?:\.[0-9]+)?)([^0-9]*)")
 
 _TYPES = {(table.name, column.name): column.type for table in TABLES.values() for column in table.columns}
 

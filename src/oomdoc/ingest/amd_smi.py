@@ -24,10 +24,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Head, regex
+from oomdoc.ingest.base import Head
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import peel
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 from oomdoc.units import parse_size, parse_time
 
 KIND = "amd-smi"
@@ -72,7 +73,7 @@ def matches(head: Head) -> bool:
     )
 
 
-_JSON = re.compile(
+_JSON = regex(
     rb'"card\d+"\s*:\s*\{[^{}]*"(?:VRAM Total|GPU use|Card [Ss]eries)|"(?:total_vram|used_vram|mem_usage)"\s*:\s*\{|"market_name"\s*:\s*"AMD'
 )
 _AMD_KEY = regex(

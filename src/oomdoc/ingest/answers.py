@@ -33,10 +33,11 @@ from typing import Any
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import group_counters, nvidia_smi
-from oomdoc.ingest.base import Head, Rows, regex
+from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.kubernetes_objects import Objects
 from oomdoc.ingest.prompts import typed
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
 _KINDS = {

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from oomdoc.evidence.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.ingest.record import decode, peel
@@ -22,25 +22,6 @@ HEAD_BYTES = 64 << 10
 _HEAD_LINES = 400
 _RAW_CAP = 2000
 TEXT_CAP = 400
-
-
-class _Regex:
-    """Stands for a regular expression until it is used."""
-
-    def __init__(self, pattern: str, flags: int) -> None:
-        self.pattern = pattern
-        self.flags = flags
-
-    def __getattr__(self, name: str) -> Any:
-        compiled = re.compile(self.pattern, self.flags)
-        for method in ("search", "match", "fullmatch", "finditer", "findall", "sub", "split"):
-            setattr(self, method, getattr(compiled, method))  # found before this function is asked again
-        return getattr(compiled, name)
-
-
-def regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """A regular expression that is compiled by its first use: all 300 would cost 50 ms, and few of them meet a bundle."""
-    return cast("re.Pattern[str]", _Regex(pattern, flags))
 
 
 class Rows:

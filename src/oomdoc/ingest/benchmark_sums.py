@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from oomdoc.ingest.base import Pattern, regex
+from oomdoc.ingest.base import Pattern
+from oomdoc.regexes import regex
 
 
 def sums(value: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -5,7 +5,6 @@ Asked after all that read a configuration (`kubernetes`, `launch`); words of the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from oomdoc.evidence.tables import Batch
@@ -13,11 +12,12 @@ from oomdoc.ingest.base import Head, Rows, read_by
 from oomdoc.ingest.text_form import is_configuration
 from oomdoc.ingest.texts import Quotations
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "configuration"
 TABLES: tuple[str, ...] = ("note",)
-_SHARING = re.compile(rb"(?i)^\s*(?:- )?[\"']?(?:timeSlicing|time-slicing|mps)[\"']?\s*:\s*(?:#.*)?$")
-_TIMES = re.compile(rb"^\s*(?:- )?[\"']?replicas[\"']?\s*:\s*(?P<n>\d{1,4})\s*(?:#.*)?$")
+_SHARING = regex(rb"(?i)^\s*(?:- )?[\"']?(?:timeSlicing|time-slicing|mps)[\"']?\s*:\s*(?:#.*)?$")
+_TIMES = regex(rb"^\s*(?:- )?[\"']?replicas[\"']?\s*:\s*(?P<n>\d{1,4})\s*(?:#.*)?$")
 _BELOW = 8  # lines between the kind of sharing and the number: a list of resources with a name each
 
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from oomdoc.ingest.base import Rows, regex
+from oomdoc.ingest.base import Rows
 from oomdoc.ingest.xid import meaning
+from oomdoc.regexes import regex
 from oomdoc.units import MIB
 
 _LABEL = regex(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')

@@ -6,7 +6,6 @@ read as a log.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from oomdoc.evidence.tables import Batch
@@ -14,12 +13,13 @@ from oomdoc.ingest import launch, text_form
 from oomdoc.ingest.base import Head, read_by
 from oomdoc.ingest.texts import Quotations
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = text_form.DOCUMENT
 KINDS = (text_form.DOCUMENT, text_form.CHAT, text_form.SOURCE_CODE)
 TABLES: tuple[str, ...] = ()
 
-_ENGINE = re.compile(rb"(?i)vllm|sglang|\bLLM\(|EngineArgs")
+_ENGINE = regex(rb"(?i)vllm|sglang|\bLLM\(|EngineArgs")
 
 
 def matches(head: Head) -> bool:

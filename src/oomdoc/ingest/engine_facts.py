@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from oomdoc.ingest import launch
-from oomdoc.ingest.base import regex
 from oomdoc.ingest.prose_words import FAILS, WORKS
+from oomdoc.regexes import regex
 
 _VERSION = regex(
     r"(?:^|[,;(]\s*|\bversion[:=]?\s*)vllm(?:[ _-]?version)?\s*(?:[:=]{1,2}|\s)\s*v?"

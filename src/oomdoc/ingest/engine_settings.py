@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from oomdoc.ingest.base import regex
+from oomdoc.regexes import regex
 
 
 def settings(text: str) -> Iterator[tuple[str, str]]:

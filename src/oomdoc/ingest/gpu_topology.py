@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Head, regex
+from oomdoc.ingest.base import Head
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import peel
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "gpu-topology"
 TABLES = ("gpu_link", "problem")

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Head, Rows, regex
+from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.host_events.rows import UNLIMITED
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "cgroup"
 TABLES: tuple[str, ...] = ("host_event", "problem")

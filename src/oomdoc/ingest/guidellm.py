@@ -21,15 +21,14 @@ from oomdoc.ingest.base import Head
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, Path, pieces
 from oomdoc.ingest.request_keys import MEANING, Found, Requests
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "guidellm"
 TABLES = ("request", "problem")
 
 _GROUPS = ("successful", "incomplete", "errored")
-_BEGIN = re.compile(rb'"benchmarks"\s*:\s*\[')
-_MARK = re.compile(
-    rb"guidellm|generative_benchmark|\"(?:successful|incomplete|errored)\"\s*:|\"requests_per_second\"", re.I
-)
+_BEGIN = regex(rb'"benchmarks"\s*:\s*\[')
+_MARK = regex(rb"guidellm|generative_benchmark|\"(?:successful|incomplete|errored)\"\s*:|\"requests_per_second\"", re.I)
 
 
 def matches(head: Head) -> bool:

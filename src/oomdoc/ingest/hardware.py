@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from oomdoc.ingest.base import regex
 from oomdoc.ingest.prose_words import COUNT, NUMBERS, SIZE
+from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
 _GPU_NAME = regex(

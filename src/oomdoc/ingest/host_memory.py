@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Rows, regex
+from oomdoc.ingest.base import Rows
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 from oomdoc.units import GIB, KIB, MIB, parse_size, parse_time
 
 _ANCHORS = (b"Mem: ", b"MemAvailable:", b"avail Mem", b"kbmemfree", b"swpd", b"mem avail:", b"total kB", b"[rollup]")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 Path = tuple[str, ...]
 ITEM = "[]"
@@ -22,9 +23,9 @@ WHOLE_CAP = 16 << 20  # characters of one value that is wanted whole
 _STRING_CAP = 1 << 20
 _DEPTH = 64
 _DECODER = json.JSONDecoder()
-_SPACE = re.compile(r"[ \t\r\n]*")
-_PLAIN = re.compile(r"[^\s,\]}:]+")  # a number, true, false, null
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
+_SPACE = regex(r"[ \t\r\n]*")
+_PLAIN = regex(r"[^\s,\]}:]+")  # a number, true, false, null
+_STRING = regex(r'"(?:[^"\\]|\\.)*"', re.S)
 
 
 class Piece(NamedTuple):

@@ -24,13 +24,14 @@ from typing import Any
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import launch
-from oomdoc.ingest.base import TEXT_CAP, Head, Rows, regex
+from oomdoc.ingest.base import TEXT_CAP, Head, Rows
 from oomdoc.ingest.configuration import offered
 from oomdoc.ingest.kubernetes_describe import Describe, is_listed
 from oomdoc.ingest.kubernetes_lines import EVENT, event_row
 from oomdoc.ingest.kubernetes_objects import Objects
 from oomdoc.ingest.record import HEAD
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "kubernetes"
 TABLES: tuple[str, ...] = (
@@ -66,17 +67,17 @@ _ANNOTATION = regex(r"\s*\"?(?P<key>[a-z0-9][a-z0-9.-]*\.[a-z]{2,}/[\w.-]+)\"?\s
 _DOCUMENT = regex(
     r"\s*(?:#[^\n]*\n\s*)*(?:- )?(?:[{\[]|apiVersion:|---|kind:|metadata:|spec:|status:|(?:- )?containerStatuses:|containers:|containerID:|exitCode:|lastState:|state:|terminated:|terminationGracePeriodSeconds:|(?:liveness|startup)Probe:|triggers:|metrics:|m(?:in|ax)Replica\w*:|scaleTargetRef:|behavior:)"
 )
-_SCALER = re.compile(rb'(?m)^\s*(?:"spec"\s*:\s*\{\s*)?"?(?:m(?:in|ax)Replica(?:s|Count)|scaleTargetRef)"?\s*:')
-_BOX = re.compile(
+_SCALER = regex(rb'(?m)^\s*(?:"spec"\s*:\s*\{\s*)?"?(?:m(?:in|ax)Replica(?:s|Count)|scaleTargetRef)"?\s*:')
+_BOX = regex(
     rb"(?m)^\s*(?:- )?(?:containerStatuses|lastState):|^\s*exitCode: *\d+\s*$(?=(?s:.)*^\s*(?:reason|finishedAt):)|^\s*(?:liveness|startup)Probe:(?=(?s:.)*\bfailureThreshold\b)"
 )
 """What only the status of a container has, or its probes."""
-_BOXED = re.compile(
+_BOXED = regex(
     rb"containerStatuses:|lastState:|exitCode:|Probe:"
 )  # found by their letters: no line is tried without them
-_NODE = re.compile(rb'(?m)^\s*"?nvidia\.com/gpu\.product"?\s*:')
-_LABELS = re.compile(rb'(?m)^[\s-]*"?labels"?\s*:')
-_FOLLOWS = re.compile(rb'(?m)^\s*"?(?:metrics|triggers|behavior)"?\s*:')
+_NODE = regex(rb'(?m)^\s*"?nvidia\.com/gpu\.product"?\s*:')
+_LABELS = regex(rb'(?m)^[\s-]*"?labels"?\s*:')
+_FOLLOWS = regex(rb'(?m)^\s*"?(?:metrics|triggers|behavior)"?\s*:')
 """What only the specification of an autoscaler has."""
 
 
@@ -127,7 +128,7 @@ def matches(head: Head) -> bool:
 
 
 _LIST = regex(r"\s*\[\s*\{")
-_INSPECT = re.compile(
+_INSPECT = regex(
     rb'"(?:OOMKilled|RestartCount|containerStatuses|involvedObject|restartCount|podRef|stoppedReason)"\s*:|"(?:terminated|waiting)"\s*:\s*\{|"kind"\s*:\s*"(?:Pod|Event|Node|List)'
 )
 
@@ -179,7 +180,7 @@ def _annotation(rows: Rows, number: int, match: re.Match[str]) -> None:
             )
 
 
-_DOCUMENT_START = re.compile(r"^[ \t]*[{\[]", re.M)
+_DOCUMENT_START = regex(r"^[ \t]*[{\[]", re.M)
 
 
 def _documents(text: str) -> Iterator[Any]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from oomdoc.ingest import launch
-from oomdoc.ingest.base import Rows, regex
+from oomdoc.ingest.base import Rows
 from oomdoc.ingest.kubernetes_lines import parse_date
+from oomdoc.regexes import regex
 from oomdoc.units import MIB, parse_size
 
 Row = dict[str, Any]
@@ -360,10 +361,10 @@ _HANDLERS = {
 }
 
 
-_ENGINE = re.compile(
+_ENGINE = regex(
     r"(?i)(?:^|[/_. -])(?:vllm|sglang|text-generation-(?:inference|launcher)|tgi|tensorrt-?llm|trtllm|tritonserver|lmdeploy|llama[-.]?cpp|llama-server|huggingfaceserver|aibrix|djl-serving|lmcache\w*|mooncake\w*|infinistore|dynamo)(?![a-z])"
 )
-_TRAINER = re.compile(r"(?i)\b(?:train|trainer|finetun\w*|sft|dpo|grpo|torchrun|deepspeed)\b")
+_TRAINER = regex(r"(?i)\b(?:train|trainer|finetun\w*|sft|dpo|grpo|torchrun|deepspeed)\b")
 
 
 def _serves(container: Container) -> bool | None:

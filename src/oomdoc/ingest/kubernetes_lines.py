@@ -6,7 +6,8 @@ import datetime as dt
 import re
 from typing import Any
 
-from oomdoc.ingest.base import TEXT_CAP, Pattern, regex
+from oomdoc.ingest.base import TEXT_CAP, Pattern
+from oomdoc.regexes import regex
 from oomdoc.units import parse_age, parse_time
 
 Row = dict[str, Any]

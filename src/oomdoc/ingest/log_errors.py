@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern, regex
+from oomdoc.ingest.base import Pattern
+from oomdoc.regexes import regex
 
 ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, regex(pattern, re.I))

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Head, Rows, regex
+from oomdoc.ingest.base import Head, Rows
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "memory-group"
 TABLES: tuple[str, ...] = ("process_memory",)

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Head, Rows, regex
+from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.process_list import is_header
 from oomdoc.ingest.prose_words import LINE_CAP, SIZE
 from oomdoc.ingest.vocabulary.words import in_english
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 from oomdoc.units import parse_size, parse_time
 
 KIND = "memory-series"

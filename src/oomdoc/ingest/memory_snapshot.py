@@ -26,6 +26,7 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, pieces
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 if TYPE_CHECKING:
     from oomdoc.ingest.snapshot_sums import Sums
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
 KIND = "memory-snapshot"
 TABLES = ("allocator_segment", "allocator_block", "allocator_trace", "allocator_stat", "oom", "frame", "problem")
 
-MAGIC = re.compile(rb"\x80[\x02-\x05]")
+MAGIC = regex(rb"\x80[\x02-\x05]")
 
-_BEGINS = re.compile(
+_BEGINS = regex(
     MAGIC.pattern + rb"(?:\x95.{8})?\}(?:\x94|q.)?\(?(?:\x8c.|X.\0\0\0)(?:segments|device_traces)(?:\x94|q|\]|\()", re.S
 )
 
@@ -45,7 +46,7 @@ def is_binary(head: Head) -> bool:
     return bool(_BEGINS.match(head.data))
 
 
-_JSON = re.compile(rb'\s*\{\s*"(?:segments|device_traces)"\s*:\s*\[')
+_JSON = regex(rb'\s*\{\s*"(?:segments|device_traces)"\s*:\s*\[')
 
 
 def matches(head: Head) -> bool:

@@ -17,9 +17,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Head, regex
+from oomdoc.ingest.base import Head
 from oomdoc.ingest.problems import Capped
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "memory-stats"
 TABLES = ("allocator_stat", "problem")

@@ -30,6 +30,7 @@ from oomdoc.ingest.record import HEAD, peel
 from oomdoc.intake.cells import Field, Memo
 from oomdoc.intake.columns import WORTHWHILE_BYTES, Template
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "memory-summary"
 TABLES = ("allocator_stat", "problem")
@@ -51,9 +52,9 @@ _UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6}
 for _power, _letter in enumerate("KMGTP", 1):
     _UNITS[_letter + "iB"] = _UNITS[_letter + "B"] = 1024**_power
 _BANNER_WORDS = b"PyTorch CUDA memory summary"
-_BANNER = re.compile(r"\| +PyTorch CUDA memory summary, device ID (\d{1,4}) +\|")
-_COUNTS = re.compile(r"\| +CUDA OOMs: (\d{1,15}) +\| +cudaMalloc retries: (\d{1,15}) +\|")
-_FAILURE = re.compile(r"Traceback \(most recent|[A-Za-z]Error\b|out of memory", re.I)
+_BANNER = regex(r"\| +PyTorch CUDA memory summary, device ID (\d{1,4}) +\|")
+_COUNTS = regex(r"\| +CUDA OOMs: (\d{1,15}) +\| +cudaMalloc retries: (\d{1,15}) +\|")
+_FAILURE = regex(r"Traceback \(most recent|[A-Za-z]Error\b|out of memory", re.I)
 
 
 _NAMES = (*_METRICS.values(), *_POOLS.values(), "all")

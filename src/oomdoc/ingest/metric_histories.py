@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Rows, regex
+from oomdoc.ingest.base import Rows
 from oomdoc.ingest.metrics import kept_name
+from oomdoc.regexes import regex
 from oomdoc.units import MIB
 
 _LEAST = 3

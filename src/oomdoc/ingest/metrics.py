@@ -28,6 +28,7 @@ from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.vocabulary import meanings
 from oomdoc.ingest.vocabulary.exporters import OTHERS
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 from oomdoc.units import parse_time, show_bytes
 
 KIND = "metrics"
@@ -62,36 +63,36 @@ _TYPED = (
 _STAMPED = ("#", "=== ", "--- ", "==> ", "20")
 _WANTED = (*_KEPT, *_STAMPED)
 _DUMPED = '{__name__="'
-_DUMP = re.compile(r'\{__name__="([A-Za-z_:][\w:]*)"(?:, ?|(?=\}))(.*)', re.S)
+_DUMP = regex(r'\{__name__="([A-Za-z_:][\w:]*)"(?:, ?|(?=\}))(.*)', re.S)
 _DOCUMENTED = ("# HELP", "# TYPE", "# EOF", "# UNIT")
 _YEARS = (6.3e8, 7.3e9)  # 1990 to 2200: a stamp outside is none
 CONFIG = ("vllm:cache_config_info", "vllm:cache_config")
 """Series whose labels are the engine's cache configuration."""
-_LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
+_LABEL = regex(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 _FIGURES = {
     "num_gpu_blocks": "num_gpu_blocks", "num_cpu_blocks": "num_cpu_blocks", "block_size": "block_size",
     "kv_cache_size_tokens": "kv_pool_tokens", "kv_cache_max_concurrency": "max_concurrency",
     "gpu_memory_utilization": "gpu_memory_utilization",
 }  # fmt: skip
 _BRACES = r"\{(?:[^\"}]|\"(?:[^\"\\]|\\.)*\")*\}"
-_NAME = re.compile(rf"([A-Za-z_:][\w:]*)({_BRACES})?[ \t]*")
+_NAME = regex(rf"([A-Za-z_:][\w:]*)({_BRACES})?[ \t]*")
 # a stamp is milliseconds in Prometheus' own text, seconds in OpenMetrics, which also appends exemplars
-_SAMPLE = re.compile(
+_SAMPLE = regex(
     rf"([A-Za-z_:][\w:]*(?:{_BRACES})?)[ \t]+([^\s#]+)(?:[ \t]+(-?\d{{1,15}}(?:\.\d{{1,9}})?))?(?:[ \t]+#[ \t]*\{{.*)?[ \t\r]*"
 )
-_ABOUT = re.compile(r"[#=\-\s>]{2,8}(?:\$ )?(?:curl (?:-\w+ )*)?(?:https?://)?([\w.-]{1,80}(?::\d{2,5})?)/metrics\b")
+_ABOUT = regex(r"[#=\-\s>]{2,8}(?:\$ )?(?:curl (?:-\w+ )*)?(?:https?://)?([\w.-]{1,80}(?::\d{2,5})?)/metrics\b")
 """The line above a scrape that says of whom it is: `## llm-a:8000/metrics 11:30:00`."""
 _BLOCKS = "vllm:kv_block_"
-_HEADING = re.compile(r"(?:[#=>*-]{1,8}\s*)+(?P<said>[\w./:=,@\[\]() -]{1,100}?)\s*(?:[:#=<*-]*)\s*")
-_MOMENT = re.compile(
+_HEADING = regex(r"(?:[#=>*-]{1,8}\s*)+(?P<said>[\w./:=,@\[\]() -]{1,100}?)\s*(?:[:#=<*-]*)\s*")
+_MOMENT = regex(
     r"[\s@(]{0,4}(?:\b\d{4}-\d\d-\d\d[ T]{1,2})?\b\d?\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?[\s)]{0,4}"
 )
-_WORD = re.compile(r"[^\W\d_]+")
-_PLACE = re.compile(r"[\w.-]+:\d{2,5}|\d{1,3}(?:\.\d{1,3}){3}|[a-z][a-z0-9.-]*-(?:[a-z0-9]{4,10}-[a-z0-9]{5}|\d{1,4})")
+_WORD = regex(r"[^\W\d_]+")
+_PLACE = regex(r"[\w.-]+:\d{2,5}|\d{1,3}(?:\.\d{1,3}){3}|[a-z][a-z0-9.-]*-(?:[a-z0-9]{4,10}-[a-z0-9]{5}|\d{1,4})")
 """What servers are called where no word says that it is one: an address, a pod of a deployment or of a stateful set."""
 _COUNTERS = ("_total", "_count", "_sum")
 _SERVERS = frozenset(("stat.replica", "request.replica"))
-_LAST_BUCKET = re.compile(r'^(vllm:\w+)_bucket(\{.*?),?le="\+Inf",?')
+_LAST_BUCKET = regex(r'^(vllm:\w+)_bucket(\{.*?),?le="\+Inf",?')
 _SECONDS_BELOW = 1e11
 
 
@@ -112,12 +113,12 @@ class _Series(dict[str, "tuple[str, str | None] | tuple[()] | None"]):
         return series
 
 
-_RECORDED = re.compile(r"(?<=^vllm)(:\w+):(?:sum|max|avg|mean|min|last)$")
+_RECORDED = regex(r"(?<=^vllm)(:\w+):(?:sum|max|avg|mean|min|last)$")
 """`vllm:num_requests_waiting:sum`: what a recording rule of Prometheus calls a gauge that it folds over replicas."""
 _SERIES = _Series()
 
-_FILE_UTC = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)T(\d\d)[:-]?(\d\d)[:-]?(\d\d)Z")
-_FILE_EPOCH = re.compile(r"(?<!\d)(1\d{9})(?!\d)")
+_FILE_UTC = regex(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)T(\d\d)[:-]?(\d\d)[:-]?(\d\d)Z")
+_FILE_EPOCH = regex(r"(?<!\d)(1\d{9})(?!\d)")
 
 
 def time_of_file(path: str) -> float | None:
@@ -238,7 +239,7 @@ def _heading(line: str) -> str | None:
     return said if any(map(str.isalnum, said)) and parse_time(said) is None and not _DATE.fullmatch(said) else None
 
 
-_DATE = re.compile(r"[\d\s./:-]+")
+_DATE = regex(r"[\d\s./:-]+")
 
 
 def _owners_in(lines: list[str]) -> frozenset[str]:
@@ -336,10 +337,10 @@ def pasted(line: str) -> tuple[str, str | None, str] | None:
     return (series[0], series[1], match[2]) if match and series else None
 
 
-_INSTANT = re.compile(
+_INSTANT = regex(
     rf"\s*(?:(?P<name>[A-Za-z_:][\w:]*))?(?P<labels>{_BRACES})? => (?P<value>[-+.\deE]+) @\[(?P<t>\d{{9,11}}(?:\.\d+)?)\]\s*"
 )
-_ASKED = re.compile(r"\bvllm:\w{3,100}")
+_ASKED = regex(r"\bvllm:\w{3,100}")
 
 
 def answered(line: str, asked: str | None) -> tuple[str, str | None, str, float] | None:
@@ -421,10 +422,10 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
 reading = Scrapes
 
 
-_ROW = re.compile(
+_ROW = regex(
     r"(?:# (?:HELP|TYPE|UNIT|EOF)\b.*|#.*|[A-Za-z_:][\w:]*[\w](?:\{.*\})?[ \t]+(?:\d[\d.]*(?:e[+-]?\d+)?|[+-]?Inf|NaN|-\d[\d.]*)(?:[ \t]+-?[\d.]+)?(?:[ \t]+#[ \t]*\{.*)?[ \t\r]*)$"
 )
-_DECLARED = re.compile(r"# (?:TYPE \S+ (?:counter|gauge|histogram|summary|untyped|unknown|info|stateset)$|HELP \S+)")
+_DECLARED = regex(r"# (?:TYPE \S+ (?:counter|gauge|histogram|summary|untyped|unknown|info|stateset)$|HELP \S+)")
 
 
 def matches(head: Head) -> bool:

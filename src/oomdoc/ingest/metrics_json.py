@@ -16,19 +16,19 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import device_metrics
-from oomdoc.ingest.base import Head, regex
+from oomdoc.ingest.base import Head
 from oomdoc.ingest.forms.grammar import RUNNING, column_of
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, pieces
 from oomdoc.ingest.metrics import CONFIG, kept_name, of_process, tell_config, tell_host
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.vocabulary import meanings
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "metrics-json"
 TABLES = (
@@ -48,14 +48,14 @@ _YEARS = (6.3e8, 7.3e9)
 _FLUSH_ROWS = 20_000
 _LABEL_NAME = regex(r"[A-Za-z_][\w.:-]*")
 _DISPLAYED = regex(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?")
-_GROWN = re.compile(
+_GROWN = regex(
     r"(?:sum\()?(?:increase|delta)\(\s*(?P<name>[A-Za-z_:][\w:]{3,100})(?:\{[^{}]*\})?\[\w+(?::\w*)?\]\s*\)+"
 )
 """What a counter grew by at each sample: summed up it is that counter again, from nought; exact where samples are a window apart."""
 _LISTS = ((), ("result",), ("results",), ("series",), ("frames",))
 """What a list of series is called; whoever gathers answers keeps them under a name of the kind, or under none."""
-_LINE = re.compile(rb'\s*\{"metric"\s*:\s*\{')
-_SHAPES = re.compile(
+_LINE = regex(rb'\s*\{"metric"\s*:\s*\{')
+_SHAPES = regex(
     rb'"resultType"\s*:\s*"(?:matrix|vector)"|"metric"\s*:\s*\{\s*"__name__"\s*:|"frames"\s*:\s*\[\s*\{\s*"schema"\s*:'
 )
 

@@ -14,7 +14,6 @@ version. The same facts go where logs tell them: `engine_flag` (origin `file`), 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -22,6 +21,7 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.json_pieces import BrokenError, pieces
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "model-file"
 TABLES = ("model_file", "engine_flag", "engine_figure", "note", "problem")
@@ -50,7 +50,7 @@ _FLAGS = (
 )  # fmt: skip
 _INNER = ("text_config", "llm_config", "language_config", "language_model", "thinker_config")
 _CAP = 1 << 40  # no count of a model is larger; a larger one is damage
-_MARKS = re.compile(
+_MARKS = regex(
     rb'"(?:architectures|model_type|weight_map|quant_algo|quant_method|transformers_version|eos_token_id|peft_type)"\s*:'
 )
 
@@ -64,7 +64,7 @@ def matches(head: Head) -> bool:
     return file_of(keys) is not None
 
 
-_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
+_TOKEN = regex(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]')
 
 
 def _top_keys(text: str) -> frozenset[str]:

@@ -18,11 +18,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Rows, regex
+from oomdoc.ingest.base import Rows
 from oomdoc.ingest.metric_histories import Histories
+from oomdoc.regexes import regex
 from oomdoc.units import KIB, parse_size, parse_time
 
-TELLING = re.compile(
+TELLING = regex(
     rb"(?m)^\s*(?:Anonymous|Rss|VmRSS|RssAnon):\s+\d|/dev/shm\s*$|(?i:(?:buff?|puffer|tamp(?:on)?|b\xc3\xbafer?|bufor\w*)/cach)|\d\d:\d\d[ \t]+[\d.]+[ \t]+\d\d:\d\d[ \t]|_over_time\(|\bincrease\("
 )
 """Whether a text holds anything of this kind: one search for each short text."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import launch
-from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows, regex
+from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows
 from oomdoc.ingest.engine_facts import facts
 from oomdoc.ingest.hardware import HOST_RAM, MIG, Devices, occupied
 from oomdoc.ingest.memory_series import MEASURED, Sheet, point, points, sheet_of
@@ -27,6 +27,7 @@ from oomdoc.ingest.record import HEAD, peel
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.ingest.topics import topics_of
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
 KIND = "notes"

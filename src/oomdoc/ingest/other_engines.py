@@ -14,9 +14,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from oomdoc.ingest.base import Pattern, regex
+from oomdoc.ingest.base import Pattern
 from oomdoc.ingest.engine_settings import flag_rows
 from oomdoc.ingest.launch import servers
+from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
 BANNERS: tuple[tuple[str, re.Pattern[str], str], ...] = (

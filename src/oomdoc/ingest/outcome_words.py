@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oomdoc.ingest.base import regex
+from oomdoc.regexes import regex
 
 GOOD = regex(
     r"(?i)(?<!not )(?<!never )\b(?:works?|worked|working|starts?(?: fine| up)?$|starts\b|started(?: fine)?|comes? up|came up|serves|served|fine|ok(?:ay)?|pass(?:es|ed)?|"

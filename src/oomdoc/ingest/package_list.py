@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Head, Rows, regex
+from oomdoc.ingest.base import Head, Rows
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "package-list"
 TABLES: tuple[str, ...] = ("engine_flag",)

@@ -10,11 +10,10 @@ message with a hole for its figure. `text_form` asks, and decides what a person'
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from oomdoc.ingest.base import regex
+from oomdoc.regexes import regex
 
 LINKS = 2
 """Links to pages of the same set that make a page of it: a note beside logs may name one other file."""
@@ -91,6 +90,8 @@ def is_catalogue(data: bytes) -> bool:
     """
     if b"\n[" not in data:
         return False
+    import tomllib
+
     text = data.decode("utf-8", "replace")
     for cut in (text, text[: text.rfind("\n[") + 1]):
         try:

@@ -17,18 +17,18 @@ been heard with the whole. What a passage gives that is no row of evidence is dr
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from oomdoc.evidence.tables import COLUMN_READING, LOOKALIKE, Batch
 from oomdoc.ingest.answers import Answers
-from oomdoc.ingest.base import Head, Ingestor, regex
+from oomdoc.ingest.base import Head, Ingestor
 from oomdoc.ingest.forms.tables import FAR
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 CAP_BYTES = 64 << 10
 """A longer text is no collection of pieces that a person pasted."""
@@ -134,8 +134,8 @@ def together(lines: Sequence[str], found: Sequence[Passage]) -> Iterator[Passage
         yield Passage(first, tuple(kept.get(number, "") for number in range(first, max(kept) + 1)))
 
 
-_STANDS_IN = re.compile(r"--?(?P<flag>[A-Za-z][\w-]{2,60})[ =](?P<name>[A-Z]|<\w{1,30}>|\$\{?\w{1,30}\}?)(?=\s|$)")
-_CELL = re.compile(r"(?<![^|\s,;])(?P<name>[A-Z]|<\w{1,30}>|\$\{?\w{1,30}\}?)(?![^|\s,;])")
+_STANDS_IN = regex(r"--?(?P<flag>[A-Za-z][\w-]{2,60})[ =](?P<name>[A-Z]|<\w{1,30}>|\$\{?\w{1,30}\}?)(?=\s|$)")
+_CELL = regex(r"(?<![^|\s,;])(?P<name>[A-Z]|<\w{1,30}>|\$\{?\w{1,30}\}?)(?![^|\s,;])")
 
 
 def _named(header: str, meant: Mapping[str, str]) -> str:
@@ -176,5 +176,5 @@ def _passage(path: str, passage: Passage, choose: Choose) -> Iterator[Batch]:
             yield batch
 
 
-_TELLING = re.compile(rb"\d")
+_TELLING = regex(rb"\d")
 """Evidence has a figure somewhere; a passage of words alone is prose."""

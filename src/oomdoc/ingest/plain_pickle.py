@@ -14,6 +14,7 @@ from typing import Any
 
 from oomdoc.ingest.snapshot_sums import DEVICES, Sums
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 _STACK_CAP = 20_000  # values between two marks; pickle writes lists in batches of 1,000
 _TEXT_OVERHEAD = 64  # bytes of an object besides its text
@@ -49,7 +50,7 @@ class _List(list[Any]):
 
 _ROLES = {"segments": "segments", "device_traces": "devices", "blocks": "blocks"}
 _GONE = object()
-_RUN = re.compile(rb"(?:j.{4})+", re.S)
+_RUN = regex(rb"(?:j.{4})+", re.S)
 
 
 class PlainPickle:

@@ -17,9 +17,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Head, Rows, regex
+from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.prompts import typed
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 from oomdoc.units import KIB, MIB, parse_time
 
 KIND = "process-list"

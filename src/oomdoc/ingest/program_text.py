@@ -9,25 +9,26 @@ import re
 from collections.abc import Mapping
 
 from oomdoc.ingest.base import Head
+from oomdoc.regexes import regex
 
 HEAD_READ = 16 << 10  # bytes: licence texts of 10 KB stand before some code
 _MARKS = 2  # lines of a language that make it one: a single one may be quoted
 
 _LANGUAGES: Mapping[str, re.Pattern[bytes]] = {
-    "Python": re.compile(rb"^(?:from [\w.]+ import [\w(*]|import [\w.]+(?: as \w+)?[ \t]*$|(?:async )?def \w+\(|class \w+[^:\n]*:[ \t]*$|if __name__ == )", re.M),
-    "C or C++": re.compile(rb"^[ \t]*#[ \t]*(?:include[ \t]*[<\"]|ifn?def[ \t]+\w|define[ \t]+\w|endif\b|pragma\b)|^(?:typedef |namespace |template ?<|extern \"C\")", re.M),
-    "JavaScript": re.compile(rb"^(?:import .{1,200} from ['\"]|export (?:default|const|function|class|interface|type)\b|(?:const|var|let) [\w{}, ]+ = require\(|(?:async )?function \w+ ?\(|['\"]use strict['\"])", re.M),
-    "Go": re.compile(rb"^(?:package \w+[ \t]*$|import \($|func [(\w]|type \w+ (?:struct|interface))", re.M),
-    "Rust": re.compile(rb"^(?:(?:pub )?(?:use \w+::|fn \w+|mod \w+;|trait \w+)|impl[ <]|#!?\[\w+)", re.M),
-    "Java": re.compile(rb"^(?:package [\w.]+;|import (?:static )?[\w.*]+;|public (?:final |abstract )?(?:class|interface|enum|@interface) )", re.M),
-    "SQL": re.compile(rb"^(?:(?:CREATE|ALTER|DROP) (?:OR REPLACE )?(?:TEMP )?(?:TABLE|VIEW|MACRO|FUNCTION|INDEX|SCHEMA)\b|(?:SELECT|FROM|WITH|WHERE|GROUP BY|ORDER BY|LEFT JOIN|JOIN|INSERT INTO) [\w(*].*$)", re.M),
-    "a page of the web": re.compile(rb"(?i)<(?:!doctype html|html\b|/?head>|meta charset|link rel=|script\b)"),
-    "a style sheet": re.compile(rb"^[ \t]*[.#@:\w][^{}\n;]{0,200}\{[ \t]*$\s*[\w-]+[ \t]*:[^;{}\n]{1,200};[ \t]*$", re.M),
+    "Python": regex(rb"^(?:from [\w.]+ import [\w(*]|import [\w.]+(?: as \w+)?[ \t]*$|(?:async )?def \w+\(|class \w+[^:\n]*:[ \t]*$|if __name__ == )", re.M),
+    "C or C++": regex(rb"^[ \t]*#[ \t]*(?:include[ \t]*[<\"]|ifn?def[ \t]+\w|define[ \t]+\w|endif\b|pragma\b)|^(?:typedef |namespace |template ?<|extern \"C\")", re.M),
+    "JavaScript": regex(rb"^(?:import .{1,200} from ['\"]|export (?:default|const|function|class|interface|type)\b|(?:const|var|let) [\w{}, ]+ = require\(|(?:async )?function \w+ ?\(|['\"]use strict['\"])", re.M),
+    "Go": regex(rb"^(?:package \w+[ \t]*$|import \($|func [(\w]|type \w+ (?:struct|interface))", re.M),
+    "Rust": regex(rb"^(?:(?:pub )?(?:use \w+::|fn \w+|mod \w+;|trait \w+)|impl[ <]|#!?\[\w+)", re.M),
+    "Java": regex(rb"^(?:package [\w.]+;|import (?:static )?[\w.*]+;|public (?:final |abstract )?(?:class|interface|enum|@interface) )", re.M),
+    "SQL": regex(rb"^(?:(?:CREATE|ALTER|DROP) (?:OR REPLACE )?(?:TEMP )?(?:TABLE|VIEW|MACRO|FUNCTION|INDEX|SCHEMA)\b|(?:SELECT|FROM|WITH|WHERE|GROUP BY|ORDER BY|LEFT JOIN|JOIN|INSERT INTO) [\w(*].*$)", re.M),
+    "a page of the web": regex(rb"(?i)<(?:!doctype html|html\b|/?head>|meta charset|link rel=|script\b)"),
+    "a style sheet": regex(rb"^[ \t]*[.#@:\w][^{}\n;]{0,200}\{[ \t]*$\s*[\w-]+[ \t]*:[^;{}\n]{1,200};[ \t]*$", re.M),
 }  # fmt: skip
 _WEB = _LANGUAGES["a page of the web"]
-_ANY = re.compile(b"|".join(marks.pattern for marks in _LANGUAGES.values() if marks is not _WEB), re.M)
+_ANY = regex(b"|".join(marks.pattern for marks in _LANGUAGES.values() if marks is not _WEB), re.M)
 """A mark of any language but the web's, whose tags are found by their bracket: one search instead of nine, since most sources have none."""
-_RECORD = re.compile(
+_RECORD = regex(
     rb"^(?:\S+ ){0,4}?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b[ :]|^\W?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|^Traceback \(most recent|^\[ *\d+\.\d{3,}\]",
     re.M,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oomdoc.ingest.base import regex
+from oomdoc.regexes import regex
 
 _BEGINS = (
     r"(?=[a-z./]|[A-Z_][A-Z_0-9]{0,40}=)"  # a program, a path, or a variable before them; no amount of money or share

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oomdoc.ingest.base import regex
+from oomdoc.regexes import regex
 
 LINE_CAP = 2000
 """Characters of a line that are looked at: a sentence is shorter, and every pattern of free text is tried on it."""

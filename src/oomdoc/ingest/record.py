@@ -17,12 +17,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from oomdoc.regexes import regex
 from oomdoc.units import NOMINAL_YEAR, epoch_of, parse_time
 
 _LINE_CAP = 64 << 10  # evidence stands at the head of a line; crash dumps reach megabytes
 
-ANSI = re.compile(r"(?:\x1b|\^\[|#033)\[[0-9;]*[A-Za-z]|(?<!u001b)\[(?:\d{1,2};)*\d{1,2}m(?=[\s(A-Z\[]|$)|\x00")
-HEAD = re.compile(
+ANSI = regex(r"(?:\x1b|\^\[|#033)\[[0-9;]*[A-Za-z]|(?<!u001b)\[(?:\d{1,2};)*\d{1,2}m(?=[\s(A-Z\[]|$)|\x00")
+HEAD = regex(
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) "
     r"(?:(?P<mon>\d\d)-(?P<day>\d\d) (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d) |\.\.\. ?)?"
     r"(?:\[?(?P<src>[\w./-]+\.py)(?::(?P<no>\d+))?\] ?)?"
@@ -30,41 +31,41 @@ HEAD = re.compile(
 _GLOG_HEAD = r"[IWEF]\d{4}(?:\d{4})? \d\d:\d\d:\d\d\.\d"
 BRACKETED = rf"(?:\[[\w :./,-]{{1,60}}\] ?){{0,3}}\[(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|[IWEF])\]|{_GLOG_HEAD}"
 """How records of other servers begin: `[TM][INFO]`, `[05/02/2027-03:04:05] [TRT-LLM] [RANK 1] [E]`, glog's `I20270109 12:20:01.1`."""
-TAG = re.compile(
+TAG = regex(
     r"\((?P<name>[A-Za-z][\w.:-]*(?: [A-Za-z]\w*)*?)(?: rank=(?P<rank>\d{1,9}))?(?: pid=(?P<pid>\d{1,9}))?(?:, ip=[\w.:]+)?\) ?"
 )
-TORCH_RANK = re.compile(r"\[rank(\d{1,9})\]: ?")
-WORKER_RANK = re.compile(r"_TP(\d{1,9})")
-V1_WORKER = re.compile(r"VllmWorker-(\d{1,9})$")
-RAY_REPEAT = re.compile(r" \[repeated (\d{1,9})x across cluster\]")
-_CRI = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) [FP] ?(.*)", re.S)
-_STAMPED = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s+(.*)", re.S)
-_LOKI = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) \| (.*)", re.S)
-_POD = re.compile(r"\[pod/([\w.-]+/[\w.-]+)\] ?(.*)", re.S)
-_COMPOSE = re.compile(r"([A-Za-z0-9][\w.-]*)\s+\| (.*)", re.S)
-_SYSLOG = re.compile(
+TORCH_RANK = regex(r"\[rank(\d{1,9})\]: ?")
+WORKER_RANK = regex(r"_TP(\d{1,9})")
+V1_WORKER = regex(r"VllmWorker-(\d{1,9})$")
+RAY_REPEAT = regex(r" \[repeated (\d{1,9})x across cluster\]")
+_CRI = regex(r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:stdout|stderr) [FP] ?(.*)", re.S)
+_STAMPED = regex(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\s+(.*)", re.S)
+_LOKI = regex(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) \| (.*)", re.S)
+_POD = regex(r"\[pod/([\w.-]+/[\w.-]+)\] ?(.*)", re.S)
+_COMPOSE = regex(r"([A-Za-z0-9][\w.-]*)\s+\| (.*)", re.S)
+_SYSLOG = regex(
     r"([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.\d+)? (?:\S+ [\w./@:-]+(?:\[\d+\])?: ?(?!\[pod/))?(.*)", re.S
 )
-_IDENT = re.compile(r"[\w.:-]+ (?:[\w./@()-]+\[\d+\]|kernel): ?(.*)", re.S)  # what journald puts after an ISO stamp
-_RFC5424 = re.compile(
+_IDENT = regex(r"[\w.:-]+ (?:[\w./@()-]+\[\d+\]|kernel): ?(.*)", re.S)  # what journald puts after an ISO stamp
+_RFC5424 = regex(
     r"<\d{1,3}>1 (\S+) \S+ \S+ \S+ \S+ (?:-|(?:\[\w[^\]\s]*(?: [^\s=\]]+=\"(?:[^\"\\]|\\.)*\")*\])+) ?\ufeff?(.*)", re.S
 )
-_PRIORITY = re.compile(r"<\d{1,3}>(?=[A-Z][a-z]{2} |\d{4}-)")
-_LABELS = re.compile(r"\{(?:[a-z]\w*=\"(?:[^\"\\]|\\.)*\"(?:, ?|(?=\})))+\} ?(.*)", re.S)  # `logcli` without -o
-_GITLAB = re.compile(r"\d\d[OE][+ ](.*)", re.S)
-_FLUENTD = re.compile(r"[\w.-]+\t(\{.*)", re.S)
+_PRIORITY = regex(r"<\d{1,3}>(?=[A-Z][a-z]{2} |\d{4}-)")
+_LABELS = regex(r"\{(?:[a-z]\w*=\"(?:[^\"\\]|\\.)*\"(?:, ?|(?=\})))+\} ?(.*)", re.S)  # `logcli` without -o
+_GITLAB = regex(r"\d\d[OE][+ ](.*)", re.S)
+_FLUENTD = regex(r"[\w.-]+\t(\{.*)", re.S)
 # model servers that run the engine in a worker of their own: DJL Serving, TorchServe
-_WORKER = re.compile(
+_WORKER = regex(
     r"(?:\[(?:DEBUG|INFO|WARN|ERROR) ?\] |(?:DEBUG|INFO|WARN|ERROR) +(?:PyProcess )?)W-\d{1,6}-[\w.-]{1,100}(?:: ?| MODEL_LOG - )(.*)",
     re.S,
 )
-_GLOG = re.compile(
+_GLOG = regex(
     _GLOG_HEAD + r"\d{0,8} +\d{1,10} [\w./-]{1,80}:\d{1,6}\] "
     r"(?:[^\n]{1,160}?: (?=(?:\w+\.){0,6}\w{1,60}(?:Error|Exception): ))?(.*)",
     re.S,
 )
 """Triton and other servers in C++ that hold the engine: what failed in its Python is quoted behind their own words."""
-_SRUN = re.compile(r"\d{1,4}: (.*)", re.S)
+_SRUN = regex(r"\d{1,4}: (.*)", re.S)
 _MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
 _MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body")
 _TIME_KEYS = ("time", "timestamp", "@timestamp", "asctime", "ts", "eventTime", "date")
@@ -340,5 +341,5 @@ def _head(text: str, at: int) -> re.Match[str] | None:
     return _GLUED.search(text) if at == 0 else None
 
 
-_EMBEDDED = re.compile(r"(?P<level>DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b[^\"'{]{1,120}?\b[\w./-]+\.py:\d+\] ")
-_GLUED = re.compile(r"(?:it/s\]|s/it\])\s*(?:\([^)]*\)\s*)?" + HEAD.pattern)
+_EMBEDDED = regex(r"(?P<level>DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b[^\"'{]{1,120}?\b[\w./-]+\.py:\d+\] ")
+_GLUED = regex(r"(?:it/s\]|s/it\])\s*(?:\([^)]*\)\s*)?" + HEAD.pattern)

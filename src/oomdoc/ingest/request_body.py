@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import HEAD_BYTES, Head, Rows, regex
+from oomdoc.ingest.base import HEAD_BYTES, Head, Rows
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "request-body"
 TABLES: tuple[str, ...] = ("note",)

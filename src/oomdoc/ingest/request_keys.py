@@ -16,6 +16,7 @@ from oomdoc.evidence.tables import TABLES, Batch
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.vocabulary import meanings
 from oomdoc.intake.cells import is_null, stamp
+from oomdoc.regexes import regex
 
 COLUMNS = TABLES["request"].column_names[1:]
 _TOKEN_CAP = 10**15
@@ -162,11 +163,11 @@ def is_container(name: str) -> bool:
 
 # ---- values
 
-_STATUS = re.compile(r"([0-9]{1,3})(?: .{0,60})?")
-_COUNT = re.compile(r"([0-9]{1,15})(?:\.0*)?")
-_DURATION = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*(ms|s|us|µs|ns|m)?")
+_STATUS = regex(r"([0-9]{1,3})(?: .{0,60})?")
+_COUNT = regex(r"([0-9]{1,15})(?:\.0*)?")
+_DURATION = regex(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*(ms|s|us|µs|ns|m)?")
 _UNITS = {None: 0.0, "ms": 1e3, "s": 1.0, "us": 1e6, "µs": 1e6, "ns": 1e9, "m": 1 / 60}
-_CLF = re.compile(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})", re.ASCII)
+_CLF = regex(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})", re.ASCII)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -212,9 +213,9 @@ def epoch(value: float) -> float | None:
     return None
 
 
-_DAY_FIRST = re.compile(r"(\d\d?)([/.])(\d\d?)\2(\d{4}),?[T ](\d\d?):(\d\d)(?::(\d\d))?")
+_DAY_FIRST = regex(r"(\d\d?)([/.])(\d\d?)\2(\d{4}),?[T ](\d\d?):(\d\d)(?::(\d\d))?")
 """`15/09/2025 06:00`, `15.9.2025 06:00`. Beside dots the day stands first; beside slashes only where it can be no month."""
-_MINUTE = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(Z|[+-]\d\d:?\d\d)?")
+_MINUTE = regex(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(Z|[+-]\d\d:?\d\d)?")
 """A stamp to the minute, as people and spreadsheets write it."""
 
 
@@ -260,7 +261,7 @@ OUTCOMES: dict[str, int] = {
 """What became of a request, as benchmarks and gateways name it, by the HTTP status (RFC 9110; 499 as nginx has it) that means the same."""
 
 
-_NO_ANSWER = re.compile(
+_NO_ANSWER = regex(
     r"(?i)\s*(?:(?:client|read|request|connection|gateway|server)[ _-]?)?(?:time(?:d)?[ _-]?out|no (?:answer|response|reply|bytes))\b.{0,60}$"
 )
 """`client timeout (no bytes)`: nobody answered, whoever gave up."""

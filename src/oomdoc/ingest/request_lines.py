@@ -23,12 +23,13 @@ from oomdoc.ingest.request_shapes import (
     loads,
 )
 from oomdoc.intake.cells import stamp
+from oomdoc.regexes import regex
 
 _LINE_CAP = 64 << 10  # key=value pairs stand before any text of prompts
-PAIR = re.compile(r"""(?<![^\s,;|(\[{])([A-Za-z_@][\w.@-]*)=("[^"]*"|[^\s,;"]*)""")
-_EPOCH_HEAD = re.compile(r"\[?(\d{10}(?:\.\d+)?|\d{13})\b")
+PAIR = regex(r"""(?<![^\s,;|(\[{])([A-Za-z_@][\w.@-]*)=("[^"]*"|[^\s,;"]*)""")
+_EPOCH_HEAD = regex(r"\[?(\d{10}(?:\.\d+)?|\d{13})\b")
 TEXT_KEYS = ("log", "message", "msg", "MESSAGE", "line", "textPayload")
-_CALL = re.compile(
+_CALL = regex(
     r"\s*(?:<think>.{0,4000}</think>\s*)?(<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<function=|<\|tool_calls?_(?:section_)?begin\|>|<tool_calls>|```(?:json)?\s*\{\s*\"name\"|\{\s*\"name\"\s*:\s*\"\w{1,64}\"\s*,\s*\"(?:arguments|parameters)\")",
     re.S,
 )

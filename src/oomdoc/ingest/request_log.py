@@ -21,7 +21,6 @@ regular expression. Text of prompts is never searched.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any
@@ -50,6 +49,7 @@ from oomdoc.ingest.request_sheet import Sheet, add_row, has_named_prompts, heade
 from oomdoc.ingest.vocabulary import is_irrelevant
 from oomdoc.intake.columns import WORTHWHILE_BYTES
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "request-log"
 TABLES = ("request", "metric", "note", "problem")
@@ -211,13 +211,13 @@ def _before_the_cut(data: bytes) -> list[Any]:
     return found
 
 
-_NEXT_OBJECT = re.compile(r"[\s,]*\{")
+_NEXT_OBJECT = regex(r"[\s,]*\{")
 
 KEPT = (Reader, Lines, Sheet, Requests, Bare, Shape)
 """What a reading is made of (`ingest.kept`)."""
 
 
-_DOCUMENT = re.compile(rb'\s*(?:\[\s*(\{|\Z)|\{\s*(?:"|\Z))')
+_DOCUMENT = regex(rb'\s*(?:\[\s*(\{|\Z)|\{\s*(?:"|\Z))')
 
 
 def _opens_document(data: bytes) -> bool:
@@ -243,13 +243,13 @@ def reading(path: str) -> Reader:
 
 # ---- recognising
 
-_SERVER_LINE = re.compile(r"(?:\([^)]*\) )*" + HEAD.pattern)
-_BENCH = re.compile(rb'"(?:input_lens|output_lens)"\s*:\s*\[|"total_input_tokens"\s*:|"num_prompts"\s*:\s*\d')
+_SERVER_LINE = regex(r"(?:\([^)]*\) )*" + HEAD.pattern)
+_BENCH = regex(rb'"(?:input_lens|output_lens)"\s*:\s*\[|"total_input_tokens"\s*:|"num_prompts"\s*:\s*\d')
 _WORDS = (b"token", b"len", b"eval_count", b"evalcount")  # one of them is in every name of a count
 _SHARE = 0.3  # of the lines are requests
 
 
-_CLOCKS = re.compile(rb"(?:^|[,;\t])\"?\d\d:\d\d:\d\d(?:\.\d+)?\"?(?:$|[,;\t\r])")
+_CLOCKS = regex(rb"(?:^|[,;\t])\"?\d\d:\d\d:\d\d(?:\.\d+)?\"?(?:$|[,;\t\r])")
 
 
 def matches(head: Head) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
+
+from oomdoc.regexes import regex
 
 _TURNS = frozenset(("turn", "turnno", "turnid", "turnindex", "turnnumber", "round", "hop"))
 _SINGLE = frozenset(("id", "requestid", "reqid", "xrequestid", "traceid", "spanid", "responseid", "messageid"))
@@ -21,7 +22,7 @@ def conversation_of(names: Sequence[str]) -> str | None:
     return next((name for name, plain in folded.items() if plain.endswith("id") and plain not in _SINGLE), None)
 
 
-_ID = re.compile(r"\S{1,64}")
+_ID = regex(r"\S{1,64}")
 _PROMPTS = 3  # of two lengths nearly every column of a table of two kinds of requests tells
 
 

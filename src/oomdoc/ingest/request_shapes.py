@@ -18,21 +18,22 @@ from oomdoc.ingest.record import peel
 from oomdoc.ingest.request_keys import DEPTH, MEANING, NO_EPOCH, Bare, Meaning, epoch, is_container, status, word
 from oomdoc.intake.cells import Field, Memo, stamp
 from oomdoc.intake.columns import Cut, Template
+from oomdoc.regexes import regex
 
 LEARN_CAP = 16 << 10  # longer lines hold prompts, and are read by json anyway
-BARE_END = re.compile(r"[\s,;\"]")
+BARE_END = regex(r"[\s,;\"]")
 
 _KINDS = {"input": "integer", "output": "integer", "cached": "integer", "limit": "integer", "status": "integer",
           "latency": "real", "ttft": "real", "model": "text", "tenant": "text", "replica": "text", "start": "stamp", "stamp": "stamp", "elapsed": "real"}  # fmt: skip
 _TABLE_NAMES = {"input": "input_tokens", "output": "output_tokens", "limit": "max_tokens", "cached": "cached_tokens"}
-_STAMP = re.compile(rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?(\s?(?:Z|[+-]\d\d:?\d\d))?")
-_OTHER_STAMP = re.compile(rb"\d\d/[A-Z][a-z]{2}/\d{4}:|\[?(?:\d{10}(?:\.\d+)?|\d{13})\b")
-_PAIR = re.compile(rb"""([(\[{]?)([A-Za-z_@][\w.@-]*)=("[^"]*"|[^\s,;"=]*?)([)\]},;]*)""")
-_WHOLE = re.compile(rb"[0-9]{1,15}")
-_REAL = re.compile(rb"[0-9]{1,15}(?:\.[0-9]{1,9})?")
+_STAMP = regex(rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?(\s?(?:Z|[+-]\d\d:?\d\d))?")
+_OTHER_STAMP = regex(rb"\d\d/[A-Z][a-z]{2}/\d{4}:|\[?(?:\d{10}(?:\.\d+)?|\d{13})\b")
+_PAIR = regex(rb"""([(\[{]?)([A-Za-z_@][\w.@-]*)=("[^"]*"|[^\s,;"=]*?)([)\]},;]*)""")
+_WHOLE = regex(rb"[0-9]{1,15}")
+_REAL = regex(rb"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _JSON_KEYS = rb'\s*(?:\{\s*)?(?:"[^"\\]*"\s*:\s*(?:\{\s*)?)+'
 _JSON_VALUE = rb'"[^"\\]*"|[^"\\{}\[\]\s]+|\[[^"\\\[\]{}]*\]|\{\}'
-_JSON_CELL = re.compile(rb"(" + _JSON_KEYS + rb")(" + _JSON_VALUE + rb")([\s}]*)")
+_JSON_CELL = regex(rb"(" + _JSON_KEYS + rb")(" + _JSON_VALUE + rb")([\s}]*)")
 
 
 class RefusedError(Exception):

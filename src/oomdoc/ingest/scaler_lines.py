@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from oomdoc.ingest.base import TEXT_CAP, Pattern, regex
+from oomdoc.ingest.base import TEXT_CAP, Pattern
+from oomdoc.regexes import regex
 
 Row = dict[str, Any]
 

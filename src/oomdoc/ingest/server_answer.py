@@ -17,8 +17,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows, regex
+from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "server-answer"
 TABLES: tuple[str, ...] = ("engine_flag", "note")

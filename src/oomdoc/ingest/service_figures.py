@@ -20,11 +20,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import TEXT_CAP, Rows, regex
+from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.ingest.metrics import kept_name
 from oomdoc.ingest.text_form import is_log_line
+from oomdoc.regexes import regex
 
-TELLING = re.compile(
+TELLING = regex(
     rb"(?i)\b(?:goals?|slo|sla|objective|objetivo|ziel|target|clients?|users?|browser|caller|gateway|callers)\b|\brequests?\b|bytes/s|\bcopied,|rxkB/s|\bSpeed:|\bnr_throttled|vllm:\w+|\bthreshold"
 )
 """Whether a text holds anything of this kind: one search for each short text."""

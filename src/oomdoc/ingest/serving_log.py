@@ -18,11 +18,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Head, regex
+from oomdoc.ingest.base import Head
 from oomdoc.ingest.record import peel
 from oomdoc.ingest.request_keys import MEANING, Found, Requests, number
 from oomdoc.intake.cells import stamp
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "serving-log"
 TABLES = ("request", "problem")

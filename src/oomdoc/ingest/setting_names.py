@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from oomdoc.ingest.base import regex
+from oomdoc.regexes import regex
 
 _NAMES: Mapping[str, str] = {
     "tensor_parallel_size": "tp, tp_size, tp_degree, tensor_parallel, tensor_parallel_size, tensor_parallelism",
@@ -100,7 +100,7 @@ def of_header(name: str) -> str | None:
     return _BY_NAME.get(_letters(inside[1])) if inside else found
 
 
-_BRACKETS = re.compile(r"[\[(](.*?)[\])]")
+_BRACKETS = regex(r"[\[(](.*?)[\])]")
 
 
 def _letters(text: str) -> str:
@@ -155,7 +155,7 @@ _NOT = regex(
 _WORDS = (b"--", b"_", b"ipc host", b"/dev/shm", b"eager", b"max", b"gpu", b"tensor", b"pipeline", b"data", b"enforce", b"limit", b"swap", b"cpu", b"kv",
           b"shm", b"sleep", b"prefix", b"chunked", b"cuda", b"expandable", b"tp", b"pp", b"dp", b"util", b"torch ")  # fmt: skip
 """What stands in the name of every setting; a release is numbers alone."""
-_NUMBERED = re.compile(rb"\d\.\d+\.\d")
+_NUMBERED = regex(rb"\d\.\d+\.\d")
 
 
 def may_name_settings(data: bytes) -> bool:

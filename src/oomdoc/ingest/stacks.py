@@ -14,8 +14,9 @@ import re
 from collections.abc import Iterator
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import TEXT_CAP, Rows, regex
+from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 _ANCHORS = (b"most recent call first", b"MainThread")  # the second in quotes or brackets
 _PROCESS = regex(r"\s*Process (?P<pid>\d{1,9}): (?P<name>\S.{0,120})")

@@ -14,10 +14,11 @@ import re
 from collections.abc import Iterator
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Rows, regex
+from oomdoc.ingest.base import Rows
+from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
-TELLING = re.compile(rb"(?i)(?:allocated|\brss\b|\bresident)(?:[ :=()a-z]|&nbsp;){1,12}[\d.,]+ ?[KMG](?:i?B)?\b")
+TELLING = regex(rb"(?i)(?:allocated|\brss\b|\bresident)(?:[ :=()a-z]|&nbsp;){1,12}[\d.,]+ ?[KMG](?:i?B)?\b")
 """Whether a text holds anything of this kind: one search for each short text."""
 
 _LEAST = 5

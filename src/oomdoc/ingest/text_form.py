@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 
 from oomdoc.ingest import pages
-from oomdoc.ingest.base import Head, regex
+from oomdoc.ingest.base import Head
 from oomdoc.ingest.record import BRACKETED, HEAD
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 DOCUMENT = "document"
 CHAT = "chat"
@@ -80,8 +80,8 @@ def own_log(chunk: Chunk) -> tuple[Chunk, Chunk]:
     )
 
 
-_FENCE = re.compile(rb"\s{0,8}(?:```|~~~|</?(?:pre|details|code)\b|\{(?:code|noformat)[:}])")
-_CLOCK = re.compile(rb"\d\d:\d\d:\d\d|\[ *\d{1,9}\.\d{6}\]")
+_FENCE = regex(rb"\s{0,8}(?:```|~~~|</?(?:pre|details|code)\b|\{(?:code|noformat)[:}])")
+_CLOCK = regex(rb"\d\d:\d\d:\d\d|\[ *\d{1,9}\.\d{6}\]")
 
 
 def _pieces(lines: Sequence[bytes]) -> Iterator[tuple[int, int]]:

@@ -32,6 +32,7 @@ from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, peel, read_record
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.intake.scan import Chunk, Hit, LiteralScan
+from oomdoc.regexes import regex
 
 KIND = "text-log"
 PATTERNS: tuple[Pattern, ...] = (
@@ -51,29 +52,27 @@ _SHM_LINES = 60  # a traceback of this length may stand between a file made in /
 _FOLLOW_LINES = 6  # how far a wrapped allocator message may reach
 _STATUS = "echo $?"
 _TYPED = "of the typed command"
-_TYPED_STATUS = re.compile(r"(?:\S{0,60} ?[$#%>❯] |\+ )echo \$\?\s*")
-_ALONE = re.compile(rb"\r?\n(\d{1,3})\s*(?:\n|$)")
+_TYPED_STATUS = regex(r"(?:\S{0,60} ?[$#%>❯] |\+ )echo \$\?\s*")
+_ALONE = regex(rb"\r?\n(\d{1,3})\s*(?:\n|$)")
 """A shell's prompt asked for the status of the command before, and the line that answers."""
 _COMMAND_LINES = 60  # the longest command that is typed over several lines
 _DETAIL_LINES = 2  # how far the first entry of a list below a message may reach
 
-_ECHO = re.compile(
+_ECHO = regex(
     r"(?:\(\S+ pid=\d+\) )?(?:Received request \S+|Request \S+ (?:details|JSON body)|Generated response|Added request|async_llm|POST /|GET /)"
 )
-_DATA_LINE = re.compile(r"\s*\|\s|\s*[{\[]\s*\"")
+_DATA_LINE = regex(r"\s*\|\s|\s*[{\[]\s*\"")
 # a message that only announces itself: what is wrong stands in the lines below it
-_OPENING = re.compile(r"\d+ validation errors? for \w+$|:\s*$")
-_FRAME = re.compile(r"File \"?(?P<file>[^\",\n]{1,300})\"?, line \d+, in (?P<function>[\w<>.]+)")
-_LANDMARK = re.compile(r"\b(" + "|".join(vllm_log.LANDMARKS) + r")\b")
-_VLLM_RECORD = re.compile(HEAD.pattern)
-_VLLM_WORDS = re.compile(r"vllm|KV cache|est\. speed input|torch\.|CUDA|EngineCore|Traceback \(most recent", re.I)
-_KERNEL_LINE = re.compile(
-    r"\[ *\d+\.\d{3,6}\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,60}\bkernel: "
-)
+_OPENING = regex(r"\d+ validation errors? for \w+$|:\s*$")
+_FRAME = regex(r"File \"?(?P<file>[^\",\n]{1,300})\"?, line \d+, in (?P<function>[\w<>.]+)")
+_LANDMARK = regex(r"\b(" + "|".join(vllm_log.LANDMARKS) + r")\b")
+_VLLM_RECORD = regex(HEAD.pattern)
+_VLLM_WORDS = regex(r"vllm|KV cache|est\. speed input|torch\.|CUDA|EngineCore|Traceback \(most recent", re.I)
+_KERNEL_LINE = regex(r"\[ *\d+\.\d{3,6}\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,60}\bkernel: ")
 _FREQUENT = "Avg prompt throughput"  # the anchor whose lines come by the thousand
-_WHOLE_STATS = re.compile(r"Running: \d+ reqs, .*usage: [\d.]+%")
+_WHOLE_STATS = regex(r"Running: \d+ reqs, .*usage: [\d.]+%")
 _BACKWARD = 4096  # how far back the time of an untimed line is looked for
-_LAST_STAMP = re.compile(rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
+_LAST_STAMP = regex(rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
 
 _REFUSALS = tuple(pattern for pattern in PATTERNS if pattern.table == "startup_check" and pattern.dialect == "vllm")
 _FRAME_ANCHORS = (", line ", *vllm_log.LANDMARKS)
@@ -114,8 +113,8 @@ def _plan() -> _Plan:
     # longer first, and let an anchor do the work of every anchor that lies inside it or begins in it
     anchors = sorted({*by_anchor, *others}, key=lambda anchor: (-len(anchor), anchor))
     inside = _hidden(anchors)
-    settings = {anchor: (regex, origin, "") for anchor, regex, origin in engine_settings.SETTINGS}
-    settings |= {anchor: (regex, "logged", server) for anchor, regex, server in other_engines.BANNERS}
+    settings = {anchor: (expression, origin, "") for anchor, expression, origin in engine_settings.SETTINGS}
+    settings |= {anchor: (expression, "logged", server) for anchor, expression, server in other_engines.BANNERS}
     telling = wordings.anchors_of(PATTERNS)
     return _Plan(
         LiteralScan([anchor.encode() for anchor in anchors]),
@@ -303,9 +302,9 @@ class Reader:
         if not found and plan.opens[anchor] and "opens" not in done:
             done.add("opens")
             found = self._wrapped(chunk, record, text, begin, end)
-        for regex, origin, server in plan.setting[anchor]:
-            body = regex.search(text) if not done & {"settings", "?" + regex.pattern} else None
-            done.add("?" + regex.pattern)
+        for expression, origin, server in plan.setting[anchor]:
+            body = expression.search(text) if not done & {"settings", "?" + expression.pattern} else None
+            done.add("?" + expression.pattern)
             if body:
                 done.add("settings")
                 found = True

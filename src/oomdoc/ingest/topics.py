@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from oomdoc.ingest.base import regex
 from oomdoc.ingest.prose_words import COUNT, FAILS, NUMBERS, SIZE, WORKS
+from oomdoc.regexes import regex
 from oomdoc.units import MIB, parse_size
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from oomdoc.ingest.base import regex
+from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
 _SIZE = (

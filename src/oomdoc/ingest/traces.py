@@ -22,14 +22,15 @@ from oomdoc.ingest.base import Head
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, pieces
 from oomdoc.ingest.request_keys import MEANING, Found, Requests, put
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "traces"
 TABLES = ("request", "problem")
 
 _FLUSH_ROWS = 20_000
 _SEEN = 500_000
-_OTLP = re.compile(rb'"(?:resourceSpans|batches)"\s*:\s*\[|"(?:scopeSpans|instrumentationLibrarySpans)"\s*:\s*\[\s*\{')
-_JAEGER = re.compile(
+_OTLP = regex(rb'"(?:resourceSpans|batches)"\s*:\s*\[|"(?:scopeSpans|instrumentationLibrarySpans)"\s*:\s*\[\s*\{')
+_JAEGER = regex(
     rb'"traceID"\s*:\s*"[^"]*"[^\[]{0,200}(?:"spans"\s*:\s*\[|"operationName"\s*:)|"operationName"\s*:.{0,4000}?"tags"\s*:\s*\[',
     re.S,
 )

@@ -16,13 +16,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import TEXT_CAP, Rows, regex
+from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.ingest.outcome_words import outcome_of
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.prose_words import plain
 from oomdoc.ingest.setting_names import may_name_settings, settings_in
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 _NOTE_BYTES = 32 << 10  # a person's note is shorter; a longer text is a log
 _NOTE_LINES = 300
@@ -32,12 +33,12 @@ _NO_TRIAL = regex(
     r"(?i)\b(?:try|consider|please|should|could|would|you can|increase|decrease|reduce|lower|if|or|may|might)\b|\b(?:INFO|WARNING|ERROR|DEBUG)\b|^\s*(?://|\*|usage:)|\?\s*$"
 )
 _LEAD = regex(r"(?i)^\W{0,4}(?P<word>works?|worked|working|ok(?:ay)?|good|starts?|fails?|failed|failing|broken|bad|crash(?:es|ed)?|oom|dies|died)\s*(?::|=>|->|—|–)\s+(?P<rest>.+)$")  # fmt: skip
-_MARK = re.compile(r"\s(?:->|=>|→|—|–|#)\s|:\s+(?=\S+(?:\s\S+){0,6}\s*[.;]?$)")
-_SENTENCES = re.compile(r"(?<=[\w)\]\"'`])[.;]\s+(?=[\w\"'`(-])|\s\|\s")
+_MARK = regex(r"\s(?:->|=>|→|—|–|#)\s|:\s+(?=\S+(?:\s\S+){0,6}\s*[.;]?$)")
+_SENTENCES = regex(r"(?<=[\w)\]\"'`])[.;]\s+(?=[\w\"'`(-])|\s\|\s")
 _COMMAND = regex(r"\b(?:vllm serve|python3? |docker run|-m vllm|torchrun|deepspeed)\b|\\\s*$")
-_NAMES = re.compile(r"--[\w.-]+|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|[\w./-]*/[\w./-]+|\b\w+_\w+\b")
-_ASIDE = re.compile(r"\s(?:->|=>|→|—|–|#)\s")
-_PARTS = re.compile(r",\s+(?:but\s+|and\s+)?|\s(?:but|while|whereas)\s")
+_NAMES = regex(r"--[\w.-]+|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|[\w./-]*/[\w./-]+|\b\w+_\w+\b")
+_ASIDE = regex(r"\s(?:->|=>|→|—|–|#)\s")
+_PARTS = regex(r",\s+(?:but\s+|and\s+)?|\s(?:but|while|whereas)\s")
 _THIS = regex(
     r"(?i)(?::|->|=>|→)\s*(?:this|see (?:below|log|above)|the (?:log|error) (?:below|above)|as (?:below|above|shown))\b"
 )

@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Rows, regex
+from oomdoc.ingest.base import Rows
 from oomdoc.ingest.prompts import typed
+from oomdoc.regexes import regex
 from oomdoc.units import parse_size, parse_time
 
-TELLING = re.compile(rb"(?m)\(Result: oom-kill\)|^Result=oom-kill\b")
+TELLING = regex(rb"(?m)\(Result: oom-kill\)|^Result=oom-kill\b")
 """Whether a text holds anything of this kind: one search for each short text."""
 
 _REACHED = 0.98

@@ -16,7 +16,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from oomdoc.ingest.base import Pattern, interval, regex
+from oomdoc.ingest.base import Pattern, interval
+from oomdoc.regexes import regex
 from oomdoc.units import GIB
 
 _NUM = r"-?(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24})"  # bounded and in one way only: a run of digits costs no time

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oomdoc.ingest import torch_oom
-from oomdoc.ingest.base import Pattern, regex
+from oomdoc.ingest.base import Pattern
 from oomdoc.ingest.record import Record
+from oomdoc.regexes import regex
 
 REASON = "a known message in a wording that is new"
 ANCHORS = (

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 _HEAD_LINES = 200
 _STAMP = rb"(?:\d{4}-\d\d-\d\dT[\d:.,]{8,18}(?:Z|[+-]\d\d:?\d\d)? )"
@@ -31,8 +32,8 @@ _FORMS += (
 )
 _RECORD = rb"[^\n]{0,120}?(?<![A-Z])(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?:\d\d-\d\d \d\d:\d\d:\d\d )?\[?[\w./-]{1,80}\.py:\d"
 """A record of the engine behind a prefix (vllm/logger.py, 0.1.7 to 0.30)."""
-_ANY = tuple(re.compile(form, re.M) for form in _FORMS)
-_ENGINE = tuple(re.compile(form + _RECORD, re.M) for form in _FORMS)
+_ANY = tuple(regex(form, re.M) for form in _FORMS)
+_ENGINE = tuple(regex(form + _RECORD, re.M) for form in _FORMS)
 
 
 class Writers:

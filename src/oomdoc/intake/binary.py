@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from oomdoc.regexes import regex
+
 _BINARY: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n", "PNG image"),
     (0, b"\xff\xd8\xff", "JPEG image"),
@@ -45,10 +47,10 @@ _BINARY: tuple[tuple[int, bytes, str], ...] = (
     (0, b"Salted__", "file encrypted with OpenSSL, decrypt it first"),
     (0, b"\xca\xfe\xba\xbe", "Java or Mach-O program"),
 )
-_PICKLE = re.compile(rb"\x80[\x02-\x05][\x95cq(}\]\x8a\x8c)X]")
-_SAFETENSORS = re.compile(rb"[\x00-\xff]{4}\0{4}\{\"", re.S)
+_PICKLE = regex(rb"\x80[\x02-\x05][\x95cq(}\]\x8a\x8c)X]")
+_SAFETENSORS = regex(rb"[\x00-\xff]{4}\0{4}\{\"", re.S)
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_HOLE = re.compile(rb"\0{32,}")
+_HOLE = regex(rb"\0{32,}")
 _TEXT = bytes(value for value in range(256) if value >= 32 or value in b"\b\t\n\v\f\r\x1b")
 _ODD_SHARE = 0.05  # control bytes: random bytes have 0.09, text with colours and progress bars under 0.001
 

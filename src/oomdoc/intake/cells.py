@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+from oomdoc.regexes import regex
 from oomdoc.units import parse_time
 
 INTEGER_DIGITS = 15  # more is no count of anything, and 15 digits are exact as a double too
@@ -109,9 +110,9 @@ class Field:
     decode: Memo = dataclasses.field(default_factory=lambda: CELL_TEXT, compare=False)
 
 
-_INTEGER = re.compile(rb"[0-9]{1,15}")
-_REAL = re.compile(rb"[0-9]+(?:\.([0-9]+))?")
-_MINUTE = re.compile(rb"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9]{2}:[0-9]{2}")
+_INTEGER = regex(rb"[0-9]{1,15}")
+_REAL = regex(rb"[0-9]+(?:\.([0-9]+))?")
+_MINUTE = regex(rb"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9]{2}:[0-9]{2}")
 
 
 def value_plain(field: Field, text: bytes) -> tuple[bool, Any]:
@@ -143,7 +144,7 @@ def minute_of(text: str) -> int | None:
     return int(seconds) if seconds is not None else None
 
 
-_STAMP = re.compile(r"(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d):([0-5]\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
+_STAMP = regex(r"(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d):([0-5]\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
 
 
 def stamp(text: str) -> float | None:

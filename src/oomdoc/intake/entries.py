@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, cast
 
 from oomdoc.intake.scan import Chunk, chunks, whole
+from oomdoc.regexes import regex
 from oomdoc.units import epoch_of, parse_time, show_bytes
 
 DOCUMENT_CAP_BYTES = 12 << 20  # hostile JSON takes 25 times its size; Grafana stops at 5,000 lines, Loki's API too
 LINES_CAP_BYTES = 64 << 20  # `logcli -o jsonl`, CloudWatch Insights (10,000 lines)
-_FRACTION = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)[.,](\d{1,9})\d*(.*)")
+_FRACTION = regex(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)[.,](\d{1,9})\d*(.*)")
 _MESSAGE_KEYS = ("line", "message", "textPayload", "log", "@message")
 _TIME_KEYS = ("timestamp", "time", "@timestamp", "ts", "date")
 Note = Callable[[str], None]

@@ -19,13 +19,13 @@ by line and remembers who wrote it. A form is proposed by the first 64 KiB of a 
 
 from __future__ import annotations
 
-import html.parser
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from oomdoc.intake.scan import Chunk, whole
+from oomdoc.regexes import regex
 
 CAP_BYTES = 12 << 20  # what has to be seen whole: larger ones stay as they are
 _HEAD_LINES = 400
@@ -109,19 +109,19 @@ def _without_mark(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
 
 # ---- a prefix
 
-_RECORD = re.compile(
+_RECORD = regex(
     rb"(?:\([\w ]+ ?(?:rank=\d+)?(?: ?pid=\d+)?[^)]{0,40}\) )?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b|\[? ?\d{4}[-/]\d\d[-/]\d\d[T ][\d:]{5,8}(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]? (?! )|"
     rb"\[ *\d{1,9}\.\d{1,9}\]|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |\s*File \"|Traceback|<\d{1,3}>|\[rank\d"
 )
 """How a line of a log begins."""
-_OWN_RECORD = re.compile(rb"(?:\([^)]{1,80}\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
+_OWN_RECORD = regex(rb"(?:\([^)]{1,80}\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
 """How the engine's own records begin: one of them makes a log, however much of it goes on with others."""
-_COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+_COLOUR = regex(rb"\x1b\[[0-9;]*m")
 _PREFIXES = (
-    (re.compile(rb"\[pod/[\w.-]+/[\w.-]+\] "), 1, False),
-    (re.compile(rb"[A-Za-z0-9][\w.-]* +\| "), 2, False),
-    (re.compile(rb"(?:> ?)+"), 1, False),
-    (re.compile(rb"[ \t]{1,60}(?=\S)"), 1, True),
+    (regex(rb"\[pod/[\w.-]+/[\w.-]+\] "), 1, False),
+    (regex(rb"[A-Za-z0-9][\w.-]* +\| "), 2, False),
+    (regex(rb"(?:> ?)+"), 1, False),
+    (regex(rb"[ \t]{1,60}(?=\S)"), 1, True),
 )
 """What stands before a line, in how many lines it has to, and whether a log may lose it: blanks tell nothing."""
 _LOG_SHARE = 0.2  # of the lines of a log begin a record; the others go on with one
@@ -159,8 +159,8 @@ _TEXT_KEYS = ("output", "stdout", "stderr", "log", "logs", "text", "raw", "dump"
 _MESSAGE_KEYS = ("message", "log", "msg", "line", "textPayload")
 _BESIDE = frozenset(("host", "hostname", "node", "stream", "container", "container_name", "pod", "pod_name", "namespace", "file", "path", "offset", "tag", "source", "service"))  # fmt: skip
 _OF_USERS = frozenset(("prompt", "messages", "role", "model", "choices", "usage", "apiVersion", "kind"))
-_TIMED = re.compile(rb'"(?:time|timestamp|@timestamp|ts|date)"\s*:')
-_STRING_KEY = re.compile(rb'"(?:' + "|".join(_TEXT_KEYS).encode() + rb')"\s*:\s*"')
+_TIMED = regex(rb'"(?:time|timestamp|@timestamp|ts|date)"\s*:')
+_STRING_KEY = regex(rb'"(?:' + "|".join(_TEXT_KEYS).encode() + rb')"\s*:\s*"')
 
 
 def _of_json(head: bytes) -> Handed | None:
@@ -210,7 +210,7 @@ def _strings(text: str) -> str | None:
 # ---- a single line
 
 _LEAST_SPELLED = 2  # `\n` in letters: one may be a setting of some format
-_SPELLED = re.compile(r"\\([nrt\"])")
+_SPELLED = regex(r"\\([nrt\"])")
 
 
 def _spelled_out(text: str) -> str | None:
@@ -223,7 +223,7 @@ def _spelled_out(text: str) -> str | None:
 
 # ---- a block of YAML
 
-_BLOCK_HEAD = re.compile(
+_BLOCK_HEAD = regex(
     rb"(?:(?:---|#.*|(?!apiVersion|kind)[\w.-]{1,60}: [^|>\n]{0,200})?\r?\n){0,12}(?:" + "|".join(_TEXT_KEYS).encode() + rb"): [|>][-+\d]{0,2}\r?\n"
 )  # fmt: skip
 
@@ -247,66 +247,13 @@ def _of_block(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
 
 # ---- a page
 
-_PAGE = re.compile(rb"\s*<(?:!doctype html|html|body|div|pre|table)\b", re.I)
-_UNSEEN = frozenset(("script", "style", "head", "title"))
-_WITHIN_SHARE = 0.8  # of the words of a page; one with more around its text is a document, and quotes
-
-
-class _Page(html.parser.HTMLParser):
-    """The text of a page by line: rows of tables between bars."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.lines: dict[int, str] = {}
-        self.within = self.around = 0
-        self._open: list[str] = []
-        self._row: tuple[int, list[str]] | None = None
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """A cell, a row, or a part that is not shown begins."""
-        if tag == "tr":
-            self._row = self.getpos()[0], []
-        elif tag in ("td", "th") and self._row is not None:
-            self._row[1].append("")
-        if tag in _UNSEEN or tag == "pre":
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        """A row is complete, or a part is over."""
-        if tag == "tr" and self._row is not None:
-            line, cells = self._row
-            self.lines[line] = "| " + " | ".join(" ".join(cell.split()).replace("|", "/") for cell in cells) + " |"
-            self._row = None
-        if self._open and self._open[-1] == tag:
-            self._open.pop()
-
-    def handle_data(self, data: str) -> None:
-        """Text: of a cell, or where it stands."""
-        if self._open and self._open[-1] in _UNSEEN:
-            return
-        words = len(data.split())
-        if self._row is not None:
-            if self._row[1]:
-                self._row[1][-1] += data
-            self.within += words
-            return
-        self.within += words if self._open else 0
-        self.around += 0 if self._open else words
-        for number, part in enumerate(data.split("\n"), self.getpos()[0]):
-            self.lines[number] = self.lines.get(number, "") + part.rstrip("\r")
-
-
-def _text_of_page(text: str) -> str | None:
-    page = _Page()
-    page.feed(text)
-    page.close()
-    if page.within < _WITHIN_SHARE * (page.within + page.around) or not page.within:
-        return None
-    return "".join(page.lines.get(number, "") + "\n" for number in range(1, text.count("\n") + 2))
+_PAGE = regex(rb"\s*<(?:!doctype html|html|body|div|pre|table)\b", re.I)
 
 
 def _of_page(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
-    yield from _whole(_text_of_page)(pieces)
+    from oomdoc.intake.page import text_of_page  # the parser, which few bundles need
+
+    yield from _whole(text_of_page)(pieces)
 
 
 # ---- breaks at a width
@@ -318,11 +265,9 @@ _LEAST_BREAKS = 2
 _LEAST_BREAKS_ANYWHERE = 4  # at any other width: a window that somebody drew
 _LEAST_WORDS = 2  # that were cut in two
 _ALIKE = 8  # characters by which two rows of a table begin alike
-_WHOLE_SAMPLE = re.compile(
-    rb"[A-Za-z_:][\w:]*\{[^\n]*\} [-+\w.]+( \d+)?$"
-)  # of Prometheus' text: it ends where it ends
+_WHOLE_SAMPLE = regex(rb"[A-Za-z_:][\w:]*\{[^\n]*\} [-+\w.]+( \d+)?$")  # of Prometheus' text: it ends where it ends
 _ALIGNED = 3  # cells that end below each other: rows of a table, as `free` prints them, and no line that was broken
-_CELL = re.compile(rb"\S+(?: \S+)*(?=  |$)")
+_CELL = regex(rb"\S+(?: \S+)*(?=  |$)")
 _SHAPE = bytes.maketrans(b"0123456789", b"0" * 10)
 
 

@@ -6,6 +6,7 @@ import re
 from typing import BinaryIO, NamedTuple
 
 from oomdoc.intake.streams import UNPRINTABLE
+from oomdoc.regexes import regex
 
 _LABEL_CAP = 1024  # characters of a member's name; a header may claim megabytes
 
@@ -82,7 +83,7 @@ class Place(NamedTuple):
         return self._replace(layers=(*self.layers, Layer(form, self.label, self.inside)))
 
 
-_WINDOWS = re.compile(r"[A-Za-z]:|\\|.*[\\/]\.\.\\|\.\.\\|.*\\\.\.(?:$|[\\/])", re.S)
+_WINDOWS = regex(r"[A-Za-z]:|\\|.*[\\/]\.\.\\|\.\.\\|.*\\\.\.(?:$|[\\/])", re.S)
 
 
 def safe_path(name: str) -> str:

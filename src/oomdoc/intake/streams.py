@@ -16,6 +16,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from oomdoc.regexes import regex
 from oomdoc.units import KIB, MIB
 
 LEAST = 128 * KIB  # a read gives at least this much (or all that was asked) before the end
@@ -29,7 +30,7 @@ _NULS_CAP = 1024 * MIB  # of them that no jump passes (a second's reading): a de
 _HEADER_CAP = 16 * KIB  # kept of one tar header: two paths of 4,096 and attributes; it may claim gigabytes
 _HEADERS_CAP = 64 * KIB  # of all headers before one member; old versions of `tarfile` may hold 4,000 times as much
 
-UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+UNPRINTABLE = regex("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 Note = Callable[[str, str], None]  # (label, why): something was not read, or not to its end
 Allow = Callable[[int, int, int], str]  # (new bytes, unpacked bytes so far, packed bytes so far) -> why to stop, or ""
@@ -271,12 +272,12 @@ class Form(NamedTuple):
 
 
 DEFLATE = Form("deflate", None, lambda: _isal("DECOMP_DEFLATE"))
-GZIP = Form("gzip", re.compile(rb"\x1f\x8b"), lambda: _isal("DECOMP_GZIP"), tail=8)
+GZIP = Form("gzip", regex(rb"\x1f\x8b"), lambda: _isal("DECOMP_GZIP"), tail=8)
 # the second is a frame to pass over, with which pzstd begins
-ZSTD = Form("zstd", re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), _Zstd, tail=4)
-XZ = Form("xz", re.compile(rb"\xfd7zXZ\0"), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_CAP))
-BZIP2 = Form("bzip2", re.compile(rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)"), bz2.BZ2Decompressor)
-_ZIP = re.compile(rb"PK(?:\x03\x04|\x05\x06)")
+ZSTD = Form("zstd", regex(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), _Zstd, tail=4)
+XZ = Form("xz", regex(rb"\xfd7zXZ\0"), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_CAP))
+BZIP2 = Form("bzip2", regex(rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)"), bz2.BZ2Decompressor)
+_ZIP = regex(rb"PK(?:\x03\x04|\x05\x06)")
 
 
 def form_of(head: bytes) -> Form | str | None:
@@ -375,7 +376,7 @@ def is_tar(head: bytes) -> bool:
 class _Headers:
     """The file that `tarfile` reads headers from: a stream that goes forward only, `left` bytes of it per member."""
 
-    _HOSTILE = re.compile(rb"\d{1000}")  # before 3.11.10 `tarfile` takes quadratic time for digits (CVE-2024-6232)
+    _HOSTILE = regex(rb"\d{1000}")  # before 3.11.10 `tarfile` takes quadratic time for digits (CVE-2024-6232)
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream

@@ -35,22 +35,21 @@ from oomdoc.intake.entries import (
 )
 from oomdoc.intake.handed import Handed, handed
 from oomdoc.intake.scan import Chunk, chunks
+from oomdoc.regexes import regex
 
 HEAD_BYTES = 64 << 10
 _PIECES_CAP_BYTES = 4 << 20  # of one line that was cut: what `scan` holds of a line at most
 
-_CRI = re.compile(
-    rb"(?P<stamp>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?P<stream>stdout|stderr) (?P<tag>[FP])(?: |$)"
-)
-_CRI_PARTIAL = re.compile(rb" std(?:out|err) P ")
-_DOCKER_HEAD = re.compile(rb'\{"log": ?"(?:[^"\\\n]|\\.)*", ?"stream": ?"std')
-_DOCKER_END = re.compile(rb'\\n", ?"stream": ?"std')
-_DOCKER_PARTIAL = re.compile(rb'(?<!\\n)", ?"stream": ?"std(?:out|err)"')
-_DOCKER = re.compile(rb'\{"log": ?"(?P<log>(?:[^"\\]|\\.)*)"(?P<rest>, ?"stream": ?"(?P<stream>\w+)".*)', re.S)
-_EXPORT_HEAD = re.compile(rb"\A(?:[A-Z_][A-Z0-9_]*=[^\n]*\n){0,40}?__REALTIME_TIMESTAMP=\d+\n")
-_BYTES = re.compile(rb'"MESSAGE"\s*:\s*\[\s*\d')
-_LOKI_LINE = re.compile(rb'\{(?=[^\n]*"labels":)(?=[^\n]*"line": ?")[^\n]*"timestamp": ?"')
-_INSIGHTS = re.compile(rb"\A(?:\xef\xbb\xbf)?\"?@timestamp\"?,(?:\"?@?\w+\"?,)*\"?@message\"?")
+_CRI = regex(rb"(?P<stamp>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?P<stream>stdout|stderr) (?P<tag>[FP])(?: |$)")
+_CRI_PARTIAL = regex(rb" std(?:out|err) P ")
+_DOCKER_HEAD = regex(rb'\{"log": ?"(?:[^"\\\n]|\\.)*", ?"stream": ?"std')
+_DOCKER_END = regex(rb'\\n", ?"stream": ?"std')
+_DOCKER_PARTIAL = regex(rb'(?<!\\n)", ?"stream": ?"std(?:out|err)"')
+_DOCKER = regex(rb'\{"log": ?"(?P<log>(?:[^"\\]|\\.)*)"(?P<rest>, ?"stream": ?"(?P<stream>\w+)".*)', re.S)
+_EXPORT_HEAD = regex(rb"\A(?:[A-Z_][A-Z0-9_]*=[^\n]*\n){0,40}?__REALTIME_TIMESTAMP=\d+\n")
+_BYTES = regex(rb'"MESSAGE"\s*:\s*\[\s*\d')
+_LOKI_LINE = regex(rb'\{(?=[^\n]*"labels":)(?=[^\n]*"line": ?")[^\n]*"timestamp": ?"')
+_INSIGHTS = regex(rb"\A(?:\xef\xbb\xbf)?\"?@timestamp\"?,(?:\"?@?\w+\"?,)*\"?@message\"?")
 
 
 def _silent(why: str) -> None:

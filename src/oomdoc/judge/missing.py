@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
 from collections.abc import Mapping, Sequence
 
 from oomdoc.evidence.store import Store
 from oomdoc.evidence.tables import TABLES
 from oomdoc.judge.weigh import ACTION_FROM, Finding, weight_of
 from oomdoc.model import CollectNext, Diagnosis, Unanswered
+from oomdoc.regexes import regex
 from oomdoc.views import VIEWS
 
 MOST_SHOWN = 2
@@ -232,7 +232,7 @@ _FIRST: Mapping[str, tuple[str, frozenset[str]]] = {
 }
 
 
-_ASKED = re.compile(r"(?i)\b(?:from|join)\s+([a-z_]+)")
+_ASKED = regex(r"(?i)\b(?:from|join)\s+([a-z_]+)")
 
 
 def _lacks(store: Store, sql: str) -> tuple[str, ...]:
@@ -266,7 +266,7 @@ def unanswered(store: Store, findings: Sequence[Finding], ranked: Sequence[Diagn
     return tuple(told)
 
 
-_PLACEHOLDER = re.compile(r"\{(\w+)[^{}]*\}")
+_PLACEHOLDER = regex(r"\{(\w+)[^{}]*\}")
 
 
 def _blank(sentence: str) -> str:
@@ -274,7 +274,7 @@ def _blank(sentence: str) -> str:
     return _PLACEHOLDER.sub(r"<\1>", sentence)
 
 
-_WORD = re.compile(r"[a-z_]+")
+_WORD = regex(r"[a-z_]+")
 
 
 def _tables_behind(sql: str) -> frozenset[str]:

@@ -9,7 +9,6 @@ more likely for it. The larger of the two counts, so two causes can be true. doc
 from __future__ import annotations
 
 import math
-import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from typing import Any
 
 from oomdoc.judge.rules import ActionRule, EvidenceRule, Rule
 from oomdoc.model import Action, Diagnosis, Evidence
+from oomdoc.regexes import regex
 from oomdoc.units import show_bytes, show_seconds
 
 Ask = Callable[[str], Mapping[str, Any] | None]
@@ -37,7 +37,7 @@ class Answer:
     values: Mapping[str, Any]
 
 
-_WIDE = re.compile(r"\d{3}|[{}]")
+_WIDE = regex(r"\d{3}|[{}]")
 
 
 class Sentence(string.Formatter):

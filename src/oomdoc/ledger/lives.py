@@ -15,10 +15,11 @@ from typing import Any
 
 from oomdoc.evidence.store import Store
 from oomdoc.model import Engine
+from oomdoc.regexes import regex
 
 MOST_LIVES = 20  # starts whose ledger is told; a restart loop has hundreds that are alike
-_PACKED = re.compile(r"\.(?:gz|zst|xz|bz2)$")
-_AGED = re.compile(r"[.-](\d{1,3}|\d{8}(?:[T_-]?\d{4,6})?)$")
+_PACKED = regex(r"\.(?:gz|zst|xz|bz2)$")
+_AGED = regex(r"[.-](\d{1,3}|\d{8}(?:[T_-]?\d{4,6})?)$")
 _MODEL_LABEL = r'model_name="([^"]+)"'
 
 

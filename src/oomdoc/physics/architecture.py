@@ -5,14 +5,15 @@ Frozen facts without arithmetic; `config.py` reads them from a config.json, `cat
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+from oomdoc.regexes import regex
 
 FULL, SLIDING, CHUNKED, LATENT = "full", "sliding", "chunked", "latent"
 CROSS, RECURRENT, ENCODER, UNKNOWN = "cross", "recurrent", "encoder", "unknown"
 
 
-_POOLED = re.compile(r"(?i)embed|rerank|reward|(?<![a-z])(e5|bge|gte)(?![a-z])")
+_POOLED = regex(r"(?i)embed|rerank|reward|(?<![a-z])(e5|bge|gte)(?![a-z])")
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ follows from it. Without a size in the name nothing is computed, and the workshe
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 
 from oomdoc.physics.architecture import UNKNOWN, Cache, Model
 from oomdoc.physics.catalogue import models, published_size
 from oomdoc.physics.names import family, repository
 from oomdoc.physics.weights import BY_NAME, named_size
+from oomdoc.regexes import regex
 
-_WORD = re.compile(r"[a-z]+")
-_SEES = re.compile(r"(?:^|-)(vl|vlm|vision|ocr|omni|audio|asr|multimodal)(?:-|$)")
+_WORD = regex(r"[a-z]+")
+_SEES = regex(r"(?:^|-)(vl|vlm|vision|ocr|omni|audio|asr|multimodal)(?:-|$)")
 _LEAST_SIZE = 1e7
 _MOST_SIZE = 5e12
 

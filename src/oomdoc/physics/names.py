@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from oomdoc.regexes import regex
+
 _PLACES = {"snapshots", "weights", "model", "checkpoint", "hf", "main", "latest", "original", "merged", "final"}
 
 
@@ -70,15 +72,15 @@ def format_of(name: str) -> str | None:
     return None
 
 
-_FORMAT_WORDS = re.compile(
+_FORMAT_WORDS = regex(
     r"(?<![a-z0-9])(nvfp4|mxfp4|fp4|w4a4|w4a16|w8a8|w8a16|awq|gptq|marlin|autoround|int4|int8|4bit|8bit|bnb|nf4|bitsandbytes|fp8|bf16|fp16|"
     r"dynamic|static|kv|gguf|i?q\d(-k)?(-[msl01]|-xl|-xs|-xxs|-nl)?|ud|g\d+|gs\d+|group\d+|sym|asym|quantized|unquantized|qat|hf|block|unsloth|"
     r"per-tensor|channel|modelopt|compressed-tensors)(?![a-z0-9])"
 )
-_TUNING_WORDS = re.compile(
+_TUNING_WORDS = regex(
     r"(?<![a-z0-9])(instruct|chat|it|pt|base|thinking|dpo|sft|uncensored|abliterated|fp32|v\d+-\d+|\d{4}(-v\d+-\d+)?|mtp|eagle3?)(?![a-z0-9])"
 )
-_SIZE = re.compile(r"(?<![a-z])\d+(?:\.\d+)?[bm](?![a-z])|\d+[bm]$")
+_SIZE = regex(r"(?<![a-z])\d+(?:\.\d+)?[bm](?![a-z])|\d+[bm]$")
 
 
 def plain(name: str) -> str:

@@ -6,13 +6,13 @@ ranges below hold the figures that public logs and calibrations tell; `origin` i
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.gpus import unified_memory
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import model_dtype_bytes
+from oomdoc.regexes import regex
 from oomdoc.units import GIB, MIB
 
 ORIGIN = "planning figure"
@@ -130,7 +130,7 @@ def non_torch_bytes(tp: int = 1, device: str = "", *, context: bool = False) -> 
     )
 
 
-_WITHOUT_NVLINK = re.compile(r"(?i)geforce|rtx|l40|l20|\bl4\b|\ba10g?\b|\bt4\b|arc")
+_WITHOUT_NVLINK = regex(r"(?i)geforce|rtx|l40|l20|\bl4\b|\ba10g?\b|\bt4\b|arc")
 
 
 def graph_bytes(*, enforce_eager: bool = False, max_num_seqs: int = 256, estimated: bool = False) -> Interval:

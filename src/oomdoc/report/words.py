@@ -14,20 +14,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.model import Action, Diagnosis, Impact, Incident, Report
+from oomdoc.regexes import regex
 from oomdoc.units import count as count
 from oomdoc.units import factor as factor
 from oomdoc.units import likelihood as likelihood
 from oomdoc.units import percent as percent
 from oomdoc.units import show_moment, show_seconds
 
-_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
-_UNSAFE = re.compile(
+_COLOUR = regex(r"\x1b\[[0-9;:]*m")
+_UNSAFE = regex(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
 QUOTING = frozenset({"document", "chat", "source-code", "configuration"})
 """Kinds of sources in which a message is a quotation (`ingest.text_form`): what they quote happened to nobody here."""
-_PLACEHOLDER = re.compile(r"\{(\w+)[^{}]*\}")
+_PLACEHOLDER = regex(r"\{(\w+)[^{}]*\}")
 
 
 def neutral(text: str) -> str:

@@ -6,11 +6,11 @@ Each answer comes with its reason, which reports show. Identity decides before t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from oomdoc.regexes import regex
 from oomdoc.scene.lives import LAST_S, SEEN_S, WENT_ON_S, ZONES_S, Life, Server, outlived, zone_apart
 from oomdoc.scene.places import group_of_path, id_of, is_engine, place_of_path, same_id, uid_of, workload_of
 from oomdoc.units import show_bytes, show_seconds
@@ -39,11 +39,11 @@ class Bond:
 
 
 Row = Mapping[str, Any]
-_OTHER_WORK = re.compile(
+_OTHER_WORK = regex(
     r"(?i)train|fine-?tun|notebook|jupyter|etl|diffus|render|transcod|sweep|hpo|simulat|(?<![a-z])sim(?![a-z])"
 )
 """What is done on devices beside serving."""
-_UNIT = re.compile(r"(?:\.service|\.scope|^user-\d+\.slice)$")
+_UNIT = regex(r"(?:\.service|\.scope|^user-\d+\.slice)$")
 """Memory groups of the service manager: of a daemon, a session, a person who is logged in."""
 
 
@@ -229,7 +229,7 @@ def of_scaler(row: Row, server: Server) -> Bond:
     return Bond(OWN if target and (server.workloads or server.kin.has(target)) else UNKNOWN, "an autoscaler")
 
 
-_FOLLOWS_ENGINE = re.compile(r"(?i)vllm|llm|sglang|tgi|queue|token|kv|cache|ttft|request|gpu|dcgm|infer")
+_FOLLOWS_ENGINE = regex(r"(?i)vllm|llm|sglang|tgi|queue|token|kv|cache|ttft|request|gpu|dcgm|infer")
 """Metrics that only somebody who serves a model scales by."""
 
 
@@ -274,7 +274,7 @@ def of_source(path: str, server: Server, sizes: set[int], known: set[int], elsew
     return Bond(UNKNOWN, f"node {node}, of which nothing says that the server ran there")
 
 
-_CONTAINER_GROUP = re.compile(r"docker|libpod|podman|nerdctl|/lxc")
+_CONTAINER_GROUP = regex(r"docker|libpod|podman|nerdctl|/lxc")
 
 
 def _same_limit(row: Row, server: Server) -> bool | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+from oomdoc.regexes import regex
 
 _NAME = r"[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?"
 _PATHS = tuple(
-    re.compile(shape)
+    regex(shape)
     for shape in (
         # the kubelet's own folders
         rf"(?:^|/)pods/(?P<namespace>{_NAME})_(?P<pod>{_NAME})_(?P<uid>[0-9a-f-]{{8,36}})/(?P<container>{_NAME})/",
@@ -19,22 +20,20 @@ _PATHS = tuple(
         rf"(?:^|/)(?P<namespace>{_NAME})/(?P<pod>{_NAME})/logs\.txt",
     )
 )
-_NODE = re.compile(
-    rf"(?:^|/)(?:(?:nodes?|hosts?)/(?P<node>{_NAME})/|(?:nodes|hosts)/(?P<file>{_NAME})\.(?:txt|log|json)$)"
-)
+_NODE = regex(rf"(?:^|/)(?:(?:nodes?|hosts?)/(?P<node>{_NAME})/|(?:nodes|hosts)/(?P<file>{_NAME})\.(?:txt|log|json)$)")
 """`nodes/gpu-7/dmesg.txt`, `hosts/gpu-7.txt`; in `node/nvidia-smi.txt` lie the files of the one node."""
-_UID = re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
-_ID = re.compile(r"(?<![0-9a-f_-])([0-9a-f]{64}|[0-9a-f]{12})(?![0-9a-f_-])")
-_SCOPE = re.compile(r"/(?:docker|libpod|nerdctl)-([0-9a-f]{12,64})\.scope")
+_UID = regex(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
+_ID = regex(r"(?<![0-9a-f_-])([0-9a-f]{64}|[0-9a-f]{12})(?![0-9a-f_-])")
+_SCOPE = regex(r"/(?:docker|libpod|nerdctl)-([0-9a-f]{12,64})\.scope")
 """The scope of a container that no cluster runs: it has one id in all its lives."""
-_REPLICA = re.compile(r"(?:-[0-9a-f]{5,10})?-[a-z0-9]{5}$|-\d{1,4}$")
+_REPLICA = regex(r"(?:-[0-9a-f]{5,10})?-[a-z0-9]{5}$|-\d{1,4}$")
 
-ENGINE = re.compile(
+ENGINE = regex(
     r"(?i)vllm|enginecore|^ray::|^raylet|rayworker|workerproc|sglang|sgl_|text-generation|tritonserver|trtllm|lmdeploy|"
     r"llama-server|llama\.cpp|aphrodite|api_server|(?<![-\w])api ?server|^worker_(?:tp|pp|dp|ep)\d"
 )
 """Names that only an LLM server's processes have. The kernel cuts names after 15 characters."""
-INTERPRETER = re.compile(r"(?i)^(?:\S*/)?(?:python[\d.]*|pt_main_thread|pt_\w+|uv|ld-linux\S*|torchrun)\b")
+INTERPRETER = regex(r"(?i)^(?:\S*/)?(?:python[\d.]*|pt_main_thread|pt_\w+|uv|ld-linux\S*|torchrun)\b")
 """Names that a server's process has as well as many another program."""
 
 
@@ -94,7 +93,7 @@ def id_of(group: str) -> str | None:
     return str(found[-1]) if found else None
 
 
-_GROUP_FILE = re.compile(r"(?:^|/)(?P<group>(?:[^/]+/)*[^/]+\.(?:service|scope|slice))/memory\.[\w.]+$")
+_GROUP_FILE = regex(r"(?:^|/)(?P<group>(?:[^/]+/)*[^/]+\.(?:service|scope|slice))/memory\.[\w.]+$")
 
 
 def group_of_path(path: str) -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from oomdoc.regexes import regex
 from oomdoc.scene.places import ENGINE, is_engine
 
 SIGNS = (
@@ -20,13 +20,13 @@ SIGNS = (
 )
 """Tables that only an LLM server, or what drives it, fills."""
 
-FIELD = re.compile(
+FIELD = regex(
     r"(?i)vllm|sglang|triton|\btgi\b|trtllm|tensorrt|lmcache|llama|qwen|mistral|deepseek|gemma|\bllms?\b|inference|engine ?core|"
     r"kv[ _-]?cache|prefix cache|max_model_len|gpu_memory_utilization|tensor[ _-]parallel|\btokens?/s\b|\bmodel[ _-](?:weights|loading)|"
     r"\bray(?:cluster|service|-head|-worker)|\bworker_(?:rss|proc)|c10::|dcgm_fi|\bnccl\b|\bxid\b"
 )
 """Words of the field. They count only where nothing structured speaks: a person's text, the name of a pod, an event."""
-TRAINER = re.compile(
+TRAINER = regex(
     r"(?i)loss\.backward|optimizer\.step|\btrainer\b|training_step|deepspeed|comfyui|stable[- ]diffusion|diffusers/pipelines|webui|accelerate launch|\bepochs?\b|finetun|peft|lightning"
 )
 LISTED = "origin = 'file' AND flag = 'version'"

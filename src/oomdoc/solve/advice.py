@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from oomdoc.model import NotHelping
+from oomdoc.regexes import regex
 from oomdoc.solve.situation import Situation
 from oomdoc.units import show_bytes
 
@@ -36,7 +37,7 @@ _NO_PART = "the bytes that ran out are not the device's"
 ADVICE = (
     Advice(
         "raise `--gpu-memory-utilization`",
-        re.compile(r"(?i)(?:increas\w*|rais\w*)\s+(?:the\s+)?[`'\"]?gpu[_ ]memory[_ ]utilization"),
+        regex(r"(?i)(?:increas\w*|rais\w*)\s+(?:the\s+)?[`'\"]?gpu[_ ]memory[_ ]utilization"),
         {
             "weights-exceed-gpu": "the weights alone take the device: there is nothing left to hand out",
             "gpu-shared": "what another process holds is not to be had, whatever share is asked for",
@@ -53,7 +54,7 @@ ADVICE = (
     ),
     Advice(
         "lower `--gpu-memory-utilization`",
-        re.compile(r"(?i)(?:decreas\w*|lower\w*|reduc\w*)\s+(?:[`'\"]?max_num_seqs[`'\"]?\s+or\s+)?[`'\"]?gpu[_ ]memory[_ ]utilization"),
+        regex(r"(?i)(?:decreas\w*|lower\w*|reduc\w*)\s+(?:[`'\"]?max_num_seqs[`'\"]?\s+or\s+)?[`'\"]?gpu[_ ]memory[_ ]utilization"),
         {
             "kv-pool-below-max-model-len": "it makes the pool smaller, and the pool is what is too small",
             "kv-demand-exceeds-pool": "it makes the pool smaller, and the pool is what is full; nothing outside it ran out",
@@ -66,7 +67,7 @@ ADVICE = (
     ),
     Advice(
         "set `expandable_segments:True`",
-        re.compile(r"expandable_segments"),
+        regex(r"expandable_segments"),
         {
             "memory-utilization-edge": "",
             "prefill-activation-spike": "",
@@ -83,7 +84,7 @@ ADVICE = (
     ),
     Advice(
         "raise `--max-num-seqs`",
-        re.compile(r"(?i)(?:increas\w*|rais\w*)\s+[`'\"]?max_num_seqs"),
+        regex(r"(?i)(?:increas\w*|rais\w*)\s+[`'\"]?max_num_seqs"),
         {
             "kv-demand-exceeds-pool": "more requests at once is what fills the pool",
             "max-num-seqs-too-high": "it is what did not fit",
@@ -93,7 +94,7 @@ ADVICE = (
     ),
     Advice(
         "a shorter `--max-model-len`",
-        re.compile(r"(?i)(?:decreas\w*|lower\w*|reduc\w*)\s+[`'\"]?max_model_len"),
+        regex(r"(?i)(?:decreas\w*|lower\w*|reduc\w*)\s+[`'\"]?max_model_len"),
         {
             "memory-utilization-edge": _FILLS_THE_PLAN,
             "prefill-activation-spike": f"the step is bounded by `--max-num-batched-tokens`; {_FILLS_THE_PLAN}",
@@ -116,7 +117,7 @@ ADVICE = (
     ),
     Advice(
         "a larger `--swap-space`",
-        re.compile(r"(?i)swap[_ ]space"),
+        regex(r"(?i)swap[_ ]space"),
         {"kv-demand-exceeds-pool": "V1 does not swap, and V0 copies what it swaps over the bus instead of computing it once more"},
     ),
     Advice(

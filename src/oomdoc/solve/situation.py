@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 MOST_REQUESTS = 3_000  # run again at once, those around the incident: about 0.05 s a run
 MOST_RUN = 60_000  # requests run in all for one report
+_REPLAYED = (
+    "SELECT t FROM request WHERE t IS NOT NULL AND input_tokens > 0 AND (output_tokens > 0 OR max_tokens > 0) LIMIT 1"
+)
+"""What a replay needs at least."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,9 @@ class Situation:
         """The recorded traffic, ready to be run again; None where there is none, or no pool."""
         if not self.engine.get("kv_pool_tokens"):
             return None
-        from oomdoc.replay import rehearse  # numpy, which few bundles need here
+        if "request" not in self.store.filled or not self.store.rows_of(_REPLAYED):
+            return None  # told before numpy is imported, which takes a tenth of a small run
+        from oomdoc.replay import rehearse
 
         try:
             stage = rehearse(self.store, self.started, MOST_REQUESTS)

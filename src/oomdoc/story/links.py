@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from oomdoc.model import LedgerEntry, Link
+from oomdoc.regexes import regex
 from oomdoc.story.place import CAUGHT, STARTING
 from oomdoc.story.seen import Seen
 from oomdoc.units import GIB, count, parse_size, show_bytes, show_moment, show_seconds
 
-_ASKED = re.compile(r"Tried to allocate ([\d.]+ [KMG]iB)")
+_ASKED = regex(r"Tried to allocate ([\d.]+ [KMG]iB)")
 
-_FREE = re.compile(r"of which ([\d.]+ [KMG]iB) is free")
+_FREE = regex(r"of which ([\d.]+ [KMG]iB) is free")
 
-_START = re.compile(r"failed to start|initialization failed")
+_START = regex(r"failed to start|initialization failed")
 
 
 def how_it_failed(seen: Seen) -> Link | None:

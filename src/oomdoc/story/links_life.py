@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from oomdoc.model import Link
+from oomdoc.regexes import regex
 from oomdoc.story.place import driver, not_seen, sentence
 from oomdoc.story.seen import Seen
 from oomdoc.units import GIB, count, percent, show_bytes, show_moment, show_seconds
@@ -125,7 +126,7 @@ def _reached(seen: Seen) -> tuple[str, tuple[str, ...]]:
     return f"{whose} {_REACHED[best.step]}{after}, and was not ready", (best.ref,)
 
 
-_SEGMENT = re.compile(r"(/dev/shm/[^\s()]+).*?(?:size |to )(\d{4,})")
+_SEGMENT = regex(r"(/dev/shm/[^\s()]+).*?(?:size |to )(\d{4,})")
 """NCCL's two messages of a segment that could not be made (`misc/shmutils.cc` of 2.1x and 2.2x)."""
 
 
@@ -143,7 +144,7 @@ def from_segment(seen: Seen) -> Iterator[Link]:
         yield Link(mount.says, mount.refs[:1])
 
 
-_TOO_LONG = re.compile(r"max_model_len \((\d+)\) is greater than the derived max_model_len \((\w+)=(\d+(?:\.\d+)?)")
+_TOO_LONG = regex(r"max_model_len \((\d+)\) is greater than the derived max_model_len \((\w+)=(\d+(?:\.\d+)?)")
 """vLLM's own check of the length asked for against the model's config.json (`vllm/config/model.py`)."""
 
 

@@ -14,15 +14,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.model import Action, Diagnosis, Patch
+from oomdoc.regexes import regex
 from oomdoc.story.seen import Seen
 from oomdoc.units import GIB
 
-_VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]{2,})=([^`\s]+)`")
+_VARIABLE = regex(r"`([A-Z][A-Z0-9_]{2,})=([^`\s]+)`")
 _CHART = {
     "max_model_len": "maxModelLen", "max_num_seqs": "maxNumSeqs", "gpu_memory_utilization": "gpuMemoryUtilization", "tensor_parallel_size": "tensorParallelSize", "max_loras": "maxLoras",
     "dtype": "dtype", "enable_prefix_caching": "enablePrefixCaching", "enable_chunked_prefill": "enableChunkedPrefill",
 }  # fmt: skip
-_ADDRESS = re.compile(r"http-get https?://[^:/\s]*:([\w-]+)(/\S*)")
+_ADDRESS = regex(r"http-get https?://[^:/\s]*:([\w-]+)(/\S*)")
 _PROBES = {
     "startup-probe": "startupProbe",
     "probe-apart-from-the-load": "livenessProbe",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from oomdoc.model import Incident
+from oomdoc.regexes import regex
 from oomdoc.story.seen import Seen
 from oomdoc.units import NOMINAL_YEAR, count, parse_time, percent, show_bytes, show_moment, show_seconds
 
@@ -228,8 +229,8 @@ def _began(incident: Incident) -> float:
     return incident.started or 0.0
 
 
-_OLD_DRIVER = re.compile(r"(?i)driver on your system is too old \(found version (\d{4,5})\)")
-_DRIVER_NAMED = re.compile(r"(?i)driver(?: version)?[ :]+(\d{3}\.\d{1,3}(?:\.\d{1,3})?)")
+_OLD_DRIVER = regex(r"(?i)driver on your system is too old \(found version (\d{4,5})\)")
+_DRIVER_NAMED = regex(r"(?i)driver(?: version)?[ :]+(\d{3}\.\d{1,3}(?:\.\d{1,3})?)")
 
 
 def title(seen: Seen) -> str:
@@ -294,10 +295,10 @@ def device_word(seen: Seen) -> str:
     return "the host" if on_host(seen) else "the GPU"
 
 
-_SIGNAL = re.compile(r"\b(SIGSEGV|SIGILL|SIGFPE|SIGABRT|[Ss]egmentation fault)\b")
+_SIGNAL = regex(r"\b(SIGSEGV|SIGILL|SIGFPE|SIGABRT|[Ss]egmentation fault)\b")
 
 
-_BETWEEN_RANKS = re.compile(r"(?i)nccl|gloo|process ?group|all_?(?:reduce|gather)|torch\.distributed|tcpstore")
+_BETWEEN_RANKS = regex(r"(?i)nccl|gloo|process ?group|all_?(?:reduce|gather)|torch\.distributed|tcpstore")
 
 
 def _other_failure(seen: Seen) -> str | None:

@@ -30,6 +30,7 @@ from oomdoc.ingest.forms.trees import Record, exploded, of_json
 from oomdoc.ingest.json_pieces import BrokenError
 from oomdoc.ingest.vocabulary import meanings
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "table"
 TABLES = (
@@ -39,9 +40,7 @@ TABLES = (
 
 _DOCUMENT_CAP = 32 << 20
 _LEAST_ROWS_SHARE = 0.5
-_YAML_LINE = re.compile(
-    r"\s*(?:- )?(?:[\w.@/() %-]{1,60}|\"[^\"]{1,80}\"|'[^']{1,80}'):(?:\s|$)|\s*- |---|\s*#|\s*[\]}]"
-)
+_YAML_LINE = regex(r"\s*(?:- )?(?:[\w.@/() %-]{1,60}|\"[^\"]{1,80}\"|'[^']{1,80}'):(?:\s|$)|\s*- |---|\s*#|\s*[\]}]")
 
 
 # ---- which form

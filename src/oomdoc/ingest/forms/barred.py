@@ -14,11 +14,12 @@ from oomdoc.ingest import forms
 from oomdoc.ingest.base import HEAD_BYTES, Head
 from oomdoc.ingest.forms.tables import first_layout
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = forms.KIND
 TABLES = forms.TABLES
 _CUTS = ("|", "\t", ";")
-_EVENTS = re.compile(rb'"reason"', re.I)
+_EVENTS = regex(rb'"reason"', re.I)
 
 
 def matches(head: Head) -> bool:

@@ -10,7 +10,6 @@ columns is read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +18,7 @@ from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, number_o
 from oomdoc.ingest.request_owner import conversation_of, names_prompts
 from oomdoc.ingest.vocabulary import Match, Quantity, apart, foreign_program, is_irrelevant, meanings, quantities
 from oomdoc.ingest.vocabulary.device import PRODUCT
+from oomdoc.regexes import regex
 
 SAMPLE = 64
 """Records that a plan is made from."""
@@ -232,7 +232,7 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
     return found
 
 
-_PLURAL = re.compile(r"s\W*$")
+_PLURAL = regex(r"s\W*$")
 
 
 def _are_shares(values: Sequence[Any]) -> bool:

@@ -14,15 +14,16 @@ from oomdoc.ingest.nvidia_smi.cells import date
 from oomdoc.ingest.request_keys import moment, status
 from oomdoc.ingest.vocabulary import Quantity
 from oomdoc.intake.cells import is_null
+from oomdoc.regexes import regex
 from oomdoc.units import GIB, KIB, MIB, parse_age, parse_size
 
 Values = Mapping[str, Any]
 """A record: what its cells say, by the names of their columns."""
-_NUMBER = re.compile(
+_NUMBER = regex(
     r"(-?(?:0,\d{1,9}|\d{1,3}(?:[, ']\d{3})+|\d{1,18})?(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?)\s*(%|[A-Za-zµ/]{1,12})?"
 )
-_COMMA = re.compile(r"-?0,\d{1,9}")  # no thousands begin with nought
-_INDEX = re.compile(r"(?:(?:gpu|cuda|device|card|nvidia|npu)[ _:#\[]*)?(\d{1,4})\]?", re.I)
+_COMMA = regex(r"-?0,\d{1,9}")  # no thousands begin with nought
+_INDEX = regex(r"(?:(?:gpu|cuda|device|card|nvidia|npu)[ _:#\[]*)?(\d{1,4})\]?", re.I)
 _NULLS = frozenset(
     ("", "-", "--", "n/a", "[n/a]", "na", "null", "none", "nan", "unknown", "?", "<none>", "<unset>", "<unknown>")
 )
@@ -261,9 +262,9 @@ def number_or_none(cell: Any) -> float | None:
 
 # ---- moments and durations
 
-CLOCK = re.compile(r"(?:(?P<year>\d{4})[-/])?(?:(?P<month>\d\d?)[-/.](?P<day>\d\d?)[ T])?(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?")  # fmt: skip
+CLOCK = regex(r"(?:(?P<year>\d{4})[-/])?(?:(?P<month>\d\d?)[-/.](?P<day>\d\d?)[ T])?(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?")  # fmt: skip
 DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
-_DAY_MONTH = re.compile(r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? )?(?:(?P<day>\d\d?)\.? (?P<month>[a-z]{3})[a-z]{0,6}|(?P<month2>[a-z]{3})[a-z]{0,6} (?P<day2>\d\d?))(?:,? (?P<hour>\d\d?):(?P<minute>\d\d))?")  # fmt: skip
+_DAY_MONTH = regex(r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? )?(?:(?P<day>\d\d?)\.? (?P<month>[a-z]{3})[a-z]{0,6}|(?P<month2>[a-z]{3})[a-z]{0,6} (?P<day2>\d\d?))(?:,? (?P<hour>\d\d?):(?P<minute>\d\d))?")  # fmt: skip
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 

@@ -5,7 +5,6 @@ An *experiment* has settings of a server as columns and a result: a word (`ok`, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +29,7 @@ from oomdoc.ingest.forms.figures import figure_of, with_unit
 from oomdoc.ingest.forms.grammar import Column
 from oomdoc.ingest.outcome_words import outcome_of
 from oomdoc.ingest.setting_names import WEAK, settings_in
+from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
 _MOST_TRIES = 200  # a person's experiment; a longer table is a log
@@ -125,7 +125,7 @@ def _outcome_column(records: Sequence[Values], columns: Mapping[str, Column]) ->
 
 _SAYS = 0.75  # of the cells of a column whose name is not known are an outcome
 _PROMPTS = frozenset(("prompt", "input", "context"))
-_ASKED_FOR = re.compile(
+_ASKED_FOR = regex(
     r"(?i)\b(?:tr(?:ied|ying) to allocate|fail(?:ed|ure) to allocate|allocat(?:e|ing|ion) of|could not allocate|cannot allocate)\s{1,3}(?P<size>\d[\d.,]{0,12}\s?[KMGT]i?B)\b"
 )
 """What an allocator was asked for when it failed, in a cell that quotes its message."""
@@ -143,7 +143,7 @@ def _sorts(cells: Sequence[Any], records: int) -> bool:
     return len(cells) == records and all(len(str(cell)) <= _KIND for cell in cells) and share_of(cells, is_text) == 1 and 2 <= len({str(cell) for cell in cells}) <= records // 2  # fmt: skip
 
 
-_KV_DTYPE = re.compile(r"(?i)auto|default|fp8(?:_e[45]m[23])?|b?fp?16|bfloat16|float16|int8|(?:8|16)[- ]bit")
+_KV_DTYPE = regex(r"(?i)auto|default|fp8(?:_e[45]m[23])?|b?fp?16|bfloat16|float16|int8|(?:8|16)[- ]bit")
 
 
 def _is_kv_dtype(cell: Any) -> bool:

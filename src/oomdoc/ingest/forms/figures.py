@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.grammar import Column
+from oomdoc.regexes import regex
 
 
 def with_unit(column: Column, cells: Sequence[Any]) -> Column:
@@ -19,7 +19,7 @@ def with_unit(column: Column, cells: Sequence[Any]) -> Column:
     return column._replace(unit=units.pop()) if whole and len(units) == 1 else column
 
 
-_SIZED = re.compile(r"-?\d[\d,]{0,12}(?:\.\d{1,6})?\s?([KMGT])(i)?B?")
+_SIZED = regex(r"-?\d[\d,]{0,12}(?:\.\d{1,6})?\s?([KMGT])(i)?B?")
 _SPARE = frozenset(("free", "available", "left", "livre", "libre", "frei", "freier", "libero", "wolne", "disponible", "disponivel"))  # fmt: skip
 _SHARED = frozenset(("card", "gpu", "rank", "device", "user", "request", "req", "stream", "client", "replica", "node"))
 _READING = frozenset(("prompt", "input", "in", "prefill", "prompts"))

@@ -14,6 +14,7 @@ from oomdoc.ingest.forms.cells import UnreadableError, null, number_of, value_of
 from oomdoc.ingest.metrics import kept_name, tell_host
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.request_keys import MEANING, Found, Meaning, Requests, moment, put
+from oomdoc.regexes import regex
 from oomdoc.units import show_bytes
 
 _DIVISORS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "min": 1 / 60}
@@ -23,9 +24,9 @@ _WHAT = {
     "request.tenant": "tenant", "request.replica": "replica", "request.end": "end", "request.first": "first",
     "time": "start", "elapsed": "start",
 }  # fmt: skip
-_LABELS = re.compile(r"\{(.*)\}", re.S)
+_LABELS = regex(r"\{(.*)\}", re.S)
 _MEMO = 4096
-_METRIC_NAME = re.compile(r"[A-Za-z_:][\w:]{2,120}")
+_METRIC_NAME = regex(r"[A-Za-z_:][\w:]{2,120}")
 
 
 class Filler:
@@ -391,7 +392,7 @@ _FILL = {
 }  # fmt: skip
 
 
-_CLOCK = re.compile(r"(?:^|[ T])(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d+)?))?")
+_CLOCK = regex(r"(?:^|[ T])(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d+)?))?")
 
 
 def _clock(text: Any) -> float | None:
@@ -418,7 +419,7 @@ def _since(cell: Any, unit: str) -> float | None:
     return number / _DIVISORS[unit] if not behind and 0 <= number < _NO_EPOCH else None
 
 
-_ALL_CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?")
+_ALL_CLOCK = regex(r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?")
 _NO_EPOCH = 1e8
 
 

@@ -15,12 +15,12 @@ process) stands in them. A word that is neither quantity, unit nor owner is the 
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from oomdoc.ingest.setting_names import bare_letters, of_header
 from oomdoc.ingest.vocabulary.words import BYTES, UNITS, in_english
+from oomdoc.regexes import regex
 
 MEMORY, TOTAL, TIME, ELAPSED, ORDINAL = "memory", "total", "time", "elapsed", "ordinal"
 REQUESTS, RUNNING, STATE, WHO, SETTING, OUTCOME, FIGURE = "requests", "running", "state", "who", "setting", "outcome", "figure"  # fmt: skip
@@ -98,9 +98,9 @@ _WHO = _set(
 _OUTCOMES = _set(
     "result outcome verdict works work worked ok starts started start status success fails failed passes passed survived end ending result_text happened effect boots came up arranque arrancou resultado ergebnis gestartet lauft resultat demarrage esito avvio wynik uruchomienie"
 )
-_PIECE = re.compile(r"\d+(?:[._]\d+)+|\d+|[A-Za-z]+")
-_UNIT_CASE = re.compile(r"([KMGTkmgt])(i?)([Bb])(?![a-z])")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_PIECE = regex(r"\d+(?:[._]\d+)+|\d+|[A-Za-z]+")
+_UNIT_CASE = regex(r"([KMGTkmgt])(i?)([Bb])(?![a-z])")
+_CAMEL = regex(r"(?<=[a-z])(?=[A-Z])")
 
 
 def pieces(name: str) -> list[str]:
@@ -139,7 +139,7 @@ def service(name: str) -> tuple[str, str]:
     return "", ""
 
 
-_LASTING = re.compile(r"~?\s?(\d{1,9}(?:,\d{3})*(?:\.\d{1,9})?)\s?(us|µs|ms|msec|s|sec|secs|seconds?|m|min|minutes)?")
+_LASTING = regex(r"~?\s?(\d{1,9}(?:,\d{3})*(?:\.\d{1,9})?)\s?(us|µs|ms|msec|s|sec|secs|seconds?|m|min|minutes)?")
 _SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "msec": 1e-3, "m": 60.0, "min": 60.0, "minutes": 60.0}
 
 

@@ -21,6 +21,7 @@ from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.metrics import kept_name
 from oomdoc.ingest.request_keys import moment
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
+from oomdoc.regexes import regex
 
 _NAME_COLUMNS = frozenset(("metric", "name", "key", "field", "quantity", "counter", "series", "measurement", "what", "item", "property", "parameter", "stat", "variable", "__name__", "_field", "metricname", "metric_name"))  # fmt: skip
 _VALUE_COLUMNS = frozenset(
@@ -103,7 +104,7 @@ def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
 
 
 _OF_ROWS = frozenset(("metric", "metrics", "measure", "measurement", "quantity", "figure", "kpi", "indicator", "what"))
-_DIFFERENCE = re.compile(r"(?i)\bvs\b|\bversus\b|\bdelta\b|\bdiff\w*|\bchange\b|\bgain\b|\bspeed-?up\b|\bratio\b|Δ")
+_DIFFERENCE = regex(r"(?i)\bvs\b|\bversus\b|\bdelta\b|\bdiff\w*|\bchange\b|\bgain\b|\bspeed-?up\b|\bratio\b|Δ")
 _MEASURED = 2  # things that were compared, and rows whose names are known
 
 
@@ -137,7 +138,7 @@ def turned(records: Sequence[Record]) -> list[Record] | None:
     ]  # fmt: skip
 
 
-_OF_TOTAL = re.compile(r"\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*/\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*")
+_OF_TOTAL = regex(r"\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*/\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*")
 
 
 def _of_totals(record: Record) -> Record:

@@ -6,20 +6,20 @@ decimal comma. Nothing here knows what a column means.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.ingest.forms.cells import Values, is_number, null
 from oomdoc.ingest.setting_names import settings_in
+from oomdoc.regexes import regex
 
 # ---- cells that quote a line
 
-_QUOTED = re.compile(
+_QUOTED = regex(
     r"[`\"']?(?P<name>[A-Za-z][\w /-]{3,40}?)(?:: | = |=)(?P<value>-?\d[\d,]{0,20}(?:\.\d{1,9})?)(?: ?(?P<unit>[A-Za-z]{1,8}))?[`\"'.]?"
 )
 """`GPU KV cache size: 1,024 tokens`: a statement of a log in a cell, name and unit with the value."""
-STATEMENT = re.compile(r"(?:^|[|,;\t`\"' ])(?:[\w-]+ ){1,6}[\w-]+: -?\d[\d,.]{0,20} (?:[KMGT]i?B|tokens)\b")
+STATEMENT = regex(r"(?:^|[|,;\t`\"' ])(?:[\w-]+ ){1,6}[\w-]+: -?\d[\d,.]{0,20} (?:[KMGT]i?B|tokens)\b")
 
 
 def may_quote(lines: Sequence[str]) -> bool:
@@ -47,7 +47,7 @@ def unquoted(values: Values) -> Values:
 
 # ---- cells that point to another row
 
-_AS_BEFORE = re.compile(
+_AS_BEFORE = regex(
     r"(?i)(?:the )?(?:same|ditto|dito|idem|again|as (?:above|before)|unchanged|\"|″|〃)"
     r"(?: as(?: (?:run|row|try|no\.?|number))? ?#?(?P<number>\d{1,3}))?(?P<more>[,;+] ?.{1,80})?"
 )
@@ -84,9 +84,9 @@ class Abridged:
 
 # ---- numbers with a decimal comma
 
-_COMMA = re.compile(r"-?(?:0|[1-9]\d{0,2}(?:\.\d{3})*),(?:\d{1,2}|\d{4,9})|-?0,\d{1,9}")
-_POINT = re.compile(r"-?\d{1,12}\.(?:\d{1,2}|\d{4,9})|-?[1-9]\d{0,2}(?:,\d{3})+")
-_WITH_COMMA = re.compile(r"(?P<number>-?\d{1,3}(?:\.\d{3})+(?:,\d{1,9})?|-?\d{1,12},\d{1,9})(?P<unit> ?[A-Za-z%]{0,8})")
+_COMMA = regex(r"-?(?:0|[1-9]\d{0,2}(?:\.\d{3})*),(?:\d{1,2}|\d{4,9})|-?0,\d{1,9}")
+_POINT = regex(r"-?\d{1,12}\.(?:\d{1,2}|\d{4,9})|-?[1-9]\d{0,2}(?:,\d{3})+")
+_WITH_COMMA = regex(r"(?P<number>-?\d{1,3}(?:\.\d{3})+(?:,\d{1,9})?|-?\d{1,12},\d{1,9})(?P<unit> ?[A-Za-z%]{0,8})")
 
 
 def writes_commas(records: Sequence[Mapping[str, Any]]) -> bool:

@@ -18,15 +18,16 @@ from oomdoc.ingest.base import TEXT_CAP
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.groups import Gatherer
 from oomdoc.ingest.text_form import is_log_line
+from oomdoc.regexes import regex
 
-_NAME = re.compile(
+_NAME = regex(
     r"(?i)\b(?:ttft|ttfb|time to (?:the )?first (?:token|byte)|first[- ]token(?: latency| time)?|tpot|itl|inter[-_ ]token[-_ ]latency(?:_seconds|_ms)?|time per (?:output )?token|"
     r"(?:e2e |request |response )?latency|response times?)\b"
 )
-_VALUE = re.compile(r"(?<![\w.:/-])(\d{1,6}(?:\.\d{1,6})?)(?:\s?(ms|s|sec|secs|seconds)\b|(?=\s*(?:->|→|to)\s*\d{1,6}(?:\.\d{1,6})?\s?(?:ms|s|sec|secs|seconds)\b))")  # fmt: skip
-_STATISTIC = re.compile(r"(?i)\b(?:p\d\d|p9\d(?:\.\d)?|max|min|mean|median|avg|average)\b")
-_WISH = re.compile(r"(?i)\b(?:timeout|limit|target|slo|sla|threshold|budget|goal|expect\w*|should|must|within|after|every|ago|for)\b")  # fmt: skip
-_ROW = re.compile(r"(?P<label>\S.{0,60}?)[\s:;,=|](?P<value>\d{1,6}(?:\.\d{1,6})?)\s?(?P<unit>ms|s)?")
+_VALUE = regex(r"(?<![\w.:/-])(\d{1,6}(?:\.\d{1,6})?)(?:\s?(ms|s|sec|secs|seconds)\b|(?=\s*(?:->|→|to)\s*\d{1,6}(?:\.\d{1,6})?\s?(?:ms|s|sec|secs|seconds)\b))")  # fmt: skip
+_STATISTIC = regex(r"(?i)\b(?:p\d\d|p9\d(?:\.\d)?|max|min|mean|median|avg|average)\b")
+_WISH = regex(r"(?i)\b(?:timeout|limit|target|slo|sla|threshold|budget|goal|expect\w*|should|must|within|after|every|ago|for)\b")  # fmt: skip
+_ROW = regex(r"(?P<label>\S.{0,60}?)[\s:;,=|](?P<value>\d{1,6}(?:\.\d{1,6})?)\s?(?P<unit>ms|s)?")
 _LINE_CAP = 400
 _LEAST = 3  # lines below a title: fewer are a remark
 _MOST = 200

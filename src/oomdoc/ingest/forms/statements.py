@@ -9,7 +9,6 @@ They are a table whose header stands in every row. What the names mean, the voca
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,16 +18,17 @@ from oomdoc.ingest.forms.text import pairs
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.vocabulary import meanings
 from oomdoc.intake.cells import stamp
+from oomdoc.regexes import regex
 
-_PAIR = re.compile(
+_PAIR = regex(
     r"(?P<name>[A-Za-z_#][\w #./%()-]{0,48}?)\s?[:=]\s{0,3}(?P<value>-?\d{1,18}(?:,\d{3}){0,5}(?:\.\d{1,9})?\s?(?:%|[kKMGT]i?B|ms|s)?)(?=[\s,;|)\]}]|$)"
 )
-_GLOG = re.compile(r"[IWEF](\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)")
+_GLOG = regex(r"[IWEF](\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)")
 _LINE_CAP = 2000
 _LEAST = 3
 """Lines of one form: fewer are a remark and no series."""
 _TABLES = frozenset(("engine_stat", "metric", "gpu_sample", "process_memory"))
-_OF_A_SERVER = re.compile(r"(?i)running|waiting|queue|active|usage|util|kv|cache|token|gpu|vram|preempt|rss|block|req")
+_OF_A_SERVER = regex(r"(?i)running|waiting|queue|active|usage|util|kv|cache|token|gpu|vram|preempt|rss|block|req")
 """A word of some quantity that a statement is kept for: most texts have none and cost one search."""
 _OWN = ("Avg prompt throughput", "Avg generation throughput")
 """Statistics of the engine itself, which have a reader."""
@@ -103,8 +103,8 @@ def with_moment(values: dict[str, Any], line: str) -> dict[str, Any]:
 TITLE = "message_title"
 """The name under which `of_message` keeps what a message calls itself."""
 _MESSAGES = ("msg", "message", "event", "log", "text")
-_TITLE = re.compile(r"(?P<title>[A-Za-z][\w /-]{2,40}?)\s?(?::|,|\s[-–—])\s")
-_OF_METRICS = re.compile(r"(?i)\s*\b(?:metrics?|stats?|statistics|status|collected|snapshot)\b")
+_TITLE = regex(r"(?P<title>[A-Za-z][\w /-]{2,40}?)\s?(?::|,|\s[-–—])\s")
+_OF_METRICS = regex(r"(?i)\s*\b(?:metrics?|stats?|statistics|status|collected|snapshot)\b")
 
 
 def of_message(value: dict[str, Any]) -> dict[str, Any]:

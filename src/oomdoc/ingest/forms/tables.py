@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,15 +17,14 @@ from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
+from oomdoc.regexes import regex
 from oomdoc.units import parse_time
 
 _HEADERS_TRIED = 60  # lines in which a source's first header has to be
 _AHEAD = 24  # rows below a header that are looked at
-_STAMP_LINE = re.compile(
-    r"[^\w]*(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{10,30}\d{4})"
-)
-_BEGINS = re.compile(r"\s*(?:[^\W\d]|[@%#|\"'+│┃║┌┏╔╭])")
-_PS = re.compile(
+_STAMP_LINE = regex(r"[^\w]*(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{10,30}\d{4})")
+_BEGINS = regex(r"\s*(?:[^\W\d]|[@%#|\"'+│┃║┌┏╔╭])")
+_PS = regex(
     r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
 )  # `notes` knows whose children they are
 _ALIKE = 3
@@ -182,9 +180,9 @@ class Tables:
         self._gatherer.add(Record(line, f"#{self._tables}", values))
 
 
-_HEADING = re.compile(r"\s*(?:(?:[#=*>;%-]{1,6}|//+)\s*(?=\w))?(?P<said>[^|\t]{2,160}?)\s*(?:[:：]|[=#*-]{2,})?\s*$")
-_CLAUSE = re.compile(r"\s*[,;，；、]\s*")
-_DAY = re.compile(r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)\w*|day \d+|(?:on )?\d{4}-\d\d-\d\d.{0,12})")
+_HEADING = regex(r"\s*(?:(?:[#=*>;%-]{1,6}|//+)\s*(?=\w))?(?P<said>[^|\t]{2,160}?)\s*(?:[:：]|[=#*-]{2,})?\s*$")
+_CLAUSE = regex(r"\s*[,;，；、]\s*")
+_DAY = regex(r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)\w*|day \d+|(?:on )?\d{4}-\d\d-\d\d.{0,12})")
 FAR = 2
 """Lines in which a heading stands above its table: a blank one, a rule or a fence between."""
 

@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from oomdoc.regexes import regex
+
 _BOXES = str.maketrans({"│": "|", "┃": "|", "║": "|", "┆": "|", "╎": "|", "¦": "|"})
-_RULE = re.compile(r"^[\s|+\-=:_─━═┼╪┿╋├┤┬┴┌┐└┘╞╡╒╕╘╛╔╗╚╝╠╣╦╩╬┏┓┗┛┠┨┯┷┳┻╇╈┡┩]{3,}$")
-_GAPS = re.compile(r"\s{2,}|\t")
-_CELL = re.compile(r"\S+(?: \S+)*")
-_HEADER_CELL = re.compile(
+_RULE = regex(r"^[\s|+\-=:_─━═┼╪┿╋├┤┬┴┌┐└┘╞╡╒╕╘╛╔╗╚╝╠╣╦╩╬┏┓┗┛┠┨┯┷┳┻╇╈┡┩]{3,}$")
+_GAPS = regex(r"\s{2,}|\t")
+_CELL = regex(r"\S+(?: \S+)*")
+_HEADER_CELL = regex(
     r"[\"']?(?:--)?(?:[^\W\d]|[_@%#])(?:[\w .,:/%@()\[\]\-#?=+&>~'’]{0,60}|[\w:]{3,100}\{.{0,400}\}|\w{2,40}(?: ?by ?\(.{1,100}\))? ?\(.{3,400}\))[\"']?$"
 )
 _LINE_CAP = 16 << 10
@@ -73,7 +75,7 @@ class Layout:
         return found if len(cells) * 2 >= len(self.names) else None
 
 
-_TWO_FIGURES = re.compile(r"[\d.,]+ ?[\w/%]{0,6}\s{2,}[\d.,]+(?: ?[\w/%]{1,6})?\s*$")
+_TWO_FIGURES = regex(r"[\d.,]+ ?[\w/%]{0,6}\s{2,}[\d.,]+(?: ?[\w/%]{1,6})?\s*$")
 
 
 def _overlap(span: tuple[int, int], other: tuple[int, int]) -> float:
@@ -154,9 +156,9 @@ def _named(names: Sequence[str], barred: bool = False) -> bool:
     )
 
 
-_LOAD_CELL = re.compile(r"\d+(?:\.\d+)?[kK]?(?: ?(?:/|x|×|in|out|->|@) ?\d+(?:\.\d+)?[kK]?)+(?: ?(?:x|×|@) ?\d+)?$")
+_LOAD_CELL = regex(r"\d+(?:\.\d+)?[kK]?(?: ?(?:/|x|×|in|out|->|@) ?\d+(?:\.\d+)?[kK]?)+(?: ?(?:x|×|@) ?\d+)?$")
 """A load that heads a column between bars: `8k/1k x 32`, `4096 in`."""
-_BARE_NUMBER = re.compile(r"(?<!\S)\d+(?!\S)")
+_BARE_NUMBER = regex(r"(?<!\S)\d+(?!\S)")
 _NUMBERS = 3  # `zone Normal 41022 58710 40455`: a row of figures heads no column
 
 
@@ -172,16 +174,16 @@ def _unlike(names: Sequence[str]) -> tuple[str, ...]:
 
 # ---- pairs
 
-_PAIR_LINE = re.compile(
+_PAIR_LINE = regex(
     r"\s*(?:[-*•] +)?[\"']?(?P<name>[A-Za-z_@][\w .,/%@()\[\]:#-]{0,60}?)[\"']?(?:\s*(?:[:=]|\t)\s*|\s{2,})(?P<value>\S.{0,400}?)?\s*,?\s*$"
 )
-_PAIRS = re.compile(
+_PAIRS = regex(
     r"""(?<![\w.])([A-Za-z_@][\w.@:\[\]/%-]{0,60})=("[^"]*"|'[^']*'|[^\s,;"']*(?: (?:[KMGT]i?B|ms|s|%)(?![\w]))?)"""
 )
-_INFLUX = re.compile(
+_INFLUX = regex(
     r"^([A-Za-z_][\w:.\-]*)((?:,[\w.\-]+=(?:[^,= \\]|\\.)+)*) ((?:[\w.:\-]+=(?:\"[^\"]*\"|[^, ]+),?)+)(?: (\d{10,19}))?$"
 )
-_SECTION = re.compile(
+_SECTION = regex(
     r"\s*(?:\[\[?(?P<a>[\w .:-]{1,40})\]\]?|(?P<b>(?:gpu|device|card|process|request|rank)s?[ #:]*\d{1,7})\s*:?|#+ (?P<c>.{1,60})|-\[ RECORD \d{1,9} \][-+]*|-{3,}|={3,}.*)\s*$",
     re.I,
 )
@@ -234,7 +236,7 @@ def pair_line(line: str) -> tuple[str, str | None] | None:
     return match["name"].strip(), value.strip("\"'") if value else None
 
 
-_RECORD_LINE = re.compile(r"(?P<name>[A-Za-z_@].{0,99}?) +\|(?: (?P<value>.*))?$")
+_RECORD_LINE = regex(r"(?P<name>[A-Za-z_@].{0,99}?) +\|(?: (?P<value>.*))?$")
 
 
 def record_line(line: str) -> tuple[str, str | None] | None:

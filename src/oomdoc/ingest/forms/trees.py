@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 from oomdoc.ingest.json_pieces import ITEM, Path, Piece, pieces
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 _NODES_CAP = 500_000  # scalars of one document that are held; a table of them is 20,000 rows of 25 columns
 _DEPTH = 24
-_NUMBERED = re.compile(r"(?:gpu|card|device|cuda|nvidia)?[ _-]?\[?(\d{1,3})\]?", re.I)
+_NUMBERED = regex(r"(?:gpu|card|device|cuda|nvidia)?[ _-]?\[?(\d{1,3})\]?", re.I)
 _KEYED_BY = ("gpu", "name")
 
 

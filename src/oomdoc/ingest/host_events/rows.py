@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from oomdoc.ingest.base import TEXT_CAP, Pattern, Sample, regex
+from oomdoc.ingest.base import TEXT_CAP, Pattern, Sample
 from oomdoc.ingest.xid import meaning
+from oomdoc.regexes import regex
 from oomdoc.units import GIB, MIB, parse_size
 
 UNLIMITED = 1 << 60  # the kernel prints page-rounded 2**63 for "no limit"

@@ -19,7 +19,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import HEAD_BYTES, Head, Rows, regex
+from oomdoc.ingest.base import HEAD_BYTES, Head, Rows
 from oomdoc.ingest.launch.calls import calls_in
 from oomdoc.ingest.launch.commands import (
     COMMAND_WORDS,
@@ -36,6 +36,7 @@ from oomdoc.ingest.launch.names import ENGINE_FLAGS, Setting, image_version, is_
 from oomdoc.ingest.launch.shell import ASSIGNMENT, prepared
 from oomdoc.ingest.record import BRACKETED, HEAD
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 from oomdoc.units import KIB, parse_size
 
 __all__ = [
@@ -64,10 +65,10 @@ TABLES: tuple[str, ...] = ("engine_flag", "gpu_device", "note", "problem")
 CAP_BYTES = 1 << 20  # nobody starts a server with more
 
 
-_NUL_WORDS = re.compile(rb"[\t\x20-\x7e\x80-\xff]+(?:\0[\t\n\x20-\x7e\x80-\xff]*)+\n?")
+_NUL_WORDS = regex(rb"[\t\x20-\x7e\x80-\xff]+(?:\0[\t\n\x20-\x7e\x80-\xff]*)+\n?")
 
 
-_NUL_MARKS = re.compile(rb"\bvllm\b|\b(?:VLLM|CUDA|PYTORCH)_[A-Z_]+=")
+_NUL_MARKS = regex(rb"\bvllm\b|\b(?:VLLM|CUDA|PYTORCH)_[A-Z_]+=")
 
 
 def is_nul_separated(head: Head) -> bool:
@@ -202,8 +203,8 @@ def _everything(text: str) -> tuple[list[Setting], bool]:
     return settings_of(text), False
 
 
-_NEW_LINE = re.compile(r"(?m)^\+(?=[ \t]|[\w\"'-])(?!\+\+)")
-_OLD_LINE = re.compile(r"(?m)^-(?!--)[^\n]*")
+_NEW_LINE = regex(r"(?m)^\+(?=[ \t]|[\w\"'-])(?!\+\+)")
+_OLD_LINE = regex(r"(?m)^-(?!--)[^\n]*")
 
 
 def _as_of_now(text: str) -> str:

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from oomdoc.ingest.base import regex
 from oomdoc.ingest.launch.names import COMMON_FLAGS, ENGINE_FLAGS, RENAMED, Setting, is_environment, shown
+from oomdoc.regexes import regex
 
 _CALL = regex(r"(?P<name>[A-Za-z_][\w.]*)[ \t]*\(")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from oomdoc.ingest.base import regex
 from oomdoc.ingest.launch.calls import calls_in
 from oomdoc.ingest.launch.names import (
     COMMON_FLAGS,
@@ -34,6 +33,7 @@ from oomdoc.ingest.launch.shell import (
     shell_words,
     with_values,
 )
+from oomdoc.regexes import regex
 
 
 def flags_of(text: str) -> list[tuple[str, str]]:

@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from oomdoc.ingest.base import regex
 from oomdoc.ingest.launch.calls import CALL_CAP, arguments
+from oomdoc.regexes import regex
 
 
 class Text(str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from oomdoc.ingest.base import regex
+from oomdoc.regexes import regex
 
 _VALUE_CAP = 2000
 

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from oomdoc.ingest.base import regex
+from oomdoc.regexes import regex
 
 
 class Word(NamedTuple):
@@ -106,7 +106,7 @@ _PROGRAM_VARIABLES = regex(r"(?m)^[ \t]*environment[ \t]*=[ \t]*(?P<all>\S.*)$")
 _VECTOR = regex(r"(?m)^[ \t]*(?P<what>ENTRYPOINT|CMD)[ \t]+(?P<words>\[.*\])[ \t\r]*(?P<next>\n(?=[ \t]*CMD[ \t]+\[))?")
 
 
-_OPTIONS_KEPT = re.compile(r"(?m)^(?P<name>[ \t]*(?:export )?[A-Za-z_]\w{0,60})=(?=--[a-z][\w-]*(?:[ =]|$))")
+_OPTIONS_KEPT = regex(r"(?m)^(?P<name>[ \t]*(?:export )?[A-Za-z_]\w{0,60})=(?=--[a-z][\w-]*(?:[ =]|$))")
 """`EXTRA=--enable-lora --max-loras 16`: a file of variables holds options without quotes, the first is one of them."""
 
 

@@ -17,7 +17,6 @@ Memory of a MIG instance is a `gpu_device` row (profile `MIG` where the table do
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from oomdoc.evidence.tables import Batch
@@ -45,14 +44,15 @@ from oomdoc.ingest.vocabulary import meanings
 from oomdoc.intake.cells import stamp
 from oomdoc.intake.columns import WORTHWHILE_BYTES
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 
 KIND = "nvidia-smi"
 TABLES = ("gpu_sample", "gpu_device", "gpu_process", "metric", "problem")
 
-_BLOCK = re.compile(r"=== (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) ===")
+_BLOCK = regex(r"=== (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) ===")
 _WIDE = 256  # characters of a line of the boxed table or of -q that are looked at; drivers print up to 120
 _DIGITS = "0123456789"
-_ENVELOPE = re.compile(r"[{>]|\[pod/|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* |[\w.-]+\s+\| ")
+_ENVELOPE = regex(r"[{>]|\[pod/|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S* |[\w.-]+\s+\| ")
 
 
 class Reader:
@@ -170,13 +170,13 @@ def reading(path: str) -> Reader:
 
 # ---- recognising
 
-_BOX_LINE = re.compile(r"[|+]")
-_BANNER = re.compile(r"\| NVIDIA-SMI \d")
+_BOX_LINE = regex(r"[|+]")
+_BANNER = regex(r"\| NVIDIA-SMI \d")
 _WORDS = (
     b"nvidia-smi", b"nvsmi", b"nvidia_smi", b"nvml", b"device handle", b"no devices were", b"(uuid", b"mib", b"# gpu", b"#date",
     b"mib |", b"#time", b"memory.", b"utilization.", b"memory_", b"utilization_", b"gpu_uuid", b"gpu_memory",
 )  # fmt: skip
-_MEMORY_CELL = re.compile(r",\s*\d+ ?MiB\s*(?:,|$)")
+_MEMORY_CELL = regex(r",\s*\d+ ?MiB\s*(?:,|$)")
 
 
 def matches(head: Head) -> bool:

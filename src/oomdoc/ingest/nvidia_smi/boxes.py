@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import re
-
 from oomdoc.ingest.nvidia_smi import cells as reads
 from oomdoc.ingest.nvidia_smi.findings import MIG, Findings
+from oomdoc.regexes import regex
 from oomdoc.units import MIB, parse_time
 
-BOX_DEVICE = re.compile(
+BOX_DEVICE = regex(
     r"\|\s+(\d{1,4})\s+(\S.*?)\s+(\S+)\s*\|\s*[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\s+\S+\s*\|"
 )
-BOX_SHORT = re.compile(
+BOX_SHORT = regex(
     r"\|\s+(\d{1,4})\s+(\S.*?)\s+[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\s*\|\s*(\d{1,9})MiB\s*/\s*(\d{1,9})MiB\s*\|"
 )
 """A device on one line: the two of the box, shortened by whoever pasted them."""
-_BOX_MEMORY = re.compile(r"\s*(?:(\d{1,9})MiB\s*/\s*(\d{1,9})MiB|(Not Supported|N/A|ERR!|Unknown Error|.*N/A.*))\s*")
-_BOX_UTIL = re.compile(r"\s*(\d{1,3})%")
-_BOX_MIG = re.compile(r"\|\s*(\d{1,4})\s+(\d+|N/A)\s+(\d+|N/A)\s+(\d+)\s*\|\s*(\d{1,9})MiB\s*/\s*(\d{1,9})MiB\s*\|")
-BOX_PROCESS = re.compile(
+_BOX_MEMORY = regex(r"\s*(?:(\d{1,9})MiB\s*/\s*(\d{1,9})MiB|(Not Supported|N/A|ERR!|Unknown Error|.*N/A.*))\s*")
+_BOX_UTIL = regex(r"\s*(\d{1,3})%")
+_BOX_MIG = regex(r"\|\s*(\d{1,4})\s+(\d+|N/A)\s+(\d+|N/A)\s+(\d+)\s*\|\s*(\d{1,9})MiB\s*/\s*(\d{1,9})MiB\s*\|")
+BOX_PROCESS = regex(
     r"\|\s+(\d{1,4})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d{1,15})\s+(C\+G|M\+C|C|G)\s+(\S.*?)\s+(\d{1,9}MiB|N/A|Not Supported)\s*\|"
 )
-LISTED = re.compile(r"GPU (\d{1,4}): (\S.*?) \(UUID: ([^)\s]+)\)")
-LISTED_MIG = re.compile(r"\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: ([^)\s]+)\)")
-MONITOR_HEADER = re.compile(r"#\s*(?:Date\s+)?(?:Time\s+)?gpu\s")
-MONITOR_ROW = re.compile(r"\s*(?:\d{8}\s+)?(?:\d\d:\d\d:\d\d\s+)?\d+\s")
-FAILED = re.compile(
+LISTED = regex(r"GPU (\d{1,4}): (\S.*?) \(UUID: ([^)\s]+)\)")
+LISTED_MIG = regex(r"\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: ([^)\s]+)\)")
+MONITOR_HEADER = regex(r"#\s*(?:Date\s+)?(?:Time\s+)?gpu\s")
+MONITOR_ROW = regex(r"\s*(?:\d{8}\s+)?(?:\d\d:\d\d:\d\d\s+)?\d+\s")
+FAILED = regex(
     r"NVIDIA-SMI has failed|Failed to initialize NVML|Unable to determine the device handle|No devices were found"
 )
 

@@ -6,13 +6,14 @@ import re
 from functools import lru_cache
 
 from oomdoc.intake.cells import is_null, stamp
+from oomdoc.regexes import regex
 from oomdoc.units import MIB, parse_time
 
 MIB_CAP = 10**9  # a pebibyte: more is no memory of a device
 INDEX_CAP = 10**4
 _DAYS = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
-DATE = re.compile(
+DATE = regex(
     rf"(?:{_DAYS})\s+({_MONTHS})\s+(\d{{1,2}})\s+(\d\d):(\d\d:\d\d)(?: ([AP])M)?(?: [A-Z][A-Za-z]{{1,4}})?\s+(\d{{4}})"
 )
 
@@ -27,9 +28,9 @@ def date(text: str) -> float | None:
     return parse_time(f"{match[6]}-{month:02}-{int(match[2]):02} {hour:02}:{match[4]}")
 
 
-MEMORY = re.compile(r"(\d{1,15})(?:\.\d+)?\s?(MiB|MB|GiB|GB|KiB|KB)?", re.I)
-_PERCENT = re.compile(r"(\d{1,15})\s?%?")
-_NUMBER = re.compile(r"(\d{1,6})\s?(?:MHz|C)?")
+MEMORY = regex(r"(\d{1,15})(?:\.\d+)?\s?(MiB|MB|GiB|GB|KiB|KB)?", re.I)
+_PERCENT = regex(r"(\d{1,15})\s?%?")
+_NUMBER = regex(r"(\d{1,6})\s?(?:MHz|C)?")
 _FACTOR = {"k": 1 / 1024, "m": 1, "g": 1024}
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from oomdoc.ingest.nvidia_smi import cells as reads
 from oomdoc.ingest.nvidia_smi.findings import MIG, Findings
+from oomdoc.regexes import regex
 
-_PAIR = re.compile(r"(\s*)((?:[^:\s][^:]*?)?)\s*:\s(.*)")
-_XML = re.compile(r"\s*<(/?)(\w+)(?: id=\"([^\"]*)\")?>(?:([^<]*)</\w+>)?\s*")
+_PAIR = regex(r"(\s*)((?:[^:\s][^:]*?)?)\s*:\s(.*)")
+_XML = regex(r"\s*<(/?)(\w+)(?: id=\"([^\"]*)\")?>(?:([^<]*)</\w+>)?\s*")
 _XML_NAMES = {"pid": "process id", "process name": "name", "used memory": "used gpu memory"}
 
 

@@ -12,6 +12,7 @@ from oomdoc.ingest.nvidia_smi import cells as reads
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.ingest.vocabulary.words import taken_apart
 from oomdoc.intake.cells import Field, Memo, is_null
+from oomdoc.regexes import regex
 
 _ROLES: Mapping[str, str] = {
     "timestamp": "t", "index": "gpu", "gpu.index": "gpu", "name": "name", "gpu.name": "name", "uuid": "uuid", "gpu.uuid": "uuid",
@@ -21,20 +22,20 @@ _ROLES: Mapping[str, str] = {
     "pid": "pid", "process.name": "process", "used.gpu.memory": "process_bytes", "used.memory": "process_bytes",
 }  # fmt: skip
 _STRONG = {"gpu_util", "memory_util", "used_bytes", "total_bytes", "free", "process_bytes"}
-_HEADER_CELL = re.compile(r"([A-Za-z][\w.]*)(?: ?\[([^\]]*)\])?")
+_HEADER_CELL = regex(r"([A-Za-z][\w.]*)(?: ?\[([^\]]*)\])?")
 _CELL_KINDS = (
-    ("stamp", re.compile(r"\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?")),
-    ("memory", re.compile(r"\d+ ?MiB")),
-    ("percent", re.compile(r"\d+ ?%")),
+    ("stamp", regex(r"\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?")),
+    ("memory", regex(r"\d+ ?MiB")),
+    ("percent", regex(r"\d+ ?%")),
     (
         "other",
-        re.compile(r"\d+(?:\.\d+)? ?(?:W|MHz|C)|\d+\.\d+|0x[0-9a-fA-F]+|P\d\d?|Enabled|Disabled|Active|Not Active"),
+        regex(r"\d+(?:\.\d+)? ?(?:W|MHz|C)|\d+\.\d+|0x[0-9a-fA-F]+|P\d\d?|Enabled|Disabled|Active|Not Active"),
     ),
-    ("whole", re.compile(r"\d+")),
-    ("uuid", re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}(?:/\d+)*")),
-    ("bus", re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")),
+    ("whole", regex(r"\d+")),
+    ("uuid", regex(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}(?:/\d+)*")),
+    ("bus", regex(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")),
 )
-_PRODUCT = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|GRID|RTX|GTX")
+_PRODUCT = regex(r"NVIDIA|Tesla|GeForce|Quadro|GRID|RTX|GTX")
 
 
 @dataclass(frozen=True)
@@ -171,8 +172,8 @@ READ: Mapping[str, Callable[[str], Any]] = {
 }  # fmt: skip
 FAST = {"t", "gpu", "gpu_util", "memory_util", "used_bytes", "total_bytes"}
 IDENTITY = Memo(lambda text: None if is_null(text.strip()) else text.strip().decode("utf-8", "replace"))
-_FAST_STAMP = re.compile(rb"\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?")
-_FAST_CELL = re.compile(rb"(\s*)\d+( MiB| %|)")
+_FAST_STAMP = regex(rb"\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?")
+_FAST_CELL = regex(rb"(\s*)\d+( MiB| %|)")
 
 
 def beyond(name: str, column: Any) -> bool:

@@ -31,6 +31,7 @@ from oomdoc.ingest.vocabulary import (
 )
 from oomdoc.ingest.vocabulary.quantity import KINDS, Quantity
 from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES, Name, taken_apart
+from oomdoc.regexes import regex
 
 __all__ = ["KINDS", "Match", "Quantity", "apart", "foreign_program", "is_irrelevant", "meanings", "quantities"]
 
@@ -98,11 +99,11 @@ def meanings(name: str) -> tuple[Match, ...]:
     return _of_words(name) or _below(name) or _of_statistic(name) or _of_exported(plain)
 
 
-_FOLD_BEHIND = re.compile(
+_FOLD_BEHIND = regex(
     r"(?i)(?P<bare>[\w:.][\w:. -]*?)\s*[(\[](?:sum|max|avg|average|mean|median|last|total|p\d\d|all|sum of all|fleet)[)\]]"
 )
 """`num_requests_waiting (sum)`: how a dashboard's export says that a series was folded over its replicas."""
-_STATISTIC = re.compile(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]++)?(?P<bare>\w.*?)(?:(?<![ _.-])[ _.-]++(?:sum|max|avg|average|mean|median|last|latest|current|p\d\d|(?:at[ _.-]+)?(?:the[ _.-]+)?end))?(?:(?<![ _.-])[ _.-]++\d{1,3}[smhd])?$")  # fmt: skip
+_STATISTIC = regex(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]++)?(?P<bare>\w.*?)(?:(?<![ _.-])[ _.-]++(?:sum|max|avg|average|mean|median|last|latest|current|p\d\d|(?:at[ _.-]+)?(?:the[ _.-]+)?end))?(?:(?<![ _.-])[ _.-]++\d{1,3}[smhd])?$")  # fmt: skip
 _STATES = ("stat.", "gpu.used")
 """What a dashboard folds over replicas or over a minute: each fold is still a reading of the state. Of requests it would be none."""
 
@@ -174,9 +175,9 @@ def _of_words(name: str) -> tuple[Match, ...]:
 
 
 _BY = r"(?:\s*(?:by|without)\s*\([^()]*\)\s*)?"
-_FOLDED = re.compile(rf"(?:sum|max|avg){_BY}\(\s*vllm[:_]([a-z]\w{{3,100}})(?:\{{[^{{}}]*\}})?\s*\){_BY}")
+_FOLDED = regex(rf"(?:sum|max|avg){_BY}\(\s*vllm[:_]([a-z]\w{{3,100}})(?:\{{[^{{}}]*\}})?\s*\){_BY}")
 """A series folded over its labels, as a panel's legend or the header of its export has it; a rate of it is another quantity."""
-_EXPORTED = re.compile(rf"(?:(?:sum|max|avg){_BY}\(\s*)?(?P<name>kube_\w{{3,80}})(?:\{{[^{{}}]*\}})?(?:\s*\){_BY})?")
+_EXPORTED = regex(rf"(?:(?:sum|max|avg){_BY}\(\s*)?(?P<name>kube_\w{{3,80}})(?:\{{[^{{}}]*\}})?(?:\s*\){_BY})?")
 
 
 def _of_exported(name: str) -> tuple[Match, ...]:
@@ -185,7 +186,7 @@ def _of_exported(name: str) -> tuple[Match, ...]:
     return _of_words(found["name"]) if found and found["name"] != name else ()
 
 
-_SERIES = re.compile(r"vllm[:_]([a-z]\w{3,100})(?:\{.*\})?", re.S)
+_SERIES = regex(r"vllm[:_]([a-z]\w{3,100})(?:\{.*\})?", re.S)
 
 
 @lru_cache(maxsize=2048)

@@ -13,6 +13,8 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
+from oomdoc.regexes import regex
+
 _MEANINGS: tuple[tuple[str, str], ...] = (
     # what they mean together, the words of that meaning
     ("gpu", "gpu gpus device devices dev card cards accelerator accelerators cuda nvidia smi nvml dcgm rocm npu xpu"),
@@ -123,10 +125,10 @@ BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB", "TB")
 SECONDS = ("ns", "us", "ms", "s", "min")
 SHARES = ("%", "1")
 
-_BRACKETS = re.compile(r"[\[(]\s*([A-Za-z%]{1,12}(?:/s)?)\s*[\])]")
-_CAPITALS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_UNIT_CAPITALS = re.compile(r"([KMGT])(i?)B\b")
-_PIECES = re.compile(r"[A-Za-z]+|\d+")
+_BRACKETS = regex(r"[\[(]\s*([A-Za-z%]{1,12}(?:/s)?)\s*[\])]")
+_CAPITALS = regex(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_UNIT_CAPITALS = regex(r"([KMGT])(i?)B\b")
+_PIECES = regex(r"[A-Za-z]+|\d+")
 _GLUED = frozenset({*_WORDS, *(word for word in UNITS if len(word) > 1), "uuid", "pid", "status", "model", "kv"})
 _LONGEST_GLUED = 24
 _LONGEST_NAME = 100
@@ -143,10 +145,10 @@ def _plain(text: str) -> str:
 
 
 _IN_ENGLISH = {words: english for english, phrases in _TONGUES for words in (" ".join(_plain(each).split()) for each in phrases.split(","))}  # fmt: skip
-_FOREIGN = re.compile(rf"(?<![a-z])(?:{'|'.join(map(_phrase, sorted(_IN_ENGLISH, key=len, reverse=True)))})(?![a-z])")
-_GO = re.compile(r"[\[(]([KMGT])(i)?o(?: (?P<binary>binaires?))?[\])]", re.I)
+_FOREIGN = regex(rf"(?<![a-z])(?:{'|'.join(map(_phrase, sorted(_IN_ENGLISH, key=len, reverse=True)))})(?![a-z])")
+_GO = regex(r"[\[(]([KMGT])(i)?o(?: (?P<binary>binaires?))?[\])]", re.I)
 """`(Go)` and `(Gio)`, as French tools name bytes (octets)."""
-_SMALL = re.compile(rf"(?<![a-z]){_SMALL_WORDS}(?![a-z])", re.I)
+_SMALL = regex(rf"(?<![a-z]){_SMALL_WORDS}(?![a-z])", re.I)
 
 
 @lru_cache(maxsize=8192)
@@ -188,9 +190,9 @@ def _glued(piece: str, parts: int = 4) -> tuple[str, ...] | None:
     return None
 
 
-_DEVICE = re.compile(r"(?:gpu|device|card|cuda)[ _.:\-\[#]*(\d{1,2})(?!\d)[\]]?[ _.:\-]*(?=[A-Za-z])", re.I)
-_DEVICE_BEHIND = re.compile(r"[ _.:\-\[]{1,2}(?:gpu|device|card|cuda)?[ _.:\-\[#]?(\d{1,2})\]?$", re.I)
-_INSTANCE = re.compile(
+_DEVICE = regex(r"(?:gpu|device|card|cuda)[ _.:\-\[#]*(\d{1,2})(?!\d)[\]]?[ _.:\-]*(?=[A-Za-z])", re.I)
+_DEVICE_BEHIND = regex(r"[ _.:\-\[]{1,2}(?:gpu|device|card|cuda)?[ _.:\-\[#]?(\d{1,2})\]?$", re.I)
+_INSTANCE = regex(
     r"[ _.:\-\[]{1,2}(?:pod|replica|instance|engine|server|worker|rank|node|host|shard|dp)[ _.:\-\[#]?(\d{1,3})\]?$",
     re.I,
 )
