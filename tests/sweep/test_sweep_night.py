@@ -22,6 +22,8 @@ from oomdoc.sweep.run import Settings, sweep
 
 FIRST, SECOND, THIRD = "2026-11-20", "2026-11-21", "2026-11-22"
 
+pytestmark = pytest.mark.usefixtures("here")
+
 
 def test_a_fleet_is_read_once_and_told_by_cause(swept: Path) -> None:
     rows = ask(swept / "store", "SELECT status, count(*) FROM bundle GROUP BY status")
