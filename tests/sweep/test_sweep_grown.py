@@ -92,7 +92,8 @@ def test_cut_anywhere_and_read_on_a_log_tells_what_the_whole_tells(
 ) -> None:
     folder = tmp_path_factory.mktemp("tree")
     names = data.draw(st.lists(st.sampled_from(sorted(SOURCES)), min_size=1, max_size=2, unique=True))
-    ends = {name: sorted(data.draw(st.tuples(*[st.integers(1, len(SOURCES[name]))] * 2))) for name in names}
+    # from where something is kept: two examples before it would show nothing
+    ends = {name: sorted(data.draw(st.tuples(*[st.integers(2 * BLOCK, len(SOURCES[name]))] * 2))) for name in names}
     resumed = resume.Resumed()
     for night_ in (0, 1, None):
         for name in names:
