@@ -64,7 +64,12 @@ def test_what_was_cut_is_said_first_in_every_form_and_is_never_healthy(
 ) -> None:
     path = tmp_path / CUTS[name][0]
     path.write_bytes(CUTS[name][1])
-    forms = {"txt": "BUNDLE IS INCOMPLETE", "md": "**Bundle is incomplete**: ", "json": "{\n", "html": "<!doctype html>"}
+    forms = {
+        "txt": "BUNDLE IS INCOMPLETE",
+        "md": "**Bundle is incomplete**: ",
+        "json": "{\n",
+        "html": "<!doctype html>",
+    }
     targets = {form: tmp_path / f"report.{form}" for form in forms}
     assert cli.run(["analyze", str(path), *(word for target in targets.values() for word in ("-o", str(target)))]) == 0
     err = capsys.readouterr().err

@@ -74,7 +74,7 @@ def test_folders_of_programs_are_passed_over_and_summed(form: str, tmp_path: Pat
 def test_what_nobody_knows_costs_a_small_part_of_what_is_looked_at_closely(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_Texts, "MOST", 24)  # a close look is long enough for a few to be measured
+    monkeypatch.setattr(_Texts, "MOST", 12)  # a close look is long enough for a few to be measured
 
     def unknown(number: int) -> str:
         return "".join(f"entry {line} of the list {number}, as it was found\n" for line in range(300))

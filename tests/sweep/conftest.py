@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -60,12 +61,11 @@ _ANALYSED: dict[tuple[object, ...], Analysed] = {}
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
+def here(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[object, ...], Analysed]:
     """Workers in this process, and equal bundles analysed once in it: for what is asked of stores, states and places.
 
-    What a worker is, and that reading anew tells the same, is asked where this is not used.
+    What a worker is, is asked where this is not used. Where reading anew is the point, what was kept is forgotten first.
     """
-    analyze, pack = diagnose.analyze, evidence.pack
 
     def in_this_process(tasks: Iterator[dict[str, Any]], *_: object) -> Iterator[dict[str, Any]]:
         for task in tasks:
@@ -78,13 +78,14 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
         goes_on = options.resumed is not None and bool(options.resumed.known)
         key = (intake.name, *files, *intake.unread, rules_version(options.loaded[0]), goes_on)
         if goes_on or key not in _ANALYSED:
-            with analyze(intake, options) as analysis:
-                _ANALYSED[key] = Analysed(analysis.report, pack(analysis))
+            with diagnose.analyze(intake, options) as analysis:
+                _ANALYSED[key] = Analysed(analysis.report, evidence.pack(analysis))
         told = _ANALYSED[key]
         if options.resumed is not None and options.resumed.kept:
             del _ANALYSED[key]  # a second reading would have to keep as much
         yield told
 
     monkeypatch.setattr(engines, "embedded", in_this_process)
-    monkeypatch.setattr(diagnose, "analyze", once)
-    monkeypatch.setattr(evidence, "pack", lambda analysed: analysed.packed)
+    monkeypatch.setattr(work, "diagnose", SimpleNamespace(analyze=once, Options=diagnose.Options))
+    monkeypatch.setattr(work, "evidence", SimpleNamespace(judge=evidence.judge, pack=lambda analysed: analysed.packed))
+    return _ANALYSED
