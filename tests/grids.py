@@ -7,10 +7,12 @@ itself is no grid and is always tried.
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import functools
 import os
 import pickle
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,6 +29,20 @@ T = TypeVar("T")
 def some(items: Sequence[T], every: int) -> Sequence[T]:
     """Every so many of the items, the first among them."""
     return items if WHOLE else items[::every]
+
+
+def made_once(name: str, root: Path, make: Callable[[Path], None]) -> Path:
+    """A folder below the root that `make` fills; of the workers of one run the first that asks does, for all of them."""
+    root = SHARED[0] if SHARED else root
+    folder, done = root / name, root / f"{name}.done"
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            done.touch()
+    return folder
 
 
 @functools.cache

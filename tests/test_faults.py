@@ -363,7 +363,7 @@ def test_odd_values_of_options_are_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for place, option in enumerate(OPTIONS[command]):
-        for value in some([*ODD[place % 3 :], *ODD[: place % 3]], 3):
+        for value in some([*ODD[place % 6 :], *ODD[: place % 6]], 6):
             status = cli.run([*command.split(), option, value])
             err = capsys.readouterr().err
             assert status in ((0, 2, 3) if command.startswith("fit") else (2, 3)), (option, value[:20], err[-500:])

@@ -20,6 +20,8 @@ from typing import Any
 import pytest
 import zstandard
 
+from grids import made_once
+
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 GOOD = (SAMPLES / "sampler-warmup-1024" / "vllm.log").read_bytes()
 CAUSE = "max-num-seqs-too-high"
@@ -155,7 +157,13 @@ STILL = {name for name in BUNDLES if name not in ("flat-bomb.zst", "endless-line
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    root = tmp_path_factory.mktemp("hostile")
+    root = made_once("hostile", tmp_path_factory.getbasetemp(), analysed)
+    found = [json.loads(line) for line in (root / "report").read_text().splitlines()]
+    return {Path(row["path"]).name: row for row in found}
+
+
+def analysed(root: Path) -> None:
+    """All of them below the root, and `report`, a row for each."""
     scratch = root / "scratch"
     scratch.mkdir()
     given = root / "given"
@@ -175,7 +183,6 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     assert ran.returncode == 0, (ran.stderr[-2000:], found[-1:])
     assert {path.name: path.stat().st_size for path in given.iterdir()} == before
     assert list(scratch.iterdir()) == [], "something was left in the scratch folder"
-    return {Path(row["path"]).name: row for row in found}
 
 
 def whys(row: dict[str, Any]) -> Iterator[str]:

@@ -17,6 +17,8 @@ from night import ask, night
 
 from oomdoc.sweep import engines, work
 from oomdoc.sweep.engines import Limits, Worker
+from oomdoc.sweep.places import Access
+from oomdoc.sweep.repair import check
 
 FIRST = "2026-11-20"
 
@@ -34,6 +36,7 @@ def test_two_sweeps_at_once_leave_one_truth(tmp_path: Path) -> None:
     codes = sorted(process.wait() for process in both)
     assert codes in ([0, 0], [0, 75])
     assert contents(tmp_path / "store")[0] == contents(tmp_path / "alone")[0]
+    assert not check(str(tmp_path / "store"), Access()).damage
 
 
 def _told(task: dict[str, Any], limits: Limits, folder: Path) -> dict[str, Any]:
@@ -42,7 +45,6 @@ def _told(task: dict[str, Any], limits: Limits, folder: Path) -> dict[str, Any]:
 
 def _task(path: Path) -> dict[str, Any]:
     from oomdoc.sweep.ledger import Step
-    from oomdoc.sweep.places import Access
     from oomdoc.sweep.run import _task as made
     from oomdoc.sweep.sources import find
 

@@ -22,6 +22,8 @@ from oomdoc.sweep.run import Settings, sweep
 
 FIRST, SECOND, THIRD = "2026-11-20", "2026-11-21", "2026-11-22"
 
+pytestmark = pytest.mark.usefixtures("here")
+
 
 def test_a_fleet_is_read_once_and_told_by_cause(swept: Path) -> None:
     rows = ask(swept / "store", "SELECT status, count(*) FROM bundle GROUP BY status")
@@ -148,10 +150,11 @@ def test_errors_are_told_every_night_and_read_once(tmp_path: Path) -> None:
     assert night(tmp_path / "s", tmp_path / "in", THIRD).errors == ()
 
 
-def test_rebuild_reads_everything_and_changes_nothing(swept: Path, tmp_path: Path) -> None:
+def test_rebuild_reads_everything_and_changes_nothing(swept: Path, tmp_path: Path, here: dict[Any, Any]) -> None:
     few = sorted((swept / "fleet" / "archives").iterdir())[:3]
     night(tmp_path / "s", few, FIRST)
     before = committed(tmp_path / "s")
+    here.clear()
     told = night(tmp_path / "s", few, FIRST, rebuild=True)
     assert told.counts.read == 3
     assert committed(tmp_path / "s") == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import subprocess
 import sys
@@ -17,10 +16,10 @@ from faulty import Faults, proxy
 from make_fleet import write_bundle
 from night import ask, night
 
-from growing import wrapped
+from growing import dense
 from oomdoc import cli
 from oomdoc.errors import BundleError, BusyError, DamagedError, UsageError
-from oomdoc.sweep import engines, faults, locks, work
+from oomdoc.sweep import faults, locks
 from oomdoc.sweep.dataset import Dataset
 from oomdoc.sweep.places import Access, Bucket, place
 from oomdoc.sweep.repair import check, repair
@@ -82,9 +81,10 @@ def test_a_bucket_tells_what_a_folder_tells(tmp_path: Path, bucket: tuple[str, o
     assert third.new_incidents == 0, "the incident was known"
 
 
+@pytest.mark.usefixtures("here")
 def test_an_object_that_grew_is_read_on(tmp_path: Path, bucket: tuple[str, object], access: Access) -> None:
     name, client = bucket
-    data = dict(wrapped())["server.log"] * 3
+    data = (dict(dense())["vllm.log"] * 3)[:2_400_000]  # past two of its blocks, most of it past one
     store, tree = f"s3://{name}/oomdoc", tmp_path / "in" / "node-1"
     tree.mkdir(parents=True)
     taken = []
@@ -164,16 +164,10 @@ def test_a_claim_keeps_others_out_until_it_is_given_up_or_old(
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short waits, and workers in this process, which has them too."""
+def quick(here: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short waits, which workers in this process have too."""
     monkeypatch.setattr(faults, "FIRST_WAIT_S", 0.01)
     monkeypatch.setattr(faults, "LOOK_AGAIN_S", 0.0)
-
-    def here(tasks: Iterator[dict[str, object]], *_: object) -> Iterator[dict[str, object]]:
-        for task in tasks:
-            yield json.loads(work.run(json.dumps(task).encode()))
-
-    monkeypatch.setattr(engines, "embedded", here)
 
 
 def keys(client: object, name: str, prefix: str) -> dict[str, str]:

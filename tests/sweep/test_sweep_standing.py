@@ -19,6 +19,8 @@ SAMPLES = Path(__file__).parents[2] / "sample_logs"
 FIRST, SECOND, THIRD = "2026-11-20", "2026-11-21", "2026-11-22"
 SOME = ("killed-while-loading", "weights-70b-on-one-card", "healthy-older-server", "startup-probe-too-short")
 
+pytestmark = pytest.mark.usefixtures("here")
+
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -14,21 +15,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crash import contents, rounds, start
-from make_fleet import write_bundle, write_fleet
+from crash import rounds
+from make_fleet import write_bundle
 from night import BUNDLES, ask, committed, night, record
 
+from grids import made_once, some
 from oomdoc import cli
 from oomdoc.errors import BundleError, BusyError, DamagedError, UsageError
 from oomdoc.sweep import faults
-from oomdoc.sweep.dataset import Dataset
+from oomdoc.sweep.dataset import Dataset, existing
 from oomdoc.sweep.locks import locked
 from oomdoc.sweep.places import Access, Folder, place, temporary
 from oomdoc.sweep.record import KEPT_GENERATIONS
 from oomdoc.sweep.repair import check, repair
+from oomdoc.sweep.trends import questions
 
 FIRST, SECOND, THIRD = "2026-11-20", "2026-11-21", "2026-11-22"
 TABLES = ("bundle", "finding", "incident", "ledger", "engine", "coverage", "evidence")
+
+
+pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.fixture(autouse=True)
@@ -39,11 +45,13 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def two_nights(swept: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`store` of the fleet with a bundle more in the second night; tests take copies."""
-    root = tmp_path_factory.mktemp("two")
-    shutil.copytree(swept / "store", root / "store")
-    write_bundle(root / "more", 900, 7, SECOND, cause="shared")
-    night(root / "store", [swept / "fleet", root / "more"], SECOND)
-    return root
+
+    def make(root: Path) -> None:
+        shutil.copytree(swept / "store", root / "store")
+        write_bundle(root / "more", 900, 7, SECOND, cause="shared")
+        night(root / "store", [swept / "fleet", root / "more"], SECOND)
+
+    return made_once("two-nights", tmp_path_factory.getbasetemp(), make)
 
 
 @pytest.fixture
@@ -55,10 +63,12 @@ def old(two_nights: Path, tmp_path: Path) -> Iterator[Path]:
 
 def everything(store: Path) -> dict[str, Any]:
     """All rows of all tables, as night and a hash: what differs is shown in short."""
+    with questions(existing(str(store), Access())) as asked:
+        every = {name: asked.query(f"SELECT * FROM {name}")[1] for name in TABLES}
     return {
-        name: sorted((row[0].isoformat(), hashlib.sha256(repr(row).encode()).hexdigest()[:8]) for row in ask(store, f"SELECT * FROM {name}"))
-        for name in TABLES
-    }  # fmt: skip
+        name: sorted((row[0].isoformat(), hashlib.sha256(repr(row).encode()).hexdigest()[:8]) for row in rows)
+        for name, rows in every.items()
+    }
 
 
 def parquet(folder: Path) -> dict[str, str]:
@@ -260,8 +270,10 @@ def truncated(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-50])
 
 
-@pytest.mark.parametrize("harm", [flipped, emptied, missing, anothers, truncated])
-@pytest.mark.parametrize("table", ["bundle", "incident", "evidence"])
+HARMED = list(itertools.product(("bundle", "incident", "evidence"), (flipped, emptied, missing, anothers, truncated)))
+
+
+@pytest.mark.parametrize(("table", "harm"), some(HARMED, 2))
 def test_a_damaged_file_is_noticed_and_costs_its_rows_alone(
     old: Path, swept: Path, harm: Callable[[Path], None], table: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -426,16 +438,6 @@ def test_many_kills_at_random_moments(tmp_path: Path) -> None:
         killed, wrong = killed + kills, wrong + differ
         shutil.rmtree(folder)
     assert wrong == 0, f"{wrong} stores differ after {killed} kills"
-
-
-def test_two_sweeps_at_once_double_and_lose_nothing(tmp_path: Path) -> None:
-    write_fleet(tmp_path / "fleet", 4)
-    assert start(tmp_path / "alone", tmp_path / "fleet").wait() == 0
-    both = [start(tmp_path / "store", tmp_path / "fleet") for _ in range(2)]
-    codes = sorted(process.wait() for process in both)
-    assert codes in ([0, 0], [0, 75])
-    assert contents(tmp_path / "store")[0] == contents(tmp_path / "alone")[0]
-    assert not check(str(tmp_path / "store"), Access()).damage
 
 
 def test_a_writer_that_another_one_overtook_steps_back(store: Path) -> None:
