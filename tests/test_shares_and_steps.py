@@ -45,6 +45,13 @@ def test_what_adapters_take_of_the_room_for_the_pool(tmp_path: Path, left: float
     assert (first(tmp_path, {"node.log": _adapters(left, lora)})[0] == "feature-overhead") is told
 
 
+def test_ranks_that_load_one_after_the_other_took_no_step(tmp_path: Path) -> None:
+    lines = _adapters(16.9).splitlines()
+    both = "".join(f"{line}\n" + (line.replace("TP0]", "TP1]").replace("17.30", "5.10") + "\n" if "Load weight" in line else "") for line in lines)  # fmt: skip
+    assert "TP1] Load weight end" in both
+    assert first(tmp_path, {"node.log": both})[0] != "feature-overhead"
+
+
 _LOADS = (
     "INFO 02-11 07:00:02 [api_server.py:977] vLLM API server version 0.8.1\n"
     "INFO 02-11 07:00:03 [api_server.py:978] args: Namespace(model='/m/Some-{billions}B', dtype='bfloat16', tensor_parallel_size={tp}, gpu_memory_utilization=0.92)\n"

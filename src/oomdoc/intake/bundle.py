@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, cast
 from oomdoc.errors import BundleError
 from oomdoc.intake import zips
 from oomdoc.intake.given import STDIN, Given, check_path, is_regular, shortest_tails
-from oomdoc.intake.members import Begin, Member, Place, Unread, safe_path
+from oomdoc.intake.members import TAIL_BYTES, Begin, Member, Place, Unread, safe_path
 from oomdoc.intake.streams import (
     BLOCK,
     LEAST,
@@ -212,18 +212,20 @@ class Intake:
         digest = hashlib.sha256()
         if begin is None or not self.hashing or self.content_bytes + (place.size or 0) > self.limits.max_total_bytes:
             return digest, None
-        left, rest = begin.taken, b""
+        left, tail = begin.taken, b""
+        waiting = begin.taken - begin.passed
         try:
             while left and (data := raw.read(min(left, MIB))):
                 digest.update(data)
                 left -= len(data)
-                rest = (rest + data)[begin.passed - begin.taken :] if begin.taken > begin.passed else b""
+                tail = (tail + data)[-(TAIL_BYTES + waiting) :]
         except OSError:
             left = 1
         if left or digest.hexdigest() != begin.sha256:
             raw.seek(0)
             return hashlib.sha256(), None
-        return digest, begin._replace(rest=rest)
+        cut = len(tail) - waiting
+        return digest, begin._replace(rest=tail[cut:], before=tail[:cut])
 
     def _go_on(self, stream: Stream, place: Place, begin: Begin) -> Iterator[Member]:
         """The member that a proved file is, behind the place up to which it was read."""

@@ -22,11 +22,15 @@ class Layer(NamedTuple):
     inside: str
 
 
+TAIL_BYTES = 256 << 10  # of a source, whose lines show the form of the last
+
+
 class Begin(NamedTuple):
     """A place in a file behind a newline, from which its reading can go on.
 
     `passed` bytes and `line - 1` lines stand before it. `taken` is how far blocks had been read when the line before was cut
-    off, and `sha256` is that of so many bytes. `rest` are the bytes between the two; "" until they were read.
+    off, and `sha256` is that of so many bytes. `rest` are the bytes between the two, `before` the last `TAIL_BYTES` that were passed;
+    "" until they were read.
     """
 
     passed: int
@@ -34,6 +38,7 @@ class Begin(NamedTuple):
     taken: int
     sha256: str
     rest: bytes = b""
+    before: bytes = b""
 
 
 class Member(NamedTuple):

@@ -14,6 +14,7 @@ from dataclasses import replace
 from oomdoc.evidence.store import Store
 from oomdoc.ingest import text_log
 from oomdoc.ingest.record import HEAD, peel
+from oomdoc.intake.members import TAIL_BYTES
 from oomdoc.model import Diagnosis, Missing, Report, Unread
 from oomdoc.units import show_seconds, show_time
 
@@ -31,7 +32,6 @@ LINE_KINDS = frozenset(
 )
 """Kinds that are written line by line, so that a last line without its end was cut."""
 CUT_LINE = "truncated: it ends in the middle of line {line:,}"
-TAIL_BYTES = 256 << 10  # of a source, whose lines show the form of the last
 _LEAST_WORDS = 4  # fewer are alike by chance
 _LEAST_ALIKE = 3  # records that show where a form of fewer words goes on
 

@@ -13,11 +13,11 @@ from oomdoc.evidence.store import Store
 from oomdoc.evidence.tables import COLUMN_READING, LOOKALIKE, Batch, source_of
 from oomdoc.intake.binary import binary_form
 from oomdoc.intake.bundle import Intake
-from oomdoc.intake.members import Member
+from oomdoc.intake.members import TAIL_BYTES, Member
 from oomdoc.intake.scan import Chunk, chunks, read_ahead
 from oomdoc.intake.unwrap import unwrap
 from oomdoc.loading import resume
-from oomdoc.loading.complete import CUT_LINE, LINE_KINDS, TAIL_BYTES, is_cut
+from oomdoc.loading.complete import CUT_LINE, LINE_KINDS, is_cut
 from oomdoc.loading.resume import Mark, Resumed
 from oomdoc.model import SourceRow, Unread
 from oomdoc.physics.config import config_of_file
@@ -126,7 +126,7 @@ class _Counted:
         self.blank = member.begin is None
         """Nothing but blanks and NULs so far."""
         self._last: Chunk | None = None
-        self._before_last = b""
+        self._before_last = member.begin.before if member.begin else b""
 
     def peek(self) -> Chunk | None:
         """The first chunk, which stays in line; None for an empty member."""

@@ -40,6 +40,7 @@
 -- check_wanted_bytes: asked in the refusal
 -- check_utilization: utilization in the refusal
 -- check_needed_utilization: the least that would do, as the refusal says; NULL = it names none
+-- share_would_do: that share can be given; false = nothing could be left for a context and for libraries
 -- dummy_requests: sequences of the warm-up
 -- check_cpu: the refusal is about host memory of the CPU backend
 -- kv_used: last usage before the failure, or in the crash dump
@@ -226,7 +227,7 @@ SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n 
   coalesce(exact.available_bytes, refusal.available_bytes) AS available_bytes, refusal.pool_tokens,
   refusal.estimated_max_model_len AS estimated_len, refusal.free_bytes AS check_free_bytes, refusal.total_bytes AS check_total_bytes,
     refusal.wanted_bytes AS check_wanted_bytes,
-  refusal.utilization AS check_utilization, refusal.needed_utilization AS check_needed_utilization, refusal.dummy_requests, refusal.device_kind = 'cpu' AS check_cpu,
+  refusal.utilization AS check_utilization, refusal.needed_utilization AS check_needed_utilization, refusal.needed_utilization <= $share_at_most AS share_would_do, refusal.dummy_requests, refusal.device_kind = 'cpu' AS check_cpu,
   coalesce(step.kv_used, stat.kv_used) AS kv_used, coalesce(step.running, stat.running) AS running,
     coalesce(step.waiting, stat.waiting) AS waiting,
   step.scheduled_tokens, step.largest_prompt_tokens,
