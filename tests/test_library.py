@@ -25,6 +25,13 @@ def test_the_door_shows_what_is_behind_it_and_imports_nothing() -> None:
     assert "polars frame" in (oomdoc.__doc__ or "") and "gives an `Analysis`" in (oomdoc.__doc__ or "")
 
 
+def test_nothing_is_drawn_over_the_output_where_no_file_is_run() -> None:
+    """DuckDB takes a program without a file for a person's shell, and draws a bar there once a query takes two seconds."""
+    code = "from oomdoc.evidence.database import connect; print(connect().execute(\"SELECT value FROM duckdb_settings() WHERE name = 'enable_progress_bar'\").fetchall())"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.strip() == "[('false',)]"
+
+
 def test_frames_and_forms_of_an_analysis() -> None:
     polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     with oomdoc.analyze(BUNDLE) as analysis:

@@ -48,7 +48,10 @@ def connect(
     file: str = ":memory:", config: Mapping[str, Any] | None = None, read_only: bool = False
 ) -> duckdb.DuckDBPyConnection:
     """A connection to a database in memory or in a file: the one place where DuckDB is opened."""
-    return duckdb.connect(file, read_only=read_only, config=dict(config or {}))
+    connection = duckdb.connect(file, read_only=read_only, config=dict(config or {}))
+    # where no file is run (a shell, a notebook, `python -c`) it would draw a bar over standard output after two seconds
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 class Database:
