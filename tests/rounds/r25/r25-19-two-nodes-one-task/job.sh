@@ -8,6 +8,6 @@
 #SBATCH --time=04:00:00
 set -x
 module load cuda/12.1 python/3.11
-source /work/p_llm/envs/vllm062/bin/activate
+source /lustre/p_llm/envs/vllm062/bin/activate
 # 2 nodes x 4 A100-80 = 8 GPUs, 281 GB of weights -> 35 GB per GPU
-srun python -m vllm.entrypoints.openai.api_server --model /work/p_llm/models/Mixtral-8x22B-Instruct-v0.1 --tensor-parallel-size 8 --max-model-len 16384 --port 8123
+srun python -m vllm.entrypoints.openai.api_server --model /lustre/p_llm/models/Mixtral-8x22B-Instruct-v0.1 --tensor-parallel-size 8 --max-model-len 16384 --port 8123
