@@ -381,18 +381,22 @@ _SHELL = regex(
 _MESSAGE = regex(r"\s*\[?\d\d?:\d\d(?::\d\d)?\]?\s+<?[@\w.-]{1,30}>?:?\s+(?=(?:vllm serve|python3? -m vllm)\s)")
 """The hour and the name before a message of a chat that is a command, and words behind a comma."""
 _WORDS_BEHIND = regex(r"[,;]\s")
+_SET_FOR = regex(r"(?=(?:[A-Z][A-Z0-9_]{2,40}=\S{1,120} ){1,8}(?:vllm serve|python3? -m vllm)\s)")
+"""Before a command that begins its line with what it sets for itself: prose does not."""
 
 
 def typed(text: str) -> list[tuple[str, str]]:
-    """Engine settings of a command behind a shell's prompt, echoed by `set -x` or told in a chat, as a log or a session shows it; [] for other lines.
+    """Engine settings of a command behind a shell's prompt, echoed by `set -x`, told in a chat or begun with what it sets for itself, as a log or a session shows it; [] for other lines.
 
     >>> typed("root@gpu-1:~# vllm serve org/m --max-num-seqs 8"), typed("please run: vllm serve org/m --max-num-seqs 8")
     ([('model', 'org/m'), ('max_num_seqs', '8')], [])
     >>> typed("[19:07] ana   vllm serve org/m --max-num-seqs 8, nothing else"), typed("[19:07] ana   I tried vllm serve org/m")
     ([('model', 'org/m'), ('max_num_seqs', '8')], [])
+    >>> typed("CUDA_VISIBLE_DEVICES=3 vllm serve org/m --port 8000"), typed("with CUDA_VISIBLE_DEVICES=3 vllm serve org/m dies")
+    ([('model', 'org/m'), ('port', '8000'), ('CUDA_VISIBLE_DEVICES', '3')], [])
     """
     message = _MESSAGE.match(text)
-    prompt = message or _SHELL.match(text)
+    prompt = message or _SHELL.match(text) or _SET_FOR.match(text)
     if not prompt:
         return []
     command = text[prompt.end() :]
