@@ -14,5 +14,4 @@ SELECT f.allocated_bytes AS held_bytes,
     f.scheduled_tokens AS step_tokens,
   coalesce(e.max_num_batched_tokens, x.max_num_batched_tokens) AS plan_tokens, f.oom_ref AS ref
 FROM failure f, engine e LEFT JOIN expectation x ON true, (FROM ledger ORDER BY rank NULLS FIRST LIMIT 1) l
-WHERE f.phase = 'forward' AND f.allocated_bytes IS NOT NULL AND l.weights_bytes IS NOT NULL AND l.kv_pool_bytes > 0
-  AND l.activation_bytes IS NOT NULL
+WHERE f.phase = 'forward' AND l.kv_pool_bytes > 0 AND f.allocated_bytes + l.weights_bytes + l.activation_bytes IS NOT NULL

@@ -21,19 +21,18 @@ WITH free AS (
   LEFT JOIN seen.milestone m
     ON m.source = p.source AND m.line > p.loaded AND m.name IN ('kv-sized', 'kv-available', 'kv-blocks', 'capture-start')
   GROUP BY p.source, p.loaded
+), placed AS (
+  SELECT f.*, p.loaded, CASE WHEN f.line > p.loaded AND f.line < p.line THEN f.line END AS behind FROM free f JOIN pool p USING (source)
 ), told AS (
-  SELECT f.source, arg_max(f.value, CASE WHEN f.step = 'load-start' AND f.line < p.loaded THEN f.line END) AS begin_bytes,
-    max(CASE WHEN f.line = p.loaded THEN f.value END) AS loaded_bytes,
-    arg_max(f.value, CASE WHEN f.line > p.loaded AND f.line < p.line THEN f.line END) AS last_bytes,
-    max(CASE WHEN f.line > p.loaded AND f.line < p.line THEN f.line END) AS last_line
-  FROM free f
-  JOIN pool p USING (source)
-  GROUP BY f.source
+  SELECT source, arg_max(value, CASE WHEN step = 'load-start' AND line < loaded THEN line END) AS begin_bytes,
+    max(CASE WHEN line = loaded THEN value END) AS loaded_bytes, arg_max(value, behind) AS last_bytes, max(behind) AS last_line
+  FROM placed
+  GROUP BY source
 )
 SELECT begin_bytes::BIGINT AS begin_bytes, loaded_bytes::BIGINT AS loaded_bytes, last_bytes::BIGINT AS last_bytes,
   (loaded_bytes - last_bytes)::BIGINT AS taken_bytes,
   (loaded_bytes - (1 - e.gpu_memory_utilization) * begin_bytes)::BIGINT AS pool_without_bytes,
   (last_bytes - (1 - e.gpu_memory_utilization) * begin_bytes)::BIGINT AS pool_with_bytes, t.source || ':' || last_line AS ref
 FROM told t, engine e
-WHERE begin_bytes > 0 AND loaded_bytes > 0 AND last_bytes > 0 AND e.gpu_memory_utilization > 0
+WHERE loaded_bytes - last_bytes + e.gpu_memory_utilization * begin_bytes IS NOT NULL
 ORDER BY taken_bytes DESC, ref LIMIT 1

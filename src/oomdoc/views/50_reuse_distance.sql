@@ -11,26 +11,30 @@
 WITH sent AS (
   SELECT source, coalesce(replica, '') AS server, tenant, line, t, coalesce(t, elapsed_s) AS at_s, input_tokens AS size, ttft_s,
     CASE WHEN cached_tokens IS NOT NULL THEN least(cached_tokens, input_tokens) END AS cached
-  FROM request WHERE input_tokens > 0
+  FROM request
 ), lone AS (
   -- who comes after all before it got their first token waits for its own prompt only
-  SELECT *, max(at_s + ttft_s) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) > at_s AS beside,
+  SELECT *, at_s >= coalesce(max(at_s + ttft_s) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), at_s) AS alone,
     row_number() OVER (PARTITION BY source, server, tenant ORDER BY at_s, line) = 1 AS first
   FROM sent WINDOW w AS (PARTITION BY source, server ORDER BY at_s, line)
 ), pace AS (
   -- nobody's first prompt is cached: what a token of it takes, where that is one figure
   SELECT source, server, median(ttft_s / size) AS token_s
   FROM lone
-  WHERE tenant IS NOT NULL AND first AND size >= $turn_tokens AND ttft_s > 0 AND at_s IS NOT NULL AND beside IS NOT TRUE
+  WHERE alone AND first AND size >= $turn_tokens
   GROUP BY source, server
   HAVING count(*) >= $pace_least AND max(ttft_s / size) <= $pace_even * min(ttft_s / size)
+), known AS (
+  -- what was cached is told, or follows from the time that the rest took
+  SELECT l.* REPLACE (
+    coalesce(cached, CASE WHEN NOT alone THEN NULL WHEN ttft_s < size * token_s THEN size - ttft_s / token_s WHEN ttft_s >= size * token_s THEN 0 END) AS cached)
+  FROM lone l
+  LEFT JOIN pace USING (source, server)
 ), asked AS (
-  -- only what is computed is new in the cache: a sum over the requests of one server, in their order; what is computed is told, or
-  -- follows from the time that it takes
-  SELECT source, server, tenant, line, size, ttft_s, coalesce(cached, timed) AS cached, sum(size - coalesce(cached, timed)) OVER w AS stored,
-    row_number() OVER w AS nth
-  FROM (SELECT sent.*, CASE WHEN ttft_s > 0 AND token_s > 0 THEN greatest(size - ttft_s / token_s, 0) END AS timed FROM lone AS sent LEFT JOIN pace USING (source, server) WHERE beside IS NOT TRUE OR cached IS NOT NULL)
-  WHERE size >= $turn_tokens AND coalesce(cached, timed) IS NOT NULL
+  -- only what is computed is new in the cache: a sum over the requests of one server, in their order
+  SELECT source, server, tenant, line, size, ttft_s, cached, sum(size - cached) OVER w AS stored, row_number() OVER w AS nth
+  FROM known
+  WHERE size >= $turn_tokens AND cached IS NOT NULL
   WINDOW w AS (PARTITION BY source, server ORDER BY t, line)
 ), again AS (
   SELECT *, lag(size) OVER w AS before, stored - (size - cached) - lag(stored) OVER w AS others,
