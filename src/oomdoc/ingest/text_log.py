@@ -65,6 +65,8 @@ _DATA_LINE = regex(r"\s*\|\s|\s*[{\[]\s*\"")
 # a message that only announces itself: what is wrong stands in the lines below it
 _OPENING = regex(r"\d+ validation errors? for \w+$|:\s*$")
 _FRAME = regex(r"File \"?(?P<file>[^\",\n]{1,300})\"?, line \d+, in (?P<function>[\w<>.]+)")
+_NATIVE = regex(r"\s*\d{1,3}\s+0x[0-9a-f]{4,16} (?P<function>tensorrt_llm::[\w:~<>]{1,200})\(")
+"""A frame of TensorRT-LLM's own stack: `3  0x7f0d tensorrt_llm::runtime::Name::call(...) + 434`, behind its error."""
 _LANDMARK = regex(r"\b(" + "|".join(vllm_log.LANDMARKS) + r")\b")
 _VLLM_RECORD = regex(HEAD.pattern)
 _VLLM_WORDS = regex(r"vllm|KV cache|est\. speed input|torch\.|CUDA|EngineCore|Traceback \(most recent", re.I)
@@ -75,7 +77,7 @@ _BACKWARD = 4096  # how far back the time of an untimed line is looked for
 _LAST_STAMP = regex(rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
 
 _REFUSALS = tuple(pattern for pattern in PATTERNS if pattern.table == "startup_check" and pattern.dialect == "vllm")
-_FRAME_ANCHORS = (", line ", *vllm_log.LANDMARKS)
+_FRAME_ANCHORS = (", line ", "tensorrt_llm::", *vllm_log.LANDMARKS)
 
 
 @dataclass(frozen=True)
@@ -379,7 +381,7 @@ class Reader:
         """The settings of a command that somebody typed above its log."""
         if text.endswith("\\"):
             text = _continued(chunk.data, end, text)
-        settings = [] if record.headed else launch.typed(text)
+        settings = launch.launched(text) or ([] if record.headed else launch.typed(text))
         for flag, value in settings:
             self.rows.add("engine_flag", record.line, flag=flag, value=value, origin="command", t=record.t)
         return bool(settings)
@@ -389,6 +391,8 @@ class Reader:
         for frame in _FRAME.finditer(text):
             seen.add(frame["function"])
             self.rows.add("frame", record.line, function=frame["function"], file=frame["file"], **record.who())
+        if native := _NATIVE.match(text):
+            self.rows.add("frame", record.line, function=native["function"], **record.who())
         for function in _LANDMARK.findall(text):
             if function not in seen and ("line" in text or "(" in text or record.level == "ERROR"):
                 seen.add(function)

@@ -43,6 +43,8 @@ _THIS = regex(
     r"(?i)(?::|->|=>|→)\s*(?:this|see (?:below|log|above)|the (?:log|error) (?:below|above)|as (?:below|above|shown))\b"
 )
 _BACK = regex(r"(?i)\b(?P<which>(?:the )?(?:same|identical)(?: \w+)?|(?:the )?first(?: (?:one|line|command))?|as above|(?:the )?(?:above|previous|last)(?: (?:one|command))?|that|drop(?:ping)?|remov(?:e|ing))\b")  # fmt: skip
+_CELL = regex(r"\S(?P<gap>\s{3,}|\t)(?=\S+(?: \S+)*\s*$)")
+"""Before the last cell of a table set with blanks: `max_loras 1, rank 64        up`."""
 _SERVED = regex(r"(?:vllm serve|--model[= ])\s*(?P<model>[\w./:-]{3,120})")
 
 
@@ -138,8 +140,17 @@ def _marks(part: str) -> Iterator[re.Match[str]]:
             yield mark
 
 
+def _cell(part: str) -> tuple[str, bool] | None:
+    """What stands before the last cell of a row set with blanks, and the outcome in it."""
+    gap = _CELL.search(part)
+    works = outcome_of(part[gap.end("gap") :], True) if gap else None
+    return None if gap is None or works is None else (part[: gap.start("gap")], works)
+
+
 def _before(part: str) -> str:
     """The part of a sentence that names what was tried: before the mark behind which the outcome stands."""
+    if cell := _cell(part):
+        return cell[0]
     mark = next((mark for mark in _marks(part) if _said(part[mark.end() :]) is not None or _THIS.match(part[mark.start() :].lstrip())), None)  # fmt: skip
     return part[: mark.start()] if mark else part
 
@@ -149,6 +160,8 @@ def _outcome(part: str) -> bool | None:
     first = next(settings_in(part), None)
     if first is None:
         return None
+    if (cell := _cell(part)) and first.at < len(cell[0]):
+        return cell[1]
     if _THIS.search(part, first.at):
         return False
     mark = next((mark for mark in _marks(part) if mark.start() > first.at and _said(part[mark.end() :]) is not None), None)  # fmt: skip

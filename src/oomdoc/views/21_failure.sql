@@ -132,7 +132,7 @@ WITH logs AS (
     -- chunk_*_fwd: the linear attention of hybrids takes another kernel for decode
     bool_or(function LIKE '%prefill%' OR function LIKE 'chunk\_%fwd%' ESCAPE '\') AS prefill,
     bool_or(file LIKE '%spec_decode%' OR file LIKE '%eagle%' OR file LIKE '%medusa%' OR function LIKE '%draft%') AS draft,
-    bool_or(file LIKE '%/lora/%' OR function LIKE '%lora%' OR file LIKE '%punica%') AS lora,
+    bool_or(file LIKE '%/lora/%' OR function ILIKE '%lora%' OR file LIKE '%punica%') AS lora,
          bool_or(
            regexp_matches(
              concat_ws(' ', file, function),

@@ -28,10 +28,12 @@ WITH flag AS (
   FROM figure a
   JOIN figure b ON b.start_id <> a.start_id AND b.tokens > 0 AND abs(b.weights - a.weights) <= $same_weights * a.weights
     -- the model may have another name in another place: weights of one size are one model
+    -- a share that is told of one start only is not alike: of the other it is unknown, or its default
     AND NOT EXISTS (
-      FROM flag p
-      JOIN flag q USING (flag)
-      WHERE p.start_id = a.start_id AND q.start_id = b.start_id AND p.value <> q.value AND flag NOT IN ('model', 'version')
+      SELECT flag FROM flag
+      WHERE start_id IN (a.start_id, b.start_id) AND flag NOT IN ('model', 'version')
+      GROUP BY flag
+      HAVING count(DISTINCT value) > 1 OR (flag = 'gpu_memory_utilization' AND count(*) < 2)
     )
   UNION ALL
   SELECT b.start_id, a.start_id, NULL, NULL, b.source || ':' || greatest(b.first_line, 1)

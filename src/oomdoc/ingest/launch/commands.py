@@ -385,6 +385,26 @@ _SET_FOR = regex(r"(?=(?:[A-Z][A-Z0-9_]{2,40}=\S{1,120} ){1,8}(?:vllm serve|pyth
 """Before a command that begins its line with what it sets for itself: prose does not."""
 
 
+_LAUNCHED = regex(
+    r"\s*(?:\[?\d{4}-\d\d-\d\d[ T][\d:.,]{5,16}Z?\]?[ -]{1,3})?(?:[\w.]{1,40} - (?:INFO|DEBUG) - |\[?(?:INFO|DEBUG)\]?[ :]{1,3})?(?i:cmd|command(?: line)?|running(?: command)?|executing|launch(?:ing|ed)?(?: with)?|starting(?: server)?(?: with)?|exec)\s?[:=]\s+(?=vllm serve |(?:\S*/)?python3? -m vllm)"
+)
+"""Before the command that a program reports to have started: `pipeline - INFO - cmd: vllm serve ...`."""
+
+
+def launched(text: str) -> list[tuple[str, str]]:
+    """Engine settings of a command that a program logs as it starts the engine; [] for other lines.
+
+    >>> launched("2025-06-27 14:03:14,460 - vllm - INFO - cmd: vllm serve org/m --gpu-memory-utilization 0.80"), launched("the command vllm serve org/m fails")
+    ([('model', 'org/m'), ('gpu_memory_utilization', '0.80')], [])
+    """
+    before = _LAUNCHED.match(text)
+    return (
+        [(one.flag, one.value) for one in settings_of(text[before.end() :]) if one.origin == "command"]
+        if before
+        else []
+    )
+
+
 def typed(text: str) -> list[tuple[str, str]]:
     """Engine settings of a command behind a shell's prompt, echoed by `set -x`, told in a chat or begun with what it sets for itself, as a log or a session shows it; [] for other lines.
 
