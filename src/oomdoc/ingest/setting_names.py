@@ -133,7 +133,7 @@ _ASSIGNED = regex(
 _KEYED = regex(
     r"(?i)(?<![\w-])(?P<name>max[-_ ]num[-_ ]seqs|max[-_ ]num[-_ ]batched[-_ ]tokens|max[-_ ]model[-_ ]len(?:gth)?|gpu[-_ ]memory[-_ ]utili[sz]ation|"
     r"tensor[-_ ]parallel[-_ ]size|pipeline[-_ ]parallel[-_ ]size|data[-_ ]parallel[-_ ]size|enforce[-_ ]eager|eager mode|limit[-_]mm[-_]per[-_]prompt|"
-    r"swap[-_ ]space|cpu[-_ ]offload[-_ ]gb|max_local_cpu_size|max[-_]loras|max[-_]lora[-_]rank|max[-_]cpu[-_]loras|(?:kv_cache_)?free_gpu_mem(?:ory)?_fraction|mem[-_]fraction[-_]static|kv[-_]cache[-_]dtype|shm[-_ ]size|sleep[-_ ]mode|prefix[-_ ]cach(?:ing|e)|"
+    r"swap[-_ ]space|cpu[-_ ]offload[-_ ]gb|max_local_cpu_size|max[-_]loras|max[-_]lora[-_]rank|kv[-_]cache[-_]dtype|shm[-_ ]size|sleep[-_ ]mode|prefix[-_ ]cach(?:ing|e)|"
     r"chunked[-_ ]prefill|cuda[-_ ]?graphs?|expandable[-_ ]segments|max_split_size_mb)[\"'`]?"
     rf"(?:\s*(?:=|:|\bto\b|\bat\b|\bof\b|\bis\b)?\s*(?P<value>{_VALUE}))?"
 )

@@ -141,10 +141,17 @@ def _marks(part: str) -> Iterator[re.Match[str]]:
 
 
 def _cell(part: str) -> tuple[str, bool] | None:
-    """What stands before the last cell of a row set with blanks, and the outcome in it."""
+    """Of a row set with blanks the settings and the outcome in its last cell; a number is a measurement, no outcome.
+
+    >>> _cell("max_loras 1, rank 64        up"), _cell("max_num_seqs 64     0"), _cell("run 7     max_num_seqs 64 ok")
+    (('max_loras 1, rank 64', True), None, None)
+    """
     gap = _CELL.search(part)
-    works = outcome_of(part[gap.end("gap") :], True) if gap else None
-    return None if gap is None or works is None else (part[: gap.start("gap")], works)
+    if gap is None or not any(True for _ in settings_in(part[: gap.start("gap")])):
+        return None
+    said = part[gap.end("gap") :].strip()
+    works = None if said.isdigit() else outcome_of(said, True)
+    return None if works is None else (part[: gap.start("gap")], works)
 
 
 def _before(part: str) -> str:
@@ -160,7 +167,7 @@ def _outcome(part: str) -> bool | None:
     first = next(settings_in(part), None)
     if first is None:
         return None
-    if (cell := _cell(part)) and first.at < len(cell[0]):
+    if cell := _cell(part):
         return cell[1]
     if _THIS.search(part, first.at):
         return False

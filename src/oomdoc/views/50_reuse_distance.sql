@@ -8,15 +8,20 @@
 -- lost_ttft_s: median time to the first token of those that were lost; NULL = not told
 -- found_ttft_s: of the others
 -- ref: where the first of them stands
-WITH sent AS (
-  SELECT source, coalesce(replica, '') AS server, tenant, line, t, coalesce(t, elapsed_s) AS at_s, input_tokens AS size, ttft_s,
-    CASE WHEN cached_tokens IS NOT NULL THEN least(cached_tokens, input_tokens) END AS cached
+WITH sheet AS (
+  -- nobody tells what was cached, and seldom two wait for their first token at a time: only there a time tells what was computed
+  SELECT source
   FROM request
+  GROUP BY source
+  HAVING count(tenant) > 0 AND count(cached_tokens) = 0 AND sum(ttft_s) <= max(coalesce(t, elapsed_s)) - min(coalesce(t, elapsed_s))
 ), lone AS (
   -- who comes after all before it got their first token waits for its own prompt only
-  SELECT *, at_s >= coalesce(max(at_s + ttft_s) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), at_s) AS alone,
+  SELECT source, coalesce(replica, '') AS server, tenant, line, t, input_tokens AS size, ttft_s, coalesce(t, elapsed_s) AS at_s,
+    at_s >= coalesce(max(at_s + ttft_s) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), at_s) AS alone,
     row_number() OVER (PARTITION BY source, server, tenant ORDER BY at_s, line) = 1 AS first
-  FROM sent WINDOW w AS (PARTITION BY source, server ORDER BY at_s, line)
+  FROM request
+  JOIN sheet USING (source)
+  WINDOW w AS (PARTITION BY source, coalesce(replica, '') ORDER BY coalesce(t, elapsed_s), line)
 ), pace AS (
   -- nobody's first prompt is cached: what a token of it takes, where that is one figure
   SELECT source, server, median(ttft_s / size) AS token_s
@@ -25,16 +30,19 @@ WITH sent AS (
   GROUP BY source, server
   HAVING count(*) >= $pace_least AND max(ttft_s / size) <= $pace_even * min(ttft_s / size)
 ), known AS (
-  -- what was cached is told, or follows from the time that the rest took
-  SELECT l.* REPLACE (
-    coalesce(cached, CASE WHEN NOT alone THEN NULL WHEN ttft_s < size * token_s THEN size - ttft_s / token_s WHEN ttft_s >= size * token_s THEN 0 END) AS cached)
-  FROM lone l
-  LEFT JOIN pace USING (source, server)
+  SELECT source, coalesce(replica, '') AS server, tenant, line, t, input_tokens AS size, ttft_s, least(cached_tokens, input_tokens) AS cached
+  FROM request
+  WHERE cached_tokens IS NOT NULL
+  UNION ALL
+  SELECT source, server, tenant, line, t, size, ttft_s, size - least(ttft_s / token_s, size)
+  FROM lone
+  JOIN pace USING (source, server)
+  WHERE alone AND ttft_s IS NOT NULL
 ), asked AS (
   -- only what is computed is new in the cache: a sum over the requests of one server, in their order
   SELECT source, server, tenant, line, size, ttft_s, cached, sum(size - cached) OVER w AS stored, row_number() OVER w AS nth
   FROM known
-  WHERE size >= $turn_tokens AND cached IS NOT NULL
+  WHERE size >= $turn_tokens
   WINDOW w AS (PARTITION BY source, server ORDER BY t, line)
 ), again AS (
   SELECT *, lag(size) OVER w AS before, stored - (size - cached) - lag(stored) OVER w AS others,

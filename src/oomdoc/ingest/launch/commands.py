@@ -394,15 +394,11 @@ _LAUNCHED = regex(
 def launched(text: str) -> list[tuple[str, str]]:
     """Engine settings of a command that a program logs as it starts the engine; [] for other lines.
 
-    >>> launched("2025-06-27 14:03:14,460 - vllm - INFO - cmd: vllm serve org/m --gpu-memory-utilization 0.80"), launched("the command vllm serve org/m fails")
-    ([('model', 'org/m'), ('gpu_memory_utilization', '0.80')], [])
+    >>> launched("2026-02-09 07:31:40,118 - runner - INFO - cmd: vllm serve org/m --max-num-seqs 8"), launched("the command vllm serve org/m fails")
+    ([('model', 'org/m'), ('max_num_seqs', '8')], [])
     """
     before = _LAUNCHED.match(text)
-    return (
-        [(one.flag, one.value) for one in settings_of(text[before.end() :]) if one.origin == "command"]
-        if before
-        else []
-    )
+    return _of_engine(text[before.end() :]) if before else []
 
 
 def typed(text: str) -> list[tuple[str, str]]:
@@ -420,7 +416,11 @@ def typed(text: str) -> list[tuple[str, str]]:
     if not prompt:
         return []
     command = text[prompt.end() :]
-    found = settings_of(_WORDS_BEHIND.split(command, maxsplit=1)[0] if message else command)
+    return _of_engine(_WORDS_BEHIND.split(command, maxsplit=1)[0] if message else command)
+
+
+def _of_engine(command: str) -> list[tuple[str, str]]:
+    found = settings_of(command)
     told = [(one.flag, one.value) for one in found if one.origin == "command"]
     # on which devices a server is put is of use beside the server only
     return told + [(one.flag, one.value) for one in found if told and one.flag == "CUDA_VISIBLE_DEVICES"]
