@@ -221,6 +221,8 @@ _FIRST: Mapping[str, tuple[str, frozenset[str]]] = {
     "host": ("host_event", frozenset({"host_event", "container", "process_exit"})),
     "kv_pressure": ("engine_stat", frozenset({"engine_stat", "metric"})),
     "prefix_cache": ("metric", frozenset({"metric", "engine_stat"})),
+    "cache_contrast": ("metric", frozenset({"metric"})),
+    "cached_turn": ("request", frozenset({"request"})),
     "device": ("gpu_sample", frozenset({"gpu_sample", "gpu_process", "gpu_device"})),
     "workload": ("container", frozenset({"container", "cluster_event"})),
     "traffic": ("request", frozenset({"request"})),

@@ -1,0 +1,42 @@
+-- says: conversations whose prompts grow from turn to turn, and what each turn found of the one before; no row where nobody tells what was cached
+-- scope: incident
+-- turns: requests, in their order, of conversations whose prompts grow and whose cached tokens are told
+-- cold: of them those that found less than a tenth of their prompt in the cache after one before had found half
+-- cold_tokens: prompt tokens of the largest of these
+-- cold_cached_tokens: what it found
+-- cold_ttft_s: median time to their first token
+-- warm_ttft_s: that of the others
+-- cold_ref: where the first of them stands
+-- onward: turns that repeat the prompt before and add to it
+-- never: of them those that found next to nothing in the cache but the beginning that all prompts share
+-- never_ref: where the first of them stands
+WITH turn AS (
+  -- one conversation at a time; what every prompt finds is the beginning that all share
+  SELECT source, line, input_tokens, cached_tokens, ttft_s, min(cached_tokens) OVER (PARTITION BY source) AS shared,
+    lag(input_tokens) OVER w AS before,
+    max(cached_tokens / input_tokens) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS hit_before
+  FROM request
+  WHERE input_tokens >= $turn_tokens AND cached_tokens IS NOT NULL
+  WINDOW w AS (PARTITION BY source, coalesce(tenant, '') ORDER BY coalesce(t, elapsed_s), line)
+)
+SELECT count(*) AS turns, count(*) FILTER (cold) AS cold, arg_max(input_tokens, input_tokens) FILTER (cold) AS cold_tokens,
+  arg_max(cached_tokens, input_tokens) FILTER (cold) AS cold_cached_tokens,
+  median(ttft_s) FILTER (cold) AS cold_ttft_s, median(ttft_s) FILTER (NOT cold) AS warm_ttft_s,
+  arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref,
+  count(*) FILTER (goes_on) AS onward, count(*) FILTER (goes_on AND anew) AS never,
+  arg_min(source || ':' || line, line) FILTER (goes_on AND anew) AS never_ref
+FROM (
+  SELECT *, coalesce(
+      cached_tokens - shared < $turn_cold * (input_tokens - shared) AND cached_tokens < $turn_warm * input_tokens
+        AND hit_before >= $turn_warm AND goes_on,
+      false
+    ) AS cold
+  FROM (
+    SELECT *, input_tokens BETWEEN before AND $turn_growth * before AS goes_on,
+      -- nothing, or no more than the beginning that all share
+      cached_tokens < $turn_shared * input_tokens AND cached_tokens - shared < $turn_cold * (input_tokens - shared) AS anew
+    FROM turn
+  )
+)
+-- conversations, not a mix of requests
+HAVING avg(goes_on::INT) >= $turns_go_on AND count(*) >= $turns_least
