@@ -961,14 +961,14 @@ def test_a_group_full_of_files_or_of_its_own_memory(own: float, of_files: bool) 
 def test_turns_that_find_nothing_of_what_was_there(cached: list[int], cold: int) -> None:
     rows = [{"input_tokens": 8000 + 1000 * n, "cached_tokens": hit, "ttft_s": 0.4 if hit else 6.0} for n, hit in enumerate(cached)]  # fmt: skip
     with made(request=rows) as held:
-        found = one(held, "prefix_cache")
+        found = one(held, "cached_turn")
     assert (found["turns"], found["cold"]) == (7, cold)
 
 
 def test_a_mix_of_requests_is_no_conversation() -> None:
     rows = [{"input_tokens": size, "cached_tokens": hit} for size, hit in ((9000, 0), (1200, 600), (30000, 0), (2000, 1500), (8000, 0), (1500, 800))]  # fmt: skip
     with made(request=rows) as held:
-        assert not held.rows_of("FROM prefix_cache")
+        assert not held.rows_of("FROM cached_turn")
 
 
 @pytest.mark.parametrize(
