@@ -73,7 +73,7 @@ class Server:
 LIVES_SQL = """
 WITH spoken AS (
   SELECT source, line, t, pid, NULL::VARCHAR AS says FROM engine_figure
-  UNION ALL SELECT source, line, t, pid, CASE WHEN name IN ('serving', 'engine-ready') THEN 'up' WHEN name IN ('shutdown', 'terminated') THEN 'stop' END FROM milestone
+  UNION ALL SELECT source, line, t, pid, CASE WHEN name IN ('serving', 'engine-ready') AND text IS DISTINCT FROM 'Processed prompts' THEN 'up' WHEN name IN ('shutdown', 'terminated') THEN 'stop' END FROM milestone
   UNION ALL SELECT source, line, t, pid, CASE WHEN generation_tokens_per_s > 0 OR prompt_tokens_per_s > 0 THEN 'work' END FROM engine_stat
   UNION ALL SELECT source, line, t, pid, 'failed' FROM oom
   UNION ALL SELECT source, line, t, pid, 'failed' FROM startup_check

@@ -10,21 +10,34 @@
 -- onward: turns that repeat the prompt before and add to it
 -- never: of them those that found next to nothing in the cache but the beginning that all prompts share
 -- never_ref: where the first of them stands
-WITH turn AS (
-  -- one conversation at a time; what every prompt finds is the beginning that all share
-  SELECT source, line, input_tokens, cached_tokens, ttft_s, min(cached_tokens) OVER (PARTITION BY source) AS shared,
-    lag(input_tokens) OVER w AS before,
-    max(cached_tokens / input_tokens) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS hit_before
+-- between_tokens: of them, the most that all requests of the sheet computed and generated from the turn before until then
+-- asked_tokens: tokens of all prompts of the sheets
+WITH sheet AS (
+  SELECT source, line, input_tokens, cached_tokens, ttft_s, coalesce(tenant, '') AS who, coalesce(t, elapsed_s) AS at_s,
+    sum(input_tokens - cached_tokens + coalesce(output_tokens, 0)) OVER (
+      PARTITION BY source ORDER BY coalesce(t, elapsed_s), line ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS until_tokens,
+    sum(input_tokens) OVER () AS asked_tokens
   FROM request
-  WHERE input_tokens >= $turn_tokens AND cached_tokens IS NOT NULL
-  WINDOW w AS (PARTITION BY source, coalesce(tenant, '') ORDER BY coalesce(t, elapsed_s), line)
+  WHERE cached_tokens IS NOT NULL
+), opened AS (
+  SELECT *, row_number() OVER (PARTITION BY source, who ORDER BY at_s, line) = 1 AS opens FROM sheet WHERE input_tokens >= $turn_tokens
+), turn AS (
+  -- one conversation at a time; what the first prompt of each finds is the beginning that all share
+  SELECT source, line, input_tokens, cached_tokens, ttft_s, asked_tokens,
+    median(CASE WHEN opens THEN cached_tokens END) OVER (PARTITION BY source) AS shared, lag(input_tokens) OVER w AS before,
+    until_tokens - coalesce(lag(until_tokens) OVER w, 0) AS between_tokens,
+    max(cached_tokens / input_tokens) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS hit_before
+  FROM opened
+  WINDOW w AS (PARTITION BY source, who ORDER BY at_s, line)
 )
 SELECT count(*) AS turns, count(*) FILTER (cold) AS cold, arg_max(input_tokens, input_tokens) FILTER (cold) AS cold_tokens,
   arg_max(cached_tokens, input_tokens) FILTER (cold) AS cold_cached_tokens,
   median(ttft_s) FILTER (cold) AS cold_ttft_s, median(ttft_s) FILTER (NOT cold) AS warm_ttft_s,
   arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref,
   count(*) FILTER (goes_on) AS onward, count(*) FILTER (goes_on AND anew) AS never,
-  arg_min(source || ':' || line, line) FILTER (goes_on AND anew) AS never_ref
+  arg_min(source || ':' || line, line) FILTER (goes_on AND anew) AS never_ref,
+  max(between_tokens) FILTER (goes_on AND anew)::BIGINT AS between_tokens, any_value(asked_tokens)::BIGINT AS asked_tokens
 FROM (
   SELECT *, coalesce(
       cached_tokens - shared < $turn_cold * (input_tokens - shared) AND cached_tokens < $turn_warm * input_tokens

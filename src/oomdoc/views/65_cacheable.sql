@@ -10,6 +10,7 @@
 -- through_ref: where
 -- never_kept: hardly a prompt fills a block, so next to nothing of them can be kept
 -- never_evicted: what ran through the pool since the start had room in it
+-- never_between: conversations found nothing of their former prompts, though less was computed in between than the pool stores, and the sheet of them tells of all that was looked up
 WITH listed AS (
   SELECT max(input_tokens) AS most, count(input_tokens) AS n, arg_max(source || ':' || line, input_tokens) AS ref FROM request
 ), meant AS (
@@ -51,7 +52,11 @@ SELECT * EXCLUDE (found), coalesce(prompts >= $lookups_enough AND coalesce(
     prompt_most < block_tokens AND coalesce(prompt_mean < block_tokens, true),
     prompt_mean <= $part_of_a_block * block_tokens OR (prompt_mean < block_tokens AND found = 0)
   ), false) AS never_kept,
-  coalesce(through_tokens <= $never_filled * pool_tokens, false) AS never_evicted
+  coalesce(through_tokens <= $never_filled * pool_tokens, false) AS never_evicted,
+  coalesce((
+    SELECT t.never > 0 AND t.between_tokens <= pool_tokens AND t.asked_tokens >= $sheet_tells_all * coalesce(p.recent_queries, p.queries)
+    FROM cached_turn t, prefix_cache p
+  ), false) AS never_between
 FROM (SELECT coalesce(block.tokens, flag.tokens)::BIGINT AS block_tokens, listed.most AS prompt_most, meant.mean AS prompt_mean,
   CASE WHEN listed.most IS NOT NULL THEN listed.n ELSE coalesce(meant.n, 0) END::BIGINT AS prompts, coalesce(listed.ref, meant.ref) AS prompt_ref,
   (SELECT max(value) FROM metric WHERE name LIKE '%prefix_cache_hits%') AS found,
