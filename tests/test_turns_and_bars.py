@@ -91,7 +91,9 @@ RUN = (
 def test_a_bar_that_is_drawn_once_more_is_no_work_done(tmp_path: Path) -> None:
     """A progress bar draws its last state when it is closed, also behind the error that ended the run."""
     (tmp_path / "run.log").write_text(RUN + "Processed prompts:  12%|#         | 36/300 [00:05<00:36,  7.2it/s]\n")
-    cause, _ = first_of(tmp_path)
-    assert cause not in ("healthy", "undecided")
+    with oomdoc.analyze(tmp_path) as analysis:
+        report = analysis.report
+    assert [engine.outcome for engine in report.engines] == ["died"]
+    assert report.diagnoses[0].cause == "prefill-activation-spike"
     (tmp_path / "run.log").write_text(RUN + "Processed prompts: 100%|##########| 300/300 [00:44<00:00,  6.8it/s]\n")
     assert first_of(tmp_path)[0] == "healthy"

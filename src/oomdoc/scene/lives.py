@@ -73,7 +73,7 @@ class Server:
 LIVES_SQL = """
 WITH spoken AS (
   SELECT source, line, t, pid, NULL::VARCHAR AS says FROM engine_figure
-  UNION ALL SELECT source, line, t, pid, CASE WHEN name IN ('serving', 'engine-ready') AND text IS DISTINCT FROM 'Processed prompts' THEN 'up' WHEN name IN ('shutdown', 'terminated') THEN 'stop' END FROM milestone
+  UNION ALL SELECT source, line, t, pid, CASE WHEN name = 'serving' AND text = 'Processed prompts' THEN 'bar' WHEN name IN ('serving', 'engine-ready') THEN 'up' WHEN name IN ('shutdown', 'terminated') THEN 'stop' END FROM milestone
   UNION ALL SELECT source, line, t, pid, CASE WHEN generation_tokens_per_s > 0 OR prompt_tokens_per_s > 0 THEN 'work' END FROM engine_stat
   UNION ALL SELECT source, line, t, pid, 'failed' FROM oom
   UNION ALL SELECT source, line, t, pid, 'failed' FROM startup_check
@@ -81,8 +81,9 @@ WITH spoken AS (
   UNION ALL SELECT source, line, t, pid, CASE WHEN exit_code IN (-9, 137) THEN 'killed' WHEN exit_code <> 0 THEN 'failed' END FROM process_exit
   UNION ALL SELECT source, line, t, pid, NULL FROM engine_flag
 )
-SELECT s.start_id, s.source, s.served, min(x.t) AS begin_t, max(x.t) AS end_t, max(x.t) FILTER (says IN ('work', 'up')) AS at_work_t,
-  -- one line of statistics after a failure may tell of the seconds before it; two, or a start that completes, do not
+SELECT s.start_id, s.source, s.served, min(x.t) AS begin_t, max(x.t) AS end_t, max(x.t) FILTER (says IN ('work', 'up', 'bar')) AS at_work_t,
+  -- one line of statistics after a failure may tell of the seconds before it; two, or a start that completes, do not;
+  -- a bar that is not at its end is drawn once more where it is closed, also by the failure
   greatest(coalesce(list_sort(list(x.line) FILTER (says = 'work'), 'DESC')[2], 0), coalesce(max(x.line) FILTER (says = 'up'), 0)) AS work_line,
   min(x.line) FILTER (says = 'stop') AS stop_line,
   max(x.line) FILTER (says = 'failed') AS failed_line, max(x.line) FILTER (says = 'killed') AS killed_line,

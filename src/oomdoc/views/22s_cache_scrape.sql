@@ -32,7 +32,7 @@ WITH named AS (
   FROM scraped
   GROUP BY labels, t
 )
-SELECT s.name, s.labels, s.t, a.life, s.value, s.before,
+SELECT s.name, s.labels, s.t, a.life::BIGINT AS life, s.value, s.before,
   s.value - CASE WHEN a.life > lag(a.life) OVER (PARTITION BY s.labels, s.name ORDER BY s.t) THEN 0 ELSE coalesce(s.before, 0) END AS more,
   s.nth, s.ref
 FROM scraped s

@@ -11,13 +11,13 @@
 -- never: of them those that found next to nothing in the cache but the beginning that all prompts share
 -- never_ref: where the first of them stands
 -- between_tokens: of them, the most that all requests of the sheet computed and generated from the turn before until then
--- asked_tokens: tokens of all prompts of the sheets
+-- asked_tokens: tokens of all prompts of their sheet; of several sheets, of that which tells least
 WITH sheet AS (
   SELECT source, line, input_tokens, cached_tokens, ttft_s, coalesce(tenant, '') AS who, coalesce(t, elapsed_s) AS at_s,
     sum(input_tokens - cached_tokens + coalesce(output_tokens, 0)) OVER (
       PARTITION BY source ORDER BY coalesce(t, elapsed_s), line ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS until_tokens,
-    sum(input_tokens) OVER () AS asked_tokens
+    sum(input_tokens) OVER (PARTITION BY source) AS asked_tokens
   FROM request
   WHERE cached_tokens IS NOT NULL
 ), opened AS (
@@ -35,9 +35,9 @@ SELECT count(*) AS turns, count(*) FILTER (cold) AS cold, arg_max(input_tokens, 
   arg_max(cached_tokens, input_tokens) FILTER (cold) AS cold_cached_tokens,
   median(ttft_s) FILTER (cold) AS cold_ttft_s, median(ttft_s) FILTER (NOT cold) AS warm_ttft_s,
   arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref,
-  count(*) FILTER (goes_on) AS onward, count(*) FILTER (goes_on AND anew) AS never,
-  arg_min(source || ':' || line, line) FILTER (goes_on AND anew) AS never_ref,
-  max(between_tokens) FILTER (goes_on AND anew)::BIGINT AS between_tokens, any_value(asked_tokens)::BIGINT AS asked_tokens
+  count(*) FILTER (adds) AS onward, count(*) FILTER (adds AND anew) AS never,
+  arg_min(source || ':' || line, line) FILTER (adds AND anew) AS never_ref,
+  max(between_tokens) FILTER (adds AND anew)::BIGINT AS between_tokens, min(asked_tokens) FILTER (adds AND anew)::BIGINT AS asked_tokens
 FROM (
   SELECT *, coalesce(
       cached_tokens - shared < $turn_cold * (input_tokens - shared) AND cached_tokens < $turn_warm * input_tokens
@@ -46,6 +46,8 @@ FROM (
     ) AS cold
   FROM (
     SELECT *, input_tokens BETWEEN before AND $turn_growth * before AS goes_on,
+      -- the same prompt once more is told by its length
+      input_tokens > before AND input_tokens <= $turn_growth * before AS adds,
       -- nothing, or no more than the beginning that all share
       cached_tokens < $turn_shared * input_tokens AND cached_tokens - shared < $turn_cold * (input_tokens - shared) AS anew
     FROM turn
