@@ -197,6 +197,19 @@ def test_a_person_may_ask_for_the_time(store: Store) -> None:
     assert store.query("SELECT now() > '2020-01-01'::TIMESTAMPTZ")[1] == [(True,)]
 
 
+@pytest.mark.parametrize("asked", ["now()", "today()", "age(TIMESTAMP '2026-01-02 03:04:05')"])
+def test_a_rule_may_not_ask_for_the_time(asked: str, store: Store) -> None:
+    with pytest.raises(duckdb.Error, match="may not call"):
+        one_select(f"SELECT {asked} AS holds", store.database.con)
+    one_select(f"SELECT {asked} AS holds", store.database.con, clock=True)
+
+
+@pytest.mark.parametrize("asked", ["1 + 2 - 3", "date_part('hour', TIMESTAMP '2026-01-02 03:04:05')", "date_trunc('day', to_timestamp(t))"])  # fmt: skip
+def test_what_computes_with_times_is_no_clock(asked: str, store: Store) -> None:
+    """Whatever a release of DuckDB says of those of its signatures that read a zone."""
+    one_select(f"SELECT {asked} AS holds FROM oom", store.database.con)
+
+
 @pytest.mark.parametrize("sql", ["DESCRIBE oom", "SUMMARIZE oom", "FROM oom", "SELECT * FROM duckdb_tables()", "SELECT replace(source, 'v', 'delete from oom; drop') FROM oom"])  # fmt: skip
 def test_what_asks_is_answered(sql: str, store: Store) -> None:
     assert store.query(sql)[1]

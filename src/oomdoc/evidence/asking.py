@@ -32,6 +32,7 @@ new ones, so what is not named here is refused."""
 
 _SPEAKS_SQL = frozenset({"json_deserialize_sql", "json_serialize_plan", "json_serialize_sql"})
 _TELLS_OF_THE_RUN = frozenset({"current_setting", "getvariable", "getenv"})  # not of the evidence
+_COUNTS_FROM_TODAY = frozenset({"age"})  # with one argument; its signatures do not say so
 
 
 def one_select(sql: str, connection: Any, *, clock: bool = False) -> Any:
@@ -84,10 +85,18 @@ def _called(tree: Any) -> tuple[list[str], set[str]]:
 
 
 def _changing(functions: set[str], connection: Any, clock: bool) -> list[str]:
-    """Those of the functions that DuckDB says have effects, or another answer every time."""
-    within = "" if clock else ", 'CONSISTENT_WITHIN_QUERY'"
-    asked = (
-        "SELECT DISTINCT function_name FROM duckdb_functions() "
-        f"WHERE stability IN ('VOLATILE'{within}) AND function_name IN (SELECT unnest($1::VARCHAR[])) ORDER BY 1"
-    )
-    return [name for (name,) in connection.execute(asked, [sorted(functions)]).fetchall()]
+    """Those of the functions that DuckDB says have effects, or another answer every time.
+
+    One with several signatures asks for the time only where all of them do: since DuckDB 2.0.1 `+` and `date_part` are said to hold
+    within a query where they take a time with a zone, since they read the zone that was set.
+    """
+    asked = """
+        SELECT function_name
+        FROM duckdb_functions()
+        WHERE stability IS NOT NULL AND function_name IN (SELECT unnest($1::VARCHAR[]))
+        GROUP BY function_name
+        HAVING bool_or(stability = 'VOLATILE') OR (NOT $2 AND bool_and(stability = 'CONSISTENT_WITHIN_QUERY'))
+        ORDER BY function_name
+    """
+    found = [name for (name,) in connection.execute(asked, [sorted(functions), clock]).fetchall()]
+    return found if clock else sorted({*found, *(functions & _COUNTS_FROM_TODAY)})
