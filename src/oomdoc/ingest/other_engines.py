@@ -56,10 +56,19 @@ _NUM = r"\d[\d,]{0,18}(?:\.\d{1,6})?"
 _SIZE = rf"{_NUM} ?(?:bytes|[KMGT]i?B)"
 
 
+_SEAT = r"(?:(?<![\w-])(?P<seat>(?:(?:DP|TP|EP|PP)\d{1,3} ?){1,4})\] )?"
+"""Which rank of SGLang speaks, as its head names it: `[2027-03-02 04:05:06 TP1 PP3] `; alone, one rank is all there is."""
+
+
+def _seat(match: re.Match[str]) -> dict[str, Any]:
+    seat = match.groupdict().get("seat")
+    return {"process": seat.strip()} if seat else {}
+
+
 def _figure(name: str) -> Any:
     def convert(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | None:
         rank = match.groupdict().get("device")
-        told = {"name": name, **({"rank": int(rank)} if rank else {})}
+        told = {"name": name, **({"rank": int(rank)} if rank else {}), **_seat(match)}
         size = parse_size(match["value"], binary=True) if re.search(r"[A-Za-z]", match["value"]) else float(match["value"].replace(",", ""))  # fmt: skip
         return None if size is None else {**told, "value": float(size)}
 
@@ -93,7 +102,9 @@ def _shares(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
 
 def _both(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | None:
     sizes = [parse_size(match[group], binary=True) for group in ("k", "v")]
-    return None if None in sizes else {"name": "kv_available_bytes", "value": float(sum(size or 0 for size in sizes))}
+    if None in sizes:
+        return None
+    return {"name": "kv_available_bytes", "value": float(sum(size or 0 for size in sizes)), **_seat(match)}
 
 
 def _of(name: str, dialect: str, anchor: str | tuple[str, ...], pattern: str, sample: str, value: float, label: str, convert: Any = None) -> Pattern:  # fmt: skip
@@ -133,10 +144,11 @@ PATTERNS: tuple[Pattern, ...] = (
     _of("kv_available_bytes", "trtllm", "for max tokens in paged KV cache", rf"Allocated (?P<value>{_SIZE}) for max tokens in paged KV cache", "[MemUsageChange] Allocated 8.00 GiB for max tokens in paged KV cache (65536).", 8 << 30, "trtllm-kv-allocated"),
     _of("kv_pool_tokens", "trtllm", "for max tokens in paged KV cache", rf"for max tokens in paged KV cache \((?P<value>{_NUM})\)", "[MemUsageChange] Allocated 8.00 GiB for max tokens in paged KV cache (65536).", 65536, "trtllm-kv-max-tokens"),
     _of("kv_pool_tokens", "trtllm", "tokens in paged KV cache", rf"Using (?P<value>{_NUM}) tokens in paged KV cache", "Using 65536 tokens in paged KV cache.", 65536, "trtllm-kv-tokens"),
-    _of("weights_bytes", "sglang", "Load weight end", rf"Load weight end\..{{0,300}}?\bmem usage=(?P<value>{_NUM} GB)", "Load weight end. type=M, dtype=torch.bfloat16, avail mem=60.00 GB, mem usage=15.00 GB.", 15 << 30, "sglang-weights"),
-    _of("free_now_bytes", "sglang", "avail mem=", rf"(?:\bTP(?P<device>\d{{1,3}})\].{{0,400}}?)?\bavail mem=(?P<value>{_NUM} GB)", "[2027-03-02 04:05:06] LoRA manager ready. avail mem=22.50 GB", 22.5 * (1 << 30), "sglang-free"),
+    _of("weights_bytes", "sglang", "Load weight end", rf"{_SEAT}Load weight end\..{{0,300}}?\bmem usage=(?P<value>{_NUM} GB)", "Load weight end. type=M, dtype=torch.bfloat16, avail mem=60.00 GB, mem usage=15.00 GB.", 15 << 30, "sglang-weights"),
+    _of("free_now_bytes", "sglang", "avail mem=", rf"(?:(?<![\w-])(?P<seat>(?:(?:DP|EP|PP)\d{{1,3}} ?){{0,3}}(?:TP(?P<device>\d{{1,3}}) ?)?(?:(?:EP|PP)\d{{1,3}} ?){{0,2}})\] .{{0,400}}?)?\bavail mem=(?P<value>{_NUM} GB)", "[2027-03-02 04:05:06] LoRA manager ready. avail mem=22.50 GB", 22.5 * (1 << 30), "sglang-free"),
     _of("kv_pool_tokens", "sglang", "Cache is allocated", rf"KV Cache is allocated\. .{{0,60}}?#tokens: (?P<value>{_NUM})", "KV Cache is allocated. #tokens: 400000, K size: 24.00 GB, V size: 24.00 GB", 400000, "sglang-kv-tokens"),
-    _of("kv_available_bytes", "sglang", "Cache is allocated", rf"KV Cache is allocated\. .{{0,60}}?K size: (?P<k>{_NUM} GB), V size: (?P<v>{_NUM} GB)", "KV Cache is allocated. #tokens: 400000, K size: 24.00 GB, V size: 24.00 GB", 48 << 30, "sglang-kv-bytes", _both),
+    _of("kv_available_bytes", "sglang", "Cache is allocated", rf"{_SEAT}KV Cache is allocated\. .{{0,60}}?K size: (?P<k>{_NUM} GB), V size: (?P<v>{_NUM} GB)", "KV Cache is allocated. #tokens: 400000, K size: 24.00 GB, V size: 24.00 GB", 48 << 30, "sglang-kv-bytes", _both),
+    _of("kv_available_bytes", "sglang", "Cache is allocated", rf"{_SEAT}KV Cache is allocated\. .{{0,60}}?\bKV size: (?P<value>{_NUM} GB)", "[2027-03-02 04:05:06 PP3] KV Cache is allocated. #tokens: 90000, KV size: 1.50 GB", 1.5 * (1 << 30), "sglang-kv-latent"),
     _of("weights_bytes", "llama.cpp", ("model buffer size", "load_tensors: "), rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal|CANN|MUSA)(?P<device>\d{{1,3}})? (?:model )?buffer size = +(?P<value>{_SIZE})", "load_tensors:        CUDA0 model buffer size =  4096.00 MiB", 4 << 30, "llamacpp-weights"),
     _of("kv_available_bytes", "llama.cpp", "KV buffer size", rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal|CANN|MUSA)(?P<device>\d{{1,3}})? KV buffer size = +(?P<value>{_SIZE})", "llama_kv_cache:      CUDA0 KV buffer size =  1024.00 MiB", 1 << 30, "llamacpp-kv"),
     _of("activation_bytes", "llama.cpp", "compute buffer size", rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal|CANN|MUSA)(?P<device>\d{{1,3}})? compute buffer size = +(?P<value>{_SIZE})", "llama_context:      CUDA1 compute buffer size =  1024.00 MiB", 1 << 30, "llamacpp-compute"),

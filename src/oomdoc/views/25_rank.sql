@@ -1,8 +1,8 @@
 -- says: how the ranks of the engine in focus differ; no row where fewer than two ranks are told apart
 -- scope: incident
 -- ranks: ranks with a figure
--- kv_min_bytes: smallest KV budget
--- kv_max_bytes: largest KV budget
+-- kv_min_bytes: smallest room for KV: the budget, or where an engine tells what it took of it, that and what is left beside it
+-- kv_max_bytes: largest of the same
 -- kv_ref: where the smallest stands
 -- kv_spread_bytes: largest - smallest
 -- weights_spread: (largest - smallest) / largest weights
@@ -54,10 +54,18 @@ WITH figure AS (
   LIMIT 1
 ), own AS (
   SELECT named.* FROM named JOIN team USING (crew)
+), left_beside AS (
+  -- all ranks take a pool of as many tokens: what the smallest left the others unused is told behind it
+  SELECT f.source, f.process, min(f.value) AS value
+  FROM seen.engine_figure f
+  JOIN seen.milestone m ON m.source = f.source AND m.line = f.line AND m.name = 'kv-sized'
+  WHERE f.name = 'free_now_bytes' AND f.process IS NOT NULL
+  GROUP BY ALL
 ), kv AS (
-  SELECT who || '/' || coalesce(rank, -1) AS who, min(value) AS value, min(source || ':' || line) AS ref
-  FROM own
-  WHERE name = 'kv_available_bytes'
+  SELECT o.who || '/' || coalesce(o.rank, -1) AS who, min(o.value + coalesce(l.value, 0)) AS value, min(o.source || ':' || o.line) AS ref
+  FROM own o
+  LEFT JOIN left_beside l ON l.source = o.source AND l.process = o.process
+  WHERE o.name = 'kv_available_bytes'
   GROUP BY 1
 ), weights AS (
   -- a rank that loads twice before its room is counted holds both: the model, and a draft that stands on this rank alone
