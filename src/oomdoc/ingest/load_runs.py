@@ -1,0 +1,267 @@
+"""Runs of a load generator: what its command asks for, and what it prints of the answers.
+
+    $ vllm bench serve --random-input-len 4096 --random-output-len 256 --num-prompts 200 --max-concurrency 64
+    Mean TTFT (ms):                          14122.31
+
+    $ python3 multi-round-qa.py --num-users 320 --shared-system-prompt 1000 --user-history-prompt 20000 --answer-len 100
+    Average TTFT: 6.4207s
+
+Each run is a row of `load_run`: how many ask at a time or come back, how long a prompt is, how long the first token took. Options are
+taken by the words of their names and not by the tool (vLLM's and SGLang's benchmarks, genai-perf, llmperf, evalscope, locust and
+their like differ in little else); what was printed, by the grammar of names that tables go by. A command whose answers nobody shows is a
+run as well, without a time; a summary without a command is one where it names how many asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from oomdoc.evidence.tables import Batch
+from oomdoc.ingest.base import Rows
+from oomdoc.ingest.forms import grammar
+from oomdoc.ingest.text_form import is_log_line
+from oomdoc.regexes import regex
+
+TELLING = regex(
+    rb"(?i)--?(?:max-|num-|request-|n-)?(?:concurren\w+|clients?|users|prompts?|parallel|rate|qps|vus)\b|concurrency\W{1,4}\d|\bTTFT\b|time to first token"
+)
+"""Whether a text holds anything of this kind: one search for each short text."""
+
+_LINE = 2000
+_MOST = 200
+"""Runs of one text: a sweep has some dozens."""
+
+_OPTION = regex(r"(?<![\w-])--?(?P<name>[a-zA-Z][\w.-]{0,60})(?:[ =]\s?)[\"']?(?P<value>\d[\d_,]{0,14}(?:\.\d{1,6})?|inf)(?![\w.]*\w)")  # fmt: skip
+_PRINTED = regex(
+    r"\W{0,8}(?P<name>[A-Za-z][\w /%().,@-]{1,60}?)\s{0,40}[:=]\s{0,60}(?P<value>\d{1,12}(?:,\d{3})*(?:\.\d{1,9})?|inf)\s?(?P<unit>us|µs|ms|msecs?|s|secs?|seconds?|min)?\W{0,3}$"
+)
+_HEADING = regex(
+    r"\W{0,8}(?:\w+ ){0,3}?(?:(?P<before>\d{1,6}) (?:concurrent |parallel |simultaneous )?(?P<what>clients?|users?|sessions?|streams?|callers|agents)\b|(?P<name>concurrency|clients|users|parallel|vus)\W{0,3}(?P<after>\d{1,6})\b)[^.?!]{0,40}$",
+    re.I,
+)
+
+_SERVER = regex(
+    r"\b(?:vllm serve|api_server|launch_server|sglang serve|llama-server|trtllm-serve|text-generation-launcher|ray start|lmdeploy serve)\b"
+)
+"""A server's command, whose options have like names and ask for nothing."""
+_GENERATOR = regex(r"(?i)bench|load|perf|stress|locust|\bk6\b|\bwrk\b|\bclient|\bqa\b|-qa\b|\bsend|\btest|\beval")
+"""What programs that ask call themselves."""
+
+_AT_A_TIME = frozenset(["concurrency", "concurrent", "concurrently", "parallel", "parallelism", "clients", "client", "vus", "inflight", "flight", "streams", "connections"])  # fmt: skip
+_RETURNING = frozenset(
+    ["users", "user", "sessions", "conversations", "agents", "documents", "docs", "groups", "prefixes", "tenants"]
+)
+_LENGTH = frozenset(["len", "length", "lengths", "tokens", "token", "mean", "prompt", "input", "output", "isl", "osl"])
+_PROMPT = frozenset(["input", "prompt", "question", "isl", "document", "suffix"])
+_SHARED = frozenset(["system", "shared", "common", "prefix"])
+_OWN = frozenset(["history"])
+_OUTPUT = frozenset(["output", "answer", "osl", "completion", "response", "generation"])
+_NO_LENGTH = frozenset(
+    [
+        "path",
+        "name",
+        "type",
+        "format",
+        "min",
+        "stddev",
+        "std",
+        "range",
+        "ratio",
+        "seed",
+        "port",
+        "num",
+        "number",
+        "count",
+        "dataset",
+        "max",
+    ]
+)
+_SENT = frozenset(["prompts", "requests", "request", "prompt", "number"])
+_LOADED = frozenset(["num", "number", "n", "count", "total", "max", "request"])
+
+
+def asked(options: Sequence[tuple[str, str]]) -> dict[str, float]:
+    """What the options of a load generator's command ask for; empty where it is none.
+
+    >>> asked([("random-input-len", "4096"), ("random-output-len", "256"), ("num-prompts", "200"), ("max-concurrency", "64")])
+    {'prompt_tokens': 4096.0, 'output_tokens': 256.0, 'requests': 200.0, 'clients': 64.0}
+    >>> asked([("num-users", "320"), ("shared-system-prompt", "1000"), ("user-history-prompt", "20000"), ("answer-len", "100"), ("qps", "1.2")])
+    {'users': 320.0, 'shared_tokens': 1000.0, 'prompt_tokens': 21000.0, 'output_tokens': 100.0, 'rate_per_s': 1.2}
+    >>> asked([("max-model-len", "8192"), ("max-num-seqs", "64"), ("port", "8000")]), asked([("num-prompts", "4")])
+    ({}, {'requests': 4.0})
+    """
+    found: dict[str, float] = {}
+    each = False
+    for name, value in options:
+        words = grammar.pieces(name.replace("-", " "))
+        among = set(words)
+        if value == "inf" or among & {"model", "seqs", "batched", "gpu", "memory", "port", "tensor", "timeout"}:
+            continue
+        amount = float(value.replace(",", "").replace("_", ""))
+        counted = among & _LOADED or len(words) == 1
+        if among & _AT_A_TIME and not among & _LENGTH:
+            found.setdefault("clients", amount)
+        elif among & _RETURNING and counted and not among & (_LENGTH | {"per"}):
+            found.setdefault("users", amount)
+            each = each or bool(among & {"prefixes", "groups"})
+        elif among & {"qps", "rps"} or words in (["request", "rate"], ["rate"]):
+            found.setdefault("rate_per_s", amount)
+        elif among & _SENT and counted and len(words) <= 2 and not among & _RETURNING:
+            found.setdefault("requests", amount)
+        elif among & _OUTPUT and among & _LENGTH and not among & _NO_LENGTH:
+            found.setdefault("output_tokens", amount)
+        elif among & _OWN and among & _LENGTH:
+            found["prompt_tokens"] = found.get("prompt_tokens", 0.0) + amount
+        elif among & _SHARED and among & _LENGTH and not among & _NO_LENGTH:
+            found["shared_tokens"] = found.get("shared_tokens", 0.0) + amount
+            found["prompt_tokens"] = found.get("prompt_tokens", 0.0) + amount
+        elif among & _PROMPT and among & _LENGTH and not among & _NO_LENGTH:
+            found["prompt_tokens"] = found.get("prompt_tokens", 0.0) + amount
+    if each:
+        found.pop("shared_tokens", None)  # of each of those who come back, and not of all
+    return found
+
+
+def _commanded(line: str) -> dict[str, float]:
+    """What a line asks for that is a load generator's command; empty for another."""
+    if "--" not in line or _SERVER.search(line) or not _GENERATOR.search(line):
+        return {}
+    return asked([(found["name"], found["value"]) for found in _OPTION.finditer(line)])
+
+
+class _Run:
+    """One run as far as it was read."""
+
+    def __init__(self, line: int, asked: dict[str, float], text: str) -> None:
+        self.line, self.asked, self.text = line, asked, text
+        self.got: dict[str, float] = {}
+        self.seen: set[str] = set()
+        self.first = 0
+
+    @property
+    def telling(self) -> bool:
+        callers = self.asked.keys() & {"clients", "users", "rate_per_s", "requests"}
+        return bool(callers) and (bool(self.got) or "prompt_tokens" in self.asked)
+
+
+def _printed(run: _Run, number: int, found: re.Match[str]) -> bool:
+    """Book a printed figure; False where the run has it already, so that another run's summary begins."""
+    name, value = found["name"].strip(), found["value"]
+    words = grammar.pieces(name)
+    among = set(words)
+    plain = " ".join(words)
+    if plain in run.seen:
+        return False
+    quantity, unit = grammar.service(name)
+    seconds = (
+        None if value == "inf" else grammar.seconds_of(f"{value} {found['unit']}" if found["unit"] else value, unit)
+    )
+    if quantity and seconds is not None and seconds > 0 and not among & {"std", "stddev", "min", "p", "percentile"}:
+        # of a mean and a median the first that is printed: both tell what a request usually takes
+        run.got.setdefault(quantity, seconds)
+    elif value == "inf":
+        return True
+    elif among & {"concurrency", "parallelism"} and not among & {"peak", "achieved", "actual"}:
+        if run.asked.get("clients", float(value.replace(",", ""))) != float(value.replace(",", "")):
+            return False
+        run.asked.setdefault("clients", float(value.replace(",", "")))
+    elif among & {"successful", "completed", "succeeded"} and among & {"requests", "request"}:
+        run.got["done"] = float(value.replace(",", ""))
+    elif {"input", "tokens"} <= among and "total" in among:
+        run.got["read_tokens"] = float(value.replace(",", ""))
+    elif {"tokens"} <= among and among & {"generated", "output"} and "total" in among:
+        run.got["written_tokens"] = float(value.replace(",", ""))
+    else:
+        return True
+    run.seen.add(plain)
+    run.first = run.first or number
+    return True
+
+
+def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers, those that a backslash goes on in put together."""
+    held, begun = "", 0
+    for number, line in enumerate(lines, 1):
+        begun = begun or number
+        text = line.rstrip("\r")
+        if text.endswith("\\") and len(held) < _LINE:
+            held += text[:-1] + " "
+            continue
+        yield begun, held + text
+        held, begun = "", 0
+    if held:
+        yield begun, held
+
+
+def runs(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The runs in a text whose first line has number 1, as rows of `load_run`.
+
+    >>> text = ["$ bench --num-users 40 --user-history-prompt 9000", "Average TTFT: 5.5s", "$ bench --num-users 4 --user-history-prompt 9000", "Average TTFT: 0.2 s"]
+    >>> [(run["line"], run["users"], run["prompt_tokens"], run["ttft_s"]) for run in runs(text)]
+    [(1, 40, 9000, 5.5), (3, 4, 9000, 0.2)]
+    """
+    run: _Run | None = None
+    base: dict[str, float] = {}
+    told: list[_Run] = []
+    for number, line in _joined(lines):
+        if len(line) > _LINE or is_log_line(line) or len(told) >= _MOST:
+            continue
+        options = _commanded(line)
+        if options:
+            run, base = _Run(number, options, line.strip()), options
+            told.append(run)
+            continue
+        heading = None if ":" in line and _PRINTED.match(line) else _HEADING.match(line) if len(line) <= 120 else None
+        if heading:
+            amount = float(heading["before"] or heading["after"])
+            key = (
+                "users"
+                if (heading["what"] or heading["name"]).lower().rstrip("s") in ("user", "agent", "session")
+                else "clients"
+            )
+            run = _Run(number, {**base, key: amount}, line.strip())
+            told.append(run)
+            continue
+        found = _PRINTED.match(line)
+        if not found:
+            continue
+        if run is None:
+            run = _Run(number, dict(base), line.strip())
+            told.append(run)
+        if not _printed(run, number, found):
+            # the same figure again: the summary of another run, of the same lengths and of another number of callers
+            run = _Run(
+                number,
+                {name: amount for name, amount in base.items() if name not in ("clients", "users")},
+                line.strip(),
+            )
+            told.append(run)
+            _printed(run, number, found)
+    for nth, one in enumerate((run for run in told if run.telling), 1):
+        yield _row(nth, one)
+
+
+def _row(nth: int, run: _Run) -> dict[str, Any]:
+    wanted, got = run.asked, run.got
+    done = got.get("done")
+    prompt, output = wanted.get("prompt_tokens"), wanted.get("output_tokens")
+    if done:  # what was counted is better than what was asked for: lengths vary
+        prompt = got["read_tokens"] / done if "read_tokens" in got else prompt
+        output = got["written_tokens"] / done if "written_tokens" in got else output
+    whole = {"clients": wanted.get("clients"), "users": wanted.get("users"), "requests": wanted.get("requests"), "done": done,
+             "prompt_tokens": prompt, "shared_tokens": wanted.get("shared_tokens"), "output_tokens": output}  # fmt: skip
+    return {
+        "line": run.line, "run": nth, "rate_per_s": wanted.get("rate_per_s"),
+        "ttft_s": got.get("ttft_s"), "tpot_s": got.get("tpot_s"), "latency_s": got.get("latency_s"), "text": run.text[:300],
+        **{name: None if amount is None else round(amount) for name, amount in whole.items()},
+    }  # fmt: skip
+
+
+def read(lines: Sequence[str]) -> Iterator[Batch]:
+    """The runs in a short text whose first line has number 1."""
+    rows = Rows()
+    for row in runs(lines):
+        rows.add("load_run", **row)
+    yield from rows.take()
