@@ -605,7 +605,7 @@ _ASKED = regex(
 )
 """A question that yes or no answers, up to the words at hand: who asks whether something grows has not seen it."""
 _FEARED = regex(
-    r"(?<!why )(?<!how )\b(?:will|would|might|could(?! not)|may(?! \d)|(?:is|are|be) going to|afraid|worr(?:y|ied)|fear(?:s|ed)?|(?:when|how soon|at what point) (?:do|does)"
+    r"(?<!why )(?<!how )\b(?:will|would|might|could(?! not)|may(?! \d)|(?:is|are|be) going to|afraid|worr(?:y|ied)|fear(?:s|ed)?|whether|(?<!not )(?<!n't )(?<!never )expect|risk(?:s|ing)?|avoid(?:s|ing)?|prevent(?:s|ing)?|(?:when|how soon|at what point) (?:do|does)"
     r"|befürchten?|fürchten?|angst|crain(?:s|dre|t)|peur|miedo|tem(?:o|emos)|medo|receio|боюсь|боимся|опаса(?:юсь|емся))\b[^.!?;]{0,40}$"
     r"|(?:担心|擔心|担忧|害怕|生怕|恐怕|可能会|迟早会|会不会|心配|恐れ|걱정)[^。！？；.!?;]{0,20}$",
     re.I,

@@ -12,13 +12,23 @@
 -- never_ref: where the first of them stands
 -- between_tokens: of them, the most that all requests of the sheet computed and generated from the turn before until then
 -- asked_tokens: tokens of all prompts of their sheet; of several sheets, of that which tells least
-WITH sheet AS (
+WITH nothing AS (
+  -- between the last two scrapes of the only server nothing was found: so nothing of any request that was sent then
+  SELECT any_value(m.t) AS since
+  FROM cache_scrape h
+  JOIN cache_scrape b ON b.labels = h.labels AND b.name = h.name AND b.nth = 2
+  LEFT JOIN metric m ON m.source || ':' || m.line = b.ref
+  WHERE h.nth = 1 AND h.name LIKE '%prefix_cache_hits%'
+  HAVING count(*) = 1 AND max(h.value - h.before) = 0
+), sheet AS (
   SELECT source, line, input_tokens, cached_tokens, ttft_s, coalesce(tenant, '') AS who, coalesce(t, elapsed_s) AS at_s,
     sum(input_tokens - cached_tokens + coalesce(output_tokens, 0)) OVER (
       PARTITION BY source ORDER BY coalesce(t, elapsed_s), line ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS until_tokens,
     sum(input_tokens) OVER (PARTITION BY source) AS asked_tokens
-  FROM request
+  FROM (
+    SELECT r.* REPLACE (coalesce(r.cached_tokens, CASE WHEN r.t > n.since THEN 0 END) AS cached_tokens) FROM request r LEFT JOIN nothing n ON true
+  )
   WHERE cached_tokens IS NOT NULL
 ), opened AS (
   SELECT *, row_number() OVER (PARTITION BY source, who ORDER BY at_s, line) = 1 AS opens FROM sheet WHERE input_tokens >= $turn_tokens

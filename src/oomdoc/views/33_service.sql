@@ -41,9 +41,9 @@ WITH stated AS (
 ), beside AS (
   -- the same row as the vocabulary reads it, in whatever tongue its columns are named
   SELECT source, line, bool_or(waiting >= 1 OR kv_used >= $pool_crowded) AS pressed FROM engine_stat GROUP BY ALL
-)
--- of one row each: an aggregate passes over NULL and would take the label of the next
-SELECT quantity, min(value) AS low, max(value) AS high, max(value) / min(value) AS times, arg_min({'x': label}, value).x AS low_label,
+), compared AS (
+  -- of one row each: an aggregate passes over NULL and would take the label of the next
+  SELECT quantity, min(value) AS low, max(value) AS high, max(value) / min(value) AS times, arg_min({'x': label}, value).x AS low_label,
   arg_max({'x': label}, value).x AS high_label,
        coalesce(arg_max({'x': amount}, value).x > arg_min({'x': amount}, value).x, false) AS load,
        coalesce(arg_max({'x': coalesce(c.pressed, false) OR coalesce(b.pressed, false)}, value).x, false) AS pressed,
@@ -53,4 +53,12 @@ LEFT JOIN crowd c USING (source, experiment, attempt)
 LEFT JOIN beside b USING (source, line)
 GROUP BY source, experiment, name, quantity
 HAVING count(*) >= 2 AND NOT EXISTS (FROM trial x WHERE x.source = told.source AND x.experiment = told.experiment AND x.flag NOT LIKE '@%')
+)
+-- what a sentence tells in round figures, and a table shows to come with more callers, comes with more callers
+SELECT *
+FROM compared c
+WHERE c.load
+  OR NOT EXISTS (
+    FROM compared l WHERE l.load AND l.quantity = c.quantity AND l.low <= $told_roughly * c.low AND l.high >= c.high / $told_roughly
+  )
 ORDER BY load, times DESC, ref LIMIT 1

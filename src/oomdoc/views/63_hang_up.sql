@@ -22,8 +22,8 @@ WITH gone AS (
 )
 SELECT times, last.running AS running, last.waiting AS waiting, last.kv_used AS kv_used, last.rate AS tokens_s, usual AS usual_tokens_s,
   source || ':' || line AS ref
--- where all leave, whoever sent them has ended
-FROM before
-WHERE times >= $hung_up_share * last.running AND times < last.running AND coalesce(last.waiting, 0) = 0 AND coalesce(last.swapped, 0) = 0
+-- where all leave, whoever sent them has ended, unless as many leave again
+FROM (SELECT *, count(*) OVER (PARTITION BY source) AS waves FROM before)
+WHERE times >= $hung_up_share * last.running AND (times < last.running OR waves >= $hung_up_again) AND coalesce(last.waiting, 0) = 0 AND coalesce(last.swapped, 0) = 0
   AND last.rate >= $rate_kept * usual
 ORDER BY times DESC, source, line LIMIT 1
