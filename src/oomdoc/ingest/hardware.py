@@ -163,7 +163,11 @@ def _device(text: str, own: bool = False) -> dict[str, Any] | None:
     if mig:
         row["mig_profile"] = mig[0].lower()
     elif size:
-        row["total_bytes"] = parse_size(size[0], binary=True)
+        # two sizes in cells of their own are what it has and what of it is in use, in whatever order a query names them
+        cells = [
+            parse_size(cell.strip(), binary=True) or 0 for cell in text.split(",") if re.fullmatch(SIZE, cell.strip())
+        ]
+        row["total_bytes"] = max(cells) if len(cells) > 1 else parse_size(size[0], binary=True)
         if row["total_bytes"] and re.match(r" (?:together|combined|in total|altogether|in all)\b", text[size.end() :]):
             row["total_bytes"] //= row["count"]
     return row

@@ -257,6 +257,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     _serving("sglang", "fired up and ready", r"The server is fired up and ready to roll", "The server is fired up and ready to roll!", "sglang-ready"),
     _serving("llama.cpp", "server is listening", r"server is listening on http", "main: server is listening on http://127.0.0.1:8080 - starting the main loop", "llamacpp-ready"),
+    _serving("ollama", "runner started in", r"\b(?:llama )?runner started in \d[\d.]* (?:ms|s(?:econds)?)\b", 'level=INFO source=server.go:1 msg="llama runner started in 4.20 seconds"', "ollama-ready"),
     _serving("trtllm", "Beam 0]", r"^Output \[Text \d+ Beam 0\]: \S", 'Output [Text 0 Beam 0]: " Salt stays behind."', "trtllm-answered"),
     _serving("tgi", "Connected", r"\btext_generation_router\S*: .{0,80}Connected\s*$", "2027-03-02T04:05:06.1Z  INFO text_generation_router::server: router/src/server.rs:2210: Connected", "tgi-ready"),
 )  # fmt: skip

@@ -448,6 +448,7 @@ TOPICS: tuple[Topic, ...] = (
         near_misses=(
             "memory does not grow", "the KV cache usage grows with load", "please increase the memory",
             "is the memory of the server growing?", "should we worry that memory will grow?",
+            "where do the 30 GB go, is this a leak or", "we wonder whether its memory grows",
         ),
     ),
     _topic(
@@ -476,10 +477,13 @@ TOPICS: tuple[Topic, ...] = (
         r"\bhit rate\b[^.;\d]{0,20}(?<![\d.])0(?:\.0+)?(?: ?%|\b)(?![\d.])",
         r"\bcached[_ ]tokens?\b[^.;\d]{0,12}(?<![\d.])(?:0|zero|none)\b(?![\d.])",
         r"\bnever hits?\b|\bnothing (?:is )?(?:hit|reused)\b",
-        unless=r"\bCacheInfo\(|\blru_cache\b|\bhits?[=:] ?[1-9]",
+        # what comes once cannot be hit
+        unless=r"\bCacheInfo\(|\blru_cache\b|\bhits?[=:] ?[1-9]"
+        r"|\b(?:prompts?|requests?|documents?|inputs?|questions?)\b[^.;]{0,20}\b(?:different|unique|random|distinct)\b"
+        r"|\b(?:different|unique|random|distinct) (?:prompts?|requests?|documents?|inputs?|questions?)\b",
         deniable=False,
         samples=(("nothing is hit: cached_tokens 0 at every turn", None), ("hit rate 0.0 %", None),),
-        near_misses=("hit rate 40 %", "hit rate 0.4", "CacheInfo(hits=19042, misses=52, maxsize=None, currsize=52)",),
+        near_misses=("hit rate 40 %", "hit rate 0.4", "hit rate zero, as each of the 500 documents is different", "no hits with random prompts", "CacheInfo(hits=19042, misses=52, maxsize=None, currsize=52)",),
     ),
     _topic(
         "shm",
@@ -604,6 +608,11 @@ _ASKED = regex(
     re.I,
 )
 """A question that yes or no answers, up to the words at hand: who asks whether something grows has not seen it."""
+_INVERTED = regex(
+    r"(?:^|[,.!?;:(]\s|\b(?:and|or|so|but)\s)\W*(?:is|are|was|were|does|do|did|has|have)\s(?:it|this|that|there|these|those|they|we|i)\b[^,.!?;]{0,40}$",
+    re.I,
+)
+"""The same by the order of its words: its question mark may stand in the next line of the paragraph, or nowhere."""
 _FEARED = regex(
     r"(?<!why )(?<!how )\b(?:will|would|might|could(?! not)|may(?! \d)|(?:is|are|be) going to|afraid|worr(?:y|ied)|fear(?:s|ed)?|whether|(?<!not )(?<!n't )(?<!never )expect|risk(?:s|ing)?|avoid(?:s|ing)?|prevent(?:s|ing)?|(?:when|how soon|at what point) (?:do|does)"
     r"|befürchten?|fürchten?|angst|crain(?:s|dre|t)|peur|miedo|tem(?:o|emos)|medo|receio|боюсь|боимся|опаса(?:юсь|емся))\b[^.!?;]{0,40}$"
@@ -639,6 +648,11 @@ def topics_of(text: str) -> Iterator[tuple[str, float | None]]:
                 continue
             before = text[: match.start()]
             if topic.deniable and _ASKED.search(before[-200:]) and _TO_ITS_END.match(text[match.end() :]):
+                continue
+            # up to the first word of the match, or to its last one, which may be what is asked for
+            if topic.name in _HAPPENED and any(
+                _INVERTED.search(upto[-80:]) for upto in (before, before + match[0].rstrip().rpartition(" ")[0] + " ")
+            ):
                 continue
             if topic.name in _HAPPENED and _FEARED.search(before[-60:]) and not _EVERY.search(clause):
                 continue

@@ -93,12 +93,17 @@ WITH raw AS (
   -- the last sample at which a device held less than half of its peak: a start, or the end of the server before
   SELECT d.series, max(g.t) AS t FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu
   WHERE d.timed >= $device_samples AND g.used_bytes < $filled_share * d.peak_bytes AND g.t < d.from_t + d.seconds / 2 GROUP BY d.series
+), emptied AS (
+  -- the last sample at which it held as much: what is held behind the end of a server is none of its
+  SELECT d.series, max(g.t) AS t FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu
+  WHERE d.timed >= $device_samples AND g.used_bytes >= $filled_share * d.peak_bytes GROUP BY d.series
 ), served AS (
   SELECT d.series, d.source, d.gpu, coalesce(f.t + $filled_s, d.from_t) AS from_t,
-    d.seconds - coalesce(f.t + $filled_s - d.from_t, 0) AS seconds
+    coalesce(e.t, d.from_t + d.seconds) - coalesce(f.t + $filled_s, d.from_t) AS seconds
   FROM device_series d
+  LEFT JOIN emptied e USING (series)
   LEFT JOIN filled f USING (series)
-  WHERE d.timed >= $device_samples AND d.seconds > coalesce(f.t + $filled_s - d.from_t, 0)
+  WHERE d.timed >= $device_samples AND coalesce(e.t, d.from_t + d.seconds) > coalesce(f.t + $filled_s, d.from_t)
 ), binned AS (
   SELECT source, name, resource, variant, kind, bin, median(bytes) AS y, median(moment) AS moment, max(line) AS line,
     arg_max(ref, line) AS ref, max(requests) AS requests, bool_and(counted) AS counted,
@@ -117,7 +122,7 @@ WITH raw AS (
     SELECT s.series, least(40, 1 + floor((g.t - s.from_t) / s.seconds * 40))::INTEGER AS bin, min(g.used_bytes) AS low, max(g.line) AS line
     FROM gpu_sample g
     JOIN served s ON s.source = g.source AND s.gpu IS NOT DISTINCT FROM g.gpu
-    WHERE g.t >= s.from_t AND g.used_bytes > 0
+    WHERE g.t BETWEEN s.from_t AND s.from_t + s.seconds AND g.used_bytes > 0
     GROUP BY s.series, bin) p USING (series)
 ), curve AS (
   SELECT *, row_number() OVER w AS i, y - lag(y) OVER w AS rise, lead(y) OVER w - 2 * y + lag(y) OVER w AS bend,
@@ -236,7 +241,13 @@ WITH raw AS (
          bool_or(topic = 'grows' AND regexp_matches(text, '(?i)\b(rss|ram|host|cpu|pss|uss|container|pod)\b')) AS of_host FROM note
 ), all_of AS (
   SELECT tops.n + lists.n > 0 OR (SELECT count(*) FROM staged) > 0 AS measured, alike > 0 OR coalesce(lists.climbing, false) AS climbing,
-    NOT (alike > 0 OR coalesce(lists.climbing, false) OR coalesce(grown.stepped, false)) AND level.n > 0 AS flat
+    NOT (alike > 0 OR coalesce(lists.climbing, false) OR coalesce(grown.stepped, false)) AND level.n > 0
+      -- one that stays says nothing of one that is higher in the end, whatever the way there
+      AND NOT EXISTS (
+        FROM judged j
+        WHERE NOT j.stays AND NOT j.settles AND coalesce(j.seconds, $trend_s) >= $trend_s
+          AND j.last_y - j.first_y > greatest($trend_bytes, $level_share * j.last_y)
+      ) AS flat
   FROM tops, lists, grown, level
 )
 SELECT grown.n + tops.n + lists.n AS series, CASE WHEN grown.n > 0 THEN coalesce(grown.stepped, false) END AS stepped,

@@ -27,6 +27,10 @@ LEFT JOIN (
   GROUP BY s.start_id
 ) a ON a.start_id = b.other
 WHERE NOT EXISTS (FROM cut_card)  -- on an instance of a card the other start may have had more
+  -- another release plans otherwise
+  AND NOT EXISTS (
+    FROM engine_start mine JOIN engine_start other ON other.version <> mine.version WHERE mine.start_id = i.start_id AND other.start_id = b.other
+  )
   -- a profile run that took less is no other neighbour, but a smaller step
   AND NOT coalesce(e.activation_bytes > $peak_alike * a.peak, false)
 ORDER BY b.tokens DESC NULLS LAST, b.ref LIMIT 1

@@ -28,6 +28,9 @@ _LABELS = regex(r"\{(.*)\}", re.S)
 _MEMO = 4096
 _METRIC_NAME = regex(r"[A-Za-z_:][\w:]{2,120}")
 
+_OF_HOST = regex(r"(?i)(?:the )?(?:system|host|cpu|main)(?: memory| ram|_memory|_ram)")
+"""What a record says of itself that is about the host's memory and no device's."""
+
 
 class Filler:
     """Rows of one source."""
@@ -103,9 +106,11 @@ class Filler:
         return gpu
 
     def gpu_sample(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
+        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], record: Mapping[str, Any]
     ) -> None:
         """A sample of one device, or of all whose number stands in the names of columns."""
+        if any(isinstance(cell, str) and _OF_HOST.fullmatch(cell.strip(" \"'")) for cell in record.values()):
+            return  # a total and what is free of it, and the record says of what
         common = self._gpu(values)
         named = sorted({device for _, device in values if device is not None})
         numbers: list[int | None] = [*named] if named else [None]

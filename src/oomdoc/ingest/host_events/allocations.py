@@ -109,6 +109,8 @@ PATTERNS: tuple[Pattern, ...] = (
             "memory allocation of",
             "host memory",
             "CPU memory",
+            "system memory",
+            "host RAM",
         ),
         (
             r"\bstd::bad_alloc\b",
@@ -118,6 +120,9 @@ PATTERNS: tuple[Pattern, ...] = (
             r"memory allocation of (?P<size2>\d+) bytes failed",
             rf"(?:[Ff]ailed|[Uu]nable) to allocate (?P<size3>{SIZE}) (?:of )?"
             r"(?:pinned |page-locked )?(?:host|CPU) memory",
+            # of a pool that is to lie there: what is asked for stands behind it
+            r"(?:[Nn]ot enough|[Ii]nsufficient) (?:free |available )?(?:host|CPU|system) (?:memory|RAM)\b"
+            rf"(?:[^\n]{{0,60}}?\b(?:[Rr]equest\w*|[Nn]eed\w*|[Rr]equir\w*|[Aa]sk\w* for) (?P<size4>{SIZE}))?",
         ),
         event("host-alloc-failed", unless=_NOT_HOST),
         ("terminate called after throwing an instance of 'std::bad_alloc'", {"kind": "host-alloc-failed"}),
@@ -125,6 +130,11 @@ PATTERNS: tuple[Pattern, ...] = (
         ("_ArrayMemoryError: Unable to allocate 1.50 GiB for an array with shape (1, 2)", {"bytes": 3 << 29}),
         ("memory allocation of 4096 bytes failed", {"bytes": 4096}),
         ("MemoryError", {"kind": "host-alloc-failed", "bytes": None}),
+        (
+            "ValueError: Not enough host memory for the pool: requesting 24.00 GiB, 9.10 GiB are free",
+            {"bytes": 24 << 30},
+        ),
+        ("RuntimeError: insufficient system memory", {"kind": "host-alloc-failed", "bytes": None}),
     ),
     pattern(
         "swap-space",
