@@ -19,6 +19,7 @@ from oomdoc.ingest import (
     amd_smi,
     collection,
     configuration,
+    device_screens,
     document,
     forms,
     gpu_topology,
@@ -74,6 +75,7 @@ DENSE: tuple[Ingestor, ...] = tuple(
         memory_group,
         nvidia_smi,
         amd_smi,
+        device_screens,
         gpu_topology,
         model_file,
         traces,
@@ -102,7 +104,7 @@ PROSE: tuple[Ingestor, ...] = tuple(
     )
 )
 """Kinds of text with a structure of their own; but for quotations, their text is searched by patterns as well."""
-_PASTED = (nvidia_smi.KIND, amd_smi.KIND)
+_PASTED = (nvidia_smi.KIND, amd_smi.KIND, device_screens.KIND)
 _PASTE_CAP = 64 << 10  # a longer one is the recording of a collector
 _SENTENCES = frozenset(("cluster_event",))
 """Tables whose rows a text also tells in sentences."""
@@ -204,7 +206,7 @@ _WHOLE: tuple[Ingestor, ...] = tuple(
 """Kinds that are one thing from the first line to the last, or no evidence at all."""
 _PIECES: tuple[Ingestor, ...] = tuple(
     module for module in INGESTORS if module.KIND in (
-        metrics.KIND, memory_summary.KIND, memory_stats.KIND, memory_group.KIND, nvidia_smi.KIND, amd_smi.KIND, gpu_topology.KIND,
+        metrics.KIND, memory_summary.KIND, memory_stats.KIND, memory_group.KIND, nvidia_smi.KIND, amd_smi.KIND, device_screens.KIND, gpu_topology.KIND,
         kubernetes.KIND, group_counters.KIND, process_list.KIND, forms.KIND, access_log.KIND, server_answer.KIND,
     )
 )  # fmt: skip

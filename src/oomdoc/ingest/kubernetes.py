@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest import launch
+from oomdoc.ingest import launch, scaler_table
 from oomdoc.ingest.base import TEXT_CAP, Head, Rows
 from oomdoc.ingest.configuration import offered
 from oomdoc.ingest.kubernetes_describe import Describe, is_listed
@@ -65,11 +65,11 @@ _SUPERVISED = regex(
 )
 _ANNOTATION = regex(r"\s*\"?(?P<key>[a-z0-9][a-z0-9.-]*\.[a-z]{2,}/[\w.-]+)\"?\s*[:=]\s*\"?(?P<value>[^\"]*?)\"?,?\s*$")
 _DOCUMENT = regex(
-    r"\s*(?:#[^\n]*\n\s*)*(?:- )?(?:[{\[]|apiVersion:|---|kind:|metadata:|spec:|status:|(?:- )?containerStatuses:|containers:|containerID:|exitCode:|lastState:|state:|terminated:|terminationGracePeriodSeconds:|(?:liveness|startup)Probe:|triggers:|metrics:|m(?:in|ax)Replica\w*:|scaleTargetRef:|behavior:)"
+    r"\s*(?:#[^\n]*\n\s*)*(?:- )?(?:[{\[]|apiVersion:|---|kind:|metadata:|spec:|status:|(?:- )?containerStatuses:|containers:|containerID:|exitCode:|lastState:|state:|terminated:|terminationGracePeriodSeconds:|(?:liveness|readiness|startup)Probe:|triggers:|metrics:|m(?:in|ax)Replica\w*:|scaleTargetRef:|behavior:)"
 )
 _SCALER = regex(rb'(?m)^\s*(?:"spec"\s*:\s*\{\s*)?"?(?:m(?:in|ax)Replica(?:s|Count)|scaleTargetRef)"?\s*:')
 _BOX = regex(
-    rb"(?m)^\s*(?:- )?(?:containerStatuses|lastState):|^\s*exitCode: *\d+\s*$(?=(?s:.)*^\s*(?:reason|finishedAt):)|^\s*(?:liveness|startup)Probe:(?=(?s:.)*\bfailureThreshold\b)"
+    rb"(?m)^\s*(?:- )?(?:containerStatuses|lastState):|^\s*exitCode: *\d+\s*$(?=(?s:.)*^\s*(?:reason|finishedAt):)|^\s*(?:liveness|startup)Probe:(?=(?s:.)*\b(?:failureThreshold|periodSeconds|initialDelaySeconds)\b)"
 )
 """What only the status of a container has, or its probes."""
 _BOXED = regex(
@@ -143,6 +143,7 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     parts: list[bytes] = []
     held = 0
     document: bool | None = None
+    below_scalers = False
     for chunk in chunks:
         offered(rows, chunk)  # the configuration of a device plugin, in a ConfigMap
         if document is None and chunk.data.strip():
@@ -156,6 +157,10 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
             noted = _ANNOTATION.match(text)
             if noted:
                 _annotation(rows, number, noted)
+            below_scalers = bool(scaler_table.HEADER.match(text)) or (below_scalers and bool(text.strip()))
+            if below_scalers:
+                for row in scaler_table.rows(text):
+                    rows.add("scaler", number, **row)
             describe.line(number, text)
         if rows.count >= 10_000:
             yield from rows.take()
