@@ -119,6 +119,7 @@ _NAMES: dict[str, Ingestor] = {
 }
 KINDS: tuple[str, ...] = tuple(_NAMES)
 _QUICK = tuple(module for module in INGESTORS if module.KIND not in (launch.KIND, notes.KIND))
+_NO_LAUNCH = tuple(module for module in INGESTORS if module.KIND != launch.KIND)
 _QUICKEST = tuple(module for module in _QUICK if module.KIND != document.KIND)
 
 
@@ -138,6 +139,10 @@ def chosen(head: Head, types: Sequence[str]) -> bool:
 
 
 _FIELD_WORDS = (b"vllm", b"gpu", b"cuda", b"rocm", b"nvidia", b"hbm", b"out of memory", b"kv_cache", b"kv-cache", b"kv cache", b"kvcache", b"max_model", b"max-model", b"tensor_parallel", b"tensor-parallel", b"replica", b"token")  # fmt: skip
+_SERVES = regex(
+    rb"(?i)llama|sglang|\btgi\b|triton|qwen|mistral|model|infer|serv(?:e|ing)\b|tensor|shm|EngineArgs|OMP_|NCCL|KMP_"
+)
+"""What a command or a document of settings of a server may say that has no word of the field: without it, its limits are another program's."""
 _FIELD = regex(rb"\bllm|\boom|--[a-z]+-[a-z]+")
 
 
@@ -163,8 +168,10 @@ def recognise(head: Head, types: Sequence[str] = (), among_many: bool = False) -
 
 
 def _asked(head: Head, among_many: bool) -> tuple[Ingestor, ...]:
-    if not among_many or _of_the_field(head.data):
+    if _of_the_field(head.data):
         return INGESTORS
+    if not among_many:
+        return INGESTORS if _SERVES.search(head.data) else _NO_LAUNCH
     quotes = next(text_log.plan().scan.hits(Chunk(head.data, 1, True)), None)
     return _QUICK if quotes else _QUICKEST
 
@@ -287,6 +294,9 @@ def _read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Ba
         and first is not None
         and text_form.form_of(make_head(path, first.data)) == text_form.SOURCE_CODE
     )
+    if code and first is not None:
+        first = first._replace(data=program_text.bare(first.data))
+        tries = None
     texts = Quotations(pasted=False) if code else Texts()
     prose = notes.Prose() if ingestor.KIND in (launch.KIND, forms.KIND) and not code else None
     # a document of settings may list what was tried with each of them

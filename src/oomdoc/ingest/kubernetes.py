@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest import launch, scaler_table
+from oomdoc.ingest import launch
 from oomdoc.ingest.base import TEXT_CAP, Head, Rows
 from oomdoc.ingest.configuration import offered
 from oomdoc.ingest.kubernetes_describe import Describe, is_listed
@@ -143,7 +143,6 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     parts: list[bytes] = []
     held = 0
     document: bool | None = None
-    below_scalers = False
     for chunk in chunks:
         offered(rows, chunk)  # the configuration of a device plugin, in a ConfigMap
         if document is None and chunk.data.strip():
@@ -157,10 +156,6 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
             noted = _ANNOTATION.match(text)
             if noted:
                 _annotation(rows, number, noted)
-            below_scalers = bool(scaler_table.HEADER.match(text)) or (below_scalers and bool(text.strip()))
-            if below_scalers:
-                for row in scaler_table.rows(text):
-                    rows.add("scaler", number, **row)
             describe.line(number, text)
         if rows.count >= 10_000:
             yield from rows.take()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from oomdoc.regexes import regex
 
 GOOD = regex(
-    r"(?i)(?<!not )(?<!never )\b(?:works?|worked|working|starts?(?: fine| up)?$|starts\b|started(?: fine)?|comes? up|came up|serves|served|answer(?:s|ed)(?: fine)?|fine|ok(?:ay)?|pass(?:es|ed)?|"
+    r"(?i)(?<!not )(?<!never )\b(?:works?|worked|working|starts?(?: fine| up)?$|starts\b|started(?: fine)?|comes? up|came up|serves|served|fine|ok(?:ay)?|pass(?:es|ed)?|"
     r"funcionou|funciona|arrancou|arranc[ao]|gestartet|läuft|fonctionne|démarre|d[ée]marr[ée]|działa|parte|funziona|"
     r"succe\w+|fix(?:es|ed) it|cures?|solve[sd]|(?:no|without) (?:oom|crash|error|leak)\w*|loads\b|loaded|runs?(?: fine| ok| well| through)?\b(?! out)|ran\b(?! out)|stable|healthy|good|boots?|stays)\b|✓|✔|✅"
 )
 BAD = regex(
     r"(?i)\b(?:(?:cuda |hip )?oom(?:s|ed|ing|'d|[-_ ]?kill\w*)?\b|out of (?:device |gpu |host )?(?:memory|ram|vram)|out of shared memory|crash\w*|die[sd]?|dead|fail\w*|error\w*|killed|hang\w*|hung|abort\w*|segfault\w*|sigkill|sigbus|evicted|refused|fault\w*|"
-    r"gone\b|no answers?\b|unanswered|gave up|reject(?:s|ed)?|turned away|recusad[oa]|falh(?:a|ou|ado)\w*|rechazad[oa]|fall[aoó]\w*\b|verweigert|abgelehnt|abgebrochen|abgestürzt|fehlgeschlagen|refus[ée]e?\b|échou\w*|échec|rifiutat[oa]|fallit[oa]|odrzucon\w+|odmow\w+|awari\w+|"
+    r"gone\b|gave up|reject(?:s|ed)?|turned away|recusad[oa]|falh(?:a|ou|ado)\w*|rechazad[oa]|fall[aoó]\w*\b|verweigert|abgelehnt|abgebrochen|abgestürzt|fehlgeschlagen|refus[ée]e?\b|échou\w*|échec|rifiutat[oa]|fallit[oa]|odrzucon\w+|odmow\w+|awari\w+|"
     r"does not (?:start|work|help|fit)|doesn'?t|not (?:start|work|ok|enough)\w*|never (?:starts|comes up)|stuck|timeout\w*|timed out|wedged|no (?:change|difference)|same error|restart(?:s|ed|ing)?|no room|no (?:available |free |more )?(?:memory|blocks|space)\b(?! (?:growth|increase|pressure|problem|issue)))|\bOutOfMemory\w*|\b[A-Z]\w+Error\b|✗|✘|❌"
 )
 _FIRST = regex(r"[,;(]|\s[-–—]\s")
@@ -27,6 +27,7 @@ _TRUE = frozenset(
         "running",
         "alive",
         "answers",
+        "answered",
         "sim",
         "sí",
         "si",
@@ -35,7 +36,9 @@ _TRUE = frozenset(
         "tak",
     )
 )
-_FALSE = frozenset(("false", "no", "n", "0", "down", "exited", "gone", "não", "nao", "nein", "non", "nie"))
+_FALSE = frozenset(
+    ("false", "no", "n", "0", "down", "exited", "gone", "no answer", "unanswered", "não", "nao", "nein", "non", "nie")
+)
 """What a whole cell says; in a sentence `serving` is a time and no outcome."""
 
 

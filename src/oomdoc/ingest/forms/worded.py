@@ -123,7 +123,7 @@ def _of_tools(text: str) -> dict[str, Any]:
 def _sized(series: Series, records: Sequence[dict[str, Any]]) -> bool:
     """Whether the memory of a series is told in bytes: `keys resident 92` is a count."""
     cells = [str(record.get(name, "")) for name, column, _ in series.memory if not column.unit for record in records]
-    return all(_BYTES.search(cell) for cell in cells if cell)
+    return all(_BYTES.search(cell) or "%" in cell for cell in cells if cell)
 
 
 class Worded:
@@ -138,7 +138,13 @@ class Worded:
             return set()
         wordings: dict[tuple[str, ...], list[tuple[int, dict[str, Any]]]] = {}
         for at, line in enumerate(lines):
-            if at in taken or len(line) < 8 or line.lstrip()[:1] in ("#", "|", "{", "<", "$") or is_log_line(line):
+            if (
+                at in taken
+                or len(line) < 8
+                or line.lstrip()[:1] in ("#", "|", "{", "<", "$")
+                or is_log_line(line)
+                or _LOGGED.search(line)
+            ):
                 continue
             values = record_of(line)
             if len(values) >= 2:
@@ -155,10 +161,19 @@ class Worded:
                 continue
             if plan is None and own is None:
                 continue
+            if (
+                "request" in tables
+                and plan is not None
+                and not _ANSWERED & {column.quantity.id for part in plan.parts for column in part.columns}
+            ):
+                continue  # `in 8192 out 1024 conc 4`: what somebody asked a load generator for
             for at, values in rows:
                 self._gatherer.add(Record(first_line + at, f"#worded{number}", values))
                 found.add(at)
         return found
 
 
+_ANSWERED = frozenset(("request.status", "request.latency", "request.ttft", "request.cached"))
+_LOGGED = regex(r"\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|Avg (?:prompt|generation) throughput)\b")
+"""A line with a level is a log's; the statistics of the engine have a reader."""
 _TABLES = frozenset(("engine_stat", "gpu_sample", "process_memory", "request"))
