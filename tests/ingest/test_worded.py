@@ -195,3 +195,16 @@ def test_a_resource_of_another_program_has_none() -> None:
 )
 def test_a_probe_needs_no_container_around_it(text: str) -> None:
     assert cells(text, "container", "liveness") == [("http-get http://:9000/health delay=0s timeout=1s period=7s #success=1 #failure=2",)]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["json-lines", "aligned", "hits", "markdown", "yaml"])
+def test_a_collector_that_names_its_columns_as_ps_does_keeps_its_moments(form: str) -> None:
+    import reshaped
+
+    rows: list[list[Any]] = [
+        [f"2026-11-23T16:1{at}:22Z", str(700 + at), "python3", str(90_000 + at)] for at in range(6)
+    ]
+    text = reshaped.SHEET_FORMS[form](["timestamp", "pid", "comm", "rss_kb"], rows)
+    found = cells(text, "process_memory", "name", "bytes")
+    assert found == [(f"python3 (pid {700 + at})", (90_000 + at) * 1024) for at in range(6)]
+    assert all(row["t"] is not None for row in read(text)["process_memory"])

@@ -295,8 +295,7 @@ def _read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Ba
         and text_form.form_of(make_head(path, first.data)) == text_form.SOURCE_CODE
     )
     if code and first is not None:
-        first = first._replace(data=program_text.bare(first.data))
-        tries = None
+        first = first._replace(data=program_text.bare(first.data))  # what was tried with it may stand in a comment
     texts = Quotations(pasted=False) if code else Texts()
     prose = notes.Prose() if ingestor.KIND in (launch.KIND, forms.KIND) and not code else None
     # a document of settings may list what was tried with each of them

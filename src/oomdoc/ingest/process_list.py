@@ -36,6 +36,8 @@ _HEAD_LINES = 12
 _NAME = 120
 
 _PS = regex(r"^\s*(?=.*\bPID\b)(?=.*\b(?:RSS(?:\b|_KI?B\b)|RSIZE\b|PPID\b))(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
+_OF_COLLECTOR = regex(r"[{}\"|;,]|(?i:(?<![\w%])(?:timestamp|ts|date|datetime|collected_at|sampled_at)(?![\w%]))")
+"""What no header of `ps` has: marks of JSON and of delimited tables, a column of moments."""
 _OTHERS = regex(
     r"\s*(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD)\b)"  # top, ps without RSS
     r"|\s*CONTAINER ID\s+NAME\s+CPU %\s+MEM USAGE"  # docker, podman
@@ -143,8 +145,8 @@ class Processors:
 
 
 def is_header(raw: str) -> bool:
-    """Whether a line is the header of a listing of `ps` with resident sets."""
-    return bool(_PS.match(raw.upper()))
+    """Whether a line is the header of a listing of `ps` with resident sets, and no record or table of a collector."""
+    return bool(_PS.match(raw.upper())) and not _OF_COLLECTOR.search(raw)
 
 
 class Listing:
