@@ -40,13 +40,12 @@ def test_status_and_duration_of_a_request_need_no_name() -> None:
     assert found == [(at * 100, at * 10, 200, at + 0.5) for at in range(1, 5)]
 
 
-def test_a_label_before_one_latency_is_its_condition() -> None:
-    text = "".join(f"lease {at % 2}   question {at}   first token {at}.25 s\n" for at in range(1, 6))
-    read_ = read(text)
-    assert [row["value"] for row in read_["trial_figure"]] == [at + 0.25 for at in range(1, 6)]
-    assert {row["flag"] for row in read_["trial"]} >= {"@what"} or {row["flag"] for row in read_["trial"]} >= {
-        "@question"
-    }
+def test_turns_in_a_row_are_no_conditions_and_rounds_of_a_load_are() -> None:
+    assert not read("".join(f"lease {chr(96 + at)}   first token {at}.25 s\n" for at in range(1, 6))).get("trial")
+    text = "".join(f"round {at}   users {at}0   mean TTFT {at}.25 s\n" for at in range(1, 6))
+    assert [row["value"] for row in read(text)["trial_figure"] if row["quantity"] == "ttft_s"] == [
+        at + 0.25 for at in range(1, 6)
+    ]
 
 
 @pytest.mark.parametrize(

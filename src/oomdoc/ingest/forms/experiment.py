@@ -102,9 +102,9 @@ def experiment_of(
         if not strong and outcomes != {True, False}:
             return None
     elif not any(quantity for _, quantity, _ in figures) or (not strong and not any(quantity in _DECIDING for _, quantity, _ in figures)):  # fmt: skip
-        return _measured(
-            records, columns, tables
-        )  # `policy` is a setting of many a program, a condition it may still be
+        return (
+            None if "cache_policy" in varied else _measured(records, columns, tables)
+        )  # a policy alone may be one of routing
     if "request" in tables and not strong and not asked:
         return None
     return Experiment(tuple(settings), tuple(conditions), outcome, tuple(figures))

@@ -159,8 +159,10 @@ class Worded:
             own = own_of(records, tables)
             if own is not None and own.series is not None and not _sized(own.series, records):
                 continue
-            if plan is None and own is None:
-                continue
+            if plan is None and (
+                own is None or (own.experiment is not None and set(own.experiment.conditions) <= {_WHAT})
+            ):
+                continue  # `question 3: first token 0.2 s`: turns in a row are no conditions
             if (
                 "request" in tables
                 and plan is not None
