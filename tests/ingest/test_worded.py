@@ -67,6 +67,8 @@ def test_cells_of_tools_without_their_header(line: str, table: str, columns: tup
         "shelf {at}: 200, 2.8 s, prompt delivery {at}51 parcels",
         "2026-03-0{at} 10:00:00 INFO saved {at} GiB to disk, memory 3.{at} GiB",  # a log's line has its reader
         "1{at}:00  keys resident 9{at}  evicted {at}",  # a count is no memory
+        "[Tue Feb 17 21:0{at}:41 2026] Memory cgroup out of memory: Killed process 91{at} (python3) anon-rss:3168732{at}kB, file-rss:16408{at}kB",
+        "[ 61{at}.220144] slab 9{at} MB  anon-rss {at} GB",
         "in {at}192 out 1024 conc 4",  # asked of a load generator, and no request
     ],
 )

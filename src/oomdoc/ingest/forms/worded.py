@@ -176,6 +176,8 @@ class Worded:
 
 
 _ANSWERED = frozenset(("request.status", "request.latency", "request.ttft", "request.cached"))
-_LOGGED = regex(r"\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|Avg (?:prompt|generation) throughput)\b")
-"""A line with a level is a log's; the statistics of the engine have a reader."""
+_LOGGED = regex(
+    r"\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|Avg (?:prompt|generation) throughput)\b|^\s*\[\s*\d+\.\d{3,}\]|^\s*\[\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d|\bkernel: "
+)
+"""A line with a level, or with a stamp of the kernel, is a log's; the statistics of the engine have a reader."""
 _TABLES = frozenset(("engine_stat", "gpu_sample", "process_memory", "request"))
