@@ -592,7 +592,35 @@ def atlas() -> str:
         for item in listed["skipped"]
     ]
     out += [table(["shape", "versions", "reason", "sample"], body)]
+    out += _mined()
     return "\n".join(out).rstrip("\n") + "\n"
+
+
+def _mined() -> list[str]:
+    """What `docs/mine.py` found in the engine's sources: how much of it is read, and what the newest release added that is not."""
+    walked, _, *lines = (ROOT / "docs" / "engine-messages.tsv").read_text(encoding="utf-8").splitlines()
+    versions = walked.partition(":")[2].split()
+    rows = [line.split("\t") for line in lines]
+    read = [row for row in rows if row[4] not in ("", "benign")]
+    benign = [row for row in rows if row[4] == "benign"]
+    left = [row for row in rows if not row[4] and row[1] == versions[-1]]
+    new = [row for row in left if row[0] in versions[-2:]]
+    return [
+        "## To work through",
+        "",
+        "`docs/mine.py` walks the releases of a checkout and writes `docs/engine-messages.tsv`: every message that bears on memory or on a",
+        f"server's end. In {len(versions)} releases, {versions[0]} to {versions[-1]}, those are {len(rows)}: {len(read)} are read by patterns, {len(benign)} are what a healthy",
+        f"server says, {len(left)} of {versions[-1]} announce a failure that nothing here reads by its own words (an exception is read as such). Of these",
+        "the last two of the releases brought the following.",
+        "",
+        table(
+            ["since", "level", "file", "message"],
+            [
+                [row[0], row[2], f"`{row[3]}`", f"``{row[5].replace('|', chr(92) + '|').replace('`', chr(39))} ``"]
+                for row in new
+            ],
+        ),
+    ]
 
 
 def _sample(line: str) -> str:

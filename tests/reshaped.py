@@ -381,6 +381,52 @@ def of_tables(path: str, data: bytes, ways: int = 1) -> Iterator[tuple[str, str,
                 yield GROUPS[source.name], form, way, forms.score(kept, columns, write(header, rows_))
 
 
+# ---- a table as it is, names and cells, in other forms: whatever it is read as
+
+
+SHEET_FORMS: dict[str, Form] = {
+    "comma": forms.FORMS["comma"], "semicolon": forms.FORMS["semicolon"], "tab": forms.FORMS["tab"], "markdown": forms.FORMS["markdown"], "boxed": forms.FORMS["boxed"],
+    "aligned": forms.FORMS["aligned"], "quoted": _quoted, "fenced": _fenced, "prefixed": _prefixed, "web-table": _web_table, "json-array": forms.FORMS["json-array"],
+    "json-lines": forms.FORMS["json-lines"], "yaml": forms.FORMS["yaml"], "hits": _hits,
+}  # fmt: skip
+
+
+def sheet(text: str) -> tuple[list[str], list[list[str]]] | None:
+    """Header and rows of a text that is one table behind commas, semicolons, tabs or bars; None for another text."""
+    lines = [
+        line for line in text.lstrip("\ufeff").splitlines() if line.strip() and not re.fullmatch(r"[\s|:+-]+", line)
+    ]
+    if len(lines) < 3 or lines[0].lstrip()[:1] in ("{", "[", "<", "#"):
+        return None
+    for cut in ("|", "\t", ";", ","):
+        rows = [[cell.strip() for cell in (line.strip().strip("|").split("|") if cut == "|" else next(csv.reader([line], delimiter=cut)))] for line in lines]  # fmt: skip
+        if len(rows[0]) > 1 and len({len(row) for row in rows}) == 1 and len(set(rows[0])) == len(rows[0]) and all(re.match(r"[^\W\d]", name) for name in rows[0]):  # fmt: skip
+            return rows[0], rows[1:]
+    return None
+
+
+def of_sheets(path: str, data: bytes) -> Iterator[tuple[str, str, str, forms.Score]]:
+    """A source that is one table, in every other form: (tables that it fills, form, kind, score)."""
+    try:
+        found = sheet(data.decode())
+    except UnicodeDecodeError:
+        return
+    if found is None:
+        return
+    header, rows = found
+    kind, before = forms.read(path, data)
+    wanted = _all_cells(before)
+    if not wanted or len(rows) > 500:
+        return
+    group = "+".join(sorted({table for table, _, _ in wanted}))
+    blank: list[list[Any]] = [[cell or None for cell in row] for row in rows]
+    for name, write in SHEET_FORMS.items():
+        _, again_ = forms.read("evidence.txt", write(header, blank).encode())
+        again = _all_cells(again_)
+        odd = tuple(sorted({table for table in again_ if again_[table] and table not in before} - _ASIDE - {"note"}))
+        yield group, name, kind, forms.Score(sum(wanted.values()), sum((wanted & again).values()), odd, len(again_.get("problem", ())))  # fmt: skip
+
+
 # ---- by hand, over any folder of cases
 
 
@@ -399,7 +445,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--every", type=int, default=1, help="each N-th case only")
     parser.add_argument("--first", type=int, default=0, help="the place of the first case")
     parser.add_argument("--ways", type=int, default=1)
-    parser.add_argument("--what", choices=("tables", "texts", "all"), default="all")
+    parser.add_argument("--what", choices=("tables", "texts", "sheets", "all"), default="all")
     parser.add_argument("--show", type=float, default=0.0, help="print pairs whose share is below this")
     chosen = parser.parse_args(argv)
     by: dict[str, Counter[str]] = {}
@@ -407,12 +453,14 @@ def main(argv: list[str]) -> int:
     for path in evidence(chosen.cases, chosen.every, chosen.first):
         data = path.read_bytes()[: 1 << 20]
         pairs: list[tuple[str, tuple[str, str, str, forms.Score]]] = []
-        if chosen.what != "texts":
+        if chosen.what in ("sheets", "all"):
+            pairs += [("sheet", pair) for pair in of_sheets(str(path), data)]
+        if chosen.what in ("tables", "all"):
             pairs += [("table", pair) for pair in of_tables(str(path), data, chosen.ways)]
-        if chosen.what != "tables":
+        if chosen.what in ("texts", "all"):
             pairs += [("text", pair) for pair in of_texts(str(path), data)]
         for what, (group, form, way, one) in pairs:
-            kind = "tables" if what == "table" and form in TABULAR else "documents" if what == "table" else "texts"
+            kind = "sheets" if what == "sheet" else "tables" if what == "table" and form in TABULAR else "documents" if what == "table" else "texts"  # fmt: skip
             for key in ("all", kind, f"{what} group {group}", f"{what} form {form}", f"{what} way {group} {way}"):
                 counter = by.setdefault(key, Counter())
                 counter.update(cells=one.cells, back=one.back, pairs=1)

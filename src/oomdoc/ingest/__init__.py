@@ -19,6 +19,7 @@ from oomdoc.ingest import (
     amd_smi,
     collection,
     configuration,
+    device_screens,
     document,
     forms,
     gpu_topology,
@@ -74,6 +75,7 @@ DENSE: tuple[Ingestor, ...] = tuple(
         memory_group,
         nvidia_smi,
         amd_smi,
+        device_screens,
         gpu_topology,
         model_file,
         traces,
@@ -102,7 +104,7 @@ PROSE: tuple[Ingestor, ...] = tuple(
     )
 )
 """Kinds of text with a structure of their own; but for quotations, their text is searched by patterns as well."""
-_PASTED = (nvidia_smi.KIND, amd_smi.KIND)
+_PASTED = (nvidia_smi.KIND, amd_smi.KIND, device_screens.KIND)
 _PASTE_CAP = 64 << 10  # a longer one is the recording of a collector
 _SENTENCES = frozenset(("cluster_event",))
 """Tables whose rows a text also tells in sentences."""
@@ -117,6 +119,7 @@ _NAMES: dict[str, Ingestor] = {
 }
 KINDS: tuple[str, ...] = tuple(_NAMES)
 _QUICK = tuple(module for module in INGESTORS if module.KIND not in (launch.KIND, notes.KIND))
+_NO_LAUNCH = tuple(module for module in INGESTORS if module.KIND != launch.KIND)
 _QUICKEST = tuple(module for module in _QUICK if module.KIND != document.KIND)
 
 
@@ -136,6 +139,10 @@ def chosen(head: Head, types: Sequence[str]) -> bool:
 
 
 _FIELD_WORDS = (b"vllm", b"gpu", b"cuda", b"rocm", b"nvidia", b"hbm", b"out of memory", b"kv_cache", b"kv-cache", b"kv cache", b"kvcache", b"max_model", b"max-model", b"tensor_parallel", b"tensor-parallel", b"replica", b"token")  # fmt: skip
+_SERVES = regex(
+    rb"(?i)llama|sglang|\btgi\b|triton|qwen|mistral|model|infer|serv(?:e|ing)\b|tensor|shm|EngineArgs|OMP_|NCCL|KMP_"
+)
+"""What a command or a document of settings of a server may say that has no word of the field: without it, its limits are another program's."""
 _FIELD = regex(rb"\bllm|\boom|--[a-z]+-[a-z]+")
 
 
@@ -161,8 +168,10 @@ def recognise(head: Head, types: Sequence[str] = (), among_many: bool = False) -
 
 
 def _asked(head: Head, among_many: bool) -> tuple[Ingestor, ...]:
-    if not among_many or _of_the_field(head.data):
+    if _of_the_field(head.data):
         return INGESTORS
+    if not among_many:
+        return INGESTORS if _SERVES.search(head.data) else _NO_LAUNCH
     quotes = next(text_log.plan().scan.hits(Chunk(head.data, 1, True)), None)
     return _QUICK if quotes else _QUICKEST
 
@@ -204,7 +213,7 @@ _WHOLE: tuple[Ingestor, ...] = tuple(
 """Kinds that are one thing from the first line to the last, or no evidence at all."""
 _PIECES: tuple[Ingestor, ...] = tuple(
     module for module in INGESTORS if module.KIND in (
-        metrics.KIND, memory_summary.KIND, memory_stats.KIND, memory_group.KIND, nvidia_smi.KIND, amd_smi.KIND, gpu_topology.KIND,
+        metrics.KIND, memory_summary.KIND, memory_stats.KIND, memory_group.KIND, nvidia_smi.KIND, amd_smi.KIND, device_screens.KIND, gpu_topology.KIND,
         kubernetes.KIND, group_counters.KIND, process_list.KIND, forms.KIND, access_log.KIND, server_answer.KIND,
     )
 )  # fmt: skip
@@ -285,6 +294,8 @@ def _read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Ba
         and first is not None
         and text_form.form_of(make_head(path, first.data)) == text_form.SOURCE_CODE
     )
+    if code and first is not None:
+        first = first._replace(data=program_text.bare(first.data))  # what was tried with it may stand in a comment
     texts = Quotations(pasted=False) if code else Texts()
     prose = notes.Prose() if ingestor.KIND in (launch.KIND, forms.KIND) and not code else None
     # a document of settings may list what was tried with each of them

@@ -1,4 +1,4 @@
-"""Memory as the system's own tools print it again and again: of the host `free`, `/proc/meminfo`, `vmstat`, `sar -r`, `top`, earlyoom;
+"""Memory as the system's own tools print it again and again: of the host `free`, `/proc/meminfo`, `vmstat`, `sar -r`, `top`, earlyoom, `tegrastats`;
 of one process `smaps_rollup` and the last line of `pmap -x`.
 
     Mem:           503Gi       418Gi        30Gi       2.1Gi        55Gi        81Gi
@@ -22,7 +22,17 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 from oomdoc.units import GIB, KIB, MIB, parse_size, parse_time
 
-_ANCHORS = (b"Mem: ", b"MemAvailable:", b"avail Mem", b"kbmemfree", b"swpd", b"mem avail:", b"total kB", b"[rollup]")
+_ANCHORS = (
+    b"Mem: ",
+    b"MemAvailable:",
+    b"avail Mem",
+    b"kbmemfree",
+    b"swpd",
+    b"mem avail:",
+    b"MB (lfb",
+    b"total kB",
+    b"[rollup]",
+)
 _CAP_BYTES = 8 << 20
 """What is read of one source: a day of `sar` every second is 6 MiB, and no log of a server that is longer lists its host's memory."""
 _LEAST = 2
@@ -33,6 +43,8 @@ _FREE = regex(r"\s*Mem: +(?P<cells>[\d.]+[KMGTi]{0,2}B?(?: +[\d.]+[KMGTi]{0,2}B?
 _MEMINFO = regex(r"\s*MemAvailable: +(?P<kib>\d{1,15}) kB\s*$")
 _TOP = regex(r".*?\b(?P<unit>[KMGT]iB) Swap\s*:.{0,80}?(?P<size>[\d.]{1,16}) avail Mem\s*$")
 _EARLYOOM = regex(r".*?\bmem avail: +(?P<size>\d{1,9}) of +\d{1,9} MiB\b")
+_TEGRA = regex(r".{0,60}\bRAM (?P<used>\d{1,8})/(?P<total>\d{1,8})MB \(lfb ")
+"""`tegrastats` of a Jetson, whose devices share the memory of the host."""
 _PMAP = regex(r"total kB +\d{1,15} +(?P<kib>\d{1,15}) +\d{1,15}\s*$")
 _ROLLUP = regex(r".{0,80}\[rollup\]\s*$")
 _RSS = regex(r"Rss: +(?P<kib>\d{1,15}) kB\s*$")
@@ -138,6 +150,8 @@ class Listings:
             return parse_size(f"{found['size']} {found['unit']}", binary=True)
         if found := _EARLYOOM.match(line):
             return int(found["size"]) * MIB
+        if found := _TEGRA.match(line):
+            return max(0, int(found["total"]) - int(found["used"])) * MIB
         return self._row(line) if self._names else None
 
     def _row(self, line: str) -> int | None:

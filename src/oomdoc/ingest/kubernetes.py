@@ -65,11 +65,11 @@ _SUPERVISED = regex(
 )
 _ANNOTATION = regex(r"\s*\"?(?P<key>[a-z0-9][a-z0-9.-]*\.[a-z]{2,}/[\w.-]+)\"?\s*[:=]\s*\"?(?P<value>[^\"]*?)\"?,?\s*$")
 _DOCUMENT = regex(
-    r"\s*(?:#[^\n]*\n\s*)*(?:- )?(?:[{\[]|apiVersion:|---|kind:|metadata:|spec:|status:|(?:- )?containerStatuses:|containers:|containerID:|exitCode:|lastState:|state:|terminated:|terminationGracePeriodSeconds:|(?:liveness|startup)Probe:|triggers:|metrics:|m(?:in|ax)Replica\w*:|scaleTargetRef:|behavior:)"
+    r"\s*(?:#[^\n]*\n\s*)*(?:- )?(?:[{\[]|apiVersion:|---|kind:|metadata:|spec:|status:|(?:- )?containerStatuses:|containers:|containerID:|exitCode:|lastState:|state:|terminated:|terminationGracePeriodSeconds:|(?:liveness|readiness|startup)Probe:|triggers:|metrics:|m(?:in|ax)Replica\w*:|scaleTargetRef:|behavior:)"
 )
 _SCALER = regex(rb'(?m)^\s*(?:"spec"\s*:\s*\{\s*)?"?(?:m(?:in|ax)Replica(?:s|Count)|scaleTargetRef)"?\s*:')
 _BOX = regex(
-    rb"(?m)^\s*(?:- )?(?:containerStatuses|lastState):|^\s*exitCode: *\d+\s*$(?=(?s:.)*^\s*(?:reason|finishedAt):)|^\s*(?:liveness|startup)Probe:(?=(?s:.)*\bfailureThreshold\b)"
+    rb"(?m)^\s*(?:- )?(?:containerStatuses|lastState):|^\s*exitCode: *\d+\s*$(?=(?s:.)*^\s*(?:reason|finishedAt):)|^\s*(?:liveness|startup)Probe:(?=(?s:.)*\b(?:failureThreshold|periodSeconds|initialDelaySeconds)\b)"
 )
 """What only the status of a container has, or its probes."""
 _BOXED = regex(

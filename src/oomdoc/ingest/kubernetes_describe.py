@@ -364,6 +364,7 @@ _HANDLERS = {
 _ENGINE = regex(
     r"(?i)(?:^|[/_. -])(?:vllm|sglang|text-generation-(?:inference|launcher)|tgi|tensorrt-?llm|trtllm|tritonserver|lmdeploy|llama[-.]?cpp|llama-server|huggingfaceserver|aibrix|djl-serving|lmcache\w*|mooncake\w*|infinistore|dynamo)(?![a-z])"
 )
+_ENGINE_OPTION = regex(r"--(?:max-model-len|max-num-(?:seqs|batched-tokens)|tensor-parallel-size|gpu-memory-utilization|kv-cache-dtype|enable-prefix-caching)\b")  # fmt: skip
 _TRAINER = regex(r"(?i)\b(?:train|trainer|finetun\w*|sft|dpo|grpo|torchrun|deepspeed)\b")
 
 
@@ -372,6 +373,8 @@ def _serves(container: Container) -> bool | None:
     words = " ".join([container.image[1], *(word for _, word in container.words)])
     if not words.strip():
         return None
+    if not container.image[1] and _ENGINE_OPTION.search(words):
+        return True  # a resource whose image its operator adds
     return bool(_ENGINE.search(words)) and not _TRAINER.search(words)
 
 
@@ -383,6 +386,9 @@ def emit(rows: Rows, container: Container, row: Row) -> None:
         rows.add("engine_flag", container.image[0], flag="version", value=version, origin="command")
     for number, name, value in container.environment:
         rows.add("engine_flag", number, flag=name, value=launch.shown(name, value), origin="environment")
+        if name.endswith("ARGS") and "--" in value:  # an image's own way to hand options on
+            for flag, set_to in launch.flags_of(f"vllm serve {value}"):
+                rows.add("engine_flag", number, flag=flag, value=set_to, origin="environment")
     words = [word for _, word in container.words]
     if any(re.search(r"\s--?\w|\bvllm serve ", word) for word in words):
         flags = launch.flags_of("\n".join(words))

@@ -325,6 +325,25 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
+        # what a script that ran the server writes down of its end, in a line of its own
+        "exit-alone",
+        "shell",
+        ("exit status ", "exit code ", "wait status "),
+        regex(
+            r"^\s*(?:exit (?:status|code) (?P<exit_code>\d{1,3})(?:, \d{1,3})*|wait status \d{1,5} \((?:exit (?P<code>\d{1,3})|signal (?P<signal>\d{1,2}))\))\s*$"
+        ),
+        "process_exit",
+        (
+            ("exit status 137", {"exit_code": 137}),
+            ("exit code 1", {"exit_code": 1}),
+            ("wait status 11 (signal 11)", {"exit_code": -11}),
+            ("wait status 256 (exit 1)", {"exit_code": 1}),
+        ),
+        convert=lambda row, match: {
+            "exit_code": -int(match["signal"]) if match["signal"] else int(match["exit_code"] or match["code"])
+        },
+    ),
+    Pattern(
         "k8s-memory-pressure",
         "k8s-node",
         ("MemoryPressure ",),

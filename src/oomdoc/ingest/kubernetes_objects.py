@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from oomdoc.ingest import launch
+from oomdoc.ingest import custom_resources, launch
 from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.ingest.kubernetes_describe import DOCKER_STATES, GPU_KEY, Container, Describe, emit, limit
 from oomdoc.ingest.scaler_lines import KNATIVE_SHARE, replicas_of, service_of
@@ -45,6 +45,10 @@ def _followed(metric: Any, key: str) -> tuple[str | None, float | None]:
     figures = _mapping(inner.get(key))
     figure = next((figures[name] for name in ("averageValue", "value", "averageUtilization") if name in figures), None)
     return _text(inner.get("name") or _mapping(inner.get("metric")).get("name")), _number(figure)
+
+
+_PROBES = frozenset(("livenessProbe", "startupProbe"))
+"""What only a container has: whoever copies it may leave out whose it is."""
 
 
 def _is_node(value: Mapping[str, Any]) -> bool:
@@ -132,7 +136,7 @@ class Objects:
             self.pod({"metadata": value.get("metadata"), "spec": value})
         elif isinstance(value.get("containerStatuses"), list):
             self.pod({"status": value})
-        elif "name" in value and _OF_CONTAINER & value.keys():
+        elif ("name" in value and _OF_CONTAINER & value.keys()) or _PROBES & value.keys():
             self.pod({"spec": {"containers": [value]}, "status": {"containerStatuses": [value]}})
         else:
             template = _mapping(_mapping(value.get("spec")).get("template"))
@@ -140,6 +144,16 @@ class Objects:
                 self.pod({"metadata": value.get("metadata"), "spec": template.get("spec")})
             elif (state := _part_of_status(value)) is not None:
                 self.pod({"status": {"containerStatuses": [state]}})
+            elif value.get("apiVersion") and isinstance(value.get("spec"), Mapping):
+                self.resource(value)
+
+    def resource(self, value: Mapping[str, Any]) -> None:
+        """An object of an extension of the cluster: what it has for containers, and the settings among its keys."""
+        found = list(custom_resources.boxes(value["spec"]))
+        if found:
+            self.pod({"metadata": value.get("metadata"), "spec": {"containers": found}})
+        for one in custom_resources.settings(value["spec"], told=bool(found)):
+            self.rows.add("engine_flag", one.line or self.where(value, value.get("kind")), flag=one.flag, value=one.value, origin=one.origin)  # fmt: skip
 
     def pod(self, pod: Mapping[str, Any]) -> None:
         """One row per container of a pod or of a pod template."""

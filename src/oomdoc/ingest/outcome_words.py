@@ -27,6 +27,7 @@ _TRUE = frozenset(
         "running",
         "alive",
         "answers",
+        "answered",
         "sim",
         "sí",
         "si",
@@ -35,7 +36,9 @@ _TRUE = frozenset(
         "tak",
     )
 )
-_FALSE = frozenset(("false", "no", "n", "0", "down", "exited", "gone", "não", "nao", "nein", "non", "nie"))
+_FALSE = frozenset(
+    ("false", "no", "n", "0", "down", "exited", "gone", "no answer", "unanswered", "não", "nao", "nein", "non", "nie")
+)
 """What a whole cell says; in a sentence `serving` is a time and no outcome."""
 
 

@@ -38,6 +38,7 @@ _FENCE = regex(r"\s{0,3}(?:```|~~~)")
 _HEADING = regex(
     r"\s*(?:#{1,6} \S|={2,}|-{3,}|\*{3,}|==> .* <==|[=#*-]{2,} .{1,80} [=#*-]{2,}\s*$|\[[a-z][\w ./-]{1,40}\]\s*$)"
 )
+_BARS = ("|", "+", "│")
 _ABOUT = frozenset((COLUMN_READING, LOOKALIKE, "problem"))
 """Tables that say something of the reading and nothing of the server."""
 
@@ -65,7 +66,7 @@ def passages(lines: Sequence[str], known: set[int], by_line: bool = True) -> Ite
     """
     held: list[str] = []
     begin = 0
-    told = False
+    told = among_bars = False
     for number, line in enumerate([*lines, ""], 1):
         ends = (
             not line.strip()
@@ -74,6 +75,12 @@ def passages(lines: Sequence[str], known: set[int], by_line: bool = True) -> Ite
             or bool(_FENCE.match(line) or _HEADING.match(line))
             or is_log_line(line)
         )
+        barred = line.lstrip()[:1] in _BARS
+        if held and not ends and barred != among_bars:  # a screen between lines of prose
+            if not told:
+                yield Passage(begin, tuple(held))
+            held, begin, told = [], 0, False
+        among_bars = barred
         if not ends:
             begin = begin or number
             told = told or number in known

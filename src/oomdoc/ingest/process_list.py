@@ -35,7 +35,9 @@ _HEAD_LINES = 12
 """Lines in which the header must come: people write a line or two above a listing."""
 _NAME = 120
 
-_PS = regex(r"^\s*(?=.*\bPID\b)(?=.*\b(?:RSS(?:\b|_KI?B\b)|PPID\b))(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
+_PS = regex(r"^\s*(?=.*\bPID\b)(?=.*\b(?:RSS(?:\b|_KI?B\b)|RSIZE\b|PPID\b))(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
+_OF_COLLECTOR = regex(r"[{}\"|;,]|(?i:(?<![\w%])(?:timestamp|ts|date|datetime|collected_at|sampled_at)(?![\w%]))")
+"""What no header of `ps` has: marks of JSON and of delimited tables, a column of moments."""
 _OTHERS = regex(
     r"\s*(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD)\b)"  # top, ps without RSS
     r"|\s*CONTAINER ID\s+NAME\s+CPU %\s+MEM USAGE"  # docker, podman
@@ -61,6 +63,8 @@ _TOP_BEGIN = regex(r"\s*top - (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d) up\b")
 _LISTINGS = 3
 """Calls of `top` that show a course."""
 _RES = regex(r"(?P<number>\d{1,12}(?:[.,]\d{1,3})?)(?P<unit>[kmgtKMGT])?$")
+_LETTERS = {"": KIB, "k": KIB, "m": MIB, "g": 1024 * MIB, "t": 1024 * 1024 * MIB}
+_ATOP = regex(r"ATOP - \S{1,80}\s+(?P<day>\d{4}/\d\d/\d\d)\s+(?P<clock>\d\d:\d\d:\d\d)")
 _BUSY = 0.05
 """Share of a core below which a process does nothing that matters: a list has hundreds of those."""
 
@@ -94,10 +98,7 @@ class Tops:
             cell = dict(zip(self._header, raw.split(None, len(self._header) - 1), strict=False))
             size = _RES.match(cell.get("RES", ""))
             if size and "COMMAND" in cell and cell.get("PID", "").isdigit():
-                factor = {"": KIB, "k": KIB, "m": MIB, "g": 1024 * MIB, "t": 1024 * 1024 * MIB}[
-                    (size["unit"] or "").lower()
-                ]
-                held = int(float(size["number"].replace(",", ".")) * factor)
+                held = _resident(cell["RES"]) or 0
                 self._found.append(
                     (
                         number,
@@ -144,8 +145,8 @@ class Processors:
 
 
 def is_header(raw: str) -> bool:
-    """Whether a line is the header of a listing of `ps` with resident sets."""
-    return bool(_PS.match(raw.upper()))
+    """Whether a line is the header of a listing of `ps` with resident sets, and no record or table of a collector."""
+    return bool(_PS.match(raw.upper())) and not _OF_COLLECTOR.search(raw)
 
 
 class Listing:
@@ -159,7 +160,7 @@ class Listing:
         """Whether the line is the header of a listing."""
         if not is_header(raw):
             return False
-        self.header = ["RSS" if name.startswith("RSS") else name for name in raw.upper().split()]
+        self.header = ["RSS" if name.startswith(("RSS", "RSIZE")) else name for name in raw.upper().split()]
         self.serves = False
         return True
 
@@ -186,13 +187,21 @@ class Listing:
             ):
                 return [("note", {"topic": "orphan-process", "value": None, "text": raw.strip()[:_TEXT]})]
             return []
-        if not cell["RSS"].isdigit() or len(cell["RSS"]) > 15:
+        size = _resident(cell["RSS"])
+        if size is None:
             return []
-        size = int(cell["RSS"]) * KIB
         rows = [("process_memory", _process(command, cell.get("PID"), size))]
         if cell.get("PPID") == "1" and not self.serves and size >= ORPHAN_BYTES and _ENGINE_PROCESS.search(command):
             rows.append(("note", {"topic": "orphan-process", "value": float(size), "text": raw.strip()[:_TEXT]}))
         return rows
+
+
+def _resident(printed: str) -> int | None:
+    """Bytes of a resident set: KiB, or what its letter says (`atop`)."""
+    found = _RES.fullmatch(printed)
+    if found is None:
+        return None
+    return int(float(found["number"].replace(",", ".")) * _LETTERS[(found["unit"] or "").lower()])
 
 
 def _process(command: str, pid: str | None, size: int) -> dict[str, Any]:
@@ -229,12 +238,16 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     rows = Rows()
     listing, processors, tops = Listing(), Processors(), Tops()
     at: float | None = None
+    called: float | None = None  # when `atop` was
     for chunk in chunks:
         for number, raw in chunk.lines(_LINE_CAP):
             tops.line(number, raw)
             if busy := processors.row(raw):
                 rows.add("process_cpu", number, **busy)
             if listing.begins(raw):
+                continue
+            if begun := _ATOP.match(raw):
+                called = parse_time(f"{begun['day'].replace('/', '-')} {begun['clock']}")
                 continue
             if _SAMPLE_TIME.match(raw):
                 listing.ends()
@@ -251,7 +264,9 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
             if sample:
                 found = [("process_memory", {"t": at, **_process(sample["command"], sample["pid"], int(sample["kib"]) * KIB)})]  # fmt: skip
             for table, row in found:
-                rows.add(table, number, **row)
+                rows.add(
+                    table, number, **({"t": called, **row} if called is not None and table == "process_memory" else row)
+                )
         if rows.count >= 20_000:
             yield from rows.take()
     for number, row in tops.rows():

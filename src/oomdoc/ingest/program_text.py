@@ -44,9 +44,30 @@ def language(head: Head) -> str | None:
     data = head.data[:HEAD_READ]
     if not (_ANY.search(data) or _WEB.search(data)):
         return None
-    if any(word in head.data for word in _STARTS_AN_ENGINE) or _RECORD.search(data):
-        return None
     for name, marks in _LANGUAGES.items():
         if sum(1 for _, _ in zip(marks.finditer(data), range(_MARKS), strict=False)) == _MARKS:
-            return name
+            whole = bare(head.data) if name == "Python" else head.data
+            starts = name not in _STARTS_NONE and any(word in whole for word in _STARTS_AN_ENGINE)
+            starts = starts and (name != "Python" or _MAKES.search(whole) is not None)
+            return None if starts or _RECORD.search(whole[:HEAD_READ]) else name
     return None
+
+
+_STARTS_NONE = frozenset(("SQL", "a style sheet", "C or C++", "Go", "Rust", "Java"))
+"""Languages in which nobody starts a server whose logs are in the bundle: names of an engine in them are names."""
+_MAKES = regex(
+    rb"(?<![\\\w\"'`.])(?:LLM|Async\w*|\w*Engine)\w*(?:\.from_\w+)?\(|\bsubprocess\b|\bPopen\(|\bos\.(?:system|exec\w*|popen|environ|spawn\w*)\b|\bcreate_subprocess|\b(?:serve|modal|ray|app)\.\w+\("
+)
+"""What code does that makes an engine or starts a program; a name of an engine in a string is a name."""
+_DOCSTRING = regex(
+    rb"(?ms)^[ \t]*[rRbBfFuU]{0,2}(?:\"{3}.*?(?:\"{3}|\Z)|'{3}.*?(?:'{3}|\Z))|^[ \t]*#(?!!)[^\n]*|(?<=[\w,;:)\]])[ \t]{1,8}#[^\n\"']*$"
+)
+
+
+def bare(data: bytes) -> bytes:
+    """Python without its docstrings and comments, which quote commands and messages; every line keeps its number.
+
+    >>> bare(b"def run():\\n    '''Runs `vllm serve m`.'''\\n    start('vllm serve org/m')\\n")
+    b"def run():\\n\\n    start('vllm serve org/m')\\n"
+    """
+    return _DOCSTRING.sub(lambda found: b"\n" * found[0].count(b"\n"), data)

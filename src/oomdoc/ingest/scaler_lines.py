@@ -264,9 +264,9 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "scaler-row",
         "k8s-scaler",
-        ("Deployment", "StatefulSet", "InferenceService", "LeaderWorkerSet"),
+        ("Deployment", "StatefulSet", "InferenceService", "LeaderWorkerSet", " (avg)"),
         regex(
-            r"^\s*(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?\]?\s+)?(?:[a-z0-9][\w.-]*\s+){1,2}(?:Deployment|StatefulSet|InferenceService|LeaderWorkerSet)/\S+\s+"
+            r"^\s*(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?\]?\s+)?(?:[a-z0-9][\w./-]*\s+){1,2}[A-Z][A-Za-z]{3,60}/\S+\s+"
             r"(?:(?P<name>[\w:.-]+): )?(?P<status>(?:<unknown>|[\d.]+\w*%?) ?/ ?\S+(?: \(avg\))?(?:, \S.*?)??)"
             r"\s+(?P<minimum>\d+)\s+(?P<maximum>\d+)\s+(?P<replicas>\d+)\s+\S+\s*$"
         ),
@@ -283,6 +283,10 @@ PATTERNS: tuple[Pattern, ...] = (
                     "maximum": 4,
                     "replicas": 1,
                 },
+            ),
+            (
+                "horizontalpodautoscaler/keda-hpa-b   ModelServing/b   0/8 (avg)   2   6   3   3d4h",
+                {"status": "0/8 (avg)", "value": 0.0, "minimum": 2, "maximum": 6, "replicas": 3},
             ),
         ),
         convert=_scaler("metric"),

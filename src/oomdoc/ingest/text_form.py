@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import tomllib
 from collections.abc import Iterator, Sequence
 
 from oomdoc.ingest import pages
@@ -338,6 +339,20 @@ def _headings(lines: Sequence[str]) -> Iterator[str]:
 
 # ---- configurations
 
+_TABLE_OF_TOML = regex(rb"(?m)^\[{1,2}[\w.\" -]{1,80}\]{1,2}[ \t]*(?:#.*)?$")
+_TOML_BYTES = 60 << 10  # a longer head is cut, and is no TOML then
+
+
+def _is_toml(head: Head) -> bool:
+    """TOML with tables: who reads it is asked before; what is left of it is settings of another program."""
+    if len(head.data) > _TOML_BYTES or b" = " not in head.data or not _TABLE_OF_TOML.search(head.data):
+        return False
+    try:
+        return bool(tomllib.loads(head.data.decode("utf-8")))
+    except (ValueError, RecursionError):
+        return False
+
+
 _KEYED = regex(r"\s*(?:- )*[\w\"'./$(){}-]{1,80}:(?: .*)?$|\s*- \S|\s*#|---$|\.\.\.$")
 _STATEMENT = regex(r"[^;{}]*[;{}][\s;{}]*(?:#.*)?$|\s*#")
 _NESTED = regex(r" {2,}(?:- )?[\w\"'./-]{1,80}:")
@@ -349,6 +364,8 @@ def is_configuration(head: Head) -> bool:
     Or statements in braces, as web servers have them: nine of ten lines end in `;` or open or close a block.
     """
     lines = head.told
+    if _is_toml(head):
+        return True
     if any(line.rstrip().endswith("{") for line in lines) and sum(line.rstrip().endswith(";") for line in lines) >= 3:
         return 10 * sum(bool(_STATEMENT.match(line)) for line in lines) >= 9 * len(lines)
     return (

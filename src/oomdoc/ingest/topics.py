@@ -117,9 +117,9 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:image|video|audio)_url\b",
         r"\bvision (?:inputs?|requests?|encoder)\b",
         r"\bmm_processor|limit_mm_per_prompt",
-        unless=r"\b(?:container|docker|base|disk|oci) images?\b|text[- ]only",
+        unless=r"\b(?:container|docker|base|disk|oci) images?\b|text[- ]only|\bimages?(?:/s| ?per second)|\bepochs?\b",
         samples=(("each request carries 12 images", None),),
-        near_misses=("text-only requests, no images", "the docker images are large",),
+        near_misses=("text-only requests, no images", "the docker images are large", "Epoch 7 loss 1.2 images/s 4100 sent"),
     ),
     _topic(
         "lora",
@@ -326,7 +326,7 @@ TOPICS: tuple[Topic, ...] = (
         r"|(?<!why )(?<!how )\b(?:will|would|could|can|should|might|may) (?:it|we|i|they|he|she|this|that|these|the \w+|a \w+|one|another \w+) (?:\w+ ){0,2}"
         r"(?:oom|run|go|get|crash|die|fail|be killed|exhaust)\b"
         r"|\bis (?:it|there) (?:possible|likely|a (?:risk|danger|chance))\b"
-        r"|(?:是不是|是否|会不会|难道)[^，。！；]{0,12}(?:显存|内存|OOM)",
+        r"|(?:是不是|是否|会不会|难道)[^，。！；]{0,12}(?:显存|内存|OOM)|\b(?:signal )?terminated program \w+",
         deniable=True,
         samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None), ("it will run out of memory every evening", None), ("can you explain why we get CUDA out of memory", None), ("this is what happens: OOM", None), ("why would the server crash after two hours", None)),
         near_misses=(
@@ -443,10 +443,10 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:memory|rss|ram|vram)\b[^.;]{0,40}"
         r"\b(?:not|never) (?:freed|released|returned|come back|goes? (?:back|down))\b",
         unless=r"\bkv\b|cache usage|\b(?:does|do|did) not (?:grow|climb|rise|leak)|\bno (?:growth|leak)|n't grow"
-        r"|\b(?:please|try|to|we|by) (?:increase|increasing|raise)\b|\bstays? flat\b",
+        r"|\b(?:please|try|to|we|by) (?:increase|increasing|raise)\b|\bstays? flat\b|\bfix(?:ed|es)? (?:a|an|the|some|several|potential|possible)\b",
         samples=(("memory grows by 300 MiB every hour", 300.0 * MIB), ("a memory leak", None),),
         near_misses=(
-            "memory does not grow", "the KV cache usage grows with load", "please increase the memory",
+            "memory does not grow", "the KV cache usage grows with load", "please increase the memory", "1.4.2: fixed a memory leak in the parser",
             "is the memory of the server growing?", "should we worry that memory will grow?",
             "where do the 30 GB go, is this a leak or", "we wonder whether its memory grows",
         ),

@@ -92,7 +92,7 @@ def experiment_of(
     varied = [flag for name, flag in settings if len({str(cell) for cell in filled(records, name)}) > 1]
     asked = outcome and any(quantity == "requested_bytes" for _, quantity, _ in figures)
     if not varied and not spread and not asked:
-        return _measured(records, columns, tables)
+        return _measured(records, columns, tables) or _judged(records, columns, outcome)
     if spread:
         return Experiment(tuple(settings), tuple(conditions), "", (), spread)
     spoken = any(says_settings(filled(records, name)) for name, flag in settings if not flag or flag == "mode")
@@ -102,10 +102,38 @@ def experiment_of(
         if not strong and outcomes != {True, False}:
             return None
     elif not any(quantity for _, quantity, _ in figures) or (not strong and not any(quantity in _DECIDING for _, quantity, _ in figures)):  # fmt: skip
-        return None
+        return (
+            None if "cache_policy" in varied else _measured(records, columns, tables)
+        )  # a policy alone may be one of routing
     if "request" in tables and not strong and not asked:
         return None
     return Experiment(tuple(settings), tuple(conditions), outcome, tuple(figures))
+
+
+OF_SERVING = frozenset(
+    ("token", "tokens", "prompt", "prompts", "context", "ctx", "batch", "batches", "seqs", "concurrency", "clients", "users", "streams", "images", "gpus", "cards", "devices", "vram", "limit", "memory", "ram")
+)  # fmt: skip
+"""What a server of models is loaded with or given: a condition of this name says that a table of outcomes is about one."""
+
+
+def _judged(records: Sequence[Values], columns: Mapping[str, Column], outcome: str) -> Experiment | None:
+    """What became of tries under conditions that are no settings: an input's length, a limit, how many cards; some worked, some did not."""
+    if not outcome or columns[outcome].role not in (grammar.OUTCOME, grammar.SETTING):
+        return None
+    if {outcome_of(str(cell), True) for cell in filled(records, outcome)} != {True, False}:
+        return None
+    others = [name for name, column in columns.items() if name != outcome and column.role != grammar.MEMORY and filled(records, name)]  # fmt: skip
+    of_serving = [name for name in others if set(grammar.pieces(name)) & OF_SERVING and share_of(filled(records, name), _is_amount) >= FIT]  # fmt: skip
+    if not of_serving or any(column.role == grammar.TIME for column in columns.values()):
+        return None
+    return Experiment((), tuple(others), outcome, ())
+
+
+_AMOUNT = regex(r"[~<>≈]?\s?\d[\d.,]{0,12}\s?(?:[kKMGT](?:i?B)?|tokens|tok|x)?")
+
+
+def _is_amount(cell: Any) -> bool:
+    return is_number(cell) or (isinstance(cell, str) and _AMOUNT.fullmatch(cell.strip()) is not None)
 
 
 def _outcome_column(records: Sequence[Values], columns: Mapping[str, Column]) -> str:

@@ -82,9 +82,12 @@ _ELAPSED = _set(
 )
 _MOMENT = _set("time timestamp ts date datetime when at t clock stamp utc local day hour")
 _ORDER = _set(
-    "turn turns round rounds step steps iteration iter cycle cycles epoch pass burst wave batch sample lap rep repetition n no idx index i k attempt prompt call"
+    "turn turns round rounds step steps iteration iter cycle cycles epoch pass burst wave batch sample lap restart rep repetition n no idx index i k attempt prompt call"
 )
 _DONE = _set("total served done completed finished count n num so far cumulative sent processed cum since made number")
+_PIECES_OF_WORK = _set("request requests req reqs prompts calls")
+_ITEMS = _set("samples items documents docs pages images pictures records questions conversations sessions turns files")
+"""Pieces of work of a batch: alone they name what there is, beside `done` how far it has come."""
 _LOADS = _set(
     "running active inflight concurrency concurrent load rps qps users clients sessions streams requests_running in_flight busy"
 )
@@ -297,14 +300,9 @@ def _other(words: list[str], among: set[str], name: str) -> Column:
         return Column(TIME)
     if len(words) == 1 and words[0] in _ORDER | {"#"}:
         return Column(ORDINAL)
-    if among & {"request", "requests", "req", "reqs", "prompts", "calls"} and among <= _DONE | {
-        "request",
-        "requests",
-        "req",
-        "reqs",
-        "prompts",
-        "calls",
-    }:
+    if among & _PIECES_OF_WORK and among <= _DONE | _PIECES_OF_WORK:
+        return Column(REQUESTS)
+    if among & _ITEMS and among & _DONE and among <= _DONE | _ITEMS:
         return Column(REQUESTS)
     if (
         among & _ASKED

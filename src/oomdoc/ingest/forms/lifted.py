@@ -10,6 +10,7 @@ from oomdoc.ingest.forms.pairs import Pairs
 from oomdoc.ingest.forms.spoken import Spoken
 from oomdoc.ingest.forms.statements import Statements
 from oomdoc.ingest.forms.tables import Tables
+from oomdoc.ingest.forms.worded import Worded
 from oomdoc.ingest.metrics import answered, asked_in, pasted
 from oomdoc.intake.scan import Chunk
 
@@ -64,7 +65,10 @@ class Lifted:
         left = ["" if at in taken else line for at, line in enumerate(lines)]
         taken |= Pairs(self._gatherer).read(left, chunk.first_line)
         taken |= self._samples(lines, chunk.first_line, taken)
-        Statements(self._gatherer).read(lines, chunk.first_line, taken)  # left in place: a log's line may tell more
+        stated = Statements(self._gatherer).read(
+            lines, chunk.first_line, taken
+        )  # left in place: a log's line may tell more
+        Worded(self._gatherer).read(lines, chunk.first_line, taken | stated)  # likewise
         Spoken(self._gatherer).read(lines, chunk.first_line, taken)  # likewise
         if not taken:
             return chunk

@@ -13,7 +13,7 @@ from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.cells import (
     Values,
 )
-from oomdoc.ingest.forms.experiment import SPOKEN, Experiment, ExperimentRows, experiment_of
+from oomdoc.ingest.forms.experiment import OF_SERVING, SPOKEN, Experiment, ExperimentRows, experiment_of
 from oomdoc.ingest.forms.figures import figure_of
 from oomdoc.ingest.forms.grammar import column_of
 from oomdoc.ingest.forms.prepare import Abridged, unquoted, with_points, writes_commas
@@ -44,7 +44,10 @@ class Own:
 def is_of_own(names: Sequence[str]) -> bool:
     """Whether names of columns can be those of a series or an experiment: a look at the header alone."""
     roles = [column_of(name).role for name in names if name]
-    if len(roles) >= 2 and any(grammar.service(name)[0] for name in names):
+    if grammar.OUTCOME in roles and any(OF_SERVING & set(grammar.pieces(name)) for name in names):
+        return True
+    served = [quantity for name in names if (quantity := grammar.service(name)[0])]
+    if served and (len(roles) >= 2 or len(served) >= 2 or any(quantity != "latency_s" for quantity in served)):
         return True
     words = [grammar.pieces(name) for name in names if name]
     # `config; generation tokens/s`: the settings stand in the cells

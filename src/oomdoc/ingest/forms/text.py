@@ -59,6 +59,8 @@ class Layout:
 
     def _by_columns(self, line: str) -> list[str] | None:
         cells = _GAPS.split(line.strip())
+        if self.names[0] == NAMELESS and cells[0].isdigit():
+            return None  # a printed data frame: its rows are numbered, which names nothing
         if len(cells) == len(self.names):
             return cells
         if len(cells) == len(self.names) + 1 and cells[0].isdigit():
@@ -135,8 +137,12 @@ def layouts(line: str) -> Iterator[Layout]:
     if _GAPS.search(stripped):
         spans = [(match.start(), match.end()) for match in _CELL.finditer(text.expandtabs())]
         names = [_plain(match[0]) for match in _CELL.finditer(text.expandtabs())]
+        if len(names) > 2 and _REMARK.fullmatch(names[-1]):
+            spans, names = spans[:-1], names[:-1]
         if _named(names):
             yield Layout("  ", _unlike(names), tuple(spans))
+            if spans[0][0] >= _INDENT:
+                yield Layout("  ", (NAMELESS, *_unlike(names)), ((0, spans[0][0]), *spans))
     if " " in stripped and "," not in stripped and "|" not in stripped:
         names = stripped.split()
         if _named(names) and len(names) <= 24:
@@ -156,6 +162,11 @@ def _named(names: Sequence[str], barred: bool = False) -> bool:
     )
 
 
+NAMELESS = "what"
+"""The name of a first column above which nothing stands: it says what each row is."""
+_INDENT = 4  # blanks before the first name of a header whose rows begin with what they are
+_REMARK = regex(r"\([^()]{3,80}\)")
+"""Behind the names of the columns, what all rows are of: `(node-2, 46068 MiB)`."""
 _LOAD_CELL = regex(r"\d+(?:\.\d+)?[kK]?(?: ?(?:/|x|×|in|out|->|@) ?\d+(?:\.\d+)?[kK]?)+(?: ?(?:x|×|@) ?\d+)?$")
 """A load that heads a column between bars: `8k/1k x 32`, `4096 in`."""
 _BARE_NUMBER = regex(r"(?<!\S)\d+(?!\S)")

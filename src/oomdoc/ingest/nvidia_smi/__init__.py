@@ -25,6 +25,7 @@ from oomdoc.ingest.nvidia_smi import cells as reads
 from oomdoc.ingest.nvidia_smi import sheet as sheets
 from oomdoc.ingest.nvidia_smi.boxes import (
     BOX_DEVICE,
+    BOX_MIG,
     BOX_PROCESS,
     BOX_SHORT,
     FAILED,
@@ -206,6 +207,7 @@ def matches(head: Head) -> bool:
             or BOX_DEVICE.match(line)
             or BOX_SHORT.match(line)
             or BOX_PROCESS.match(line)
+            or BOX_MIG.match(line)
         ):
             hits, proofs = hits + 1, proofs + 1
         elif (found := sheets.header(line)) and not found.is_own and not proofs:

@@ -11,12 +11,13 @@ BOX_DEVICE = regex(
     r"\|\s+(\d{1,4})\s+(\S.*?)\s+(\S+)\s*\|\s*[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\s+\S+\s*\|"
 )
 BOX_SHORT = regex(
-    r"\|\s+(\d{1,4})\s+(\S.*?)\s+[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\s*\|\s*(\d{1,9})MiB\s*/\s*(\d{1,9})MiB\s*\|"
+    r"\|\s+(?P<gpu>\d{1,4})\s+(?P<name>[A-Za-z]\S*(?: \S+)*?)(?:\s+(?:On|Off))?(?:\s*\|?\s*[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d(?:\s+(?:On|Off))?)?"
+    r"\s*\|\s*(?P<used>\d{1,9})MiB\s*/\s*(?P<total>\d{1,9})MiB\s*\|(?:\s*(?P<util>\d{1,3})%)?"
 )
 """A device on one line: the two of the box, shortened by whoever pasted them."""
 _BOX_MEMORY = regex(r"\s*(?:(\d{1,9})MiB\s*/\s*(\d{1,9})MiB|(Not Supported|N/A|ERR!|Unknown Error|.*N/A.*))\s*")
 _BOX_UTIL = regex(r"\s*(\d{1,3})%")
-_BOX_MIG = regex(r"\|\s*(\d{1,4})\s+(\d+|N/A)\s+(\d+|N/A)\s+(\d+)\s*\|\s*(\d{1,9})MiB\s*/\s*(\d{1,9})MiB\s*\|")
+BOX_MIG = regex(r"\|\s*(\d{1,4})\s+(\d+|N/A)\s+(\d+|N/A)\s+(\d+)\s*\|\s*(\d{1,9})MiB\s*/\s*(\d{1,9})MiB\s*\|")
 BOX_PROCESS = regex(
     r"\|\s+(\d{1,4})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d{1,15})\s+(C\+G|M\+C|C|G)\s+(\S.*?)\s+(\d{1,9}MiB|N/A|Not Supported)\s*\|"
 )
@@ -38,16 +39,15 @@ class Boxes:
 
     def add(self, line: int, text: str) -> None:
         """A line of it."""
+        if short := BOX_SHORT.match(text):
+            self._box = None
+            self._found.device(line, int(short["gpu"]), short["name"], int(short["total"]) * MIB)
+            share = int(short["util"]) / 100 if short["util"] and int(short["util"]) <= 100 else None
+            self._found.samples.append((line, self._found.t, int(short["gpu"]), int(short["used"]) * MIB, int(short["total"]) * MIB, share, None))  # fmt: skip
+            return
         match = BOX_DEVICE.match(text)
         if match:
             self._box = (int(match[1]), None if reads.null(match[2]) else match[2])
-            return
-        if short := BOX_SHORT.match(text):
-            self._box = None
-            self._found.device(line, int(short[1]), short[2], int(short[4]) * MIB)
-            self._found.samples.append(
-                (line, self._found.t, int(short[1]), int(short[3]) * MIB, int(short[4]) * MIB, None, None)
-            )
             return
         if self._box is not None:
             cells = text.strip().strip("|").split("|")
@@ -63,7 +63,7 @@ class Boxes:
             elif not text.strip("|+-= "):
                 self._box = None
             return
-        if match := _BOX_MIG.match(text):
+        if match := BOX_MIG.match(text):
             gpu = int(match[1])
             used, total = int(match[5]) * MIB, int(match[6]) * MIB
             self._found.device(

@@ -26,6 +26,7 @@ FOREIGN: tuple[tuple[str, str], ...] = (
     ("database", "shared_buffers, blks_hit, blks_read, tup_returned, buffer_pool_size, innodb_buffer_pool_reads, seq_scan, idx_scan"),
     ("java", "heap_used, heap_max, heap_committed, metaspace_used, gc_count, gc_time, eden, survivor, ygc, fgc"),
     ("disk", "filesystem, mounted on, 1k-blocks, use%, inodes, iused, rrqm/s, wrqm/s, r/s, w/s, await, svctm, avgqu-sz"),
+    ("memory map", "address, perm, perms, offset, inode, mapping, pathname, address perm, offset device, anonymous mapping"),
     ("host tools", "swpd, buff, buffers, buff/cache, kbmemfree, kbmemused, kbcached, kbcommit, shared hugepages, si, so"),
     ("message queue", "partition, current-offset, log-end-offset, lag, consumer-id, messages_ready, messages_unacknowledged"),
     ("training", "epoch, loss, train_loss, learning_rate, lr, grad_norm, perplexity, accuracy, val_loss"),
