@@ -20,7 +20,10 @@ from typing import Any, NamedTuple
 import pytest
 
 import oomdoc
+import test_rules
 from oomdoc import cli
+from oomdoc.evidence.store import Store
+from oomdoc.judge.rules import read_rule
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -307,6 +310,27 @@ def test_the_tutorial_rule_works(
     file.write_text(re.sub(rf"^{wrong[2]}\b", wrong[1], block.text, count=1, flags=re.M), encoding="utf-8")
     assert cli.run(["rules", "test", "my-rules"]) == 1
     assert mistake in capsys.readouterr().out
+
+
+def test_the_tutorial_rule_is_fit_to_be_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever follows the page to its end meets no test but those of the two lists that it names."""
+    (block,) = blocks("docs/adding-a-rule.md", "toml")
+    file = tmp_path / block.file
+    file.parent.mkdir(parents=True)
+    file.write_text(block.text, encoding="utf-8")
+    rule = read_rule(file)
+    assert all(f"`{name}`" in prose("docs/adding-a-rule.md") for name in ("CATALOGUE", "RIVALS", "ENGINE_FLAGS"))
+    monkeypatch.setattr(test_rules, "RIVALS", {rule.id: "shm-exhausted"})
+    monkeypatch.setattr(test_rules, "CATALOGUE", {"shm-exhausted": ("host", frozenset())})
+    test_rules.test_a_rule_shows_itself_and_its_closest_rival(rule)
+    test_rules.test_numbers_references_and_words(rule)
+    with Store() as empty:
+        empty.finish()
+        empty.focus(None)
+        test_rules.test_every_placeholder_is_a_column(rule, empty)
+        test_rules.test_queries_give_holds_and_plain_numbers(rule, empty)
+        test_rules.test_advice_sets_real_flags_to_columns_or_fixed_values(rule, empty)
+        test_rules.test_empty_tables_tell_nothing(rule, empty)
 
 
 @pytest.mark.parametrize("name", ["docs/adding-an-ingestor.md", "docs/adding-a-report.md"])
