@@ -57,6 +57,11 @@ class Case:
     of_view: bool = False
 
 
+def read_cases(path: Path) -> tuple[Case, ...]:
+    """The cases of the signs of a rule, out of any file."""
+    return tuple(_cases(path, of_view=False))
+
+
 def _cases(path: Path, of_view: bool) -> Iterator[Case]:
     raw = tomllib.loads(path.read_text("utf-8"))
     for query, entries in raw.items():
