@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check samples golden bench pages docs vega metamorphic mutants noise whole fuzz audit dist airgap clean
+.PHONY: help demo test lint types check samples golden bench pages docs vega metamorphic mutants code-mutants noise whole fuzz audit dist airgap clean
 
 help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -63,6 +63,10 @@ vega: $(VENV)/ready ## make the charts' JavaScript again from its wheel
 
 mutants: $(VENV)/ready ## break each threshold and guard of rules and views: which break goes unnoticed
 	$(BIN)/python tests/mutants.py --list $(ARGS)
+
+code-mutants: $(VENV)/ready ## the same for physics, ledger and weighing (ARGS="--changed main --seconds 90": what a branch changed)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mutants]'
+	$(BIN)/python tests/code_mutants.py --list $(ARGS)
 
 noise: $(VENV)/ready ## innocent evidence beside every sample: which verdicts it turns (or every case of CASES=folder)
 	$(BIN)/python tests/noise.py $(or $(CASES),sample_logs) --turned

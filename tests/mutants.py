@@ -18,9 +18,9 @@ from __future__ import annotations
 import argparse
 import copy
 import functools
-import json
+import itertools
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +32,8 @@ from oomdoc.judge.rule_tests import faults_of, filled
 from oomdoc.judge.rules import Rule, load_rules
 from oomdoc.judge.weigh import Ask
 from oomdoc.views import VIEWS, View
+from signs import Node, parsed, written
 
-Node = dict[str, Any]
 _COMPARED = ("COMPARE_GREATERTHANOREQUALTO", "COMPARE_LESSTHANOREQUALTO", "COMPARE_GREATERTHAN", "COMPARE_LESSTHAN", "COMPARE_BETWEEN")  # fmt: skip
 _JOINED = ("CONJUNCTION_AND", "CONJUNCTION_OR")
 _BROKEN = (*_COMPARED, *_JOINED, "OPERATOR_NOT")
@@ -49,18 +49,6 @@ class Mutant:
     evidence: str
     change: str
     sql: str
-
-
-def parsed(sql: str) -> Node:
-    """The syntax tree of a SELECT, as DuckDB gives it."""
-    tree: Node = json.loads(duckdb.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()[0])  # type: ignore[index]
-    assert not tree["error"], (sql, tree)
-    return tree
-
-
-def written(tree: Node) -> str:
-    """The SELECT of a syntax tree."""
-    return str(duckdb.execute("SELECT json_deserialize_sql(?)", [json.dumps(tree)]).fetchone()[0])  # type: ignore[index]
 
 
 def _nodes(node: Any) -> Iterator[Node]:
@@ -146,12 +134,12 @@ def survivors(rule: Rule, desk: signs.Desk, advice: bool = False) -> tuple[int, 
     asked = (*rule.evidence, *rule.actions, *rule.reasons) if advice else rule.evidence
     left = [mutant for item in asked for mutant in mutants_of(rule.id, item.id, item.sql)]
     every = len(left)
-    for case in signs.of_rule(rule.id):
-        if any(mutant.evidence == case.query for mutant in left):
-            desk.fill(case)
-            assert not (fault := desk.fault(case, signs.sql_of(rule, case.query))), fault
-            left = [mutant for mutant in left if mutant.evidence != case.query or not _noticed(lambda sql, case=case: desk.fault(case, sql), mutant.sql)]  # type: ignore[misc]  # fmt: skip
     query_of = {item.id: item.sql for item in asked}
+    for name, cases in itertools.groupby(
+        sorted(signs.of_rule(rule.id), key=lambda case: case.query), lambda case: case.query
+    ):
+        if name in query_of:
+            left = _left(left, list(cases), query_of[name], desk, lambda mutant, name=name: mutant.evidence == name)  # type: ignore[misc]
     with Store() as store:
         for test in rule.tests:
             if not left:
@@ -177,15 +165,22 @@ def survivors(rule: Rule, desk: signs.Desk, advice: bool = False) -> tuple[int, 
 def survivors_of_view(view: View, desk: signs.Desk) -> tuple[int, list[Mutant]]:
     """The same for a view and its cases."""
     left = list(mutants_of("", view.name, view.sql))
-    every = len(left)
-    for case in signs.of_view(view.name):
-        desk.fill(case)
-        assert not (fault := desk.fault(case, view.sql)), fault
-        left = [mutant for mutant in left if not _noticed(lambda sql, case=case: desk.fault(case, sql), mutant.sql)]  # type: ignore[misc]  # fmt: skip
-    return every, left
+    return len(left), _left(left, list(signs.of_view(view.name)), view.sql, desk, lambda mutant: True)
 
 
-def _noticed(fault: Callable[[str], str], sql: str) -> bool:
+def _left(mutants: Sequence[Mutant], cases: Sequence[signs.Case], sql: str, desk: signs.Desk, of_query: Callable[[Mutant], bool]) -> list[Mutant]:  # fmt: skip
+    """The mutants but those of this query that its cases notice."""
+    if cases:
+        desk.fill(cases, signs.read_by(sql))
+        assert not (faults := list(desk.faults(cases, sql))), faults
+    return [
+        one
+        for one in mutants
+        if not (cases and of_query(one) and _noticed(lambda asked: next(desk.faults(cases, asked), ""), one.sql))
+    ]
+
+
+def _noticed(fault: Callable[[str], object], sql: str) -> bool:
     try:
         return bool(fault(sql))
     except (QueryError, duckdb.Error):

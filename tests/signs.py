@@ -29,6 +29,7 @@ from typing import Any
 
 import duckdb
 
+from grids import WHOLE
 from oomdoc.evidence.store import OWN_TABLES, Store
 from oomdoc.evidence.tables import TABLES
 from oomdoc.judge.rules import Rule
@@ -41,6 +42,7 @@ NO_ROW = "no row"
 DEFAULTS = "engine_default"
 """The engine's defaults by version, which no bundle holds."""
 Row = Mapping[str, Any]
+Node = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ class Case:
     holds: bool | None = None
     gives: Row | Sequence[Row] | None = None
     of_view: bool = False
+
+
+def read_cases(path: Path) -> tuple[Case, ...]:
+    """The cases of the signs of a rule, out of any file."""
+    return tuple(_cases(path, of_view=False))
 
 
 def _cases(path: Path, of_view: bool) -> Iterator[Case]:
@@ -85,12 +92,17 @@ def of_view(view: str) -> tuple[Case, ...]:
 
 
 class Desk:
-    """A database in which every relation is a plain table, to be filled for one case."""
+    """A database for many cases at once, since to plan a query costs a hundred times what it then reads.
+
+    Every relation is a table with a column more, the case that a row is of. A query is planned once for all cases: as it stands, in a
+    lateral join with their numbers, each relation in it being the rows of one case (`laid_out`). `alone` asks it of one case as it is.
+    """
 
     def __init__(self) -> None:
         self._con = duckdb.connect()
-        self._con.execute("SET threads = 1; CREATE SCHEMA seen; SET TimeZone = 'UTC'")
-        self._statements: dict[str, Any] = {}
+        self._con.execute(
+            "SET threads = 1; SET TimeZone = 'UTC'; CREATE SCHEMA seen; CREATE SCHEMA of_cases; SET VARIABLE case_ = -1"
+        )
         self.columns: dict[str, dict[str, str]] = {}
         with Store() as store:
             store.derived.plainly = True
@@ -100,71 +112,146 @@ class Desk:
                 self.columns[name] = {row["column_name"]: row["column_type"] for row in store.rows_of(f"DESCRIBE main.{name}")}  # fmt: skip
         for name, columns in self.columns.items():
             typed = ", ".join(f'"{key}" {kind}' for key, kind in columns.items())
-            self._con.execute(f"CREATE TABLE {name} ({typed})")
+            self._con.execute(f"CREATE TABLE of_cases.{name} (case_ INTEGER, {typed})")
+            self._con.execute(f"CREATE VIEW {name} AS SELECT * EXCLUDE (case_) FROM of_cases.{name} WHERE case_ = getvariable('case_')")  # fmt: skip
             self._con.execute(f"CREATE VIEW seen.{name} AS FROM main.{name}")
-            if name in BLANK:
-                self._fill(name, BLANK[name].rows)
-        self._touched: set[str] = set()
+        self._filled: frozenset[str] = frozenset()
+        self._number: dict[str, int] = {}
 
-    def fill(self, case: Case) -> None:
-        """Empty what the last case filled, and put this one's rows in."""
-        for name in self._touched:
-            self._run(f"DELETE FROM {name}")
-            if name in BLANK:
-                self._fill(name, BLANK[name].rows)
-        self._touched = set(case.given)
-        for name, rows in case.given.items():
-            assert name in self.columns, (case.place, name)
+    def fill(self, cases: Sequence[Case], read: frozenset[str]) -> None:
+        """Put these cases in place of others: of what their queries read (`read`) the rows that each gives, or those of an empty bundle."""
+        for name in self._filled:
+            self._con.execute(f"DELETE FROM of_cases.{name}")
+        self._filled = read | {name for case in cases for name in case.given}
+        self._number = {case.place: number for number, case in enumerate(cases)}
+        for name in sorted(self._filled):
+            assert name in self.columns, [case.place for case in cases if name in case.given]
             blank = BLANK[name].rows if name in BLANK else ()
-            self._run(f"DELETE FROM {name}")
-            self._fill(name, [{**(blank[0] if blank else {}), **row} for row in rows], case.place)
+            rows = []
+            for number, case in enumerate(cases):
+                for row in case.given.get(name, ()):
+                    assert row.keys() <= self.columns[name].keys(), (case.place, name, sorted(row.keys() - self.columns[name].keys()))  # fmt: skip
+                    rows.append({"case_": number, **(blank[0] if blank else {}), **row})
+                if name not in case.given:
+                    rows += [{"case_": number, **row} for row in blank]
+            self._insert(name, rows)
 
-    def _fill(self, name: str, rows: Sequence[Row], place: str = "") -> None:
-        for row in rows:
-            assert row.keys() <= self.columns[name].keys(), (place, name, sorted(row.keys() - self.columns[name].keys()))  # fmt: skip
-            kept = {key: value for key, value in row.items() if value != "NULL"}
-            marks = ", ".join(f"CAST(? AS {self.columns[name][key]})" if not isinstance(value, (dict, list)) else f"CAST(json(?) AS {self.columns[name][key]})" for key, value in kept.items())  # fmt: skip
-            if not kept:
-                self._run(f"INSERT INTO {name} ({next(iter(self.columns[name]))}) VALUES (NULL)")
-                continue
-            names = ", ".join(f'"{key}"' for key in kept)
-            self._run(
-                f"INSERT INTO {name} ({names}) VALUES ({marks})",
-                [json.dumps(value) if isinstance(value, (dict, list)) else value for value in kept.values()],
-            )
+    def _insert(self, name: str, rows: Sequence[Row]) -> None:
+        """All rows of a relation in one statement, whatever they leave out. Text is what every type can be made of."""
+        columns = {"case_": "INTEGER", **self.columns[name]}
+        used = [key for key in columns if any(key in row for row in rows)]
+        if rows:
+            picked = ", ".join(f"CAST({'json' if columns[key].endswith(']') else ''}(unnest(${place}::VARCHAR[])) AS {columns[key]})" for place, key in enumerate(used, 1))  # fmt: skip
+            names = ", ".join(f'"{key}"' for key in used)
+            self._con.execute(f"INSERT INTO of_cases.{name} ({names}) SELECT {picked}", [[_text(row.get(key)) for row in rows] for key in used])  # fmt: skip
 
-    def _run(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Execute a statement, whose text is parsed once: that is a third of its price on a few rows."""
-        if sql not in self._statements:
-            (self._statements[sql],) = self._con.extract_statements(sql)
-        return self._con.execute(self._statements[sql], values)
+    def together(self, cases: Sequence[Case], sql: str) -> list[list[dict[str, Any]]]:
+        """The rows of a query over each of these cases, in any order."""
+        numbers = ", ".join(f"({self._number[case.place]})" for case in cases)
+        told: dict[int, list[dict[str, Any]]] = {self._number[case.place]: [] for case in cases}
+        of_one = laid_out(sql, frozenset(self.columns))
+        for row in self._rows(f"SELECT cases_.*, q_.* FROM (VALUES {numbers}) cases_(case_), LATERAL ({of_one}) q_"):
+            told[row.pop("case_")].append(row)
+        return [told[self._number[case.place]] for case in cases]
 
-    def ask(self, sql: str) -> dict[str, Any] | None:
-        """The first row of a query."""
-        return next(iter(self.rows(sql)), None)
+    def alone(self, case: Case, sql: str) -> list[dict[str, Any]]:
+        """The rows of a query as it stands over one of the cases."""
+        self._con.execute(f"SET VARIABLE case_ = {self._number[case.place]}")
+        try:
+            return self._rows(sql)
+        finally:
+            self._con.execute("SET VARIABLE case_ = -1")
 
-    def rows(self, sql: str) -> list[dict[str, Any]]:
-        """The rows of a query."""
-        cursor = self._run(sql)
+    def _rows(self, sql: str) -> list[dict[str, Any]]:
+        cursor = self._con.execute(sql)
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
-    def fault(self, case: Case, sql: str) -> str:
-        """What a query answers otherwise than its case says; empty where it answers so. Fill the desk first."""
-        if not case.of_view:
-            row = self.ask(sql)
-            holds = None if row is None or row["holds"] is None else bool(row["holds"])
-            if holds is not case.holds:
-                return f"{case.place}: holds is {holds}, not {case.holds}"
-            return _differs(case, row, case.gives) if row is not None and isinstance(case.gives, Mapping) else ""
-        rows = self.rows(sql)
-        given = [] if case.gives is None else [case.gives] if isinstance(case.gives, Mapping) else case.gives
-        if len(rows) != len(given) and not (isinstance(case.gives, Mapping) and rows):
-            return f"{case.place}: {rows}"
-        for row, gives in zip(rows, given, strict=False):
-            if fault := _differs(case, row, gives):
-                return fault
-        return ""
+    def faults(self, cases: Sequence[Case], sql: str) -> Iterator[str]:
+        """What a query answers otherwise than these cases say, of those that the desk is filled with; nothing where it answers so.
+
+        Where several rows come their order may matter, which a join does not keep; and a fault is to be one of the query as it stands.
+        Such cases are asked alone, with `make whole` all are.
+        """
+        ordered = any(part["type"] == "ORDER_MODIFIER" for part in parsed(sql)["statements"][0]["node"]["modifiers"])
+        for case, rows in zip(cases, self.together(cases, sql), strict=True):
+            by_order = len(rows) > 1 and (ordered or not isinstance(case.gives, list))
+            again = by_order or WHOLE or _fault(case, rows, ordered)
+            if fault := _fault(case, self.alone(case, sql) if again else rows, ordered):
+                yield fault
+
+
+def _fault(case: Case, rows: Sequence[Row], ordered: bool) -> str:
+    """What these rows say otherwise than the case; a query without an order promises none."""
+    if not case.of_view:
+        row = rows[0] if rows else None
+        holds = None if row is None or row["holds"] is None else bool(row["holds"])
+        if holds is not case.holds:
+            return f"{case.place}: holds is {holds}, not {case.holds}"
+        return _differs(case, row, case.gives) if row is not None and isinstance(case.gives, Mapping) else ""
+    given = [] if case.gives is None else [case.gives] if isinstance(case.gives, Mapping) else case.gives
+    if len(rows) != len(given) and not (isinstance(case.gives, Mapping) and rows):
+        return f"{case.place}: {rows}"
+    left = list(rows)
+    for gives in given:
+        place = 0 if ordered else next((place for place, row in enumerate(left) if not _differs(case, row, gives)), 0)
+        if fault := _differs(case, left.pop(place), gives):
+            return fault
+    return ""
+
+
+def _text(value: Any) -> str | None:
+    return (
+        None
+        if value is None or value == "NULL"
+        else json.dumps(value)
+        if isinstance(value, (dict, list))
+        else str(value)
+    )
+
+
+def parsed(sql: str) -> Node:
+    """The syntax tree of a SELECT, as DuckDB gives it."""
+    tree: Node = json.loads(duckdb.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()[0])  # type: ignore[index]
+    assert not tree["error"], (sql, tree)
+    return tree
+
+
+def written(tree: Node) -> str:
+    """The SELECT of a syntax tree."""
+    return str(duckdb.execute("SELECT json_deserialize_sql(?)", [json.dumps(tree)]).fetchone()[0])  # type: ignore[index]
+
+
+def laid_out(sql: str, relations: frozenset[str]) -> str:
+    """The query with each relation in it being the rows of the case `cases_.case_`, to stand in a lateral join."""
+    tree = parsed(sql)
+    _lay_out(tree, relations, frozenset())
+    return written(tree)
+
+
+def _lay_out(node: Any, relations: frozenset[str], hidden: frozenset[str]) -> None:
+    """`hidden` are names that a WITH around has given to something of its own, from the next of its queries on."""
+    if isinstance(node, list):
+        for child in node:
+            _lay_out(child, relations, hidden)
+    elif isinstance(node, dict):
+        for entry in (node.get("cte_map") or {}).get("map", ()):
+            _lay_out(entry["value"], relations, hidden)
+            hidden |= {entry["key"]}
+        if node.get("type") == "BASE_TABLE" and node["table_name"] in relations - (
+            hidden if not node["schema_name"] else frozenset()
+        ):
+            name, alias = node["table_name"], node["alias"] or node["table_name"]
+            rows = parsed(
+                f"SELECT * FROM (SELECT * EXCLUDE (case_) FROM of_cases.{name} WHERE case_ = cases_.case_) AS {alias}"
+            )
+            instead = {**rows["statements"][0]["node"]["from_table"], "column_name_alias": node["column_name_alias"]}
+            node.clear()
+            node.update(instead)
+            return
+        for key, child in node.items():
+            if key != "cte_map":
+                _lay_out(child, relations, hidden)
 
 
 def _differs(case: Case, row: Row, gives: Row) -> str:
@@ -182,6 +269,7 @@ def sql_of(rule: Rule, sign: str) -> str:
     return next(item.sql for item in (*rule.evidence, *rule.actions, *rule.reasons) if item.id == sign)
 
 
+@functools.cache
 def read_by(sql: str) -> frozenset[str]:
     """What a query names of what a case can give."""
     row = duckdb.execute("SELECT json_serialize_sql($1)", [sql]).fetchone()

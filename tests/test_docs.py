@@ -20,7 +20,13 @@ from typing import Any, NamedTuple
 import pytest
 
 import oomdoc
+import signs
+import test_rules
 from oomdoc import cli
+from oomdoc.evidence.store import Store
+from oomdoc.ingest.forms.cells import unit_of, value_of
+from oomdoc.ingest.vocabulary.words import taken_apart
+from oomdoc.judge.rules import read_rule
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -288,7 +294,7 @@ def test_the_tutorial_rule_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = "docs/adding-a-rule.md"
-    (block,) = blocks(name, "toml")
+    block, _ = blocks(name, "toml")
     few_rules(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     file = Path(block.file)
@@ -307,6 +313,46 @@ def test_the_tutorial_rule_works(
     file.write_text(re.sub(rf"^{wrong[2]}\b", wrong[1], block.text, count=1, flags=re.M), encoding="utf-8")
     assert cli.run(["rules", "test", "my-rules"]) == 1
     assert mistake in capsys.readouterr().out
+
+
+def test_the_tutorial_rule_is_fit_to_be_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever follows the page to its end meets no test but those of the two lists that it names."""
+    block, cases = blocks("docs/adding-a-rule.md", "toml")
+    file = tmp_path / block.file
+    file.parent.mkdir(parents=True)
+    file.write_text(block.text, encoding="utf-8")
+    rule = read_rule(file)
+    assert all(f"`{name}`" in prose("docs/adding-a-rule.md") for name in ("CATALOGUE", "RIVALS", "ENGINE_FLAGS"))
+    monkeypatch.setattr(test_rules, "RIVALS", {rule.id: "shm-exhausted"})
+    monkeypatch.setattr(test_rules, "CATALOGUE", {"shm-exhausted": ("host", frozenset())})
+    test_rules.test_a_rule_shows_itself_and_its_closest_rival(rule)
+    test_rules.test_numbers_references_and_words(rule)
+    with Store() as empty:
+        empty.finish()
+        empty.focus(None)
+        test_rules.test_every_placeholder_is_a_column(rule, empty)
+        test_rules.test_queries_give_holds_and_plain_numbers(rule, empty)
+        test_rules.test_advice_sets_real_flags_to_columns_or_fixed_values(rule, empty)
+        test_rules.test_empty_tables_tell_nothing(rule, empty)
+    of_sign = tmp_path / f"{rule.id}.toml"
+    of_sign.write_text(cases.text, encoding="utf-8")
+    told, sql = signs.read_cases(of_sign), signs.sql_of(rule, "no-space-left")
+    desk = signs.Desk()
+    desk.fill(told, signs.read_by(sql))
+    assert [case.holds for case in told] == [True, False]
+    assert list(desk.faults(told, sql)) == []
+
+
+def test_the_tutorial_quantity_is_read_by_its_samples() -> None:
+    """The page's example proves itself as those of the vocabulary do."""
+    (block,) = [block for block in blocks("docs/adding-an-ingestor.md", "python") if "Quantity(" in block.text]
+    space: dict[str, Any] = {"__name__": "page"}
+    exec(compile(block.text, "page", "exec"), space)
+    quantity = space["quantity"]
+    for name, cell, value in quantity.samples:
+        words, unit, _ = taken_apart(name)
+        assert " ".join(words) in [" ".join(taken_apart(each.strip())[0]) for each in quantity.strong.split(",")]
+        assert value_of(quantity, cell, unit_of(quantity, unit, [cell])) == value
 
 
 @pytest.mark.parametrize("name", ["docs/adding-an-ingestor.md", "docs/adding-a-report.md"])

@@ -8,6 +8,7 @@ import itertools
 import math
 import string
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from oomdoc.judge.weigh import (
     probability,
     rank,
     say,
+    shares,
     weigh,
     weight_of,
 )
@@ -274,6 +276,89 @@ def test_beyond_the_ceiling_the_odds_still_rank() -> None:
     told = rank([weigh(rule(item("a", 0.999, 0.001), name="a-weaker"), ask), weigh(strong, ask)], ask)
     assert [diagnosis.cause for diagnosis in told] == ["z-strong", "a-weaker"]
     assert [diagnosis.probability for diagnosis in told] == [CEILING, CEILING]
+
+
+# ---- shares among rivals, by hand
+
+
+def test_shares_are_those_of_the_odds_sharpened_beside_something_else() -> None:
+    sharp = 0.6
+    parts = [math.exp(1.0 / sharp), math.exp(-1.0 / sharp)]
+    other = math.exp(-2.0 / sharp)
+    assert shares([1.0, -1.0], sharpness=sharp) == pytest.approx([part / (sum(parts) + other) for part in parts])
+    assert shares([1.0, -1.0]) == shares([1.0, -1.0], (), 0.6)
+
+
+def test_something_else_may_be_told_for_one_rival_alone() -> None:
+    for_first, for_second = shares([1.0, -1.0], [3.0, None], 1.0)
+    whole = math.exp(1.0) + math.exp(-1.0)
+    assert for_first == pytest.approx(math.exp(1.0) / (whole + math.exp(3.0)))
+    assert for_second == pytest.approx(math.exp(-1.0) / (whole + math.exp(-2.0)))
+
+
+def test_far_odds_do_not_overflow_and_lone_low_ones_lose_to_something_else() -> None:
+    assert shares([1e6, -1e6]) == pytest.approx([1.0, 0.0])
+    assert shares([-2.0])[0] == pytest.approx(0.5)
+
+
+def test_something_else_needs_a_value_for_each_rival() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        shares([1.0, 2.0], [None])
+
+
+def test_a_ranked_cause_has_the_share_it_takes_from_rivals_and_its_own_beside_it() -> None:
+    unlikely = replace(rule(item("a", 0.5, 0.4), prior=0.3, name="leader", actions=(advice("act"),)), unseen=-5.0)
+    ask = bundle({"a": {"holds": True}, "act": {"holds": True, "now": 3}})
+    first, second = rank([weigh(rule(item("b"), prior=0.05, name="other"), ask), weigh(unlikely, ask)], ask)
+    odds = log_odds(0.3) + math.log(0.5 / 0.4)
+    assert (first.cause, first.category, first.title, first.summary, first.prior) == (
+        "leader",
+        "none",
+        "Title",
+        "Summary",
+        0.3,
+    )
+    assert first.own_probability == round(probability(odds), 4)
+    assert first.probability == round(shares([odds, log_odds(0.05)], [-5.0, None])[0], 4) > first.own_probability
+    assert [(act.id, act.when, act.values) for act in first.actions] == [("act", "now", {"now": 3})]
+    assert second.rank == 2
+
+
+def test_advice_begins_at_its_probability() -> None:
+    at = rule(item("a"), prior=ACTION_FROM, reasons=("why",), actions=(advice("act"),))
+    assert diagnose(at, bundle({"why": {"holds": True}, "act": {"holds": True}})).reason == "why"
+
+
+def test_costs_and_checks_carry_numbers_too() -> None:
+    act = replace(advice("act"), cost="costs {n}", verify="see {n}")
+    (made,) = diagnose(rule(item("a"), prior=0.5, actions=(act,)), bundle({"act": {"holds": True, "n": 7}})).actions
+    assert (made.cost, made.verify) == ("costs 7", "see 7")
+
+
+def test_evidence_without_weight_is_shown_where_it_holds_and_speaks_for_the_cause() -> None:
+    """Of a group the weaker face adds nothing and is shown all the same; what is FALSE or speaks against is not."""
+    of = rule(
+        item("strong", 0.9, 0.1, "g"),
+        item("weak", 0.6, 0.4, "g"),
+        item("counter", 0.4, 0.6, "g"),
+        item("no", 0.9, 0.8, "g"),
+        item("last"),
+    )
+    told = diagnose(of, holding("strong", "weak", "counter", "last", failing=("no",)))
+    assert {piece.id for piece in told.evidence} == {"strong", "weak", "last"}
+    assert told.against == () and told.unknown == ()
+
+
+def test_unknown_evidence_hides_nothing_that_comes_after_it() -> None:
+    told = diagnose(rule(item("a"), item("b"), item("c")), holding("a", "c"))
+    assert ([piece.id for piece in told.evidence], told.unknown) == (["a", "c"], ("b",))
+
+
+def test_only_columns_named_refs_are_lists_of_places() -> None:
+    told = diagnose(
+        rule(item("a")), bundle({"a": {"holds": True, "refs": ["x:1", "y:2"], "names": ["p"], "refs_n": 2}})
+    )
+    assert told.evidence[0].refs == ("x:1", "y:2")
 
 
 # ---- properties

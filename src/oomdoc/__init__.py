@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from oomdoc.errors import OomdocError as OomdocError
     from oomdoc.intake.bundle import Limits as Limits
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = ["Analysis", "Limits", "OomdocError", "Options", "__version__", "analyze"]
 
