@@ -184,3 +184,17 @@ def test_a_view_without_room_is_unknown_and_the_others_answer(loaded: Store, mon
     loaded.derived.make("heap")
     assert loaded.unanswered == ["heap"]
     assert len(loaded.rows_of("FROM heap")) <= 1 and loaded.rows_of("FROM engine_start") is not None
+
+
+def test_a_log_of_a_million_statistics_lines_is_bound_within_the_memory(loaded: Store) -> None:
+    """The last but one line that shows work is told by the two greatest, not by a list of all, which did not fit beside the rest."""
+    count = 1_000_000
+    lines = np.arange(2, count + 2, dtype=np.uint32)
+    columns = {"line": lines, "t": 1.8e9 + lines, "generation_tokens_per_s": np.full(count, 96.0)}
+    loaded.add("milestone", [{"source": "v.log", "line": 1, "t": 1.8e9, "name": "serving"}])
+    loaded.load("v.log", Batch("engine_stat", columns))
+    loaded.flush()
+    loaded.database.con.execute("SET memory_limit = '90MB'")  # what other tables leave
+    loaded.finish()
+    (life,) = loaded.scene.server.lives
+    assert life.work_line == count

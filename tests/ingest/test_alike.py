@@ -72,6 +72,26 @@ def test_a_log_of_statistics_keeps_its_shape_from_chunk_to_chunk(monkeypatch: py
     assert plainly < rows / 100
 
 
+def test_a_log_of_statistics_is_read_whole_from_its_third_chunk_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second chunk tells that such lines fill it; of one that was read whole none are left, which tells nothing."""
+    reader, line, whole = text_log.Reader(), 1, []
+    read = reader.alike.read
+
+    def told(chunk: Chunk) -> object:
+        whole.append(read(chunk))
+        return whole[-1]
+
+    monkeypatch.setattr(reader.alike, "read", told)
+    for _ in range(6):
+        reader.chunk(Chunk("".join(LINE.format(30, n % 60, n) for n in range(500)).encode(), line, True))
+        line += 500
+    reader.chunk(Chunk(b"nothing of that form\n" * 500, line, True))
+    reader.chunk(Chunk(b"nothing of that form\n" * 500, line + 500, True))
+    assert [mask is not None for mask in whole] == [False, False, True, True, True, True, False, False]
+    rows = [batch for batch in reader.take() if batch.table == "engine_stat"]
+    assert sorted(line for batch in rows for line in batch.columns["line"]) == list(range(1, 3001))
+
+
 def test_nothing_that_waits_leaves_the_shape_alone() -> None:
     reader = text_log.Reader()
     reader.chunk(Chunk("".join(LINE.format(30, n, n) for n in range(40)).encode(), 1, True))

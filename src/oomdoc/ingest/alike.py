@@ -48,13 +48,15 @@ class Alike:
         self._divisors: dict[str, int] = {}
         self._who: dict[str, Any] = {}
         self._tries = 0
-        self._dense = False
+        self._dense = False  # the chunk before was full of such lines
+        self._whole = False  # this chunk is read whole
         self._lines: list[int] = []
         self._texts: list[bytes] = []
         self._seen: tuple[list[int], list[float]] = [], []  # lines and times of those that were read last
 
     def read(self, chunk: Chunk) -> Any:
         """Where the chunk before was full of such lines, read this one whole: a mask of the lines that are done, else None."""
+        self._whole = False
         if not self._dense or self._template is None or not chunk.at_line_start:
             return None
         import numpy as np
@@ -64,9 +66,9 @@ class Alike:
             self._dense = False
             return None
         cut = self._template.read(chunk.data, 0.5)
-        self._dense = cut is not None and self._emit(cut.lines + chunk.first_line, cut.columns)
-        if cut is None or not self._dense:
+        if cut is None or not self._emit(cut.lines + chunk.first_line, cut.columns):
             return None
+        self._whole = True
         done = np.zeros(len(cut.lines) + len(cut.odd[0]) + 1, np.bool_)
         done[cut.lines] = True
         return done
@@ -95,7 +97,8 @@ class Alike:
                 size += hit.end - hit.begin
             else:
                 left.append(hit)
-        self._dense = 2 * size > len(chunk.data)
+        # of a chunk that was read whole few are left to be picked
+        self._dense = self._whole or 2 * size > len(chunk.data)
         if len(self._lines) >= _TOGETHER:
             self.flush()
         return left

@@ -84,7 +84,7 @@ WITH spoken AS (
 SELECT s.start_id, s.source, s.served, min(x.t) AS begin_t, max(x.t) AS end_t, max(x.t) FILTER (says IN ('work', 'up', 'bar')) AS at_work_t,
   -- one line of statistics after a failure may tell of the seconds before it; two, or a start that completes, do not;
   -- a bar that is not at its end is drawn once more where it is closed, also by the failure
-  greatest(coalesce(list_sort(list(x.line) FILTER (says = 'work'), 'DESC')[2], 0), coalesce(max(x.line) FILTER (says = 'up'), 0)) AS work_line,
+  greatest(coalesce((max(x.line, 2) FILTER (says = 'work'))[2], 0), coalesce(max(x.line) FILTER (says = 'up'), 0)) AS work_line,
   min(x.line) FILTER (says = 'stop') AS stop_line,
   max(x.line) FILTER (says = 'failed') AS failed_line, max(x.line) FILTER (says = 'killed') AS killed_line,
   list(DISTINCT x.pid) FILTER (x.pid IS NOT NULL) AS pids

@@ -15,6 +15,8 @@ WITH stat AS (
          row_number() OVER w AS place
   FROM engine_stat x JOIN engine_start s ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line
   WHERE x.running IS NOT NULL AND x.generation_tokens_per_s IS NOT NULL AND x.prompt_tokens_per_s IS NOT NULL
+    -- where no line says so there is no stretch: to number a million lines for that costs 1 s
+    AND EXISTS (FROM engine_stat WHERE running > 0 AND generation_tokens_per_s + prompt_tokens_per_s < $crawls)
   WINDOW w AS (PARTITION BY s.start_id ORDER BY x.line)
 ), marked AS (
   SELECT *, place - row_number() OVER (PARTITION BY start_id ORDER BY line) AS stretch
