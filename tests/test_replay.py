@@ -22,9 +22,10 @@ from oomdoc.replay.free_blocks import FreeBlocks
 from oomdoc.replay.plain import simulate_plain
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, _alignment
-from oomdoc.replay.run import PICO, _beyond, read_changes, with_hits
+from oomdoc.replay.run import _beyond, read_changes
 from oomdoc.replay.scheduler import simulate, survives
 from oomdoc.replay.speed import ASSUMED, from_requests, from_statistics
+from oomdoc.replay.traffic import PICO, with_hits
 from oomdoc.report.replay import render
 from snapshot import check
 

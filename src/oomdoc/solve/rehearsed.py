@@ -308,8 +308,8 @@ def _overload(stage: Rehearsal, now: Situation, before: Result) -> list[Action]:
         predicted={**_figures(best, before, stage), "served": low}, proof=f"{_hint(stage)}replayed with {low:.0%} of the recorded requests, evenly taken, it {outcome}{stage.error}",
     )  # fmt: skip
     found = [shed]
-    count, result = _fewest(stage, max(2, math.ceil(1 / low)), MOST_REPLICAS)
-    if result is not None:
+    count, one = _fewest(stage, max(2, math.ceil(1 / low)), MOST_REPLICAS)
+    if one is not None:
         found.append(
             Action(
                 "more-replicas",
@@ -318,8 +318,8 @@ def _overload(stage: Rehearsal, now: Situation, before: Result) -> list[Action]:
                 f"{count} times the {'GPUs' if now.on_gpu else 'nodes'}",
                 {},
                 "usage stays below 90% in the busiest five minutes",
-                predicted=_figures(result, before, stage),
-                proof=_shared(count, result, before, stage),
+                predicted=_figures(one, before, stage),
+                proof=_shared(count, one, before, stage),
                 when="after-load-test",
             )
         )
