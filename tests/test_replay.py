@@ -21,10 +21,11 @@ from oomdoc.replay.asked import Setup, Traffic, blocks
 from oomdoc.replay.free_blocks import FreeBlocks
 from oomdoc.replay.plain import simulate_plain
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
-from oomdoc.replay.recording import Observed, _alignment
+from oomdoc.replay.recording import Observed, Recording, _alignment
 from oomdoc.replay.run import _beyond, read_changes
 from oomdoc.replay.scheduler import simulate, survives
-from oomdoc.replay.speed import from_requests, from_statistics
+from oomdoc.replay.speed import ASSUMED, from_requests, from_statistics
+from oomdoc.replay.traffic import PICO, with_hits
 from oomdoc.report.replay import render
 from snapshot import check
 
@@ -290,6 +291,49 @@ def test_values_of_set_are_read_once_and_checked() -> None:
             read_changes({name: value})
 
 
+# ---- hits that only the server's counters tell
+
+CACHED = Setup(
+    usable_blocks=159, block_size=128, max_num_seqs=64, max_num_batched_tokens=2048, step_ps=2 * PICO // 1000
+)
+
+
+def recorded(prefix_tokens: int, groups: int, hit_share: float) -> tuple[Recording, Traffic]:
+    """A recording of requests that share so many beginnings, and the traffic without a word of it."""
+    rng = np.random.default_rng(7)
+    count = 150
+    arrival = np.sort(rng.uniform(0, 8, count))
+    arrival[0] = 0.0
+    inputs = rng.integers(1600, 2000, count)
+    outputs = rng.integers(100, 700, count)
+    bare = Traffic([round(moment * PICO) for moment in arrival], inputs.tolist(), outputs.tolist())
+    shared = {"group": [nth % groups for nth in range(count)], "prefix_tokens": [prefix_tokens] * count}
+    truth = bare if not prefix_tokens else Traffic(bare.arrival_ps, bare.input_tokens, bare.output_tokens, **shared)
+    moments = [second * PICO for second in range(40)]
+    seen = simulate(CACHED, truth, moments).samples
+    observed = Observed(
+        np.array([sample.t_ps / PICO for sample in seen]), np.array([sample.used_blocks / CACHED.usable_blocks for sample in seen]),
+        np.array([float(sample.running) for sample in seen]), np.array([float(sample.waiting) for sample in seen]), 2.0, "statistics lines", None,
+    )  # fmt: skip
+    told = Recording(
+        arrival, arrival + np.nan, inputs, outputs, np.zeros(count), observed, ASSUMED, {}, {}, 128, 1, 0, "arrival", True, 0.0, (), hit_share,
+    )  # fmt: skip
+    return told, bare
+
+
+def test_hits_of_the_counters_are_as_many_prefixes_as_let_so_many_run() -> None:
+    """A pool that is full with and without shared blocks: only how many run at once tells, and then preemptions agree."""
+    told, bare = recorded(1536, 4, 0.82)
+    found, words = with_hits(told, CACHED, bare, 0.0)
+    assert (found.prefix_tokens[0], len({*found.group})) == (1536, 4) and "as 4 prefixes of 1,536 tokens" in words
+    assert simulate(CACHED, bare).preemptions < simulate(CACHED, found).preemptions / 2
+
+
+def test_hits_that_show_in_nothing_that_was_recorded_are_not_assumed() -> None:
+    told, bare = recorded(0, 1, 0.82)
+    assert with_hits(told, CACHED, bare, 0.0) == (bare, "")
+
+
 # ---- a whole bundle
 
 
@@ -347,6 +391,18 @@ def again() -> Iterator[oomdoc.Analysis]:
 
 def test_same_bundle_same_replay(long_chats: dict[str, Any], again: oomdoc.Analysis) -> None:
     assert again.replay({}) == long_chats["as it was"]
+
+
+def test_an_argument_left_to_the_engine_is_not_its_answer(tmp_path: Path) -> None:
+    """0.8.5 logs `enable_chunked_prefill=None` among its arguments and what it made of it in its config: prompts longer than a step run."""
+    folder = log(tmp_path)
+    (folder / "vllm.log").write_text(
+        "INFO 11-20 19:59:58 [api_server.py:1044] args: Namespace(model='m', max_num_batched_tokens=512, max_num_seqs=None, enable_chunked_prefill=None)\n"
+        + (folder / "vllm.log").read_text().replace("v0.11.0) with config: model='m'", "v0.8.5) with config: model='m', chunked_prefill_enabled=True")
+    )  # fmt: skip
+    with oomdoc.analyze(folder) as analysis:
+        told = analysis.replay({})
+    assert told["engine"]["chunked_prefill"] and told["before"]["impossible"] == 0
 
 
 def log(tmp_path: Path, *, requests: bool = True, pool: bool = True) -> Path:

@@ -76,6 +76,13 @@ def test_counted_parameters_are_the_published_ones_to_the_unit(name: str, total:
     assert model(name).parts.total == total
 
 
+def test_a_mixture_without_a_dense_layer_is_counted_from_its_config() -> None:
+    """Solar-Open-100B by hand: 48 x (attention 75.5 M + 129 experts of 15.7 M + router) + two vocabularies of 805 M = 102.7 billion."""
+    attention, experts = 4096 * (64 + 2 * 8) * 128 + 64 * 128 * 4096, 129 * 3 * 4096 * 1280
+    by_hand = 48 * (attention + experts + 4096 * 128) + 2 * 196_608 * 4096
+    assert model("upstage/Solar-Open-100B").params == pytest.approx(by_hand, rel=1e-4)
+
+
 # Bytes per token in 16 bits at TP 1: all layers, and those whose cache grows without bound.
 PER_TOKEN = {
     "meta-llama/Llama-2-7b-hf": (524_288, 524_288),

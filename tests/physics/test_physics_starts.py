@@ -291,6 +291,9 @@ def test_defaults_of_unified_memory_are_those_of_a_small_card() -> None:
         ("org/Qwen2___5-3B", "Qwen/Qwen2.5-3B-Instruct", "alias"),
         ("train/checkpoints/qwen25-3b-distill-merged", "Qwen/Qwen2.5-3B-Instruct", "within"),
         ("acme/Acme-gpt-oss-20b-mxfp4-abliterated-v2", "openai/gpt-oss-20b", "within"),
+        ("unsloth/Magistral-Small-2509-bnb-4bit", "mistralai/Mistral-Small-24B-Instruct-2501", "variant"),
+        ("openai/gpt-oss-safeguard-20b", "openai/gpt-oss-20b", "alias"),
+        ("PrimeIntellect/INTELLECT-3-FP8", "zai-org/GLM-4.5-Air", "variant"),
     ],
 )
 def test_tags_commits_and_fine_tunes(asked: str, name: str, how: str) -> None:

@@ -44,7 +44,7 @@ _SHAPES: Mapping[str, _Shape] = {
     "olmo2": _Shape(qk_norm="full"), "olmo3": _Shape(qk_norm="full"), "olmoe": _Shape(qk_norm="full"), "hunyuan_v1_dense": _NORMED,
     "gemma": _Shape(tied=True), "gemma2": _Shape(norms=4, tied=True), "gemma3": _GEMMA, "gemma3_text": _GEMMA, "gemma4_text": _GEMMA,
     "cohere": _Shape(norms=1, tied=True), "cohere2": _Shape(norms=1, tied=True), "glm4": _Shape(norms=4),
-    "glm4_moe": _PLAIN, "glm4v_moe_text": _PLAIN, "gpt_oss": _BIAS, "minimax_m2": _Shape(qk_norm="full"),
+    "glm4_moe": _PLAIN, "solar_open": _PLAIN, "glm4v_moe_text": _PLAIN, "gpt_oss": _BIAS, "minimax_m2": _Shape(qk_norm="full"),
     "mimo": _BIAS, "mimo_v2_flash": _PLAIN, "mimo_v2": _PLAIN, "step3p7": _NORMED, "step3p5": _NORMED,
     "starcoder2": _Shape(bias=True, matrices=2, tied=True), "nemotron_h": _Shape(norms=1, matrices=2), "nemotron": _Shape(matrices=2),
     "granitemoehybrid": _PLAIN, "bailing_moe": _PLAIN, "bailing_moe_v2": _NORMED, "dots1": _NORMED,

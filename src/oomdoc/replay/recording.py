@@ -113,7 +113,8 @@ def recording(
     flags = {
         row["flag"]: row["value"]
         for row in store.rows_of(
-            "SELECT flag, arg_max(value, CASE origin WHEN 'logged' THEN 3 WHEN 'config' THEN 2 ELSE 1 END) AS value FROM seen.engine_flag GROUP BY flag"
+            "SELECT flag, arg_max(value, CASE origin WHEN 'logged' THEN 3 WHEN 'config' THEN 2 ELSE 1 END) AS value FROM seen.engine_flag "
+            "WHERE lower(value) NOT IN ('none', 'null', '') GROUP BY flag"  # an argument left to the engine: its config tells what it took
         )
     }
     return Recording(

@@ -13,18 +13,9 @@ from oomdoc.evidence.store import Store
 from oomdoc.replay.asked import Outcome, Setup, Traffic
 from oomdoc.replay.pool import Pool, pool_after
 from oomdoc.replay.recording import Recording, recording
-from oomdoc.replay.run import (
-    MOST_SCALED,
-    PICO,
-    changed_setup,
-    picoseconds,
-    pool_of,
-    scaled_speed,
-    setup_of,
-    traffic_of,
-    with_hits,
-)
+from oomdoc.replay.run import changed_setup, pool_of, scaled_speed, setup_of
 from oomdoc.replay.scheduler import simulate, survives
+from oomdoc.replay.traffic import MOST_SCALED, PICO, picoseconds, traffic_of, with_hits
 
 BEGINS_WITHIN_S = 10.0
 """A request that has not begun by then is late: ten seconds are about as long as a person's attention stays with an answer that

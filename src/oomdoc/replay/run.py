@@ -22,19 +22,14 @@ from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, recording
 from oomdoc.replay.scheduler import simulate
 from oomdoc.replay.speed import FEWEST, Speed
+from oomdoc.replay.traffic import MOST_SCALED, PICO, picoseconds, traffic_of, with_hits
 from oomdoc.units import parse_size, show_time
 
-PICO = 1_000_000_000_000
 FACTORS = tuple(0.8 + 0.025 * nth for nth in range(19))  # 0.8 to 1.25
 _COARSE = 4  # every fourth factor first, then those between the best and its neighbours: 9 runs instead of 19
 BEYOND = (
     2  # times as many requests at once as recorded from which the length of a step is no longer measured but extended
 )
-MOST_SCALED = 3_000  # requests run for each factor
-CLEARLY_NEARER = (
-    0.02  # share of the pool by which a reading of the counters has to bring the replay nearer to the recording
-)
-LEAST_HITS = 0.05  # share of prompt tokens found in the cache from which it changes what a replay shows
 COLUMNS = 240  # steps of a series in the result
 LONGEST = 20  # times as long as the arrivals: so far the series of a replay reaches
 PRESSED = 0.85  # share of the pool from which a queue is its fault, as in view kv_pressure
@@ -268,62 +263,6 @@ def _with_speed(setup: Setup, speed: Speed) -> Setup:
         context_ps=round(speed.context_s * PICO), prompt_token_ps=round(speed.prompt_token_s * PICO),
         prompt_pair_ps=round(speed.prompt_pair_s * PICO),
     )  # fmt: skip
-
-
-def traffic_of(told: Recording, prefix_tokens: int, groups: int) -> tuple[Traffic, float]:
-    """The requests as the scheduler takes them, and when the first came, epoch seconds."""
-    begin = float(told.arrival[0])
-    count = len(told.arrival)
-    shared: dict[str, Any] = {}
-    if prefix_tokens > 0:
-        shared = {"group": [place % groups for place in range(count)], "prefix_tokens": [prefix_tokens] * count}
-        for place, length in enumerate(told.input_tokens):
-            if length <= prefix_tokens:  # shorter than the prefix: it cannot be one of them
-                shared["group"][place] = -1
-    elif told.cached_tokens.any():
-        shared = {"cached_tokens": told.cached_tokens.astype(int).tolist()}
-    return Traffic(
-        picoseconds(told.arrival - begin), told.input_tokens.astype(int).tolist(),
-        told.output_tokens.astype(int).tolist(), **shared,
-    ), begin  # fmt: skip
-
-
-def with_hits(told: Recording, setup: Setup, traffic: Traffic, begin: float) -> tuple[Traffic, str]:
-    """The traffic with what the server's counters say of the prefix cache, where the requests do not tell it, and the words.
-
-    Counters tell how much was found, not by whom: one prefix that all share, or a beginning of each request's own. Which
-    of them is taken, if any, is decided by the recorded usage; without that nothing is assumed.
-    """
-    share, observed = told.hit_share, told.observed
-    if not share or share < LEAST_HITS or observed is None or not setup.prefix_caching or traffic.cached_tokens:
-        return traffic, ""
-    common = int(share * float(told.input_tokens.mean()))
-    found = f"{share:.0%} of the looked-up prompt tokens were found in the prefix cache, by the server's counters"
-    options = [
-        (traffic, ""),
-        (traffic_of(told, common, 1)[0], f"{found}: as one prefix of {common:,} tokens that all requests share"),
-        (traffic_of(replace(told, cached_tokens=np.floor(told.input_tokens * share)), 0, 1)[0], f"{found}: as a beginning of each request's own"),
-    ]  # fmt: skip
-    off = [_usage_off(setup, option[0], begin, observed) for option in options]
-    best = off.index(min(off))
-    return options[best] if off[0] - off[best] >= CLEARLY_NEARER else options[0]
-
-
-def _usage_off(setup: Setup, traffic: Traffic, begin: float, observed: Observed) -> float:
-    """Mean distance of the replayed usage from the recorded one, over the first requests."""
-    count = min(len(traffic), MOST_SCALED)
-    some = Traffic(**{name: column[:count] for name, column in vars(traffic).items()})
-    seen = [(moment, used) for moment, used in zip(picoseconds(observed.t - begin), observed.used.tolist(), strict=True) if 0 <= moment <= some.arrival_ps[-1]]  # fmt: skip
-    if not seen:
-        return 0.0
-    outcome = simulate(setup, some, sorted({moment for moment, _ in seen}))
-    states = {sample.t_ps: sample.used_blocks / setup.usable_blocks for sample in outcome.samples}
-    return float(sum(abs(states.get(moment, 0.0) - used) for moment, used in seen) / len(seen))
-
-
-def picoseconds(seconds: Any) -> list[int]:
-    """Whole picoseconds; Python's integers, since a year of them does not fit into 64 bits."""
-    return [round(moment * PICO) for moment in seconds.tolist()]
 
 
 def _unknown(told: Recording, prefix_tokens: int) -> list[str]:

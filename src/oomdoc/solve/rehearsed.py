@@ -308,24 +308,55 @@ def _overload(stage: Rehearsal, now: Situation, before: Result) -> list[Action]:
         predicted={**_figures(best, before, stage), "served": low}, proof=f"{_hint(stage)}replayed with {low:.0%} of the recorded requests, evenly taken, it {outcome}{stage.error}",
     )  # fmt: skip
     found = [shed]
-    for count in range(max(2, math.ceil(1 / low)), MOST_REPLICAS + 1):
+    count, one = _fewest(stage, max(2, math.ceil(1 / low)), MOST_REPLICAS)
+    if one is not None:
+        found.append(
+            Action(
+                "more-replicas",
+                f"Run {count} such servers behind one address, each {'with GPUs' if now.on_gpu else 'on a node'} of its own",
+                f"one of them serves {low:.0%} of what came around the incident",
+                f"{count} times the {'GPUs' if now.on_gpu else 'nodes'}",
+                {},
+                "usage stays below 90% in the busiest five minutes",
+                predicted=_figures(one, before, stage),
+                proof=_shared(count, one, before, stage),
+                when="after-load-test",
+            )
+        )
+    return found
+
+
+def scaled(action: Action, now: Situation) -> Action:
+    """Advice that lets a scaler start servers, with the number of them that the recorded traffic asks for; as it is where nothing tells."""
+    stage = now.rehearsal
+    if stage is None or action.changes:
+        return action
+    before = stage.run({})
+    if before.survives or before.in_time >= _ALL:
+        return action
+    most = action.values.get("maximum")
+    count, result = _fewest(stage, 2, int(most) if most and most >= 2 else MOST_REPLICAS)
+    if result is None:
+        return action
+    return dataclasses.replace(
+        action,
+        why=f"{action.why}; {count} such servers hold what came around the incident by its replay",
+        predicted={**action.predicted, **_figures(result, before, stage)},
+        proof=_shared(count, result, before, stage),
+    )
+
+
+def _fewest(stage: Rehearsal, least: int, most: int) -> tuple[int, Result | None]:
+    """The fewest servers of which each holds its part of the traffic and leaves the margin, with what one came to; None where none does."""
+    for count in range(least, most + 1):
         result = stage.part(1 / count)
         if result.survives and result.peak_used <= 1 - MARGIN:
-            found.append(
-                Action(
-                    "more-replicas",
-                    f"Run {count} such servers behind one address, each {'with GPUs' if now.on_gpu else 'on a node'} of its own",
-                    f"one of them serves {low:.0%} of what came around the incident",
-                    f"{count} times the {'GPUs' if now.on_gpu else 'nodes'}",
-                    {},
-                    "usage stays below 90% in the busiest five minutes",
-                    predicted=_figures(result, before, stage),
-                    proof=f"{_hint(stage)}replayed with one request of {count} for each, one {_outcome(result, before)}{stage.error}",
-                    when="after-load-test",
-                )
-            )
-            break
-    return found
+            return count, result
+    return most, None
+
+
+def _shared(count: int, result: Result, before: Result, stage: Rehearsal) -> str:
+    return f"{_hint(stage)}replayed with one request of {count} for each, one {_outcome(result, before)}{stage.error}"
 
 
 def _rate(per_minute: float) -> str:

@@ -19,7 +19,7 @@ from oomdoc.solve.advice import not_helping
 from oomdoc.solve.guard import changed, guard, spelled
 from oomdoc.solve.launch import argument, command
 from oomdoc.solve.predict import Prediction, at_failure, at_start
-from oomdoc.solve.rehearsed import later, more_in_time, on_traffic, rehearsed, slower, slower_by
+from oomdoc.solve.rehearsed import later, more_in_time, on_traffic, rehearsed, scaled, slower, slower_by
 from oomdoc.solve.situation import Situation, stated
 from oomdoc.solve.sizes import ROOM_BYTES, formats_that_fit, host_need, solved_number
 from oomdoc.units import count, show_bytes
@@ -43,6 +43,9 @@ _NO_FLAG_HELPS = frozenset(
 
 def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
     """The leading diagnosis with its actions checked and completed, what would not help, and the command."""
+    if diagnosis.cause == "autoscaling-blind" and diagnosis.actions:
+        first, *others = diagnosis.actions
+        diagnosis = dataclasses.replace(diagnosis, actions=(scaled(first, now), *others))
     if diagnosis.cause in _NO_FLAG_HELPS:
         return _staged(diagnosis, now)
     refused: list[NotHelping] = []
