@@ -9,7 +9,7 @@
 -- ref: the first of them
 WITH gone AS (
   SELECT source, line, line - row_number() OVER (PARTITION BY source ORDER BY line) AS island FROM note WHERE topic = 'aborted-request'
-), wave AS (
+), leaving AS (
   SELECT source, min(line) AS line, count(*) AS times FROM gone GROUP BY source, island HAVING count(*) >= $hung_up
 ), before AS (
   SELECT w.source, w.line, w.times,
@@ -18,7 +18,7 @@ WITH gone AS (
         running := x.running, waiting := x.waiting, swapped := x.swapped, kv_used := x.kv_used, rate := x.generation_tokens_per_s
       ), x.line
     ) AS last, median(x.generation_tokens_per_s) AS usual
-  FROM wave w JOIN engine_stat x ON x.source = w.source AND x.line < w.line WHERE x.running > 0 GROUP BY ALL
+  FROM leaving w JOIN engine_stat x ON x.source = w.source AND x.line < w.line WHERE x.running > 0 GROUP BY ALL
 )
 SELECT times, last.running AS running, last.waiting AS waiting, last.kv_used AS kv_used, last.rate AS tokens_s, usual AS usual_tokens_s,
   source || ':' || line AS ref
