@@ -280,6 +280,8 @@ def test_beyond_the_ceiling_the_odds_still_rank() -> None:
 
 # ---- shares among rivals, by hand
 
+REFERENCES = ({"url": "https://example.com", "backs": "what it says"},)
+
 
 def test_shares_are_those_of_the_odds_sharpened_beside_something_else() -> None:
     sharp = 0.6
@@ -307,7 +309,11 @@ def test_something_else_needs_a_value_for_each_rival() -> None:
 
 
 def test_a_ranked_cause_has_the_share_it_takes_from_rivals_and_its_own_beside_it() -> None:
-    unlikely = replace(rule(item("a", 0.5, 0.4), prior=0.3, name="leader", actions=(advice("act"),)), unseen=-5.0)
+    unlikely = replace(
+        rule(item("a", 0.5, 0.4), prior=0.3, name="leader", actions=(advice("act"),)),
+        unseen=-5.0,
+        references=REFERENCES,
+    )
     ask = bundle({"a": {"holds": True}, "act": {"holds": True, "now": 3}})
     first, second = rank([weigh(rule(item("b"), prior=0.05, name="other"), ask), weigh(unlikely, ask)], ask)
     odds = log_odds(0.3) + math.log(0.5 / 0.4)
@@ -321,7 +327,7 @@ def test_a_ranked_cause_has_the_share_it_takes_from_rivals_and_its_own_beside_it
     assert first.own_probability == round(probability(odds), 4)
     assert first.probability == round(shares([odds, log_odds(0.05)], [-5.0, None])[0], 4) > first.own_probability
     assert [(act.id, act.when, act.values) for act in first.actions] == [("act", "now", {"now": 3})]
-    assert second.rank == 2
+    assert (second.rank, first.references) == (2, REFERENCES)
 
 
 def test_advice_begins_at_its_probability() -> None:
@@ -331,8 +337,11 @@ def test_advice_begins_at_its_probability() -> None:
 
 def test_costs_and_checks_carry_numbers_too() -> None:
     act = replace(advice("act"), cost="costs {n}", verify="see {n}")
-    (made,) = diagnose(rule(item("a"), prior=0.5, actions=(act,)), bundle({"act": {"holds": True, "n": 7}})).actions
-    assert (made.cost, made.verify) == ("costs 7", "see 7")
+    act = replace(act, when="after-load-test", do="set {share}")
+    (made,) = diagnose(
+        rule(item("a"), prior=0.5, actions=(act,)), bundle({"act": {"holds": True, "n": 7, "share": 0.1 + 0.2}})
+    ).actions
+    assert (made.cost, made.verify, made.when, made.do) == ("costs 7", "see 7", "after-load-test", "set 0.3")
 
 
 def test_evidence_without_weight_is_shown_where_it_holds_and_speaks_for_the_cause() -> None:
