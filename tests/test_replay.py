@@ -307,13 +307,17 @@ def recorded(prefix_tokens: int, groups: int, hit_share: float) -> tuple[Recordi
     inputs = rng.integers(1600, 2000, count)
     outputs = rng.integers(100, 700, count)
     bare = Traffic([round(moment * PICO) for moment in arrival], inputs.tolist(), outputs.tolist())
-    shared = {"group": [nth % groups for nth in range(count)], "prefix_tokens": [prefix_tokens] * count}
+    shared = {"group": rng.integers(0, groups, count).tolist(), "prefix_tokens": [prefix_tokens] * count}
     truth = bare if not prefix_tokens else Traffic(bare.arrival_ps, bare.input_tokens, bare.output_tokens, **shared)
     moments = [second * PICO for second in range(40)]
     seen = simulate(CACHED, truth, moments).samples
+    # a full pool is a saw-tooth: at any moment two runs of one server differ by some percent
+    used = np.array([sample.used_blocks / CACHED.usable_blocks for sample in seen]) - np.abs(
+        rng.normal(0, 0.08, len(seen))
+    )
     observed = Observed(
-        np.array([sample.t_ps / PICO for sample in seen]), np.array([sample.used_blocks / CACHED.usable_blocks for sample in seen]),
-        np.array([float(sample.running) for sample in seen]), np.array([float(sample.waiting) for sample in seen]), 2.0, "statistics lines", None,
+        np.array([sample.t_ps / PICO for sample in seen]), used.clip(0), np.array([float(sample.running) for sample in seen]),
+        np.array([float(sample.waiting) for sample in seen]), 2.0, "statistics lines", None,
     )  # fmt: skip
     told = Recording(
         arrival, arrival + np.nan, inputs, outputs, np.zeros(count), observed, ASSUMED, {}, {}, 128, 1, 0, "arrival", True, 0.0, (), hit_share,
