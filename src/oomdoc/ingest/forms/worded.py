@@ -27,7 +27,8 @@ from oomdoc.regexes import regex
 
 _LEAST = 3
 """Lines of one wording: fewer are a remark and no series."""
-_MOST_LINES = 20_000
+_MOST_LINES = 4000  # a longer text was written by a program, and nobody copied it out
+_HEAD = 120  # characters within which a level stands
 _LINE_CAP = 300
 _MOST_WORDS = 60  # of a line: a longer one is a sentence
 _NUMBER = r"-?\d{1,18}(?:,\d{3}){0,5}(?:\.\d{1,9})?"
@@ -140,10 +141,10 @@ class Worded:
         for at, line in enumerate(lines):
             if (
                 at in taken
-                or len(line) < 8
+                or not 8 <= len(line) <= _LINE_CAP
+                or _LOGGED.search(line, 0, _HEAD)
                 or line.lstrip()[:1] in ("#", "|", "{", "<", "$")
                 or is_log_line(line)
-                or _LOGGED.search(line)
             ):
                 continue
             values = record_of(line)
