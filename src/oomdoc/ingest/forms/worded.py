@@ -127,6 +127,18 @@ def _sized(series: Series, records: Sequence[dict[str, Any]]) -> bool:
     return all(_BYTES.search(cell) or "%" in cell for cell in cells if cell)
 
 
+_IN_A_ROW = frozenset(("turn", "question", "request", "call", "q", "step", "status", _WHAT))
+
+
+def _in_a_row(conditions: Sequence[str]) -> bool:
+    """Whether what tells rows apart is only that they came one after the other: turns of a conversation are no conditions."""
+    return {name.lower() for name in conditions} <= _IN_A_ROW
+
+
+def _kept(series: Series | None) -> set[str]:
+    return {name for name, _, _ in series.memory} if series is not None else set()
+
+
 class Worded:
     """Reads the readings of a short text."""
 
@@ -160,10 +172,13 @@ class Worded:
             own = own_of(records, tables)
             if own is not None and own.series is not None and not _sized(own.series, records):
                 continue
-            if plan is None and (
-                own is None or (own.experiment is not None and set(own.experiment.conditions) <= {_WHAT})
-            ):
-                continue  # `question 3: first token 0.2 s`: turns in a row are no conditions
+            if own is not None and own.experiment is not None and _in_a_row(own.experiment.conditions):
+                measured = {name for name, _, _ in own.experiment.figures} | {own.experiment.outcome}
+                records = [{name: cell for name, cell in record.items() if name not in measured or name in _kept(own.series)} for record in records]  # fmt: skip
+                rows = [(at, record) for (at, _), record in zip(rows, records, strict=True)]
+                own = own_of(records, tables)
+            if plan is None and own is None:
+                continue
             if (
                 "request" in tables
                 and plan is not None
