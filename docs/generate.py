@@ -598,7 +598,7 @@ def atlas() -> str:
 
 def _mined() -> list[str]:
     """What `docs/mine.py` found in the engine's sources: how much of it is read, and what the newest release added that is not."""
-    walked, _, *lines = (ROOT / "docs" / "engine-messages.tsv").read_text(encoding="utf-8").splitlines()
+    walked, _, *lines = (ROOT / "packaging" / "engine-messages.tsv").read_text(encoding="utf-8").splitlines()
     versions = walked.partition(":")[2].split()
     rows = [line.split("\t") for line in lines]
     read = [row for row in rows if row[4] not in ("", "benign")]
@@ -608,7 +608,7 @@ def _mined() -> list[str]:
     return [
         "## To work through",
         "",
-        "`docs/mine.py` walks the releases of a checkout and writes `docs/engine-messages.tsv`: every message that bears on memory or on a",
+        "`docs/mine.py` walks the releases of a checkout and writes `packaging/engine-messages.tsv`: every message that bears on memory or on a",
         f"server's end. In {len(versions)} releases, {versions[0]} to {versions[-1]}, those are {len(rows)}: {len(read)} are read by patterns, {len(benign)} are what a healthy",
         f"server says, {len(left)} of {versions[-1]} announce a failure that nothing here reads by its own words (an exception is read as such). Of these",
         "the last two of the releases brought the following.",

@@ -3,7 +3,7 @@
     python docs/mine.py CHECKOUT              a git checkout of the engine with its release tags (`v0.9.2`), or a folder of
                                               unpacked releases, each called after its version
 
-Only syntax trees are read, nothing of the engine is imported or run. `docs/engine-messages.tsv` is written again: first and last
+Only syntax trees are read, nothing of the engine is imported or run. `packaging/engine-messages.tsv` is written again: first and last
 release of those walked that have the message, its level, the file, what of ours covers it, and the first words of it, with `<>`
 for what is filled in. What no pattern covers and the newest release added is the list to work through in docs/engine-atlas.md.
 """
@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-LISTED = Path(__file__).parent / "engine-messages.tsv"
+LISTED = Path(__file__).parents[1] / "packaging" / "engine-messages.tsv"
 HEADER = "first\tlast\tlevel\tfile\tcovered by\tmessage"
 LEVELS = ("debug", "info", "warning", "error", "exception", "critical")
 SHOWN = 90

@@ -42,6 +42,10 @@ def test_status_and_duration_of_a_request_need_no_name() -> None:
 
 def test_turns_in_a_row_are_no_conditions_and_rounds_of_a_load_are() -> None:
     assert not read("".join(f"lease {chr(96 + at)}   first token {at}.25 s\n" for at in range(1, 6))).get("trial")
+    said = "soak of the new box\none caller, five turns\nnothing else runs\nno errors\n"
+    turns = read(said + "".join(f"turn {at}/9: status=200 ttft={at}60ms vram=4{at}434MiB\n" for at in range(1, 6)))
+    assert not turns.get("trial")
+    assert [row["bytes"] for row in turns["process_memory"]] == [(40434 + at * 1000) << 20 for at in range(1, 6)]
     text = "".join(f"round {at}   users {at}0   mean TTFT {at}.25 s\n" for at in range(1, 6))
     assert [row["value"] for row in read(text)["trial_figure"] if row["quantity"] == "ttft_s"] == [
         at + 0.25 for at in range(1, 6)

@@ -340,12 +340,16 @@ def _headings(lines: Sequence[str]) -> Iterator[str]:
 # ---- configurations
 
 _TABLE_OF_TOML = regex(rb"(?m)^\[{1,2}[\w.\" -]{1,80}\]{1,2}[ \t]*(?:#.*)?$")
+_LEAST_TOML = 1000  # bytes: readings of a few devices are shorter
+_KINDS_OF_TABLE = 3
 _TOML_BYTES = 60 << 10  # a longer head is cut, and is no TOML then
 
 
 def _is_toml(head: Head) -> bool:
-    """TOML with tables: who reads it is asked before; what is left of it is settings of another program."""
-    if len(head.data) > _TOML_BYTES or b" = " not in head.data or not _TABLE_OF_TOML.search(head.data):
+    """TOML with tables of several kinds: who reads it is asked before; what is left of it is settings of another program."""
+    if not _LEAST_TOML < len(head.data) <= _TOML_BYTES or b" = " not in head.data:
+        return False
+    if len(set(_TABLE_OF_TOML.findall(head.data))) < _KINDS_OF_TABLE:
         return False
     try:
         return bool(tomllib.loads(head.data.decode("utf-8")))

@@ -27,7 +27,8 @@ from oomdoc.regexes import regex
 
 _LEAST = 3
 """Lines of one wording: fewer are a remark and no series."""
-_MOST_LINES = 20_000
+_MOST_LINES = 4000  # a longer text was written by a program, and nobody copied it out
+_HEAD = 120  # characters within which a level stands
 _LINE_CAP = 300
 _MOST_WORDS = 60  # of a line: a longer one is a sentence
 _NUMBER = r"-?\d{1,18}(?:,\d{3}){0,5}(?:\.\d{1,9})?"
@@ -126,6 +127,18 @@ def _sized(series: Series, records: Sequence[dict[str, Any]]) -> bool:
     return all(_BYTES.search(cell) or "%" in cell for cell in cells if cell)
 
 
+_IN_A_ROW = frozenset(("turn", "question", "request", "call", "q", "step", "status", _WHAT))
+
+
+def _in_a_row(conditions: Sequence[str]) -> bool:
+    """Whether what tells rows apart is only that they came one after the other: turns of a conversation are no conditions."""
+    return {name.lower() for name in conditions} <= _IN_A_ROW
+
+
+def _kept(series: Series | None) -> set[str]:
+    return {name for name, _, _ in series.memory} if series is not None else set()
+
+
 class Worded:
     """Reads the readings of a short text."""
 
@@ -140,10 +153,10 @@ class Worded:
         for at, line in enumerate(lines):
             if (
                 at in taken
-                or len(line) < 8
+                or not 8 <= len(line) <= _LINE_CAP
+                or _LOGGED.search(line, 0, _HEAD)
                 or line.lstrip()[:1] in ("#", "|", "{", "<", "$")
                 or is_log_line(line)
-                or _LOGGED.search(line)
             ):
                 continue
             values = record_of(line)
@@ -159,10 +172,13 @@ class Worded:
             own = own_of(records, tables)
             if own is not None and own.series is not None and not _sized(own.series, records):
                 continue
-            if plan is None and (
-                own is None or (own.experiment is not None and set(own.experiment.conditions) <= {_WHAT})
-            ):
-                continue  # `question 3: first token 0.2 s`: turns in a row are no conditions
+            if own is not None and own.experiment is not None and _in_a_row(own.experiment.conditions):
+                measured = {name for name, _, _ in own.experiment.figures} | {own.experiment.outcome}
+                records = [{name: cell for name, cell in record.items() if name not in measured or name in _kept(own.series)} for record in records]  # fmt: skip
+                rows = [(at, record) for (at, _), record in zip(rows, records, strict=True)]
+                own = own_of(records, tables)
+            if plan is None and own is None:
+                continue
             if (
                 "request" in tables
                 and plan is not None
