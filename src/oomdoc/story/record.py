@@ -180,9 +180,33 @@ ROUNDS = (
         12,
         10,
     ),
-    Round("r34", "plain reports, after load tests were read and held against the pool", 42, 35, 32, 40, 0.087, 0.121, 31, 31),
-    Round("r35", "plain reports, after six of the seven misses of r34 were corrected", 42, 36, 31, 40, 0.102, 0.117, 34, 31),
-    Round("r36", "plain reports, after five of the six misses of r35 were corrected", 42, 39, 35, 41, 0.063, 0.074, 32, 31),
+    Round(
+        "r34",
+        "plain reports, after load tests were read and held against the pool",
+        42,
+        35,
+        32,
+        40,
+        0.087,
+        0.121,
+        31,
+        31,
+    ),
+    Round(
+        "r35",
+        "plain reports, after six of the seven misses of r34 were corrected",
+        42,
+        36,
+        31,
+        40,
+        0.102,
+        0.117,
+        34,
+        31,
+    ),
+    Round(
+        "r36", "plain reports, after five of the six misses of r35 were corrected", 42, 39, 35, 41, 0.063, 0.074, 32, 31
+    ),
 )
 
 
