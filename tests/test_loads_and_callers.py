@@ -172,3 +172,35 @@ def test_another_release_is_no_neighbour(tmp_path: Path) -> None:
         first(tmp_path / "other", {"a.log": start(3, "0.11.0", 2.0), "b.log": start(9, "0.12.0", -0.4)})[0]
         == "memory-utilization-too-low"
     )
+
+
+def test_ranks_that_cannot_talk_are_no_cost_of_ranks(tmp_path: Path) -> None:
+    """One rank works and four fail: with an allocation that failed it is what ranks cost, with a collective that timed out it is the link."""
+    begin = (
+        "INFO 07-12 10:41:30 [core.py:58] Initializing a V1 LLM engine (v0.11.0) with config: model='Qwen/Qwen3-8B', dtype=torch.bfloat16, tensor_parallel_size=4\n"
+        "(VllmWorker rank=0 pid=211) INFO 07-12 10:41:37 [pynccl.py:69] vLLM is using nccl==2.27.3\n"
+    )
+    link = (
+        "(VllmWorker rank=0 pid=211) ERROR 07-12 10:51:40 [multiproc_executor.py:588] torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:3353, unhandled system error\n"
+        "(VllmWorker rank=1 pid=212) ERROR 07-12 10:51:40 [multiproc_executor.py:588] torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:3353, unhandled system error\n"
+    )
+    note = "TP=1 works. TP=4 fails, every time.\n"
+    assert first(tmp_path, {"vllm.log": begin + link, "note.txt": note})[0] == "not-memory"
+
+
+def test_a_guest_on_a_card_that_another_fills_is_no_peak(tmp_path: Path) -> None:
+    """The same request in a forward pass: of a program that holds next to nothing beside 70 GiB of another, and of one that fills the card itself."""
+    failed = (
+        "INFO 07-12 10:41:30 [core.py:58] Initializing a V1 LLM engine (v0.11.0) with config: model='Qwen/Qwen3-8B', dtype=torch.bfloat16\n"
+        'ERROR 07-12 10:44:30 [core.py:710]   File "/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_model_runner.py", line 2268, in execute_model\n'
+        "ERROR 07-12 10:44:30 [core.py:710] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.20 GiB. GPU 0 has a total capacity of 79.10 GiB of which 650.00 MiB is free. {others}Including non-PyTorch memory, "
+        "this process has {own} memory in use. Of the allocated memory {held} is allocated by PyTorch, and 12.00 MiB is reserved by PyTorch but unallocated.\n"
+    )
+    for name in ("guest", "alone"):
+        (tmp_path / name).mkdir()
+    guest = failed.format(others="Process 4711 has 77.10 GiB memory in use. ", own="1.36 GiB", held="820.00 MiB")
+    assert first(tmp_path / "guest", {"vllm.log": guest})[0] == "gpu-shared"
+    assert (
+        first(tmp_path / "alone", {"vllm.log": failed.format(others="", own="78.40 GiB", held="77.00 GiB")})[0]
+        == "prefill-activation-spike"
+    )
