@@ -209,7 +209,7 @@ def unseen() -> str:
     ]  # fmt: skip
     (right, of), (lower, rest) = like(SURE_FROM), like(0.0)
     return table(head, body) + (
-        f"\nTogether: {right} of {of} verdicts at {SURE_FROM:g} or more were right, and {lower} of the {rest} below it. Every report quotes the figure of its own range.\n"
+        f"\nTogether: {right:,} of {of:,} verdicts at {SURE_FROM:g} or more were right, and {lower} of the {rest} below it. Every report quotes the figure of its own range.\n"
     )
 
 

@@ -160,7 +160,7 @@ def test_a_verdict_says_how_often_such_a_one_was_right() -> None:
     right, of = record.like(0.99)
     assert (
         story("killed-while-loading").record.says
-        == f"of {of} verdicts at 90% or more on reports never seen before, {right} were right"
+        == f"of {of:,} verdicts at 90% or more on reports never seen before, {right:,} were right"
     )
     lower, rest = record.like(0.64)
     assert (story("edge-097-chat-server").record.right, story("edge-097-chat-server").record.verdicts) == (lower, rest)

@@ -157,7 +157,7 @@ UNREADABLE = re.compile(
 def test_numbers_are_written_for_people(name: str, form: str) -> None:
     report = report_of(name)
     quoted = " ".join(each.first_failure.text for each in report.incidents if each.first_failure)
-    page = page_of(form, name)
+    page = page_of(form, name).replace(report.rules_version, "")  # a digest may begin with nine digits
     assert [found for found in UNREADABLE.findall(page) if found not in quoted] == []
 
 

@@ -61,7 +61,7 @@ def track_record(seen: Seen) -> TrackRecord | None:
         if seen.first.probability >= kept.SURE_FROM
         else f"below {percent(kept.SURE_FROM)}"
     )
-    return TrackRecord(f"of {of} verdicts {side} on reports never seen before, {right} were right", right, of)
+    return TrackRecord(f"of {of:,} verdicts {side} on reports never seen before, {right:,} were right", right, of)
 
 
 def keeps(seen: Seen) -> tuple[str, ...]:
