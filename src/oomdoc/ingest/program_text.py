@@ -21,8 +21,8 @@ _LANGUAGES: Mapping[str, re.Pattern[bytes]] = {
     "Go": regex(rb"^(?:package \w+[ \t]*$|import \($|func [(\w]|type \w+ (?:struct|interface))", re.M),
     "Rust": regex(rb"^(?:(?:pub )?(?:use \w+::|fn \w+|mod \w+;|trait \w+)|impl[ <]|#!?\[\w+)", re.M),
     "Java": regex(rb"^(?:package [\w.]+;|import (?:static )?[\w.*]+;|public (?:final |abstract )?(?:class|interface|enum|@interface) )", re.M),
-    # a text that is one statement from its beginning on has one such line in its head, however long it is
-    "SQL": regex(rb"\A(?=(?:--[^\n]{0,400}\n|\s){0,400}(?:WITH|SELECT|CREATE) )|^(?:(?:CREATE|ALTER|DROP) (?:OR REPLACE )?(?:TEMP )?(?:TABLE|VIEW|MACRO|FUNCTION|INDEX|SCHEMA)\b|(?:SELECT|FROM|WITH|WHERE|GROUP BY|ORDER BY|LEFT JOIN|JOIN|INSERT INTO) [\w(*].*$)", re.M),
+    # a text that is comments and one statement from its beginning on has one such line in its head, however long it is
+    "SQL": regex(rb"\A(?=--[^\n]{0,400}\n(?:--[^\n]{0,400}\n|\s){0,400}(?:WITH|SELECT|CREATE) )|^(?:(?:CREATE|ALTER|DROP) (?:OR REPLACE )?(?:TEMP )?(?:TABLE|VIEW|MACRO|FUNCTION|INDEX|SCHEMA)\b|(?:SELECT|FROM|WITH|WHERE|GROUP BY|ORDER BY|LEFT JOIN|JOIN|INSERT INTO) [\w(*].*$)", re.M),
     "a page of the web": regex(rb"(?i)<(?:!doctype html|html\b|/?head>|meta charset|link rel=|script\b)"),
     "a style sheet": regex(rb"^[ \t]*[.#@:\w][^{}\n;]{0,200}\{[ \t]*$\s*[\w-]+[ \t]*:[^;{}\n]{1,200};[ \t]*$", re.M),
 }  # fmt: skip
