@@ -138,7 +138,6 @@ class _Run:
         self.line, self.asked, self.text = line, asked, text
         self.got: dict[str, float] = {}
         self.seen: set[str] = set()
-        self.first = 0
 
     @property
     def telling(self) -> bool:
@@ -146,7 +145,7 @@ class _Run:
         return bool(callers) and (bool(self.got) or "prompt_tokens" in self.asked)
 
 
-def _printed(run: _Run, number: int, found: re.Match[str]) -> bool:
+def _printed(run: _Run, found: re.Match[str]) -> bool:
     """Book a printed figure; False where the run has it already, so that another run's summary begins."""
     name, value = found["name"].strip(), found["value"]
     words = grammar.pieces(name)
@@ -176,7 +175,6 @@ def _printed(run: _Run, number: int, found: re.Match[str]) -> bool:
     else:
         return True
     run.seen.add(plain)
-    run.first = run.first or number
     return True
 
 
@@ -230,7 +228,7 @@ def runs(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
         if run is None:
             run = _Run(number, dict(base), line.strip())
             told.append(run)
-        if not _printed(run, number, found):
+        if not _printed(run, found):
             # the same figure again: the summary of another run, of the same lengths and of another number of callers
             run = _Run(
                 number,
@@ -238,7 +236,7 @@ def runs(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
                 line.strip(),
             )
             told.append(run)
-            _printed(run, number, found)
+            _printed(run, found)
     for nth, one in enumerate((run for run in told if run.telling), 1):
         yield _row(nth, one)
 
