@@ -403,9 +403,9 @@ class _Run:
             spare = setup.watermark_blocks if self.running else 0
             if blocks(reach, size) - (shared if lives else 0) + spare > self.free.count:
                 self.blocked = "blocks"
-                self.settled = (
-                    not hit or reach == tokens
-                )  # else what it finds in the cache may go, and a smaller chunk fit
+                # Each block that others take until then may be one that it finds in the cache, so that it asks for one less,
+                # but then one less is free. Only where its group's go does it lose all of its own with the first of them.
+                self.settled = setup.whole_prompt_must_fit or lives or not shared or not of_own
                 break
             if new > budget and not setup.chunked_prefill and (prefilled or scheduled):
                 break  # the next step may have more of them
