@@ -7,10 +7,11 @@ as cudaMemGetInfo tells it, U `gpu_memory_utilization`, W weights, A peak of act
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from oomdoc.physics.defaults import BudgetRule, budget_rule
 from oomdoc.physics.interval import Interval, point
+from oomdoc.records import dataclass
 
 
 @dataclass(frozen=True)

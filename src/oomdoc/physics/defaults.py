@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import tomli
 
 from oomdoc.physics.gpus import unified_memory
+from oomdoc.records import dataclass
 from oomdoc.units import GIB
 
 OLDEST_READ = "0.1.7"

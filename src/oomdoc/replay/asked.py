@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from oomdoc.records import dataclass
 
 FULL = 0.99  # share of the pool at which it counts as full: the first crossing
 ANYBODY = -1  # owner of free blocks whose content nobody will ask for again

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from oomdoc.physics import catalogue
+from oomdoc.records import dataclass
 
 
 class Asks(Protocol):
