@@ -144,16 +144,19 @@ class _Run:
         while self.finish_step[self.finishing[0][2]] != self.finishing[0][0]:
             heapq.heappop(self.finishing)  # preempted since
         count = self.finishing[0][0] - self.step
-        each = self._lasting(1)
+        each = setup.step_ps + setup.sequence_ps * running
+        if setup.context_ps:
+            each = self._lasting(1)
         if self.next < len(self.arrival) and (not self.blocked or self.by_priority):
             count = min(count, self._steps_for(self.arrival[self.next] - self.now, each))
         free = self.free.count
-        if running * (count // self.block_size + 1) > free and self._growth(count) > free:
+        grown = self._growth(count)
+        if grown > free:
             count = self._steps_within(free)
             if count == 0:
                 return False
+            grown = self._growth(count)
         used = setup.usable_blocks - free
-        grown = self._growth(count)
         if self.full_ps is None and used + grown >= self.full_from:
             self.full_ps = self.now + self._lasting(self._steps_within(self.full_from - used - 1))
         lasted = self._lasting(count) if setup.context_ps else count * each
@@ -161,14 +164,16 @@ class _Run:
             self._sample_jump(used, running, lasted, each)
         queued = self._queued_at(self.now + self._lasting(count - 1)) if self.line else 0
         self.free.take(grown)
-        self.peak = max(self.peak, used + grown)
+        if used + grown > self.peak:
+            self.peak = used + grown
         if self.blocked == "blocks":
             self.held += lasted
         self.computed += count * running
         self.step += count
         self.steps += count
         self.now += lasted
-        self._finish()
+        if self.finishing[0][0] <= self.step:
+            self._finish()
         self.last = (setup.usable_blocks - self.free.count, len(self.running), queued)
         return True
 
@@ -228,32 +233,43 @@ class _Run:
     # ---- one step
 
     def _one_step(self) -> None:
-        setup = self.setup
-        budget = setup.max_num_batched_tokens
+        setup, running, free = self.setup, self.running, self.free
+        budget, partial = setup.max_num_batched_tokens, self.partial
         prefilled = 0
-        decoding = len(self.running) - (self.partial is not None)
         complete: list[int] = []
-        preempted_before = self.preemptions
         self.blocked = ""
         self.pairs = attended = 0
         if setup.prefill_first:
             prefilled = self._admit(budget, 0, complete)
+            partial = self.partial
         if not prefilled:
-            chunk = self._grow(budget)
-            if chunk and self.partial is not None:
-                self.pairs += (self.partial_computed + chunk) ** 2 - self.partial_computed**2
-                self.partial_computed += chunk
-                if self.partial_computed == self.tokens[self.partial]:
-                    complete.append(self.partial)
+            chunk, preempted_before = 0, self.preemptions
+            need = self.growing[self.step % self.block_size]
+            if partial is not None:
+                begun = self.partial_computed
+                chunk = min(self.tokens[partial] - begun, budget - len(running) + 1)
+                need -= (begun + chunk) // -self.block_size - begun // -self.block_size
+            if need <= free.count:
+                free.take(need)
+            else:
+                chunk, partial = self._grow_or_preempt(budget), self.partial
+            if chunk and partial is not None:
+                computed = self.partial_computed + chunk
+                if self.shared[partial]:
+                    self._hold(partial, computed)
+                self.pairs += computed**2 - self.partial_computed**2
+                self.partial_computed = computed
+                if computed == self.tokens[partial]:
+                    complete.append(partial)
                     self.partial = None
             prefilled = chunk
-            decoding = len(self.running) - (self.partial is not None) - len(complete)
+            decoding = len(running) - (partial is not None)
             attended = self.bases + decoding * self.step
-            if self.preemptions == preempted_before and not setup.prefill_first:
+            if self.line and self.preemptions == preempted_before and not setup.prefill_first:
                 prefilled += self._admit(budget - decoding - chunk, decoding + chunk, complete)
         else:
             decoding = 0
-        used = setup.usable_blocks - self.free.count
+        used = setup.usable_blocks - free.count
         duration = (
             setup.step_ps + setup.sequence_ps * decoding + setup.context_ps * attended
             + setup.prompt_token_ps * prefilled + setup.prompt_pair_ps * self.pairs
@@ -263,7 +279,7 @@ class _Run:
             self.peak = used
         if self.full_ps is None and used >= self.full_from:
             self.full_ps = self.now
-        if self.waiting_ps is None and queued:
+        if queued and self.waiting_ps is None:
             self.waiting_ps = self.now
         if self.blocked == "blocks":
             self.held += duration
@@ -278,38 +294,22 @@ class _Run:
             self._finish()  # those who ran before, in their order, then those who were admitted
         if complete:
             self._completed(complete)
-        self.last = (setup.usable_blocks - self.free.count, len(self.running), queued)
-
-    def _grow(self, budget: int) -> int:
-        """Blocks for the step of those who run, with preemption where they lack; prompt tokens of the partial request."""
-        partial = self.partial
-        decoding = len(self.running) - (partial is not None)
-        need = self.growing[self.step % self.block_size]
-        chunk = 0
-        if partial is not None:
-            chunk = min(self.tokens[partial] - self.partial_computed, budget - decoding)
-            need += self._more(partial, chunk)
-        if need <= self.free.count:
-            self.free.take(need)
-            if partial is not None:
-                self._hold(partial, self.partial_computed + chunk)
-            return chunk
-        return self._grow_or_preempt(budget)
+        self.last = (setup.usable_blocks - free.count, len(running), queued)
 
     def _grow_or_preempt(self, budget: int) -> int:
         grown: dict[int, int] = {}
         chunk = 0
         base, step, size = self.base, self.step, self.block_size
-        for place in list(self.running):
+        partial = self.partial
+        # nearly all have room left in their last block
+        asking = [place for place in self.running if place == partial or not (base[place] + step) % size]
+        for place in asking:
             if place not in self.running:
                 continue
-            if place == self.partial:
+            need = 1
+            if place == partial:
                 chunk = min(self.tokens[place] - self.partial_computed, budget - len(self.running) + 1)
                 need = self._more(place, chunk)
-            elif (base[place] + step) % size:
-                continue  # room left in its last block: nearly all
-            else:
-                need = 1
             while need > self.free.count:
                 victim = self._victim()
                 if victim == self.partial:
@@ -375,10 +375,10 @@ class _Run:
 
     def _admit(self, budget: int, scheduled: int, complete: list[int]) -> int:
         """Admit from the line while tokens, sequences and blocks last; the prompt tokens that this step computes."""
-        setup, size = self.setup, self.block_size
+        setup, size, running, free = self.setup, self.block_size, self.running, self.free
         prefilled = 0
         while self.line:
-            if len(self.running) >= setup.max_num_seqs:
+            if len(running) >= setup.max_num_seqs:
                 self.blocked, self.settled = "seqs", True
                 break
             if budget <= 0:
@@ -389,19 +389,18 @@ class _Run:
             lives = bool(shared and self.live.get(group))
             of_group = of_own = 0
             if setup.prefix_caching:
-                most = (tokens - 1) // size
                 if shared:
-                    of_group = shared if lives else self.free.held(group)
-                if of_group == shared:
-                    of_own = min(self.free.held(place), most - shared)
+                    of_group = shared if lives else free.held(group)
+                if of_group == shared and self.lost[place]:  # nobody else left blocks of its own
+                    of_own = min(free.held(place), (tokens - 1) // size - shared)
             hit = (of_group + of_own) * size
             if self.cached:
                 hit = max(hit, min(self.cached[place] // size, (tokens - 1) // size) * size)
             new = tokens - hit
-            chunk = min(new, budget) if setup.chunked_prefill else new
+            chunk = new if new < budget or not setup.chunked_prefill else budget
             reach = tokens if setup.whole_prompt_must_fit else hit + chunk
-            spare = setup.watermark_blocks if self.running else 0
-            if blocks(reach, size) - (shared if lives else 0) + spare > self.free.count:
+            spare = setup.watermark_blocks if running else 0
+            if -(-reach // size) - (shared if lives else 0) + spare > free.count:
                 self.blocked = "blocks"
                 # Each block that others take until then may be one that it finds in the cache, so that it asks for one less,
                 # but then one less is free. Only where its group's go does it lose all of its own with the first of them.
@@ -414,19 +413,21 @@ class _Run:
             else:
                 self.waiting.popleft()
             if shared and not lives:
-                self.free.reuse(group, of_group)
-            self.free.reuse(place, of_own)
-            self.free.take(blocks(hit + chunk, size) - of_group - of_own)
+                free.reuse(group, of_group)
+            if self.lost[place]:
+                free.reuse(place, of_own)
+            free.take(-(-(hit + chunk) // size) - of_group - of_own)
             if shared:
                 self.live[group] = self.live.get(group, 0) + 1
                 self.held_group[group] = max(
                     self.held_group.get(group, 0), of_group, min(shared, (hit + chunk) // size)
                 )
-            self.running[place] = None
+            running[place] = None
             if self.first[place] is None:
                 self.first[place] = self.now
-            self.recomputed += max(0, min(self.lost[place], tokens) - hit)
-            self.lost[place] = 0
+            if self.lost[place]:
+                self.recomputed += max(0, min(self.lost[place], tokens) - hit)
+                self.lost[place] = 0
             if chunk == new:
                 complete.append(place)
             else:
