@@ -80,6 +80,8 @@ class Rehearsal:
     """How far the replay of the recorded flags is from what was recorded, as the end of a sentence."""
     near: bool = True
     """The replay of the recorded flags is near enough to the recording for a proof; also where nothing was recorded."""
+    unchanged: Outcome | None = None
+    """What the traffic came to with the recorded flags, where that was run already."""
 
     @property
     def per_minute(self) -> float:
@@ -103,7 +105,8 @@ class Rehearsal:
     def run(self, changes: Mapping[str, Any]) -> Result:
         """The traffic under changed flags; UsageError where the bundle does not tell what a change does to the pool."""
         setup, pool = self._under(changes)
-        return self._result(setup, pool, simulate(setup, self.traffic))
+        known = self.unchanged if setup == self.setup else None
+        return self._result(setup, pool, known or simulate(setup, self.traffic))
 
     def holds(self, changes: Mapping[str, Any], most_used: float) -> Result | None:
         """The same; None, and sooner, where it does not survive or uses more than this share of the pool."""
@@ -142,18 +145,21 @@ def rehearse(store: Store, around: float | None, most: int) -> Rehearsal:
     traffic, _ = with_hits(told, setup, traffic, begin)
     of = store.rows_of("SELECT count(t) AS n FROM request")[0]["n"]
     scaled = MOST_SCALED if of <= most else _PART_SCALED
-    told = replace(told, speed=scaled_speed(told, setup, traffic, begin, scaled))
+    seen = [] if told.observed is None else sorted({*picoseconds(told.observed.t - begin)})
+    speed, outcome = scaled_speed(told, setup, traffic, begin, scaled, seen)
+    told = replace(told, speed=speed)
     setup = setup_of(told, pool, [])
-    return Rehearsal(told, pool, setup, traffic, len(traffic), of, *_against_recording(told, setup, traffic, begin))
+    outcome = outcome or simulate(setup, traffic, seen)
+    error, near = _against_recording(told, setup, outcome, begin)
+    return Rehearsal(told, pool, setup, traffic, len(traffic), of, error, near, outcome)
 
 
-def _against_recording(told: Recording, setup: Setup, traffic: Traffic, begin: float) -> tuple[str, bool]:
+def _against_recording(told: Recording, setup: Setup, outcome: Outcome, begin: float) -> tuple[str, bool]:
     """The replay of the recorded flags against the recording, beside every use of it, and whether it is near enough for a proof."""
     observed = told.observed
     if observed is None:
         return " (nothing was recorded that this replay could be checked against)", True
     seen = picoseconds(observed.t - begin)
-    outcome = simulate(setup, traffic, sorted({*seen}))
     states = {sample.t_ps: sample.used_blocks / setup.usable_blocks for sample in outcome.samples}
     inside = [
         (states[moment], used)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -112,7 +112,7 @@ def replay(
         traffic, words = with_hits(told, setup_of(told, pool, []), traffic, begin)
         assumptions += [words] if words else []
         unknown = [said for said in unknown if not words or not said.startswith("shared prefixes")]
-    told = replace(told, speed=scaled_speed(told, setup_of(told, pool, []), traffic, begin))
+    told = replace(told, speed=scaled_speed(told, setup_of(told, pool, []), traffic, begin)[0])
     setup = setup_of(told, pool, assumptions)
     after_pool = pool_after(pool, changes) if told.engine.get("kv_pool_tokens") else pool
     if pool_tokens is not None:
@@ -230,20 +230,29 @@ def changed_setup(setup: Setup, changes: Mapping[str, Any], pool: Pool, generati
     )  # fmt: skip
 
 
-def scaled_speed(told: Recording, setup: Setup, traffic: Traffic, begin: float, most: int = MOST_SCALED) -> Speed:
+def scaled_speed(
+    told: Recording,
+    setup: Setup,
+    traffic: Traffic,
+    begin: float,
+    most: int = MOST_SCALED,
+    sample_ps: Sequence[int] = (),
+) -> tuple[Speed, Outcome | None]:
     """The fitted speed times the factor with which the replayed requests end most nearly when the recorded ones did.
 
-    Usage plays no part in it: the error against the recorded usage stays a test.
+    Usage plays no part in it: the error against the recorded usage stays a test. What the whole traffic came to with it, at the
+    moments of `sample_ps`, comes too, where it was run.
     """
     count = min(len(traffic), most)
     ended = told.end[:count]
     timed = ~np.isnan(ended)
     if told.speed.low is None or timed.sum() < FEWEST:
-        return told.speed
+        return told.speed, None
     some = Traffic(**{name: column[:count] for name, column in vars(traffic).items()})
+    ran: dict[int, Outcome] = {}
 
-    def miss(factor: float) -> float:
-        outcome = simulate(_with_speed(setup, told.speed.times(factor)), some)
+    def miss(nth: int) -> float:
+        outcome = ran[nth] = simulate(_with_speed(setup, told.speed.times(FACTORS[nth])), some, sample_ps)
         replayed = np.array([np.nan if moment is None else begin + moment / PICO for moment in outcome.finish_ps])
         off = np.abs(replayed - ended)
         return float(np.nanmean(off)) if not np.isnan(off).all() else math.inf
@@ -251,11 +260,11 @@ def scaled_speed(told: Recording, setup: Setup, traffic: Traffic, begin: float, 
     tried: dict[int, tuple[float, float]] = {}
     step, wanted = _COARSE, range(0, len(FACTORS), _COARSE)
     while step:
-        tried |= {nth: (miss(FACTORS[nth]), abs(FACTORS[nth] - 1)) for nth in wanted if nth not in tried}
+        tried |= {nth: (miss(nth), abs(FACTORS[nth] - 1)) for nth in wanted if nth not in tried}
         best = min(tried, key=lambda nth: tried[nth])
         step //= 2
         wanted = range(max(0, best - step), min(len(FACTORS), best + step + 1), max(1, step))
-    return told.speed.times(FACTORS[best])
+    return told.speed.times(FACTORS[best]), ran[best] if count == len(traffic) else None
 
 
 def _with_speed(setup: Setup, speed: Speed) -> Setup:

@@ -62,7 +62,10 @@ def with_hits(told: Recording, setup: Setup, traffic: Traffic, begin: float) -> 
             options.append((traffic_of(told, common, groups)[0], f"{found}: as {whose.format(common)}"))
     own = replace(told, cached_tokens=np.floor(told.input_tokens * share))
     options.append((traffic_of(own, 0, 1)[0], f"{found}: as a beginning of each request's own"))
-    off = [_state_off(setup, option[0], begin, observed) for option in options]
+    off = [_state_off(setup, traffic, begin, observed)]
+    if off[0] < CLEARLY_NEARER:
+        return options[0]  # none can be so much nearer
+    off += [_state_off(setup, option[0], begin, observed) for option in options[1:]]
     best = off.index(min(off))
     return options[best] if off[0] - off[best] >= CLEARLY_NEARER else options[0]
 
