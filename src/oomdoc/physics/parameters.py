@@ -110,8 +110,8 @@ def count_parameters(
     if family == "nemotron_h" and not (isinstance(letters, str) and len(letters) == len(names)):
         return None
     alike: dict[object, list[int]] = {}  # a hundred layers are of two or three kinds: each is counted once
-    for place, name in enumerate(names):
-        alike.setdefault(letters[place] if letters else (name, _is_sparse(text, place)), []).append(place)
+    for place, kind in enumerate(letters or zip(names, _sparse(text, len(names)), strict=True)):
+        alike.setdefault(kind, []).append(place)
     for places in alike.values():
         place = places[0]
         layer = _Sums(small=shape.norms * hidden)
@@ -289,13 +289,17 @@ def _feed_forward(sums: _Sums, text: Config, family: str, shape: _Shape, place: 
 
 def _is_sparse(text: Config, place: int) -> bool:
     """Whether this layer has experts; families place their dense layers in different ways."""
-    listed = text.get("mlp_layer_types")
-    if isinstance(listed, list) and place < len(listed):
-        return str(listed[place]) == "sparse"
-    every = text.get("moe_layer_freq")
-    if isinstance(every, list) and place < len(every):
-        return bool(every[place])
-    if place < (integer(text, "first_k_dense_replace", "moe_layer_start_index") or 0):
-        return False
+    return _sparse(text, place + 1)[place]
+
+
+def _sparse(text: Config, count: int) -> list[bool]:
+    """The same of so many layers."""
+    dense = integer(text, "first_k_dense_replace", "moe_layer_start_index") or 0
     step = integer(text, "interleave_moe_layer_step", "decoder_sparse_step") or 1
-    return (place + 1) % step == 0
+    sparse = [place >= dense and (place + 1) % step == 0 for place in range(count)]
+    every, listed = text.get("moe_layer_freq"), text.get("mlp_layer_types")
+    if isinstance(every, list):
+        sparse[: len(every)] = [bool(each) for each in every[:count]]
+    if isinstance(listed, list):
+        sparse[: len(listed)] = [str(each) == "sparse" for each in listed[:count]]
+    return sparse

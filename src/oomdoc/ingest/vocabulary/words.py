@@ -144,6 +144,8 @@ def _phrase(words: str) -> str:
 
 def _plain(text: str) -> str:
     """Without accents, as `in_english` compares; Hangul in its letters."""
+    if text.isascii():
+        return text
     parts = unicodedata.normalize("NFKD", text.replace("ł", "l").replace("Ł", "L"))
     return "".join(each for each in parts if not unicodedata.combining(each))
 
