@@ -23,7 +23,7 @@ from oomdoc.replay.plain import simulate_plain
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, _alignment
 from oomdoc.replay.run import _beyond, read_changes
-from oomdoc.replay.scheduler import simulate, survives
+from oomdoc.replay.scheduler import _Run, simulate, survives
 from oomdoc.replay.speed import ASSUMED, from_requests, from_statistics
 from oomdoc.replay.traffic import PICO, with_hits
 from oomdoc.report.replay import render
@@ -107,6 +107,19 @@ def test_tokens_are_conserved_without_a_cache(setup: Setup, traffic: Traffic) ->
     ran = [place for place in range(len(traffic)) if place not in outcome.impossible]
     needed = sum(traffic.input_tokens[place] + traffic.output_tokens[place] - 1 for place in ran)
     assert outcome.computed_tokens == needed + outcome.recomputed_tokens
+
+
+def test_who_waits_for_blocks_is_asked_again_only_when_somebody_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last is preempted and finds ever fewer of its blocks; when the second leaves it is asked again, and waits for the first."""
+    engine = bare(usable_blocks=140, max_num_batched_tokens=160, whole_prompt_must_fit=False)
+    three = Traffic([0, 0, 0], [16, 4, 400], [500, 136, 100])
+    single = []
+    whole = _Run._one_step
+    monkeypatch.setattr(_Run, "_one_step", lambda run: single.append(run.steps) or whole(run))
+    outcome = simulate(engine, three)
+    assert outcome == simulate_plain(engine, three)
+    assert outcome.preemptions == 1 and outcome.held_ps and outcome.steps > 500
+    assert len(single) < 40
 
 
 # ---- what a person can redo by hand
