@@ -87,22 +87,6 @@ def test_a_record_that_changes(maker: Callable[..., Any]) -> None:
         hash(count)
 
 
-@pytest.mark.parametrize("many", [False, True])
-def test_the_compiled_beginning_does_what_the_first_one_did(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "FEW", 0 if many else 10, raising=True)
-    Pool, made = frozen(records.dataclass)  # noqa: N806
-    first = vars(Pool)["__init__"]
-    one = Pool("a", note="loud")
-    assert (vars(Pool)["__init__"] is not first) == many
-    assert (
-        vars(one) == {"name": "a", "size": 3, "blocks": [], "note": "loud"} and tuple(vars(one)) == Pool.__match_args__
-    )
-    assert made == ["a"] and one.blocks is not Pool("b").blocks
-    for arguments, named in (((), {}), (("a",), {"name": "b"}), (("a", 1, [], "", 5), {}), (("a",), {"colour": "red"})):
-        with pytest.raises(TypeError, match="__init__"):
-            frozen(records.dataclass)[0](*arguments, **named)
-
-
 def test_before_the_first_object_a_class_is_known_as_one_of_records() -> None:
     Pool, _ = frozen(records.dataclass)  # noqa: N806
     assert dataclasses.is_dataclass(Pool) and Pool.__match_args__ == ("name", "size", "blocks", "note")
