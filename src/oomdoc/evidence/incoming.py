@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oomdoc.evidence.database import Database, duckdb, quoted
 from oomdoc.evidence.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.evidence.values import arrays, is_array, sane, sane_array
-from oomdoc.records import dataclass
 from oomdoc.units import NOMINAL_YEAR
 
 if TYPE_CHECKING:

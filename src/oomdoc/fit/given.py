@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from oomdoc.errors import UsageError
@@ -13,7 +13,6 @@ from oomdoc.physics.defaults import is_version
 from oomdoc.physics.expect import DTYPES
 from oomdoc.physics.kv import head_bytes
 from oomdoc.physics.weights import FORMATS, known_format
-from oomdoc.records import dataclass
 
 _MOST_RANKS = 1024
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.errors import BundleError, UsageError
@@ -21,7 +21,6 @@ from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.interval import Interval, point, printed
 from oomdoc.physics.speculation import read_speculation, stated_speculation, with_draft
 from oomdoc.physics.weights import BY_NAME, known_format, parts_of
-from oomdoc.records import dataclass
 from oomdoc.units import GIB, parse_size
 
 __all__ = ["Given", "Logged", "Measured", "Question", "Size", "ask", "parse_sizes", "parse_tokens"]

@@ -28,6 +28,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
@@ -36,7 +37,6 @@ from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.kubernetes_objects import Objects
 from oomdoc.ingest.prompts import typed
 from oomdoc.intake.scan import Chunk
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
 from oomdoc.evidence.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.ingest.record import decode, peel
 from oomdoc.intake.scan import Chunk
-from oomdoc.records import dataclass
 from oomdoc.units import parse_size
 
 HEAD_BYTES = 64 << 10

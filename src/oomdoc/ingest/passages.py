@@ -18,6 +18,7 @@ been heard with the whole. What a passage gives that is no row of evidence is dr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from oomdoc.evidence.tables import COLUMN_READING, LOOKALIKE, Batch
@@ -27,7 +28,6 @@ from oomdoc.ingest.forms.tables import FAR
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.intake.scan import Chunk
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 
 CAP_BYTES = 64 << 10

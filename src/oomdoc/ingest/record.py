@@ -14,9 +14,9 @@ import calendar
 import datetime as dt
 import json
 import re
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 from oomdoc.units import NOMINAL_YEAR, epoch_of, parse_time
 

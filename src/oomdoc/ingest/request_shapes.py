@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
@@ -17,7 +18,6 @@ from oomdoc.ingest.record import peel
 from oomdoc.ingest.request_keys import DEPTH, MEANING, NO_EPOCH, Bare, Meaning, epoch, is_container, status, word
 from oomdoc.intake.cells import Field, Memo, stamp
 from oomdoc.intake.columns import Cut, Template
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 
 LEARN_CAP = 16 << 10  # longer lines hold prompts, and are read by json anyway

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from oomdoc.ingest.request_keys import (
     MEANING,
@@ -14,7 +15,6 @@ from oomdoc.ingest.request_keys import (
 )
 from oomdoc.ingest.request_owner import conversation_of, names_prompts
 from oomdoc.intake.cells import is_null
-from oomdoc.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from oomdoc.ingest.base import Rows
-from oomdoc.records import dataclass
 
 DEVICES = 64  # of one process
 _SITES = 100  # call sites of a device that are told one by one

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from oomdoc.evidence.tables import LOOKALIKE, Batch
 from oomdoc.evidence.tables import TABLES as ALL_TABLES
@@ -31,7 +32,6 @@ from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, peel, read_record
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.intake.scan import Chunk, Hit, LiteralScan
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 
 KIND = "text-log"

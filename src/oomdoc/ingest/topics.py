@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from oomdoc.ingest.prose_words import COUNT, FAILS, NUMBERS, SIZE, WORKS
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 from oomdoc.units import MIB, parse_size
 

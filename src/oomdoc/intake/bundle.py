@@ -18,7 +18,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -40,7 +40,6 @@ from oomdoc.intake.streams import (
     stored_bytes,
     tar_headers,
 )
-from oomdoc.records import dataclass
 from oomdoc.units import GIB, MIB, show_bytes
 
 BLOCKS_FROM = LEAST

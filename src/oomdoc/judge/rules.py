@@ -12,7 +12,7 @@ import hashlib
 import re
 import string
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,7 +20,6 @@ import tomli
 
 from oomdoc.errors import RuleError
 from oomdoc.evidence.tables import TABLES
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 from oomdoc.views import thresholds
 from oomdoc.views.thresholds import Threshold

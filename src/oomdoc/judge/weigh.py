@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.judge.rules import ActionRule, EvidenceRule, Rule
 from oomdoc.model import Action, Diagnosis, Evidence
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 from oomdoc.units import show_bytes, show_seconds
 

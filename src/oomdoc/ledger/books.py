@@ -15,14 +15,13 @@ Pure: nothing here reads a table. Sizes are bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from oomdoc.ledger.closing import TOLERANCE_BYTES, Account, Figure, add_up
 from oomdoc.ledger.expectation import Expectation
 from oomdoc.ledger.message import Message, at_failure, share_moves
 from oomdoc.ledger.tokens import Token, agrees, measured_token, token_bytes
 from oomdoc.physics.interval import Interval, point
-from oomdoc.records import dataclass
 from oomdoc.units import show_bytes
 
 FAR_WEIGHTS = 0.10  # loaded weights this far from the counted ones want an explanation: counts agree to 1 %

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oomdoc.errors import OomdocError
@@ -23,7 +23,6 @@ from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import kv_bytes_per_token
 from oomdoc.physics.weights import stage_weights, weights_bytes
-from oomdoc.records import dataclass
 from oomdoc.units import GIB
 
 RANKS = (1, 2, 4, 8, 16)  # numbers of ranks that are asked about where nobody says

@@ -10,12 +10,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.evidence.store import Store
 from oomdoc.model import Engine
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 
 MOST_LIVES = 20  # starts whose ledger is told; a restart loop has hundreds that are alike

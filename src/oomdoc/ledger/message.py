@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
 
 from oomdoc.ledger.closing import TOLERANCE_BYTES, Figure
 from oomdoc.physics.interval import Interval, point
-from oomdoc.records import dataclass
 from oomdoc.units import GIB, KIB, MIB, show_bytes
 
 _BEFORE_WEIGHTS = ("init", "load")

@@ -8,9 +8,9 @@ measurement allows it; where it does not, the same model under another KV dtype 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from oomdoc.physics.interval import Interval
-from oomdoc.records import dataclass
 from oomdoc.units import show_bytes
 
 _ROUNDER_THAN_CHANCE = 8  # times the width of the bounds

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -20,7 +20,6 @@ from oomdoc.intake.bundle import BLOCKS_FROM, Intake
 from oomdoc.intake.members import Begin, Member
 from oomdoc.intake.scan import CHUNK_BYTES, Chunk, chunks, newlines
 from oomdoc.intake.unwrap import lasting_form, unwrap
-from oomdoc.records import dataclass
 
 BLOCK_BYTES = CHUNK_BYTES  # how much of a source is read at once
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.physics.interval import Interval
-from oomdoc.records import dataclass
 
 WORKSHEET_VERSION = "1"
 

@@ -10,11 +10,11 @@ Defaults: max_loras 1 and max_lora_rank 16.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.weights import dtype_bytes
-from oomdoc.records import dataclass
 
 DEFAULT_SLOTS = 1
 DEFAULT_RANK = 16

@@ -7,11 +7,10 @@ as cudaMemGetInfo tells it, U `gpu_memory_utilization`, W weights, A peak of act
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from oomdoc.physics.defaults import BudgetRule, budget_rule
 from oomdoc.physics.interval import Interval, point
-from oomdoc.records import dataclass
 
 
 @dataclass(frozen=True)

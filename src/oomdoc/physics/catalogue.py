@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ import tomli
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.config import read_config
 from oomdoc.physics.names import family, format_of, pieces, plain, repository, sized, squeezed
-from oomdoc.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 import tomli
 
 from oomdoc.physics.gpus import unified_memory
-from oomdoc.records import dataclass
 from oomdoc.units import GIB
 
 OLDEST_READ = "0.1.7"

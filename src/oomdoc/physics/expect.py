@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 from oomdoc.physics.adapters import NO_ADAPTERS, Adapters, adapter_bytes, read_adapters
 from oomdoc.physics.architecture import FULL, LATENT, Cache, Model
@@ -37,7 +37,6 @@ from oomdoc.physics.pool import (
 )
 from oomdoc.physics.speculation import NONE, Speculation, read_speculation, stated_speculation
 from oomdoc.physics.weights import draft_bytes, known_format, stage_weights
-from oomdoc.records import dataclass
 
 PREFIX_CACHING_OF_HYBRIDS_SINCE = 20_000
 _ITEM_TOKENS = {"gemma4_text": 2496}  # a step holds one whole item where attention over images goes both ways

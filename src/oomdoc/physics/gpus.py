@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +13,6 @@ import tomli
 
 from oomdoc.errors import UsageError
 from oomdoc.physics.interval import Interval, point
-from oomdoc.records import dataclass
 from oomdoc.units import GIB, parse_size
 
 

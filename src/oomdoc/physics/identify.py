@@ -6,12 +6,13 @@ candidate what agrees and what does not; an empty list is an answer too.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import models
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import kv_bytes_per_token
 from oomdoc.physics.weights import FORMATS, weights_bytes
-from oomdoc.records import dataclass
 from oomdoc.units import show_bytes
 
 WEIGHTS_TOLERANCE = 0.02

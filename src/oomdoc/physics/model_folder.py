@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from oomdoc.errors import UsageError
 from oomdoc.physics.config import config_of_file
-from oomdoc.records import dataclass
 
 _MOST_HEADER_BYTES = 100_000_000  # as the format's own reader has it
 _MOST_FILES = 2000

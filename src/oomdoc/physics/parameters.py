@@ -7,10 +7,10 @@ a percent where a config leaves small tensors unsaid (`tests/physics/test_physic
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.physics.architecture import Parameters
-from oomdoc.records import dataclass
 
 Config = Mapping[str, Any]
 

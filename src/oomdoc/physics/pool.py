@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from oomdoc.physics.architecture import CHUNKED, CROSS, ENCODER, FULL, LATENT, RECURRENT, SLIDING, Cache, Model
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import kv_dtype, stage_caches, state_bytes, token_bytes
-from oomdoc.records import dataclass
 
 HYBRID_SINCE = 9_002  # 0.9.2: one pool for groups of layers; before, every layer counts as full attention
 BLOCKS_LINE_UNTIL = 20_001  # logs of 0.20.0 and of a 0.20.1 build print blocks // groups x block tokens

@@ -10,11 +10,10 @@ import ast
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.physics.architecture import Model
-from oomdoc.records import dataclass
 
 WITHOUT_LAYERS = frozenset({"ngram", "ngram_gpu", "suffix", "[ngram]"})
 _LAYERS = {"medusa": 0, "mlp_speculator": 0, "dflash": 5}  # DFlash drafts a block with five layers

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from oomdoc.physics.architecture import Model, Parameters
 from oomdoc.physics.interval import Interval, largest, point
 from oomdoc.physics.speculation import Speculation
-from oomdoc.records import dataclass
 
 LOADED_OVER_COUNTED = (1.0, 1.01)
 """What engines report as loaded / what is counted here, over the published logs that name model and format."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.model import Unread
-from oomdoc.records import dataclass
 
 NAME = "oomdoc-redaction.json"
 KIND = "redaction"

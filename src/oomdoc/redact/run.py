@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -22,7 +23,6 @@ from oomdoc.intake.members import Layer, Member
 from oomdoc.intake.scan import Chunk, chunks
 from oomdoc.intake.unwrap import unwrap
 from oomdoc.limits import scratch_folder
-from oomdoc.records import dataclass
 from oomdoc.redact.copy import Copy, named_layers
 from oomdoc.redact.forms import HEAD_BYTES, form_of
 from oomdoc.redact.manifest import NAME, Manifest

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
-
-from oomdoc.records import dataclass
+from dataclasses import dataclass, field
 
 FULL = 0.99  # share of the pool at which it counts as full: the first crossing
 ANYBODY = -1  # owner of free blocks whose content nobody will ask for again

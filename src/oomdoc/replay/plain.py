@@ -17,9 +17,8 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from oomdoc.records import dataclass
 from oomdoc.replay.asked import Outcome, Sample, Setup, Traffic, blocks, full_from, lengths, prefix_blocks
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.errors import UsageError
-from oomdoc.records import dataclass
 from oomdoc.replay.asked import blocks
 
 _ONE_BYTE = ("fp8", "int8")  # KV formats of one byte a value; `auto`, bf16 and fp16 take two

@@ -7,14 +7,13 @@ wrote statistics, both are told by what fits them best: requests in flight again
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from oomdoc.errors import BundleError
 from oomdoc.evidence.store import Store
-from oomdoc.records import dataclass
 from oomdoc.replay.speed import ASSUMED, Speed, from_requests, from_statistics
 
 _ZONES = [1800.0 * half for half in range(-28, 29)]  # offsets of zones lie within 14 hours, on half hours

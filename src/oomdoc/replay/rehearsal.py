@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from oomdoc.evidence.store import Store
-from oomdoc.records import dataclass
 from oomdoc.replay.asked import Outcome, Setup, Traffic
 from oomdoc.replay.pool import Pool, pool_after
 from oomdoc.replay.recording import Recording, recording

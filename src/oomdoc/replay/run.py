@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from oomdoc.physics.defaults import (
     server_max_num_seqs,
     version_number,
 )
-from oomdoc.records import dataclass
 from oomdoc.replay.asked import FULL, Outcome, Sample, Setup, Traffic
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, recording

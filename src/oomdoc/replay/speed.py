@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-
-from oomdoc.records import dataclass
 
 FEWEST = 12  # observations that a fit of three numbers needs
 LEAST_OUTPUT = 8  # tokens: a shorter generation says nothing about the length of a step

@@ -9,10 +9,10 @@ GiB, per cent, counts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.model import LedgerEntry, Report
-from oomdoc.records import dataclass
 from oomdoc.report.facts import PARTS, parts_of
 from oomdoc.report.words import neutral
 from oomdoc.units import GIB, NOMINAL_YEAR, parse_time, show_seconds

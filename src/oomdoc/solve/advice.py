@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from oomdoc.model import NotHelping
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 from oomdoc.solve.situation import Situation
 from oomdoc.units import show_bytes

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.fit.sheet import divides
 from oomdoc.physics.expect import FLAGS, Setup, flag_value
-from oomdoc.records import dataclass
 from oomdoc.solve.situation import Situation
 
 # First and last release (version numbers) that take a flag, where advice could meet one that does not

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.fit.judge import judge, longest
@@ -10,7 +11,6 @@ from oomdoc.ledger.message import torch_printed
 from oomdoc.model import LedgerEntry, Range
 from oomdoc.physics.expect import FLAGS
 from oomdoc.physics.interval import Interval, point
-from oomdoc.records import dataclass
 from oomdoc.solve.guard import changed
 from oomdoc.solve.situation import Situation
 from oomdoc.units import show_bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ from oomdoc.evidence.store import Store
 from oomdoc.fit import Given, Logged, Question, ask
 from oomdoc.ledger import LEAST_DEVICE_BYTES
 from oomdoc.model import Engine, LedgerEntry
-from oomdoc.records import dataclass
 from oomdoc.units import GIB
 
 if TYPE_CHECKING:

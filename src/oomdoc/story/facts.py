@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from oomdoc.physics import catalogue
-from oomdoc.records import dataclass
 
 
 class Asks(Protocol):

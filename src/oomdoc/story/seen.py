@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.model import Diagnosis, Engine, Evidence, Incident, LedgerEntry, Report
-from oomdoc.records import dataclass
 from oomdoc.story.facts import Facts
 
 

@@ -15,13 +15,13 @@ import shutil
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from oomdoc import diagnose
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.judge.rules import EvidenceRule, Rule
 from oomdoc.judge.weigh import CEILING, SHARPNESS, Answer, Finding, probability, shares, tally
-from oomdoc.records import dataclass
 
 STRENGTH = (
     60.0  # bundles that a judgement is worth: from 16 to 128 the figures hardly move, and the ranking is best here

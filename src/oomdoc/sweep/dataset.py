@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from oomdoc.errors import UsageError
-from oomdoc.records import dataclass
 from oomdoc.sweep import faults
 from oomdoc.sweep.checked import Files, sized
 from oomdoc.sweep.columns import TABLES, arrow_schema, arrow_table

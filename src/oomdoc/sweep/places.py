@@ -11,11 +11,11 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.records import dataclass
 from oomdoc.sweep.faults import patiently, sentence
 
 SCHEMES = ("s3://", "gs://", "gcs://")

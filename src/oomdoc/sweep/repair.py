@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from oomdoc.errors import BundleError, BusyError, DamagedError, UsageError
-from oomdoc.records import dataclass
 from oomdoc.sweep import faults
 from oomdoc.sweep.columns import TABLES
 from oomdoc.sweep.dataset import Dataset

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from oomdoc import __version__
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.judge.rules import load_rules, rules_version
 from oomdoc.model.morning import NO_FAILURE, Morning
-from oomdoc.records import dataclass
 from oomdoc.sweep import engines, ledger, places, sources, trends
 from oomdoc.sweep.columns import READ, TABLES
 from oomdoc.sweep.dataset import Dataset

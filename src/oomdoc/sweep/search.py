@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc import __version__
 from oomdoc.errors import UsageError
-from oomdoc.records import dataclass
 from oomdoc.sweep import evidence
 from oomdoc.sweep.columns import READ
 from oomdoc.sweep.dataset import Dataset, existing

@@ -6,6 +6,7 @@ An *experiment* has settings of a server as columns and a result: a word (`ok`, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.ingest.base import TEXT_CAP, Rows
@@ -28,7 +29,6 @@ from oomdoc.ingest.forms.figures import figure_of, with_unit
 from oomdoc.ingest.forms.grammar import Column
 from oomdoc.ingest.outcome_words import outcome_of
 from oomdoc.ingest.setting_names import WEAK, settings_in
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 

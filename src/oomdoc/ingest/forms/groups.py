@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from oomdoc.ingest.forms import grammar
@@ -21,7 +21,6 @@ from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.metrics import kept_name
 from oomdoc.ingest.request_keys import moment
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 
 _NAME_COLUMNS = frozenset(("metric", "name", "key", "field", "quantity", "counter", "series", "measurement", "what", "item", "property", "parameter", "stat", "variable", "__name__", "_field", "metricname", "metric_name"))  # fmt: skip

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from oomdoc.ingest.base import Rows
 from oomdoc.ingest.forms import grammar
@@ -17,7 +18,6 @@ from oomdoc.ingest.forms.figures import figure_of
 from oomdoc.ingest.forms.grammar import column_of
 from oomdoc.ingest.forms.prepare import Abridged, unquoted, with_points, writes_commas
 from oomdoc.ingest.forms.series import HEADING, Series, SeriesRows, series_of
-from oomdoc.records import dataclass
 
 
 @dataclass(frozen=True)

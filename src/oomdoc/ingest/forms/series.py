@@ -7,6 +7,7 @@ A *series* has a column of memory and an order (a time, hours since a start, rou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.ingest.base import TEXT_CAP, Rows
@@ -31,7 +32,6 @@ from oomdoc.ingest.forms.cells import (
 from oomdoc.ingest.forms.grammar import Column
 from oomdoc.ingest.request_keys import moment
 from oomdoc.ingest.vocabulary import foreign_program
-from oomdoc.records import dataclass
 from oomdoc.units import parse_age
 
 _FOREIGN = 2  # columns of another program's table

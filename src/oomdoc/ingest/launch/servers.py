@@ -11,10 +11,9 @@ weights (TensorRT-LLM, LMDeploy) is another thing than a share of the device, an
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from oomdoc.ingest.launch.names import Setting
-from oomdoc.records import dataclass
 
 _TP, _PP, _DP = "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"
 _LEN, _SEQS, _STEP, _SHARE = "max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from oomdoc.ingest.nvidia_smi import cells as reads
 from oomdoc.ingest.nvidia_smi.findings import MIG, Findings
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 
 _PAIR = regex(r"(\s*)((?:[^:\s][^:]*?)?)\s*:\s(.*)")

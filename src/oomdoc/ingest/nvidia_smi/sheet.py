@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -11,7 +12,6 @@ from oomdoc.ingest.nvidia_smi import cells as reads
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.ingest.vocabulary.words import taken_apart
 from oomdoc.intake.cells import Field, Memo, is_null
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 
 _ROLES: Mapping[str, str] = {

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from oomdoc.ingest.vocabulary import (
@@ -30,7 +31,6 @@ from oomdoc.ingest.vocabulary import (
 )
 from oomdoc.ingest.vocabulary.quantity import KINDS, Quantity
 from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES, Name, taken_apart
-from oomdoc.records import dataclass
 from oomdoc.regexes import regex
 
 __all__ = ["KINDS", "Match", "Quantity", "apart", "foreign_program", "is_irrelevant", "meanings", "quantities"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from oomdoc.evidence.tables import TABLES
-from oomdoc.records import dataclass
 
 KINDS = ("bytes", "share", "seconds", "tokens", "count", "number", "index", "moment", "age", "text", "status")
 """What a value can be."""
