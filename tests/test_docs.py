@@ -58,6 +58,7 @@ def blocks(name: str, language: str = "") -> list[Block]:
     return found
 
 
+@functools.cache
 def prose(name: str) -> str:
     """A page without its code blocks."""
     return re.sub(r"^```.*?^```$", "", read(name), flags=re.M | re.S)
@@ -119,6 +120,7 @@ def test_every_command_is_documented() -> None:
 # --- links and names ----------------------------------------------------------------------------------------------------
 
 
+@functools.cache
 def anchors(name: str) -> set[str]:
     """The anchors that a page's headings get, as GitHub makes them."""
     found: set[str] = set()
