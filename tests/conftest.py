@@ -40,7 +40,7 @@ def replays_are_done_once() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def replays_are_done_anew(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Where they are what is tested."""
+    """Where what they take is tested."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replays, "ANEW", [grids.WHOLE or getattr(request.module, "REPLAYS_ANEW", False)])
         yield

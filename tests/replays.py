@@ -1,7 +1,8 @@
 """A replay is a function of the engine and the traffic alone, and four fifths of what a bundle with traffic costs: one run of the
 tests does each once. Workers (xdist) find those of others in the folder that they share.
 
-Where replays are what is tested (`REPLAYS_ANEW = True` in the module) each is done, as all are with `make whole`.
+Where that they are the same, or how long they take, is what is tested (`REPLAYS_ANEW = True` in the module) each is done, as all are
+with `make whole`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from oomdoc.replay.asked import Outcome, Setup, Traffic
 
 ANEW = [grids.WHOLE]
 """Whether every replay is done, whatever was done before."""
+LEAST = 50
+"""Requests from which on it is worth it: examples by the thousand are small."""
 _DONE: dict[str, bytes] = {}
 
 
@@ -28,7 +31,7 @@ class Once(scheduler._Run):
         self._traffic = traffic
 
     def outcome(self) -> Outcome:
-        if ANEW[0]:
+        if ANEW[0] or len(self.arrival) < LEAST:
             return super().outcome()
         columns = {name: list(column) for name, column in vars(self._traffic).items()}
         asked = repr((self.setup, columns, list(self.sample_ps), self.most_blocks))

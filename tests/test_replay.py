@@ -32,7 +32,6 @@ from snapshot import check
 
 ROOT = Path(__file__).parents[1]
 LONG_CHATS = ROOT / "sample_logs" / "kv-demand-long-chats"
-REPLAYS_ANEW = True
 
 
 # ---- the scheduler against its twin
@@ -93,6 +92,7 @@ def test_a_replay_that_tests_do_once_is_that_replay(setup: Setup, traffic: Traff
     anew = told()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replays, "ANEW", [False])
+        patch.setattr(replays, "LEAST", 0)
         assert told() == anew
         patch.setattr(replays.Once.__mro__[1], "outcome", None)  # nothing is replayed a second time
         assert told() == anew
@@ -406,9 +406,11 @@ def test_steps_that_nobody_has_measured_are_said_to_be_extended(running: int, sa
 
 @pytest.fixture(scope="module")
 def again() -> Iterator[oomdoc.Analysis]:
-    """The same bundle analysed another time."""
-    with oomdoc.analyze(LONG_CHATS) as analysis:
-        yield analysis
+    """The same bundle analysed another time, and replayed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replays, "ANEW", [True])
+        with oomdoc.analyze(LONG_CHATS) as analysis:
+            yield analysis
 
 
 def test_same_bundle_same_replay(long_chats: dict[str, Any], again: oomdoc.Analysis) -> None:
