@@ -6,11 +6,14 @@ A run on a change must not fail for what the change did not touch: new examples 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 import grids
+import replays
+from oomdoc.replay import scheduler
 
 # how long an example takes on a busy machine says nothing of the program
 settings.register_profile("same", derandomize=True, deadline=None)
@@ -25,3 +28,19 @@ def reports_are_shared(tmp_path_factory: pytest.TempPathFactory) -> None:
         folder = tmp_path_factory.getbasetemp().parent / "reports"
         folder.mkdir(exist_ok=True)
         grids.SHARED.append(folder)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def replays_are_done_once() -> Iterator[None]:
+    """The same traffic through the same engine (`replays`)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduler, "_Run", replays.Once)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def replays_are_done_anew(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where what they take is tested."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replays, "ANEW", [grids.WHOLE or getattr(request.module, "REPLAYS_ANEW", False)])
+        yield

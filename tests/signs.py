@@ -222,28 +222,32 @@ def written(tree: Node) -> str:
     return str(duckdb.execute("SELECT json_deserialize_sql(?)", [json.dumps(tree)]).fetchone()[0])  # type: ignore[index]
 
 
-def laid_out(sql: str, relations: frozenset[str]) -> str:
-    """The query with each relation in it being the rows of the case `cases_.case_`, to stand in a lateral join."""
+def laid_out(sql: str, relations: frozenset[str], apart: frozenset[str] = frozenset()) -> str:
+    """The query with each relation in it being the rows of the case `cases_.case_`, to stand in a lateral join.
+
+    `apart` are names with a schema (`seen.oom`) whose rows are others than those of the bare name; they stand in `of_cases.seen_oom`.
+    """
     tree = parsed(sql)
-    _lay_out(tree, relations, frozenset())
+    _lay_out(tree, relations, apart, frozenset())
     return written(tree)
 
 
-def _lay_out(node: Any, relations: frozenset[str], hidden: frozenset[str]) -> None:
+def _lay_out(node: Any, relations: frozenset[str], apart: frozenset[str], hidden: frozenset[str]) -> None:
     """`hidden` are names that a WITH around has given to something of its own, from the next of its queries on."""
     if isinstance(node, list):
         for child in node:
-            _lay_out(child, relations, hidden)
+            _lay_out(child, relations, apart, hidden)
     elif isinstance(node, dict):
         for entry in (node.get("cte_map") or {}).get("map", ()):
-            _lay_out(entry["value"], relations, hidden)
+            _lay_out(entry["value"], relations, apart, hidden)
             hidden |= {entry["key"]}
         if node.get("type") == "BASE_TABLE" and node["table_name"] in relations - (
             hidden if not node["schema_name"] else frozenset()
         ):
-            name, alias = node["table_name"], node["alias"] or node["table_name"]
+            name, schema, alias = node["table_name"], node["schema_name"], node["alias"] or node["table_name"]
+            table = f"{schema}_{name}" if f"{schema}.{name}" in apart else name
             rows = parsed(
-                f"SELECT * FROM (SELECT * EXCLUDE (case_) FROM of_cases.{name} WHERE case_ = cases_.case_) AS {alias}"
+                f"SELECT * FROM (SELECT * EXCLUDE (case_) FROM of_cases.{table} WHERE case_ = cases_.case_) AS {alias}"
             )
             instead = {**rows["statements"][0]["node"]["from_table"], "column_name_alias": node["column_name_alias"]}
             node.clear()
@@ -251,7 +255,7 @@ def _lay_out(node: Any, relations: frozenset[str], hidden: frozenset[str]) -> No
             return
         for key, child in node.items():
             if key != "cte_map":
-                _lay_out(child, relations, hidden)
+                _lay_out(child, relations, apart, hidden)
 
 
 def _differs(case: Case, row: Row, gives: Row) -> str:

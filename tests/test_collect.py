@@ -75,6 +75,16 @@ class Host:
         for stream, target in enumerate(outputs, 1):
             (self.proc / str(pid) / "fd" / str(stream)).symlink_to(target)
 
+    def clock(self) -> None:
+        """Nobody waits: time stands still but where something sleeps, which puts forward what `date` says."""
+        slept, date = self.folder / "slept", shutil.which("date")
+        slept.write_text("")
+        self.stub("sleep", f'echo "$1" >> {slept}')
+        self.stub(
+            "date",
+            f'now={int(time.time())}; while read -r each; do now=$((now + each)); done < {slept}; exec {date} -d "@$now" "$@"',
+        )
+
     def group(self, path: str, **counters: str) -> None:
         """A control group below /sys/fs/cgroup."""
         place = self.folder / "sys" / "fs" / "cgroup" / path
@@ -286,6 +296,7 @@ def test_what_stands_around_a_server_comes_along(shell: list[str], version: int,
         "memory/llm/vllm" if version == 1 else "llm/vllm",
         **({"usage_in_bytes": "777"} if version == 1 else {"current": "777"}),
     )
+    host.clock()
     archive, _ = host.collect(shell, "-d", "4", "-i", "1", "-l", str(log))
     told = everything(archive)
     assert "vLLM API server version" in told["process/4242/output-1.log"]
@@ -296,9 +307,7 @@ def test_what_stands_around_a_server_comes_along(shell: list[str], version: int,
     assert "777" in told["process/4242/memory-group.txt"] and "999" not in told["process/4242/memory-group.txt"]
     assert told["host/largest-processes.txt"].splitlines()[:2] == ["PID RSS_KIB NAME", "7 8388608 redis-server"]
     samples = told["metrics/host-memory.prom"].splitlines()
-    assert (
-        len(samples) >= 4
-    )  # two of each: in four seconds, since a machine under load may need more than one for the first
+    assert len(samples) == 10  # of each one at the start and after each of four seconds
     assert re.fullmatch(r"node_memory_MemAvailable_bytes 1024000 \d{10}000", samples[0])
     assert re.fullmatch(r'container_memory_usage_bytes\{id="(?:/memory)?/llm/vllm"\} 777 \d{10}000', samples[1])
 
@@ -338,6 +347,8 @@ def test_a_report_says_first_what_the_collector_missed(shell: list[str], tmp_pat
             assert "kernel log" in page
         first = report.diagnoses[0].cause
     assert first == "memory-utilization-edge"  # and what it missed is no evidence
+    if shell[0] != next(filter(shutil.which, ("dash", "busybox", "bash"))):
+        return  # what follows has read the archive already
     copy = tmp_path / "copy.tar.gz"
     redact(str(archive), copy, Redaction())
     with oomdoc.analyze(str(copy)) as analysis:  # a copy to send away says so too

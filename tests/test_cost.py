@@ -23,6 +23,8 @@ from oomdoc.intake.bundle import open_bundle
 from oomdoc.loading.load import _Texts
 from oomdoc.model import Unread
 
+REPLAYS_ANEW = True
+
 SAMPLE = Path(__file__).parents[1] / "sample_logs" / "graph-capture-on-24gb"
 LOG = (SAMPLE / "vllm.log").read_bytes()
 PYTHON = b'"""A part of something."""\n\nimport os\nfrom typing import Any\n\n\ndef part(value: Any) -> str:\n    return f"{value} ran out of GPU memory"\n'

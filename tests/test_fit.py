@@ -84,7 +84,7 @@ def test_the_length_check_turns_exactly_where_the_pool_ends() -> None:
         ({"model": "tiiuae/falcon-7b", "gpu": "T4", "tensor_parallel_size": 2}, False, "division"),
         ({"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "L4"}, False, "length"),
         ({"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "L4", "max_model_len": 8192}, True, None),
-        ({"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "L4", "max_model_len": 24_000}, None, "length"),
+        ({"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "L4", "max_model_len": 24_400}, None, "length"),
         ({"model": "deepseek-ai/DeepSeek-V4-Flash", "gpu": "H100", "tensor_parallel_size": 4}, None, None),
         ({"model": "moonshotai/Kimi-K3", "gpu": "H100", "tensor_parallel_size": 8}, None, None),
     ],

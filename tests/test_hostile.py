@@ -22,6 +22,8 @@ import zstandard
 
 from grids import made_once
 
+REPLAYS_ANEW = True
+
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 GOOD = (SAMPLES / "sampler-warmup-1024" / "vllm.log").read_bytes()
 CAUSE = "max-num-seqs-too-high"

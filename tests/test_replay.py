@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 import oomdoc
+import replays
 from oomdoc.cli import run
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.replay.asked import Setup, Traffic, blocks
@@ -78,6 +79,23 @@ def test_a_run_that_is_cut_short_decides_what_the_whole_one_does(setup: Setup, t
     whole = simulate(setup, traffic)
     lost = whole.preemptions or whole.impossible or whole.held_ps or whole.peak_blocks > most
     assert survives(setup, traffic, most) == (None if lost else whole)
+
+
+@settings(max_examples=50, deadline=None)
+@given(setups(), traffics(), st.integers(1, 30))
+def test_a_replay_that_tests_do_once_is_that_replay(setup: Setup, traffic: Traffic, most: int) -> None:
+    """What the tests of other things are told of a traffic that was replayed before (`replays`)."""
+
+    def told() -> list[Any]:
+        return [simulate(setup, traffic), simulate(setup, traffic, MOMENTS), *(survives(setup, traffic, least) for least in (most, most + 1))]  # fmt: skip
+
+    anew = told()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replays, "ANEW", [False])
+        patch.setattr(replays, "LEAST", 0)
+        assert told() == anew
+        patch.setattr(replays.Once.__mro__[1], "outcome", None)  # nothing is replayed a second time
+        assert told() == anew
 
 
 @settings(max_examples=150, deadline=None)
@@ -401,9 +419,11 @@ def test_steps_that_nobody_has_measured_are_said_to_be_extended(running: int, sa
 
 @pytest.fixture(scope="module")
 def again() -> Iterator[oomdoc.Analysis]:
-    """The same bundle analysed another time."""
-    with oomdoc.analyze(LONG_CHATS) as analysis:
-        yield analysis
+    """The same bundle analysed another time, and replayed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replays, "ANEW", [True])
+        with oomdoc.analyze(LONG_CHATS) as analysis:
+            yield analysis
 
 
 def test_same_bundle_same_replay(long_chats: dict[str, Any], again: oomdoc.Analysis) -> None:

@@ -7,7 +7,8 @@ import re
 import shutil
 import string
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,18 +17,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grids import WHOLE
 from oomdoc.diagnose import Options, analyze
 from oomdoc.errors import RuleError
 from oomdoc.evidence import database
 from oomdoc.evidence.store import Store
 from oomdoc.judge import rule_tests
 from oomdoc.judge.rules import CATEGORIES, Rule, load_rules, read_rule, rules_folder, rules_version
-from oomdoc.judge.weigh import answer
+from oomdoc.judge.weigh import answer, diagnose, weigh
 from oomdoc.solve.guard import spelled
+from together import Together, queries
 
 RULES, FAULTS = load_rules()
 BY_ID = {rule.id: rule for rule in RULES}
-CASES = [(rule, test) for rule in RULES for test in rule.tests]
+PARTS = [RULES[: len(RULES) // 2], RULES[len(RULES) // 2 :]]
+ONE_IN = 16
+"""Of so many tests of rules one is asked alone as well."""
 
 CATALOGUE: Mapping[str, tuple[str, frozenset[str]]] = MappingProxyType(
     # cause: (category, its sub-reasons); ids are a public contract (docs/method.md)
@@ -127,9 +132,27 @@ def _name(rule: Rule, test: Mapping[str, Any]) -> str:
     return f"{rule.id}: {test['name']}"
 
 
-@pytest.mark.parametrize("case", CASES, ids=[_name(rule, test) for rule, test in CASES])
-def test_rule_file_test(case: tuple[Rule, Mapping[str, Any]], used: Store) -> None:
-    assert rule_tests.run_one(*case, used) == ""
+@pytest.mark.parametrize("rules", PARTS, ids=lambda rules: f"{rules[0].id} to {rules[-1].id}")
+def test_rule_file_tests(rules: Sequence[Rule], used: Store) -> None:
+    """All tests of these rules at once (`together`); one that fails so is asked again by itself, for a fault is one of the machine."""
+    tests = [(rule, test) for rule in rules for test in rule.tests]
+    desk = Together(tests, ONE_IN)
+    faults = {}
+    for number, (rule, test) in enumerate(tests):
+        chosen = any(desk.has_choice(number, sql) for sql in queries(rule))
+        if chosen or rule_tests.faults_of(rule, test, partial(desk.ask, number)):
+            faults[_name(rule, test)] = rule_tests.run_one(rule, test, used)
+    assert not {name: fault for name, fault in faults.items() if fault}
+    for number, told in desk.alone.items():  # whatever a test expects: asked together a rule says what it says alone
+        ask = partial(desk.ask, number)
+        assert diagnose(weigh(tests[number][0], ask), ask) == told, _name(*tests[number])
+
+
+@pytest.mark.skipif(not WHOLE, reason="`make whole` asks each alone; together they are asked above")
+@pytest.mark.parametrize("rule", RULES if WHOLE else RULES[:1], ids=lambda rule: rule.id)
+def test_a_rule_file_test_alone(rule: Rule, used: Store) -> None:
+    faults = {test["name"]: rule_tests.run_one(rule, test, used) for test in rule.tests}
+    assert not {name: fault for name, fault in faults.items() if fault}
 
 
 def test_a_store_that_was_emptied_knows_nothing_of_before(used: Store) -> None:

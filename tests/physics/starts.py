@@ -139,9 +139,14 @@ def measure(some: Sequence[dict[str, Any]]) -> Figures:
 
 
 def main() -> None:
-    """Print the figures of the open half, row by row what is off; with `--aside` those kept aside, figures alone."""
+    """Print the figures of the open half, row by row what is off; with `--aside` those kept aside, figures alone.
+
+    `--set N` takes the rows of one collection, both halves of it.
+    """
     aside = "--aside" in sys.argv
     some = rows(aside)
+    if "--set" in sys.argv:
+        some = [row for row in rows() if row.get("collection") == int(sys.argv[sys.argv.index("--set") + 1])]
     print(measure(some))
     if aside and "--rows" not in sys.argv:
         return

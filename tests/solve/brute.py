@@ -72,9 +72,8 @@ def grid(now: Situation, part: int = 1) -> Iterator[dict[str, Any]]:
     caching = [None, not setup.prefix_caching]
     names = ("kv_cache_dtype", "gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "tensor_parallel_size",
              "enable_chunked_prefill", "enable_prefix_caching")  # fmt: skip
-    for setting in itertools.product(
-        (None, "fp8") if now.on_gpu else (None,), shares, seqs, batched, ranks, chunked, caching
-    ):
+    every = itertools.product((None, "fp8") if now.on_gpu else (None,), shares, seqs, batched, ranks, chunked, caching)
+    for setting in itertools.islice(every, 0, None, part):
         changes = {name: value for name, value in zip(names, setting, strict=True) if value is not None}
         guarded = guard(changes, now, devices=None)
         if changes and not guarded.refused and at_start(guarded.changes, now).values.get("starts") is not False:

@@ -17,6 +17,7 @@ from brute import against_grid
 
 import oomdoc
 import oomdoc.assemble.assemble
+from grids import WHOLE
 from oomdoc.model import Action, Diagnosis
 from oomdoc.solve import Situation
 from oomdoc.solve.rehearsed import scaled
@@ -59,9 +60,9 @@ def solved(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Diagnosis, Si
     yield seen
 
 
-@pytest.mark.parametrize(("share", "utilization"), [(1.0, 0.9), (0.3, 0.72)])
+@pytest.mark.parametrize(("share", "utilization", "part"), [(1.0, 0.9, 3), (0.3, 0.72, 7), (0.06, 0.8, 7)])
 def test_no_setting_of_a_grid_serves_a_tenth_more_in_time(
-    share: float, utilization: float, solved: list[tuple[Diagnosis, Situation]], tmp_path: Path
+    share: float, utilization: float, part: int, solved: list[tuple[Diagnosis, Situation]], tmp_path: Path
 ) -> None:
     with oomdoc.analyze(with_pool(tmp_path / "bundle", share, utilization)) as analysis:
         assert analysis.report.diagnoses[0].cause == "kv-demand-exceeds-pool"
@@ -69,7 +70,7 @@ def test_no_setting_of_a_grid_serves_a_tenth_more_in_time(
         stage = now.rehearsal
         assert stage is not None
         fix = diagnosis.actions[0]
-        found = against_grid(diagnosis, now, part=7)
+        found = against_grid(diagnosis, now, part=1 if WHOLE else part)
         assert found.mine is not None and found.mine >= found.before
         if fix.changes:
             assert stage.run(fix.changes).in_time == pytest.approx(found.mine)
@@ -97,6 +98,23 @@ def test_two_flags_that_serve_only_together_are_told_together(tmp_path: Path) ->
     assert fix.predicted["in_time"] > alone.predicted["in_time"] + 0.2 > alone.predicted["in_time_before"] + 0.2
     assert all(text in (diagnosis.command or "") for text in ("--kv-cache-dtype fp8", "--gpu-memory-utilization 0.9"))
     assert fix.when == "after-load-test" and diagnosis.until_then == "admit-less"
+
+
+@pytest.mark.parametrize(
+    ("utilization", "says"),
+    [(0.9, "none of them alone has more"), (0.6, "alone `--gpu-memory-utilization 0.94` has 91%")],
+)
+def test_a_flag_that_starts_only_beside_another_is_tried_beside_it(
+    utilization: float, says: str, tmp_path: Path
+) -> None:
+    """A sixteenth of the pool: 8 bits alone leave too little for the longest request, which the engine would refuse."""
+    with oomdoc.analyze(with_pool(tmp_path / "bundle", 0.06, utilization)) as analysis:
+        diagnosis = analysis.report.diagnoses[0]
+    fix = diagnosis.actions[0]
+    assert fix.id == "flags-together" and {*fix.changes} == {"gpu_memory_utilization", "kv_cache_dtype"}
+    assert "max_model_len" not in fix.changes and says in fix.why
+    assert fix.predicted["in_time"] > fix.predicted["in_time_before"] + 0.05
+    assert all(flag in (diagnosis.command or "") for flag in ("--kv-cache-dtype fp8", "--gpu-memory-utilization 0.94"))
 
 
 def test_a_replay_that_lacks_many_requests_is_a_hint_and_no_proof(tmp_path: Path) -> None:

@@ -170,6 +170,12 @@ def quick(here: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "LOOK_AGAIN_S", 0.0)
 
 
+@pytest.fixture
+def soon(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What never comes is asked for three times: of each its client waits for a second and more, by a clock of its own."""
+    monkeypatch.setattr(faults, "MOST_TRIES", 3)
+
+
 def keys(client: object, name: str, prefix: str) -> dict[str, str]:
     """Data files of a store in a bucket and their entity tags."""
     listed = client.list_objects_v2(Bucket=name, Prefix=f"{prefix}/").get("Contents", [])  # type: ignore[attr-defined]
@@ -198,7 +204,7 @@ def test_a_bad_night_tells_what_a_calm_one_tells(tmp_path: Path, bucket: tuple[s
     assert client.get_object(Bucket=name, Key="other/evidence/important.txt")["Body"].read() == b"x"  # type: ignore[attr-defined]
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("soon")
 def test_a_bundle_that_cannot_be_fetched_is_left_and_named_and_the_night_goes_on(
     tmp_path: Path, bucket: tuple[str, object], access: Access
 ) -> None:
@@ -214,7 +220,7 @@ def test_a_bundle_that_cannot_be_fetched_is_left_and_named_and_the_night_goes_on
     assert night(f"s3://{name}/s", [f"s3://{name}/fleet"], SECOND, access=access).counts.read == 1  # type: ignore[list-item]
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("soon")
 def test_a_store_that_does_not_answer_is_not_called_damaged(
     tmp_path: Path, bucket: tuple[str, object], access: Access
 ) -> None:

@@ -12,7 +12,7 @@ from oomdoc.model import Engine, LedgerEntry
 from oomdoc.physics.defaults import is_version
 from oomdoc.physics.expect import DTYPES
 from oomdoc.physics.kv import head_bytes
-from oomdoc.physics.weights import FORMATS, known_format
+from oomdoc.physics.weights import FORMATS, format_is_the_checkpoints, known_format
 
 _MOST_RANKS = 1024
 
@@ -88,7 +88,8 @@ def check(given: Given) -> None:
         )
     if given.engine_version is not None and not is_version(given.engine_version):
         raise UsageError(f"--engine-version '{given.engine_version}' is no version", "Write it like 0.11.2")
-    if given.quantization is not None and given.quantization != "none" and known_format(given.quantization) is None:
+    method = given.quantization
+    if method not in (None, "none") and known_format(method) is None and not format_is_the_checkpoints(method):
         raise UsageError(f"--quantization '{given.quantization}' is not known", f"Choose none, {', '.join(FORMATS)}")
     if given.dtype is not None and given.dtype not in DTYPES:
         raise UsageError(f"--dtype '{given.dtype}' is not known", f"Choose {', '.join(DTYPES)}")

@@ -20,7 +20,7 @@ from oomdoc.physics.expect import FLAGS, Known, Setup, fill, flag_value, runner_
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.interval import Interval, point, printed
 from oomdoc.physics.speculation import read_speculation, stated_speculation, with_draft
-from oomdoc.physics.weights import BY_NAME, known_format, parts_of
+from oomdoc.physics.weights import BY_NAME, format_is_the_checkpoints, known_format, parts_of
 from oomdoc.units import GIB, parse_size
 
 __all__ = ["Given", "Logged", "Measured", "Question", "Size", "ask", "parse_sizes", "parse_tokens"]
@@ -231,7 +231,11 @@ def _setup(
         values["model_runner"] = runner
         inputs.append(Input("model runner", runner, "logged", ""))
     method = flag_value("quantization", flag_of(logged, "quantization")[0])
-    if given.quantization is not None:
+    if given.quantization is not None and format_is_the_checkpoints(given.quantization, told):
+        stated.add("quantization")
+        own = f"the checkpoint's own format: {model.quantization or 'none that is known'}"
+        inputs.append(Input("quantization", given.quantization, "given", own))
+    elif given.quantization is not None:
         values["quantization"] = given.quantization
         stated.add("quantization")
         inputs.append(Input("quantization", given.quantization, "given", ""))

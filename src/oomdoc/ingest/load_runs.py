@@ -46,7 +46,9 @@ _SERVER = regex(
     r"\b(?:vllm serve|api_server|launch_server|sglang serve|llama-server|trtllm-serve|text-generation-launcher|ray start|lmdeploy serve)\b"
 )
 """A server's command, whose options have like names and ask for nothing."""
-_GENERATOR = regex(r"(?i)bench|load|perf|stress|locust|\bk6\b|\bwrk\b|\bclient|\bqa\b|-qa\b|\bsend|\btest|\beval")
+_GENERATOR = regex(
+    r"(?i)bench|load|perf|stress|locust|\bk6\b|\bwrk\b|\bclient|(?<![a-z])qa(?![a-z])|\bsend|\btest|\beval"
+)
 """What programs that ask call themselves."""
 
 _AT_A_TIME = frozenset(["concurrency", "concurrent", "concurrently", "parallel", "parallelism", "clients", "client", "vus", "inflight", "flight", "streams", "connections"])  # fmt: skip

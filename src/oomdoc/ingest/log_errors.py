@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from oomdoc.ingest.base import Pattern
+from oomdoc.ingest.host_events.shared_memory import NOT_ROOM
 from oomdoc.regexes import regex
 
 ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -21,7 +22,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|Error in memory profiling|not enough GPU memory|lack of CPU swap space|No free blocks are available|Cannot auto-fit"
                    r"|torch\S*OutOfMemoryError|Allocation on device|aten::(?:new_)?empty\w*\".{0,80}API call failed|Mamba cache blocks|Triton Error \[CUDA\]: out of memory|NVML_SUCCESS == r INTERNAL ASSERT"
                    r"|memory space hbm|resource.exhausted: .{0,200}\b(?:reserve|allocate|hbm)\b|(?:not? enough|insufficient) (?:gpu |device )?memory\b"),
-        ("shm", r"/dev/shm|shared memory segment|shared memory object|(?<!KeyError: '/)psm_|insufficient shared memory"),
+        ("shm", rf"^(?!.*(?:{NOT_ROOM})).*(?:/dev/shm|shared memory segment|shared memory object|(?<!KeyError: '/)psm_|insufficient shared memory)"),
         ("host-memory", r"(?:register|pin)(?:ing)? (?:host |a )?(?:ptr|pointer|buffer|memory) (?:has )?failed|unable to pin\b|Cannot allocate memory|can't allocate memory|bad_alloc|(?<!OutOf)MemoryError|of RAM is available|low on memory|memory usage threshold|Too large swap space"),
         # consequences and wrappers
         ("echo", r"See (?:root cause|stack trace) (?:above|\(above\))|See stack trace for root cause|EngineDeadError|AsyncEngineDeadError"
@@ -106,6 +107,7 @@ PATTERNS: tuple[Pattern, ...] = (
             ("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}", {"kind": "echo"}),
             ("KeyError: '/psm_0a1b2c3d'", {"kind": "echo"}),
             ("OSError: [Errno 28] No space left on device: '/psm_0a1b2c3d'", {"kind": "shm"}),
+            ("FileNotFoundError: [Errno 2] No such file or directory: '/psm_5e6f7a8b'", {"kind": "missing-file"}),
             ("pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig Value error, 28 heads must be divisible by 8. [type=value_error, input_value=()]",
              {"exception": "pydantic_core._pydantic_core.ValidationError", "kind": "bad-argument", "text": "28 heads must be divisible by 8."}),
             ("2027-03-02 04:05:06 ERROR 51733 [runner.py:88] RuntimeError: CUDA error: an illegal memory access was encountered", {"exception": "RuntimeError", "kind": "kernel"}),

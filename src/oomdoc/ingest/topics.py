@@ -480,10 +480,11 @@ TOPICS: tuple[Topic, ...] = (
         # what comes once cannot be hit
         unless=r"\bCacheInfo\(|\blru_cache\b|\bhits?[=:] ?[1-9]"
         r"|\b(?:prompts?|requests?|documents?|inputs?|questions?)\b[^.;]{0,20}\b(?:different|unique|random|distinct)\b"
-        r"|\b(?:different|unique|random|distinct) (?:prompts?|requests?|documents?|inputs?|questions?)\b",
+        r"|\b(?:different|unique|random|distinct) (?:prompts?|requests?|documents?|inputs?|questions?)\b"
+        r"|\b(?:different|new|another|fresh|unlike) \w+ (?:each|every|for each|for every|in each|in every) (?:time|request|call|run|prompt|question)\b",
         deniable=False,
         samples=(("nothing is hit: cached_tokens 0 at every turn", None), ("hit rate 0.0 %", None),),
-        near_misses=("hit rate 40 %", "hit rate 0.4", "hit rate zero, as each of the 500 documents is different", "no hits with random prompts", "CacheInfo(hits=19042, misses=52, maxsize=None, currsize=52)",),
+        near_misses=("hit rate 40 %", "hit rate 0.4", "hit rate zero, as each of the 500 documents is different", "no hits with random prompts", "hit rate 0.0 %, but the test sends another page each time", "CacheInfo(hits=19042, misses=52, maxsize=None, currsize=52)",),
     ),
     _topic(
         "shm",

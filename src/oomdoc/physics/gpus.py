@@ -30,6 +30,9 @@ class Gpu:
 
 
 _MOST_BYTES = 4096 * GIB  # a larger "size" is a name that ends like a unit, such as 3080Ti
+_MOST_ON_THE_BOX = 512  # GB that a card's name states
+_OF_THE_BOX = (0.91, 1.0)
+"""What an engine sees of the GB on a card's box, in GiB: 14.6 of a 16 GB T4, 22.0 of a 24 GB L4, 15.98 of a 16 GB Radeon."""
 
 
 @cache
@@ -53,7 +56,8 @@ def find_gpu(text: str) -> Gpu:
     """The device of a name or a size. UsageError where it is neither.
 
     A bare number is GiB. `80GB` is what it says, 80 x 10^9 bytes, which is less than an 80 GB card has: name the card.
-    `4xA100-40GB` are four of them. `H100 MIG 3g.40gb` is the slice, never the whole card.
+    `4xA100-40GB` are four of them. `H100 MIG 3g.40gb` is the slice, never the whole card. A card that is not in the table
+    but whose name ends with its capacity has about that: a range, with the origin `assumed`.
 
     >>> find_gpu("H100").name, find_gpu("NVIDIA A100-SXM4-40GB").name, find_gpu("24GiB").total_bytes.lo / GIB
     ('NVIDIA H100 80GB', 'NVIDIA A100 40GB', 24.0)
@@ -69,12 +73,23 @@ def find_gpu(text: str) -> Gpu:
     plain = _plain(text)
     if found := _by_name(plain):
         return found
+    if found := _by_box(text):
+        return found
     names = {words: gpu.name for gpu, match in gpus() for words in match}
     near = difflib.get_close_matches(plain, names, 2, 0.6)
     meant = f"Did you mean {' or '.join(dict.fromkeys(word.upper() for word in near))}? " if near else ""
     raise UsageError(
         f"no device '{text}' is known", f"{meant}Name a size such as 80GiB, or one such as H100, L40S, A10G"
     )
+
+
+def _by_box(text: str) -> Gpu | None:
+    """The card that no table has but whose name ends with the GB on its box; None where it ends otherwise."""
+    named = re.fullmatch(r"\s*([^\W\d_][\w\s().\-]*?)[\s\-(]+(\d{1,3})\s*[gG][iI]?[bB]\s*\)?\s*", text)
+    if named is None or not 0 < int(named[2]) <= _MOST_ON_THE_BOX:
+        return None
+    size = int(named[2]) * GIB
+    return Gpu(" ".join(text.split()), Interval(_OF_THE_BOX[0] * size, _OF_THE_BOX[1] * size, "assumed"))
 
 
 def unified_memory(device: str) -> bool:

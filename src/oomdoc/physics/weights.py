@@ -101,6 +101,24 @@ _SPELLINGS = {
 }  # fmt: skip
 
 
+BY_CHECKPOINT = frozenset({
+    "compressed_tensors", "quark", "auto_round", "inc", "torchao", "moe_wna16", "modelopt_mixed", "fp_quant", "humming", "deepseek_v4_fp8",
+})  # fmt: skip
+"""What `--quantization` takes that names a packer or one model's own method: how wide the weights are, only the checkpoint says."""
+
+_EITHER = frozenset({"modelopt"})  # 8 or 4 bits by the same tool: 8 where the model's name does not say
+
+
+def format_is_the_checkpoints(method: str, told: str | None = None) -> bool:
+    """Whether a method says nothing of the width, so that the checkpoint's own format holds; `told` is what its name tells.
+
+    >>> format_is_the_checkpoints("compressed-tensors"), format_is_the_checkpoints("modelopt", "nvfp4"), format_is_the_checkpoints("modelopt")
+    (True, True, False)
+    """
+    text = method.lower().replace("-", "_")
+    return text in BY_CHECKPOINT or (text in _EITHER and told is not None)
+
+
 def known_format(name: str | None) -> str | None:
     """The key of `FORMATS` for a name as flags and configs spell it; None for none, `none`, and what is not known.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from oomdoc.errors import OomdocError
@@ -18,6 +19,7 @@ from oomdoc.fit.sheet import worksheet
 from oomdoc.model import Action
 from oomdoc.solve.guard import guard, spelled
 from oomdoc.solve.launch import argument
+from oomdoc.solve.predict import at_start
 from oomdoc.solve.situation import MOST_REQUESTS, MOST_RUN, Situation, stated
 from oomdoc.units import GIB, show_seconds
 
@@ -46,6 +48,7 @@ _SIZES_POOL = frozenset(
     }
 )
 _NO_PRESSURE = "the replay of the recorded flags shows no pressure, so it proves nothing about others"
+_BESIDE = "max_model_len"  # what a change brings along where one request would not fit any more (`solver._checked`)
 _MOST_TOGETHER = 3  # flags that one piece of advice changes
 _SHARE_STEPS = 5  # halvings of the share that is served: to 3 %
 _HEAVY = 0.3  # share of the tokens from which one sender is worth a name
@@ -175,8 +178,10 @@ def _levers(now: Situation, told: list[Action]) -> dict[str, tuple[Any, str, str
 
     found: dict[str, tuple[Any, str, str]] = {}
     for action in told:
-        if len(action.changes) == 1 and {*action.changes} <= REPLAYED.keys() and "survives" in action.predicted:
-            ((name, value),) = action.changes.items()
+        # a shorter longest request is what one flag alone asks for so that the engine starts; beside others it may not
+        own = {name: value for name, value in action.changes.items() if len(action.changes) == 1 or name != _BESIDE}
+        if len(own) == 1 and {*own} <= REPLAYED.keys() and "survives" in action.predicted:
+            ((name, value),) = own.items()
             found.setdefault(name, (value, action.cost, action.when))
     present = now.engine.get("gpu_memory_utilization")
     question = now.question
@@ -193,15 +198,23 @@ def _levers(now: Situation, told: list[Action]) -> dict[str, tuple[Any, str, str
 def _together(
     stage: Rehearsal, now: Situation, told: list[Action], before: Result, ran: dict[str, Result | None], left: int
 ) -> Action | None:
-    """The flags that serve most requests in time together, each added where it helps most; None where one alone does as well."""
+    """The flags that serve most requests in time together, each added where it helps most; None where one alone does as well.
+
+    Two at once where none alone helps: one of them may not start without the other.
+    """
     levers = _levers(now, told)
     made: dict[str, Any] = {}
     best, alone = before, before
     while len(made) < _MOST_TOGETHER and best.in_time < _ALL and left > 0:
+        others = [name for name in levers if name not in made]
         options: list[tuple[Result, dict[str, Any]]] = []
-        for name, (value, _, _) in levers.items():
-            changes = {**made, name: value}
-            if name in made or left <= 0 or guard(changes, now, devices=None).refused:
+        for added in (*combinations(others, 1), *(combinations(others, 2) if not made else ())):
+            if len(added) == 2 and any(result.in_time > best.in_time + FEW for result, _ in options):
+                break
+            changes = {**made, **{name: levers[name][0] for name in added}}
+            if left <= 0 or guard(changes, now, devices=None).refused:
+                continue
+            if at_start(changes, now).values.get("starts") is False:
                 continue
             if _key(changes) not in ran:
                 ran[_key(changes)] = _run(stage, changes)
@@ -221,7 +234,8 @@ def _together(
     action = Action(
         "flags-together" if together else "safest-pool",
         f"Set {' and '.join(flags)}{' together' if together else ''}",
-        f"alone {flags[0]} has {alone.in_time:.0%} of the recorded requests done in time, together {best.in_time:.0%}" if together
+        (f"none of them alone has more of the recorded requests done in time than the {before.in_time:.0%} of the recorded flags, together {best.in_time:.0%}"
+         if alone is before else f"alone {flags[0]} has {alone.in_time:.0%} of the recorded requests done in time, together {best.in_time:.0%}") if together
         else f"the largest share that leaves room for what the plan does not count has {best.in_time:.0%} of the recorded requests done in time",
         "; ".join(dict.fromkeys(levers[name][1] for name in made)),
         made,

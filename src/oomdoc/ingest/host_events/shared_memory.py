@@ -36,7 +36,9 @@ _DF_DISK = (
     r"^\s*(?!tmpfs|shm|udev|devtmpfs|none|run|Filesystem)[\w./:@-]+\s+[\d.]+[KMGTP]?i?\s+[\d.]+[KMGTP]?i?\s+(?P<free>[\d.]+[KMGTP]?i?)"
     r"\s+\d{1,3}%\s+/(?!dev\b|run\b|sys\b|proc\b|boot\b)\S*\s*$"
 )
-_NOT_SPACE = r"No such file|Permission denied|invalid argument|File exists|Operation not permitted"
+NOT_ROOM = r"No such file|Permission denied|invalid argument|File exists|Operation not permitted"
+"""What the kernel says of a name or of a right, however much room there is."""
+
 PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "shm-insufficient",
@@ -78,7 +80,7 @@ PATTERNS: tuple[Pattern, ...] = (
             # posix_fallocate returns its error and leaves errno alone: torch prints the errno of nothing
             r"unable to allocate shared memory ?\(shm\) for file [^\n]{0,200}: Success \(0\)",
         ),
-        event("shm-full", unless=_NOT_SPACE),
+        event("shm-full", unless=NOT_ROOM),
         ("OSError: [Errno 28] No space left on device: '/psm_0a1b2c3d'", {"kind": "shm-full"}),
         (
             "RuntimeError: unable to allocate shared memory(shm) for file </torch_71_99_0>: Success (0)",
