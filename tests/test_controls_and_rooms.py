@@ -151,3 +151,24 @@ def test_a_launch_that_finds_no_memory_on_a_card_that_its_own_plan_fills(tmp_pat
     cause, sure = first(tmp_path / "full", forward(0.95, 11.9, 24_100))
     assert cause == "memory-utilization-edge" and sure > 0.9
     assert likely(tmp_path / "room", forward(0.5, 1.2, 12_000)) != "memory-utilization-edge"
+
+
+def soak(lives: int, gain_mib: int) -> str:
+    """A sheet of a server that is started anew: in each life eight points a quarter of an hour apart."""
+    rows = ["time,active_requests,vram_used_mib,restarts"]
+    for life in range(lives):
+        for point in range(8):
+            at = 15 * (8 * life + point)
+            idle = point in (4, 5)
+            held = 14_200 + gain_mib * (point if point < 4 else 4 if idle else point - 1)
+            rows.append(f"2026-07-11T{at // 60:02}:{at % 60:02}:00Z,{0 if idle else 3},{held},{2 + life}")
+    return "\n".join(rows) + "\n"
+
+
+def test_each_life_of_a_sheet_is_a_series_of_its_own(tmp_path: Path) -> None:
+    """What falls where restarts are counted gave nothing back; without growth in a life there is none."""
+    for name in ("grows", "level"):
+        (tmp_path / name).mkdir()
+    note = "Pages at the same rhythm each day, then the pod is replaced.\n"
+    assert likely(tmp_path / "grows", {"soak.csv": soak(3, 700), "vllm.log": UP, "note.md": note}) == "memory-leak"
+    assert likely(tmp_path / "level", {"soak.csv": soak(3, 0), "vllm.log": UP, "note.md": note}) != "memory-leak"

@@ -82,7 +82,15 @@ WITH logs AS (
   SELECT *, source || ':' || line AS ref FROM seen.oom
   ORDER BY requested_bytes IS NULL AND total_bytes IS NULL, source <> coalesce((SELECT source FROM told), source), line, source LIMIT 1
 ), refusal AS (
-  SELECT *, source || ':' || line AS ref FROM seen.startup_check ORDER BY name = 'load-oom', line, source LIMIT 1
+  -- what stopped the start behind it explains no server that had come up and died before, where no head tells the two apart
+  SELECT *, source || ':' || line AS ref
+  FROM seen.startup_check c
+  WHERE NOT EXISTS (
+    FROM seen.milestone m
+    JOIN seen.log_error e ON e.source = m.source AND e.line BETWEEN m.line AND c.line
+    WHERE m.source = c.source AND m.name = 'serving' AND m.line < c.line AND e.pid <> c.pid AND e.kind NOT IN ('echo', 'client', 'network', 'bad-argument')
+  )
+  ORDER BY name = 'load-oom', line, source LIMIT 1
 ), place AS (
   SELECT coalesce(book.source, refusal.source, told.source) AS source, coalesce(book.line, refusal.line, told.line) AS line,
     coalesce(book.pid, refusal.pid) AS pid

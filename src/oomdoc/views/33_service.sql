@@ -25,10 +25,19 @@ WITH stated AS (
   FROM trial_figure
   WHERE regexp_matches(name, '^(concur\w*|conc|in_flight|clients?|users|streams|req_s|req_per_s|requests_s|rps|qps|rate|request_rate)$')
   GROUP BY ALL
+), paced AS (
+  -- a rate that is told in words among its like: all at once is more than any
+  SELECT source, experiment, attempt, max(CASE WHEN rate SIMILAR TO '[0-9.]+' THEN try_cast(rate AS DOUBLE) ELSE 'inf'::DOUBLE END) AS amount
+  FROM (
+    SELECT *, regexp_extract(lower(text), '\b(?:rps|qps|rate|request_rate)=(\d+(?:\.\d+)?|inf(?:inity)?|max|unlimited|unbounded)\b', 1) AS rate FROM trial WHERE attempt IS NOT NULL
+  )
+  WHERE rate <> ''
+  GROUP BY ALL
 ), told AS (
-  SELECT f.*, l.label, coalesce(o.amount, l.amount) AS amount
+  SELECT f.*, l.label, coalesce(o.amount, p.amount, l.amount) AS amount
   FROM trial_figure f
   LEFT JOIN label l USING (source, experiment, attempt)
+  LEFT JOIN paced p USING (source, experiment, attempt)
   LEFT JOIN offered o USING (source, experiment, attempt)
   WHERE f.quantity IN ('ttft_s', 'tpot_s', 'latency_s') AND f.value > 0
 ), crowd AS (

@@ -54,6 +54,8 @@ class Series:
     variant: tuple[str, ...] = ()
     running: str = ""
     requests: str = ""
+    restarts: str = ""
+    """A count of restarts: between two of them lies a life, which is a series of its own and not one that gave back."""
 
 
 def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: frozenset[str]) -> Series | None:
@@ -124,7 +126,24 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
         memory, tuple(size for size in sizes if size[1].role == grammar.TOTAL), axis, axis_role,
         columns[axis].seconds if axis else 0.0, texts[0] if texts else "", tuple(who), varied,
         found.get(grammar.RUNNING, ""), found.get(grammar.REQUESTS, ""),
+        next((name for name in records[0] if _counts_lives(name, filled(records, name))), ""),
     )  # fmt: skip
+
+
+_LIFE_ROWS = 5
+"""Points of a life that show a shape: as many as `memory_trend` asks of a series."""
+
+
+def _counts_lives(name: str, cells: Sequence[Any]) -> bool:
+    """Whether a column counts restarts, with so many rows between two of them that each life has a course.
+
+    >>> _counts_lives("restarts", ["3"] * 6 + ["4"] * 5), _counts_lives("restarts", ["1", "2", "3"]), _counts_lives("restarts", ["3"] * 9), _counts_lives("requests", ["3"] * 6 + ["4"] * 5)
+    (True, False, False, False)
+    """
+    if not {"restarts", "restart"} & set(grammar.pieces(name)) or share_of(cells, is_count) < 1:
+        return False
+    numbers = [number_of(cell)[0] for cell in cells]
+    return numbers == sorted(numbers) and len(set(numbers)) > 1 and len(numbers) >= _LIFE_ROWS * len(set(numbers))
 
 
 def _counts_runs(name: str, cells: Sequence[Any]) -> bool:
@@ -184,6 +203,8 @@ class SeriesRows:
         t, elapsed, step = self._when(values.get(series.axis)) if series.axis else (None, None, None)
         who = _named_cells(series.who, values)
         varied = " ".join(str(values.get(name)) for name in series.variant if not null(values.get(name)))
+        if series.restarts:
+            varied = " ".join(part for part in (varied, _named_cells((series.restarts,), values)) if part)
         gpu = number_or_none(values.get(next((name for name in series.who if set(grammar.pieces(name)) & {"gpu", "device", "card"}), "")))  # fmt: skip
         running = number_or_none(values.get(series.running)) if series.running else None
         requests = number_or_none(values.get(series.requests)) if series.requests else None
