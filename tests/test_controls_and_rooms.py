@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from oomdoc import diagnose
 from verdicts import first, likely
 
 UP = (
@@ -172,3 +173,31 @@ def test_each_life_of_a_sheet_is_a_series_of_its_own(tmp_path: Path) -> None:
     note = "Pages at the same rhythm each day, then the pod is replaced.\n"
     assert likely(tmp_path / "grows", {"soak.csv": soak(3, 700), "vllm.log": UP, "note.md": note}) == "memory-leak"
     assert likely(tmp_path / "level", {"soak.csv": soak(3, 0), "vllm.log": UP, "note.md": note}) != "memory-leak"
+
+
+def dead_and_refused(later: int) -> str:
+    """A server that serves, dies of a fault of the card, and a start by process `later` that finds the card held."""
+    return (
+        "(EngineCore pid=61) INFO 07-11 08:00:02 [core.py:58] Initializing a V1 LLM engine (v0.22.0) with config: model='Qwen/Qwen3-14B', dtype=torch.bfloat16\n"
+        "(EngineCore pid=61) INFO 07-11 08:00:40 [gpu_model_runner.py:4893] Model loading took 9.40 GiB memory and 20.1 seconds\n"
+        "(EngineCore pid=61) INFO 07-11 08:01:02 [gpu_worker.py:468] Available KV cache memory: 3.10 GiB\n"
+        "(APIServer pid=50) INFO:     Application startup complete.\n"
+        "(EngineCore pid=61) ERROR 07-11 09:40:12 [core.py:1188] EngineCore encountered a fatal error.\n"
+        "(EngineCore pid=61) ERROR 07-11 09:40:12 [core.py:1188] torch.AcceleratorError: CUDA error: unspecified launch failure\n"
+        f"(EngineCore pid={later}) ERROR 07-11 09:42:40 [core.py:1162] EngineCore failed to start.\n"
+        f"(EngineCore pid={later}) ERROR 07-11 09:42:40 [core.py:1162] ValueError: Free memory on device cuda:0 (0.90/15.47 GiB) on startup is less than desired GPU "
+        "memory utilization (0.9, 13.92 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.\n"
+    )
+
+
+def test_a_start_that_is_refused_behind_a_death_explains_it_in_no_place(tmp_path: Path) -> None:
+    """Neither the verdict nor the account of the first start is made of what the second one found."""
+    (tmp_path / "vllm.log").write_text(dead_and_refused(later=907))
+    with diagnose.analyze(str(tmp_path)) as analysis:
+        report = analysis.report
+    assert report.diagnoses[0].cause == "not-memory"
+    assert "vllm.log:8" not in str(report.ledger)
+    (tmp_path / "vllm.log").write_text("\n".join(dead_and_refused(later=907).splitlines()[6:]) + "\n")
+    with diagnose.analyze(str(tmp_path)) as analysis:  # the refusal alone is told as what it is
+        report = analysis.report
+    assert report.diagnoses[0].cause == "gpu-shared" and "vllm.log:2" in str(report.ledger)
