@@ -106,7 +106,6 @@ TOPICS: list[tuple[str, dict[str, float | None]]] = [
     ("the same latent KV is replicated on all eight ranks", {"more-ranks-fail": None}),
     ("MemAvailable falls to 3 GiB, then ssh dies", {"host-full": None, "failure-told": None}),
     ("as soon as four queries come in: CUDA out of memory", {"failure-told": None}),
-    ("setting --max-num-seqs 256 helped", {"fewer-seqs-cure": None}),
     ("with expandable segments it does not occur any more", {"expandable-cures": None}),
     ("it takes 73 GB. Is this usual?", {"asks-if-normal": None}),
     ("without --enable-lora it starts", {"lora": None, "off-cures": None}),

@@ -400,6 +400,25 @@ PATTERNS: tuple[Pattern, ...] = (
         },
     ),
     Pattern(
+        # Ray's autoscaler (python/ray/autoscaler/_private/util.py): it adds nodes for tasks, actors and placement groups that find no
+        # place, and for nothing else; a request that waits inside an engine is none of them
+        "scaler-ray-demands",
+        "k8s-scaler",
+        ("(no resource demands)",),
+        regex(r"(?P<status>\(no resource demands\))"),
+        "scaler",
+        (
+            (" (no resource demands)", {"kind": "condition", "name": "Demands", "status": "False"}),
+            ("autoscaler.py:427 -- (unchanged) Demands: (no resource demands); 4.0/4.0 GPU", {"name": "Demands"}),
+        ),
+        convert=lambda row, match: {
+            "kind": "condition",
+            "name": "Demands",
+            "status": "False",
+            "text": match.string.strip()[:TEXT_CAP],
+        },
+    ),
+    Pattern(
         "scaler-bounds",
         "k8s-scaler",
         ("Min replicas", "Max replicas"),

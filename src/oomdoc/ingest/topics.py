@@ -396,16 +396,6 @@ TOPICS: tuple[Topic, ...] = (
         near_misses=("garbage collection took 2 s", "it works!!!", "no gibberish any more", "!!!!!!!!!!!!!!!!!!!!!!!! WARNING !!!!!!!!!!!!!!!!!!!!!!!!"),
     ),
     _topic(
-        "fewer-seqs-cure",
-        "fewer sequences cure it",
-        rf"\bmax[-_ ]num[-_ ]seqs\b[^.;]{{0,40}}{WORKS}",
-        rf"{WORKS}[^.;]{{0,40}}\bmax[-_ ]num[-_ ]seqs\b",
-        unless=FAILS,
-        deniable=False,
-        samples=(("setting --max-num-seqs 256 helped", None),),
-        near_misses=("--max-num-seqs 256 did not help",),
-    ),
-    _topic(
         "off-cures",
         "without a feature the same works",
         rf"\b(?:without|disabling|removing|switching off|not using)\s[^.;]{{0,50}}?{WORKS}",

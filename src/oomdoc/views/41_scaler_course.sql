@@ -13,7 +13,7 @@
 -- held_wanted: replicas that the metric asks for at the last statement: replicas x value / threshold; NULL = not told
 -- limited: its own condition says that a rate of change holds it back
 -- limited_ref: where
--- inactive: its own condition says that its triggers see nothing to do
+-- inactive: its own condition says that its triggers see nothing to do, or that nothing asks it for a place
 -- inactive_ref: where
 -- followed: replicas rose while the metric was above its threshold, and the metric came back below it before the maximum was reached
 -- followed_ref: where it was highest
@@ -56,7 +56,9 @@ WITH stated AS (
     regexp_matches(text, 'TooManyReplicas|more than the maximum replica count') AND status = 'True'
   ) AS held_ref,
          min(source || ':' || line) FILTER (regexp_matches(text, 'ScaleUpLimit|ScaleUpStabilized|increasing faster than the maximum scale rate')) AS limited_ref,
-         min(source || ':' || line) FILTER (name = 'Active' AND status = 'False' AND text ILIKE '%triggers are not active%') AS inactive_ref
+         min(source || ':' || line) FILTER (
+           (name = 'Active' AND status = 'False' AND text ILIKE '%triggers are not active%') OR (name = 'Demands' AND status = 'False')
+         ) AS inactive_ref
   FROM scaler WHERE kind = 'condition'
 ), rose AS (
   SELECT source, max(value / threshold) AS peak, arg_max(ref, value / threshold) AS ref, arg_max(value / threshold, line) AS last_ratio,

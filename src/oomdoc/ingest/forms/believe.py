@@ -10,6 +10,7 @@ columns is read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -216,8 +217,8 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
         if strange and not match.strong:
             continue
         quantity = match.quantity
-        if quantity.id in ("stat.replica", "request.replica") and _PLURAL.search(name) and all(is_number(value) for value in values if not null(value)):  # fmt: skip
-            continue  # `replicas: 2` counts them and names none
+        if quantity.id in ("stat.replica", "request.replica", "gpu.index") and _PLURAL.search(name) and all(is_number(value) for value in values if not null(value)):  # fmt: skip
+            continue  # `replicas: 2` and `gpus: 4` count them and name none
         unit = unit_of(quantity, match.unit, values)
         if unit == "%" and name.lower().endswith("_perc") and _are_shares(values):
             unit = "1"  # the engine's own names end so and are shares of one
@@ -232,7 +233,7 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
     return found
 
 
-_PLURAL = regex(r"s\W*$")
+_PLURAL = regex(r"s\W*$", re.I)
 
 
 def _are_shares(values: Sequence[Any]) -> bool:

@@ -12,11 +12,11 @@ _MOST = 1e5
 QUANTITIES = (
     Quantity(
         "scaler.replicas", "scaler", "replicas", "count",
-        strong="replica, current replica, ready replica, replica ready, replica current, replica healthy, healthy replica, replica observed, replica actual, pod count, available replica, replica running, running replica, ready group, group ready, lws group, worker group, running pod, replica status, ready pod, pod ready, pod running",
+        strong="replica, current replica, ready replica, replica ready, replica current, replica healthy, healthy replica, replica observed, replica actual, pod count, available replica, replica running, running replica, ready group, group ready, lws group, worker group, running pod, replica status, ready pod, pod ready, pod running, available workers, worker pods, worker gpu pods",
         weak="pods, pod, instances, healthy, observed",
         exact="replicas, currentReplicas, readyReplicas, hpa_current, num_replicas, availableReplicas, kube_deployment_status_replicas, kube_statefulset_status_replicas, kube_horizontalpodautoscaler_status_current_replicas, kube_deployment_spec_replicas",
         high=_MOST,
-        samples=(("replicas", "1", 1), ("currentReplicas", 3, 3), ("ready_replicas", 2, 2)),
+        samples=(("replicas", "1", 1), ("currentReplicas", 3, 3), ("ready_replicas", 2, 2), ("AVAILABLE WORKERS", "1", 1)),
         not_names=("replica_id", "replica_rank"),
     ),
     Quantity(
@@ -28,11 +28,11 @@ QUANTITIES = (
     ),
     Quantity(
         "scaler.desired", "scaler", "desired", "count",
-        strong="desired replica, replica desired, target replica, replica target, replica wanted, wanted replica, recommended replica, desired pod",
+        strong="desired replica, replica desired, target replica, replica target, replica wanted, wanted replica, recommended replica, desired pod, desired workers",
         weak="desired, recommended",
         exact="desiredReplicas, hpa_desired, va_desired, kube_horizontalpodautoscaler_status_desired_replicas",
         high=_MOST,
-        samples=(("desiredReplicas", 3, 3), ("hpa_desired", "2", 2)),
+        samples=(("desiredReplicas", 3, 3), ("hpa_desired", "2", 2), ("DESIRED WORKERS", "2", 2)),
         not_names=("desired_state",),
     ),
     Quantity(
