@@ -115,7 +115,7 @@ WITH raw AS (
   FROM load GROUP BY ALL
   UNION ALL
   -- of devices the least in each fortieth of the recording: a step's activations come and go. What fills the device at a start is none of it
-  SELECT s.source, 'GPU ' || s.gpu, 'gpu', '', '', p.bin, p.low, s.from_t + s.seconds * (p.bin - 1) / 39, p.line, s.source || ':' || p.line,
+  SELECT s.source, concat_ws(' ', 'GPU', s.gpu), 'gpu', '', '', p.bin, p.low, s.from_t + s.seconds * (p.bin - 1) / 39, p.line, s.source || ':' || p.line,
     NULL, true, NULL
   FROM served s
   JOIN (
@@ -149,7 +149,7 @@ WITH raw AS (
   FROM worked
   WHERE n >= $trend_points
   GROUP BY ALL
-  HAVING coalesce(max(moment) - min(moment), $trend_s) >= CASE WHEN name LIKE 'GPU %' AND n >= $device_samples THEN $steady_s
+  HAVING coalesce(max(moment) - min(moment), $trend_s) >= CASE WHEN name LIKE 'GPU%' AND n >= $device_samples THEN $steady_s
     WHEN n >= $counted_points AND bool_and(counted) AND max(requests) - min(requests) >= $counted_requests THEN $steady_s ELSE $trend_s END
 ), concord AS (
   -- Kendall's concordance of size with order, over the points that had load: one of noise alone lies near 0, and 2 deviations are 1 in 40
