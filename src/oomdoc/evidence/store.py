@@ -350,4 +350,6 @@ UNION ALL
 SELECT s.source, s.first_line, s.last_line FROM engine_start s, focus f JOIN incident i ON i.incident = f.incident
 WHERE i.start_id IS NOT NULL AND NOT s.marked AND regexp_replace(s.source, '{rotated}', '') <> regexp_replace(i.start_source, '{rotated}', '')
   AND EXISTS (FROM engine_start o WHERE o.marked AND o.source <> s.source AND regexp_replace(o.source, '{rotated}', '') = regexp_replace(s.source, '{rotated}', ''))
+UNION ALL
+SELECT source, line, line FROM wrapped
 """.replace("{rotated}", r"(?:[.-](?:\d[\dT:_-]*|previous|log|txt|out|gz|zst|xz|bz2))+$")

@@ -24,7 +24,7 @@ BANNERS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     # anchor, where the settings text begins, whose settings they are
     ("server_args=ServerArgs(", regex(r"server_args=ServerArgs\((?P<body>.*)", re.S), "sglang"),
     ("max_total_num_tokens=", regex(r"(?P<body>max_total_num_tokens=\d.*)", re.S), "sglang"),
-    ("text_generation_launcher: Args {", regex(r"text_generation_launcher: Args \{(?P<body>.*)", re.S), "tgi"),
+    ("Args { model_id", regex(r"text_generation_launcher: Args \{(?P<body>.*)", re.S), "tgi"),
     (
         "max_batch_size=",
         regex(r"\[TRT-LLM\].{0,60}?(?P<body>\b(?:max_\w{3,20}|\w{3,20}_size)[=:] ?\d.*)", re.S),
@@ -45,6 +45,8 @@ def banner(text: str, server: str) -> Iterator[dict[str, Any]]:
     for row in flag_rows(_APART.sub(", ", text), "logged"):
         some = _SOME.fullmatch(row["value"])
         value = some[1].strip("\"'") if some else row["value"]
+        if server == "tgi" and row["flag"] == "cuda_memory_fraction" and value in ("1", "1.0"):
+            continue  # what every start prints that was told none: it takes what is free and plans with no share
         row["flag"], row["value"] = servers.renamed(servers.BY_NAME[server], row["flag"], value)
         yield row
 

@@ -68,6 +68,8 @@ _GLOG = regex(
 _SRUN = regex(r"\d{1,4}: (.*)", re.S)
 _MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
 _MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body")
+_NESTED_KEYS = ("jsonPayload", "fields")
+"""Where a structured message is kept one level down: Cloud Logging, and tracing-subscriber of servers written in Rust (TGI, routers)."""
 _TIME_KEYS = ("time", "timestamp", "@timestamp", "asctime", "ts", "eventTime", "date")
 
 
@@ -218,8 +220,9 @@ def _json(text: str) -> tuple[str, float | None, dict[str, Any]] | None:
         return None
     if not isinstance(value, dict):
         return None
-    if isinstance(value.get("jsonPayload"), dict):  # Cloud Logging keeps a structured message one level down
-        value = {**value, **value["jsonPayload"]}
+    for key in _NESTED_KEYS:
+        if isinstance(value.get(key), dict):
+            value = {**value, **value[key]}
     message = next((value[key] for key in _MESSAGE_KEYS if isinstance(value.get(key), str)), None)
     if message is None:
         return None
@@ -234,6 +237,8 @@ def _json(text: str) -> tuple[str, float | None, dict[str, Any]] | None:
     micros = value.get("__REALTIME_TIMESTAMP")
     if stamp is None and isinstance(micros, str) and micros.isdigit():
         stamp = int(micros) / 1e6
+    if isinstance(value.get("fields"), dict) and isinstance(value.get("target"), str):
+        message = f"{value['target']}: {message}"  # as the same program's plain lines begin
     extra: dict[str, Any] = {}
     level = value.get("levelname") or value.get("level") or value.get("severity")
     if isinstance(level, str):

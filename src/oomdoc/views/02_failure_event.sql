@@ -36,7 +36,8 @@ WITH said AS (
 )
 SELECT source, line, t, process, rank, kind,
   -- a worker that died with an unknown status follows from an error; where none is told, its death is the failure
-  CASE WHEN line < work_line OR line > stop_line THEN 0  -- survived, or what an orderly end brings with it
+  CASE WHEN (source, line) IN (SELECT (source, line) FROM wrapped) THEN 0
+       WHEN line < work_line OR line > stop_line THEN 0  -- survived, or what an orderly end brings with it
        WHEN unknown_status AND served AND gravest < 2 THEN 2
        -- the engine's own words for its end follow from an error; where no log shows one, its end is what failed. That it is dead is also said when somebody stops it
        WHEN kind = 'echo' AND gravest_of_all < 2

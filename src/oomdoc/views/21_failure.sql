@@ -16,8 +16,9 @@
 -- total_bytes: device total, from the message or the refusal
 -- free_bytes: free at the failure
 -- this_process_bytes: the failing process
--- other_bytes: held by other processes on the device
+-- other_bytes: held by other processes on the device that are not the server's own
 -- other_processes: how many
+-- sibling_bytes: held by processes that the message names and that write into the server's own log: its stages and ranks
 -- allocated_bytes: by torch
 -- private_pool_bytes: of it in graph pools
 -- unallocated_bytes: reserved by torch but unallocated
@@ -81,6 +82,16 @@ WITH logs AS (
 ), book AS (
   SELECT *, source || ':' || line AS ref FROM seen.oom
   ORDER BY requested_bytes IS NULL AND total_bytes IS NULL, source <> coalesce((SELECT source FROM told), source), line, source LIMIT 1
+), kin AS (
+  -- processes that the message names and the server's own log, too: stages and ranks of one server are no others
+  SELECT coalesce(sum(bytes), 0)::BIGINT AS bytes, count(*) AS n FROM (
+    SELECT named[1]::BIGINT AS pid, (named[2]::DOUBLE * CASE named[3] WHEN 'G' THEN 1073741824 WHEN 'M' THEN 1048576 ELSE 1024 END)::BIGINT AS bytes
+    FROM (
+      SELECT regexp_extract_all(text, 'Process (\d{1,9}) has ([\d.]{1,12}) ([GMK])iB', 1) AS pids, regexp_extract_all(text, 'Process (\d{1,9}) has ([\d.]{1,12}) ([GMK])iB', 2) AS sizes,
+        regexp_extract_all(text, 'Process (\d{1,9}) has ([\d.]{1,12}) ([GMK])iB', 3) AS units FROM book
+    ) b, LATERAL (SELECT unnest(list_zip(pids, sizes, units)) AS named)
+  )
+  WHERE pid <> coalesce((SELECT pid FROM book), 0) AND pid IN (SELECT pid FROM seen.milestone UNION SELECT pid FROM seen.engine_figure UNION SELECT pid FROM seen.engine_flag)
 ), refusal AS (
   -- what stopped the start behind it explains no server that had come up and died before, where no head tells the two apart
   SELECT *, source || ':' || line AS ref
@@ -201,7 +212,7 @@ SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n 
          AND refusal.name = 'profiling-interference' THEN 'profile'
        WHEN stack.graph_profile THEN 'graph-profile' WHEN stack.sampler
          OR refusal.name = 'warmup' THEN 'sampler-warmup' WHEN stack.capture THEN 'capture'
-       WHEN stack.kv_alloc THEN 'kv-alloc' WHEN stack.profile THEN 'profile'
+       WHEN stack.profile THEN 'profile' WHEN stack.kv_alloc THEN 'kv-alloc'
        WHEN stack.load OR refusal.name = 'load-oom' THEN 'load' WHEN stack.warmup THEN 'warmup' WHEN stack.init THEN 'init'
        WHEN stack.executed OR book.text LIKE '%Error in model execution%'
          OR book.text LIKE '%error in forwardAsync%' THEN 'forward' WHEN before.up OR stat.kv_used IS NOT NULL THEN 'forward'
@@ -220,7 +231,9 @@ SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n 
        WHEN before.name IS NOT NULL THEN 'milestones' END AS phase_by,
   before.name AS last_milestone, counted.ooms, book.ref AS oom_ref, book.allocator, book.device, book.requested_bytes,
   coalesce(book.total_bytes, refusal.total_bytes) AS total_bytes, book.free_bytes, book.this_process_bytes,
-    book.other_processes_bytes AS other_bytes, book.other_processes,
+    CASE WHEN kin.bytes < book.other_processes_bytes OR kin.n = 0 THEN book.other_processes_bytes - kin.bytes WHEN kin.n > 0 THEN 0 END AS other_bytes,
+    CASE WHEN kin.n <= book.other_processes THEN book.other_processes - kin.n WHEN kin.n > 0 THEN 0 END AS other_processes,
+    CASE WHEN book.other_processes > 0 THEN kin.bytes END AS sibling_bytes,
   book.allocated_bytes, book.private_pool_bytes, book.unallocated_bytes,
     book.allocated_bytes - coalesce(book.private_pool_bytes, 0) AS live_bytes,
   book.allocated_bytes + book.unallocated_bytes AS reserved_bytes,
@@ -249,6 +262,7 @@ SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n 
 FROM logs
 LEFT JOIN told ON true
 LEFT JOIN book ON true
+LEFT JOIN kin ON true
 LEFT JOIN refusal ON true
 LEFT JOIN exact ON true
 LEFT JOIN stack ON true
