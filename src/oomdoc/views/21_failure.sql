@@ -91,7 +91,10 @@ WITH logs AS (
         regexp_extract_all(text, 'Process (\d{1,9}) has ([\d.]{1,12}) ([GMK])iB', 3) AS units FROM book
     ) b, LATERAL (SELECT unnest(list_zip(pids, sizes, units)) AS named)
   )
-  WHERE pid <> coalesce((SELECT pid FROM book), 0) AND pid IN (SELECT pid FROM seen.milestone UNION SELECT pid FROM seen.engine_figure UNION SELECT pid FROM seen.engine_flag)
+  -- and the one that failed is an engine's, too: a launcher of several models writes one log
+  WHERE (SELECT process IS NOT NULL AND pid <> own FROM (SELECT process, pid AS own FROM book)) AND pid IN (
+    SELECT x.pid FROM (SELECT source, pid FROM seen.milestone UNION SELECT source, pid FROM seen.engine_figure UNION SELECT source, pid FROM seen.engine_flag) x JOIN book USING (source)
+  )
 ), refusal AS (
   -- what stopped the start behind it explains no server that had come up and died before, where no head tells the two apart
   SELECT *, source || ':' || line AS ref
