@@ -133,3 +133,43 @@ def test_hits_of_what_was_looked_up_are_a_rate(tmp_path: Path, column: str, cell
     with analyze(tmp_path) as analysis:
         told_of = "SELECT DISTINCT quantity, value FROM trial_figure WHERE quantity LIKE 'hit%'"
         assert analysis.sql(told_of)[1] == [told]
+
+
+CHATS, SAYS = 14, "Fourteen chats of a support desk, one at a time; every message carries the whole chat so far.\n"
+
+
+def rounds(keeps: bool) -> str:
+    """Six rounds of all chats, each 1,500 tokens longer than the one before behind a beginning of 800 that all share."""
+    rows, queries, hits, before = ["round,mean_history_tokens,mean_ttft_s,vllm_prefix_cache_queries_total,vllm_prefix_cache_hits_total"], 0, 0, 0  # fmt: skip
+    for nth in range(6):
+        asked = CHATS * (4_000 + 1_500 * nth)
+        queries, hits = queries + asked, hits + max(before if keeps else 0, (CHATS - (not nth)) * 800)
+        rows.append(
+            f"{nth + 1},{asked // CHATS},{0.4 if keeps and nth else round(asked / CHATS / 4200, 2)},{queries},{hits}"
+        )
+        before = asked
+    return "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("pool", "keeps", "cause"), [(40_000, False, "prefix-cache-thrash"), (260_000, True, "healthy")]
+)
+def test_rounds_that_find_what_all_share(tmp_path: Path, pool: int, keeps: bool, cause: str) -> None:
+    """What every round finds is the same beginning while the chats grow: the pool drops each before it comes again."""
+    log = started(pool) + "".join(moment(nth, 1, 0, 24.0) for nth in range(8))
+    assert likely(tmp_path, {"vllm.log": log, "rounds.csv": rounds(keeps), "note.md": SAYS}) == cause
+
+
+@pytest.mark.parametrize(
+    ("pool", "keeps", "cause"), [(40_000, False, "prefix-cache-thrash"), (260_000, True, "healthy")]
+)
+def test_a_sheet_tells_who_comes_back_with_how_much(tmp_path: Path, pool: int, keeps: bool, cause: str) -> None:
+    """All histories together are beyond the pool, were asked for four times, and next to nothing but what all share was found.
+
+    The second row is of another server, which stores them all.
+    """
+    last = rounds(keeps).splitlines()[-1].split(",")
+    counters = f"vllm:prefix_cache_queries_total {last[-2]}.0\nvllm:prefix_cache_hits_total {last[-1]}.0\n"
+    sheet = f"model,kv_pool_tokens,users,history_tokens,ttft_s\nQwen3-8B,{pool},{CHATS},11500,2.7\nQwen3-4B,310000,{CHATS},11800,0.3\n"
+    log = started(pool) + "".join(moment(nth, 1, 0, 24.0) for nth in range(8))
+    assert likely(tmp_path, {"vllm.log": log, "sheet.csv": sheet, "metrics.txt": counters}) == cause

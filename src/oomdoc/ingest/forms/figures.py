@@ -61,6 +61,8 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
             "distinct",
             "corpus",
             "together",
+            "history",
+            "histories",
         }
     ):
         return "asked_tokens", ""
