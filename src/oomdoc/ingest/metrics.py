@@ -80,8 +80,10 @@ _NAME = regex(rf"([A-Za-z_:][\w:]*)({_BRACES})?[ \t]*")
 _SAMPLE = regex(
     rf"([A-Za-z_:][\w:]*(?:{_BRACES})?)[ \t]+([^\s#]+)(?:[ \t]+(-?\d{{1,15}}(?:\.\d{{1,9}})?))?(?:[ \t]+#[ \t]*\{{.*)?[ \t\r]*"
 )
-_ABOUT = regex(r"[#=\-\s>]{2,8}(?:\$ )?(?:curl (?:-\w+ )*)?(?:https?://)?([\w.-]{1,80}(?::\d{2,5})?)/metrics\b")
-"""The line above a scrape that says of whom it is: `## llm-a:8000/metrics 11:30:00`."""
+_ABOUT = regex(
+    r"[#=\-\s>]{2,8}(?:\$ )?(?:curl (?:-\w+ )*)?(?:(?:[a-z]{2,10}|\d[\d:TZ.+-]{3,34})[ @]{1,2}){0,4}(?:https?://)?([\w.-]{1,80}(?::\d{2,5})?)/metrics\b"
+)
+"""The line above a scrape that says of whom it is: `## llm-a:8000/metrics 11:30:00`, `# scrape 11:30:00Z llm-a:8000/metrics`."""
 _BLOCKS = "vllm:kv_block_"
 _HEADING = regex(r"(?:[#=>*-]{1,8}\s*)+(?P<said>[\w./:=,@\[\]() -]{1,100}?)\s*(?:[:#=<*-]*)\s*")
 _MOMENT = regex(

@@ -1,16 +1,25 @@
--- says: requests that were handed in at once and worked off: the line in front of the engine starts at its height, only gets shorter and is gone at the end, while the pool has room; a row for each start of which this is so
+-- says: requests that were handed in at once and worked off, once or several times one after another: the line in front of the engine starts at its height, only gets shorter and is gone before the next, while the pool has room; a row for each start of which this is so
 -- scope: bundle
 -- start_id: engine start
--- waiting: how many waited at the beginning
+-- waiting: how many waited at the beginning, the most of all times
+-- heaps: how many times
 -- peak: highest usage of the pool, 0..1
--- ref: where nobody waited any more
+-- ref: where nobody waited any more, the last time
 WITH stat AS (
-  SELECT s.start_id, x.line, x.source || ':' || x.line AS ref, x.running, x.waiting, x.kv_used,
-    lag(x.waiting) OVER (PARTITION BY s.start_id ORDER BY x.line) AS before
+  SELECT s.start_id, x.line, x.source || ':' || x.line AS ref, x.running, x.waiting, x.kv_used, lag(x.waiting) OVER w AS before,
+    coalesce(lag(x.waiting) OVER w + lag(x.running) OVER w = 0, false) AS rested
   FROM engine_stat x JOIN engine_start s ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line WHERE x.waiting IS NOT NULL
+  WINDOW w AS (PARTITION BY s.start_id ORDER BY x.line)
+), bout AS (
+  -- where the engine had nothing to do before, another heap begins; what comes then refills none
+  SELECT start_id, count(*) AS samples, max(waiting) AS waiting, arg_min(waiting, line) FILTER (waiting > 0) AS first_waiting,
+    arg_max(waiting, line) AS last_waiting, coalesce(sum(greatest(waiting - before, 0)) FILTER (NOT rested), 0) AS refilled,
+    max(kv_used) AS peak, min_by(ref, line) FILTER (waiting = 0 AND before > 0) AS ref, max(line) AS line
+  FROM (SELECT *, sum(rested::INT) OVER (PARTITION BY start_id ORDER BY line) AS nth FROM stat)
+  GROUP BY start_id, nth
 )
-SELECT start_id, max(waiting) AS waiting, max(kv_used) AS peak, min_by(ref, line) FILTER (waiting = 0 AND before > 0) AS ref
-FROM stat GROUP BY start_id
-HAVING count(*) >= $queue_lines AND max(waiting) > 0 AND max(waiting) <= $heap_height * (arg_min(waiting, line) FILTER (waiting > 0))
-  AND arg_max(waiting, line) = 0 AND max(kv_used) < $pool_crowded
-  AND sum(greatest(waiting - before, 0)) <= $heap_refill * max(waiting)
+SELECT start_id, max(waiting) AS waiting, count(*) FILTER (waiting > 0) AS heaps, max(peak) AS peak, max_by(ref, line) FILTER (waiting > 0) AS ref
+FROM bout
+GROUP BY start_id
+HAVING sum(samples) >= $queue_lines AND max(waiting) > 0 AND max(peak) < $pool_crowded AND bool_and(last_waiting = 0)
+  AND bool_and(coalesce(waiting <= $heap_height * first_waiting, true)) AND bool_and(refilled <= $heap_refill * waiting)

@@ -34,11 +34,11 @@ WITH failed AS (
     )
   GROUP BY s.start_id HAVING count(*) >= $start_wait_lines
 ), queue AS (
-  -- a heap that was handed in at once and worked off is no queue that lasts
+  -- a heap that was handed in at once and worked off is no queue that lasts, nor are the few that come in with the next step
   SELECT start_id, arg_max(ref, waiting) AS ref
   FROM stat
   GROUP BY start_id
-  HAVING count(*) >= $queue_lines AND avg((waiting > 0)::INT) >= $queue_lasts
+  HAVING count(*) >= $queue_lines AND avg((waiting > $queue_of_step * coalesce(running, 0))::INT) >= $queue_lasts
 ), outside AS (
   -- what ended it is bound to this life, or the only one there is
   SELECT r.life AS start_id, min(r.source || ':' || r.line) AS ref

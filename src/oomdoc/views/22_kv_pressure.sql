@@ -9,12 +9,12 @@
 -- waiting_max: most requests waiting
 -- queued_full: points at 85 % or more with requests waiting behind some that run
 -- waiting_full: most requests waiting at one of them
--- queued_roomy: points below 50 % with requests waiting
+-- queued_roomy: points below 50 % with requests waiting, more than come in with the next step
 -- queued_ref: one of those, the longest queue
--- queued: points with requests waiting
+-- queued: points with requests waiting, more than come in with the next step
 -- running_max: most requests running
--- cap: the most that ran in points with requests waiting
--- capped: points with requests waiting in which as many ran
+-- cap: the most that ran in such points
+-- capped: such points in which as many ran
 -- capped_ref: the longest queue among them
 -- rising: usage at the end less usage at the beginning
 -- stalled: points with a queue at 90 % or more behind some that run, and no prompt tokens for the interval
@@ -66,6 +66,7 @@ WITH moved AS (
   WHERE (SELECT count(*) FROM stat) < $log_course_lines
 ), stepped AS (
   SELECT *, lag(running) OVER w AS running_before, lag(waiting) OVER w AS waiting_before,
+    waiting > $queue_of_step * coalesce(running, 0) AS queues,
     kv_used >= $pool_crowded AND running = 0 AND waiting > 0 AND coalesce(prompt_tokens_per_s, 0) < $idle_rate AS nobody
   FROM point
   WINDOW w AS (PARTITION BY source ORDER BY line, t)
@@ -75,10 +76,10 @@ WITH moved AS (
     max_by(source || ':' || line, kv_used) AS peak_ref, avg(kv_used) AS mean, max(waiting) AS waiting_max,
     count(*) FILTER (kv_used >= $pool_crowded AND waiting > 0 AND running IS DISTINCT FROM 0) AS queued_full,
       max(waiting) FILTER (kv_used >= $pool_crowded) AS waiting_full,
-    count(*) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_roomy,
+    count(*) FILTER (kv_used < $pool_roomy AND queues) AS queued_roomy,
     arg_max(source || ':' || line, waiting) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_ref,
-      count(*) FILTER (waiting > 0) AS queued,
-    max(running) AS running_max, max(running) FILTER (waiting > 0) AS cap, arg_max(kv_used, line) - arg_min(kv_used, line) AS rising,
+      count(*) FILTER (queues) AS queued,
+    max(running) AS running_max, max(running) FILTER (queues) AS cap, arg_max(kv_used, line) - arg_min(kv_used, line) AS rising,
     count(*) FILTER (kv_used >= $pool_full AND waiting > 0 AND prompt_tokens_per_s = 0 AND running IS DISTINCT FROM 0) AS stalled,
     min_by(source || ':' || line, line) FILTER (kv_used >= $pool_pinned OR (kv_used >= $pool_crowded AND waiting > 0)) AS first_ref,
     arg_max(prefix_hit_rate, line) AS hit_rate,
@@ -91,8 +92,8 @@ WITH moved AS (
   FROM stepped
 ), held AS (
   SELECT count(*) AS capped, arg_max(p.source || ':' || p.line, p.waiting) AS ref
-  FROM point p, folded f
-  WHERE p.waiting > 0 AND p.running = f.cap AND f.cap >= f.running_max
+  FROM stepped p, folded f
+  WHERE p.queues AND p.running = f.cap AND f.cap >= f.running_max
 ), warned AS (
   SELECT max(coalesce(cumulative, 1)) FILTER (mode IS DISTINCT FROM 'ABORT') AS preemptions, min_by(source || ':' || line, line) AS ref,
     count(*) FILTER (mode IN ('SWAP', 'ABORT')) AS swaps, count(*) AS n

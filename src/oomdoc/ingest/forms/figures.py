@@ -42,6 +42,7 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
     if column.role == grammar.MEMORY:
         return {"host": "host_bytes", "container": "host_bytes", "host-used": "host_bytes", "gpu": "gpu_bytes"}.get(column.resource, ""), column.unit or "B"  # fmt: skip
     if among & {"hit", "hits", "cached", "reused"}:
+        rate = rate or bool(among & {"queries", "lookups"})  # hits of what was looked up, in one column
         return "hit_rate" if rate else "hit_tokens", "%" if among & {"pct", "percent"} else ""
     if (
         tokens
@@ -60,6 +61,8 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
             "distinct",
             "corpus",
             "together",
+            "history",
+            "histories",
         }
     ):
         return "asked_tokens", ""

@@ -104,7 +104,7 @@ QUANTITIES = (
     Quantity(
         "request.tenant", "request", "tenant", "text",
         strong="tenant, tenant id, customer, api key alias, team, team id",
-        weak="user, user id, client, client id, app, caller, consumer, org, session, session id, conversation, conversation id, chat, chat id, thread id, agent, agent id, conv, sess, prefix id, prefix hash, prefix key, prefix name, document id, doc id, doc, document, file, prompt id, prompt key, prompt hash, template id",
+        weak="user, user id, client, client id, app, caller, consumer, org, session, session id, conversation, conversation id, chat, chat id, thread id, agent, agent id, conv, sess, prefix id, prefix hash, prefix key, prefix name, document id, doc id, doc, document, file, prompt id, prompt key, prompt hash, template id, image id, picture id, video id",
         samples=(("tenant", "helpdesk", "helpdesk"), ("session", "s07", "s07"), ("prefix_id", "p12", "p12"), ("doc", "d1", "d1")),
         not_names=("user_agent", "prefix_tokens"),
     ),
