@@ -165,3 +165,40 @@ def test_structured_messages_are_read_as_plain_ones(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     assert first(tmp_path / "plain", {"tgi.log": plain}) == first(tmp_path / "rust", {"tgi.jsonl": rust})
     assert likely(tmp_path / "rust") == "weights-exceed-gpu"
+
+
+def test_what_a_tier_finds_is_not_the_pool_s(tmp_path: Path) -> None:
+    """Blocks are evicted a few seconds after their last use; a cache on the host finds a part of them and hides nothing of it."""
+    scrape = (
+        "# HELP at 08:{at:02}:00\n"
+        'vllm:num_requests_running{{engine="0"}} 24\nvllm:num_requests_waiting{{engine="0"}} 4\nvllm:kv_cache_usage_perc{{engine="0"}} 0.7\n'
+        'vllm:prefix_cache_queries_total{{engine="0"}} {asked}\nvllm:prefix_cache_hits_total{{engine="0"}} {own}\n'
+        'vllm:external_prefix_cache_queries_total{{engine="0"}} {asked}\nvllm:external_prefix_cache_hits_total{{engine="0"}} {tier}\n'
+        'vllm:kv_block_idle_before_evict_seconds_sum{{engine="0"}} {idle}\nvllm:kv_block_idle_before_evict_seconds_count{{engine="0"}} {gone}\n'
+        'vllm:kv_block_reuse_gap_seconds_count{{engine="0"}} {again}\n'
+    )
+    first_one = scrape.format(at=10, asked=9_000_000, own=150_000, tier=3_000_000, idle=20_000, gone=5_000, again=300)
+    second = scrape.format(at=15, asked=15_000_000, own=240_000, tier=5_400_000, idle=44_000, gone=13_000, again=380)
+    log = UP + "".join(minute(at, 24, 4, 70.0) for at in range(10, 16))
+    assert (
+        likely(tmp_path, {"vllm.log": log, "metrics-0810.prom": first_one, "metrics-0815.prom": second})
+        == "prefix-cache-thrash"
+    )
+
+
+def test_a_board_without_nvml_asserts_for_another_reason(tmp_path: Path) -> None:
+    """The same assertion of torch: on an instance of a card, and where the driver of a Tegra board said how much it could not give."""
+    log = (
+        "INFO 03-02 08:00:02 [core.py:58] Initializing a V1 LLM engine (v0.14.0) with config: model='/models/Qwen2.5-VL-3B', dtype=torch.float16\n"
+        "INFO 03-02 08:00:40 [gpu_model_runner.py:3905] Model loading took 3.11 GiB memory and 9.1 seconds\n"
+        "{nvmap}"
+        "ERROR 03-02 08:00:50 [core.py:936] Traceback (most recent call last):\n"
+        'ERROR 03-02 08:00:50 [core.py:936]   File "/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_model_runner.py", line 4741, in profile_run\n'
+        'ERROR 03-02 08:00:50 [core.py:936]   File "/opt/venv/lib/python3.12/site-packages/vllm/model_executor/models/qwen2_5_vl.py", line 1672, in _process_image_input\n'
+        'ERROR 03-02 08:00:50 [core.py:936] RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "/opt/pytorch/c10/cuda/CUDACachingAllocator.cpp":1131, please report a bug to PyTorch.\n'
+    )
+    for name in ("slice", "board"):
+        (tmp_path / name).mkdir()
+    assert likely(tmp_path / "slice", {"vllm.log": log.format(nvmap="")}) == "mig-slice-too-small"
+    told = "NvMapMemAllocInternalTagged: 1610612736 error 12\nNvMapMemHandleAlloc: error 0\n"
+    assert likely(tmp_path / "board", {"vllm.log": log.format(nvmap=told)}) == "prefill-activation-spike"

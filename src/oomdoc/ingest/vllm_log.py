@@ -186,6 +186,15 @@ PATTERNS: tuple[Pattern, ...] = (
         const={"allocator": "torch"},
         convert=lambda row, match: {**row, "text": match[0][:200]},
     ),
+    # the driver of Tegra boards (Jetson), which have no NVML: what was asked of the memory that host and device share; 12 is ENOMEM
+    Pattern(
+        "tegra-alloc", "torch", ("NvMapMemAllocInternalTagged",),
+        regex(r"NvMapMemAllocInternalTagged: (?P<requested_bytes>\d{4,15}) error 12\b"),
+        "oom",
+        (("NvMapMemAllocInternalTagged: 805306368 error 12", {"requested_bytes": 805306368, "allocator": "tegra"}),),
+        const={"allocator": "tegra"},
+        convert=lambda row, match: {**row, "text": match[0]},
+    ),
     # ---- a server's life
     Pattern(
         "server-version", "vllm", ("server version ",), regex(r"vLLM (?:API )?server version (?P<text>[^\s,]+)"),

@@ -15,6 +15,8 @@ WITH named AS (
     regexp_extract(source, '^(.*[^0-9]|)((?:[01][0-9]|2[0-3])[-_:.h]?[0-5][0-9](?:[-_:.m]?[0-5][0-9])?)[^0-9]*$', ['series', 'clock']) AS file
   FROM metric
   WHERE (name LIKE '%prefix_cache%' OR name LIKE 'vllm:kv_block%') AND labels IS DISTINCT FROM 'delta'
+    -- what a tier outside the engine is asked for and finds is counted apart
+    AND name NOT LIKE '%external_prefix_cache%'
 ), sheet AS (
   -- scrapes without a time stand in one file one below the other: each begins where the first series comes again
   SELECT name, labels, t, line, value, source, CASE WHEN t IS NULL THEN CASE WHEN file.clock <> '' THEN file.series ELSE source END END AS place,

@@ -22,13 +22,13 @@ WITH listed AS (
     GROUP BY labels
     UNION ALL
     -- each prompt is looked up once: what was looked up by one server, for each request that it ended
-    SELECT max(value) FILTER (name LIKE '%prefix_cache_queries%'),
-      sum(value) FILTER (name LIKE 'vllm:request_success%'), min(source || ':' || line) FILTER (name LIKE '%prefix_cache_queries%')
+    SELECT max(value) FILTER ((name LIKE '%prefix_cache_queries%' AND name NOT LIKE '%external%')),
+      sum(value) FILTER (name LIKE 'vllm:request_success%'), min(source || ':' || line) FILTER ((name LIKE '%prefix_cache_queries%' AND name NOT LIKE '%external%'))
     FROM metric
     WHERE name IN ('vllm:prefix_cache_queries_total', 'vllm:prefix_cache_queries', 'vllm:request_success_total', 'vllm:request_success')
       AND labels IS DISTINCT FROM 'delta'
     GROUP BY source, t
-    HAVING count(*) FILTER (name LIKE '%prefix_cache_queries%') = 1 AND NOT EXISTS (FROM metric WHERE name = 'vllm:request_prompt_tokens_sum'))
+    HAVING count(*) FILTER ((name LIKE '%prefix_cache_queries%' AND name NOT LIKE '%external%')) = 1 AND NOT EXISTS (FROM metric WHERE name = 'vllm:request_prompt_tokens_sum'))
 ), counted AS (
   SELECT sum(value) AS tokens, min(ref) AS ref FROM (
     SELECT name, max(value) AS value, min(source || ':' || line) AS ref FROM metric
@@ -59,7 +59,7 @@ SELECT * EXCLUDE (found), coalesce(prompts >= $lookups_enough AND coalesce(
   ), false) AS never_between
 FROM (SELECT coalesce(block.tokens, flag.tokens)::BIGINT AS block_tokens, listed.most AS prompt_most, meant.mean AS prompt_mean,
   CASE WHEN listed.most IS NOT NULL THEN listed.n ELSE coalesce(meant.n, 0) END::BIGINT AS prompts, coalesce(listed.ref, meant.ref) AS prompt_ref,
-  (SELECT max(value) FROM metric WHERE name LIKE '%prefix_cache_hits%') AS found,
+  (SELECT max(value) FROM metric WHERE name LIKE '%prefix_cache_hits%' AND name NOT LIKE '%external%') AS found,
   coalesce(counted.tokens, most.tokens)::BIGINT AS through_tokens, e.kv_pool_tokens::BIGINT AS pool_tokens, coalesce(counted.ref, most.ref) AS through_ref
 FROM engine e, listed, meant, block, flag, (SELECT max(tokens) AS tokens, arg_max(ref, tokens) AS ref FROM rated) most LEFT JOIN counted ON true
 WHERE coalesce(listed.most, meant.mean, counted.tokens, most.tokens) IS NOT NULL)
