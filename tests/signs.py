@@ -89,7 +89,11 @@ def _course(told: Row) -> Iterator[Row]:
     same = {key: value for key, value in told.items() if key != "each"}
     for place, values in enumerate(zip(*told["each"].values(), strict=True)):
         line = {"line": same["line"] + place} if "line" in same else {}
-        yield {**same, **line, **{key: value for key, value in zip(told["each"], values, strict=True) if value != "NULL"}}
+        yield {
+            **same,
+            **line,
+            **{key: value for key, value in zip(told["each"], values, strict=True) if value != "NULL"},
+        }
 
 
 @functools.cache
