@@ -10,7 +10,7 @@
 -- fills: at such moments the pool is as full as whole prompts fill it, and never fuller than it is large
 -- roomy: at such moments most of it is free
 -- ref: the first request that waited long
-WITH timed AS (
+WITH timed AS NOT MATERIALIZED (
   SELECT *, ttft_s > $waited_s AS late FROM request
 ), asked AS (
   SELECT source, line, coalesce(t, elapsed_s) AS a, coalesce(t, elapsed_s) + ttft_s AS b, coalesce(t, elapsed_s) + latency_s AS c,
