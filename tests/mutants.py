@@ -1,6 +1,6 @@
 """Mutation testing of rules and views: which thresholds and guards can be broken without a focused test noticing.
 
-    python tests/mutants.py [CAUSE|VIEW...] [--advice] [--list] [--least 0.85]
+    python tests/mutants.py [CAUSE|VIEW...] [--advice] [--list] [--least 0.85] [--sample 40 --seed 1]
 
 Each query of a piece of evidence and of a view is parsed by DuckDB itself, changed in one place, and written back:
 
@@ -10,7 +10,7 @@ Each query of a piece of evidence and of a view is parsed by DuckDB itself, chan
 
 With `--advice` the queries of actions and sub-reasons too. The query's cases (`signs.py`) and, of a rule, the tests that it carries are
 run with the changed query in its place; a mutant that none of them notices has survived. Tests of other files may notice it, late and
-with no word of the place: what is meant is the focused test.
+with no word of the place: what is meant is the focused test. `--sample` breaks so many places only, drawn over all that is named.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import argparse
 import copy
 import functools
 import itertools
+import random
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,12 +128,25 @@ def _shown(node: Node) -> str:
     return written(tree).removeprefix("SELECT ")[:140]
 
 
-def survivors(rule: Rule, desk: signs.Desk, advice: bool = False) -> tuple[int, list[Mutant]]:
-    """How many mutants of a rule there are, and those that no case of its signs and no test of its own notices.
-
-    `advice`: of its actions and sub-reasons too."""
+def of_rule(rule: Rule, advice: bool = False) -> list[Mutant]:
+    """The mutants of a rule's evidence; `advice`: of its actions and sub-reasons too."""
     asked = (*rule.evidence, *rule.actions, *rule.reasons) if advice else rule.evidence
-    left = [mutant for item in asked for mutant in mutants_of(rule.id, item.id, item.sql)]
+    return [mutant for item in asked for mutant in mutants_of(rule.id, item.id, item.sql)]
+
+
+def of_view(view: View) -> list[Mutant]:
+    """The mutants of a view."""
+    return list(mutants_of("", view.name, view.sql))
+
+
+def survivors(
+    rule: Rule, desk: signs.Desk, advice: bool = False, drawn: Collection[Mutant] | None = None
+) -> tuple[int, list[Mutant]]:
+    """How many mutants of a rule were tried, and those that no case of its signs and no test of its own notices.
+
+    `advice`: of its actions and sub-reasons too; `drawn`: those among these only."""
+    asked = (*rule.evidence, *rule.actions, *rule.reasons) if advice else rule.evidence
+    left = [mutant for mutant in of_rule(rule, advice) if drawn is None or mutant in drawn]
     every = len(left)
     query_of = {item.id: item.sql for item in asked}
     for name, cases in itertools.groupby(
@@ -162,9 +176,11 @@ def survivors(rule: Rule, desk: signs.Desk, advice: bool = False) -> tuple[int, 
     return every, left
 
 
-def survivors_of_view(view: View, desk: signs.Desk) -> tuple[int, list[Mutant]]:
+def survivors_of_view(
+    view: View, desk: signs.Desk, drawn: Collection[Mutant] | None = None
+) -> tuple[int, list[Mutant]]:
     """The same for a view and its cases."""
-    left = list(mutants_of("", view.name, view.sql))
+    left = [mutant for mutant in of_view(view) if drawn is None or mutant in drawn]
     return len(left), _left(left, list(signs.of_view(view.name)), view.sql, desk, lambda mutant: True)
 
 
@@ -194,16 +210,27 @@ def main() -> int:
     parser.add_argument("--advice", action="store_true", help="break the queries of actions and sub-reasons too")
     parser.add_argument("--list", action="store_true", help="print each survivor")
     parser.add_argument("--least", type=float, default=0.0, help="exit with 1 below this share noticed")
+    parser.add_argument("--sample", type=int, help="break so many places only, drawn by chance")
+    parser.add_argument("--seed", type=int, default=1, help="which drawing")
     chosen = parser.parse_args()
     desk = signs.Desk()
+    rules = [rule for rule in load_rules()[0] if not chosen.name or rule.id in chosen.name]
+    views = [view for view in VIEWS.values() if not chosen.name or view.name in chosen.name]
+    drawn: frozenset[Mutant] | None = None
+    if chosen.sample is not None:
+        places = [
+            *(one for rule in rules for one in of_rule(rule, chosen.advice)),
+            *(one for view in views for one in of_view(view)),
+        ]
+        drawn = frozenset(random.Random(chosen.seed).sample(places, chosen.sample))
+        owners = {mutant.cause or mutant.evidence for mutant in drawn}
+        rules, views = [one for one in rules if one.id in owners], [one for one in views if one.name in owners]
     jobs: list[tuple[str, Callable[[], tuple[int, list[Mutant]]]]] = [
-        *((rule.id, functools.partial(survivors, rule, desk, chosen.advice)) for rule in load_rules()[0]),
-        *((view.name, functools.partial(survivors_of_view, view, desk)) for view in VIEWS.values()),
+        *((rule.id, functools.partial(survivors, rule, desk, chosen.advice, drawn)) for rule in rules),
+        *((view.name, functools.partial(survivors_of_view, view, desk, drawn)) for view in views),
     ]
     total = alive = 0
     for name, job in jobs:
-        if chosen.name and name not in chosen.name:
-            continue
         every, left = job()
         total, alive = total + every, alive + len(left)
         print(f"{name:32} {every - len(left):4} of {every:4} noticed", flush=True)

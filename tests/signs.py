@@ -9,7 +9,8 @@ the query reads it gives only what matters, and says what the query makes of it.
     given.kv_pressure = {share_pinned = 0.2}  given.outcome = [{outcome = "died", ref = "a:9"}]
     holds = true                              gives = {outcome = "died"}
 
-`given.<relation>` is a row or a list of rows; what is left out is NULL. A view that always has a row (engine, failure, ...) has
+`given.<relation>` is a row or a list of rows; what is left out is NULL. A course of rows is one with `each`, the columns that differ
+(`{source = "a", line = 1, each = {t = [0, 60], bytes = [5, 7]}}`: two rows; where a line is told, it is the first's and the others follow). A view that always has a row (engine, failure, ...) has
 the one of an empty bundle, changed where something is given. `holds` is true, false or "unknown"; `gives` are columns of the first
 row ("NULL" for NULL), a list of such for all its rows, or "no row". `seen.x` and `x` are the same rows here. Actions and sub-reasons
 of a rule have cases like its signs; where an action has numbers of its own to give, a case may say `gives` beside `holds`.
@@ -68,13 +69,31 @@ def _cases(path: Path, of_view: bool) -> Iterator[Case]:
         for number, entry in enumerate(entries, 1):
             place = f"{path.stem}:{query}:{number}"
             assert entry.keys() <= {"why", "given", "gives"} | (set() if of_view else {"holds"}), place
-            given = {name: rows if isinstance(rows, list) else [rows] for name, rows in entry.get("given", {}).items()}
+            given = {
+                name: [row for told in (rows if isinstance(rows, list) else [rows]) for row in _course(told)]
+                for name, rows in entry.get("given", {}).items()
+            }
             if of_view:
                 gives = entry["gives"]
                 yield Case(query, place, given, gives=None if gives == NO_ROW else gives, of_view=True)
             else:
                 assert entry["holds"] in (True, False, UNKNOWN), place
                 yield Case(query, place, given, holds=None if entry["holds"] == UNKNOWN else entry["holds"], gives=entry.get("gives"))  # fmt: skip
+
+
+def _course(told: Row) -> Iterator[Row]:
+    """The rows that one stands for: itself, or those of its `each`."""
+    if not isinstance(told.get("each"), Mapping):
+        yield told
+        return
+    same = {key: value for key, value in told.items() if key != "each"}
+    for place, values in enumerate(zip(*told["each"].values(), strict=True)):
+        line = {"line": same["line"] + place} if "line" in same else {}
+        yield {
+            **same,
+            **line,
+            **{key: value for key, value in zip(told["each"], values, strict=True) if value != "NULL"},
+        }
 
 
 @functools.cache

@@ -12,20 +12,22 @@
 -- engine: the log is an LLM server's: it holds a step, a setting, a figure or a frame that only engines print, or an allocator's message of torch
 -- complete: the log tells a whole life: weights were loaded or the pool was sized, not only a front end's lines
 WITH event AS (
-  SELECT source, line, t, name, text,
+  SELECT source, line, t, name, text, process, rank, pid,
          CASE name WHEN 'server-version' THEN 0 WHEN 'engine-init' THEN 1 ELSE 2 END AS class,
            row_number() OVER (PARTITION BY source, name, process, rank ORDER BY line) AS again
   FROM milestone
   -- a failure between two markers ends the first life, even if nothing else of it was logged
   -- a command that somebody typed begins what follows it
-  UNION ALL
-  SELECT DISTINCT f.source, f.line, f.t, 'command', NULL, 0, 1
+  UNION ALL BY NAME
+  SELECT DISTINCT f.source, f.line, f.t, 'command' AS name, 0 AS class, 1 AS again
   FROM engine_flag f
   JOIN source s USING (source)
   WHERE f.origin = 'command' AND s.kind IN ('vllm-log', 'text-log')
   -- the status that a shell was asked for: the command before it has ended
-  UNION ALL SELECT source, line, t, 'status', NULL, 2, 1 FROM process_exit WHERE name = 'of the typed command'
-  UNION ALL SELECT source, line, t, 'refused', NULL, 2, 1 FROM startup_check UNION ALL SELECT source, line, t, 'failed', NULL, 2, 1 FROM oom
+  UNION ALL BY NAME
+  SELECT source, line, t, 'status' AS name, 2 AS class, 1 AS again FROM process_exit WHERE name = 'of the typed command'
+  UNION ALL BY NAME SELECT source, line, t, 'refused' AS name, 2 AS class, 1 AS again FROM startup_check
+  UNION ALL BY NAME SELECT source, line, t, 'failed' AS name, 2 AS class, 1 AS again FROM oom
 ), has_version AS (
   SELECT source, bool_or(name = 'server-version') AS versioned FROM event GROUP BY source
 ), stepped AS (
@@ -41,12 +43,11 @@ WITH event AS (
   WHERE (class = 0 AND (before IS NULL OR before > 0)) OR
     -- a command that was typed again behind the error of the one before
     (
-      name = 'command' AND before_name = 'command'
-        AND EXISTS (
-          FROM log_error l
-          WHERE l.source = stepped.source AND l.line > before_line AND l.line < stepped.line AND l.exception IS NOT NULL
-            AND l.kind NOT IN ('echo', 'client')
-        )
+      name = 'command' AND EXISTS (
+        FROM log_error l
+        WHERE l.source = stepped.source AND l.line > before_line AND l.line < stepped.line AND l.exception IS NOT NULL
+          AND l.kind NOT IN ('echo', 'client')
+      )
     ) OR (NOT versioned AND class = 1 AND (before IS NULL OR before > 1))
     -- a start that was refused does not serve: who serves behind it is the next one
     OR (name IN ('kv-sized', 'engine-ready', 'serving') AND before_name = 'refused')
@@ -63,10 +64,9 @@ WITH event AS (
     OR (name IN ('load-start', 'loaded', 'kv-sized', 'kv-blocks') AND again > 1 AND before_name IN ('refused', 'failed'))
     -- nor does a process have two numbers: behind a server that had come up, the same part with another pid is of the next start
     OR (name = 'loaded' AND NOT versioned AND before_name IN ('serving', 'engine-ready', 'shutdown') AND EXISTS (
-      FROM milestone n
-      JOIN milestone m ON m.source = n.source AND m.name = n.name AND m.line < n.line AND m.process = n.process
-        AND m.rank IS NOT DISTINCT FROM n.rank AND m.pid <> n.pid
-      WHERE n.source = stepped.source AND n.line = stepped.line AND n.name = 'loaded'))
+      FROM milestone m
+      WHERE m.source = stepped.source AND m.line < stepped.line AND m.process = stepped.process
+        AND m.rank IS NOT DISTINCT FROM stepped.rank AND m.pid <> stepped.pid))
 ), log AS (
   SELECT source, min(line) AS lo, max(line) AS hi FROM (
     SELECT source, line FROM milestone UNION ALL SELECT source, line FROM oom UNION ALL SELECT source, line FROM startup_check

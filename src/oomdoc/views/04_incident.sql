@@ -22,7 +22,7 @@ WITH ranked AS (
     -- a library says that a call of the system failed, and right behind it which: what it was short of is the failure
     SELECT *, kind = 'error' AND EXISTS (
       FROM failure_event e
-      WHERE e.kind = 'shm' AND e.source = r.source AND e.line BETWEEN r.line + 1 AND r.line + $traceback_lines_behind
+      WHERE e.kind = 'shm' AND e.source = r.source AND e.line BETWEEN r.line AND r.line + $traceback_lines_behind
     ) AS named
     FROM ranked r
     WHERE nth = 1

@@ -103,8 +103,8 @@ folded AS (
     ) AS for_other,
          min(source || ':' || line) AS ref, min_by(message, line) AS text FROM cluster_event WHERE reason = 'Evicted'
 ), mount AS (
-  -- of what is listed only shared memory can be short: it has the default of a container or less, and every disk has room
-  SELECT min(value) FILTER (topic = 'shm-size' AND value > 0) <= $default_shm_bytes
+  -- of what is listed only shared memory can be short: the least is the default of a container or less, and every disk has room
+  SELECT min(value) FILTER (value > 0) <= $default_shm_bytes
     AND min(value) FILTER (topic = 'disk-free') >= $disk_has_room AS only_shm
   FROM note
   WHERE topic IN ('shm-size', 'disk-free')

@@ -92,18 +92,18 @@ WITH raw AS (
 ), filled AS (
   -- the last sample at which a device held less than half of its peak: a start, or the end of the server before
   SELECT d.series, max(g.t) AS t FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu
-  WHERE d.timed >= $device_samples AND g.used_bytes < $filled_share * d.peak_bytes AND g.t < d.from_t + d.seconds / 2 GROUP BY d.series
+  WHERE g.used_bytes < $filled_share * d.peak_bytes AND g.t < d.from_t + d.seconds / 2 GROUP BY d.series
 ), last_held AS (
   -- the last sample at which it held as much: what is held behind the end of a server is none of its
   SELECT d.series, max(g.t) AS t FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu
-  WHERE d.timed >= $device_samples AND g.used_bytes >= $filled_share * d.peak_bytes GROUP BY d.series
+  WHERE g.used_bytes >= $filled_share * d.peak_bytes GROUP BY d.series
 ), served AS (
   SELECT d.series, d.source, d.gpu, coalesce(f.t + $filled_s, d.from_t) AS from_t,
     coalesce(e.t, d.from_t + d.seconds) - coalesce(f.t + $filled_s, d.from_t) AS seconds
   FROM device_series d
   LEFT JOIN last_held e USING (series)
   LEFT JOIN filled f USING (series)
-  WHERE d.timed >= $device_samples AND coalesce(e.t, d.from_t + d.seconds) > coalesce(f.t + $filled_s, d.from_t)
+  WHERE d.timed >= $device_samples
 ), binned AS (
   SELECT source, name, resource, variant, kind, bin, median(bytes) AS y, median(moment) AS moment, max(line) AS line,
     arg_max(ref, line) AS ref, max(requests) AS requests, bool_and(counted) AS counted,

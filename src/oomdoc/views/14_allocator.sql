@@ -29,15 +29,16 @@ one AS (
   FROM allocator_stat a
   JOIN last_of l ON a.source = l.source AND a.device IS NOT DISTINCT FROM l.device AND a.summary = l.summary
   GROUP BY ALL
-), course AS (
-  SELECT source, device, summary, min(line) AS line, max(current) FILTER (metric = 'allocated_bytes') AS live,
-    max(current) FILTER (metric = 'reserved_bytes') AS reserved
-  FROM allocator_stat
-  WHERE pool = 'all' AND metric IN ('allocated_bytes', 'reserved_bytes') GROUP BY ALL HAVING live IS NOT NULL AND reserved IS NOT NULL
+), moment AS (
+  SELECT source, device, summary, min(line) FILTER (metric IN ('allocated_bytes', 'reserved_bytes')) AS line,
+    max(current) FILTER (metric = 'allocated_bytes') AS live, max(current) FILTER (metric = 'reserved_bytes') AS reserved,
+    max(current) FILTER (metric = 'inactive_split_bytes') AS split, max(current) FILTER (metric = 'largest_free_bytes') AS largest_free
+  FROM allocator_stat WHERE pool = 'all' GROUP BY ALL
 ), gap AS (
   SELECT *, reserved - live AS gap,
     max(reserved - live) OVER (PARTITION BY source, device ORDER BY summary ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS most
-  FROM course
+  FROM moment
+  WHERE reserved - live IS NOT NULL
 ), height AS (
   SELECT source, device, count(*) FILTER (gap > most) AS rises, arg_max(gap, summary) - min(gap) AS grew, min(gap) AS least
   FROM gap
@@ -53,17 +54,12 @@ one AS (
   GROUP BY g.source, g.device
   ORDER BY grew DESC
   LIMIT 1
-), moment AS (
-  SELECT source, device, summary, max(current) FILTER (metric = 'allocated_bytes') AS live,
-    max(current) FILTER (metric = 'reserved_bytes') AS reserved, max(current) FILTER (metric = 'inactive_split_bytes') AS split,
-    max(current) FILTER (metric = 'largest_free_bytes') AS gap
-  FROM allocator_stat WHERE pool = 'all' GROUP BY ALL
 ), steady AS (
   SELECT count(*) AS n, max(live) - min(live) AS live_spread, max(live) AS live, arg_min(reserved, summary) AS reserved_first,
     arg_max(reserved, summary) AS reserved_last, arg_min(split, summary) AS split_first, arg_max(split, summary) AS split_last,
-    arg_max(gap, summary) AS gap
+    arg_max(largest_free, summary) AS largest_free
   FROM moment
-  WHERE live > 0 AND reserved > 0 AND split IS NOT NULL
+  WHERE live > 0 AND split IS NOT NULL
   GROUP BY source, device
   HAVING count(*) >= $hollow_points
   ORDER BY n DESC, source
@@ -81,5 +77,5 @@ SELECT (SELECT count(*) FROM (SELECT DISTINCT source, summary FROM allocator_sta
         AND c.split_last - c.split_first >= $hollow_of_holes * (c.reserved_last - c.reserved_first), false
     )
   ) AS hollow,
-  any_value(c.reserved_first) AS first_reserved_bytes, any_value(c.split_first) AS first_split_bytes, any_value(c.gap) AS gap_bytes
+  any_value(c.reserved_first) AS first_reserved_bytes, any_value(c.split_first) AS first_split_bytes, any_value(c.largest_free) AS gap_bytes
 FROM one LEFT JOIN grown g ON true LEFT JOIN steady c ON true HAVING count(one.source) > 0

@@ -11,7 +11,7 @@
 WITH own AS (
   SELECT source, coalesce(name, '') AS name, coalesce(variant, '') AS variant, bytes, line, coalesce(t, elapsed_s) AS moment
   FROM process_memory
-  WHERE resource = 'gpu' AND state IS NULL AND coalesce(t, elapsed_s) IS NOT NULL AND bytes >= 0
+  WHERE resource = 'gpu' AND state IS NULL AND coalesce(t, elapsed_s) IS NOT NULL AND bytes IS NOT NULL
 ), span AS (
   SELECT source, name, variant, min(moment) AS from_t, max(moment) - min(moment) AS seconds,
     row_number() OVER (ORDER BY source, name, variant) + 1000000 AS series

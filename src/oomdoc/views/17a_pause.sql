@@ -9,40 +9,35 @@
 -- peak: highest usage of the pool in it
 -- tokens: tokens a second of all requests together, the most in it
 -- ref: its first line
-WITH stat AS (
+WITH slow AS (
+  SELECT source, line FROM engine_stat WHERE running > 0 AND generation_tokens_per_s + prompt_tokens_per_s < $crawls
+), stat AS (
   SELECT s.start_id, x.source, x.line, x.t, x.running, x.waiting, x.kv_used,
     x.generation_tokens_per_s + x.prompt_tokens_per_s AS tokens_per_s,
-         row_number() OVER w AS place
+         row_number() OVER w AS place, lead(x.line) OVER w AS next_line
   FROM engine_stat x JOIN engine_start s ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line
   WHERE x.running IS NOT NULL AND x.generation_tokens_per_s IS NOT NULL AND x.prompt_tokens_per_s IS NOT NULL
     -- where no line says so there is no stretch: to number a million lines for that costs 1 s
-    AND EXISTS (FROM engine_stat WHERE running > 0 AND generation_tokens_per_s + prompt_tokens_per_s < $crawls)
+    AND EXISTS (FROM slow)
   WINDOW w AS (PARTITION BY s.start_id ORDER BY x.line)
 ), marked AS (
   SELECT *, place - row_number() OVER (PARTITION BY start_id ORDER BY line) AS stretch
-  FROM stat
-  WHERE running > 0 AND tokens_per_s < $crawls
-), said AS (
-  -- the executor says each minute that it waits: where it does, no statistics come, and a single line may stand for minutes
-  SELECT s.start_id, h.line
-  FROM log_error h
-  JOIN engine_start s ON h.source = s.source AND h.line BETWEEN s.first_line AND s.last_line
-  WHERE h.kind = 'hang'
+  FROM stat SEMI JOIN slow USING (source, line)
 ), moving AS (
   SELECT start_id, min(line) AS first_line, max(line) AS last_line FROM stat WHERE tokens_per_s >= $crawls GROUP BY start_id
 ), long AS (
-  SELECT start_id, stretch, count(*) AS lines, max(t) - min(t) AS seconds, max(running) AS running, max(waiting) AS waiting,
+  SELECT start_id, source, stretch, count(*) AS lines, max(t) - min(t) AS seconds, max(running) AS running, max(waiting) AS waiting,
     max(kv_used) AS peak, max(tokens_per_s) AS tokens,
-         arg_min(source || ':' || line, line) AS ref, min(line) AS first_line, max(line) AS last_line,
-         (SELECT min(n.line) FROM stat n WHERE n.start_id = marked.start_id AND n.line > max(marked.line)) AS next_line
-  FROM marked GROUP BY start_id, stretch
+         arg_min(source || ':' || line, line) AS ref, min(line) AS first_line, max(line) AS last_line, max(next_line) AS next_line
+  FROM marked GROUP BY start_id, source, stretch
 )
 -- of each start the longest, whole: figures of one stretch never stand beside those of another
 SELECT l.start_id, count(*) OVER (PARTITION BY l.start_id) AS pauses, l.lines, l.seconds, l.running, l.waiting, l.peak, l.tokens, l.ref
 FROM long l JOIN moving m ON m.start_id = l.start_id
 WHERE (
   l.lines >= $pause_lines
-    OR (SELECT count(*) FROM said h WHERE h.start_id = l.start_id AND h.line BETWEEN l.first_line AND l.next_line) >= $hang_warnings
+    -- the executor says each minute that it waits: where it does, no statistics come, and a single line may stand for minutes
+    OR (SELECT count(*) FROM log_error h WHERE h.kind = 'hang' AND h.source = l.source AND h.line BETWEEN l.first_line AND l.next_line) >= $hang_warnings
 ) AND (l.peak < $pool_had_room OR l.peak < $pool_crowded AND l.waiting = 0) AND m.first_line < l.first_line AND m.last_line > l.last_line
 QUALIFY row_number() OVER (PARTITION BY l.start_id ORDER BY l.lines DESC, l.first_line) = 1
 ORDER BY l.start_id

@@ -31,8 +31,8 @@ WITH pause AS (
   SELECT source, coalesce(engine, -1)::VARCHAR AS name, nap, min(kv_used) AS value, max(line) AS line FROM (
     SELECT source, engine, line, running, waiting, kv_used,
       count(CASE WHEN running > 0 THEN 1 END) OVER (PARTITION BY source, engine ORDER BY line ROWS UNBOUNDED PRECEDING) AS nap
-    FROM engine_stat WHERE running IS NOT NULL AND kv_used IS NOT NULL)
-  WHERE running = 0 AND coalesce(waiting, 0) = 0 GROUP BY ALL
+    FROM engine_stat)
+  WHERE running = 0 AND coalesce(waiting, 0) = 0 AND kv_used IS NOT NULL GROUP BY ALL
 ), gauge AS (
   SELECT source, t, min(line) AS line, max(value) FILTER (name = 'vllm:num_requests_running') AS running,
     max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
@@ -51,7 +51,7 @@ WITH pause AS (
   FROM (SELECT *, count(CASE WHEN running > 0 OR worked THEN 1 END) OVER (PARTITION BY source ORDER BY t ROWS UNBOUNDED PRECEDING) AS nap FROM (
     SELECT *, done > lag(done) OVER (PARTITION BY source ORDER BY t) AS worked
     FROM gauge
-    WHERE running IS NOT NULL AND kv_used BETWEEN 0 AND 1))
+    WHERE kv_used BETWEEN 0 AND 1))
   WHERE running = 0 AND coalesce(waiting, 0) = 0 GROUP BY ALL
 ), locked AS (
   SELECT source, name, coalesce(t, elapsed_s, step, line) AS moment, bytes FROM process_memory WHERE resource = 'host-locked'
@@ -133,7 +133,7 @@ WITH pause AS (
     ) FILTER (gains) AS b
   FROM (SELECT *, count(CASE WHEN gains THEN 1 END) OVER (PARTITION BY kind, source, name, part) AS lives FROM judged)
 ), calm AS (
-  SELECT arg_max(struct_pack(name, high, n, ref), n) FILTER (level) AS l, max(n) FILTER (returns) AS pauses,
+  SELECT arg_max(struct_pack(name, late_high, n, ref), n) FILTER (level) AS l, max(n) FILTER (returns) AS pauses,
     min(ref) FILTER (returns) AS returns_ref
   FROM judged
 ), residue AS (
@@ -156,11 +156,11 @@ SELECT CASE WHEN series > 0 THEN coalesce(best.gains, false) END AS gains, b.kin
   CASE WHEN b.kind = 'kv' THEN b.first_value END AS first_share, CASE WHEN b.kind = 'kv' THEN b.last_value END AS last_share,
     b.n AS samples, b.rises, b.kind IN ('asleep', 'kv') AS empty, b.lives,
   CASE WHEN b.kind <> 'kv' THEN b.risen / b.rises END::BIGINT AS per_event_bytes,
-    CASE WHEN b.locks > 0 THEN b.locked_rise <= $level_share * b.gain END AS locked,
+    b.locked_rise <= $level_share * b.gain AS locked,
   CASE WHEN b.kind = 'host' AND b.locks = 0 THEN b.gain <= cache.bytes END AS within_cache,
     CASE WHEN b.kind = 'host' THEN cache.bytes END::BIGINT AS cache_bytes, b.ref,
   CASE WHEN r.n > 0 THEN NOT coalesce(best.gains, false) END AS same_asleep, r.middle::BIGINT AS asleep_bytes, r.n AS asleep_samples,
     r.ref AS asleep_ref,
-  l.name AS level_name, l.high::BIGINT AS level_bytes, l.n AS level_samples, l.ref AS level_ref,
+  l.name AS level_name, l.late_high::BIGINT AS level_bytes, l.n AS level_samples, l.ref AS level_ref,
     CASE WHEN NOT coalesce(best.gains, false) THEN calm.pauses END AS returns, calm.returns_ref
 FROM best, residue, calm, cache

@@ -14,7 +14,7 @@ WITH owner AS (
     arg_min(bytes, coalesce(t, elapsed_s)) AS first_bytes, arg_max(bytes, coalesce(t, elapsed_s)) - first_bytes AS gain,
          max(coalesce(t, elapsed_s)) - min(coalesce(t, elapsed_s)) AS seconds, arg_max(source || ':' || line, coalesce(t, elapsed_s)) AS ref
   FROM process_memory WHERE bytes > 0 AND coalesce(t, elapsed_s) IS NOT NULL AND state IS NULL AND resource IN ('host', 'gpu') GROUP BY ALL
-  HAVING count(*) BETWEEN 2 AND $trend_points - 1 AND max(coalesce(t, elapsed_s)) - min(coalesce(t, elapsed_s)) >= $trend_s
+  HAVING count(*) < $trend_points AND max(coalesce(t, elapsed_s)) - min(coalesce(t, elapsed_s)) >= $trend_s
 ), pair AS (
   SELECT a.*, b.name AS other, b.gain AS other_gain
   FROM owner a

@@ -52,6 +52,6 @@ SELECT nullif(series, 0) AS series, CASE WHEN series > 0 THEN b IS NOT NULL END 
   CASE WHEN series > 0 THEN b IS NULL AND f IS NOT NULL END AS flat, CASE WHEN b IS NULL THEN f.middle END AS flat_share,
     CASE WHEN b IS NULL THEN f.n END AS flat_samples, CASE WHEN b IS NULL THEN f.source || ':' || f.line END AS flat_ref
 FROM best
-LEFT JOIN (SELECT * FROM judged) c ON NOT c.climbs AND c.stays AND c.resource = b.resource AND c.seconds >= b.seconds / 2
+LEFT JOIN (SELECT * FROM judged) c ON c.stays AND c.resource = b.resource AND c.seconds >= b.seconds / 2
   AND c.who IS DISTINCT FROM b.who
 QUALIFY row_number() OVER (ORDER BY c.seconds DESC NULLS LAST, c.who) = 1

@@ -6,10 +6,10 @@
 -- ref: the first of them
 WITH sample AS (
   -- without a scaler nothing is asked: all samples of a long log side by side are more than a view may hold
-  SELECT source, line, waiting FROM engine_stat WHERE waiting IS NOT NULL AND EXISTS (FROM scaler)
+  SELECT source, line, waiting FROM engine_stat, (SELECT 1 FROM scaler LIMIT 1) WHERE waiting IS NOT NULL
   UNION ALL
-  SELECT source, min(line), sum(value) FROM metric
-  WHERE name = 'vllm:num_requests_waiting' AND labels IS DISTINCT FROM 'delta' AND EXISTS (FROM scaler)
+  SELECT source, min(line), sum(value) FROM metric, (SELECT 1 FROM scaler LIMIT 1)
+  WHERE name = 'vllm:num_requests_waiting' AND labels IS DISTINCT FROM 'delta'
   GROUP BY source, coalesce(t, line)
 ), peak AS (
   SELECT source, max(waiting) AS waiting, arg_max(line, waiting) AS line FROM sample GROUP BY source HAVING max(waiting) >= $wave_queue

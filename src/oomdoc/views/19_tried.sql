@@ -73,21 +73,22 @@ WITH try AS (
   JOIN main.engine_flag g ON g.source = b.source AND g.line BETWEEN b.first_line AND b.last_line
   WHERE g.origin = 'command'
   GROUP BY b.start_id, g.flag
+), typed_model AS (
+  SELECT start_id, value FROM typed WHERE flag = 'model'
 ), typed_pair AS (
   -- a command states all that was asked for: one of them has a word more, or another value, and all else alike
   SELECT a.start_id AS good, b.start_id AS bad, a.source FROM began a JOIN began b ON a.works AND NOT b.works
-  JOIN typed m ON m.start_id = a.start_id AND m.flag = 'model'
-  JOIN typed o ON o.start_id = b.start_id AND o.flag = 'model' AND o.value = m.value
+  JOIN typed_model m ON m.start_id = a.start_id
+  JOIN typed_model o ON o.start_id = b.start_id AND o.value = m.value
 ), commands AS (
   SELECT p.good, p.bad, any_value(n.flag) FILTER (lower(coalesce(x.value, '')) <> lower(coalesce(y.value, ''))) AS flag,
     coalesce(any_value(x.value) FILTER (lower(coalesce(x.value, '')) <> lower(coalesce(y.value, ''))), 'without') AS value,
          any_value(y.value) FILTER (lower(coalesce(x.value, '')) <> lower(coalesce(y.value, ''))) AS other,
            any_value(p.source || ':' || x.line) AS ref
-  FROM typed_pair p
+  FROM (FROM typed_pair ANTI JOIN lives USING (good, bad)) p
   CROSS JOIN (SELECT DISTINCT flag FROM typed) n
   LEFT JOIN typed x ON x.start_id = p.good AND x.flag = n.flag
   LEFT JOIN typed y ON y.start_id = p.bad AND y.flag = n.flag
-  WHERE NOT EXISTS (FROM lives l WHERE l.good = p.good AND l.bad = p.bad)
   GROUP BY p.good, p.bad HAVING count(*) FILTER (lower(coalesce(x.value, '')) <> lower(coalesce(y.value, ''))) = 1
 ), every AS (
   SELECT flag, value, other, true AS paired, 'the start of ' || good || ' served, that of ' || bad || ' did not' AS text, ref FROM commands

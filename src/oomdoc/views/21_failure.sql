@@ -102,7 +102,7 @@ WITH logs AS (
   WHERE NOT EXISTS (
     FROM seen.milestone m
     JOIN seen.log_error e ON e.source = m.source AND e.line BETWEEN m.line AND c.line
-    WHERE m.source = c.source AND m.name = 'serving' AND m.line < c.line AND e.pid <> c.pid AND e.kind NOT IN ('echo', 'client', 'network', 'bad-argument')
+    WHERE m.source = c.source AND m.name = 'serving' AND e.pid <> c.pid AND e.kind NOT IN ('echo', 'client', 'network', 'bad-argument')
   )
   ORDER BY name = 'load-oom', line, source LIMIT 1
 ), place AS (
@@ -203,7 +203,7 @@ WITH logs AS (
   SELECT count(*) AS ooms, count(DISTINCT coalesce(rank, pid)) AS ranks FROM seen.oom
 ), slept AS (
   -- a server that can sleep keeps all of its tensors in a private pool
-  SELECT count(*) > 0 AS pooled FROM seen.engine_flag WHERE flag = 'enable_sleep_mode' AND lower(value) IN ('true', '1')
+  SELECT EXISTS (FROM seen.engine_flag WHERE flag = 'enable_sleep_mode' AND lower(value) IN ('true', '1')) AS pooled
 ), hint AS (
   SELECT bool_or(text ILIKE '%cudagraph%' OR text ILIKE '%CUDA graph%capture%') AS graphs FROM seen.oom
 )

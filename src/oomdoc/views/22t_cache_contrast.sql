@@ -21,7 +21,7 @@ WITH span AS (
   -- the same engine while it evicted nothing and since: only eviction takes away what would be found
   SELECT sum(hits) FILTER (evictions = 0) / sum(queries) FILTER (evictions = 0) AS spared_rate,
     sum(hits) FILTER (evictions > 0) / sum(queries) FILTER (evictions > 0) AS evicting_rate,
-    sum(evictions) FILTER (evictions > 0) AS evicting, min(ref) FILTER (evictions > 0) AS evicting_ref
+    sum(evictions) AS evicting, min(ref) FILTER (evictions > 0) AS evicting_ref
   FROM span
   WHERE hits IS NOT NULL
   HAVING sum(queries) FILTER (evictions = 0) >= $lookups_least * $turn_tokens AND sum(queries) FILTER (evictions > 0) >= $lookups_least * $turn_tokens

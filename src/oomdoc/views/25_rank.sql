@@ -30,12 +30,12 @@ WITH figure AS (
 ), apart AS (
   SELECT DISTINCT team FROM seated a WHERE numbered AND EXISTS (
     FROM seated b
-    WHERE b.team = a.team AND b.seat = a.seat AND b.source <> a.source
+    WHERE b.seat = a.seat AND b.source <> a.source
       AND (b.pid <> a.pid OR (b.name = a.name AND abs(b.value - a.value) > $other_figure * abs(a.value))))
 ), anew AS (
   SELECT DISTINCT team, source FROM seated a WHERE numbered AND EXISTS (
     FROM seated b
-    WHERE b.team = a.team AND b.seat = a.seat AND b.source = a.source AND b.pid <> a.pid AND b.name = a.name AND a.name <> 'free_bytes'
+    WHERE b.seat = a.seat AND b.source = a.source AND b.pid <> a.pid AND b.name = a.name AND a.name <> 'free_bytes'
       AND abs(b.value - a.value) > $other_figure * abs(a.value))
 ), named AS (
   SELECT s.*,
@@ -44,7 +44,7 @@ WITH figure AS (
   FROM seated s
   LEFT JOIN apart d USING (team)
   LEFT JOIN anew n ON n.team = s.team AND n.source = s.source
-  LEFT JOIN life l ON l.team = s.team AND l.seat = s.seat AND l.source = s.source AND l.pid IS NOT DISTINCT FROM s.pid
+  LEFT JOIN life l ON l.seat = s.seat AND l.source = s.source AND l.pid IS NOT DISTINCT FROM s.pid
 ), team AS (
   -- two engines in one bundle are not compared: the team of the incident's own log, then the largest
   SELECT crew FROM named GROUP BY crew
@@ -59,7 +59,7 @@ WITH figure AS (
   SELECT f.source, f.process, min(f.value) AS value
   FROM seen.engine_figure f
   JOIN seen.milestone m ON m.source = f.source AND m.line = f.line AND m.name = 'kv-sized'
-  WHERE f.name = 'free_now_bytes' AND f.process IS NOT NULL
+  WHERE f.name = 'free_now_bytes'
   GROUP BY ALL
 ), kv AS (
   SELECT o.who || '/' || coalesce(o.rank, -1) AS who, min(o.value + coalesce(l.value, 0)) AS value, min(o.source || ':' || o.line) AS ref

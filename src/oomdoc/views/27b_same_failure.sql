@@ -12,7 +12,7 @@ WITH told AS (
   FROM oom o
   JOIN engine_start s ON s.source = o.source AND o.line BETWEEN s.first_line AND s.last_line
   JOIN engine_flag f ON f.source = s.source AND f.line BETWEEN s.first_line AND s.last_line AND f.flag = 'gpu_memory_utilization'
-  WHERE o.requested_bytes > 0 AND o.allocated_bytes > 0 GROUP BY s.start_id, o.requested_bytes, o.allocated_bytes, o.total_bytes
+  WHERE o.allocated_bytes > 0 GROUP BY s.start_id, o.requested_bytes, o.allocated_bytes, o.total_bytes
 )
 SELECT count(DISTINCT a.start_id) + 1 AS starts, least(min(a.utilization), min(b.utilization)) AS lowest,
   greatest(max(a.utilization), max(b.utilization)) AS highest, any_value(a.requested_bytes) AS requested_bytes,

@@ -25,8 +25,7 @@ WITH turned AS (
 ), try AS (
   -- rows of two callers are two kinds of prompts, and no two sizes of one set
   SELECT f.source, f.experiment, coalesce(any_value(c.caller), '') AS caller,
-    CASE WHEN any_value(t.n) IS NULL OR max(f.value) FILTER (quantity = 'asked_tokens') IS NOT NULL THEN 'tokens' ELSE any_value(t.unit)
-      END AS unit, coalesce(any_value(t.beside), '') AS beside,
+    CASE WHEN max(f.value) FILTER (quantity = 'asked_tokens') IS NOT NULL THEN 'tokens' ELSE any_value(t.unit) END AS unit, coalesce(any_value(t.beside), '') AS beside,
          coalesce(max(f.value) FILTER (quantity = 'asked_tokens'), any_value(t.n)) AS size,
            max(f.value) FILTER (quantity = 'hit_rate') AS rate, max(f.value) FILTER (quantity = 'kv_tokens') AS pool, min(f.line) AS line
   FROM trial_figure f LEFT JOIN turned t ON t.source = f.source AND t.experiment = f.experiment AND t.attempt = f.attempt

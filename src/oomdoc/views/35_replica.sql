@@ -13,7 +13,6 @@
 WITH named AS (
   SELECT process AS name, source, line, running, waiting, kv_used, NULL::DOUBLE AS done
   FROM engine_stat
-  WHERE process IS NOT NULL AND running IS NOT NULL
   UNION ALL
   SELECT regexp_extract(labels, '(?:pod|instance|replica|backend|worker|pod_name|hostname)="([^"]+)"', 1) AS name, source, min(line),
     max(value) FILTER (name = 'vllm:num_requests_running'),
@@ -21,11 +20,10 @@ WITH named AS (
            max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')),
          sum(value) FILTER (name = 'vllm:request_success_total')
   FROM metric
-  WHERE labels IS DISTINCT FROM 'delta'
-    AND name IN (
-      'vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc',
-      'vllm:request_success_total'
-    )
+  WHERE name IN (
+    'vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc',
+    'vllm:request_success_total'
+  )
   GROUP BY regexp_extract(labels, '(?:pod|instance|replica|backend|worker|pod_name|hostname)="([^"]+)"', 1), source, t
 ), one AS (
   SELECT name, count(*) AS samples, avg(running) AS running, avg(coalesce(waiting, 0)) AS waiting, max(waiting) AS waiting_max,

@@ -15,7 +15,7 @@ WITH figure AS (
     ) AS weights
   FROM engine_figure WHERE name IN ('weights_bytes', 'kv_pool_tokens')
 ), pool AS (
-  SELECT source, line, weights, value AS tokens FROM figure WHERE name = 'kv_pool_tokens' AND weights > 0 AND value > 0
+  SELECT source, line, weights, value AS tokens FROM figure WHERE name = 'kv_pool_tokens' AND value > 0
 ), pair AS (
   SELECT a.tokens AS small, b.tokens AS large, a.weights, a.source || ':' || a.line AS ref FROM pool a JOIN pool b
     ON a.tokens <= $pool_shrunk * b.tokens AND abs(a.weights - b.weights) <= $same_weights * b.weights

@@ -7,7 +7,6 @@
 WITH front AS (
   SELECT name, share, source || ':' || line AS ref FROM process_cpu
   WHERE regexp_matches(name, '(?i)api_?server|uvicorn|^vllm$|vllm serve|openai|gunicorn|tokenizer')
-    AND NOT regexp_matches(name, '(?i)engine_?c|worker')
     AND share BETWEEN $core_full AND $core_most
   ORDER BY share DESC, source, line LIMIT 1
 ), engine AS (

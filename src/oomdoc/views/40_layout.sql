@@ -37,7 +37,7 @@ WITH figure AS (
   FROM begun
 ), told AS (
   SELECT r.start_id, r.source, r.first_line, r.runs, count(DISTINCT f.seat) FILTER (f.of_rank) AS seats,
-    bool_or(f.name = 'weights_bytes' AND NOT f.of_rank AND f.process = 'EngineCore') AS alone,
+    bool_or(f.name = 'weights_bytes' AND f.process = 'EngineCore') AS alone,
          min(f.value) FILTER (f.name IN ('kv_available_bytes', 'kv_reserved_bytes')) AS kv_bytes,
            bool_or(f.name = 'kv_reserved_bytes') AS pool_set, max(f.value) FILTER (f.name = 'weights_bytes') AS weights_bytes,
          max(f.value) FILTER (f.name = 'non_torch_bytes') + max(f.value) FILTER (f.name = 'graph_bytes') AS added_bytes,

@@ -37,19 +37,19 @@
 -- waiting_ref: where most waited
 WITH stated AS (
   SELECT source, line, value, threshold, replicas, maximum, value / threshold * replicas AS wanted, source || ':' || line AS ref
-  FROM scaler WHERE kind = 'metric' AND value IS NOT NULL AND threshold > 0 AND replicas > 0
+  FROM scaler WHERE value IS NOT NULL AND threshold > 0 AND replicas > 0
 ), bound AS (
   SELECT s.*, coalesce(s.maximum, m.maximum) AS most FROM stated s, (SELECT max(maximum) AS maximum FROM scaler) m
 ), called AS (
   SELECT count(*) AS statements,
-    avg((most > replicas AND least(ceil(wanted), most) >= $scaler_twice * replicas)::INT) FILTER (most IS NOT NULL) AS share,
+    avg((least(ceil(wanted), most) >= $scaler_twice * replicas)::INT) FILTER (most IS NOT NULL) AS share,
          arg_max(struct_pack(value, threshold, replicas, wanted, most, ref), least(wanted, most) - replicas) FILTER (most > replicas) AS top
          FROM bound
 ), latest AS (
   -- the last statement of the metric and of the replicas, which describe tells on two lines
-  SELECT arg_max(value / threshold, (source, line)) FILTER (kind = 'metric' AND threshold > 0 AND value IS NOT NULL) AS ratio,
+  SELECT arg_max(value / threshold, (source, line)) FILTER (threshold > 0) AS ratio,
     arg_max(replicas, (source, line)) FILTER (replicas > 0) AS replicas, max(maximum) AS maximum,
-         arg_max(source || ':' || line, (source, line)) FILTER (kind = 'metric' AND value IS NOT NULL) AS ref
+         arg_max(source || ':' || line, (source, line)) FILTER (value IS NOT NULL AND threshold > 0) AS ref
   FROM scaler HAVING count(DISTINCT target) <= 1
 ), condition AS (
   SELECT min(source || ':' || line) FILTER (
@@ -71,21 +71,19 @@ WITH stated AS (
 ), rule AS (
   SELECT name, source || ':' || line AS ref, threshold, unnest(regexp_extract_all(name, 'vllm:[a-z_0-9]+')) AS series
   FROM scaler
-  WHERE kind = 'metric' AND name LIKE '%vllm:%'
 ), exposed AS (
   SELECT DISTINCT name FROM metric WHERE name LIKE 'vllm:%'
 ), asked AS (
   -- like it: the last two words of both names are the same
   SELECT min(r.series) AS series, min_by(e.name, r.series) AS exposed, min_by(r.ref, r.series) AS ref
   FROM rule r
-  JOIN exposed e ON e.name <> r.series AND e.name <> r.series || '_total'
-    AND regexp_extract(e.name, '[a-z]+_[a-z]+$') = regexp_extract(r.series, '[a-z]+_[a-z]+$')
+  JOIN exposed e ON regexp_extract(e.name, '[a-z]+_[a-z]+$') = regexp_extract(r.series, '[a-z]+_[a-z]+$')
   WHERE r.series NOT IN (FROM exposed)
 ), series AS (
   SELECT m.t, m.name, m.labels, nullif(regexp_extract(m.labels, 'model_name="([^"]*)"', 1), '') AS model, m.value, r.threshold
   FROM metric m
   JOIN rule r ON r.series = m.name
-  WHERE m.t IS NOT NULL AND r.threshold > 0 AND regexp_matches(r.name, '(?i)avg|/ *count|mean')
+  WHERE regexp_matches(r.name, '(?i)avg|/ *count|mean')
 ), meant AS (
   SELECT t, name, any_value(threshold) AS threshold, avg(value) AS value, count(DISTINCT model) AS models FROM series GROUP BY t, name
 ), own AS (

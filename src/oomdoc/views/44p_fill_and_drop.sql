@@ -9,7 +9,7 @@ WITH sample AS (
   UNION ALL
   SELECT source, line, 'GPU ' || gpu, used_bytes
   FROM gpu_sample
-  WHERE used_bytes IS NOT NULL AND (SELECT count(*) FROM gpu_sample) <= $most_followed
+  WHERE used_bytes IS NOT NULL AND coalesce((SELECT sum(samples) FROM device_series), 0) <= $most_followed
 ), moved AS (
   SELECT *, lag(bytes) OVER (PARTITION BY source, device ORDER BY line) AS before, max(bytes) OVER (PARTITION BY source, device) AS peak
   FROM sample

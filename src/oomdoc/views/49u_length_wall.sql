@@ -14,7 +14,7 @@ WITH log AS (  -- a log at a time: which line comes first is known within one on
     max(CASE WHEN fine THEN line END) > min(CASE WHEN NOT fine THEN line END) AS after
   FROM (
     SELECT source, line, input_tokens, status BETWEEN 200 AND 299 AS fine
-    FROM request WHERE input_tokens > 0 AND (status BETWEEN 200 AND 299 OR status = 0 OR status >= 500)
+    FROM request WHERE input_tokens > 0 AND (fine OR status = 0 OR status >= 500)
   )
   GROUP BY source
 ),

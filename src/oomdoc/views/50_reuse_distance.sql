@@ -13,7 +13,7 @@ WITH sheet AS (
   SELECT source
   FROM request
   GROUP BY source
-  HAVING count(tenant) > 0 AND count(cached_tokens) = 0 AND sum(ttft_s) <= max(coalesce(t, elapsed_s)) - min(coalesce(t, elapsed_s))
+  HAVING count(cached_tokens) = 0 AND sum(ttft_s) <= max(coalesce(t, elapsed_s)) - min(coalesce(t, elapsed_s))
 ), lone AS (
   -- who comes after all before it got their first token waits for its own prompt only
   SELECT source, coalesce(replica, '') AS server, tenant, line, t, input_tokens AS size, ttft_s, coalesce(t, elapsed_s) AS at_s,

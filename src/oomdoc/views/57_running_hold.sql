@@ -10,12 +10,14 @@
 -- fills: at such moments the pool is as full as whole prompts fill it, and never fuller than it is large
 -- roomy: at such moments most of it is free
 -- ref: the first request that waited long
-WITH asked AS (
+WITH timed AS NOT MATERIALIZED (
+  SELECT *, ttft_s > $waited_s AS late FROM request
+), asked AS (
   SELECT source, line, coalesce(t, elapsed_s) AS a, coalesce(t, elapsed_s) + ttft_s AS b, coalesce(t, elapsed_s) + latency_s AS c,
-    input_tokens + coalesce(output_tokens, 0) AS tokens, ttft_s > $waited_s AS late
-  FROM request WHERE coalesce(t, elapsed_s) IS NOT NULL AND latency_s >= ttft_s AND input_tokens > 0
+    input_tokens + coalesce(output_tokens, 0) AS tokens, late
+  FROM timed WHERE coalesce(t, elapsed_s) IS NOT NULL AND latency_s >= ttft_s AND input_tokens > 0
     -- where nobody waited long, or no pool is told, there is no row: to add up a million requests for that costs 3 s
-    AND EXISTS (FROM request WHERE ttft_s > $waited_s) AND EXISTS (FROM engine WHERE kv_pool_tokens > 0)
+    AND EXISTS (FROM timed WHERE late) AND EXISTS (FROM engine WHERE kv_pool_tokens > 0)
 ), event AS (
   SELECT b AS moment, tokens, 1 AS runs, 0 AS waits FROM asked UNION ALL SELECT c, -tokens, -1, 0 FROM asked
   UNION ALL SELECT a + $waited_s, 0, 0, 1 FROM asked WHERE late UNION ALL SELECT b, 0, 0, -1 FROM asked WHERE late
@@ -34,4 +36,4 @@ SELECT (SELECT count(*) FROM asked) AS requests, waited, f.tokens::BIGINT AS tok
   f.tokens >= $hold_full * e.kv_pool_tokens AND peak_tokens <= $hold_most * e.kv_pool_tokens AS fills,
   f.tokens <= $hold_roomy * e.kv_pool_tokens AS roomy,
   (SELECT arg_min(source || ':' || line, a) FROM asked WHERE late) AS ref
-FROM folded f, engine e WHERE waited >= $hold_moments AND e.kv_pool_tokens > 0
+FROM folded f, engine e WHERE waited >= $hold_moments

@@ -32,7 +32,7 @@ WITH told AS (
   GROUP BY source
 ), folded AS (
   SELECT source, count(DISTINCT tenant) FILTER (again) AS who, count(*) FILTER (again) AS returns,
-    count(*) FILTER (again AND input_tokens = before) AS same,
+    count(*) FILTER (input_tokens = before) AS same,
     median(moment - last) FILTER (again) AS gap_s, sum(greatest(input_tokens - shared, 0)) FILTER (nth = 1) + any_value(shared) AS set_tokens,
          median(greatest(cached_tokens - shared, 0) / CASE WHEN input_tokens > shared THEN input_tokens - shared END) FILTER (again) AS own_share,
            source || ':' || min(line) FILTER (again) AS ref

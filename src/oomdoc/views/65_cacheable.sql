@@ -37,7 +37,7 @@ WITH listed AS (
 ), up AS (
   SELECT s.source, s.start_id, s.last_line, min(m.t) AS t, min(m.line) AS line FROM engine_start s
   JOIN seen.milestone m ON m.source = s.source AND m.line BETWEEN s.first_line AND s.last_line
-  WHERE m.name = 'serving' AND m.t IS NOT NULL GROUP BY ALL
+  WHERE m.name = 'serving' GROUP BY ALL
 ), block AS (
   SELECT max(value) AS tokens FROM seen.engine_figure WHERE name = 'block_size'
 ), flag AS (
