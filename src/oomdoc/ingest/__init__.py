@@ -29,7 +29,6 @@ from oomdoc.ingest import (
     launch,
     load_runs,
     memory_group,
-    memory_series,
     memory_snapshot,
     memory_stats,
     memory_summary,
@@ -99,7 +98,6 @@ PROSE: tuple[Ingestor, ...] = tuple(
         launch,
         forms,
         configuration,
-        memory_series,
         notes,
     )
 )
