@@ -195,7 +195,7 @@ class Reading:
                 self._pieces.append(chunk)
             return
         data, first_line = chunk.whole()
-        lines = data.decode("utf-8", "replace").split("\n")
+        lines = data.removesuffix(b"\n").decode("utf-8", "replace").split("\n")  # no blank line between two chunks
         if self._form == "table":
             self._lines.read(lines, first_line)
         else:
