@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.ingest.base import TEXT_CAP, Pattern, Sample
@@ -76,25 +77,34 @@ def host_event(kind: str, row: Row, match: re.Match[str]) -> Row:
     return row
 
 
-def event(kind: str, unless: str | None = None) -> Convert:
-    """A converter to an event of one kind; None where `unless` is found in the line."""
+@dataclass(frozen=True)
+class Finish:
+    """How a row is finished: the table that it fills, what every one of its samples must show, and the converter."""
+
+    table: str
+    proof: Mapping[str, Any]
+    convert: Convert
+
+
+def event(kind: str, unless: str | None = None) -> Finish:
+    """An event of one kind; none where `unless` is found in the line."""
     other = regex(unless) if unless else None
 
     def convert(row: Row, match: re.Match[str]) -> Row | None:
         return None if other and other.search(match.string) else host_event(kind, row, match)
 
-    return convert
+    return Finish("host_event", {"kind": kind}, convert)
 
 
-def fact(topic: str) -> Convert:
-    """A converter to a `note` of one topic; a group `size…` or `limit…` is its value in bytes."""
+def fact(topic: str) -> Finish:
+    """A `note` of one topic; a group `size…` or `limit…` is its value in bytes."""
 
     def convert(row: Row, match: re.Match[str]) -> Row | None:
         printed = [text for name, text in match.groupdict().items() if text and name.startswith(("size", "limit"))]
         value = size_in_bytes(printed[0]) if printed else None
         return {"topic": topic, "value": value, "text": match.string.strip()[:300]}
 
-    return convert
+    return Finish("note", {"topic": topic}, convert)
 
 
 def pattern(
@@ -102,10 +112,18 @@ def pattern(
     dialect: str,
     anchors: tuple[str, ...],
     shapes: tuple[str, ...],
-    convert: Convert,
-    *samples: Sample,
+    finish: Finish | Convert,
+    *samples: Sample | str,
     table: str = "host_event",
     versions: str = "",
 ) -> Pattern:
-    """A pattern of `host_event`, or of another table, whose shapes are tried together."""
-    return Pattern(name, dialect, anchors, regex("|".join(shapes)), table, samples, convert=convert, versions=versions)
+    """A pattern of `host_event`, or of another table, whose shapes are tried together.
+
+    A sample without columns shows what all rows of its kind have (`Finish.proof`).
+    """
+    finish = finish if isinstance(finish, Finish) else Finish(table, {}, finish)
+    shown = ((sample, {}) if isinstance(sample, str) else sample for sample in samples)
+    proofs = tuple((text, {**finish.proof, **columns}) for text, columns in shown)
+    return Pattern(
+        name, dialect, anchors, regex("|".join(shapes)), finish.table, proofs, convert=finish.convert, versions=versions
+    )
