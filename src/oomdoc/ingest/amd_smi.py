@@ -203,4 +203,3 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
         yield from reader.rows.take()
     reader.flush()
     yield from reader.rows.close()
-

@@ -1,7 +1,7 @@
 """Memory of processes over time, as people put it in words; a table of it is read by its form (`forms`).
 
-    EngineCore, RSS idle: 3.50 GB         about 25.0 GiB still in use after sleep
-    EngineCore, RSS after round 5: 18.08 GB
+EngineCore, RSS idle: 3.50 GB         about 25.0 GiB still in use after sleep
+EngineCore, RSS after round 5: 18.08 GB
 """
 
 from __future__ import annotations

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
 
-from oomdoc.ingest.base import TEXT_CAP, Pattern, Sample
+from oomdoc.ingest.base import TEXT_CAP, Convert, Finish, Pattern, Row, Sample, pattern
 from oomdoc.regexes import regex
-
-Row = dict[str, Any]
-Convert = Callable[[Row, re.Match[str]], Row | None]
 
 
 def _told(kind: str, row: Row, match: re.Match[str]) -> Row:
@@ -30,9 +25,7 @@ def _statement(
         row = _told(kind, row, match)
         return convert(row, match) if convert else row
 
-    shown = ((sample, {}) if isinstance(sample, str) else sample for sample in samples)
-    proofs = tuple((text, {"kind": kind, **columns}) for text, columns in shown)
-    return Pattern(name, "k8s-scaler", anchors, regex(shape), "scaler", proofs, convert=finish)
+    return pattern(name, "k8s-scaler", anchors, (shape,), Finish("scaler", {"kind": kind}, finish), *samples)
 
 
 _SCALED = regex(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import TEXT_CAP, Pattern
-from oomdoc.ingest.host_events.rows import SIZE, Row, event, fact, pattern
+from oomdoc.ingest.base import TEXT_CAP, Pattern, Row, pattern
+from oomdoc.ingest.host_events.rows import SIZE, event, fact
 from oomdoc.ingest.host_events.shared_memory import SHM_NAME
 
 

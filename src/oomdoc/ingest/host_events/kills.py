@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern
-from oomdoc.ingest.host_events.rows import Row, event, host_event, pattern, size_in_bytes
+from oomdoc.ingest.base import Pattern, Row, pattern
+from oomdoc.ingest.host_events.rows import event, host_event, size_in_bytes
 from oomdoc.units import KIB
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern
-from oomdoc.ingest.host_events.rows import Row, event, fact, host_event, pattern
+from oomdoc.ingest.base import Pattern, Row, pattern
+from oomdoc.ingest.host_events.rows import event, fact, host_event
 from oomdoc.units import GIB, KIB, MIB, parse_size, parse_time
 
 

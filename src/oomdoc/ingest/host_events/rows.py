@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
-from oomdoc.ingest.base import TEXT_CAP, Pattern, Sample
+from oomdoc.ingest.base import TEXT_CAP, Finish, Row
 from oomdoc.ingest.xid import meaning
 from oomdoc.regexes import regex
 from oomdoc.units import GIB, MIB, parse_size
@@ -23,8 +20,6 @@ _MONTHS = {
 _HUMAN = regex(r"\s*\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
 _UPTIME = regex(r"\s*\[ *(\d{1,9}\.\d{1,9})\]")
 SIZE = r"(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24}) ?(?:[kKMGT]i?B?|bytes|B)?"
-Row = dict[str, Any]
-Convert = Callable[[Row, re.Match[str]], Row | None]
 
 
 def boot_free_time(text: str) -> float | None:
@@ -77,15 +72,6 @@ def host_event(kind: str, row: Row, match: re.Match[str]) -> Row:
     return row
 
 
-@dataclass(frozen=True)
-class Finish:
-    """How a row is finished: the table that it fills, what every one of its samples must show, and the converter."""
-
-    table: str
-    proof: Mapping[str, Any]
-    convert: Convert
-
-
 def event(kind: str, unless: str | None = None) -> Finish:
     """An event of one kind; none where `unless` is found in the line."""
     other = regex(unless) if unless else None
@@ -105,25 +91,3 @@ def fact(topic: str) -> Finish:
         return {"topic": topic, "value": value, "text": match.string.strip()[:300]}
 
     return Finish("note", {"topic": topic}, convert)
-
-
-def pattern(
-    name: str,
-    dialect: str,
-    anchors: tuple[str, ...],
-    shapes: tuple[str, ...],
-    finish: Finish | Convert,
-    *samples: Sample | str,
-    table: str = "host_event",
-    versions: str = "",
-) -> Pattern:
-    """A pattern of `host_event`, or of another table, whose shapes are tried together.
-
-    A sample without columns shows what all rows of its kind have (`Finish.proof`).
-    """
-    finish = finish if isinstance(finish, Finish) else Finish(table, {}, finish)
-    shown = ((sample, {}) if isinstance(sample, str) else sample for sample in samples)
-    proofs = tuple((text, {**finish.proof, **columns}) for text, columns in shown)
-    return Pattern(
-        name, dialect, anchors, regex("|".join(shapes)), finish.table, proofs, convert=finish.convert, versions=versions
-    )

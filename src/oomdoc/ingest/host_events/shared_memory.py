@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern
-from oomdoc.ingest.host_events.rows import SIZE, Row, event, fact, host_event, pattern, size_in_bytes, size_of_df
+from oomdoc.ingest.base import Pattern, Row, pattern
+from oomdoc.ingest.host_events.rows import SIZE, event, fact, host_event, size_in_bytes, size_of_df
 
 
 def _disk(row: Row, match: re.Match[str]) -> Row | None:
