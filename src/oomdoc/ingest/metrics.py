@@ -32,7 +32,7 @@ from oomdoc.regexes import regex
 from oomdoc.units import parse_time, show_bytes
 
 KIND = "metrics"
-TABLES = (
+TABLES: tuple[str, ...] = (
     "metric",
     "process_memory",
     "engine_flag",

@@ -31,7 +31,7 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "metrics-json"
-TABLES = (
+TABLES: tuple[str, ...] = (
     "metric",
     "process_memory",
     "engine_flag",

@@ -26,7 +26,7 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "serving-log"
-TABLES = ("request", "problem")
+TABLES: tuple[str, ...] = ("request", "problem")
 
 _LINE_CAP = 64 << 10
 _TGI = regex(

@@ -33,7 +33,7 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "table"
-TABLES = (
+TABLES: tuple[str, ...] = (
     "gpu_sample", "gpu_device", "gpu_process", "process_memory", "request", "metric", "engine_stat", "engine_figure",
     "cluster_event", "scaler", "note", "host_event", "allocator_segment", "allocator_stat", "trial", "trial_figure", "column_reading", "problem",
 )  # fmt: skip
