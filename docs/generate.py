@@ -13,6 +13,7 @@ import math
 import re
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -597,30 +598,34 @@ def atlas() -> str:
 
 
 def _mined() -> list[str]:
-    """What `docs/mine.py` found in the engine's sources: how much of it is read, and what the newest release added that is not."""
+    """What `docs/mine.py` found in the engine's sources: how much of it is read, what is known by a reason, what is open."""
     walked, _, *lines = (ROOT / "packaging" / "engine-messages.tsv").read_text(encoding="utf-8").splitlines()
     versions = walked.partition(":")[2].split()
     rows = [line.split("\t") for line in lines]
-    read = [row for row in rows if row[4] not in ("", "benign")]
     benign = [row for row in rows if row[4] == "benign"]
+    reasoned = Counter(row[4].removeprefix("known:") for row in rows if row[4].startswith("known:"))
     left = [row for row in rows if not row[4] and row[1] == versions[-1]]
-    new = [row for row in left if row[0] in versions[-2:]]
-    return [
+    entries = tomllib.loads((ROOT / "packaging" / "engine-known.toml").read_text(encoding="utf-8"))["known"]
+    out = [
         "## To work through",
         "",
         "`docs/mine.py` walks the releases of a checkout and writes `packaging/engine-messages.tsv`: every message that bears on memory or on a",
-        f"server's end. In {len(versions)} releases, {versions[0]} to {versions[-1]}, those are {len(rows)}: {len(read)} are read by patterns, {len(benign)} are what a healthy",
-        f"server says, {len(left)} of {versions[-1]} announce a failure that nothing here reads by its own words (an exception is read as such). Of these",
-        "the last two of the releases brought the following.",
+        f"server's end. In {len(versions)} releases, {versions[0]} to {versions[-1]}, those are {len(rows)}: {len(rows) - len(benign) - reasoned.total() - sum(not row[4] for row in rows)} are read by patterns, {len(benign)} are what a healthy",
+        f"server says, {reasoned.total()} announce a failure and need no reader of their own, for a reason that `packaging/engine-known.toml` gives:",
         "",
         table(
-            ["since", "level", "file", "message"],
-            [
-                [row[0], row[2], f"`{row[3]}`", f"``{row[5].replace('|', chr(92) + '|').replace('`', chr(39))} ``"]
-                for row in new
-            ],
+            ["id", "kind", "messages", "reason"],
+            [[f"`{one['id']}`", one["kind"], str(reasoned[one["id"]]), text(one["says"])] for one in entries],
         ),
+        "",
     ]
+    if not left:
+        return [*out, f"Of {versions[-1]} no message is open."]
+    shown = [
+        [row[0], row[2], f"`{row[3]}`", f"``{row[5].replace('|', chr(92) + '|').replace('`', chr(39))} ``"]
+        for row in left
+    ]
+    return [*out, f"Open of {versions[-1]}:", "", table(["since", "level", "file", "message"], shown)]
 
 
 def _sample(line: str) -> str:

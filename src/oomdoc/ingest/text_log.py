@@ -45,7 +45,9 @@ PATTERNS: tuple[Pattern, ...] = (
     *scaler_lines.PATTERNS,
 )
 check_patterns(PATTERNS)
-TABLES: tuple[str, ...] = tuple(sorted({pattern.table for pattern in PATTERNS} | {"oom", "frame", "engine_flag", "problem"}))
+TABLES: tuple[str, ...] = tuple(
+    sorted({pattern.table for pattern in PATTERNS} | {"oom", "frame", "engine_flag", "problem"})
+)
 
 FLUSH_ROWS = 20_000  # rows held before they are handed on: a few MB
 _SHM_LINES = 60  # a traceback of this length may stand between a file made in /dev/shm and what became of it
