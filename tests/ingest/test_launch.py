@@ -336,15 +336,16 @@ service:
   copy: *two
 many:
   <<: [*base, *more]
-unknown: *nothing
 """
     (document,) = launch.read_document(text)
     base = {"image": "acme/engine:v1", "env": {"A": "1"}}
     assert plain(document) == {
         "base": base, "more": {"image": "never", "extra": "yes"}, "list": ["one", "two"],
         "service": {"image": "acme/engine:v1", "env": "other", "args": ["one", "two"], "copy": "two"},
-        "many": {**base, "extra": "yes"}, "unknown": "*nothing",
+        "many": {**base, "extra": "yes"},
     }  # fmt: skip
+    (document,) = launch.read_document("a: 1\nb: *nothing\n")  # no YAML: what stands there is read
+    assert plain(document) == {"a": "1", "b": "*nothing"}
 
 
 def test_aliases_cannot_repeat_without_end() -> None:
@@ -490,6 +491,7 @@ def test_a_flow_mapping_inside_another_is_read() -> None:
     (document,) = launch.read_document(text)
     assert document["resources"]["limits"] == {"nvidia.com/gpu": "1", "memory": "220Gi"}
     assert launch.read_document("a: " + "{b: " * 5000)  # gives what could be read
+    assert launch.read_document("a: " + "[" * 40_000 + "]" * 40_000)  # whole, and deeper than any stack
 
 
 def test_numbered_commands_and_a_trainers_file_tell_the_engines_settings() -> None:
