@@ -80,7 +80,7 @@ def _composed(text: str) -> list[Any] | None:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > DEPTH:
                 return None
-        made = _Made(yaml)
+        made = _Made()
         found = [made.value(node, 0) for node in yaml.compose_all(text, Loader=loader)]
     except (yaml.YAMLError, RecursionError, ValueError):
         return None
@@ -94,20 +94,18 @@ _KEYED = regex(r"(?m)^[ \t]*(?:- |[\w\"'./$-]{1,80}:(?:[ \t]|$))")
 class _Made:
     """Values of the library's nodes; `left` bounds what aliases may repeat, since a few of them can stand for billions of nodes."""
 
-    def __init__(self, yaml: Any) -> None:
-        self._yaml = yaml
-        self._left = 200_000
+    _left = 200_000
 
     def value(self, node: Any, depth: int) -> Any:
         """A mapping, a list, a `Text`, or None where a key has nothing behind it."""
         self._left -= 1
         if depth > DEPTH or self._left < 0 or node is None:
             return None
-        if isinstance(node, self._yaml.ScalarNode):
+        if node.id == "scalar":
             if node.style in ("|", ">"):
                 return _placed(node.value.rstrip("\n"), node.start_mark.line + 2)
             return _placed(node.value, node.start_mark.line + 1) if node.value or node.style else None
-        if isinstance(node, self._yaml.SequenceNode):
+        if node.id == "sequence":
             return [self.value(entry, depth + 1) for entry in node.value]
         made, merged = Mapping(), Mapping()
         made.line = node.start_mark.line + 1
@@ -116,7 +114,7 @@ class _Made:
             if key.value == "<<":
                 for other in reversed(value if isinstance(value, list) else [value]):
                     merged.update(other if isinstance(other, dict) else {})
-            elif isinstance(key, self._yaml.ScalarNode):
+            elif key.id == "scalar":
                 made[str(key.value)] = value
         for name, value in merged.items():
             made.setdefault(name, value)
