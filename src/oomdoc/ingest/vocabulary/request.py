@@ -111,8 +111,8 @@ QUANTITIES = (
     Quantity(
         "request.replica", "request", "replica", "text",
         strong="replica id, backend id, upstream host, served by, routed to",
-        weak="replica, backend, upstream, worker, worker id, server, instance, pod, gpu, gpu id, device, dp rank, shard",
-        samples=(("replica", "r3", "r3"), ("gpu", "5", "5")),
+        weak="replica, backend, upstream, worker, worker id, server, instance, pod, gpu, gpu id, gpu index, device, worker index, dp rank, shard",
+        samples=(("replica", "r3", "r3"), ("gpu", "5", "5"), ("gpu_index", "5", "5")),
         not_names=("gpu_util", "server_version"),
     ),
     Quantity(
