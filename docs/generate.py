@@ -7,14 +7,17 @@ Everything is made from the program itself and from one shipped bundle, so that 
 
 from __future__ import annotations
 
+import ast
 import functools
+import importlib
+import inspect
 import json
 import math
 import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +224,46 @@ def _rule(cause: str) -> Any:
 # ---- tables
 
 
+def _booked(tree: ast.AST) -> Iterator[str]:
+    """What stands first in a call that makes rows, or in a pair of a table and its row: names of tables among it."""
+    for node in ast.walk(tree):
+        called = node.func if isinstance(node, ast.Call) else None
+        name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+        if isinstance(node, ast.Call) and name in ("add", "add_columns", "Batch"):
+            first = node.args[:1]
+        else:
+            first = node.elts[:1] if isinstance(node, ast.Tuple) and len(node.elts) == 2 else []
+        yield from (one.value for one in first if isinstance(one, ast.Constant) and isinstance(one.value, str))
+
+
+@functools.cache
+def fills(name: str) -> frozenset[str]:
+    """The tables that an ingestor's module and those that serve it make rows of, and other words.
+
+    What it has of other ingestors is a function or two, and their tables count.
+    """
+    from oomdoc.ingest import INGESTORS
+
+    module = importlib.import_module(name)
+    tree = ast.parse(inspect.getsource(module))
+    words = {*_booked(tree), *(pattern.table for pattern in getattr(module, "PATTERNS", ()))}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or not str(node.module).startswith("oomdoc.ingest"):
+            continue
+        for alias in node.names:
+            inside = importlib.import_module(str(node.module))
+            deeper = not hasattr(inside, alias.name)  # a module that is imported when it is first needed
+            found = importlib.import_module(f"{node.module}.{alias.name}") if deeper else getattr(inside, alias.name)
+            served = found.__name__ if inspect.ismodule(found) else str(node.module)
+            if served in ("oomdoc.ingest.base", name) or ".vocabulary" in served:
+                continue
+            if all(served != one.__name__ for one in INGESTORS):
+                words |= fills(served)
+            elif inspect.isfunction(found):
+                words |= {*_booked(ast.parse(inspect.getsource(found)))}
+    return frozenset(words)
+
+
 def tables() -> str:
     """docs/tables.md."""
     from oomdoc.evidence.tables import TABLES
@@ -229,8 +272,8 @@ def tables() -> str:
 
     filled: dict[str, list[str]] = {}
     for module in INGESTORS:
-        for name in module.TABLES:
-            if name != "problem" and module.KIND not in filled.get(name, ()):
+        for name in sorted(fills(module.__name__) & TABLES.keys() - {"problem"}):
+            if module.KIND not in filled.get(name, ()):
                 filled.setdefault(name, []).append(module.KIND)
     out = [
         "# Evidence tables and views",

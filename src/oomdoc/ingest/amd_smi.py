@@ -26,7 +26,6 @@ from oomdoc.regexes import regex
 from oomdoc.units import parse_size, parse_time
 
 KIND = "amd-smi"
-TABLES: tuple[str, ...] = ("gpu_sample", "gpu_device", "gpu_process", "problem")
 
 _SIZE_CAP = 1 << 50
 _DEVICE = regex(r"GPU\[(?P<gpu>\d{1,3})\]\s*:\s*(?P<label>[^:]{1,80}?)\s*:\s*(?P<value>\S.*)")

@@ -1,6 +1,6 @@
 """What every ingestor is made of: the head of a source, batches of typed columns, and patterns that are data.
 
-An ingestor is a module with `KIND`, `TABLES`, `matches(head)` and `read(path, chunks)`. `read` streams, raises for nothing
+An ingestor is a module with `KIND`, `matches(head)` and `read(path, chunks)`. `read` streams, raises for nothing
 in the data, never guesses (unknown is NULL) and yields a `problem` row for what it ought to have understood. It converts
 units once, at the door. This module knows neither DuckDB nor rules.
 """
@@ -120,7 +120,6 @@ class Ingestor(Protocol):
     """The shape of an ingestor module."""
 
     KIND: str
-    TABLES: tuple[str, ...]
 
     def matches(self, head: Head) -> bool:
         """Whether the source is of this kind, by content."""

@@ -31,17 +31,6 @@ from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
 KIND = "notes"
-TABLES: tuple[str, ...] = (
-    "note",
-    "gpu_device",
-    "engine_flag",
-    "process_memory",
-    "process_exit",
-    "host_event",
-    "metric",
-    "gpu_sample",
-    "problem",
-)
 
 _TEXT = 300  # characters of a sentence that are kept
 _FIRST_LINES = 200  # within these a note says something that is understood; a person's note is shorter than that

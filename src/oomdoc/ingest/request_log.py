@@ -52,7 +52,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "request-log"
-TABLES: tuple[str, ...] = ("request", "metric", "note", "problem")
 
 _DOCUMENT_CAP = 32 << 20  # a benchmark's JSON of several lines, or of one very long line, is read whole up to here
 _SHAPES = 4  # shapes that one chunk may have

@@ -33,10 +33,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "table"
-TABLES: tuple[str, ...] = (
-    "gpu_sample", "gpu_device", "gpu_process", "process_memory", "request", "metric", "engine_stat", "engine_figure",
-    "cluster_event", "scaler", "note", "host_event", "allocator_segment", "allocator_stat", "trial", "trial_figure", "column_reading", "problem",
-)  # fmt: skip
 
 _DOCUMENT_CAP = 32 << 20
 _LEAST_ROWS_SHARE = 0.5
