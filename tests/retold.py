@@ -52,10 +52,12 @@ def _tables(write: forms.Form) -> Callable[[Files], Files]:
 
 
 def _sheet(data: bytes) -> tuple[list[str], list[list[str]]] | None:
+    """Header and rows of a file that is one table; a row without a figure is the header of another."""
     try:
-        return reshaped.sheet(data.decode()) if len(data) < 1 << 20 else None
+        found = reshaped.sheet(data.decode()) if len(data) < 1 << 20 else None
     except (UnicodeDecodeError, StopIteration):
         return None
+    return found if found and all(any(map(str.isdigit, "".join(row))) for row in found[1]) else None
 
 
 def _written(data: bytes, write: forms.Form) -> bytes:
