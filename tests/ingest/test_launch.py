@@ -166,6 +166,12 @@ def test_documents_know_their_lines() -> None:
     (document,) = read_document("a: 1\nb:\n  - x: one\n    y: |\n      two\n      three\n  - [4, five]\n")
     assert document == {"a": "1", "b": [{"x": "one", "y": "two\nthree"}, ["4", "five"]]}
     assert document["b"][0]["x"].line == 3 and document["a"].line == 1
+    (document,) = read_document("command: >\n  --dtype half\n\n  # a word\n  --max-num-seqs 4\nafter: 1\n")
+    assert document["command"] == "--dtype half\n\n# a word\n--max-num-seqs 4" and document["command"].line == 2
+    (document,) = read_document("command: |\n  last\n  of all")
+    assert document == {"command": "last\nof all"}
+    (document,) = read_document("a:\n  b: |\n    one\n  c: 2\n")
+    assert document == {"a": {"b": "one", "c": "2"}}
 
 
 def test_argument_vectors() -> None:

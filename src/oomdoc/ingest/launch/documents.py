@@ -74,13 +74,14 @@ def _composed(text: str) -> list[Any] | None:
     import yaml  # 20 ms, and few bundles hold any
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    text = text.rstrip("\n") + "\n"  # the end of its last block is the beginning of a line, as of all others
     depth = 0
     try:
         for event in yaml.parse(text, Loader=loader):  # flat, where making nodes goes down into them
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > DEPTH:
                 return None
-        made = _Made()
+        made = _Made(text.split("\n"))
         found = [made.value(node, 0) for node in yaml.compose_all(text, Loader=loader)]
     except (yaml.YAMLError, RecursionError, ValueError):
         return None
@@ -94,7 +95,9 @@ _KEYED = regex(r"(?m)^[ \t]*(?:- |[\w\"'./$-]{1,80}:(?:[ \t]|$))")
 class _Made:
     """Values of the library's nodes; `left` bounds what aliases may repeat, since a few of them can stand for billions of nodes."""
 
-    _left = 200_000
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._left = 200_000
 
     def value(self, node: Any, depth: int) -> Any:
         """A mapping, a list, a `Text`, or None where a key has nothing behind it."""
@@ -102,9 +105,11 @@ class _Made:
         if depth > DEPTH or self._left < 0 or node is None:
             return None
         if node.id == "scalar":
-            if node.style in ("|", ">"):
-                return _placed(node.value.rstrip("\n"), node.start_mark.line + 2)
-            return _placed(node.value, node.start_mark.line + 1) if node.value or node.style else None
+            first = node.start_mark.line + 1
+            if node.style in ("|", ">"):  # as it stands, for a folded one has no lines any more
+                inner = (line.strip() for line in self._lines[first : max(first, node.end_mark.line)])
+                return _placed("\n".join(inner).rstrip("\n"), first + 1)
+            return _placed(node.value, first) if node.value or node.style else None
         if node.id == "sequence":
             return [self.value(entry, depth + 1) for entry in node.value]
         made, merged = Mapping(), Mapping()
