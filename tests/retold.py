@@ -46,13 +46,15 @@ def _tables(write: forms.Form) -> Callable[[Files], Files]:
     """Every file that is one table, written again; all others as they are."""
 
     def tell(files: Files) -> Files:
-        return {path: _written(data, write) for path, data in files.items()}
+        return {path: _written(path, data, write) for path, data in files.items()}
 
     return tell
 
 
-def _sheet(data: bytes) -> tuple[list[str], list[list[str]]] | None:
-    """Header and rows of a file that is one table; a row without a figure is the header of another."""
+def _sheet(path: str, data: bytes) -> tuple[list[str], list[list[str]]] | None:
+    """Header and rows of a file that is one table, and no log; a row without a figure is the header of another table."""
+    if shapes.is_log(path, data):
+        return None
     try:
         found = reshaped.sheet(data.decode()) if len(data) < 1 << 20 else None
     except (UnicodeDecodeError, StopIteration):
@@ -60,8 +62,8 @@ def _sheet(data: bytes) -> tuple[list[str], list[list[str]]] | None:
     return found if found and all(any(map(str.isdigit, "".join(row))) for row in found[1]) else None
 
 
-def _written(data: bytes, write: forms.Form) -> bytes:
-    found = _sheet(data)
+def _written(path: str, data: bytes, write: forms.Form) -> bytes:
+    found = _sheet(path, data)
     if found is None:
         return data
     header, rows = found
@@ -73,7 +75,7 @@ def _renamed(files: Files) -> Files:
     names = dict(NAMES)
     told = {}
     for path, data in files.items():
-        found = _sheet(data)
+        found = _sheet(path, data)
         if found is None:
             told[path] = data
             continue
