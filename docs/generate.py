@@ -7,13 +7,17 @@ Everything is made from the program itself and from one shipped bundle, so that 
 
 from __future__ import annotations
 
+import ast
 import functools
+import importlib
+import inspect
 import json
 import math
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +224,46 @@ def _rule(cause: str) -> Any:
 # ---- tables
 
 
+def _booked(tree: ast.AST) -> Iterator[str]:
+    """What stands first in a call that makes rows, or in a pair of a table and its row: names of tables among it."""
+    for node in ast.walk(tree):
+        called = node.func if isinstance(node, ast.Call) else None
+        name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+        if isinstance(node, ast.Call) and name in ("add", "add_columns", "Batch"):
+            first = node.args[:1]
+        else:
+            first = node.elts[:1] if isinstance(node, ast.Tuple) and len(node.elts) == 2 else []
+        yield from (one.value for one in first if isinstance(one, ast.Constant) and isinstance(one.value, str))
+
+
+@functools.cache
+def fills(name: str) -> frozenset[str]:
+    """The tables that an ingestor's module and those that serve it make rows of, and other words.
+
+    What it has of other ingestors is a function or two, and their tables count.
+    """
+    from oomdoc.ingest import INGESTORS
+
+    module = importlib.import_module(name)
+    tree = ast.parse(inspect.getsource(module))
+    words = {*_booked(tree), *(pattern.table for pattern in getattr(module, "PATTERNS", ()))}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or not str(node.module).startswith("oomdoc.ingest"):
+            continue
+        for alias in node.names:
+            inside = importlib.import_module(str(node.module))
+            deeper = not hasattr(inside, alias.name)  # a module that is imported when it is first needed
+            found = importlib.import_module(f"{node.module}.{alias.name}") if deeper else getattr(inside, alias.name)
+            served = found.__name__ if inspect.ismodule(found) else str(node.module)
+            if served in ("oomdoc.ingest.base", name) or ".vocabulary" in served:
+                continue
+            if all(served != one.__name__ for one in INGESTORS):
+                words |= fills(served)
+            elif inspect.isfunction(found):
+                words |= {*_booked(ast.parse(inspect.getsource(found)))}
+    return frozenset(words)
+
+
 def tables() -> str:
     """docs/tables.md."""
     from oomdoc.evidence.tables import TABLES
@@ -228,8 +272,8 @@ def tables() -> str:
 
     filled: dict[str, list[str]] = {}
     for module in INGESTORS:
-        for name in module.TABLES:
-            if name != "problem" and module.KIND not in filled.get(name, ()):
+        for name in sorted(fills(module.__name__) & TABLES.keys() - {"problem"}):
+            if module.KIND not in filled.get(name, ()):
                 filled.setdefault(name, []).append(module.KIND)
     out = [
         "# Evidence tables and views",
@@ -597,30 +641,34 @@ def atlas() -> str:
 
 
 def _mined() -> list[str]:
-    """What `docs/mine.py` found in the engine's sources: how much of it is read, and what the newest release added that is not."""
+    """What `docs/mine.py` found in the engine's sources: how much of it is read, what is known by a reason, what is open."""
     walked, _, *lines = (ROOT / "packaging" / "engine-messages.tsv").read_text(encoding="utf-8").splitlines()
     versions = walked.partition(":")[2].split()
     rows = [line.split("\t") for line in lines]
-    read = [row for row in rows if row[4] not in ("", "benign")]
     benign = [row for row in rows if row[4] == "benign"]
+    reasoned = Counter(row[4].removeprefix("known:") for row in rows if row[4].startswith("known:"))
     left = [row for row in rows if not row[4] and row[1] == versions[-1]]
-    new = [row for row in left if row[0] in versions[-2:]]
-    return [
+    entries = tomllib.loads((ROOT / "packaging" / "engine-known.toml").read_text(encoding="utf-8"))["known"]
+    out = [
         "## To work through",
         "",
         "`docs/mine.py` walks the releases of a checkout and writes `packaging/engine-messages.tsv`: every message that bears on memory or on a",
-        f"server's end. In {len(versions)} releases, {versions[0]} to {versions[-1]}, those are {len(rows)}: {len(read)} are read by patterns, {len(benign)} are what a healthy",
-        f"server says, {len(left)} of {versions[-1]} announce a failure that nothing here reads by its own words (an exception is read as such). Of these",
-        "the last two of the releases brought the following.",
+        f"server's end. In {len(versions)} releases, {versions[0]} to {versions[-1]}, those are {len(rows)}: {len(rows) - len(benign) - reasoned.total() - sum(not row[4] for row in rows)} are read by patterns, {len(benign)} are what a healthy",
+        f"server says, {reasoned.total()} announce a failure and need no reader of their own, for a reason that `packaging/engine-known.toml` gives:",
         "",
         table(
-            ["since", "level", "file", "message"],
-            [
-                [row[0], row[2], f"`{row[3]}`", f"``{row[5].replace('|', chr(92) + '|').replace('`', chr(39))} ``"]
-                for row in new
-            ],
+            ["id", "kind", "messages", "reason"],
+            [[f"`{one['id']}`", one["kind"], str(reasoned[one["id"]]), text(one["says"])] for one in entries],
         ),
+        "",
     ]
+    if not left:
+        return [*out, f"Of {versions[-1]} no message is open."]
+    shown = [
+        [row[0], row[2], f"`{row[3]}`", f"``{row[5].replace('|', chr(92) + '|').replace('`', chr(39))} ``"]
+        for row in left
+    ]
+    return [*out, f"Open of {versions[-1]}:", "", table(["since", "level", "file", "message"], shown)]
 
 
 def _sample(line: str) -> str:

@@ -2,10 +2,12 @@
 
     python docs/mine.py CHECKOUT              a git checkout of the engine with its release tags (`v0.9.2`), or a folder of
                                               unpacked releases, each called after its version
+    python docs/mine.py --again               no release is walked: what is open in the catalogue is judged anew
 
 Only syntax trees are read, nothing of the engine is imported or run. `packaging/engine-messages.tsv` is written again: first and last
 release of those walked that have the message, its level, the file, what of ours covers it, and the first words of it, with `<>`
-for what is filled in. What no pattern covers and the newest release added is the list to work through in docs/engine-atlas.md.
+for what is filled in. What no pattern covers is known by a reason (`packaging/engine-known.toml`, `known:ID`) or open; docs/engine-atlas.md
+lists both.
 """
 
 from __future__ import annotations
@@ -17,10 +19,13 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+KNOWN = Path(__file__).parents[1] / "packaging" / "engine-known.toml"
 LISTED = Path(__file__).parents[1] / "packaging" / "engine-messages.tsv"
 HEADER = "first\tlast\tlevel\tfile\tcovered by\tmessage"
 LEVELS = ("debug", "info", "warning", "error", "exception", "critical")
@@ -174,11 +179,41 @@ def covered(text: str) -> str:
     return ""
 
 
+KINDS = ("exception", "request", "harmless", "follows")
+"""Why a message needs no reader of its own."""
+
+
+@cache
+def known() -> tuple[tuple[str, str, str, tuple[re.Pattern[str], ...]], ...]:
+    """Id, kind, sentence and expressions of what is known by a reason; ValueError for an entry that says nothing."""
+    found = []
+    for one in tomllib.loads(KNOWN.read_text(encoding="utf-8"))["known"]:
+        if one["kind"] not in KINDS or len(one["says"].split()) < 8 or not one["messages"]:
+            raise ValueError(f"{KNOWN.name}: {one['id']} needs a kind, a sentence and messages")
+        found.append((one["id"], one["kind"], one["says"], tuple(map(re.compile, one["messages"]))))
+    return tuple(found)
+
+
+def reason(text: str) -> str:
+    """`known:ID` of the first entry that knows a message; "" where none does."""
+    return next((f"known:{name}" for name, _, _, shapes in known() if any(shape.search(text) for shape in shapes)), "")
+
+
+def judged(listed: str) -> str:
+    """A catalogue whose open messages are judged anew, and those that a reason of old was given for."""
+    lines = listed.splitlines()
+    for at, line in enumerate(lines[2:], 2):
+        cells = line.split("\t")
+        if not cells[4] or cells[4].startswith("known:"):
+            lines[at] = "\t".join((*cells[:4], covered(cells[5]) or reason(cells[5]), cells[5]))
+    return "\n".join(lines) + "\n"
+
+
 def table(found: list[Message], versions: list[str]) -> str:
     """The catalogue as it is kept: the releases that were walked, then a line for each message."""
     lines = ["# walked: " + " ".join(versions), HEADER]
     for one in found:
-        by = covered(one.text) or ("" if one.fails else "benign")
+        by = covered(one.text) or (reason(one.text) if one.fails else "benign")
         shown = one.text if len(one.text) <= SHOWN else one.text[: SHOWN - 2].rstrip() + " …"
         lines.append("\t".join((one.first, one.last, one.level, one.file.removeprefix("vllm/"), by, shown)))
     return "\n".join(lines) + "\n"
@@ -187,9 +222,15 @@ def table(found: list[Message], versions: list[str]) -> str:
 def main(argv: list[str]) -> int:
     """Write the catalogue of a checkout."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("checkout", type=Path)
+    parser.add_argument("checkout", type=Path, nargs="?")
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("-o", "--output", type=Path, default=LISTED)
     chosen = parser.parse_args(argv)
+    if chosen.again:
+        chosen.output.write_text(judged(LISTED.read_text(encoding="utf-8")), encoding="utf-8")
+        return 0
+    if chosen.checkout is None:
+        parser.error("a checkout, or --again")
     found, versions = catalogue(releases(chosen.checkout))
     if not versions:
         print(f"{chosen.checkout} has neither tags of releases nor folders called after them", file=sys.stderr)

@@ -114,8 +114,29 @@ def test_the_catalogue_that_is_kept_is_whole_and_names_patterns_that_there_are()
     first, header, *lines = mine.LISTED.read_text(encoding="utf-8").splitlines()
     versions = first.partition(": ")[2].split()
     assert versions == sorted(versions, key=mine.order) and len(versions) >= 10 and header == mine.HEADER
-    known = {pattern.name for pattern in text_log.PATTERNS} | {"", "benign"}
+    known = (
+        {pattern.name for pattern in text_log.PATTERNS}
+        | {"benign"}
+        | {f"known:{name}" for name, _, _, _ in mine.known()}
+    )
     for line in lines:
         since, until, level, file, by, message = line.split("\t")
         assert since in versions and until in versions and mine.order(since) <= mine.order(until)
         assert level in (*mine.LEVELS, "raise") and file.endswith(".py") and by in known and 0 < len(message) <= mine.SHOWN  # fmt: skip
+
+
+def test_every_reason_is_given_for_some_message_and_no_message_is_open() -> None:
+    rows = [line.split("\t") for line in mine.LISTED.read_text(encoding="utf-8").splitlines()[2:]]
+    assert [row[5] for row in rows if not row[4]] == []
+    given = {row[4] for row in rows}
+    for name, _, _, shapes in mine.known():
+        assert f"known:{name}" in given, name
+        for shape in shapes:
+            assert any(shape.search(row[5]) for row in rows), (name, shape.pattern)
+    assert mine.judged(mine.LISTED.read_text(encoding="utf-8")) == mine.LISTED.read_text(encoding="utf-8")
+
+
+def test_what_no_reason_knows_is_open() -> None:
+    assert mine.reason("Worker <> died while it slept: <>") == ""
+    assert mine.reason("P2PSession <>: handshake timed out") == "known:tier-lost"
+    assert mine.reason("Token id <> is out of vocabulary") == "known:one-request"

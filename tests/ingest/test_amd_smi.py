@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oomdoc
+from oomdoc.evidence.tables import COLUMN_READING
 from oomdoc.ingest import amd_smi, make_head, recognise
 from oomdoc.intake.scan import chunks
 from oomdoc.units import GIB, MIB
@@ -35,7 +36,7 @@ ROCM_JSON = json.dumps(
         "card1": {
             "VRAM Total Memory (B)": str(TOTAL),
             "VRAM Total Used Memory (B)": "299237376",
-            "Card Series": "AMD Acme",
+            "Card Series": "AMD Instinct MI300X",
         },
         "system": {"Driver version": "6.8"},
     },
@@ -73,7 +74,10 @@ METRIC_JSON = json.dumps([
 
 def read(text: str, size: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:
     tables: dict[str, list[dict[str, Any]]] = {}
-    for batch in amd_smi.read("any", chunks(io.BytesIO(text.encode()), size)):
+    module, _ = recognise(make_head("any", text.encode()))
+    for batch in module.read("any", chunks(io.BytesIO(text.encode()), size)):
+        if batch.table == COLUMN_READING:
+            continue
         for row in zip(*batch.columns.values(), strict=True):
             told = {name: value for name, value in zip(batch.columns, row, strict=True) if value is not None}
             tables.setdefault(batch.table, []).append(told)
@@ -87,7 +91,7 @@ def kind(text: str) -> str:
 @pytest.mark.parametrize("text", [ROCM_TEXT, ROCM_CSV, ROCM_JSON])
 def test_rocm_smi_counts_bytes(text: str) -> None:
     tables = read(text)
-    assert kind(text) == "amd-smi"
+    assert kind(text) == ("amd-smi" if text == ROCM_TEXT else "table")
     assert [(row["gpu"], row["used_bytes"], row["total_bytes"]) for row in tables["gpu_sample"]] == [
         (0, USED, TOTAL), (1, 299_237_376, TOTAL)]  # fmt: skip
     assert "problem" not in tables
@@ -96,7 +100,7 @@ def test_rocm_smi_counts_bytes(text: str) -> None:
 @pytest.mark.parametrize("text", [METRIC, MONITOR, METRIC_CSV, METRIC_JSON])
 def test_amd_smi_counts_binary_megabytes(text: str) -> None:
     tables = read(text)
-    assert kind(text) == "amd-smi"
+    assert kind(text) == ("amd-smi" if text == METRIC else "table")
     assert [(row["gpu"], row["used_bytes"], row["total_bytes"]) for row in tables["gpu_sample"]] == [
         (0, 136_296 * MIB, 196_592 * MIB), (1, 283 * MIB, 196_592 * MIB)]  # fmt: skip
     assert tables["gpu_sample"][0]["gpu_util"] == 0.97
@@ -105,15 +109,15 @@ def test_amd_smi_counts_binary_megabytes(text: str) -> None:
 
 def test_lines_are_those_of_the_device() -> None:
     assert [row["line"] for row in read(ROCM_TEXT)["gpu_sample"]] == [3, 5]
-    assert [row["line"] for row in read(ROCM_JSON)["gpu_sample"]] == [2, 7]
-    assert [row["line"] for row in read(MONITOR, 30)["gpu_sample"]] == [2, 3]
+    assert [row["line"] for row in read(ROCM_JSON)["gpu_sample"]] == [3, 8]
+    assert [row["line"] for row in read(MONITOR, 80)["gpu_sample"]] == [2, 3]
 
 
 def test_names_sizes_and_processes() -> None:
-    static = "GPU: 0\n    ASIC:\n        MARKET_NAME: AMD Acme X\n    VRAM:\n        TYPE: HBM3\n        SIZE: 196592 MB\n    CACHE:\n        SIZE: 32 KB\n"
+    static = "GPU: 0\n    ASIC:\n        MARKET_NAME: AMD Instinct MI300X\n    VRAM:\n        TYPE: HBM3\n        SIZE: 196592 MB\n    CACHE:\n        SIZE: 32 KB\n"
     assert kind(static) == "amd-smi"
     assert read(static) == {
-        "gpu_device": [{"line": 3, "gpu": 0, "name": "AMD Acme X", "total_bytes": 196_592 * MIB, "count": 1}]
+        "gpu_device": [{"line": 3, "gpu": 0, "name": "AMD Instinct MI300X", "total_bytes": 196_592 * MIB, "count": 1}]
     }
     pids = (
         "================= KFD Processes =================\nKFD process information:\n"
@@ -148,9 +152,29 @@ def test_a_loop_is_a_sample_each_with_the_time_above() -> None:
 
 def test_what_the_tool_does_not_know_is_null() -> None:
     assert "gpu_sample" not in read("GPU: 0\n    MEM_USAGE:\n        TOTAL_VRAM: N/A\n        USED_VRAM: N/A\n")
-    tables = read("device,VRAM Total Memory (B),VRAM Total Used Memory (B)\ncard0,much,5\ncard1,7\nnone\n")
-    assert [row["used_bytes"] for row in tables["gpu_sample"]] == [5]
-    assert len(tables["problem"]) == 3
+    tables = read("device,VRAM Total Memory (B),VRAM Total Used Memory (B)\ncard0,much,5\ncard1,9,7\n")
+    assert [row["used_bytes"] for row in tables["gpu_sample"]] == [5, 7]
+    assert "total_bytes" not in tables["gpu_sample"][0]
+
+
+def test_the_documents_of_both_tools_tell_names_sizes_and_processes() -> None:
+    static = json.dumps(
+        [{"gpu": 0, "asic": {"market_name": "AMD Instinct MI300X"}, "vram": {"size": {"value": 196592, "unit": "MB"}}}]
+    )
+    assert [(row["name"], row["total_bytes"]) for row in read(static)["gpu_device"]] == [
+        ("AMD Instinct MI300X", 196_592 * MIB)
+    ]
+    info = {"name": "python3", "pid": 77, "memory_usage": {"vram_mem": {"value": 12800, "unit": "MB"}}}
+    process = json.dumps([{"gpu": 3, "process_list": [{"process_info": info}]}])
+    assert [(row["gpu"], row["pid"], row["used_bytes"]) for row in read(process)["gpu_process"]] == [
+        (3, 77, 12800 * MIB)
+    ]
+    usage = "GPU  XCP  POWER  GFX%  VRAM_USAGE\n  0  0  712 W  97 %  136.0/192.0 GB\n  1  0  135 W  0 %  0.5/192.0 GB\n"
+    assert [(row["used_bytes"], row["total_bytes"]) for row in read(usage)["gpu_sample"]] == [(136 * GIB, 192 * GIB), (GIB // 2, 192 * GIB)]  # fmt: skip
+
+
+def test_a_document_that_breaks_off_tells_what_stands_before_the_break() -> None:
+    assert [row["gpu"] for row in read(ROCM_JSON[: ROCM_JSON.index('"card1"')])["gpu_sample"]] == [0]
 
 
 @pytest.mark.parametrize(

@@ -264,11 +264,9 @@ def test_more_in_use_than_there_is_is_a_problem() -> None:
 def test_yaml_is_parsed_and_never_made() -> None:
     record = next(yaml_text.records("a: !!python/object/apply:os.system ['true']\nb: 3\n"))
     assert record.values["b"] == "3"
-    bomb = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
-    with pytest.raises(yaml_text.NotYamlError, match="alias"):
-        list(yaml_text.records(bomb))
-    with pytest.raises(yaml_text.NotYamlError, match="deep"):
-        list(yaml_text.records("a: " + "[" * 60 + "]" * 60))
+    bomb = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
+    assert sum(len(record.values) for record in yaml_text.records(bomb)) < 500_000
+    list(yaml_text.records("a: " + "[" * 600 + "]" * 600))
     with pytest.raises(yaml_text.NotYamlError, match="long"):
         list(yaml_text.records("a: 1\n" * 200_000))
     assert tables(bomb + "gpu: {memory_used: 3}\n").get("gpu_sample") is None

@@ -166,6 +166,12 @@ def test_documents_know_their_lines() -> None:
     (document,) = read_document("a: 1\nb:\n  - x: one\n    y: |\n      two\n      three\n  - [4, five]\n")
     assert document == {"a": "1", "b": [{"x": "one", "y": "two\nthree"}, ["4", "five"]]}
     assert document["b"][0]["x"].line == 3 and document["a"].line == 1
+    (document,) = read_document("command: >\n  --dtype half\n\n  # a word\n  --max-num-seqs 4\nafter: 1\n")
+    assert document["command"] == "--dtype half\n\n# a word\n--max-num-seqs 4" and document["command"].line == 2
+    (document,) = read_document("command: |\n  last\n  of all")
+    assert document == {"command": "last\nof all"}
+    (document,) = read_document("a:\n  b: |\n    one\n  c: 2\n")
+    assert document == {"a": {"b": "one", "c": "2"}}
 
 
 def test_argument_vectors() -> None:
@@ -336,15 +342,16 @@ service:
   copy: *two
 many:
   <<: [*base, *more]
-unknown: *nothing
 """
     (document,) = launch.read_document(text)
     base = {"image": "acme/engine:v1", "env": {"A": "1"}}
     assert plain(document) == {
         "base": base, "more": {"image": "never", "extra": "yes"}, "list": ["one", "two"],
         "service": {"image": "acme/engine:v1", "env": "other", "args": ["one", "two"], "copy": "two"},
-        "many": {**base, "extra": "yes"}, "unknown": "*nothing",
+        "many": {**base, "extra": "yes"},
     }  # fmt: skip
+    (document,) = launch.read_document("a: 1\nb: *nothing\n")  # no YAML: what stands there is read
+    assert plain(document) == {"a": "1", "b": "*nothing"}
 
 
 def test_aliases_cannot_repeat_without_end() -> None:
@@ -490,6 +497,7 @@ def test_a_flow_mapping_inside_another_is_read() -> None:
     (document,) = launch.read_document(text)
     assert document["resources"]["limits"] == {"nvidia.com/gpu": "1", "memory": "220Gi"}
     assert launch.read_document("a: " + "{b: " * 5000)  # gives what could be read
+    assert launch.read_document("a: " + "[" * 40_000 + "]" * 40_000)  # whole, and deeper than any stack
 
 
 def test_numbered_commands_and_a_trainers_file_tell_the_engines_settings() -> None:

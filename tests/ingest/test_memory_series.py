@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from oomdoc.ingest import make_head, memory_series
+from oomdoc.ingest import make_head, recognise
+from oomdoc.ingest import read as read_source
 from oomdoc.intake.scan import chunks
 
 
 def read(text: str, size: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:
     tables: dict[str, list[dict[str, Any]]] = {}
-    for batch in memory_series.read("any", chunks(io.BytesIO(text.encode()), size)):
+    module, _ = recognise(make_head("any", text.encode()))
+    for batch in read_source(module, "any", chunks(io.BytesIO(text.encode()), size)):
         names, columns = list(batch.columns), list(batch.columns.values())
         rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
         tables.setdefault(batch.table, []).extend(rows)
@@ -21,7 +23,7 @@ def read(text: str, size: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:
 
 
 def matches(text: str) -> bool:
-    return memory_series.matches(make_head("any", text.encode()))
+    return recognise(make_head("any", text.encode()))[1] == "table"
 
 
 def test_a_series_by_state_as_csv() -> None:
@@ -34,7 +36,7 @@ def test_a_series_by_state_as_csv() -> None:
     ]
 
 
-@pytest.mark.parametrize("size", [50, 1 << 20])
+@pytest.mark.parametrize("size", [500, 1 << 20])
 def test_a_long_series_by_process(size: int) -> None:
     lines = ["timestamp,pid,name,rss_bytes,shared_bytes"]
     lines += [f"2026-11-19T04:{minute // 60:02}:{minute % 60:02}Z,{pid},engine,{pid * 1000 + minute},7"
@@ -49,5 +51,16 @@ def test_a_long_series_by_process(size: int) -> None:
 def test_a_table_of_markdown_and_two_quantities() -> None:
     text = "| phase | RSS (MiB) |\n|---|---|\n| boot | 400 |\n| night | 900 |\n"
     assert [row["state"] for row in read(text)["process_memory"]] == ["boot", "night"]
-    text = "state       rss_mib   gpu_mib\nidle        3000      20000\n"
-    assert [row["resource"] for row in read(text)["process_memory"]] == ["host", "gpu"]
+    text = "state       rss_mib   gpu_mib\nidle        3000      20000\nasleep      3100      900\n"
+    assert [row["resource"] for row in read(text)["process_memory"]] == ["host", "gpu", "host", "gpu"]
+
+
+def test_aligned_columns_go_on_in_the_next_chunk() -> None:
+    rows = "".join(f"2026-11-19T04:{minute:02}:00Z  {minute + 100}\n" for minute in range(10, 60))
+    assert len(read("time                  rss_mib\n" + rows, 400)["process_memory"]) == 50
+
+
+def test_memory_by_seconds_of_an_epoch_and_of_a_list_of_ray() -> None:
+    assert [row["t"] for row in read("epoch_s,memory_used_mib\n1789632005.0,482\n1789632012.0,900\n")["process_memory"]] == [1789632005.0, 1789632012.0]  # fmt: skip
+    text = "PID\tMEM(GB)\tCOMMAND\n41\t11.2\tray::A.generate\n42\t0.5\tray::main_task\n"
+    assert [(row["name"], row["bytes"]) for row in read(text)["process_memory"]] == [("ray::A.generate (pid 41)", 11_200_000_000), ("ray::main_task (pid 42)", 500_000_000)]  # fmt: skip

@@ -250,20 +250,6 @@ def test_a_serving_benchmark() -> None:
     assert read(json.dumps({**value, "input_lens": None, "output_lens": [6]}))["request"][0].get("input_tokens") is None
 
 
-def test_spans_of_opentelemetry() -> None:
-    span = {
-        "startTimeUnixNano": "1795205091500000000", "endTimeUnixNano": "1795205093500000000",
-        "attributes": [
-            {"key": "gen_ai.usage.prompt_tokens", "value": {"intValue": "5"}},
-            {"key": "gen_ai.usage.completion_tokens", "value": {"intValue": "6"}},
-            {"key": "gen_ai.latency.time_to_first_token", "value": {"doubleValue": 0.5}},
-        ],
-    }  # fmt: skip
-    text = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]})
-    assert one(text) == {"t": 1795205091.5, "input_tokens": 5, "output_tokens": 6, "latency_s": 2.0, "ttft_s": 0.5}
-    assert is_log(text)
-
-
 # ---- CSV
 
 

@@ -10,7 +10,6 @@ import fnmatch
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import cast
 
 from oomdoc.errors import UsageError
 from oomdoc.evidence.tables import Batch
@@ -29,7 +28,6 @@ from oomdoc.ingest import (
     launch,
     load_runs,
     memory_group,
-    memory_series,
     memory_snapshot,
     memory_stats,
     memory_summary,
@@ -62,46 +60,39 @@ from oomdoc.ingest.trials import Tries
 from oomdoc.intake.scan import Chunk, whole
 from oomdoc.regexes import regex
 
-DENSE: tuple[Ingestor, ...] = tuple(
-    cast("Ingestor", module)
-    for module in (
-        collection,
-        server_answer,
-        memory_snapshot,
-        metrics,
-        metrics_json,
-        memory_summary,
-        memory_stats,
-        memory_group,
-        nvidia_smi,
-        amd_smi,
-        device_screens,
-        gpu_topology,
-        model_file,
-        traces,
-        guidellm,
-        request_log,
-    )
+DENSE: tuple[Ingestor, ...] = (
+    collection,
+    server_answer,
+    memory_snapshot,
+    metrics,
+    metrics_json,
+    memory_summary,
+    memory_stats,
+    memory_group,
+    nvidia_smi,
+    amd_smi,
+    device_screens,
+    gpu_topology,
+    model_file,
+    traces,
+    guidellm,
+    request_log,
 )
 """Kinds of numbers in columns, and what the collector and a server say of themselves: read alone, and asked first."""
-PROSE: tuple[Ingestor, ...] = tuple(
-    cast("Ingestor", module)
-    for module in (
-        document,
-        access_log,
-        serving_log,
-        barred,
-        kubernetes,
-        group_counters,
-        package_list,
-        process_list,
-        request_body,
-        launch,
-        forms,
-        configuration,
-        memory_series,
-        notes,
-    )
+PROSE: tuple[Ingestor, ...] = (
+    document,
+    access_log,
+    serving_log,
+    barred,
+    kubernetes,
+    group_counters,
+    package_list,
+    process_list,
+    request_body,
+    launch,
+    forms,
+    configuration,
+    notes,
 )
 """Kinds of text with a structure of their own; but for quotations, their text is searched by patterns as well."""
 _PASTED = (nvidia_smi.KIND, amd_smi.KIND, device_screens.KIND)
@@ -110,12 +101,12 @@ _SENTENCES = frozenset(("cluster_event",))
 """Tables whose rows a text also tells in sentences."""
 _COMMANDS = frozenset(("engine_flag",))
 """Tables that a launch text fills whole: a command with a prompt before it would be told twice."""
-_QUOTING: tuple[Ingestor, ...] = tuple(cast("Ingestor", module) for module in (document, configuration))
-INGESTORS: tuple[Ingestor, ...] = (*DENSE, *PROSE, cast("Ingestor", text_log))
+_QUOTING: tuple[Ingestor, ...] = (document, configuration)
+INGESTORS: tuple[Ingestor, ...] = (*DENSE, *PROSE, text_log)
 _NAMES: dict[str, Ingestor] = {
     **{module.KIND: module for module in INGESTORS},
-    **dict.fromkeys(document.KINDS, cast("Ingestor", document)),
-    "vllm-log": cast("Ingestor", text_log),
+    **dict.fromkeys(document.KINDS, document),
+    "vllm-log": text_log,
 }
 KINDS: tuple[str, ...] = tuple(_NAMES)
 _QUICK = tuple(module for module in INGESTORS if module.KIND not in (launch.KIND, notes.KIND))
@@ -197,18 +188,15 @@ def check_types(types: Sequence[str]) -> None:
             raise UsageError(f"--type {entry} is not GLOB=KIND", f"Kinds are {', '.join(KINDS)}")
 
 
-_WHOLE: tuple[Ingestor, ...] = tuple(
-    cast("Ingestor", module)
-    for module in (
-        *(module for module in DENSE if module.KIND not in _PASTED),
-        document,
-        configuration,
-        access_log,
-        serving_log,
-        barred,
-        request_body,
-        package_list,
-    )
+_WHOLE: tuple[Ingestor, ...] = (
+    *(module for module in DENSE if module.KIND not in _PASTED),
+    document,
+    configuration,
+    access_log,
+    serving_log,
+    barred,
+    request_body,
+    package_list,
 )
 """Kinds that are one thing from the first line to the last, or no evidence at all."""
 _PIECES: tuple[Ingestor, ...] = tuple(

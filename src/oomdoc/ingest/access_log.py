@@ -19,7 +19,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "access-log"
-TABLES: tuple[str, ...] = ("request",)
 
 _LINE_CAP = 4000
 _CALL = regex(r"\"(?:GET|POST|PUT) (?P<path>/[^\s\"]{0,400}) HTTP/\d(?:\.\d)?\"[ ,]+(?P<status>\d{3})\b(?P<rest>.*)$")

@@ -27,7 +27,7 @@ import itertools
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -235,11 +235,7 @@ class Answers:
             _mapping_of(target, part)
         if _ID.fullmatch(asked):
             target.setdefault("Id", asked)
-        line = output[0][0]
-        for path, value in values:
-            if _set(target, path, _plain(value), line):
-                target.line = target.line or line
-                self.read_lines |= {number for number, _ in output}
+        self._fill(target, [(path, _plain(value)) for path, value in values], output)
         target["Name"] = name or target.get("Name")
 
     def _object(self, kind: str, name: str) -> _Placed:
@@ -255,10 +251,13 @@ class Answers:
         values = [text] if len(paths) == 1 else text.split()
         if not paths or len(values) != len(paths):
             return
-        line = output[0][0]
-        for path, value in zip(paths, values, strict=True):
-            if _set(target, path, _plain(value), line):
-                target.line = target.line or line
+        self._fill(target, zip(paths, map(_plain, values), strict=True), output)
+
+    def _fill(self, target: _Placed, values: Iterable[tuple[str, Any]], output: Sequence[tuple[int, str]]) -> None:
+        """Put each value where its path leads; what was understood so is read."""
+        for path, value in values:
+            if _set(target, path, value, output[0][0]):
+                target.line = target.line or output[0][0]
                 self.read_lines |= {number for number, _ in output}
 
     def _put_values(self, target: _Placed, paths: Sequence[str], output: Sequence[tuple[int, str]]) -> None:
@@ -272,13 +271,8 @@ class Answers:
                 at += len(text[at:]) - len(text[at:].lstrip())
         except (ValueError, RecursionError):
             return
-        if len(values) != len(paths):
-            return
-        line = output[0][0]
-        for path, value in zip(paths, values, strict=True):
-            if _set(target, path, value, line):
-                target.line = target.line or line
-                self.read_lines |= {number for number, _ in output}
+        if len(values) == len(paths):
+            self._fill(target, zip(paths, values, strict=True), output)
 
 
 def _inspects(command: str) -> bool:

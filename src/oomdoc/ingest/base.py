@@ -1,6 +1,6 @@
 """What every ingestor is made of: the head of a source, batches of typed columns, and patterns that are data.
 
-An ingestor is a module with `KIND`, `TABLES`, `matches(head)` and `read(path, chunks)`. `read` streams, raises for nothing
+An ingestor is a module with `KIND`, `matches(head)` and `read(path, chunks)`. `read` streams, raises for nothing
 in the data, never guesses (unknown is NULL) and yields a `problem` row for what it ought to have understood. It converts
 units once, at the door. This module knows neither DuckDB nor rules.
 """
@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from oomdoc.evidence.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.ingest.record import decode, peel
 from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
 HEAD_BYTES = 64 << 10
@@ -119,7 +120,6 @@ class Ingestor(Protocol):
     """The shape of an ingestor module."""
 
     KIND: str
-    TABLES: tuple[str, ...]
 
     def matches(self, head: Head) -> bool:
         """Whether the source is of this kind, by content."""
@@ -129,6 +129,8 @@ class Ingestor(Protocol):
 
 
 Sample = tuple[str, Mapping[str, Any]]
+Row = dict[str, Any]
+Convert = Callable[[Row, re.Match[str]], Row | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +155,7 @@ class Pattern:
     const: Mapping[str, Any] = field(default_factory=dict)
     unit: str = ""
     binary: bool = True
-    convert: Callable[[dict[str, Any], re.Match[str]], dict[str, Any] | None] | None = None
+    convert: Convert | None = None
     versions: str = ""
     repeat: bool = False  # every match in the line gives a row, not the first only
 
@@ -198,6 +200,37 @@ class Pattern:
             row[name.removesuffix("_pct")] = float(value) / 100
         else:
             row[name] = _TYPED[_column_type(self.table, name)](value)
+
+
+@dataclass(frozen=True)
+class Finish:
+    """How a row is finished: the table that it fills, what every one of its samples must show, and the converter."""
+
+    table: str
+    proof: Mapping[str, Any]
+    convert: Convert
+
+
+def pattern(
+    name: str,
+    dialect: str,
+    anchors: tuple[str, ...],
+    shapes: tuple[str, ...],
+    finish: Finish | Convert,
+    *samples: Sample | str,
+    table: str = "host_event",
+    versions: str = "",
+) -> Pattern:
+    """A pattern of `host_event`, or of another table, whose shapes are tried together.
+
+    A sample without columns shows what all rows of its kind have (`Finish.proof`).
+    """
+    finish = finish if isinstance(finish, Finish) else Finish(table, {}, finish)
+    shown = ((sample, {}) if isinstance(sample, str) else sample for sample in samples)
+    proofs = tuple((text, {**finish.proof, **columns}) for text, columns in shown)
+    return Pattern(
+        name, dialect, anchors, regex("|".join(shapes)), finish.table, proofs, convert=finish.convert, versions=versions
+    )
 
 
 def _column_type(table: str, name: str) -> str:

@@ -15,7 +15,6 @@ from oomdoc.ingest.base import Head, Rows
 from oomdoc.intake.scan import Chunk
 
 KIND = "collection"
-TABLES: tuple[str, ...] = ("uncollected",)
 
 HEADLINE = "oomdoc collect: what could not be had, and how to get it"
 _LINE_CAP = 1000

@@ -15,7 +15,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "configuration"
-TABLES: tuple[str, ...] = ("note",)
 _SHARING = regex(rb"(?i)^\s*(?:- )?[\"']?(?:timeSlicing|time-slicing|mps)[\"']?\s*:\s*(?:#.*)?$")
 _TIMES = regex(rb"^\s*(?:- )?[\"']?replicas[\"']?\s*:\s*(?P<n>\d{1,4})\s*(?:#.*)?$")
 _BELOW = 8  # lines between the kind of sharing and the number: a list of resources with a name each

@@ -21,7 +21,6 @@ from oomdoc.regexes import regex
 from oomdoc.units import MIB, parse_size
 
 KIND = "device-screen"
-TABLES = ("gpu_sample", "gpu_device", "gpu_process")
 
 _LINE_CAP = 400
 _NAMED = regex(r"\|\s*(?P<gpu>\d{1,4})\s+(?P<name>[A-Z]?\w{3,20})\s*\|\s*(?:OK|Warning|Alarm|Critical|UNKNOWN)\s*\|")

@@ -17,7 +17,6 @@ from oomdoc.regexes import regex
 
 KIND = text_form.DOCUMENT
 KINDS = (text_form.DOCUMENT, text_form.CHAT, text_form.SOURCE_CODE)
-TABLES: tuple[str, ...] = ()
 
 _ENGINE = regex(rb"(?i)vllm|sglang|\bLLM\(|EngineArgs")
 

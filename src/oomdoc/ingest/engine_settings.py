@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from oomdoc.ingest.launch.calls import arguments
 from oomdoc.regexes import regex
 
 
@@ -18,30 +19,7 @@ def settings(text: str) -> Iterator[tuple[str, str]]:
     >>> list(settings("a=1, b='x, y', c=[1, 2], d={'e': 'f'}"))
     [('a', '1'), ('b', 'x, y'), ('c', '[1, 2]'), ('d', "{'e': 'f'}")]
     """
-    depth, quote, start = 0, "", 0
-    pieces: list[str] = []
-    at = 0
-    while at < len(text):
-        letter = text[at]
-        if quote:
-            if letter == "\\":
-                at += 1
-            elif letter == quote:
-                quote = ""
-        elif letter in "'\"":
-            quote = letter
-        elif letter in "([{<":
-            depth += 1
-        elif letter in ")]}>":
-            if depth == 0:
-                break
-            depth -= 1
-        elif letter == "," and depth == 0:
-            pieces.append(text[start:at])
-            start = at + 1
-        at += 1
-    pieces.append(text[start:at])
-    for piece in pieces:
+    for _, piece in arguments(text, "([{<)]}>"):
         match = _PAIR.match(piece)
         if match:
             value = match["value"].strip()

@@ -22,7 +22,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "gpu-topology"
-TABLES = ("gpu_link", "problem")
 
 _NODE = regex(r"GPU\d{1,3}|NIC\d{1,3}|mlx\d_\d{1,2}|[a-z]+_bond_\d|rocep\S{1,20}")
 _HEADER = regex(r"\s*GPU\d{1,3}(?:\s+GPU\d{1,3})*(?:\s+(?:" + _NODE.pattern + r"))*(?:\s+CPU Affinity.*)?\s*")

@@ -24,7 +24,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "guidellm"
-TABLES = ("request", "problem")
 
 _GROUPS = ("successful", "incomplete", "errored")
 _BEGIN = regex(rb'"benchmarks"\s*:\s*\[')

@@ -34,18 +34,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "kubernetes"
-TABLES: tuple[str, ...] = (
-    "container",
-    "cluster_event",
-    "scaler",
-    "described",
-    "gpu_device",
-    "note",
-    "engine_flag",
-    "process_memory",
-    "process_exit",
-    "problem",
-)
 
 DOCUMENT_CAP_BYTES = 64 << 20  # JSON and YAML are held whole; a dump of a large cluster goes on in pieces elsewhere
 

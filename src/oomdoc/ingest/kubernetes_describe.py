@@ -56,6 +56,42 @@ class Container:
         """Whether anything beyond the name is known."""
         return len(self.row) > 1 or bool(self.codes or self.reasons or self.words)
 
+    def take(self, number: int, key: str, value: str) -> bool:
+        """A line whose key every container has; False for another, which belongs to the block that is open."""
+        if key in ("State", "Last State"):
+            self.block = key
+            if key == "State":
+                self.row["state"] = value or None
+        elif key in _BLOCKS:
+            self.block = key
+            if value and key in ("Command", "Args"):
+                self.words.append((number, value))
+        elif key in _DETAILS:
+            self._detail(self.block if self.block in ("State", "Last State") else "Last State", key, value)
+        elif key in _PLAIN:
+            if key == "Restart Count" and value.isdigit():
+                self.row["restarts"] = int(value[:9])
+            elif key in ("Liveness", "Startup"):
+                self.row[key.lower()] = value or None
+            elif key == "Image":
+                self.image = (number, value)
+            elif key == "Container ID":
+                self.id = value.rpartition("//")[2] or None
+            if self.block in ("Limits", "Requests", "Command", "Args", "Environment"):
+                self.block = "Done"
+        else:
+            return False
+        return True
+
+    def _detail(self, block: str, key: str, value: str) -> None:
+        moment = parse_date(value) if key in ("Started", "Finished") else None
+        if moment is not None:
+            self.times.setdefault((block, key), moment)
+        elif key == "Reason":
+            self.reasons.setdefault(block, value)
+        elif key == "Exit Code" and re.fullmatch(r"-?\d{1,9}", value):
+            self.codes.setdefault(block, int(value))
+
     def finish(self, pod: str | None, volumes: Mapping[str, Row]) -> Row:
         """The row of table `container`."""
         row = self.row
@@ -195,10 +231,9 @@ class Describe:
         if key == "State" and "state" in container.row:  # a fragment of the next container
             self._close()
             container = self.container = Container(None, number)
-        handler = _HANDLERS.get(key)
-        if handler:
-            handler(container, number, key, value)
-        elif container.block in ("Command", "Args"):
+        if container.take(number, key, value):
+            return
+        if container.block in ("Command", "Args"):
             container.words.append((number, text.strip()))
         elif container.block == "Limits" or (
             container.block == "Requests" and GPU_KEY.match(key) and "gpus" not in container.row
@@ -302,43 +337,6 @@ def _product(node: Mapping[str, Any]) -> str | None:
     return re.sub(r"-(?:MIG-\S+|SHARED)$", "", found[1]).replace("-", " ") if found else None
 
 
-def _set_state(container: Container, number: int, key: str, value: str) -> None:
-    container.block = key
-    if key == "State":
-        container.row["state"] = value or None
-
-
-def _set_block(container: Container, number: int, key: str, value: str) -> None:
-    container.block = key
-    if value and key in ("Command", "Args"):
-        container.words.append((number, value))
-
-
-def _set_detail(container: Container, number: int, key: str, value: str) -> None:
-    block = container.block if container.block in ("State", "Last State") else "Last State"
-    if key == "Reason":
-        container.reasons.setdefault(block, value)
-    elif key == "Exit Code" and re.fullmatch(r"-?\d{1,9}", value):
-        container.codes.setdefault(block, int(value))
-    elif key in ("Started", "Finished"):
-        moment = parse_date(value)
-        if moment is not None:
-            container.times.setdefault((block, key), moment)
-
-
-def _set_plain(container: Container, number: int, key: str, value: str) -> None:
-    if key == "Restart Count" and value.isdigit():
-        container.row["restarts"] = int(value[:9])
-    elif key in ("Liveness", "Startup"):
-        container.row[key.lower()] = value or None
-    elif key == "Image":
-        container.image = (number, value)
-    elif key == "Container ID":
-        container.id = value.rpartition("//")[2] or None
-    if container.block in ("Limits", "Requests", "Command", "Args", "Environment"):
-        container.block = "Done"
-
-
 def limit(container: Container, key: str, value: str) -> None:
     """A limit of a container: memory, devices or a slice of one."""
     mig = MIG_KEY.fullmatch(key)
@@ -350,15 +348,9 @@ def limit(container: Container, key: str, value: str) -> None:
         container.row["gpus"] = int(value)
 
 
-_HANDLERS = {
-    **dict.fromkeys(("State", "Last State"), _set_state),
-    **dict.fromkeys(("Limits", "Requests", "Environment", "Mounts", "Command", "Args"), _set_block),
-    **dict.fromkeys(("Reason", "Exit Code", "Signal", "Message", "Started", "Finished"), _set_detail),
-    **dict.fromkeys(
-        ("Restart Count", "Liveness", "Readiness", "Startup", "Image", "Ready", "Port", "Host Port"), _set_plain
-    ),
-    **dict.fromkeys(("Image ID", "Container ID", "Ports", "Host Ports"), _set_plain),
-}
+_BLOCKS = ("Limits", "Requests", "Environment", "Mounts", "Command", "Args")
+_DETAILS = ("Reason", "Exit Code", "Signal", "Message", "Started", "Finished")
+_PLAIN = ("Restart Count", "Liveness", "Readiness", "Startup", "Image", "Ready", "Port", "Host Port", "Image ID", "Container ID", "Ports", "Host Ports")  # fmt: skip
 
 
 _ENGINE = regex(

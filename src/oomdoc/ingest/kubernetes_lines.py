@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from typing import Any
 
-from oomdoc.ingest.base import TEXT_CAP, Pattern
+from oomdoc.ingest.base import TEXT_CAP, Finish, Pattern, Row, pattern
 from oomdoc.regexes import regex
 from oomdoc.units import parse_age, parse_time
-
-Row = dict[str, Any]
 
 _DATE = regex(r"(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -78,8 +75,8 @@ def event_row(row: Row, match: re.Match[str]) -> Row | None:
     return event
 
 
-def _alone(reason: str, kind: str | None = None) -> Any:
-    """A converter for a statement outside event tables and outside fields of an object, which `read` takes."""
+def _alone(reason: str, kind: str | None = None) -> Finish:
+    """An event of a statement outside event tables and outside fields of an object, which `read` takes."""
 
     def convert(row: Row, match: re.Match[str]) -> Row | None:
         if _FIELD.match(match.string):
@@ -94,12 +91,11 @@ def _alone(reason: str, kind: str | None = None) -> Any:
             statement["object"] = row["object"]
         return statement
 
-    return convert
+    return Finish("cluster_event", {"reason": reason}, convert)
 
 
 def _start(times: str, match: re.Match[str]) -> Row | None:
-    statement: Row | None = _alone("Restarted" if times.strip("0") else "Started")({}, match)
-    return statement
+    return _alone("Restarted" if times.strip("0") else "Started").convert({}, match)
 
 
 def _oom_killed(row: Row, match: re.Match[str]) -> Row | None:
@@ -120,7 +116,7 @@ def _exit(row: Row, match: re.Match[str]) -> Row | None:
 
 
 PATTERNS: tuple[Pattern, ...] = (
-    Pattern(
+    pattern(
         "k8s-event-row",
         "k8s-events",
         (
@@ -134,29 +130,27 @@ PATTERNS: tuple[Pattern, ...] = (
             "Warning Evicted",
             "Warning FailedScheduling",
         ),
-        EVENT,
-        "cluster_event",
+        (EVENT.pattern,),
+        event_row,
         (
-            (
-                "  Warning  Unhealthy  9s (x4 over 20s)  kubelet  Startup probe failed: connection refused",
-                {"type": "Warning", "reason": "Unhealthy", "age_s": 9.0, "count": 4, "object": None},
-            ),
-            (
-                "2m     Normal    Killing     pod/engine-0   Container engine failed liveness probe, will be restarted",
-                {"reason": "Killing", "age_s": 120.0, "object": "pod/engine-0", "count": None},
-            ),
-            (
-                "prod  7m12s  Warning  BackOff  pod/engine-1  Back-off restarting failed container",
-                {"reason": "BackOff", "age_s": 432.0, "object": "pod/engine-1"},
-            ),
-            (
-                "  Warning  Evicted  <unknown>  kubelet  The node was low on resource: memory.",
-                {"reason": "Evicted", "age_s": None, "message": "The node was low on resource: memory."},
-            ),
+            "  Warning  Unhealthy  9s (x4 over 20s)  kubelet  Startup probe failed: connection refused",
+            {"type": "Warning", "reason": "Unhealthy", "age_s": 9.0, "count": 4, "object": None},
         ),
-        convert=event_row,
+        (
+            "2m     Normal    Killing     pod/engine-0   Container engine failed liveness probe, will be restarted",
+            {"reason": "Killing", "age_s": 120.0, "object": "pod/engine-0", "count": None},
+        ),
+        (
+            "prod  7m12s  Warning  BackOff  pod/engine-1  Back-off restarting failed container",
+            {"reason": "BackOff", "age_s": 432.0, "object": "pod/engine-1"},
+        ),
+        (
+            "  Warning  Evicted  <unknown>  kubelet  The node was low on resource: memory.",
+            {"reason": "Evicted", "age_s": None, "message": "The node was low on resource: memory."},
+        ),
+        table="cluster_event",
     ),
-    Pattern(
+    pattern(
         "k8s-probe-failed",
         "k8s-events",
         (
@@ -169,28 +163,22 @@ PATTERNS: tuple[Pattern, ...] = (
             "Health check",
             "eadiness check",
         ),
-        regex(
+        (
             r"(?:(?:[Ss]tartup|[Ll]iveness|[Rr]eadiness) (?:probe|check) (?:failed|errored|timed out)"
             r"|[Hh]ealth ?check (?:\S+ ){0,2}?(?:failed|timed out|errored)"
-            r"|\"Probe failed\" probeType=\"(?:Startup|Liveness)\"(?: pod=\"(?P<object>[^\"]*)\")?)"
+            r"|\"Probe failed\" probeType=\"(?:Startup|Liveness)\"(?: pod=\"(?P<object>[^\"]*)\")?)",
         ),
-        "cluster_event",
+        _alone("Unhealthy", "Warning"),
+        ("supervisor: startup probe failed: GET /health: refused", {"object": None}),
+        "keeper WARNING health check failed: ReadTimeout(3.0) GET http://127.0.0.1/health",
         (
-            ("supervisor: startup probe failed: GET /health: refused", {"reason": "Unhealthy", "object": None}),
-            (
-                "keeper WARNING health check failed: ReadTimeout(3.0) GET http://127.0.0.1/health",
-                {"reason": "Unhealthy"},
-            ),
-            (
-                'prober.go:107] "Probe failed" probeType="Liveness" pod="prod/engine-0" containerName="engine"',
-                {"reason": "Unhealthy", "object": "prod/engine-0"},
-            ),
-            # a controller of replicas; `workload` counts readiness only where somebody ends what is not ready
-            ("fleet: readiness check failed for worker 7: status 503", {"reason": "Unhealthy"}),
+            'prober.go:107] "Probe failed" probeType="Liveness" pod="prod/engine-0" containerName="engine"',
+            {"object": "prod/engine-0"},
         ),
-        convert=_alone("Unhealthy", "Warning"),
+        # a controller of replicas; `workload` counts readiness only where somebody ends what is not ready
+        "fleet: readiness check failed for worker 7: status 503",
     ),
-    Pattern(
+    pattern(
         "k8s-probe-kill",
         "k8s-events",
         (
@@ -210,110 +198,88 @@ PATTERNS: tuple[Pattern, ...] = (
             "erminating",
             "eplacing",
         ),
-        regex(
+        (
             r"(?:[Cc]ontainer (?P<object>\S+) )?failed (?:liveness|startup) probe, will be (?:restarted|killed)"
             r"|\b(?:liveness|startup|health) ?(?:probe|check)\b[^\n]{0,80}?(?:sending SIG(?:TERM|KILL)|"
             r"(?:deadline|threshold|limit)[^\n]{0,40}?exceeded)|Killing container with a grace period"
             r"|(?:not (?:available|responding|healthy|ready)|unhealthy)(?: (?:and|after|for|beyond|since)\b[^\n]{0,60}?)?(?:,|;|:|\.| -+)? (?:so )?"
-            r"(?:[Rr]estarting|[Kk]illing|[Tt]erminating|[Rr]eplacing)\b"
+            r"(?:[Rr]estarting|[Kk]illing|[Tt]erminating|[Rr]eplacing)\b",
         ),
-        "cluster_event",
+        _alone("Killing"),
         (
-            (
-                "kubelet: Container engine failed liveness probe, will be restarted",
-                {"reason": "Killing", "object": "engine"},
-            ),
-            ("supervisor: startup probe deadline 30s exceeded, sending SIGTERM to pid=7", {"reason": "Killing"}),
-            ("keeper ERROR engine reported not available, restarting it", {"reason": "Killing"}),
-            ("fleet: worker 7 is not ready after 4 checks, replacing it", {"reason": "Killing"}),
-            (
-                "04-03-2026 09:11:02 Container /engine (1f5a) found to be unhealthy - Restarting container now with 10s timeout",
-                {"reason": "Killing"},
-            ),
+            "kubelet: Container engine failed liveness probe, will be restarted",
+            {"object": "engine"},
         ),
-        convert=_alone("Killing"),
+        "supervisor: startup probe deadline 30s exceeded, sending SIGTERM to pid=7",
+        "keeper ERROR engine reported not available, restarting it",
+        "fleet: worker 7 is not ready after 4 checks, replacing it",
+        "04-03-2026 09:11:02 Container /engine (1f5a) found to be unhealthy - Restarting container now with 10s timeout",
     ),
-    Pattern(
+    pattern(
         "k8s-backoff",
         "k8s-events",
         ("restarting failed container",),
-        regex(r"[Bb]ack-off (?:\S+ )?restarting failed container"),
-        "cluster_event",
-        (("back-off 5m0s restarting failed container=engine pod=engine-0_prod(0a)", {"reason": "BackOff"}),),
-        convert=_alone("BackOff", "Warning"),
+        (r"[Bb]ack-off (?:\S+ )?restarting failed container",),
+        _alone("BackOff", "Warning"),
+        "back-off 5m0s restarting failed container=engine pod=engine-0_prod(0a)",
     ),
-    Pattern(
+    pattern(
         "k8s-oomkilled",
         "k8s-events",
         ("OOMKilled",),
-        regex(r"[Rr]eason\W{1,24}OOMKilled\b|\b\d+/\d+\s+OOMKilled\s+\d|terminated \(OOMKilled\)"),
-        "cluster_event",
-        (("      Reason:       OOMKilled", {"reason": "OOMKilled"}),),
-        convert=_oom_killed,
+        (r"[Rr]eason\W{1,24}OOMKilled\b|\b\d+/\d+\s+OOMKilled\s+\d|terminated \(OOMKilled\)",),
+        _oom_killed,
+        ("      Reason:       OOMKilled", {"reason": "OOMKilled"}),
+        table="cluster_event",
     ),
-    Pattern(
+    pattern(
         "k8s-evicted",
         "k8s-events",
         ("was low on resource",),
-        regex(r"node was low on resource: (?:memory|ephemeral-storage)"),
-        "cluster_event",
-        (("Message: The node was low on resource: memory. Threshold quantity: 100Mi", {"reason": "Evicted"}),),
-        convert=_alone("Evicted", "Warning"),
+        (r"node was low on resource: (?:memory|ephemeral-storage)",),
+        _alone("Evicted", "Warning"),
+        "Message: The node was low on resource: memory. Threshold quantity: 100Mi",
     ),
-    Pattern(
+    pattern(
         "supervisor-started",
         "supervisor",
         ("restart=", "restarts=", "restart counter is at", "restart_count="),
-        regex(r"\bstarted\b[^\n]{0,120}?\brestart(?:s|_count)?=(?P<times>\d+)|restart counter is at (?P<counter>\d+)"),
-        "cluster_event",
-        (
-            ("supervisor: started pid=25818 restart=0", {"reason": "Started", "count": None}),
-            ("supervisor: started pid=26160 restart=1", {"reason": "Restarted", "count": None}),
-            ("systemd[1]: engine.service: Scheduled restart job, restart counter is at 5.", {"reason": "Restarted"}),
-        ),
-        convert=lambda row, match: _start(match["times"] or match["counter"], match),
+        (r"\bstarted\b[^\n]{0,120}?\brestart(?:s|_count)?=(?P<times>\d+)|restart counter is at (?P<counter>\d+)",),
+        lambda row, match: _start(match["times"] or match["counter"], match),
+        ("supervisor: started pid=25818 restart=0", {"reason": "Started", "count": None}),
+        ("supervisor: started pid=26160 restart=1", {"reason": "Restarted", "count": None}),
+        ("systemd[1]: engine.service: Scheduled restart job, restart counter is at 5.", {"reason": "Restarted"}),
+        table="cluster_event",
     ),
-    Pattern(
+    pattern(
         "supervisor-exit",
         "supervisor",
         ("exited", "Exited (", "Restarting ("),
-        regex(
+        (
             r"\bpid[= ](?P<pid>\d+) exited (?:with )?(?:code|status)?[= ]?(?P<exit_code>-?\d+)"
             r"|(?<![\w.@-])(?P<name>[\w.@-]{1,80}): Main process exited, code=(?:killed|dumped), "
-            r"status=\d+/(?P<signal>[A-Z]+)"
+            r"status=\d+/(?P<signal>[A-Z]+)",
         ),
-        "process_exit",
+        _exit,
+        ("supervisor: pid=25818 exited code=-9", {"pid": 25818, "exit_code": -9}),
         (
-            ("supervisor: pid=25818 exited code=-9", {"pid": 25818, "exit_code": -9}),
-            (
-                "systemd[1]: engine: Main process exited, code=killed, status=9/KILL",
-                {"exit_code": -9, "name": "engine"},
-            ),
+            "systemd[1]: engine: Main process exited, code=killed, status=9/KILL",
+            {"exit_code": -9, "name": "engine"},
         ),
-        convert=_exit,
+        table="process_exit",
     ),
-    Pattern(
+    pattern(
         "service-exit",
         "supervisor",
         ("exited", "Exited (", "Restarting ("),
-        regex(
+        (
             r"(?<![\w.@-])(?P<name>[\w.@-]{1,80}): Main process exited, code=exited, status=(?P<exit_code>\d+)"
             r"|\bexited: (?P<program>[\w.:-]{1,80}) "
             r"\((?:exit status (?P<status>\d+)|terminated by SIG(?P<signal>[A-Z]+))"
             r"|^(?:\S{1,80} )?(?P<container>[\w.-]{1,80}) exited with code (?P<code>\d+)\b"
-            r"|\b(?:Exited|Restarting) \((?P<docker>\d+)\) "
+            r"|\b(?:Exited|Restarting) \((?P<docker>\d+)\) ",
         ),
-        "process_exit",
-        (
-            (
-                "systemd[1]: engine: Main process exited, code=exited, status=1/FAILURE",
-                {"exit_code": 1, "name": "engine"},
-            ),
-            ("INFO exited: engine (terminated by SIGKILL; not expected)", {"exit_code": -9, "name": "engine"}),
-            ("engine-1 exited with code 137", {"exit_code": 137, "name": "engine-1"}),
-            ("0a1b   vllm-openai   Restarting (1) 5 seconds ago", {"exit_code": 1}),
-        ),
-        convert=lambda row, match: _exit(
+        lambda row, match: _exit(
             {
                 "name": match["name"] or match["program"] or match["container"],
                 "signal": match["signal"],
@@ -323,45 +289,49 @@ PATTERNS: tuple[Pattern, ...] = (
             },
             match,
         ),
+        (
+            "systemd[1]: engine: Main process exited, code=exited, status=1/FAILURE",
+            {"exit_code": 1, "name": "engine"},
+        ),
+        ("INFO exited: engine (terminated by SIGKILL; not expected)", {"exit_code": -9, "name": "engine"}),
+        ("engine-1 exited with code 137", {"exit_code": 137, "name": "engine-1"}),
+        ("0a1b   vllm-openai   Restarting (1) 5 seconds ago", {"exit_code": 1}),
+        table="process_exit",
     ),
-    Pattern(
+    pattern(
         # what a script that ran the server writes down of its end, in a line of its own
         "exit-alone",
         "shell",
         ("exit status ", "exit code ", "wait status "),
-        regex(
-            r"^\s*(?:exit (?:status|code) (?P<exit_code>\d{1,3})(?:, \d{1,3})*|wait status \d{1,5} \((?:exit (?P<code>\d{1,3})|signal (?P<signal>\d{1,2}))\))\s*$"
-        ),
-        "process_exit",
         (
-            ("exit status 137", {"exit_code": 137}),
-            ("exit code 1", {"exit_code": 1}),
-            ("wait status 11 (signal 11)", {"exit_code": -11}),
-            ("wait status 256 (exit 1)", {"exit_code": 1}),
+            r"^\s*(?:exit (?:status|code) (?P<exit_code>\d{1,3})(?:, \d{1,3})*|wait status \d{1,5} \((?:exit (?P<code>\d{1,3})|signal (?P<signal>\d{1,2}))\))\s*$",
         ),
-        convert=lambda row, match: {
+        lambda row, match: {
             "exit_code": -int(match["signal"]) if match["signal"] else int(match["exit_code"] or match["code"])
         },
+        ("exit status 137", {"exit_code": 137}),
+        ("exit code 1", {"exit_code": 1}),
+        ("wait status 11 (signal 11)", {"exit_code": -11}),
+        ("wait status 256 (exit 1)", {"exit_code": 1}),
+        table="process_exit",
     ),
-    Pattern(
+    pattern(
         "k8s-memory-pressure",
         "k8s-node",
         ("MemoryPressure ",),
-        regex(r"^\s*MemoryPressure\s+True\s+(?P<message>\S.*)$"),
-        "cluster_event",
-        (
-            (
-                "  MemoryPressure   True    Fri, 20 Nov 2026 20:04:51 +0000   Fri, 20 Nov 2026 20:00:51 +0000   "
-                "KubeletHasInsufficientMemory   kubelet has insufficient memory available",
-                {"type": "Warning", "reason": "MemoryPressure", "t": 1795204851.0},
-            ),
-        ),
-        convert=lambda row, match: {
+        (r"^\s*MemoryPressure\s+True\s+(?P<message>\S.*)$",),
+        lambda row, match: {
             "type": "Warning",
             "reason": "MemoryPressure",
             "t": parse_date(re.split(r"\s{2,}(?=[A-Z][a-z]{2}, )", match[0])[-1]),
             "message": match[0].strip()[:TEXT_CAP],
         },
+        (
+            "  MemoryPressure   True    Fri, 20 Nov 2026 20:04:51 +0000   Fri, 20 Nov 2026 20:00:51 +0000   "
+            "KubeletHasInsufficientMemory   kubelet has insufficient memory available",
+            {"type": "Warning", "reason": "MemoryPressure", "t": 1795204851.0},
+        ),
+        table="cluster_event",
     ),
 )
 """Statements of the cluster and of supervisors in one line."""

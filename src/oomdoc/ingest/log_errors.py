@@ -21,7 +21,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|can be stored in KV cache|less than desired (?:GPU|CPU) memory utilization|kv cache allocation is less"
                    r"|Error in memory profiling|not enough GPU memory|lack of CPU swap space|No free blocks are available|Cannot auto-fit"
                    r"|torch\S*OutOfMemoryError|Allocation on device|aten::(?:new_)?empty\w*\".{0,80}API call failed|Mamba cache blocks|Triton Error \[CUDA\]: out of memory|NVML_SUCCESS == r INTERNAL ASSERT"
-                   r"|memory space hbm|resource.exhausted: .{0,200}\b(?:reserve|allocate|hbm)\b|(?:not? enough|insufficient) (?:gpu |device )?memory\b"),
+                   r"|memory space hbm|resource.exhausted: .{0,200}\b(?:reserve|allocate|hbm)\b|(?:not? enough|insufficient) (?:gpu |device )?memory\b|required memory size .{1,60} higher than|model is too large for the current device|No usable cache memory left"),
         ("shm", rf"^(?!.*(?:{NOT_ROOM})).*(?:/dev/shm|shared memory segment|shared memory object|(?<!KeyError: '/)psm_|insufficient shared memory)"),
         ("host-memory", r"(?:register|pin)(?:ing)? (?:host |a )?(?:ptr|pointer|buffer|memory) (?:has )?failed|unable to pin\b|Cannot allocate memory|can't allocate memory|bad_alloc|(?<!OutOf)MemoryError|of RAM is available|low on memory|memory usage threshold|Too large swap space"),
         # consequences and wrappers
@@ -34,7 +34,9 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                  r"|The actor is dead|RayActorError|ActorDiedError|RayTaskError|ProcessExitedException|QueueOverflowError|resource_tracker"
                  # Python's tracker strikes out a segment that its owner has already struck out
                  r"|^KeyError: '/(?:psm_|mp-)|TCPStore|destroy_process_group|Failed core proc|failed: Engine|unexpectedly"),
-        ("hang", r"No available shared memory broadcast block|timed out waiting for engine|Watchdog caught collective|execution timed out"),
+        # a part of the server waited for another and its patience ended: what kept the other stands elsewhere
+        ("hang", r"No available shared memory broadcast block|timed out waiting for (?:engine|new engine|(?:EC )?mmap)|Watchdog caught collective|execution timed out|\bbarrier (?:departure )?timed out"
+                 r"|\branks? timed out|waiting for requests to drain|failed to report .{1,40} within timeout|(?:become ready|not found) before timeout|thread died during startup"),
         ("driver", r"Error 80[34]|driver on your system is too old|forward compatibility|driver version is insufficient|unsupported display driver|no CUDA-capable device|CUDA driver initialization failed"
                    r"|Found no NVIDIA driver|No CUDA GPUs are available|no kernel image|Failed to infer device type|libcuda|not compiled with CUDA|invalid device ordinal"
                    r"|Torch not compiled|compute capability|CUDA unknown error|system not yet initialized|could not select device driver|undefined symbol"),
@@ -49,12 +51,14 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                     r"|[Ff]ailed to (?:fetch|download)\b.{0,60}\b(?:hub|model|weights|file|url|repo\w*)"),
         ("missing-file", r"FileNotFoundError|No such file|not a valid model identifier|Repo id must be|RepositoryNotFoundError|Cannot find any model weights|does not appear to have"
                          r"|ModuleNotFoundError|No module named|ImportError|cannot import name|EntryNotFound|PermissionError|Permission denied|No space left on device|Invalid repository"),
-        ("client", r"maximum context length|BadRequest|longer than the maximum model length|RequestValidationError|prompt is too long|exceeds model's maximum|pre-allocated encoder cache|maximum model length"),
+        ("client", r"maximum context length|BadRequest|longer than the maximum model length|RequestValidationError|prompt is too long|exceeds model's maximum|pre-allocated encoder cache|maximum model length"
+                   r"|Token id \S+ is out of vocabulary|data_parallel_rank \S+ is out of range|out of range for messages|chat template render\w* timed out|prompt_logprob_token_ids has"),
         ("bad-argument", r"must be divisible|is greater than the derived max_model_len|invalid literal|ValidationError|validation error|unrecognized arguments|invalid choice"
                          r"|smaller than max_model_len|must be greater than or equal|larger than the number of available GPUs|cannot be larger than the number|not supported|does not match"
                          r"|Unknown quantization|not recognized|Invalid value|must be (?:one of|less than|a |an |between|positive|in )|expected one argument|unexpected keyword|required positional"
                          r"|Value error|ambiguous option|Unsupported|Not enough allowed NUMA|KeyError|TypeError|AttributeError|NotImplementedError|JSONDecodeError|exceeds the total number of available"
-                         r"|placement group|incompatible|Unknown|not a multiple|AssertionError|ValueError|invalid"),
+                         r"|placement group|incompatible|Unknown|not a multiple|AssertionError|ValueError|invalid"
+                         r"|cannot be (?:larger|greater) than (?:the )?\w*max_model_len|VLLM_ALLOW_LONG_MAX_MODEL_LEN|out of range for \w+=|assigned_physical_gpu_ids"),
     )
 )  # fmt: skip
 
@@ -115,6 +119,12 @@ PATTERNS: tuple[Pattern, ...] = (
             ("[2027-03-02 04:05:06] ERROR: Request 51fe failed: requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='img.example', port=443): Read timed out.", {"exception": "requests.exceptions.ReadTimeout", "kind": "network"}),
             ("httpx.ConnectTimeout: timed out while an image was fetched", {"exception": "httpx.ConnectTimeout", "kind": "network"}),
             ('RuntimeError: torch_call_dispatcher( "aten::new_empty", "", stack.data(), TORCH_ABI_VERSION) API call failed at ops.h, line 9', {"exception": "RuntimeError", "kind": "memory"}),
+            ("TimeoutError: Timed out waiting for mmap file to reach 8589934592 bytes", {"exception": "TimeoutError", "kind": "hang"}),
+            ("RuntimeError: Barrier timed out after 30 seconds", {"exception": "RuntimeError", "kind": "hang"}),
+            ("RuntimeError: Fault detected in EP all2all communication: one or more ranks timed out during dispatch", {"exception": "RuntimeError", "kind": "hang"}),
+            ("ValueError: Token id 151936 is out of vocabulary", {"exception": "ValueError", "kind": "client"}),
+            ("ChatTemplateError: Chat template rendering timed out after 10s. This may", {"exception": "ChatTemplateError", "kind": "client"}),
+            ("IndexError: visible device ordinal 4 is out of range for CUDA_VISIBLE_DEVICES=0,1", {"exception": "IndexError", "kind": "bad-argument"}),
             ("OutOfMemoryError('Error in model execution: CUDA out of memory. Tried to allocate 5.00 MiB.", {"exception": "OutOfMemoryError", "kind": "memory"}),
         ),
     ),
@@ -137,9 +147,12 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        "stalled-broadcast", "vllm", ("shared memory broadcast block found",), regex(r"(?P<text>No available shared memory broadcast block found.*)"), "log_error",
-        convert=lambda row, match: {"text": row["text"][:400], "kind": "hang"}, versions="0.8.5 →", samples=(
+        "stalled-broadcast", "vllm", ("shared memory broadcast block found", "No available block found in", "Engine iteration timed out"),
+        regex(r"(?P<text>No available (?:shared memory broadcast )?block found in .*|Engine iteration timed out\..*)"), "log_error",
+        convert=lambda row, match: {"text": row["text"][:400], "kind": "hang"}, versions="0.4.3 →", samples=(
             ("No available shared memory broadcast block found in 60 seconds. This typically happens", {"kind": "hang"}),
+            ("No available block found in 60 second. ", {"kind": "hang"}),
+            ("Engine iteration timed out. This should never happen!", {"kind": "hang"}),
         ),
     ),
     Pattern(

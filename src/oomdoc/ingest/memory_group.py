@@ -19,7 +19,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "memory-group"
-TABLES: tuple[str, ...] = ("process_memory",)
 
 _LINE = regex(r"\s*(?:\S*memory\.stat:)?(?P<key>[a-z][a-z_0-9]{2,40})[ \t]+(?P<value>\d{1,20})\s*$")
 _KEYS = """

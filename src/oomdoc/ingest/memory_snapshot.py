@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from oomdoc.ingest.snapshot_sums import Sums
 
 KIND = "memory-snapshot"
-TABLES = ("allocator_segment", "allocator_block", "allocator_trace", "allocator_stat", "oom", "frame", "problem")
 
 MAGIC = regex(rb"\x80[\x02-\x05]")
 

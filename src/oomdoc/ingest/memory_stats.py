@@ -23,7 +23,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "memory-stats"
-TABLES = ("allocator_stat", "problem")
 
 METRICS = frozenset(
     """

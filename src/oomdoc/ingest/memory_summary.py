@@ -33,7 +33,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "memory-summary"
-TABLES = ("allocator_stat", "problem")
 
 _COLUMNS = ALL_TABLES["allocator_stat"].column_names[1:]
 _WIDTH = 77

@@ -32,17 +32,6 @@ from oomdoc.regexes import regex
 from oomdoc.units import parse_time, show_bytes
 
 KIND = "metrics"
-TABLES = (
-    "metric",
-    "process_memory",
-    "engine_flag",
-    "engine_figure",
-    "gpu_sample",
-    "gpu_device",
-    "host_event",
-    "note",
-    "problem",
-)
 
 _KEPT = (
     "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_MEM_COPY_UTIL", "DCGM_FI_DEV_XID_ERRORS", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_GPU_TEMP", "dcgm_fb_",

@@ -31,18 +31,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "metrics-json"
-TABLES = (
-    "metric",
-    "process_memory",
-    "engine_flag",
-    "engine_figure",
-    "gpu_sample",
-    "gpu_device",
-    "host_event",
-    "note",
-    "scaler",
-    "problem",
-)
 
 _YEARS = (6.3e8, 7.3e9)
 _FLUSH_ROWS = 20_000

@@ -24,7 +24,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "model-file"
-TABLES = ("model_file", "engine_flag", "engine_figure", "note", "problem")
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),

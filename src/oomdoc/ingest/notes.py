@@ -19,7 +19,7 @@ from oomdoc.ingest import launch
 from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows
 from oomdoc.ingest.engine_facts import facts
 from oomdoc.ingest.hardware import HOST_RAM, MIG, Devices, occupied
-from oomdoc.ingest.memory_series import MEASURED, Sheet, point, points, sheet_of
+from oomdoc.ingest.memory_series import MEASURED, point, points
 from oomdoc.ingest.process_list import Listing, resident
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.prose_words import LINE_CAP, plain
@@ -31,17 +31,6 @@ from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
 KIND = "notes"
-TABLES: tuple[str, ...] = (
-    "note",
-    "gpu_device",
-    "engine_flag",
-    "process_memory",
-    "process_exit",
-    "host_event",
-    "metric",
-    "gpu_sample",
-    "problem",
-)
 
 _TEXT = 300  # characters of a sentence that are kept
 _FIRST_LINES = 200  # within these a note says something that is understood; a person's note is shorter than that
@@ -74,7 +63,6 @@ class _Reader:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.devices = Devices()
-        self.sheet: Sheet | None = None
         self.listing = Listing()
         self.subject: str | None = None
         self.told: set[tuple[str, str]] = set()
@@ -110,22 +98,11 @@ class _Reader:
             self.rows.add("gpu_device", number, **row)
 
     def _table(self, number: int, text: str, raw: str) -> bool:
-        """Lines of a CSV, of `ps` output."""
-        if self.sheet is not None:
-            found = False
-            for row in self.sheet.rows(raw):
-                self.rows.add("process_memory", number, **row)
-                found = True
-            if found:
-                return True
+        """Lines of `ps` output; tables of another form are passages (`passages`)."""
         found_in_list = self.listing.rows(raw)
         for table, row in found_in_list:
             self.rows.add(table, number, **row)
         if found_in_list:
-            return True
-        sheet = sheet_of(raw) if self.sheet is None else None
-        if sheet is not None:
-            self.sheet = sheet
             return True
         if self.listing.begins(raw):
             return True

@@ -17,7 +17,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "package-list"
-TABLES: tuple[str, ...] = ("engine_flag",)
 
 _LINE_CAP = 400
 _PACKAGE = regex(

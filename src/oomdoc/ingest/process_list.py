@@ -24,7 +24,6 @@ from oomdoc.regexes import regex
 from oomdoc.units import KIB, MIB, parse_time
 
 KIND = "process-list"
-TABLES: tuple[str, ...] = ("process_memory", "process_cpu", "note", "host_event")
 
 ORPHAN_BYTES = 64 * MIB
 """What an engine's process holds at least, in its resident set, once it has imported torch; helpers of Python hold 10 to 20 MiB."""

@@ -16,7 +16,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "request-body"
-TABLES: tuple[str, ...] = ("note",)
 
 _KEYS = regex(r"\"(?:messages|prompt|prompt_logprobs|echo)\"\s*:")
 _MEDIA = regex(r"\"(?:type)\"\s*:\s*\"(?:image|video|audio|input_audio)\w*\"")

@@ -1,7 +1,8 @@
 """What the keys and values of request logs mean, and the rows they make.
 
-Keys are compared without case, dots, dashes, underscores and camel case; `_NAMES` lists the synonyms of gateways, SDKs,
-OpenTelemetry and datasets. `request_log` finds the pairs, `request_shapes` reads the dense ones by columns.
+Keys are what the vocabulary says of them. `_NAMES` lists what else they mean where they stand in a request: names that would be
+too weak for a table, and moments; compared without case, dots, dashes, underscores and camel case. `request_log` finds the pairs,
+`request_shapes` reads the dense ones by columns.
 """
 
 from __future__ import annotations
@@ -24,26 +25,13 @@ _TOKEN_CAP = 10**15
 # ---- keys
 
 _NAMES: Mapping[str, str] = {
-    "input": """input_tokens prompt_tokens prompt_token_count input_token_count num_prompt_tokens n_prompt_tokens
-        prompt_len input_len input_length prompt_length prefill_tokens context_tokens tokens_in in_tokens
-        llm_input_token llm_input_tokens gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens prompt_eval_count
-        num_input_tokens request_tokens""",
-    "output": """output_tokens completion_tokens completion_token_count generated_tokens generation_tokens
-        num_output_tokens num_generated_tokens num_generation_tokens num_completion_tokens output_token_count output_len
-        output_length tokens_out out_tokens llm_output_token llm_output_tokens gen_ai.usage.output_tokens
-        gen_ai.usage.completion_tokens eval_count candidates_token_count response_tokens""",
-    "cached": "cached_tokens prefix_cached_tokens num_cached_tokens prompt_cached_tokens cached_prompt_tokens",
     "cache_read": "cache_read_input_tokens",
     "cache_write": "cache_creation_input_tokens",
-    "limit": "max_tokens max_new_tokens max_completion_tokens max_output_tokens gen_ai.request.max_tokens",
     "start": """start start_time started_at requested_at start_ts created_at arrival_time received_at request_start_time arrived_at
         start_time_unix_nano""",
     "stamp": "timestamp ts time @timestamp created request_time date datetime when",
     "end": "end_time end_ts finish_time finished_at completed_at completion_time end_time_unix_nano",
     "first": "completion_start_time first_token_time",
-    "latency": """latency duration elapsed e2e_latency response_time request_latency total_time request_duration
-        total_latency e2e_request_latency e2e""",
-    "ttft": "ttft time_to_first_token first_token first_token_latency",
     "status": "status status_code http_status response_code http_status_code response_status http",
     "model": "model model_name model_id served_model gen_ai.request.model served_model_name",
     "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias session session_id conversation conversation_id chat_id thread_id agent agent_id doc_set doc doc_id doc_name document document_id prompt_id prompt_key prompt_hash prefix_id prefix_hash prefix_key template_id context_id dossier_id image image_id img img_id picture picture_id photo_id video video_id clip_id",
@@ -52,7 +40,7 @@ _NAMES: Mapping[str, str] = {
 _SINCE = "offset arrival_offset start_offset since_start since_begin since_first relative_time rel_time t_rel relative_timestamp submit_offset"
 """What a time since the first is called; it counts where a unit stands behind it."""
 _FACTORS: Mapping[str, float] = {
-    "": 0.0, "ms": 1e3, "millis": 1e3, "milliseconds": 1e3, "msec": 1e3, "s": 1.0, "sec": 1.0, "secs": 1.0,
+    "ms": 1e3, "millis": 1e3, "milliseconds": 1e3, "msec": 1e3, "s": 1.0, "sec": 1.0, "secs": 1.0,
     "seconds": 1.0, "us": 1e6, "micros": 1e6, "microseconds": 1e6, "ns": 1e9, "nanos": 1e9, "nanoseconds": 1e9,
 }  # fmt: skip
 _CONTAINERS = frozenset(
@@ -78,18 +66,9 @@ def _fold(name: str) -> str:
 
 
 def _meanings() -> dict[str, Meaning]:
-    meanings: dict[str, Meaning] = {}
-    for what, names in _NAMES.items():
-        for name in map(_fold, names.split()):
-            for suffix, divisor in _FACTORS.items() if what in ("latency", "ttft") else (("", 0.0),):
-                meanings[name + suffix] = Meaning(what, divisor, name == "inputtokens")
+    meanings = {_fold(name): Meaning(what, 0.0, False) for what, names in _NAMES.items() for name in names.split()}
     for name in map(_fold, _SINCE.split()):
-        for suffix, divisor in _FACTORS.items():
-            if divisor:
-                meanings[name + suffix] = Meaning("stamp", divisor, False)
-    # OpenTelemetry's durations are seconds by definition
-    meanings["genailatencye2e"] = Meaning("latency", 1.0, False)
-    meanings["genailatencytimetofirsttoken"] = Meaning("ttft", 1.0, False)
+        meanings |= {name + suffix: Meaning("stamp", divisor, False) for suffix, divisor in _FACTORS.items()}
     return meanings
 
 
@@ -135,7 +114,7 @@ def _by_vocabulary(name: str) -> Meaning | None:
     for match in meanings(name):
         what = _WHAT.get(match.quantity.id)
         if what and match.strong:
-            return Meaning(what, _DIVISORS.get(match.unit, 0.0), False)
+            return Meaning(what, _DIVISORS.get(match.unit, 0.0), _fold(name) == "inputtokens")
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.ingest.benchmark_sums import sums
@@ -75,7 +75,7 @@ class Lines:
             self._text(number_, body, None)
 
     def value(self, line: int, value: Any, t: float | None, body: bytes) -> None:
-        """A JSON value: requests, a benchmark, spans, or an envelope around one of them."""
+        """A JSON value: requests, a benchmark, or an envelope around one of them."""
         if isinstance(value, list):
             for entry in value:
                 if isinstance(entry, dict):
@@ -93,9 +93,6 @@ class Lines:
             self._summary(line, value)
         elif isinstance(value.get("completed"), int) and ("num_prompts" in value or "total_input_tokens" in value):
             self._summary(line, value)
-        elif isinstance(value.get("resourceSpans"), list):
-            for span in spans(value):
-                self.value(line, span, t, body)
         else:
             text = next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), None)
             if text is not None:
@@ -174,12 +171,3 @@ class Lines:
 
 def _at(values: Sequence[Any], index: int) -> Any:
     return values[index] if index < len(values) else None
-
-
-def spans(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Spans of an OTLP document."""
-    for resource in value["resourceSpans"]:
-        for scope in resource.get("scopeSpans") or () if isinstance(resource, dict) else ():
-            for span in scope.get("spans") or () if isinstance(scope, dict) else ():
-                if isinstance(span, dict):
-                    yield span

@@ -35,7 +35,7 @@ from oomdoc.ingest.request_keys import (
     are_requests,
     collect,
 )
-from oomdoc.ingest.request_lines import PAIR, TEXT_KEYS, Lines, spans
+from oomdoc.ingest.request_lines import PAIR, TEXT_KEYS, Lines
 from oomdoc.ingest.request_shapes import (
     LEARN_CAP,
     RefusedError,
@@ -52,7 +52,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "request-log"
-TABLES = ("request", "metric", "note", "problem")
 
 _DOCUMENT_CAP = 32 << 20  # a benchmark's JSON of several lines, or of one very long line, is read whole up to here
 _SHAPES = 4  # shapes that one chunk may have
@@ -311,8 +310,6 @@ def _is_pairs(line: str) -> bool:
 
 
 def _is_request(value: Mapping[str, Any]) -> bool:
-    if isinstance(value.get("resourceSpans"), list):
-        return any(_is_request(span) for span in spans(value))
     return are_requests(collect(value, {}))
 
 

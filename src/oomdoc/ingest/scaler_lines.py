@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from oomdoc.ingest.base import TEXT_CAP, Pattern
+from oomdoc.ingest.base import TEXT_CAP, Convert, Finish, Pattern, Row, Sample, pattern
 from oomdoc.regexes import regex
 
-Row = dict[str, Any]
+
+def _told(kind: str, row: Row, match: re.Match[str]) -> Row:
+    """The row finished: second names and statuses under the first, of a metric the value and the threshold that its status tells."""
+    for name in ("name", "status"):
+        row[name] = (row.pop(f"{name}2", None) or row.get(name) or "").strip() or None
+    scaled = value_and_threshold(row["status"]) if kind == "metric" else {}
+    return {**row, **scaled, "kind": kind, "text": match.string.strip()[:TEXT_CAP]}
 
 
-def _scaler(kind: str) -> Any:
-    def convert(row: Row, match: re.Match[str]) -> Row | None:
-        named = {
-            name: (value or "").strip() or None for name, value in row.items() if name in ("name", "name2", "status")
-        }
-        name = named.pop("name2", None) or named.get("name")
-        groups = match.groupdict()
-        counts = {name: int(groups[name]) for name in ("minimum", "maximum", "replicas") if groups.get(name)}
-        scaled = value_and_threshold(named.get("status")) if kind == "metric" else {}
-        return {**named, "name": name, "kind": kind, "text": match.string.strip()[:TEXT_CAP], **scaled, **counts}
+def _statement(
+    kind: str, name: str, anchors: tuple[str, ...], shape: str, *samples: Sample | str, convert: Convert | None = None
+) -> Pattern:
+    """A pattern of a statement of this kind; of a sample without columns the kind is all that it must show."""
 
-    return convert
+    def finish(row: Row, match: re.Match[str]) -> Row | None:
+        row = _told(kind, row, match)
+        return convert(row, match) if convert else row
+
+    return pattern(name, "k8s-scaler", anchors, (shape,), Finish("scaler", {"kind": kind}, finish), *samples)
 
 
 _SCALED = regex(
@@ -64,7 +67,7 @@ def _replica_statement(row: Row, match: re.Match[str]) -> Row | None:
         found.setdefault("desired" if ratio["word"] else "maximum", int(ratio["all"]))
     if len(found) < 2 or found.get("replicas", 0) > found.get("maximum", 10**4):
         return None
-    return {"kind": "replicas", "name": "replicas", "text": text[:TEXT_CAP], **found}
+    return {**row, "name": "replicas", **found}
 
 
 def replicas_of(current: object, desired: object) -> str:
@@ -93,38 +96,26 @@ def _observed(row: Row, match: re.Match[str]) -> Row | None:
     aim = float(match["aim"]) if groups.get("aim") else KNATIVE_SHARE * float(match["capacity"])
     if not pods or not aim:
         return None
-    wanted = int(match["desired"]) if groups.get("desired") else None
-    return {
-        "kind": "metric",
-        "name": groups.get("name"),
-        "text": match.string.strip()[:TEXT_CAP],
-        "value": value / pods,
-        "threshold": aim,
-        "replicas": pods,
-        **({"desired": wanted} if wanted is not None else {}),
-    }
+    told = {name: row.get(name) for name in ("kind", "name", "text", "desired")}
+    return {**told, "value": value / pods, "threshold": aim, "replicas": pods}
 
 
 _METRICS = r"(?:custom|external|resource|pod|scaling|saturation|capacity|queue|load)"
 
 PATTERNS: tuple[Pattern, ...] = (
-    Pattern(
+    _statement(
+        "condition",
         "scaler-condition",
-        "k8s-scaler",
         ("AbleToScale", "ScalingActive", "ScalingLimited"),
-        regex(r"^\s*(?P<name>AbleToScale|ScalingActive|ScalingLimited)\s+(?P<status>True|False|Unknown)\s+[A-Z]\w+"),
-        "scaler",
+        r"^\s*(?P<name>AbleToScale|ScalingActive|ScalingLimited)\s+(?P<status>True|False|Unknown)\s+[A-Z]\w+",
         (
-            (
-                "  ScalingLimited  True    TooManyReplicas  the desired replica count is more than the maximum",
-                {"kind": "condition", "name": "ScalingLimited", "status": "True"},
-            ),
+            "  ScalingLimited  True    TooManyReplicas  the desired replica count is more than the maximum",
+            {"name": "ScalingLimited", "status": "True"},
         ),
-        convert=_scaler("condition"),
     ),
-    Pattern(
+    _statement(
+        "blind",
         "scaler-blind",
-        "k8s-scaler",
         (
             "nable to get",
             "nable to fetch",
@@ -148,7 +139,7 @@ PATTERNS: tuple[Pattern, ...] = (
             "label mismatch",
             "labels mismatch",
         ),
-        regex(
+        (
             r"[Uu]nable to (?:get|fetch|retrieve)[^\n]{0,60}\bmetrics?\b"
             rf"|[Nn]o (?:{_METRICS} )?metrics (?:were )?(?:returned|found)"
             rf"|[Nn]o {_METRICS} metrics (?:data )?(?:is |are )?available"
@@ -161,293 +152,194 @@ PATTERNS: tuple[Pattern, ...] = (
             r"|[Ff]ailed to (?:fetch|update|scrape|read|retrieve)\b[^\n]{0,40}\bmetrics?\b[^\n]{0,60}(?i:autoscaler|scale target|scaled ?object)"
             r"|\bmetrics?\b[^\n]{0,120}\blabels? mismatch"
         ),
-        "scaler",
-        (
-            (
-                "the HPA was unable to get metric queue_len: no metrics returned from custom metrics API",
-                {"kind": "blind"},
-            ),
-            ("No capacity metrics available for model, skipping analysis", {"kind": "blind"}),
-            ("targets: <unknown>/80%", {"kind": "blind"}),
-            (
-                "Reconciler error: failed to update metrics for scale target reference: dial tcp 10.1.2.3:8000: connect: connection refused",
-                {"kind": "blind"},
-            ),
-            (
-                "ScaledObject decode: failed to read the metrics of trigger 2: context deadline exceeded",
-                {"kind": "blind"},
-            ),
-            ("Pod has engine metrics but no arrival rate: possible label mismatch", {"kind": "blind"}),
-        ),
-        convert=_scaler("blind"),
+        "the HPA was unable to get metric queue_len: no metrics returned from custom metrics API",
+        "No capacity metrics available for model, skipping analysis",
+        "targets: <unknown>/80%",
+        "Reconciler error: failed to update metrics for scale target reference: dial tcp 10.1.2.3:8000: connect: connection refused",
+        "ScaledObject decode: failed to read the metrics of trigger 2: context deadline exceeded",
+        "Pod has engine metrics but no arrival rate: possible label mismatch",
     ),
-    Pattern(
+    _statement(
+        "blind",
         # KEDA's documentation, "Pause autoscaling with deployments": the scaler neither asks nor acts
         "scaler-paused",
-        "k8s-scaler",
         ("autoscaling.keda.sh",),
-        regex(
-            r"(?P<name>autoscaling\.keda\.sh/paused(?:-replicas|-scale-(?:in|out))?)\"?\s*[:=]\s*\"?(?P<status>[Tt]rue|\d+)"
-        ),
-        "scaler",
-        (
-            ('    autoscaling.keda.sh/paused: "true"', {"kind": "blind", "status": "true"}),
-            ("autoscaling.keda.sh/paused-replicas=2", {"kind": "blind", "status": "2"}),
-        ),
-        convert=_scaler("blind"),
+        r"(?P<name>autoscaling\.keda\.sh/paused(?:-replicas|-scale-(?:in|out))?)\"?\s*[:=]\s*\"?(?P<status>[Tt]rue|\d+)",
+        ('    autoscaling.keda.sh/paused: "true"', {"status": "true"}),
+        ("autoscaling.keda.sh/paused-replicas=2", {"status": "2"}),
     ),
-    Pattern(
+    _statement(
+        "decision",
         "scaler-decision",
-        "k8s-scaler",
         ("ecisionsApplied", "ecisions applied", "New size:"),
-        regex(r"(?P<name>decisions ?[Aa]pplied)\"?\s*[:=]\s*(?P<status>\d+)|(?P<name2>New size): (?P<size>\d+)"),
-        "scaler",
-        (
-            ('Run finished {"mode": "auto", "models": 1, "decisionsApplied": 0}', {"kind": "decision", "status": "0"}),
-            ("horizontal-pod-autoscaler  New size: 4; reason: cpu above target", {"name": "New size", "status": "4"}),
-        ),
-        convert=lambda row, match: {
-            "kind": "decision",
-            "name": match["name"] or match["name2"],
-            "status": match["status"] or match["size"],
-            "text": match.string.strip()[:TEXT_CAP],
-        },
+        r"(?P<name>decisions ?[Aa]pplied)\"?\s*[:=]\s*(?P<status>\d+)|(?P<name2>New size): (?P<status2>\d+)",
+        ('Run finished {"mode": "auto", "models": 1, "decisionsApplied": 0}', {"status": "0"}),
+        ("horizontal-pod-autoscaler  New size: 4; reason: cpu above target", {"name": "New size", "status": "4"}),
     ),
-    Pattern(
+    _statement(
+        "decision",
         # a gateway or an operator that sets replicas itself: what it asked for beside what there was
         "scaler-set",
-        "k8s-scaler",
         ("esiredScale", "esired_replicas", "esiredReplicas", "esired replicas", "esired="),
-        regex(
+        (
             r"\b(?:[A-Za-z]{0,6}[Dd]esired(?:_?[Ss]cale|[_ ]?[Rr]eplicas)?)(?:\(|[=:] ?)(?P<desired>\d{1,4})\b(?=.*?\bcurrent(?:[_ ]?[Rr]eplicas)?[=:] ?(?P<replicas>\d{1,4})\b)"
             r"(?:(?=.*?\bmin(?:[_ ]?[Rr]eplicas)?[=:] ?(?P<minimum>\d{1,4})\b))?(?:(?=.*?\bmax(?:[_ ]?[Rr]eplicas)?[=:] ?(?P<maximum>\d{1,4})\b))?"
         ),
-        "scaler",
         (
-            (
-                "2027/04/05 17:31:07 SetDesiredScale(1), current: 12, min: 1, max: 40",
-                {"kind": "decision", "desired": 1, "replicas": 12, "minimum": 1, "maximum": 40},
-            ),
-            (
-                "target evaluated: desired_replicas=3 current_replicas=3",
-                {"kind": "decision", "status": "0", "desired": 3, "replicas": 3},
-            ),
+            "2027/04/05 17:31:07 SetDesiredScale(1), current: 12, min: 1, max: 40",
+            {"desired": 1, "replicas": 12, "minimum": 1, "maximum": 40},
         ),
-        convert=lambda row, match: {
-            **row,
-            "kind": "decision",
-            "status": str(row["desired"] - row["replicas"]),
-            "text": match.string.strip()[:TEXT_CAP],
-        },
+        (
+            "target evaluated: desired_replicas=3 current_replicas=3",
+            {"status": "0", "desired": 3, "replicas": 3},
+        ),
+        convert=lambda row, match: {**row, "status": str(row["desired"] - row["replicas"])},
     ),
-    Pattern(
+    _statement(
+        "metric",
         "scaler-metric",
-        "k8s-scaler",
         (" on pods", "(target average value)", "(target value)", "of request)"),
-        regex(
+        (
             r"^\s*(?:resource (?P<name>\w+)(?: of container \S+)? on pods|\"(?P<name2>[^\"]+)\"(?: on \S+(?: \S+)?)?)"
             r"\s*(?:\([^)]*\))?:\s+(?P<status>(?:<unknown>|[\d.]+\w*%?)(?: \([^)]*\))? ?/ ?\S.*)$"
         ),
-        "scaler",
         (
-            (
-                "  resource cpu on pods  (as a percentage of request):  12% (240m) / 80%",
-                {"kind": "metric", "name": "cpu", "status": "12% (240m) / 80%"},
-            ),
-            (
-                '  "vllm:num_requests_waiting" on pods:  37 / 5',
-                {"name": "vllm:num_requests_waiting", "status": "37 / 5"},
-            ),
+            "  resource cpu on pods  (as a percentage of request):  12% (240m) / 80%",
+            {"name": "cpu", "status": "12% (240m) / 80%"},
         ),
-        convert=_scaler("metric"),
+        (
+            '  "vllm:num_requests_waiting" on pods:  37 / 5',
+            {"name": "vllm:num_requests_waiting", "status": "37 / 5"},
+        ),
     ),
-    Pattern(
+    _statement(
+        "metric",
         "scaler-row",
-        "k8s-scaler",
         ("Deployment", "StatefulSet", "InferenceService", "LeaderWorkerSet", " (avg)"),
-        regex(
+        (
             r"^\s*(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?\]?\s+)?(?:[a-z0-9][\w./-]*\s+){1,2}[A-Z][A-Za-z]{3,60}/\S+\s+"
             r"(?:(?P<name>[\w:.-]+): )?(?P<status>(?:<unknown>|[\d.]+\w*%?) ?/ ?\S+(?: \(avg\))?(?:, \S.*?)??)"
             r"\s+(?P<minimum>\d+)\s+(?P<maximum>\d+)\s+(?P<replicas>\d+)\s+\S+\s*$"
         ),
-        "scaler",
         (
-            (
-                "engine   Deployment/engine   cpu: 12%/80%   1   4   1   3d",
-                {
-                    "kind": "metric",
-                    "name": "cpu",
-                    "status": "12%/80%",
-                    "value": 12.0,
-                    "minimum": 1,
-                    "maximum": 4,
-                    "replicas": 1,
-                },
-            ),
-            (
-                "horizontalpodautoscaler/keda-hpa-b   ModelServing/b   0/8 (avg)   2   6   3   3d4h",
-                {"status": "0/8 (avg)", "value": 0.0, "minimum": 2, "maximum": 6, "replicas": 3},
-            ),
+            "engine   Deployment/engine   cpu: 12%/80%   1   4   1   3d",
+            {
+                "name": "cpu",
+                "status": "12%/80%",
+                "value": 12.0,
+                "minimum": 1,
+                "maximum": 4,
+                "replicas": 1,
+            },
         ),
-        convert=_scaler("metric"),
+        (
+            "horizontalpodautoscaler/keda-hpa-b   ModelServing/b   0/8 (avg)   2   6   3   3d4h",
+            {"status": "0/8 (avg)", "value": 0.0, "minimum": 2, "maximum": 6, "replicas": 3},
+        ),
     ),
-    Pattern(
+    _statement(
+        "metric",
         # what a scaler's own trigger came to, and what it is held against
         "scaler-trigger-value",
-        "k8s-scaler",
         ("trigger", "Trigger", "scaler", "metric"),
-        regex(
+        (
             r"\b(?:[Tt]rigger|[Ss]caler|[Mm]etric)\b[^\n]{0,60}?\b(?:value|current)\s*[:=]?\s*(?P<value>\d+(?:\.\d+)?)[,;]?\s+(?:threshold|target)\s*[:=]?\s*(?P<threshold>\d+(?:\.\d+)?)\b"
             r"(?:[^\n]{0,40}?\breplicas\b[^\n\d]{0,30}(?P<replicas>\d{1,4})\b)?"
         ),
-        "scaler",
         (
-            (
-                "trigger s0 value: 3.58  threshold 20  -> replicas big: 2",
-                {"kind": "metric", "value": 3.58, "threshold": 20.0, "replicas": 2},
-            ),
-            ("scaler chat: current=41, target=10", {"kind": "metric", "value": 41.0, "threshold": 10.0}),
+            "trigger s0 value: 3.58  threshold 20  -> replicas big: 2",
+            {"value": 3.58, "threshold": 20.0, "replicas": 2},
         ),
-        convert=lambda row, match: {
-            "kind": "metric",
-            "status": f"{match['value']}/{match['threshold']}",
-            "text": match.string.strip()[:TEXT_CAP],
-            "value": float(match["value"]),
-            "threshold": float(match["threshold"]),
-            **({"replicas": int(match["replicas"])} if match["replicas"] else {}),
-        },
+        ("scaler chat: current=41, target=10", {"value": 41.0, "threshold": 10.0}),
+        convert=lambda row, match: {**row, "status": f"{match['value']}/{match['threshold']}"},
     ),
-    Pattern(
+    _statement(
+        "replicas",
         "scaler-replicas",
-        "k8s-scaler",
         (" pods:",),
-        regex(r"^\s*(?P<name>[A-Z]\w+ pods):\s+(?P<current>\d+) current / (?P<desired>\d+) desired\s*$"),
-        "scaler",
-        (
-            ("Deployment pods:  1 current / 1 desired", {"kind": "replicas", "status": "unchanged"}),
-            ("Deployment pods:  1 current / 3 desired", {"kind": "replicas", "status": "1 current / 3 desired"}),
-        ),
-        convert=lambda row, match: {
-            "kind": "replicas",
-            "name": match["name"],
-            "status": replicas_of(match["current"], match["desired"]),
-            "text": match.string.strip()[:TEXT_CAP],
-            "replicas": int(match["current"]),
-            "desired": int(match["desired"]),
-        },
+        r"^\s*(?P<name>[A-Z]\w+ pods):\s+(?P<replicas>\d+) current / (?P<desired>\d+) desired\s*$",
+        ("Deployment pods:  1 current / 1 desired", {"status": "unchanged"}),
+        ("Deployment pods:  1 current / 3 desired", {"status": "1 current / 3 desired"}),
+        convert=lambda row, match: {**row, "status": replicas_of(row["replicas"], row["desired"])},
     ),
-    Pattern(
+    _statement(
+        "metric",
         # knative.dev/serving, pkg/autoscaler/scaling/autoscaler.go: what all pods hold, and what one may before its share of the target
         "scaler-knative-capacity",
-        "k8s-scaler",
         ("ObsStableValue=",),
-        regex(
-            r"\bPodCount=(?P<pods>\d{1,4}) Total1PodCap=(?P<capacity>[\d.]{1,12}) ObsStableValue=(?P<observed>\d{1,9}(?:\.\d{1,6})?)\b"
-        ),
-        "scaler",
+        r"\bPodCount=(?P<pods>\d{1,4}) Total1PodCap=(?P<capacity>[\d.]{1,12}) ObsStableValue=(?P<observed>\d{1,9}(?:\.\d{1,6})?)\b",
         (
-            (
-                "PodCount=2 Total1PodCap=50.000 ObsStableValue=24.500 ObsPanicValue=25.000 TargetBC=211.000 ExcessBC=-86.000",
-                {"kind": "metric", "value": 12.25, "threshold": 35.0, "replicas": 2},
-            ),
+            "PodCount=2 Total1PodCap=50.000 ObsStableValue=24.500 ObsPanicValue=25.000 TargetBC=211.000 ExcessBC=-86.000",
+            {"value": 12.25, "threshold": 35.0, "replicas": 2},
         ),
         convert=_observed,
     ),
-    Pattern(
+    _statement(
+        "metric",
         "scaler-knative-observed",
-        "k8s-scaler",
         ("observed values: stable",),
-        regex(
+        (
             r"(?:For metric (?P<name>[\w-]{1,40}) )?observed values: stable = (?P<observed>\d{1,9}(?:\.\d{1,6})?); panic = [\d.]{1,12}; target = (?P<aim>\d{1,9}(?:\.\d{1,6})?)\.?"
             r" Desired StablePodCount = (?P<desired>\d{1,4}), PanicPodCount = \d{1,4}, ReadyEndpointCount = (?P<pods>\d{1,4})"
         ),
-        "scaler",
         (
-            (
-                "For metric rps observed values: stable = 9.000; panic = 9.500; target = 14.000 Desired StablePodCount = 1, PanicPodCount = 1, ReadyEndpointCount = 1, MaxScaleUp = 1000",
-                {"kind": "metric", "name": "rps", "value": 9.0, "threshold": 14.0, "replicas": 1, "desired": 1},
-            ),
+            "For metric rps observed values: stable = 9.000; panic = 9.500; target = 14.000 Desired StablePodCount = 1, PanicPodCount = 1, ReadyEndpointCount = 1, MaxScaleUp = 1000",
+            {"name": "rps", "value": 9.0, "threshold": 14.0, "replicas": 1, "desired": 1},
         ),
         convert=_observed,
     ),
-    Pattern(
+    _statement(
+        "replicas",
         # `kubectl get podautoscaler`: NAME DESIREDSCALE ACTUALSCALE READY REASON; a revision's name ends in five digits
         "scaler-knative-row",
-        "k8s-scaler",
         (" True", " False", " Unknown"),
-        regex(
-            r"^\s*(?:[a-z0-9][\w.-]{0,62}\s+)?(?P<target>[a-z0-9][\w.-]{0,120}-\d{5})\s+(?P<desired>\d{1,4})\s+(?P<replicas>\d{1,4})\s+(?:True|False|Unknown)(?:\s+[A-Z]\w*)?\s*$"
-        ),
-        "scaler",
+        r"^\s*(?:[a-z0-9][\w.-]{0,62}\s+)?(?P<target>[a-z0-9][\w.-]{0,120}-\d{5})\s+(?P<desired>\d{1,4})\s+(?P<replicas>\d{1,4})\s+(?:True|False|Unknown)(?:\s+[A-Z]\w*)?\s*$",
         (
-            (
-                "chat-predictor-00004   1   1   True",
-                {"kind": "replicas", "status": "unchanged", "target": "chat", "replicas": 1, "desired": 1},
-            ),
-            (
-                "draft-00012   3   1   Unknown   Queued",
-                {"kind": "replicas", "status": "1 current / 3 desired", "target": "draft"},
-            ),
+            "chat-predictor-00004   1   1   True",
+            {"status": "unchanged", "target": "chat", "replicas": 1, "desired": 1},
+        ),
+        (
+            "draft-00012   3   1   Unknown   Queued",
+            {"status": "1 current / 3 desired", "target": "draft"},
         ),
         convert=lambda row, match: {
-            "kind": "replicas",
+            **row,
             "name": "pods",
-            "status": replicas_of(match["replicas"], match["desired"]),
-            "text": match.string.strip()[:TEXT_CAP],
+            "status": replicas_of(row["replicas"], row["desired"]),
             "target": service_of(match["target"]),
-            "replicas": int(match["replicas"]),
-            "desired": int(match["desired"]),
         },
     ),
-    Pattern(
+    _statement(
+        "condition",
         # Ray's autoscaler (python/ray/autoscaler/_private/util.py): it adds nodes for tasks, actors and placement groups that find no
         # place, and for nothing else; a request that waits inside an engine is none of them
         "scaler-ray-demands",
-        "k8s-scaler",
         ("(no resource demands)",),
-        regex(r"(?P<status>\(no resource demands\))"),
-        "scaler",
-        (
-            (" (no resource demands)", {"kind": "condition", "name": "Demands", "status": "False"}),
-            ("autoscaler.py:427 -- (unchanged) Demands: (no resource demands); 4.0/4.0 GPU", {"name": "Demands"}),
-        ),
-        convert=lambda row, match: {
-            "kind": "condition",
-            "name": "Demands",
-            "status": "False",
-            "text": match.string.strip()[:TEXT_CAP],
-        },
+        r"\(no resource demands\)",
+        (" (no resource demands)", {"name": "Demands", "status": "False"}),
+        ("autoscaler.py:427 -- (unchanged) Demands: (no resource demands); 4.0/4.0 GPU", {"name": "Demands"}),
+        convert=lambda row, match: {**row, "name": "Demands", "status": "False"},
     ),
-    Pattern(
+    _statement(
+        "condition",
         "scaler-bounds",
-        "k8s-scaler",
         ("Min replicas", "Max replicas"),
-        regex(r"^\s*(?P<name>M(?:in|ax) replicas):\s+(?P<status>\d+)\s*$"),
-        "scaler",
-        (("Max replicas:           8", {"kind": "condition", "name": "Max replicas", "status": "8", "maximum": 8}),),
-        convert=lambda row, match: {
-            "kind": "condition",
-            "name": match["name"],
-            "status": match["status"],
-            "text": match.string.strip()[:TEXT_CAP],
-            "minimum" if match["name"][1] == "i" else "maximum": int(match["status"]),
-        },
+        r"^\s*(?P<name>M(?:in|ax) replicas):\s+(?P<status>\d+)\s*$",
+        ("Max replicas:           8", {"name": "Max replicas", "status": "8", "maximum": 8}),
+        convert=lambda row, match: {**row, "minimum" if match["name"][1] == "i" else "maximum": int(match["status"])},
     ),
-    Pattern(
+    _statement(
+        "replicas",
         "scaler-replica-statement",
-        "k8s-scaler",
         ("replicas", "Replicas"),
         # not the rows that the patterns above read, nor settings of a manifest, each of which stands on a line of its own
-        regex(r"^(?!\s*[A-Z]\w+ pods:)(?=.*\d)(?=.*\breplicas\b).{10,600}$", re.I),
-        "scaler",
+        r"(?i)^(?!\s*[A-Z]\w+ pods:)(?=.*\d)(?=.*\breplicas\b).{10,600}$",
         (
-            (
-                "INFO   replicas:      min 1  max 5  observed 1",
-                {"kind": "replicas", "minimum": 1, "maximum": 5, "replicas": 1},
-            ),
-            ("endpoint chat-svc   replicas desired 1   healthy 1   degraded 0", {"replicas": 1, "desired": 1}),
-            ("scaling chat: 2 of 6 replicas, queue 31", {"replicas": 2, "maximum": 6}),
+            "INFO   replicas:      min 1  max 5  observed 1",
+            {"minimum": 1, "maximum": 5, "replicas": 1},
         ),
+        ("endpoint chat-svc   replicas desired 1   healthy 1   degraded 0", {"replicas": 1, "desired": 1}),
+        ("scaling chat: 2 of 6 replicas, queue 31", {"replicas": 2, "maximum": 6}),
         convert=_replica_statement,
     ),
 )

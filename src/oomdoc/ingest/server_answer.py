@@ -22,7 +22,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "server-answer"
-TABLES: tuple[str, ...] = ("engine_flag", "note")
 
 _RELEASE = regex(r"v?\d+\.\d+[\w.+!-]{0,60}$")
 

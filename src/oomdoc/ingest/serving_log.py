@@ -26,7 +26,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "serving-log"
-TABLES = ("request", "problem")
 
 _LINE_CAP = 64 << 10
 _TGI = regex(

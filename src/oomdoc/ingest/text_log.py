@@ -45,7 +45,6 @@ PATTERNS: tuple[Pattern, ...] = (
     *scaler_lines.PATTERNS,
 )
 check_patterns(PATTERNS)
-TABLES = tuple(sorted({pattern.table for pattern in PATTERNS} | {"oom", "frame", "engine_flag", "problem"}))
 
 FLUSH_ROWS = 20_000  # rows held before they are handed on: a few MB
 _SHM_LINES = 60  # a traceback of this length may stand between a file made in /dev/shm and what became of it
@@ -493,4 +492,4 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     yield from reader.take()
 
 
-__all__ = ["KIND", "PATTERNS", "TABLES", "TEXT_CAP", "Reader", "has_engine_records", "kind_of", "matches", "read"]
+__all__ = ["KIND", "PATTERNS", "TEXT_CAP", "Reader", "has_engine_records", "kind_of", "matches", "read"]

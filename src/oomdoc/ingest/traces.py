@@ -25,7 +25,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "traces"
-TABLES = ("request", "problem")
 
 _FLUSH_ROWS = 20_000
 _SEEN = 500_000

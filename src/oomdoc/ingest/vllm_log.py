@@ -480,9 +480,12 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     # ---- refusals by the engine's own arithmetic
     Pattern(
-        "no-kv-blocks", "vllm", ("memory for the cache blocks",), regex(r"No available memory for the cache blocks"), "startup_check",
+        "no-kv-blocks", "vllm", ("memory for the cache blocks", "frontend multimodal GPU decoding reserves"),
+        regex(rf"No available memory for the cache blocks|frontend multimodal GPU decoding reserves (?P<wanted_bytes>{_NUM} GiB) .{{0,200}}?but only (?P<available_bytes>{_NUM} GiB) is available for the KV cache"), "startup_check",
         const={"name": "no-kv-blocks"}, convert=_check, versions="0.1.7 →", samples=(
             ("ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.", {"name": "no-kv-blocks"}),
+            ("ValueError: frontend multimodal GPU decoding reserves 3.5 GiB (1.5 GiB raw-frame budget, 2.0 GiB decoder cache budget), but only 2.25 GiB is available for the KV cache. Reduce",
+             {"name": "no-kv-blocks", "wanted_bytes": 3.5 * GIB, "available_bytes": 2.25 * GIB}),
         ),
     ),
     Pattern(

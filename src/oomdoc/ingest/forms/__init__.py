@@ -33,10 +33,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "table"
-TABLES = (
-    "gpu_sample", "gpu_device", "gpu_process", "process_memory", "request", "metric", "engine_stat", "engine_figure",
-    "cluster_event", "scaler", "note", "host_event", "allocator_segment", "allocator_stat", "trial", "trial_figure", "column_reading", "problem",
-)  # fmt: skip
 
 _DOCUMENT_CAP = 32 << 20
 _LEAST_ROWS_SHARE = 0.5
@@ -195,7 +191,7 @@ class Reading:
                 self._pieces.append(chunk)
             return
         data, first_line = chunk.whole()
-        lines = data.decode("utf-8", "replace").split("\n")
+        lines = data.removesuffix(b"\n").decode("utf-8", "replace").split("\n")  # no blank line between two chunks
         if self._form == "table":
             self._lines.read(lines, first_line)
         else:

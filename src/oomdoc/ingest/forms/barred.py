@@ -17,7 +17,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = forms.KIND
-TABLES = forms.TABLES
 _CUTS = ("|", "\t", ";")
 _EVENTS = regex(rb'"reason"', re.I)
 

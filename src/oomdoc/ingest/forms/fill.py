@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import device_metrics
@@ -30,6 +30,36 @@ _METRIC_NAME = regex(r"[A-Za-z_:][\w:]{2,120}")
 
 _OF_HOST = regex(r"(?i)(?:the )?(?:system|host|cpu|main)(?: memory| ram|_memory|_ram)")
 """What a record says of itself that is about the host's memory and no device's."""
+
+
+class Cells(NamedTuple):
+    """What one record says of one part of the plan: where it stands, and the values of the part's columns."""
+
+    line: int
+    part: Part
+    values: Mapping[tuple[str, int | None], Any]
+    record: Mapping[str, Any]
+
+    @property
+    def t(self) -> float | None:
+        """The moment of the record."""
+        return self.values.get(("time", None))
+
+    def get(self, name: str, device: int | None = None) -> Any:
+        """The value of a quantity, of a device where the columns are one for each."""
+        return self.values.get((name, device))
+
+    def of(self, taken: Taken) -> Any:
+        """The value of a column."""
+        return self.values.get((taken.quantity.id, taken.device))
+
+    def columns_of(self, table: str) -> dict[str, Any]:
+        """The values by the columns of the table that they fill."""
+        return {taken.quantity.column: self.get(taken.quantity.id) for taken in self.part.columns if taken.quantity.table == table}  # fmt: skip
+
+    def named(self) -> Iterator[tuple[Taken, Any]]:
+        """The columns that are each a row under a name of its own, with their values."""
+        return ((taken, self.of(taken)) for taken in self.part.columns if taken.quantity.column[0] == ":" and self.of(taken) is not None)  # fmt: skip
 
 
 class Filler:
@@ -70,10 +100,8 @@ class Filler:
     def record(self, line: int, plan: Plan, record: Mapping[str, Any]) -> None:
         """The rows of one record."""
         for part in plan.parts:
-            values = {}
-            for taken in part.columns:
-                values[taken.quantity.id, taken.device] = self._value(line, taken, record.get(taken.name))
-            _FILL[part.entity.table](self, line, part, values, record)
+            values = {(taken.quantity.id, taken.device): self._value(line, taken, record.get(taken.name)) for taken in part.columns}  # fmt: skip
+            _FILL[part.entity.table](self, Cells(line, part, values, record))
 
     def _value(self, line: int, taken: Taken, cell: Any) -> Any:
         """The value of a cell; texts that were seen cost one look, since most columns repeat theirs."""
@@ -96,29 +124,27 @@ class Filler:
 
     # ---- devices
 
-    def _gpu(self, values: Mapping[tuple[str, int | None], Any], known_only: bool = False) -> int | None:
-        gpu = values.get(("gpu.index", None))
-        identity = values.get(("gpu.uuid", None)) or values.get(("gpu.bus", None))
+    def _gpu(self, one: Cells, known_only: bool = False) -> int | None:
+        gpu: int | None = one.get("gpu.index")
+        identity = one.get("gpu.uuid") or one.get("gpu.bus")
         if identity and gpu is not None:
             self._index[identity] = gpu
         elif identity and (not known_only or identity in self._index):
             gpu = self._index.setdefault(identity, len(self._index))
         return gpu
 
-    def gpu_sample(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], record: Mapping[str, Any]
-    ) -> None:
+    def gpu_sample(self, one: Cells) -> None:
         """A sample of one device, or of all whose number stands in the names of columns."""
-        if any(isinstance(cell, str) and _OF_HOST.fullmatch(cell.strip(" \"'")) for cell in record.values()):
+        if any(isinstance(cell, str) and _OF_HOST.fullmatch(cell.strip(" \"'")) for cell in one.record.values()):
             return  # a total and what is free of it, and the record says of what
-        common = self._gpu(values)
-        named = sorted({device for _, device in values if device is not None})
+        common = self._gpu(one)
+        named = sorted({device for _, device in one.values if device is not None})
         numbers: list[int | None] = [*named] if named else [None]
         for device in numbers:
 
             def get(name: str, device: int | None = device) -> Any:
-                value = values.get((name, device))
-                return value if value is not None or device is None else values.get((name, None))
+                value = one.get(name, device)
+                return value if value is not None else one.get(name)
 
             used, total, free = get("gpu.used"), get("gpu.total"), get("gpu.free")
             if total is None and used is not None and free is not None:
@@ -130,17 +156,15 @@ class Filler:
                     used = total - free - (get("gpu.reserved") or 0)
             gpu = device if device is not None else common
             if used is not None and total is not None and used > total:
-                self.rows.problem(
-                    line, f"more memory in use than there is: {show_bytes(used)} of {show_bytes(total)}", ""
-                )
+                self.rows.problem(one.line, f"more memory in use than there is: {show_bytes(used)} of {show_bytes(total)}", "")  # fmt: skip
                 used = None
-            self._device(line, gpu, get("gpu.name"), total, get("gpu.mig"), used)
+            self._device(one.line, gpu, get("gpu.name"), total, get("gpu.mig"), used)
             if get("gpu.mig"):
                 continue
             util, memory_util = get("gpu.util"), get("gpu.memory_util")
             if any(value is not None for value in (used, total, util)):
                 self.rows.add(
-                    "gpu_sample", line, t=values.get(("time", None)), gpu=gpu, used_bytes=used, total_bytes=total,
+                    "gpu_sample", one.line, t=one.t, gpu=gpu, used_bytes=used, total_bytes=total,
                     gpu_util=util, memory_util=memory_util,
                 )  # fmt: skip
 
@@ -153,82 +177,67 @@ class Filler:
                 used_bytes=used if profile else None,
             )  # fmt: skip
 
-    def gpu_process(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
-    ) -> None:
+    def gpu_process(self, one: Cells) -> None:
         """A process on a device."""
-        get = values.get
-        pid = get(("process.pid", None))
-        if pid is None and get(("process.name", None)) is None:
+        pid = one.get("process.pid")
+        if pid is None and one.get("process.name") is None:
             return
         self.rows.add(
-            "gpu_process", line, t=get(("time", None)), gpu=self._gpu(values, known_only=True), pid=pid,
-            type=get(("process.type", None)) or "C", name=get(("process.name", None)),
-            used_bytes=get(("process.gpu_used", None)), gpu_uuid=get(("gpu.uuid", None)),
+            "gpu_process", one.line, t=one.t, gpu=self._gpu(one, known_only=True), pid=pid,
+            type=one.get("process.type") or "C", name=one.get("process.name"),
+            used_bytes=one.get("process.gpu_used"), gpu_uuid=one.get("gpu.uuid"),
         )  # fmt: skip
 
     # ---- processes on the host
 
-    def process_memory(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
-    ) -> None:
+    def process_memory(self, one: Cells) -> None:
         """The resident memory of a process."""
-        get = values.get
-        size, name, pid = get(("process.resident", None)), get(("process.name", None)), get(("process.pid", None))
+        size, name, pid = one.get("process.resident"), one.get("process.name"), one.get("process.pid")
         if size is None:
             return
         if pid is not None:
             name = f"{name or 'process'} (pid {pid})"
         self.rows.add(
-            "process_memory", line, t=get(("time", None)), name=name, state=get(("process.state", None)), resource="host",
+            "process_memory", one.line, t=one.t, name=name, state=one.get("process.state"), resource="host",
             bytes=size,
         )  # fmt: skip
 
     # ---- the allocator
 
-    def allocator_segment(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
-    ) -> None:
+    def allocator_segment(self, one: Cells) -> None:
         """A segment of torch's allocator, as somebody wrote it out of a snapshot."""
-        get = values.get
-        total, active, free = (get((f"segment.{name}", None)) for name in ("total", "active", "inactive"))
+        total, active, free = (one.get(f"segment.{name}") for name in ("total", "active", "inactive"))
         if free is None and total is not None and active is not None:
             free = total - active
         if free is None or free < 0:
             return
         self.rows.add(
-            "allocator_segment", line, pool="default", segments=1, total_bytes=total, allocated_bytes=active,
+            "allocator_segment", one.line, pool="default", segments=1, total_bytes=total, allocated_bytes=active,
             active_bytes=active, inactive_bytes=free, inactive_split_bytes=free if active else 0,
-            largest_free_bytes=get(("segment.gap", None)),
+            largest_free_bytes=one.get("segment.gap"),
         )  # fmt: skip
 
-    def allocator_stat(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
-    ) -> None:
+    def allocator_stat(self, one: Cells) -> None:
         """The books of the allocator at one moment: a table of its own, by the number that orders them."""
         self._books += 1
-        for taken in part.columns:
-            value = values.get((taken.quantity.id, taken.device))
-            if taken.quantity.column[0] == ":" and value is not None:
-                self.rows.add("allocator_stat", line, device=taken.device, summary=self._books, metric=taken.quantity.column[1:], pool="all", current=round(value))  # fmt: skip
+        for taken, value in one.named():
+            self.rows.add("allocator_stat", one.line, device=taken.device, summary=self._books, metric=taken.quantity.column[1:], pool="all", current=round(value))  # fmt: skip
 
     # ---- the engine
 
-    def engine_stat(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
-    ) -> None:
+    def engine_stat(self, one: Cells) -> None:
         """A moment of the engine. Preemptions that never fall are a counter, which statistics lines do not have."""
-        numbered = sorted({taken.device for taken in part.columns if taken.device is not None})
+        numbered = sorted({taken.device for taken in one.part.columns if taken.device is not None})
         instances: list[int | None] = [*numbered] if numbered else [None]
         for instance in instances:
             own = {
-                taken.quantity.column: values.get((taken.quantity.id, taken.device))
-                for taken in part.columns
+                taken.quantity.column: one.of(taken)
+                for taken in one.part.columns
                 if taken.device in (None, instance) and taken.quantity.table == "engine_stat"
             }
-            filled = any(values.get((taken.quantity.id, instance)) is not None for taken in part.columns)
+            filled = any(one.get(taken.quantity.id, instance) is not None for taken in one.part.columns)
             if filled or instance == instances[0]:  # a replica that is not there has no row
-                self._engine_stat(line, values.get(("time", None)), own)
+                self._engine_stat(one.line, one.t, own)
 
     def _engine_stat(self, line: int, t: float | None, own: dict[str, Any]) -> None:
         row = {column: value for column, value in own.items() if column[0] != "+"}
@@ -242,19 +251,14 @@ class Filler:
         if any(value is not None for value in row.values()):
             self.rows.add("engine_stat", line, t=t, **row)
 
-    def metric(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], record: Mapping[str, Any]
-    ) -> None:
+    def metric(self, one: Cells) -> None:
         """One sample for each column that is a metric; a header may hold the labels too, as Grafana writes it."""
-        t = values.get(("time", None))
-        for taken in part.columns:
+        for taken in one.part.columns:
             column = taken.quantity.column
-            value = self._value(line, taken, record.get(taken.name)) if column[0] == ":" else None
+            value = self._value(one.line, taken, one.record.get(taken.name)) if column[0] == ":" else None
             if value is not None:
                 labels = _LABELS.search(taken.name)
-                self.rows.add(
-                    "metric", line, t=t, name=column[1:], labels=labels[1] if labels else None, value=float(value)
-                )
+                self.rows.add("metric", one.line, t=one.t, name=column[1:], labels=labels[1] if labels else None, value=float(value))  # fmt: skip
 
     def series(self, line: int, t: float | None, name: str, labels: str | None, value: Any) -> bool:
         """A sample of a series under its own name; False where it is none that matters."""
@@ -271,35 +275,29 @@ class Filler:
             self._devices.add([(line, t, kept, labels, number)], self.rows)
         return True
 
-    def engine_figure(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
-    ) -> None:
+    def engine_figure(self, one: Cells) -> None:
         """One figure for each column that is one."""
-        for taken in part.columns:
-            value = values.get((taken.quantity.id, taken.device))
-            if taken.quantity.column[0] == ":" and value is not None:
-                self.rows.add("engine_figure", line, t=values.get(("time", None)), name=taken.quantity.column[1:], value=float(value))  # fmt: skip
+        for taken, value in one.named():
+            self.rows.add("engine_figure", one.line, t=one.t, name=taken.quantity.column[1:], value=float(value))  # fmt: skip
 
     # ---- requests
 
-    def request(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], record: Mapping[str, Any]
-    ) -> None:
+    def request(self, one: Cells) -> None:
         """A request, units and times settled by `request_keys`."""
         found: Found = {}
-        named = {taken.name for taken in part.columns}
-        for name, value in record.items():
+        named = {taken.name for taken in one.part.columns}
+        for name, value in one.record.items():
             meaning = MEANING[name] if name not in named else None
             if meaning is not None and not isinstance(value, (dict, list)):
                 put(found, meaning, None if null(value) else value)
-        for taken in part.columns:
-            what, cell = _WHAT.get(taken.quantity.id), record.get(taken.name)
+        for taken in one.part.columns:
+            what, cell = _WHAT.get(taken.quantity.id), one.record.get(taken.name)
             if what is None or null(cell):
                 continue
             known = MEANING[taken.name]
             if what == "start" and known is not None and known.what == "stamp":
                 what = "stamp"
-            value = values.get((taken.quantity.id, None))
+            value = one.get(taken.quantity.id)
             if what in ("latency", "ttft"):
                 put(found, Meaning(what, _DIVISORS.get(taken.named_unit, 0.0), False), cell)
             elif what in ("start", "stamp", "end", "first"):
@@ -312,29 +310,20 @@ class Filler:
             elif value is not None:
                 found[what] = value
                 found[what + "/"] = known or Meaning(what, 0.0, False)
-        self.requests.add(line, found, None, "", known=True)
+        self.requests.add(one.line, found, None, "", known=True)
 
     # ---- the rest
 
-    def cluster_event(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
-    ) -> None:
+    def cluster_event(self, one: Cells) -> None:
         """An event of a cluster."""
-        row = {
-            taken.quantity.column: values.get((taken.quantity.id, None))
-            for taken in part.columns
-            if taken.quantity.table == "cluster_event"
-        }
+        row = one.columns_of("cluster_event")
         if row.get("reason"):
-            self.rows.add("cluster_event", line, t=values.get(("time", None)), **row)
+            self.rows.add("cluster_event", one.line, t=one.t, **row)
 
-    def container(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
-    ) -> None:
+    def container(self, one: Cells) -> None:
         """A life of a container that has ended: when it began and ended or how long it lasted, its exit code and reason."""
-        get = values.get
-        code, lasted = get(("life.code", None)), get(("life.lasted", None))
-        begin, end = get(("life.begin", None)), get(("life.end", None))
+        code, lasted = one.get("life.code"), one.get("life.lasted")
+        begin, end = one.get("life.begin"), one.get("life.end")
         if code is None or (lasted is None and (begin is None or end is None)):
             return
         start, stop = moment(begin), moment(end)
@@ -343,36 +332,32 @@ class Filler:
         elif lasted is None:
             first, last = _clock(begin), _clock(end)
             lasted = (last - first) % 86_400 if first is not None and last is not None else None
-        self.rows.add("container", line, last_reason=get(("life.reason", None)), exit_code=int(code), ran_s=lasted, started_t=start, ended_t=stop)  # fmt: skip
+        self.rows.add("container", one.line, last_reason=one.get("life.reason"), exit_code=int(code), ran_s=lasted, started_t=start, ended_t=stop)  # fmt: skip
 
-    def scaler(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], record: Mapping[str, Any]
-    ) -> None:
+    def scaler(self, one: Cells) -> None:
         """Replicas at a moment, the bounds of a scaler, or the metric and the threshold of its rule."""
-        row = {taken.quantity.column: values.get((taken.quantity.id, None)) for taken in part.columns if taken.quantity.table == "scaler"}  # fmt: skip
+        row = one.columns_of("scaler")
         if all(value is None for value in row.values()):
             return
         kind = "metric" if row.get("name") else "replicas"
-        text = ", ".join(f"{taken.name}={record.get(taken.name)}" for taken in part.columns if not null(record.get(taken.name)))  # fmt: skip
-        self.rows.add("scaler", line, t=values.get(("time", None)), kind=kind, text=text[:TEXT_CAP], **row)
+        text = ", ".join(f"{taken.name}={one.record.get(taken.name)}" for taken in one.part.columns if not null(one.record.get(taken.name)))  # fmt: skip
+        self.rows.add("scaler", one.line, t=one.t, kind=kind, text=text[:TEXT_CAP], **row)
 
-    def note(self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]) -> None:
+    def note(self, one: Cells) -> None:
         """The memory of the host."""
-        size = values.get(("host.size", None))
+        size = one.get("host.size")
         if size and ("note", str(size)) not in self._announced:
             self._announced.add(("note", str(size)))
             self.rows.add(
-                "note", line, topic="host-size", value=float(size), text=f"memory of the host: {show_bytes(size)}"
+                "note", one.line, topic="host-size", value=float(size), text=f"memory of the host: {show_bytes(size)}"
             )
 
-    def host_event(
-        self, line: int, part: Part, values: Mapping[tuple[str, int | None], Any], _: Mapping[str, Any]
-    ) -> None:
+    def host_event(self, one: Cells) -> None:
         """Kills that a memory group counted."""
-        count = values.get(("host.group_kills", None))
+        count = one.get("host.group_kills")
         if count and self._last.get("kills") != count:
             self._last["kills"] = count
-            self.rows.add("host_event", line, t=values.get(("time", None)), kind="cgroup-oom-count", count=count, text=f"oom_kill {count}")  # fmt: skip
+            self.rows.add("host_event", one.line, t=one.t, kind="cgroup-oom-count", count=count, text=f"oom_kill {count}")  # fmt: skip
 
     # ---- out
 

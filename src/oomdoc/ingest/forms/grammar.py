@@ -292,6 +292,8 @@ def _numbered(words: list[str]) -> tuple[int | None, list[str]]:
 
 def _other(words: list[str], among: set[str], name: str) -> Column:
     timed = next((word for word in reversed(words) if word in _TIME_UNITS), None)
+    if timed is not None and "epoch" in among and among <= _MOMENT | {"epoch", "unix", timed}:
+        return Column(TIME)  # `epoch_s`; `epoch` alone may count passes over a data set
     if timed is not None and among <= _ELAPSED | {timed} and (len(among) > 1 or len(timed) > 1):
         return Column(ELAPSED, seconds=_TIME_UNITS[timed])
     if among & {"uptime", "elapsed"} and len(among) <= 2 and among <= _ELAPSED:

@@ -17,6 +17,7 @@ from oomdoc.ingest.forms.cells import is_number, null
 from oomdoc.ingest.forms.fill import Filler
 from oomdoc.ingest.forms.own import OwnRows, own_of
 from oomdoc.ingest.forms.prepare import with_points, writes_commas
+from oomdoc.ingest.forms.series import Series, of_both
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.metrics import kept_name
 from oomdoc.ingest.request_keys import moment
@@ -157,11 +158,12 @@ def _of_totals(record: Record) -> Record:
     return record._replace(values=values) if values.keys() != record.values.keys() else record
 
 
-def _without_series(plan: Plan) -> Plan | None:
-    """A plan without the memory of a process that has neither name nor number: the series tells the same, and when."""
+def _without_series(plan: Plan, series: Series) -> Plan | None:
+    """A plan without the memory of a process that has neither name nor number, or of which the series tells more: it tells the same, and when."""
+    whose = () if of_both(series.memory) else ("process.name", "process.pid", "process.state")
     parts = tuple(
         part for part in plan.parts
-        if part.entity.table != "process_memory" or {taken.quantity.id for taken in part.columns} & {"process.name", "process.pid", "process.state"}
+        if part.entity.table != "process_memory" or {taken.quantity.id for taken in part.columns}.intersection(whose)
     )  # fmt: skip
     return Plan(parts, plan.unknown) if parts else None
 
@@ -231,7 +233,7 @@ class Gatherer:
             group.plan = plan_for(plain, context, pending[0].inherited)
             own = own_of(values, group.plan.tables if group.plan is not None else frozenset())
             if own is not None and own.series is not None and group.plan is not None:
-                group.plan = _without_series(group.plan)
+                group.plan = _without_series(group.plan, own.series)
             if own is not None:
                 self._experiments += own.experiment is not None
                 group.own_rows = OwnRows(self.filler.rows, own, self._experiments, self.new_attempt)

@@ -116,7 +116,7 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
     known = "gpu_sample" in tables or "process_memory" in tables or "gpu_process" in tables
     beside = grammar.RUNNING in found or grammar.REQUESTS in found or any(column.variant or column.state for _, column, _ in memory)  # fmt: skip
     clocked = axis_role == grammar.TIME and share_of(filled(records, axis), lambda cell: moment(cell) is None) >= FIT
-    if known and not beside and not clocked and axis_role != grammar.ELAPSED:
+    if known and not beside and not clocked and axis_role != grammar.ELAPSED and not of_both(memory):
         return None  # the vocabulary has all of it
     if axis_role == grammar.ORDINAL and not texts and not beside and all(not column.resource for _, column, _ in memory):  # fmt: skip
         return None  # `index, memory.used`: a list, and no series
@@ -128,6 +128,11 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
         found.get(grammar.RUNNING, ""), found.get(grammar.REQUESTS, ""),
         next((name for name in records[0] if _counts_lives(name, filled(records, name))), ""),
     )  # fmt: skip
+
+
+def of_both(memory: Sequence[tuple[str, Column, str]]) -> bool:
+    """Whether memory of the host stands beside that of a device, which is one row of two in the vocabulary."""
+    return {"host", "gpu"} <= {column.resource for _, column, _ in memory}
 
 
 _LIFE_ROWS = 5

@@ -11,14 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from oomdoc.ingest.json_pieces import ITEM, Path, Piece, pieces
+from oomdoc.ingest.json_pieces import ITEM, BrokenError, Path, Piece, pieces
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 _NODES_CAP = 500_000  # scalars of one document that are held; a table of them is 20,000 rows of 25 columns
 _DEPTH = 24
 _NUMBERED = regex(r"(?:gpu|card|device|cuda|nvidia)?[ _-]?\[?(\d{1,3})\]?", re.I)
-_KEYED_BY = ("gpu", "name")
 
 
 class Record(NamedTuple):
@@ -30,16 +29,27 @@ class Record(NamedTuple):
     inherited: frozenset[str] = frozenset()
 
 
+class _Placed(dict[str, Any]):
+    """An object that knows in which line the first of its values stands."""
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+
+
 def of_json(chunks: Iterable[Chunk]) -> Iterator[Record]:
     """Records of JSON documents. Raises `json_pieces.BrokenError` where the text stops being JSON."""
     loose = _Loose()
-    for piece in pieces(chunks, _is_entry):
-        if piece.path and piece.path[-1] == ITEM and isinstance(piece.value, dict):
-            yield from exploded(piece.line, _above(piece.path[:-1]), piece.value, loose.shared(piece.path[:-1]))
-        else:
-            yield from loose.add(piece)
-        if piece.path == () and isinstance(piece.value, dict):  # a line of JSON lines
-            yield from exploded(piece.line, "", piece.value, {})
+    try:
+        for piece in pieces(chunks, _is_entry):
+            if piece.path and piece.path[-1] == ITEM and isinstance(piece.value, dict):
+                yield from exploded(piece.line, _above(piece.path[:-1]), piece.value, loose.shared(piece.path[:-1]))
+            else:
+                yield from loose.add(piece)
+            if piece.path == () and isinstance(piece.value, dict):  # a line of JSON lines
+                yield from exploded(piece.line, "", piece.value, {})
+    except BrokenError:
+        yield from loose.close()  # what stands before the break is whole
+        raise
     yield from loose.close()
 
 
@@ -89,12 +99,12 @@ class _Loose:
         scalars, self._scalars = self._scalars, {}
         arrays, self._arrays = self._arrays, {}
         if scalars:
-            tree: dict[str, Any] = {}
-            for path, (_, value) in scalars.items():
+            tree = _Placed(0)
+            for path, (line, value) in scalars.items():
                 at = tree
                 for step in path[:-1]:
-                    at = at.setdefault(step, {})
-                    if not isinstance(at, dict):
+                    at = at.setdefault(step, _Placed(line))
+                    if not isinstance(at, _Placed):
                         break
                 else:
                     at[path[-1] if path else "value"] = value
@@ -164,7 +174,7 @@ def exploded(line: int, context: str, value: Mapping[str, Any], shared: Mapping[
         for key, entry in entries:
             number = _NUMBERED.fullmatch(key)
             own = {"gpu" if number else "name": number[1] if number else key}
-            yield from exploded(line, f"{context}.{above or 'gpu'}".strip("."), entry, {**scalars, **own})
+            yield from exploded(getattr(entry, "line", line), f"{context}.{above or 'gpu'}".strip("."), entry, {**scalars, **own})  # fmt: skip
     elif flat and (not made or len(flat) > len(shared)):
         yield Record(line, context, flat, frozenset(shared) - frozenset(_flat_names(value, flat)))
 

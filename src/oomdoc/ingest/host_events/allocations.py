@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import TEXT_CAP, Pattern
-from oomdoc.ingest.host_events.rows import SIZE, Row, event, fact, pattern
+from oomdoc.ingest.base import TEXT_CAP, Pattern, Row, pattern
+from oomdoc.ingest.host_events.rows import SIZE, event, fact
 from oomdoc.ingest.host_events.shared_memory import SHM_NAME
 
 
@@ -60,17 +60,17 @@ PATTERNS: tuple[Pattern, ...] = (
         event("pinned-alloc-failed"),
         (
             "ggml_cuda_host_malloc: failed to allocate 2048.00 MiB of pinned memory: out of memory",
-            {"kind": "pinned-alloc-failed", "bytes": 2 << 30},
+            {"bytes": 2 << 30},
         ),
         (
             "pinned host pool needs ~96 GiB but only 60 GiB of RAM is available.",
-            {"kind": "pinned-alloc-failed", "bytes": 96 << 30, "limit_bytes": 60 << 30},
+            {"bytes": 96 << 30, "limit_bytes": 60 << 30},
         ),
         (
             "torch.zeros(shape, pin_memory=True) RuntimeError: CUDA error: invalid argument",
-            {"kind": "pinned-alloc-failed", "bytes": None},
+            {"bytes": None},
         ),
-        ("hipHostRegister failed, size=5368709120", {"kind": "pinned-alloc-failed", "bytes": 5 << 30}),
+        ("hipHostRegister failed, size=5368709120", {"bytes": 5 << 30}),
     ),
     pattern(
         "pinned-alloc",
@@ -82,10 +82,9 @@ PATTERNS: tuple[Pattern, ...] = (
             r"(?:^|[\s,(])pin_memory=(?!False|\"|')[\w.]+(?:\(\))?[,)](?![^\n]{0,2000}CUDA error)|\)\.pin_memory\(\)\s*$",
         ),
         fact("pinned-alloc"),
-        ("    size, dtype=torch.uint8, device='cpu', pin_memory=is_pin_memory_available())", {"topic": "pinned-alloc"}),
-        ("    host = torch.empty(shape, dtype=dtype).pin_memory()", {"topic": "pinned-alloc"}),
-        ("CPU cache blocks, pinned memory, alloc_shape=(2, 100, 16, 2, 64)", {"topic": "pinned-alloc", "value": None}),
-        table="note",
+        "    size, dtype=torch.uint8, device='cpu', pin_memory=is_pin_memory_available())",
+        "    host = torch.empty(shape, dtype=dtype).pin_memory()",
+        ("CPU cache blocks, pinned memory, alloc_shape=(2, 100, 16, 2, 64)", {"value": None}),
     ),
     pattern(
         "cpu-allocator",
@@ -96,7 +95,7 @@ PATTERNS: tuple[Pattern, ...] = (
         (
             "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
             "allocate 90000 bytes. Error code 12 (Cannot allocate memory)",
-            {"kind": "host-alloc-failed", "bytes": 90000},
+            {"bytes": 90000},
         ),
     ),
     pattern(
@@ -125,16 +124,16 @@ PATTERNS: tuple[Pattern, ...] = (
             rf"(?:[^\n]{{0,60}}?\b(?:[Rr]equest\w*|[Nn]eed\w*|[Rr]equir\w*|[Aa]sk\w* for) (?P<size4>{SIZE}))?",
         ),
         event("host-alloc-failed", unless=_NOT_HOST),
-        ("terminate called after throwing an instance of 'std::bad_alloc'", {"kind": "host-alloc-failed"}),
-        ("OSError: [Errno 12] Cannot allocate memory", {"kind": "host-alloc-failed"}),
+        "terminate called after throwing an instance of 'std::bad_alloc'",
+        "OSError: [Errno 12] Cannot allocate memory",
         ("_ArrayMemoryError: Unable to allocate 1.50 GiB for an array with shape (1, 2)", {"bytes": 3 << 29}),
         ("memory allocation of 4096 bytes failed", {"bytes": 4096}),
-        ("MemoryError", {"kind": "host-alloc-failed", "bytes": None}),
+        ("MemoryError", {"bytes": None}),
         (
             "ValueError: Not enough host memory for the pool: requesting 24.00 GiB, 9.10 GiB are free",
             {"bytes": 24 << 30},
         ),
-        ("RuntimeError: insufficient system memory", {"kind": "host-alloc-failed", "bytes": None}),
+        ("RuntimeError: insufficient system memory", {"bytes": None}),
     ),
     pattern(
         "swap-space",
@@ -144,7 +143,7 @@ PATTERNS: tuple[Pattern, ...] = (
         event("swap-space"),
         (
             "ValueError: Too large swap space. 36.00 GiB out of the 48.00 GiB total CPU memory is allocated for it",
-            {"kind": "swap-space", "bytes": 36 << 30, "limit_bytes": 48 << 30},
+            {"bytes": 36 << 30, "limit_bytes": 48 << 30},
         ),
         versions="0.1.7 – 0.17.1",
     ),
@@ -156,10 +155,9 @@ PATTERNS: tuple[Pattern, ...] = (
         fact("swap-space"),
         (
             "Possibly too large swap space. 24.00 GiB out of the 48.00 GiB total CPU memory is allocated for the swap",
-            {"topic": "swap-space", "value": 24 << 30},
+            {"value": 24 << 30},
         ),
         versions="0.1.7 – 0.17.1",
-        table="note",
     ),
     pattern(
         "cpu-pool-default",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern
-from oomdoc.ingest.host_events.rows import Row, event, host_event, pattern, size_in_bytes
+from oomdoc.ingest.base import Pattern, Row, pattern
+from oomdoc.ingest.host_events.rows import event, host_event, size_in_bytes
 from oomdoc.units import KIB
 
 
@@ -75,11 +75,11 @@ PATTERNS: tuple[Pattern, ...] = (
         event("cgroup-usage"),
         (
             "[ 91.1] memory: usage 2048kB, limit 2048kB, failcnt 17",
-            {"kind": "cgroup-usage", "bytes": 2048 * KIB, "limit_bytes": 2048 * KIB, "pid": None},
+            {"bytes": 2048 * KIB, "limit_bytes": 2048 * KIB, "pid": None},
         ),
         (
             "Task in /docker/ab killed as a result of limit of /docker/ab",
-            {"kind": "cgroup-usage", "memory_group": "/docker/ab"},
+            {"memory_group": "/docker/ab"},
         ),
     ),
     pattern(
@@ -88,7 +88,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ("invoked oom-killer", "oom_reaper: reaped"),
         (r"\binvoked oom-killer: ", r"oom_reaper: reaped process (?P<pid>\d+) \((?P<process>[^)]*)\)"),
         event("oom-kill"),
-        ("python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0", {"kind": "oom-kill", "process": None}),
+        ("python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0", {"process": None}),
         ("oom_reaper: reaped process 31 (VLLM::Worker), now anon-rss:0kB", {"pid": 31, "process": "VLLM::Worker"}),
     ),
     pattern(
@@ -114,11 +114,11 @@ PATTERNS: tuple[Pattern, ...] = (
         event("node-oom-kill"),
         (
             "vllm.service: A process of this unit has been killed by the OOM killer.",
-            {"kind": "node-oom-kill", "process": "vllm"},
+            {"process": "vllm"},
         ),
         (
             "Killed /user.slice/a.scope due to memory used (60) / total (62) and swap used being more than 90.00%",
-            {"kind": "node-oom-kill", "process": "a"},
+            {"process": "a"},
         ),
         (
             'sending SIGTERM to process 12 uid 0 "python3": oom_score 900, VmRSS 2000 MiB',
@@ -131,8 +131,8 @@ PATTERNS: tuple[Pattern, ...] = (
         ("OOMKilled", "TaskOOM", "container oom"),
         (r"OOMKilled\"? ?[:=] ?\"?true\b", r"\bTaskOOM event", r"\bcontainer oom [0-9a-f]{12}"),
         event("cgroup-oom-kill"),
-        ('            "OOMKilled": true,', {"kind": "cgroup-oom-kill"}),
-        ("container oom 0123456789abcdef (image=a, name=b)", {"kind": "cgroup-oom-kill"}),
+        '            "OOMKilled": true,',
+        "container oom 0123456789abcdef (image=a, name=b)",
     ),
     pattern(
         "batch-oom",
@@ -158,10 +158,10 @@ PATTERNS: tuple[Pattern, ...] = (
         event("slurm-oom-kill"),
         (
             "slurmstepd: error: Detected 2 oom_kill events in StepId=7.0. Some of the step tasks have been OOM Killed.",
-            {"kind": "slurm-oom-kill", "count": 2},
+            {"count": 2},
         ),
-        ("srun: error: node1: task 0: Out Of Memory", {"kind": "slurm-oom-kill", "count": None}),
-        ("slurmstepd: error: Exceeded job memory limit at some point.", {"kind": "slurm-oom-kill"}),
+        ("srun: error: node1: task 0: Out Of Memory", {"count": None}),
+        "slurmstepd: error: Exceeded job memory limit at some point.",
     ),
 )
 SIGNALS: tuple[Pattern, ...] = (
@@ -179,12 +179,12 @@ SIGNALS: tuple[Pattern, ...] = (
             _EXIT,
         ),
         event("bus-error"),
-        ("(RayWorker pid=41) *** SIGBUS received at time=1 on cpu 2 ***", {"kind": "bus-error"}),
-        ("Fatal Python error: Bus error", {"kind": "bus-error"}),
-        ("run.sh: line 3:    12 Bus error               (core dumped) vllm serve m", {"kind": "bus-error"}),
-        ("ERROR: Unexpected bus error encountered in worker. This might be caused by", {"kind": "bus-error"}),
-        ("Worker VllmWorkerProcess pid 991 died, exit code: -7", {"kind": "bus-error"}),
-        ("engine-1 exited with code 135", {"kind": "bus-error"}),
+        "(RayWorker pid=41) *** SIGBUS received at time=1 on cpu 2 ***",
+        "Fatal Python error: Bus error",
+        "run.sh: line 3:    12 Bus error               (core dumped) vllm serve m",
+        "ERROR: Unexpected bus error encountered in worker. This might be caused by",
+        "Worker VllmWorkerProcess pid 991 died, exit code: -7",
+        "engine-1 exited with code 135",
     ),
     pattern(
         "segfault",
@@ -214,20 +214,20 @@ SIGNALS: tuple[Pattern, ...] = (
             r"(?:killed|terminated) by (?:signal:? )?(?:SIG(?:SEGV|ILL|FPE)|Segmentation fault)",
         ),
         event("segfault"),
-        ("*** SIGSEGV received at time=1 on cpu 2 ***", {"kind": "segfault"}),
-        ("[decode-1:77  :0:91] Caught signal 11 (Segmentation fault: invalid permissions)", {"kind": "segfault"}),
+        "*** SIGSEGV received at time=1 on cpu 2 ***",
+        "[decode-1:77  :0:91] Caught signal 11 (Segmentation fault: invalid permissions)",
         (
             "[ 4.2] python3[77]: segfault at 10 ip 00007f sp 00007f error 4 in libcuda.so[7f+1]",
-            {"kind": "segfault", "pid": 77, "process": "python3"},
+            {"pid": 77, "process": "python3"},
         ),
         (
             "[ 4.2] traps: python3[77] trap divide error ip:7f2c sp:7ffd error:0 in libmath.so.3[7f2c+1e]",
-            {"kind": "segfault", "pid": 77, "process": "python3"},
+            {"pid": 77, "process": "python3"},
         ),
         (
             "traps: engine[9] general protection fault ip:55d1 sp:7ffc error:0 in engine[55+1]",
-            {"kind": "segfault", "pid": 9},
+            {"pid": 9},
         ),
-        ("run.sh: line 3:    12 Illegal instruction     (core dumped) vllm serve m", {"kind": "segfault"}),
+        "run.sh: line 3:    12 Illegal instruction     (core dumped) vllm serve m",
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern
-from oomdoc.ingest.host_events.rows import Row, event, host_event, pattern
+from oomdoc.ingest.base import Pattern, Row, pattern
+from oomdoc.ingest.host_events.rows import event, fact, host_event
 from oomdoc.units import GIB, KIB, MIB, parse_size, parse_time
 
 
@@ -55,7 +55,6 @@ PATTERNS: tuple[Pattern, ...] = (
         (
             "[ 9.1] NVRM: Xid (PCI:0000:41:00): 31, pid=797, name=python3, Ch 0000000a, intr 10000000. MMU Fault",
             {
-                "kind": "xid",
                 "count": 31,
                 "pid": 797,
                 "process": "python3",
@@ -80,8 +79,8 @@ PATTERNS: tuple[Pattern, ...] = (
             r"systemd-shutdown\[1\]",
         ),
         event("reboot"),
-        ("systemd-logind[611]: System is rebooting.", {"kind": "reboot"}),
-        ("Node node-b has been rebooted, boot id: 0a1b", {"kind": "reboot"}),
+        "systemd-logind[611]: System is rebooting.",
+        "Node node-b has been rebooted, boot id: 0a1b",
     ),
     pattern(
         "process-limit",
@@ -135,10 +134,9 @@ PATTERNS: tuple[Pattern, ...] = (
         "host",
         ("drop_caches",),
         (r"\becho [123]\b.{0,20}(?:>|\btee\b) ?(?:-a )?/proc/sys/vm/drop_caches|\bvm\.drop_caches ?= ?[123]\b",),
-        lambda row, match: {"topic": "page-cache-dropped", "text": match.string.strip()[:300]},
-        ("$ sudo sysctl vm.drop_caches=3", {"topic": "page-cache-dropped"}),
-        ("root@n4:~# echo 1 | tee /proc/sys/vm/drop_caches", {"topic": "page-cache-dropped"}),
-        table="note",
+        fact("page-cache-dropped"),
+        "$ sudo sysctl vm.drop_caches=3",
+        "root@n4:~# echo 1 | tee /proc/sys/vm/drop_caches",
     ),
     pattern(
         "stop-asked",
@@ -150,15 +148,11 @@ PATTERNS: tuple[Pattern, ...] = (
             r"^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:kubectl|oc|k) (?:-n \S+ )?scale\b.{0,120}--replicas=0\b",
             r"^(?:.{0,60}systemd\[1\]: )?Stopping \S{0,30}(?:llm|inference|engine)\S{0,30}\.service\b",
         ),
-        lambda row, match: {"topic": "stop-asked", "text": match.string.strip()[:300]},
-        (
-            "sudo[77]: ana : TTY=pts/1 ; PWD=/root ; USER=root ; COMMAND=/usr/bin/systemctl stop llm.service",
-            {"topic": "stop-asked"},
-        ),
-        ("$ docker compose stop vllm", {"topic": "stop-asked"}),
-        ("0 20 * * 5 kubectl -n ai scale deploy/llm --replicas=0", {"topic": "stop-asked"}),
-        ("systemd[1]: Stopping vllm.service - vLLM server...", {"topic": "stop-asked"}),
-        table="note",
+        fact("stop-asked"),
+        "sudo[77]: ana : TTY=pts/1 ; PWD=/root ; USER=root ; COMMAND=/usr/bin/systemctl stop llm.service",
+        "$ docker compose stop vllm",
+        "0 20 * * 5 kubectl -n ai scale deploy/llm --replicas=0",
+        "systemd[1]: Stopping vllm.service - vLLM server...",
     ),
     pattern(
         "ended-orderly",
@@ -169,11 +163,10 @@ PATTERNS: tuple[Pattern, ...] = (
             r"^\s*Result=success\s*$",
             r"^(?:INFO:\s+)?Application shutdown complete",
         ),
-        lambda row, match: {"topic": "ended-orderly", "text": match.string.strip()[:300]},
-        ("systemd[1]: vllm.service: Deactivated successfully.", {"topic": "ended-orderly"}),
-        ("Result=success", {"topic": "ended-orderly"}),
-        ("INFO:     Application shutdown complete.", {"topic": "ended-orderly"}),
-        table="note",
+        fact("ended-orderly"),
+        "systemd[1]: vllm.service: Deactivated successfully.",
+        "Result=success",
+        "INFO:     Application shutdown complete.",
     ),
     pattern(
         "host-memory-free",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern
-from oomdoc.ingest.host_events.rows import SIZE, Row, host_event, pattern
+from oomdoc.ingest.base import Pattern, Row, pattern
+from oomdoc.ingest.host_events.rows import SIZE, host_event
 
 
 def _ray_node(row: Row, match: re.Match[str]) -> Row | None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable
-from typing import Any
 
-from oomdoc.ingest.base import TEXT_CAP, Pattern, Sample
+from oomdoc.ingest.base import TEXT_CAP, Finish, Row
 from oomdoc.ingest.xid import meaning
 from oomdoc.regexes import regex
 from oomdoc.units import GIB, MIB, parse_size
@@ -22,8 +20,6 @@ _MONTHS = {
 _HUMAN = regex(r"\s*\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
 _UPTIME = regex(r"\s*\[ *(\d{1,9}\.\d{1,9})\]")
 SIZE = r"(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24}) ?(?:[kKMGT]i?B?|bytes|B)?"
-Row = dict[str, Any]
-Convert = Callable[[Row, re.Match[str]], Row | None]
 
 
 def boot_free_time(text: str) -> float | None:
@@ -76,36 +72,22 @@ def host_event(kind: str, row: Row, match: re.Match[str]) -> Row:
     return row
 
 
-def event(kind: str, unless: str | None = None) -> Convert:
-    """A converter to an event of one kind; None where `unless` is found in the line."""
+def event(kind: str, unless: str | None = None) -> Finish:
+    """An event of one kind; none where `unless` is found in the line."""
     other = regex(unless) if unless else None
 
     def convert(row: Row, match: re.Match[str]) -> Row | None:
         return None if other and other.search(match.string) else host_event(kind, row, match)
 
-    return convert
+    return Finish("host_event", {"kind": kind}, convert)
 
 
-def fact(topic: str) -> Convert:
-    """A converter to a `note` of one topic; a group `size…` or `limit…` is its value in bytes."""
+def fact(topic: str) -> Finish:
+    """A `note` of one topic; a group `size…` or `limit…` is its value in bytes."""
 
     def convert(row: Row, match: re.Match[str]) -> Row | None:
         printed = [text for name, text in match.groupdict().items() if text and name.startswith(("size", "limit"))]
         value = size_in_bytes(printed[0]) if printed else None
         return {"topic": topic, "value": value, "text": match.string.strip()[:300]}
 
-    return convert
-
-
-def pattern(
-    name: str,
-    dialect: str,
-    anchors: tuple[str, ...],
-    shapes: tuple[str, ...],
-    convert: Convert,
-    *samples: Sample,
-    table: str = "host_event",
-    versions: str = "",
-) -> Pattern:
-    """A pattern of `host_event`, or of another table, whose shapes are tried together."""
-    return Pattern(name, dialect, anchors, regex("|".join(shapes)), table, samples, convert=convert, versions=versions)
+    return Finish("note", {"topic": topic}, convert)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern
-from oomdoc.ingest.host_events.rows import SIZE, Row, event, fact, host_event, pattern, size_in_bytes, size_of_df
+from oomdoc.ingest.base import Pattern, Row, pattern
+from oomdoc.ingest.host_events.rows import SIZE, event, fact, host_event, size_in_bytes, size_of_df
 
 
 def _disk(row: Row, match: re.Match[str]) -> Row | None:
@@ -53,12 +53,12 @@ PATTERNS: tuple[Pattern, ...] = (
         event("shm-full"),
         (
             "RuntimeError: Insufficient space in /dev/shm for shared-memory allocation: 128 MiB required, 16 MiB free.",
-            {"kind": "shm-full", "bytes": 128 << 20, "limit_bytes": 16 << 20},
+            {"bytes": 128 << 20, "limit_bytes": 16 << 20},
         ),
         (
             "System memory request exceeds memory available in /dev/shm. The request is for 9000 bytes, and the "
             "amount available is 8000 bytes.",
-            {"kind": "shm-full", "bytes": 9000, "limit_bytes": 8000},
+            {"bytes": 9000, "limit_bytes": 8000},
         ),
     ),
     pattern(
@@ -81,28 +81,19 @@ PATTERNS: tuple[Pattern, ...] = (
             r"unable to allocate shared memory ?\(shm\) for file [^\n]{0,200}: Success \(0\)",
         ),
         event("shm-full", unless=NOT_ROOM),
-        ("OSError: [Errno 28] No space left on device: '/psm_0a1b2c3d'", {"kind": "shm-full"}),
-        (
-            "RuntimeError: unable to allocate shared memory(shm) for file </torch_71_99_0>: Success (0)",
-            {"kind": "shm-full"},
-        ),
-        (
-            "unable to open shared memory object </torch_11_22> in read-write mode: No space left on device (28)",
-            {"kind": "shm-full"},
-        ),
+        "OSError: [Errno 28] No space left on device: '/psm_0a1b2c3d'",
+        "RuntimeError: unable to allocate shared memory(shm) for file </torch_71_99_0>: Success (0)",
+        "unable to open shared memory object </torch_11_22> in read-write mode: No space left on device (28)",
         (
             "misc/shmutils.cc:72 NCCL WARN Error: failed to extend /dev/shm/nccl-Ab12Cd to 33030532 bytes",
-            {"kind": "shm-full", "bytes": 33030532},
+            {"bytes": 33030532},
         ),
         (
             "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Ab12Cd (size 9637888)",
-            {"kind": "shm-full", "bytes": 9637888},
+            {"bytes": 9637888},
         ),
-        ("shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device", {"kind": "shm-full"}),
-        (
-            "E0314 05:11:23.7 1 x.cc:69] \"Failed to increase the shared memory pool size for key 'r_3' to 64 bytes. Error: No space left on device\"",
-            {"kind": "shm-full"},
-        ),
+        "shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device",
+        "E0314 05:11:23.7 1 x.cc:69] \"Failed to increase the shared memory pool size for key 'r_3' to 64 bytes. Error: No space left on device\"",
     ),
     pattern(
         "shm-df-full",
@@ -139,8 +130,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ("mmap file", "mapped file", "shared file", "memory file", "shm file"),
         (rf"(?:mmap|mapped|shared|memory|shm) file[^\n]{{0,60}}/dev/shm/\S+\s*\(?(?:size[:= ]*)?(?P<size>{SIZE})",),
         fact("shm-file"),
-        ("Created mmap file /dev/shm/offload_3a.mmap (8.00 GiB)", {"topic": "shm-file", "value": 8 << 30}),
-        table="note",
+        ("Created mmap file /dev/shm/offload_3a.mmap (8.00 GiB)", {"value": 8 << 30}),
     ),
     pattern(
         "shm-stated",
@@ -153,13 +143,12 @@ PATTERNS: tuple[Pattern, ...] = (
             r"^shm {2,}(?P<limit4>\d[\d.]*[KMGT])\s*$",  # a row of df, cut
         ),
         fact("shm-size"),
-        ("shm on /dev/shm type tmpfs (rw,nosuid,size=65536k)", {"topic": "shm-size", "value": 64 << 20}),
-        ("shm              64M", {"topic": "shm-size", "value": 64 << 20}),
-        ("# /dev/shm bytes total=4096000 free=4095000", {"topic": "shm-size", "value": 4096000}),
+        ("shm on /dev/shm type tmpfs (rw,nosuid,size=65536k)", {"value": 64 << 20}),
+        ("shm              64M", {"value": 64 << 20}),
+        ("# /dev/shm bytes total=4096000 free=4095000", {"value": 4096000}),
         (
             "The object store is using /tmp instead of /dev/shm because /dev/shm has only 67108864 bytes available.",
-            {"topic": "shm-size", "value": 64 << 20},
+            {"value": 64 << 20},
         ),
-        table="note",
     ),
 )

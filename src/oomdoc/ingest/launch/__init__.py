@@ -44,7 +44,6 @@ __all__ = [
     "ECHO_ANCHORS",
     "ENGINE_FLAGS",
     "KIND",
-    "TABLES",
     "flags_of",
     "flags_of_tokens",
     "image_version",
@@ -59,9 +58,6 @@ __all__ = [
 ]
 
 KIND = "launch"
-
-
-TABLES: tuple[str, ...] = ("engine_flag", "gpu_device", "note", "problem")
 
 
 CAP_BYTES = 1 << 20  # nobody starts a server with more

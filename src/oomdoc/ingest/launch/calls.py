@@ -76,39 +76,34 @@ def calls_in(text: str) -> tuple[list[Setting], str]:
 
 def _balanced(text: str, at: int) -> str | None:
     """Text up to the bracket that closes the one before `at`; None where it is not closed within reach."""
-    depth, quote = 1, ""
-    for index in range(at, min(len(text), at + CALL_CAP)):
-        letter = text[index]
+    reach = text[at : at + CALL_CAP]
+    *_, (offset, last) = arguments(reach)
+    end = offset + len(last)
+    return reach[:end] if end < len(reach) else None
+
+
+def arguments(inner: str, brackets: str = "([{)]}") -> Iterator[tuple[int, str]]:
+    """Arguments of a call with their offsets, split at commas outside brackets and quotes; they end where a bracket closes that none opened."""
+    depth, quote, start, at = 0, "", 0, 0
+    opening, closing = brackets[: len(brackets) // 2], brackets[len(brackets) // 2 :]
+    while at < len(inner):
+        letter = inner[at]
         if quote:
-            if letter == quote and text[index - 1] != "\\":
-                quote = ""
+            at += letter == "\\"
+            quote = "" if letter == quote else quote
         elif letter in "\"'":
             quote = letter
-        elif letter in "([{":
+        elif letter in opening:
             depth += 1
-        elif letter in ")]}":
-            depth -= 1
+        elif letter in closing:
             if depth == 0:
-                return text[at:index]
-    return None
-
-
-def arguments(inner: str) -> Iterator[tuple[int, str]]:
-    """Arguments of a call with their offsets, split at commas outside brackets and quotes."""
-    depth, quote, start = 0, "", 0
-    for index, letter in enumerate(inner):
-        if quote:
-            quote = "" if letter == quote and inner[index - 1] != "\\" else quote
-        elif letter in "\"'":
-            quote = letter
-        elif letter in "([{":
-            depth += 1
-        elif letter in ")]}":
+                break
             depth -= 1
         elif letter == "," and depth == 0:
-            yield start, inner[start:index]
-            start = index + 1
-    yield start, inner[start:]
+            yield start, inner[start:at]
+            start = at + 1
+        at += 1
+    yield start, inner[start:at]
 
 
 _KEYWORD = regex(r"\s*(?P<name>[A-Za-z_]\w*)\s*=(?!=)\s*(?P<value>.*)", re.S)

@@ -1,4 +1,9 @@
-"""YAML and JSON as values that know their lines: what tools print and people write for servers, damaged or cut."""
+"""YAML and JSON as values that know their lines: what tools print and people write for servers, damaged or cut.
+
+What is well formed is read by the parsers of both languages: of the YAML library the parser only, `yaml.compose`, whose nodes no
+constructor ever sees, so that no tag can make anything but text, lists and mappings. What it refuses, because it is cut, was pasted or
+is the template of a manifest, goes to a tolerant reader of blocks and flows.
+"""
 
 from __future__ import annotations
 
@@ -34,42 +39,10 @@ class _Line(NamedTuple):
     number: int
 
 
-class _Lines(list[_Line]):
-    """Lines of one document, and the values that its anchors name; `left` bounds what aliases may repeat."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.anchors: dict[str, Any] = {}
-        self.left = 100_000
-
-    def alias(self, printed: str, line: int) -> Any:
-        """The value that `*name` stands for; the text itself where there is none, or where aliases repeat too much."""
-        value = self.anchors.get(printed[1:].partition(" ")[0])
-        if value is not None:
-            self.left -= _size(value)
-        return value if value is not None and self.left > 0 else _scalar(printed, line)
-
-
-def _size(value: Any) -> int:
-    """Values in a value, itself among them."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return 1 + sum(map(_size, inner))
-
-
-_ANCHOR = regex(r"(?:![\w!:/.,-]*\s+)?&(?P<name>[^\s\[\]{},]+)(?:\s+(?P<rest>.*))?$", re.S)
-
-
-_ALIAS = regex(r"\*[^\s\[\]{},*]+(?:\s+#.*)?")
-
-
-_TAG = regex(r"!(?:![a-z]+|[A-Za-z][\w:/.-]*)?(?:\s+|$)")
-
-
 def read_document(text: str) -> list[Any]:
     """Documents of a JSON or YAML text as mappings, lists and scalars (`Text`, which knows its line).
 
-    The YAML is what tools print and people write for servers: block and flow mappings and lists, block scalars,
-    comments, anchors with their aliases and merges. Tags are passed over. Text that is neither gives what could be read; never raises.
+    Tags are passed over, and so are aliases that stand for more than is read. Text that is neither gives what could be read; never raises.
     """
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped[:1] in ("{", "["):
@@ -77,18 +50,86 @@ def read_document(text: str) -> list[Any]:
             return [_from_json(json.loads(stripped), 0)]
         except (ValueError, RecursionError):
             pass
+    found = _composed(text)
+    if found is not None:
+        return found
     documents: list[Any] = []
-    lines = _Lines()
+    lines: list[_Line] = []
     for number, raw in enumerate([*text.split("\n"), "---"], 1):
         if raw.startswith("---") and not raw[3:].strip("- \r"):
             if lines:
                 documents.append(_block(lines, 0, 0)[0])
-            lines = _Lines()
+            lines = []
             continue
         body = raw.strip()
         if body and not body.startswith("#") and body != "...":
             lines.append(_Line(len(raw) - len(raw.lstrip(" \t")), raw.strip(" \t\r"), number))
     return documents
+
+
+def _composed(text: str) -> list[Any] | None:
+    """The documents of a text that is YAML as the library has it, lists and mappings; None for any other text."""
+    if len(text) > _COMPOSED_CAP or not _KEYED.search(text):
+        return None
+    import yaml  # 20 ms, and few bundles hold any
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    text = text.rstrip("\n") + "\n"  # the end of its last block is the beginning of a line, as of all others
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=loader):  # flat, where making nodes goes down into them
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEPTH:
+                return None
+        made = _Made(text.split("\n"))
+        found = [made.value(node, 0) for node in yaml.compose_all(text, Loader=loader)]
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return None
+    return found if any(isinstance(document, (dict, list)) for document in found) else None
+
+
+_COMPOSED_CAP = 4 << 20
+_KEYED = regex(r"(?m)^[ \t]*(?:- |[\w\"'./$-]{1,80}:(?:[ \t]|$))")
+
+
+class _Made:
+    """Values of the library's nodes; `left` bounds what aliases may repeat, since a few of them can stand for billions of nodes."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._left = 200_000
+
+    def value(self, node: Any, depth: int) -> Any:
+        """A mapping, a list, a `Text`, or None where a key has nothing behind it."""
+        self._left -= 1
+        if depth > DEPTH or self._left < 0 or node is None:
+            return None
+        if node.id == "scalar":
+            first = node.start_mark.line + 1
+            if node.style in ("|", ">"):  # as it stands, for a folded one has no lines any more
+                inner = (line.strip() for line in self._lines[first : max(first, node.end_mark.line)])
+                return _placed("\n".join(inner).rstrip("\n"), first + 1)
+            return _placed(node.value, first) if node.value or node.style else None
+        if node.id == "sequence":
+            return [self.value(entry, depth + 1) for entry in node.value]
+        made, merged = Mapping(), Mapping()
+        made.line = node.start_mark.line + 1
+        for key, entry in node.value:
+            value = self.value(entry, depth + 1)
+            if key.value == "<<":
+                for other in reversed(value if isinstance(value, list) else [value]):
+                    merged.update(other if isinstance(other, dict) else {})
+            elif key.id == "scalar":
+                made[str(key.value)] = value
+        for name, value in merged.items():
+            made.setdefault(name, value)
+        return made
+
+
+def _placed(value: str, line: int) -> Text:
+    text = Text(value)
+    text.line = line
+    return text
 
 
 def _from_json(value: Any, depth: int) -> Any:
@@ -99,30 +140,16 @@ def _from_json(value: Any, depth: int) -> Any:
     return Text(value) if isinstance(value, str) else value
 
 
-_ESCAPED = regex(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([ \"/\\0abefnrtv]))")
-
-
-_ESCAPES = {"0": "\0", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    code = match[1] or match[2]
-    return chr(int(code, 16)) if code else _ESCAPES.get(match[3], match[3])
-
-
 def _scalar(printed: str, line: int) -> Text:
     value = printed.strip()
     if len(value) > 1 and value[0] in "\"'" and value.endswith(value[0]):
-        quote, value = value[0], value[1:-1]
-        value = _ESCAPED.sub(_unescaped, value) if quote == '"' else value.replace("''", "'")
+        value = value[1:-1]
     elif value[:1] not in ('"', "'"):
         value = re.sub(r"\s+#.*", "", value)
-    text = Text(value)
-    text.line = line
-    return text
+    return _placed(value, line)
 
 
-def _block(lines: _Lines, at: int, depth: int) -> tuple[Any, int]:
+def _block(lines: list[_Line], at: int, depth: int) -> tuple[Any, int]:
     """The value that begins at `lines[at]`, and the index after it."""
     indent, text, _ = lines[at]
     if depth > DEPTH:
@@ -135,9 +162,6 @@ def _block(lines: _Lines, at: int, depth: int) -> tuple[Any, int]:
             and (lines[at].text == "-" or lines[at].text.startswith("- "))
         ):
             rest = lines[at].text[1:].lstrip()
-            anchor = _ANCHOR.match(rest)
-            if anchor:
-                rest = anchor["rest"] or ""
             if not rest:
                 at += 1
                 if at < len(lines) and lines[at].indent > indent:
@@ -150,23 +174,13 @@ def _block(lines: _Lines, at: int, depth: int) -> tuple[Any, int]:
             else:
                 value, at = _value(rest, lines, at, indent, depth)
                 items.append(value)
-            if anchor and items:
-                lines.anchors[anchor["name"]] = items[-1]
         return items, at
     if _KEY.match(text):
-        mapping, merged = Mapping(), Mapping()
+        mapping = Mapping()
         mapping.line = lines[at].number
         while at < len(lines) and lines[at].indent == indent and (match := _KEY.match(lines[at].text)):
             value, at = _value(match["value"] or "", lines, at, indent, depth)
-            key = str(_scalar(match["key"], 0))
-            if key == "<<":
-                for other in reversed(value if isinstance(value, list) else [value]):
-                    named = lines.alias(other, 0) if isinstance(other, str) and other[:1] == "*" else other
-                    merged.update(named if isinstance(named, dict) else {})
-            else:
-                mapping[key] = value
-        for key, value in merged.items():
-            mapping.setdefault(key, value)
+            mapping[str(_scalar(match["key"], 0))] = value
         if (
             at < len(lines)
             and lines[at].indent >= indent
@@ -181,25 +195,15 @@ def _block(lines: _Lines, at: int, depth: int) -> tuple[Any, int]:
     return _scalar(text, lines[at].number), at + 1
 
 
-def _value(printed: str, lines: _Lines, at: int, indent: int, depth: int) -> tuple[Any, int]:
+def _value(printed: str, lines: list[_Line], at: int, indent: int, depth: int) -> tuple[Any, int]:
     """The value after a key or dash: on the line itself, in a block below it, or spread over lines."""
     number = lines[at].number
-    if anchor := _ANCHOR.match(printed):
-        value, at = _value(anchor["rest"] or "", lines, at, indent, depth)
-        lines.anchors[anchor["name"]] = value
-        return value, at
-    if tag := _TAG.match(printed):
-        printed = printed[tag.end() :]
     at += 1
-    if _ALIAS.fullmatch(printed):
-        return lines.alias(printed, number), at
     if printed[:1] in ("|", ">") and re.fullmatch(r"[|>][+-]?\d?\s*(?:#.*)?", printed):
         begin = at
         while at < len(lines) and lines[at].indent > indent:
             at += 1
-        text = Text("\n".join(line.text for line in lines[begin:at]))
-        text.line = number + 1
-        return text, at
+        return _placed("\n".join(line.text for line in lines[begin:at]), number + 1), at
     if not printed or printed.startswith("#"):
         deeper = at < len(lines) and (
             lines[at].indent > indent or (lines[at].indent == indent and lines[at].text.startswith("- "))

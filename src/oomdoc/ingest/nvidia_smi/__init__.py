@@ -48,7 +48,6 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "nvidia-smi"
-TABLES = ("gpu_sample", "gpu_device", "gpu_process", "metric", "problem")
 
 _BLOCK = regex(r"=== (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) ===")
 _WIDE = 256  # characters of a line of the boxed table or of -q that are looked at; drivers print up to 120

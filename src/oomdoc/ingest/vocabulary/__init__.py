@@ -142,6 +142,7 @@ _WRAPPERS = frozenset(
         "tags",
         "attributes",
         "memory_info",
+        "process_info",
     ]
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 IRRELEVANT = """
     pstate, perf, serial, gpu_serial, vbios_version, driver_version, driver, cuda_version, persistence_mode, persistence-m, compute_mode,
     compute m., disp.a, display_active, volatile uncorr. ecc, fan, count, pci.domain, ecc.mode.current, sm_clock, enc, dec, jpg, ofa,
-    mclk, pclk, pwr, gtemp, mtemp, gpu_instance_id, gi id, ci id, compute_instance_id, mig.mode.current, mig m., accounting.mode,
+    mclk, pclk, pwr, gtemp, mtemp, gpu_instance_id, xcp, gi id, ci id, compute_instance_id, mig.mode.current, mig m., accounting.mode,
     request_id, id, req_id, x-request-id, trace_id, span_id, call_type, route, path, endpoint, method, url, uri, level, component, msg, message,
     total_tokens, stream, finish_reason, object, seed, temperature, top_p, top_k, user_agent, remote_addr, host, hostname, node, instance,
     job, pod, namespace, container, source, sourcetype, zone, region, cluster, rack, comment, remark, session, session_id, conversation_id,

@@ -42,7 +42,7 @@ QUANTITIES = (
     Quantity(
         "process.resident", "process_memory", "bytes", "bytes",
         strong="resident, resident mem, resident size, process resident mem, mem resident, resident set size, pss, uss, resident set, process resident, physical mem, working set, working set size, process physical mem, mem working set",
-        weak="res",
+        weak="res, mem",
         exact="VmRSS=KiB, rss_anon, rss_kb=KiB, RssAnon=KiB",
         unit="",
         low=4 * KIB,
