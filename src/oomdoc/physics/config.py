@@ -15,6 +15,7 @@ from typing import Any
 from oomdoc.errors import UsageError
 from oomdoc.physics.architecture import (
     CHUNKED,
+    COMPRESSED,
     CROSS,
     ENCODER,
     FULL,
@@ -138,7 +139,10 @@ def _caches(
     text: Config, family: str, layers: int, hidden: int, heads: int
 ) -> tuple[tuple[Cache, ...], tuple[int, ...]]:
     """The kinds of cache and, per layer, which one it has."""
-    if text.get("compress_ratios"):
+    ratios = text.get("compress_ratios")
+    if family == "deepseek_v4" and isinstance(ratios, list) and len(ratios) >= layers:
+        return _compressed(ratios[:layers], integer(text, "sliding_window") or 128)
+    if ratios:
         return (Cache(UNKNOWN),), (0,) * layers
     if isinstance(text.get("block_configs"), list):
         return _by_blocks(text["block_configs"], heads, integer(text, "head_dim") or hidden // heads)
@@ -151,7 +155,7 @@ def _caches(
     kinds: list[Cache] = []
     pattern: list[int] = []
     known: dict[tuple[str, bool], int] = {}  # a hundred layers are of two or three kinds
-    shared_from = layers - (integer(text, "num_kv_shared_layers") or 0)
+    shared_from = len(names) - (integer(text, "num_kv_shared_layers") or 0)
     for place, name in enumerate(names):
         borrowed = isinstance(shares, list) and place < len(shares) and shares[place] == "shared"
         if place >= shared_from:
@@ -175,11 +179,20 @@ def _attention(text: Config, family: str, hidden: int, heads: int) -> Cache:
         return Cache(LATENT, latent_dim=rank + rope, index_dim=index, query_heads=heads, query_head_dim=query)
     head_dim = integer(text, "head_dim", "attention_head_dim", "kv_channels") or hidden // heads
     value_dim = integer(text, "v_head_dim") or head_dim
-    return Cache(FULL, kv_heads_of(text, heads), head_dim, value_dim)
+    wide, ratio = integer(text, "indexer_head_dim"), integer(text, "indexer_compress_ratio")
+    side = (
+        2 * wide / ratio if wide and ratio and family.startswith("qwen4") else 0.0
+    )  # one 16-bit key for so many tokens
+    return Cache(FULL, kv_heads_of(text, heads), head_dim, value_dim, side_bytes=side)
 
 
 def _layer_names(text: Config, layers: int) -> list[str]:
-    """One of full, sliding, chunked, cross, recurrent, none per layer."""
+    """One of full, sliding, chunked, cross, recurrent, none per layer; two of a layer that has attention and a state space."""
+    if text.get("model_type") == "falcon_h1":  # side by side in every layer
+        return ["full", "recurrent"] * layers
+    blocks = text.get("layers_block_type")
+    if text.get("model_type") == "zamba2" and isinstance(blocks, list) and len(blocks) == layers:
+        return [name for block in blocks for name in (["full"] if block in ("hybrid", "g") else []) + ["recurrent"]]
     listed = text.get("layer_types")
     if isinstance(listed, list) and len(listed) == layers:
         return [_listed(str(name)) for name in listed]
@@ -273,12 +286,12 @@ def _recurrent(text: Config) -> Cache:
             state_bytes_each=each,
             conv_width=wide,
         )
-    heads = integer(text, "mamba_num_heads", "mamba_n_heads")
+    heads = integer(text, "mamba_num_heads", "mamba_n_heads", "n_mamba_heads")
     head_dim, state = (
-        integer(text, "mamba_head_dim", "mamba_d_head"),
+        integer(text, "mamba_head_dim", "mamba_d_head", "mamba_headdim"),
         integer(text, "ssm_state_size", "mamba_d_state"),
     )
-    groups = integer(text, "n_groups", "mamba_n_groups")
+    groups = integer(text, "n_groups", "mamba_n_groups", "mamba_ngroups")
     if heads and head_dim and state and groups and kernel:
         wide = heads * head_dim + 2 * groups * state
         return Cache(
@@ -289,6 +302,13 @@ def _recurrent(text: Config) -> Cache:
             conv_width=wide,
         )
     return Cache(RECURRENT)
+
+
+def _compressed(ratios: Sequence[Any], window: int) -> tuple[tuple[Cache, ...], tuple[int, ...]]:
+    """DeepSeek-V4: each layer names how many tokens share an entry, 0 or 1 for a window alone."""
+    caches = [Cache(COMPRESSED, window=window, ratio=ratio if ratio in (4, 128) else 0) for ratio in ratios]
+    kinds = tuple(dict.fromkeys(caches))
+    return kinds, tuple(kinds.index(cache) for cache in caches)
 
 
 def _by_blocks(blocks: Sequence[Any], heads: int, head_dim: int) -> tuple[tuple[Cache, ...], tuple[int, ...]]:

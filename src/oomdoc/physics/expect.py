@@ -24,7 +24,7 @@ from oomdoc.physics.defaults import (
 )
 from oomdoc.physics.interval import Interval, smallest
 from oomdoc.physics.kv import is_kv_dtype, kv_bytes_per_token
-from oomdoc.physics.planning import activation_bytes, graph_bytes, non_torch_bytes, runner_of
+from oomdoc.physics.planning import activation_bytes, beside_weights, graph_bytes, non_torch_bytes, runner_of
 from oomdoc.physics.pool import (
     BLOCKS_LINE_UNTIL,
     Layout,
@@ -261,7 +261,7 @@ def expected(
     known = known or Known()
     filled = fill(model, setup, total_bytes, device)
     tp, pp = setup.tensor_parallel_size, setup.pipeline_parallel_size
-    weights = (known.weights_bytes,) * pp if known.weights_bytes else _loaded(model, setup)
+    weights = (known.weights_bytes,) * pp if known.weights_bytes else _loaded(model, setup, filled.version, device)
     per_token = kv_bytes_per_token(
         model,
         kv_cache_dtype=setup.kv_cache_dtype,
@@ -285,7 +285,7 @@ def expected(
     return Expected(setup, filled, heaviest, per_token, budget, least, pool, starts, refusal, lacking)
 
 
-def _loaded(model: Model, setup: Setup) -> tuple[Interval, ...]:
+def _loaded(model: Model, setup: Setup, version: int, device: str) -> tuple[Interval, ...]:
     """Weights of each stage, with the slots of adapters on each and what drafts on the last."""
     tp, pp = setup.tensor_parallel_size, setup.pipeline_parallel_size
     stages = stage_weights(
@@ -295,9 +295,12 @@ def _loaded(model: Model, setup: Setup) -> tuple[Interval, ...]:
         tp=tp,
         pp=pp,
         encoder=not setup.language_model_only,
+        version=version,
     )
     if not stages:
         return stages
+    beside = beside_weights(device)
+    stages = tuple(each + beside for each in stages) if beside.hi else stages
     slots = adapter_bytes(model, setup.adapters, dtype=setup.dtype, tp=tp)
     if slots is not None:
         stages = tuple(each + slots * (1 / len(stages)) for each in stages)
@@ -386,8 +389,10 @@ def draft_caches(model: Model, speculation: Speculation) -> tuple[Cache, ...]:
     return (kinds[0],) * speculation.layers if kinds else ()
 
 
-def request_need(layout: Layout, setup: Setup, filled: Filled, tokens: int) -> int:
-    """Blocks of one request of so many tokens; context parallelism spreads its positions over the ranks."""
+def request_need(layout: Layout, setup: Setup, filled: Filled, tokens: int, *, checked: bool = False) -> int:
+    """Blocks of one request of so many tokens; context parallelism spreads its positions over the ranks. `checked`: as the
+    start-up check counts them.
+    """
     dcp = setup.decode_context_parallel_size
     return request_blocks(
         layout,
@@ -395,6 +400,7 @@ def request_need(layout: Layout, setup: Setup, filled: Filled, tokens: int) -> i
         batched_tokens=filled.max_num_batched_tokens,
         prefix_caching=filled.enable_prefix_caching,
         draft_tokens=setup.speculation.tokens,
+        checked=checked,
     )
 
 
@@ -407,6 +413,7 @@ def _pool(model: Model, setup: Setup, filled: Filled, available: list[Interval])
         held = [replace(each, lo=each.lo // 2, hi=each.hi * 2) for each in held]
     need = [request_need(layout, setup, filled, filled.max_model_len) for layout in found]
     most = max(need)
+    checked = [request_need(layout, setup, filled, filled.max_model_len, checked=True) for layout in found]
     # the engine takes the fewest blocks of all ranks for every rank
     count = smallest(held)
     layout = found[need.index(most)]
@@ -417,15 +424,23 @@ def _pool(model: Model, setup: Setup, filled: Filled, available: list[Interval])
 
     def tokens(block_count: float) -> list[int]:
         return [
-            pool_tokens(layout, int(block_count), need=most, max_model_len=filled.max_model_len, version=rule, dcp=dcp)
+            pool_tokens(
+                layout,
+                int(block_count),
+                need=most,
+                max_model_len=filled.max_model_len,
+                version=rule,
+                dcp=dcp,
+                prefix_caching=filled.enable_prefix_caching,
+            )
             for rule in rules
         ]
 
     return Pool(
         found,
         count,
-        most,
-        max(each * layout.block_bytes for each, layout in zip(need, found, strict=True)),
+        max(checked),
+        max(each * layout.block_bytes for each, layout in zip(checked, found, strict=True)),
         Interval(min(tokens(count.lo)), max(tokens(count.hi)), count.origin),
         Interval(count.lo / most, count.hi / most, count.origin),
     )
