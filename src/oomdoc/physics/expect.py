@@ -40,6 +40,8 @@ from oomdoc.physics.weights import draft_bytes, known_format, stage_weights
 
 PREFIX_CACHING_OF_HYBRIDS_SINCE = 20_000
 _ITEM_TOKENS = {"gemma4_text": 2496}  # a step holds one whole item where attention over images goes both ways
+IN_FLIGHT_SINCE = 26_000
+_BESIDE_THE_SCHEDULER = frozenset({"ngram", "[ngram]", "suffix", "medusa", "mlp_speculator"})
 _CAPPED_BY_LENGTH_SINCE = 11_002  # 0.11.2: a step is never larger than max_num_seqs x max_model_len
 
 
@@ -389,7 +391,25 @@ def draft_caches(model: Model, speculation: Speculation) -> tuple[Cache, ...]:
     return (kinds[0],) * speculation.layers if kinds else ()
 
 
-def request_need(layout: Layout, setup: Setup, filled: Filled, tokens: int, *, checked: bool = False) -> int:
+def in_flight_tokens(model: Model, setup: Setup, filled: Filled) -> int:
+    """Tokens that may be scheduled and not yet settled, for which layers with a window keep blocks.
+
+    One step until 0.25. From 0.26 on as many as run at once (`max_in_flight_tokens` of the engine's config): two, for steps
+    are scheduled ahead; one where pooling or a way of drafting does not allow that; with several stages one each, and one
+    more on the second model runner.
+    """
+    stages = setup.pipeline_parallel_size
+    steps = 1
+    if filled.version >= IN_FLIGHT_SINCE:
+        ahead = not model.pooled and setup.speculation.method not in _BESIDE_THE_SCHEDULER
+        second = runner_of(model, filled.version, setup.model_runner) == "V2"
+        steps = stages + 1 if ahead and (second or stages == 1) else stages
+    return steps * filled.max_num_batched_tokens
+
+
+def request_need(
+    layout: Layout, model: Model, setup: Setup, filled: Filled, tokens: int, *, checked: bool = False
+) -> int:
     """Blocks of one request of so many tokens; context parallelism spreads its positions over the ranks. `checked`: as the
     start-up check counts them.
     """
@@ -397,7 +417,7 @@ def request_need(layout: Layout, setup: Setup, filled: Filled, tokens: int, *, c
     return request_blocks(
         layout,
         -(-tokens // dcp),
-        batched_tokens=filled.max_num_batched_tokens,
+        batched_tokens=in_flight_tokens(model, setup, filled),
         prefix_caching=filled.enable_prefix_caching,
         draft_tokens=setup.speculation.tokens,
         checked=checked,
@@ -411,9 +431,9 @@ def _pool(model: Model, setup: Setup, filled: Filled, available: list[Interval])
     held = [blocks(layout, each) for layout, each in zip(found, available, strict=True)]
     if model.confirmed == "name":  # a guessed cache may be half or twice what is computed
         held = [replace(each, lo=each.lo // 2, hi=each.hi * 2) for each in held]
-    need = [request_need(layout, setup, filled, filled.max_model_len) for layout in found]
+    need = [request_need(layout, model, setup, filled, filled.max_model_len) for layout in found]
     most = max(need)
-    checked = [request_need(layout, setup, filled, filled.max_model_len, checked=True) for layout in found]
+    checked = [request_need(layout, model, setup, filled, filled.max_model_len, checked=True) for layout in found]
     # the engine takes the fewest blocks of all ranks for every rank
     count = smallest(held)
     layout = found[need.index(most)]
