@@ -29,7 +29,7 @@ else at 256 x 152k and 256 x 128k (0.17.1); 1.9 to 3.9 GiB at 1,024 x 128k to 25
 first V1 releases let it sample without a sort: 0.45 to 0.53 GiB with all else at 256 x 152k (three starts of 0.10.1), so
 that before the lean one either may be found and no flag tells which."""
 
-FORWARD = (1.1, 2.0)
+FORWARD = (1.2, 1.9)
 """Peak of the forward pass / its three largest tensors: 1.4 to 1.8 in six starts with few sequences (0.10 to 0.26)."""
 
 SECOND_RUNNER_SINCE = 26_000
