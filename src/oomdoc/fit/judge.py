@@ -20,7 +20,7 @@ from oomdoc.physics.expect import (
     stage_layouts,
 )
 from oomdoc.physics.interval import Interval, point
-from oomdoc.physics.planning import activation_bytes, graph_bytes, runner_of
+from oomdoc.physics.planning import activation_bytes, graph_bytes, grows_with_length, runner_of
 from oomdoc.physics.pool import longest_request
 from oomdoc.physics.weights import weights_bytes
 
@@ -57,6 +57,7 @@ def _known(question: Question, setup: Setup) -> Known:
         and ran.dtype == setup.dtype
         and before.max_num_batched_tokens == after.max_num_batched_tokens
         and before.max_num_seqs == after.max_num_seqs
+        and (before.max_model_len == after.max_model_len or not grows_with_length(question.model))
     )
     same_graphs = same_ranks and ran.enforce_eager == setup.enforce_eager and before.max_num_seqs == after.max_num_seqs
     available = None
@@ -132,6 +133,7 @@ def _moved(
                 version=each.version,
                 encoder=not setup.language_model_only,
                 runner=runner_of(model, each.version, setup.model_runner),
+                max_model_len=each.max_model_len,
             )
             for each in (before, after)
         )
@@ -154,11 +156,15 @@ def longest(question: Question, setup: Setup) -> Interval | None:
     """The largest max_model_len that starts: for sure, and at best. None where the model's cache cannot be computed.
 
     The model's own limit is not applied: this is what memory allows. Where a step has to hold the whole prompt (V0
-    without chunked prefill) a longer prompt takes its own room, so each length is judged by itself.
+    without chunked prefill), or sets room aside for the longest one, each length is judged by itself.
     """
     result = judge(question, setup)
     if result.pool is None:
         return None
+    if grows_with_length(question.model):
+        sure = _whole_prompt(question, setup, MOST_TOKENS, lambda one: one.starts is True)
+        might = _whole_prompt(question, setup, MOST_TOKENS, lambda one: one.starts is not False)
+        return Interval(sure, max(sure, might), result.pool.blocks.origin)
     # a step is no larger than max_num_seqs x max_model_len: a short length must not make the step short for a long one
     found = _pool_end(question.model, judge(question, replace(setup, max_model_len=MOST_TOKENS)), setup)
     if setup.max_num_batched_tokens is not None or result.filled.generation != "V0":

@@ -28,7 +28,8 @@ class Cache:
     covers. Dimensions are elements at TP 1. A recurrent state of unknown size has `state_elements` None;
     `state_bytes_each` is the width that the config states for its elements, 2 where it states none. `conv_width` is
     the width of one step of the convolution, for speculation keeps one more step per draft token. `side_bytes` is what a
-    sparse indexer keeps of a token beside keys and values, on every rank and in 16 bits.
+    sparse indexer keeps of a token beside keys, values or latents, on every rank. `early_index_dim` is what early releases
+    keep in a layer that looks where another's indexer has looked (`kv.SHARED_INDEXER_SINCE`).
     """
 
     kind: str
@@ -38,6 +39,7 @@ class Cache:
     window: int | None = None
     latent_dim: int = 0
     index_dim: int = 0
+    early_index_dim: int = 0
     query_heads: int = 0
     query_head_dim: int = 0
     state_elements: int | None = None

@@ -149,7 +149,7 @@ def _caches(
     if family in _ENCODERS:
         return (Cache(ENCODER),), (0,) * layers
     full = _attention(text, family, hidden, heads)
-    plain = replace(full, index_dim=0)
+    plain = replace(full, index_dim=0, early_index_dim=full.index_dim)
     shares = text.get("indexer_types")  # GLM-5.2: most layers look where an earlier layer's indexer has looked
     names = _layer_names(text, layers)
     kinds: list[Cache] = []
@@ -175,8 +175,11 @@ def _attention(text: Config, family: str, hidden: int, heads: int) -> Cache:
     if rank:
         rope = integer(text, "qk_rope_head_dim") or 0
         query = (integer(text, "qk_nope_head_dim") or 0) + rope
-        index = integer(text, "index_head_dim") or 0
-        return Cache(LATENT, latent_dim=rank + rope, index_dim=index, query_heads=heads, query_head_dim=query)
+        index, pooled = integer(text, "index_head_dim") or 0, integer(text, "index_kpool") or 1
+        own = Cache(LATENT, latent_dim=rank + rope, query_heads=heads, query_head_dim=query)
+        if pooled > 1:  # one key for so many tokens
+            return replace(own, side_bytes=(index + 4 * index / 128) / pooled)
+        return replace(own, index_dim=index)
     head_dim = integer(text, "head_dim", "attention_head_dim", "kv_channels") or hidden // heads
     value_dim = integer(text, "v_head_dim") or head_dim
     wide, ratio = integer(text, "indexer_head_dim"), integer(text, "indexer_compress_ratio")
@@ -267,11 +270,25 @@ def _cache_of(name: str, text: Config, full: Cache) -> Cache | None:
 
 
 def _recurrent(text: Config) -> Cache:
-    """The state of a gated delta net or a Mamba-2 layer, elements at TP 1; other forms have an unknown size.
+    """The state of a gated delta net, a Kimi delta attention or a Mamba-2 layer, elements at TP 1; other forms have an unknown size.
 
     Elements are as wide as the config says, else as the model's dtype. GDN: value heads x key dim x value dim, and (2 x key heads x key dim + value heads x value dim) x (kernel - 1) for
-    the convolution. Mamba-2: heads x head dim x state size, and (heads x head dim + 2 x groups x state size) x (kernel - 1).
+    the convolution. KDA: heads x head dim x head dim in 32 bits, and 3 x heads x head dim x (kernel - 1).
+    Mamba-2: heads x head dim x state size, and (heads x head dim + 2 x groups x state size) x (kernel - 1).
     """
+    delta = text.get("linear_attn_config")
+    if isinstance(delta, dict):
+        heads, dim = integer(delta, "num_heads"), integer(delta, "head_dim")
+        kernel = integer(delta, "short_conv_kernel_size")
+        if heads and dim and kernel:
+            wide = 3 * heads * dim
+            return Cache(
+                RECURRENT,
+                state_elements=heads * dim * dim,
+                conv_elements=wide * (kernel - 1),
+                state_bytes_each=4,
+                conv_width=wide,
+            )
     stated = text.get("mamba_ssm_dtype") or text.get("mamba_ssm_cache_dtype")
     each = 4 if stated == "float32" or _dtype(text) == "float32" else 2
     values, keys = integer(text, "linear_num_value_heads"), integer(text, "linear_num_key_heads")

@@ -38,7 +38,7 @@ from oomdoc.physics.pool import (
 from oomdoc.physics.speculation import NONE, Speculation, read_speculation, stated_speculation
 from oomdoc.physics.weights import draft_bytes, known_format, stage_weights
 
-PREFIX_CACHING_OF_HYBRIDS_SINCE = 20_000
+PREFIX_CACHING_OF_HYBRIDS_SINCE = 28_000
 _ITEM_TOKENS = {"gemma4_text": 2496}  # a step holds one whole item where attention over images goes both ways
 IN_FLIGHT_SINCE = 26_000
 _BESIDE_THE_SCHEDULER = frozenset({"ngram", "[ngram]", "suffix", "medusa", "mlp_speculator"})
@@ -247,7 +247,7 @@ def fill(model: Model, setup: Setup, total_bytes: Interval, device: str = "") ->
         origins["block_size"] = by_default
     caching = setup.enable_prefix_caching
     if caching is None:
-        # for hybrids the engine turned it off by itself until 0.19, and later where tokens are drafted
+        # for hybrids the engine turned it off by itself until 0.27, and later where tokens are drafted
         without = version < PREFIX_CACHING_OF_HYBRIDS_SINCE or setup.speculation.tokens > 0
         caching = generation == "V1" and not (model.recurrent and without)
     return Filled(version, generation, utilization, length, seqs, batched, block, origins, caching)
@@ -344,6 +344,7 @@ def _budget(
         version=filled.version,
         encoder=not setup.language_model_only,
         runner=runner,
+        max_model_len=filled.max_model_len,
     )
     counted = budget_rule(filled.version, filled.generation).also
     planned = "graphs" in counted and runner == "V1"

@@ -11,6 +11,7 @@ from oomdoc.errors import UsageError
 from oomdoc.physics.architecture import COMPRESSED, CROSS, ENCODER, LATENT, RECURRENT, UNKNOWN, Cache, Model
 from oomdoc.physics.weights import dtype_bytes, stage_layers
 
+SHARED_INDEXER_SINCE = 24_000  # layers without an indexer of their own keep no keys: not yet in 0.23.0, in 0.25.1
 LATENT_SINCE = 7000  # 0.7.0: before, MLA models kept padded keys and values like any other
 _PADDED_HEAD_DIM = 256
 _SPARSE_ENTRY_BYTES = 656  # fp8_ds_mla: 512 B of 8-bit latent, 16 B of scales, 128 B of 16-bit rope
@@ -82,8 +83,10 @@ def token_bytes(cache: Cache, dtype: str, *, tp: int = 1, version: int | None = 
         padded = max(_PADDED_HEAD_DIM, cache.query_head_dim)
         return 2 * max(1, cache.query_heads // tp) * head_bytes(padded, dtype)
     entry = _SPARSE_ENTRY_BYTES if dtype == "fp8_ds_mla" else head_bytes(cache.latent_dim, dtype)
-    index = cache.index_dim + 4 * cache.index_dim / 128
-    return entry + index
+    early = version is not None and version < SHARED_INDEXER_SINCE
+    dim = cache.index_dim or (cache.early_index_dim if early else 0)
+    index = dim + 4 * dim / 128
+    return entry + index + cache.side_bytes
 
 
 def state_bytes(cache: Cache, *, tp: int = 1, draft_tokens: int = 0) -> int | None:

@@ -143,8 +143,11 @@ def _layout(
             return None
         state = max(state or 0 for state in states)
         per_token = max(sizes[cache] or 0 for cache in attention)
-        # the attention page grows, in steps of 16 tokens, until a state fits into it
-        block_tokens = max(block_tokens, math.ceil(state / per_token / 16) * 16)
+        # the attention page grows, in steps of the tokens that its kernel takes, until a state fits into it
+        step = _STEP
+        if any(cache.kind == LATENT for cache in attention):
+            step = _POOLED_STEP if any(cache.side_bytes for cache in attention) else _LATENT_STEP
+        block_tokens = max(block_tokens, math.ceil(state / per_token / step) * step)
         padding = per_token * block_tokens / state - 1
     page = max((sizes[cache] or 0) for cache in attention) * block_tokens
     groups = _groups(own, sizes, page, block_tokens)
@@ -154,6 +157,7 @@ def _layout(
     return Layout(tuple(groups), tensors, round(page), min(group.block_tokens for group in groups), padding)
 
 
+_STEP, _LATENT_STEP, _POOLED_STEP = 16, 64, 128
 _PAGE = 576  # FlashMLA wants pages that this divides
 _WINDOW_BLOCK = 64  # tokens in a block of the windows, so that its page is that of compressed entries of 256 tokens
 _STATE_BLOCKS = {4: (4, 8), 128: (8, 128)}  # ratio -> tokens in a block of the compressor's state, and its window

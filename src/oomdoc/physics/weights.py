@@ -271,6 +271,10 @@ def _by_files(
     return tuple(Interval(each.lo * scale * low, each.lo * scale * high, each.origin) for each in stages)
 
 
+_AWQ_OF_32 = 0.5 + 2 / 32 + 0.5 / 32
+_GROUPS_OF_32 = ("cyankiwi", "cpatonn")  # config.json copies of theirs of such models: group_size 32
+
+
 def _bytes_each(
     model: Model, parts: Parameters, method: str | None, wide: float, tp: int = 1
 ) -> list[tuple[float, str]]:
@@ -294,7 +298,8 @@ def _bytes_each(
     if found.spares and model.parts:
         mixed = parts.experts > 0 or model.recurrent or model.hybrid
         if method == "awq" and (model.recurrent or model.hybrid):
-            each.append(0.5 + 2 / 32 + 0.5 / 32)  # such models come in groups of 32 as often as of 128
+            # such models come in groups of 32 as often as of 128
+            each = [_AWQ_OF_32] if model.maker in _GROUPS_OF_32 else [*each, _AWQ_OF_32]
         if method == "nvfp4" and model.maker == "nvidia" and mixed:
             return [(slim, spared) for slim in each for spared in ("attention", "shared")]
         if model.recurrent or (parts.experts > 0 and model.hybrid):
