@@ -85,7 +85,8 @@ def test_the_length_check_turns_exactly_where_the_pool_ends() -> None:
         ({"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "L4"}, False, "length"),
         ({"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "L4", "max_model_len": 8192}, True, None),
         ({"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "L4", "max_model_len": 24_400}, None, "length"),
-        ({"model": "deepseek-ai/DeepSeek-V4-Flash", "gpu": "H100", "tensor_parallel_size": 4}, None, None),
+        ({"model": "deepseek-ai/DeepSeek-V4-Flash", "gpu": "H100", "tensor_parallel_size": 4}, True, None),
+        ({"model": "Zyphra/Zamba2-7B", "gpu": "H100", "tensor_parallel_size": 4}, None, None),
         ({"model": "moonshotai/Kimi-K3", "gpu": "H100", "tensor_parallel_size": 8}, None, None),
     ],
 )
@@ -451,7 +452,7 @@ SHEETS: dict[str, dict[str, Any]] = {
     "fits": {**LLAMA, "max_model_len": 32_768, "input_tokens": "p50=1200,p95=8000", "output_tokens": "500"},
     "refused": {"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "A10G", "engine_version": "0.6.6"},
     "hybrid": {"model": "Qwen/Qwen3.5-27B", "gpu": "A100-80GB", "kv_cache_dtype": "fp8", "engine_version": None},
-    "unknown": {"model": "deepseek-ai/DeepSeek-V4-Flash", "gpu": "H200", "tensor_parallel_size": 4},
+    "unknown": {"model": "Zyphra/Zamba2-7B", "gpu": "H200", "tensor_parallel_size": 4},
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +27,7 @@ from oomdoc.replay.recording import Observed, Recording, _alignment
 from oomdoc.replay.run import _beyond, read_changes
 from oomdoc.replay.scheduler import _Run, simulate, survives
 from oomdoc.replay.speed import ASSUMED, from_requests, from_statistics
-from oomdoc.replay.traffic import PICO, with_hits
+from oomdoc.replay.traffic import PICO, callers_of, with_hits
 from oomdoc.report.replay import render
 from snapshot import check
 
@@ -46,7 +47,7 @@ def setups(draw: Callable[..., Any]) -> Setup:
         sequence_ps=draw(st.integers(0, 5)), context_ps=draw(st.integers(0, 2)), prompt_token_ps=draw(st.integers(0, 5)),
         prompt_pair_ps=draw(st.integers(0, 1)), watermark_blocks=draw(st.integers(0, 2)), chunked_prefill=chunked,
         prefill_first=not chunked and draw(st.booleans()), whole_prompt_must_fit=draw(st.booleans()), prefix_caching=draw(st.booleans()),
-        policy=draw(st.sampled_from(["fcfs", "priority"])),
+        policy=draw(st.sampled_from(["fcfs", "priority"])), callers=draw(st.sampled_from([0, 0, 1, 2, 5])),
     )  # fmt: skip
 
 
@@ -109,7 +110,8 @@ def test_what_holds_of_any_traffic(setup: Setup, traffic: Traffic) -> None:
     for place in ran:  # everybody who can run does, after its arrival, and to its end
         first, end = outcome.first_ps[place], outcome.finish_ps[place]
         assert first is not None and end is not None
-        assert traffic.arrival_ps[place] <= first < end <= outcome.end_ps
+        assert outcome.arrival_ps[place] <= first < end <= outcome.end_ps
+        assert setup.callers or outcome.arrival_ps[place] == traffic.arrival_ps[place]
     assert all(outcome.first_ps[place] is None for place in outcome.impossible)
     if outcome.preemptions:
         assert outcome.preemption_ps is not None
@@ -367,6 +369,51 @@ def test_hits_of_the_counters_are_as_many_prefixes_as_let_so_many_run() -> None:
 def test_hits_that_show_in_nothing_that_was_recorded_are_not_assumed() -> None:
     told, bare = recorded(0, 1, 0.82)
     assert with_hits(told, CACHED, bare, 0.0) == (bare, "")
+
+
+# ---- callers that wait for their answers
+
+
+def asked_by(callers: int, count: int = 120) -> tuple[Recording, Traffic]:
+    """So many callers at a pool that holds far fewer, as a recording; and the requests."""
+    rng = np.random.default_rng(11)
+    asked = Traffic([nth * PICO // 100 for nth in range(count)], rng.integers(300, 900, count).tolist(), rng.integers(100, 700, count).tolist())  # fmt: skip
+    seen = simulate(replace(CACHED, callers=callers), asked)
+    end = np.array([(moment or 0) / PICO for moment in seen.finish_ps])
+    arrival = np.array([moment / PICO for moment in seen.arrival_ps])
+    rows = np.array(asked.input_tokens), np.array(asked.output_tokens), np.zeros(count)
+    return Recording(arrival, end, *rows, None, ASSUMED, {}, {}, 128, 1, 0, "arrival", True, 0.0, ()), replace(asked, arrival_ps=seen.arrival_ps)  # fmt: skip
+
+
+def test_callers_that_wait_for_their_answer_are_counted() -> None:
+    told, _ = asked_by(24)
+    assert callers_of(told) == 24
+    rounded = replace(told, arrival=np.sort(told.arrival.round(3)), end=told.end.round(3))
+    assert callers_of(rounded) == 24
+    assert callers_of(replace(told, left_out=3)) == 0  # nobody knows who sent what is missing
+    assert callers_of(replace(told, end=told.end + np.nan)) == 0
+
+
+def test_requests_that_come_by_themselves_have_no_callers() -> None:
+    told, _ = asked_by(24)
+    rng = np.random.default_rng(3)
+    assert callers_of(replace(told, arrival=np.sort(rng.uniform(0, told.end.max(), len(told.arrival))))) == 0
+    every = np.arange(120.0)
+    assert (
+        callers_of(replace(told, arrival=every, end=every + 0.5)) == 0
+    )  # one after the other, each half a second late
+    assert callers_of(replace(told, arrival=every * 0, end=every)) == 0  # all at once
+
+
+def test_a_slower_server_is_asked_by_no_more_callers_than_there_are() -> None:
+    """Sent when they were recorded, the requests would pile up before callers have their answers."""
+    told, asked = asked_by(24)
+    wide = replace(CACHED, usable_blocks=10 * CACHED.usable_blocks, step_ps=4 * CACHED.step_ps, callers=callers_of(told))  # fmt: skip
+    moments = [second * PICO // 4 for second in range(400)]
+    waits, comes = (simulate(each, asked, moments) for each in (wide, replace(wide, callers=0)))
+    assert max(sample.running for sample in waits.samples) <= 24 < max(sample.running for sample in comes.samples)
+    assert waits.peak_blocks < comes.peak_blocks
+    assert sum(end is not None for end in waits.finish_ps) == len(asked)
 
 
 # ---- a whole bundle

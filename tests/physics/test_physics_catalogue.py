@@ -126,11 +126,11 @@ def test_recurrent_state_of_one_request(name: str, size: int) -> None:
 
 
 def test_what_has_no_formula_is_unknown_and_not_zero() -> None:
-    assert kv_bytes_per_token(model("deepseek-ai/DeepSeek-V4-Flash")) is None
+    assert kv_bytes_per_token(model("Zyphra/Zamba2-7B")) is None
     assert kv_bytes_per_token(model("nvidia/Llama-3_3-Nemotron-Super-49B-v1")) is None
-    kimi = model("moonshotai/Kimi-K3")
-    assert state_bytes(next(cache for cache in kimi.caches if cache.kind == RECURRENT)) is None
-    assert weights_bytes(kimi) is None
+    lightning = model("MiniMaxAI/MiniMax-Text-01")
+    assert state_bytes(next(cache for cache in lightning.caches if cache.kind == RECURRENT)) is None
+    assert weights_bytes(model("moonshotai/Kimi-K3")) is None
 
 
 # --- names ----------------------------------------------------------------------------------------------------------------
@@ -236,6 +236,9 @@ def test_a_multimodal_config_is_read_one_level_down() -> None:
         ({"num_kv_shared_layers": 2}, [FULL, FULL, "none", "none"]),
         ({"cross_attention_layers": [1]}, [FULL, "cross", FULL, FULL]),
         ({"compress_ratios": [0, 4, 128, 4]}, ["unknown"] * 4),
+        ({"compress_ratios": [0, 4, 128, 4], "model_type": "deepseek_v4"}, ["compressed"] * 4),
+        ({"model_type": "falcon_h1"}, [FULL, RECURRENT] * 4),
+        ({"model_type": "zamba2", "layers_block_type": ["mamba", "hybrid", "mamba", "mamba"]}, [RECURRENT, FULL, RECURRENT, RECURRENT, RECURRENT]),
         ({"kv_lora_rank": 64, "qk_rope_head_dim": 16}, [LATENT] * 4),
         ({"block_configs": [{"attention": {"n_heads_in_group": 4}}, {"attention": {"no_op": True}}] * 2}, [FULL, "none"] * 2),
     ],

@@ -319,7 +319,7 @@ def test_the_whole_start_is_refused_by_the_first_check_that_fails() -> None:
     assert told("Qwen/Qwen3-8B", 16.0) == (False, "no-blocks")
     assert told("meta-llama/Llama-3.1-8B-Instruct", 22.0, max_model_len=131_072) == (False, "length")
     assert told("meta-llama/Llama-3.1-8B-Instruct", 22.0, max_model_len=4096) == (True, None)
-    assert told("deepseek-ai/DeepSeek-V4-Flash", 80.0)[0] is not True  # no formula, so no promise
+    assert told("Zyphra/Zamba2-7B", 80.0)[0] is not True  # no formula, so no promise
 
 
 # --- planning figures ------------------------------------------------------------------------------------------------------

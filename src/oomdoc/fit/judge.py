@@ -6,10 +6,21 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from oomdoc.fit.question import Measured, Question
+from oomdoc.physics.architecture import Model
 from oomdoc.physics.defaults import budget_rule
-from oomdoc.physics.expect import Expected, Filled, Known, Setup, expected, fill, request_need, stage_layouts
+from oomdoc.physics.expect import (
+    Expected,
+    Filled,
+    Known,
+    Setup,
+    expected,
+    fill,
+    in_flight_tokens,
+    request_need,
+    stage_layouts,
+)
 from oomdoc.physics.interval import Interval, point
-from oomdoc.physics.planning import activation_bytes, graph_bytes, runner_of
+from oomdoc.physics.planning import activation_bytes, graph_bytes, grows_with_length, runner_of
 from oomdoc.physics.pool import longest_request
 from oomdoc.physics.weights import weights_bytes
 
@@ -46,6 +57,7 @@ def _known(question: Question, setup: Setup) -> Known:
         and ran.dtype == setup.dtype
         and before.max_num_batched_tokens == after.max_num_batched_tokens
         and before.max_num_seqs == after.max_num_seqs
+        and (before.max_model_len == after.max_model_len or not grows_with_length(question.model))
     )
     same_graphs = same_ranks and ran.enforce_eager == setup.enforce_eager and before.max_num_seqs == after.max_num_seqs
     available = None
@@ -121,6 +133,7 @@ def _moved(
                 version=each.version,
                 encoder=not setup.language_model_only,
                 runner=runner_of(model, each.version, setup.model_runner),
+                max_model_len=each.max_model_len,
             )
             for each in (before, after)
         )
@@ -143,13 +156,17 @@ def longest(question: Question, setup: Setup) -> Interval | None:
     """The largest max_model_len that starts: for sure, and at best. None where the model's cache cannot be computed.
 
     The model's own limit is not applied: this is what memory allows. Where a step has to hold the whole prompt (V0
-    without chunked prefill) a longer prompt takes its own room, so each length is judged by itself.
+    without chunked prefill), or sets room aside for the longest one, each length is judged by itself.
     """
     result = judge(question, setup)
     if result.pool is None:
         return None
+    if grows_with_length(question.model):
+        sure = _whole_prompt(question, setup, MOST_TOKENS, lambda one: one.starts is True)
+        might = _whole_prompt(question, setup, MOST_TOKENS, lambda one: one.starts is not False)
+        return Interval(sure, max(sure, might), result.pool.blocks.origin)
     # a step is no larger than max_num_seqs x max_model_len: a short length must not make the step short for a long one
-    found = _pool_end(judge(question, replace(setup, max_model_len=MOST_TOKENS)), setup)
+    found = _pool_end(question.model, judge(question, replace(setup, max_model_len=MOST_TOKENS)), setup)
     if setup.max_num_batched_tokens is not None or result.filled.generation != "V0":
         return found
     if found.lo > _WHOLE_PROMPTS:
@@ -164,7 +181,7 @@ def longest(question: Question, setup: Setup) -> Interval | None:
     return Interval(sure, max(sure, best), found.origin)
 
 
-def _pool_end(result: Expected, setup: Setup) -> Interval:
+def _pool_end(model: Model, result: Expected, setup: Setup) -> Interval:
     """Tokens of the longest request that the pool of this result holds; 0 where an earlier check may refuse."""
     pool = result.pool
     assert pool is not None
@@ -175,7 +192,7 @@ def _pool_end(result: Expected, setup: Setup) -> Interval:
             longest_request(
                 layout,
                 int(count),
-                batched_tokens=result.filled.max_num_batched_tokens,
+                batched_tokens=in_flight_tokens(model, setup, result.filled),
                 prefix_caching=result.filled.enable_prefix_caching,
                 draft_tokens=setup.speculation.tokens,
                 most=MOST_TOKENS,
@@ -203,5 +220,7 @@ def at_once(question: Question, setup: Setup, tokens: int) -> Interval | None:
     result = judge(question, setup)
     if result.pool is None:
         return None
-    need = max(request_need(layout, setup, result.filled, max(1, tokens)) for layout in result.pool.layouts)
+    need = max(
+        request_need(layout, question.model, setup, result.filled, max(1, tokens)) for layout in result.pool.layouts
+    )
     return (result.pool.blocks / need).floor()

@@ -72,7 +72,8 @@ def expectation(
     except OomdocError:  # a dtype that nobody knows
         return None
     stages = stage_weights(
-        model, quantization=setup.quantization, dtype=setup.dtype, tp=setup.tensor_parallel_size, pp=setup.pipeline_parallel_size
+        model, quantization=setup.quantization, dtype=setup.dtype, tp=setup.tensor_parallel_size, pp=setup.pipeline_parallel_size,
+        version=setup.version,
     )  # fmt: skip
     parts: dict[str, Interval] = {}
     if result.weights_bytes is not None and stages:
@@ -132,7 +133,7 @@ def ranks_that_fit(
     model, setup = question.model, question.setup
     found = []
     for tp in RANKS:
-        stages = stage_weights(model, quantization=setup.quantization, dtype=setup.dtype, tp=tp)
+        stages = stage_weights(model, quantization=setup.quantization, dtype=setup.dtype, tp=tp, version=setup.version)
         each = kv_bytes_per_token(
             model, kv_cache_dtype=setup.kv_cache_dtype, dtype=setup.dtype, tp=tp, version=setup.version
         )

@@ -11,6 +11,7 @@ from oomdoc.regexes import regex
 
 FULL, SLIDING, CHUNKED, LATENT = "full", "sliding", "chunked", "latent"
 CROSS, RECURRENT, ENCODER, UNKNOWN = "cross", "recurrent", "encoder", "unknown"
+COMPRESSED = "compressed"
 
 
 _POOLED = regex(r"(?i)embed|rerank|reward|(?<![a-z])(e5|bge|gte)(?![a-z])")
@@ -22,10 +23,13 @@ class Cache:
 
     `full` every token; `sliding` and `chunked` only the last `window` tokens; `latent` one compressed entry per token
     (MLA); `cross` the tokens of an encoder, not of the request; `recurrent` one state per request however long it is;
-    `encoder` nothing at all (an embedding model reads its text at once); `unknown` something that no formula here
+    `compressed` one entry for `ratio` tokens and, of the last `window` of them, one each (DeepSeek-V4; ratio 0: the window
+    alone); `encoder` nothing at all (an embedding model reads its text at once); `unknown` something that no formula here
     covers. Dimensions are elements at TP 1. A recurrent state of unknown size has `state_elements` None;
     `state_bytes_each` is the width that the config states for its elements, 2 where it states none. `conv_width` is
-    the width of one step of the convolution, for speculation keeps one more step per draft token.
+    the width of one step of the convolution, for speculation keeps one more step per draft token. `side_bytes` is what a
+    sparse indexer keeps of a token beside keys, values or latents, on every rank. `early_index_dim` is what early releases
+    keep in a layer that looks where another's indexer has looked (`kv.SHARED_INDEXER_SINCE`).
     """
 
     kind: str
@@ -35,12 +39,15 @@ class Cache:
     window: int | None = None
     latent_dim: int = 0
     index_dim: int = 0
+    early_index_dim: int = 0
     query_heads: int = 0
     query_head_dim: int = 0
     state_elements: int | None = None
     conv_elements: int = 0
     state_bytes_each: int = 2
     conv_width: int = 0
+    side_bytes: float = 0.0
+    ratio: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,8 @@ class Parameters:
     `small` are norms, biases of norms and routers: on every rank, never quantised. `experts` are routed experts, `rest`
     every other linear layer; `attention` (projections of attention or of a recurrent layer) and `shared` (shared
     experts) are parts of it that many 4-bit checkpoints leave in 16 bits. `absorbed` is what MLA keeps a second time,
-    unquantised, in the dtype of the model.
+    unquantised, in the dtype of the model; `folded` what releases 0.7 kept instead (`weights.FOLDED_UNTIL`).
+    `entry` are a Nemotron-H's attention blocks and as many state-space blocks, which lead into them: part of `attention`.
     """
 
     embedding: int
@@ -65,6 +73,8 @@ class Parameters:
     absorbed: int = 0
     attention: int = 0
     shared: int = 0
+    folded: int = 0
+    entry: int = 0
 
     @property
     def total(self) -> int:
@@ -122,7 +132,7 @@ class Model:
 
     @property
     def layers(self) -> int:
-        """Decoder layers, with and without a cache."""
+        """Decoder layers, with and without a cache; a layer with attention and a state space side by side counts twice."""
         return len(self.pattern)
 
     @property
@@ -132,8 +142,8 @@ class Model:
 
     @property
     def latent(self) -> bool:
-        """MLA: every rank keeps the whole entry."""
-        return any(cache.kind == LATENT for cache in self.caches)
+        """MLA and what came after it: every rank keeps the whole entry."""
+        return any(cache.kind in (LATENT, COMPRESSED) for cache in self.caches)
 
     @property
     def recurrent(self) -> bool:

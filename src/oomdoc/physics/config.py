@@ -15,6 +15,7 @@ from typing import Any
 from oomdoc.errors import UsageError
 from oomdoc.physics.architecture import (
     CHUNKED,
+    COMPRESSED,
     CROSS,
     ENCODER,
     FULL,
@@ -138,20 +139,23 @@ def _caches(
     text: Config, family: str, layers: int, hidden: int, heads: int
 ) -> tuple[tuple[Cache, ...], tuple[int, ...]]:
     """The kinds of cache and, per layer, which one it has."""
-    if text.get("compress_ratios"):
+    ratios = text.get("compress_ratios")
+    if family == "deepseek_v4" and isinstance(ratios, list) and len(ratios) >= layers:
+        return _compressed(ratios[:layers], integer(text, "sliding_window") or 128)
+    if ratios:
         return (Cache(UNKNOWN),), (0,) * layers
     if isinstance(text.get("block_configs"), list):
         return _by_blocks(text["block_configs"], heads, integer(text, "head_dim") or hidden // heads)
     if family in _ENCODERS:
         return (Cache(ENCODER),), (0,) * layers
     full = _attention(text, family, hidden, heads)
-    plain = replace(full, index_dim=0)
+    plain = replace(full, index_dim=0, early_index_dim=full.index_dim)
     shares = text.get("indexer_types")  # GLM-5.2: most layers look where an earlier layer's indexer has looked
     names = _layer_names(text, layers)
     kinds: list[Cache] = []
     pattern: list[int] = []
     known: dict[tuple[str, bool], int] = {}  # a hundred layers are of two or three kinds
-    shared_from = layers - (integer(text, "num_kv_shared_layers") or 0)
+    shared_from = len(names) - (integer(text, "num_kv_shared_layers") or 0)
     for place, name in enumerate(names):
         borrowed = isinstance(shares, list) and place < len(shares) and shares[place] == "shared"
         if place >= shared_from:
@@ -171,15 +175,27 @@ def _attention(text: Config, family: str, hidden: int, heads: int) -> Cache:
     if rank:
         rope = integer(text, "qk_rope_head_dim") or 0
         query = (integer(text, "qk_nope_head_dim") or 0) + rope
-        index = integer(text, "index_head_dim") or 0
-        return Cache(LATENT, latent_dim=rank + rope, index_dim=index, query_heads=heads, query_head_dim=query)
+        index, pooled = integer(text, "index_head_dim") or 0, integer(text, "index_kpool") or 1
+        own = Cache(LATENT, latent_dim=rank + rope, query_heads=heads, query_head_dim=query)
+        if pooled > 1:  # one key for so many tokens
+            return replace(own, side_bytes=(index + 4 * index / 128) / pooled)
+        return replace(own, index_dim=index)
     head_dim = integer(text, "head_dim", "attention_head_dim", "kv_channels") or hidden // heads
     value_dim = integer(text, "v_head_dim") or head_dim
-    return Cache(FULL, kv_heads_of(text, heads), head_dim, value_dim)
+    wide, ratio = integer(text, "indexer_head_dim"), integer(text, "indexer_compress_ratio")
+    side = (
+        2 * wide / ratio if wide and ratio and family.startswith("qwen4") else 0.0
+    )  # one 16-bit key for so many tokens
+    return Cache(FULL, kv_heads_of(text, heads), head_dim, value_dim, side_bytes=side)
 
 
 def _layer_names(text: Config, layers: int) -> list[str]:
-    """One of full, sliding, chunked, cross, recurrent, none per layer."""
+    """One of full, sliding, chunked, cross, recurrent, none per layer; two of a layer that has attention and a state space."""
+    if text.get("model_type") == "falcon_h1":  # side by side in every layer
+        return ["full", "recurrent"] * layers
+    blocks = text.get("layers_block_type")
+    if text.get("model_type") == "zamba2" and isinstance(blocks, list) and len(blocks) == layers:
+        return [name for block in blocks for name in (["full"] if block in ("hybrid", "g") else []) + ["recurrent"]]
     listed = text.get("layer_types")
     if isinstance(listed, list) and len(listed) == layers:
         return [_listed(str(name)) for name in listed]
@@ -254,11 +270,25 @@ def _cache_of(name: str, text: Config, full: Cache) -> Cache | None:
 
 
 def _recurrent(text: Config) -> Cache:
-    """The state of a gated delta net or a Mamba-2 layer, elements at TP 1; other forms have an unknown size.
+    """The state of a gated delta net, a Kimi delta attention or a Mamba-2 layer, elements at TP 1; other forms have an unknown size.
 
     Elements are as wide as the config says, else as the model's dtype. GDN: value heads x key dim x value dim, and (2 x key heads x key dim + value heads x value dim) x (kernel - 1) for
-    the convolution. Mamba-2: heads x head dim x state size, and (heads x head dim + 2 x groups x state size) x (kernel - 1).
+    the convolution. KDA: heads x head dim x head dim in 32 bits, and 3 x heads x head dim x (kernel - 1).
+    Mamba-2: heads x head dim x state size, and (heads x head dim + 2 x groups x state size) x (kernel - 1).
     """
+    delta = text.get("linear_attn_config")
+    if isinstance(delta, dict):
+        heads, dim = integer(delta, "num_heads"), integer(delta, "head_dim")
+        kernel = integer(delta, "short_conv_kernel_size")
+        if heads and dim and kernel:
+            wide = 3 * heads * dim
+            return Cache(
+                RECURRENT,
+                state_elements=heads * dim * dim,
+                conv_elements=wide * (kernel - 1),
+                state_bytes_each=4,
+                conv_width=wide,
+            )
     stated = text.get("mamba_ssm_dtype") or text.get("mamba_ssm_cache_dtype")
     each = 4 if stated == "float32" or _dtype(text) == "float32" else 2
     values, keys = integer(text, "linear_num_value_heads"), integer(text, "linear_num_key_heads")
@@ -273,12 +303,12 @@ def _recurrent(text: Config) -> Cache:
             state_bytes_each=each,
             conv_width=wide,
         )
-    heads = integer(text, "mamba_num_heads", "mamba_n_heads")
+    heads = integer(text, "mamba_num_heads", "mamba_n_heads", "n_mamba_heads")
     head_dim, state = (
-        integer(text, "mamba_head_dim", "mamba_d_head"),
+        integer(text, "mamba_head_dim", "mamba_d_head", "mamba_headdim"),
         integer(text, "ssm_state_size", "mamba_d_state"),
     )
-    groups = integer(text, "n_groups", "mamba_n_groups")
+    groups = integer(text, "n_groups", "mamba_n_groups", "mamba_ngroups")
     if heads and head_dim and state and groups and kernel:
         wide = heads * head_dim + 2 * groups * state
         return Cache(
@@ -289,6 +319,13 @@ def _recurrent(text: Config) -> Cache:
             conv_width=wide,
         )
     return Cache(RECURRENT)
+
+
+def _compressed(ratios: Sequence[Any], window: int) -> tuple[tuple[Cache, ...], tuple[int, ...]]:
+    """DeepSeek-V4: each layer names how many tokens share an entry, 0 or 1 for a window alone."""
+    caches = [Cache(COMPRESSED, window=window, ratio=ratio if ratio in (4, 128) else 0) for ratio in ratios]
+    kinds = tuple(dict.fromkeys(caches))
+    return kinds, tuple(kinds.index(cache) for cache in caches)
 
 
 def _by_blocks(blocks: Sequence[Any], heads: int, head_dim: int) -> tuple[tuple[Cache, ...], tuple[int, ...]]:

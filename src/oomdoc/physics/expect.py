@@ -24,7 +24,7 @@ from oomdoc.physics.defaults import (
 )
 from oomdoc.physics.interval import Interval, smallest
 from oomdoc.physics.kv import is_kv_dtype, kv_bytes_per_token
-from oomdoc.physics.planning import activation_bytes, graph_bytes, non_torch_bytes, runner_of
+from oomdoc.physics.planning import activation_bytes, beside_weights, graph_bytes, non_torch_bytes, runner_of
 from oomdoc.physics.pool import (
     BLOCKS_LINE_UNTIL,
     Layout,
@@ -38,8 +38,10 @@ from oomdoc.physics.pool import (
 from oomdoc.physics.speculation import NONE, Speculation, read_speculation, stated_speculation
 from oomdoc.physics.weights import draft_bytes, known_format, stage_weights
 
-PREFIX_CACHING_OF_HYBRIDS_SINCE = 20_000
+PREFIX_CACHING_OF_HYBRIDS_SINCE = 28_000
 _ITEM_TOKENS = {"gemma4_text": 2496}  # a step holds one whole item where attention over images goes both ways
+IN_FLIGHT_SINCE = 26_000
+_BESIDE_THE_SCHEDULER = frozenset({"ngram", "[ngram]", "suffix", "medusa", "mlp_speculator"})
 _CAPPED_BY_LENGTH_SINCE = 11_002  # 0.11.2: a step is never larger than max_num_seqs x max_model_len
 
 
@@ -245,7 +247,7 @@ def fill(model: Model, setup: Setup, total_bytes: Interval, device: str = "") ->
         origins["block_size"] = by_default
     caching = setup.enable_prefix_caching
     if caching is None:
-        # for hybrids the engine turned it off by itself until 0.19, and later where tokens are drafted
+        # for hybrids the engine turned it off by itself until 0.27, and later where tokens are drafted
         without = version < PREFIX_CACHING_OF_HYBRIDS_SINCE or setup.speculation.tokens > 0
         caching = generation == "V1" and not (model.recurrent and without)
     return Filled(version, generation, utilization, length, seqs, batched, block, origins, caching)
@@ -261,7 +263,7 @@ def expected(
     known = known or Known()
     filled = fill(model, setup, total_bytes, device)
     tp, pp = setup.tensor_parallel_size, setup.pipeline_parallel_size
-    weights = (known.weights_bytes,) * pp if known.weights_bytes else _loaded(model, setup)
+    weights = (known.weights_bytes,) * pp if known.weights_bytes else _loaded(model, setup, filled.version, device)
     per_token = kv_bytes_per_token(
         model,
         kv_cache_dtype=setup.kv_cache_dtype,
@@ -285,7 +287,7 @@ def expected(
     return Expected(setup, filled, heaviest, per_token, budget, least, pool, starts, refusal, lacking)
 
 
-def _loaded(model: Model, setup: Setup) -> tuple[Interval, ...]:
+def _loaded(model: Model, setup: Setup, version: int, device: str) -> tuple[Interval, ...]:
     """Weights of each stage, with the slots of adapters on each and what drafts on the last."""
     tp, pp = setup.tensor_parallel_size, setup.pipeline_parallel_size
     stages = stage_weights(
@@ -295,9 +297,12 @@ def _loaded(model: Model, setup: Setup) -> tuple[Interval, ...]:
         tp=tp,
         pp=pp,
         encoder=not setup.language_model_only,
+        version=version,
     )
     if not stages:
         return stages
+    beside = beside_weights(device)
+    stages = tuple(each + beside for each in stages) if beside.hi else stages
     slots = adapter_bytes(model, setup.adapters, dtype=setup.dtype, tp=tp)
     if slots is not None:
         stages = tuple(each + slots * (1 / len(stages)) for each in stages)
@@ -339,6 +344,7 @@ def _budget(
         version=filled.version,
         encoder=not setup.language_model_only,
         runner=runner,
+        max_model_len=filled.max_model_len,
     )
     counted = budget_rule(filled.version, filled.generation).also
     planned = "graphs" in counted and runner == "V1"
@@ -386,15 +392,36 @@ def draft_caches(model: Model, speculation: Speculation) -> tuple[Cache, ...]:
     return (kinds[0],) * speculation.layers if kinds else ()
 
 
-def request_need(layout: Layout, setup: Setup, filled: Filled, tokens: int) -> int:
-    """Blocks of one request of so many tokens; context parallelism spreads its positions over the ranks."""
+def in_flight_tokens(model: Model, setup: Setup, filled: Filled) -> int:
+    """Tokens that may be scheduled and not yet settled, for which layers with a window keep blocks.
+
+    One step until 0.25. From 0.26 on as many as run at once (`max_in_flight_tokens` of the engine's config): two, for steps
+    are scheduled ahead; one where pooling or a way of drafting does not allow that; with several stages one each, and one
+    more on the second model runner.
+    """
+    stages = setup.pipeline_parallel_size
+    steps = 1
+    if filled.version >= IN_FLIGHT_SINCE:
+        ahead = not model.pooled and setup.speculation.method not in _BESIDE_THE_SCHEDULER
+        second = runner_of(model, filled.version, setup.model_runner) == "V2"
+        steps = stages + 1 if ahead and (second or stages == 1) else stages
+    return steps * filled.max_num_batched_tokens
+
+
+def request_need(
+    layout: Layout, model: Model, setup: Setup, filled: Filled, tokens: int, *, checked: bool = False
+) -> int:
+    """Blocks of one request of so many tokens; context parallelism spreads its positions over the ranks. `checked`: as the
+    start-up check counts them.
+    """
     dcp = setup.decode_context_parallel_size
     return request_blocks(
         layout,
         -(-tokens // dcp),
-        batched_tokens=filled.max_num_batched_tokens,
+        batched_tokens=in_flight_tokens(model, setup, filled),
         prefix_caching=filled.enable_prefix_caching,
         draft_tokens=setup.speculation.tokens,
+        checked=checked,
     )
 
 
@@ -405,8 +432,9 @@ def _pool(model: Model, setup: Setup, filled: Filled, available: list[Interval])
     held = [blocks(layout, each) for layout, each in zip(found, available, strict=True)]
     if model.confirmed == "name":  # a guessed cache may be half or twice what is computed
         held = [replace(each, lo=each.lo // 2, hi=each.hi * 2) for each in held]
-    need = [request_need(layout, setup, filled, filled.max_model_len) for layout in found]
+    need = [request_need(layout, model, setup, filled, filled.max_model_len) for layout in found]
     most = max(need)
+    checked = [request_need(layout, model, setup, filled, filled.max_model_len, checked=True) for layout in found]
     # the engine takes the fewest blocks of all ranks for every rank
     count = smallest(held)
     layout = found[need.index(most)]
@@ -417,15 +445,23 @@ def _pool(model: Model, setup: Setup, filled: Filled, available: list[Interval])
 
     def tokens(block_count: float) -> list[int]:
         return [
-            pool_tokens(layout, int(block_count), need=most, max_model_len=filled.max_model_len, version=rule, dcp=dcp)
+            pool_tokens(
+                layout,
+                int(block_count),
+                need=most,
+                max_model_len=filled.max_model_len,
+                version=rule,
+                dcp=dcp,
+                prefix_caching=filled.enable_prefix_caching,
+            )
             for rule in rules
         ]
 
     return Pool(
         found,
         count,
-        most,
-        max(each * layout.block_bytes for each, layout in zip(need, found, strict=True)),
+        max(checked),
+        max(each * layout.block_bytes for each, layout in zip(checked, found, strict=True)),
         Interval(min(tokens(count.lo)), max(tokens(count.hi)), count.origin),
         Interval(count.lo / most, count.hi / most, count.origin),
     )

@@ -57,7 +57,8 @@ def find_gpu(text: str) -> Gpu:
 
     A bare number is GiB. `80GB` is what it says, 80 x 10^9 bytes, which is less than an 80 GB card has: name the card.
     `4xA100-40GB` are four of them. `H100 MIG 3g.40gb` is the slice, never the whole card. A card that is not in the table
-    but whose name ends with its capacity has about that: a range, with the origin `assumed`.
+    but whose name ends with its capacity has about that: a range, with the origin `assumed`. A name and a total with
+    decimals (`RX 7900 GRE 15.98GiB`), as an engine prints it, is that card with exactly that total.
 
     >>> find_gpu("H100").name, find_gpu("NVIDIA A100-SXM4-40GB").name, find_gpu("24GiB").total_bytes.lo / GIB
     ('NVIDIA H100 80GB', 'NVIDIA A100 40GB', 24.0)
@@ -70,6 +71,8 @@ def find_gpu(text: str) -> Gpu:
     size = parse_size(text, unit="GiB")
     if size is not None and 0 < size <= _MOST_BYTES:
         return Gpu("", point(size, "given"))
+    if found := _with_total(text):
+        return found
     plain = _plain(text)
     if found := _by_name(plain):
         return found
@@ -81,6 +84,14 @@ def find_gpu(text: str) -> Gpu:
     raise UsageError(
         f"no device '{text}' is known", f"{meant}Name a size such as 80GiB, or one such as H100, L40S, A10G"
     )
+
+
+def _with_total(text: str) -> Gpu | None:
+    """A card by its name with the total that something printed of it; None where the text ends otherwise."""
+    named = re.fullmatch(r"\s*([^\W\d_][\w\s().\-]*?)\s+(\d{1,3}\.\d{1,3})\s*GiB\s*", text)
+    if named is None or not 0 < float(named[2]) * GIB <= _MOST_BYTES:
+        return None
+    return Gpu(" ".join(named[1].split()), point(float(named[2]) * GIB, "given"))
 
 
 def _by_box(text: str) -> Gpu | None:

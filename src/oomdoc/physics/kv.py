@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 
 from oomdoc.errors import UsageError
-from oomdoc.physics.architecture import CROSS, ENCODER, LATENT, RECURRENT, UNKNOWN, Cache, Model
+from oomdoc.physics.architecture import COMPRESSED, CROSS, ENCODER, LATENT, RECURRENT, UNKNOWN, Cache, Model
 from oomdoc.physics.weights import dtype_bytes, stage_layers
 
+SHARED_INDEXER_SINCE = 24_000  # layers without an indexer of their own keep no keys: not yet in 0.23.0, in 0.25.1
 LATENT_SINCE = 7000  # 0.7.0: before, MLA models kept padded keys and values like any other
 _PADDED_HEAD_DIM = 256
 _SPARSE_ENTRY_BYTES = 656  # fp8_ds_mla: 512 B of 8-bit latent, 16 B of scales, 128 B of 16-bit rope
 _CONV_BYTES = 2
+COMPRESSED_BYTES, INDEX_BYTES, INDEXED_RATIO = 584, 132, 4
+"""DeepSeek-V4: 448 B of 8-bit latent, 128 B of 16-bit rope and 8 B of scales; a key of its indexer (layers of that ratio alone)."""
 
 _ELEMENT_BYTES = {"fp8": 1.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0, "fp8_inc": 1.0, "fp8_ds_mla": 1.0, "int8": 1.0,
                   "bfloat16": 2.0, "float16": 2.0, "half": 2.0, "float": 4.0, "float32": 4.0}  # fmt: skip
@@ -59,22 +62,31 @@ def token_bytes(cache: Cache, dtype: str, *, tp: int = 1, version: int | None = 
     """Bytes of one token in one layer on one rank; 0 for caches that do not grow with the request, None for unknown ones.
 
     Keys and values: max(1, kv_heads // TP) x (D_k + D_v) x b. Latent: (kv_lora_rank + qk_rope_head_dim) x b on every
-    rank, once; `fp8_ds_mla` 656 B. A sparse indexer adds index_head_dim + 4 x index_head_dim / 128. Before 0.7:
+    rank, once; `fp8_ds_mla` 656 B. A sparse indexer adds index_head_dim + 4 x index_head_dim / 128 (of Qwen4: 2 x
+    indexer_head_dim / indexer_compress_ratio). Before 0.7:
     2 x query heads / TP x 256 x b.
     """
     if cache.kind == UNKNOWN:
         return None
     if cache.kind in (RECURRENT, CROSS, ENCODER):
         return 0.0
+    if cache.kind == COMPRESSED:
+        return (
+            (COMPRESSED_BYTES + (INDEX_BYTES if cache.ratio == INDEXED_RATIO else 0)) / cache.ratio
+            if cache.ratio
+            else 0.0
+        )
     if cache.kind != LATENT:
         heads = max(1, cache.kv_heads // tp)
-        return heads * (head_bytes(cache.head_dim, dtype) + head_bytes(cache.v_head_dim, dtype))
+        return heads * (head_bytes(cache.head_dim, dtype) + head_bytes(cache.v_head_dim, dtype)) + cache.side_bytes
     if version is not None and version < LATENT_SINCE:
         padded = max(_PADDED_HEAD_DIM, cache.query_head_dim)
         return 2 * max(1, cache.query_heads // tp) * head_bytes(padded, dtype)
     entry = _SPARSE_ENTRY_BYTES if dtype == "fp8_ds_mla" else head_bytes(cache.latent_dim, dtype)
-    index = cache.index_dim + 4 * cache.index_dim / 128
-    return entry + index
+    early = version is not None and version < SHARED_INDEXER_SINCE
+    dim = cache.index_dim or (cache.early_index_dim if early else 0)
+    index = dim + 4 * dim / 128
+    return entry + index + cache.side_bytes
 
 
 def state_bytes(cache: Cache, *, tp: int = 1, draft_tokens: int = 0) -> int | None:

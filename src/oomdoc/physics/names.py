@@ -75,7 +75,7 @@ def format_of(name: str) -> str | None:
 _FORMAT_WORDS = regex(
     r"(?<![a-z0-9])(nvfp4|mxfp4|fp4|w4a4|w4a16|w8a8|w8a16|awq|gptq|marlin|autoround|int4|int8|4bit|8bit|bnb|nf4|bitsandbytes|fp8|bf16|fp16|"
     r"dynamic|static|kv|gguf|i?q\d(-k)?(-[msl01]|-xl|-xs|-xxs|-nl)?|ud|g\d+|gs\d+|group\d+|sym|asym|quantized|unquantized|qat|hf|block|unsloth|"
-    r"per-tensor|channel|modelopt|compressed-tensors)(?![a-z0-9])"
+    r"per-tensor|channel|modelopt|modelscope|ms|compressed-tensors)(?![a-z0-9])"
 )
 _TUNING_WORDS = regex(
     r"(?<![a-z0-9])(instruct|chat|it|pt|base|thinking|dpo|sft|uncensored|abliterated|fp32|v\d+-\d+|\d{4}(-v\d+-\d+)?|mtp|eagle3?)(?![a-z0-9])"

@@ -40,7 +40,7 @@ _SHAPES: Mapping[str, _Shape] = {
     "smollm3": _PLAIN, "exaone": _PLAIN, "aquila": _PLAIN, "ernie4_5": _PLAIN, "ernie4_5_moe": _PLAIN, "apertus": _Shape(qk_norm="head", matrices=2),
     "qwen2": _BIAS, "qwen2_moe": _BIAS, "qwen2_vl": _BIAS, "qwen2_5_vl": _BIAS, "qwen2_5_vl_text": _BIAS, "qwen2_vl_text": _BIAS,
     "qwen3": _NORMED, "qwen3_moe": _NORMED, "qwen3_vl_text": _NORMED, "qwen3_vl_moe_text": _NORMED,
-    "qwen3_next": _NORMED, "qwen3_5": _NORMED, "qwen3_5_text": _NORMED, "qwen3_5_moe": _NORMED, "qwen3_5_moe_text": _NORMED,
+    "qwen3_next": _NORMED, "qwen3_5": _NORMED, "qwen3_5_text": _NORMED, "qwen3_5_moe": _NORMED, "qwen3_5_moe_text": _NORMED, "qwen4_exp": _NORMED, "qwen4_exp_text": _NORMED,
     "olmo2": _Shape(qk_norm="full"), "olmo3": _Shape(qk_norm="full"), "olmoe": _Shape(qk_norm="full"), "hunyuan_v1_dense": _NORMED,
     "gemma": _Shape(tied=True), "gemma2": _Shape(norms=4, tied=True), "gemma3": _GEMMA, "gemma3_text": _GEMMA, "gemma4_text": _GEMMA,
     "cohere": _Shape(norms=1, tied=True), "cohere2": _Shape(norms=1, tied=True), "glm4": _Shape(norms=4),
@@ -52,6 +52,7 @@ _SHAPES: Mapping[str, _Shape] = {
     "minimax_m3": _NORMED, "mistral_large_3": _PLAIN, "longcat_flash": _PLAIN, "laguna": _NORMED,
 }  # fmt: skip
 
+_GATED = ("qwen3_next", "qwen4_exp")  # a gate as wide as the queries, whether or not the config says so
 _ROUTER_BIAS = {"deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa", "minimax_m2", "nemotron_h"}
 
 
@@ -67,6 +68,8 @@ class _Sums:
     absorbed: int = 0
     attention: int = 0
     shared: int = 0
+    folded: int = 0
+    entry: int = 0
 
 
 def integer(config: Config, *keys: str) -> int | None:
@@ -123,6 +126,7 @@ def count_parameters(
             )
         if not known:
             return None
+        layer.small += _streams(text, hidden)
         for part, count in vars(layer).items():
             setattr(sums, part, getattr(sums, part) + count * len(places))
     return Parameters(
@@ -136,7 +140,22 @@ def count_parameters(
         absorbed=sums.absorbed,
         attention=sums.attention,
         shared=sums.shared,
+        folded=sums.folded,
+        entry=_entry(text, letters, shape, hidden, heads) if letters else 0,
     )
+
+
+def _entry(text: Config, letters: str, shape: _Shape, hidden: int, heads: int) -> int:
+    """Parameters of the attention blocks of a Nemotron-H and of as many state-space blocks."""
+    pair = _Sums()
+    known = [_nemotron(pair, text, shape, letter, hidden, heads) for letter in "M*"]
+    return letters.count("*") * pair.attention if all(known) else 0
+
+
+def _streams(text: Config, hidden: int) -> int:
+    """What mixes several residual streams before and after both blocks of a layer (Qwen4's hyper-connections)."""
+    count, rank = integer(text, "hc_count"), integer(text, "hc_lowrank")
+    return 2 * count * hidden * (2 * rank + count + 1) if count and rank else 0
 
 
 # ---- attention and what stands in its place
@@ -167,7 +186,7 @@ def _attention(sums: _Sums, text: Config, family: str, shape: _Shape, name: str,
         kv_heads = integer(text, "swa_num_key_value_heads") or kv_heads
     value_dim = integer(text, "v_head_dim") or head_dim
     sums.kv += hidden * kv_heads * (head_dim + values * value_dim)
-    queries = heads * head_dim * (2 if text.get("attn_output_gate") is True or family == "qwen3_next" else 1)
+    queries = heads * head_dim * (2 if text.get("attn_output_gate") is True or family.startswith(_GATED) else 1)
     own = hidden * (queries + heads * value_dim)
     sums.rest += own
     sums.attention += own
@@ -181,7 +200,9 @@ def _attention(sums: _Sums, text: Config, family: str, shape: _Shape, name: str,
 
 
 def _latent(sums: _Sums, text: Config, hidden: int, heads: int) -> None:
-    """MLA; `absorbed` are the halves of kv_b kept again for decoding. A sparse indexer stands on every rank."""
+    """MLA; `absorbed` are the halves of kv_b kept again for decoding, `folded` their products with the projections beside
+    them and the rope part of the queries. A sparse indexer stands on every rank.
+    """
     latent = integer(text, "kv_lora_rank") or 0
     rope = integer(text, "qk_rope_head_dim") or 0
     nope, value = integer(text, "qk_nope_head_dim") or 0, integer(text, "v_head_dim") or 0
@@ -193,6 +214,7 @@ def _latent(sums: _Sums, text: Config, hidden: int, heads: int) -> None:
     sums.rest += own
     sums.attention += own
     sums.absorbed += kv_b
+    sums.folded += heads * ((query or hidden) * (latent + rope) + latent * hidden)
 
 
 def _delta_net(sums: _Sums, text: Config, hidden: int) -> bool:

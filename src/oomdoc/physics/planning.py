@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from oomdoc.physics.architecture import Model
+from oomdoc.physics.architecture import LATENT, Model
 from oomdoc.physics.gpus import unified_memory
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import model_dtype_bytes
@@ -18,7 +18,7 @@ from oomdoc.units import GIB, MIB
 ORIGIN = "planning figure"
 
 
-LEAN_SAMPLER_SINCE = 16_000  # logs of 0.13 still show the old peak, those of 0.17 the new one
+LEAN_SAMPLER_SINCE = 17_000  # the source of 0.16.0 still sorts all logits, that of 0.17 filters them in place
 SAMPLER_BYTES = Interval(36, 41, ORIGIN)
 LEAN_SAMPLER_BYTES = Interval(14.5, 17, ORIGIN)
 FUSED_SAMPLER_BYTES = 10
@@ -29,7 +29,7 @@ else at 256 x 152k and 256 x 128k (0.17.1); 1.9 to 3.9 GiB at 1,024 x 128k to 25
 first V1 releases let it sample without a sort: 0.45 to 0.53 GiB with all else at 256 x 152k (three starts of 0.10.1), so
 that before the lean one either may be found and no flag tells which."""
 
-FORWARD = (1.1, 2.0)
+FORWARD = (1.2, 1.9)
 """Peak of the forward pass / its three largest tensors: 1.4 to 1.8 in six starts with few sequences (0.10 to 0.26)."""
 
 SECOND_RUNNER_SINCE = 26_000
@@ -42,7 +42,11 @@ Qwen2.5-7B and 32B, Qwen3-4B on an H100, 0.26.0); no sampler is tried. A first s
 _SECOND_REST_GIB = 0.25
 
 ENCODER_BYTES = Interval(0.0, 1.6 * GIB, ORIGIN)
-"""What the trial of a vision or audio encoder adds; nothing where the flags allow no such item."""
+"""What the trial of a vision or audio encoder adds with up to 8,192 tokens in a step, in proportion above; nothing where the flags allow no such item."""
+
+SPARSE_WORKSPACE = (40 * 132, 5 * 576 * 2)
+"""Bytes per token of `max_model_len` that sparse latent attention sets aside for long prompts (vllm/v1/attention/backends/mla,
+0.14 to 0.30: 40 indexer keys, or 5 latents in 16 bits where the cache has 8); experts may use the same room for theirs."""
 
 BOUNDED_ENCODER_SINCE = 10_000
 EARLY_ENCODER_BYTES = Interval(0.2 * GIB, 16 * GIB, ORIGIN)
@@ -59,6 +63,7 @@ def activation_bytes(
     version: int | None = None,
     encoder: bool = True,
     runner: str = "V1",
+    max_model_len: int = 0,
 ) -> Interval:
     """Peak of activations in torch while the engine profiles itself with `batched_tokens` dummy tokens.
 
@@ -89,9 +94,19 @@ def activation_bytes(
     peak = Interval(
         max(low * floor, rows * each.lo), max(high * floor, rows * each.hi + 0.35 * floor) + 0.1 * GIB, ORIGIN
     )
+    if grows_with_length(model):
+        least, most = SPARSE_WORKSPACE
+        peak = Interval(max(peak.lo, least * max_model_len), peak.hi + most * max_model_len, ORIGIN)
     if not (model.multimodal and encoder):
         return peak
-    return peak + (EARLY_ENCODER_BYTES if version is not None and version < BOUNDED_ENCODER_SINCE else ENCODER_BYTES)
+    if version is not None and version < BOUNDED_ENCODER_SINCE:
+        return peak + EARLY_ENCODER_BYTES
+    return peak + replace(ENCODER_BYTES, hi=ENCODER_BYTES.hi * max(1.0, batched_tokens / 8192))
+
+
+def grows_with_length(model: Model) -> bool:
+    """Whether the profile's peak depends on `max_model_len`: sparse latent attention sets room aside for the longest prompts."""
+    return any(cache.kind == LATENT and (cache.index_dim or cache.side_bytes) for cache in model.caches)
 
 
 def runner_of(model: Model, version: int, stated: str | None = None) -> str:
@@ -128,6 +143,15 @@ def non_torch_bytes(tp: int = 1, device: str = "", *, context: bool = False) -> 
         if _WITHOUT_NVLINK.search(device)
         else Interval(0.1 * GIB, 2.4 * GIB, ORIGIN)
     )
+
+
+def beside_weights(device: str) -> Interval:
+    """What "Model loading took" holds on this device beside the weights.
+
+    On AMD's cards the engine counts what the device lacks afterwards and not torch's tensors (platforms/rocm.py), so that
+    kernels and the rounding of the allocator are in it: 0.07 and 0.15 GiB in two starts. Nothing on others.
+    """
+    return Interval(0.02 * GIB, 0.2 * GIB, ORIGIN) if _AMD.search(device) else Interval(0, 0, ORIGIN)
 
 
 _AMD = regex(r"(?i)\bamd\b|instinct|radeon|\bmi\d{2,3}x?\b|\brx[ -]?\d{4}")

@@ -11,9 +11,28 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from oomdoc.physics.architecture import CHUNKED, CROSS, ENCODER, FULL, LATENT, RECURRENT, SLIDING, Cache, Model
+from oomdoc.physics.architecture import (
+    CHUNKED,
+    COMPRESSED,
+    CROSS,
+    ENCODER,
+    FULL,
+    LATENT,
+    RECURRENT,
+    SLIDING,
+    Cache,
+    Model,
+)
 from oomdoc.physics.interval import Interval
-from oomdoc.physics.kv import kv_dtype, stage_caches, state_bytes, token_bytes
+from oomdoc.physics.kv import (
+    COMPRESSED_BYTES,
+    INDEX_BYTES,
+    INDEXED_RATIO,
+    kv_dtype,
+    stage_caches,
+    state_bytes,
+    token_bytes,
+)
 
 HYBRID_SINCE = 9_002  # 0.9.2: one pool for groups of layers; before, every layer counts as full attention
 BLOCKS_LINE_UNTIL = 20_001  # logs of 0.20.0 and of a 0.20.1 build print blocks // groups x block tokens
@@ -23,11 +42,15 @@ DEFAULT_BLOCK_TOKENS = 16
 
 @dataclass(frozen=True)
 class Group:
-    """Layers that take their blocks together: `layers` real ones of one cache, `block_tokens` tokens in a block."""
+    """Layers that take their blocks together: `layers` real ones of one cache, `block_tokens` tokens in a block.
+
+    `share` is the bytes of one of its blocks / those of the first group, where groups differ (DeepSeek-V4).
+    """
 
     cache: Cache
     layers: int
     block_tokens: int
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -35,7 +58,8 @@ class Layout:
     """How one stage's layers share the pool.
 
     A block is `page_bytes` in each of `tensors` layers. Uniform models have one group of all layers. `padding` is the
-    share by which a recurrent state was padded to an attention page.
+    share by which a recurrent state was padded to an attention page. `checked_bytes` is what the start-up check counts for a
+    block of any group, where that differs from a block's bytes.
     """
 
     groups: tuple[Group, ...]
@@ -43,6 +67,7 @@ class Layout:
     page_bytes: int
     block_tokens: int
     padding: float = 0.0
+    checked_bytes: int | None = None
 
     @property
     def block_bytes(self) -> int:
@@ -82,7 +107,9 @@ def layouts(
 
 
 def default_block_tokens(model: Model, version: int | None = None) -> int:
-    """16; 64 where the engine keeps latents (FlashMLA's page on the cards that serve such models)."""
+    """16; 64 where the engine keeps latents (FlashMLA's page on the cards that serve such models), 256 where it compresses them."""
+    if any(cache.kind == COMPRESSED for cache in model.caches):
+        return 256
     return 64 if model.latent and (version is None or version >= 7000) else DEFAULT_BLOCK_TOKENS
 
 
@@ -96,6 +123,8 @@ def _layout(
     draft_tokens: int = 0,
 ) -> Layout | None:
     own = [cache for cache in stage if cache.kind not in (CROSS, ENCODER)]
+    if own and all(cache.kind == COMPRESSED for cache in own):
+        return _compressed_layout(own, block_tokens)
     sizes = {cache: token_bytes(cache, kind, tp=tp, version=version) for cache in dict.fromkeys(own)}
     if not own or any(size is None or (size <= 0 and cache.kind != RECURRENT) for cache, size in sizes.items()):
         return None
@@ -114,8 +143,11 @@ def _layout(
             return None
         state = max(state or 0 for state in states)
         per_token = max(sizes[cache] or 0 for cache in attention)
-        # the attention page grows, in steps of 16 tokens, until a state fits into it
-        block_tokens = max(block_tokens, math.ceil(state / per_token / 16) * 16)
+        # the attention page grows, in steps of the tokens that its kernel takes, until a state fits into it
+        step = _STEP
+        if any(cache.kind == LATENT for cache in attention):
+            step = _POOLED_STEP if any(cache.side_bytes for cache in attention) else _LATENT_STEP
+        block_tokens = max(block_tokens, math.ceil(state / per_token / step) * step)
         padding = per_token * block_tokens / state - 1
     page = max((sizes[cache] or 0) for cache in attention) * block_tokens
     groups = _groups(own, sizes, page, block_tokens)
@@ -123,6 +155,48 @@ def _layout(
         return None
     tensors = max(group.layers for group in groups)
     return Layout(tuple(groups), tensors, round(page), min(group.block_tokens for group in groups), padding)
+
+
+_STEP, _LATENT_STEP, _POOLED_STEP = 16, 64, 128
+_PAGE = 576  # FlashMLA wants pages that this divides
+_WINDOW_BLOCK = 64  # tokens in a block of the windows, so that its page is that of compressed entries of 256 tokens
+_STATE_BLOCKS = {4: (4, 8), 128: (8, 128)}  # ratio -> tokens in a block of the compressor's state, and its window
+
+
+def _compressed_layout(own: Sequence[Cache], block_tokens: int) -> Layout:
+    """DeepSeek-V4 (vllm/v1/core/kv_cache_utils.py and models/deepseek_v4, 0.23): five groups of unlike pages.
+
+    The first has the compressed entries of all layers and the indexer's keys; windows are split so that no group has more
+    layers than wastes least; compressors keep the last tokens uncompressed, in pages padded to those of the entries. The
+    pool holds for each kind of page as many layers as the largest group has; the start-up check counts every block as if
+    it had that many of every kind, concurrency counts what each group really takes.
+    """
+    count = {ratio: sum(cache.ratio == ratio for cache in own) for ratio in (4, 128)}
+    entries = {ratio: _aligned(block_tokens // ratio * COMPRESSED_BYTES) for ratio in count}
+    index = _aligned(block_tokens // INDEXED_RATIO * INDEX_BYTES)
+    wide = max(entries[4], _aligned(_WINDOW_BLOCK * COMPRESSED_BYTES))
+    first = count[4] * (entries[4] + index) + count[128] * entries[128]
+    least = max(count.values())
+    sizes = [least, len(own), *(each for each in count.values() if each)]
+    together = min(range(least, max(sizes) + 1), key=lambda size: (sum(-each % size for each in sizes), -size))
+    window = own[0].window or 1
+    groups = [Group(Cache(FULL), least, block_tokens)]
+    parts = -(-len(own) // together)
+    for place in range(parts):
+        layers = len(own[place::parts])
+        groups.append(Group(Cache(SLIDING, window=window), layers, _WINDOW_BLOCK, layers * wide / first))
+    for ratio, (tokens, kept) in _STATE_BLOCKS.items():
+        if count[ratio]:
+            size = count[ratio] * (wide + (index if ratio == INDEXED_RATIO else 0))
+            groups.append(Group(Cache(SLIDING, window=kept), count[ratio], tokens, size / first))
+    most = max(group.layers for group in groups)
+    widest = max(count[4], count[128], *(group.layers for group in groups[1:]))
+    block = widest * wide + count[4] * index + count[128] * entries[128]
+    return Layout(tuple(groups), 1, block, block_tokens, 0.0, most * (wide + index + entries[128]))
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _PAGE) * _PAGE
 
 
 def _groups(
@@ -151,25 +225,33 @@ def _groups(
 
 
 def request_blocks(
-    layout: Layout, tokens: int, *, batched_tokens: int, prefix_caching: bool = True, draft_tokens: int = 0
+    layout: Layout,
+    tokens: int,
+    *,
+    batched_tokens: int,
+    prefix_caching: bool = True,
+    draft_tokens: int = 0,
+    checked: bool = False,
 ) -> int:
     """Blocks that one request of so many tokens holds, over all groups.
 
     Full: ceil(n / block). Sliding: ceil(min(window - 1 + batched, n) / block) + 1. Chunked: ceil(min(chunk + batched, n)
     / block). Recurrent: 1, and 2 with prefix caching (a copy at the last block boundary), and one per draft token.
+    `checked`: as the start-up check counts them.
     """
-    need = 0
+    need = 0.0
     for group in layout.groups:
         window = group.cache.window or tokens
         if group.cache.kind == RECURRENT:
-            need += (2 if prefix_caching else 1) + draft_tokens
+            count = (2 if prefix_caching else 1) + draft_tokens
         elif group.cache.kind == SLIDING:
-            need += _ceil(min(window - 1 + batched_tokens, tokens), group.block_tokens) + 1
+            count = _ceil(min(window - 1 + batched_tokens, tokens), group.block_tokens) + 1
         elif group.cache.kind == CHUNKED:
-            need += _ceil(min(window + batched_tokens, tokens), group.block_tokens)
+            count = _ceil(min(window + batched_tokens, tokens), group.block_tokens)
         else:
-            need += _ceil(tokens, group.block_tokens)
-    return need
+            count = _ceil(tokens, group.block_tokens)
+        need += count * (layout.checked_bytes / layout.block_bytes if checked and layout.checked_bytes else group.share)
+    return math.ceil(need)
 
 
 def _ceil(tokens: int, block_tokens: int) -> int:
@@ -182,16 +264,27 @@ def blocks(layout: Layout, available_bytes: Interval) -> Interval:
 
 
 def pool_tokens(
-    layout: Layout, block_count: int, *, need: int, max_model_len: int, version: int | None = None, dcp: int = 1
+    layout: Layout,
+    block_count: int,
+    *,
+    need: int,
+    max_model_len: int,
+    version: int | None = None,
+    dcp: int = 1,
+    prefix_caching: bool = True,
 ) -> int:
     """The tokens that the engine prints for so many blocks; `need` is what a request of `max_model_len` takes.
 
     Until 0.20.1: blocks // groups x block tokens x DCP; from 0.23 on int(blocks / need x max_model_len), where need and
-    length speak of all ranks already. Of a release between them (`token_line_unknown`) the newer rule is taken.
+    length speak of all ranks already. Of a release between them (`token_line_unknown`) the newer rule is taken. Without
+    `prefix_caching` the block of a recurrent state is said to hold `max_model_len` tokens, and the least of the groups counts.
     """
     if version is None or version > BLOCKS_LINE_UNTIL:
         return int(block_count / need * max_model_len) if need else 0
-    return block_count // len(layout.groups) * layout.block_tokens * dcp
+    each = layout.block_tokens
+    if not prefix_caching and any(group.cache.kind == RECURRENT for group in layout.groups):
+        each = min(each, max_model_len)
+    return block_count // len(layout.groups) * each * dcp
 
 
 def token_line_unknown(version: int) -> bool:
@@ -217,7 +310,12 @@ def longest_request(
     while low < high:
         middle = (low + high + 1) // 2
         need = request_blocks(
-            layout, middle, batched_tokens=batched_tokens, prefix_caching=prefix_caching, draft_tokens=draft_tokens
+            layout,
+            middle,
+            batched_tokens=batched_tokens,
+            prefix_caching=prefix_caching,
+            draft_tokens=draft_tokens,
+            checked=True,
         )
         if need <= block_count:
             low = middle

@@ -21,14 +21,16 @@ LOADED_OVER_COUNTED = (1.0, 1.01)
 TOWER_PARAMS = Interval(0.3e9, 0.75e9, "planning figure")
 """Parameters of a vision tower where neither a published total nor a checkpoint's size tells them (Qwen-VL, Gemma 3)."""
 
-REPACKED: Mapping[str, tuple[float, float]] = MappingProxyType({"mxfp4": (1.05, 1.09)})
-"""Loaded / counted where kernels pad: gpt-oss-20b 13.72 for 12.8 GiB, gpt-oss-120b 64.4 (Triton) to 66.0 (Marlin) for 60.8."""
-
-REPACKED_IN_RANKS = 1.15
-"""The same with several ranks, where each pads its own share: gpt-oss-120b 17.22 GiB on each of four for 15.2."""
+_MXFP4_PADS = ((256, 64), (256, 128))
+"""What kernels for 4-bit float experts round hidden size and one rank's share of the expert's width up to: Triton, then Marlin
+(gpt-oss-20b 13.72 for 12.8 GiB, gpt-oss-120b 64.4 to 66.0 for 60.8, and 17.22 on each of four ranks for 15.2)."""
 
 DYNAMIC = 1.14
 """Loaded / counted at most where a 4-bit checkpoint skips modules that lose much ("dynamic" bitsandbytes)."""
+
+ABSORBED_SINCE, FOLDED_UNTIL = 7_000, 7_003
+"""Releases from which MLA keeps its up-projection a second time, and until which it kept products of it with the query and
+output projections instead, which are larger (VLLM_MLA_PERFORM_MATRIX_ABSORPTION, on by default in 0.7.0 to 0.7.3)."""
 
 LOADED_OVER_CHECKPOINT = (0.94, 1.02)
 """Loaded / size of the checkpoint's files: towers and layers for speculation may stay out; 1.02 is KAITO's planning factor."""
@@ -185,14 +187,17 @@ def weights_bytes(
     tp: int = 1,
     pp: int = 1,
     encoder: bool = True,
+    version: int | None = None,
 ) -> Interval | None:
     """Loaded weights of the fullest rank; None where the parameters of the model are not known.
 
-    `quantization` None is that of the model's own checkpoint, `none` is none. Origin `catalogue` or `config`. A published
+    `quantization` None is that of the model's own checkpoint, `none` is none; `version` is the release, None the newest. Origin `catalogue` or `config`. A published
     total (not counted) widens the result by 2 % each way, a checkpoint's size as `LOADED_OVER_CHECKPOINT` says. Without
     `encoder` the tower of a multimodal model is not loaded.
     """
-    stages = stage_weights(model, quantization=quantization, dtype=dtype, tp=tp, pp=pp, encoder=encoder)
+    stages = stage_weights(
+        model, quantization=quantization, dtype=dtype, tp=tp, pp=pp, encoder=encoder, version=version
+    )
     return largest(stages) if stages else None
 
 
@@ -204,6 +209,7 @@ def stage_weights(
     tp: int = 1,
     pp: int = 1,
     encoder: bool = True,
+    version: int | None = None,
 ) -> tuple[Interval, ...]:
     """The same for one rank of each pipeline stage, first stage first; empty where nothing is known.
 
@@ -224,14 +230,12 @@ def stage_weights(
         return _of_checkpoint(model, origin, tp, pp) if own and model.checkpoint_bytes else ()
     wide = dtype_bytes(model.dtype if dtype in ("auto", "") else dtype)
     ends = [
-        _stage_ends(model, parts, method, wide, slim, spared, tp, pp)
-        for slim, spared in _bytes_each(model, parts, method, wide)
+        _stage_ends(model, parts, method, wide, slim, spared, tp, pp, version)
+        for slim, spared in _bytes_each(model, parts, method, wide, tp)
     ]
     tower = (_tower(model) if encoder else point(0)) * wide / tp
     least, most = (1.0, 1.0) if model.parts else _looseness(model)
-    low, high = REPACKED.get(method or "", LOADED_OVER_COUNTED)
-    if method in REPACKED and tp > 1:
-        high = REPACKED_IN_RANKS
+    low, high = LOADED_OVER_COUNTED
     if method == "bitsandbytes" and _dynamic(model):
         high = DYNAMIC
     stages = []
@@ -267,16 +271,26 @@ def _by_files(
     return tuple(Interval(each.lo * scale * low, each.lo * scale * high, each.origin) for each in stages)
 
 
-def _bytes_each(model: Model, parts: Parameters, method: str | None, wide: float) -> list[tuple[float, str]]:
+_AWQ_OF_32 = 0.5 + 2 / 32 + 0.5 / 32
+_GROUPS_OF_32 = ("cyankiwi", "cpatonn")  # config.json copies of theirs of such models: group_size 32
+
+
+def _bytes_each(
+    model: Model, parts: Parameters, method: str | None, wide: float, tp: int = 1
+) -> list[tuple[float, str]]:
     """The ends of what this format may mean: bytes of a quantised weight, and what stays in 16 bits beside the usual."""
     if method is None:
         return [(wide, "")]
     found = FORMATS[method]
     each = [found.bytes_per_weight, *([found.at_most] if found.at_most else [])]
+    if method == "mxfp4":
+        each = [found.bytes_per_weight * _padding(model, pads, tp) for pads in _MXFP4_PADS]
     if method == "bitsandbytes" and _dynamic(model):
         each = each[-1:]  # what is skipped counts on top, and their scales are 4 bytes
     if method == "fp8" and model.maker == "meta-llama" and model.parts:
         return [(slim, "attention") for slim in each]  # their own 8-bit copies quantise feed-forward blocks alone
+    if method == "fp8" and model.maker == "nvidia" and parts.entry:
+        return [(slim, "entry") for slim in each]
     if model.maker == "poolside" and model.parts:  # the sizes on their cards (FP8, NVFP4, INT4) leave all but experts
         if model.asked.lower().endswith(_TWO_REVISIONS):
             each.append(each[0] + 8 / 47 * (wide - each[0]))
@@ -284,7 +298,8 @@ def _bytes_each(model: Model, parts: Parameters, method: str | None, wide: float
     if found.spares and model.parts:
         mixed = parts.experts > 0 or model.recurrent or model.hybrid
         if method == "awq" and (model.recurrent or model.hybrid):
-            each.append(0.5 + 2 / 32 + 0.5 / 32)  # such models come in groups of 32 as often as of 128
+            # such models come in groups of 32 as often as of 128
+            each = [_AWQ_OF_32] if model.maker in _GROUPS_OF_32 else [*each, _AWQ_OF_32]
         if method == "nvfp4" and model.maker == "nvidia" and mixed:
             return [(slim, spared) for slim in each for spared in ("attention", "shared")]
         if model.recurrent or (parts.experts > 0 and model.hybrid):
@@ -292,22 +307,34 @@ def _bytes_each(model: Model, parts: Parameters, method: str | None, wide: float
     return [(slim, "") for slim in each]
 
 
+def _padding(model: Model, pads: tuple[int, int], tp: int) -> float:
+    """Bytes of experts with their padding / without it."""
+    hidden, narrow = model.hidden_size, (model.expert_size or model.intermediate_size or 0) / tp
+    if not hidden or not narrow:
+        return 1.0
+    return -(-hidden // pads[0]) * pads[0] / hidden * (-(-narrow // pads[1]) * pads[1] / narrow)
+
+
 def _stage_ends(
-    model: Model, parts: Parameters, method: str | None, wide: float, slim: float, spared: str, tp: int, pp: int
-) -> list[float]:
-    """Bytes of each stage; `spared` is "" for nothing, `attention`, or `shared` for attention and shared experts."""
+    model: Model, parts: Parameters, method: str | None, wide: float, slim: float, spared: str, tp: int, pp: int,
+    version: int | None = None,
+) -> list[float]:  # fmt: skip
+    """Bytes of each stage; `spared` is "" for nothing, `attention`, `shared` for attention and shared experts, or `entry`."""
     linear = wide if method and FORMATS[method].experts_only else slim
     layers = model.layers or 1
     heads = model.kv_heads
     kv_share = max(1, heads // tp) / heads if heads else 1 / tp
     attention = wide if spared else linear
+    entry = parts.entry if spared == "entry" else parts.attention  # what of the attention stays in 16 bits
     shared = wide if spared == "shared" else linear
     body = (
         parts.experts * slim / tp
         + (parts.rest - parts.attention - parts.shared) / tp * linear
-        + (parts.attention / tp + parts.kv * kv_share + parts.replicated) * attention
+        + (entry / tp + parts.kv * kv_share + parts.replicated) * attention
+        + (parts.attention - entry) / tp * linear
         + parts.shared / tp * shared
-        + (parts.small + parts.absorbed / tp) * wide
+        + parts.small * wide
+        + _kept_twice(parts, slim if method == "fp8" else wide, wide, version) / tp
     )
     vocabulary = slim if method and FORMATS[method].vocabulary else wide
     embedding = _padded(parts.embedding, model) * vocabulary / tp
@@ -320,6 +347,15 @@ def _stage_ends(
             size += head or (0 if first else embedding)
         stages.append(size)
     return stages
+
+
+def _kept_twice(parts: Parameters, folded: float, wide: float, version: int | None) -> float:
+    """Bytes that MLA keeps beside what the checkpoint holds, on all ranks together; 8-bit products stay in 8 bits."""
+    if version is not None and version < ABSORBED_SINCE:
+        return 0.0
+    if version is not None and version <= FOLDED_UNTIL:
+        return parts.folded * folded
+    return parts.absorbed * wide
 
 
 def draft_bytes(model: Model, speculation: Speculation, *, dtype: str = "auto", tp: int = 1) -> Interval:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+NEVER = 1 << 100  # picoseconds: a request that nobody has sent yet
 FULL = 0.99  # share of the pool at which it counts as full: the first crossing
 ANYBODY = -1  # owner of free blocks whose content nobody will ask for again
 
@@ -34,6 +35,9 @@ class Setup:
     whole_prompt_must_fit: bool = True  # V0, and V1 in later releases; early V1 asks for the first chunk alone
     prefix_caching: bool = True
     policy: str = "fcfs"  # or "priority"
+    callers: int = (
+        0  # who each send their next request when one is done, the first as recorded; 0 = requests come when they came
+    )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ A step of the engine:
 
 V0 without chunked prefill does 2 before 1, and 1 only in steps that admit nobody. Freed blocks go to the end of the list
 of free blocks, the last of a request first, and keep their content until they are taken again from its beginning.
+
+Callers, where their number is known, send the next request when one is done; otherwise requests come when they came.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from oomdoc.replay.asked import Outcome, Sample, Setup, Traffic, blocks, full_from, lengths, prefix_blocks
+from oomdoc.replay.asked import NEVER, Outcome, Sample, Setup, Traffic, blocks, full_from, lengths, prefix_blocks
 
 
 @dataclass
@@ -83,6 +85,8 @@ class _Engine:
         outputs, self.impossible = lengths(setup, traffic)
         shared = prefix_blocks(setup, traffic)
         self.arrival = list(traffic.arrival_ps)
+        self.sent = min(len(self.arrival), setup.callers or len(self.arrival))
+        self.arrival[self.sent :] = [NEVER] * (len(self.arrival) - self.sent)
         self.requests = [
             _Request(
                 place, traffic.priority[place] if traffic.priority and setup.policy == "priority" else 0, prompt, outputs[place],
@@ -126,10 +130,17 @@ class _Engine:
 
     def _arrive(self) -> None:
         while self.next < len(self.arrival) and self.arrival[self.next] <= self.now:
-            if self.next not in self.impossible:
+            if self.next in self.impossible:
+                self._send()
+            else:
                 self.waiting.append(self.requests[self.next])
             self.next += 1
         self._order()
+
+    def _send(self) -> None:
+        if self.sent < len(self.arrival):
+            self.arrival[self.sent] = max(self.now, self.arrival[self.sent - 1])
+            self.sent += 1
 
     def _order(self) -> None:
         if self.setup.policy == "priority":
@@ -195,6 +206,7 @@ class _Engine:
                 self.running.remove(request)
                 self._free(request)
                 self.finished[request.place] = self.now
+                self._send()
 
     def _remember(self, request: _Request, reach: int) -> None:
         """Whole blocks of a group's prefix can be found by the next of the group, already in the step that computes them."""

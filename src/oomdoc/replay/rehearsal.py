@@ -54,7 +54,7 @@ def in_time(outcome: Outcome, traffic: Traffic) -> float:
     server could do would.
     """
     late, each = round(BEGINS_WITHIN_S * PICO), round(TOKEN_S * PICO)
-    rows = zip(traffic.arrival_ps, outcome.first_ps, outcome.finish_ps, traffic.output_tokens, strict=True)
+    rows = zip(outcome.arrival_ps, outcome.first_ps, outcome.finish_ps, traffic.output_tokens, strict=True)
     done = sum(
         first is not None and end is not None and first - came <= late and end - came <= late + tokens * each
         for came, first, end, tokens in rows
@@ -99,7 +99,8 @@ class Rehearsal:
                 for name, column in vars(self.traffic).items()
             }
         )
-        return self._result(self.setup, self.pool, simulate(self.setup, some), some)
+        # a gateway that lets a part in decides when they come, not the callers
+        return self._result(self.setup, self.pool, simulate(replace(self.setup, callers=0), some), some)
 
     def run(self, changes: Mapping[str, Any]) -> Result:
         """The traffic under changed flags; UsageError where the bundle does not tell what a change does to the pool."""
@@ -121,9 +122,7 @@ class Rehearsal:
     def _result(self, setup: Setup, pool: Pool, outcome: Outcome, traffic: Traffic | None = None) -> Result:
         waits = outcome.waits()
         lasted = [
-            end - begin
-            for end, begin in zip(outcome.finish_ps, (traffic or self.traffic).arrival_ps, strict=True)
-            if end is not None
+            end - begin for end, begin in zip(outcome.finish_ps, outcome.arrival_ps, strict=True) if end is not None
         ]
         return Result(
             not (outcome.preemptions or outcome.impossible or outcome.held_ps), outcome.peak_blocks / setup.usable_blocks, outcome.preemptions,

@@ -22,7 +22,7 @@ from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, recording
 from oomdoc.replay.scheduler import simulate
 from oomdoc.replay.speed import FEWEST, Speed
-from oomdoc.replay.traffic import MOST_SCALED, PICO, picoseconds, traffic_of, with_hits
+from oomdoc.replay.traffic import MOST_SCALED, PICO, callers_of, picoseconds, traffic_of, with_hits
 from oomdoc.units import parse_size, show_time
 
 FACTORS = tuple(0.8 + 0.025 * nth for nth in range(19))  # 0.8 to 1.25
@@ -195,6 +195,11 @@ def setup_of(told: Recording, pool: Pool, assumptions: list[str]) -> Setup:
         assumptions.append(
             f"max_num_batched_tokens {batched}: the default for such a device, the bundle does not tell it"
         )
+    callers = callers_of(told)
+    if callers:
+        assumptions.append(
+            f"{callers:,} callers that each wait for their answer: a request is sent when another is done, as recorded"
+        )
     usable = usable_blocks(pool, generation)
     return _with_speed(Setup(
         usable_blocks=usable, block_size=pool.block_size, max_num_seqs=int(seqs) * replicas, max_num_batched_tokens=max(int(batched), int(seqs)) * replicas,
@@ -202,6 +207,7 @@ def setup_of(told: Recording, pool: Pool, assumptions: list[str]) -> Setup:
         watermark_blocks=int(usable * V0_WATERMARK) if generation == "V0" else 0, chunked_prefill=chunked, prefill_first=generation == "V0" and not chunked,
         whole_prompt_must_fit=generation == "V0" or (engine.get("version_number") or 0) >= WHOLE_PROMPT_FROM,
         prefix_caching=bool(engine.get("prefix_caching")), policy="priority" if flags.get("scheduling_policy") == "priority" else "fcfs",
+        callers=callers,
     ), told.speed)  # fmt: skip
 
 
@@ -297,9 +303,10 @@ def _unknown(told: Recording, prefix_tokens: int) -> list[str]:
         )
     if told.flags.get("scheduling_policy") == "priority":
         unknown.append("the priorities of the requests: all count alike")
-    unknown.append(
-        "how clients would behave otherwise: requests arrive when they did, also those that waited for an answer"
-    )
+    if not callers_of(told):
+        unknown.append(
+            "how clients would behave otherwise: requests arrive when they did, also those that waited for an answer"
+        )
     return unknown
 
 

@@ -14,7 +14,18 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence, Sized
 
-from oomdoc.replay.asked import ANYBODY, Outcome, Sample, Setup, Traffic, blocks, full_from, lengths, prefix_blocks
+from oomdoc.replay.asked import (
+    ANYBODY,
+    NEVER,
+    Outcome,
+    Sample,
+    Setup,
+    Traffic,
+    blocks,
+    full_from,
+    lengths,
+    prefix_blocks,
+)
 from oomdoc.replay.free_blocks import FreeBlocks
 
 
@@ -41,6 +52,8 @@ class _Run:
         count = len(traffic)
         self.setup, self.block_size = setup, setup.block_size
         self.arrival = list(traffic.arrival_ps)
+        self.sent = min(count, setup.callers or count)  # requests whose time of arrival is known
+        self.arrival[self.sent :] = [NEVER] * (count - self.sent)
         self.input = list(traffic.input_tokens)
         self.outputs, self.impossible = lengths(setup, traffic)
         self.shared = prefix_blocks(setup, traffic)
@@ -119,7 +132,9 @@ class _Run:
     def _arrive(self) -> None:
         arrival, count, place = self.arrival, len(self.arrival), self.next
         while place < count and arrival[place] <= self.now:
-            if place not in self.skip:
+            if place in self.skip:
+                self._send()
+            else:
                 if self.by_priority:
                     heapq.heappush(self.heap, (self.priority[place], place))
                     self.blocked = ""
@@ -127,6 +142,12 @@ class _Run:
                     self.waiting.append(place)
             place += 1
         self.next = place
+
+    def _send(self) -> None:
+        """A caller has its answer and sends the next request, where callers wait for theirs."""
+        if self.sent < len(self.arrival):
+            self.arrival[self.sent] = max(self.now, self.arrival[self.sent - 1])
+            self.sent += 1
 
     def _idle_until(self, moment: int) -> None:
         self._sample_until(moment)
@@ -147,7 +168,7 @@ class _Run:
         each = setup.step_ps + setup.sequence_ps * running
         if setup.context_ps:
             each = self._lasting(1)
-        if self.next < len(self.arrival) and (not self.blocked or self.by_priority):
+        if self.next < self.sent and (not self.blocked or self.by_priority):
             count = min(count, self._steps_for(self.arrival[self.next] - self.now, each))
         free = self.free.count
         grown = self._growth(count)
@@ -468,4 +489,5 @@ class _Run:
         del self.running[place]
         self._release(place, computed, 0, keep=False)
         self.finished[place] = self.now
+        self._send()
         self.blocked = ""

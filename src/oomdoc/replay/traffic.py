@@ -21,6 +21,9 @@ CLEARLY_NEARER = (
 )
 MISSED = (1.0, 1.1)  # so many times as long as what was found on average: nobody missed, or one lookup of eleven did
 PREFIXES = (1, 2, 4, 8, 16)  # so many different prefixes the hits of counters are tried as
+_SAME_MOMENT_S = 0.005  # stamps are rounded
+_NEARLY_ALL = 0.9
+_PAUSE = 0.05  # share of a request's time that a caller may take until it asks again
 LEAST_HITS = 0.05  # share of prompt tokens found in the cache from which it changes what a replay shows
 
 
@@ -84,6 +87,25 @@ def _state_off(setup: Setup, traffic: Traffic, begin: float, observed: Observed)
     most = max((told for _, told in at_once), default=0.0)
     running = sum(abs(replayed - told) for replayed, told in at_once) / most if most else 0.0
     return float((used + running) / len(seen))
+
+
+def callers_of(told: Recording) -> int:
+    """How many callers there were, where each waits for its answer before it asks again; 0 where that cannot be said.
+
+    Then each arrival but the first ones brings the requests in flight to the same number, right after another is done. Where
+    requests are missing from the recording nothing is said.
+    """
+    begin, end = told.arrival, np.sort(told.end)
+    if told.left_out or np.isnan(end).any() or len(begin) <= FEWEST:
+        return 0
+    done = np.searchsorted(end, begin + _SAME_MOMENT_S, side="right")
+    in_flight = np.arange(1, len(begin) + 1) - done
+    callers = int(np.bincount(in_flight).argmax())
+    later = slice(callers, None)
+    if len(begin) < callers + FEWEST or (in_flight[later] == callers).mean() < _NEARLY_ALL:
+        return 0
+    paused = begin[later] - end[np.maximum(done[later] - 1, 0)]
+    return callers if np.median(paused) <= _PAUSE * np.median(told.end - begin) else 0
 
 
 def picoseconds(seconds: Any) -> list[int]:
