@@ -58,13 +58,9 @@ def ledger(store: Store, engines: Sequence[Engine], config: Mapping[str, Any] | 
     )
     checks = Rows(
         store,
-        # what another process was refused behind the death of a server that had come up is of the next start (as in the view `failure`)
-        """SELECT rank, name, total_bytes, free_bytes, utilization, max_model_len, device_kind, source, line FROM main.startup_check c
-        WHERE NOT EXISTS (
-          FROM main.milestone m JOIN main.log_error e ON e.source = m.source AND e.line BETWEEN m.line AND c.line
-          WHERE m.source = c.source AND m.name = 'serving' AND m.line < c.line AND e.pid <> c.pid AND e.kind NOT IN ('echo', 'client', 'network', 'bad-argument')
-        )
-        ORDER BY source, line""",
+        # what stopped the next start is no refusal of this one
+        """SELECT rank, name, total_bytes, free_bytes, utilization, max_model_len, device_kind, source, line FROM main.startup_check
+        ANTI JOIN next_refusal USING (source, line) ORDER BY source, line""",
     )
     told: list[LedgerEntry] = []
     seen: set[tuple[Any, ...]] = set()

@@ -96,14 +96,8 @@ WITH logs AS (
     SELECT x.pid FROM (SELECT source, pid FROM seen.milestone UNION SELECT source, pid FROM seen.engine_figure UNION SELECT source, pid FROM seen.engine_flag) x JOIN book USING (source)
   )
 ), refusal AS (
-  -- what stopped the start behind it explains no server that had come up and died before, where no head tells the two apart
-  SELECT *, source || ':' || line AS ref
-  FROM seen.startup_check c
-  WHERE NOT EXISTS (
-    FROM seen.milestone m
-    JOIN seen.log_error e ON e.source = m.source AND e.line BETWEEN m.line AND c.line
-    WHERE m.source = c.source AND m.name = 'serving' AND e.pid <> c.pid AND e.kind NOT IN ('echo', 'client', 'network', 'bad-argument')
-  )
+  -- what stopped the next start explains no death before it
+  SELECT c.*, c.source || ':' || c.line AS ref FROM seen.startup_check c ANTI JOIN next_refusal USING (source, line)
   ORDER BY name = 'load-oom', line, source LIMIT 1
 ), place AS (
   SELECT coalesce(book.source, refusal.source, told.source) AS source, coalesce(book.line, refusal.line, told.line) AS line,
