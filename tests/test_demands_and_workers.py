@@ -202,3 +202,57 @@ def test_a_board_without_nvml_asserts_for_another_reason(tmp_path: Path) -> None
     assert likely(tmp_path / "slice", {"vllm.log": log.format(nvmap="")}) == "mig-slice-too-small"
     told = "NvMapMemAllocInternalTagged: 1610612736 error 12\nNvMapMemHandleAlloc: error 0\n"
     assert likely(tmp_path / "board", {"vllm.log": log.format(nvmap=told)}) == "prefill-activation-spike"
+
+
+@pytest.mark.parametrize(("times", "cause"), [(2900, "not-memory"), (12, "healthy")])
+def test_a_pod_that_runs_and_is_never_ready_does_not_serve(tmp_path: Path, times: int, cause: str) -> None:
+    """Flat memory and a container that runs are no sign of health where nobody is answered for hours."""
+    pod = (
+        "Name:             chat-worker-7\nContainers:\n  vllm:\n    State:          Running\n      Started:      Sun, 01 Mar 2026 08:12:30 +0000\n"
+        "    Restart Count:  0\n    Limits:         memory: 64Gi, nvidia.com/gpu: 1\nEvents:\n  Type     Reason     Age                      From     Message\n"
+        f"  ----     ------     ----                     ----     -------\n  Warning  Unhealthy  1m2s (x{times} over 8h3m)  kubelet  Readiness probe failed: context deadline exceeded\n"
+    )
+    rows = "".join(f"{at:02}:00,40110,46068,27.{at % 3}\n" for at in range(1, 9))
+    assert (
+        likely(
+            tmp_path, {"describe.txt": pod, "memory.csv": "time,gpu_used_mib,gpu_total_mib,working_set_gib\n" + rows}
+        )
+        == cause
+    )
+
+
+@pytest.mark.parametrize("head", ["", "serverless worker 0.4, one L40S, at most two of them\n"])
+def test_an_environment_below_a_remark_is_one(tmp_path: Path, head: str) -> None:
+    text = (
+        head
+        + "MODEL_NAME=Qwen/Qwen3-32B-AWQ\nQUANTIZATION=awq\nMAX_MODEL_LENGTH=2048\nGPU_MEMORY_UTILIZATION=0.98\nENFORCE_EAGER=1\n"
+    )
+    (tmp_path / "endpoint.txt").write_text(text)
+    with analyze(tmp_path) as analysis:
+        told = analysis.sql(
+            "SELECT flag, value FROM engine_flag WHERE flag IN ('gpu_memory_utilization', 'max_model_len') ORDER BY flag"
+        )[1]
+        assert told == [("gpu_memory_utilization", "0.98"), ("max_model_len", "2048")]
+
+
+def test_labels_of_a_node_in_json_s_spelling(tmp_path: Path) -> None:
+    (tmp_path / "node.txt").write_text(
+        "$ kubectl get node gpu-3 -o json | jq '.metadata.labels' | grep nvidia\n"
+        '  "nvidia.com/gpu.memory": "19968",\n  "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3-MIG-2g.20gb",\n'
+        "$ kubectl describe node gpu-3 | grep -A2 Allocatable\nAllocatable:\n  cpu:                23660m\n  nvidia.com/gpu:     3\n"
+    )
+    with analyze(tmp_path) as analysis:
+        assert ("2g.20gb", 19968 << 20) in analysis.sql("SELECT mig_profile, total_bytes FROM gpu_device")[1]
+
+
+def test_sessions_whose_turns_never_find_their_history(tmp_path: Path) -> None:
+    """A sheet of turns in which what the cards found is counted: nothing of what was sent before, or most of it."""
+    log = UP + "".join(minute(at, 18, 0, 55.0 + at % 6) for at in range(10, 16))
+    head = "session,turn,pod,prompt_tok,gpu_hit_tok,ttft_s\n"
+    rows = [(s, t, (s + t) % 3, 20_000 + 4_000 * t) for s in range(3) for t in range(1, 8)]
+    for name, found in (("lost", lambda size: 0), ("kept", lambda size: size - 4_000)):
+        (tmp_path / name).mkdir()
+        sheet = head + "".join(f"s-{s},{t},pod-{pod},{size},{found(size) if t > 1 else 0},{6.1 if name == 'lost' or t == 1 else 0.6}\n" for s, t, pod, size in rows)  # fmt: skip
+        (tmp_path / name / "turns.csv").write_text(sheet)
+    assert likely(tmp_path / "lost", {"vllm.log": log}) == "prefix-cache-thrash"
+    assert likely(tmp_path / "kept", {"vllm.log": log}) == "healthy"

@@ -147,11 +147,9 @@ def matches(head: Head) -> bool:
     prose = sum(bool(_PROSE.match(line)) and not _is_shape(line) and not _is_command(line) for line in lines)
     if prose * 2 > len(lines):
         return False
-    if any(one.origin in ("command", "bound") for one in found):
-        return _begins_a_command(text) or (prose == 0 and all(map(_is_shape, lines)))
-    return sum(bool(_KEY_VALUE.match(line) or _COMMENT.match(line)) for line in lines) >= 0.7 * len(lines) or (
-        _begins_a_command(text)
-    )
+    if _begins_a_command(text) or sum(bool(_KEY_VALUE.match(line) or _COMMENT.match(line)) for line in lines) >= 0.7 * len(lines):  # fmt: skip
+        return True
+    return any(one.origin in ("command", "bound") for one in found) and prose == 0 and all(map(_is_shape, lines))
 
 
 def _is_shape(line: str) -> bool:

@@ -117,6 +117,7 @@ VARIABLE_FLAGS = {
     "GPU_UTIL": "gpu_memory_utilization",
     "GPU_MEMORY_UTILIZATION": "gpu_memory_utilization",
     "MAX_LEN": "max_model_len",
+    "MAX_MODEL_LENGTH": "max_model_len",
 }
 """Variables of launch scripts that are named for an engine argument; they come before the environment's own."""
 

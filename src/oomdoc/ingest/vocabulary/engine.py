@@ -115,7 +115,7 @@ QUANTITIES = (
     ),
     Quantity(
         "stat.hit_rate", "engine_stat", "prefix_hit_rate", "share",
-        strong="prefix cache hit rate, prefix hit rate, cache hit rate, prefix cache hit ratio, prefix cache hit pct, cache hit ratio, cache hit pct, prefix hit pct, prefix hit ratio",
+        strong="prefix cache hit rate, prefix hit rate, gpu prefix hit rate, gpu prefix hit pct, cache hit rate, prefix cache hit ratio, prefix cache hit pct, cache hit ratio, cache hit pct, prefix hit pct, prefix hit ratio",
         weak="hit rate, hit ratio",
         high=1.0,
         samples=(("prefix_cache_hit_rate", "12.5%", 0.125), ("cache_hit_rate", 0.5, 0.5)),

@@ -36,7 +36,7 @@ QUANTITIES = (
     ),
     Quantity(
         "request.cached", "request", "cached_tokens", "tokens",
-        strong="cached token, cached prompt token, cache hit token, prefix cached token, prefix cache hit token, prompt cache hit token, token cached, prefix hit token, cache read token, reused token, prefix cached, cache read prompt token",
+        strong="cached token, cached prompt token, cache hit token, gpu hit token, prefix cached token, prefix cache hit token, prompt cache hit token, token cached, prefix hit token, cache read token, reused token, prefix cached, cache read prompt token",
         weak="cached, hit token",
         exact="cached_tokens, prefix_cached_tokens, num_cached_tokens, prompt_cached_tokens, cached_prompt_tokens, prompt_tokens_details.cached_tokens, input_tokens_details.cached_tokens",
         high=_MOST_TOKENS,
