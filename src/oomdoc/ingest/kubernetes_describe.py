@@ -269,7 +269,9 @@ class Describe:
             self.rows.add("note", number, topic="host-size", value=float(size), text=f"memory of the node: {value}")
 
     def _label(self, number: int, text: str) -> None:
-        for name, value in re.findall(r"nvidia\.com/(gpu\.(?:product|memory|count|replicas))\"?[=:] ?\"?([\w.-]+)", text):
+        for name, value in re.findall(
+            r"nvidia\.com/(gpu\.(?:product|memory|count|replicas))\"?[=:] ?\"?([\w.-]+)", text
+        ):
             self.node.setdefault(name, (number, value))
 
     def _close(self) -> None:
