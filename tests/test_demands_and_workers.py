@@ -97,6 +97,12 @@ def test_contexts_of_the_start_itself_are_no_neighbours(tmp_path: Path, rest: in
     log += "".join(REFUSED.format(rank=rank, pid=400 + rank, free=free) for rank in range(4))
     smi = "index, name, memory.total [MiB], memory.used [MiB]\n" + "".join(f"{i}, NVIDIA H200, 143771 MiB, {rest} MiB\n" for i in range(4))  # fmt: skip
     assert likely(tmp_path, {"vllm.log": log, "smi.csv": smi}) == cause
+    with analyze(tmp_path) as analysis:
+        books = [entry.parts for entry in analysis.report.ledger if entry.moment == "failure"]
+        # the account says whose it is as the verdict does
+        assert books and all(
+            (each.get("other_processes_bytes") is None) is (cause == "memory-utilization-edge") for each in books
+        )
 
 
 @pytest.mark.parametrize(("cards", "cause"), [(1, "gpu-shared"), (2, "memory-utilization-too-low")])

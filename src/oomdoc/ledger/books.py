@@ -46,11 +46,15 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The engine's check that found too little free: `free_bytes` of `total_bytes` before anything was loaded."""
+    """The engine's check that found too little free: `free_bytes` of `total_bytes` before anything was loaded.
+
+    `own`: what was taken is the start's own, since its cards hold next to nothing at rest.
+    """
 
     ref: str
     total_bytes: Interval
     free_bytes: Interval
+    own: bool = False
 
 
 @dataclass(frozen=True)
@@ -246,12 +250,13 @@ class _Books:
         if rank.refusal is not None:
             refused = rank.refusal
             held = refused.total_bytes - refused.free_bytes
-            others = (held - OWN_CONTEXT).at_least(0)
-            parts = {
-                "free_bytes": Figure(refused.free_bytes.middle, refused.free_bytes, refused.ref),
-                "other_processes_bytes": Figure(others.middle, others, refused.ref),
-                "non_torch_bytes": Figure(min(held.middle, OWN_CONTEXT.middle), OWN_CONTEXT, refused.ref),
-            }
+            parts = {"free_bytes": Figure(refused.free_bytes.middle, refused.free_bytes, refused.ref)}
+            if refused.own:
+                parts["non_torch_bytes"] = Figure(held.middle, held, refused.ref)
+            else:
+                others = (held - OWN_CONTEXT).at_least(0)
+                parts["other_processes_bytes"] = Figure(others.middle, others, refused.ref)
+                parts["non_torch_bytes"] = Figure(min(held.middle, OWN_CONTEXT.middle), OWN_CONTEXT, refused.ref)
             return self._account("failure", parts, own=tuple(parts))
         return None
 

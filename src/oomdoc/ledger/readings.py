@@ -104,7 +104,8 @@ def _start(
     config: Mapping[str, Any] | None,
 ) -> list[LedgerEntry]:  # fmt: skip
     figures = _figures(rows)
-    messages, refusals = _messages(oom), _refusals(checks)
+    own_contexts = life.focused and bool(store.rows_of("SELECT ref FROM own_at_start"))
+    messages, refusals = _messages(oom), _refusals(checks, own_contexts)
     engine = life.engine
     flags = {name: flag.value for name, flag in engine.flags.items()} if engine else {}
     version = version_number(engine.version) if engine and engine.version else None
@@ -364,8 +365,8 @@ def _messages(rows: Sequence[Mapping[str, Any]]) -> dict[int | None, Message]:
     return found
 
 
-def _refusals(rows: Sequence[Mapping[str, Any]]) -> dict[int | None, Refusal]:
-    """The first refusal of each rank that found too little free before it loaded anything."""
+def _refusals(rows: Sequence[Mapping[str, Any]], own: bool) -> dict[int | None, Refusal]:
+    """The first refusal of each rank that found too little free before it loaded anything; `own`: what was taken is the start's own."""
     found: dict[int | None, Refusal] = {}
     for row in rows:
         if (
@@ -376,7 +377,7 @@ def _refusals(rows: Sequence[Mapping[str, Any]]) -> dict[int | None, Refusal]:
         ):
             total, free = torch_printed(row["total_bytes"]), torch_printed(row["free_bytes"])
             if free.lo <= total.hi:
-                found.setdefault(row["rank"], Refusal(f"{row['source']}:{row['line']}", total, free))
+                found.setdefault(row["rank"], Refusal(f"{row['source']}:{row['line']}", total, free, own))
     return found
 
 
