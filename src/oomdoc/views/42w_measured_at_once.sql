@@ -16,7 +16,8 @@ WITH began AS (
     )
     AND EXISTS (FROM startup_check c WHERE c.source = b.source AND c.line > b.line AND c.name IN ('no-kv-blocks', 'kv-below-max-model-len', 'free-memory'))
 )
-SELECT count(*) + 1 AS engines, max(apart_s) AS apart_s, min(ref) AS ref, min(other_ref) AS other_ref
+SELECT (SELECT count(DISTINCT place) FROM (SELECT ref AS place FROM pair UNION ALL SELECT other_ref FROM pair)) AS engines, max(apart_s) AS apart_s,
+  max_by(ref, apart_s) AS ref, max_by(other_ref, apart_s) AS other_ref
 FROM pair
 WHERE (SELECT devices FROM device) = 1
 HAVING count(*) > 0

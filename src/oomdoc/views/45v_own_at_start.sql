@@ -8,7 +8,8 @@
 -- ref: the refusal
 -- rest_ref: where a device was looked at
 SELECT f.check_total_bytes - f.check_free_bytes AS taken_bytes, f.check_total_bytes AS total_bytes,
-  f.check_wanted_bytes - f.check_free_bytes AS missing_bytes, d.used_max_bytes AS rest_bytes, d.devices, f.check_ref AS ref,
+  f.check_wanted_bytes - f.check_free_bytes AS missing_bytes, d.used_max_bytes AS rest_bytes,
+  (SELECT greatest(count(DISTINCT gpu), 1) FROM gpu_sample WHERE used_bytes IS NOT NULL) AS devices, f.check_ref AS ref,
   d.devices_ref AS rest_ref
 FROM failure f, device d
 WHERE f.check_name = 'free-memory' AND NOT coalesce(f.check_cpu, false)
