@@ -10,6 +10,7 @@
 -- onward: turns that repeat the prompt before and add to it
 -- never: of them those that found next to nothing in the cache but the beginning that all prompts share
 -- never_ref: where the first of them stands
+-- never_warm: whether most of the turns that add to the prompt before found nothing of it; NULL = too few to say
 -- between_tokens: of them, the most that all requests of the sheet computed and generated from the turn before until then
 -- asked_tokens: tokens of all prompts of their sheet; of several sheets, of that which tells least
 WITH nothing AS (
@@ -47,6 +48,7 @@ SELECT count(*) AS turns, count(*) FILTER (cold) AS cold, arg_max(input_tokens, 
   arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref,
   count(*) FILTER (adds) AS onward, count(*) FILTER (adds AND anew) AS never,
   arg_min(source || ':' || line, line) FILTER (adds AND anew) AS never_ref,
+  CASE WHEN count(*) FILTER (adds) >= $turns_least THEN count(*) FILTER (adds AND anew) >= $turn_share * count(*) FILTER (adds) END AS never_warm,
   max(between_tokens) FILTER (adds AND anew)::BIGINT AS between_tokens, min(asked_tokens) FILTER (adds AND anew)::BIGINT AS asked_tokens
 FROM (
   SELECT *, coalesce(

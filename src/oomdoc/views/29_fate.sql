@@ -21,11 +21,6 @@ WITH own AS (
   SELECT CASE WHEN preempted > 0 OR (waiting > 0 AND kv_used >= $pool_crowded) THEN 'degraded'
     WHEN done > 0 AND coalesce(waiting, 0) = 0 THEN 'served' END AS outcome, ref
   FROM gauge
-), unready AS (
-  -- how often its readiness probe failed, where nobody ended it for that
-  SELECT max(coalesce(count, 1)) AS n, min(source || ':' || line) AS ref
-  FROM cluster_event
-  WHERE reason = 'Unhealthy' AND message ILIKE '%readiness%'
 ), box AS (
   -- or its container: it runs, is ready or not told otherwise, and was never started again but after its machine (255 and Unknown: the kubelet found it gone); or it was ended or evicted
   SELECT CASE WHEN bool_or(coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143))
