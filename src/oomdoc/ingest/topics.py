@@ -269,8 +269,10 @@ TOPICS: tuple[Topic, ...] = (
         rf"(?:{_BREAKS}[^.;]{{0,60}}\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<many>\d+)\b"
         rf"|\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<many2>\d+)\b[^.;]{{0,40}}{_BREAKS}).{{0,400}}?\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<few>\d+)\b[^.;]{{0,40}}(?:{WORKS}|\bfits?\b)",
         r"\b(?:each|every|all) (?:rank|gpu|card|device|shard)s?\b[^.;]{0,30}\b(?:own|whole|full) cop(?:y|ies)\b[^.;]{0,20}\b(?:kv|cache)\b",
+        # of another model nothing follows for this one
+        unless=r"\b(?:smaller|larger|bigger|tiny|different|other|another) (?:model|checkpoint)\b",
         samples=(("with tp 8 it fails; with tp 4 on the same cards it fits", 8.0), ("every rank holds a whole copy of the KV head", None),),
-        near_misses=("with tp 4 it fails; with tp 8 on the same cards it fits", "the data is stored in two replicas",),
+        near_misses=("with tp 4 it fails; with tp 8 on the same cards it fits", "the data is stored in two replicas", "tp 1 with a smaller model works for days. tp 2 crashes",),
     ),
     _topic(
         "ranks-uneven",
@@ -446,7 +448,8 @@ TOPICS: tuple[Topic, ...] = (
         "the same prefixes are sent again",
         r"\b(?:same|identical|shared|repeated|repeating)\b(?! \d+ )(?: \S+){0,2} (?:system )?"
         r"(?:prompts?|prefix(?:es)?|preambles?|instructions?|messages?)\b",
-        r"\b(?:common|one) (?:system )?(?:prompts?|prefix(?:es)?|preambles?)\b",
+        # `one prompt of 90,000 tokens` is a size
+        r"\b(?:common|one) (?:system )?(?:prompts?|prefix(?:es)?|preambles?)\b(?! of [\d~]| with [\d~]|,? \d)",
         r"\b(?:prompts?|prefix(?:es)?) (?:is|are) (?:repeated|reused|sent again|the same|shared)\b",
         r"\b(?:sessions?|conversations?|chats?|users?|prompts?|prefix(?:es)?)\b[^.]{0,80}\b(?:in turn|in a circle|"
         r"round[- ]robin|in rotation|alternat\w+|rotat\w+|cyclic\w*|again and again)\b",
@@ -457,7 +460,7 @@ TOPICS: tuple[Topic, ...] = (
         unless=r"\b(?:error|log|warning) messages?\b|\bre-?start\w*\b|\b(?:same|identical) (?:prompts?|messages?) (?:fails?|failed|works?|worked|passe[sd]|crash\w*|each|everywhere|throughout|as (?:before|above)|(?:for|in|at|on|with) (?:each|every|all|both))\b"
         r"|(?<![\d.])(?!0+(?:\.0+)? ?%)\d+(?:\.\d+)? ?% (?:of )?(?:prefix[- ]?)?(?:cache[- ]?)?hits?\b",
         samples=(("the same system prompt in every chat", None), ("the same instructions in every chat, and some fail", None), ("sessions one after another in a circle", None),),
-        near_misses=("the same error messages again", "each prompt is different", "200 prompts, one after the other", "the same 200 prompts in every run", "same prompts each", "the same prompt fails again after a restart", "two identical prompts: 50.9 % prefix hits",),
+        near_misses=("the same error messages again", "each prompt is different", "200 prompts, one after the other", "the same 200 prompts in every run", "same prompts each", "the same prompt fails again after a restart", "two identical prompts: 50.9 % prefix hits", "long: one prompt of 90,000 tokens, answered",),
     ),
     _topic(
         "no-hits",

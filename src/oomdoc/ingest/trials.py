@@ -45,6 +45,8 @@ _THIS = regex(
 _BACK = regex(r"(?i)\b(?P<which>(?:the )?(?:same|identical)(?: \w+)?|(?:the )?first(?: (?:one|line|command))?|as above|(?:the )?(?:above|previous|last)(?: (?:one|command))?|that|drop(?:ping)?|remov(?:e|ing))\b")  # fmt: skip
 _CELL = regex(r"\S(?P<gap>\s{3,}|\t)(?=\S+(?: \S+)*\s*$)")
 """Before the last cell of a table set with blanks: `max_loras 1, rank 64        up`."""
+_OTHER_MODEL = regex(r"(?i)\b(?P<which>smaller|larger|bigger|tiny|different|other|another) (?:model|checkpoint)\b")
+"""A try with a model that is not the one in question differs in more than its settings."""
 _SERVED = regex(r"(?:vllm serve|--model[= ])\s*(?P<model>[\w./:-]{3,120})")
 
 
@@ -104,6 +106,8 @@ class Tries:
         settings = {tried.flag: tried.value or "on" for tried in settings_in(command)}
         if served := _SERVED.search(command):
             settings["model"] = served["model"]
+        elif other := _OTHER_MODEL.search(command):
+            settings.setdefault("model", f"a {other['which'].lower()} one")
         if not settings:
             return
         back = _BACK.search(command)

@@ -422,6 +422,8 @@ PATTERNS: tuple[Pattern, ...] = (
            "Desired GPU memory utilization is (0.92, 72.9 GiB).", 0.92, "breakdown-utilization"),
     _count("gpu_memory_utilization", "0.20.2 →", r"current --gpu-memory-utilization=(?P<value>[\d.]+) is equivalent", "gpu-memory-utilization=",
            "The current --gpu-memory-utilization=0.9200 is equivalent to --gpu-memory-utilization=0.9010 without", 0.92, "graph-notice-utilization"),
+    _count("utilization_without_graphs", "0.20.2 →", r"is equivalent to --gpu-memory-utilization=(?P<value>[\d.]+)", "gpu-memory-utilization=",
+           "The current --gpu-memory-utilization=0.9200 is equivalent to --gpu-memory-utilization=0.9010 without", 0.901),
     _count("kv_pool_tokens", "0.8.0 →", r"KV cache size: (?P<value>[\d,]+) tokens", "cache size: ", "GPU KV cache size: 473,440 tokens", 473440),
     _count("max_concurrency", "0.6.3.post1 →", r"Maximum concurrency for [\d,]+ tokens per request: (?P<value>[\d.]+)x", "Maximum concurrency",
            "Maximum concurrency for 32,768 tokens per request: 14.45x", 14.45),

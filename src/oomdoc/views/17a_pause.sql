@@ -27,7 +27,7 @@ WITH slow AS (
   SELECT start_id, min(line) AS first_line, max(line) AS last_line FROM stat WHERE tokens_per_s >= $crawls GROUP BY start_id
 ), long AS (
   SELECT start_id, source, stretch, count(*) AS lines, max(t) - min(t) AS seconds, max(running) AS running, max(waiting) AS waiting,
-    max(kv_used) AS peak, max(tokens_per_s) AS tokens,
+    max(kv_used) AS peak, max(kv_used) - min(kv_used) AS moved, max(tokens_per_s) AS tokens,
          arg_min(source || ':' || line, line) AS ref, min(line) AS first_line, max(line) AS last_line, max(next_line) AS next_line
   FROM marked GROUP BY start_id, source, stretch
 )
@@ -38,6 +38,7 @@ WHERE (
   l.lines >= $pause_lines
     -- the executor says each minute that it waits: where it does, no statistics come, and a single line may stand for minutes
     OR (SELECT count(*) FROM log_error h WHERE h.kind = 'hang' AND h.source = l.source AND h.line BETWEEN l.first_line AND l.next_line) >= $hang_warnings
-) AND (l.peak < $pool_had_room OR l.peak < $pool_crowded AND l.waiting = 0) AND m.first_line < l.first_line AND m.last_line > l.last_line
+-- blocks that are taken meanwhile are those of a prompt that is being computed: its tokens are counted at its end
+) AND coalesce(l.moved < $pool_moves, true) AND (l.peak < $pool_had_room OR l.peak < $pool_crowded AND l.waiting = 0) AND m.first_line < l.first_line AND m.last_line > l.last_line
 QUALIFY row_number() OVER (PARTITION BY l.start_id ORDER BY l.lines DESC, l.first_line) = 1
 ORDER BY l.start_id

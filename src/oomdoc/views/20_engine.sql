@@ -26,7 +26,7 @@
 -- prefix_caching: prefix caching on, by flag or default
 -- speculative: a draft model or speculative method is configured
 -- lora: LoRA is enabled
--- multimodal: an encoder cache was budgeted or the architecture is a vision model
+-- multimodal: an encoder cache was budgeted or the architecture is a vision model, and its settings do not switch that off
 -- kv_cache_memory_bytes: KV size set by hand
 -- num_gpu_blocks_override: pool set by hand, blocks
 -- swap_space_gib: CPU swap space per GPU that a flag asks for
@@ -89,6 +89,11 @@ WITH pick AS (
     bool_or(
       value ILIKE '%VL%' OR value ILIKE '%vision%' OR value ILIKE '%image%' OR value ILIKE '%audio%' OR value ILIKE '%omni%'
     ) FILTER (flag IN ('architecture', 'limit_mm_per_prompt')) AS multimodal,
+    -- no picture is taken, so no encoder is made room for
+    bool_or(
+      (flag = 'language_model_only' AND lower(value) IN ('true', '1', 'on'))
+        OR (flag = 'limit_mm_per_prompt' AND regexp_matches(value, '\d') AND NOT regexp_matches(value, '[1-9]'))
+    ) AS text_only,
     max(try_cast(value AS BIGINT)) FILTER (flag IN ('kv_cache_memory_bytes', 'kv_cache_memory')) AS kv_cache_memory_bytes,
     bool_or(true) FILTER (flag IN ('kv_cache_memory_bytes', 'kv_cache_memory')) AS kv_by_hand,
     max(try_cast(value AS BIGINT)) FILTER (flag = 'num_gpu_blocks_override') AS num_gpu_blocks_override,
@@ -122,6 +127,11 @@ WITH pick AS (
     min(value) FILTER (name IN ('free_bytes', 'free_at_start_bytes')) AS free_at_start_bytes,
     max(value) FILTER (name = 'budget_bytes') AS budget_bytes,
     max(value) FILTER (name = 'gpu_memory_utilization') AS utilization,
+    -- the share of the device that the graphs are, and what they are estimated at, tell its size
+    CASE WHEN max(value) FILTER (name = 'graph_estimate_bytes') >= $estimate_tells_size
+      THEN max(value) FILTER (name = 'graph_estimate_bytes')
+        / nullif(max(value) FILTER (name = 'gpu_memory_utilization') - max(value) FILTER (name = 'utilization_without_graphs'), 0)
+    END AS told_bytes,
     min(value) FILTER (name = 'host_available_bytes') AS host_available_bytes,
     max(value) FILTER (name = 'checkpoint_bytes') AS checkpoint_bytes,
     bool_or(name = 'encoder_budget_tokens') AS encoder
@@ -188,7 +198,7 @@ SELECT numbered.version, version_number,
     prefix_caching, CASE WHEN coalesce(generation, CASE WHEN version_number >= $v1_since THEN 'V1' END) = 'V1' THEN true END
   ) AS prefix_caching,
   coalesce(speculative, false) OR coalesce(draft, false) AS speculative, coalesce(flags.lora, false) OR coalesce(steps.lora, false) AS lora,
-  coalesce(multimodal, false) OR coalesce(encoder, false) AS multimodal,
+  NOT coalesce(text_only, false) AND (coalesce(multimodal, false) OR coalesce(encoder, false)) AS multimodal,
   coalesce(kv_cache_memory_bytes, CASE WHEN kv_by_hand THEN kv_reserved_bytes END)::BIGINT AS kv_cache_memory_bytes,
     num_gpu_blocks_override, swap_space_gib, cpu_offload_gib,
   coalesce(sleep_mode, false) AS sleep_mode, expandable_segments,
@@ -200,11 +210,11 @@ SELECT numbered.version, version_number,
   )::BIGINT AS kv_pool_tokens, kv_pool_ref, max_concurrency, num_gpu_blocks::BIGINT AS num_gpu_blocks,
   graph_bytes::BIGINT AS graph_bytes, graph_estimate_bytes::BIGINT AS graph_estimate_bytes, activation_bytes::BIGINT AS activation_bytes,
     non_torch_bytes::BIGINT AS non_torch_bytes,
-  coalesce(figures.total_bytes, checks.total_bytes)::BIGINT AS total_bytes,
+  coalesce(figures.total_bytes, checks.total_bytes, figures.told_bytes)::BIGINT AS total_bytes,
     coalesce(free_at_start_bytes, checks.free_bytes)::BIGINT AS free_at_start_bytes,
   coalesce(
     budget_bytes,
-    coalesce(figures.total_bytes, checks.total_bytes) * coalesce(flags.utilization, figures.utilization, checks.utilization, d.value)
+    coalesce(figures.total_bytes, checks.total_bytes, figures.told_bytes) * coalesce(flags.utilization, figures.utilization, checks.utilization, d.value)
   )::BIGINT AS budget_bytes,
   host_available_bytes::BIGINT AS host_available_bytes, checkpoint_bytes::BIGINT AS checkpoint_bytes,
   coalesce(up, false) OR stats.n > 0 AS served, last_milestone,

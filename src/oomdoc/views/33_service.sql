@@ -15,6 +15,11 @@ WITH stated AS (
   WHERE attempt IS NOT NULL
 ), label AS (
   SELECT source, experiment, attempt, arg_min(text, nth) AS label,
+    -- what is computed once and what is found again are two things
+    CASE WHEN bool_or(regexp_matches(lower(text), '\b(cold|uncached|first[ _-](pass|round|run|time|turn))\b')) THEN 'cold'
+      WHEN bool_or(regexp_matches(lower(text), '\b(warm|warmed|hot|cached|second[ _-](pass|round|run|time|turn))\b')) THEN 'warm' END AS warmth,
+    -- a control without a cache is slower by design
+    bool_or(regexp_matches(lower(text), '\b(no|without)[ _-](\w+[ _-])?cach|\bcach\w*[ _:=-]+(off|false|disabled|none)\b')) AS control,
          max(
            try_cast(regexp_extract(text, '\d+(?:\.\d+)?') AS DOUBLE)
          ) FILTER (regexp_matches(lower(text), '\b(clients?|users?|conc|concurren\w+|parallel\w*|vus?|workers?|threads?|rps|qps|rate|load|batch|requests?|requests?_s|req|req_s|req_per_s\w*|in_?flight|streams?|sessions?|agents?|num_prompts|max_num\w*|tokens?|length|len|input|output|context|isl|osl)\b')) AS amount
@@ -34,12 +39,12 @@ WITH stated AS (
   WHERE rate <> ''
   GROUP BY ALL
 ), told AS (
-  SELECT f.*, l.label, coalesce(o.amount, p.amount, l.amount) AS amount
+  SELECT f.*, l.label, l.warmth, coalesce(o.amount, p.amount, l.amount) AS amount
   FROM trial_figure f
   LEFT JOIN label l USING (source, experiment, attempt)
   LEFT JOIN paced p USING (source, experiment, attempt)
   LEFT JOIN offered o USING (source, experiment, attempt)
-  WHERE f.quantity IN ('ttft_s', 'tpot_s', 'latency_s') AND f.value > 0
+  WHERE f.quantity IN ('ttft_s', 'tpot_s', 'latency_s') AND f.value > 0 AND NOT coalesce(l.control, false)
 ), crowd AS (
   SELECT source, experiment, attempt, bool_or((regexp_matches(lower(name), 'wait|queue') AND value >= 1)
     OR (
@@ -60,7 +65,7 @@ WITH stated AS (
 FROM told
 LEFT JOIN crowd c USING (source, experiment, attempt)
 LEFT JOIN beside b USING (source, line)
-GROUP BY source, experiment, name, quantity
+GROUP BY source, experiment, name, quantity, warmth
 HAVING count(*) >= 2 AND NOT EXISTS (FROM trial x WHERE x.source = told.source AND x.experiment = told.experiment AND x.flag NOT LIKE '@%')
 )
 -- what a sentence tells in round figures, and a table shows to come with more callers, comes with more callers
