@@ -276,8 +276,8 @@ class Answers:
 
 
 def _inspects(command: str) -> bool:
-    """Whether a container is inspected by a template: its answer is read as that, whatever else its words look like."""
-    return "inspect" in command and "{{" in command
+    """Whether a container is inspected by a template, or devices are asked for by columns: the answer is read as that, whatever else its words look like."""
+    return ("inspect" in command and "{{" in command) or "--query-gpu" in command
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("host-memory", r"(?:register|pin)(?:ing)? (?:host |a )?(?:ptr|pointer|buffer|memory) (?:has )?failed|unable to pin\b|Cannot allocate memory|can't allocate memory|bad_alloc|(?<!OutOf)MemoryError|of RAM is available|low on memory|memory usage threshold|Too large swap space"),
         # consequences and wrappers
         ("echo", r"See (?:root cause|stack trace) (?:above|\(above\))|See stack trace for root cause|EngineDeadError|AsyncEngineDeadError"
-                 r"|Background loop (?:has errored|is stopped|is not running)|EngineCore (?:failed to start|encountered a fatal error|hit an exception)"
+                 r"|Background loop (?:has errored|is stopped|is not running)|Engine background task failed|EngineCore (?:failed to start|encountered a fatal error|hit an exception)"
                  r"|WorkerProc (?:failed to start|hit an exception|initialization failed)|output_handler failed|Engine loop is not running"
                  r"|MQEngineDeadError|Exception in worker|Error executing method|Invocation of \w+ method failed|cancelled|CancelledError|BrokenPipeError|EOFError|GeneratorExit"
                  r"|Engine core proc|executor failed|Worker proc|leaked (?:shared_memory|semaphore)|engine dead|is already dead|RPC call to"
@@ -42,7 +42,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|Torch not compiled|compute capability|CUDA unknown error|system not yet initialized|could not select device driver|undefined symbol"),
         ("hardware", r"ECC error|uncorrectable|fallen off the bus|Xid|NVLink error|GPU is lost|hardware error"),
         # memory on the chip (of a TPU core, of a multiprocessor) is what a kernel is compiled for; it is no device memory
-        ("kernel", r"memory space (?:smem|vmem|cmem|sflag)|Exceeded (?:smem|vmem|cmem|scoped vmem) capacity|illegal memory access|Memory access fault by GPU|HSA_STATUS_ERROR_(?!OUT_OF)|aicore exception|error code:? ?507\d{3}|device-side assert|misaligned address|OutOfResources|unspecified launch failure|invalid (?:argument|configuration)"
+        ("kernel", r"(?:CUDA|HIP|XPU|NPU) error: (?!out of memory|hipErrorOutOfMemory)|memory space (?:smem|vmem|cmem|sflag)|Exceeded (?:smem|vmem|cmem|scoped vmem) capacity|illegal memory access|Memory access fault by GPU|HSA_STATUS_ERROR_(?!OUT_OF)|aicore exception|error code:? ?507\d{3}|device-side assert|misaligned address|OutOfResources|unspecified launch failure|invalid (?:argument|configuration)"
                    r"|PTXAS|ptxas|triton.*(?:Error|failed)|CUBLAS_STATUS_(?!ALLOC)|CUDNN_STATUS|flash_?attn|AlignedAllocator|Failed to allocate memory for batch_|No valid triton"
                    r"|CompilationError|InductorError|nvcc|torch\._dynamo"),
         ("nccl", r"NCCL|nccl|ProcessGroup|DistBackendError|DistNetworkError|gloo|all-?reduce"),

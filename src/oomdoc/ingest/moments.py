@@ -3,11 +3,13 @@
     === Mon 08:00 cat /proc/1904/smaps_rollup        $ date '+%b %d %R'; df -BG /dev/shm | tail -1
     Anonymous:         46065180 kB                   Mar 11 18:00
     Locked:            41943040 kB                   shm               64G  8G  56G  13% /dev/shm
+    20:02:30
+    7110, VLLM::EngineCore, 28220
 
 What is read is known by its keys (the kernel's own, of `/proc/PID/smaps_rollup`, `/proc/PID/status`, `/proc/meminfo`; the columns of
-`df` and `free`), the moment by its form: a date, a month and a day, a weekday with a clock, a clock, hours
+`df` and `free`; the rows of `nvidia-smi --query-compute-apps=pid,name,used_memory`), the moment by its form: a date, a month and a day, a weekday with a clock, a clock, hours
 since a beginning. Rows of `process_memory`: `host` (anonymous memory where it is told, else the resident set), `host-locked`, `shm`
-(of `df`); of `free` the notes `host-in-use`, `host-idle` and `host-ready` (series of it are `host_memory`'s). What a metric was at
+(of `df`), `gpu` (of processes on a device); of `free` the notes `host-in-use`, `host-idle` and `host-ready` (series of it are `host_memory`'s). What a metric was at
 several moments stands in one line, and is `metric_histories`'.
 """
 
@@ -21,10 +23,10 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Rows
 from oomdoc.ingest.metric_histories import Histories
 from oomdoc.regexes import regex
-from oomdoc.units import KIB, parse_size, parse_time
+from oomdoc.units import KIB, MIB, parse_size, parse_time
 
 TELLING = regex(
-    rb"(?m)^\s*(?:Anonymous|Rss|VmRSS|RssAnon):\s+\d|/dev/shm\s*$|(?i:(?:buff?|puffer|tamp(?:on)?|b\xc3\xbafer?|bufor\w*)/cach)|\d\d:\d\d[ \t]+[\d.]+[ \t]+\d\d:\d\d[ \t]|_over_time\(|\bincrease\("
+    rb"(?m)^\s*(?:Anonymous|Rss|VmRSS|RssAnon):\s+\d|/dev/shm\s*$|(?i:(?:buff?|puffer|tamp(?:on)?|b\xc3\xbafer?|bufor\w*)/cach)|\d\d:\d\d[ \t]+[\d.]+[ \t]+\d\d:\d\d[ \t]|^\s*\d{1,9}, [^,\n]{1,80}, \d{1,7}(?: MiB)?\s*$|_over_time\(|\bincrease\("
 )
 """Whether a text holds anything of this kind: one search for each short text."""
 
@@ -48,6 +50,7 @@ _KEY = regex(r"\s*(?P<key>Rss|Pss|Anonymous|Locked|VmRSS|RssAnon|VmLck):\s+(?P<k
 _SHM = regex(
     r"\S{1,60}\s+(?P<size>[\d.]+[KMGT]?i?B?)\s+(?P<used>[\d.]+[KMGT]?i?B?)\s+[\d.]+[KMGT]?i?B?\s+\d{1,3}%\s+/dev/shm\s*$"
 )
+_PROCESS = regex(r"\s*(?P<pid>\d{1,9}), (?P<name>[^,]{1,80}), (?P<mib>\d{1,7})(?: MiB)?\s*$")
 _FREE = regex(r"\s*(?:\S+\s+){4}(?:buff?|puffer|tamp(?:on)?|búfer?|bufor\w*)/cach\w{0,4}\s+\S+\s*$", re.I)
 """The header of `free`, in whatever tongue: four columns, buffers and cache, what is available."""
 _MEM = regex(r"(?:Mem|Speicher|Memoria|Mém|Mémoire|Memória|Pamięć)[:.]{1,2}((?:\s+[\d.,]+\s?[KMGT]?i?B?){6})\s*$")
@@ -103,6 +106,10 @@ class Readings:
             used = parse_size(shm["used"] if shm["used"][-1:].isalpha() else shm["used"] + "K", binary=True)
             if used is not None:
                 self._add(number, "/dev/shm", "shm", used)
+            return
+        process = _PROCESS.match(line) if self._elapsed is not None or self._t is not None else None
+        if process:
+            self._add(number, f"{process['name']} {process['pid']}", "gpu", int(process["mib"]) * MIB)
             return
         if self._histories.add(number, line) or self._free(number, line):
             return

@@ -28,7 +28,7 @@ WITH stated AS (
   -- what was offered or in flight, as a column beside the latency
   SELECT source, experiment, attempt, max(value) AS amount
   FROM trial_figure
-  WHERE regexp_matches(name, '^(concur\w*|conc|in_flight|clients?|users|streams|req_s|req_per_s|requests_s|rps|qps|rate|request_rate)$')
+  WHERE regexp_matches(name, '^(concur\w*|conc|in_flight|clients?|users|streams|req_s|req_per_s|requests_s|rps|qps|rate|request_rate|sent|(num_|n_)?(requests|prompts))$')
   GROUP BY ALL
 ), paced AS (
   -- a rate that is told in words among its like: all at once is more than any

@@ -12,11 +12,13 @@ WITH flag AS (
   WHERE g.flag IN ('gpu_memory_utilization', 'tensor_parallel_size', 'pipeline_parallel_size', 'max_model_len', 'max_num_seqs', 'max_num_batched_tokens', 'kv_cache_dtype', 'speculative_config', 'limit_mm_per_prompt', 'enable_lora',
     'model', 'version', 'CUDA_VISIBLE_DEVICES') GROUP BY ALL
 ), figure AS (
-  SELECT s.start_id, max(f.value) FILTER (f.name = 'weights_bytes') AS weights, min(f.value) FILTER (f.name = 'kv_pool_tokens') AS tokens,
-    min(f.source || ':' || f.line) FILTER (f.name = 'kv_pool_tokens') AS ref
+  SELECT s.start_id, max(f.value) FILTER (f.name = 'weights_bytes') AS weights,
+    -- old releases tell blocks alone
+    coalesce(min(f.value) FILTER (f.name = 'kv_pool_tokens'), min(f.value) FILTER (f.name = 'num_gpu_blocks') * 16) AS tokens,
+    min(f.source || ':' || f.line) FILTER (f.name IN ('kv_pool_tokens', 'num_gpu_blocks')) AS ref
   FROM engine_start s
   JOIN engine_figure f ON f.source = s.source AND f.line BETWEEN s.first_line AND s.last_line
-  WHERE f.name IN ('weights_bytes', 'kv_pool_tokens')
+  WHERE f.name IN ('weights_bytes', 'kv_pool_tokens', 'num_gpu_blocks')
   GROUP BY ALL
 ), alike AS (
   SELECT p.start_id AS one, q.start_id AS two, count(*) AS settings, bool_or(flag = 'model') AS model
@@ -33,7 +35,11 @@ WITH flag AS (
       SELECT flag FROM flag
       WHERE start_id IN (a.start_id, b.start_id) AND flag NOT IN ('model', 'version')
       GROUP BY flag
-      HAVING count(DISTINCT value) > 1 OR (flag = 'gpu_memory_utilization' AND count(*) < 2)
+      HAVING count(DISTINCT value) > 1 OR (flag = 'gpu_memory_utilization' AND count(*) < 2 AND NOT (
+        -- an excerpt that tells no setting at all is of the one command that the bundle has
+        EXISTS (FROM engine_start x WHERE x.start_id IN (a.start_id, b.start_id) AND x.start_id NOT IN (SELECT start_id FROM flag))
+          AND (SELECT count(DISTINCT value) = 1 FROM main.engine_flag WHERE flag = 'gpu_memory_utilization')
+      ))
     )
   UNION ALL
   SELECT b.start_id, a.start_id, NULL, NULL, b.source || ':' || greatest(b.first_line, 1)
