@@ -197,13 +197,18 @@ PATTERNS: tuple[Pattern, ...] = (
             "unhealthy; restart",
             "erminating",
             "eplacing",
+            "> ERROR",
+            "> FAILED",
+            "> UNHEALTHY",
         ),
         (
             r"(?:[Cc]ontainer (?P<object>\S+) )?failed (?:liveness|startup) probe, will be (?:restarted|killed)"
             r"|\b(?:liveness|startup|health) ?(?:probe|check)\b[^\n]{0,80}?(?:sending SIG(?:TERM|KILL)|"
             r"(?:deadline|threshold|limit)[^\n]{0,40}?exceeded)|Killing container with a grace period"
             r"|(?:not (?:available|responding|healthy|ready)|unhealthy)(?: (?:and|after|for|beyond|since)\b[^\n]{0,60}?)?(?:,|;|:|\.| -+)? (?:so )?"
-            r"(?:[Rr]estarting|[Kk]illing|[Tt]erminating|[Rr]eplacing)\b",
+            r"(?:[Rr]estarting|[Kk]illing|[Tt]erminating|[Rr]eplacing)\b"
+            # a supervisor gives up what ran: its state, and that the probe is why
+            r"|\b(?:RUNNING|READY|HEALTHY|SERVING)\b ?[-=]> ?(?:ERROR|FAILED|UNHEALTHY)\b[^\n]{0,60}?\b(?:liveness|startup|health) ?(?:probe|check) (?:\S+ ){0,2}?failed\b",
         ),
         _alone("Killing"),
         (
@@ -213,6 +218,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "supervisor: startup probe deadline 30s exceeded, sending SIGTERM to pid=7",
         "keeper ERROR engine reported not available, restarting it",
         "fleet: worker 7 is not ready after 4 checks, replacing it",
+        "manager ERROR chat-1 state RUNNING -> ERROR: health check failed 4 times",
         "04-03-2026 09:11:02 Container /engine (1f5a) found to be unhealthy - Restarting container now with 10s timeout",
     ),
     pattern(

@@ -32,7 +32,7 @@ _GLOG_HEAD = r"[IWEF]\d{4}(?:\d{4})? \d\d:\d\d:\d\d\.\d"
 BRACKETED = rf"(?:\[[\w :./,-]{{1,60}}\] ?){{0,3}}\[(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|[IWEF])\]|{_GLOG_HEAD}"
 """How records of other servers begin: `[TM][INFO]`, `[05/02/2027-03:04:05] [TRT-LLM] [RANK 1] [E]`, glog's `I20270109 12:20:01.1`."""
 TAG = regex(
-    r"\((?P<name>[A-Za-z][\w.:-]*(?: [A-Za-z]\w*)*?)(?: rank=(?P<rank>\d{1,9}))?(?: pid=(?P<pid>\d{1,9}))?(?:, ip=[\w.:]+)?\) ?"
+    r"\((?P<name>[A-Za-z][\w.:-]*(?: [A-Za-z]\w*)*?)(?:,? rank=(?P<rank>\d{1,9}))?(?:,? pid=(?P<pid>\d{1,9}))?(?:, ip=[\w.:]+)?\) ?"
 )
 TORCH_RANK = regex(r"\[rank(\d{1,9})\]: ?")
 WORKER_RANK = regex(r"_TP(\d{1,9})")

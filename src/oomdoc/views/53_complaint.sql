@@ -14,6 +14,8 @@
 -- engine_ref: where
 -- outer_ok: requests that whoever stands before the engine saw answered
 -- outer_failed: requests that he saw fail with a status of 5xx, or without an answer
+-- outer_failed_s: seconds that these took, their median
+-- outer_ok_s: seconds of those that were answered, their median
 -- engine_done: requests that the engine counted as finished in the same time
 -- outer_ref: the first that failed
 WITH goal AS (
@@ -55,6 +57,7 @@ WITH goal AS (
   FROM mean
 ), outer_side AS (
   SELECT count(CASE WHEN status BETWEEN 200 AND 399 THEN 1 END) AS ok, count(CASE WHEN status = 0 OR status >= 500 THEN 1 END) AS failed,
+    median(latency_s) FILTER (status >= 500) AS failed_s, median(latency_s) FILTER (status BETWEEN 200 AND 399) AS ok_s,
     (SELECT min_by(source || ':' || line, line) FROM request WHERE status = 0 OR status >= 500) AS ref
   FROM request
   WHERE status IS NOT NULL
@@ -70,5 +73,5 @@ SELECT goal.goal_s, goal.reached_s, goal.ref AS goal_ref, share.answered, share.
   steady.high AS same_high_s, steady.ref AS same_ref,
   client.seconds AS client_s, client.ref AS client_ref, engine_side.seconds AS engine_s, engine_side.ref AS engine_ref,
   nullif(outer_side.ok, 0)::BIGINT AS outer_ok, CASE WHEN outer_side.ok > 0 THEN outer_side.failed END::BIGINT AS outer_failed,
-    done.n::BIGINT AS engine_done, outer_side.ref AS outer_ref
+    outer_side.failed_s AS outer_failed_s, outer_side.ok_s AS outer_ok_s, done.n::BIGINT AS engine_done, outer_side.ref AS outer_ref
 FROM share, client, engine_side, outer_side, done LEFT JOIN goal ON true LEFT JOIN steady ON true

@@ -56,7 +56,7 @@ ENTITIES: tuple[Entity, ...] = (
     Entity("gpu_process", ("process.pid", "process.name", "process.type", "process.gpu_used", "gpu.index", "gpu.uuid", "gpu.bus"), _cores("process.gpu_used process.pid", "process.gpu_used process.name"), 4, marked=True),
     Entity("gpu_sample", ("gpu.",), _cores("gpu.used", "gpu.free gpu.total", "gpu.share gpu.total", "gpu.util", "gpu.name gpu.total", "gpu.name gpu.uuid", "gpu.name gpu.index",
             "gpu.index gpu.total"), 3, marked=True),
-    Entity("request", ("request.",), _cores("request.input request.output", "request.input request.cached", "request.input request.ttft", "request.input request.latency", "request.output request.latency", "request.input request.status", "request.input request.limit", "request.output request.status", "request.cached request.ttft", "request.cached request.status", "request.upstream request.status time"), 3),
+    Entity("request", ("request.",), _cores("request.input request.output", "request.input request.cached", "request.input request.ttft", "request.input request.latency", "request.output request.latency", "request.input request.status", "request.input request.limit", "request.output request.status", "request.cached request.ttft", "request.cached request.status", "request.upstream request.status time", "request.latency request.status time"), 3),
     Entity("metric", ("metric.",), (), 3),
     Entity("engine_stat", ("stat.",), _cores("stat.kv_used", "stat.blocks_used stat.blocks_total", "stat.blocks_used stat.blocks_free", "stat.running stat.waiting", "stat.waiting time", "stat.running time", "stat.hit_rate", "stat.preemptions", "stat.prompt_rate", "stat.generation_rate"), 4),
     Entity("engine_figure", ("figure.",), (), 6),
