@@ -158,19 +158,18 @@ class Filler:
             if used is not None and total is not None and used > total:
                 self.rows.problem(one.line, f"more memory in use than there is: {show_bytes(used)} of {show_bytes(total)}", "")  # fmt: skip
                 used = None
-            self._device(one.line, gpu, get("gpu.name"), total, get("gpu.mig"), used)
-            if get("gpu.mig"):
-                continue
             util, memory_util = get("gpu.util"), get("gpu.memory_util")
-            if any(value is not None for value in (used, total, util)):
+            sized = used is None and util is None and (one.t is None or total is None)  # a size of no moment is no sample
+            self._device(one.line, gpu, get("gpu.name"), total, get("gpu.mig"), used, sized and total is not None)
+            if not get("gpu.mig") and not sized:
                 self.rows.add(
                     "gpu_sample", one.line, t=one.t, gpu=gpu, used_bytes=used, total_bytes=total,
                     gpu_util=util, memory_util=memory_util,
                 )  # fmt: skip
 
-    def _device(self, line: int, gpu: int | None, name: str | None, total: int | None, profile: str | None, used: int | None) -> None:  # fmt: skip
+    def _device(self, line: int, gpu: int | None, name: str | None, total: int | None, profile: str | None, used: int | None, sized: bool) -> None:  # fmt: skip
         identity = (gpu, name, total, profile)
-        if (name or profile) and identity not in self._known:
+        if (name or profile or sized) and identity not in self._known:
             self._known.add(identity)
             self.rows.add(
                 "gpu_device", line, gpu=gpu, name=name, total_bytes=total, mig_profile=profile, count=1,
