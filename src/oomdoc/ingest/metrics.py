@@ -59,7 +59,7 @@ CONFIG = ("vllm:cache_config_info", "vllm:cache_config")
 """Series whose labels are the engine's cache configuration."""
 _LABEL = regex(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 _FIGURES = {
-    "num_gpu_blocks": "num_gpu_blocks", "num_cpu_blocks": "num_cpu_blocks", "block_size": "block_size",
+    "num_gpu_blocks": "num_gpu_blocks", "block_size": "block_size",
     "kv_cache_size_tokens": "kv_pool_tokens", "kv_cache_max_concurrency": "max_concurrency",
     "gpu_memory_utilization": "gpu_memory_utilization",
 }  # fmt: skip

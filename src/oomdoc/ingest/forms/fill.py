@@ -159,7 +159,9 @@ class Filler:
                 self.rows.problem(one.line, f"more memory in use than there is: {show_bytes(used)} of {show_bytes(total)}", "")  # fmt: skip
                 used = None
             util, memory_util = get("gpu.util"), get("gpu.memory_util")
-            sized = used is None and util is None and (one.t is None or total is None)  # a size of no moment is no sample
+            sized = (
+                used is None and util is None and (one.t is None or total is None)
+            )  # a size of no moment is no sample
             self._device(one.line, gpu, get("gpu.name"), total, get("gpu.mig"), used, sized and total is not None)
             if not get("gpu.mig") and not sized:
                 self.rows.add(

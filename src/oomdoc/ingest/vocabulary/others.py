@@ -12,7 +12,7 @@ IRRELEVANT = """
     attempt, retries, turn, turn_no, turn_id, turn_index, turn_number, engine, version, ppid, uid, tty, stat, vsz, nice, cpu, cpu%, %cpu, %mem, shared, shared_bytes, shr, virt, threads, tpot_ms, itl_ms,
     tpot, itl, queue_time, queue_ms, bytes_in, bytes_out, request_bytes, response_bytes, ip, client_ip, port, protocol, subobject, name, namespace_name,
     reporter, reportingcomponent, reportinginstance, uid_, first_seen, mode, unit,
-    priority, tags, labels, measurement, metric_type, help, system, sm_util, gi, ci, cache_dtype, row, rowid, no, nr, line, seq, sequence, index_, #, MemFree, MemAvailable, Buffers, Cached, SwapTotal, SwapFree, attached_gpus, iteration_time, cache.size, cache.cache_size
+    priority, tags, labels, measurement, metric_type, help, system, sm_util, gi, ci, cache_dtype, row, rowid, no, nr, line, seq, sequence, index_, #, MemFree, MemAvailable, Buffers, Cached, SwapTotal, SwapFree, attached_gpus, iteration_time, cache.size, cache.cache_size, num_cpu_blocks
 """
 IRRELEVANT_WORDS = (
     "temperature temp power watt watts clock clocks fan ecc voltage throttle throttled pcie nvlink encoder decoder driver vbios serial "
