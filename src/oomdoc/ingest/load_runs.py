@@ -51,37 +51,18 @@ _GENERATOR = regex(
 )
 """What programs that ask call themselves."""
 
-_AT_A_TIME = frozenset(["concurrency", "concurrent", "concurrently", "parallel", "parallelism", "clients", "client", "vus", "inflight", "flight", "streams", "connections"])  # fmt: skip
-_RETURNING = frozenset(
-    ["users", "user", "sessions", "conversations", "agents", "documents", "docs", "groups", "prefixes", "tenants"]
+_AT_A_TIME = grammar.word_set(
+    "concurrency concurrent concurrently parallel parallelism clients client vus inflight flight streams connections"
 )
-_LENGTH = frozenset(["len", "length", "lengths", "tokens", "token", "mean", "prompt", "input", "output", "isl", "osl"])
-_PROMPT = frozenset(["input", "prompt", "question", "isl", "document", "suffix"])
-_SHARED = frozenset(["system", "shared", "common", "prefix"])
-_OWN = frozenset(["history"])
-_OUTPUT = frozenset(["output", "answer", "osl", "completion", "response", "generation"])
-_NO_LENGTH = frozenset(
-    [
-        "path",
-        "name",
-        "type",
-        "format",
-        "min",
-        "stddev",
-        "std",
-        "range",
-        "ratio",
-        "seed",
-        "port",
-        "num",
-        "number",
-        "count",
-        "dataset",
-        "max",
-    ]
-)
-_SENT = frozenset(["prompts", "requests", "request", "prompt", "number"])
-_LOADED = frozenset(["num", "number", "n", "count", "total", "max", "request"])
+_RETURNING = grammar.word_set("users user sessions conversations agents documents docs groups prefixes tenants")
+_LENGTH = grammar.word_set("len length lengths tokens token mean prompt input output isl osl")
+_PROMPT = grammar.word_set("input prompt question isl document suffix")
+_SHARED = grammar.word_set("system shared common prefix")
+_OWN = grammar.word_set("history")
+_OUTPUT = grammar.word_set("output answer osl completion response generation")
+_NO_LENGTH = grammar.word_set("path name type format min stddev std range ratio seed port num number count dataset max")
+_SENT = grammar.word_set("prompts requests request prompt number")
+_LOADED = grammar.word_set("num number n count total max request")
 
 
 def asked(options: Sequence[tuple[str, str]]) -> dict[str, float]:

@@ -40,33 +40,34 @@ class Column(NamedTuple):
     setting: str = ""
 
 
-def _set(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list that is written as a text."""
     return frozenset(text.split())
 
 
-_RESIDENT = _set("rss resident vmrss uss pss anon anonymous maxrss")
-_DEVICE = _set("gpu gpus vram hbm fb framebuffer cuda device card npu nvml smi nvidia accelerator")
-_HOST = _set("host ram node system sys dram machine")
-_GROUP = _set("container pod cgroup docker")
-_LEFT = _set("available avail free unused")
-_IN_USE = _set("used usage use mem memory occupied held consumed inuse set")
-_SUM = _set("total limit capacity max size installed cap")
-_NO_MEMORY = _set(
+_RESIDENT = word_set("rss resident vmrss uss pss anon anonymous maxrss")
+_DEVICE = word_set("gpu gpus vram hbm fb framebuffer cuda device card npu nvml smi nvidia accelerator")
+_HOST = word_set("host ram node system sys dram machine")
+_GROUP = word_set("container pod cgroup docker")
+_LEFT = word_set("available avail free unused")
+_IN_USE = word_set("used usage use mem memory occupied held consumed inuse set")
+_SUM = word_set("total limit capacity max size installed cap")
+_NO_MEMORY = word_set(
     "kv block blocks weight weights pool disk net network rx tx token tokens tok request requests pcie bandwidth activation activations budget private "
     "model checkpoint graph graphs segment split inactive chunk chunks evicted evictions block shared shm buffers hit hits tier offload util cpu percent pct "
     "peak_activation input output cost page power read write cached cache slab reserved requested asked per_token workspace overhead"
 )
-_SHARE = _set("pct percent perc percentage share")
-_ACTIVITY = _set("util utilization utilisation busy activity active")
-_MEMORY_WORDS = _set("mem memory ram vram hbm dram rss fb framebuffer")
-_WHEN = _set(
+_SHARE = word_set("pct percent perc percentage share")
+_ACTIVITY = word_set("util utilization utilisation busy activity active")
+_MEMORY_WORDS = word_set("mem memory ram vram hbm dram rss fb framebuffer")
+_WHEN = word_set(
     "awake asleep sleep sleeping slept idle before after loaded load start started startup boot warm warmup cold baseline wake woken during end begin beginning final initial rest peak first last empty"
 )
-_OWNERS = _set(
+_OWNERS = word_set(
     "worker workers enginecore engine core api apiserver server frontend tp dp pp ep rank proc process processes python main executor router pid instance "
     "replica vllm llm w r p parent child scheduler coordinator gateway proxy ingress sidecar balancer epp"
 )
-_FILL = _set(
+_FILL = word_set(
     "vm while info per each in of the a at and for avg mean median cur current now val value gauge bytes post get level http"
 )
 _TIME_UNITS = {
@@ -77,28 +78,35 @@ _TIME_UNITS = {
     **dict.fromkeys(("d", "day", "days"), 86400.0),
     **dict.fromkeys(("week", "weeks"), 604800.0),
 }
-_ELAPSED = _set(
+_ELAPSED = word_set(
     "t time elapsed uptime up since start run running after wall clock at into age from begin offset rel relative in for"
 )
-_MOMENT = _set("time timestamp ts date datetime when at t clock stamp utc local day hour")
-_ORDER = _set(
+_MOMENT = word_set("time timestamp ts date datetime when at t clock stamp utc local day hour")
+_ORDER = word_set(
     "turn turns round rounds step steps iteration iter cycle cycles epoch pass burst wave batch sample lap restart rep repetition n no idx index i k attempt prompt call"
 )
-_DONE = _set("total served done completed finished count n num so far cumulative sent processed cum since made number")
-_PIECES_OF_WORK = _set("request requests req reqs prompts calls")
-_ITEMS = _set("samples items documents docs pages images pictures records questions conversations sessions turns files")
+_DONE = word_set(
+    "total served done completed finished count n num so far cumulative sent processed cum since made number"
+)
+_PIECES_OF_WORK = word_set("request requests req reqs prompts calls")
+_ITEMS = word_set(
+    "samples items documents docs pages images pictures records questions conversations sessions turns files"
+)
 """Pieces of work of a batch: alone they name what there is, beside `done` how far it has come."""
-_LOADS = _set(
+_LOADS = word_set(
     "running active inflight concurrency concurrent load rps qps users clients sessions streams requests_running in_flight busy"
 )
-_ASKED = _set("request requests req reqs")
-_A_SECOND = _set("per s sec second min minute")
-_NOT_LOAD = _set("error errors fail failed failures hit hits limit byte bytes ms seconds latency bucket")
-_STATES = _set("state phase stage label event situation moment action condition point status what when after note step")
-_WHO = _set(
+_BESIDE_LOAD = word_set("request requests req reqs num n of in flight seqs per s sec")
+_ASKED = word_set("request requests req reqs")
+_A_SECOND = word_set("per s sec second min minute")
+_NOT_LOAD = word_set("error errors fail failed failures hit hits limit byte bytes ms seconds latency bucket")
+_STATES = word_set(
+    "state phase stage label event situation moment action condition point status what when after note step"
+)
+_WHO = word_set(
     "name process proc container pod node host gpu card device instance image version engine server service worker rank pid model lane chip replica release tag npu run"
 )
-_OUTCOMES = _set(
+_OUTCOMES = word_set(
     "result outcome verdict works work worked ok starts started start status success fails failed passes passed survived end ending result_text happened effect boots came up arranque arrancou resultado ergebnis gestartet lauft resultat demarrage esito avvio wynik uruchomienie"
 )
 _PIECE = regex(r"\d+(?:[._]\d+)+|\d+|[A-Za-z]+")
@@ -116,7 +124,7 @@ def pieces(name: str) -> list[str]:
     return [piece.lower() for piece in _PIECE.findall(_CAMEL.sub(" ", text)) if piece]
 
 
-_WITHOUT = _set("timeout limit target slo sla threshold budget goal max_latency deadline expected")
+_WITHOUT = word_set("timeout limit target slo sla threshold budget goal max_latency deadline expected")
 """Words beside which a latency is a wish and no measure."""
 
 
@@ -312,21 +320,7 @@ def _other(words: list[str], among: set[str], name: str) -> Column:
         and not among & _NOT_LOAD
     ):
         return Column(RUNNING)
-    if among & _LOADS and among <= _LOADS | {
-        "request",
-        "requests",
-        "req",
-        "reqs",
-        "num",
-        "n",
-        "of",
-        "in",
-        "flight",
-        "seqs",
-        "per",
-        "s",
-        "sec",
-    }:
+    if among & _LOADS and among <= _LOADS | _BESIDE_LOAD:
         return Column(RUNNING)
     if among <= _OUTCOMES | {"exit", "code", "it", "does"}:
         return Column(OUTCOME)

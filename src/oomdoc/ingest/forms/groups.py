@@ -24,28 +24,13 @@ from oomdoc.ingest.request_keys import moment
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.regexes import regex
 
-_NAME_COLUMNS = frozenset(("metric", "name", "key", "field", "quantity", "counter", "series", "measurement", "what", "item", "property", "parameter", "stat", "variable", "__name__", "_field", "metricname", "metric_name"))  # fmt: skip
-_VALUE_COLUMNS = frozenset(
-    ("value", "val", "_value", "reading", "amount", "v", "y", "sample", "values", "measure", "result")
+_NAME_COLUMNS = grammar.word_set(
+    "metric name key field quantity counter series measurement what item property parameter stat variable __name__ _field metricname metric_name"
 )
-_UNIT_COLUMNS = frozenset(("unit", "units"))
-_LABEL_COLUMNS = frozenset(("labels", "tags", "label"))
-_TIME_COLUMNS = frozenset(
-    (
-        "time",
-        "t",
-        "ts",
-        "timestamp",
-        "date",
-        "datetime",
-        "_time",
-        "at",
-        "when",
-        "@timestamp",
-        "scraped_at",
-        "sampled_at",
-    )
-)
+_VALUE_COLUMNS = grammar.word_set("value val _value reading amount v y sample values measure result")
+_UNIT_COLUMNS = grammar.word_set("unit units")
+_LABEL_COLUMNS = grammar.word_set("labels tags label")
+_TIME_COLUMNS = grammar.word_set("time t ts timestamp date datetime _time at when @timestamp scraped_at sampled_at")
 _MARGINALIA = frozenset(("table", "_start", "_stop", "result", "help", "type", "", "#group", "job"))
 _BARE_UNITS = frozenset(("", "1", "count", "ratio", "none", "short", "percentunit"))
 """Units that leave a number as it is; the last three are Grafana's, of a whole panel."""
@@ -104,7 +89,7 @@ def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
     return None
 
 
-_OF_ROWS = frozenset(("metric", "metrics", "measure", "measurement", "quantity", "figure", "kpi", "indicator", "what"))
+_OF_ROWS = grammar.word_set("metric metrics measure measurement quantity figure kpi indicator what")
 _DIFFERENCE = regex(r"(?i)\bvs\b|\bversus\b|\bdelta\b|\bdiff\w*|\bchange\b|\bgain\b|\bspeed-?up\b|\bratio\b|Δ")
 _MEASURED = 2  # things that were compared, and rows whose names are known
 
