@@ -22,6 +22,7 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Rows
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.text_form import is_log_line
+from oomdoc.ingest.vocabulary.words import word_set
 from oomdoc.regexes import regex
 
 TELLING = regex(
@@ -51,18 +52,18 @@ _GENERATOR = regex(
 )
 """What programs that ask call themselves."""
 
-_AT_A_TIME = grammar.word_set(
+_AT_A_TIME = word_set(
     "concurrency concurrent concurrently parallel parallelism clients client vus inflight flight streams connections"
 )
-_RETURNING = grammar.word_set("users user sessions conversations agents documents docs groups prefixes tenants")
-_LENGTH = grammar.word_set("len length lengths tokens token mean prompt input output isl osl")
-_PROMPT = grammar.word_set("input prompt question isl document suffix")
-_SHARED = grammar.word_set("system shared common prefix")
-_OWN = grammar.word_set("history")
-_OUTPUT = grammar.word_set("output answer osl completion response generation")
-_NO_LENGTH = grammar.word_set("path name type format min stddev std range ratio seed port num number count dataset max")
-_SENT = grammar.word_set("prompts requests request prompt number")
-_LOADED = grammar.word_set("num number n count total max request")
+_RETURNING = word_set("users user sessions conversations agents documents docs groups prefixes tenants")
+_LENGTH = word_set("len length lengths tokens token mean prompt input output isl osl")
+_PROMPT = word_set("input prompt question isl document suffix")
+_SHARED = word_set("system shared common prefix")
+_OWN = word_set("history")
+_OUTPUT = word_set("output answer osl completion response generation")
+_NO_LENGTH = word_set("path name type format min stddev std range ratio seed port num number count dataset max")
+_SENT = word_set("prompts requests request prompt number")
+_LOADED = word_set("num number n count total max request")
 
 
 def asked(options: Sequence[tuple[str, str]]) -> dict[str, float]:

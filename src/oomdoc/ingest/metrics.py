@@ -98,14 +98,23 @@ class _Series(dict[str, "tuple[str, str | None] | tuple[()] | None"]):
         if match:
             name = match[1]
             left_out = name.endswith("_created") or (name.startswith("nvidia_") and "memory" not in name)
-            name = _RECORDED.sub(r"\1", name)
+            name = _exposed(name) if name.count(":") > 1 else name
             series = () if left_out else (OTHERS.get(name, name), match[2][1:-1] if match[2] else None)
         self[text] = series
         return series
 
 
-_RECORDED = regex(r"(?<=^vllm)(:\w+):(?:sum|max|avg|mean|min|last)$")
-"""`vllm:num_requests_waiting:sum`: what a recording rule of Prometheus calls a gauge that it folds over replicas."""
+def _exposed(name: str) -> str:
+    """The engine's own name of a series that a recording rule of Prometheus folded; any other name as it is.
+
+    >>> _exposed("vllm:num_requests_waiting:max5m"), _exposed("vllm:num_preemptions_total:rate5m")
+    ('vllm:num_requests_waiting', 'vllm:num_preemptions_total:rate5m')
+    """
+    return next(
+        (one.quantity.column[1:] for one in meanings(name) if one.told and one.quantity.column[:6] == ":vllm:"), name
+    )
+
+
 _SERIES = _Series()
 
 _FILE_UTC = regex(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)T(\d\d)[:-]?(\d\d)[:-]?(\d\d)Z")

@@ -7,6 +7,7 @@ from typing import Any
 
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.grammar import Column
+from oomdoc.ingest.vocabulary.words import word_set
 from oomdoc.regexes import regex
 
 
@@ -20,12 +21,12 @@ def with_unit(column: Column, cells: Sequence[Any]) -> Column:
 
 
 _SIZED = regex(r"-?\d[\d,]{0,12}(?:\.\d{1,6})?\s?([KMGT])(i)?B?")
-_SPARE = grammar.word_set("free available left livre libre frei freier libero wolne disponible disponivel")
-_SHARED = grammar.word_set("card gpu rank device user request req stream client replica node")
-_ASKED = grammar.word_set(
+_SPARE = word_set("free available left livre libre frei freier libero wolne disponible disponivel")
+_SHARED = word_set("card gpu rank device user request req stream client replica node")
+_ASKED = word_set(
     "reusable total prompt query queries looked asked all working distinct corpus together history histories"
 )
-_READING = grammar.word_set("prompt input in prefill prompts")
+_READING = word_set("prompt input in prefill prompts")
 
 
 def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:

@@ -24,6 +24,7 @@ _WHAT = {
     "request.tenant": "tenant", "request.replica": "replica", "request.end": "end", "request.first": "first",
     "time": "start", "elapsed": "start",
 }  # fmt: skip
+_COUNTS = ("running", "waiting", "swapped")
 _LABELS = regex(r"\{(.*)\}", re.S)
 _MEMO = 4096
 _METRIC_NAME = regex(r"[A-Za-z_:][\w:]{2,120}")
@@ -84,7 +85,11 @@ class Filler:
                 quantity = taken.quantity
                 column = quantity.column.lstrip("+:")
                 shown = f"{part.entity.table}.{column}" + (f" in {_shown_unit(taken.unit)}" if taken.unit not in ("", "?") and quantity.kind in ("bytes", "share", "seconds") else "")  # fmt: skip
-                self.column_taken(line, taken.name, shown)
+                self.column_taken(line, taken.name, f"{shown}, {taken.told}" if taken.told else shown)
+        for name, quantity in plan.beside:
+            self.column_taken(
+                line, name, f"another statistic of {quantity.table}.{quantity.column.lstrip('+:')}: no row"
+            )
         for name in plan.unknown:
             tables = " and ".join(part.entity.table for part in plan.parts)
             if ("", name) not in self._announced:
@@ -241,7 +246,7 @@ class Filler:
                 self._engine_stat(one.line, one.t, own)
 
     def _engine_stat(self, line: int, t: float | None, own: dict[str, Any]) -> None:
-        row = {column: value for column, value in own.items() if column[0] != "+"}
+        row = {column: round(value) if column in _COUNTS and value is not None else value for column, value in own.items() if column[0] != "+"}  # fmt: skip
         used, total, free = (own.get(f"+blocks_{which}") for which in ("used", "total", "free"))
         total = total if total is not None or used is None or free is None else used + free
         if row.get("kv_used") is None and used is not None and total and used <= total:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from oomdoc.ingest.setting_names import bare_letters, of_header
-from oomdoc.ingest.vocabulary.words import BYTES, UNITS, in_english
+from oomdoc.ingest.vocabulary.words import BYTES, UNITS, in_english, word_set
 from oomdoc.regexes import regex
 
 MEMORY, TOTAL, TIME, ELAPSED, ORDINAL = "memory", "total", "time", "elapsed", "ordinal"
@@ -38,11 +38,6 @@ class Column(NamedTuple):
     variant: str = ""
     state: str = ""
     setting: str = ""
-
-
-def word_set(text: str) -> frozenset[str]:
-    """The words of a list that is written as a text."""
-    return frozenset(text.split())
 
 
 _RESIDENT = word_set("rss resident vmrss uss pss anon anonymous maxrss")

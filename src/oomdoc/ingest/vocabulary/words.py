@@ -138,6 +138,11 @@ _LONGEST_GLUED = 24
 _LONGEST_NAME = 100
 
 
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list that is written as a text."""
+    return frozenset(text.split())
+
+
 def _phrase(words: str) -> str:
     return r"[\W_]+".join(words.split())
 
