@@ -475,24 +475,12 @@ def _probe(probe: Mapping[str, Any]) -> str | None:
     if not probe:
         return None
     get = _mapping(probe.get("httpGet"))
-    what = (
-        f"http-get http://:{get.get('port', '')}{get.get('path', '')}"
-        if get
-        else "exec"
-        if "exec" in probe
-        else "tcp-socket"
-    )
-    numbers = {
-        name: probe.get(field, default)
-        for name, field, default in (
-            ("delay", "initialDelaySeconds", 0),
-            ("timeout", "timeoutSeconds", 1),
-            ("period", "periodSeconds", 10),
-            ("success", "successThreshold", 1),
-            ("failure", "failureThreshold", 3),
-        )
-    }
+    what = f"http-get http://:{get.get('port', '')}{get.get('path', '')}" if get else "exec" if "exec" in probe else "tcp-socket"  # fmt: skip
+    one = {**_PROBE_DEFAULTS, **probe}
     return (
-        f"{what} delay={numbers['delay']}s timeout={numbers['timeout']}s period={numbers['period']}s "
-        f"#success={numbers['success']} #failure={numbers['failure']}"
+        f"{what} delay={one['initialDelaySeconds']}s timeout={one['timeoutSeconds']}s period={one['periodSeconds']}s "
+        f"#success={one['successThreshold']} #failure={one['failureThreshold']}"
     )
+
+
+_PROBE_DEFAULTS = {"initialDelaySeconds": 0, "timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}  # fmt: skip
