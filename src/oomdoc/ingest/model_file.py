@@ -19,7 +19,7 @@ from typing import Any
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, Rows
-from oomdoc.ingest.json_pieces import BrokenError, pieces
+from oomdoc.ingest.json_pieces import BrokenError, mapping, pieces
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
@@ -144,7 +144,7 @@ def _told(rows: Rows, line: int, kind: str, config: Mapping[str, Any]) -> None:
 def _facts(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """The columns that a file tells."""
     if kind == "weights-index":
-        return {"total_bytes": _count(_mapping(config.get("metadata")).get("total_size"))}
+        return {"total_bytes": _count(mapping(config.get("metadata")).get("total_size"))}
     if kind == "quantization":
         return _quantization(config)
     if kind == "adapter":
@@ -153,8 +153,8 @@ def _facts(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _config(config: Mapping[str, Any]) -> dict[str, Any]:
-    inner: Mapping[str, Any] = next((_mapping(config[name]) for name in _INNER if _mapping(config.get(name))), config)
-    inner = _mapping(inner.get("text_config")) or inner  # an omni model keeps it two levels down
+    inner: Mapping[str, Any] = next((mapping(config[name]) for name in _INNER if mapping(config.get(name))), config)
+    inner = mapping(inner.get("text_config")) or inner  # an omni model keeps it two levels down
     row: dict[str, Any] = {}
     for column, names in _NAMES.items():
         row[column] = next((count for name in names if (count := _count(inner.get(name))) is not None), None)
@@ -183,20 +183,20 @@ def _config(config: Mapping[str, Any]) -> dict[str, Any]:
         row["sliding_layers"] = sum(kind in ("sliding_attention", "chunked_attention", "local") for kind in kinds)
         row["recurrent_layers"] = sum(kind in ("linear_attention", "mamba", "mamba2", "recurrent") for kind in kinds)
     row["multimodal"] = any(name in config for name in ("vision_config", "audio_config", "visual", "vision_tower"))
-    quantization = _mapping(config.get("quantization_config")) or _mapping(inner.get("quantization_config"))
+    quantization = mapping(config.get("quantization_config")) or mapping(inner.get("quantization_config"))
     return {**row, **_quantization(quantization)}
 
 
 def _quantization(config: Mapping[str, Any]) -> dict[str, Any]:
     """What a quantisation config says; the forms of transformers, compressed-tensors and ModelOpt."""
-    inner = _mapping(config.get("quantization")) or config  # ModelOpt keeps it one level down
+    inner = mapping(config.get("quantization")) or config  # ModelOpt keeps it one level down
     algo = _text(inner.get("quant_algo"))
     method = _text(config.get("quant_method")) or (f"modelopt-{algo}".lower() if algo else None)
     bits, group = _count(inner.get("bits")), _count(inner.get("group_size"))
     if bits is None:
         bits = 4 if inner.get("load_in_4bit") is True else 8 if inner.get("load_in_8bit") is True else None
-    for name, entry in _mapping(inner.get("config_groups")).items():
-        weights = _mapping(_mapping(entry).get("weights"))
+    for name, entry in mapping(inner.get("config_groups")).items():
+        weights = mapping(mapping(entry).get("weights"))
         if name and weights:  # compressed-tensors: the widest group decides how much is saved at least
             bits = max(filter(None, (bits, _count(weights.get("num_bits")))), default=None)
             group = group or _count(weights.get("group_size"))
@@ -210,10 +210,6 @@ def _quantization(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _ALGO_BITS = {"FP4": 4, "W4": 4, "INT4": 4, "MIXED": None, "FP8": 8, "W8": 8, "INT8": 8}
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _count(value: Any) -> int | None:

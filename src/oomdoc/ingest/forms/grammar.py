@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from oomdoc.ingest.setting_names import bare_letters, of_header
-from oomdoc.ingest.vocabulary.words import BYTES, UNITS, in_english, word_set
+from oomdoc.ingest.vocabulary.words import BYTES, TIME_UNITS, UNITS, in_english, word_set
 from oomdoc.regexes import regex
 
 MEMORY, TOTAL, TIME, ELAPSED, ORDINAL = "memory", "total", "time", "elapsed", "ordinal"
@@ -65,14 +65,7 @@ _OWNERS = word_set(
 _FILL = word_set(
     "vm while info per each in of the a at and for avg mean median cur current now val value gauge bytes post get level http"
 )
-_TIME_UNITS = {
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
-    **dict.fromkeys(("ms", "msec", "millis", "milliseconds"), 1e-3),
-    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
-    **dict.fromkeys(("d", "day", "days"), 86400.0),
-    **dict.fromkeys(("week", "weeks"), 604800.0),
-}
+_TIME_UNITS = {word: seconds for word, seconds in TIME_UNITS.items() if seconds >= 1e-3}
 _ELAPSED = word_set(
     "t time elapsed uptime up since start run running after wall clock at into age from begin offset rel relative in for"
 )
@@ -146,7 +139,6 @@ def service(name: str) -> tuple[str, str]:
 
 
 _LASTING = regex(r"~?\s?(\d{1,9}(?:,\d{3})*(?:\.\d{1,9})?)\s?(us|µs|ms|msec|s|sec|secs|seconds?|m|min|minutes)?")
-_SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "msec": 1e-3, "m": 60.0, "min": 60.0, "minutes": 60.0}
 
 
 def seconds_of(text: str, unit: str) -> float | None:
@@ -158,7 +150,7 @@ def seconds_of(text: str, unit: str) -> float | None:
     found = _LASTING.fullmatch(text.strip())
     if found is None:
         return None
-    return round(float(found[1].replace(",", "")) * _SECONDS.get(found[2] or unit, 1.0), 9)
+    return round(float(found[1].replace(",", "")) * TIME_UNITS.get(found[2] or unit, 1.0), 9)
 
 
 @lru_cache(maxsize=4096)
@@ -244,26 +236,10 @@ def _memory(words: list[str], unit: str) -> Column:
         resource = ""
     else:
         return Column(FIGURE, unit=unit)
-    known = (
-        _RESIDENT
-        | _DEVICE
-        | _HOST
-        | _GROUP
-        | _LEFT
-        | _IN_USE
-        | _FILL
-        | {"swap", "page", "cache", "file", "buff", "working"}
-    )
-    rest = [word for word in left if word not in known and not (word in UNITS and UNITS[word] in BYTES) and word != "b"]
+    rest = [word for word in left if word not in _OF_MEMORY and UNITS.get(word) not in BYTES and word != "b"]
     state = [word for word in rest if word in _WHEN]
     if state and all(word in _WHEN or word in _FILL or word.isdigit() for word in rest):
-        return Column(
-            MEMORY,
-            resource,
-            unit,
-            gpu=gpu,
-            state=" ".join(word for word in rest if not word.isdigit() and word not in _FILL),
-        )
+        return Column(MEMORY, resource, unit, gpu=gpu, state=_plainly(rest))
     if state:
         # the moment is told by words that stand together, what is compared by the others: `after_sleep_with_flag`
         begin = next(at for at, word in enumerate(rest) if word in _WHEN)
@@ -273,8 +249,14 @@ def _memory(words: list[str], unit: str) -> Column:
         )
         others = [word for word in rest[:begin] + rest[end:] if word not in _FILL]
         if others:
-            moment = " ".join(word for word in rest[begin:end] if not word.isdigit() and word not in _FILL)
-            return Column(MEMORY, resource, unit, gpu=gpu, state=moment, variant=" ".join(others).replace("_", "."))
+            return Column(
+                MEMORY,
+                resource,
+                unit,
+                gpu=gpu,
+                state=_plainly(rest[begin:end]),
+                variant=" ".join(others).replace("_", "."),
+            )
     owner: list[str] = []
     variant: list[str] = []
     for at, word in enumerate(rest):
@@ -283,6 +265,15 @@ def _memory(words: list[str], unit: str) -> Column:
         word = f"pid {word}" if process and not (at > 0 and rest[at - 1] in _OWNERS) else word
         (owner if owned else variant).append(word)
     return Column(MEMORY, resource, unit, who=" ".join(owner), gpu=gpu, variant=" ".join(variant).replace("_", "."))
+
+
+_OF_MEMORY = (
+    _RESIDENT | _DEVICE | _HOST | _GROUP | _LEFT | _IN_USE | _FILL | word_set("swap page cache file buff working")
+)
+
+
+def _plainly(words: list[str]) -> str:
+    return " ".join(word for word in words if not word.isdigit() and word not in _FILL)
 
 
 def _numbered(words: list[str]) -> tuple[int | None, list[str]]:

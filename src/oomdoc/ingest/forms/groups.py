@@ -193,19 +193,19 @@ class Gatherer:
     def flush(self) -> None:
         """Decide about what was gathered, and read it: the source, or a table in it, ends here."""
         for context, group in self._groups.items():
-            if not group.decided:
-                self._decide(group, context)
-            if group.merged:
-                self._unmerge(group, context)
+            self._end(group, context)
 
     def forget(self, context: str) -> None:
         """The next records of this context are of another table."""
         group = self._groups.pop(context, None)
         if group is not None:
-            if not group.decided:
-                self._decide(group, context)
-            if group.merged:
-                self._unmerge(group, context)
+            self._end(group, context)
+
+    def _end(self, group: Group, context: str) -> None:
+        if not group.decided:
+            self._decide(group, context)
+        if group.merged:
+            self._unmerge(group, context)
 
     def _decide(self, group: Group, context: str) -> None:
         group.decided = True
@@ -295,3 +295,10 @@ class Gatherer:
             self.filler.announce(records[0].line, replace(plan, unknown=unknown))
         for record in records:
             self.filler.record(record.line, plan, record.values)
+
+
+class OfLines:
+    """What reads the lines of a text in one form: the records go to a gatherer."""
+
+    def __init__(self, gatherer: Gatherer) -> None:
+        self._gatherer = gatherer
