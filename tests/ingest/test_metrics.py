@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc.ingest import make_head, metrics
+from oomdoc.ingest import device_metrics, make_head, metrics
 from oomdoc.intake.scan import chunks
 
 SCRAPE = """\
