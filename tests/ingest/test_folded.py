@@ -122,3 +122,9 @@ def test_sizes_of_devices_over_a_window() -> None:
 def test_names_of_recording_rules_in_a_scrape() -> None:
     assert kept_name("vllm:num_requests_waiting:avg5m") == "vllm:num_requests_waiting"
     assert kept_name("vllm:num_preemptions_total:rate5m") == "vllm:num_preemptions_total:rate5m"
+
+
+def test_a_statistic_of_a_series_that_is_not_listed() -> None:
+    (match,) = meanings('sum(vllm:some_new_gauge{pod="a"}) by (pod)')
+    assert (match.quantity.column, match.told) == (":vllm:some_new_gauge", "sum")
+    assert [one.quantity.id for one in meanings("max_kv_cache_usage")] == ["stat.kv_used"]

@@ -117,14 +117,14 @@ def _folded(rests: Iterable[Folded]) -> tuple[Match, ...]:
     for one in rests:
         found = [(match, booked(match.quantity, one)) for match in meanings(one.bare)]
         if any(name for _, name in found):
-            return tuple(replace(match, quantity=_averaged(name), bare=one.bare, told=f"{match.told} {one.told}".strip()) for match, name in found if name)  # fmt: skip
+            return tuple(replace(match, quantity=_averaged(match.quantity, name), bare=one.bare, told=f"{match.told} {one.told}".strip()) for match, name in found if name)  # fmt: skip
     return ()
 
 
 @cache
-def _averaged(name: str) -> Quantity:
-    """The quantity of an id as its statistics are told: an average of counts has digits behind the point."""
-    found = next(quantity for quantity in quantities() if quantity.id == name)
+def _averaged(quantity: Quantity, name: str) -> Quantity:
+    """The quantity of an id, this one or a listed one, as its statistics are told: an average of counts has digits behind the point."""
+    found = quantity if quantity.id == name else next(one for one in quantities() if one.id == name)
     return replace(found, kind="number") if found.kind == "count" else found
 
 

@@ -83,7 +83,7 @@ QUANTITIES = (
     ),
     Quantity(
         "stat.kv_used", "engine_stat", "kv_used", "share",
-        strong="kv cache used, kv used, kv cache util, kv util, gpu kv cache used, kv cache, kv, kv pool used, kv block used, gpu cache used, gpu kv used, token used, kv cache full, kv occupancy, kv cache occupancy, kv pool util, kv fill, kv full, kv cache fill, kv block used pct, gpu block used pct, kv used peak, kv cache used peak",
+        strong="kv cache used, kv used, kv cache util, kv util, gpu kv cache used, kv cache, kv, kv pool used, kv block used, gpu cache used, gpu kv used, token used, kv cache full, kv occupancy, kv cache occupancy, kv pool util, kv fill, kv full, kv cache fill, kv block used pct, gpu block used pct, kv used max, kv cache used max, kv used peak, kv cache used peak",
         weak="cache used, pool used, cache util, block used pct",
         high=1.0,
         samples=(("kv_usage", "0.9731", 0.9731), ("KV cache usage (%)", 97.3, 0.973), ("GPU KV cache usage", "97.3%", 0.973), ("kv_usage_p95_5m", "0.75", 0.75)),
