@@ -31,7 +31,7 @@ from oomdoc.ingest.vocabulary import (
 )
 from oomdoc.ingest.vocabulary.folded import Folded, booked, unfolded
 from oomdoc.ingest.vocabulary.quantity import KINDS, Quantity
-from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES, Name, taken_apart, word_set
+from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES, taken_apart, word_set
 from oomdoc.regexes import regex
 
 __all__ = ["KINDS", "Match", "Quantity", "apart", "foreign_program", "is_irrelevant", "meanings", "quantities"]
@@ -195,9 +195,7 @@ def _fits(quantity: Quantity, unit: str) -> bool:
     return False
 
 
-def apart(name: str) -> Name:
-    """The words of a name, as `words.taken_apart` gives them."""
-    return taken_apart(name)
+apart = taken_apart
 
 
 @cache
