@@ -335,7 +335,7 @@ PATTERNS: tuple[Pattern, ...] = (
          "Available KV cache memory: -3.86 GiB", -3.86 * GIB),
     _gib("graph_bytes", "0.6.4.post1 →", rf"(?<!Encoder )[Gg]raph capturing finished in \d+ secs?, took (?P<value>{_NUM}) GiB", "capturing finished",
          "Graph capturing finished in 24 secs, took 0.85 GiB", 0.85 * GIB),
-    # two that nothing asks for: without them their lines would be known messages in a wording that is new
+    # the first two: nothing asks for them, but without them their lines would be news
     _gib("encoder_graph_bytes", "0.31.0 →", rf"Encoder graph capturing finished in \d+ secs?, took (?P<value>{_NUM}) GiB", "Encoder graph",
          "Encoder graph capturing finished in 3 secs, took 0.20 GiB (4 graphs)", 0.20 * GIB),
     _gib("multimodal_reserve_bytes", "0.25.1 →", rf"Reserving (?P<value>{_NUM}) GiB of GPU memory for frontend", "memory for frontend",
