@@ -121,7 +121,8 @@ def test_sizes_of_devices_over_a_window() -> None:
 
 def test_names_of_recording_rules_in_a_scrape() -> None:
     assert kept_name("vllm:num_requests_waiting:avg5m") == "vllm:num_requests_waiting"
-    assert kept_name("vllm:num_preemptions_total:rate5m") == "vllm:num_preemptions_total:rate5m"
+    for name in ("vllm:num_preemptions_total:rate5m", "vllm:request_queue_time_seconds:p90"):
+        assert kept_name(name) == name
 
 
 def test_a_statistic_of_a_series_that_is_not_listed() -> None:

@@ -101,10 +101,11 @@ def meanings(name: str) -> tuple[Match, ...]:
     rests = list(unfolded(_LEVEL.sub("", plain)))
     if rests and rests[0].apart and (found := _folded(rests)):
         return found
+    # of the engine's series only those that are listed: another may be a time
+    rests = [one for one in rests if not _SERIES.fullmatch(one.bare) or _fold(one.bare) in _by_fold()]
     if series := _SERIES.fullmatch(plain):
         known = _by_fold().get(_fold("vllm" + series[1]))
-        listed = () if known else [one for one in rests if _fold(one.bare) in _by_fold()]
-        return _folded(listed) or (Match(known[0][0] if known else _metric_of(series[1]), True),)
+        return (() if known else _folded(rests)) or (Match(known[0][0] if known else _metric_of(series[1]), True),)
     return _of_words(name) or _below(name) or _of_exported(plain) or _folded(rests)
 
 
