@@ -13,7 +13,7 @@ from oomdoc.ingest.forms.believe import Part, Plan, Taken
 from oomdoc.ingest.forms.cells import UnreadableError, null, number_of, value_of
 from oomdoc.ingest.metrics import kept_name, tell_host
 from oomdoc.ingest.problems import Capped
-from oomdoc.ingest.request_keys import MEANING, Found, Meaning, Requests, moment, put
+from oomdoc.ingest.request_keys import MEANING, NO_EPOCH, Found, Meaning, Requests, moment, put
 from oomdoc.regexes import regex
 from oomdoc.units import show_bytes
 
@@ -412,11 +412,10 @@ def _since(cell: Any, unit: str) -> float | None:
         number, behind = number_of(cell)
     except UnreadableError:
         return None
-    return number / _DIVISORS[unit] if not behind and 0 <= number < _NO_EPOCH else None
+    return number / _DIVISORS[unit] if not behind and 0 <= number < NO_EPOCH else None
 
 
 _ALL_CLOCK = regex(r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?")
-_NO_EPOCH = 1e8
 
 
 def _shown_unit(unit: str) -> str:
