@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc.ingest import make_head, metrics
+from oomdoc.ingest import device_metrics, make_head, metrics
 from oomdoc.intake.scan import chunks
 
 SCRAPE = """\
@@ -262,7 +262,7 @@ def test_the_library_reads_the_same(samples: list[tuple[dict[str, str], float, i
         theirs = [(s.value, s.labels, s.timestamp) for family in families for s in family.samples]
         tables = read(text)
         ours = [
-            (row["value"], {m[1]: unescaped(m[2]) for m in metrics._LABEL.finditer(row["labels"])}, row["t"])
+            (row["value"], {m[1]: unescaped(m[2]) for m in device_metrics.LABEL.finditer(row["labels"])}, row["t"])
             for row in tables["metric"]
         ]
         assert "problem" not in tables

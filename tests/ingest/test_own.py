@@ -11,7 +11,8 @@ import forms as again
 from oomdoc.ingest import make_head, memory_group
 from oomdoc.ingest.forms.grammar import column_of, pieces
 from oomdoc.ingest.setting_names import may_name_settings, of_header, settings_in
-from oomdoc.ingest.trials import of_lines
+from oomdoc.ingest.trials import Tries
+from oomdoc.intake.scan import Chunk
 from oomdoc.units import GIB, MIB
 
 
@@ -19,6 +20,18 @@ def rows(text: str, table: str) -> list[dict[str, Any]]:
     """Rows of one table, without the columns that are NULL."""
     _, found = again.read("evidence.txt", text.encode())
     return [{k: v for k, v in row.items() if v is not None} for row in found.get(table, [])]
+
+
+def of_lines(lines: list[str]) -> list[tuple[int, str, str, bool]]:
+    """Number of the try, setting, value and outcome of all tries in some lines."""
+    tries = Tries()
+    tries.hear(Chunk("\n".join(lines).encode(), 1, True))
+    told = [batch.columns for batch in tries.take()]
+    return [
+        row
+        for each in told
+        for row in zip(*(each[name] for name in ("attempt", "flag", "value", "works")), strict=True)
+    ]
 
 
 # ---- names

@@ -117,8 +117,8 @@ _ALL = (
             "VARCHAR",
             "weights_bytes, kv_available_bytes, kv_pool_tokens, max_concurrency, graph_bytes, "
             "graph_estimate_bytes, activation_bytes, non_torch_bytes, non_kv_bytes, budget_bytes, total_bytes, "
-            "free_at_start_bytes, requested_bytes, gpu_memory_utilization, num_gpu_blocks, num_cpu_blocks, block_size, "
-            "kv_reserved_bytes, offload_bytes, swap_space_bytes, encoder_budget_tokens, max_num_batched_tokens, "
+            "free_at_start_bytes, requested_bytes, gpu_memory_utilization, num_gpu_blocks, block_size, "
+            "kv_reserved_bytes, encoder_budget_tokens, max_num_batched_tokens, "
             "free_now_bytes (of the device, behind a step of the start), ...",
         ),
         Column("value", "DOUBLE", "in the unit that the name ends with; may be negative where the engine prints so"),
@@ -157,7 +157,6 @@ _ALL = (
             "DOUBLE",
             "share of the slots for recurrent states that requests and the prefix cache hold, 0..1; NULL = the model has none, or not printed",
         ),
-        Column("cpu_kv_used", "DOUBLE", "share of CPU swap blocks in use, 0..1 (V0)"),
         Column("prefix_hit_rate", "DOUBLE", "prefix-cache hit rate over the last requests, 0..1; NULL = not printed"),
         Column("preemptions", "INTEGER", "preemptions of the interval; NULL = not printed, which is not zero"),
         who=True,
@@ -324,17 +323,6 @@ _ALL = (
         Column("gpu_uuid", "VARCHAR", "device uuid, where rows name no index"),
     ),
     _table(
-        "gpu_link",
-        "one row per pair of a device and a peer in a topology matrix",
-        Column("gpu", "INTEGER", "device index"),
-        Column("peer", "VARCHAR", "the other: GPU1, NIC0, mlx5_0"),
-        Column(
-            "link",
-            "VARCHAR",
-            "NV18, PIX, PXB, PHB, NODE, SYS; XGMI or PCIE on AMD; X is the device itself and left out",
-        ),
-    ),
-    _table(
         "allocator_stat",
         "one row per metric of a torch.cuda.memory_summary() table, of memory_stats(), or of a snapshot's segments",
         Column("device", "INTEGER", "torch device index"),
@@ -431,28 +419,14 @@ _ALL = (
             "recurrent_layers", "BIGINT", "layers with a state instead of a cache (Mamba, linear attention), likewise"
         ),
         Column("kv_lora_rank", "BIGINT", "MLA: width of the compressed KV of a token"),
-        Column("qk_rope_head_dim", "BIGINT", "MLA: part of a head with positions"),
-        Column("qk_nope_head_dim", "BIGINT", "MLA: part of a head without"),
-        Column("v_head_dim", "BIGINT", "MLA: value head size"),
         Column("num_experts", "BIGINT", "routed experts"),
-        Column("num_experts_per_token", "BIGINT", "of them per token"),
-        Column("moe_intermediate_size", "BIGINT", "width of an expert"),
-        Column("num_nextn_predict_layers", "BIGINT", "layers of multi-token prediction"),
         Column("tie_word_embeddings", "BOOLEAN", "output layer and embedding are one matrix"),
-        Column("rope_type", "VARCHAR", "how positions are stretched: yarn, linear, dynamic, llama3, ..."),
-        Column("rope_factor", "DOUBLE", "by how much"),
         Column("multimodal", "BOOLEAN", "the model has a vision or audio part"),
         Column("quant_method", "VARCHAR", "awq, gptq, fp8, compressed-tensors, bitsandbytes, modelopt-fp8, mxfp4, ..."),
         Column("quant_bits", "BIGINT", "bits per weight; of several groups the widest"),
         Column("quant_group_size", "BIGINT", "weights that share a scale"),
-        Column("kv_cache_quant", "VARCHAR", "format of the KV cache that the checkpoint asks for"),
         Column("total_bytes", "BIGINT", "size of all tensors (weights index)"),
-        Column("total_parameters", "BIGINT", "parameters (weights index)"),
-        Column("tensors", "BIGINT", "tensors (weights index)"),
-        Column("shards", "BIGINT", "files that hold them"),
-        Column("max_new_tokens", "BIGINT", "default limit of an answer (generation config)"),
         Column("lora_rank", "BIGINT", "rank of an adapter"),
-        Column("base_model", "VARCHAR", "model that an adapter belongs to"),
     ),
     _table(
         "metric",

@@ -21,7 +21,6 @@ from oomdoc.ingest import (
     device_screens,
     document,
     forms,
-    gpu_topology,
     group_counters,
     guidellm,
     kubernetes,
@@ -72,7 +71,6 @@ DENSE: tuple[Ingestor, ...] = (
     nvidia_smi,
     amd_smi,
     device_screens,
-    gpu_topology,
     model_file,
     traces,
     guidellm,
@@ -201,7 +199,7 @@ _WHOLE: tuple[Ingestor, ...] = (
 """Kinds that are one thing from the first line to the last, or no evidence at all."""
 _PIECES: tuple[Ingestor, ...] = tuple(
     module for module in INGESTORS if module.KIND in (
-        metrics.KIND, memory_summary.KIND, memory_stats.KIND, memory_group.KIND, nvidia_smi.KIND, amd_smi.KIND, device_screens.KIND, gpu_topology.KIND,
+        metrics.KIND, memory_summary.KIND, memory_stats.KIND, memory_group.KIND, nvidia_smi.KIND, amd_smi.KIND, device_screens.KIND,
         kubernetes.KIND, group_counters.KIND, process_list.KIND, forms.KIND, access_log.KIND, server_answer.KIND,
     )
 )  # fmt: skip

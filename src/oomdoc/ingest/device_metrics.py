@@ -19,7 +19,7 @@ from oomdoc.ingest.xid import meaning
 from oomdoc.regexes import regex
 from oomdoc.units import MIB
 
-_LABEL = regex(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
+LABEL = regex(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 _SIZE_CAP = 1 << 50
 _MOMENTS = 100_000  # held at once
 
@@ -102,7 +102,7 @@ class Devices:
         if labels is None:
             if len(self._labels) > 10_000:
                 self._labels.clear()
-            labels = self._labels[text] = dict(_LABEL.findall(text))
+            labels = self._labels[text] = dict(LABEL.findall(text))
         return labels
 
     def _number(self, labels: dict[str, str]) -> int | None:

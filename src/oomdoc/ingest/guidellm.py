@@ -18,7 +18,7 @@ from typing import Any
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head
-from oomdoc.ingest.json_pieces import ITEM, BrokenError, Path, pieces
+from oomdoc.ingest.json_pieces import ITEM, BrokenError, Path, mapping, pieces
 from oomdoc.ingest.request_keys import MEANING, Found, Requests
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
@@ -67,10 +67,10 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
 
 def _found(request: Mapping[str, Any], group: str, model: str | None) -> Found:
     """Values by meaning; where a count is not there the request still is one, its size unknown."""
-    timings = _mapping(_mapping(request.get("info")).get("timings")) or _mapping(
-        _mapping(request.get("scheduler_info")).get("request_timings")
+    timings = mapping(mapping(request.get("info")).get("timings")) or mapping(
+        mapping(request.get("scheduler_info")).get("request_timings")
     )
-    given, made = _mapping(request.get("input_metrics")), _mapping(request.get("output_metrics"))
+    given, made = mapping(request.get("input_metrics")), mapping(request.get("output_metrics"))
     found: Found = {
         "input": _first(request.get("prompt_tokens"), given.get("total_tokens"), given.get("text_tokens")),
         "output": _first(request.get("output_tokens"), made.get("total_tokens"), made.get("text_tokens")),
@@ -94,7 +94,3 @@ def _found(request: Mapping[str, Any], group: str, model: str | None) -> Found:
 
 def _first(*values: Any) -> Any:
     return next((value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)), None)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

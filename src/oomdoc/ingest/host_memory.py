@@ -108,18 +108,9 @@ class Listings:
         if size is not None:
             self._moment(line)
             elapsed = None if self._clock is None or self._first is None or self._t is not None else self._clock - self._first  # fmt: skip
-            self._found.append(
-                (
-                    number,
-                    {
-                        "t": self._t,
-                        "elapsed_s": elapsed,
-                        "state": self._state,
-                        "bytes": size,
-                        "resource": "host-available" if resident is None else "host",
-                    },
-                )
-            )
+            resource = "host-available" if resident is None else "host"
+            row = {"t": self._t, "elapsed_s": elapsed, "state": self._state, "bytes": size, "resource": resource}
+            self._found.append((number, row))
             self._state = self._t = None
             return
         if _TABLE_HEAD.match(line):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from oomdoc.intake.scan import Chunk
@@ -46,6 +46,11 @@ class BrokenError(ValueError):
     def __init__(self, line: int, why: str) -> None:
         super().__init__(why)
         self.line = line
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """An object of a document; an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def pieces(chunks: Iterable[Chunk], whole: Callable[[Path], bool]) -> Iterator[Piece]:

@@ -80,25 +80,7 @@ def matches(head: Head) -> bool:
         return True
     if _LIST.match(lines[0]):  # records of a program: `forms` reads them, unless they are the cluster's own objects
         return bool(_INSPECT.search(head.data))
-    if (
-        _BOXED.search(head.data)
-        and _BOX.search(head.data)
-        and _DOCUMENT.match(head.data[:4096].decode("utf-8", "replace"))
-    ):
-        return True
-    if (
-        (b"Replica" in head.data or b"scaleTargetRef" in head.data)
-        and _SCALER.search(head.data)
-        and _FOLLOWS.search(head.data)
-        and _DOCUMENT.match(head.data[:4096].decode("utf-8", "replace"))
-    ):
-        return True
-    if (
-        b"gpu.product" in head.data
-        and _NODE.search(head.data)
-        and _LABELS.search(head.data)
-        and _DOCUMENT.match(head.data[:4096].decode("utf-8", "replace"))
-    ):
+    if _is_part(head.data) and _DOCUMENT.match(head.data[:4096].decode("utf-8", "replace")):
         return True
     records = sum(bool((found := HEAD.match(line)) and (found["src"] or found["mon"])) for line in lines)
     if records * 2 > len(lines):
@@ -113,6 +95,15 @@ def matches(head: Head) -> bool:
         return True
     supervised = sum(bool(_SUPERVISED.match(line)) for line in lines)
     return not records and supervised * 2 > len(lines)
+
+
+def _is_part(data: bytes) -> bool:
+    """What only a container's status, the specification of an autoscaler or the labels of a node have; letters are looked for first."""
+    if _BOXED.search(data) and _BOX.search(data):
+        return True
+    if (b"Replica" in data or b"scaleTargetRef" in data) and _SCALER.search(data) and _FOLLOWS.search(data):
+        return True
+    return b"gpu.product" in data and bool(_NODE.search(data) and _LABELS.search(data))
 
 
 _LIST = regex(r"\s*\[\s*\{")
@@ -158,14 +149,8 @@ def _annotation(rows: Rows, number: int, match: re.Match[str]) -> None:
     if re.search(r"model|scal|replica|metric|target|llm|accelerator|vllm", match["key"]) and match["value"]:
         name, value = match["key"], match["value"].strip()
         if not name.startswith(("kubernetes.io/", "kubectl.", "nvidia.com/")):
-            rows.add(
-                "scaler",
-                number,
-                kind="annotation",
-                name=name,
-                status=value[:TEXT_CAP],
-                text=match[0].strip()[:TEXT_CAP],
-            )
+            text = match[0].strip()[:TEXT_CAP]
+            rows.add("scaler", number, kind="annotation", name=name, status=value[:TEXT_CAP], text=text)
 
 
 _DOCUMENT_START = regex(r"^[ \t]*[{\[]", re.M)

@@ -150,17 +150,7 @@ class Describe:
             self._bare(number, text.strip())
             return
         key, value = pair["key"].strip(), (pair["value"] or "").strip()
-        if not pair["indent"] and key in (
-            "Name",
-            "Namespace",
-            "Node",
-            "Events",
-            "Conditions",
-            "Volumes",
-            "Capacity",
-            "Allocatable",
-            "Reference",
-        ):
+        if not pair["indent"] and key in _TOP:
             self._top(number, key, value)
         elif key in ("Containers", "Init Containers", "Ephemeral Containers") and not value:
             self._close()
@@ -188,7 +178,7 @@ class Describe:
             self.on_node = value.partition("/")[0] or None
         elif key == "Reference":
             self.about |= {"kind": "scaler", "target": value.rpartition("/")[2] or None}
-        elif key in ("Capacity", "Allocatable", "Volumes", "Events", "Conditions"):
+        else:
             if key in ("Capacity", "Allocatable"):
                 self.about |= {"kind": "node", "gpus": self.about.get("gpus", 0)}
             self._close()
@@ -350,6 +340,7 @@ def limit(container: Container, key: str, value: str) -> None:
         container.row["gpus"] = int(value)
 
 
+_TOP = ("Name", "Namespace", "Node", "Events", "Conditions", "Volumes", "Capacity", "Allocatable", "Reference")
 _BLOCKS = ("Limits", "Requests", "Environment", "Mounts", "Command", "Args")
 _DETAILS = ("Reason", "Exit Code", "Signal", "Message", "Started", "Finished")
 _PLAIN = ("Restart Count", "Liveness", "Readiness", "Startup", "Image", "Ready", "Port", "Host Port", "Image ID", "Container ID", "Ports", "Host Ports")  # fmt: skip

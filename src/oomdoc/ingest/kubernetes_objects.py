@@ -8,15 +8,12 @@ from typing import Any
 
 from oomdoc.ingest import custom_resources, launch
 from oomdoc.ingest.base import TEXT_CAP, Rows
+from oomdoc.ingest.json_pieces import mapping
 from oomdoc.ingest.kubernetes_describe import DOCKER_STATES, GPU_KEY, Container, Describe, emit, limit
 from oomdoc.ingest.scaler_lines import KNATIVE_SHARE, replicas_of, service_of
 from oomdoc.units import parse_size, parse_time
 
 Row = dict[str, Any]
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _list(value: Any) -> list[Any]:
@@ -40,11 +37,11 @@ def _number(value: Any) -> float | None:
 
 def _followed(metric: Any, key: str) -> tuple[str | None, float | None]:
     """The name of a metric that a scaler follows, and its `target` or `current` figure."""
-    kind = str(_mapping(metric).get("type") or "")
-    inner = _mapping(_mapping(metric).get(kind[:1].lower() + kind[1:]))
-    figures = _mapping(inner.get(key))
+    kind = str(mapping(metric).get("type") or "")
+    inner = mapping(mapping(metric).get(kind[:1].lower() + kind[1:]))
+    figures = mapping(inner.get(key))
     figure = next((figures[name] for name in ("averageValue", "value", "averageUtilization") if name in figures), None)
-    return _text(inner.get("name") or _mapping(inner.get("metric")).get("name")), _number(figure)
+    return _text(inner.get("name") or mapping(inner.get("metric")).get("name")), _number(figure)
 
 
 _PROBES = frozenset(("livenessProbe", "startupProbe"))
@@ -53,7 +50,7 @@ _PROBES = frozenset(("livenessProbe", "startupProbe"))
 
 def _is_node(value: Mapping[str, Any]) -> bool:
     """A node without its kind: what somebody cut out of a list of nodes has the labels of its devices."""
-    return any(str(key).startswith(("nvidia.com/gpu.", "nvidia.com/mig.")) for key in _mapping(_mapping(value.get("metadata")).get("labels")))  # fmt: skip
+    return any(str(key).startswith(("nvidia.com/gpu.", "nvidia.com/mig.")) for key in mapping(mapping(value.get("metadata")).get("labels")))  # fmt: skip
 
 
 class Objects:
@@ -98,7 +95,7 @@ class Objects:
                 if isinstance(item, Mapping) and not item.get("kind") and kind.endswith("List") and len(kind) > 4:
                     item = {**item, "kind": kind.removesuffix("List")}
                 self.take(item, depth + 1)
-        elif "State" in value and ("HostConfig" in value or _DOCKER_STATE & _mapping(value["State"]).keys()):
+        elif "State" in value and ("HostConfig" in value or _DOCKER_STATE & mapping(value["State"]).keys()):
             self.inspected(value)
         elif isinstance(value.get("pods"), list) and isinstance(value.get("node"), Mapping):
             self.measured(value)
@@ -112,20 +109,17 @@ class Objects:
             self.pod_autoscaler(value)
         elif kind == "ScaledObject":
             self.target = _target(value)
-            spec = _mapping(value.get("spec"))
+            spec = mapping(value.get("spec"))
             self._bounds(value, spec.get("minReplicaCount"), spec.get("maxReplicaCount"))
-            for trigger in _list(_mapping(value.get("spec")).get("triggers")):
-                meta = _mapping(_mapping(trigger).get("metadata"))
-                name = _text(meta.get("metricName")) or _text(meta.get("query")) or _text(_mapping(trigger).get("type"))
+            for trigger in _list(mapping(value.get("spec")).get("triggers")):
+                meta = mapping(mapping(trigger).get("metadata"))
+                name = _text(meta.get("metricName")) or _text(meta.get("query")) or _text(mapping(trigger).get("type"))
                 threshold = meta.get("threshold", meta.get("value"))
                 self._scaled(trigger, "metric", name, _text(threshold), threshold=_number(threshold))
-            for condition in _list(_mapping(value.get("status")).get("conditions")):
-                one = _mapping(condition)
-                self._scaled(
-                    one, "condition", _text(one.get("type")), _text(one.get("status")), _text(one.get("message"))
-                )
+            for one in map(mapping, _list(mapping(value.get("status")).get("conditions"))):
+                self._scaled(one, "condition", _text(one.get("type")), _text(one.get("status")), _text(one.get("message")))  # fmt: skip
             self.target = {}
-        elif "containers" in _mapping(value.get("spec")) or "containerStatuses" in _mapping(value.get("status")):
+        elif "containers" in mapping(value.get("spec")) or "containerStatuses" in mapping(value.get("status")):
             self.pod(value)
         elif isinstance(value.get("tasks"), list):
             for task in value["tasks"]:
@@ -139,8 +133,8 @@ class Objects:
         elif ("name" in value and _OF_CONTAINER & value.keys()) or _PROBES & value.keys():
             self.pod({"spec": {"containers": [value]}, "status": {"containerStatuses": [value]}})
         else:
-            template = _mapping(_mapping(value.get("spec")).get("template"))
-            if "containers" in _mapping(template.get("spec")):
+            template = mapping(mapping(value.get("spec")).get("template"))
+            if "containers" in mapping(template.get("spec")):
                 self.pod({"metadata": value.get("metadata"), "spec": template.get("spec")})
             elif (state := _part_of_status(value)) is not None:
                 self.pod({"status": {"containerStatuses": [state]}})
@@ -157,20 +151,20 @@ class Objects:
 
     def pod(self, pod: Mapping[str, Any]) -> None:
         """One row per container of a pod or of a pod template."""
-        spec, status = _mapping(pod.get("spec")), _mapping(pod.get("status"))
-        metadata = _mapping(pod.get("metadata"))
+        spec, status = mapping(pod.get("spec")), mapping(pod.get("status"))
+        metadata = mapping(pod.get("metadata"))
         name = _text(metadata.get("name"))
         place = {"namespace": _text(metadata.get("namespace")), "node": _text(spec.get("nodeName")), "pod_uid": _text(metadata.get("uid"))}  # fmt: skip
         volumes = {
-            str(_mapping(volume).get("name")): _mapping(_mapping(volume).get("emptyDir"))
+            str(mapping(volume).get("name")): mapping(mapping(volume).get("emptyDir"))
             for volume in _list(spec.get("volumes"))
         }
         known = {
-            str(_mapping(one).get("name")): _mapping(one)
+            str(mapping(one).get("name")): mapping(one)
             for key in ("containerStatuses", "initContainerStatuses")
             for one in _list(status.get(key))
         }
-        wanted = [_mapping(one) for one in _list(spec.get("containers"))]
+        wanted = [mapping(one) for one in _list(spec.get("containers"))]
         names = {str(one.get("name")) for one in wanted}
         wanted += [{"name": status.get("name")} for one, status in known.items() if one not in names]
         for one in wanted:
@@ -181,7 +175,7 @@ class Objects:
                     one if getattr(one, "line", 0) else state,
                     one.get("name"),
                     *state,
-                    *_mapping(state.get("lastState")),
+                    *mapping(state.get("lastState")),
                 ),
             )
             self._spec(container, one, volumes)
@@ -193,19 +187,19 @@ class Objects:
             emit(self.rows, container, row)
 
     def _spec(self, container: Container, one: Mapping[str, Any], volumes: Mapping[str, Mapping[str, Any]]) -> None:
-        resources = _mapping(one.get("resources"))
+        resources = mapping(one.get("resources"))
         for part in ("requests", "limits"):
-            for key, value in _mapping(resources.get(part)).items():
+            for key, value in mapping(resources.get(part)).items():
                 if part == "limits" or GPU_KEY.match(key):
                     limit(container, key, str(value))
         for mount in _list(one.get("volumeMounts")):
-            volume = volumes.get(str(_mapping(mount).get("name")), {})
-            if _mapping(mount).get("mountPath") == "/dev/shm" and volume.get("medium") == "Memory":
+            volume = volumes.get(str(mapping(mount).get("name")), {})
+            if mapping(mount).get("mountPath") == "/dev/shm" and volume.get("medium") == "Memory":
                 container.row["shm_bytes"] = parse_size(str(volume.get("sizeLimit", "")))
         for probe in ("liveness", "startup"):
-            container.row[probe] = _probe(_mapping(one.get(f"{probe}Probe")))
+            container.row[probe] = _probe(mapping(one.get(f"{probe}Probe")))
         for variable in _list(one.get("env")):
-            name, value = _mapping(variable).get("name"), _mapping(variable).get("value")
+            name, value = mapping(variable).get("name"), mapping(variable).get("value")
             if isinstance(name, str) and value is not None and launch.is_environment(name):
                 container.environment.append((getattr(variable, "line", 0) or container.line, name, str(value)))
         container.image = (container.line, str(one.get("image") or ""))
@@ -218,10 +212,10 @@ class Objects:
         container.row["restarts"] = _whole(status.get("restartCount"))
         container.id = str(status.get("containerID") or "").rpartition("//")[2] or None
         for block, key in (("State", "state"), ("Last State", "lastState")):
-            for name, detail in _mapping(status.get(key)).items():
+            for name, detail in mapping(status.get(key)).items():
                 if block == "State":
                     container.row["state"] = str(name).capitalize()
-                detail = _mapping(detail)
+                detail = mapping(detail)
                 if detail.get("reason"):
                     container.reasons[block] = str(detail["reason"])[:TEXT_CAP]
                 code = _whole(detail.get("exitCode"))
@@ -242,7 +236,7 @@ class Objects:
         begin, end = (parse_time(str(task.get(key) or "")) for key in ("startedAt", "stoppingAt"))
         end = end if end is not None else parse_time(str(task.get("stoppedAt") or ""))
         line = self.where(task, task.get("taskArn"))
-        for one in map(_mapping, _list(task.get("containers"))):
+        for one in map(mapping, _list(task.get("containers"))):
             code, reason = _whole(one.get("exitCode")), str(one.get("reason") or "")
             self.rows.add(
                 "container", line, pod=group or None, name=_text(one.get("name")), state="Terminated", exit_code=code,
@@ -255,9 +249,9 @@ class Objects:
 
     def event(self, event: Mapping[str, Any]) -> None:
         """One event."""
-        about = _mapping(event.get("involvedObject") or event.get("regarding"))
+        about = mapping(event.get("involvedObject") or event.get("regarding"))
         stamps = (event.get(key) for key in ("lastTimestamp", "eventTime", "firstTimestamp"))
-        series = _mapping(event.get("series"))
+        series = mapping(event.get("series"))
         kind, name = str(about.get("kind") or "").lower(), str(about.get("name") or "")
         self.rows.add(
             "cluster_event",
@@ -268,37 +262,36 @@ class Objects:
             object=f"{kind}/{name}" if kind and name else name or None,
             count=_whole(event.get("count")) or _whole(series.get("count")),
             message=_text(event.get("message") or event.get("note")),
-            namespace=_text(about.get("namespace")) or _text(_mapping(event.get("metadata")).get("namespace")),
+            namespace=_text(about.get("namespace")) or _text(mapping(event.get("metadata")).get("namespace")),
         )
 
     def measured(self, summary: Mapping[str, Any]) -> None:
         """What the kubelet's `/stats/summary` says that each container holds of the host's memory."""
         for pod in _list(summary.get("pods")):
-            for one in _list(_mapping(pod).get("containers")):
-                memory, name = _mapping(_mapping(one).get("memory")), _text(_mapping(one).get("name"))
+            for one in _list(mapping(pod).get("containers")):
+                memory, name = mapping(mapping(one).get("memory")), _text(mapping(one).get("name"))
                 size = memory.get("workingSetBytes")
                 if isinstance(size, int) and 0 <= size < 1 << 50:
-                    line = self.where(one, _mapping(_mapping(pod).get("podRef")).get("name"), name)
+                    line = self.where(one, mapping(mapping(pod).get("podRef")).get("name"), name)
                     t = parse_time(str(memory.get("time") or ""))
                     self.rows.add("process_memory", line, t=t, name=name, state="kubelet", resource="host", bytes=size)
 
     def node(self, node: Mapping[str, Any]) -> None:
         """The devices of a node, and what the kubelet says of its memory."""
-        metadata, status = _mapping(node.get("metadata")), _mapping(node.get("status"))
-        labels, capacity = _mapping(metadata.get("labels")), _mapping(status.get("capacity"))
-        for condition in _list(status.get("conditions")):
-            one = _mapping(condition)
+        metadata, status = mapping(node.get("metadata")), mapping(node.get("status"))
+        labels, capacity = mapping(metadata.get("labels")), mapping(status.get("capacity"))
+        for one in map(mapping, _list(status.get("conditions"))):
             if one.get("type") == "MemoryPressure" and str(one.get("status")) == "True":
                 self.rows.add(
-                    "cluster_event", self.where(condition, "MemoryPressure"), type="Warning", reason="MemoryPressure",
+                    "cluster_event", self.where(one, "MemoryPressure"), type="Warning", reason="MemoryPressure",
                     t=parse_time(str(one.get("lastTransitionTime") or "")), object=f"node/{metadata.get('name')}",
                     message=_text(one.get("message")),
                 )  # fmt: skip
         text = Describe(self.rows)
-        line = self.where(node, _mapping(node.get("metadata")).get("name"))
+        line = self.where(node, mapping(node.get("metadata")).get("name"))
         if name := _text(metadata.get("name")):
             text.node["name"] = (line, name)
-        for key, value in (capacity or _mapping(status.get("allocatable"))).items():
+        for key, value in (capacity or mapping(status.get("allocatable"))).items():
             text._resource(line, str(key), str(value))
         for key, value in labels.items():
             text._label(line, f"{key}={value}")
@@ -306,15 +299,14 @@ class Objects:
 
     def scaler(self, scaler: Mapping[str, Any]) -> None:
         """What a HorizontalPodAutoscaler measures and what it says of itself."""
-        spec, status = _mapping(scaler.get("spec")), _mapping(scaler.get("status"))
+        spec, status = mapping(scaler.get("spec")), mapping(scaler.get("status"))
         self.target = _target(scaler)
         current = dict(_followed(metric, "current") for metric in _list(status.get("currentMetrics")))
         for metric in _list(spec.get("metrics")):
             name, aim = _followed(metric, "target")
             self._scaled(metric, "metric", name, None, threshold=aim, value=current.get(name))
         self._bounds(scaler, spec.get("minReplicas"), spec.get("maxReplicas"))
-        for condition in _list(status.get("conditions")):
-            one = _mapping(condition)
+        for one in map(mapping, _list(status.get("conditions"))):
             self._scaled(one, "condition", _text(one.get("type")), _text(one.get("status")), " ".join(filter(None, (_text(one.get("reason")), _text(one.get("message"))))) or None)  # fmt: skip
             if one.get("type") == "ScalingActive" and str(one.get("status")) == "False":
                 self._scaled(one, "blind", _text(one.get("reason")), "False", _text(one.get("message")))
@@ -326,10 +318,10 @@ class Objects:
 
     def pod_autoscaler(self, scaler: Mapping[str, Any]) -> None:
         """What a PodAutoscaler (AIBrix, Knative) follows, and its bounds."""
-        spec, status = _mapping(scaler.get("spec")), _mapping(scaler.get("status"))
+        spec, status = mapping(scaler.get("spec")), mapping(scaler.get("status"))
         self.target = _target(scaler)
         for source in _list(spec.get("metricsSources")):
-            one = _mapping(source)
+            one = mapping(source)
             aim = one.get("targetValue")
             self._scaled(one, "metric", _text(one.get("targetMetric")), _text(aim), threshold=_number(aim))
         self._bounds(scaler, spec.get("minReplicas"), spec.get("maxReplicas"))
@@ -340,13 +332,13 @@ class Objects:
 
     def serverless(self, value: Mapping[str, Any]) -> None:
         """What scales a service of Knative, or a model server of KServe: annotations of it or of its pods, or fields of its predictor."""
-        metadata, spec = _mapping(value.get("metadata")), _mapping(value.get("spec"))
-        predictor, template = _mapping(spec.get("predictor")), _mapping(spec.get("template"))
+        metadata, spec = mapping(value.get("metadata")), mapping(value.get("spec"))
+        predictor, template = mapping(spec.get("predictor")), mapping(spec.get("template"))
         notes: dict[str, Any] = {}
-        for one in (metadata, _mapping(template.get("metadata")), predictor):
+        for one in (metadata, mapping(template.get("metadata")), predictor):
             notes |= {
                 str(key).removeprefix(_KNATIVE): set_to
-                for key, set_to in _mapping(one.get("annotations")).items()
+                for key, set_to in mapping(one.get("annotations")).items()
                 if str(key).startswith(_KNATIVE)
             }
         least = predictor.get("minReplicas", notes.get("min-scale", notes.get("minScale")))
@@ -359,7 +351,7 @@ class Objects:
             "namespace": _text(metadata.get("namespace")),
         }
         metric = str(notes.get("metric") or predictor.get("scaleMetric") or "concurrency").lower()
-        within = predictor.get("containerConcurrency", _mapping(template.get("spec")).get("containerConcurrency"))
+        within = predictor.get("containerConcurrency", mapping(template.get("spec")).get("containerConcurrency"))
         aim = _number(notes.get("target", predictor.get("scaleTarget"))) or _number(within) or None
         by_pods = metric in ("concurrency", "rps") and not str(notes.get("class") or "").startswith("hpa")
         if asked or aim:
@@ -388,7 +380,7 @@ class Objects:
 
     def inspected(self, value: Mapping[str, Any]) -> None:
         """A container as `docker inspect` prints it."""
-        state, host, config = (_mapping(value.get(key)) for key in ("State", "HostConfig", "Config"))
+        state, host, config = (mapping(value.get(key)) for key in ("State", "HostConfig", "Config"))
         container = Container(_text(value.get("Name")), self.where(value, "State"))
         code = _whole(state.get("ExitCode"))
         begin, end = (parse_time(str(state.get(key) or "")) for key in ("StartedAt", "FinishedAt"))
@@ -416,12 +408,12 @@ class Objects:
         words = [str(word) for key in ("Entrypoint", "Cmd") for word in _list(config.get(key))]
         container.words = [(container.line, word) for word in words]
         emit(self.rows, container, row)
-        self._health(_text(value.get("Name")), _mapping(state.get("Health")))
+        self._health(_text(value.get("Name")), mapping(state.get("Health")))
 
     def _health(self, name: str | None, health: Mapping[str, Any]) -> None:
         """The failed health checks that the engine of the container remembers."""
         for entry in _list(health.get("Log")):
-            one = _mapping(entry)
+            one = mapping(entry)
             if _whole(one.get("ExitCode")) not in (0, None):
                 begin = str(one.get("Start") or "")
                 said = " ".join(str(one.get("Output") or "").split())[:200]
@@ -434,8 +426,8 @@ _OF_CONTAINER = frozenset(("livenessProbe", "startupProbe", "lastState", "restar
 
 def _unnamed_scaler(value: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
     """A scaler of which only the specification was handed in, or whose kind was cut away: its own names tell which."""
-    spec = _mapping(value.get("spec")) or value
-    if isinstance(spec.get("triggers"), list) and ({"maxReplicaCount", "minReplicaCount", "scaleTargetRef"} & spec.keys() or all("metadata" in _mapping(one) for one in spec["triggers"])):  # fmt: skip
+    spec = mapping(value.get("spec")) or value
+    if isinstance(spec.get("triggers"), list) and ({"maxReplicaCount", "minReplicaCount", "scaleTargetRef"} & spec.keys() or all("metadata" in mapping(one) for one in spec["triggers"])):  # fmt: skip
         return "ScaledObject", {**value, "spec": spec}
     if "maxReplicas" in spec and (isinstance(spec.get("metrics"), list) or "behavior" in spec):
         return "HorizontalPodAutoscaler", {**value, "spec": spec}
@@ -444,11 +436,11 @@ def _unnamed_scaler(value: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] |
 
 def _target(scaler: Mapping[str, Any]) -> dict[str, str | None]:
     """The workload that an autoscaler scales, and its namespace."""
-    about = _mapping(_mapping(scaler.get("spec")).get("scaleTargetRef"))
+    about = mapping(mapping(scaler.get("spec")).get("scaleTargetRef"))
     name = _text(about.get("name"))
     return {
         "target": service_of(name) if name else None,
-        "namespace": _text(_mapping(scaler.get("metadata")).get("namespace")),
+        "namespace": _text(mapping(scaler.get("metadata")).get("namespace")),
     }
 
 
@@ -458,7 +450,7 @@ _STATES = ("terminated", "waiting", "running")
 
 def _part_of_status(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """A container's status of which only a part was printed: `{"terminated": {"exitCode": 137}}`; None for anything else."""
-    if any(_STATES_KEYS & set(_mapping(value.get(name))) for name in _STATES):
+    if any(_STATES_KEYS & set(mapping(value.get(name))) for name in _STATES):
         return {"lastState": value}
     if "exitCode" in value and "reason" in value:
         return {"lastState": {"terminated": value}}
@@ -474,25 +466,13 @@ def _probe(probe: Mapping[str, Any]) -> str | None:
     """A probe in the words of `kubectl describe`; defaults of the API where a field is not set."""
     if not probe:
         return None
-    get = _mapping(probe.get("httpGet"))
-    what = (
-        f"http-get http://:{get.get('port', '')}{get.get('path', '')}"
-        if get
-        else "exec"
-        if "exec" in probe
-        else "tcp-socket"
-    )
-    numbers = {
-        name: probe.get(field, default)
-        for name, field, default in (
-            ("delay", "initialDelaySeconds", 0),
-            ("timeout", "timeoutSeconds", 1),
-            ("period", "periodSeconds", 10),
-            ("success", "successThreshold", 1),
-            ("failure", "failureThreshold", 3),
-        )
-    }
+    get = mapping(probe.get("httpGet"))
+    what = f"http-get http://:{get.get('port', '')}{get.get('path', '')}" if get else "exec" if "exec" in probe else "tcp-socket"  # fmt: skip
+    one = {**_PROBE_DEFAULTS, **probe}
     return (
-        f"{what} delay={numbers['delay']}s timeout={numbers['timeout']}s period={numbers['period']}s "
-        f"#success={numbers['success']} #failure={numbers['failure']}"
+        f"{what} delay={one['initialDelaySeconds']}s timeout={one['timeoutSeconds']}s period={one['periodSeconds']}s "
+        f"#success={one['successThreshold']} #failure={one['failureThreshold']}"
     )
+
+
+_PROBE_DEFAULTS = {"initialDelaySeconds": 0, "timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}  # fmt: skip

@@ -22,6 +22,7 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Rows
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.text_form import is_log_line
+from oomdoc.ingest.vocabulary.words import word_set
 from oomdoc.regexes import regex
 
 TELLING = regex(
@@ -51,37 +52,18 @@ _GENERATOR = regex(
 )
 """What programs that ask call themselves."""
 
-_AT_A_TIME = frozenset(["concurrency", "concurrent", "concurrently", "parallel", "parallelism", "clients", "client", "vus", "inflight", "flight", "streams", "connections"])  # fmt: skip
-_RETURNING = frozenset(
-    ["users", "user", "sessions", "conversations", "agents", "documents", "docs", "groups", "prefixes", "tenants"]
+_AT_A_TIME = word_set(
+    "concurrency concurrent concurrently parallel parallelism clients client vus inflight flight streams connections"
 )
-_LENGTH = frozenset(["len", "length", "lengths", "tokens", "token", "mean", "prompt", "input", "output", "isl", "osl"])
-_PROMPT = frozenset(["input", "prompt", "question", "isl", "document", "suffix"])
-_SHARED = frozenset(["system", "shared", "common", "prefix"])
-_OWN = frozenset(["history"])
-_OUTPUT = frozenset(["output", "answer", "osl", "completion", "response", "generation"])
-_NO_LENGTH = frozenset(
-    [
-        "path",
-        "name",
-        "type",
-        "format",
-        "min",
-        "stddev",
-        "std",
-        "range",
-        "ratio",
-        "seed",
-        "port",
-        "num",
-        "number",
-        "count",
-        "dataset",
-        "max",
-    ]
-)
-_SENT = frozenset(["prompts", "requests", "request", "prompt", "number"])
-_LOADED = frozenset(["num", "number", "n", "count", "total", "max", "request"])
+_RETURNING = word_set("users user sessions conversations agents documents docs groups prefixes tenants")
+_LENGTH = word_set("len length lengths tokens token mean prompt input output isl osl")
+_PROMPT = word_set("input prompt question isl document suffix")
+_SHARED = word_set("system shared common prefix")
+_OWN = word_set("history")
+_OUTPUT = word_set("output answer osl completion response generation")
+_NO_LENGTH = word_set("path name type format min stddev std range ratio seed port num number count dataset max")
+_SENT = word_set("prompts requests request prompt number")
+_LOADED = word_set("num number n count total max request")
 
 
 def asked(options: Sequence[tuple[str, str]]) -> dict[str, float]:

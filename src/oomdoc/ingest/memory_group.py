@@ -68,14 +68,8 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
         if limit < _NO_LIMIT:
             told["host-limit"] = (limit, "hierarchical_memory_limit")
         for resource, (size, key) in told.items():
-            rows.add(
-                "process_memory",
-                places.get(key, places[at]),
-                name="memory group",
-                resource=resource,
-                bytes=size,
-                step=step,
-            )
+            line = places.get(key, places[at])
+            rows.add("process_memory", line, name="memory group", resource=resource, bytes=size, step=step)
         step += 1
 
     for chunk in chunks:

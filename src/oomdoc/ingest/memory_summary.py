@@ -27,8 +27,6 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import HEAD, peel
-from oomdoc.intake.cells import Field, Memo
-from oomdoc.intake.columns import WORTHWHILE_BYTES, Template
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
@@ -37,7 +35,6 @@ KIND = "memory-summary"
 _COLUMNS = ALL_TABLES["allocator_stat"].column_names[1:]
 _WIDTH = 77
 _RULE = "|" + "=" * 75 + "|"
-_RULES = (b"|--", b"|==")
 _RULE_BYTES = _RULE.encode()
 _QUOTED_LINES = 400  # held before they are read; a table has 40, and several may follow without a line between them
 _METRICS = {
@@ -50,22 +47,9 @@ _POOLS = {"from large pool": "large_pool", "from small pool": "small_pool"}
 _UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6}
 for _power, _letter in enumerate("KMGTP", 1):
     _UNITS[_letter + "iB"] = _UNITS[_letter + "B"] = 1024**_power
-_BANNER_WORDS = b"PyTorch CUDA memory summary"
 _BANNER = regex(r"\| +PyTorch CUDA memory summary, device ID (\d{1,4}) +\|")
 _COUNTS = regex(r"\| +CUDA OOMs: (\d{1,15}) +\| +cudaMalloc retries: (\d{1,15}) +\|")
 _FAILURE = regex(r"Traceback \(most recent|[A-Za-z]Error\b|out of memory", re.I)
-
-
-_NAMES = (*_METRICS.values(), *_POOLS.values(), "all")
-_HEADING, _STRANGE = -1, -2  # what else than a place in _NAMES a label can mean
-
-
-def _label(cell: bytes) -> int:
-    label = cell.decode("utf-8", "replace").strip()
-    if label == "Metric":
-        return _HEADING
-    name = _METRICS.get(label) or _POOLS.get(label)
-    return _NAMES.index(name) if name else _STRANGE
 
 
 class _Tables:
@@ -81,68 +65,6 @@ class _Tables:
 
     def chunk(self, data: bytes, first_line: int) -> Iterator[Batch]:
         """Everything that a chunk of whole lines holds."""
-        lead = 0
-        if len(data) >= WORTHWHILE_BYTES:
-            # up to the rule above the first banner: the end of a table that began in the chunk before goes line by line
-            banner = data.find(_BANNER_WORDS)
-            lead = data.rfind(b"\n", 0, max(0, data.rfind(b"\n", 0, max(0, banner)))) + 1
-        if lead:
-            yield from self._plain(data[:lead], first_line)
-            first_line, data = first_line + data.count(b"\n", 0, lead), data[lead:]
-        batches = self._dense(data, first_line) if len(data) >= WORTHWHILE_BYTES else []
-        yield from batches or self._plain(data, first_line)
-
-    def _dense(self, data: bytes, first_line: int) -> list[Batch]:
-        """The same by columns, eight times as fast; nothing for a chunk that holds more than torch's tables."""
-        import numpy as np
-
-        cut = _TEMPLATE.read(data, 0.4)
-        if cut is None:
-            return []
-        counts: list[tuple[Any, ...]] = []
-        banners: list[tuple[int, int]] = []
-        summary, device, wide = self._summary, self._device, self._wide
-        for line, begin, end in cut.odd_lines():
-            if data[begin : begin + 3] in _RULES:  # half of the lines of a table
-                wide = end - begin == _WIDTH
-                continue
-            text = data[begin:end].decode("utf-8", "replace")
-            if (match := _BANNER.fullmatch(text)) and wide:
-                banners.append((line, int(match[1])))
-                summary, device = summary + 1, int(match[1])
-            elif match := _COUNTS.fullmatch(text):
-                for metric, value in (("num_ooms", match[1]), ("num_alloc_retries", match[2])):
-                    counts.append((line + first_line, device, summary, metric, "all", int(value), None, None, None))
-            elif "|" in text:
-                return []
-        label = np.array(cut.columns["label"].tolist())
-        rows = label != _HEADING
-        label, lines = label[rows], cut.lines[rows]
-        values = [_values(cut.columns[name][:, rows]) for name in _COLUMNS[-4:]]
-        opened = lines[0] if self._open and len(lines) else banners[0][0] if banners else len(data)
-        strange = (label == _STRANGE).any() or (len(lines) and lines[0] < opened)
-        main = label < len(_METRICS)
-        if strange or any(column is None for column in values) or not len(lines) or not main[0]:
-            return []
-        metric = label[np.maximum.accumulate(np.where(main, np.arange(len(label)), 0))]
-        table = np.searchsorted(np.array([line for line, _ in banners], np.int64), lines)
-        devices = np.array([self._device or 0, *(device for _, device in banners)], np.int32)
-        names = np.array(_NAMES, object)
-        columns = (
-            lines + first_line, devices[table], (table + self._summary).astype(np.int32), names[metric],
-            names[np.where(main, len(_NAMES) - 1, label)], *values,
-        )  # fmt: skip
-        self._open, self._summary, self._device = True, summary, device
-        self._metric, self._wide = _NAMES[metric[-1]], wide
-        batches = [Batch("allocator_stat", dict(zip(_COLUMNS, columns, strict=True)))]
-        if counts:
-            batches.append(
-                Batch("allocator_stat", dict(zip(_COLUMNS, map(list, zip(*counts, strict=True)), strict=True)))
-            )
-        return batches
-
-    def _plain(self, data: bytes, first_line: int) -> Iterator[Batch]:
-        """The same line by line."""
         found: list[tuple[Any, ...]] = []
         for number, raw in enumerate(data.decode("utf-8", "replace").split("\n"), first_line):
             if "|" not in raw:
@@ -209,42 +131,6 @@ class _Values(dict[str, "int | None"]):
 
 
 _VALUES = _Values()
-_TEMPLATE = Template(
-    b"|",
-    7,
-    (
-        Field("same", "", 0, 0),
-        Field("text", "label", 1, 1, decode=Memo(_label)),
-        *(Field("bytes", name, cell, cell, width=12) for cell, name in enumerate(_COLUMNS[-4:], 2)),
-        Field("same", "", 6, 6),
-    ),
-)
-
-
-def _values(cells: Any) -> Any:
-    """What `_value` makes of every column of 12 bytes; None if one of them is no value."""
-    import numpy as np
-
-    digit = cells - 48
-    is_digit, is_letter = digit <= 9, cells > 57
-    value = np.zeros(cells.shape[1], np.int64)
-    for figures, here in zip(digit, is_digit, strict=True):
-        value = np.where(here, 10 * value + figures, value)
-    letters = np.where(is_letter, cells, 0)
-    word = np.zeros(cells.shape[1], np.int64)
-    for letter in letters:
-        word = np.where(letter > 0, 256 * word + letter, word)
-    factor = np.zeros(cells.shape[1], np.int64)
-    for unit, times in _UNITS.items():
-        factor[word == int.from_bytes(unit.encode(), "big")] = times
-    # one run of digits, then one of letters, a space between them and nothing else
-    runs = [np.count_nonzero(kind[1:] & ~kind[:-1], 0) + kind[0] for kind in (is_digit, is_letter)]
-    good = (runs[0] == 1) & (runs[1] <= 1) & (factor > 0) & (is_digit | is_letter | (cells == 32)).all(0)
-    good &= ~((is_digit[:-1] & is_letter[1:]) | (is_letter[:-1] & is_digit[1:])).any(0)
-    good &= np.where(word > 0, is_letter.argmax(0) > is_digit.argmax(0), True) & (
-        value * factor.astype(np.float64) < 2**62
-    )
-    return value * factor if good.all() else None
 
 
 class Quoted:

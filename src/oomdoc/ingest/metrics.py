@@ -39,16 +39,7 @@ _KEPT = (
     "process_resident_memory_bytes", "namedprocess_namegroup_memory_bytes", "container_memory_", "prober_probe_total", "kube_pod_container_status_restarts_total", "node_memory_MemTotal_bytes", *OTHERS,
 )  # fmt: skip
 _BARE = (b"vllm:", b"DCGM_FI_DEV_")
-_TYPED = (
-    b"# HELP vllm:",
-    b"# TYPE vllm:",
-    b"# HELP sglang:",
-    b"# HELP llamacpp:",
-    b"# HELP tgi_",
-    b"# HELP lmdeploy:",
-    b"# HELP DCGM_",
-    b"# TYPE DCGM_",
-)
+_TYPED = tuple(f"# {kind} {name}".encode() for kind in ("HELP", "TYPE") for name in ("vllm:", "sglang:", "llamacpp:", "tgi_", "lmdeploy:", "DCGM_"))  # fmt: skip
 _STAMPED = ("#", "=== ", "--- ", "==> ", "20")
 _WANTED = (*_KEPT, *_STAMPED)
 _DUMPED = '{__name__="'
@@ -57,9 +48,8 @@ _DOCUMENTED = ("# HELP", "# TYPE", "# EOF", "# UNIT")
 _YEARS = (6.3e8, 7.3e9)  # 1990 to 2200: a stamp outside is none
 CONFIG = ("vllm:cache_config_info", "vllm:cache_config")
 """Series whose labels are the engine's cache configuration."""
-_LABEL = regex(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 _FIGURES = {
-    "num_gpu_blocks": "num_gpu_blocks", "num_cpu_blocks": "num_cpu_blocks", "block_size": "block_size",
+    "num_gpu_blocks": "num_gpu_blocks", "block_size": "block_size",
     "kv_cache_size_tokens": "kv_pool_tokens", "kv_cache_max_concurrency": "max_concurrency",
     "gpu_memory_utilization": "gpu_memory_utilization",
 }  # fmt: skip
@@ -98,14 +88,23 @@ class _Series(dict[str, "tuple[str, str | None] | tuple[()] | None"]):
         if match:
             name = match[1]
             left_out = name.endswith("_created") or (name.startswith("nvidia_") and "memory" not in name)
-            name = _RECORDED.sub(r"\1", name)
+            name = _exposed(name) if name.count(":") > 1 else name
             series = () if left_out else (OTHERS.get(name, name), match[2][1:-1] if match[2] else None)
         self[text] = series
         return series
 
 
-_RECORDED = regex(r"(?<=^vllm)(:\w+):(?:sum|max|avg|mean|min|last)$")
-"""`vllm:num_requests_waiting:sum`: what a recording rule of Prometheus calls a gauge that it folds over replicas."""
+def _exposed(name: str) -> str:
+    """The engine's own name of a series that a recording rule of Prometheus folded; any other name as it is.
+
+    >>> _exposed("vllm:num_requests_waiting:max5m"), _exposed("vllm:num_preemptions_total:rate5m")
+    ('vllm:num_requests_waiting', 'vllm:num_preemptions_total:rate5m')
+    """
+    return next(
+        (one.quantity.column[1:] for one in meanings(name) if one.told and one.quantity.column[:6] == ":vllm:"), name
+    )
+
+
 _SERIES = _Series()
 
 _FILE_UTC = regex(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)T(\d\d)[:-]?(\d\d)[:-]?(\d\d)Z")
@@ -358,7 +357,7 @@ def asked_in(line: str) -> str | None:
 
 def tell_config(rows: Rows, line: int, t: float | None, labels: str) -> None:
     """The settings that the labels of the cache configuration are."""
-    for name, value in _LABEL.findall(labels):
+    for name, value in device_metrics.LABEL.findall(labels):
         if value in ("None", "") or name == "engine":
             continue
         rows.add("engine_flag", line, t=t, flag=name, value=value, origin="metrics")
@@ -381,7 +380,7 @@ def of_process(name: str, labels: str | None) -> str | None:
     """
     if name not in PROCESS:
         return None
-    told = dict(_LABEL.findall(labels or ""))
+    told = dict(device_metrics.LABEL.findall(labels or ""))
     if told.get("memtype", "resident") != "resident":
         return None
     return next((told[key] for key in _OWNER if told.get(key)), "")

@@ -19,7 +19,7 @@ from typing import Any
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, Rows
-from oomdoc.ingest.json_pieces import BrokenError, pieces
+from oomdoc.ingest.json_pieces import BrokenError, mapping, pieces
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
@@ -36,13 +36,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "max_position_embeddings": ("max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "max_sequence_length"),
     "sliding_window": ("sliding_window",),
     "kv_lora_rank": ("kv_lora_rank",),
-    "qk_rope_head_dim": ("qk_rope_head_dim",),
-    "qk_nope_head_dim": ("qk_nope_head_dim",),
-    "v_head_dim": ("v_head_dim",),
     "num_experts": ("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts"),
-    "num_experts_per_token": ("num_experts_per_tok", "num_experts_per_token", "moe_topk", "top_k_experts"),
-    "moe_intermediate_size": ("moe_intermediate_size", "expert_ffn_hidden_size"),
-    "num_nextn_predict_layers": ("num_nextn_predict_layers", "mtp_num_hidden_layers"),
 }  # fmt: skip
 _FLAGS = (
     "max_position_embeddings", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim", "hidden_size",
@@ -108,20 +102,15 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """One row of `model_file`, and what it says in the words of other tables."""
     rows = Rows()
     config: dict[str, Any] = {}
-    shards: set[str] = set()
-    tensors = 0
     line = 1
     try:
-        # of an index with a hundred thousand tensors only the names of their files are kept
+        # of an index with a hundred thousand tensors only that it is one is kept
         for piece in pieces(chunks, lambda way: len(way) == 1 and way[0] != "weight_map"):
             if len(piece.path) == 1:
                 config[piece.path[0]] = piece.value
                 line = piece.line if piece.path[0] in ("architectures", "metadata", "quantization") else line
             elif piece.path[:1] == ("weight_map",):
                 config.setdefault("weight_map", {})
-                tensors += 1
-                if isinstance(piece.value, str) and len(shards) < 10_000:
-                    shards.add(piece.value)
     except BrokenError as problem:
         rows.problem(problem.line, f"a file of a model: {problem}", "")
     kind = file_of(frozenset(config))
@@ -129,14 +118,12 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
         if config:
             rows.problem(1, "no file of a model's folder that is known", ", ".join(sorted(config))[:200])
     else:
-        _told(rows, line, kind, config, tensors, len(shards))
+        _told(rows, line, kind, config)
     yield from rows.take()
 
 
-def _told(rows: Rows, line: int, kind: str, config: Mapping[str, Any], tensors: int, shards: int) -> None:
+def _told(rows: Rows, line: int, kind: str, config: Mapping[str, Any]) -> None:
     row = _facts(kind, config)
-    if kind == "weights-index":
-        row["tensors"], row["shards"] = tensors or None, shards or None
     rows.add("model_file", line, file=kind, **row)
     if kind == "config":
         told = {flag: row.get(flag) for flag in (*_FLAGS, "architecture", "dtype")}
@@ -145,7 +132,7 @@ def _told(rows: Rows, line: int, kind: str, config: Mapping[str, Any], tensors: 
             if value is not None:
                 rows.add("engine_flag", line, flag=flag, value=str(value), origin="file")
     elif kind == "adapter":
-        rank, base = row.get("lora_rank"), row.get("base_model")
+        rank, base = row.get("lora_rank"), _text(config.get("base_model_name_or_path"))
         text = f"adapter of type {_text(config.get('peft_type')) or 'unknown'}, rank {rank}, base model {base}"
         rows.add("note", line, topic="lora", value=None if rank is None else float(rank), text=text[:300])
     elif kind == "quantization" and row.get("quant_method"):
@@ -157,23 +144,17 @@ def _told(rows: Rows, line: int, kind: str, config: Mapping[str, Any], tensors: 
 def _facts(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """The columns that a file tells."""
     if kind == "weights-index":
-        meta = _mapping(config.get("metadata"))
-        return {
-            "total_bytes": _count(meta.get("total_size")),
-            "total_parameters": _count(meta.get("total_parameters")),
-        }
+        return {"total_bytes": _count(mapping(config.get("metadata")).get("total_size"))}
     if kind == "quantization":
         return _quantization(config)
-    if kind == "generation":
-        return {"max_new_tokens": _count(config.get("max_new_tokens"))}
     if kind == "adapter":
-        return {"lora_rank": _count(config.get("r")), "base_model": _text(config.get("base_model_name_or_path"))}
-    return _config(config)
+        return {"lora_rank": _count(config.get("r"))}
+    return _config(config) if kind == "config" else {}
 
 
 def _config(config: Mapping[str, Any]) -> dict[str, Any]:
-    inner: Mapping[str, Any] = next((_mapping(config[name]) for name in _INNER if _mapping(config.get(name))), config)
-    inner = _mapping(inner.get("text_config")) or inner  # an omni model keeps it two levels down
+    inner: Mapping[str, Any] = next((mapping(config[name]) for name in _INNER if mapping(config.get(name))), config)
+    inner = mapping(inner.get("text_config")) or inner  # an omni model keeps it two levels down
     row: dict[str, Any] = {}
     for column, names in _NAMES.items():
         row[column] = next((count for name in names if (count := _count(inner.get(name))) is not None), None)
@@ -201,45 +182,34 @@ def _config(config: Mapping[str, Any]) -> dict[str, Any]:
         row["full_attention_layers"] = sum(kind in ("full_attention", "attention", "global") for kind in kinds)
         row["sliding_layers"] = sum(kind in ("sliding_attention", "chunked_attention", "local") for kind in kinds)
         row["recurrent_layers"] = sum(kind in ("linear_attention", "mamba", "mamba2", "recurrent") for kind in kinds)
-    rope = _mapping(inner.get("rope_scaling")) or _mapping(inner.get("rope_parameters"))
-    row["rope_type"] = _text(rope.get("rope_type")) or _text(rope.get("type"))
-    row["rope_factor"] = _real(rope.get("factor"))
     row["multimodal"] = any(name in config for name in ("vision_config", "audio_config", "visual", "vision_tower"))
-    quantization = _mapping(config.get("quantization_config")) or _mapping(inner.get("quantization_config"))
+    quantization = mapping(config.get("quantization_config")) or mapping(inner.get("quantization_config"))
     return {**row, **_quantization(quantization)}
 
 
 def _quantization(config: Mapping[str, Any]) -> dict[str, Any]:
     """What a quantisation config says; the forms of transformers, compressed-tensors and ModelOpt."""
-    inner = _mapping(config.get("quantization")) or config  # ModelOpt keeps it one level down
+    inner = mapping(config.get("quantization")) or config  # ModelOpt keeps it one level down
     algo = _text(inner.get("quant_algo"))
     method = _text(config.get("quant_method")) or (f"modelopt-{algo}".lower() if algo else None)
     bits, group = _count(inner.get("bits")), _count(inner.get("group_size"))
     if bits is None:
         bits = 4 if inner.get("load_in_4bit") is True else 8 if inner.get("load_in_8bit") is True else None
-    kv = _text(inner.get("kv_cache_quant_algo"))
-    for name, entry in _mapping(inner.get("config_groups")).items():
-        weights = _mapping(_mapping(entry).get("weights"))
+    for name, entry in mapping(inner.get("config_groups")).items():
+        weights = mapping(mapping(entry).get("weights"))
         if name and weights:  # compressed-tensors: the widest group decides how much is saved at least
             bits = max(filter(None, (bits, _count(weights.get("num_bits")))), default=None)
             group = group or _count(weights.get("group_size"))
-    scheme = _mapping(inner.get("kv_cache_scheme"))
-    if scheme and kv is None:
-        kv = f"{_text(scheme.get('type')) or 'int'}{_count(scheme.get('num_bits')) or ''}"
     if bits is None and algo:
         bits = next((size for word, size in _ALGO_BITS.items() if word in algo.upper()), None)
     if bits is None and method in ("fp8", "fbgemm_fp8"):
         bits = 8
     if bits is None and method == "mxfp4":
         bits = 4
-    return {"quant_method": method, "quant_bits": bits, "quant_group_size": group, "kv_cache_quant": kv}
+    return {"quant_method": method, "quant_bits": bits, "quant_group_size": group}
 
 
 _ALGO_BITS = {"FP4": 4, "W4": 4, "INT4": 4, "MIXED": None, "FP8": 8, "W8": 8, "INT8": 8}
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _count(value: Any) -> int | None:
@@ -248,12 +218,6 @@ def _count(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 0 <= value < (_CAP << 10) else None
-
-
-def _real(value: Any) -> float | None:
-    return (
-        float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _CAP else None
-    )
 
 
 def _text(value: Any) -> str | None:

@@ -21,7 +21,9 @@ from typing import Any
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Rows
+from oomdoc.ingest.forms.cells import DAYS_BEFORE, MONTHS
 from oomdoc.ingest.metric_histories import Histories
+from oomdoc.ingest.vocabulary.words import TIME_UNITS
 from oomdoc.regexes import regex
 from oomdoc.units import KIB, MIB, parse_size, parse_time
 
@@ -33,8 +35,6 @@ TELLING = regex(
 _LEAST = 3
 """Readings of one thing: fewer say nothing of a course."""
 _DAYS = {day: at for at, day in enumerate(("mon", "tue", "wed", "thu", "fri", "sat", "sun"))}
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 _CLOCK = r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?"
 _MOMENT = regex(
     r"[\W_]{0,12}(?:at |t\s?[=+]\s?|after )?(?:"
@@ -44,7 +44,6 @@ _MOMENT = regex(
     r"|(?P<count2>\d{1,4}(?:\.\d)?) ?(?P<unit2>h|hours?|d|days?|min|minutes?)\b)(?=$|[\W_])",
     re.I,
 )
-_SECONDS = {"h": 3600.0, "d": 86400.0, "m": 60.0}
 _PID = regex(r"/proc/(\d{1,9})/|\bpid[ =:]{1,3}(\d{1,9})\b", re.I)
 _KEY = regex(r"\s*(?P<key>Rss|Pss|Anonymous|Locked|VmRSS|RssAnon|VmLck):\s+(?P<kib>\d{1,15}) ?kB\s*$")
 _SHM = regex(
@@ -133,12 +132,12 @@ class Readings:
             text = moment["full"].replace("/", "-")
             self._t = parse_time(text if text.count(":") > 1 else text[:16] + ":00")
         elif count:
-            self._elapsed = float(count) * _SECONDS[(moment["unit"] or moment["unit2"])[0].lower()]
+            self._elapsed = float(count) * TIME_UNITS[(moment["unit"] or moment["unit2"])[0].lower()]
         else:
             seconds = int(moment["hour"]) * 3600.0 + int(moment["minute"]) * 60 + int(moment["second"] or 0)
             month, day = moment["month"] or moment["month2"], moment["day"] or moment["day2"]
             if month and day:
-                seconds += 86400.0 * (_BEFORE[_MONTHS.index(month.lower())] + int(day))
+                seconds += 86400.0 * (DAYS_BEFORE[MONTHS.index(month.lower())] + int(day))
                 period = 365 * 86400.0
             elif moment["week"]:
                 seconds += 86400.0 * _DAYS[moment["week"].lower()]

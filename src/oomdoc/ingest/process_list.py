@@ -68,6 +68,15 @@ _BUSY = 0.05
 """Share of a core below which a process does nothing that matters: a list has hundreds of those."""
 
 
+def _cells(header: Sequence[str], raw: str) -> dict[str, str]:
+    """The cells of a row under the names of a header; the last one, a command, may hold blanks."""
+    return dict(zip(header, raw.split(None, len(header) - 1), strict=False))
+
+
+def _command(cell: dict[str, str]) -> str | None:
+    return next((cell[key] for key in ("COMMAND", "CMD", "COMM", "ARGS") if key in cell), None)
+
+
 class Tops:
     """Resident sets in the calls of `top` that a text holds one below the other: rows of `process_memory`, gathered until its end."""
 
@@ -88,25 +97,12 @@ class Tops:
             self._first = clock if self._first is None else self._first
         elif self._clock is not None and _TOP.match(raw.upper()):
             self._header = raw.upper().split()
-        elif (
-            self._header is not None
-            and self._clock is not None
-            and self._first is not None
-            and len(self._found) < _MOST_RESIDENT
-        ):
-            cell = dict(zip(self._header, raw.split(None, len(self._header) - 1), strict=False))
-            size = _RES.match(cell.get("RES", ""))
-            if size and "COMMAND" in cell and cell.get("PID", "").isdigit():
-                held = _resident(cell["RES"]) or 0
-                self._found.append(
-                    (
-                        number,
-                        {
-                            "elapsed_s": self._clock - self._first,
-                            **_process(cell["COMMAND"].strip(), cell["PID"], held),
-                        },
-                    )
-                )
+        elif self._header and self._clock is not None and len(self._found) < _MOST_RESIDENT:
+            cell = _cells(self._header, raw)
+            size = _resident(cell.get("RES", ""))
+            if size is not None and "COMMAND" in cell and cell.get("PID", "").isdigit():
+                row = _process(cell["COMMAND"].strip(), cell["PID"], size)
+                self._found.append((number, {"elapsed_s": self._clock - (self._first or 0.0), **row}))
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Of each process that is in enough of the calls."""
@@ -132,8 +128,8 @@ class Processors:
             return None
         if self._header is None or not raw.strip():
             return None
-        cell = dict(zip(self._header, raw.split(None, len(self._header) - 1), strict=False))
-        name = next((cell[key] for key in ("COMMAND", "CMD", "COMM", "ARGS") if key in cell), None)
+        cell = _cells(self._header, raw)
+        name = _command(cell)
         try:
             pid, share = int(cell["PID"]), float(cell["%CPU"].replace(",", ".")) / 100
         except (KeyError, ValueError):
@@ -171,27 +167,23 @@ class Listing:
         """The rows of one line; none where it is no process."""
         if self.header is None:
             return []
-        cell = dict(zip(self.header, raw.split(None, len(self.header) - 1), strict=False))
-        command = next((cell[key] for key in ("COMMAND", "CMD", "COMM", "ARGS") if key in cell), None)
+        cell = _cells(self.header, raw)
+        command = _command(cell)
         if command is None:
             return []
         if cell.get("PID") == "1":
             self.serves = bool(_SERVER.search(command))
+        lost = cell.get("PPID") == "1" and not self.serves
+        told = {"topic": "orphan-process", "text": raw.strip()[:_TEXT]}
         if "RSS" not in cell:  # who asks for parents looks for the engine's processes that have lost theirs
-            if (
-                cell.get("PPID") == "1"
-                and not self.serves
-                and cell.get("PID", "").isdigit()
-                and _ENGINE_PROCESS.search(raw)
-            ):
-                return [("note", {"topic": "orphan-process", "value": None, "text": raw.strip()[:_TEXT]})]
-            return []
+            own = lost and cell.get("PID", "").isdigit() and _ENGINE_PROCESS.search(raw)
+            return [("note", {**told, "value": None})] if own else []
         size = _resident(cell["RSS"])
         if size is None:
             return []
         rows = [("process_memory", _process(command, cell.get("PID"), size))]
-        if cell.get("PPID") == "1" and not self.serves and size >= ORPHAN_BYTES and _ENGINE_PROCESS.search(command):
-            rows.append(("note", {"topic": "orphan-process", "value": float(size), "text": raw.strip()[:_TEXT]}))
+        if lost and size >= ORPHAN_BYTES and _ENGINE_PROCESS.search(command):
+            rows.append(("note", {**told, "value": float(size)}))
         return rows
 
 

@@ -66,7 +66,7 @@ _GLOG = regex(
 )
 """Triton and other servers in C++ that hold the engine: what failed in its Python is quoted behind their own words."""
 _SRUN = regex(r"\d{1,4}: (.*)", re.S)
-_MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
+MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
 _MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body")
 _NESTED_KEYS = ("jsonPayload", "fields")
 """Where a structured message is kept one level down: Cloud Logging, and tracing-subscriber of servers written in Rust (TGI, routers)."""
@@ -201,7 +201,7 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
                 continue
             match = _SYSLOG.match(text) if text[3:4] == " " else None
             if match:
-                extra.setdefault("stamp", (_MONTHS.get(match[1], 0), *(int(match[i]) for i in range(2, 6))))
+                extra.setdefault("stamp", (MONTHS.get(match[1], 0), *(int(match[i]) for i in range(2, 6))))
                 text = match[6]
                 continue
             match = _COMPOSE.match(text[:200]) if "| " in text[:200] else None

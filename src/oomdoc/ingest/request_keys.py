@@ -393,24 +393,9 @@ class Requests:
             latency = (till - since) % _DAY_S if latency is None and till is not None else latency
             ttft = (first - since) % _DAY_S if ttft is None and first is not None else ttft
             since = self._after(since)
-        model, tenant, replica = (word(found.get(name)) for name in ("model", "tenant", "replica"))
-        self.rows.append(
-            (
-                line,
-                t,
-                given,
-                made,
-                limit,
-                cached,
-                latency,
-                ttft,
-                found.get("status"),
-                model,
-                tenant,
-                replica,
-                None if t is not None else found.get("elapsed") if since is None else since,
-            )
-        )
+        names = (word(found.get(name)) for name in ("model", "tenant", "replica"))
+        elapsed = None if t is not None else found.get("elapsed") if since is None else since
+        self.rows.append((line, t, given, made, limit, cached, latency, ttft, found.get("status"), *names, elapsed))
         return True
 
     def _after(self, since: float) -> float:

@@ -6,13 +6,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from oomdoc.ingest.request_keys import (
-    MEANING,
-    Found,
-    Requests,
-    are_requests,
-    put,
-)
+from oomdoc.ingest.request_keys import MEANING, Found, Requests, are_requests, put
 from oomdoc.ingest.request_owner import conversation_of, names_prompts
 from oomdoc.intake.cells import is_null
 

@@ -20,7 +20,7 @@ from typing import Any
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head
 from oomdoc.ingest.record import peel
-from oomdoc.ingest.request_keys import MEANING, Found, Requests, number
+from oomdoc.ingest.request_keys import MEANING, Found, Requests, number, put
 from oomdoc.intake.cells import stamp
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
@@ -35,12 +35,6 @@ _TGI_FIELD = regex(r"\b(total_time|queue_time|inference_time|time_per_token)=\"(
 _LIMIT = regex(r"\bmax_new_tokens: (?:Some\()?(\d{1,9})")
 _SGLANG = regex(r"\bFinish: obj=")
 _META = regex(r"'(prompt_tokens|completion_tokens|cached_tokens|e2e_latency)': (\d{1,12}(?:\.\d{1,12})?)[,}]")
-_META_NAMES = {
-    "prompt_tokens": "input",
-    "completion_tokens": "output",
-    "cached_tokens": "cached",
-    "e2e_latency": "latency",
-}
 
 
 def matches(head: Head) -> bool:
@@ -93,11 +87,9 @@ def _sglang(text: str, end: float | None) -> Found | None:
         return None
     found: Found = {"end": end}
     for name, value in _META.findall(text, at):
-        found.setdefault(_META_NAMES[name], float(value) if name == "e2e_latency" else int(float(value)))
-    if "latency" in found:
-        found["latency/"] = MEANING["latency_s"]
-    if "input" in found:
-        found["input/"] = MEANING["prompt_tokens"]
+        meaning = MEANING[name] if name != "e2e_latency" else MEANING["latency_s"]
+        if meaning is not None:
+            put(found, meaning, float(value))
     return found if "input" in found or "output" in found else None
 
 

@@ -94,22 +94,10 @@ def _attributes(pairs: Iterable[Any]) -> dict[str, Any]:
         if isinstance(pair, dict) and isinstance(pair.get("key"), str):
             value = pair.get("value")
             if isinstance(value, dict):
-                value = next((value[kind] for kind in _TYPES if kind in value), None)
+                value = next(iter(value.values()), None)
             if isinstance(value, (str, int, float, bool)):
                 found[pair["key"]] = value
     return found
-
-
-_TYPES = (
-    "intValue",
-    "doubleValue",
-    "stringValue",
-    "boolValue",
-    "int_value",
-    "double_value",
-    "string_value",
-    "bool_value",
-)
 
 
 def _times(span: Mapping[str, Any]) -> tuple[float | None, float | None]:

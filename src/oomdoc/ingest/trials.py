@@ -13,7 +13,7 @@ one text that differ in one setting show what decides (view `tried`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import TEXT_CAP, Rows
@@ -184,18 +184,3 @@ def _outcome(part: str) -> bool | None:
 def _said(text: str) -> bool | None:
     """An outcome in words: names of options, variables and paths are none."""
     return outcome_of(_NAMES.sub(" ", text))
-
-
-def of_lines(lines: Iterable[str]) -> list[tuple[int, str, str, bool]]:
-    """Number of the try, setting, value and outcome of all tries in some lines.
-
-    >>> of_lines(["TP=2 works, TP=1 OOM"])
-    [(1, 'tensor_parallel_size', '2', True), (2, 'tensor_parallel_size', '1', False)]
-    """
-    tries = Tries()
-    tries.hear(Chunk("\n".join(lines).encode(), 1, True))
-    found = []
-    for batch in tries.take():
-        columns = batch.columns
-        found += list(zip(columns["attempt"], columns["flag"], columns["value"], columns["works"], strict=True))
-    return found

@@ -122,10 +122,8 @@ def _stat(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
             row["swapped"] = int(value)
         elif key == "Preemptions":
             row["preemptions"] = int(value)
-        elif key == "CPU KV cache usage" and "kv_used" in row:
-            row["cpu_kv_used"] = value / 100
         elif key.endswith("KV cache usage"):
-            row["kv_used"] = value / 100
+            row.setdefault("kv_used", value / 100)  # the first: what is swapped out stands behind it
         elif key == "Prefix cache hit rate":
             row["prefix_hit_rate"] = value / 100
     del row["rest"]
@@ -299,11 +297,6 @@ PATTERNS: tuple[Pattern, ...] = (
         const={"flag": "kv_cache_dtype", "origin": "config"}, versions="0.3.3 – 0.19.1", samples=(("Using fp8 data type to store kv cache. It reduces", {"value": "fp8"}),),
     ),
     Pattern(
-        "cast-dtype", "vllm", ("casting torch.", "Casting torch."), regex(r"(?P<flag>Upcasting|Downcasting|Casting) (?P<value>torch\.\w+ to torch\.\w+)"),
-        "engine_flag", const={"origin": "config"}, convert=lambda row, match: {**row, "flag": "dtype_cast"},
-        versions="0.4.3 →", samples=(("Casting torch.float32 to torch.bfloat16.", {"flag": "dtype_cast", "value": "torch.float32 to torch.bfloat16"}),),
-    ),
-    Pattern(
         "auto-fit", "vllm", ("Auto-fit max_model_len",), regex(r"Auto-fit max_model_len: reduced from \d+ to (?P<value>\d+)"), "engine_flag",
         const={"flag": "max_model_len", "origin": "config"}, versions="0.14.1 →", samples=(("Auto-fit max_model_len: reduced from 131072 to 30000 to fit", {"value": "30000"}),),
     ),
@@ -325,8 +318,6 @@ PATTERNS: tuple[Pattern, ...] = (
           "CUDA graph memory profiling is enabled (default since v0.21.0). The current", "is enabled"),
     _flag("skip_mm_profiling", "0.10.2 →", "encoder-not-profiled", "profiling for multimodal encoder", r"Skipping memory profiling for multimodal encoder(?P<value>)",
           "Skipping memory profiling for multimodal encoder and encoder cache.", "True", fixed="True"),
-    _flag("external_weights", "0.32.0 →", "external-weights", "held outside this process", r"Weights are held outside this process(?P<value>)",
-          "Weights are held outside this process: 14.1 GiB", "True", fixed="True"),
     # ---- memory figures
     _gib("v0_results_total_bytes", "0.6.4.post1", rf"profiling results: total_gpu_memory=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 39.5 * GIB),
     _gib("v0_results_initial_used_bytes", "0.6.4.post1", rf"profiling results: .*?initial_memory_usage=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 0.5 * GIB),
@@ -335,36 +326,20 @@ PATTERNS: tuple[Pattern, ...] = (
     _count("gpu_memory_utilization", "0.6.4.post1", r"profiling results: .*?gpu_memory_utilization=(?P<value>[\d.]+)", "Memory profiling", _V064, 0.9, "v0-results-utilization"),
     _gib("free_bytes", "0.9.2 →", rf"Initial free memory:? (?P<value>{_NUM}) GiB(?:;|,? reserved| \()", "Initial free memory",
          "Initial free memory 78.6 GiB, reserved 40.0 GiB memory for KV Cache", 78.6 * GIB, ("Initial free memory: 78.5 GiB; Requested memory: 0.9 (util), 71.1 GiB", 78.5 * GIB)),
-    _gib("free_after_profile_bytes", "0.9.2 →", rf"Free memory after profiling: (?P<value>{_NUM}) GiB \(total\)", "Free memory after profiling",
-         "Free memory after profiling: 40.5 GiB (total), 33.0 GiB (within requested)", 40.5 * GIB),
-    _gib("kv_in_use_bytes", "0.11.0 →", rf"Current kv cache memory in use is (?P<value>{_NUM}) GiB", "kv cache memory in use", "Current kv cache memory in use is 52.25 GiB.", 52.25 * GIB),
-    _count("kv_in_use_bytes", "0.10.2", r"Current kv cache memory in use is (?P<value>\d+) bytes", "kv cache memory in use", "Current kv cache memory in use is 56103010304 bytes.", 56103010304),
     _count("kv_reserved_bytes", "0.27.1 →", r"Applying persisted startup plan \(.{0,200}?\): kv_cache_memory_bytes=(?P<value>\d+)", "persisted startup plan",
            "Applying persisted startup plan (/c/plan.json): kv_cache_memory_bytes=42949672960 (40.0 GiB), recorded free-memory baseline 78 GiB", 42949672960, "startup-plan"),
     _count("kv_size_factor", "0.10.2 – 0.19.1", r"KV cache size by the \w+_world_size (?P<value>\d+)", "Multiplying the GPU KV cache", "Multiplying the GPU KV cache size by the dcp_world_size 4.", 4),
-    _count("largest_capture_size", "0.18.1 →", r"Profiling CUDA graph memory: .{0,300}?largest=(?P<value>\d+)", "Profiling CUDA graph",
-           "Profiling CUDA graph memory: PIECEWISE=51 (largest=512), FULL=35 (largest=256)", 512),
-    _gib("freed_by_others_bytes", "0.30.0 →", rf"Free memory grew by (?P<value>{_NUM}) GiB during profiling", "Free memory grew by", "Free memory grew by 6.5 GiB during profiling", 6.5 * GIB),
-    _gib("sleep_backed_up_bytes", "0.11.0 →", rf"sleep freed {_NUM} GiB memory in total, of which (?P<value>{_NUM}) GiB is backed up in CPU", "is backed up in CPU",
-         "CuMemAllocator: sleep freed 60.5 GiB memory in total, of which 14.25 GiB is backed up in CPU and the rest 46.25 GiB", 14.25 * GIB),
-    _gib("offload_bytes", "0.19.1 →", rf"SimpleCPUOffload\w+: .{{0,200}}?\((?P<value>{_NUM}) GB", "SimpleCPUOffload", "SimpleCPUOffloadWorker: 4096 blocks (32.00 GB pinned)", 32 * GIB),
-    Pattern(
-        "figure-prefetch-saved", "vllm", ("PrefetchOffloader] Init",), regex(rf"Total GPU memory saved: (?P<value>{_NUM}) GB, Static buffer pool"), "engine_figure", versions="0.17.1 →",
-        convert=_figure("offload_bytes", 1e9), samples=(("[PrefetchOffloader] Initialized 12 modules. Total GPU memory saved: 9.5 GB, Static buffer pool: 1.2 GB",
-                                                          {"name": "offload_bytes", "value": 9.5e9}),),
-    ),
-    Pattern(
-        "figure-offload-file", "vllm", ("Created mmap file",), regex(rf"Created mmap file \S+ \((?P<value>{_NUM}) GB\)"), "engine_figure", versions="0.20.2 →",
-        convert=_figure("offload_file_bytes", 1e9), samples=(("Created mmap file /dev/shm/kv.bin (24.0 GB)", {"name": "offload_file_bytes", "value": 24e9}),),
-    ),
     _gib("weights_bytes", "0.4.0.post1 →", rf"(?:Loading model weights|Model loading) took (?P<value>{_NUM}) (?:GB|GiB)", _LOADED,
          "Model loading took 33.9833 GiB and 21.104523 seconds", 33.9833 * GIB, ("Loading model weights took 14.9888 GB", 14.9888 * GIB)),
     _gib("kv_available_bytes", "0.9.2 →", rf"Available KV cache memory: (?P<value>{_NUM}) GiB", "KV cache memory",
          "Available KV cache memory: -3.86 GiB", -3.86 * GIB),
     _gib("graph_bytes", "0.6.4.post1 →", rf"(?<!Encoder )[Gg]raph capturing finished in \d+ secs?, took (?P<value>{_NUM}) GiB", "capturing finished",
          "Graph capturing finished in 24 secs, took 0.85 GiB", 0.85 * GIB),
+    # the first two: nothing asks for them, but without them their lines would be news
     _gib("encoder_graph_bytes", "0.31.0 →", rf"Encoder graph capturing finished in \d+ secs?, took (?P<value>{_NUM}) GiB", "Encoder graph",
          "Encoder graph capturing finished in 3 secs, took 0.20 GiB (4 graphs)", 0.20 * GIB),
+    _gib("multimodal_reserve_bytes", "0.25.1 →", rf"Reserving (?P<value>{_NUM}) GiB of GPU memory for frontend", "memory for frontend",
+         "Reserving 1.5 GiB of GPU memory for frontend multimodal decoding (x); KV cache memory reduced to 9 GiB.", 1.5 * GIB),
     _gib("graph_estimate_bytes", "0.18.1 →", rf"Estimated CUDA graph memory: (?P<value>{_NUM}) GiB total", "CUDA graph memory",
          "Estimated CUDA graph memory: -0.90 GiB total", -0.90 * GIB),
     _gib("graph_actual_bytes", "0.18.1 →", rf"CUDA graph pool memory: (?P<value>{_NUM}) GiB \(actual\)", "graph pool memory",
@@ -389,8 +364,6 @@ PATTERNS: tuple[Pattern, ...] = (
          "Desired GPU memory utilization is (0.92, 72.9 GiB). Actual usage is", 72.9 * GIB),
     _gib("breakdown_weights_bytes", "0.10.2 – 0.25.1", rf"Actual usage is (?P<value>{_NUM}) GiB for weight", "Actual usage is",
          "Actual usage is 15.3 GiB for weight, 1.4 GiB for peak activation, 0.2 GiB for non-torch memory, and 0.7 GiB for CUDAGraph memory", 15.3 * GIB),
-    _gib("consumed_bytes", "0.27.1 →", rf"Actual usage is (?P<value>{_NUM}) GiB for consumed memory", "Actual usage is",
-         "Actual usage is 16.1 GiB for consumed memory (weights + non-torch), 1.4 GiB for peak activation", 16.1 * GIB),
     _gib("breakdown_activation_bytes", "0.10.2 →", rf"(?P<value>{_NUM}) GiB for peak activation", "Actual usage is",
          "Actual usage is 15.3 GiB for weight, 1.4 GiB for peak activation,", 1.4 * GIB),
     _gib("breakdown_non_torch_bytes", "0.10.2 – 0.25.1", rf"(?P<value>{_NUM}) GiB for non-torch memory", "Actual usage is",
@@ -405,17 +378,10 @@ PATTERNS: tuple[Pattern, ...] = (
          "Auto set (2.41/12.46) GiB for KV cache on node 0.", 12.46 * GIB),
     _gib("checkpoint_bytes", "0.20.2 →", rf"Checkpoint size: (?P<value>{_NUM}) GiB", "Checkpoint size:", "Checkpoint size: 61.1 GiB. Available RAM: 180.0 GiB.", 61.1 * GIB),
     _gib("host_available_bytes", "0.20.2 →", rf"Available RAM: (?P<value>{_NUM}) GiB", "Checkpoint size:", "Checkpoint size: 61.1 GiB. Available RAM: 180.0 GiB.", 180.0 * GIB),
-    _gib("multimodal_reserve_bytes", "0.25.1 →", rf"Reserving (?P<value>{_NUM}) GiB of GPU memory for frontend", "memory for frontend",
-         "Reserving 1.5 GiB of GPU memory for frontend multimodal decoding (x); KV cache memory reduced to 9 GiB.", 1.5 * GIB),
-    _gib("swap_space_bytes", "0.1.7 – 0.17.1", rf"(?P<value>{_NUM}) GiB out of the {_NUM} GiB total CPU memory is allocated for the swap", "too large swap space",
-         "Possibly too large swap space. 16.00 GiB out of the 31.20 GiB total CPU memory is allocated for the swap space.", 16.0 * GIB),
-    _gib("host_total_bytes", "0.1.7 – 0.17.1", rf"GiB out of the (?P<value>{_NUM}) GiB total CPU memory", "total CPU memory",
-         "Possibly too large swap space. 16.00 GiB out of the 31.20 GiB total CPU memory is allocated", 31.20 * GIB),
     _gib("sleep_freed_bytes", "0.7.3 →", rf"Sleep mode freed (?P<value>{_NUM}) GiB", "Sleep mode freed",
          "Sleep mode freed 46.35 GiB memory, 26.10 GiB memory is still in use.", 46.35 * GIB),
     _gib("asleep_used_bytes", "0.7.3 →", rf"freed {_NUM} GiB memory, (?P<value>{_NUM}) GiB memory is still in use", "Sleep mode freed",
          "Sleep mode freed 46.35 GiB memory, 26.10 GiB memory is still in use.", 26.10 * GIB),
-    _gib("offloaded_bytes", "0.17.1 →", rf"Total CPU offloaded parameters: (?P<value>{_NUM})", "offloaded parameters", "Total CPU offloaded parameters: 8.03", 8.03 * GIB),
     _count("gpu_memory_utilization", "0.6.5 – 0.10.2", r"gpu_memory_utilization \((?P<value>[\d.]+)\)", "total_gpu_memory",
            "can use total_gpu_memory (39.50GiB) x gpu_memory_utilization (0.90) = 35.55GiB", 0.9, "v0-utilization"),
     _count("gpu_memory_utilization", "0.10.2 →", r"Desired GPU memory utilization is \((?P<value>[\d.]+),", "Desired GPU memory utilization",
@@ -430,7 +396,6 @@ PATTERNS: tuple[Pattern, ...] = (
     _count("concurrency_tokens", "0.6.3.post1 →", r"Maximum concurrency for (?P<value>[\d,]+) tokens", "Maximum concurrency",
            "Maximum concurrency for 32,768 tokens per request: 14.45x", 32768),
     _count("num_gpu_blocks", "0.1.7 – 0.11.0", r"# (?!CPU)[A-Za-z]+ blocks: (?P<value>\d+)", " blocks: ", "# cuda blocks: 2356, # CPU blocks: 2048", 2356),
-    _count("num_cpu_blocks", "0.1.7 – 0.11.0", r"# CPU blocks: (?P<value>\d+)", " blocks: ", "# GPU blocks: 2356, # CPU blocks: 2048", 2048),
     _count("num_gpu_blocks", "0.9.0.1 →", r"num_gpu_blocks is: (?P<value>\d+)", "num_gpu_blocks is", "vllm cache_config_info with initialization after num_gpu_blocks is: 9999",
            9999, "cache-config-blocks"),
     _count("num_gpu_blocks", "0.4.3 →", r"with num_gpu_blocks_override=(?P<value>\d+)", "num_gpu_blocks_override=", "Overriding num_gpu_blocks=2048 with num_gpu_blocks_override=96",
@@ -453,7 +418,7 @@ PATTERNS: tuple[Pattern, ...] = (
              {"engine": 0, "running": 9, "waiting": 23, "kv_used": 0.995, "prefix_hit_rate": 0.065, "prompt_tokens_per_s": 1345.7}),
             ("Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 720.5 tokens/s, Running: 2 reqs, Swapped: 1 reqs, Pending: 98 reqs, "
              "GPU KV cache usage: 73.8%, CPU KV cache usage: 1.0%.",
-             {"running": 2, "swapped": 1, "waiting": 98, "kv_used": 0.738, "cpu_kv_used": 0.01}),
+             {"running": 2, "swapped": 1, "waiting": 98, "kv_used": 0.738}),
             ("Avg prompt throughput: 211.0 tokens/s, Avg generation throughput: 88.5 tokens/s, Max iteration time: 412.3 ms, Avg time/tok:160.1 ms, Running: 21 reqs, "
              "Swapped: 0 reqs, Pending: 40 reqs, GPU KV cache usage: 97.5%, CPU KV cache usage: 0.0%",
              {"running": 21, "waiting": 40, "kv_used": 0.975}),

@@ -21,7 +21,7 @@ NULLS = (
 )  # fmt: skip
 """Spellings of "unknown" in a cell."""
 _NULLS = frozenset(NULLS)
-Kind = Literal["key", "same", "integer", "real", "stamp", "text", "bytes"]
+Kind = Literal["key", "same", "integer", "real", "stamp", "text"]
 
 
 def is_null(text: bytes) -> bool:
@@ -93,9 +93,8 @@ class Field:
 
     Kinds: `key` checks prefix and suffix only; `same` says that the whole cell is `prefix`; `integer` has 1 to 15 digits;
     `real` digits with or without a fraction; `stamp` is `2026-11-20T20:04:51` (`/` and a space are fine) with exactly
-    `fraction` digits behind the seconds; `text` is anything up to 64 bytes, decoded by `decode`; `bytes` is a matrix of
-    numbers, a row for each of the `width` bytes that the cell must have. A cell of kind integer or
-    real that spells a NULL, with or without the suffix, is NULL; a value of another form makes its line odd.
+    `fraction` digits behind the seconds; `text` is anything up to 64 bytes, decoded by `decode`. A cell of
+    kind integer or real that spells a NULL, with or without the suffix, is NULL; a value of another form makes its line odd.
     """
 
     kind: Kind
@@ -106,7 +105,6 @@ class Field:
     suffix: bytes = b""
     fraction: int = 0
     offset_s: float = 0.0
-    width: int = 0
     decode: Memo = dataclasses.field(default_factory=lambda: CELL_TEXT, compare=False)
 
 
@@ -121,8 +119,6 @@ def value_plain(field: Field, text: bytes) -> tuple[bool, Any]:
         return (True, int(text)) if _INTEGER.fullmatch(text) else (False, None)
     if field.kind == "real":
         return (True, float(text)) if _REAL.fullmatch(text) and _exact(text) else (False, None)
-    if field.kind == "bytes":
-        return len(text) == field.width, list(text)
     if field.kind == "text":
         return (True, field.decode[text]) if len(text) <= TEXT_BYTES and text[-1:] != b"\0" else (False, None)
     form = rb":[0-5][0-9]" + (rb"[.,][0-9]{%d}" % field.fraction if field.fraction else b"")

@@ -193,9 +193,6 @@ class _Chunk:
         if field.prefix:
             good &= self.literal(begin, field.prefix)
             begin = begin + len(field.prefix)
-        if field.kind == "bytes":
-            good &= end - begin == field.width
-            return self._buf.take(begin + self._np.arange(field.width)[:, None], mode="clip")
         suffixed = None
         if field.suffix:
             full, end = end, end - len(field.suffix)

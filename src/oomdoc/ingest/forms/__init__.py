@@ -158,14 +158,6 @@ def matches(head: Head) -> bool:
     return b"\x00" not in head.data and bool(form_of(head))
 
 
-def is_of_users(head: Head) -> bool:
-    """Whether the records are requests, whose texts are what users sent and no evidence."""
-    reading = Reading()
-    for _ in reading.chunk(Chunk(head.data, 1, True)):
-        pass
-    return any(batch.table == "request" for batch in reading.close())
-
-
 # ---- the source
 
 

@@ -73,7 +73,7 @@ ENTITIES: tuple[Entity, ...] = (
 
 @dataclass(frozen=True)
 class Taken:
-    """A column that is taken for a quantity: in which unit, and of which device where its name says so."""
+    """A column that is taken for a quantity: in which unit, of which device where its name says so, as which statistic (`told`)."""
 
     name: str
     quantity: Quantity
@@ -81,6 +81,7 @@ class Taken:
     strong: bool
     named_unit: str = ""
     device: int | None = None
+    told: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,10 +95,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Plan:
-    """How records are read: their parts, and the columns that nobody understood."""
+    """How records are read: their parts, the columns that nobody understood, and those that are another statistic of one that is read."""
 
     parts: tuple[Part, ...]
     unknown: tuple[str, ...]
+    beside: tuple[tuple[str, Quantity], ...] = ()
 
     @property
     def tables(self) -> frozenset[str]:
@@ -156,13 +158,18 @@ def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[
     parts = [_with_conversation(part, tuple(names)) for part in parts]
     read = {taken.name for part in parts for taken in part.columns}
     parts = [_with_prompt(part, [name for name in names if name not in read], records[:SAMPLE]) for part in parts]
-    known = {taken.name for part in parts for taken in part.columns}
+    known = {taken.name: taken.quantity.id for part in parts for taken in part.columns}
+    beside = {name: match.quantity for name in names if name not in known for match, _ in fits[name] if match.told and match.quantity.id in known.values()}  # fmt: skip
     unknown = tuple(
         name
         for name, values in names.items()
-        if name not in known and name not in inherited and not is_irrelevant(name) and _are_numbers(values)
+        if name not in known
+        and name not in beside
+        and name not in inherited
+        and not is_irrelevant(name)
+        and _are_numbers(values)
     )
-    return Plan(tuple(parts), unknown)
+    return Plan(tuple(parts), unknown, tuple(beside.items()))
 
 
 def _with_conversation(part: Part, names: Sequence[str]) -> Part:
@@ -264,24 +271,26 @@ def _part(
     inherited: frozenset[str],
     company: bool = False,
 ) -> Part | None:
-    wanted: list[tuple[tuple[bool, int, int], str, Match, str]] = []
+    wanted: list[tuple[tuple[bool, bool, int, int], str, Match, str]] = []
     for place, (name, matches) in enumerate(fits.items()):
         if name in used:
             continue
         for match, unit in matches:
             if match.quantity.id in (_TIME, _ELAPSED) or match.quantity.id.startswith(entity.prefixes):
-                first = (name in inherited, -(2 * match.strong + bool(match.unit)), place)
+                first = (name in inherited, bool(match.told), -(2 * match.strong + bool(match.unit)), place)
                 wanted.append((first, name, match, unit))
     columns: dict[tuple[str, int | str | None], Taken] = {}
     taken_names: set[str] = set()
     for _, name, match, unit in sorted(wanted, key=lambda entry: entry[0]):
         key = (
             match.quantity.id,
-            name if entity.table == "metric" and match.quantity.id not in (_TIME, _ELAPSED) else match.device,
+            (match.bare or name)
+            if entity.table == "metric" and match.quantity.id not in (_TIME, _ELAPSED)
+            else match.device,
         )
         if name in taken_names or key in columns:
             continue
-        columns[key] = Taken(name, match.quantity, unit, match.strong, match.unit, match.device)
+        columns[key] = Taken(name, match.quantity, unit, match.strong, match.unit, match.device, match.told)
         taken_names.add(name)
     ids = {quantity for quantity, _ in columns}
     ids |= {_TIME} if _ELAPSED in ids else set()
@@ -337,7 +346,4 @@ def _one_unit(among: Iterable[Taken], names: Mapping[str, list[Any]]) -> list[Ta
     if len(bare) < 2:
         return columns
     unit = unit_of(bare[0].quantity, "", [value for taken in bare for value in names[taken.name]])
-    return [
-        Taken(taken.name, taken.quantity, unit, taken.strong, "", taken.device) if taken in bare else taken
-        for taken in columns
-    ]
+    return [replace(taken, unit=unit, named_unit="") if taken in bare else taken for taken in columns]

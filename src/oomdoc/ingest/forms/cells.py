@@ -13,6 +13,7 @@ from typing import Any
 from oomdoc.ingest.nvidia_smi.cells import date
 from oomdoc.ingest.request_keys import moment, status
 from oomdoc.ingest.vocabulary import Quantity
+from oomdoc.ingest.vocabulary.words import TIME_UNITS
 from oomdoc.intake.cells import is_null
 from oomdoc.regexes import regex
 from oomdoc.units import GIB, KIB, MIB, parse_age, parse_size
@@ -27,18 +28,6 @@ _INDEX = regex(r"(?:(?:gpu|cuda|device|card|nvidia|npu)[ _:#\[]*)?(\d{1,4})\]?",
 _NULLS = frozenset(
     ("", "-", "--", "n/a", "[n/a]", "na", "null", "none", "nan", "unknown", "?", "<none>", "<unset>", "<unknown>")
 )
-_SECONDS = {
-    "ns": 1e-9,
-    "us": 1e-6,
-    "µs": 1e-6,
-    "ms": 1e-3,
-    "s": 1.0,
-    "sec": 1.0,
-    "secs": 1.0,
-    "seconds": 1.0,
-    "m": 60.0,
-    "min": 60.0,
-}
 _FACTORS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1024 * GIB}
 _TEXT = 400
 
@@ -160,7 +149,7 @@ def value_of(quantity: Quantity, value: Any, unit: str) -> Any:
             raise UnreadableError(str(value)[:60])
         return _bounded(quantity, number / 100 if behind == "%" or unit == "%" else number)
     if kind == "seconds":
-        factor = _SECONDS.get(behind) if behind else _SECONDS.get(unit)
+        factor = TIME_UNITS.get(behind or unit)
         if behind and factor is None:
             raise UnreadableError(str(value)[:60])
         return None if factor is None else _bounded(quantity, number * factor)
@@ -265,7 +254,7 @@ def number_or_none(cell: Any) -> float | None:
 CLOCK = regex(r"(?:(?P<year>\d{4})[-/])?(?:(?P<month>\d\d?)[-/.](?P<day>\d\d?)[ T])?(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?")  # fmt: skip
 DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 _DAY_MONTH = regex(r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? )?(?:(?P<day>\d\d?)\.? (?P<month>[a-z]{3})[a-z]{0,6}|(?P<month2>[a-z]{3})[a-z]{0,6} (?P<day2>\d\d?))(?:,? (?P<hour>\d\d?):(?P<minute>\d\d))?")  # fmt: skip
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 def is_moment(cell: Any) -> bool:
@@ -280,9 +269,9 @@ def seconds_in_year(cell: str) -> float | None:
     (26438400.0, 108000.0, None)
     """
     match = _DAY_MONTH.fullmatch(cell.strip())
-    if match is None or (month := (match["month"] or match["month2"]).lower()) not in _MONTHS:
+    if match is None or (month := (match["month"] or match["month2"]).lower()) not in MONTHS:
         return None
-    days = DAYS_BEFORE[_MONTHS.index(month)] + int(match["day"] or match["day2"]) - 1
+    days = DAYS_BEFORE[MONTHS.index(month)] + int(match["day"] or match["day2"]) - 1
     return days * 86400.0 + int(match["hour"] or 0) * 3600 + int(match["minute"] or 0) * 60
 
 

@@ -29,6 +29,7 @@ from oomdoc.ingest.forms.figures import figure_of, with_unit
 from oomdoc.ingest.forms.grammar import Column
 from oomdoc.ingest.outcome_words import outcome_of
 from oomdoc.ingest.setting_names import WEAK, settings_in
+from oomdoc.ingest.vocabulary.words import word_set
 from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
@@ -110,9 +111,9 @@ def experiment_of(
     return Experiment(tuple(settings), tuple(conditions), outcome, tuple(figures))
 
 
-OF_SERVING = frozenset(
-    ("token", "tokens", "prompt", "prompts", "context", "ctx", "batch", "batches", "seqs", "concurrency", "clients", "users", "streams", "images", "gpus", "cards", "devices", "vram", "limit", "memory", "ram")
-)  # fmt: skip
+OF_SERVING = word_set(
+    "token tokens prompt prompts context ctx batch batches seqs concurrency clients users streams images gpus cards devices vram limit memory ram"
+)
 """What a server of models is loaded with or given: a condition of this name says that a table of outcomes is about one."""
 
 
@@ -152,7 +153,7 @@ def _outcome_column(records: Sequence[Values], columns: Mapping[str, Column]) ->
 
 
 _SAYS = 0.75  # of the cells of a column whose name is not known are an outcome
-_PROMPTS = frozenset(("prompt", "input", "context"))
+_PROMPTS = word_set("prompt input context")
 _ASKED_FOR = regex(
     r"(?i)\b(?:tr(?:ied|ying) to allocate|fail(?:ed|ure) to allocate|allocat(?:e|ing|ion) of|could not allocate|cannot allocate)\s{1,3}(?P<size>\d[\d.,]{0,12}\s?[KMGT]i?B)\b"
 )
@@ -198,7 +199,7 @@ def _is_outcome(cell: Any) -> bool:
     return not is_number(cell) and outcome_of(str(cell), True) is not None
 
 
-_KNOWN_BETTER = frozenset(("request", "engine_stat", "metric"))
+_KNOWN_BETTER = word_set("request engine_stat metric")
 """Tables whose rows are moments or requests: what is in them is folded by views."""
 _LEAST_MEASURED = 2
 _NAMED_FIRST = 2  # columns that say what a row was measured under
@@ -229,9 +230,11 @@ def _measured(records: Sequence[Values], columns: Mapping[str, Column], tables: 
     return Experiment((), tuple(conditions), "", tuple(figures))
 
 
-_OF_USERS = frozenset(("ttft_s", "tpot_s", "latency_s", "hit_rate"))
-_DECIDING = frozenset(("hit_tokens", "hit_rate", "kv_tokens", "kv_bytes"))
-SPOKEN = frozenset(("run", "config", "configuration", "setup", "args", "flags", "variant", "case", "mode", "settings", "command", "cmd", "try", "what", "change", "test", "options"))  # fmt: skip
+_OF_USERS = word_set("ttft_s tpot_s latency_s hit_rate")
+_DECIDING = word_set("hit_tokens hit_rate kv_tokens kv_bytes")
+SPOKEN = word_set(
+    "run config configuration setup args flags variant case mode settings command cmd try what change test options"
+)
 
 
 def _is_duration(cell: Any) -> bool:

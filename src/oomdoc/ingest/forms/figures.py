@@ -7,6 +7,7 @@ from typing import Any
 
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.grammar import Column
+from oomdoc.ingest.vocabulary.words import word_set
 from oomdoc.regexes import regex
 
 
@@ -20,9 +21,12 @@ def with_unit(column: Column, cells: Sequence[Any]) -> Column:
 
 
 _SIZED = regex(r"-?\d[\d,]{0,12}(?:\.\d{1,6})?\s?([KMGT])(i)?B?")
-_SPARE = frozenset(("free", "available", "left", "livre", "libre", "frei", "freier", "libero", "wolne", "disponible", "disponivel"))  # fmt: skip
-_SHARED = frozenset(("card", "gpu", "rank", "device", "user", "request", "req", "stream", "client", "replica", "node"))
-_READING = frozenset(("prompt", "input", "in", "prefill", "prompts"))
+_SPARE = word_set("free available left livre libre frei freier libero wolne disponible disponivel")
+_SHARED = word_set("card gpu rank device user request req stream client replica node")
+_ASKED = word_set(
+    "reusable total prompt query queries looked asked all working distinct corpus together history histories"
+)
+_READING = word_set("prompt input in prefill prompts")
 
 
 def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
@@ -44,27 +48,7 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
     if among & {"hit", "hits", "cached", "reused"}:
         rate = rate or bool(among & {"queries", "lookups"})  # hits of what was looked up, in one column
         return "hit_rate" if rate else "hit_tokens", "%" if among & {"pct", "percent"} else ""
-    if (
-        tokens
-        and not per_second
-        and among
-        & {
-            "reusable",
-            "total",
-            "prompt",
-            "query",
-            "queries",
-            "looked",
-            "asked",
-            "all",
-            "working",
-            "distinct",
-            "corpus",
-            "together",
-            "history",
-            "histories",
-        }
-    ):
+    if tokens and not per_second and among & _ASKED:
         return "asked_tokens", ""
     if per_second:  # of the whole server, and what it writes: reading prompts is another work
         return ("" if among & (_SHARED | _READING) else "tokens_s"), ""

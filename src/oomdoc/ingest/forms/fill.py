@@ -13,7 +13,7 @@ from oomdoc.ingest.forms.believe import Part, Plan, Taken
 from oomdoc.ingest.forms.cells import UnreadableError, null, number_of, value_of
 from oomdoc.ingest.metrics import kept_name, tell_host
 from oomdoc.ingest.problems import Capped
-from oomdoc.ingest.request_keys import MEANING, Found, Meaning, Requests, moment, put
+from oomdoc.ingest.request_keys import MEANING, NO_EPOCH, Found, Meaning, Requests, moment, put
 from oomdoc.regexes import regex
 from oomdoc.units import show_bytes
 
@@ -24,6 +24,7 @@ _WHAT = {
     "request.tenant": "tenant", "request.replica": "replica", "request.end": "end", "request.first": "first",
     "time": "start", "elapsed": "start",
 }  # fmt: skip
+_COUNTS = ("running", "waiting", "swapped")
 _LABELS = regex(r"\{(.*)\}", re.S)
 _MEMO = 4096
 _METRIC_NAME = regex(r"[A-Za-z_:][\w:]{2,120}")
@@ -84,7 +85,11 @@ class Filler:
                 quantity = taken.quantity
                 column = quantity.column.lstrip("+:")
                 shown = f"{part.entity.table}.{column}" + (f" in {_shown_unit(taken.unit)}" if taken.unit not in ("", "?") and quantity.kind in ("bytes", "share", "seconds") else "")  # fmt: skip
-                self.column_taken(line, taken.name, shown)
+                self.column_taken(line, taken.name, f"{shown}, {taken.told}" if taken.told else shown)
+        for name, quantity in plan.beside:
+            self.column_taken(
+                line, name, f"another statistic of {quantity.table}.{quantity.column.lstrip('+:')}: no row"
+            )
         for name in plan.unknown:
             tables = " and ".join(part.entity.table for part in plan.parts)
             if ("", name) not in self._announced:
@@ -158,19 +163,20 @@ class Filler:
             if used is not None and total is not None and used > total:
                 self.rows.problem(one.line, f"more memory in use than there is: {show_bytes(used)} of {show_bytes(total)}", "")  # fmt: skip
                 used = None
-            self._device(one.line, gpu, get("gpu.name"), total, get("gpu.mig"), used)
-            if get("gpu.mig"):
-                continue
             util, memory_util = get("gpu.util"), get("gpu.memory_util")
-            if any(value is not None for value in (used, total, util)):
+            sized = (
+                used is None and util is None and (one.t is None or total is None)
+            )  # a size of no moment is no sample
+            self._device(one.line, gpu, get("gpu.name"), total, get("gpu.mig"), used, sized and total is not None)
+            if not get("gpu.mig") and not sized:
                 self.rows.add(
                     "gpu_sample", one.line, t=one.t, gpu=gpu, used_bytes=used, total_bytes=total,
                     gpu_util=util, memory_util=memory_util,
                 )  # fmt: skip
 
-    def _device(self, line: int, gpu: int | None, name: str | None, total: int | None, profile: str | None, used: int | None) -> None:  # fmt: skip
+    def _device(self, line: int, gpu: int | None, name: str | None, total: int | None, profile: str | None, used: int | None, sized: bool) -> None:  # fmt: skip
         identity = (gpu, name, total, profile)
-        if (name or profile) and identity not in self._known:
+        if (name or profile or sized) and identity not in self._known:
             self._known.add(identity)
             self.rows.add(
                 "gpu_device", line, gpu=gpu, name=name, total_bytes=total, mig_profile=profile, count=1,
@@ -240,7 +246,7 @@ class Filler:
                 self._engine_stat(one.line, one.t, own)
 
     def _engine_stat(self, line: int, t: float | None, own: dict[str, Any]) -> None:
-        row = {column: value for column, value in own.items() if column[0] != "+"}
+        row = {column: round(value) if column in _COUNTS and value is not None else value for column, value in own.items() if column[0] != "+"}  # fmt: skip
         used, total, free = (own.get(f"+blocks_{which}") for which in ("used", "total", "free"))
         total = total if total is not None or used is None or free is None else used + free
         if row.get("kv_used") is None and used is not None and total and used <= total:
@@ -406,11 +412,10 @@ def _since(cell: Any, unit: str) -> float | None:
         number, behind = number_of(cell)
     except UnreadableError:
         return None
-    return number / _DIVISORS[unit] if not behind and 0 <= number < _NO_EPOCH else None
+    return number / _DIVISORS[unit] if not behind and 0 <= number < NO_EPOCH else None
 
 
 _ALL_CLOCK = regex(r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?")
-_NO_EPOCH = 1e8
 
 
 def _shown_unit(unit: str) -> str:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from oomdoc.ingest.setting_names import bare_letters, of_header
-from oomdoc.ingest.vocabulary.words import BYTES, UNITS, in_english
+from oomdoc.ingest.vocabulary.words import BYTES, TIME_UNITS, UNITS, in_english, word_set
 from oomdoc.regexes import regex
 
 MEMORY, TOTAL, TIME, ELAPSED, ORDINAL = "memory", "total", "time", "elapsed", "ordinal"
@@ -40,65 +40,61 @@ class Column(NamedTuple):
     setting: str = ""
 
 
-def _set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_RESIDENT = _set("rss resident vmrss uss pss anon anonymous maxrss")
-_DEVICE = _set("gpu gpus vram hbm fb framebuffer cuda device card npu nvml smi nvidia accelerator")
-_HOST = _set("host ram node system sys dram machine")
-_GROUP = _set("container pod cgroup docker")
-_LEFT = _set("available avail free unused")
-_IN_USE = _set("used usage use mem memory occupied held consumed inuse set")
-_SUM = _set("total limit capacity max size installed cap")
-_NO_MEMORY = _set(
+_RESIDENT = word_set("rss resident vmrss uss pss anon anonymous maxrss")
+_DEVICE = word_set("gpu gpus vram hbm fb framebuffer cuda device card npu nvml smi nvidia accelerator")
+_HOST = word_set("host ram node system sys dram machine")
+_GROUP = word_set("container pod cgroup docker")
+_LEFT = word_set("available avail free unused")
+_IN_USE = word_set("used usage use mem memory occupied held consumed inuse set")
+_SUM = word_set("total limit capacity max size installed cap")
+_NO_MEMORY = word_set(
     "kv block blocks weight weights pool disk net network rx tx token tokens tok request requests pcie bandwidth activation activations budget private "
     "model checkpoint graph graphs segment split inactive chunk chunks evicted evictions block shared shm buffers hit hits tier offload util cpu percent pct "
     "peak_activation input output cost page power read write cached cache slab reserved requested asked per_token workspace overhead"
 )
-_SHARE = _set("pct percent perc percentage share")
-_ACTIVITY = _set("util utilization utilisation busy activity active")
-_MEMORY_WORDS = _set("mem memory ram vram hbm dram rss fb framebuffer")
-_WHEN = _set(
+_SHARE = word_set("pct percent perc percentage share")
+_ACTIVITY = word_set("util utilization utilisation busy activity active")
+_MEMORY_WORDS = word_set("mem memory ram vram hbm dram rss fb framebuffer")
+_WHEN = word_set(
     "awake asleep sleep sleeping slept idle before after loaded load start started startup boot warm warmup cold baseline wake woken during end begin beginning final initial rest peak first last empty"
 )
-_OWNERS = _set(
+_OWNERS = word_set(
     "worker workers enginecore engine core api apiserver server frontend tp dp pp ep rank proc process processes python main executor router pid instance "
     "replica vllm llm w r p parent child scheduler coordinator gateway proxy ingress sidecar balancer epp"
 )
-_FILL = _set(
+_FILL = word_set(
     "vm while info per each in of the a at and for avg mean median cur current now val value gauge bytes post get level http"
 )
-_TIME_UNITS = {
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
-    **dict.fromkeys(("ms", "msec", "millis", "milliseconds"), 1e-3),
-    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
-    **dict.fromkeys(("d", "day", "days"), 86400.0),
-    **dict.fromkeys(("week", "weeks"), 604800.0),
-}
-_ELAPSED = _set(
+_TIME_UNITS = {word: seconds for word, seconds in TIME_UNITS.items() if seconds >= 1e-3}
+_ELAPSED = word_set(
     "t time elapsed uptime up since start run running after wall clock at into age from begin offset rel relative in for"
 )
-_MOMENT = _set("time timestamp ts date datetime when at t clock stamp utc local day hour")
-_ORDER = _set(
+_MOMENT = word_set("time timestamp ts date datetime when at t clock stamp utc local day hour")
+_ORDER = word_set(
     "turn turns round rounds step steps iteration iter cycle cycles epoch pass burst wave batch sample lap restart rep repetition n no idx index i k attempt prompt call"
 )
-_DONE = _set("total served done completed finished count n num so far cumulative sent processed cum since made number")
-_PIECES_OF_WORK = _set("request requests req reqs prompts calls")
-_ITEMS = _set("samples items documents docs pages images pictures records questions conversations sessions turns files")
+_DONE = word_set(
+    "total served done completed finished count n num so far cumulative sent processed cum since made number"
+)
+_PIECES_OF_WORK = word_set("request requests req reqs prompts calls")
+_ITEMS = word_set(
+    "samples items documents docs pages images pictures records questions conversations sessions turns files"
+)
 """Pieces of work of a batch: alone they name what there is, beside `done` how far it has come."""
-_LOADS = _set(
+_LOADS = word_set(
     "running active inflight concurrency concurrent load rps qps users clients sessions streams requests_running in_flight busy"
 )
-_ASKED = _set("request requests req reqs")
-_A_SECOND = _set("per s sec second min minute")
-_NOT_LOAD = _set("error errors fail failed failures hit hits limit byte bytes ms seconds latency bucket")
-_STATES = _set("state phase stage label event situation moment action condition point status what when after note step")
-_WHO = _set(
+_BESIDE_LOAD = word_set("request requests req reqs num n of in flight seqs per s sec")
+_ASKED = word_set("request requests req reqs")
+_A_SECOND = word_set("per s sec second min minute")
+_NOT_LOAD = word_set("error errors fail failed failures hit hits limit byte bytes ms seconds latency bucket")
+_STATES = word_set(
+    "state phase stage label event situation moment action condition point status what when after note step"
+)
+_WHO = word_set(
     "name process proc container pod node host gpu card device instance image version engine server service worker rank pid model lane chip replica release tag npu run"
 )
-_OUTCOMES = _set(
+_OUTCOMES = word_set(
     "result outcome verdict works work worked ok starts started start status success fails failed passes passed survived end ending result_text happened effect boots came up arranque arrancou resultado ergebnis gestartet lauft resultat demarrage esito avvio wynik uruchomienie"
 )
 _PIECE = regex(r"\d+(?:[._]\d+)+|\d+|[A-Za-z]+")
@@ -116,7 +112,7 @@ def pieces(name: str) -> list[str]:
     return [piece.lower() for piece in _PIECE.findall(_CAMEL.sub(" ", text)) if piece]
 
 
-_WITHOUT = _set("timeout limit target slo sla threshold budget goal max_latency deadline expected")
+_WITHOUT = word_set("timeout limit target slo sla threshold budget goal max_latency deadline expected")
 """Words beside which a latency is a wish and no measure."""
 
 
@@ -143,7 +139,6 @@ def service(name: str) -> tuple[str, str]:
 
 
 _LASTING = regex(r"~?\s?(\d{1,9}(?:,\d{3})*(?:\.\d{1,9})?)\s?(us|µs|ms|msec|s|sec|secs|seconds?|m|min|minutes)?")
-_SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "msec": 1e-3, "m": 60.0, "min": 60.0, "minutes": 60.0}
 
 
 def seconds_of(text: str, unit: str) -> float | None:
@@ -155,7 +150,7 @@ def seconds_of(text: str, unit: str) -> float | None:
     found = _LASTING.fullmatch(text.strip())
     if found is None:
         return None
-    return round(float(found[1].replace(",", "")) * _SECONDS.get(found[2] or unit, 1.0), 9)
+    return round(float(found[1].replace(",", "")) * TIME_UNITS.get(found[2] or unit, 1.0), 9)
 
 
 @lru_cache(maxsize=4096)
@@ -241,26 +236,10 @@ def _memory(words: list[str], unit: str) -> Column:
         resource = ""
     else:
         return Column(FIGURE, unit=unit)
-    known = (
-        _RESIDENT
-        | _DEVICE
-        | _HOST
-        | _GROUP
-        | _LEFT
-        | _IN_USE
-        | _FILL
-        | {"swap", "page", "cache", "file", "buff", "working"}
-    )
-    rest = [word for word in left if word not in known and not (word in UNITS and UNITS[word] in BYTES) and word != "b"]
+    rest = [word for word in left if word not in _OF_MEMORY and UNITS.get(word) not in BYTES and word != "b"]
     state = [word for word in rest if word in _WHEN]
     if state and all(word in _WHEN or word in _FILL or word.isdigit() for word in rest):
-        return Column(
-            MEMORY,
-            resource,
-            unit,
-            gpu=gpu,
-            state=" ".join(word for word in rest if not word.isdigit() and word not in _FILL),
-        )
+        return Column(MEMORY, resource, unit, gpu=gpu, state=_plainly(rest))
     if state:
         # the moment is told by words that stand together, what is compared by the others: `after_sleep_with_flag`
         begin = next(at for at, word in enumerate(rest) if word in _WHEN)
@@ -270,8 +249,14 @@ def _memory(words: list[str], unit: str) -> Column:
         )
         others = [word for word in rest[:begin] + rest[end:] if word not in _FILL]
         if others:
-            moment = " ".join(word for word in rest[begin:end] if not word.isdigit() and word not in _FILL)
-            return Column(MEMORY, resource, unit, gpu=gpu, state=moment, variant=" ".join(others).replace("_", "."))
+            return Column(
+                MEMORY,
+                resource,
+                unit,
+                gpu=gpu,
+                state=_plainly(rest[begin:end]),
+                variant=" ".join(others).replace("_", "."),
+            )
     owner: list[str] = []
     variant: list[str] = []
     for at, word in enumerate(rest):
@@ -280,6 +265,15 @@ def _memory(words: list[str], unit: str) -> Column:
         word = f"pid {word}" if process and not (at > 0 and rest[at - 1] in _OWNERS) else word
         (owner if owned else variant).append(word)
     return Column(MEMORY, resource, unit, who=" ".join(owner), gpu=gpu, variant=" ".join(variant).replace("_", "."))
+
+
+_OF_MEMORY = (
+    _RESIDENT | _DEVICE | _HOST | _GROUP | _LEFT | _IN_USE | _FILL | word_set("swap page cache file buff working")
+)
+
+
+def _plainly(words: list[str]) -> str:
+    return " ".join(word for word in words if not word.isdigit() and word not in _FILL)
 
 
 def _numbered(words: list[str]) -> tuple[int | None, list[str]]:
@@ -312,21 +306,7 @@ def _other(words: list[str], among: set[str], name: str) -> Column:
         and not among & _NOT_LOAD
     ):
         return Column(RUNNING)
-    if among & _LOADS and among <= _LOADS | {
-        "request",
-        "requests",
-        "req",
-        "reqs",
-        "num",
-        "n",
-        "of",
-        "in",
-        "flight",
-        "seqs",
-        "per",
-        "s",
-        "sec",
-    }:
+    if among & _LOADS and among <= _LOADS | _BESIDE_LOAD:
         return Column(RUNNING)
     if among <= _OUTCOMES | {"exit", "code", "it", "does"}:
         return Column(OUTCOME)

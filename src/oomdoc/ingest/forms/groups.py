@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oomdoc.ingest.forms import grammar
@@ -22,30 +22,16 @@ from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.metrics import kept_name
 from oomdoc.ingest.request_keys import moment
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
+from oomdoc.ingest.vocabulary.words import word_set
 from oomdoc.regexes import regex
 
-_NAME_COLUMNS = frozenset(("metric", "name", "key", "field", "quantity", "counter", "series", "measurement", "what", "item", "property", "parameter", "stat", "variable", "__name__", "_field", "metricname", "metric_name"))  # fmt: skip
-_VALUE_COLUMNS = frozenset(
-    ("value", "val", "_value", "reading", "amount", "v", "y", "sample", "values", "measure", "result")
+_NAME_COLUMNS = word_set(
+    "metric name key field quantity counter series measurement what item property parameter stat variable __name__ _field metricname metric_name"
 )
-_UNIT_COLUMNS = frozenset(("unit", "units"))
-_LABEL_COLUMNS = frozenset(("labels", "tags", "label"))
-_TIME_COLUMNS = frozenset(
-    (
-        "time",
-        "t",
-        "ts",
-        "timestamp",
-        "date",
-        "datetime",
-        "_time",
-        "at",
-        "when",
-        "@timestamp",
-        "scraped_at",
-        "sampled_at",
-    )
-)
+_VALUE_COLUMNS = word_set("value val _value reading amount v y sample values measure result")
+_UNIT_COLUMNS = word_set("unit units")
+_LABEL_COLUMNS = word_set("labels tags label")
+_TIME_COLUMNS = word_set("time t ts timestamp date datetime _time at when @timestamp scraped_at sampled_at")
 _MARGINALIA = frozenset(("table", "_start", "_stop", "result", "help", "type", "", "#group", "job"))
 _BARE_UNITS = frozenset(("", "1", "count", "ratio", "none", "short", "percentunit"))
 """Units that leave a number as it is; the last three are Grafana's, of a whole panel."""
@@ -104,7 +90,7 @@ def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
     return None
 
 
-_OF_ROWS = frozenset(("metric", "metrics", "measure", "measurement", "quantity", "figure", "kpi", "indicator", "what"))
+_OF_ROWS = word_set("metric metrics measure measurement quantity figure kpi indicator what")
 _DIFFERENCE = regex(r"(?i)\bvs\b|\bversus\b|\bdelta\b|\bdiff\w*|\bchange\b|\bgain\b|\bspeed-?up\b|\bratio\b|Δ")
 _MEASURED = 2  # things that were compared, and rows whose names are known
 
@@ -165,7 +151,7 @@ def _without_series(plan: Plan, series: Series) -> Plan | None:
         part for part in plan.parts
         if part.entity.table != "process_memory" or {taken.quantity.id for taken in part.columns}.intersection(whose)
     )  # fmt: skip
-    return Plan(parts, plan.unknown) if parts else None
+    return replace(plan, parts=parts) if parts else None
 
 
 class Gatherer:
@@ -207,19 +193,19 @@ class Gatherer:
     def flush(self) -> None:
         """Decide about what was gathered, and read it: the source, or a table in it, ends here."""
         for context, group in self._groups.items():
-            if not group.decided:
-                self._decide(group, context)
-            if group.merged:
-                self._unmerge(group, context)
+            self._end(group, context)
 
     def forget(self, context: str) -> None:
         """The next records of this context are of another table."""
         group = self._groups.pop(context, None)
         if group is not None:
-            if not group.decided:
-                self._decide(group, context)
-            if group.merged:
-                self._unmerge(group, context)
+            self._end(group, context)
+
+    def _end(self, group: Group, context: str) -> None:
+        if not group.decided:
+            self._decide(group, context)
+        if group.merged:
+            self._unmerge(group, context)
 
     def _decide(self, group: Group, context: str) -> None:
         group.decided = True
@@ -242,10 +228,8 @@ class Gatherer:
                         pending[0].line, name, "a column of a series" if own.series else "a column of an experiment"
                     )
             if group.plan is not None:
-                known = Plan(
-                    group.plan.parts, tuple(n for n in group.plan.unknown if own is None or n not in own.names)
-                )
-                self.filler.announce(pending[0].line, known)
+                unknown = tuple(name for name in group.plan.unknown if own is None or name not in own.names)
+                self.filler.announce(pending[0].line, replace(group.plan, unknown=unknown))
         elif group.long is not None:
             self.filler.column_taken(
                 pending[0].line, group.long.name, "names of series" if group.long.series else "names of quantities"
@@ -306,8 +290,15 @@ class Gatherer:
         if plan is None:
             return
         known = {taken.name for part in plan.parts for taken in part.columns}
-        named = Plan(plan.parts, tuple(name for name in plan.unknown if name not in known and not is_irrelevant(name)))
+        unknown = tuple(name for name in plan.unknown if name not in known and not is_irrelevant(name))
         if records:
-            self.filler.announce(records[0].line, named)
+            self.filler.announce(records[0].line, replace(plan, unknown=unknown))
         for record in records:
             self.filler.record(record.line, plan, record.values)
+
+
+class OfLines:
+    """What reads the lines of a text in one form: the records go to a gatherer."""
+
+    def __init__(self, gatherer: Gatherer) -> None:
+        self._gatherer = gatherer

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 from oomdoc.ingest.base import Rows
 from oomdoc.ingest.forms import grammar
-from oomdoc.ingest.forms.cells import (
-    Values,
-)
+from oomdoc.ingest.forms.cells import Values
 from oomdoc.ingest.forms.experiment import OF_SERVING, SPOKEN, Experiment, ExperimentRows, experiment_of
 from oomdoc.ingest.forms.figures import figure_of
 from oomdoc.ingest.forms.grammar import column_of

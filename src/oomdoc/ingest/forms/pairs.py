@@ -8,15 +8,12 @@ from typing import Any
 
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
-from oomdoc.ingest.forms.groups import Gatherer
+from oomdoc.ingest.forms.groups import OfLines
 from oomdoc.ingest.forms.trees import Record
 
 
-class Pairs:
+class Pairs(OfLines):
     """Reads `key: value` lines: a record ends where a key comes again, at a blank line, or at a heading."""
-
-    def __init__(self, gatherer: Gatherer) -> None:
-        self._gatherer = gatherer
 
     def read(self, lines: Sequence[str], first_line: int) -> set[int]:
         """Read a run of lines; the places of those whose names were understood."""

@@ -32,6 +32,7 @@ from oomdoc.ingest.forms.cells import (
 from oomdoc.ingest.forms.grammar import Column
 from oomdoc.ingest.request_keys import moment
 from oomdoc.ingest.vocabulary import foreign_program
+from oomdoc.ingest.vocabulary.words import TIME_UNITS
 from oomdoc.units import parse_age
 
 _FOREIGN = 2  # columns of another program's table
@@ -257,7 +258,7 @@ class SeriesRows:
         if self._series.role == grammar.ELAPSED:
             if is_number(cell):
                 number, behind = number_of(cell)
-                factor = {"": self._series.seconds or 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}.get(behind.lower())  # fmt: skip
+                factor = TIME_UNITS.get(behind.lower()) if behind else self._series.seconds or 1.0
                 return None, None if factor is None else number * factor, None
             age = parse_age(str(cell))
             match = CLOCK.fullmatch(str(cell).strip())

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from oomdoc.ingest.base import TEXT_CAP
 from oomdoc.ingest.forms import grammar
-from oomdoc.ingest.forms.groups import Gatherer
+from oomdoc.ingest.forms.groups import OfLines
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.regexes import regex
 
@@ -33,11 +33,8 @@ _LEAST = 3  # lines below a title: fewer are a remark
 _MOST = 200
 
 
-class Spoken:
+class Spoken(OfLines):
     """Reads the latencies of a short text."""
-
-    def __init__(self, gatherer: Gatherer) -> None:
-        self._gatherer = gatherer
 
     def read(self, lines: Sequence[str], first_line: int, taken: set[int]) -> None:
         """Read a run of lines, but those in `taken`, which others read."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from oomdoc.ingest.forms.believe import plan_for
-from oomdoc.ingest.forms.groups import Gatherer
+from oomdoc.ingest.forms.groups import OfLines
 from oomdoc.ingest.forms.text import pairs
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.vocabulary import meanings
@@ -34,11 +34,8 @@ _OWN = ("Avg prompt throughput", "Avg generation throughput")
 """Statistics of the engine itself, which have a reader."""
 
 
-class Statements:
+class Statements(OfLines):
     """Reads the statements of a short text."""
-
-    def __init__(self, gatherer: Gatherer) -> None:
-        self._gatherer = gatherer
 
     def read(self, lines: Sequence[str], first_line: int, taken: set[int]) -> set[int]:
         """Read a run of lines; the places of those that were understood."""

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oomdoc.ingest.forms.believe import plan_for
-from oomdoc.ingest.forms.groups import Gatherer
+from oomdoc.ingest.forms.groups import OfLines
 from oomdoc.ingest.forms.own import own_of
 from oomdoc.ingest.forms.series import Series
 from oomdoc.ingest.forms.trees import Record
@@ -139,11 +139,8 @@ def _kept(series: Series | None) -> set[str]:
     return {name for name, _, _ in series.memory} if series is not None else set()
 
 
-class Worded:
+class Worded(OfLines):
     """Reads the readings of a short text."""
-
-    def __init__(self, gatherer: Gatherer) -> None:
-        self._gatherer = gatherer
 
     def read(self, lines: Sequence[str], first_line: int, taken: set[int]) -> set[int]:
         """Read a run of lines but those in `taken`; the places of those that were understood."""

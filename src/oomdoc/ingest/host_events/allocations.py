@@ -9,10 +9,6 @@ from oomdoc.ingest.host_events.rows import SIZE, event, fact
 from oomdoc.ingest.host_events.shared_memory import SHM_NAME
 
 
-def _cpu_pool(row: Row, match: re.Match[str]) -> Row | None:
-    return {"topic": "cpu-pool-default", "value": int(match["size"]) << 30, "text": match.string.strip()[:300]}
-
-
 def _blocks(row: Row, match: re.Match[str]) -> Row | None:
     counts = match["counts"].split() if match["counts"] else re.findall(r"(\d+)\*", match["blocks"])
     return {"topic": "free-blocks", "text": " ".join(counts)}
@@ -164,13 +160,12 @@ PATTERNS: tuple[Pattern, ...] = (
         "vllm",
         ("VLLM_CPU_KVCACHE_SPACE",),
         (r"VLLM_CPU_KVCACHE_SPACE \(Gi?B\) for CPU backend is not set, using (?P<size>\d{1,4}) by default",),
-        _cpu_pool,
+        fact("cpu-pool-default", lambda match: int(match["size"]) << 30),
         (
             "Environment variable VLLM_CPU_KVCACHE_SPACE (GiB) for CPU backend is not set, using 4 by default.",
-            {"topic": "cpu-pool-default", "value": 4 << 30},
+            {"value": 4 << 30},
         ),
         versions="0.4.1 →",
-        table="note",
     ),
     pattern(
         # counts of free blocks by order, as the kernel lists them by itself or at a failure; `views/64_free_pieces.sql` weighs them

@@ -24,22 +24,13 @@ def _process_limit(row: Row, match: re.Match[str]) -> Row | None:
     return row if row.get("limit_bytes") is not None else None
 
 
-def _host_size(row: Row, match: re.Match[str]) -> Row | None:
-    if match["node"]:
-        return None
-    return {"topic": "host-size", "value": int(match["kib"][:15]) * KIB, "text": match.string.strip()[:300]}
-
-
-def _free(row: Row, match: re.Match[str]) -> Row | None:
+def _free(match: re.Match[str]) -> int | None:
     """The total of `free`. Without a unit it is that of `-g`, `-m` or none: hosts of servers have 4 GiB to 4 TiB."""
     printed = match["size"].replace(",", ".")
-    if printed.isdigit():
-        number = int(printed)
-        unit = GIB if number < 4 * KIB else MIB if number < 4 * MIB else KIB
-        value: int | None = number * unit
-    else:
-        value = parse_size(printed, binary=True)
-    return {"topic": "host-size", "value": value, "text": match.string.strip()[:300]} if value else None
+    if not printed.isdigit():
+        return parse_size(printed, binary=True) or None
+    number = int(printed)
+    return number * (GIB if number < 4 * KIB else MIB if number < 4 * MIB else KIB) or None
 
 
 PATTERNS: tuple[Pattern, ...] = (
@@ -125,9 +116,8 @@ PATTERNS: tuple[Pattern, ...] = (
         "host",
         ("MemTotal",),
         (r"(?P<node>Node \d+ )?MemTotal\w*[:=]\s*(?P<kib>\d+)(?: ?kB)?",),
-        _host_size,
-        ("MemTotal:       24684092 kB", {"topic": "host-size", "value": 24684092 * KIB}),
-        table="note",
+        fact("host-size", lambda match: None if match["node"] else int(match["kib"][:15]) * KIB, must=True),
+        ("MemTotal:       24684092 kB", {"value": 24684092 * KIB}),
     ),
     pattern(
         "page-cache-dropped",
@@ -175,15 +165,11 @@ PATTERNS: tuple[Pattern, ...] = (
         (
             r"^(?:Mem|Speicher|Memoria): {2,}(?P<size>\d{1,12}(?:[.,]\d+)?(?:[KMGT]i?)?) {2,}[\d.,]+(?:[KMGT]i?|B)? {2,}[\d.,]+(?:[KMGT]i?|B)?(?: {2,}|\s*$)",
         ),
-        _free,
-        (
-            "Mem:           125Gi        66Gi        21Gi       0.4Gi        37Gi        58Gi",
-            {"topic": "host-size", "value": 125 * GIB},
-        ),
+        fact("host-size", _free, must=True),
+        ("Mem:           125Gi        66Gi        21Gi       0.4Gi        37Gi        58Gi", {"value": 125 * GIB}),
         ("Speicher:       62Gi        41Gi       3,1Gi       0,4Gi        18Gi        20Gi", {"value": 62 * GIB}),
         ("Mem:            105           3          39           0          63         101", {"value": 105 * GIB}),
         ("Mem:          64216       41022        1200         104       21993       22412", {"value": 64216 * MIB}),
         ("Mem:       65757184    42006528     1228800      106496    22521856    22949888", {"value": 65757184 * KIB}),
-        table="note",
     ),
 )

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Callable
 
 from oomdoc.ingest.base import TEXT_CAP, Finish, Row
+from oomdoc.ingest.record import MONTHS
 from oomdoc.ingest.xid import meaning
 from oomdoc.regexes import regex
 from oomdoc.units import GIB, MIB, parse_size
 
 UNLIMITED = 1 << 60  # the kernel prints page-rounded 2**63 for "no limit"
-_MONTHS = {
-    name: number
-    for number, name in enumerate(
-        ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 1
-    )
-}
 _HUMAN = regex(r"\s*\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
 _UPTIME = regex(r"\s*\[ *(\d{1,9}\.\d{1,9})\]")
 SIZE = r"(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24}) ?(?:[kKMGT]i?B?|bytes|B)?"
@@ -29,11 +25,11 @@ def boot_free_time(text: str) -> float | None:
     (1795060801.0, None)
     """
     found = _HUMAN.match(text)
-    if not found or found[1] not in _MONTHS:
+    if not found or found[1] not in MONTHS:
         return None
     day, hour, minute, second, year = (int(found[group]) for group in (2, 3, 4, 5, 6))
     try:
-        return dt.datetime(year, _MONTHS[found[1]], day, hour, minute, second, tzinfo=dt.UTC).timestamp()
+        return dt.datetime(year, MONTHS[found[1]], day, hour, minute, second, tzinfo=dt.UTC).timestamp()
     except ValueError:
         return None
 
@@ -82,12 +78,16 @@ def event(kind: str, unless: str | None = None) -> Finish:
     return Finish("host_event", {"kind": kind}, convert)
 
 
-def fact(topic: str) -> Finish:
-    """A `note` of one topic; a group `size…` or `limit…` is its value in bytes."""
+def _printed(match: re.Match[str]) -> int | None:
+    printed = [text for name, text in match.groupdict().items() if text and name.startswith(("size", "limit"))]
+    return size_in_bytes(printed[0]) if printed else None
+
+
+def fact(topic: str, value_of: Callable[[re.Match[str]], int | None] = _printed, must: bool = False) -> Finish:
+    """A `note` of one topic; its value in bytes is a group `size…` or `limit…`, or what `value_of` makes of the line (`must`: else no row)."""
 
     def convert(row: Row, match: re.Match[str]) -> Row | None:
-        printed = [text for name, text in match.groupdict().items() if text and name.startswith(("size", "limit"))]
-        value = size_in_bytes(printed[0]) if printed else None
-        return {"topic": topic, "value": value, "text": match.string.strip()[:300]}
+        value = value_of(match)
+        return None if must and value is None else {"topic": topic, "value": value, "text": match.string.strip()[:300]}
 
     return Finish("note", {"topic": topic}, convert)

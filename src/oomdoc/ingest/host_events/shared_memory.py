@@ -14,14 +14,6 @@ def _disk(row: Row, match: re.Match[str]) -> Row | None:
     return host_event("shm-full", row, match) if int(match["share"]) >= 100 else None
 
 
-def _disk_size(row: Row, match: re.Match[str]) -> Row | None:
-    return {"topic": "shm-size", "value": size_in_bytes(size_of_df(match["all"])), "text": match.string.strip()[:300]}
-
-
-def _disk_free(row: Row, match: re.Match[str]) -> Row | None:
-    return {"topic": "disk-free", "value": size_in_bytes(size_of_df(match["free"])), "text": match.string.strip()[:300]}
-
-
 # Names that only objects in /dev/shm have; a full disk says the same words about other paths
 SHM_NAME = (
     r"(?:dev/shm\b|\bpsm_[0-9a-f]{4,}|\btorch_\d+_\d+|\bnccl-\w{4,}|\bsem\.mp-|"
@@ -111,18 +103,16 @@ PATTERNS: tuple[Pattern, ...] = (
         "host",
         ("tmpfs ", "shm  "),
         (_DF,),
-        _disk_size,
-        ("tmpfs               8192     0      8192   0% /dev/shm", {"topic": "shm-size", "value": 8 << 20}),
-        table="note",
+        fact("shm-size", lambda match: size_in_bytes(size_of_df(match["all"]))),
+        ("tmpfs               8192     0      8192   0% /dev/shm", {"value": 8 << 20}),
     ),
     pattern(
         "disk-df",
         "host",
         ("overlay ", "nvme", "mapper", "xvda", "sda1", "sda2", "sdb1", "vda1", "vdb1", "md0 "),
         (_DF_DISK,),
-        _disk_free,
-        ("overlay         900G  800G   96G  90% /", {"topic": "disk-free", "value": 96 << 30}),
-        table="note",
+        fact("disk-free", lambda match: size_in_bytes(size_of_df(match["free"]))),
+        ("overlay         900G  800G   96G  90% /", {"value": 96 << 30}),
     ),
     pattern(
         "shm-file",

@@ -20,13 +20,6 @@ AHEAD = 64  # rows that are looked at to tell columns without header
 _DIGITS = "0123456789"
 _OWN_LINES = "|+=#<{>["  # what lines that mean more than a row begin with
 _BLOCKS = Template(b"\n", 1, (Field("stamp", "t", 0, 0, b"=== ", b" ==="),))
-_SHOWN = {
-    "used_bytes": "memory.used",
-    "total_bytes": "memory.total",
-    "process_bytes": "used_gpu_memory",
-    "t": "timestamp",
-    "gpu": "index",
-}
 
 
 class CsvRows:
@@ -74,7 +67,7 @@ class CsvRows:
                 values[role] = value_of(cells[at])
             except reads.UnreadableError:
                 values[role] = None
-                self._found.rows.problem(line, f"no value of {_SHOWN.get(role, role)}: {cells[at][:60]}", text)
+                self._found.rows.problem(line, f"no value of {sheets.shown(role)}: {cells[at][:60]}", text)
         self._row(line, sheet, values)
         return False
 

@@ -157,16 +157,6 @@ class Query:
         self._finish_process()
         device, query.device = query.device, {}
         if device:
-            used, total = device.get("used"), device.get("total")
-            self._found.device(device["line"], query.gpu, query.name, total)
-            self._found.samples.append(
-                (
-                    device["line"],
-                    self._found.t,
-                    query.gpu,
-                    used,
-                    total,
-                    device.get("gpu_util"),
-                    device.get("memory_util"),
-                )
-            )
+            self._found.device(device["line"], query.gpu, query.name, device.get("total"))
+            told = (device.get(name) for name in ("used", "total", "gpu_util", "memory_util"))
+            self._found.samples.append((device["line"], self._found.t, query.gpu, *told))

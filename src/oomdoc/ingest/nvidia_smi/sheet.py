@@ -21,6 +21,7 @@ _ROLES: Mapping[str, str] = {
     "clocks.sm": "clock", "clocks.current.sm": "clock", "clocks.gr": "clock", "clocks.current.graphics": "clock", "temperature.gpu": "hot",
     "pid": "pid", "process.name": "process", "used.gpu.memory": "process_bytes", "used.memory": "process_bytes",
 }  # fmt: skip
+_NAMES = {**{role: name for name, role in [*_ROLES.items()][::-1]}, "process_bytes": "used_gpu_memory"}
 _STRONG = {"gpu_util", "memory_util", "used_bytes", "total_bytes", "free", "process_bytes"}
 _HEADER_CELL = regex(r"([A-Za-z][\w.]*)(?: ?\[([^\]]*)\])?")
 _CELL_KINDS = (
@@ -85,6 +86,11 @@ class Sheet:
     def allows(self, kinds: Sequence[str]) -> bool:
         """Whether cells of these kinds can be a row of these columns, which were told by their kinds."""
         return all(kinds[at] in ("", self.kinds[at]) for at, role, _ in self.used if role in FAST)
+
+
+def shown(role: str) -> str:
+    """What nvidia-smi calls a column of this role."""
+    return _NAMES.get(role, role)
 
 
 def header(text: str) -> Sheet | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from oomdoc.ingest.vocabulary import (
@@ -29,8 +29,9 @@ from oomdoc.ingest.vocabulary import (
     scaling,
     segments,
 )
+from oomdoc.ingest.vocabulary.folded import Folded, booked, unfolded
 from oomdoc.ingest.vocabulary.quantity import KINDS, Quantity
-from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES, Name, taken_apart
+from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES, taken_apart, word_set
 from oomdoc.regexes import regex
 
 __all__ = ["KINDS", "Match", "Quantity", "apart", "foreign_program", "is_irrelevant", "meanings", "quantities"]
@@ -38,12 +39,17 @@ __all__ = ["KINDS", "Match", "Quantity", "apart", "foreign_program", "is_irrelev
 
 @dataclass(frozen=True)
 class Match:
-    """A quantity that a name can mean; `unit` is the name's own ("" = none), `device` the number in front of it."""
+    """A quantity that a name can mean; `unit` is the name's own ("" = none), `device` the number in front of it.
+
+    Where a statistic or a window was taken off, `told` says which, and `bare` is what is left of the name.
+    """
 
     quantity: Quantity
     strong: bool
     unit: str = ""
     device: int | None = None
+    bare: str = ""
+    told: str = ""
 
 
 def _names(text: str) -> Iterable[str]:
@@ -86,64 +92,45 @@ def _by_fold() -> Mapping[str, tuple[tuple[Quantity, bool, str], ...]]:
 
 @lru_cache(maxsize=8192)
 def meanings(name: str) -> tuple[Match, ...]:
-    """The quantities that a name can mean, its whole self first; () for a name of nothing here.
+    """The quantities that a name can mean: its whole self first, then without a statistic or a window (`folded`).
 
     >>> [match.quantity.id for match in meanings("fb_used [MiB]")], meanings("temperature.gpu")
     (['gpu.used', 'process.gpu_used'], ())
     """
     plain = name.strip().strip("\"'`")
-    if (folded := _FOLD_BEHIND.fullmatch(plain)) and (found := meanings(folded["bare"])):
-        return tuple(match for match in found if match.quantity.id.startswith((*_STATES, "metric.")))
-    if series := _SERIES.fullmatch(plain) or _FOLDED.fullmatch(plain):
-        return (Match(_metric_of(series[1]), True),)
-    return _of_words(name) or _below(name) or _of_statistic(name) or _of_exported(plain)
+    rests = list(unfolded(_LEVEL.sub("", plain)))
+    if rests and rests[0].apart and (found := _folded(rests)):
+        return found
+    # of the engine's series only those that are listed: another may be a time
+    rests = [one for one in rests if not _SERIES.fullmatch(one.bare) or _fold(one.bare) in _by_fold()]
+    if series := _SERIES.fullmatch(plain):
+        known = _by_fold().get(_fold("vllm" + series[1]))
+        return (() if known else _folded(rests)) or (Match(known[0][0] if known else _metric_of(series[1]), True),)
+    return _of_words(name) or _below(name) or _of_exported(plain) or _folded(rests)
 
 
-_FOLD_BEHIND = regex(
-    r"(?i)(?P<bare>[\w:.][\w:. -]*?)\s*[(\[](?:sum|max|avg|average|mean|median|last|total|p\d\d|all|sum of all|fleet)[)\]]"
-)
-"""`num_requests_waiting (sum)`: how a dashboard's export says that a series was folded over its replicas."""
-_STATISTIC = regex(r"(?i)^(?:(?:avg|average|mean|median|current|cur)[ _.-]++)?(?P<bare>\w.*?)(?:(?<![ _.-])[ _.-]++(?:sum|max|avg|average|mean|median|last|latest|current|p\d\d|(?:at[ _.-]+)?(?:the[ _.-]+)?end))?(?:(?<![ _.-])[ _.-]++\d{1,3}[smhd])?$")  # fmt: skip
-_STATES = ("stat.", "gpu.used")
-"""What a dashboard folds over replicas or over a minute: each fold is still a reading of the state. Of requests it would be none."""
+_LEVEL = regex(r"^[a-z_]+:(?=vllm[:_])")
+"""What a recording rule of Prometheus puts before the name: `instance:vllm_num_requests_waiting:max5m`."""
 
 
-def _of_statistic(name: str) -> tuple[Match, ...]:
-    """What a name means without the statistic in it, and its window: `kv_usage_max`, `requests_running_sum`, `avg_waiting`, `kv_max_1h`."""
-    found = _STATISTIC.match(name.strip())
-    if found is None or found["bare"] == name.strip():
-        return ()
-    return tuple(match for match in meanings(found["bare"]) if match.quantity.id.startswith(_STATES))
+def _folded(rests: Iterable[Folded]) -> tuple[Match, ...]:
+    """What the first of these rests means whose statistic is booked."""
+    for one in rests:
+        found = [(match, booked(match.quantity, one)) for match in meanings(one.bare)]
+        if any(name for _, name in found):
+            return tuple(replace(match, quantity=_averaged(match.quantity, name), bare=one.bare, told=f"{match.told} {one.told}".strip()) for match, name in found if name)  # fmt: skip
+    return ()
 
 
-_WRAPPERS = frozenset(
-    [
-        "engine",
-        "server",
-        "stats",
-        "stat",
-        "status",
-        "state",
-        "metrics",
-        "data",
-        "info",
-        "result",
-        "vllm",
-        "usage",
-        "timing",
-        "timings",
-        "sample",
-        "record",
-        "body",
-        "response",
-        "payload",
-        "fields",
-        "values",
-        "tags",
-        "attributes",
-        "memory_info",
-        "process_info",
-    ]
+@cache
+def _averaged(quantity: Quantity, name: str) -> Quantity:
+    """The quantity of an id, this one or a listed one, as its statistics are told: an average of counts has digits behind the point."""
+    found = quantity if quantity.id == name else next(one for one in quantities() if one.id == name)
+    return replace(found, kind="number") if found.kind == "count" else found
+
+
+_WRAPPERS = word_set(
+    "engine server stats stat status state metrics data info result vllm usage timing timings sample record body response payload fields values tags attributes memory_info process_info"
 )
 
 
@@ -176,8 +163,6 @@ def _of_words(name: str) -> tuple[Match, ...]:
 
 
 _BY = r"(?:\s*(?:by|without)\s*\([^()]*\)\s*)?"
-_FOLDED = regex(rf"(?:sum|max|avg){_BY}\(\s*vllm[:_]([a-z]\w{{3,100}})(?:\{{[^{{}}]*\}})?\s*\){_BY}")
-"""A series folded over its labels, as a panel's legend or the header of its export has it; a rate of it is another quantity."""
 _EXPORTED = regex(rf"(?:(?:sum|max|avg){_BY}\(\s*)?(?P<name>kube_\w{{3,80}})(?:\{{[^{{}}]*\}})?(?:\s*\){_BY})?")
 
 
@@ -192,10 +177,7 @@ _SERIES = regex(r"vllm[:_]([a-z]\w{3,100})(?:\{.*\})?", re.S)
 
 @lru_cache(maxsize=2048)
 def _metric_of(bare: str) -> Quantity:
-    """Any series of the engine: those that are not listed are told as they are."""
-    known = _by_fold().get(_fold("vllm" + bare))
-    if known:
-        return known[0][0]
+    """A series of the engine that is not listed: told as it is."""
     return Quantity(
         f"metric.{bare}", "metric", f":vllm:{bare}", "number", "", low=float("-inf"), samples=((f"vllm:{bare}", 1, 1),)
     )
@@ -214,9 +196,7 @@ def _fits(quantity: Quantity, unit: str) -> bool:
     return False
 
 
-def apart(name: str) -> Name:
-    """The words of a name, as `words.taken_apart` gives them."""
-    return taken_apart(name)
+apart = taken_apart
 
 
 @cache

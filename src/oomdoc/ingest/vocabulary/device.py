@@ -59,7 +59,7 @@ QUANTITIES = (
             ("memory.used [MiB]", "76012 MiB", 76012 * MIB), ("fb_used", "76012", 76012 * MIB), ("mem_used_mib", 76012, 76012 * MIB),
             ("gpuMemUsedGiB", 74.5, int(74.5 * GIB)), ("DCGM_FI_DEV_FB_USED", 70000, 70000 * MIB), ("VRAM used (MB)", "1,024", 1024 * MIB),
         ),
-        not_names=("memory.used.peak", "host_mem_used", "used_percent", "cpu memory", "swap used"),
+        not_names=("memory.used.peak", "gpu_mem_used_min_1h", "host_mem_used", "used_percent", "cpu memory", "swap used"),
     ),
     Quantity(
         "gpu.total", "gpu_sample", "total_bytes", "bytes",

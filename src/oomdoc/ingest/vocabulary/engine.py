@@ -62,7 +62,7 @@ QUANTITIES = (
         weak="running, active, batch size, inflight, in flight",
         high=_MOST,
         samples=(("running", "14", 14), ("running_reqs", 14, 14), ("requests running", 14, 14)),
-        not_names=("running_since", "max concurrency"),
+        not_names=("running_since", "max concurrency", "max_running_requests", "running_min"),
     ),
     Quantity(
         "stat.waiting", "engine_stat", "waiting", "count",
@@ -71,7 +71,7 @@ QUANTITIES = (
         exact="queue_depth, queue_len, queue_length, queue_size",
         high=_MOST,
         samples=(("queue_depth", "31", 31), ("pending requests", 31, 31), ("waiting", 0, 0)),
-        not_names=("queue_time", "waiting_since", "epp_queue_depth"),
+        not_names=("queue_time", "waiting_since", "epp_queue_depth", "queue_time_avg", "waiting_time_p95_5m"),
     ),
     Quantity(
         "stat.swapped", "engine_stat", "swapped", "count",
@@ -86,8 +86,8 @@ QUANTITIES = (
         strong="kv cache used, kv used, kv cache util, kv util, gpu kv cache used, kv cache, kv, kv pool used, kv block used, gpu cache used, gpu kv used, token used, kv cache full, kv occupancy, kv cache occupancy, kv pool util, kv fill, kv full, kv cache fill, kv block used pct, gpu block used pct, kv used max, kv cache used max, kv used peak, kv cache used peak",
         weak="cache used, pool used, cache util, block used pct",
         high=1.0,
-        samples=(("kv_usage", "0.9731", 0.9731), ("KV cache usage (%)", 97.3, 0.973), ("GPU KV cache usage", "97.3%", 0.973)),
-        not_names=("kv_cache_dtype", "kv_cache_tokens", "cpu cache usage"),
+        samples=(("kv_usage", "0.9731", 0.9731), ("KV cache usage (%)", 97.3, 0.973), ("GPU KV cache usage", "97.3%", 0.973), ("kv_usage_p95_5m", "0.75", 0.75)),
+        not_names=("kv_cache_dtype", "kv_cache_tokens", "cpu cache usage", "kv_usage_min_5m", "kv_usage_sum"),
     ),
     Quantity(
         "stat.blocks_used", "engine_stat", "+blocks_used", "count",
@@ -124,22 +124,22 @@ QUANTITIES = (
     Quantity(
         "stat.preemptions", "engine_stat", "preemptions", "count",
         strong="preempt, preempt request, request preempt, preempt count",
-        high=1e9,
+        high=1e9, counter=True,
         samples=(("preemptions", 4, 4),),
-        not_names=("preemption_mode",),
+        not_names=("preemption_mode", "preemptions_5m", "preemption_rate_1h", "avg_preemptions"),
     ),
     Quantity(
         "stat.prompt_rate", "engine_stat", "prompt_tokens_per_s", "number",
-        strong="prompt token rate, prompt rate, avg prompt rate, avg prompt token rate, mean prompt rate",
+        strong="prompt token rate, prompt rate",
         high=1e8,
-        samples=(("prompt_tokens_per_s", 1200.5, 1200.5), ("Avg prompt throughput", "1200.5", 1200.5), ("prefill_tps", 1200, 1200)),
+        samples=(("prompt_tokens_per_s", 1200.5, 1200.5), ("Avg prompt throughput", "1200.5", 1200.5), ("prefill_tps", 1200, 1200), ("prompt_tokens_total_rate_5m", "880.5", 880.5)),
         not_names=("prompt_tokens",),
     ),
     Quantity(
         "stat.generation_rate", "engine_stat", "generation_tokens_per_s", "number",
-        strong="output token rate, output rate, avg output rate, avg output token rate, mean output rate",
+        strong="output token rate, output rate",
         high=1e8,
-        samples=(("generation_tokens_per_s", 300, 300), ("gen_tps", "300.0", 300), ("decode throughput", 300, 300)),
+        samples=(("generation_tokens_per_s", 300, 300), ("gen_tps", "300.0", 300), ("decode throughput", 300, 300), ("rate(vllm:generation_tokens_total[5m])", "310.5", 310.5)),
         not_names=("error rate",),
     ),
 )  # fmt: skip

@@ -20,7 +20,6 @@ QUANTITIES = (
     _figure("kv_available_bytes", "kv cache free mem, kv cache free, kv free mem, kv cache mem free, kv cache mem", (("available_kv_cache_memory_gib", 9.5, int(9.5 * GIB)),)),
     _figure("kv_pool_tokens", "kv cache token, kv pool token, gpu kv cache token, kv token, kv cache size token, kv cache token total, kv token total", (("kv_cache_tokens", "120,000", 120000),), kind="tokens", high=1e10, not_names=("kv_cache_dtype",)),
     _figure("num_gpu_blocks", "gpu block, kv block, gpu kv block, kv cache block", (("num_gpu_blocks", 7500, 7500),), kind="count", high=1e9, not_names=("free_blocks",)),
-    _figure("num_cpu_blocks", "cpu block, cpu kv block", (("num_cpu_blocks", 2048, 2048),), kind="count", high=1e9),
     _figure("activation_bytes", "peak activation mem, activation peak mem, activation mem, peak activation", (("peak_activation_gib", 1.5, int(1.5 * GIB)),)),
     _figure("graph_bytes", "gpu graph mem, graph mem, gpu graph", (("cuda_graph_memory_gib", 0.5, GIB // 2),), not_names=("graph_estimate",)),
     _figure("non_torch_bytes", "non torch mem, nontorch mem, non torch", (("non_torch_memory_gib", 0.5, GIB // 2),)),

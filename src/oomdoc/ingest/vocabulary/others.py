@@ -12,11 +12,11 @@ IRRELEVANT = """
     attempt, retries, turn, turn_no, turn_id, turn_index, turn_number, engine, version, ppid, uid, tty, stat, vsz, nice, cpu, cpu%, %cpu, %mem, shared, shared_bytes, shr, virt, threads, tpot_ms, itl_ms,
     tpot, itl, queue_time, queue_ms, bytes_in, bytes_out, request_bytes, response_bytes, ip, client_ip, port, protocol, subobject, name, namespace_name,
     reporter, reportingcomponent, reportinginstance, uid_, first_seen, mode, unit,
-    priority, tags, labels, measurement, metric_type, help, system, sm_util, gi, ci, cache_dtype, row, rowid, no, nr, line, seq, sequence, index_, #, MemFree, MemAvailable, Buffers, Cached, SwapTotal, SwapFree, attached_gpus, iteration_time
+    priority, tags, labels, measurement, metric_type, help, system, sm_util, gi, ci, cache_dtype, row, rowid, no, nr, line, seq, sequence, index_, #, MemFree, MemAvailable, Buffers, Cached, SwapTotal, SwapFree, attached_gpus, iteration_time, cache.size, cache.cache_size, num_cpu_blocks
 """
 IRRELEVANT_WORDS = (
     "temperature temp power watt watts clock clocks fan ecc voltage throttle throttled pcie nvlink encoder decoder driver vbios serial "
-    "tpot itl cost price spend latitude user_agent bar vms enc dec swap cpu disk network rx tx ipc"
+    "tpot itl cost price spend latitude user_agent bar vms enc dec swap cpu disk network rx tx ipc gtt visible"
 )
 FOREIGN: tuple[tuple[str, str], ...] = (
     ("zfs", "arcsz, arc_size, arc, hits, misses, miss, dmis, pmis, mmis, demand_data_hits, l2hits, arc_c, zpool, dedup, alloc, frag"),

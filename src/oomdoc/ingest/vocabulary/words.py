@@ -77,6 +77,15 @@ UNITS: dict[str, str] = {
     for word in words.split()
 }  # fmt: skip
 """What units are called at the end of a name; `1` is a share of one."""
+TIME_UNITS: dict[str, float] = {
+    word: seconds
+    for seconds, words in (
+        (1e-9, "ns nanos nanoseconds"), (1e-6, "us µs micros microseconds"), (1e-3, "ms msec msecs millis milliseconds"), (1.0, "s sec secs second seconds"),
+        (60.0, "m min mins minute minutes"), (3600.0, "h hr hrs hour hours"), (86400.0, "d day days"), (604800.0, "week weeks"),
+    )
+    for word in words.split()
+}  # fmt: skip
+"""Words for units of time, and the seconds of one."""
 _TONGUES: tuple[tuple[str, str], ...] = (
     # in English; German, French, Spanish, Portuguese, Italian, Polish, without accents
     ("running", "laufend, laufende, in bearbeitung, en cours, en ejecucion, en curso, em execucao, em curso, em andamento, in esecuzione, in corso, w toku, aktywne"),
@@ -136,6 +145,11 @@ _PIECES = regex(r"[A-Za-z]+|\d+")
 _GLUED = frozenset({*_WORDS, *(word for word in UNITS if len(word) > 1), "uuid", "pid", "status", "model", "kv"})
 _LONGEST_GLUED = 24
 _LONGEST_NAME = 100
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list that is written as a text."""
+    return frozenset(text.split())
 
 
 def _phrase(words: str) -> str:
