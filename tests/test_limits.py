@@ -184,6 +184,7 @@ for name, argv in json.loads(sys.stdin.read()).items():
 """
 
 
+@pytest.mark.long
 def test_no_socket_is_ever_made(tmp_path: Path) -> None:
     """One process runs every command after the other: each alone would prove the same, and start twenty times."""
     (tmp_path / "scratch").mkdir()

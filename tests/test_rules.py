@@ -132,6 +132,7 @@ def _name(rule: Rule, test: Mapping[str, Any]) -> str:
     return f"{rule.id}: {test['name']}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rules", PARTS, ids=lambda rules: f"{rules[0].id} to {rules[-1].id}")
 def test_rule_file_tests(rules: Sequence[Rule], used: Store) -> None:
     """All tests of these rules at once (`together`); one that fails so is asked again by itself, for a fault is one of the machine."""

@@ -183,6 +183,7 @@ def keys(client: object, name: str, prefix: str) -> dict[str, str]:
     return {entry["Key"].removeprefix(prefix): entry["ETag"] for entry in listed if entry["Key"].endswith(".parquet")}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("quick")
 def test_a_bad_night_tells_what_a_calm_one_tells(tmp_path: Path, bucket: tuple[str, object], access: Access) -> None:
     """A third of all requests fails: nothing is lost, nothing doubled, nothing foreign touched."""

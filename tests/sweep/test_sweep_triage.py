@@ -29,6 +29,8 @@ OTHERS = (
 )  # fmt: skip
 FIRST, SECOND = "2026-11-20", "2026-11-21"
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory, all_here: None) -> tuple[Path, Morning]:
