@@ -21,6 +21,12 @@ settings.register_profile("new", deadline=None)
 settings.load_profile("new" if "OOMDOC_FUZZ" in os.environ else "same")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long is begun first: no worker (xdist) is left with half a minute when the others are done."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def reports_are_shared(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Workers of one run (xdist) have a folder in common: what one has analysed the others read."""

@@ -21,7 +21,6 @@ from __future__ import annotations
 import functools
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import tomli
 
 from grids import WHOLE
 from oomdoc.evidence.store import OWN_TABLES, Store
@@ -64,7 +64,7 @@ def read_cases(path: Path) -> tuple[Case, ...]:
 
 
 def _cases(path: Path, of_view: bool) -> Iterator[Case]:
-    raw = tomllib.loads(path.read_text("utf-8"))
+    raw = tomli.loads(path.read_text("utf-8"))
     for query, entries in raw.items():
         for number, entry in enumerate(entries, 1):
             place = f"{path.stem}:{query}:{number}"
@@ -251,6 +251,15 @@ def laid_out(sql: str, relations: frozenset[str], apart: frozenset[str] = frozen
     return written(tree)
 
 
+@functools.cache
+def _rows_of_a_case(table: str, alias: str) -> str:
+    """The rows of one case as the syntax tree of a subquery, as text: each place gets a tree of its own."""
+    rows = parsed(
+        f"SELECT * FROM (SELECT * EXCLUDE (case_) FROM of_cases.{table} WHERE case_ = cases_.case_) AS {alias}"
+    )
+    return json.dumps(rows["statements"][0]["node"]["from_table"])
+
+
 def _lay_out(node: Any, relations: frozenset[str], apart: frozenset[str], hidden: frozenset[str]) -> None:
     """`hidden` are names that a WITH around has given to something of its own, from the next of its queries on."""
     if isinstance(node, list):
@@ -265,10 +274,7 @@ def _lay_out(node: Any, relations: frozenset[str], apart: frozenset[str], hidden
         ):
             name, schema, alias = node["table_name"], node["schema_name"], node["alias"] or node["table_name"]
             table = f"{schema}_{name}" if f"{schema}.{name}" in apart else name
-            rows = parsed(
-                f"SELECT * FROM (SELECT * EXCLUDE (case_) FROM of_cases.{table} WHERE case_ = cases_.case_) AS {alias}"
-            )
-            instead = {**rows["statements"][0]["node"]["from_table"], "column_name_alias": node["column_name_alias"]}
+            instead = {**json.loads(_rows_of_a_case(table, alias)), "column_name_alias": node["column_name_alias"]}
             node.clear()
             node.update(instead)
             return

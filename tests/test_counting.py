@@ -126,6 +126,7 @@ def test_a_folder_without_labels_is_refused(tmp_path: Path) -> None:
         counting.read_case(tmp_path, load_rules()[0])
 
 
+@pytest.mark.long
 def test_our_own_labelled_bundles_are_judged_fairly() -> None:
     """Excerpts as people paste them: thin, cut, without the beginning. No wrong answer may be certain."""
     rules = load_rules()[0]

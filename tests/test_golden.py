@@ -122,7 +122,7 @@ def test_a_healthy_bundle_passes_a_gate_that_a_failed_one_does_not(tmp_path: Pat
     assert analyze(SAMPLES / "utilization-left-at-035", tmp_path, "--fail-on", "0.5").status == 1
 
 
-@pytest.mark.parametrize("name", ["one-of-four-cards", "killed-while-loading", "driver-too-old-for-image"])
+@pytest.mark.parametrize("name", WHOLE[1:])
 def test_twice_gives_the_same_bytes(name: str, told: Any, tmp_path: Path) -> None:
     again = analyze(SAMPLES / name, tmp_path)
     assert (again.text, again.page) == (told(name).text, told(name).page)

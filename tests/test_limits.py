@@ -67,16 +67,16 @@ def test_a_run_that_is_ended_leaves_nothing_behind(number: int, tmp_path: Path) 
 
 def test_a_run_ends_at_its_time(tmp_path: Path) -> None:
     """Standard input never ends."""
-    running = start("analyze", "-", "--timeout", "2", scratch=tmp_path, stdin=subprocess.PIPE)
+    running = start("analyze", "-", "--timeout", "1", scratch=tmp_path, stdin=subprocess.PIPE)
     assert running.wait(90) == 3
     assert running.stderr is not None
-    assert "stopped after 2 s, the time limit" in running.stderr.read()
+    assert "stopped after 1 s, the time limit" in running.stderr.read()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_that_hears_no_signal_ends_all_the_same(tmp_path: Path) -> None:
     code = "import signal, oomdoc.limits as limits; limits.GRACE_S = 1.0; signal.setitimer = lambda *given: None"
-    running = start("analyze", "-", "--timeout", "2", scratch=tmp_path, code=code, stdin=subprocess.PIPE)
+    running = start("analyze", "-", "--timeout", "1", scratch=tmp_path, code=code, stdin=subprocess.PIPE)
     assert running.wait(90) == 3
     assert list(tmp_path.iterdir()) == []
 
@@ -184,6 +184,7 @@ for name, argv in json.loads(sys.stdin.read()).items():
 """
 
 
+@pytest.mark.long
 def test_no_socket_is_ever_made(tmp_path: Path) -> None:
     """One process runs every command after the other: each alone would prove the same, and start twenty times."""
     (tmp_path / "scratch").mkdir()
@@ -298,7 +299,7 @@ from oomdoc.limits import limited, scratch_folder
 with limited(1500, 1 << 30), scratch_folder() as folder, store.Store(folder) as opened:
     opened.finish()
     watchdog = opened.database._watchdog
-    watchdog.begin = lambda seconds, begin=type(watchdog).begin: begin(watchdog, 1.0)
+    watchdog.begin = lambda seconds, begin=type(watchdog).begin: begin(watchdog, 0.4)
     for name, sql in json.loads(sys.stdin.read()).items():
         try:
             opened.ask(sql)

@@ -7,7 +7,7 @@ import re
 import shutil
 import string
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -30,7 +30,6 @@ from together import Together, queries
 
 RULES, FAULTS = load_rules()
 BY_ID = {rule.id: rule for rule in RULES}
-PARTS = [RULES[: len(RULES) // 2], RULES[len(RULES) // 2 :]]
 ONE_IN = 16
 """Of so many tests of rules one is asked alone as well."""
 
@@ -132,10 +131,13 @@ def _name(rule: Rule, test: Mapping[str, Any]) -> str:
     return f"{rule.id}: {test['name']}"
 
 
-@pytest.mark.parametrize("rules", PARTS, ids=lambda rules: f"{rules[0].id} to {rules[-1].id}")
-def test_rule_file_tests(rules: Sequence[Rule], used: Store) -> None:
-    """All tests of these rules at once (`together`); one that fails so is asked again by itself, for a fault is one of the machine."""
-    tests = [(rule, test) for rule in rules for test in rule.tests]
+@pytest.mark.long
+def test_rule_file_tests(used: Store) -> None:
+    """All tests of all rules at once (`together`); one that fails so is asked again by itself, for a fault is one of the machine.
+
+    In one part: each part would plan every view once more.
+    """
+    tests = [(rule, test) for rule in RULES for test in rule.tests]
     desk = Together(tests, ONE_IN)
     faults = {}
     for number, (rule, test) in enumerate(tests):

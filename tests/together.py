@@ -65,8 +65,9 @@ class Together(Desk):
         return rows[0] if rows else None
 
     def has_choice(self, number: int, sql: str) -> bool:
-        """Whether there are several rows, of which another may be the first where the query is asked alone."""
-        return len(self._answers.get((number, sql), ())) > 1
+        """Whether there are several rows that differ, of which another may be the first where the query is asked alone."""
+        rows = self._answers.get((number, sql), [])
+        return any(row != rows[0] for row in rows[1:])
 
     def _bring_in(self, tests: Sequence[Test], one_in: int) -> None:
         """What a store shows of each test before its views are made."""

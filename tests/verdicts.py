@@ -28,3 +28,20 @@ def likely(folder: Path, files: Mapping[str, str] | None = None, **texts: str) -
     with diagnose.analyze(str(folder)) as analysis:
         best = next(iter(analysis.report.diagnoses), None)
         return best.cause if best and best.probability > LIKELY else None
+
+
+UP = (
+    "INFO 03-02 08:00:02 [core.py:58] Initializing a V1 LLM engine (v0.12.0) with config: model='Qwen/Qwen3-8B', dtype=torch.bfloat16\n"
+    "INFO 03-02 08:00:40 [gpu_model_runner.py:2392] Model loading took 15.2672 GiB and 9.1 seconds\n"
+    "INFO 03-02 08:01:02 [kv_cache_utils.py:864] GPU KV cache size: 390,000 tokens\n"
+    "INFO:     Application startup complete.\n"
+)
+"""A start that came up."""
+
+
+def minute(at: int, running: int, waiting: int, used: float) -> str:
+    """The line of such a server at this minute past eight: requests that run and wait, and the share of the pool in use."""
+    return (
+        f"INFO 03-02 08:{at:02}:10 [loggers.py:123] Engine 000: Avg prompt throughput: 900.0 tokens/s, Avg generation throughput: 700.0 tokens/s, "
+        f"Running: {running} reqs, Waiting: {waiting} reqs, GPU KV cache usage: {used}%, Prefix cache hit rate: 0.0%\n"
+    )

@@ -66,6 +66,18 @@ def here(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[object, ...], Analysed]:
 
     What a worker is, is asked where this is not used. Where reading anew is the point, what was kept is forgotten first.
     """
+    return _sweep_here(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def all_here() -> Iterator[None]:
+    """The same for all of a module, whose fixtures sweep."""
+    with pytest.MonkeyPatch.context() as patch:
+        _sweep_here(patch)
+        yield
+
+
+def _sweep_here(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[object, ...], Analysed]:
 
     def in_this_process(tasks: Iterator[dict[str, Any]], *_: object) -> Iterator[dict[str, Any]]:
         for task in tasks:

@@ -24,6 +24,7 @@ from oomdoc.sweep.repair import check
 FIRST = "2026-11-20"
 
 
+@pytest.mark.long
 def test_killed_at_random_the_store_is_that_of_an_undisturbed_sweep(tmp_path: Path) -> None:
     stores = 4 if WHOLE else 1
     killed, wrong = rounds(stores, 4, seed=5, folder=tmp_path)
@@ -31,6 +32,7 @@ def test_killed_at_random_the_store_is_that_of_an_undisturbed_sweep(tmp_path: Pa
     assert killed >= 2 * stores
 
 
+@pytest.mark.long
 def test_two_sweeps_at_once_leave_one_truth(tmp_path: Path) -> None:
     write_fleet(tmp_path / "fleet", 3)
     assert start(tmp_path / "alone", tmp_path / "fleet").wait() == 0

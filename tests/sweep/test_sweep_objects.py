@@ -25,12 +25,11 @@ from oomdoc.sweep.places import Access, Bucket, place
 from oomdoc.sweep.repair import check, repair
 
 FIRST, SECOND = "2026-11-20", "2026-11-21"
-boto3 = pytest.importorskip("boto3", reason="object stores are tested with moto and boto3")
-moto = pytest.importorskip("moto.server", reason="object stores are tested with moto's server")
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
+    moto = pytest.importorskip("moto.server", reason="object stores are tested with moto's server")
     held = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
     held.start()
     host, port = held.get_host_and_port()
@@ -48,6 +47,7 @@ def access(server: str, monkeypatch: pytest.MonkeyPatch) -> Access:
 
 @pytest.fixture
 def bucket(access: Access, request: pytest.FixtureRequest) -> Iterator[tuple[str, object]]:
+    boto3 = pytest.importorskip("boto3", reason="object stores are tested with moto and boto3")
     client = boto3.client("s3", endpoint_url=access.endpoint_url, region_name="us-east-1")
     name = f"b{abs(hash(request.node.name)) % 10**9}"
     client.create_bucket(Bucket=name)
@@ -103,6 +103,7 @@ def test_an_object_that_grew_is_read_on(tmp_path: Path, bucket: tuple[str, objec
     assert 1 << 20 < taken[0][0] < taken[1][0] <= len(data)
 
 
+@pytest.mark.usefixtures("here")
 def test_patterns_and_sql_through_the_command(
     tmp_path: Path, bucket: tuple[str, object], access: Access, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -182,6 +183,7 @@ def keys(client: object, name: str, prefix: str) -> dict[str, str]:
     return {entry["Key"].removeprefix(prefix): entry["ETag"] for entry in listed if entry["Key"].endswith(".parquet")}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("quick")
 def test_a_bad_night_tells_what_a_calm_one_tells(tmp_path: Path, bucket: tuple[str, object], access: Access) -> None:
     """A third of all requests fails: nothing is lost, nothing doubled, nothing foreign touched."""
@@ -323,6 +325,7 @@ def google() -> Iterator[tuple[str, str]]:
     held.stdout.close()
 
 
+@pytest.mark.usefixtures("here")  # that workers reach a bucket is asked of S3
 def test_a_bucket_of_google_tells_what_a_folder_tells(tmp_path: Path, google: tuple[str, str]) -> None:
     address, name = google
     write_bundle(tmp_path / "in", 0, 3, FIRST, cause="shared")

@@ -29,10 +29,15 @@ OTHERS = (
 )  # fmt: skip
 FIRST, SECOND = "2026-11-20", "2026-11-21"
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Morning]:
-    """The second of two nights: some bundles are known, some new, one cannot be read, and program text lies about."""
+def told(tmp_path_factory: pytest.TempPathFactory, all_here: None) -> tuple[Path, Morning]:
+    """The second of two nights: some bundles are known, some new, one cannot be read, and program text lies about.
+
+    Swept in this process, where replays that other tests have done are not done again.
+    """
     root = tmp_path_factory.mktemp("triage")
     fleet = root / "fleet"
     folders = [*SAMPLES, *(TESTS / "cases" / name for name in OTHERS)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ class BudgetRule:
     free_at_start_checked: bool
 
 
+@lru_cache(maxsize=1024)  # a worksheet asks for the same few texts thousands of times
 def version_number(version: str) -> int | None:
     """Major x 10^6 + minor x 10^3 + patch of a version text; None where there is no version in it.
 
