@@ -210,6 +210,8 @@ def _measured(records: Sequence[Values], columns: Mapping[str, Column], tables: 
     if known and "request" not in known and not any(column.role == grammar.TIME for column in columns.values()):
         # moments without a time are rows that somebody folded: what users see beside them is told nowhere else
         known = known if not any(grammar.service(name)[0] for name in columns) else frozenset()
+    if "request" not in known and {"asked_tokens", "hit_tokens"} <= {figure_of(grammar.pieces(name), column)[0] for name, column in columns.items()}:
+        known = frozenset()  # what was looked up and found in each hour stands in no table of moments
     if known or len(records) < _LEAST_MEASURED:
         return None
     figures: list[tuple[str, str, str]] = []

@@ -41,8 +41,10 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
     per_second = bool(among & {"s", "sec", "second"}) and tokens
     if column.role == grammar.MEMORY:
         return {"host": "host_bytes", "container": "host_bytes", "host-used": "host_bytes", "gpu": "gpu_bytes"}.get(column.resource, ""), column.unit or "B"  # fmt: skip
+    blocks = bool(among & {"block", "blocks"})
     if among & {"hit", "hits", "cached", "reused"}:
-        rate = rate or bool(among & {"queries", "lookups"})  # hits of what was looked up, in one column
+        # hits of what was looked up, in one column; a part of the prompts that is written in percent
+        rate = rate or bool(among & {"queries", "lookups"}) or (column.unit != "" and not tokens) or (among >= {"cached", "prompt"} and not tokens)
         return "hit_rate" if rate else "hit_tokens", "%" if among & {"pct", "percent"} else ""
     if (
         tokens
@@ -66,6 +68,8 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
         }
     ):
         return "asked_tokens", ""
+    if blocks and among & {"query", "queries", "lookups", "looked"}:
+        return "asked_tokens", ""  # in blocks, as what was found of them
     if per_second:  # of the whole server, and what it writes: reading prompts is another work
         return ("" if among & (_SHARED | _READING) else "tokens_s"), ""
     if among & {"kv", "pool"} and tokens:
