@@ -55,8 +55,8 @@ SELECT * EXCLUDE (found, sheet_tokens, gap_tokens), coalesce(prompts >= $lookups
     prompt_mean <= $part_of_a_block * block_tokens OR (prompt_mean < block_tokens AND found = 0)
   ), false) AS never_kept,
   coalesce(through_tokens <= $never_filled * pool_tokens, false) AS never_evicted,
-  CASE WHEN sheet_tokens <= pool_tokens THEN sheet_tokens ELSE gap_tokens END AS between_tokens,
-  coalesce(sheet_tokens <= pool_tokens OR gap_tokens <= $never_filled * pool_tokens, false) AS never_between,
+  coalesce(sheet_tokens, gap_tokens) AS between_tokens,
+  coalesce(sheet_tokens <= pool_tokens, gap_tokens <= $never_filled * pool_tokens, false) AS never_between,
   coalesce((SELECT count(DISTINCT tenant) = count(*) AND count(*) >= $named_enough AND max(cached_tokens) = 0 FROM request WHERE tenant IS NOT NULL), false) AS never_again
 FROM (SELECT (
     SELECT CASE WHEN t.never > 0 AND t.asked_tokens >= $sheet_tells_all * coalesce(p.recent_queries, p.queries) THEN t.between_tokens END

@@ -77,7 +77,7 @@ WITH cell AS (
   FROM compared c
   LEFT JOIN servers s USING (source, experiment), engine e
 )
-SELECT low_value, high_value, low, high, rows, lost, computed_tokens, pool_tokens, CASE WHEN n > 1 THEN 1 - n * (1 - pow(1 - 1 / n, k)) / k END AS spread_alone,
+SELECT low_value, high_value, low, high, rows, lost, computed_tokens, pool_tokens, CASE WHEN n > 1 THEN round(1 - n * (1 - pow(1 - 1 / n, k)) / k, 3) END AS spread_alone,
   turns_beyond OR regexp_matches(low_value, '^(?:lru|lfu|arc|fifo|slru|2q|s3-?fifo|sieve|mru)\b')
     OR coalesce(computed_tokens > pool_tokens, false) AND coalesce(low < spread_alone, true) AS by_eviction, ref
 FROM spread
