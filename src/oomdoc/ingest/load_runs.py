@@ -247,14 +247,17 @@ _NUMBERS = {word: number for number, word in enumerate("two three four five six 
 _RETURNS = "tenants customers chats threads conversations sessions agents assistants bots personas documents docs manuals handbooks contracts books files texts instructions prefixes templates repositories repos projects dossiers"
 """What comes back with what it brought before: who talks, and what is talked about."""
 _SET = regex(
-    rf"(?<![\w.,-])(?P<many>\d{{1,3}}(?:,\d{{3}})+|\d{{1,6}}|{'|'.join(_NUMBERS)}) (?:(?!requests|questions|GPUs|of\b)[\w'-]{{2,20}} ){{0,3}}?(?:{'|'.join(_RETURNS.split())})\b",
+    rf"(?<![\w.,-])(?P<many>\d{{1,3}}(?:,\d{{3}})+|\d{{1,6}}|{'|'.join(_NUMBERS)}) (?:(?!requests|questions|GPUs|of\b)[\w'-]{{2,20}} ){{0,3}}?(?:{'|'.join(_RETURNS.split())}|(?:system|standing|fixed) prompts)\b",
     re.I,
 )
 _SIZE = r"(?P<size>\d{1,3}(?:,\d{3})+|\d{1,7}(?:\.\d{1,2})?)\s?(?P<kilo>k)?[ -]tokens?\b"
 _DIRECTLY = regex(rf"\W{{0,3}}(?:of|with|at|\(|[àx]) ?(?:about|some|around|roughly|exactly|nearly|~|≈)? ?{_SIZE}", re.I)
 _EACH = regex(rf"[^.;!?]{{0,60}}?\b(?:each|every|own)\b(?:[^.;!?]|(?<=\d)[.]){{0,90}}?{_SIZE}", re.I)
-_ONCE = regex(r"\b(?:once|one time|never again|all different|unique|in parallel|at a time|at once|concurrent\w*|in flight)\b", re.I)
-_SENTENCE = regex(r"(?<=[.!?])\s{1,4}(?=[A-Z0-9])|\n\s{0,8}\n")
+_ONCE = regex(
+    r"\b(?:once|one time|never again|all different|unique|in parallel|at a time|at once|concurrent\w*|in flight)\b",
+    re.I,
+)
+_SENTENCE = regex(r"(?<=[.!?])\s{1,4}(?=[A-Z0-9])|\n\s{0,8}(?:\n|[*-]\s)")
 
 
 def said_sets(text: str) -> Iterator[dict[str, Any]]:

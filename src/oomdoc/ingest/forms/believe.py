@@ -168,6 +168,8 @@ def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[
 
 _COUNTED = regex(r"(?:^|[_\W])(?:requests|reqs|completed|succeeded|successful|calls|answered)(?:$|[_\W])", re.I)
 """A column that counts requests; `request` and `req_no` number them."""
+_LOOKUPS = regex(r"(?:^|[_\W])(?:queries|lookups)(?:$|[_\W])", re.I)
+"""What a cache counts over all who ask; a prompt is one query."""
 _NOT_A_COUNT = frozenset(("s", "sec", "second", "min", "per", "rate", "rps", "failed", "waiting", "running", "queued", "id", "max", "index", "size", "token", "byte", "ms"))  # fmt: skip
 _NO_PROMPT = 1_200_000
 """Tokens: no context is longer than a million and what it is rounded up to, so more were those of several prompts."""
@@ -179,7 +181,7 @@ def _are_sums(part: Part, names: Mapping[str, list[Any]]) -> bool:
     size = next((column.name for column in part.columns if column.quantity.id == "request.input"), None)
     if size is None:
         return False
-    if _mostly(names[size], lambda number: number > _NO_PROMPT):
+    if _LOOKUPS.search(size) or _mostly(names[size], lambda number: number > _NO_PROMPT):
         return True
     return any(
         _COUNTED.search(name) and not _NOT_A_COUNT & set(apart(name).words)

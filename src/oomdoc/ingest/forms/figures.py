@@ -44,7 +44,12 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
     blocks = bool(among & {"block", "blocks"})
     if among & {"hit", "hits", "cached", "reused"}:
         # hits of what was looked up, in one column; a part of the prompts that is written in percent
-        rate = rate or bool(among & {"queries", "lookups"}) or (column.unit != "" and not tokens) or (among >= {"cached", "prompt"} and not tokens)
+        rate = (
+            rate
+            or bool(among & {"queries", "lookups"})
+            or (column.unit != "" and not tokens)
+            or (among >= {"cached", "prompt"} and not tokens)
+        )
         return "hit_rate" if rate else "hit_tokens", "%" if among & {"pct", "percent"} else ""
     if (
         tokens
@@ -57,6 +62,8 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
             "query",
             "queries",
             "looked",
+            "lookup",
+            "lookups",
             "asked",
             "all",
             "working",
