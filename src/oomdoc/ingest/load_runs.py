@@ -243,7 +243,7 @@ def runs(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
         yield _row(nth, one)
 
 
-_NUMBERS = {word: number for number, word in enumerate("two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(), 2)} | {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "eighty": 80, "hundred": 100}  # fmt: skip
+_NUMBERS = {word: number for number, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"], 2)} | {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "eighty": 80, "hundred": 100}  # fmt: skip
 _RETURNS = "tenants customers chats threads conversations sessions agents assistants bots personas documents docs manuals handbooks contracts books files texts instructions prefixes templates repositories repos projects dossiers"
 """What comes back with what it brought before: who talks, and what is talked about."""
 _SET = regex(
