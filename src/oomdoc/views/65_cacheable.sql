@@ -64,7 +64,7 @@ FROM (SELECT (
   ) AS sheet_tokens, (
     -- as long as it takes somebody to come back, at the rate of the busiest server
     SELECT CASE WHEN t.never > 0 THEN b.gap_s * s.rate END::BIGINT FROM cached_turn t, come_back b,
-      (SELECT max(prompt_tokens_per_s + coalesce(generation_tokens_per_s, 0)) AS rate FROM engine_stat HAVING count(prompt_tokens_per_s) >= $lookups_least) s
+      (SELECT max(prompt_tokens_per_s + coalesce(generation_tokens_per_s, 0)) AS rate FROM seen.engine_stat HAVING count(prompt_tokens_per_s) >= $lookups_least) s
   ) AS gap_tokens,  coalesce(block.tokens, flag.tokens)::BIGINT AS block_tokens, listed.most AS prompt_most, meant.mean AS prompt_mean,
   CASE WHEN listed.most IS NOT NULL THEN listed.n ELSE coalesce(meant.n, 0) END::BIGINT AS prompts, coalesce(listed.ref, meant.ref) AS prompt_ref,
   (SELECT max(value) FROM metric WHERE name LIKE '%prefix_cache_hits%' AND name NOT LIKE '%external%') AS found,

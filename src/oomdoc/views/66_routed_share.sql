@@ -47,7 +47,7 @@ WITH cell AS (
   LEFT JOIN beside b USING (source, experiment, attempt)
 ), pool AS (
   SELECT e.kv_pool_tokens * coalesce(e.data_parallel_size, 1) AS tokens,
-    coalesce((SELECT max(value) FROM engine_figure WHERE name = 'block_size'), 16) AS block,
+    coalesce((SELECT max(value) FROM seen.engine_figure WHERE name = 'block_size'), 16) AS block,
     EXISTS (FROM come_back WHERE too_many) OR EXISTS (FROM load_point WHERE users > 1 AND set_tokens > pool_tokens) AS turns_beyond
   FROM engine e
 ), pair AS (
