@@ -300,10 +300,14 @@ def test_the_column_that_names_a_prompt_is_the_one_whose_values_come_again_with_
 
 def test_a_column_with_prompts_of_several_lengths_or_the_prompt_itself_names_none() -> None:
     text = "lap,scroll,question,prompt_tokens,cached_tokens,ttft_s\n" + "".join(
-        f"{n // 4},{'abcd'[n % 4]},what is in {n % 4},{9000 + 37 * (n % 4) + 5 * (n // 8)},512,{3 + n / 10}\n"
+        f"{n // 4},{'abcd'[n % 4]},what is in {n % 4},{9000 + 37 * (n % 4) + 60 * (n // 8)},512,{3 + n / 10}\n"
         for n in range(12)
     )
     assert {row.get("tenant") for row in rows(text, "request")} == {None}
+    asked_else = text.replace("lap,scroll", "lap,sheet").replace("9060", "9005").replace("9097", "9042").replace("9134", "9079").replace("9171", "9116")  # fmt: skip
+    assert {row["tenant"] for row in rows(asked_else, "request")} == {"a", "b", "c", "d"}, (
+        "a text with another question"
+    )
     steady = "what,question,prompt_tokens,cached_tokens\n" + "".join(
         f"same,what is in {n % 4},{9000 + 37 * (n % 4)},512\n" for n in range(12)
     )

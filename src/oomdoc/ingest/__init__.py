@@ -233,6 +233,8 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk], among_many: boo
             yield from service_figures.read(held[0].data.decode("utf-8", "replace").split("\n"))
         if not strange and load_runs.TELLING.search(held[0].data):
             yield from load_runs.read(held[0].data.decode("utf-8", "replace").split("\n"))
+        if not strange and load_runs.SAID.search(held[0].data):
+            yield from load_runs.said(held[0].data.decode("utf-8", "replace"))
         known = passages.lines_of(batches)
         if known or (not among_many and (held[0].data.count(b"\n") < _TEXT_LINES or _of_the_field(held[0].data))):
             by_line = ingestor.KIND in (text_log.KIND, notes.KIND)

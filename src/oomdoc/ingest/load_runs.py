@@ -225,6 +225,57 @@ def runs(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
         yield _row(nth, one)
 
 
+_NUMBERS = {word: number for number, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"], 2)} | {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "eighty": 80, "hundred": 100}  # fmt: skip
+_RETURNS = "tenants customers chats threads conversations sessions agents assistants bots personas documents docs manuals handbooks contracts books files texts instructions prefixes templates repositories repos projects dossiers"
+"""What comes back with what it brought before: who talks, and what is talked about."""
+_SET = regex(
+    rf"(?<![\w.,-])(?P<many>\d{{1,3}}(?:,\d{{3}})+|\d{{1,6}}|{'|'.join(_NUMBERS)}) (?:(?!requests|questions|GPUs|of\b)[\w'-]{{2,20}} ){{0,3}}?(?:{'|'.join(_RETURNS.split())}|(?:system|standing|fixed) prompts)\b",
+    re.I,
+)
+_SIZE = r"(?P<size>\d{1,3}(?:,\d{3})+|\d{1,7}(?:\.\d{1,2})?)\s?(?P<kilo>k)?[ -]tokens?\b"
+_DIRECTLY = regex(rf"\W{{0,3}}(?:of|with|at|\(|[àx]) ?(?:about|some|around|roughly|exactly|nearly|~|≈)? ?{_SIZE}", re.I)
+_EACH = regex(rf"[^.;!?]{{0,60}}?\b(?:each|every|own)\b(?:[^.;!?]|(?<=\d)[.]){{0,90}}?{_SIZE}", re.I)
+_ONCE = regex(
+    r"\b(?:once|one time|never again|all different|unique|in parallel|at a time|at once|concurrent\w*|in flight)\b",
+    re.I,
+)
+_SENTENCE = regex(r"(?<=[.!?])\s{1,4}(?=[A-Z0-9])|\n\s{0,8}(?:\n|[*-]\s)")
+
+
+def said_sets(text: str) -> Iterator[dict[str, Any]]:
+    """What comes back with what it brought before, as a sentence counts it: how many, and how many tokens each has.
+
+    >>> [(row["users"], row["prompt_tokens"]) for row in said_sets("It is 16 machine manuals of about 9,600 tokens each. Dozens ask.")]
+    [(16, 9600)]
+    >>> [(row["users"], row["prompt_tokens"]) for row in said_sets("240 tenants, every tenant has its own\\ninstruction of 4,800 tokens, and 600 tokens of ticket.")]
+    [(240, 4800)]
+    >>> list(said_sets("300 documents of 9,000 tokens, each is read once.")), list(said_sets("64 requests of 800 tokens each."))
+    ([], [])
+    """
+    at = 0
+    for piece in _SENTENCE.split(text):
+        place = text.find(piece, at)
+        at = place + len(piece)
+        sentence = " ".join(piece.split())
+        if len(sentence) > _SENTENCE_MOST or _ONCE.search(sentence) or is_log_line(piece.strip().split("\n")[0]):
+            continue
+        for found in _SET.finditer(sentence):
+            rest = sentence[found.end() :]
+            size = _DIRECTLY.match(rest) or _EACH.match(rest)
+            many = _NUMBERS.get(found["many"].lower()) or int(found["many"].replace(",", ""))
+            if size is None or many < _SEVERAL:
+                continue
+            tokens = float(size["size"].replace(",", "")) * (1000 if size["kilo"] else 1)
+            if tokens >= _SEVERAL:
+                line = text.count("\n", 0, place + max(piece.find(found["many"]), 0)) + 1
+                yield {"line": line, "users": many, "prompt_tokens": round(tokens), "text": sentence[:300]}
+                break
+
+
+_SEVERAL = 2
+_SENTENCE_MOST = 500
+
+
 def _row(nth: int, run: _Run) -> dict[str, Any]:
     wanted, got = run.asked, run.got
     done = got.get("done")
@@ -246,4 +297,16 @@ def read(lines: Sequence[str]) -> Iterator[Batch]:
     rows = Rows()
     for row in runs(lines):
         rows.add("load_run", **row)
+    yield from rows.take()
+
+
+SAID = regex(rb"(?i)\d[\d,.]{0,9}\s?k?[ -]tokens?\b")
+"""Whether a text may count what comes back: one search for each short text."""
+
+
+def said(text: str) -> Iterator[Batch]:
+    """The sets that the sentences of a short text count."""
+    rows = Rows()
+    for nth, row in enumerate(said_sets(text), _MOST):
+        rows.add("load_run", run=nth, **row)
     yield from rows.take()

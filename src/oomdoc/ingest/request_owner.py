@@ -38,10 +38,43 @@ def names_prompts(cells: Iterable[tuple[str, str]]) -> bool:
             return False  # a prompt itself is no name of it
         sizes.setdefault(value, []).append(size)
     again = [told for told in sizes.values() if len(told) > 1]
+    if len(sizes) < _PROMPTS or 2 * len(again) < len(sizes):
+        return False
     lengths = {told[0] for told in sizes.values()}
-    return (
-        len(sizes) >= _PROMPTS
-        and 2 * len(again) >= len(sizes)
-        and all(len(set(told)) == 1 for told in sizes.values())
-        and 2 * len(lengths) > len(sizes)
-    )
+    if all(len(set(told)) == 1 for told in sizes.values()):
+        return 2 * len(lengths) > len(sizes)
+    # a figure that goes with the length, such as a time, is no name
+    return len(sizes) > _PROMPTS and not any(_is_number(name) for name in sizes) and _decides(list(sizes.values()))
+
+
+def _is_number(name: str) -> bool:
+    try:
+        return float(name) is not None
+    except ValueError:
+        return False
+
+
+_DECIDED = 0.8  # of the spread of the lengths; a question of another length behind each text leaves some
+
+
+def _decides(told: Sequence[Sequence[str]]) -> bool:
+    """Whether lengths differ between names and hardly within one: a document that is asked something else each time.
+
+    The share of the variance that the names account for, less what as many names would account for by chance.
+
+    >>> _decides([["900", "905"], ["700", "702"], ["500", "508"], ["820", "815"]]), _decides([["900", "500"], ["700", "890"], ["510", "900"]])
+    (True, False)
+    """
+    try:
+        lengths = [[float(size) for size in sizes] for sizes in told]
+    except ValueError:
+        return False
+    every = [size for sizes in lengths for size in sizes]
+    within, free = sum(_squares(sizes) for sizes in lengths), len(every) - len(lengths)
+    spread = _squares(every) / (len(every) - 1)
+    return free > 0 and spread > 0 and 1 - within / free / spread >= _DECIDED
+
+
+def _squares(sizes: Sequence[float]) -> float:
+    mean = sum(sizes) / len(sizes)
+    return sum((size - mean) ** 2 for size in sizes)

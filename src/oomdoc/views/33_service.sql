@@ -8,6 +8,7 @@
 -- high_label: condition of the largest
 -- load: the conditions are amounts of load (clients, requests a second, tokens), and the largest latency has more of it: that takes longer on any server
 -- pressed: beside the largest stands that requests waited, or that the pool was crowded
+-- anew: of the prompts beside the largest twice as much had to be computed as beside the smallest: what was found in a cache makes the difference
 -- ref: where the largest stands
 WITH stated AS (
   SELECT source, experiment, attempt, row_number() OVER () AS nth, CASE WHEN flag = '@said' THEN value ELSE flag[2:] || ' ' || value END AS text
@@ -22,13 +23,13 @@ WITH stated AS (
     bool_or(regexp_matches(lower(text), '\b(no|without)[ _-](\w+[ _-])?cach|\bcach\w*[ _:=-]+(off|false|disabled|none)\b')) AS control,
          max(
            try_cast(regexp_extract(text, '\d+(?:\.\d+)?') AS DOUBLE)
-         ) FILTER (regexp_matches(lower(text), '\b(clients?|users?|conc|concurren\w+|parallel\w*|vus?|workers?|threads?|rps|qps|rate|load|batch|requests?|requests?_s|req|req_s|req_per_s\w*|in_?flight|streams?|sessions?|agents?|num_prompts|max_num\w*|tokens?|length|len|input|output|context|isl|osl)\b')) AS amount
+         ) FILTER (regexp_matches(lower(text), '\b(clients?|users?|conc|concurren\w+|parallel\w*|vus?|workers?|threads?|rps|qps|rate|load|batch|requests?|requests?_s|req|req_s|req_per_s\w*|in_?flight|streams?|sessions?|agents?|num_prompts|max_num\w*|tokens?|length|len|input|output|context|isl|osl)\b|^[a-z]+_(rps|qps|concurrency|clients|users) ')) AS amount
   FROM stated GROUP BY ALL
 ), offered AS (
   -- what was offered or in flight, as a column beside the latency
   SELECT source, experiment, attempt, max(value) AS amount
   FROM trial_figure
-  WHERE regexp_matches(name, '^(concur\w*|conc|in_flight|clients?|users|streams|req_s|req_per_s|requests_s|rps|qps|rate|request_rate|sent|(num_|n_)?(requests|prompts))$')
+  WHERE regexp_matches(name, '^(max_|num_|n_)?(concur\w*|conc|in_flight|clients?|users|streams|req_s|req_per_s|requests_s|rps|qps|rate|request_rate|sent|requests|prompts)$')
   GROUP BY ALL
 ), paced AS (
   -- a rate that is told in words among its like: all at once is more than any
@@ -38,12 +39,20 @@ WITH stated AS (
   )
   WHERE rate <> ''
   GROUP BY ALL
+), cached AS (
+  -- what of a row's prompts had to be computed
+  SELECT source, experiment, attempt, 1 - coalesce(max(value) FILTER (quantity = 'hit_rate'),
+    max(value) FILTER (quantity = 'hit_tokens') / nullif(max(value) FILTER (quantity = 'asked_tokens'), 0)) AS computed
+  FROM trial_figure
+  WHERE quantity IN ('hit_rate', 'hit_tokens', 'asked_tokens')
+  GROUP BY ALL
 ), told AS (
-  SELECT f.*, l.label, l.warmth, coalesce(o.amount, p.amount, l.amount) AS amount
+  SELECT f.*, l.label, l.warmth, coalesce(o.amount, p.amount, l.amount) AS amount, c.computed
   FROM trial_figure f
   LEFT JOIN label l USING (source, experiment, attempt)
   LEFT JOIN paced p USING (source, experiment, attempt)
   LEFT JOIN offered o USING (source, experiment, attempt)
+  LEFT JOIN cached c USING (source, experiment, attempt)
   WHERE f.quantity IN ('ttft_s', 'tpot_s', 'latency_s') AND f.value > 0 AND NOT coalesce(l.control, false)
 ), crowd AS (
   SELECT source, experiment, attempt, bool_or((regexp_matches(lower(name), 'wait|queue') AND value >= 1)
@@ -61,6 +70,7 @@ WITH stated AS (
   arg_max({'x': label}, value).x AS high_label,
        coalesce(arg_max({'x': amount}, value).x > arg_min({'x': amount}, value).x, false) AS load,
        coalesce(arg_max({'x': coalesce(c.pressed, false) OR coalesce(b.pressed, false)}, value).x, false) AS pressed,
+       coalesce(arg_max({'x': computed}, value).x >= $computed_more * arg_min({'x': computed}, value).x, false) AS anew,
          arg_max(source || ':' || line, value) AS ref
 FROM told
 LEFT JOIN crowd c USING (source, experiment, attempt)

@@ -39,9 +39,9 @@ WITH sheet AS (
     prompt_tokens - coalesce(shared_tokens, 0), coalesce(output_tokens, 0), ttft_s, NULL, source || ':' || line
   FROM load_run
 )
-SELECT t.source, t.sweep, t.turn::BIGINT AS turn, least(t.callers, e.max_num_seqs)::BIGINT AS callers, t.users::BIGINT AS users,
+SELECT t.source, t.sweep, t.turn::BIGINT AS turn, CASE WHEN t.callers IS NOT NULL THEN least(t.callers, e.max_num_seqs) END::BIGINT AS callers, t.users::BIGINT AS users,
   t.prompt_tokens::BIGINT AS prompt_tokens, t.own_tokens::BIGINT AS own_tokens,
-  (least(t.callers, e.max_num_seqs) * (t.prompt_tokens + t.output_tokens / 2))::BIGINT AS flight_tokens,
+  (CASE WHEN t.callers IS NOT NULL THEN least(t.callers, e.max_num_seqs) END * (t.prompt_tokens + t.output_tokens / 2))::BIGINT AS flight_tokens,
   (t.users * t.own_tokens)::BIGINT AS set_tokens, coalesce(e.kv_pool_tokens * coalesce(e.data_parallel_size, 1), t.kv_tokens)::BIGINT AS pool_tokens, t.ttft_s, t.ref
 FROM told t, engine e
 WHERE t.prompt_tokens > 0

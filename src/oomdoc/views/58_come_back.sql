@@ -36,7 +36,7 @@ WITH told AS (
     median(moment - last) FILTER (again) AS gap_s, sum(greatest(input_tokens - shared, 0)) FILTER (nth = 1) + any_value(shared) AS set_tokens,
          median(greatest(cached_tokens - shared, 0) / CASE WHEN input_tokens > shared THEN input_tokens - shared END) FILTER (again) AS own_share,
            source || ':' || min(line) FILTER (again) AS ref
-  FROM (SELECT *, input_tokens BETWEEN before AND $turn_growth * before AS again FROM asked JOIN begun USING (source)) GROUP BY source
+  FROM (SELECT *, input_tokens BETWEEN $turn_shrink * before AND $turn_growth * before AS again FROM asked JOIN begun USING (source)) GROUP BY source
 )
 SELECT f.who, f.returns, f.gap_s, f.set_tokens::BIGINT AS set_tokens, p.pool_tokens, f.own_share, i.evicted_idle_s,
   CASE WHEN f.returns >= $returns_least THEN f.gap_s > i.evicted_idle_s END AS too_late, f.set_tokens > p.pool_tokens AS too_many, f.ref

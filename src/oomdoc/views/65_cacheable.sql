@@ -10,7 +10,9 @@
 -- through_ref: where
 -- never_kept: hardly a prompt fills a block, so next to nothing of them can be kept
 -- never_evicted: what ran through the pool since the start had room in it
--- never_between: conversations found nothing of their former prompts, though less was computed in between than the pool stores, and the sheet of them tells of all that was looked up
+-- between_tokens: the most that was computed between two turns that repeat each other: by the sheet, where it tells of all, else by the busiest rate of a server; NULL = neither
+-- never_between: conversations found nothing of their former prompts, though less was computed in between than the pool stores
+-- never_again: a sheet names the text of each request, and no text is sent twice: there is nothing that could be found
 WITH listed AS (
   SELECT max(input_tokens) AS most, count(input_tokens) AS n, arg_max(source || ':' || line, input_tokens) AS ref FROM request
 ), meant AS (
@@ -48,16 +50,22 @@ WITH listed AS (
   FROM up u JOIN seen.engine_stat e ON e.source = u.source AND e.line BETWEEN u.line AND u.last_line WHERE e.t >= u.t GROUP BY u.start_id
 )
 -- where not a token was ever found, prompts that do not fill a block on average are enough
-SELECT * EXCLUDE (found), coalesce(prompts >= $lookups_enough AND coalesce(
+SELECT * EXCLUDE (found, sheet_tokens, gap_tokens), coalesce(prompts >= $lookups_enough AND coalesce(
     prompt_most < block_tokens AND coalesce(prompt_mean < block_tokens, true),
     prompt_mean <= $part_of_a_block * block_tokens OR (prompt_mean < block_tokens AND found = 0)
   ), false) AS never_kept,
   coalesce(through_tokens <= $never_filled * pool_tokens, false) AS never_evicted,
-  coalesce((
-    SELECT t.never > 0 AND t.between_tokens <= pool_tokens AND t.asked_tokens >= $sheet_tells_all * coalesce(p.recent_queries, p.queries)
+  coalesce(sheet_tokens, gap_tokens) AS between_tokens,
+  coalesce(sheet_tokens <= pool_tokens, gap_tokens <= $never_filled * pool_tokens, false) AS never_between,
+  coalesce((SELECT count(DISTINCT tenant) = count(*) AND count(*) >= $named_enough AND max(cached_tokens) = 0 FROM request WHERE tenant IS NOT NULL), false) AS never_again
+FROM (SELECT (
+    SELECT CASE WHEN t.never > 0 AND t.asked_tokens >= $sheet_tells_all * coalesce(p.recent_queries, p.queries) THEN t.between_tokens END
     FROM cached_turn t, prefix_cache p
-  ), false) AS never_between
-FROM (SELECT coalesce(block.tokens, flag.tokens)::BIGINT AS block_tokens, listed.most AS prompt_most, meant.mean AS prompt_mean,
+  ) AS sheet_tokens, (
+    -- as long as it takes somebody to come back, at the rate of the busiest server
+    SELECT CASE WHEN t.never > 0 THEN b.gap_s * s.rate END::BIGINT FROM cached_turn t, come_back b,
+      (SELECT max(prompt_tokens_per_s + coalesce(generation_tokens_per_s, 0)) AS rate FROM seen.engine_stat HAVING count(prompt_tokens_per_s) >= $lookups_least) s
+  ) AS gap_tokens,  coalesce(block.tokens, flag.tokens)::BIGINT AS block_tokens, listed.most AS prompt_most, meant.mean AS prompt_mean,
   CASE WHEN listed.most IS NOT NULL THEN listed.n ELSE coalesce(meant.n, 0) END::BIGINT AS prompts, coalesce(listed.ref, meant.ref) AS prompt_ref,
   (SELECT max(value) FROM metric WHERE name LIKE '%prefix_cache_hits%' AND name NOT LIKE '%external%') AS found,
   coalesce(counted.tokens, most.tokens)::BIGINT AS through_tokens, e.kv_pool_tokens::BIGINT AS pool_tokens, coalesce(counted.ref, most.ref) AS through_ref

@@ -11,7 +11,7 @@ columns is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -153,6 +153,7 @@ def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[
             break
         parts.append(best)
         used |= {taken.name for taken in best.columns if not _shared(taken.quantity)}
+    parts = [part for part in parts if part.entity.table != "request" or not _are_sums(part, names)]
     if not parts:
         return None
     parts = [_with_conversation(part, tuple(names)) for part in parts]
@@ -170,6 +171,35 @@ def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[
         and _are_numbers(values)
     )
     return Plan(tuple(parts), unknown, tuple(beside.items()))
+
+
+_COUNTED = regex(r"(?:^|[_\W])(?:requests|reqs|completed|succeeded|successful|calls|answered)(?:$|[_\W])", re.I)
+"""A column that counts requests; `request` and `req_no` number them."""
+_LOOKUPS = regex(r"(?:^|[_\W])(?:queries|lookups)(?:$|[_\W])", re.I)
+"""What a cache counts over all who ask; a prompt is one query."""
+_NOT_A_COUNT = frozenset(("s", "sec", "second", "min", "per", "rate", "rps", "failed", "waiting", "running", "queued", "id", "max", "index", "size", "token", "byte", "ms"))  # fmt: skip
+_NO_PROMPT = 1_200_000
+"""Tokens: no context is longer than a million and what it is rounded up to, so more were those of several prompts."""
+
+
+def _are_sums(part: Part, names: Mapping[str, list[Any]]) -> bool:
+    """Whether rows that have the columns of a request are sums over many: they count them, or have more tokens than any prompt can."""
+    taken = {column.name for column in part.columns}
+    size = next((column.name for column in part.columns if column.quantity.id == "request.input"), None)
+    if size is None:
+        return False
+    if _LOOKUPS.search(size) or _mostly(names[size], lambda number: number > _NO_PROMPT):
+        return True
+    return any(
+        _COUNTED.search(name) and not _NOT_A_COUNT & set(apart(name).words)
+        and _mostly(values, lambda number: number > 1 and number == int(number))
+        for name, values in names.items() if name not in taken
+    )  # fmt: skip
+
+
+def _mostly(values: Sequence[Any], holds: Callable[[float], bool]) -> bool:
+    numbers = [number_of(value)[0] for value in values if is_number(value)]
+    return len(numbers) > 1 and 2 * sum(map(holds, numbers)) > len(numbers)
 
 
 def _with_conversation(part: Part, names: Sequence[str]) -> Part:

@@ -211,6 +211,10 @@ def _measured(records: Sequence[Values], columns: Mapping[str, Column], tables: 
     if known and "request" not in known and not any(column.role == grammar.TIME for column in columns.values()):
         # moments without a time are rows that somebody folded: what users see beside them is told nowhere else
         known = known if not any(grammar.service(name)[0] for name in columns) else frozenset()
+    if "request" not in known and {"asked_tokens", "hit_tokens"} <= {
+        figure_of(grammar.pieces(name), column)[0] for name, column in columns.items()
+    }:
+        known = frozenset()  # what was looked up and found in each hour stands in no table of moments
     if known or len(records) < _LEAST_MEASURED:
         return None
     figures: list[tuple[str, str, str]] = []
@@ -221,7 +225,7 @@ def _measured(records: Sequence[Values], columns: Mapping[str, Column], tables: 
         quantity, unit = figure_of(words, column)
         if not cells:
             continue
-        if share_of(cells, lambda cell: is_number(cell) or _is_duration(cell)) >= FIT and (quantity or len(conditions) >= _NAMED_FIRST):  # fmt: skip
+        if share_of(cells, lambda cell: is_number(cell) or _is_duration(cell)) >= FIT and (quantity or len(conditions) >= _NAMED_FIRST or set(words) & _QUEUES):  # fmt: skip
             figures.append((name, quantity, unit))
         elif len(conditions) < _NAMED_FIRST:
             conditions.append(name)
@@ -230,6 +234,8 @@ def _measured(records: Sequence[Values], columns: Mapping[str, Column], tables: 
     return Experiment((), tuple(conditions), "", tuple(figures))
 
 
+_QUEUES = word_set("queue queued waiting backlog pending")
+"""What a row came to, and never what it was measured under."""
 _OF_USERS = word_set("ttft_s tpot_s latency_s hit_rate")
 _DECIDING = word_set("hit_tokens hit_rate kv_tokens kv_bytes")
 SPOKEN = word_set(

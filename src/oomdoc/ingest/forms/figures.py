@@ -24,7 +24,7 @@ _SIZED = regex(r"-?\d[\d,]{0,12}(?:\.\d{1,6})?\s?([KMGT])(i)?B?")
 _SPARE = word_set("free available left livre libre frei freier libero wolne disponible disponivel")
 _SHARED = word_set("card gpu rank device user request req stream client replica node")
 _ASKED = word_set(
-    "reusable total prompt query queries looked asked all working distinct corpus together history histories"
+    "reusable total prompt query queries looked lookup lookups asked all working distinct corpus together history histories"
 )
 _READING = word_set("prompt input in prefill prompts")
 
@@ -45,11 +45,20 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
     per_second = bool(among & {"s", "sec", "second"}) and tokens
     if column.role == grammar.MEMORY:
         return {"host": "host_bytes", "container": "host_bytes", "host-used": "host_bytes", "gpu": "gpu_bytes"}.get(column.resource, ""), column.unit or "B"  # fmt: skip
+    blocks = bool(among & {"block", "blocks"})
     if among & {"hit", "hits", "cached", "reused"}:
-        rate = rate or bool(among & {"queries", "lookups"})  # hits of what was looked up, in one column
+        # hits of what was looked up, in one column; a part of the prompts that is written in percent
+        rate = (
+            rate
+            or bool(among & {"queries", "lookups"})
+            or (column.unit != "" and not tokens)
+            or (among >= {"cached", "prompt"} and not tokens)
+        )
         return "hit_rate" if rate else "hit_tokens", "%" if among & {"pct", "percent"} else ""
     if tokens and not per_second and among & _ASKED:
         return "asked_tokens", ""
+    if blocks and among & {"query", "queries", "lookups", "looked"}:
+        return "asked_tokens", ""  # in blocks, as what was found of them
     if per_second:  # of the whole server, and what it writes: reading prompts is another work
         return ("" if among & (_SHARED | _READING) else "tokens_s"), ""
     if among & {"kv", "pool"} and tokens:

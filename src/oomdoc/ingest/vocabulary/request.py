@@ -14,7 +14,7 @@ QUANTITIES = (
     Quantity(
         "request.input", "request", "input_tokens", "tokens",
         strong="prompt token, input token, system token, prefix token, prompt size token, prompt token used, context token, user token, isl, prompt token count, prompt size, ctx token, ptok, prompt size token",
-        weak="prompt, in, input, prefill, ctx, context, query token",
+        weak="prompt, in, input, prefill, ctx, context, query token, document token, doc token, text token, letter token, page token",
         exact="""input_tokens, prompt_tokens, prompt_token_count, input_token_count, num_prompt_tokens, n_prompt_tokens, prompt_len, input_len,
             input_length, prompt_length, prefill_tokens, context_tokens, tokens_in, in_tokens, llm_input_token, llm_input_tokens,
             gen_ai.usage.input_tokens, gen_ai.usage.prompt_tokens, prompt_eval_count, num_input_tokens, request_tokens, promptTokenCount""",
@@ -104,7 +104,7 @@ QUANTITIES = (
     Quantity(
         "request.tenant", "request", "tenant", "text",
         strong="tenant, tenant id, customer, api key alias, team, team id",
-        weak="user, user id, client, client id, app, caller, consumer, org, session, session id, conversation, conversation id, chat, chat id, thread id, agent, agent id, conv, sess, prefix id, prefix hash, prefix key, prefix name, document id, doc id, doc, document, file, prompt id, prompt key, prompt hash, template id, image id, picture id, video id",
+        weak="user, user id, client, client id, app, caller, consumer, org, session, session id, conversation, conversation id, chat, chat id, thread id, agent, agent id, conv, sess, prefix id, prefix hash, prefix key, prefix name, document id, doc id, doc, document, file, prompt id, prompt key, prompt hash, template id, image id, picture id, video id, document hash, document sha1, document sha256, document md5, document digest, content hash, content sha256, text hash, text sha256, prompt sha256, file hash, file sha256",
         samples=(("tenant", "helpdesk", "helpdesk"), ("session", "s07", "s07"), ("prefix_id", "p12", "p12"), ("doc", "d1", "d1")),
         not_names=("user_agent", "prefix_tokens"),
     ),
