@@ -26,7 +26,8 @@ LEFT JOIN (
   JOIN main.engine_figure g ON g.source = s.source AND g.line BETWEEN s.first_line AND s.last_line AND g.name = 'activation_bytes'
   GROUP BY s.start_id
 ) a ON a.start_id = b.other
-WHERE NOT EXISTS (FROM cut_card)  -- on an instance of a card the other start may have had more
+WHERE NOT EXISTS (FROM lone_refusal)  -- nor is it who else was there
+  AND NOT EXISTS (FROM cut_card)  -- on an instance of a card the other start may have had more
   -- another release plans otherwise
   AND NOT EXISTS (
     FROM engine_start mine JOIN engine_start other ON other.version <> mine.version WHERE mine.start_id = i.start_id AND other.start_id = b.other

@@ -15,18 +15,9 @@ WITH began AS (
       FROM milestone m WHERE m.source = a.source AND m.name IN ('loaded', 'kv-blocks', 'kv-sized') AND m.line > a.line AND (m.line < b.line OR b.source <> a.source) AND m.t < b.t
     )
     AND EXISTS (FROM startup_check c WHERE c.source = b.source AND c.line > b.line AND c.name IN ('no-kv-blocks', 'kv-below-max-model-len', 'free-memory'))
-), alone AS (
-  -- one that began by itself, on a card that was looked at just before and was empty, was refused as well: it is not the other that is in its way
-  SELECT c.source
-  FROM startup_check c
-  JOIN began b ON b.source = c.source AND b.line < c.line
-  JOIN gpu_sample g ON g.source = c.source AND g.line < b.line AND g.used_bytes < $device_idle * g.total_bytes
-  WHERE c.name IN ('no-kv-blocks', 'kv-below-max-model-len', 'free-memory')
-    AND NOT EXISTS (FROM began o WHERE o.source = c.source AND o.line BETWEEN g.line AND c.line AND o.line <> b.line)
-    AND NOT EXISTS (FROM began o WHERE (o.source <> b.source OR o.line <> b.line) AND abs(o.t - b.t) <= $at_once_s)
 )
 SELECT (SELECT count(DISTINCT place) FROM (SELECT ref AS place FROM pair UNION ALL SELECT other_ref FROM pair)) AS engines, max(apart_s) AS apart_s,
   max_by(ref, apart_s) AS ref, max_by(other_ref, apart_s) AS other_ref
 FROM pair
-WHERE (SELECT devices FROM device) = 1 AND NOT EXISTS (FROM alone)
+WHERE (SELECT devices FROM device) = 1 AND NOT EXISTS (FROM lone_refusal)
 HAVING count(*) > 0
