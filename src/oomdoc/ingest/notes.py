@@ -57,6 +57,11 @@ _DELTA = regex(
 )
 
 
+_WRAPPED = 60
+"""Characters: a line of prose that an editor has wrapped is longer."""
+_ENDS = ".!?:;|)\"'。！？"
+
+
 class _Reader:
     """Reads a note line by line."""
 
@@ -66,10 +71,13 @@ class _Reader:
         self.listing = Listing()
         self.subject: str | None = None
         self.told: set[tuple[str, str]] = set()
+        self._begun = ""
+        """The last words of a line of prose whose sentence goes on in the next line."""
 
     def line(self, number: int, raw: str) -> None:
         """One physical line."""
         text = plain(raw)
+        begun, self._begun = self._begun, ""
         if not text:
             self.listing.ends()
             return
@@ -90,7 +98,9 @@ class _Reader:
         elif self.devices.line(number, text):
             self._state(number, text, topics=bool(MIG.search(text) or _UNIFIED.search(text)) or "," in text)
         else:
-            self._state(number, text, topics=command is None)
+            self._state(number, text, topics=command is None, begun=begun)
+            if len(text) >= _WRAPPED and text[-1] not in _ENDS:
+                self._begun = text[text.rfind(". ", 0, -1) + 1 :][-_WRAPPED:].strip()
 
     def end(self) -> None:
         """The end of the text: devices are complete now."""
@@ -124,8 +134,8 @@ class _Reader:
         if value is not None:
             self.rows.add("metric", number, name=match["name"], labels="delta", value=value)
 
-    def _state(self, number: int, text: str, topics: bool) -> None:
-        """A line of prose: exits, memory, engine facts, topics."""
+    def _state(self, number: int, text: str, topics: bool, begun: str = "") -> None:
+        """A line of prose: exits, memory, engine facts, topics; `begun` is what the line before has of its sentence."""
         exited = _EXIT.search(text) if _EXIT_WORD.search(text) else None
         if exited:
             name = re.sub(r"\s*\bprocess\b\s*$", "", exited["name"] or "").strip() or None
@@ -150,7 +160,7 @@ class _Reader:
         for flag, value in facts(text):
             self.rows.add("engine_flag", number, flag=flag, value=launch.shown(flag, value), origin="file")
         if topics:
-            for topic, number_told in topics_of(text[:LINE_CAP]):
+            for topic, number_told in topics_of(text[:LINE_CAP], begun):
                 self._note(number, topic, number_told, text)
 
     def _note(self, line: int, topic: str, value: float | None, text: str) -> None:

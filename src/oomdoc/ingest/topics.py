@@ -328,11 +328,12 @@ TOPICS: tuple[Topic, ...] = (
         r"|(?<!why )(?<!how )\b(?:will|would|could|can|should|might|may) (?:it|we|i|they|he|she|this|that|these|the \w+|a \w+|one|another \w+) (?:\w+ ){0,2}"
         r"(?:oom|run|go|get|crash|die|fail|be killed|exhaust)\b"
         r"|\bis (?:it|there) (?:possible|likely|a (?:risk|danger|chance))\b"
+        r"|\b(?:talks?|speaks?|warns?|mentions?|says something) (?:of|about)(?: \w+){0,2} oom\b"
         r"|(?:是不是|是否|会不会|难道)[^，。！；]{0,12}(?:显存|内存|OOM)|\b(?:signal )?terminated program \w+",
         deniable=True,
         samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None), ("it will run out of memory every evening", None), ("can you explain why we get CUDA out of memory", None), ("this is what happens: OOM", None), ("why would the server crash after two hours", None)),
         near_misses=(
-            "no OOM so far", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0", "reboot before the OOM killer comes",
+            "no OOM so far", "the log talks of OOM and goes on", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0", "reboot before the OOM killer comes",
             "I am afraid that it will crash with OOM at night", "we think it is going to run out of memory one day", "do the workers crash?", "busy all day. When does this go out of memory, and what do we change before?",
             "does this mean that the sixth user gets an OOM", "could it go out of memory with ten of them", "是不是显存不够", "担心再压测下去会 OOM", "wir befürchten, dass er heute Nacht mit OOM endet",
         ),
@@ -449,8 +450,9 @@ TOPICS: tuple[Topic, ...] = (
         "the same prefixes are sent again",
         r"\b(?:same|identical|shared|repeated|repeating)\b(?! \d+ )(?: \S+){0,2} (?:system )?"
         r"(?:prompts?|prefix(?:es)?|preambles?|instructions?|messages?)\b",
-        # `one prompt of 90,000 tokens` is a size
-        r"\b(?:common|one) (?:system )?(?:prompts?|prefix(?:es)?|preambles?)\b(?! of [\d~]| with [\d~]|,? \d)",
+        # `one prompt of 90,000 tokens` and `one prompt near the limit` are single ones: who shares it has to stand beside it
+        r"\b(?:common (?:system )?|one system )(?:prompts?|prefix(?:es)?|preambles?)\b|\bone (?:prefix|preamble)\b",
+        r"\bone (?:long |common |fixed |big )?prompt\b[^.;]{0,30}\b(?:all|every\w*|each|both|again)\b",
         r"\b(?:prompts?|prefix(?:es)?) (?:is|are) (?:repeated|reused|sent again|the same|shared)\b",
         r"\b(?:sessions?|conversations?|chats?|users?|prompts?|prefix(?:es)?)\b[^.]{0,80}\b(?:in turn|in a circle|"
         r"round[- ]robin|in rotation|alternat\w+|rotat\w+|cyclic\w*|again and again)\b",
@@ -461,7 +463,7 @@ TOPICS: tuple[Topic, ...] = (
         unless=r"\b(?:error|log|warning) messages?\b|\bre-?start\w*\b|\b(?:same|identical) (?:prompts?|messages?) (?:fails?|failed|works?|worked|passe[sd]|crash\w*|each|everywhere|throughout|as (?:before|above)|(?:for|in|at|on|with) (?:each|every|all|both))\b"
         r"|(?<![\d.])(?!0+(?:\.0+)? ?%)\d+(?:\.\d+)? ?% (?:of )?(?:prefix[- ]?)?(?:cache[- ]?)?hits?\b",
         samples=(("the same system prompt in every chat", None), ("the same instructions in every chat, and some fail", None), ("sessions one after another in a circle", None),),
-        near_misses=("the same error messages again", "each prompt is different", "200 prompts, one after the other", "the same 200 prompts in every run", "same prompts each", "the same prompt fails again after a restart", "two identical prompts: 50.9 % prefix hits", "long: one prompt of 90,000 tokens, answered",),
+        near_misses=("the same error messages again", "each prompt is different", "200 prompts, one after the other", "the same 200 prompts in every run", "same prompts each", "the same prompt fails again after a restart", "two identical prompts: 50.9 % prefix hits", "long: one prompt of 90,000 tokens, answered", "we send a probe with one prompt near the limit",),
     ),
     _topic(
         "no-hits",
@@ -626,14 +628,20 @@ _FEATURES = ("prompt-logprobs", "lora", "draft-model", "multimodal")
 _OFF_CURES = next(topic.shape for topic in TOPICS if topic.name == "off-cures")
 
 
-def topics_of(text: str) -> Iterator[tuple[str, float | None]]:
+def topics_of(text: str, begun: str = "") -> Iterator[tuple[str, float | None]]:
     """Topics of one line or sentence with their numbers: tokens, bytes, counts, shares, as each topic says.
+
+    `begun` is what of the sentence stands in the line before: it denies and asks as well, and its own topics are told there.
 
     >>> list(topics_of("Fails with a 16k token prompt; --enforce-eager starts fine; no LoRA."))
     [('long-prompt', 16000.0), ('eager-cures', None)]
+    >>> list(topics_of("OOM and no restart", begun="it ran for a day without")), list(topics_of("OOM and no restart"))
+    ([], [('failure-told', None)])
     """
+    start = len(begun) + 1 if begun else 0
+    text = f"{begun} {text}" if begun else text
     for topic in TOPICS:
-        for match in topic.shape.finditer(text):
+        for match in topic.shape.finditer(text, start):
             clause = text[text.rfind(";", 0, match.start()) + 1 : _clause_end(text, match.end())]
             if topic.unless and topic.unless.search(clause):
                 continue

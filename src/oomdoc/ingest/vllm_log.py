@@ -49,9 +49,9 @@ def _gib(
 ) -> Pattern:
     """A pattern for one memory figure printed in units of 2**30.
 
-    The same figure is printed in several dialects: a prefix `v0_`, `v0_results_`, `breakdown_` or `cpu_` names the pattern, not the figure.
+    The same figure is printed in several dialects: a prefix `v0_`, `v0_results_`, `breakdown_`, `profiled_`, `snapshot_` or `cpu_` names the pattern, not the figure.
     """
-    figure = re.sub(r"^(?:v0_results|v0|breakdown|cpu)_", "", name)
+    figure = re.sub(r"^(?:v0_results|v0|breakdown|profiled|snapshot|cpu)_", "", name)
     samples = tuple((text, {"name": figure, "value": number}) for text, number in ((sample, value), *more))
     return Pattern(
         name="figure-" + name.removesuffix("_bytes").replace("_", "-"), dialect="vllm", anchors=(anchor,) if isinstance(anchor, str) else anchor, regex=regex(pattern),
@@ -352,6 +352,12 @@ PATTERNS: tuple[Pattern, ...] = (
          "model weights take 14.96GiB; non_torch_memory takes 0.10GiB; PyTorch activation peak memory takes 9.37GiB;", 14.96 * GIB),
     _gib("non_torch_bytes", "0.6.5 – 0.10.2", rf"non_torch_memory takes (?P<value>{_NUM})GiB", "model weights take",
          "model weights take 14.96GiB; non_torch_memory takes 0.10GiB; PyTorch activation", 0.10 * GIB),
+    _gib("profiled_activation_bytes", "0.9.0 →", rf"torch peak memory increase: (?P<value>{_NUM})GiB", "torch peak memory increase",
+         "Memory profiling takes 7.10 seconds. Total non KV cache memory: 21.03GiB; torch peak memory increase: 4.21GiB; non-torch forward increase memory: 0.31GiB; weights memory: 16.51GiB.", 4.21 * GIB),
+    _gib("profiled_non_torch_bytes", "0.9.0 →", rf"non-torch forward increase memory: (?P<value>{_NUM})GiB", "torch peak memory increase",
+         "torch peak memory increase: 4.21GiB; non-torch forward increase memory: 0.31GiB; weights memory: 16.51GiB.", 0.31 * GIB),
+    _gib("snapshot_total_bytes", "0.9.0 →", rf"torch_peak={_NUM}GiB, free_memory={_NUM}GiB, total_memory=(?P<value>{_NUM})GiB", "total_memory=",
+         "worker init memory snapshot: torch_peak=0.0GiB, free_memory=78.61GiB, total_memory=79.18GiB, cuda_memory=0.57GiB, torch_memory=0.0GiB", 79.18 * GIB),
     _gib("activation_bytes", "0.6.5 – 0.10.2", rf"activation peak memory takes (?P<value>{_NUM})GiB", "model weights take",
          "model weights take 1.0GiB; PyTorch activation peak memory takes 9.37GiB; the rest", 9.37 * GIB),
     _gib("v0_kv_available_bytes", "0.6.5 – 0.10.2", rf"reserved for KV Cache is (?P<value>{_NUM})GiB", "model weights take",

@@ -36,8 +36,9 @@ WITH box AS (
          sum(coalesce(count, 1)) FILTER (killed) AS probe_kills, min(source || ':' || line) FILTER (killed) AS probe_kill_ref,
          bool_or(reason IN ('BackOff', 'CrashLoopBackOff')) AS back_off, bool_or(reason = 'Evicted') AS evicted,
            bool_or(reason = 'FailedScheduling') AS unschedulable,
-         sum(coalesce(count, 1)) FILTER (reason IN ('Restarted', 'Started')) AS started
-  FROM (SELECT *, reason = 'Unhealthy' AND (NOT message ILIKE '%readiness%' OR ends_unready) AS failed, reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check|not (?:ready|healthy)|failure threshold') AS killed
+         -- another container of the pod that starts is no restart: the same words are of the same one
+         max(alike) FILTER (reason IN ('Restarted', 'Started')) AS started
+  FROM (SELECT *, sum(coalesce(count, 1)) OVER (PARTITION BY source, reason, object, message) AS alike, reason = 'Unhealthy' AND (NOT message ILIKE '%readiness%' OR ends_unready) AS failed, reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check|not (?:ready|healthy)|failure threshold') AS killed
         -- the kubelet only takes traffic from what is not ready; other controllers end it
         FROM (
           SELECT *,

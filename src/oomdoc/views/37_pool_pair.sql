@@ -16,9 +16,21 @@ WITH figure AS (
   FROM engine_figure WHERE name IN ('weights_bytes', 'kv_pool_tokens')
 ), pool AS (
   SELECT source, line, weights, value AS tokens FROM figure WHERE name = 'kv_pool_tokens' AND value > 0
+), share AS (
+  -- what a pool was planned with, where its start tells it
+  SELECT p.source, p.line, max(t.utilization) AS utilization
+  FROM pool p
+  JOIN engine_start s ON s.source = p.source AND p.line BETWEEN s.first_line AND s.last_line
+  JOIN start_pool t USING (start_id)
+  GROUP BY ALL
 ), pair AS (
   SELECT a.tokens AS small, b.tokens AS large, a.weights, a.source || ':' || a.line AS ref FROM pool a JOIN pool b
     ON a.tokens <= $pool_shrunk * b.tokens AND abs(a.weights - b.weights) <= $same_weights * b.weights
+    -- who asks for a smaller share gets a smaller pool
+    AND NOT EXISTS (
+      FROM share x JOIN share y ON x.utilization < y.utilization
+      WHERE x.source = a.source AND x.line = a.line AND y.source = b.source AND y.line = b.line
+    )
   ORDER BY small / large, ref LIMIT 1
 ), listed AS (
   -- a listing may be pasted twice
