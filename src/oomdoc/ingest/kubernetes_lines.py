@@ -162,10 +162,14 @@ PATTERNS: tuple[Pattern, ...] = (
             "healthcheck",
             "Health check",
             "eadiness check",
+            "probe FAIL",
+            "probe fail",
         ),
         (
             r"(?:(?:[Ss]tartup|[Ll]iveness|[Rr]eadiness) (?:probe|check) (?:failed|errored|timed out)"
             r"|[Hh]ealth ?check (?:\S+ ){0,2}?(?:failed|timed out|errored)"
+            # a watcher of one's own counts its misses
+            r"|\bprobe (?:FAIL(?:ED)?|fail(?:ed|ure)?|timed out)\b[^\n]{0,60}?\(\d{1,3}/\d{1,3}\)"
             r"|\"Probe failed\" probeType=\"(?:Startup|Liveness)\"(?: pod=\"(?P<object>[^\"]*)\")?)",
         ),
         _alone("Unhealthy", "Warning"),
@@ -177,6 +181,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         # a controller of replicas; `workload` counts readiness only where somebody ends what is not ready
         "fleet: readiness check failed for worker 7: status 503",
+        "keeper[12]: probe FAIL connection refused (2/3)",
     ),
     pattern(
         "k8s-probe-kill",
@@ -200,6 +205,7 @@ PATTERNS: tuple[Pattern, ...] = (
             "> ERROR",
             "> FAILED",
             "> UNHEALTHY",
+            "in a row: ",
         ),
         (
             r"(?:[Cc]ontainer (?P<object>\S+) )?failed (?:liveness|startup) probe, will be (?:restarted|killed)"
@@ -208,7 +214,8 @@ PATTERNS: tuple[Pattern, ...] = (
             r"|(?:not (?:available|responding|healthy|ready)|unhealthy)(?: (?:and|after|for|beyond|since)\b[^\n]{0,60}?)?(?:,|;|:|\.| -+)? (?:so )?"
             r"(?:[Rr]estarting|[Kk]illing|[Tt]erminating|[Rr]eplacing)\b"
             # a supervisor gives up what ran: its state, and that the probe is why
-            r"|\b(?:RUNNING|READY|HEALTHY|SERVING)\b ?[-=]> ?(?:ERROR|FAILED|UNHEALTHY)\b[^\n]{0,60}?\b(?:liveness|startup|health) ?(?:probe|check) (?:\S+ ){0,2}?failed\b",
+            r"|\b(?:RUNNING|READY|HEALTHY|SERVING)\b ?[-=]> ?(?:ERROR|FAILED|UNHEALTHY)\b[^\n]{0,60}?\b(?:liveness|startup|health) ?(?:probe|check) (?:\S+ ){0,2}?failed\b"
+            r"|\b\d{1,3} (?:failures|misses|failed probes|time-?outs) in a row: [^\n]{0,40}?\b(?:restart|kill|stop|recreate)",
         ),
         _alone("Killing"),
         (
@@ -219,6 +226,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "keeper ERROR engine reported not available, restarting it",
         "fleet: worker 7 is not ready after 4 checks, replacing it",
         "manager ERROR chat-1 state RUNNING -> ERROR: health check failed 4 times",
+        "keeper[12]: 3 failures in a row: podman restart engine",
         "04-03-2026 09:11:02 Container /engine (1f5a) found to be unhealthy - Restarting container now with 10s timeout",
     ),
     pattern(

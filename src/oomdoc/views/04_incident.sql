@@ -60,7 +60,7 @@ WITH ranked AS (
     -- what runs again after its machine was started anew has no failure of its own
     AND NOT (state = 'Running' AND coalesce(last_reason, '') = 'Unknown' AND coalesce(exit_code, 0) = 255)
     -- 0 and 143 (SIGTERM) are orderly ends, as of a rollout, unless a probe sent the signal; restarts without a reason say nothing beside a server that came up
-    AND (EXISTS (FROM cluster_event WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check'))
+    AND (EXISTS (FROM cluster_event WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check|in a row'))
       OR (last_reason IS DISTINCT FROM 'Completed' AND coalesce(exit_code, -1) NOT IN (0, 143)
         AND (coalesce(last_reason, exit_code::VARCHAR, reason) IS NOT NULL OR NOT EXISTS (FROM engine_start WHERE served))))
   ORDER BY restarts DESC, source, line LIMIT 1

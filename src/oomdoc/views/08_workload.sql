@@ -38,7 +38,7 @@ WITH box AS (
            bool_or(reason = 'FailedScheduling') AS unschedulable,
          -- another container of the pod that starts is no restart: the same words are of the same one
          max(alike) FILTER (reason IN ('Restarted', 'Started')) AS started
-  FROM (SELECT *, sum(coalesce(count, 1)) OVER (PARTITION BY source, reason, object, message) AS alike, reason = 'Unhealthy' AND (NOT message ILIKE '%readiness%' OR ends_unready) AS failed, reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check|not (?:ready|healthy)|failure threshold') AS killed
+  FROM (SELECT *, sum(coalesce(count, 1)) OVER (PARTITION BY source, reason, object, message) AS alike, reason = 'Unhealthy' AND (NOT message ILIKE '%readiness%' OR ends_unready) AS failed, reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check|in a row|not (?:ready|healthy)|failure threshold') AS killed
         -- the kubelet only takes traffic from what is not ready; other controllers end it
         FROM (
           SELECT *,

@@ -52,7 +52,7 @@ WITH failed AS (
   SELECT coalesce(min(ref) FILTER (probe), min(ref)) AS ref FROM (
     SELECT source || ':' || line AS ref, true AS probe
     FROM cluster_event
-    WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check')
+    WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check|in a row')
     UNION ALL SELECT ref, true FROM probe_course WHERE after = rises
     UNION ALL
     SELECT e.source || ':' || e.line, false
