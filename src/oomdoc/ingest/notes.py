@@ -59,6 +59,8 @@ _DELTA = regex(
 
 _WRAPPED = 60
 """Characters: a line of prose that an editor has wrapped is longer."""
+_BEGINS = regex(r"\s*(?:[-*+#>|$\[(=•]|\d)")
+"""A line that begins a point of a list, a table or a command goes on with nothing."""
 _ENDS = ".!?:;|)\"'。！？"
 
 
@@ -77,7 +79,7 @@ class _Reader:
     def line(self, number: int, raw: str) -> None:
         """One physical line."""
         text = plain(raw)
-        begun, self._begun = self._begun, ""
+        begun, self._begun = ("" if _BEGINS.match(raw) else self._begun), ""
         if not text:
             self.listing.ends()
             return

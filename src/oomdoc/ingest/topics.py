@@ -437,7 +437,7 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:not|never) (?:freed|released|returned|come back|goes? (?:back|down))\b",
         unless=r"\bkv\b|cache usage|\b(?:does|do|did) not (?:grow|climb|rise|leak)|\bno (?:growth|leak)|n't grow"
         r"|\b(?:please|try|to|we|by) (?:increase|increasing|raise)\b|\bstays? flat\b"
-        r"|\b(?:find out|check|see|tell|know|wonder\w*|ask\w*|unsure|decide) (?:me |us )?(?:what|whether|if|who|where|why|which)\b|\bfix(?:ed|es)? (?:a|an|the|some|several|potential|possible)\b",
+        r"|\b(?:find out|check|see|tell|know|ask\w*|unsure) (?:me |us )?(?:what|whether|if|who) (?:\w+ ){0,2}(?:leak|grow|climb|ris)|\bfix(?:ed|es)? (?:a|an|the|some|several|potential|possible)\b",
         samples=(("memory grows by 300 MiB every hour", 300.0 * MIB), ("a memory leak", None),),
         near_misses=(
             "memory does not grow", "the KV cache usage grows with load", "please increase the memory", "1.4.2: fixed a memory leak in the parser",
