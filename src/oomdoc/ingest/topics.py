@@ -466,6 +466,16 @@ TOPICS: tuple[Topic, ...] = (
         near_misses=("the same error messages again", "each prompt is different", "200 prompts, one after the other", "the same 200 prompts in every run", "same prompts each", "the same prompt fails again after a restart", "two identical prompts: 50.9 % prefix hits", "long: one prompt of 90,000 tokens, answered", "we send a probe with one prompt near the limit",),
     ),
     _topic(
+        "texts-differ",
+        "no text is sent twice",
+        r"\b(?:with|only|of|every|each|all) (?:\w+ ){0,2}?(?:unique|distinct|unrelated|never[- ]repeated) (?:prompts?|texts?|documents?|questions?|inputs?)\b",
+        r"\b(?:prompts?|texts?|documents?|questions?|inputs?) (?:is|are|was|were|being) (?:all |always |each |every one )?(?:unique|distinct|random|never (?:repeated|the same|sent again))\b",
+        r"\b(?:every|each|no) (?:prompt|text|document|question|input) (?:is |was )?(?:unique|(?:only )?once|(?:sent |used |asked )?twice)\b",
+        unless=r"\b(?:suffix|tail|end|question)\w* (?:is|are|was|were) (?:unique|random|distinct)\b|\b\d+ (?:unique|distinct) ",
+        samples=(("with unique prompts it is half as fast", None), ("each text once", None), ("all prompts are random", None),),
+        near_misses=("with two different users", "40 distinct prompts in turn", "every prompt has the same beginning", "a unique id in each row"),
+    ),
+    _topic(
         "no-hits",
         "the prefix cache is not hit",
         r"\bhits?\b[^.;]{0,40}(?:\bnone\b|\bzero\b|(?<![\d.])0(?:\.0+)?(?: ?%|\b)(?![\d.]))",
