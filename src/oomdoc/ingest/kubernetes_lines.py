@@ -167,7 +167,8 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         (
             r"(?:(?:[Ss]tartup|[Ll]iveness|[Rr]eadiness) (?:probe|check) (?:failed|errored|timed out)"
-            r"|[Hh]ealth ?check (?:\S+ ){0,2}?(?:failed|timed out|errored)"
+            # how often it failed in all is told where it is given up
+            r"|[Hh]ealth ?check (?:\S+ ){0,2}?(?:failed(?! \d{1,3} times)|timed out|errored)"
             # a watcher of one's own counts its misses
             r"|\bprobe (?:FAIL(?:ED)?|fail(?:ed|ure)?|timed out)\b[^\n]{0,60}?\(\d{1,3}/\d{1,3}\)"
             r"|\"Probe failed\" probeType=\"(?:Startup|Liveness)\"(?: pod=\"(?P<object>[^\"]*)\")?)",

@@ -39,6 +39,7 @@ WITH failed AS (
   FROM stat
   GROUP BY start_id
   HAVING count(*) >= $queue_lines AND avg((waiting > $queue_of_step * coalesce(running, 0))::INT) >= $queue_lasts
+    AND NOT EXISTS (FROM scaled_up)
 ), outside AS (
   -- what ended it is bound to this life, or the only one there is
   SELECT r.life AS start_id, min(r.source || ':' || r.line) AS ref

@@ -47,13 +47,14 @@ WITH stated AS (
   WHERE quantity IN ('hit_rate', 'hit_tokens', 'asked_tokens')
   GROUP BY ALL
 ), told AS (
-  SELECT f.*, l.label, l.warmth, coalesce(o.amount, p.amount, l.amount) AS amount, c.computed
+  -- what a cold pass costs beside a warm one is the price of computing where the same without a cache stands beside it
+  SELECT f.*, l.label, CASE WHEN bool_or(coalesce(l.control, false)) OVER (PARTITION BY f.source, f.experiment) THEN l.warmth END AS warmth, coalesce(l.control, false) AS control, coalesce(o.amount, p.amount, l.amount) AS amount, c.computed
   FROM trial_figure f
   LEFT JOIN label l USING (source, experiment, attempt)
   LEFT JOIN paced p USING (source, experiment, attempt)
   LEFT JOIN offered o USING (source, experiment, attempt)
   LEFT JOIN cached c USING (source, experiment, attempt)
-  WHERE f.quantity IN ('ttft_s', 'tpot_s', 'latency_s') AND f.value > 0 AND NOT coalesce(l.control, false)
+  WHERE f.quantity IN ('ttft_s', 'tpot_s', 'latency_s') AND f.value > 0
 ), crowd AS (
   SELECT source, experiment, attempt, bool_or((regexp_matches(lower(name), 'wait|queue') AND value >= 1)
     OR (
@@ -75,6 +76,7 @@ WITH stated AS (
 FROM told
 LEFT JOIN crowd c USING (source, experiment, attempt)
 LEFT JOIN beside b USING (source, line)
+WHERE NOT control
 GROUP BY source, experiment, name, quantity, warmth
 HAVING count(*) >= 2 AND NOT EXISTS (FROM trial x WHERE x.source = told.source AND x.experiment = told.experiment AND x.flag NOT LIKE '@%')
 )

@@ -153,7 +153,7 @@ def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[
             break
         parts.append(best)
         used |= {taken.name for taken in best.columns if not _shared(taken.quantity)}
-    parts = [part for part in parts if part.entity.table != "request" or not _are_sums(part, names)]
+    parts = [part for part in parts if part.entity.table != "request" or not (_are_sums(part, names) or _of_any_server(part, names))]  # fmt: skip
     if not parts:
         return None
     parts = [_with_conversation(part, tuple(names)) for part in parts]
@@ -195,6 +195,22 @@ def _are_sums(part: Part, names: Mapping[str, list[Any]]) -> bool:
         and _mostly(values, lambda number: number > 1 and number == int(number))
         for name, values in names.items() if name not in taken
     )  # fmt: skip
+
+
+_OF_A_MODEL = frozenset(
+    ("request.input", "request.output", "request.cached", "request.ttft", "request.limit", "request.upstream")
+)
+
+
+def _of_any_server(part: Part, names: Mapping[str, list[Any]]) -> bool:
+    """Whether rows tell status and duration alone, the status as a number: any server has such a log. Who calls a model and writes
+    `timeout` beside its numbers keeps a sheet of his own."""
+    if any(column.quantity.id in _OF_A_MODEL for column in part.columns):
+        return False
+    statuses = [
+        value for column in part.columns if column.quantity.id == "request.status" for value in names[column.name]
+    ]
+    return all(null(value) or is_number(value) for value in statuses)
 
 
 def _mostly(values: Sequence[Any], holds: Callable[[float], bool]) -> bool:
