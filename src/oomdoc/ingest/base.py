@@ -211,6 +211,11 @@ class Finish:
     convert: Convert
 
 
+def phrases(text: str) -> tuple[str, ...]:
+    """The phrases of a list that is written as one text, with bars between them."""
+    return tuple(text.split("|"))
+
+
 def pattern(
     name: str,
     dialect: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 
-from oomdoc.ingest.base import TEXT_CAP, Finish, Pattern, Row, pattern
+from oomdoc.ingest.base import TEXT_CAP, Finish, Pattern, Row, pattern, phrases
 from oomdoc.regexes import regex
 from oomdoc.units import parse_age, parse_time
 
@@ -119,16 +119,9 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "k8s-event-row",
         "k8s-events",
-        (
-            "Normal  ",
-            "Warning  ",
-            "Warning Unhealthy",
-            "Normal Killing",
-            "Normal Started",
-            "Warning BackOff",
-            "Warning OOMKilling",
-            "Warning Evicted",
-            "Warning FailedScheduling",
+        phrases(
+            "Normal  |Warning  |Warning Unhealthy|Normal Killing|Normal Started|Warning BackOff|"
+            "Warning OOMKilling|Warning Evicted|Warning FailedScheduling"
         ),
         (EVENT.pattern,),
         event_row,
@@ -153,17 +146,9 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "k8s-probe-failed",
         "k8s-events",
-        (
-            "probe failed",
-            "probe errored",
-            "probe timed out",
-            "Probe failed",
-            "health check",
-            "healthcheck",
-            "Health check",
-            "eadiness check",
-            "probe FAIL",
-            "probe fail",
+        phrases(
+            "probe failed|probe errored|probe timed out|Probe failed|health check|healthcheck|Health check|"
+            "eadiness check|probe FAIL|probe fail"
         ),
         (
             r"(?:(?:[Ss]tartup|[Ll]iveness|[Rr]eadiness) (?:probe|check) (?:failed|errored|timed out)"
@@ -187,26 +172,11 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "k8s-probe-kill",
         "k8s-events",
-        (
-            "probe, will be",
-            "exceeded, ",
-            "sending SIG",
-            "Killing container",
-            "probe deadline",
-            "probe threshold",
-            "not available, restarting",
-            "unhealthy, restarting",
-            "not responding, restarting",
-            "is unhealthy, kill",
-            "unhealthy - ",
-            "unhealthy. Restart",
-            "unhealthy; restart",
-            "erminating",
-            "eplacing",
-            "> ERROR",
-            "> FAILED",
-            "> UNHEALTHY",
-            "in a row: ",
+        phrases(
+            "probe, will be|exceeded, |sending SIG|Killing container|probe deadline|probe threshold|"
+            "not available, restarting|unhealthy, restarting|not responding, restarting|is unhealthy, kill|"
+            "unhealthy - |unhealthy. Restart|unhealthy; restart|erminating|eplacing|> ERROR|> FAILED|> UNHEALTHY|"
+            "in a row: "
         ),
         (
             r"(?:[Cc]ontainer (?P<object>\S+) )?failed (?:liveness|startup) probe, will be (?:restarted|killed)"

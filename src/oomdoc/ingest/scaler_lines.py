@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import TEXT_CAP, Convert, Finish, Pattern, Row, Sample, pattern
+from oomdoc.ingest.base import TEXT_CAP, Convert, Finish, Pattern, Row, Sample, pattern, phrases
 from oomdoc.regexes import regex
 
 
@@ -116,28 +116,11 @@ PATTERNS: tuple[Pattern, ...] = (
     _statement(
         "blind",
         "scaler-blind",
-        (
-            "nable to get",
-            "nable to fetch",
-            "nable to retrieve",
-            "no metrics",
-            "o metrics",
-            "metrics available",
-            "metric not found",
-            "skipping ",
-            "FailedGet",
-            "FailedComputeMetrics",
-            "<unknown>",
-            "missing request for",
-            "ailed to get",
-            "ailed to query",
-            "ailed to fetch",
-            "ailed to update",
-            "ailed to scrape",
-            "ailed to read",
-            "ailed to retrieve",
-            "label mismatch",
-            "labels mismatch",
+        phrases(
+            "nable to get|nable to fetch|nable to retrieve|no metrics|o metrics|metrics available|"
+            "metric not found|skipping |FailedGet|FailedComputeMetrics|<unknown>|missing request for|ailed to get|"
+            "ailed to query|ailed to fetch|ailed to update|ailed to scrape|ailed to read|ailed to retrieve|"
+            "label mismatch|labels mismatch"
         ),
         (
             r"[Uu]nable to (?:get|fetch|retrieve)[^\n]{0,60}\bmetrics?\b"
