@@ -9,13 +9,11 @@ import pytest
 
 from verdicts import UP, likely, minute
 
-GIB = 1024
+MIB_OF_A_GIB = 1024
 
 
 def sweep(rates: tuple[float, float]) -> str:
-    rows = "".join(
-        f"{share},96,{rate:.0f},0\n" for share, rate in zip(("0.78", "0.88"), rates, strict=True) for _ in range(1)
-    )
+    rows = "".join(f"{share},96,{rate:.0f},0\n" for share, rate in zip(("0.78", "0.88"), rates, strict=True))
     return "gpu_memory_utilization,concurrent,out_tok_s,errors\n" + rows
 
 
@@ -59,7 +57,7 @@ def refused(others: float) -> str:
     ],
 )
 def test_who_grows_on_a_card_of_several(gain: int, cause: str, tmp_path: Path) -> None:
-    held = (24_000 + 39 * gain) / GIB if gain else 33.2
+    held = (24_000 + 39 * gain) / MIB_OF_A_GIB if gain else 33.2
     assert likely(tmp_path, server__log=UP, procs__txt=loop(gain), reader__log=refused(round(held, 2))) == cause
 
 

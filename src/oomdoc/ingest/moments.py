@@ -28,7 +28,7 @@ from oomdoc.regexes import regex
 from oomdoc.units import KIB, MIB, parse_size, parse_time
 
 TELLING = regex(
-    rb"(?m)^\s*(?:Anonymous|Rss|VmRSS|RssAnon):\s+\d|/dev/shm\s*$|(?i:(?:buff?|puffer|tamp(?:on)?|b\xc3\xbafer?|bufor\w*)/cach)|\d\d:\d\d[ \t]+[\d.]+[ \t]+\d\d:\d\d[ \t]|^\s*\d{1,9}, [^,\n]{1,80}, \d{1,7}(?: MiB)?\s*$|_over_time\(|\bincrease\("
+    rb"(?m)^[ \t]*(?:Anonymous|Rss|VmRSS|RssAnon):\s+\d|/dev/shm\s*$|(?i:(?:buff?|puffer|tamp(?:on)?|b\xc3\xbafer?|bufor\w*)/cach)|\d\d:\d\d[ \t]+[\d.]+[ \t]+\d\d:\d\d[ \t]|^[ \t]*\d{1,9}, [^,\n]{1,80}, \d{1,7}(?: MiB)?[ \t\r]*$|_over_time\(|\bincrease\("
 )
 """Whether a text holds anything of this kind: one search for each short text."""
 
