@@ -166,18 +166,29 @@ def rules_count(
         list[Path], typer.Argument(metavar="DIR...", help="Folders of labelled bundles: each has a case.toml.")
     ],
     write: Annotated[bool, typer.Option("--write", help="Write the counted numbers into the rule files.")] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help="Keep what is answered in each folder, as the first run of a round.")
+    ] = False,
+    first_runs: Annotated[
+        bool, typer.Option("--first-runs", help="Count what was kept by --record; nothing is analysed.")
+    ] = False,
     rules: RuleFolder = None,
     quiet: Quiet = False,
 ) -> int:
     """Count on labelled bundles how often each piece of evidence is found, and how good the ranking is.
 
     A labelled bundle is a folder with a case.toml that says cause = "..." (and perhaps also = [...]). Every
-    figure leaves out the bundle that is judged. With --write the numbers go into the rule files; what people
-    judged stays beside them and weighs as much as 60 bundles.
+    figure leaves out the bundle that is judged, and of first runs its whole round. With --write the numbers go
+    into the rule files; what people judged stays beside them and weighs as much as 60 bundles.
+
+    Rules that were mended for a bundle prove nothing on it. A round of new bundles is labelled, run once with
+    --record, and counted with --first-runs whatever is mended afterwards.
 
     \b
     Example:
       oomdoc rules count tests/cases sample_logs
+      oomdoc rules count ~/incidents/2026-11 --record
+      oomdoc rules count ~/incidents --first-runs --write
       oomdoc rules count ~/incidents --rules ./my-rules --write
     """
     from oomdoc.report import figures
@@ -186,7 +197,12 @@ def rules_count(
     chosen = reading.rule_set(rules)[0]
     progress = console.Progress(quiet)
     tell = (lambda name: progress(name, 0)) if progress.on else (lambda name: None)
-    cases, counted = counting.run(folders, chosen, rules, tell)
+    if record and first_runs:
+        raise UsageError("--record and --first-runs exclude each other", "Record a round first, count it then")
+    if record:
+        counting.record(folders, chosen, rules, tell)
+        first_runs = True
+    cases, counted = counting.run(folders, chosen, rules, tell, first_runs)
     progress.clear()
     left_out = counting.left_out(cases, chosen)
     now = [counting.ranking(case, chosen) for case in cases]

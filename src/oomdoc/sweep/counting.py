@@ -3,12 +3,17 @@
 A labelled bundle is a folder with a `case.toml` (`cause`, perhaps `also`: causes that a fair person could put first as well)
 and evidence; the label and `truth.*` files are not handed over. What a rule says of its evidence was judged by people first;
 the judgement stays in the file (`judged`) and counts as much as `STRENGTH` bundles, so that a few cases cannot make a
-certainty. Every figure about the result is made leaving out the bundle that is judged.
+certainty. Every figure about the result is made leaving out the bundle that is judged, or the whole round that it came in.
+
+Evidence that was written by people who had read a bundle proves nothing on it. So the answers of a first run are kept
+(`first_run.jsonl` in the folder of a round: a line for each bundle, the evidence that held and that did not, by cause), and
+can be counted later, whatever has been built for those bundles since.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import re
 import shutil
@@ -23,9 +28,9 @@ from oomdoc.errors import BundleError, UsageError
 from oomdoc.judge.rules import EvidenceRule, Rule
 from oomdoc.judge.weigh import CEILING, SHARPNESS, Answer, Finding, probability, shares, tally
 
-STRENGTH = (
-    60.0  # bundles that a judgement is worth: from 16 to 128 the figures hardly move, and the ranking is best here
-)
+STRENGTH = 60.0  # bundles that a judgement is worth: from 40 to 120 first runs, left out by rounds, are ranked nearly alike (docs/method.md)
+RECORD = "first_run.jsonl"
+"""What a round's first run answered, in the folder of the round."""
 _FINEST = 3  # digits behind the point of what is written
 _LEAST = 0.002  # a share that nothing counted proves
 _BINS = 10
@@ -35,12 +40,16 @@ Counts = Mapping[tuple[str, str], tuple[int, int, int, int]]
 
 @dataclass(frozen=True)
 class Case:
-    """A labelled bundle and what every rule's evidence answered: TRUE, FALSE, None by cause and evidence id."""
+    """A labelled bundle and what every rule's evidence answered: TRUE, FALSE, None by cause and evidence id.
+
+    `round` is what it was drawn with, which is left out with it; empty where nobody says: then it alone is left out.
+    """
 
     name: str
     cause: str
     also: tuple[str, ...]
     answers: Mapping[str, Mapping[str, bool | None]]
+    round: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,20 @@ def find_cases(folders: Iterable[Path]) -> list[Path]:
 
 def read_case(folder: Path, rules: Sequence[Rule], extra: Path | None = None) -> Case:
     """Analyse one labelled bundle, with the rules of the folder `extra` on top; UsageError for a label that is none."""
+    cause, also = _label(folder, rules)
+    with tempfile.TemporaryDirectory(prefix="oomdoc-") as scratch:
+        evidence = Path(scratch) / "bundle"
+        shutil.copytree(folder, evidence, ignore=shutil.ignore_patterns("case.toml", "truth.*"))
+        try:
+            with diagnose.analyze(evidence, diagnose.Options(rules=extra)) as analysis:
+                answers = analysis.answers
+        except BundleError:
+            answers = {rule.id: {} for rule in rules}
+    return Case(folder.name, cause, also, answers)
+
+
+def _label(folder: Path, rules: Sequence[Rule]) -> tuple[str, tuple[str, ...]]:
+    """The cause of a labelled bundle, and those that a fair person could name as well."""
     path = folder / "case.toml"
     try:
         label = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -82,15 +105,62 @@ def read_case(folder: Path, rules: Sequence[Rule], extra: Path | None = None) ->
         raise UsageError(
             f"{path}: cause {label.get('cause')!r} is not in the rule set", "`oomdoc rules list` shows them"
         )
-    with tempfile.TemporaryDirectory(prefix="oomdoc-") as scratch:
-        evidence = Path(scratch) / "bundle"
-        shutil.copytree(folder, evidence, ignore=shutil.ignore_patterns("case.toml", "truth.*"))
+    return label["cause"], tuple(label.get("also", ()))
+
+
+def recorded(folders: Iterable[Path], rules: Sequence[Rule]) -> list[Case]:
+    """What first runs answered, of every round below the folders that has a record; UsageError where there is none.
+
+    Labels are those of today. Evidence that no rule has any more is passed over; what was written since answered nothing.
+    """
+    records = sorted({record for folder in folders for record in folder.glob(f"**/{RECORD}")})
+    if not records:
+        raise UsageError(f"no {RECORD} lies below these folders", "`--record` writes one, on the first run of a round")
+    cases = []
+    for record in records:
         try:
-            with diagnose.analyze(evidence, diagnose.Options(rules=extra)) as analysis:
-                answers = analysis.answers
-        except BundleError:
-            answers = {rule.id: {} for rule in rules}
-    return Case(folder.name, label["cause"], tuple(label.get("also", ())), answers)
+            lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+            told = [(line["case"], _answers(line)) for line in lines]
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as problem:
+            raise UsageError(f"{record} cannot be read ({problem})", "Restore it: it cannot be made again") from None
+        for name, answers in told:
+            cases.append(Case(name, *_label(record.parent / name, rules), answers, record.parent.name))
+    return cases
+
+
+def _answers(line: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, dict[str, bool | None]]:
+    answers: dict[str, dict[str, bool | None]] = {}
+    for key, holds in (("holds", True), ("not", False)):
+        for cause, items in line[key].items():
+            answers.setdefault(cause, {}).update(dict.fromkeys(items, holds))
+    return answers
+
+
+def record(folders: Sequence[Path], rules: Sequence[Rule], extra: Path | None, progress: Callable[[str], None]) -> None:
+    """Analyse the bundles of each round, a folder of labelled bundles, and keep what was answered; UsageError where that is kept already."""
+    for folder in folders:
+        if (folder / RECORD).exists():
+            raise UsageError(
+                f"{folder / RECORD} is there already", "A round has one first run: what came later proves nothing"
+            )
+    for folder in folders:
+        lines = []
+        for bundle in find_cases([folder]):
+            progress(bundle.name)
+            lines.append(_line(read_case(bundle, rules, extra)))
+        (folder / RECORD).write_text("".join(lines), encoding="utf-8")
+
+
+def _line(case: Case) -> str:
+    told = {
+        key: {
+            cause: sorted(item for item, holds in answers.items() if holds is wanted)
+            for cause, answers in sorted(case.answers.items())
+            if wanted in answers.values()
+        }
+        for key, wanted in (("holds", True), ("not", False))
+    }
+    return json.dumps({"case": case.name, **told}, separators=(",", ":")) + "\n"
 
 
 def count(cases: Sequence[Case], rules: Sequence[Rule]) -> Counts:
@@ -113,7 +183,10 @@ def count(cases: Sequence[Case], rules: Sequence[Rule]) -> Counts:
 
 
 def estimated(rules: Sequence[Rule], cases: Sequence[Case]) -> list[Rule]:
-    """The rules with what was counted: judgement and count weighed together."""
+    """The rules with what was counted: judgement and count weighed together.
+
+    First runs say nothing new of how common a cause is: rounds are drawn to a mix. What stands in the rules stays.
+    """
     counts = count(cases, rules)
     return [_estimated(rule, counts, cases) for rule in rules]
 
@@ -121,17 +194,31 @@ def estimated(rules: Sequence[Rule], cases: Sequence[Case]) -> list[Rule]:
 def _estimated(rule: Rule, counts: Counts, cases: Sequence[Case]) -> Rule:
     judged = rule.prior if rule.prior_judged is None else rule.prior_judged
     having = sum(case.cause == rule.id for case in cases)
-    evidence = tuple(_item(item, counts[rule.id, item.id]) for item in rule.evidence)
+    either = sum(rule.id in case.also and case.cause != rule.id for case in cases)
+    of = (having, len(cases) - having - either)
+    evidence = tuple(_item(item, counts[rule.id, item.id], of) for item in rule.evidence)
+    if any(case.round for case in cases):
+        return dataclasses.replace(rule, evidence=evidence)
     return dataclasses.replace(
         rule, prior=_share(judged, having, len(cases)), prior_judged=judged, prior_counted=(having, len(cases)), evidence=evidence
     )  # fmt: skip
 
 
-def _item(item: EvidenceRule, counted: tuple[int, int, int, int]) -> EvidenceRule:
+def _item(item: EvidenceRule, counted: tuple[int, int, int, int], of: tuple[int, int]) -> EvidenceRule:
+    """One piece of evidence with what was counted of it; `of`: bundles with the cause and without it, whatever they could answer."""
+    if not any(counted) and item.judged is None:
+        return item  # no bundle could answer it: what was judged stands
     judged = item.judged or (item.p_cause, item.p_other)
     p_cause, p_other = _share(judged[0], *counted[:2]), _share(judged[1], *counted[2:])
-    if (p_cause > p_other) != (judged[0] > judged[1]):  # a handful of bundles does not turn a meaning round
-        p_cause, p_other = judged
+    if (p_cause > p_other) != (judged[0] > judged[1]):
+        # a handful of bundles does not turn a meaning round, but what they contradict weighs no more than it did in all of them: evidence
+        # that only ever holds, or is unknown, is answered by the few bundles that it misleads
+        odds = math.log((counted[0] + 0.5) / (of[0] + 1)) - math.log((counted[2] + 0.5) / (of[1] + 1))
+        limit = math.log(judged[0] / judged[1])
+        odds = min(max(odds, 0.0), limit) if limit > 0 else max(min(odds, 0.0), limit)
+        p_cause = min(p_cause, p_other)
+        p_cause, p_other = (p_cause, p_cause / math.exp(odds)) if odds >= 0 else (p_cause * math.exp(odds), p_cause)
+        p_cause, p_other = (round(max(p, _LEAST), _FINEST) for p in (p_cause, p_other))
     return dataclasses.replace(item, p_cause=p_cause, p_other=p_other, judged=judged, counted=counted)
 
 
@@ -164,8 +251,18 @@ def _shares(ranked: Sequence[tuple[float, str]], rules: Sequence[Rule], sharpnes
 
 
 def left_out(cases: Sequence[Case], rules: Sequence[Rule]) -> list[list[tuple[float, str]]]:
-    """For every bundle its ranking by rules that were counted on all the others."""
-    return [ranking(case, estimated(rules, [*cases[:at], *cases[at + 1 :]])) for at, case in enumerate(cases)]
+    """For every bundle its ranking by rules that were counted on all the others, those of its round left out with it."""
+    made: dict[str, list[Rule]] = {}
+    rankings = []
+    for at, case in enumerate(cases):
+        if not case.round:
+            rules_of = estimated(rules, [*cases[:at], *cases[at + 1 :]])
+        elif case.round in made:
+            rules_of = made[case.round]
+        else:
+            rules_of = made[case.round] = estimated(rules, [other for other in cases if other.round != case.round])
+        rankings.append(ranking(case, rules_of))
+    return rankings
 
 
 def figures(cases: Sequence[Case], rules: Sequence[Rule], rankings: Sequence[Sequence[tuple[float, str]]]) -> Figures:
@@ -217,11 +314,14 @@ def write(rule: Rule) -> None:
     """Write the numbers of a counted rule into its file; everything else stays as it is."""
     text = rule.path.read_text(encoding="utf-8")
     top, mark, rest = text.partition("[[evidence]]")
-    top = _set(top, "prior", f"{rule.prior:g}")
-    top = _after(top, "prior", "prior_judged", f"{rule.prior_judged:g}")
-    top = _after(top, "prior_judged", "prior_counted", _list(rule.prior_counted or ()))
+    if rule.prior_counted is not None and rule.prior_judged is not None:
+        top = _set(top, "prior", f"{rule.prior:g}")
+        top = _after(top, "prior", "prior_judged", f"{rule.prior_judged:g}")
+        top = _after(top, "prior_judged", "prior_counted", _list(rule.prior_counted))
     parts = re.split(r"(?m)^(?=\[\[)", mark + rest)
     for item in rule.evidence:
+        if item.counted is None:
+            continue
         at = next(
             i for i, part in enumerate(parts) if re.match(rf'\[\[evidence\]\]\s+id\s*= "{re.escape(item.id)}"', part)
         )
@@ -242,7 +342,8 @@ def _list(values: Sequence[float]) -> str:
 
 
 def _set(text: str, key: str, value: str) -> str:
-    return re.sub(rf"(?m)^({key}\s*= ).*$", rf"\g<1>{value}", text, count=1)
+    """Set a key; the reason that stands behind its value stays."""
+    return re.sub(rf"(?m)^({key}\s*= )(?:\[[^\]\n]*\]|[^#\n]*?)(\s*#.*)?$", rf"\g<1>{value}\g<2>", text, count=1)
 
 
 def _after(text: str, before: str, key: str, value: str) -> str:
@@ -257,9 +358,19 @@ def _after(text: str, before: str, key: str, value: str) -> str:
 
 
 def run(
-    folders: Sequence[Path], rules: Sequence[Rule], extra: Path | None, progress: Callable[[str], None]
+    folders: Sequence[Path],
+    rules: Sequence[Rule],
+    extra: Path | None,
+    progress: Callable[[str], None],
+    first_runs: bool = False,
 ) -> tuple[list[Case], list[Rule]]:
-    """Read all cases, and the rules counted on them. `rules` are the shipped ones and those of `extra`."""
+    """Read all cases, and the rules counted on them. `rules` are the shipped ones and those of `extra`.
+
+    `first_runs`: nothing is analysed, the answers that first runs gave are read.
+    """
+    if first_runs:
+        cases = recorded(folders, rules)
+        return cases, estimated(rules, cases)
     cases = []
     for folder in find_cases(folders):
         progress(folder.name)
