@@ -24,6 +24,8 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|memory space hbm|resource.exhausted: .{0,200}\b(?:reserve|allocate|hbm)\b|(?:not? enough|insufficient) (?:gpu |device )?memory\b|required memory size .{1,60} higher than|model is too large for the current device|No usable cache memory left"),
         ("shm", rf"^(?!.*(?:{NOT_ROOM})).*(?:/dev/shm|shared memory segment|shared memory object|(?<!KeyError: '/)psm_|insufficient shared memory)"),
         ("host-memory", r"(?:register|pin)(?:ing)? (?:host |a )?(?:ptr|pointer|buffer|memory) (?:has )?failed|unable to pin\b|Cannot allocate memory|can't allocate memory|bad_alloc|(?<!OutOf)MemoryError|of RAM is available|low on memory|memory usage threshold|Too large swap space"),
+        # no memory is short where no thread or process may be made: a limit of the user, or of the container
+        ("limit", r"pthread_create failed|can'?t start new thread|unable to create (?:new )?(?:native )?thread|RLIMIT_NPROC|fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot fork)|Too many open files"),
         # consequences and wrappers
         ("echo", r"See (?:root cause|stack trace) (?:above|\(above\))|See stack trace for root cause|EngineDeadError|AsyncEngineDeadError"
                  r"|Background loop (?:has errored|is stopped|is not running)|Engine background task failed|EngineCore (?:failed to start|encountered a fatal error|hit an exception)"
@@ -176,6 +178,26 @@ PATTERNS: tuple[Pattern, ...] = (
             ("Failed: Cuda error /build/custom_all_reduce.cuh:453 'invalid argument'", {"kind": "kernel"}),
             ("CUDA error (/build/attention/launch.h:188): invalid argument", {"kind": "kernel"}),
             ("Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'", {"kind": "driver"}),
+        ),
+    ),
+    Pattern(
+        # what the runtime says of a call that failed, whoever hands it on: a watchdog's thread, a library's own logger, a wrapped message
+        "device-fault", "cuda", ("CUDA error: ", "HIP error: "),
+        regex(rf"^{_HEAD}(?:[A-Z][^\n:]{{0,200}}: ){{0,3}}?(?P<text>(?:CUDA|HIP) error: (?!out of memory)[^\n]{{3,300}})"), "log_error", convert=_finish,
+        samples=(
+            ("[rank2]:[E402 09:11:44.7 ProcessGroupNCCL.cpp:2093] [PG ID 2 Rank 2] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered",
+             {"kind": "kernel", "text": "CUDA error: an illegal memory access was encountered"}),
+            ("(Worker_TP3 pid=77) HIP error: unspecified launch failure", {"kind": "kernel"}),
+        ),
+    ),
+    Pattern(
+        # a thread or a process that nobody may make any more, said by whoever wanted it
+        "thread-refused", "host", ("pthread_create failed", "start new thread", "create new native thread", "create native thread", "RLIMIT_NPROC", "fork: retry", "Cannot fork"),
+        regex(rf"^{_HEAD}(?P<text>[^\n]{{0,120}}?(?:pthread_create failed|can'?t start new thread|[Uu]nable to create (?:new )?native thread|RLIMIT_NPROC \d|fork: retry: Resource|Cannot fork)[^\n]{{0,200}})"), "log_error",
+        convert=lambda row, match: {"text": row["text"].strip()[:400], "kind": "limit"}, samples=(
+            ("E0302 04:05:06.118 51733 thd.cc:157]                           pthread_create failed: Resource temporarily unavailable", {"kind": "limit"}),
+            ("OpenBLAS blas_thread_init: pthread_create failed for thread 7 of 32: Resource temporarily unavailable", {"kind": "limit"}),
+            ("-bash: fork: retry: Resource temporarily unavailable", {"kind": "limit"}),
         ),
     ),
     Pattern(

@@ -215,12 +215,14 @@ TOPICS: tuple[Topic, ...] = (
     _topic(
         "several-engines",
         "several engines, instances or models share a device; value is how many",
-        rf"\b(?P<n1>{COUNT}) (?:\w+ )?(?:instances|copies|engines)\b",
-        rf"\b(?P<n2>{COUNT}) (?:\w+ )?(?:servers|models|containers|processes|stages|replicas|services|jobs)\b"
+        rf"\b(?P<n1>{COUNT}) (?:\w+ )?(?:instances|copies)\b",
+        # engines are also the shards and replicas of one server, each with a device of its own
+        rf"\b(?P<n2>{COUNT}) (?:\w+ )?(?:engines|servers|models|containers|processes|stages|replicas|services|jobs)\b"
         rf"[^.;]{{0,60}}\b(?:same|one|single|shared?|sharing|this|each) (?:\w+ )?{_DEVICE}\b",
         r"\b(?:second|another|other) (?:vllm |llm |inference )?(?:instance|engine|copy|server|model|process|job|"
         rf"container|notebook|service|user|application|program)s?\b[^.;]{{0,80}}\b(?:{_DEVICE}|already|holds?|uses?|occupies)\b",
-        rf"\bshar(?:es?|ed|ing) (?:the |a |this |one |its )?(?:same |single )?{_DEVICE}\b",
+        # a machine that people share is no device
+        rf"\bshar(?:es?|ed|ing) (?:the |a |this |one |its )?(?:same |single )?{_DEVICE}\b(?! (?:server|node|box|machine|cluster|host|pool|farm|system)s?\b)",
         rf"\b{_DEVICE} (?:is|are|was) (?:also )?(?:shared|used by)\b",
         rf"(?<!\btp \d )(?<!\btp=\d )(?<!\btp\d )(?<!parallel \d )(?<!-size \d )\b(?:on|of) the same {_DEVICE}\b",
         rf"\bboth\b[^.;]{{0,30}}\b(?:on|use|share)\b[^.;]{{0,15}}\b{_DEVICE}\b",
@@ -235,6 +237,8 @@ TOPICS: tuple[Topic, ...] = (
             "no other process uses the GPU",
             "one server, tensor parallel on the same node",
             "another engine on the same card serves it at 60 tok/s",
+            "the nightly test starts 4 engines and 4 API servers",
+            "jobs on the shared GPU server",
             "llama.cpp answers fine on the same GPU",
         ),
     ),
@@ -384,9 +388,9 @@ TOPICS: tuple[Topic, ...] = (
     _topic(
         "expandable-in-vain",
         "expandable segments were tried and change nothing",
-        r"\bexpandable[-_ ]segments?(?:[:=]\s?true)?\b[^.;]{0,50}\b(?:the same|still (?:fails?|oom\w*|crash\w*|dies|runs? out)|no (?:difference|change|help|effect)|(?:did|does) ?n[o']t (?:help|change)|in vain|unchanged)\b",
+        r"\bexpandable[-_ ]segments?(?:[:=]\s?true)?\b[^.;]{0,50}\b(?:the same|still (?:fails?|oom\w*|crash\w*|dies|runs? out)|no (?:difference|change|help|effect)|(?:did|does) ?n[o']t (?:help|change)|in vain|unchanged|same (?:end|error|result|failure|crash|oom|place))\b",
         deniable=False,
-        samples=(("expandable segments: tried, still the same", None), ("with expandable segments it still crashes", None), ("With PYTORCH_ALLOC_CONF=expandable_segments:True the same error", None)),
+        samples=(("expandable segments: tried, still the same", None), ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: same end", None), ("with expandable segments it still crashes", None), ("With PYTORCH_ALLOC_CONF=expandable_segments:True the same error", None)),
         near_misses=("with expandable segments it does not occur any more", "try expandable_segments:True", "with expandable segments it is still up"),
     ),
     _topic(

@@ -176,7 +176,7 @@ def bind(store: Tables) -> Scene:
     return Scene(server, present, bonds, shown, explained, frozenset(known.strangers), own_kills)
 
 
-_EXPLAINING = ("memory", "shm", "driver", "hardware", "bad-argument", "missing-file", "network", "kernel")
+_EXPLAINING = ("memory", "shm", "driver", "hardware", "bad-argument", "missing-file", "network", "kernel", "limit")
 """Kinds of errors that are a cause. A wrapper, a peer that is gone, a hang or a client's error follows from something else."""
 
 

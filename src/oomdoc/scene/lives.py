@@ -78,7 +78,7 @@ WITH spoken AS (
   UNION ALL SELECT source, line, t, pid, 'failed' FROM oom
   UNION ALL SELECT source, line, t, pid, 'failed' FROM startup_check
   UNION ALL SELECT source, line, t, pid, CASE WHEN kind NOT IN ('client', 'echo', 'hang') THEN 'failed' END FROM log_error
-  UNION ALL SELECT source, line, t, pid, CASE WHEN exit_code IN (-9, 137) THEN 'killed' WHEN exit_code <> 0 THEN 'failed' END FROM process_exit
+  UNION ALL SELECT source, line, t, pid, CASE WHEN exit_code IN (-9, 137) THEN 'killed' WHEN coalesce(exit_code, 1) <> 0 THEN 'failed' END FROM process_exit
   UNION ALL SELECT source, line, t, pid, NULL FROM engine_flag
 )
 SELECT s.start_id, s.source, s.served, min(x.t) AS begin_t, max(x.t) AS end_t, max(x.t) FILTER (says IN ('work', 'up', 'bar')) AS at_work_t,

@@ -44,7 +44,8 @@ WITH sampled AS (
   FROM (
     SELECT source, gpu, max(count) AS count, max(mig_profile) AS mig_profile, min(line) AS line
     FROM gpu_device
-    GROUP BY source, gpu, CASE WHEN gpu IS NULL THEN line END) GROUP BY source
+    -- a DGX Spark is a machine with one GB10: both names in one text are of one device
+    GROUP BY source, gpu, CASE WHEN gpu IS NULL AND NOT regexp_matches(coalesce(name, ''), '(?i)DGX Spark|GB10') THEN line END) GROUP BY source
 ), described AS (
   SELECT (SELECT max(n) FROM listed) AS n, (SELECT max_by(ref, n) FROM listed) AS ref,
     arg_min(name, line) FILTER (name IS NOT NULL) AS name, min(total_bytes) AS total, max(total_bytes) AS total_max,
