@@ -97,14 +97,17 @@ def _finish(row: dict[str, object], match: re.Match[str]) -> dict[str, object] |
     return {**row, "text": text, "kind": error_kind(str(exception) if exception else None, text)}
 
 
-_HEAD = r"(?:(?:\[[^\]\n]{1,120}\]:?|\S{0,80}[\d|:>/@=]\S{0,80}|(?i:ERROR|CRITICAL|FATAL|WARN(?:ING)?|stderr|stdout|[EWF-]))[ \t]+){0,8}"
-"""What loggers put before a message: stamps, levels, ids, places in brackets. No word of a sentence is among them."""
+_MARK = r"(?:\[[^\]\n]{1,120}\]:?|\S{0,80}[\d|:>/@=]\S{0,80}|(?i:ERROR|CRITICAL|FATAL|WARN(?:ING)?|stderr|stdout|[EWF-])|[\w.]{1,60}[ \t]+-)[ \t]+"
+_HEAD = rf"[ \t]{{0,16}}(?:{_MARK}){{0,8}}(?:(?:ERROR|CRITICAL|FATAL|WARNING):[\w.]{{1,60}}:|\[\d+,\d+\]<std\w{{3}}>:)?(?:\w{{1,24}}=[\"'])?"
+"""What loggers put before a message: stamps, levels, ids, places in brackets, names between dashes. No word of a sentence is among them."""
+_HANDED_ON = rf"[ \t]{{0,16}}(?:{_MARK}){{1,8}}[^\n:'\"]{{1,80}}\b(?:failed|error|exception|cause|reason)(?: \w{{1,12}}){{0,2}}:? ['\"]?"
+"""The same, and the words of somebody who hands the message on: what failed, and with which error."""
 
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "exception", "python", ("Error: ", "Exception: ", "Interrupt: ", "Error(", "Exception(", "error: ", "Exit: ", "OutOfResources: ", "Timeout: ", "Timeout("),
         regex(
-            rf"^{_HEAD}" r"(?:Exception: |Failed: |[Rr]equest \S{1,64} failed: |.{0,40}?Process group watchdog.{0,400}?)?(?P<exception>(?:[A-Za-z_]\w{0,80}\.){0,12}(?:[A-Za-z_]\w{0,120}(?:Error|Exception|Interrupt|Exit|Overflow|Timeout)(?:Group)?|OutOfResources))"
+            rf"^(?:{_HANDED_ON}|{_HEAD})" r"(?:Exception: |Failed: |[Rr]equest \S{1,64} failed: |.{0,40}?Process group watchdog.{0,400}?)?(?P<exception>(?:[A-Za-z_]\w{0,80}\.){0,12}(?:[A-Za-z_]\w{0,120}(?:Error|Exception|Interrupt|Exit|Overflow|Timeout)(?:Group)?|OutOfResources))"
             r"(?:: |\(['\"]?)(?P<text>.*)", re.S,
         ),
         "log_error", convert=_finish, samples=(
@@ -117,6 +120,12 @@ PATTERNS: tuple[Pattern, ...] = (
             ("pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig Value error, 28 heads must be divisible by 8. [type=value_error, input_value=()]",
              {"exception": "pydantic_core._pydantic_core.ValidationError", "kind": "bad-argument", "text": "28 heads must be divisible by 8."}),
             ("2027-03-02 04:05:06 ERROR 51733 [runner.py:88] RuntimeError: CUDA error: an illegal memory access was encountered", {"exception": "RuntimeError", "kind": "kernel"}),
+            ("2027-03-02 04:05:06,118 - serving.engine - ERROR - KeyError: 'a_model_type'", {"exception": "KeyError", "kind": "bad-argument"}),
+            ("CRITICAL:root:KeyError: 'a_model_type'", {"exception": "KeyError", "kind": "bad-argument"}),
+            ("[1,3]<stderr>:KeyError: 'a_model_type'", {"exception": "KeyError", "kind": "bad-argument"}),
+            ('t=2027-03-02T04:05:06Z lvl=error msg="KeyError: a_model_type"', {"exception": "KeyError", "kind": "bad-argument"}),
+            ("2027-03-02T04:05:06.118Z ERROR gateway::pool: worker 3 failed: KeyError: 'a_model_type'", {"exception": "KeyError", "kind": "bad-argument"}),
+            ("    KeyError: 'a_model_type'", {"exception": "KeyError", "kind": "bad-argument"}),
             ("E0302 04:05:06.118 51733 server.cc:41] errors.OutOfResources: out of resource: shared memory, Required: 120000", {"exception": "errors.OutOfResources", "kind": "kernel"}),
             ("[2027-03-02 04:05:06] ERROR: Request 51fe failed: requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='img.example', port=443): Read timed out.", {"exception": "requests.exceptions.ReadTimeout", "kind": "network"}),
             ("httpx.ConnectTimeout: timed out while an image was fetched", {"exception": "httpx.ConnectTimeout", "kind": "network"}),
@@ -172,22 +181,32 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        "cuda-error-line", "cuda", ("CUDA error (", "Cuda failure", "Error 803", "Error 804", "CUDA error: ", "Cuda error "),
-        regex(r"^(?:ERROR )?(?:[\w:.]{1,60}: ){0,3}(?P<text>(?:CUDA error|Cuda failure|Cuda error \S+:\d+ '|.{0,200}Error 80[34]:).*)"), "log_error", convert=_finish,
+        "cuda-error-line", "cuda", ("CUDA error (", "Cuda failure", "Error 803", "Error 804", "CUDA error: ", "Cuda error ", "custom_all_reduce.cuh"),
+        regex(r"^(?:ERROR )?(?:[\w:.]{1,60}: ){0,3}(?P<text>(?:CUDA error|Cuda failure|Cuda error \S+:\d+ '|\S{0,80}custom_all_reduce\.cuh:\d+ '|.{0,200}Error 80[34]:).*)"), "log_error", convert=_finish,
         samples=(
             ("Failed: Cuda error /build/custom_all_reduce.cuh:453 'invalid argument'", {"kind": "kernel"}),
             ("CUDA error (/build/attention/launch.h:188): invalid argument", {"kind": "kernel"}),
+            ("VLLM: Failed: /build/custom_all_reduce.cuh:453 'invalid argument'", {"kind": "kernel"}),
             ("Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'", {"kind": "driver"}),
         ),
     ),
     Pattern(
         # what the runtime says of a call that failed, whoever hands it on: a watchdog's thread, a library's own logger, a wrapped message
         "device-fault", "cuda", ("CUDA error: ", "HIP error: "),
-        regex(rf"^{_HEAD}(?:[A-Z][^\n:]{{0,200}}: ){{0,3}}?(?P<text>(?:CUDA|HIP) error: (?!out of memory)[^\n]{{3,300}})"), "log_error", convert=_finish,
+        regex(rf"^(?:{_HANDED_ON}|{_HEAD})(?:what\(\): +|[A-Z][^\n:]{{0,200}}: ){{0,3}}?(?P<text>(?:CUDA|HIP) error: (?!out of memory)[^\n]{{3,300}})"), "log_error", convert=_finish,
         samples=(
             ("[rank2]:[E402 09:11:44.7 ProcessGroupNCCL.cpp:2093] [PG ID 2 Rank 2] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered",
              {"kind": "kernel", "text": "CUDA error: an illegal memory access was encountered"}),
             ("(Worker_TP3 pid=77) HIP error: unspecified launch failure", {"kind": "kernel"}),
+            ("  what():  CUDA error: misaligned address", {"kind": "kernel"}),
+        ),
+    ),
+    Pattern(
+        "driver-unreachable", "nvidia", ("initialize NVML", "nvidia-container-cli:"),
+        regex(r"(?P<text>(?:Failed|Unable) to initialize NVML: [^\n]{3,200}|nvidia-container-cli: [^\n]{3,300})"), "log_error",
+        convert=lambda row, match: {"text": row["text"][:400], "kind": "driver"}, samples=(
+            ("Failed to initialize NVML: Driver/library version mismatch", {"kind": "driver"}),
+            ("OCI runtime create failed: nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown", {"kind": "driver"}),
         ),
     ),
     Pattern(
