@@ -36,7 +36,8 @@ _MOST = 40
 """Passages of one text that are looked at: each costs some milliseconds."""
 _FENCE = regex(r"\s{0,3}(?:```|~~~)")
 _HEADING = regex(
-    r"\s*(?:#{1,6} \S|={2,}|-{3,}|\*{3,}|==> .* <==|[=#*-]{2,} .{1,80} [=#*-]{2,}\s*$|\[[a-z][\w ./-]{1,40}\]\s*$)"
+    # `nvidia-smi dmon` and `pmon` begin the names and units of their columns like a heading
+    r"\s*(?:#{1,6} (?!(?:gpu|Idx|Date|Time)\s)\S|={2,}|-{3,}|\*{3,}|==> .* <==|[=#*-]{2,} .{1,80} [=#*-]{2,}\s*$|\[[a-z][\w ./-]{1,40}\]\s*$)"
 )
 _BARS = ("|", "+", "│")
 _ABOUT = frozenset((COLUMN_READING, LOOKALIKE, "problem"))

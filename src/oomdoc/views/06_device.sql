@@ -76,7 +76,8 @@ WITH sampled AS (
             AND NOT regexp_matches(name, '(?i)vllm|sglang|\bray\b|lmdeploy|tgi|llm|engine|api_server|launch_server|(^|[/ ])(main|app|run|serve|server|start|api|worker)\.py')
       )
         AND coalesce(type, 'C') <> 'G' AS foreigner
-    FROM gpu_process
+    -- a list that is repeated without a time shows each process again
+    FROM (SELECT gpu, t, source, pid, type, name, max(used_bytes) AS used_bytes, min(line) AS line FROM gpu_process GROUP BY ALL)
   )
   GROUP BY ALL
 ), process_max AS (
