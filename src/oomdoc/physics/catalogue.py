@@ -9,13 +9,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import tomli
 
+from oomdoc.classes import dataclass
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.config import read_config
 from oomdoc.physics.names import family, format_of, pieces, plain, repository, sized, squeezed

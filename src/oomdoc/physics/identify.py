@@ -6,8 +6,7 @@ candidate what agrees and what does not; an empty list is an answer too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from oomdoc.classes import dataclass
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import models
 from oomdoc.physics.interval import Interval

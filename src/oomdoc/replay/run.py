@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.evidence.store import Store
 from oomdoc.physics.defaults import (

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
+from oomdoc.classes import dataclass
 
 FEWEST = 12  # observations that a fit of three numbers needs
 LEAST_OUTPUT = 8  # tokens: a shorter generation says nothing about the length of a step
