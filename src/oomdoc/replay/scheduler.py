@@ -45,6 +45,16 @@ def survives(setup: Setup, traffic: Traffic, most_blocks: int) -> Outcome | None
     return None if outcome is None or run.failed() else outcome
 
 
+def nearer(
+    setup: Setup, traffic: Traffic, sample_ps: Sequence[int], ends_ps: Sequence[int | None], most_off_ps: float
+) -> Outcome | None:
+    """The outcome; None, and sooner, where the requests end further from these moments than so much in all."""
+    run = _Run(setup, traffic, sample_ps)
+    run.ends, run.most_off = ends_ps, most_off_ps
+    outcome = run.outcome()
+    return None if run.failed() else outcome
+
+
 class _Run:
     """State of one simulation. `step` counts decode steps: a request that decodes has computed `base + step` tokens."""
 
@@ -78,6 +88,9 @@ class _Run:
         self.finish_step = [-1] * count
         self.finishing: list[tuple[int, int, int]] = []  # step, nth to decode, request
         self.growing = [0] * setup.block_size  # requests by the step (modulo block size) in which they begin a block
+        self.growers: list[set[int]] = [set() for _ in range(setup.block_size)]  # the same, who they are
+        self.admitted = [0] * count  # how many were admitted before, the latest time
+        self.admissions = 0
         self.lost = [0] * count  # tokens that a preemption threw away and that were not computed again yet
         self.step = 0
         self.pairs = 0  # of this step: squares of the tokens computed, after less before
@@ -100,13 +113,19 @@ class _Run:
         self.finished: list[int | None] = [None] * count
         self.skip = frozenset(self.impossible)
         self.most_blocks: int | None = None  # beyond it, or with any wait for blocks, nobody wants to know the rest
+        self.ends: Sequence[int | None] | None = None  # when each was to end
+        self.off = 0  # how far from it they have ended, in all
+        self.most_off = math.inf  # beyond it nobody wants to know the rest
 
     def failed(self) -> bool:
-        """Whether what `survives` asks for is lost already."""
-        return bool(self.preemptions or self.held) or (self.most_blocks is not None and self.peak > self.most_blocks)
+        """Whether what `survives` or `nearer` asks for is lost already."""
+        if self.most_blocks is None:
+            return self.off > self.most_off
+        return bool(self.preemptions or self.held) or self.peak > self.most_blocks
 
     def outcome(self) -> Outcome:
         count, begin = len(self.arrival), self.now
+        may_fail = self.most_blocks is not None or self.ends is not None
         while True:
             if self.next < count and self.arrival[self.next] <= self.now:
                 self._arrive()
@@ -118,7 +137,7 @@ class _Run:
             calm = self.partial is None and self.running
             if not (calm and (not self.line or (self.blocked and self.settled)) and self._jump()):
                 self._one_step()
-            if self.most_blocks is not None and self.failed():
+            if may_fail and self.failed():
                 break
         self._idle_until(self.now if not self.sample_ps else max(self.now, self.sample_ps[-1] + 1))
         end = max((moment for moment in self.finished if moment is not None), default=begin)
@@ -320,10 +339,10 @@ class _Run:
     def _grow_or_preempt(self, budget: int) -> int:
         grown: dict[int, int] = {}
         chunk = 0
-        base, step, size = self.base, self.step, self.block_size
         partial = self.partial
         # nearly all have room left in their last block
-        asking = [place for place in self.running if place == partial or not (base[place] + step) % size]
+        asking = sorted(self.growers[self.step % self.block_size], key=self.admitted.__getitem__)
+        asking += [] if partial is None else [partial]
         for place in asking:
             if place not in self.running:
                 continue
@@ -444,6 +463,8 @@ class _Run:
                     self.held_group.get(group, 0), of_group, min(shared, (hit + chunk) // size)
                 )
             running[place] = None
+            self.admitted[place] = self.admissions
+            self.admissions += 1
             if self.first[place] is None:
                 self.first[place] = self.now
             if self.lost[place]:
@@ -466,7 +487,9 @@ class _Run:
                 self._leave(place, self.tokens[place])
                 continue
             self.base[place] = self.tokens[place] - self.step
-            self.growing[-self.base[place] % self.block_size] += 1
+            begins = -self.base[place] % self.block_size
+            self.growing[begins] += 1
+            self.growers[begins].add(place)
             self.bases += self.base[place]
             self.finish_step[place] = self.step + left
             self.begun += 1
@@ -481,7 +504,9 @@ class _Run:
                 self._leave(place, self.base[place] + step)
 
     def _stop_decoding(self, place: int) -> None:
-        self.growing[-self.base[place] % self.block_size] -= 1
+        begins = -self.base[place] % self.block_size
+        self.growing[begins] -= 1
+        self.growers[begins].remove(place)
         self.bases -= self.base[place]
         self.finish_step[place] = -1
 
@@ -489,5 +514,7 @@ class _Run:
         del self.running[place]
         self._release(place, computed, 0, keep=False)
         self.finished[place] = self.now
+        if self.ends is not None and (end := self.ends[place]) is not None:
+            self.off += abs(self.now - end)
         self._send()
         self.blocked = ""
