@@ -66,6 +66,7 @@ def pages() -> dict[Path, str]:
         made[ROOT / name] = text
     made[ROOT / "src" / "oomdoc" / "views" / "blank.json"] = blank_views()
     made[ROOT / "src" / "oomdoc" / "views" / "questions.json"] = questions()
+    made[ROOT / "src" / "oomdoc" / "physics" / "weights.json"] = loaded_weights()
     return made
 
 
@@ -113,6 +114,17 @@ def questions() -> str:
         lines[mark(sql)] = f'  "{mark(sql)}": {json.dumps(told)}'
     assert len(lines) == len(found), "two questions with one mark"
     return "{\n" + ",\n".join(line for _, line in sorted(lines.items())) + "\n}\n"
+
+
+def loaded_weights() -> str:
+    """The least and the most bytes that the published checkpoint of each model loads on one device; those unknown are left out."""
+    from oomdoc.physics.catalogue import models
+    from oomdoc.physics.weights import weights_bytes
+
+    found = {model.name: weights_bytes(model) for model in models()}
+    assert len(found) == len(models()), "two models with one name"
+    lines = [f"  {json.dumps(name)}: {json.dumps([size.lo, size.hi])}" for name, size in found.items() if size]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 @functools.cache
