@@ -125,7 +125,7 @@ class _Run:
 
     def outcome(self) -> Outcome:
         count, begin = len(self.arrival), self.now
-        may_fail = self.most_blocks is not None or self.ends is not None
+        most_off = self.most_off
         while True:
             if self.next < count and self.arrival[self.next] <= self.now:
                 self._arrive()
@@ -137,7 +137,7 @@ class _Run:
             calm = self.partial is None and self.running
             if not (calm and (not self.line or (self.blocked and self.settled)) and self._jump()):
                 self._one_step()
-            if may_fail and self.failed():
+            if self.off > most_off or (self.most_blocks is not None and self.failed()):
                 break
         self._idle_until(self.now if not self.sample_ps else max(self.now, self.sample_ps[-1] + 1))
         end = max((moment for moment in self.finished if moment is not None), default=begin)
