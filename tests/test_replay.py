@@ -26,7 +26,7 @@ from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, _alignment
 from oomdoc.replay.run import _beyond, read_changes
 from oomdoc.replay.scheduler import _Run, nearer, simulate, survives
-from oomdoc.replay.speed import ASSUMED, from_requests, from_statistics
+from oomdoc.replay.speed import ASSUMED, from_requests, from_statistics, quantile
 from oomdoc.replay.traffic import PICO, callers_of, with_hits
 from oomdoc.report.replay import render
 from snapshot import check
@@ -91,6 +91,16 @@ def test_a_run_that_ends_too_far_from_what_was_recorded_is_given_up(
     pairs = zip(whole.finish_ps, ends[: len(traffic)], strict=True)
     off = sum(abs(moment - end) for moment, end in pairs if moment is not None and end is not None)
     assert nearer(setup, traffic, MOMENTS, ends, most) == (None if off > most else whole)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.floats(-1e9, 1e9) | st.just(float("nan")), min_size=1, max_size=40)
+    | st.lists(st.integers(0, 1 << 60), min_size=1, max_size=40),
+    st.sampled_from([0.0, 0.25, 0.5, 0.75, 0.95, 1.0]),
+)
+def test_a_quantile_is_that_of_numpy(values: list[float] | list[int], share: float) -> None:
+    assert np.array_equal(quantile(values, share), np.quantile(values, share), equal_nan=True)
 
 
 @settings(max_examples=50, deadline=None)

@@ -15,6 +15,9 @@ from oomdoc.views.blank import BLANK, Question, is_so
 
 _LISTS_TABLES = regex(r"(?i)duckdb_|information_schema|pg_catalog|pragma|sqlite_master|summar")
 
+_FEW_ROWS = 16
+"""Rows of a view that are looked at in Python: to ask DuckDB whether one of them passes costs as much as to fetch them."""
+
 
 class Derived:
     """The views of one database. Views and questions that nothing can come of are neither made nor asked."""
@@ -32,7 +35,7 @@ class Derived:
         """Views that would have needed more memory than there is: they are as in a bundle without evidence."""
         self._as_blank: dict[str, bool] = {}  # view -> it holds what it holds without evidence
         self._counts: dict[str, int] = {}  # view that was made -> its rows
-        self._rows: dict[str, list[dict[str, Any]]] = {}  # view of one row -> that row
+        self._rows: dict[str, list[dict[str, Any]]] = {}  # view of few rows -> these rows
         self.without_rows: set[str] = set()
         """Of the tables that the store fills itself, those without a row."""
 
@@ -131,10 +134,10 @@ class Derived:
         return self._is_empty(name)
 
     def _rows_known(self, name: str) -> Sequence[Mapping[str, Any]] | None:
-        """The rows of a view that has one at most, as far as they are known."""
+        """The rows of a view that has few, as far as they are known."""
         if name not in self._counts:
             return BLANK[name].rows if self._is_as_blank(name) else None
-        if self._counts[name] > 1:
+        if self._counts[name] > _FEW_ROWS:
             return None
         if name not in self._rows:
             cursor = self._database.con.execute(self._database.statement(f"SELECT * FROM main.{name}"))

@@ -22,7 +22,7 @@ from oomdoc.replay.asked import FULL, Outcome, Sample, Setup, Traffic
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, recording
 from oomdoc.replay.scheduler import nearer, simulate
-from oomdoc.replay.speed import FEWEST, Speed
+from oomdoc.replay.speed import FEWEST, Speed, quantile
 from oomdoc.replay.traffic import MOST_SCALED, PICO, callers_of, picoseconds, traffic_of, with_hits
 from oomdoc.units import parse_size, show_time
 
@@ -363,7 +363,7 @@ def _outcome(setup: Setup, outcome: Outcome, begin: float) -> dict[str, Any]:
         "peak_used": peak, "margin": 1 - peak, "preemptions": outcome.preemptions,
         "recomputed_tokens": outcome.recomputed_tokens, "computed_tokens": outcome.computed_tokens,
         "first_full_t": at(outcome.full_ps), "first_waiting_t": at(outcome.waiting_ps), "first_preemption_t": at(outcome.preemption_ps),
-        "longest_wait_s": max(waits, default=0) / PICO, "p95_wait_s": float(np.quantile(waits, 0.95)) / PICO if waits else 0.0,
+        "longest_wait_s": max(waits, default=0) / PICO, "p95_wait_s": quantile(waits, 0.95) / PICO if waits else 0.0,
         "held_by_pool_s": outcome.held_ps / PICO, "impossible": len(outcome.impossible), "end_t": at(outcome.end_ps), "lasted_s": outcome.end_ps / PICO,
     }  # fmt: skip
 
