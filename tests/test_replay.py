@@ -26,7 +26,7 @@ from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, _alignment
 from oomdoc.replay.run import _beyond, read_changes
 from oomdoc.replay.scheduler import _Run, nearer, simulate, survives
-from oomdoc.replay.speed import ASSUMED, from_requests, from_statistics, quantile
+from oomdoc.replay.speed import ASSUMED, from_requests, from_statistics, median, quantile
 from oomdoc.replay.traffic import PICO, callers_of, with_hits
 from oomdoc.report.replay import render
 from snapshot import check
@@ -101,6 +101,7 @@ def test_a_run_that_ends_too_far_from_what_was_recorded_is_given_up(
 )
 def test_a_quantile_is_that_of_numpy(values: list[float] | list[int], share: float) -> None:
     assert np.array_equal(quantile(values, share), np.quantile(values, share), equal_nan=True)
+    assert np.array_equal(median(values), np.median(values), equal_nan=True)
 
 
 @settings(max_examples=50, deadline=None)

@@ -116,7 +116,7 @@ def from_statistics(
     if len(t) < FEWEST:
         return None
     gap = np.diff(t)
-    interval = np.median(gap)
+    interval = median(gap)
     before, after = running[:-1], running[1:]
     busy = (gap > 0) & (gap <= 1.5 * interval) & (before > 0) & (after > 0) & (generation_tokens_per_s[1:] > 0)
     if busy.sum() < FEWEST:
@@ -155,8 +155,8 @@ def _fitted(rows: _Array, seconds: _Array) -> _Array | None:
             return None
         solution = _not_negative(rows[kept] / root[kept, None], root[kept])
         miss = (rows @ solution - seconds) / root
-        spread = np.median(np.abs(miss - np.median(miss)))
-        kept = np.abs(miss - np.median(miss)) <= 3 * 1.4826 * spread + 1e-9
+        spread = median(np.abs(miss - median(miss)))
+        kept = np.abs(miss - median(miss)) <= 3 * 1.4826 * spread + 1e-9
     return solution if solution.any() else None
 
 
@@ -197,3 +197,12 @@ def quantile(values: Sequence[int] | _Array, share: float) -> float:
     below, above = ordered[math.floor(place)], ordered[min(math.floor(place) + 1, len(ordered) - 1)]
     apart = above - below
     return float(below + apart * part if part < 0.5 else above - apart * (1 - part))
+
+
+def median(values: Sequence[int] | _Array) -> float:
+    """As `numpy.median`, for the same reason."""
+    ordered = np.sort(np.asarray(values))
+    middle = len(ordered) // 2
+    if not len(ordered) or np.isnan(ordered[-1]):
+        return math.nan
+    return float(ordered[middle]) if len(ordered) % 2 else (float(ordered[middle - 1]) + float(ordered[middle])) / 2
