@@ -88,7 +88,7 @@ def blank_views() -> str:
             known = {
                 "mark": mark(view.sql),
                 "reads": read_by(view.sql),
-                "rowless": rowless(view.sql, columns, VIEWS),
+                "rowless": rowless(view.sql, columns, told_columns()),
                 "columns": {row["column_name"]: row["column_type"] for row in described},
                 "rows": [{key: value for key, value in row.items() if value is not None} for row in rows],
             }
@@ -109,7 +109,7 @@ def questions() -> str:
         told = {
             "reads": (read := read_by(sql)),
             "columns": columns_of(sql, {name: columns[name] for name in read if name in VIEWS}),
-            "nothing": answerless(sql, columns, VIEWS),
+            "nothing": answerless(sql, columns, told_columns()),
         }
         lines[mark(sql)] = f'  "{mark(sql)}": {json.dumps(told)}'
     assert len(lines) == len(found), "two questions with one mark"
@@ -136,6 +136,17 @@ def relations() -> Mapping[str, Sequence[str]]:
 
     tables = {name: tuple(table.column_names) for name, table in TABLES.items()}
     return tables | dict.fromkeys(OWN_TABLES, ()) | {name: tuple(view.columns) for name, view in VIEWS.items()}
+
+
+@functools.cache
+def told_columns() -> Mapping[str, Sequence[str]]:
+    """Those of which it will be known what stands in them: all columns of views, and of tables all that a row may lack."""
+    from oomdoc.evidence.tables import TABLES
+    from oomdoc.views import VIEWS
+
+    everywhere = {"source", "line"}
+    tables = {name: [each for each in table.column_names if each not in everywhere] for name, table in TABLES.items()}
+    return tables | {name: tuple(view.columns) for name, view in VIEWS.items()}
 
 
 def read_by(sql: str) -> list[str]:

@@ -18,7 +18,7 @@ Claim = Any
 """What has to be so for there to be nothing; `True` is always so, `False` is never known. Else:
 
 - `"oom"`: the relation has no row
-- `["failure", "ooms", ">", 0]`: in no row of the view is this true; without a value `IS NULL` and `IS NOT NULL`; of `IN` and
+- `["failure", "ooms", ">", 0]`: in no row of the relation is this true; without a value `IS NULL` and `IS NOT NULL`; of `IN` and
   `NOT IN` the value is a list
 - `{"any": [...]}`, `{"all": [...]}`: one of these, all of these
 """
@@ -70,23 +70,23 @@ def nodes(tree: Any, *, within: bool = True) -> Iterator[Node]:
         yield from nodes(inner, within=within)
 
 
-def rowless(sql: str, columns: Mapping[str, Collection[str]], views: Collection[str]) -> Claim:
+def rowless(sql: str, columns: Mapping[str, Collection[str]], told: Mapping[str, Collection[str]]) -> Claim:
     """When a query has no row, as JSON (None: not known).
 
-    `columns` are those of each relation, in the order of their making; of `views` it will be known what stands in their rows.
+    `columns` are those of each relation, in the order of their making; of those in `told` it will be known what stands in them.
 
     >>> columns = {"a": ["k"], "b": ["k"], "c": ["k"], "d": ["k", "n"]}
     >>> asked = "SELECT 1 FROM a LEFT JOIN b USING (k), (FROM b UNION ALL FROM c) WHERE a.k > 0 AND EXISTS (FROM d WHERE n > 3)"
-    >>> rowless(asked, columns, {"d"})
+    >>> rowless(asked, columns, {"d": ["k", "n"]})
     {'any': ['a', {'all': ['b', 'c']}, ['d', 'n', '>', 3]]}
     >>> rowless("SELECT count(*) FROM a", columns, {})
     """
-    return _written(_Query.of(sql, columns, views).rowless, columns)
+    return _written(_Query.of(sql, columns, told).rowless, columns)
 
 
-def answerless(sql: str, columns: Mapping[str, Collection[str]], views: Collection[str]) -> Claim:
+def answerless(sql: str, columns: Mapping[str, Collection[str]], told: Mapping[str, Collection[str]]) -> Claim:
     """The same of a question: when it has no row, or NULL for `holds` in every row."""
-    query = _Query.of(sql, columns, views)
+    query = _Query.of(sql, columns, told)
     return _written(_any([query.rowless, query.null("holds")]), columns)
 
 
@@ -109,8 +109,10 @@ class _Query:
         self.scope = _Scope(node, known) if node["type"] == "SELECT_NODE" else None
 
     @staticmethod
-    def of(sql: str, columns: Mapping[str, Collection[str]], views: Collection[str]) -> _Query:
-        relations = {name: _Source(name, frozenset(of), told=name in views) for name, of in columns.items()}
+    def of(sql: str, columns: Mapping[str, Collection[str]], told: Mapping[str, Collection[str]]) -> _Query:
+        relations = {
+            name: _Source(name, frozenset(of), told=frozenset(told.get(name, ()))) for name, of in columns.items()
+        }
         # a WITH clause has no schema: a name with one is the relation, whatever else is called like it
         known = relations | {f".{name}": source for name, source in relations.items()}
         return _Query(syntax(sql)["statements"][0]["node"], known)
@@ -196,13 +198,13 @@ def _is_aggregate(node: Node) -> bool:
 @dataclass(frozen=True)
 class _Source:
     """What stands in a FROM: a relation of the bundle or a query; `padded` where an outer join may fill its columns with NULL,
-    `told` where it will be known what stands in its rows."""
+    `told` are the columns of which it will be known what stands in them."""
 
     relation: str | None = None
     columns: frozenset[str] = frozenset()
     query: _Query | None = None
     padded: bool = False
-    told: bool = False
+    told: frozenset[str] = frozenset()
 
     @property
     def rowless(self) -> Claim:
@@ -265,7 +267,7 @@ class _Scope:
             return False
         source, name = at
         if source.relation:
-            return False if name not in source.columns else [source.relation, name, comparison, *value] if source.told else source.relation  # fmt: skip
+            return False if name not in source.columns else [source.relation, name, comparison, *value] if name in source.told else source.relation  # fmt: skip
         assert source.query is not None
         return _any([source.query.rowless, source.query.never(name, lambda item, scope: scope._column(item, comparison, *value) if item["class"] == "COLUMN_REF" else False)])  # fmt: skip
 

@@ -17,6 +17,7 @@ import pytest
 from grids import some
 from oomdoc.diagnose import analyze
 from oomdoc.evidence.derived import Derived
+from oomdoc.evidence.incoming import ANYTHING
 from oomdoc.evidence.store import OWN_TABLES, Store
 from oomdoc.evidence.tables import TABLES
 from oomdoc.judge.rules import Rule, load_rules, shipped_questions
@@ -108,6 +109,37 @@ def test_reports_are_the_same_when_everything_is_asked(case: Path, monkeypatch: 
         assert every.to_dict() == report
 
 
+@pytest.mark.parametrize("case", SOME[::3], ids=lambda path: path.parent.name)
+def test_what_stands_in_the_tables_is_known_when_it_comes_in(case: Path) -> None:
+    with analyze(case.parent) as analysis:
+        store = analysis._store
+        for table in sorted(store.filled):
+            for column in TABLES[table].column_names:
+                known = store.values_of(table, column)
+                for row in store.rows_of(f'SELECT DISTINCT "{column}" AS value FROM main.{table}'):
+                    assert row["value"] in known or (row["value"] is not None and ANYTHING in known), (table, column)
+
+
+def test_what_stands_in_a_column_is_told_as_far_as_it_is_few(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.add("milestone", [{"source": "a", "line": 1, "name": "serving", "rank": 3}])
+        store.add("milestone", [{"source": "a", "line": 2, "name": None, "rank": 4}])
+        store.flush()
+        assert store.values_of("milestone", "name") == {"serving", None}
+        assert store.values_of("milestone", "rank") == {ANYTHING}
+        assert store.values_of("milestone", "pid") == {None}
+        store.add("milestone", [{"source": "a", "line": line, "name": f"step {line}"} for line in range(100)])
+        store.flush()
+        assert {None, ANYTHING} <= set(store.values_of("milestone", "name"))
+        store.add("milestone", [{"source": "a", "line": line, "name": "many", "t": float(line)} for line in range(600)])
+        store.flush()
+        assert {None, ANYTHING} <= set(store.values_of("milestone", "t"))
+        store.empty()
+        store.add("milestone", [{"source": "a", "line": 1, "name": "serving"}])
+        store.flush()
+        assert store.values_of("milestone", "name") == {"serving"}
+
+
 # ---- what `docs/needs.py` reads off a query
 
 
@@ -170,7 +202,7 @@ AT = [
 
 @pytest.mark.parametrize(("sql", "wanted"), AT, ids=[sql for sql, _ in AT])
 def test_when_a_query_has_no_row(sql: str, wanted: Any) -> None:
-    assert needs().rowless(sql, COLUMNS, {"v", "w"}) == wanted
+    assert needs().rowless(sql, COLUMNS, {name: COLUMNS[name] for name in ("v", "w")}) == wanted
 
 
 @pytest.mark.parametrize(
@@ -188,7 +220,7 @@ def test_when_a_query_has_no_row(sql: str, wanted: Any) -> None:
     ],
 )  # fmt: skip
 def test_when_a_question_tells_nothing(holds: str, wanted: Any) -> None:
-    assert needs().answerless(f"SELECT {holds} AS holds FROM v", COLUMNS, {"v"}) == wanted
+    assert needs().answerless(f"SELECT {holds} AS holds FROM v", COLUMNS, {"v": COLUMNS["v"]}) == wanted
 
 
 @pytest.mark.parametrize(
@@ -209,8 +241,8 @@ def test_when_a_question_tells_nothing(holds: str, wanted: Any) -> None:
     ],
 )
 def test_whether_a_claim_is_so(claim: Any, so: bool) -> None:
-    rows = {"v": [{"n": 3, "k": None}]}
-    assert is_so(claim, lambda name: name == "e", rows.get) == so
+    values = {("v", "n"): [3], ("v", "k"): [None]}
+    assert is_so(claim, lambda name: name == "e", lambda name, column: values.get((name, column))) == so
 
 
 # ---- rows that nobody would think of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any
 
 from oomdoc.evidence.database import Database, duckdb, literal
@@ -25,10 +25,14 @@ class Derived:
     plainly = False
     """Make every view and ask every question, whatever is known of them: the answers are the same."""
 
-    def __init__(self, database: Database, filled: Set[str], at_once: bool) -> None:
-        """`filled` are the names of the tables that have rows, as time goes by; `at_once`: every view is made, for whoever opens the file later."""
+    def __init__(
+        self, database: Database, filled: Set[str], values_of: Callable[[str, str], Collection[Any]], at_once: bool
+    ) -> None:
+        """`filled` are the names of the tables that have rows, as time goes by, `values_of` says what may stand in a column of one;
+        `at_once`: every view is made, for whoever opens the file later."""
         self._database = database
         self._filled = filled
+        self._values_of = values_of
         self.at_once = at_once
         self._unmade: set[str] = set()  # views that nobody has asked yet
         self.unanswered: list[str] = []
@@ -110,14 +114,16 @@ class Derived:
         if self.plainly:
             return False
         return (
-            is_so(asked.nothing, self._is_empty, self._rows_known)
-            or is_so(asked.nothing, self._comes_empty, self._rows_made)
+            is_so(asked.nothing, self._is_empty, self._values_known)
+            or is_so(asked.nothing, self._comes_empty, self._values_made)
             or (bool(asked.reads) and all(self._is_blank(name, asked) for name in asked.reads))
         )
 
     def _is_rowless(self, name: str) -> bool:
         """Whether a view that has no row without evidence has none in this bundle; views before it are made to know it."""
-        return name in BLANK and not BLANK[name].rows and is_so(BLANK[name].rowless, self._comes_empty, self._rows_made)
+        return (
+            name in BLANK and not BLANK[name].rows and is_so(BLANK[name].rowless, self._comes_empty, self._values_made)
+        )
 
     def _is_empty(self, name: str) -> bool:
         """Whether a relation is known to have no row, as things stand."""
@@ -145,6 +151,17 @@ class Derived:
             self._rows[name] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         return self._rows[name]
 
+    def _values_known(self, name: str, column: str) -> Collection[Any] | None:
+        """What stands in a column, as far as it is known."""
+        if name in TABLES:
+            return self._values_of(name, column)
+        rows = self._rows_known(name)
+        return None if rows is None else [row.get(column) for row in rows]
+
+    def _values_made(self, name: str, column: str) -> Collection[Any] | None:
+        self._comes_empty(name)
+        return self._values_known(name, column)
+
     def _rows_made(self, name: str) -> Sequence[Mapping[str, Any]] | None:
         self._comes_empty(name)
         return self._rows_known(name)
@@ -171,7 +188,7 @@ class Derived:
             self._as_blank[name] = known is not None and (
                 (
                     not known.rows
-                    and (self._counts.get(name) == 0 or is_so(known.rowless, self._is_empty, self._rows_known))
+                    and (self._counts.get(name) == 0 or is_so(known.rowless, self._is_empty, self._values_known))
                 )
                 or all(self._is_as_blank(read) if read in VIEWS else self._is_empty(read) for read in known.reads)
             )

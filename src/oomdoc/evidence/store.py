@@ -48,9 +48,11 @@ class Store:
         """Open a store in memory (spilling to `scratch`) or, with `db`, in a new file that stays."""
         self.database = Database(scratch, db)
         self._incoming = Incoming(self.database, None if db or scratch is None else scratch / "rows.duckdb")
-        self.derived = Derived(self.database, self._incoming.filled, at_once=db is not None)
+        self.derived = Derived(self.database, self._incoming.filled, self._incoming.values_of, at_once=db is not None)
         self.filled = self._incoming.filled
         """Tables that have rows."""
+        self.values_of = self._incoming.values_of
+        """What may stand in a column of one."""
         self.unanswered = self.derived.unanswered
         """Views that would have needed more memory than there is."""
         self._checked: dict[str, Any] = {}  # queries from outside, parsed

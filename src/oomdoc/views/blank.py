@@ -11,7 +11,7 @@ import functools
 import json
 import operator
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,23 +82,20 @@ def question(sql: str) -> Question | None:
     return _questions().get(mark(sql))
 
 
-Rows = Sequence[Mapping[str, Any]]
-
-
-def is_so(claim: Claim, empty: Callable[[str], bool], rows: Callable[[str], Rows | None]) -> bool:
-    """Whether a claim is so. `empty` says whether a relation has no row, `rows` gives the rows of a view, None if not known."""
+def is_so(claim: Claim, empty: Callable[[str], bool], values: Callable[[str, str], Collection[Any] | None]) -> bool:
+    """Whether a claim is so. `empty` says whether a relation has no row, `values` what stands in a column of it; None: not known."""
     if claim is None:
         return False
     if isinstance(claim, str):
         return empty(claim)
     if isinstance(claim, dict):
         ((how, parts),) = claim.items()
-        return (any if how == "any" else all)(is_so(part, empty, rows) for part in parts)
+        return (any if how == "any" else all)(is_so(part, empty, values) for part in parts)
     name, column, comparison, *value = claim
     if empty(name):
         return True
-    found = rows(name)
-    return found is not None and not any(_may_pass(row.get(column), comparison, *value) for row in found)
+    found = values(name, column)
+    return found is not None and not any(_may_pass(each, comparison, *value) for each in found)
 
 
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
