@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from needs import answerless, columns_of, names_of, rowless  # it stands beside this file
+from needs import answerless, as_bare, columns_of, names_of, rowless  # it stands beside this file
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = "sample_logs/kv-demand-long-chats"
@@ -77,7 +77,7 @@ def blank_views() -> str:
     from oomdoc.views.blank import mark
 
     columns = relations()
-    lines = []
+    lines, rowed = [], set()
     with Store() as store:
         store.derived.plainly = True  # what this file said before has no say
         store.finish()
@@ -89,9 +89,11 @@ def blank_views() -> str:
                 "mark": mark(view.sql),
                 "reads": read_by(view.sql),
                 "rowless": rowless(view.sql, columns, told_columns()),
+                "bare": as_bare(view.sql, columns, told_columns(), rowed),
                 "columns": {row["column_name"]: row["column_type"] for row in described},
                 "rows": [{key: value for key, value in row.items() if value is not None} for row in rows],
             }
+            rowed |= {name} if rows else set()
             lines.append(f"  {json.dumps(name)}: {json.dumps(known, default=float)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -76,6 +76,7 @@ class Derived:
             before = BLANK[name].reads if name in BLANK else itertools.takewhile(lambda other: other != name, VIEWS)
             for other in [other for other in before if other in self._unmade]:
                 self.make(other)
+            known = self._is_as_blank(name)  # by what stands in them
         self._database.write()
         try:
             made = self._database.con.execute(self._database.statement(_blank_table(name) if known else made_of(name)))
@@ -191,6 +192,7 @@ class Derived:
                     and (self._counts.get(name) == 0 or is_so(known.rowless, self._is_empty, self._values_known))
                 )
                 or all(self._is_as_blank(read) if read in VIEWS else self._is_empty(read) for read in known.reads)
+                or is_so(known.bare, self._is_empty, self._values_known, self._is_as_blank)
             )
         return self._as_blank[name]
 

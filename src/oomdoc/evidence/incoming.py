@@ -28,11 +28,16 @@ _ROW_GROUP = (
 ANYTHING = object()
 """Stands for whatever is not NULL, where nobody counts what it is."""
 _UNTOLD = frozenset((None, ANYTHING))
-_MOST_VALUES = 64  # of a column of names; what has more is free text
+_MOST_VALUES = 300  # of a column of names, such as flags; what has more is free text or a measurement
 _MOST_PARTS = 200  # sources with a table of their own; to plan a view over thousands would take longer than it saves
 
 _NOMINAL_FROM = dt.datetime(NOMINAL_YEAR, 1, 1, tzinfo=dt.UTC).timestamp()
 _YEARS_FROM = dt.datetime(NOMINAL_YEAR + 3, 1, 1, tzinfo=dt.UTC).timestamp()  # earlier stamps had no year
+
+
+def _whole(value: Any) -> Any:
+    """What a column of whole numbers holds of a value: one with a part behind the point is rounded there."""
+    return ANYTHING if isinstance(value, float) and not value.is_integer() else value
 
 
 class Incoming:
@@ -81,7 +86,7 @@ class Incoming:
         self._nominal, self._latest = set(), None
 
     def values_of(self, table: str, column: str) -> Collection[Any]:
-        """What may stand in a column of a table that has rows: texts and truths where they are few, `ANYTHING` for others, None for NULL."""
+        """What may stand in a column of a table that has rows: the values where they are few, `ANYTHING` for others, None for NULL."""
         return self._values.get((table, column), _UNTOLD)
 
     def _tell(self, table: str, columns: Mapping[str, Any]) -> None:
@@ -91,10 +96,10 @@ class Incoming:
             values = columns.get(column.name, (None,))
             if is_array(values) or ANYTHING in held:
                 held |= _UNTOLD
-            elif column.type not in ("VARCHAR", "BOOLEAN"):
+            elif column.name == "t":  # which may get another year
                 held |= {None if value is None else ANYTHING for value in values}
             else:
-                held.update(values)
+                held.update(values if column.type in ("VARCHAR", "BOOLEAN", "DOUBLE") else map(_whole, values))
                 if len(held) > _MOST_VALUES:
                     held |= _UNTOLD
 
