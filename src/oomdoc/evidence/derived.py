@@ -39,7 +39,7 @@ class Derived:
         """Views that would have needed more memory than there is: they are as in a bundle without evidence."""
         self._as_blank: dict[str, bool] = {}  # view -> it holds what it holds without evidence
         self._counts: dict[str, int] = {}  # view that was made -> its rows
-        self._rows: dict[str, list[dict[str, Any]]] = {}  # view of few rows -> these rows
+        self._rows: dict[str, list[Mapping[str, Any]]] = {}  # view of few rows -> these rows
         self.without_rows: set[str] = set()
         """Of the tables that the store fills itself, those without a row."""
 
@@ -87,6 +87,8 @@ class Derived:
             self.unanswered.append(name)
             known, made = True, self._database.con.execute(self._database.statement(_blank_table(name)))
         self._counts[name] = len(BLANK[name].rows) if known else made.fetchall()[0][0]
+        if known or not self._counts[name]:
+            self._rows[name] = list(BLANK[name].rows) if known else []
         # what was not known of the views that read it may be known now
         self._as_blank = {other: True for other, so in self._as_blank.items() if so}
 
