@@ -27,6 +27,7 @@ from oomdoc.replay.asked import (
     prefix_blocks,
 )
 from oomdoc.replay.free_blocks import FreeBlocks
+from oomdoc.replay.growth import Growth
 
 
 def simulate(setup: Setup, traffic: Traffic, sample_ps: Sequence[int] = ()) -> Outcome:
@@ -87,8 +88,7 @@ class _Run:
         self.bases = 0  # sum of `base` over those who decode
         self.finish_step = [-1] * count
         self.finishing: list[tuple[int, int, int]] = []  # step, nth to decode, request
-        self.growing = [0] * setup.block_size  # requests by the step (modulo block size) in which they begin a block
-        self.growers: list[set[int]] = [set() for _ in range(setup.block_size)]  # the same, who they are
+        self.growth = Growth(setup.block_size)
         self.admitted = [0] * count  # how many were admitted before, the latest time
         self.admissions = 0
         self.lost = [0] * count  # tokens that a preemption threw away and that were not computed again yet
@@ -190,15 +190,17 @@ class _Run:
         if self.next < self.sent and (not self.blocked or self.by_priority):
             count = min(count, self._steps_for(self.arrival[self.next] - self.now, each))
         free = self.free.count
-        grown = self._growth(count)
+        grown = self.growth.blocks(self.step, count, running)
         if grown > free:
-            count = self._steps_within(free)
+            count = self.growth.steps_within(self.step, free, running)
             if count == 0:
                 return False
-            grown = self._growth(count)
+            grown = self.growth.blocks(self.step, count, running)
         used = setup.usable_blocks - free
         if self.full_ps is None and used + grown >= self.full_from:
-            self.full_ps = self.now + self._lasting(self._steps_within(self.full_from - used - 1))
+            self.full_ps = self.now + self._lasting(
+                self.growth.steps_within(self.step, self.full_from - used - 1, running)
+            )
         lasted = self._lasting(count) if setup.context_ps else count * each
         if len(self.samples) < len(self.sample_ps) and self.sample_ps[len(self.samples)] < self.now + lasted:
             self._sample_jump(used, running, lasted, each)
@@ -235,33 +237,15 @@ class _Run:
             count += 1
         return count
 
-    def _growth(self, count: int) -> int:
-        """Blocks that the running requests begin within so many steps."""
-        size, growing = self.block_size, self.growing
-        cycles, rest = divmod(count, size)
-        begin = self.step % size
-        grown = cycles * len(self.running)
-        if begin + rest <= size:
-            return grown + sum(growing[begin : begin + rest])
-        return grown + sum(growing[begin:]) + sum(growing[: begin + rest - size])
-
-    def _steps_within(self, free: int) -> int:
-        """Most steps that need no more than so many blocks."""
-        size, running = self.block_size, len(self.running)
-        cycles = free // running
-        count, left = cycles * size, free - cycles * running
-        while self.growing[(self.step + count) % size] <= left:
-            left -= self.growing[(self.step + count) % size]
-            count += 1
-        return count
-
     def _sample_jump(self, used: int, running: int, lasted: int, each: int) -> None:
         self._sample_until(self.now + each)
         samples, wanted = self.samples, self.sample_ps
         while len(samples) < len(wanted) and wanted[len(samples)] < self.now + lasted:
             done = self._steps_for(wanted[len(samples)] - self.now + 1, each) - 1
             queued = self._queued_at(self.now + self._lasting(done - 1))
-            samples.append(Sample(wanted[len(samples)], used + self._growth(done), running, queued))
+            samples.append(
+                Sample(wanted[len(samples)], used + self.growth.blocks(self.step, done, running), running, queued)
+            )
 
     def _queued_at(self, moment: int) -> int:
         """Length of the line in a step of a jump that begins at the moment: those who came in the meantime stand behind."""
@@ -284,7 +268,7 @@ class _Run:
             partial = self.partial
         if not prefilled:
             chunk, preempted_before = 0, self.preemptions
-            need = self.growing[self.step % self.block_size]
+            need = len(self.growth.who(self.step))
             if partial is not None:
                 begun = self.partial_computed
                 chunk = min(self.tokens[partial] - begun, budget - len(running) + 1)
@@ -341,7 +325,7 @@ class _Run:
         chunk = 0
         partial = self.partial
         # nearly all have room left in their last block
-        asking = sorted(self.growers[self.step % self.block_size], key=self.admitted.__getitem__)
+        asking = sorted(self.growth.who(self.step), key=self.admitted.__getitem__)
         asking += [] if partial is None else [partial]
         for place in asking:
             if place not in self.running:
@@ -487,9 +471,7 @@ class _Run:
                 self._leave(place, self.tokens[place])
                 continue
             self.base[place] = self.tokens[place] - self.step
-            begins = -self.base[place] % self.block_size
-            self.growing[begins] += 1
-            self.growers[begins].add(place)
+            self.growth.begin(place, self.base[place])
             self.bases += self.base[place]
             self.finish_step[place] = self.step + left
             self.begun += 1
@@ -504,9 +486,7 @@ class _Run:
                 self._leave(place, self.base[place] + step)
 
     def _stop_decoding(self, place: int) -> None:
-        begins = -self.base[place] % self.block_size
-        self.growing[begins] -= 1
-        self.growers[begins].remove(place)
+        self.growth.end(place, self.base[place])
         self.bases -= self.base[place]
         self.finish_step[place] = -1
 
