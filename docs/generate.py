@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from needs import answerless, columns_of, names_of, rowless  # it stands beside this file
+from needs import answerless, as_bare, columns_of, names_of, rowless  # it stands beside this file
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = "sample_logs/kv-demand-long-chats"
@@ -66,6 +66,7 @@ def pages() -> dict[Path, str]:
         made[ROOT / name] = text
     made[ROOT / "src" / "oomdoc" / "views" / "blank.json"] = blank_views()
     made[ROOT / "src" / "oomdoc" / "views" / "questions.json"] = questions()
+    made[ROOT / "src" / "oomdoc" / "physics" / "weights.json"] = loaded_weights()
     return made
 
 
@@ -76,7 +77,7 @@ def blank_views() -> str:
     from oomdoc.views.blank import mark
 
     columns = relations()
-    lines = []
+    lines, rowed = [], set()
     with Store() as store:
         store.derived.plainly = True  # what this file said before has no say
         store.finish()
@@ -87,10 +88,12 @@ def blank_views() -> str:
             known = {
                 "mark": mark(view.sql),
                 "reads": read_by(view.sql),
-                "rowless": rowless(view.sql, columns, VIEWS),
+                "rowless": rowless(view.sql, columns, told_columns()),
+                "bare": as_bare(view.sql, columns, told_columns(), rowed),
                 "columns": {row["column_name"]: row["column_type"] for row in described},
                 "rows": [{key: value for key, value in row.items() if value is not None} for row in rows],
             }
+            rowed |= {name} if rows else set()
             lines.append(f"  {json.dumps(name)}: {json.dumps(known, default=float)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -108,11 +111,22 @@ def questions() -> str:
         told = {
             "reads": (read := read_by(sql)),
             "columns": columns_of(sql, {name: columns[name] for name in read if name in VIEWS}),
-            "nothing": answerless(sql, columns, VIEWS),
+            "nothing": answerless(sql, columns, told_columns()),
         }
         lines[mark(sql)] = f'  "{mark(sql)}": {json.dumps(told)}'
     assert len(lines) == len(found), "two questions with one mark"
     return "{\n" + ",\n".join(line for _, line in sorted(lines.items())) + "\n}\n"
+
+
+def loaded_weights() -> str:
+    """The least and the most bytes that the published checkpoint of each model loads on one device; those unknown are left out."""
+    from oomdoc.physics.catalogue import models
+    from oomdoc.physics.weights import weights_bytes
+
+    found = {model.name: weights_bytes(model) for model in models()}
+    assert len(found) == len(models()), "two models with one name"
+    lines = [f"  {json.dumps(name)}: {json.dumps([size.lo, size.hi])}" for name, size in found.items() if size]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 @functools.cache
@@ -124,6 +138,17 @@ def relations() -> Mapping[str, Sequence[str]]:
 
     tables = {name: tuple(table.column_names) for name, table in TABLES.items()}
     return tables | dict.fromkeys(OWN_TABLES, ()) | {name: tuple(view.columns) for name, view in VIEWS.items()}
+
+
+@functools.cache
+def told_columns() -> Mapping[str, Sequence[str]]:
+    """Those of which it will be known what stands in them: all columns of views, and of tables all that a row may lack."""
+    from oomdoc.evidence.tables import TABLES
+    from oomdoc.views import VIEWS
+
+    everywhere = {"source", "line"}
+    tables = {name: [each for each in table.column_names if each not in everywhere] for name, table in TABLES.items()}
+    return tables | {name: tuple(view.columns) for name, view in VIEWS.items()}
 
 
 def read_by(sql: str) -> list[str]:

@@ -18,8 +18,9 @@ Claim = Any
 """What has to be so for there to be nothing; `True` is always so, `False` is never known. Else:
 
 - `"oom"`: the relation has no row
-- `["failure", "ooms", ">", 0]`: in no row of the view is this true; without a value `IS NULL` and `IS NOT NULL`; of `IN` and
-  `NOT IN` the value is a list
+- `["failure", "ooms", ">", 0]`: in no row of the relation is this true; without a value `IS NULL` and `IS NOT NULL`; of `IN`,
+  `NOT IN` and `LOWER IN` (of the small letters) the value is a list
+- `["engine"]`: the view holds what it holds where a bundle has no evidence
 - `{"any": [...]}`, `{"all": [...]}`: one of these, all of these
 """
 
@@ -70,24 +71,40 @@ def nodes(tree: Any, *, within: bool = True) -> Iterator[Node]:
         yield from nodes(inner, within=within)
 
 
-def rowless(sql: str, columns: Mapping[str, Collection[str]], views: Collection[str]) -> Claim:
+def rowless(sql: str, columns: Mapping[str, Collection[str]], told: Mapping[str, Collection[str]]) -> Claim:
     """When a query has no row, as JSON (None: not known).
 
-    `columns` are those of each relation, in the order of their making; of `views` it will be known what stands in their rows.
+    `columns` are those of each relation, in the order of their making; of those in `told` it will be known what stands in them.
 
     >>> columns = {"a": ["k"], "b": ["k"], "c": ["k"], "d": ["k", "n"]}
     >>> asked = "SELECT 1 FROM a LEFT JOIN b USING (k), (FROM b UNION ALL FROM c) WHERE a.k > 0 AND EXISTS (FROM d WHERE n > 3)"
-    >>> rowless(asked, columns, {"d"})
+    >>> rowless(asked, columns, {"d": ["k", "n"]})
     {'any': ['a', {'all': ['b', 'c']}, ['d', 'n', '>', 3]]}
     >>> rowless("SELECT count(*) FROM a", columns, {})
     """
-    return _written(_Query.of(sql, columns, views).rowless, columns)
+    return _written(_Query.of(sql, columns, told).rowless, columns)
 
 
-def answerless(sql: str, columns: Mapping[str, Collection[str]], views: Collection[str]) -> Claim:
+def answerless(sql: str, columns: Mapping[str, Collection[str]], told: Mapping[str, Collection[str]]) -> Claim:
     """The same of a question: when it has no row, or NULL for `holds` in every row."""
-    query = _Query.of(sql, columns, views)
+    query = _Query.of(sql, columns, told)
     return _written(_any([query.rowless, query.null("holds")]), columns)
+
+
+def as_bare(
+    sql: str, columns: Mapping[str, Collection[str]], told: Mapping[str, Collection[str]], rowed: Collection[str]
+) -> Claim:
+    """When a query gives what it gives where no relation holds anything; `rowed` are the views that have a row even then.
+
+    >>> columns = {"a": ["k"], "b": ["k"], "v": ["n"]}
+    >>> as_bare("SELECT max(k) FROM a WHERE k > 3", columns, {"a": ["k"]}, {"v"})
+    ['a', 'k', '>', 3]
+    >>> as_bare("SELECT n, (SELECT count(*) FROM b) FROM v", columns, {}, {"v"})
+    {'all': ['b', ['v']]}
+    >>> as_bare("SELECT k FROM (SELECT 1) LEFT JOIN a ON a.k = 1 WHERE a.k > 0 OR a.k IS NULL", columns, {"a": ["k"]}, {"v"})
+    'a'
+    """
+    return _written(_Query.of(sql, columns, told).as_bare(frozenset(rowed)), columns)
 
 
 class _Query:
@@ -109,8 +126,10 @@ class _Query:
         self.scope = _Scope(node, known) if node["type"] == "SELECT_NODE" else None
 
     @staticmethod
-    def of(sql: str, columns: Mapping[str, Collection[str]], views: Collection[str]) -> _Query:
-        relations = {name: _Source(name, frozenset(of), told=name in views) for name, of in columns.items()}
+    def of(sql: str, columns: Mapping[str, Collection[str]], told: Mapping[str, Collection[str]]) -> _Query:
+        relations = {
+            name: _Source(name, frozenset(of), told=frozenset(told.get(name, ()))) for name, of in columns.items()
+        }
         # a WITH clause has no schema: a name with one is the relation, whatever else is called like it
         known = relations | {f".{name}": source for name, source in relations.items()}
         return _Query(syntax(sql)["statements"][0]["node"], known)
@@ -132,6 +151,31 @@ class _Query:
         named = {item["alias"].lower() for item in self.node["select_list"]}
         called = {each["column_names"][0].lower() for each in nodes(having) if each.get("class") == "COLUMN_REF"}
         return self.scope.never(having) if self.scope and having and not named & called else False
+
+    @functools.cache  # noqa: B019 - a query of a run of `generate.py`
+    def as_bare(self, rowed: frozenset[str]) -> Claim:
+        """When it gives what it gives where no relation holds anything."""
+        if self.scope is None:
+            every = [part.as_bare(rowed) for part in self.parts]
+            if self.node["type"] == "RECURSIVE_CTE_NODE":  # goes on from the rows before, if there are any
+                return _all([*every, self.parts[0].rowless]) if _bare(self.parts[0].rowless, rowed) else False
+            return _all(every)
+        scope, node = self.scope, self.node
+        after = [node["select_list"], node["having"], node["qualify"], node["modifiers"]]
+        # it has no row to work on either way: what is worked out of none is the same, but for what is asked beside
+        none = _all([scope.rowless, *self._beside(after, rowed)]) if _bare(scope.rowless, rowed) else False
+        if scope.strange:
+            return none
+        inside = [after, node["where_clause"], node["group_expressions"], scope.conditions]
+        return _any([none, _all([*(source.as_bare(rowed) for source in scope.every), *self._beside(inside, rowed)])])
+
+    def _beside(self, parts: Any, rowed: frozenset[str]) -> Iterator[Claim]:
+        """The same of the queries inside expressions."""
+        assert self.scope is not None
+        for inner in nodes(parts, within=False):
+            if inner.get("class") == "SUBQUERY":
+                yield _Query(inner["subquery"]["node"], self.scope.known).as_bare(rowed)
+                yield from self._beside(inner.get("child") or inner.get("children"), rowed)
 
     def item(self, name: str) -> Node | None:
         """The expression of a column, where it can be told."""
@@ -196,17 +240,22 @@ def _is_aggregate(node: Node) -> bool:
 @dataclass(frozen=True)
 class _Source:
     """What stands in a FROM: a relation of the bundle or a query; `padded` where an outer join may fill its columns with NULL,
-    `told` where it will be known what stands in its rows."""
+    `told` are the columns of which it will be known what stands in them."""
 
     relation: str | None = None
     columns: frozenset[str] = frozenset()
     query: _Query | None = None
     padded: bool = False
-    told: bool = False
+    told: frozenset[str] = frozenset()
 
     @property
     def rowless(self) -> Claim:
         return self.relation or (self.query.rowless if self.query else False)
+
+    def as_bare(self, rowed: frozenset[str]) -> Claim:
+        if self.query:
+            return self.query.as_bare(rowed)
+        return [self.relation] if self.relation in rowed else self.relation
 
 
 class _Scope:
@@ -217,6 +266,10 @@ class _Scope:
         self.sources: dict[str, _Source] = {}
         self.merged: set[str] = set()
         self.opaque = False  # something stands in the FROM whose columns nobody knows
+        self.strange = False  # or of which nobody knows what it reads
+        self.every: list[_Source] = []
+        self.conditions: list[Any] = []
+        self.rowless: Claim = False  # until it is known: an aggregate of the query around may stand in the WHERE
         rows = self._rows(node["from_table"], False)
         self.rowless = _any([rows, self.never(node["where_clause"]) if node["where_clause"] else False])
 
@@ -229,13 +282,18 @@ class _Scope:
                 source = self.known.get(("." if node["schema_name"] else "") + node["table_name"].lower())
             if source is None or node["column_name_alias"]:
                 self.opaque = True
+            if source is not None:
+                self.every.append(source)
             if source is not None and not node["column_name_alias"]:
                 name = (node["alias"] or node.get("table_name") or f"{len(self.sources)}").lower()
                 self.sources[name] = replace(source, padded=padded)
             return source.rowless if source is not None else False
         if node["type"] != "JOIN":
             self.opaque = self.opaque or node["type"] != "EMPTY"
+            self.strange = self.strange or node["type"] not in ("EMPTY", "TABLE_FUNCTION", "EXPRESSION_LIST")
+            self.conditions.append({key: value for key, value in node.items() if key != "type"})
             return False
+        self.conditions.append(node["condition"])
         kind = node["join_type"]
         left = self._rows(node["left"], padded or kind in ("RIGHT", "FULL") or node["ref_type"] == "POSITIONAL")
         right = self._rows(node["right"], padded or kind in ("LEFT", "FULL") or node["ref_type"] == "POSITIONAL")
@@ -265,9 +323,20 @@ class _Scope:
             return False
         source, name = at
         if source.relation:
-            return False if name not in source.columns else [source.relation, name, comparison, *value] if source.told else source.relation  # fmt: skip
+            return False if name not in source.columns else [source.relation, name, comparison, *value] if name in source.told else source.relation  # fmt: skip
         assert source.query is not None
-        return _any([source.query.rowless, source.query.never(name, lambda item, scope: scope._column(item, comparison, *value) if item["class"] == "COLUMN_REF" else False)])  # fmt: skip
+
+        def of(item: Node, scope: _Scope) -> Claim:
+            if item["class"] == "COLUMN_REF":
+                return scope._column(item, comparison, *value)
+            if comparison == "IS NULL":
+                return False
+            counted = scope.counts_none(item) if value and _fails_of_none(comparison, value[0]) else False
+            return _any(
+                [scope.null(item), counted, scope.never(item) if (comparison, *value) == ("=", True) else False]
+            )
+
+        return _any([source.query.rowless, source.query.never(name, of)])
 
     def never(self, node: Node) -> Claim:
         """When an expression is TRUE in no row."""
@@ -389,17 +458,28 @@ class _Scope:
 
     def _counted(self, node: Node) -> Claim:
         """A count compared with what no row gives."""
-        count, least = node["left"], _constant(node["right"])
-        if count["class"] != "FUNCTION" or count["function_name"] not in ("count", "count_star") or not isinstance(least, (int, float)):  # fmt: skip
-            return False
-        if not {">": least >= 0, ">=": least > 0, "=": least > 0}.get(_COMPARED.get(node["type"], ""), False):
+        fails = _fails_of_none(_COMPARED.get(node["type"], ""), _constant(node["right"]))
+        return self.counts_none(node["left"]) if fails else False
+
+    def counts_none(self, count: Node) -> Claim:
+        """When a count is 0."""
+        if count["class"] != "FUNCTION" or count["function_name"] not in ("count", "count_star"):
             return False
         return _any([self.rowless, self._passed(count), *map(self.null, _arguments(count)[:1])])
 
     def _listed(self, node: Node, how: str) -> Claim:
         first, *others = node["children"]
         values = [_constant(each) for each in others]
+        if first["class"] == "FUNCTION" and first["function_name"] == "lower" and how == "IN":
+            (first,), how = _arguments(first), "LOWER IN"
         return self._column(first, how, values) if first["class"] == "COLUMN_REF" and None not in values else False
+
+
+def _fails_of_none(comparison: str, value: Any) -> bool:
+    """Whether a count of 0 does not compare so with this."""
+    if not isinstance(value, (int, float)):
+        return False
+    return {">": value >= 0, ">=": value > 0, "=": value > 0}.get(comparison, False)
 
 
 def _arguments(node: Node) -> list[Node]:
@@ -453,11 +533,21 @@ def _implies(one: Claim, other: Claim) -> bool:
     if isinstance(one, dict):
         ((how, parts),) = one.items()
         return (any if how == "all" else all)(_implies(part, other) for part in parts)
-    if isinstance(other, str):
+    if isinstance(other, str) or 1 in (len(other), isinstance(one, list) and len(one)):
         return False
     if isinstance(one, str):  # of a relation without rows whatever is said of its rows is so
         return bool(other[0] == one)
     return bool(one[2] == "IS NOT NULL" and other[:2] == one[:2] and other[2] != "IS NULL")
+
+
+def _bare(claim: Claim, rowed: frozenset[str]) -> bool:
+    """Whether a claim is so where no relation holds anything."""
+    if isinstance(claim, bool):
+        return claim
+    if isinstance(claim, dict):
+        ((how, parts),) = claim.items()
+        return (all if how == "all" else any)(_bare(part, rowed) for part in parts)
+    return (claim if isinstance(claim, str) else claim[0]) not in rowed
 
 
 def _written(claim: Claim, relations: Iterable[str]) -> Claim:

@@ -34,14 +34,15 @@ class Once(scheduler._Run):
         if ANEW[0] or len(self.arrival) < LEAST:
             return super().outcome()
         columns = {name: list(column) for name, column in vars(self._traffic).items()}
-        asked = repr((self.setup, columns, list(self.sample_ps), self.most_blocks))
+        asked = repr((self.setup, columns, list(self.sample_ps), self.most_blocks, self.ends, self.most_off))
         key = hashlib.sha256(asked.encode()).hexdigest()
         told = _DONE.get(key) or _of_another(key)
         if told is None:
             outcome = super().outcome()
-            told = pickle.dumps((outcome, self.preemptions, self.held, self.peak))
+            told = pickle.dumps((outcome, self.preemptions, self.held, self.peak, self.off))
             _keep(key, told)
-        outcome, self.preemptions, self.held, self.peak = pickle.loads(told)  # what `survives` looks at besides
+        # what `survives` and `nearer` look at besides
+        outcome, self.preemptions, self.held, self.peak, self.off = pickle.loads(told)
         return outcome
 
 

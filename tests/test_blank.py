@@ -17,6 +17,7 @@ import pytest
 from grids import some
 from oomdoc.diagnose import analyze
 from oomdoc.evidence.derived import Derived
+from oomdoc.evidence.incoming import ANYTHING
 from oomdoc.evidence.store import OWN_TABLES, Store
 from oomdoc.evidence.tables import TABLES
 from oomdoc.judge.rules import Rule, load_rules, shipped_questions
@@ -108,6 +109,53 @@ def test_reports_are_the_same_when_everything_is_asked(case: Path, monkeypatch: 
         assert every.to_dict() == report
 
 
+@pytest.mark.parametrize("case", SOME[::3], ids=lambda path: path.parent.name)
+def test_views_that_were_not_planned_hold_what_their_text_gives(case: Path) -> None:
+    with analyze(case.parent) as analysis:
+        store = analysis._store
+        for name in VIEWS:
+            store.derived.make_named(name)
+        bare = [name for name in VIEWS if store.rows_of(f"FROM main.{name}") == _bare_rows(name)]
+        assert len(bare) > 20
+        for name in bare:
+            assert store.rows_of(VIEWS[name].sql) == _bare_rows(name), name
+
+
+def _bare_rows(name: str) -> list[dict[str, Any]]:
+    return [{column: row.get(column) for column in BLANK[name].columns} for row in BLANK[name].rows]
+
+
+@pytest.mark.parametrize("case", SOME[::3], ids=lambda path: path.parent.name)
+def test_what_stands_in_the_tables_is_known_when_it_comes_in(case: Path) -> None:
+    with analyze(case.parent) as analysis:
+        store = analysis._store
+        for table in sorted(store.filled):
+            for column in TABLES[table].column_names:
+                known = store.values_of(table, column)
+                for row in store.rows_of(f'SELECT DISTINCT "{column}" AS value FROM main.{table}'):
+                    assert row["value"] in known or (row["value"] is not None and ANYTHING in known), (table, column)
+
+
+def test_what_stands_in_a_column_is_told_as_far_as_it_is_few(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        store.add("milestone", [{"source": "a", "line": 1, "name": "serving", "rank": 3}])
+        store.add("milestone", [{"source": "a", "line": 2, "name": None, "rank": 4}])
+        store.flush()
+        assert store.values_of("milestone", "name") == {"serving", None}
+        assert store.values_of("milestone", "rank") == {3, 4}
+        assert store.values_of("milestone", "pid") == {None}
+        store.add("milestone", [{"source": "a", "line": line, "name": f"step {line}"} for line in range(400)])
+        store.flush()
+        assert {None, ANYTHING} <= set(store.values_of("milestone", "name"))
+        store.add("milestone", [{"source": "a", "line": line, "name": "many", "t": float(line)} for line in range(600)])
+        store.flush()
+        assert {None, ANYTHING} <= set(store.values_of("milestone", "t"))
+        store.empty()
+        store.add("milestone", [{"source": "a", "line": 1, "name": "serving"}])
+        store.flush()
+        assert store.values_of("milestone", "name") == {"serving"}
+
+
 # ---- what `docs/needs.py` reads off a query
 
 
@@ -170,7 +218,7 @@ AT = [
 
 @pytest.mark.parametrize(("sql", "wanted"), AT, ids=[sql for sql, _ in AT])
 def test_when_a_query_has_no_row(sql: str, wanted: Any) -> None:
-    assert needs().rowless(sql, COLUMNS, {"v", "w"}) == wanted
+    assert needs().rowless(sql, COLUMNS, {name: COLUMNS[name] for name in ("v", "w")}) == wanted
 
 
 @pytest.mark.parametrize(
@@ -188,7 +236,32 @@ def test_when_a_query_has_no_row(sql: str, wanted: Any) -> None:
     ],
 )  # fmt: skip
 def test_when_a_question_tells_nothing(holds: str, wanted: Any) -> None:
-    assert needs().answerless(f"SELECT {holds} AS holds FROM v", COLUMNS, {"v"}) == wanted
+    assert needs().answerless(f"SELECT {holds} AS holds FROM v", COLUMNS, {"v": COLUMNS["v"]}) == wanted
+
+
+BARE = [
+    ("SELECT max(n) FROM v", ["v"]),  # a view that has a row even then
+    ("SELECT max(m) FROM w", "w"),
+    ("SELECT max(k) FROM a WHERE n > 3", ["a", "n", ">", 3]),
+    ("SELECT max(k), (SELECT count(*) FROM b) FROM a WHERE n > 3", {"all": [["a", "n", ">", 3], "b"]}),
+    ("SELECT k FROM a WHERE EXISTS (FROM b)", {"any": ["a", "b"]}),
+    ("SELECT NOT EXISTS (FROM b) FROM (SELECT 1)", "b"),
+    ("SELECT k FROM a UNION ALL SELECT k FROM b", {"all": ["a", "b"]}),
+    ("WITH c AS (SELECT count(*) AS n FROM a WHERE k = 1) SELECT n FROM c", ["a", "k", "=", 1]),
+    ("FROM (SELECT 1) LEFT JOIN a ON true", "a"),
+    ("SELECT x FROM (SELECT k FROM a) s(x) LEFT JOIN b ON b.k = s.x", "a"),
+    ("SELECT max(x) FROM (SELECT 1), (SELECT k FROM a) s(x)", "a"),
+    ("SELECT 1 FROM (SELECT 1) JOIN a ON EXISTS (FROM b)", {"any": ["a", "b"]}),
+    ("SELECT count(*) FROM unnest((SELECT list(k) FROM a))", "a"),
+    ("SELECT count(*) FROM v WHERE n IS NULL", ["v"]),  # the row that it has even then may pass
+    ("WITH RECURSIVE r AS (SELECT k FROM a UNION ALL SELECT r.k FROM r, b) SELECT count(*) FROM r", "a"),
+]
+
+
+@pytest.mark.parametrize(("sql", "wanted"), BARE, ids=[sql for sql, _ in BARE])
+def test_when_a_query_gives_what_it_gives_without_evidence(sql: str, wanted: Any) -> None:
+    told = {"a": COLUMNS["a"], "v": COLUMNS["v"]}
+    assert needs().as_bare(sql, COLUMNS, told, {"v"}) == wanted
 
 
 @pytest.mark.parametrize(
@@ -203,14 +276,19 @@ def test_when_a_question_tells_nothing(holds: str, wanted: Any) -> None:
         (["v", "k", "<>", 3], True),
         (["v", "k", "IS NULL"], False),
         (["w", "n", "IS NULL"], False),
+        (["v", "name", "LOWER IN", ["swap_space"]], False),
+        (["v", "name", "LOWER IN", ["dtype"]], True),
+        (["bare"], True),
+        (["v"], False),
         ({"all": ["e", {"any": ["v", ["v", "n", "<", 3]]}]}, True),
         ({"all": []}, True),
         (None, False),
     ],
 )
 def test_whether_a_claim_is_so(claim: Any, so: bool) -> None:
-    rows = {"v": [{"n": 3, "k": None}]}
-    assert is_so(claim, lambda name: name == "e", rows.get) == so
+    values = {("v", "n"): [3], ("v", "k"): [None], ("v", "name"): ["SWAP_SPACE", None]}
+    known = is_so(claim, lambda name: name == "e", lambda name, column: values.get((name, column)), "bare".__eq__)
+    assert known == so
 
 
 # ---- rows that nobody would think of

@@ -25,8 +25,8 @@ from oomdoc.replay.plain import simulate_plain
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, _alignment
 from oomdoc.replay.run import _beyond, read_changes
-from oomdoc.replay.scheduler import _Run, simulate, survives
-from oomdoc.replay.speed import ASSUMED, from_requests, from_statistics
+from oomdoc.replay.scheduler import _Run, nearer, simulate, survives
+from oomdoc.replay.speed import ASSUMED, from_requests, from_statistics, median, quantile
 from oomdoc.replay.traffic import PICO, callers_of, with_hits
 from oomdoc.report.replay import render
 from snapshot import check
@@ -80,6 +80,28 @@ def test_a_run_that_is_cut_short_decides_what_the_whole_one_does(setup: Setup, t
     whole = simulate(setup, traffic)
     lost = whole.preemptions or whole.impossible or whole.held_ps or whole.peak_blocks > most
     assert survives(setup, traffic, most) == (None if lost else whole)
+
+
+@settings(max_examples=200, deadline=None)
+@given(setups(), traffics(), st.lists(st.none() | st.integers(0, 3000), min_size=14, max_size=14), st.integers(0, 9000))
+def test_a_run_that_ends_too_far_from_what_was_recorded_is_given_up(
+    setup: Setup, traffic: Traffic, ends: list[int | None], most: int
+) -> None:
+    whole = simulate(setup, traffic, MOMENTS)
+    pairs = zip(whole.finish_ps, ends[: len(traffic)], strict=True)
+    off = sum(abs(moment - end) for moment, end in pairs if moment is not None and end is not None)
+    assert nearer(setup, traffic, MOMENTS, ends, most) == (None if off > most else whole)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.floats(-1e9, 1e9) | st.just(float("nan")), min_size=1, max_size=40)
+    | st.lists(st.integers(0, 1 << 60), min_size=1, max_size=40),
+    st.sampled_from([0.0, 0.25, 0.5, 0.75, 0.95, 1.0]),
+)
+def test_a_quantile_is_that_of_numpy(values: list[float] | list[int], share: float) -> None:
+    assert np.array_equal(quantile(values, share), np.quantile(values, share), equal_nan=True)
+    assert np.array_equal(median(values), np.median(values), equal_nan=True)
 
 
 @settings(max_examples=50, deadline=None)

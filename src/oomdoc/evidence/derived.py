@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any
 
 from oomdoc.evidence.database import Database, duckdb, literal
@@ -15,6 +15,9 @@ from oomdoc.views.blank import BLANK, Question, is_so
 
 _LISTS_TABLES = regex(r"(?i)duckdb_|information_schema|pg_catalog|pragma|sqlite_master|summar")
 
+_FEW_ROWS = 16
+"""Rows of a view that are looked at in Python: to ask DuckDB whether one of them passes costs as much as to fetch them."""
+
 
 class Derived:
     """The views of one database. Views and questions that nothing can come of are neither made nor asked."""
@@ -22,17 +25,21 @@ class Derived:
     plainly = False
     """Make every view and ask every question, whatever is known of them: the answers are the same."""
 
-    def __init__(self, database: Database, filled: Set[str], at_once: bool) -> None:
-        """`filled` are the names of the tables that have rows, as time goes by; `at_once`: every view is made, for whoever opens the file later."""
+    def __init__(
+        self, database: Database, filled: Set[str], values_of: Callable[[str, str], Collection[Any]], at_once: bool
+    ) -> None:
+        """`filled` are the names of the tables that have rows, as time goes by, `values_of` says what may stand in a column of one;
+        `at_once`: every view is made, for whoever opens the file later."""
         self._database = database
         self._filled = filled
+        self._values_of = values_of
         self.at_once = at_once
         self._unmade: set[str] = set()  # views that nobody has asked yet
         self.unanswered: list[str] = []
         """Views that would have needed more memory than there is: they are as in a bundle without evidence."""
         self._as_blank: dict[str, bool] = {}  # view -> it holds what it holds without evidence
         self._counts: dict[str, int] = {}  # view that was made -> its rows
-        self._rows: dict[str, list[dict[str, Any]]] = {}  # view of one row -> that row
+        self._rows: dict[str, list[Mapping[str, Any]]] = {}  # view of few rows -> these rows
         self.without_rows: set[str] = set()
         """Of the tables that the store fills itself, those without a row."""
 
@@ -69,6 +76,7 @@ class Derived:
             before = BLANK[name].reads if name in BLANK else itertools.takewhile(lambda other: other != name, VIEWS)
             for other in [other for other in before if other in self._unmade]:
                 self.make(other)
+            known = self._is_as_blank(name)  # by what stands in them
         self._database.write()
         try:
             made = self._database.con.execute(self._database.statement(_blank_table(name) if known else made_of(name)))
@@ -79,6 +87,8 @@ class Derived:
             self.unanswered.append(name)
             known, made = True, self._database.con.execute(self._database.statement(_blank_table(name)))
         self._counts[name] = len(BLANK[name].rows) if known else made.fetchall()[0][0]
+        if known or not self._counts[name]:
+            self._rows[name] = list(BLANK[name].rows) if known else []
         # what was not known of the views that read it may be known now
         self._as_blank = {other: True for other, so in self._as_blank.items() if so}
 
@@ -107,14 +117,16 @@ class Derived:
         if self.plainly:
             return False
         return (
-            is_so(asked.nothing, self._is_empty, self._rows_known)
-            or is_so(asked.nothing, self._comes_empty, self._rows_made)
+            is_so(asked.nothing, self._is_empty, self._values_known)
+            or is_so(asked.nothing, self._comes_empty, self._values_made)
             or (bool(asked.reads) and all(self._is_blank(name, asked) for name in asked.reads))
         )
 
     def _is_rowless(self, name: str) -> bool:
         """Whether a view that has no row without evidence has none in this bundle; views before it are made to know it."""
-        return name in BLANK and not BLANK[name].rows and is_so(BLANK[name].rowless, self._comes_empty, self._rows_made)
+        return (
+            name in BLANK and not BLANK[name].rows and is_so(BLANK[name].rowless, self._comes_empty, self._values_made)
+        )
 
     def _is_empty(self, name: str) -> bool:
         """Whether a relation is known to have no row, as things stand."""
@@ -131,16 +143,27 @@ class Derived:
         return self._is_empty(name)
 
     def _rows_known(self, name: str) -> Sequence[Mapping[str, Any]] | None:
-        """The rows of a view that has one at most, as far as they are known."""
+        """The rows of a view that has few, as far as they are known."""
         if name not in self._counts:
             return BLANK[name].rows if self._is_as_blank(name) else None
-        if self._counts[name] > 1:
+        if self._counts[name] > _FEW_ROWS:
             return None
         if name not in self._rows:
             cursor = self._database.con.execute(self._database.statement(f"SELECT * FROM main.{name}"))
             names = [column[0] for column in cursor.description or ()]
             self._rows[name] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         return self._rows[name]
+
+    def _values_known(self, name: str, column: str) -> Collection[Any] | None:
+        """What stands in a column, as far as it is known."""
+        if name in TABLES:
+            return self._values_of(name, column)
+        rows = self._rows_known(name)
+        return None if rows is None else [row.get(column) for row in rows]
+
+    def _values_made(self, name: str, column: str) -> Collection[Any] | None:
+        self._comes_empty(name)
+        return self._values_known(name, column)
 
     def _rows_made(self, name: str) -> Sequence[Mapping[str, Any]] | None:
         self._comes_empty(name)
@@ -168,9 +191,10 @@ class Derived:
             self._as_blank[name] = known is not None and (
                 (
                     not known.rows
-                    and (self._counts.get(name) == 0 or is_so(known.rowless, self._is_empty, self._rows_known))
+                    and (self._counts.get(name) == 0 or is_so(known.rowless, self._is_empty, self._values_known))
                 )
                 or all(self._is_as_blank(read) if read in VIEWS else self._is_empty(read) for read in known.reads)
+                or is_so(known.bare, self._is_empty, self._values_known, self._is_as_blank)
             )
         return self._as_blank[name]
 

@@ -6,11 +6,12 @@ So 4 GiB of logs cost no more memory than 1 GiB.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oomdoc.classes import dataclass
 from oomdoc.evidence.database import Database, duckdb, quoted
 from oomdoc.evidence.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.evidence.values import arrays, is_array, sane, sane_array
@@ -24,10 +25,19 @@ _NUMPY_ROWS = 500  # from here on importing numpy costs less than parameter bind
 _ROW_GROUP = (
     122_880  # rows that DuckDB keeps together: a full group is written without the detour over a transaction's rows
 )
+ANYTHING = object()
+"""Stands for whatever is not NULL, where nobody counts what it is."""
+_UNTOLD = frozenset((None, ANYTHING))
+_MOST_VALUES = 300  # of a column of names, such as flags; what has more is free text or a measurement
 _MOST_PARTS = 200  # sources with a table of their own; to plan a view over thousands would take longer than it saves
 
 _NOMINAL_FROM = dt.datetime(NOMINAL_YEAR, 1, 1, tzinfo=dt.UTC).timestamp()
 _YEARS_FROM = dt.datetime(NOMINAL_YEAR + 3, 1, 1, tzinfo=dt.UTC).timestamp()  # earlier stamps had no year
+
+
+def _whole(value: Any) -> Any:
+    """What a column of whole numbers holds of a value: one with a part behind the point is rounded there."""
+    return ANYTHING if isinstance(value, float) and not value.is_integer() else value
 
 
 class Incoming:
@@ -48,6 +58,7 @@ class Incoming:
         self._aside = self._con  # a connection of its own for the writer
         self.filled: set[str] = set()
         """Tables that have rows."""
+        self._values: dict[tuple[str, str], set[Any]] = {}  # table and column -> what stands in it
         self._nominal: set[str] = set()
         self._latest: float | None = None
 
@@ -71,7 +82,28 @@ class Incoming:
         for table in self.filled:
             self._con.execute(f'DELETE FROM main."{table}"')
         self.filled.clear()
+        self._values.clear()
         self._nominal, self._latest = set(), None
+
+    def values_of(self, table: str, column: str) -> Collection[Any]:
+        """What may stand in a column of a table that has rows: the values where they are few, `ANYTHING` for others, None for NULL."""
+        return self._values.get((table, column), _UNTOLD)
+
+    def _tell(self, table: str, columns: Mapping[str, Any]) -> None:
+        """Keep what stands in the columns of rows that are written now; one that is not there is NULL."""
+        for column in TABLES[table].columns:
+            if column.name in ("source", "line"):  # which every row has
+                continue
+            held = self._values.setdefault((table, column.name), set())
+            values = columns.get(column.name, (None,))
+            if is_array(values) or ANYTHING in held:
+                held |= _UNTOLD
+            elif column.name == "t":  # which may get another year
+                held |= {None if value is None else ANYTHING for value in values}
+            else:
+                held.update(values if column.type in ("VARCHAR", "BOOLEAN", "DOUBLE") else map(_whole, values))
+                if len(held) > _MOST_VALUES:
+                    held |= _UNTOLD
 
     def load(self, source: str, batch: Batch) -> None:
         """Append a batch; rare rows are gathered as lists, columns of numpy arrays as such."""
@@ -139,6 +171,7 @@ class Incoming:
             elif count:
                 types = {column.name: column.type for column in TABLES[table].columns}
                 columns = {name: sane(types[name], values, f"{table}.{name}") for name, values in columns.items()}
+                self._tell(table, columns)
                 used = [name for name, values in columns.items() if any(value is not None for value in values)]
                 picked = ", ".join(f"unnest(${i}::{types[name]}[])" for i, name in enumerate(used, 1))
                 names = ", ".join(f'"{name}"' for name in used)
@@ -146,6 +179,7 @@ class Incoming:
 
     def _hold(self, table: str, source: str | None, arrays: dict[str, Any], count: int) -> None:
         """Keep arrays until a row group is full: 0.1 to 0.2 us a row then, four times as much in pieces of 10,000 rows."""
+        self._tell(table, arrays)
         held = self._bulk.get(table)
         if held and (held.source != source or held.parts[0].keys() != arrays.keys()):
             self._write_bulk(table)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
+from oomdoc.classes import dataclass
 from oomdoc.errors import UsageError
 from oomdoc.model import Engine, LedgerEntry
 from oomdoc.physics.defaults import is_version

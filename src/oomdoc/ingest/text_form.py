@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import tomllib
 from collections.abc import Iterator, Sequence
 
 from oomdoc.ingest import pages
@@ -351,6 +350,8 @@ def _is_toml(head: Head) -> bool:
         return False
     if len(set(_TABLE_OF_TOML.findall(head.data))) < _KINDS_OF_TABLE:
         return False
+    import tomllib
+
     try:
         return bool(tomllib.loads(head.data.decode("utf-8")))
     except (ValueError, RecursionError):

@@ -12,12 +12,13 @@ import hashlib
 import re
 import string
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NoReturn
 
 import tomli
 
+from oomdoc.classes import dataclass
 from oomdoc.errors import RuleError
 from oomdoc.evidence.tables import TABLES
 from oomdoc.regexes import regex
@@ -201,12 +202,13 @@ def read_rule(path: Path, tests: bool = True) -> Rule:
 
 @functools.lru_cache(maxsize=128)
 def _rule_of(path: Path, text: str, tests: bool) -> Rule:
+    wanted = text if tests else _without_tests(text)
     try:
-        for number, content in enumerate(text.split("\n"), 1):
+        for number, content in enumerate(wanted.split("\n"), 1):
             # the dots are counted first: to look for such names in all of the shipped text took 90 ms
             if content.count(".") >= MOST_PARTS and _DEEP.search(content):
                 raise RuleError(f"{path}:{number}: a name of more than {MOST_PARTS} parts", "Mend the syntax")
-        raw = tomli.loads(text if tests else _without_tests(text))
+        raw = tomli.loads(wanted)
     except tomli.TOMLDecodeError as problem:
         line = re.search(r"line (\d+)", str(problem))
         raise RuleError(f"{path}:{line[1] if line else 1}: not TOML: {problem}", "Mend the syntax") from None

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from oomdoc.classes import dataclass
 from oomdoc.units import show_time
 
 SCHEMA_VERSION = "1"

@@ -7,17 +7,20 @@ quantised copy may differ from those of the entry; the format is read off the na
 from __future__ import annotations
 
 import difflib
+import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import tomli
 
+from oomdoc.classes import dataclass
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.config import read_config
+from oomdoc.physics.interval import Interval
 from oomdoc.physics.names import family, format_of, pieces, plain, repository, sized, squeezed
 
 
@@ -48,6 +51,17 @@ class _Entry:
 def models() -> tuple[Model, ...]:
     """Every architecture of the catalogue, in the order of the file."""
     return tuple(map(_model, _entries()))
+
+
+def loading(weights: Interval) -> Iterator[Model]:
+    """The models whose published checkpoint loads so many bytes on one device, in the order of the file.
+
+    What each loads is written down (`weights.json`, made by `docs/generate.py`): to read all models takes 60 ms.
+    """
+    told = json.loads(Path(__file__).with_name("weights.json").read_text(encoding="utf-8"))
+    return (
+        _model(entry) for entry in _entries() if entry.name in told and weights.overlaps(Interval(*told[entry.name]))
+    )
 
 
 @cache

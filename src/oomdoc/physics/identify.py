@@ -6,10 +6,9 @@ candidate what agrees and what does not; an empty list is an answer too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from oomdoc.classes import dataclass
 from oomdoc.physics.architecture import Model
-from oomdoc.physics.catalogue import models
+from oomdoc.physics.catalogue import loading, models
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import kv_bytes_per_token
 from oomdoc.physics.weights import FORMATS, weights_bytes
@@ -51,12 +50,12 @@ def identify(
 
     A candidate must agree with each figure that is given and computable; those that agree with one of two come after
     those that agree with both. Ties go to the closer weights, then to the plainer format, then to the name. With
-    `published` a model has the format of its own checkpoint alone: a thirtieth of the work.
+    `published` only models whose own checkpoint loads these weights on one rank, in its format: a hundredth of the work.
     """
     if weights is None and kv_per_token is None:
         return ()
     found = []
-    for model in models():
+    for model in loading(weights) if published and weights is not None else models():
         formats = [None] if weights is None or published else [None, "none", *_formats(model)]
         tokens = {
             kv_dtype: kv_bytes_per_token(model, kv_cache_dtype=kv_dtype, tp=tp, pp=pp, version=version)

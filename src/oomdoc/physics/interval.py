@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from oomdoc.classes import dataclass
 from oomdoc.units import GIB
 
 ORIGINS = ("given", "logged", "config", "catalogue", "default", "computed", "planning figure", "assumed")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from oomdoc.classes import dataclass
 from oomdoc.physics.architecture import (
     CHUNKED,
     COMPRESSED,

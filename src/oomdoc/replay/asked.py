@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from oomdoc.classes import dataclass
 
 NEVER = 1 << 100  # picoseconds: a request that nobody has sent yet
 FULL = 0.99  # share of the pool at which it counts as full: the first crossing

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from oomdoc.classes import dataclass
 from oomdoc.errors import UsageError
 from oomdoc.replay.asked import blocks
 

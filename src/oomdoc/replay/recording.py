@@ -7,14 +7,15 @@ wrote statistics, both are told by what fits them best: requests in flight again
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError
 from oomdoc.evidence.store import Store
-from oomdoc.replay.speed import ASSUMED, Speed, from_requests, from_statistics
+from oomdoc.replay.speed import ASSUMED, Speed, from_requests, from_statistics, median
 
 _ZONES = [1800.0 * half for half in range(-28, 29)]  # offsets of zones lie within 14 hours, on half hours
 _Array = Any
@@ -164,7 +165,7 @@ def _observed(store: Store) -> Observed | None:
         t = t + 0.5  # the log cuts off the fraction of its seconds
     counted = store.rows_of("SELECT preemptions FROM kv_pressure")
     return Observed(
-        t, told["used"], told["running"], told["waiting"], float(np.median(np.diff(t))), origin,
+        t, told["used"], told["running"], told["waiting"], median(np.diff(t)), origin,
         counted[0]["preemptions"] if counted else None,
     )  # fmt: skip
 
@@ -207,7 +208,7 @@ def _from_latency(arrival: _Array, latency: _Array, inputs: _Array, outputs: _Ar
     if not timed.any():
         return None
     pace = latency[timed] / outputs[timed]
-    fast = pace <= np.median(pace)
+    fast = pace <= median(pace)
     begin, end = arrival[timed][fast], (arrival + latency)[timed][fast]
     found = from_requests(begin, begin, end, inputs[timed][fast], outputs[timed][fast])
     if found is None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from oomdoc.classes import dataclass
 from oomdoc.evidence.store import Store
 from oomdoc.replay.asked import Outcome, Setup, Traffic
 from oomdoc.replay.pool import Pool, pool_after
 from oomdoc.replay.recording import Recording, recording
 from oomdoc.replay.run import changed_setup, pool_of, scaled_speed, setup_of
 from oomdoc.replay.scheduler import simulate, survives
+from oomdoc.replay.speed import quantile
 from oomdoc.replay.traffic import MOST_SCALED, PICO, picoseconds, traffic_of, with_hits
 
 BEGINS_WITHIN_S = 10.0
@@ -126,8 +126,8 @@ class Rehearsal:
         ]
         return Result(
             not (outcome.preemptions or outcome.impossible or outcome.held_ps), outcome.peak_blocks / setup.usable_blocks, outcome.preemptions,
-            len(outcome.impossible), float(np.quantile(waits, 0.95)) / PICO if waits else 0.0,
-            float(np.quantile(lasted, 0.95)) / PICO if lasted else 0.0, pool.tokens, in_time(outcome, traffic or self.traffic),
+            len(outcome.impossible), quantile(waits, 0.95) / PICO if waits else 0.0,
+            quantile(lasted, 0.95) / PICO if lasted else 0.0, pool.tokens, in_time(outcome, traffic or self.traffic),
         )  # fmt: skip
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.evidence.store import Store
 from oomdoc.physics.defaults import (
@@ -20,13 +21,14 @@ from oomdoc.physics.defaults import (
 from oomdoc.replay.asked import FULL, Outcome, Sample, Setup, Traffic
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, recording
-from oomdoc.replay.scheduler import simulate
-from oomdoc.replay.speed import FEWEST, Speed
+from oomdoc.replay.scheduler import nearer, simulate
+from oomdoc.replay.speed import FEWEST, Speed, quantile
 from oomdoc.replay.traffic import MOST_SCALED, PICO, callers_of, picoseconds, traffic_of, with_hits
 from oomdoc.units import parse_size, show_time
 
 FACTORS = tuple(0.8 + 0.025 * nth for nth in range(19))  # 0.8 to 1.25
 _COARSE = 4  # every fourth factor first, then those between the best and its neighbours: 9 runs instead of 19
+_ROUNDED = 1e-6  # share by which sums of picoseconds and of seconds may differ
 BEYOND = (
     2  # times as many requests at once as recorded from which the length of a step is no longer measured but extended
 )
@@ -254,10 +256,15 @@ def scaled_speed(
     if told.speed.low is None or timed.sum() < FEWEST:
         return told.speed, None
     some = Traffic(**{name: column[:count] for name, column in vars(traffic).items()})
+    ends = [round((end - begin) * PICO) if known else None for end, known in zip(ended.tolist(), timed, strict=True)]
     ran: dict[int, Outcome] = {}
 
-    def miss(nth: int) -> float:
-        outcome = ran[nth] = simulate(_with_speed(setup, told.speed.times(FACTORS[nth])), some, sample_ps)
+    def miss(nth: int, least: float) -> float:
+        most = least * int(timed.sum()) * (1 + _ROUNDED) * PICO + PICO
+        outcome = nearer(_with_speed(setup, told.speed.times(FACTORS[nth])), some, sample_ps, ends, most)
+        if outcome is None:
+            return math.inf  # further off than the least, whatever comes after
+        ran[nth] = outcome
         replayed = np.array([np.nan if moment is None else begin + moment / PICO for moment in outcome.finish_ps])
         off = np.abs(replayed - ended)
         return float(np.nanmean(off)) if not np.isnan(off).all() else math.inf
@@ -265,7 +272,10 @@ def scaled_speed(
     tried: dict[int, tuple[float, float]] = {}
     step, wanted = _COARSE, range(0, len(FACTORS), _COARSE)
     while step:
-        tried |= {nth: (miss(nth), abs(FACTORS[nth] - 1)) for nth in wanted if nth not in tried}
+        for nth in sorted(wanted, key=lambda nth: abs(FACTORS[nth] - 1)):  # the likeliest first: others may end sooner
+            if nth not in tried:
+                least = min((off for off, _ in tried.values()), default=math.inf)
+                tried[nth] = (miss(nth, least), abs(FACTORS[nth] - 1))
         best = min(tried, key=lambda nth: tried[nth])
         step //= 2
         wanted = range(max(0, best - step), min(len(FACTORS), best + step + 1), max(1, step))
@@ -353,7 +363,7 @@ def _outcome(setup: Setup, outcome: Outcome, begin: float) -> dict[str, Any]:
         "peak_used": peak, "margin": 1 - peak, "preemptions": outcome.preemptions,
         "recomputed_tokens": outcome.recomputed_tokens, "computed_tokens": outcome.computed_tokens,
         "first_full_t": at(outcome.full_ps), "first_waiting_t": at(outcome.waiting_ps), "first_preemption_t": at(outcome.preemption_ps),
-        "longest_wait_s": max(waits, default=0) / PICO, "p95_wait_s": float(np.quantile(waits, 0.95)) / PICO if waits else 0.0,
+        "longest_wait_s": max(waits, default=0) / PICO, "p95_wait_s": quantile(waits, 0.95) / PICO if waits else 0.0,
         "held_by_pool_s": outcome.held_ps / PICO, "impossible": len(outcome.impossible), "end_t": at(outcome.end_ps), "lasted_s": outcome.end_ps / PICO,
     }  # fmt: skip
 

@@ -27,6 +27,7 @@ from oomdoc.replay.asked import (
     prefix_blocks,
 )
 from oomdoc.replay.free_blocks import FreeBlocks
+from oomdoc.replay.growth import Growth
 
 
 def simulate(setup: Setup, traffic: Traffic, sample_ps: Sequence[int] = ()) -> Outcome:
@@ -43,6 +44,16 @@ def survives(setup: Setup, traffic: Traffic, most_blocks: int) -> Outcome | None
     run.most_blocks = most_blocks
     outcome = None if run.impossible else run.outcome()
     return None if outcome is None or run.failed() else outcome
+
+
+def nearer(
+    setup: Setup, traffic: Traffic, sample_ps: Sequence[int], ends_ps: Sequence[int | None], most_off_ps: float
+) -> Outcome | None:
+    """The outcome; None, and sooner, where the requests end further from these moments than so much in all."""
+    run = _Run(setup, traffic, sample_ps)
+    run.ends, run.most_off = ends_ps, most_off_ps
+    outcome = run.outcome()
+    return None if run.failed() else outcome
 
 
 class _Run:
@@ -77,7 +88,9 @@ class _Run:
         self.bases = 0  # sum of `base` over those who decode
         self.finish_step = [-1] * count
         self.finishing: list[tuple[int, int, int]] = []  # step, nth to decode, request
-        self.growing = [0] * setup.block_size  # requests by the step (modulo block size) in which they begin a block
+        self.growth = Growth(setup.block_size)
+        self.admitted = [0] * count  # how many were admitted before, the latest time
+        self.admissions = 0
         self.lost = [0] * count  # tokens that a preemption threw away and that were not computed again yet
         self.step = 0
         self.pairs = 0  # of this step: squares of the tokens computed, after less before
@@ -100,13 +113,19 @@ class _Run:
         self.finished: list[int | None] = [None] * count
         self.skip = frozenset(self.impossible)
         self.most_blocks: int | None = None  # beyond it, or with any wait for blocks, nobody wants to know the rest
+        self.ends: Sequence[int | None] | None = None  # when each was to end
+        self.off = 0  # how far from it they have ended, in all
+        self.most_off = math.inf  # beyond it nobody wants to know the rest
 
     def failed(self) -> bool:
-        """Whether what `survives` asks for is lost already."""
-        return bool(self.preemptions or self.held) or (self.most_blocks is not None and self.peak > self.most_blocks)
+        """Whether what `survives` or `nearer` asks for is lost already."""
+        if self.most_blocks is None:
+            return self.off > self.most_off
+        return bool(self.preemptions or self.held) or self.peak > self.most_blocks
 
     def outcome(self) -> Outcome:
         count, begin = len(self.arrival), self.now
+        most_off = self.most_off
         while True:
             if self.next < count and self.arrival[self.next] <= self.now:
                 self._arrive()
@@ -118,7 +137,7 @@ class _Run:
             calm = self.partial is None and self.running
             if not (calm and (not self.line or (self.blocked and self.settled)) and self._jump()):
                 self._one_step()
-            if self.most_blocks is not None and self.failed():
+            if self.off > most_off or (self.most_blocks is not None and self.failed()):
                 break
         self._idle_until(self.now if not self.sample_ps else max(self.now, self.sample_ps[-1] + 1))
         end = max((moment for moment in self.finished if moment is not None), default=begin)
@@ -171,15 +190,17 @@ class _Run:
         if self.next < self.sent and (not self.blocked or self.by_priority):
             count = min(count, self._steps_for(self.arrival[self.next] - self.now, each))
         free = self.free.count
-        grown = self._growth(count)
+        grown = self.growth.blocks(self.step, count, running)
         if grown > free:
-            count = self._steps_within(free)
+            count = self.growth.steps_within(self.step, free, running)
             if count == 0:
                 return False
-            grown = self._growth(count)
+            grown = self.growth.blocks(self.step, count, running)
         used = setup.usable_blocks - free
         if self.full_ps is None and used + grown >= self.full_from:
-            self.full_ps = self.now + self._lasting(self._steps_within(self.full_from - used - 1))
+            self.full_ps = self.now + self._lasting(
+                self.growth.steps_within(self.step, self.full_from - used - 1, running)
+            )
         lasted = self._lasting(count) if setup.context_ps else count * each
         if len(self.samples) < len(self.sample_ps) and self.sample_ps[len(self.samples)] < self.now + lasted:
             self._sample_jump(used, running, lasted, each)
@@ -216,33 +237,15 @@ class _Run:
             count += 1
         return count
 
-    def _growth(self, count: int) -> int:
-        """Blocks that the running requests begin within so many steps."""
-        size, growing = self.block_size, self.growing
-        cycles, rest = divmod(count, size)
-        begin = self.step % size
-        grown = cycles * len(self.running)
-        if begin + rest <= size:
-            return grown + sum(growing[begin : begin + rest])
-        return grown + sum(growing[begin:]) + sum(growing[: begin + rest - size])
-
-    def _steps_within(self, free: int) -> int:
-        """Most steps that need no more than so many blocks."""
-        size, running = self.block_size, len(self.running)
-        cycles = free // running
-        count, left = cycles * size, free - cycles * running
-        while self.growing[(self.step + count) % size] <= left:
-            left -= self.growing[(self.step + count) % size]
-            count += 1
-        return count
-
     def _sample_jump(self, used: int, running: int, lasted: int, each: int) -> None:
         self._sample_until(self.now + each)
         samples, wanted = self.samples, self.sample_ps
         while len(samples) < len(wanted) and wanted[len(samples)] < self.now + lasted:
             done = self._steps_for(wanted[len(samples)] - self.now + 1, each) - 1
             queued = self._queued_at(self.now + self._lasting(done - 1))
-            samples.append(Sample(wanted[len(samples)], used + self._growth(done), running, queued))
+            samples.append(
+                Sample(wanted[len(samples)], used + self.growth.blocks(self.step, done, running), running, queued)
+            )
 
     def _queued_at(self, moment: int) -> int:
         """Length of the line in a step of a jump that begins at the moment: those who came in the meantime stand behind."""
@@ -265,7 +268,7 @@ class _Run:
             partial = self.partial
         if not prefilled:
             chunk, preempted_before = 0, self.preemptions
-            need = self.growing[self.step % self.block_size]
+            need = len(self.growth.who(self.step))
             if partial is not None:
                 begun = self.partial_computed
                 chunk = min(self.tokens[partial] - begun, budget - len(running) + 1)
@@ -320,10 +323,10 @@ class _Run:
     def _grow_or_preempt(self, budget: int) -> int:
         grown: dict[int, int] = {}
         chunk = 0
-        base, step, size = self.base, self.step, self.block_size
         partial = self.partial
         # nearly all have room left in their last block
-        asking = [place for place in self.running if place == partial or not (base[place] + step) % size]
+        asking = sorted(self.growth.who(self.step), key=self.admitted.__getitem__)
+        asking += [] if partial is None else [partial]
         for place in asking:
             if place not in self.running:
                 continue
@@ -444,6 +447,8 @@ class _Run:
                     self.held_group.get(group, 0), of_group, min(shared, (hit + chunk) // size)
                 )
             running[place] = None
+            self.admitted[place] = self.admissions
+            self.admissions += 1
             if self.first[place] is None:
                 self.first[place] = self.now
             if self.lost[place]:
@@ -466,7 +471,7 @@ class _Run:
                 self._leave(place, self.tokens[place])
                 continue
             self.base[place] = self.tokens[place] - self.step
-            self.growing[-self.base[place] % self.block_size] += 1
+            self.growth.begin(place, self.base[place])
             self.bases += self.base[place]
             self.finish_step[place] = self.step + left
             self.begun += 1
@@ -481,7 +486,7 @@ class _Run:
                 self._leave(place, self.base[place] + step)
 
     def _stop_decoding(self, place: int) -> None:
-        self.growing[-self.base[place] % self.block_size] -= 1
+        self.growth.end(place, self.base[place])
         self.bases -= self.base[place]
         self.finish_step[place] = -1
 
@@ -489,5 +494,7 @@ class _Run:
         del self.running[place]
         self._release(place, computed, 0, keep=False)
         self.finished[place] = self.now
+        if self.ends is not None and (end := self.ends[place]) is not None:
+            self.off += abs(self.now - end)
         self._send()
         self.blocked = ""

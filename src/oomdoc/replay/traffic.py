@@ -12,7 +12,7 @@ import numpy as np
 from oomdoc.replay.asked import Setup, Traffic
 from oomdoc.replay.recording import Observed, Recording
 from oomdoc.replay.scheduler import simulate
-from oomdoc.replay.speed import FEWEST
+from oomdoc.replay.speed import FEWEST, median
 
 PICO = 1_000_000_000_000
 MOST_SCALED = 3_000  # requests run for each factor
@@ -105,7 +105,7 @@ def callers_of(told: Recording) -> int:
     if len(begin) < callers + FEWEST or (in_flight[later] == callers).mean() < _NEARLY_ALL:
         return 0
     paused = begin[later] - end[np.maximum(done[later] - 1, 0)]
-    return callers if np.median(paused) <= _PAUSE * np.median(told.end - begin) else 0
+    return callers if median(paused) <= _PAUSE * median(told.end - begin) else 0
 
 
 def picoseconds(seconds: Any) -> list[int]:

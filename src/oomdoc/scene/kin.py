@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from oomdoc.classes import dataclass
 from oomdoc.regexes import regex
 from oomdoc.scene.places import ENGINE, workload_of
 

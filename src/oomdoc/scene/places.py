@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from oomdoc.classes import dataclass
 from oomdoc.regexes import regex
 
 _NAME = r"[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?"

@@ -84,7 +84,9 @@ folded AS (
 ), exits AS (
   SELECT count(*) FILTER (exit_code IN (-9, 137)) AS sigkills, min(source || ':' || line) FILTER (exit_code IN (-9, 137)) AS sigkill_ref,
     count(*) FILTER (exit_code IN (-7, 135)) AS sigbus,
-         min(source || ':' || line) FILTER (exit_code IN (-7, 135)) AS sigbus_ref FROM process_exit
+         min(source || ':' || line) FILTER (exit_code IN (-7, 135)) AS sigbus_ref
+  FROM process_exit
+  WHERE exit_code IN (-9, 137, -7, 135)
 ), fault AS (
   SELECT count(*) AS n, min(ref) AS ref FROM (
     SELECT source || ':' || line AS ref
@@ -115,13 +117,16 @@ folded AS (
       AND coalesce((SELECT only_shm FROM mount), false) THEN 'shm' ELSE kind END AS kind
   )
   FROM log_error
+  WHERE kind IN ('host-memory', 'shm') OR (text LIKE '%No space left on device%' AND coalesce((SELECT only_shm FROM mount), false))
 ), logged AS (
   SELECT count(*) FILTER (kind = 'host-memory') AS n, min(source || ':' || line) FILTER (kind = 'host-memory') AS ref,
          count(*) FILTER (kind = 'shm') AS shm, min(source || ':' || line) FILTER (kind = 'shm') AS shm_ref,
            min_by(text, line) FILTER (kind = 'shm') AS shm_text
          FROM complaint_of
 ), checked AS (
-  SELECT bool_or(name = 'swap-space') AS swap, count(*) FILTER (name = 'shm-space') AS shm FROM startup_check
+  SELECT bool_or(name = 'swap-space') AS swap, count(*) FILTER (name = 'shm-space') AS shm
+  FROM startup_check
+  WHERE name IN ('swap-space', 'shm-space')
 ), vanished AS (
   -- the log of a server that had come up tells of a death, its status unknown, and of no error before it
   SELECT count(*) AS n, min_by(source || ':' || line, line) AS ref FROM failure_event

@@ -238,7 +238,9 @@ WITH raw AS (
 ), said AS (
   SELECT bool_or(topic = 'grows') AS grows, bool_or(topic = 'restart-cures') AS cures,
     min(source || ':' || line) FILTER (topic IN ('grows', 'restart-cures')) AS ref,
-         bool_or(topic = 'grows' AND regexp_matches(text, '(?i)\b(rss|ram|host|cpu|pss|uss|container|pod)\b')) AS of_host FROM note
+         bool_or(topic = 'grows' AND regexp_matches(text, '(?i)\b(rss|ram|host|cpu|pss|uss|container|pod)\b')) AS of_host
+  FROM note
+  WHERE topic IN ('grows', 'restart-cures')
 ), all_of AS (
   SELECT tops.n + lists.n > 0 OR (SELECT count(*) FROM staged) > 0 AS measured, alike > 0 OR coalesce(lists.climbing, false) AS climbing,
     NOT (alike > 0 OR coalesce(lists.climbing, false) OR coalesce(grown.stepped, false)) AND level.n > 0

@@ -51,6 +51,7 @@ WITH lived AS (
   SELECT bool_or(topic = 'repeated-prefix') AS repeated, bool_or(topic = 'no-hits') AS no_hits,
     min(source || ':' || line) FILTER (topic IN ('repeated-prefix', 'no-hits')) AS ref
   FROM note
+  WHERE topic IN ('repeated-prefix', 'no-hits')
 ), said AS (
   SELECT arg_max(prefix_hit_rate, line) AS rate, arg_max(source || ':' || line, line) AS ref
   FROM seen.engine_stat

@@ -11,11 +11,11 @@ import functools
 import json
 import operator
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from oomdoc.classes import dataclass
 from oomdoc.views import VIEWS
 
 Claim = Any
@@ -25,12 +25,13 @@ Claim = Any
 @dataclass(frozen=True)
 class Blank:
     """What a view reads, its columns with their types, its rows in a bundle without evidence (NULLs left out): one at most;
-    and when it has no row."""
+    when it has no row; and when it holds what it holds without evidence, though something of what it reads is there."""
 
     reads: frozenset[str]
     columns: Mapping[str, str]
     rows: Sequence[Mapping[str, Any]]
     rowless: Claim
+    bare: Claim
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ def _written_down() -> Mapping[str, Blank]:
             and entry.get("mark") == mark(view.sql)
             and all(read in current for read in entry["reads"] if read in VIEWS)
         ):
-            current[name] = Blank(frozenset(entry["reads"]), entry["columns"], entry["rows"], entry["rowless"])
+            current[name] = Blank(
+                frozenset(entry["reads"]), entry["columns"], entry["rows"], entry["rowless"], entry.get("bare")
+            )
     return current
 
 
@@ -82,23 +85,28 @@ def question(sql: str) -> Question | None:
     return _questions().get(mark(sql))
 
 
-Rows = Sequence[Mapping[str, Any]]
-
-
-def is_so(claim: Claim, empty: Callable[[str], bool], rows: Callable[[str], Rows | None]) -> bool:
-    """Whether a claim is so. `empty` says whether a relation has no row, `rows` gives the rows of a view, None if not known."""
+def is_so(
+    claim: Claim,
+    empty: Callable[[str], bool],
+    values: Callable[[str, str], Collection[Any] | None],
+    bare: Callable[[str], bool] = lambda name: False,
+) -> bool:
+    """Whether a claim is so. `empty` says whether a relation has no row, `values` what stands in a column of it (None: not known),
+    `bare` whether a view holds what it holds without evidence."""
     if claim is None:
         return False
     if isinstance(claim, str):
         return empty(claim)
     if isinstance(claim, dict):
         ((how, parts),) = claim.items()
-        return (any if how == "any" else all)(is_so(part, empty, rows) for part in parts)
+        return (any if how == "any" else all)(is_so(part, empty, values, bare) for part in parts)
+    if len(claim) == 1:
+        return bare(claim[0])
     name, column, comparison, *value = claim
     if empty(name):
         return True
-    found = rows(name)
-    return found is not None and not any(_may_pass(row.get(column), comparison, *value) for row in found)
+    found = values(name, column)
+    return found is not None and not any(_may_pass(each, comparison, *value) for each in found)
 
 
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -117,6 +125,8 @@ def _may_pass(value: Any, comparison: str, other: Any = None) -> bool:
         return (value is None) == (comparison == "IS NULL")
     if value is None:
         return False
+    if comparison == "LOWER IN":
+        return not isinstance(value, str) or not value.isascii() or value.lower() in other
     if comparison == "IN":
         return any(_may_pass(value, "=", each) for each in other)
     if comparison == "NOT IN":

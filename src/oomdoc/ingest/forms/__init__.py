@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
@@ -105,15 +105,15 @@ def form_of(head: Head) -> str:
     if len(objects) > 1 and len(objects) > 0.7 * len(filled[:20]):
         tries = _try(record for value in objects for record in exploded(1, _titled(value), value, {}))
         return "json-lines" if 2 * tries.understood >= len(objects) else ""
-    if sum(texts.influx(line) is not None for line in filled[:50]) > 0.7 * len(filled[:50]):
+    if _most(lambda line: texts.influx(line) is not None, filled[:50]):
         found = _try(Record(1, "", record) for line in filled if (record := texts.influx(line)))
         return "influx" if found.understood else ""
     if _tables_fill(lines):
         return "table"
-    if sum(len(texts.pairs(line)) > 1 for line in filled[:50]) > 0.7 * len(filled[:50]):
+    if _most(lambda line: len(texts.pairs(line)) > 1, filled[:50]):
         found = _try(Record(1, "", texts.pairs(line)) for line in filled)
         return "pairs" if found.understood else ""
-    if sum(len(dict(stated(line))) > 1 for line in filled[:50]) > 0.7 * len(filled[:50]):
+    if _most(lambda line: len(dict(stated(line))) > 1, filled[:50]):
         found = _try(_statement(1, line) for line in filled)
         return "statements" if 2 * found.understood >= len(filled) else ""
     nested = any(
@@ -122,6 +122,17 @@ def form_of(head: Head) -> str:
     if nested and sum(_YAML_LINE.match(line) is not None for line in filled) > 0.8 * len(filled):
         return "yaml" if _yaml_tells(head, lines) else ""
     return ""
+
+
+def _most(is_so: Callable[[str], bool], lines: Sequence[str]) -> bool:
+    """Whether it is so of more than seven tenths of the lines; nobody looks at the rest once it cannot be."""
+    left = len(lines) - 0.7 * len(lines)
+    for line in lines:
+        if not is_so(line):
+            left -= 1
+            if left <= 0:
+                return False
+    return bool(lines)
 
 
 def _statement(number: int, line: str) -> Record:

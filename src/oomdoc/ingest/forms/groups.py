@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from oomdoc.classes import dataclass
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.believe import SAMPLE, Plan, plan_for
 from oomdoc.ingest.forms.cells import is_number, null

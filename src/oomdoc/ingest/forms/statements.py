@@ -23,6 +23,8 @@ from oomdoc.regexes import regex
 _PAIR = regex(
     r"(?P<name>[A-Za-z_#][\w #./%()-]{0,48}?)\s?[:=]\s{0,3}(?P<value>-?\d{1,18}(?:,\d{3}){0,5}(?:\.\d{1,9})?\s?(?:%|[kKMGT]i?B|ms|s)?)(?=[\s,;|)\]}]|$)"
 )
+_VALUE = regex(r"[:=]\s{0,3}-?\d")
+"""What every pair has, and most lines of prose have not."""
 _GLOG = regex(r"[IWEF](\d{4})(\d\d)(\d\d) (\d\d:\d\d:\d\d)")
 _LINE_CAP = 2000
 _LEAST = 3
@@ -86,7 +88,7 @@ def stated(line: str) -> Iterator[tuple[str, Any]]:
         if isinstance(value, Mapping):
             yield from ((str(name), each) for name, each in value.items() if isinstance(each, (int, float)) and not isinstance(each, bool))  # fmt: skip
             return
-    for match in _PAIR.finditer(line):
+    for match in _PAIR.finditer(line) if _VALUE.search(line) else ():
         yield match["name"].strip(" #()-"), match["value"].strip()
 
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 
+from oomdoc.classes import dataclass
 from oomdoc.ingest.vocabulary import (
     device,
     engine,

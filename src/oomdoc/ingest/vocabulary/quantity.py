@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from oomdoc.classes import dataclass
 from oomdoc.evidence.tables import TABLES
 
 KINDS = ("bytes", "share", "seconds", "tokens", "count", "number", "index", "moment", "age", "text", "status")
