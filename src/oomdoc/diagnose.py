@@ -10,6 +10,7 @@ import dataclasses
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,7 +18,6 @@ from typing import Any
 from oomdoc import ingest
 from oomdoc.assemble.assemble import assemble
 from oomdoc.assemble.details import detailed
-from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.evidence.questions import KeptTables
 from oomdoc.evidence.store import Store

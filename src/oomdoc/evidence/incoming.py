@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oomdoc.classes import dataclass
 from oomdoc.evidence.database import Database, duckdb, quoted
 from oomdoc.evidence.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.evidence.values import arrays, is_array, sane, sane_array

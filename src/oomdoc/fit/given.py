@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import UsageError
 from oomdoc.model import Engine, LedgerEntry
 from oomdoc.physics.defaults import is_version

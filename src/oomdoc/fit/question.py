@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.fit.given import Given, Logged, check, flag_of, parse_sizes, parse_tokens
 from oomdoc.fit.naming import model_of, states_itself

@@ -28,9 +28,9 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import group_counters, nvidia_smi
 from oomdoc.ingest.base import Head, Rows

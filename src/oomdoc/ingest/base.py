@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from oomdoc.classes import dataclass
 from oomdoc.evidence.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.ingest.record import decode, peel
 from oomdoc.intake.scan import Chunk

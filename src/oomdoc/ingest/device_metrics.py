@@ -12,9 +12,8 @@ DCGM's field list (dcgm_fields.h), of nvidia_gpu_exporter and of prometheus_nvid
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from oomdoc.classes import dataclass
 from oomdoc.ingest.base import Rows
 from oomdoc.ingest.xid import meaning
 from oomdoc.regexes import regex

@@ -18,9 +18,9 @@ been heard with the whole. What a passage gives that is no row of evidence is dr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
-from oomdoc.classes import dataclass
 from oomdoc.evidence.tables import COLUMN_READING, LOOKALIKE, Batch
 from oomdoc.ingest.answers import Answers
 from oomdoc.ingest.base import Head, Ingestor

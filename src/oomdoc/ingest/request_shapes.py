@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.record import peel
 from oomdoc.ingest.request_keys import DEPTH, MEANING, NO_EPOCH, Bare, Meaning, epoch, is_container, status, word

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from oomdoc.classes import dataclass
 from oomdoc.ingest.request_keys import MEANING, Found, Requests, are_requests, put
 from oomdoc.ingest.request_owner import conversation_of, names_prompts
 from oomdoc.intake.cells import is_null

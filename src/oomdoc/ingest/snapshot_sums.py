@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.ingest.base import Rows
 
 DEVICES = 64  # of one process

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from oomdoc.classes import dataclass
 from oomdoc.evidence.tables import LOOKALIKE, Batch
 from oomdoc.evidence.tables import TABLES as ALL_TABLES
 from oomdoc.ingest import (

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from oomdoc.classes import dataclass
 from oomdoc.ingest.prose_words import COUNT, FAILS, NUMBERS, SIZE, WORKS
 from oomdoc.regexes import regex
 from oomdoc.units import MIB, parse_size

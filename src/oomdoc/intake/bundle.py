@@ -18,12 +18,11 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError
 from oomdoc.intake import zips
 from oomdoc.intake.given import STDIN, Given, check_path, is_regular, shortest_tails

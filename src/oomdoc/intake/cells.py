@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from oomdoc.classes import dataclass
 from oomdoc.regexes import regex
 from oomdoc.units import parse_time
 

@@ -14,10 +14,10 @@ numpy is imported by the first use, since that costs 60 ms: sources below `WORTH
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oomdoc.classes import dataclass
 from oomdoc.intake.cells import INTEGER_DIGITS, NULLS, REAL_CHARS, TEXT_BYTES, Field, Memo, minute_of, value_plain
 
 if TYPE_CHECKING:

@@ -12,13 +12,12 @@ import hashlib
 import re
 import string
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 import tomli
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import RuleError
 from oomdoc.evidence.tables import TABLES
 from oomdoc.regexes import regex

@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.judge.rules import ActionRule, EvidenceRule, Rule
 from oomdoc.model import Action, Diagnosis, Evidence
 from oomdoc.regexes import regex

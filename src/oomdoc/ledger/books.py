@@ -15,9 +15,8 @@ Pure: nothing here reads a table. Sizes are bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from oomdoc.classes import dataclass
 from oomdoc.ledger.closing import TOLERANCE_BYTES, Account, Figure, add_up
 from oomdoc.ledger.expectation import Expectation
 from oomdoc.ledger.message import Message, at_failure, share_moves

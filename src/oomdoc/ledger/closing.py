@@ -8,8 +8,8 @@ of this moment's own source are taken out instead of being added to it.
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
 
-from oomdoc.classes import dataclass
 from oomdoc.ledger.expectation import Expectation
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.planning import non_torch_bytes

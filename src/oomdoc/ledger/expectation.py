@@ -9,10 +9,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import OomdocError
 from oomdoc.fit import Given, Logged, Question, ask
 from oomdoc.ledger.tokens import only_value

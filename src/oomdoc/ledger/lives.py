@@ -10,10 +10,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.evidence.store import Store
 from oomdoc.model import Engine
 from oomdoc.regexes import regex

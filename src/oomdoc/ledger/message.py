@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
 
-from oomdoc.classes import dataclass
 from oomdoc.ledger.closing import TOLERANCE_BYTES, Figure
 from oomdoc.physics.interval import Interval, point
 from oomdoc.units import GIB, KIB, MIB, show_bytes

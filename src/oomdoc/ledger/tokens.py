@@ -8,8 +8,8 @@ measurement allows it; where it does not, the same model under another KV dtype 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from oomdoc.classes import dataclass
 from oomdoc.physics.interval import Interval
 from oomdoc.units import show_bytes
 

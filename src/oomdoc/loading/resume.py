@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from oomdoc.classes import dataclass
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Reading, read_by
 from oomdoc.intake.bundle import BLOCKS_FROM, Intake

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.units import show_time
 
 SCHEMA_VERSION = "1"

@@ -7,9 +7,8 @@ ISO dates, None is unknown.
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from typing import Any
-
-from oomdoc.classes import dataclass
 
 MORNING_VERSION = "1"
 

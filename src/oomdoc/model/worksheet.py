@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.physics.interval import Interval
 
 WORKSHEET_VERSION = "1"

@@ -10,8 +10,8 @@ Defaults: max_loras 1 and max_lora_rank 16.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from oomdoc.classes import dataclass
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.weights import dtype_bytes

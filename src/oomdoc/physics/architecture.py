@@ -5,7 +5,8 @@ Frozen facts without arithmetic; `config.py` reads them from a config.json, `cat
 
 from __future__ import annotations
 
-from oomdoc.classes import dataclass
+from dataclasses import dataclass
+
 from oomdoc.regexes import regex
 
 FULL, SLIDING, CHUNKED, LATENT = "full", "sliding", "chunked", "latent"

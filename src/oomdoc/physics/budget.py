@@ -7,9 +7,8 @@ as cudaMemGetInfo tells it, U `gpu_memory_utilization`, W weights, A peak of act
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from oomdoc.classes import dataclass
 from oomdoc.physics.defaults import BudgetRule, budget_rule
 from oomdoc.physics.interval import Interval, point
 

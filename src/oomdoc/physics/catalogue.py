@@ -10,14 +10,13 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import tomli
 
-from oomdoc.classes import dataclass
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.config import read_config
 from oomdoc.physics.interval import Interval

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import tomli
 
-from oomdoc.classes import dataclass
 from oomdoc.physics.gpus import unified_memory
 from oomdoc.units import GIB
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
-from oomdoc.classes import dataclass
 from oomdoc.physics.adapters import NO_ADAPTERS, Adapters, adapter_bytes, read_adapters
 from oomdoc.physics.architecture import FULL, LATENT, Cache, Model
 from oomdoc.physics.budget import Budget, plan_budget

@@ -5,13 +5,12 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import tomli
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import UsageError
 from oomdoc.physics.interval import Interval, point
 from oomdoc.units import GIB, parse_size

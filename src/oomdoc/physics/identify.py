@@ -6,7 +6,8 @@ candidate what agrees and what does not; an empty list is an answer too.
 
 from __future__ import annotations
 
-from oomdoc.classes import dataclass
+from dataclasses import dataclass
+
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import loading, models
 from oomdoc.physics.interval import Interval

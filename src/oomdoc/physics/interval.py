@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from oomdoc.classes import dataclass
 from oomdoc.units import GIB
 
 ORIGINS = ("given", "logged", "config", "catalogue", "default", "computed", "planning figure", "assumed")

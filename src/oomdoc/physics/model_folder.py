@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import UsageError
 from oomdoc.physics.config import config_of_file
 

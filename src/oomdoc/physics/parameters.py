@@ -7,9 +7,9 @@ a percent where a config leaves small tensors unsaid (`tests/physics/test_physic
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.physics.architecture import Parameters
 
 Config = Mapping[str, Any]

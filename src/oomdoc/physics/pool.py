@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from oomdoc.classes import dataclass
 from oomdoc.physics.architecture import (
     CHUNKED,
     COMPRESSED,

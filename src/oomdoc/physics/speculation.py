@@ -10,10 +10,9 @@ import ast
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.physics.architecture import Model
 
 WITHOUT_LAYERS = frozenset({"ngram", "ngram_gpu", "suffix", "[ngram]"})

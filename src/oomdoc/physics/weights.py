@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from oomdoc.classes import dataclass
 from oomdoc.physics.architecture import Model, Parameters
 from oomdoc.physics.interval import Interval, largest, point
 from oomdoc.physics.speculation import Speculation

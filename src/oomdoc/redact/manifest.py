@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.model import Unread
 
 NAME = "oomdoc-redaction.json"

@@ -12,11 +12,11 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.intake.bundle import DEFAULT_LIMITS, Intake, Limits, open_bundle
 from oomdoc.intake.members import Layer, Member

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
-
-from oomdoc.classes import dataclass
+from dataclasses import dataclass, field
 
 NEVER = 1 << 100  # picoseconds: a request that nobody has sent yet
 FULL = 0.99  # share of the pool at which it counts as full: the first crossing

@@ -19,9 +19,8 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from oomdoc.classes import dataclass
 from oomdoc.replay.asked import NEVER, Outcome, Sample, Setup, Traffic, blocks, full_from, lengths, prefix_blocks
 
 

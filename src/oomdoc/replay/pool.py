@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import UsageError
 from oomdoc.replay.asked import blocks
 

@@ -7,12 +7,11 @@ wrote statistics, both are told by what fits them best: requests in flight again
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError
 from oomdoc.evidence.store import Store
 from oomdoc.replay.speed import ASSUMED, Speed, from_requests, from_statistics, median

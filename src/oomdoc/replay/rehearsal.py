@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.evidence.store import Store
 from oomdoc.replay.asked import Outcome, Setup, Traffic
 from oomdoc.replay.pool import Pool, pool_after

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.evidence.store import Store
 from oomdoc.physics.defaults import (

@@ -11,12 +11,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-
-from oomdoc.classes import dataclass
 
 FEWEST = 12  # observations that a fit of three numbers needs
 LEAST_OUTPUT = 8  # tokens: a shorter generation says nothing about the length of a step

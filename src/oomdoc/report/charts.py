@@ -9,9 +9,9 @@ GiB, per cent, counts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.model import LedgerEntry, Report
 from oomdoc.report.facts import PARTS, parts_of
 from oomdoc.report.words import neutral

@@ -6,9 +6,8 @@ What the bundle does not tell has no check: silence is not health. For a live se
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
-from oomdoc.classes import dataclass
 from oomdoc.model import Report
 from oomdoc.report.facts import story_of
 from oomdoc.report.json import dump

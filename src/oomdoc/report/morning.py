@@ -10,10 +10,10 @@ import datetime as dt
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from xml.sax.saxutils import escape, quoteattr
 
-from oomdoc.classes import dataclass
 from oomdoc.model.morning import NO_FAILURE, ChangePoint, Group, Morning, Outlier, ReadError, Standing
 from oomdoc.report.json import dump
 from oomdoc.report.words import count, moment, neutral, percent

@@ -8,9 +8,9 @@ listed in the report as set aside, with the reason.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.scene import owner, strangers
 from oomdoc.scene.lives import LIVES_SQL, Server, life_of, server_of
 from oomdoc.scene.lookups import Descriptions, Devices, rows_of

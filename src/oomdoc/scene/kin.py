@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oomdoc.classes import dataclass
+from dataclasses import dataclass
+
 from oomdoc.regexes import regex
 from oomdoc.scene.places import ENGINE, workload_of
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.scene.kin import Kin
 from oomdoc.scene.places import Place, place_of_path, workload_of
 from oomdoc.units import NOMINAL_YEAR

@@ -7,9 +7,9 @@ Each answer comes with its reason, which reports show. Identity decides before t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.regexes import regex
 from oomdoc.scene.lives import LAST_S, SEEN_S, WENT_ON_S, ZONES_S, Life, Server, outlived, zone_apart
 from oomdoc.scene.places import group_of_path, id_of, is_engine, place_of_path, same_id, uid_of, workload_of

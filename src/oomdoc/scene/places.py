@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oomdoc.classes import dataclass
+from dataclasses import dataclass
+
 from oomdoc.regexes import regex
 
 _NAME = r"[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from oomdoc.classes import dataclass
 from oomdoc.regexes import regex
 from oomdoc.scene.places import ENGINE, is_engine
 

@@ -7,10 +7,9 @@ source is about those, whatever it tells: a kill, a probe, an autoscaler. Nothin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.scene.kin import Kin, words_of
 from oomdoc.scene.lives import Life
 from oomdoc.scene.places import is_engine, workload_of

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from oomdoc.classes import dataclass
 from oomdoc.model import NotHelping
 from oomdoc.regexes import regex
 from oomdoc.solve.situation import Situation

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.fit.sheet import divides
 from oomdoc.physics.expect import FLAGS, Setup, flag_value
 from oomdoc.solve.situation import Situation

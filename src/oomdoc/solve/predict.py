@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.fit.judge import judge, longest
 from oomdoc.ledger.message import torch_printed
 from oomdoc.model import LedgerEntry, Range

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import OomdocError
 from oomdoc.evidence.store import Store
 from oomdoc.fit import Given, Logged, Question, ask

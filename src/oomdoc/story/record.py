@@ -6,7 +6,7 @@ these figures: the page of the method and every report read them from here.
 
 from __future__ import annotations
 
-from oomdoc.classes import dataclass
+from dataclasses import dataclass
 
 SURE_FROM = 0.9
 """Where the two ranges meet whose verdicts are counted apart: more of them would count too few each."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.model import Diagnosis, Engine, Evidence, Incident, LedgerEntry, Report
 from oomdoc.story.facts import Facts
 

@@ -20,10 +20,10 @@ import shutil
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from oomdoc import diagnose
-from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.judge.rules import EvidenceRule, Rule
 from oomdoc.judge.weigh import CEILING, SHARPNESS, Answer, Finding, probability, shares, tally

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import UsageError
 from oomdoc.sweep import faults
 from oomdoc.sweep.checked import Files, sized

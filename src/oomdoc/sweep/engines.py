@@ -17,11 +17,11 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import UsageError
 from oomdoc.units import MIB, show_bytes, show_seconds
 

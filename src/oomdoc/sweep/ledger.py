@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from oomdoc.classes import dataclass
 from oomdoc.sweep.columns import READ
 from oomdoc.sweep.dataset import Dataset
 from oomdoc.sweep.record import Part

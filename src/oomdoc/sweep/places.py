@@ -11,10 +11,10 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.sweep.faults import patiently, sentence
 

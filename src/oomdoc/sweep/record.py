@@ -12,10 +12,9 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import BusyError, DamagedError, UsageError
 from oomdoc.sweep import faults
 from oomdoc.sweep.columns import DATASET_VERSION, TABLES

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError, BusyError, DamagedError, UsageError
 from oomdoc.sweep import faults
 from oomdoc.sweep.columns import TABLES

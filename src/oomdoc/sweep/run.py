@@ -17,12 +17,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from oomdoc import __version__
-from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.judge.rules import load_rules, rules_version
 from oomdoc.model.morning import NO_FAILURE, Morning

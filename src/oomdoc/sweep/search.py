@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from oomdoc import __version__
-from oomdoc.classes import dataclass
 from oomdoc.errors import UsageError
 from oomdoc.sweep import evidence
 from oomdoc.sweep.columns import READ

@@ -13,9 +13,9 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from oomdoc.classes import dataclass
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.sweep.faults import patiently, sentence
 from oomdoc.sweep.places import Access, Seen, filesystem, is_uri, listing

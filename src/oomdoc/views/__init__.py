@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from oomdoc.classes import dataclass
 from oomdoc.views.thresholds import SHARED, filled
 
 

@@ -12,10 +12,10 @@ import json
 import operator
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.views import VIEWS
 
 Claim = Any

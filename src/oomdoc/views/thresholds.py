@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import tomli
-
-from oomdoc.classes import dataclass
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _PLACE = re.compile(r"\$([a-z][a-z0-9_]*)")

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, number_of, unit_of, value_of
 from oomdoc.ingest.request_owner import conversation_of, names_prompts
 from oomdoc.ingest.vocabulary import Match, Quantity, apart, foreign_program, is_irrelevant, meanings, quantities

@@ -6,9 +6,9 @@ An *experiment* has settings of a server as columns and a result: a word (`ok`, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.cells import (

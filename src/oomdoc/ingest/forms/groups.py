@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.believe import SAMPLE, Plan, plan_for
 from oomdoc.ingest.forms.cells import is_number, null

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from oomdoc.classes import dataclass
 from oomdoc.ingest.base import Rows
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.cells import Values

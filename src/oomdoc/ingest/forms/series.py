@@ -7,9 +7,9 @@ A *series* has a column of memory and an order (a time, hours since a start, rou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.cells import (

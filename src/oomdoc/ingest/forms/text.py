@@ -9,8 +9,8 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from oomdoc.classes import dataclass
 from oomdoc.regexes import regex
 
 _BOXES = str.maketrans({"│": "|", "┃": "|", "║": "|", "┆": "|", "╎": "|", "¦": "|"})

@@ -11,9 +11,8 @@ weights (TensorRT-LLM, LMDeploy) is another thing than a share of the device, an
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from oomdoc.classes import dataclass
 from oomdoc.ingest.launch.names import Setting
 
 _TP, _PP, _DP = "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"

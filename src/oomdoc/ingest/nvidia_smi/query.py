@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.ingest.nvidia_smi import cells as reads
 from oomdoc.ingest.nvidia_smi.findings import MIG, Findings
 from oomdoc.regexes import regex

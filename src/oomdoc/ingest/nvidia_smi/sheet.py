@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from oomdoc.classes import dataclass
 from oomdoc.ingest.nvidia_smi import cells as reads
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.ingest.vocabulary.words import taken_apart

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from oomdoc.classes import dataclass
 from oomdoc.ingest.vocabulary import (
     device,
     engine,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oomdoc.classes import dataclass
+from dataclasses import dataclass
+
 from oomdoc.evidence.tables import TABLES
 
 KINDS = ("bytes", "share", "seconds", "tokens", "count", "number", "index", "moment", "age", "text", "status")
