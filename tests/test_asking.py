@@ -114,14 +114,21 @@ def test_forged_rules_change_nothing_and_are_named(tmp_path: Path, capfd: pytest
     assert capfd.readouterr().out == "", "profiling prints"
 
 
+def read(store: Store, sql: str) -> list[dict[str, Any]]:
+    """What a statement answers now: the store gives an answer again until it has written something itself."""
+    cursor = store.database.con.execute(sql)
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
 def contents(store: Store) -> str:
     """Every row of every table, and every setting of the database."""
     store.derived.make_all()  # which otherwise happens as they are asked
-    tables = store.rows_of("SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1, 2")
-    rows = {f'{row["schema_name"]}.{row["table_name"]}': store.rows_of(f'SELECT * FROM {row["schema_name"]}."{row["table_name"]}"') for row in tables}  # fmt: skip
-    rows["settings"] = store.rows_of("SELECT name, value FROM duckdb_settings() WHERE name NOT LIKE '%director%' ORDER BY 1")  # fmt: skip
-    rows["views"] = store.rows_of("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal ORDER BY 1, 2")
-    rows["log"] = store.rows_of("SELECT count(*) AS n FROM duckdb_logs")
+    tables = read(store, "SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1, 2")
+    rows = {f'{row["schema_name"]}.{row["table_name"]}': read(store, f'SELECT * FROM {row["schema_name"]}."{row["table_name"]}"') for row in tables}  # fmt: skip
+    rows["settings"] = read(store, "SELECT name, value FROM duckdb_settings() WHERE name NOT LIKE '%director%' ORDER BY 1")  # fmt: skip
+    rows["views"] = read(store, "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal ORDER BY 1, 2")
+    rows["log"] = read(store, "SELECT count(*) AS n FROM duckdb_logs")
     return json.dumps(rows, default=str)
 
 

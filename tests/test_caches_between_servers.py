@@ -86,7 +86,7 @@ def test_two_policies_of_what_is_dropped(tmp_path: Path, lost: bool, cause: str)
 SAID = "Our {many} playbooks are bots with a voice of their own: {many} bots, each with its own rules of 5,200 tokens, and 300 of chat.\n"
 
 
-@pytest.mark.parametrize(("many", "cause"), [("60", "prefix-cache-thrash"), ("nine", "not-memory")])
+@pytest.mark.parametrize(("many", "cause"), [("60", "prefix-cache-thrash"), ("nine", None)])
 def test_a_set_that_a_sentence_counts(tmp_path: Path, many: str, cause: str) -> None:
     """Sixty of 5,200 tokens do not fit 120,000, and are asked for far more than twice without being found; nine fit, and the queue is another's."""
     scrape = (

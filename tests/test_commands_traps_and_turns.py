@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from verdicts import first
+from verdicts import first, shows
 
 _REFUSED = (
     "2026-04-02 11:00:01,204 - runner - INFO - cmd: vllm serve /m/Some-VL-8B --port 31000{share}\n"
@@ -40,7 +40,7 @@ def test_the_same_share_of_both_makes_a_pair(tmp_path: Path) -> None:
         "first.log": _REFUSED.format(share=" --gpu-memory-utilization 0.90"),
         "second.log": command.replace("11:00:01", "12:10:01") + _CAME_UP,
     }
-    assert first(tmp_path, bundle)[0] == "gpu-shared"
+    assert shows(tmp_path, bundle, "gpu-shared", "alike-start-got-a-pool")
 
 
 _SMALL = (
@@ -84,9 +84,9 @@ def test_a_fault_of_the_processor_is_no_memory(tmp_path: Path, fault: str) -> No
     assert first(tmp_path, {"serve.log": _VANISHED, "dmesg.txt": kernel})[0] == "not-memory"
 
 
-def test_a_worker_that_vanished_without_a_word_of_the_kernel_is_undecided(tmp_path: Path) -> None:
+def test_a_worker_that_vanished_without_a_word_of_the_kernel_is_hardly_told(tmp_path: Path) -> None:
     kernel = "[Wed Oct  8 15:20:08 2025] docker0: port 2(veth1) entered disabled state\n"
-    assert first(tmp_path, {"serve.log": _VANISHED, "dmesg.txt": kernel})[1] < 0.5
+    assert first(tmp_path, {"serve.log": _VANISHED, "dmesg.txt": kernel})[1] < 0.6
 
 
 def _adapters(call: str, table: str = "") -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from oomdoc.ingest.load_runs import runs
-from verdicts import first, likely
+from verdicts import first, likely, shows
 
 LOG = (
     "INFO 05-06 09:00:02 [core.py:58] Initializing a V1 LLM engine (v0.11.0) with config: model='Qwen/Qwen3-8B', dtype=torch.bfloat16\n"
@@ -164,14 +164,11 @@ def test_another_release_is_no_neighbour(tmp_path: Path) -> None:
 
     for name in ("same", "other"):
         (tmp_path / name).mkdir()
-    assert (
-        first(tmp_path / "same", {"a.log": start(3, "0.11.0", 2.0), "b.log": start(9, "0.11.0", -0.4)})[0]
-        == "gpu-shared"
-    )
-    assert (
-        first(tmp_path / "other", {"a.log": start(3, "0.11.0", 2.0), "b.log": start(9, "0.12.0", -0.4)})[0]
-        == "memory-utilization-too-low"
-    )
+    same = {"a.log": start(3, "0.11.0", 2.0), "b.log": start(9, "0.11.0", -0.4)}
+    assert shows(tmp_path / "same", same, "gpu-shared", "alike-start-got-a-pool")
+    other = {"a.log": start(3, "0.11.0", 2.0), "b.log": start(9, "0.12.0", -0.4)}
+    assert not shows(tmp_path / "other", other, "gpu-shared", "alike-start-got-a-pool")
+    assert first(tmp_path / "other", other)[0] == "memory-utilization-too-low"
 
 
 def test_ranks_that_cannot_talk_are_no_cost_of_ranks(tmp_path: Path) -> None:

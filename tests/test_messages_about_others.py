@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from verdicts import first, likely
+from verdicts import first, likely, shows
 
 CHAIN = (
     '2026-03-02T08:00:01.104418Z  INFO text_generation_launcher: Args {{ model_id: "TheBloke/CodeLlama-7B-GPTQ", quantize: Some(Gptq), cuda_memory_fraction: 1.0 }}\n'
@@ -65,6 +65,8 @@ def test_a_board_without_nvml_asserts_for_another_reason(tmp_path: Path) -> None
     )
     for name in ("slice", "board"):
         (tmp_path / name).mkdir()
-    assert likely(tmp_path / "slice", {"vllm.log": log.format(nvmap="")}) == "mig-slice-too-small"
+    assert shows(tmp_path / "slice", {"vllm.log": log.format(nvmap="")}, "mig-slice-too-small", "nvml-assert")
     told = "NvMapMemAllocInternalTagged: 1610612736 error 12\nNvMapMemHandleAlloc: error 0\n"
-    assert likely(tmp_path / "board", {"vllm.log": log.format(nvmap=told)}) == "prefill-activation-spike"
+    board = {"vllm.log": log.format(nvmap=told)}
+    assert not shows(tmp_path / "board", board, "mig-slice-too-small", "nvml-assert")
+    assert likely(tmp_path / "board", board) == "prefill-activation-spike"

@@ -33,7 +33,7 @@ ENGINE_TABLES = {"milestone", "engine_figure", "engine_stat", "preemption", "sta
 MAY_FILL: dict[str, set[str]] = {
     "oom": {"train.log"},  # a trainer that ran out of device memory did so
     "frame": {"train.log", "comfyui.log"},
-    "log_error": {"train.log", "comfyui.log", "catalina.out"},
+    "log_error": {"train.log", "comfyui.log", "catalina.out", "spark.log"},
     "engine_flag": {"requirements.txt"},  # the release that is installed
     "process_exit": {"pip.log"},
 }

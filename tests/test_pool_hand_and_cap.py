@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from verdicts import first as first_of
+from verdicts import shows
 
 _POOL = """\
 INFO 04-03 09:12:41 [gpu_worker.py:270] Available KV cache memory: 41.20 GiB
@@ -53,5 +54,5 @@ def test_a_process_that_somebody_ends(tmp_path: Path, first: str, parent: int, c
 @pytest.mark.parametrize(("running", "waiting", "told"), [((4, 12, 12, 9, 12, 12, 7, 12), (0, 3, 5, 0, 2, 6, 0, 4), True), ((2, 16, 16, 16, 11, 16, 16, 5), (0, 1, 2, 7, 0, 3, 2, 0), True), ((4, 12, 9, 9, 7, 12, 7, 12), (0, 0, 0, 0, 1, 0, 0, 0), False)])  # fmt: skip
 def test_a_queue_at_a_cap(tmp_path: Path, running: tuple[int, ...], waiting: tuple[int, ...], told: bool) -> None:
     rows = "".join(f"{at},{run},{wait},{run / 40:.3f}\n" for at, (run, wait) in enumerate(zip(running, waiting, strict=True)))  # fmt: skip
-    cause, _ = first_of(tmp_path, {"steps.csv": "step,running,waiting,kv_usage\n" + rows})
-    assert (cause == "not-memory") is told
+    files = {"steps.csv": "step,running,waiting,kv_usage\n" + rows}
+    assert shows(tmp_path, files, "not-memory", "queue-at-a-cap") is told

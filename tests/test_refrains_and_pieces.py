@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verdicts import likely
+from verdicts import likely, shows
 
 _UP = "INFO 02-11 09:00:{at:02} [kv_cache_utils.py:900] GPU KV cache size: 210,432 tokens\n"
 
@@ -115,7 +115,8 @@ _MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: plugin\ndata:\n  any
     ],
 )
 def test_a_device_that_is_offered_several_times(tmp_path: Path, text: str, shared: bool) -> None:
-    assert (likely(tmp_path, {"plugin.yaml": text, "job.log": _CUT}) == "gpu-shared") is shared
+    files = {"plugin.yaml": text, "job.log": _CUT}
+    assert shows(tmp_path, files, "gpu-shared", "two-engines-on-one-device") is shared
 
 
 _TRIED = """\
@@ -194,4 +195,5 @@ _SIDES = "| Metric | cold | warm | cold vs warm |\n|---|---:|---:|---:|\n| P95 T
 
 @pytest.mark.parametrize(("a", "b", "slow"), [("41.2", "3.9", True), ("18.0", "2.2", True), ("0.31", "0.30", False)])
 def test_a_comparison_that_stands_on_its_side(tmp_path: Path, a: str, b: str, slow: bool) -> None:
-    assert (likely(tmp_path, {"report.md": _SIDES.format(a=a, b=b)}) == "not-memory") is slow
+    files = {"report.md": _SIDES.format(a=a, b=b)}
+    assert shows(tmp_path, files, "not-memory", "slow-beside-an-empty-pool") is slow

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verdicts import likely
+from verdicts import likely, shows
 
 _UP = [1, 1, 2, 2, 3, 3, 5, 5, 6, 6, 6, 6, 6, 6]
 
@@ -71,8 +71,8 @@ def test_caches_of_every_rank_against_the_node(tmp_path: Path, size: int, full: 
         "$ kubectl get pod\nNAME     READY   STATUS             RESTARTS      AGE\nserve-0  0/1     CrashLoopBackOff   4 (30s ago)   9m\n"
         "$ kubectl describe node n1 | grep -A4 ^Capacity\nCapacity:\n  cpu:             64\n  memory:          329854152Ki\n  nvidia.com/gpu:  2\n"
     )
-    found = likely(tmp_path, pod__log=setting + _CACHES, node__txt=node)
-    assert (found == "host-memory-exhausted") is full, found
+    files = {"pod.log": setting + _CACHES, "node.txt": node}
+    assert shows(tmp_path, files, "host-memory-exhausted", "settings-exceed-the-host") is full
 
 
 @pytest.mark.parametrize(

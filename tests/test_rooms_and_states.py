@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verdicts import first, likely
+from verdicts import first, likely, shows
 
 _NO_SPACE = "2026-04-02 11:00:01 INFO gateway: loading over 4 devices\n2026-04-02 11:00:09 ERROR worker: OSError: [Errno 28] No space left on device\n"
 
@@ -86,7 +86,7 @@ def _layout(pid: int, split: int, tokens: str, times: str, free: str = "60.0") -
 )
 def test_two_layouts_in_one_file(tmp_path: Path, split: int, tokens: str, free: str, told: bool) -> None:
     text = _layout(11, 1, "917,000", "13.99") + "\n" + _layout(12, split, tokens, "55.96", free)
-    assert (first(tmp_path, {"starts.txt": text})[0] == "tp-overhead") is told
+    assert shows(tmp_path, {"starts.txt": text}, "tp-overhead", "split-context-multiplies-the-pool") is told
 
 
 _POOL = "[2026-06-07 10:00:00 TP0] max_total_num_tokens={pool}, chunked_prefill_size=4096, max_running_requests=64, context_len=131072\n[2026-06-07 10:00:05] The server is fired up and ready to roll!\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from verdicts import first
+from verdicts import first, shows
 
 
 def _static(named: str, free: float = 17.8) -> str:
@@ -64,8 +64,8 @@ _LOADS = (
 def test_devices_that_are_numbered_and_said_are_counted_once(tmp_path: Path, listed: int, cause: str) -> None:
     rows = "".join(f"{n}, NVIDIA L40S, 3 MiB, 46068 MiB\n" for n in range(listed))
     note = f"box: lab-3 ({listed}x L40S)\n\nindex, name, memory.used [MiB], memory.total [MiB]\n{rows}"
-    told = first(tmp_path, {"serve.log": _LOADS.format(billions=110, tp=4), "box.txt": note})
-    assert told[0] == cause
+    files = {"serve.log": _LOADS.format(billions=110, tp=4), "box.txt": note}
+    assert shows(tmp_path, files, "tp-undersharded", "more-devices-than-ranks") is (cause == "tp-undersharded")
 
 
 def test_an_instance_of_a_node_with_several_sizes(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_rows_of_two_latencies_are_no_two_conditions(tmp_path: Path) -> None:
 
 def test_one_latency_under_several_conditions_is_compared(tmp_path: Path) -> None:
     table = "TTFT p50, seconds\nMon 09:00 0.21\nMon 15:00 0.24\nTue 09:00 4.90\n"
-    assert first(tmp_path, {"server.log": _UP, "compare.txt": table})[0] == "not-memory"
+    assert shows(tmp_path, {"server.log": _UP, "compare.txt": table}, "not-memory", "slow-beside-an-empty-pool")
 
 
 def _runs(held: list[int]) -> str:
@@ -156,10 +156,8 @@ _OFF = _UP.replace(
 @pytest.mark.parametrize(("on", "thrash"), [("False", False), ("True", True)])
 def test_nothing_is_found_where_nothing_is_kept(tmp_path: Path, on: str, thrash: bool) -> None:
     said = "Every turn brings the same history along, and not a single prefix is found: the hit rate stays at 0 %.\n"
-    told = first(
-        tmp_path, {"server.log": _OFF.format(on=on).replace("hit rate: 0.1%", "hit rate: 0.0%"), "question.txt": said}
-    )
-    assert (told[0] == "prefix-cache-thrash") is thrash
+    files = {"server.log": _OFF.format(on=on).replace("hit rate: 0.1%", "hit rate: 0.0%"), "question.txt": said}
+    assert shows(tmp_path, files, "prefix-cache-thrash", "hits-lost-by-statement") is thrash
 
 
 def _gateway(ages: list[float]) -> str:
@@ -236,7 +234,7 @@ def test_more_load_takes_longer_on_any_server(tmp_path: Path, offered: str) -> N
 
 def test_the_same_load_and_slower_is_no_load(tmp_path: Path) -> None:
     table = "Stage | Clients | Out tok/s | TTFT ms mean | Errors\nold image | 40 | 4100 | 60.0 | 0\nnew image | 40 | 900 | 4100.0 | 0\n"
-    assert first(tmp_path, {"server.log": _UP, "sweep.txt": table})[0] != "healthy"
+    assert shows(tmp_path, {"server.log": _UP, "sweep.txt": table}, "healthy", "users-wait")
 
 
 def _profiled(peak: float, seqs: int, name: str) -> str:

@@ -265,9 +265,14 @@ ALONE = """torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 246.00 
 
 
 def test_what_a_message_does_not_tell_apart_is_said_so(tmp_path: Path) -> None:
-    report = told_of(tmp_path / "b", {"vllm.log": ALONE})
+    begun = (
+        "INFO 03-02 08:00:01 [cli_args.py:325] non-default args: {'model': 'org/m', 'gpu_memory_utilization': 0.97}\n"
+        "INFO:     Application startup complete.\n"
+    )
+    report = told_of(tmp_path / "b", {"vllm.log": begun + ALONE})
     assert report.diagnoses[0].cause == "memory-utilization-edge"
-    assert "not told apart 21.0" in report.story.chain[0].says and "unexplained" not in report.story.chain[0].says
+    said = " ".join(link.says for link in report.story.chain)
+    assert "not told apart 21.0" in said and "unexplained" not in said
 
 
 CRASHED = """(VLLMActor pid=188201, ip=10.20.0.16) (EngineCore_DP0 pid=188944) INFO 03-25 22:14:02 [gpu_model_runner.py:4420] Model loading took 1.81 GiB memory and 6.120044 seconds

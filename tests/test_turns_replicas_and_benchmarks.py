@@ -61,9 +61,9 @@ SWELLING = (
 )
 
 
-@pytest.mark.parametrize(("lines", "cause"), [((*RUN, *LATER), "healthy"), (SWELLING, "not-memory")])
+@pytest.mark.parametrize(("lines", "cause"), [((*RUN, *LATER), "healthy"), (SWELLING, None)])
 def test_the_queue_of_a_benchmark_is_its_own(tmp_path: Path, lines: tuple[tuple[int, int], ...], cause: str) -> None:
-    """What a load generator handed in at once, twice, was worked off each time; a queue that only grows is that of users at a cap."""
+    """What a load generator handed in at once, twice, was worked off each time; a queue that only grows is that of users at a cap, and no health."""
     files = {"server.log": started(390_000) + course(*lines)}
     if cause == "healthy":
         files["bench.txt"] = BENCHMARK.format(done=600)
@@ -71,7 +71,7 @@ def test_the_queue_of_a_benchmark_is_its_own(tmp_path: Path, lines: tuple[tuple[
 
 
 @pytest.mark.parametrize(
-    ("waiting", "cause"), [((2, 3, 0, 1, 4, 2, 3, 1), "healthy"), ((61, 80, 44, 75, 92, 70, 66, 58), "not-memory")]
+    ("waiting", "cause"), [((2, 3, 0, 1, 4, 2, 3, 1), "healthy"), ((61, 80, 44, 75, 92, 70, 66, 58), None)]
 )
 def test_what_comes_in_with_the_next_step_is_no_queue(tmp_path: Path, waiting: tuple[int, ...], cause: str) -> None:
     """Two or three in line behind 700 that run, beside a table of layouts of which the best was kept; sixty and more are a queue."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from oomdoc import diagnose
+from verdicts import shows
 
 Verdict = Callable[..., str]
 
@@ -82,10 +83,10 @@ def test_near_miss_hits_end_far_below_the_pool(first: Verdict) -> None:
 # ---- slow for a reason that is not memory
 
 
-def test_one_route_is_slow_beside_an_empty_pool(first: Verdict) -> None:
+def test_one_route_is_slow_beside_an_empty_pool(tmp_path: Path) -> None:
     table = "| region | requests | time to first token p50 | failures |\n|---|---|---|---|\n| eu-west | 8100 | 310 ms | 2 |\n| ap-south | 960 | 6.2 s | 118 |\n"
     log = "".join(f"INFO 04-02 10:0{at}:00 [loggers.py:127] Engine 000: Avg prompt throughput: 900.0 tokens/s, Avg generation throughput: 210.0 tokens/s, Running: 5 reqs, Waiting: 0 reqs, GPU KV cache usage: 11.0%, Prefix cache hit rate: 40.0%\n" for at in range(5))  # fmt: skip
-    assert first(split_md=table, vllm_log=log) == "not-memory"
+    assert shows(tmp_path, {"split.md": table, "vllm.log": log}, "not-memory", "slow-beside-an-empty-pool")
 
 
 def test_near_miss_more_clients_wait_longer(first: Verdict) -> None:

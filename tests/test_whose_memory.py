@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verdicts import first
+from verdicts import first, likely, shows
 
 _FORWARD = '(EngineCore_DP0 pid=31) ERROR 04-02 10:00:0{second} [core.py:712]   File "/v/vllm/v1/worker/gpu_model_runner.py", line 2152, in execute_model\n'
 _OOM = (
@@ -189,14 +189,16 @@ def test_a_list_of_segments(tmp_path: Path, header: str, largest: int, told: boo
     unit = " MiB" if cut == ";" else ""
     rows = "".join(cut.join((f"{number}", *(f"{size}{unit}" for size in (4096, 3584 - 512, 1024, largest - number)))) + "\n" for number in range(6))  # fmt: skip
     trace = "trace of device 0\n  oom  size=2147483648  device_free=104857600\n"
-    assert (first(tmp_path, {"segments.csv": header + "\n" + rows, "trace.txt": trace})[0] == "allocator-fragmentation") is told  # fmt: skip
+    files = {"segments.csv": header + "\n" + rows, "trace.txt": trace}
+    assert shows(tmp_path, files, "allocator-fragmentation", "no-gap-was-large-enough") is told
 
 
 @pytest.mark.parametrize(("used", "told"), [(702, True), (1210, True), (61002, False)])
 def test_more_ranks_that_wait_with_empty_devices(tmp_path: Path, used: int, told: bool) -> None:
     notes = "image: vllm/vllm-openai, two cards\n--tensor-parallel-size 1: serves\n--tensor-parallel-size 2: hangs, nothing more for half an hour\n"
     rows = "".join(f"2026/05/19 22:41:38.10{gpu}, {gpu}, NVIDIA A100-SXM4-80GB, {used} MiB, 81920 MiB\n" for gpu in range(2))  # fmt: skip
-    assert (first(tmp_path, {"notes.txt": notes, "smi.csv": _SMI + rows})[0] == "not-memory") is told
+    files = {"notes.txt": notes, "smi.csv": _SMI + rows}
+    assert (likely(tmp_path, files) == "not-memory") is told
 
 
 @pytest.mark.parametrize(("each", "told"), [("24", True), ("13", True), ("4", False)])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verdicts import first
+from verdicts import first, shows
 
 _STAT = (
     "(APIServer pid=9) INFO 05-02 0{hour}:{minute:02}:10 [loggers.py:248] Engine 000: Avg prompt throughput: {prompt:.1f} tokens/s, Avg generation throughput: {made:.1f} tokens/s, "
@@ -120,7 +120,7 @@ E llama_init_from_model: failed to initialize the context: failed to allocate bu
 )
 def test_the_device_that_carries_more(tmp_path: Path, a: str, b: str, c: str, device: int, told: bool) -> None:
     text = _SPLIT.format(split="46,27,27", a=a, b=b, c=c, device=device)
-    assert (first(tmp_path, {"try.txt": text})[0] == "rank-imbalance") is told
+    assert shows(tmp_path, {"try.txt": text}, "rank-imbalance", "weights-differ-by-rank") is told
 
 
 _RUN = "$ podman run -d --gpus '\"device={device}\"' --name {name} docker.io/vllm/vllm-openai:v0.9.0 --model org/Bar-8B --max-model-len 16384 --gpu-memory-utilization {share}\n"
@@ -142,7 +142,7 @@ def test_an_alike_start_that_came_up(tmp_path: Path, device: str, share: str, to
         + _RUN.format(device=device, name="two", share=share)
         + _REFUSED
     )
-    assert (first(tmp_path, {"session.txt": text})[0] == "gpu-shared") is told
+    assert shows(tmp_path, {"session.txt": text}, "gpu-shared", "alike-start-got-a-pool") is told
 
 
 _BARE = (

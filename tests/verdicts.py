@@ -45,3 +45,11 @@ def minute(at: int, running: int, waiting: int, used: float) -> str:
         f"INFO 03-02 08:{at:02}:10 [loggers.py:123] Engine 000: Avg prompt throughput: 900.0 tokens/s, Avg generation throughput: 700.0 tokens/s, "
         f"Running: {running} reqs, Waiting: {waiting} reqs, GPU KV cache usage: {used}%, Prefix cache hit rate: 0.0%\n"
     )
+
+
+def shows(folder: Path, files: Mapping[str, str], cause: str, evidence: str) -> bool:
+    """Whether a piece of evidence of a cause holds on these files, whatever it weighs."""
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    with diagnose.analyze(str(folder)) as analysis:
+        return analysis.answers[cause][evidence] is True

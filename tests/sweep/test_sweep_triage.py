@@ -24,7 +24,7 @@ from oomdoc.sweep.rows import _action
 TESTS = Path(__file__).parents[1]
 SAMPLES = sorted(path.parent for path in (TESTS.parent / "sample_logs").glob("*/case.toml"))
 OTHERS = (
-    "gpu-shared-a1", "healthy-b5", "memory-leak-b6", "mig-slice-too-small-b7", "not-memory-a6", "prefix-cache-thrash-g6", "probe-restart-loop-b1",
+    "gpu-shared-a1", "healthy-b5", "memory-leak-b6", "mig-slice-too-small-b7", "not-memory-b4", "prefix-cache-thrash-g6", "probe-restart-loop-b1",
     "rank-imbalance-a7", "shm-exhausted-a4", "tp-undersharded-b8", "host-memory-exhausted-a5", "allocator-fragmentation-c5", "autoscaling-blind-c1",
 )  # fmt: skip
 FIRST, SECOND = "2026-11-20", "2026-11-21"

@@ -40,5 +40,5 @@ WITH flag AS (
 )
 SELECT string_agg(
   name || ' ' || round(each / 1073741824, 1)::VARCHAR || ' GiB x ' || times::VARCHAR, ' + ' ORDER BY each * times DESC
-) AS names, sum(each * times)::BIGINT AS claim_bytes, any_value(room.bytes)::BIGINT AS room_bytes, arg_max(ref, each * times) AS ref
+) AS names, try_cast(sum(each * times) AS BIGINT) AS claim_bytes, any_value(room.bytes)::BIGINT AS room_bytes, arg_max(ref, each * times) AS ref
 FROM claim, room HAVING count(*) > 0
