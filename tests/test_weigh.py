@@ -284,11 +284,11 @@ REFERENCES = ({"url": "https://example.com", "backs": "what it says"},)
 
 
 def test_shares_are_those_of_the_odds_sharpened_beside_something_else() -> None:
-    sharp = 0.6
+    sharp = 0.5
     parts = [math.exp(1.0 / sharp), math.exp(-1.0 / sharp)]
     other = math.exp(-2.0 / sharp)
     assert shares([1.0, -1.0], sharpness=sharp) == pytest.approx([part / (sum(parts) + other) for part in parts])
-    assert shares([1.0, -1.0]) == shares([1.0, -1.0], (), 0.6)
+    assert shares([1.0, -1.0]) == shares([1.0, -1.0], (), 0.5)
 
 
 def test_something_else_may_be_told_for_one_rival_alone() -> None:
@@ -315,7 +315,7 @@ def test_a_ranked_cause_has_the_share_it_takes_from_rivals_and_its_own_beside_it
         references=REFERENCES,
     )
     ask = bundle({"a": {"holds": True}, "act": {"holds": True, "now": 3}})
-    first, second = rank([weigh(rule(item("b"), prior=0.05, name="other"), ask), weigh(unlikely, ask)], ask)
+    first, second = rank([weigh(rule(item("b"), prior=0.09, name="other"), ask), weigh(unlikely, ask)], ask)
     odds = log_odds(0.3) + math.log(0.5 / 0.4)
     assert (first.cause, first.category, first.title, first.summary, first.prior) == (
         "leader",
@@ -325,7 +325,7 @@ def test_a_ranked_cause_has_the_share_it_takes_from_rivals_and_its_own_beside_it
         0.3,
     )
     assert first.own_probability == round(probability(odds), 4)
-    assert first.probability == round(shares([odds, log_odds(0.05)], [-5.0, None])[0], 4) > first.own_probability
+    assert first.probability == round(shares([odds, log_odds(0.09)], [-5.0, None])[0], 4) > first.own_probability
     assert [(act.id, act.when, act.values) for act in first.actions] == [("act", "now", {"now": 3})]
     assert (second.rank, first.references) == (2, REFERENCES)
 
