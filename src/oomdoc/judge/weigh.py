@@ -22,9 +22,7 @@ from oomdoc.units import show_bytes, show_seconds
 Ask = Callable[[str], Mapping[str, Any] | None]
 
 CEILING = 0.99  # nothing is surer: one bundle in a hundred and fifty labelled ones is the finest that could be counted
-SHARPNESS = (
-    0.5  # of the share among rivals: log-odds are divided by it; the error of first runs stays below 0.08 with it (docs/method.md)
-)
+SHARPNESS = 0.5  # of the share among rivals: log-odds are divided by it; the error of first runs stays below 0.08 with it (docs/method.md)
 ELSEWHERE = -2.0  # log-odds of "none of these": a leader far below it leaves the diagnosis undecided
 ACTION_FROM = 0.05  # advice is computed for causes at or above this probability
 
