@@ -118,7 +118,7 @@ def test_graphs_that_the_plan_was_told_to_leave_out(tmp_path: Path) -> None:
     cause, sure = first(tmp_path / "beside", {"vllm.log": capture(planned=False), "note.txt": note})
     assert cause == "cuda-graph-overhead" and sure > 0.8
     planned = {"vllm.log": capture(planned=True), "note.txt": note}
-    assert first(tmp_path / "planned", planned)[1] < sure - 0.1
+    assert first(tmp_path / "planned", planned)[1] < sure - 0.05
     assert not shows(tmp_path / "planned", planned, "cuda-graph-overhead", "graphs-larger-than-headroom")
     assert shows(tmp_path / "planned", planned, "feature-overhead", "works-without-it")
 
