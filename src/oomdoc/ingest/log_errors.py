@@ -34,6 +34,8 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                  r"|Engine core proc|executor failed|Worker proc|leaked (?:shared_memory|semaphore)|engine dead|is already dead|RPC call to"
                  r"|ClientDisconnect|ConnectionResetError|KeyboardInterrupt|SystemExit|Engine process .*died|ChildFailedError|died with exit code"
                  r"|The actor is dead|RayActorError|ActorDiedError|RayTaskError|ProcessExitedException|QueueOverflowError|resource_tracker"
+                 # what a caller sees of a server that is gone
+                 r"|Server disconnected|RemoteProtocolError|All connection attempts failed|Remote end closed connection"
                  # Python's tracker strikes out a segment that its owner has already struck out
                  r"|^KeyError: '/(?:psm_|mp-)|TCPStore|destroy_process_group|Failed core proc|failed: Engine|unexpectedly"),
         # a part of the server waited for another and its patience ended: what kept the other stands elsewhere
@@ -129,6 +131,7 @@ PATTERNS: tuple[Pattern, ...] = (
             ("E0302 04:05:06.118 51733 server.cc:41] errors.OutOfResources: out of resource: shared memory, Required: 120000", {"exception": "errors.OutOfResources", "kind": "kernel"}),
             ("[2027-03-02 04:05:06] ERROR: Request 51fe failed: requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='img.example', port=443): Read timed out.", {"exception": "requests.exceptions.ReadTimeout", "kind": "network"}),
             ("httpx.ConnectTimeout: timed out while an image was fetched", {"exception": "httpx.ConnectTimeout", "kind": "network"}),
+            ("09:20:00   ERROR 4 of 90 rollouts failed: httpx.RemoteProtocolError: Server disconnected without sending a response.", {"exception": "httpx.RemoteProtocolError", "kind": "echo"}),
             ('RuntimeError: torch_call_dispatcher( "aten::new_empty", "", stack.data(), TORCH_ABI_VERSION) API call failed at ops.h, line 9', {"exception": "RuntimeError", "kind": "memory"}),
             ("TimeoutError: Timed out waiting for mmap file to reach 8589934592 bytes", {"exception": "TimeoutError", "kind": "hang"}),
             ("RuntimeError: Barrier timed out after 30 seconds", {"exception": "RuntimeError", "kind": "hang"}),
