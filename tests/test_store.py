@@ -198,3 +198,15 @@ def test_a_log_of_a_million_statistics_lines_is_bound_within_the_memory(loaded: 
     loaded.finish()
     (life,) = loaded.scene.server.lives
     assert life.work_line == count
+
+
+@pytest.mark.parametrize("count", [0, 3, 3_999, 4_000, 9_500])
+def test_columns_as_arrays_are_whole_and_in_order(count: int, tmp_path: Path) -> None:
+    """Few rows come as such, more as arrays behind them: none twice, none missing, NULL as NaN."""
+    rows = [{"source": "r.csv", "line": at + 1, "t": None if at % 7 == 5 else float(at)} for at in range(count)]
+    with Store(tmp_path) as store:
+        store.add("request", rows)
+        store.finish()
+        told = store.columns_of("SELECT t, line FROM request ORDER BY line")
+    assert told["line"].tolist() == [at + 1.0 for at in range(count)]
+    assert np.array_equal(told["t"], [np.nan if at % 7 == 5 else float(at) for at in range(count)], equal_nan=True)

@@ -48,10 +48,10 @@ GONE = "(APIServer pid=7) ERROR 03-02 09:20:00 [utils.py:355] RuntimeError: Proc
 
 
 @pytest.mark.parametrize(
-    ("share", "cause"), [pytest.param(99, True, id="nearly full"), pytest.param(61, False, id="a third of it is left")]
+    ("share", "full"), [pytest.param(99, True, id="nearly full"), pytest.param(61, False, id="a third of it is left")]
 )
-def test_a_mount_that_is_nearly_full_beside_a_silent_death(share: int, cause: bool, tmp_path: Path) -> None:
-    assert (likely(tmp_path, server__log=UP + GONE, inside__txt=dead(share)) == "shm-exhausted") is cause
+def test_a_mount_that_is_nearly_full_beside_a_silent_death(share: int, full: bool, tmp_path: Path) -> None:
+    assert (likely(tmp_path, server__log=UP + GONE, inside__txt=dead(share)) == "shm-exhausted") is full
 
 
 POOL = (

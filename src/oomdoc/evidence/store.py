@@ -334,11 +334,15 @@ class Store:
         cursor = self.database.con.execute(sql)
         names = [column[0] for column in cursor.description or ()]
         rows = cursor.fetchmany(_FEW_ROWS)
+        table = np.array(rows, dtype="float64").reshape(len(rows), len(names))
+        first = {name: table[:, place].copy() for place, name in enumerate(names)}
         if len(rows) < _FEW_ROWS:  # masked arrays are 10 ms to import
-            table = np.array(rows, dtype="float64").reshape(len(rows), len(names))
-            return {name: table[:, place].copy() for place, name in enumerate(names)}
-        columns = self.database.con.execute(sql).fetchnumpy()
-        return {name: np.ma.filled(np.ma.asarray(column, dtype="float64"), np.nan) for name, column in columns.items()}
+            return first
+        rest = cursor.fetchnumpy()
+        return {
+            name: np.concatenate([first[name], np.ma.filled(np.ma.asarray(column, dtype="float64"), np.nan)])
+            for name, column in rest.items()
+        }
 
     def empty(self) -> None:
         """Forget all rows and views: rule tests use one store many times. Not for a store with large sources."""

@@ -28,7 +28,7 @@ from oomdoc.errors import BundleError, UsageError
 from oomdoc.judge.rules import EvidenceRule, Rule
 from oomdoc.judge.weigh import CEILING, SHARPNESS, Answer, Finding, probability, shares, tally
 
-STRENGTH = 60.0  # bundles that a judgement is worth: from 40 to 120 first runs, left out by rounds, are ranked nearly alike (docs/method.md)
+STRENGTH = 60.0  # bundles that a judgement is worth: from 20 to 60 first runs, left out by rounds, are ranked alike, with more a little worse (docs/method.md)
 RECORD = "first_run.jsonl"
 """What a round's first run answered, in the folder of the round."""
 _FINEST = 3  # digits behind the point of what is written

@@ -7,6 +7,9 @@ import re
 from oomdoc.ingest.base import Pattern, Row, pattern
 from oomdoc.ingest.host_events.rows import SIZE, event, fact, host_event, size_in_bytes, size_of_df
 
+_FULL_SHARE = 98
+"""Percent. Judged: 1.3 MiB of the 64 MiB of a container's default, where a worker's ring buffer takes 10 to 240 MiB."""
+
 
 def _disk(row: Row, match: re.Match[str]) -> Row | None:
     """A line of `df` for /dev/shm, full; numbers without a unit are KiB.
@@ -15,10 +18,6 @@ def _disk(row: Row, match: re.Match[str]) -> Row | None:
     """
     row = {"size": size_of_df(match["used"]), "limit": size_of_df(match["all"])}
     return host_event("shm-full", row, match) if int(match["share"]) >= _FULL_SHARE else None
-
-
-_FULL_SHARE = 98
-"""Percent. Judged: 1.3 MiB of the 64 MiB of a container's default, where a worker's ring buffer takes 10 to 240 MiB."""
 
 
 # Names that only objects in /dev/shm have; a full disk says the same words about other paths
