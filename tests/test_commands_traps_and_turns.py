@@ -84,9 +84,9 @@ def test_a_fault_of_the_processor_is_no_memory(tmp_path: Path, fault: str) -> No
     assert first(tmp_path, {"serve.log": _VANISHED, "dmesg.txt": kernel})[0] == "not-memory"
 
 
-def test_a_worker_that_vanished_without_a_word_of_the_kernel_is_hardly_told(tmp_path: Path) -> None:
+def test_a_worker_that_vanished_without_a_word_of_the_kernel_is_undecided(tmp_path: Path) -> None:
     kernel = "[Wed Oct  8 15:20:08 2025] docker0: port 2(veth1) entered disabled state\n"
-    assert first(tmp_path, {"serve.log": _VANISHED, "dmesg.txt": kernel})[1] < 0.6
+    assert first(tmp_path, {"serve.log": _VANISHED, "dmesg.txt": kernel})[1] < 0.5
 
 
 def _adapters(call: str, table: str = "") -> dict[str, str]:

@@ -17,7 +17,7 @@ def first(folder: Path, files: Mapping[str, str]) -> tuple[str, float]:
         return top.cause, top.probability
 
 
-LIKELY = 0.4
+LIKELY = 0.3
 """Below it a first place is a guess between priors."""
 
 
