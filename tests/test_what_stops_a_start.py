@@ -139,3 +139,40 @@ def test_a_fault_is_known_whoever_hands_it_on(head: str, tmp_path: Path) -> None
     fault = "CUDA error: an illegal memory access was encountered"
     said = head.format(fault if "watchdog" in head else f"RuntimeError: {fault}")
     assert likely(tmp_path, server__log=UP + said + "\n" + GONE) == "not-memory"
+
+
+def first_step(tokens: int, live: float, asked: str, function: str) -> str:
+    """A start of a model of experts whose first step fails: 27 GiB of weights, `live` GiB in all."""
+    core = "(EngineCore_DP0 pid=88) "
+    frames = (
+        ('  File "/opt/vllm/v1/worker/gpu_model_runner.py", line 4120, in profile_run'),
+        ('  File "/opt/vllm/model_executor/layers/fused_moe/layer.py", line 1701, in forward_impl'),
+        (f'  File "/opt/house/experts.py", line 210, in {function}'),
+    )
+    return (
+        f"(APIServer pid=7) INFO 03-02 09:00:01 [api_server.py:1896] vLLM API server version 0.14.0\n(APIServer pid=7) INFO 03-02 09:00:02 [utils.py:233] non-default args: {{'model': 'mistralai/Mixtral-8x7B-Instruct-v0.1', 'max_model_len': 8192, 'max_num_batched_tokens': {tokens}, 'quantization': 'awq_marlin'}}\n"
+        + core
+        + "INFO 03-02 09:00:09 [core.py:77] Initializing a V1 LLM engine (v0.14.0) with config: model='mistralai/Mixtral-8x7B-Instruct-v0.1', dtype=torch.float16, quantization=awq_marlin, tensor_parallel_size=1\n"
+        + core
+        + "INFO 03-02 09:00:40 [gpu_model_runner.py:3210] Model loading took 22.79 GiB memory and 24.1 seconds\n"
+        + core
+        + "ERROR 03-02 09:00:58 [core.py:843] Traceback (most recent call last):\n"
+        + "".join(f"{core}ERROR 03-02 09:00:58 [core.py:843] {frame}\n" for frame in frames)
+        + core
+        + f"ERROR 03-02 09:00:58 [core.py:843] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {asked}. GPU 0 has a total capacity of 39.49 GiB of which 93.00 MiB is free. Including non-PyTorch memory, this process has 39.39 GiB memory in use. Of the allocated memory {live} GiB is allocated by PyTorch, and 81.50 MiB is reserved by PyTorch but unallocated.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        pytest.param(
+            first_step(1024, 38.6, "448.00 MiB", "second_layout"), "weights-exceed-gpu", id="a thousand tokens"
+        ),
+        pytest.param(
+            first_step(131_072, 38.6, "7.00 GiB", "apply"), "prefill-activation-spike", id="a hundred thousand"
+        ),
+    ],
+)
+def test_what_a_first_step_cannot_hold_are_weights_again(log: str, cause: str, tmp_path: Path) -> None:
+    assert likely(tmp_path, server__log=log) == cause

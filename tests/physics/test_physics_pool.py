@@ -23,7 +23,7 @@ from oomdoc.physics.gpus import find_gpu, gpus
 from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval, point, printed
 from oomdoc.physics.kv import kv_bytes_per_token, token_bytes
-from oomdoc.physics.planning import activation_bytes, graph_bytes, headroom_bytes, non_torch_bytes
+from oomdoc.physics.planning import activation_bytes, graph_bytes, headroom_bytes, non_torch_bytes, step_token_bytes
 from oomdoc.physics.pool import blocks, layouts, longest_request, pool_tokens, request_blocks
 from oomdoc.physics.weights import named_size, stage_layers, stage_weights, weights_bytes
 from oomdoc.units import GIB
@@ -344,6 +344,13 @@ def test_planning_figures_are_ranges_and_never_points(batched: int, seqs: int, t
         assert not figure.exact and figure.lo >= 0 and figure.origin == "planning figure"
     more = activation_bytes(model("Qwen/Qwen3-8B"), batched_tokens=batched + 1, max_num_seqs=seqs, tp=tp)
     assert more.lo >= planned.lo and more.hi > planned.hi
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-8B", "Qwen/Qwen3-30B-A3B", "google/gemma-3-12b-it"])
+def test_a_token_of_a_step_is_what_one_more_adds(name: str) -> None:
+    some, more = (activation_bytes(model(name), batched_tokens=n, max_num_seqs=0, encoder=False) for n in (4096, 12288))
+    each = step_token_bytes(model(name))
+    assert (more.hi - some.hi) / 8192 == pytest.approx(each.hi) and (more.lo - some.lo) / 8192 == pytest.approx(each.lo)
 
 
 def test_headroom_is_absolute() -> None:

@@ -331,11 +331,13 @@ def _expect(store: Store, engines: Sequence[Engine], start: str | None, config: 
     told = expectation(engine, None, config) if engine else None
     figures: dict[str, tuple[float, float, str]] = {}
     if told is not None:
-        figures = {name: (size.lo, size.hi, size.origin) for name, size in told.parts.items()}
+        sizes = {**told.parts, "step_token_bytes": told.step_token_bytes}
+        figures = {name: (size.lo, size.hi, size.origin) for name, size in sizes.items() if size is not None}
         exact = {
             "kv_bytes_per_token": told.kv_bytes_per_token,
             "kv_heads": told.kv_heads,
             "latent": int(told.latent),
+            "multimodal": int(told.multimodal),
             "vocab_size": told.vocab_size,
             "positions": told.positions,
         }

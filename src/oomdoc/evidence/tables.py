@@ -132,8 +132,8 @@ _ALL = (
         Column(
             "name",
             "VARCHAR",
-            "weights_bytes and kv_bytes_per_token per rank, feature_bytes (draft model and LoRA slots), kv_heads, vocab_size, latent (1 = every rank keeps the whole cache), "
-            "max_num_batched_tokens (the default of the release on such a device), positions (the longest context that the checkpoint states)",
+            "weights_bytes and kv_bytes_per_token per rank, feature_bytes (draft model and LoRA slots), kv_heads, vocab_size, latent (1 = every rank keeps the whole cache), multimodal (1 = it has an encoder), "
+            "step_token_bytes (what one more token of a step adds to its peak), max_num_batched_tokens (the default of the release on such a device), positions (the longest context that the checkpoint states)",
         ),
         Column("low", "DOUBLE", "the least that it can be, in the unit that the name tells"),
         Column("high", "DOUBLE", "the most that it can be, likewise"),

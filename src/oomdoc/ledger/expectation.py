@@ -22,6 +22,7 @@ from oomdoc.physics.expect import Setup, expected, feature_bytes
 from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import kv_bytes_per_token
+from oomdoc.physics.planning import step_token_bytes
 from oomdoc.physics.weights import stage_weights, weights_bytes
 from oomdoc.units import GIB
 
@@ -52,6 +53,8 @@ class Expectation:
     vocab_size: int | None = None
     positions: int | None = None
     """Tokens of the longest context that the checkpoint itself states; None where only a relative's are known."""
+    step_token_bytes: Interval | None = None
+    """What one more token of a step adds to the peak of the forward pass; without an encoder, which does not go by these tokens."""
     pool_tokens: Interval | None = None
     other_tokens: Mapping[float, str] = field(default_factory=dict)
     parts: Mapping[str, Interval] = field(default_factory=dict)
@@ -102,6 +105,7 @@ def expectation(
         multimodal=model.multimodal,
         vocab_size=model.vocab_size,
         positions=model.max_position_embeddings if model.own_positions or model.confirmed == "config" else None,
+        step_token_bytes=step_token_bytes(model, tp=setup.tensor_parallel_size, dtype=setup.dtype),
         pool_tokens=result.pool.tokens if result.pool and on_gpu and total_bytes else None,
         other_tokens=_other_tokens(model, setup, result.kv_bytes_per_token),
         parts=parts,

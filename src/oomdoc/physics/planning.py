@@ -73,15 +73,7 @@ def activation_bytes(
     so for far more of them than 8192 it is an upper bound. Prompt logprobs come on top. The second model runner
     (`runner` V2) profiles the forward pass alone.
     """
-    element = model_dtype_bytes(model, dtype)
-    wide = model.intermediate_size or 4 * model.hidden_size
-    hidden = batched_tokens * model.hidden_size * element * 3
-    if model.experts_per_token:
-        narrow = model.expert_size or wide
-        mlp = batched_tokens * model.experts_per_token * (model.hidden_size + 2 * narrow / tp) * element
-    else:
-        mlp = batched_tokens * 2 * wide / tp * element
-    floor = hidden + mlp
+    floor = batched_tokens * _widest_bytes(model, tp, dtype)
     if runner == "V2":
         low, high = SECOND_FORWARD
         return Interval(low * floor, high * floor + _SECOND_REST_GIB * GIB, ORIGIN)
@@ -102,6 +94,24 @@ def activation_bytes(
     if version is not None and version < BOUNDED_ENCODER_SINCE:
         return peak + EARLY_ENCODER_BYTES
     return peak + replace(ENCODER_BYTES, hi=ENCODER_BYTES.hi * max(1.0, batched_tokens / 8192))
+
+
+def step_token_bytes(model: Model, *, tp: int = 1, dtype: str = "auto") -> Interval:
+    """What one more token of a step adds to the peak of the forward pass; without the sampler, an encoder and what is there once."""
+    low, high = FORWARD
+    each = _widest_bytes(model, tp, dtype)
+    return Interval(low * each, high * each, ORIGIN)
+
+
+def _widest_bytes(model: Model, tp: int, dtype: str) -> float:
+    """The three largest tensors of the forward pass, bytes per token."""
+    element = model_dtype_bytes(model, dtype)
+    wide = model.intermediate_size or 4 * model.hidden_size
+    hidden = model.hidden_size * element * 3
+    if model.experts_per_token:
+        narrow = model.expert_size or wide
+        return hidden + model.experts_per_token * (model.hidden_size + 2 * narrow / tp) * element
+    return hidden + 2 * wide / tp * element
 
 
 def grows_with_length(model: Model) -> bool:
