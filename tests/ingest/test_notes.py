@@ -49,7 +49,12 @@ def devices(text: str) -> list[tuple[Any, ...]]:
         ("H200 x 8, TP=4", [(None, "H200", None, None, 8)]),
         ("We run on two MI300X.", [(None, "MI300X", None, None, 2)]),
         ("gpu: 16 GB card x2", [(None, None, 16 * GIB, None, 2)]),
+        (
+            'The tool calls it "NVIDIA A30-PCIE, 24576 MiB" and nobody else is there.',
+            [(None, "NVIDIA A30-PCIE", 24576 << 20, None, 1)],
+        ),
         ("It works on an H100, here it does not.", []),
+        ("Unlike the NVIDIA A30-PCIE, 24576 MiB, of the other node.", []),
         ("device: cuda", []),
         ("GPU 0 has a total capacity of 79.1 GiB of which 1.0 GiB is free.", []),
     ],

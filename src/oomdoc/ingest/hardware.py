@@ -56,6 +56,8 @@ _IN_PROSE = regex(
 )
 
 
+_QUERIED = regex(r", ?\d{4,6} MiB\b")
+"""What `nvidia-smi --query-gpu=name,memory.total` prints behind a name, wherever somebody quotes it."""
 _OCCUPIED = regex(
     rf"\bGPU ?(?P<gpu>\d{{1,3}})\b[^\d\n]{{0,30}}?(?P<part>\d[\d,]*(?:\.\d+)?(?:\s?[KMGT]i?B)?)\s*(?P<free>free\s)?\s*(?:used |in use )?"
     rf"(?:/|of|out of)\s*(?P<total>{SIZE})(?P<after>\s*(?:is |are )?free)?",
@@ -125,6 +127,8 @@ class Devices:
 def _in_prose(text: str) -> dict[str, Any] | None:
     """A device in a sentence: "runs on two H100", "8 x A100", "MIG 1g.10gb of an A100"."""
     for name in _GPU_NAME.finditer(text):
+        if _QUERIED.match(text, name.end()):
+            return _device(text[name.start() :], True)
         for before in _IN_PROSE.finditer(text, 0, name.end()):
             if before.end() == name.start():
                 row = _device(text[before.start() :], True) or {"count": 1}

@@ -97,12 +97,17 @@ WITH raw AS (
   -- the last sample at which it held as much: what is held behind the end of a server is none of its
   SELECT d.series, max(g.t) AS t FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu
   WHERE g.used_bytes >= $filled_share * d.peak_bytes GROUP BY d.series
+), ended AS (
+  -- nor is what the next life holds after a failure in the later half of a recording
+  SELECT d.series, min(i.t) AS t FROM device_series d JOIN incident i ON i.gravity >= 20 AND i.t BETWEEN d.from_t + d.seconds / 2 AND d.from_t + d.seconds
+  GROUP BY d.series
 ), served AS (
   SELECT d.series, d.source, d.gpu, coalesce(f.t + $filled_s, d.from_t) AS from_t,
-    coalesce(e.t, d.from_t + d.seconds) - coalesce(f.t + $filled_s, d.from_t) AS seconds
+    least(e.t, x.t, d.from_t + d.seconds) - coalesce(f.t + $filled_s, d.from_t) AS seconds
   FROM device_series d
   LEFT JOIN last_held e USING (series)
   LEFT JOIN filled f USING (series)
+  LEFT JOIN ended x USING (series)
   WHERE d.timed >= $device_samples
 ), binned AS (
   SELECT source, name, resource, variant, kind, bin, median(bytes) AS y, median(moment) AS moment, max(line) AS line,
