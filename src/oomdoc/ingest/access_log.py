@@ -3,8 +3,10 @@
     10.0.0.7 - - [17/Mar/2026:10:00:00 +0000] "POST /v1/completions HTTP/1.1" 504 167 rt=60.000 urt=60.000
     [2026-03-17T10:01:00.120Z] "POST /v1/completions HTTP/1.1" 200 - 512 9120 4211 4205 "-" "python-httpx" "id" "llm" "10.0.0.9:8000"
     10.0.0.7 - - [17/Mar/2026:10:00:00 +0000] "POST /v1/completions HTTP/1.1" 200 812 "-" "curl" 14 "llm@docker" "http://10.0.0.9:8000" 5100ms
+    2026-03-17T10:00:00.120Z  info  tenant-a  /v1/completions  200  2434
+    2026-03-17T10:05:00Z front[31]: POST /v1/completions 504 no answer after 300s
 
-Calls of an API that serves models are rows of `request`: status, how long, who asked; tokens are unknown. A line without a duration
+Calls of an API that serves models are rows of `request`: status, how long, who asked; tokens are unknown. A line of a server's own without a duration
 gives none: servers write such a line for every call, and nothing can be learnt from it that their own counters do not say.
 """
 
@@ -22,6 +24,9 @@ KIND = "access-log"
 
 _LINE_CAP = 4000
 _CALL = regex(r"\"(?:GET|POST|PUT) (?P<path>/[^\s\"]{0,400}) HTTP/\d(?:\.\d)?\"[ ,]+(?P<status>\d{3})\b(?P<rest>.*)$")
+_BARE_CALL = regex(r"(?:^|[ \t])(?P<path>/[^\s\"']{1,200})[ \t]+(?P<status>[1-5]\d\d)(?P<rest>[ \t].*)$")
+"""The same in columns of somebody's own: a path, a status, and how long it took."""
+_LASTED = regex(r"[ \t]+(?:(?P<value>\d{1,7}(?:\.\d{1,6})?)(?P<unit>ms|us|s)?|-)(?:[ \t]|$)|.{0,60}?\bafter (?P<late>\d{1,6}(?:\.\d{1,3})?) ?(?P<late_unit>ms|s)\b")
 _API = regex(
     r"/v\d(?:/|\b)|/generate|/invocations|/infer\b|/chat|/completion|/embed|/rerank|/predict|/api/(?:chat|generate)"
 )
@@ -36,13 +41,22 @@ _CLIENT = regex(r"[\w.:-]{3,60}(?= )")
 _UNITS = {"ms": 1e-3, "us": 1e-6, "s": 1.0}
 
 
-def _call(line: str) -> tuple[float | None, float, int, str | None] | None:
-    """When it began, how many seconds it took, its status, who asked; None for another line."""
+def _call(line: str) -> tuple[float | None, float | None, int, str | None] | None:
+    """When it began, how many seconds it took (None where it was refused before the server), its status, who asked; None for another line."""
     found = _CALL.search(line[:_LINE_CAP])
+    bare = None if found else _BARE_CALL.search(line[:_LINE_CAP])
+    found = found or bare
     if found is None or not _API.search(found["path"]):
         return None
     rest, begins = found["rest"], False
-    if named := _NAMED.search(rest):
+    if bare:
+        lasted = _LASTED.match(rest)
+        if lasted is None:
+            return None
+        value, unit = (lasted["value"], lasted["unit"]) if lasted["value"] else (lasted["late"], lasted["late_unit"])
+        # who stands before a server and refuses a call himself has no duration of the server's to tell
+        seconds = float(value) * _UNITS.get(unit, 1.0 if "." in value else 1e-3) if value else None
+    elif named := _NAMED.search(rest):
         # without a unit nginx means seconds, with their three decimals; whole numbers are the milliseconds of other writers
         seconds = float(named["value"]) * _UNITS.get(named["unit"], 1.0 if "." in named["value"] else 1e-3)
     elif envoy := _ENVOY.match(rest):
@@ -55,15 +69,15 @@ def _call(line: str) -> tuple[float | None, float, int, str | None] | None:
         return None
     place = _STAMP.search(line[: found.start()])
     at = moment(place["stamp"]) if place else moment(line.split(" ", 1)[0])
-    if at is not None and not begins:
+    if at is not None and not begins and seconds is not None:
         at -= seconds  # written when the answer was complete
-    client = _CLIENT.match(line)
-    return at, seconds, int(found["status"]), client[0] if client and not begins else None
+    client = None if begins or bare else _CLIENT.match(line)
+    return at, seconds, int(found["status"]), client[0] if client else None
 
 
 def matches(head: Head) -> bool:
     """Two calls at least, and every second line is one."""
-    if b" HTTP/" not in head.data:
+    if b" HTTP/" not in head.data and b"/v1/" not in head.data:
         return False
     calls = sum(_call(line) is not None for line in head.told)
     return calls >= 2 and 2 * calls >= len(head.told)

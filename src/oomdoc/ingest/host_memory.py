@@ -38,9 +38,11 @@ _CAP_BYTES = 8 << 20
 _LEAST = 2
 _LINE_CAP = 400
 _STATE_CAP = 120
-_FREE_HEAD = regex(r"\s*total +used +free\b[a-z/ -]*$")
-_FREE = regex(r"\s*Mem: +(?P<cells>[\d.]+[KMGTi]{0,2}B?(?: +[\d.]+[KMGTi]{0,2}B?){2,6})\s*$")
-_MEMINFO = regex(r"\s*MemAvailable: +(?P<kib>\d{1,15}) kB\s*$")
+_STAMPED = r"\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d\S{0,10}[ \t]+"
+"""What `ts` and its like put before each line."""
+_FREE_HEAD = regex(rf"(?:{_STAMPED})?\s*(?P<names>total +used +free\b[a-z/ -]*)$")
+_FREE = regex(rf"(?:{_STAMPED})?\s*Mem: +(?P<cells>[\d.]+[KMGTi]{{0,2}}B?(?: +[\d.]+[KMGTi]{{0,2}}B?){{2,6}})\s*$")
+_MEMINFO = regex(rf"(?:{_STAMPED})?\s*MemAvailable: +(?P<kib>\d{{1,15}}) kB\s*$")
 _TOP = regex(r".*?\b(?P<unit>[KMGT]iB) Swap\s*:.{0,80}?(?P<size>[\d.]{1,16}) avail Mem\s*$")
 _EARLYOOM = regex(r".*?\bmem avail: +(?P<size>\d{1,9}) of +\d{1,9} MiB\b")
 _TEGRA = regex(r".{0,60}\bRAM (?P<used>\d{1,8})/(?P<total>\d{1,8})MB \(lfb ")
@@ -97,8 +99,8 @@ class Listings:
     def _line(self, number: int, line: str) -> None:
         if not line.strip():
             return
-        if _FREE_HEAD.match(line):
-            self._head = line.split()
+        if head := _FREE_HEAD.match(line):
+            self._head = head["names"].split()
             return
         if _ROLLUP.match(line):
             self._rollup = True

@@ -330,15 +330,20 @@ def pasted(line: str) -> tuple[str, str | None, str] | None:
 _INSTANT = regex(
     rf"\s*(?:(?P<name>[A-Za-z_:][\w:]*))?(?P<labels>{_BRACES})? => (?P<value>[-+.\deE]+) @\[(?P<t>\d{{9,11}}(?:\.\d+)?)\]\s*"
 )
+_CONSOLE = regex(rf"\s*(?P<labels>{_BRACES})[ \t]+(?P<value>[-+.\deE]+)\s*")
+"""An answer of the console of Prometheus: the labels that tell the series apart, and its value."""
 _ASKED = regex(r"\bvllm:\w{3,100}")
 
 
-def answered(line: str, asked: str | None) -> tuple[str, str | None, str, float] | None:
-    """Name, labels, value and time of a line that `promtool query instant` answered; `asked` names the series where the answer does not.
+def answered(line: str, asked: str | None) -> tuple[str, str | None, str, float | None] | None:
+    """Name, labels, value and time of a line that `promtool query instant` or the console of Prometheus, which tells no time, answered; `asked` names the series where the answer does not.
 
     >>> answered('{pod="a"} => 3 @[1793606400]', "vllm:num_requests_waiting")
     ('vllm:num_requests_waiting', 'pod="a"', '3', 1793606400.0)
     """
+    if asked and line.lstrip()[:1] == "{" and (plain := _CONSOLE.fullmatch(line)):
+        kept = kept_name(asked)
+        return (kept, plain["labels"][1:-1], plain["value"], None) if kept else None
     match = _INSTANT.fullmatch(line) if " => " in line else None
     name = (match["name"] or asked) if match else None
     kept = kept_name(name) if name else None

@@ -18,7 +18,7 @@
 -- capped_ref: the longest queue among them
 -- rising: usage at the end less usage at the beginning
 -- stalled: points with a queue at 90 % or more behind some that run, and no prompt tokens for the interval
--- preemptions: preemptions counted by warnings or metrics; NULL = nobody counted
+-- preemptions: preemptions counted by warnings, metrics or a sheet of runs; NULL = nobody counted
 -- preemption_ref: where
 -- swaps: preemptions by swapping or aborts for lack of blocks
 -- first_ref: where pressure began
@@ -104,12 +104,17 @@ WITH moved AS (
     FROM metric
     WHERE name IN ('vllm:num_preemptions_total', 'vllm:num_preemptions')
     GROUP BY labels)
+), sheet AS (
+  -- a sheet of runs: most of them preempted, or none did; what one run of several did is no state of the server
+  SELECT CASE WHEN median(value) > 0 OR max(value) = 0 THEN max(value) END AS preemptions, arg_max(source || ':' || line, value) AS ref
+  FROM trial_figure
+  WHERE quantity = 'preemptions'
 )
 SELECT f.* REPLACE (
     CASE WHEN h.tokens > 0 AND e.kv_pool_tokens > 0
       THEN least(f.demand, greatest(f.peak, h.tokens / (e.kv_pool_tokens * e.data_parallel_size))) ELSE f.demand END AS demand),
   -- a warning is one preemption at least; the larger of two counts saw more of them
-  greatest(CASE WHEN w.n > 0 THEN coalesce(w.preemptions, 1) END, c.preemptions)::BIGINT AS preemptions,
-  d.capped, d.ref AS capped_ref, coalesce(w.ref, c.ref) AS preemption_ref, CASE WHEN w.n > 0 THEN w.swaps END AS swaps
-FROM folded f, held d, warned w, counted c, engine e, (SELECT max(tokens) AS tokens FROM traffic_flight) h
-WHERE f.samples > 0 OR w.n > 0 OR c.preemptions IS NOT NULL
+  greatest(CASE WHEN w.n > 0 THEN coalesce(w.preemptions, 1) END, c.preemptions, s.preemptions)::BIGINT AS preemptions,
+  d.capped, d.ref AS capped_ref, coalesce(w.ref, c.ref, s.ref) AS preemption_ref, CASE WHEN w.n > 0 THEN w.swaps END AS swaps
+FROM folded f, held d, warned w, counted c, sheet s, engine e, (SELECT max(tokens) AS tokens FROM traffic_flight) h
+WHERE f.samples > 0 OR w.n > 0 OR c.preemptions IS NOT NULL OR s.preemptions IS NOT NULL

@@ -12,8 +12,8 @@
 -- client_ref: where
 -- engine_s: what the engine's own histograms say of the time to the first token, or of queue and prefill together; mean seconds
 -- engine_ref: where
--- outer_ok: requests that whoever stands before the engine saw answered
--- outer_failed: requests that he saw fail with a status of 5xx, or without an answer
+-- outer_ok: requests that whoever stands before the engine saw answered, one by one or as a sheet counts them
+-- outer_failed: requests that he saw fail with a status of 5xx, or without an answer; of a sheet what it counts as failed
 -- outer_failed_s: seconds that these took, their median
 -- outer_ok_s: seconds of those that were answered, their median
 -- engine_done: requests that the engine counted as finished in the same time
@@ -61,6 +61,13 @@ WITH goal AS (
     (SELECT min_by(source || ':' || line, line) FROM request WHERE status = 0 OR status >= 500) AS ref
   FROM request
   WHERE status IS NOT NULL
+), sheet AS (
+  -- who counts what became of his requests: the sheet that counts most of them
+  SELECT sum(value) FILTER (quantity = 'answered') AS answered, sum(value) FILTER (quantity = 'sent') AS sent,
+    sum(value) FILTER (quantity = 'failed') AS failed, coalesce(min(line) FILTER (quantity = 'failed' AND value > 0), min(line)) AS line, source
+  FROM trial_figure
+  WHERE quantity IN ('answered', 'sent', 'failed')
+  GROUP BY source, experiment HAVING failed IS NOT NULL AND coalesce(answered, sent) > 0 ORDER BY coalesce(answered, sent) DESC, source, line LIMIT 1
 ), done AS (
   SELECT sum(value) AS n FROM (
     SELECT CASE WHEN labels = 'delta' THEN sum(value) ELSE max(value) - min(value) END AS value
@@ -72,6 +79,8 @@ WITH goal AS (
 SELECT goal.goal_s, goal.reached_s, goal.ref AS goal_ref, share.answered, share.ref AS answered_ref, steady.low AS same_low_s,
   steady.high AS same_high_s, steady.ref AS same_ref,
   client.seconds AS client_s, client.ref AS client_ref, engine_side.seconds AS engine_s, engine_side.ref AS engine_ref,
-  nullif(outer_side.ok, 0)::BIGINT AS outer_ok, CASE WHEN outer_side.ok > 0 THEN outer_side.failed END::BIGINT AS outer_failed,
-    outer_side.failed_s AS outer_failed_s, outer_side.ok_s AS outer_ok_s, done.n::BIGINT AS engine_done, outer_side.ref AS outer_ref
-FROM share, client, engine_side, outer_side, done LEFT JOIN goal ON true LEFT JOIN steady ON true
+  coalesce(nullif(outer_side.ok, 0), sheet.answered, sheet.sent - sheet.failed)::BIGINT AS outer_ok,
+    CASE WHEN outer_side.ok > 0 THEN outer_side.failed ELSE sheet.failed END::BIGINT AS outer_failed,
+    outer_side.failed_s AS outer_failed_s, outer_side.ok_s AS outer_ok_s, done.n::BIGINT AS engine_done,
+    CASE WHEN outer_side.ok > 0 THEN outer_side.ref ELSE sheet.source || ':' || sheet.line END AS outer_ref
+FROM share, client, engine_side, outer_side, done LEFT JOIN goal ON true LEFT JOIN steady ON true LEFT JOIN sheet ON true

@@ -229,7 +229,8 @@ def _measured(records: Sequence[Values], columns: Mapping[str, Column], tables: 
             figures.append((name, quantity, unit))
         elif len(conditions) < _NAMED_FIRST:
             conditions.append(name)
-    if not conditions or not any(quantity in _OF_USERS for _, quantity, _ in figures):
+    told = {quantity for _, quantity, _ in figures}
+    if not conditions or not (told & _OF_USERS or ("failed" in told and told & {"answered", "sent"})):
         return None
     return Experiment((), tuple(conditions), "", tuple(figures))
 
@@ -308,7 +309,7 @@ class ExperimentRows:
                 self._rows.add("trial_figure", line, experiment=self._experiment, attempt=attempt, name="_".join(grammar.pieces(name))[:100], quantity=quantity or None, value=number)  # fmt: skip
 
 
-_PLAIN = frozenset(("", "hit_tokens", "asked_tokens", "kv_tokens", "kv_blocks", "preemptions", "hit_rate", "tokens_s", "failed"))  # fmt: skip
+_PLAIN = frozenset(("", "hit_tokens", "asked_tokens", "kv_tokens", "kv_blocks", "preemptions", "hit_rate", "tokens_s", "sent", "answered", "failed"))  # fmt: skip
 """Figures that are a number and need no unit."""
 
 

@@ -34,6 +34,9 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
     among = set(words)
     if column.unit == "%":
         return "", ""  # a share of memory in use is none of them
+    of_service = grammar.service(" ".join(words))
+    if of_service[0] in ("ttft_s", "tpot_s"):
+        return of_service  # seconds to a token, and no tokens a second
     if among & {"activation", "activations", "act"} and column.unit:
         return "activation_bytes", column.unit
     if among & {"graph", "graphs", "cudagraph", "cudagraphs"} and column.unit:
@@ -75,9 +78,6 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
         return "kv_blocks", ""
     if among & {"preemptions", "preempted", "preemption"}:
         return "preemptions", ""
-    of_service = grammar.service(" ".join(words))
     if of_service[0]:
         return of_service
-    if among & {"errors", "error", "failed", "failures", "timeouts"} and not rate:
-        return "failed", ""
-    return "", column.unit
+    return (grammar.fate(" ".join(words)), "") if grammar.fate(" ".join(words)) else ("", column.unit)

@@ -112,6 +112,7 @@ def pieces(name: str) -> list[str]:
     return [piece.lower() for piece in _PIECE.findall(_CAMEL.sub(" ", text)) if piece]
 
 
+_END_TO_END = regex(r"(?<![a-z\d])e ?2 ?e(?: ?l)?(?![a-z\d])")
 _WITHOUT = word_set("timeout limit target slo sla threshold budget goal max_latency deadline expected")
 """Words beside which a latency is a wish and no measure."""
 
@@ -121,8 +122,8 @@ def service(name: str) -> tuple[str, str]:
 
     Quantities: `ttft_s` (time to the first token), `tpot_s` (time per further token), `latency_s` (of a whole request).
 
-    >>> service("ttft_p50_s"), service("Inter-token latency (ms)"), service("slo_latency_ms")
-    (('ttft_s', 's'), ('tpot_s', 'ms'), ('', ''))
+    >>> service("ttft_p50_s"), service("Inter-token latency (ms)"), service("slo_latency_ms"), service("p95_ms"), service("p95_e2e_s")
+    (('ttft_s', 's'), ('tpot_s', 'ms'), ('', ''), ('latency_s', 'ms'), ('latency_s', 's'))
     """
     words = pieces(name)
     among = set(words)
@@ -133,9 +134,43 @@ def service(name: str) -> tuple[str, str]:
         return "ttft_s", unit
     if among & {"tpot", "itl"} or {"inter", "token"} <= among or {"per", "token", "time"} <= among:
         return "tpot_s", unit
-    if among & {"latency", "latencies", "e2e", "e2el", "rtt"} or {"response", "time"} <= among:
+    if among & {"latency", "latencies", "rtt"} or {"response", "time"} <= among or _END_TO_END.search(name.lower()):
         return "latency_s", unit
+    if len(words) == 3 and words[0] == "p" and words[1].isdigit() and among & {"ms", "s", "sec"}:
+        return "latency_s", unit  # a percentile of seconds, and of nothing that has a name
     return "", ""
+
+
+_COUNTED = word_set("requests request reqs calls answers responses replies n num count total in")
+_ANSWERED = word_set("answered succeeded successful success ok completed served done")
+_FAILED = word_set("errors error failed failures timeouts timeout rejected refused dropped abandoned")
+_SENT = word_set("sent requests reqs calls offered issued")
+_PER_TIME = word_set("per s sec second min minute hour rate ratio share pct percent latency token tokens ms time max limit rps qps")
+
+
+def fate(name: str) -> str:
+    """What became of the requests that a column of this name counts: `sent`, `answered`, `failed`; "" for another name.
+
+    Statuses count as who asked sees them: 2xx is an answer; 408, 429, 499 and 5xx are none, and other 4xx are the caller's own.
+
+    >>> [fate(name) for name in ("http_200", "client_gave_up_504", "errors_5xx", "requests_in", "answered_per_min", "error_rate", "http_400")]
+    ['answered', 'failed', 'failed', 'sent', '', '', '']
+    """
+    words = pieces(name)
+    among = set(words)
+    if not words or among & _PER_TIME:
+        return ""
+    codes = [word for word in words if len(word) == 3 and word.isdigit() and word[0] in "2345"]
+    classes = [before for before, word in zip(words, words[1:], strict=False) if word == "xx" and before in ("2", "3", "4", "5")]
+    if codes or classes:
+        bad = any(code[0] == "5" or code in ("408", "429", "499") for code in codes) or "5" in classes
+        good = all(code[0] == "2" for code in codes) and all(before == "2" for before in classes)
+        return "failed" if bad else "answered" if good and among & {"http", "status", "xx", "code", *_ANSWERED, *_COUNTED} else ""
+    if among & _FAILED:
+        return "failed" if among <= _FAILED | _COUNTED | {"http", "client", "gateway"} else ""
+    if among & _ANSWERED:
+        return "answered" if among <= _ANSWERED | _COUNTED | {"http"} else ""
+    return "sent" if among & _SENT and among <= _SENT | _COUNTED else ""
 
 
 _LASTING = regex(r"~?\s?(\d{1,9}(?:,\d{3})*(?:\.\d{1,9})?)\s?(us|µs|ms|msec|s|sec|secs|seconds?|m|min|minutes)?")

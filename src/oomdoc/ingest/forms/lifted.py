@@ -51,7 +51,8 @@ class Lifted:
             if answer is not None and self._gatherer.filler.series(first_line + at, answer[3], *answer[:3]):
                 found.add(at)
                 continue
-            asked = asked_in(line) or asked
+            if line.strip():
+                asked = asked_in(line)  # what stands below another query is its answer
             sample = pasted(line) if at not in taken and ":" in line else None
             if sample is not None and self._gatherer.filler.series(first_line + at, None, *sample):
                 found.add(at)

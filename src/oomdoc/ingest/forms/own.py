@@ -47,6 +47,9 @@ def is_of_own(names: Sequence[str]) -> bool:
     served = [quantity for name in names if (quantity := grammar.service(name)[0])]
     if served and (len(roles) >= 2 or len(served) >= 2 or any(quantity != "latency_s" for quantity in served)):
         return True
+    fates = {grammar.fate(name) for name in names if name}
+    if "failed" in fates and fates & {"answered", "sent"}:
+        return True
     words = [grammar.pieces(name) for name in names if name]
     # `config; generation tokens/s`: the settings stand in the cells
     if any(each and each[-1] in SPOKEN for each in words) and any(figure_of(each, column_of(name))[0] for each, name in zip(words, filter(None, names), strict=True)):  # fmt: skip
