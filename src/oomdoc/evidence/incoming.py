@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from oomdoc.evidence.database import Database, duckdb, quoted
 from oomdoc.evidence.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.evidence.values import arrays, is_array, sane, sane_array
+from oomdoc.regexes import regex
 from oomdoc.units import NOMINAL_YEAR
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ _MOST_PARTS = 200  # sources with a table of their own; to plan a view over thou
 
 _NOMINAL_FROM = dt.datetime(NOMINAL_YEAR, 1, 1, tzinfo=dt.UTC).timestamp()
 _YEARS_FROM = dt.datetime(NOMINAL_YEAR + 3, 1, 1, tzinfo=dt.UTC).timestamp()  # earlier stamps had no year
+
+_ONE_BOOT_S = 120.0  # two programs tell one boot to the minute
+_OF_NO_ZONE = regex(r"UTC|\bbtime\b|node_boot_time|\d{4}-\d\d-\d\d\S*Z\b")
 
 
 def _whole(value: Any) -> Any:
@@ -288,6 +292,20 @@ class Incoming:
                 self._con.execute(
                     f"UPDATE {place} SET t = epoch(make_timestamp((t * 1e6)::BIGINT) + to_years({years}::INTEGER)) - {offset_s} WHERE t < {_YEARS_FROM} {own}"
                 )
+
+    def count_from_boot(self, tz: dt.tzinfo | None = None) -> None:
+        """Give lines of a kernel that tells seconds since boot their time, where the bundle says when its one host was started."""
+        if "host_event" not in self.filled or "note" not in self.filled:
+            return
+        told = self._con.execute("SELECT value, text FROM note WHERE topic = 'boot-time' AND value > 0").fetchall()
+        offset = dt.datetime.fromtimestamp(told[0][0], dt.UTC).astimezone(tz).utcoffset() if told and tz else None
+        # a stamp without a zone is of the zone of the logs; seconds since 1970 are of none
+        local = offset.total_seconds() if offset else 0.0
+        boots = [value - (0.0 if _OF_NO_ZONE.search(text or "") else local) for value, text in told]
+        if boots and max(boots) - min(boots) <= _ONE_BOOT_S:
+            for place in ("host_event", *self.parts.get("host_event", {}).values()):
+                self._con.execute(f"UPDATE {place} SET t = uptime_s + {boots[0]} WHERE t IS NULL AND uptime_s IS NOT NULL")
+            self._values.setdefault(("host_event", "t"), set()).add(ANYTHING)
 
 
 @dataclass

@@ -116,6 +116,7 @@ class Store:
         """
         self.flush()
         self._incoming.set_years(tz)
+        self._incoming.count_from_boot(tz)
         self._incoming.join_parts()
         self.database.con.execute("CREATE SCHEMA seen")
         if not self._locked:

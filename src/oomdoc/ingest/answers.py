@@ -34,6 +34,7 @@ from typing import Any
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import group_counters, nvidia_smi
 from oomdoc.ingest.base import Head, Rows
+from oomdoc.ingest.host_events.machine import booted
 from oomdoc.ingest.kubernetes_objects import Objects
 from oomdoc.ingest.prompts import typed
 from oomdoc.intake.scan import Chunk
@@ -142,6 +143,9 @@ class Answers:
             self._docker(words, output)
         elif program == "nvidia-smi":
             self._devices(words, line, output)
+        elif words == ["uptime", "-s"] and (t := booted(output[0][1].strip())) is not None:
+            self._rows.add("note", output[0][0], topic="boot-time", value=float(t), text=output[0][1].strip())
+            self.read_lines.add(output[0][0])
         elif len(words) > 1 and words[-2] == "cat" and words[-1].rpartition("/")[2].startswith("memory."):
             self._files |= {line: words[-1], **dict(output)}
 

@@ -50,6 +50,8 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|PTXAS|ptxas|triton.*(?:Error|failed)|CUBLAS_STATUS_(?!ALLOC)|CUDNN_STATUS|flash_?attn|AlignedAllocator|Failed to allocate memory for batch_|No valid triton"
                    r"|CompilationError|InductorError|nvcc|torch\._dynamo"),
         ("nccl", r"NCCL|nccl|ProcessGroup|DistBackendError|DistNetworkError|gloo|all-?reduce"),
+        # over plain HTTP a service is asked by its client, a hub is not: what a caller met
+        ("client", r"\bHTTPConnectionPool\(host="),
         ("network", r"ConnectionError|Connection refused|Max retries exceeded|Name or service not known|Temporary failure in name|SSLError|HTTPError|ConnectTimeout|ReadTimeout"
                     r"|Address already in use|LocalEntryNotFoundError|couldn't connect|50[234] Server Error|4\d\d Client Error|GatedRepo|offline mode|HTTP status (?:client|server) error|Too Many Requests|Gateway Time-?out"
                     r"|[Ff]ailed to (?:fetch|download)\b.{0,60}\b(?:hub|model|weights|file|url|repo\w*)"),

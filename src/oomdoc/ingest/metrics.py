@@ -36,7 +36,7 @@ KIND = "metrics"
 _KEPT = (
     "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_MEM_COPY_UTIL", "DCGM_FI_DEV_XID_ERRORS", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_GPU_TEMP", "dcgm_fb_",
     "dcgm_gpu_utilization", "gpu_memory_used_bytes", "gpu_memory_total_bytes", "nvidia_",
-    "process_resident_memory_bytes", "namedprocess_namegroup_memory_bytes", "container_memory_", "prober_probe_total", "kube_pod_container_status_restarts_total", "node_memory_MemTotal_bytes", *OTHERS,
+    "process_resident_memory_bytes", "namedprocess_namegroup_memory_bytes", "container_memory_", "prober_probe_total", "kube_pod_container_status_restarts_total", "node_memory_MemTotal_bytes", "node_boot_time_seconds", *OTHERS,
 )  # fmt: skip
 _BARE = (b"vllm:", b"DCGM_FI_DEV_")
 _TYPED = tuple(f"# {kind} {name}".encode() for kind in ("HELP", "TYPE") for name in ("vllm:", "sglang:", "llamacpp:", "tgi_", "lmdeploy:", "DCGM_"))  # fmt: skip
@@ -392,13 +392,17 @@ def of_process(name: str, labels: str | None) -> str | None:
 
 
 _HOST_MEMORY = "node_memory_MemTotal_bytes"
+_BOOTED = "node_boot_time_seconds"
 
 
 def tell_host(rows: Rows, told: set[str], line: int, name: str, value: float) -> None:
-    """The size of the host's memory, which the node exporter tells in every scrape; `told` says which sizes are known."""
+    """The size of the host's memory and when it was started, which the node exporter tells in every scrape; `told` says which are known."""
     if name == _HOST_MEMORY and value > 0 and str(value) not in told:
         told.add(str(value))
         rows.add("note", line, topic="host-size", value=value, text=f"memory of the host: {show_bytes(value)}")
+    if name == _BOOTED and value > 0 and str(value) not in told:
+        told.add(str(value))
+        rows.add("note", line, topic="boot-time", value=value, text=f"{_BOOTED} {value:.0f}")
 
 
 def _finite(text: str) -> float | None:

@@ -86,7 +86,7 @@ def bind(store: Tables) -> Scene:
     lives = [life_of(row) for row in store.rows_of(LIVES_SQL)]
     known = strangers.others(store, lives)
     columns = (
-        "source, line, pod, name, namespace, pod_uid, container_id, node, serves, gpus, state, started_t, "
+        "source, line, pod, name, namespace, pod_uid, container_id, node, image, serves, gpus, state, started_t, "
         "reason, last_reason, exit_code, memory_limit_bytes, ended_t"
     )
     server = server_of(
@@ -120,10 +120,13 @@ def bind(store: Tables) -> Scene:
         asides[source, 1] = Aside(source, 1, source, why, None)
     described = Descriptions(store)
     logs = {life.source for life in server.lives}
-    for kill in _kills(store):
-        if kill["whole"]["source"] in known.strangers:
-            continue
-        bond = owner.of_kill(kill["whole"], server)
+    told = [kill for kill in _kills(store) if kill["whole"]["source"] not in known.strangers]
+    # an event and the kernel's own lines tell of one kill: what its memory group says holds for both
+    grouped = {victim(kill["whole"]): kill["whole"] for kill in told if kill["whole"]["memory_group"]}
+    for kill in told:
+        whole = kill["whole"]
+        same = None if whole["memory_group"] or whole["pid"] is None else grouped.get(victim(whole))
+        bond = owner.of_kill(same or whole, server)
         if bond.whose != FOREIGN and not (bond.whose == UNKNOWN and explained):
             kills.append((bond.whose, kill["whole"]))
         for row in kill["rows"]:
@@ -174,6 +177,11 @@ def bind(store: Tables) -> Scene:
     )  # beside a kill that is the server's, one of nobody explains nothing
     own_kills = tuple(whole for whose, whole in kills if whose != UNKNOWN or not tied)
     return Scene(server, present, bonds, shown, explained, frozenset(known.strangers), own_kills)
+
+
+def victim(kill: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Whom a kill ended: number and name of the process."""
+    return kill["pid"], kill["process"]
 
 
 _EXPLAINING = ("memory", "shm", "driver", "hardware", "bad-argument", "missing-file", "network", "kernel", "limit")

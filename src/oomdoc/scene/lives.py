@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oomdoc.scene.kin import Kin
-from oomdoc.scene.places import Place, place_of_path, workload_of
+from oomdoc.scene.places import ENGINE, Place, place_of_path, workload_of
 from oomdoc.units import NOMINAL_YEAR
 
 
@@ -122,7 +122,10 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
         if life.place.container:
             server.containers.add(life.place.container)
     logged = set(server.pods)
-    own = [row for row in containers if row["serves"] or (row["pod"] in logged and row["serves"] is None)]
+    own = [
+        row for row in containers
+        if row["serves"] or (row["serves"] is None and (row["pod"] in logged or bool(row.get("image") and ENGINE.search(row["image"]))))
+    ]  # fmt: skip
     if not own and not logged:
         own = [row for row in containers if row["gpus"] and row["serves"] is None]
     if not own and not logged:

@@ -43,6 +43,8 @@ _OTHER_WORK = regex(
     r"(?i)train|fine-?tun|notebook|jupyter|etl|diffus|render|transcod|sweep|hpo|simulat|(?<![a-z])sim(?![a-z])"
 )
 """What is done on devices beside serving."""
+_BESIDE = regex(r"(?i)text-embeddi|infinity_emb|whisper-?serv")
+"""Programs that serve models beside a language model and write no log like its: what became of them is their own."""
 _UNIT = regex(r"(?:\.service|\.scope|^user-\d+\.slice)$")
 """Memory groups of the service manager: of a daemon, a session, a person who is logged in."""
 
@@ -54,7 +56,9 @@ def of_kill(row: Row, server: Server) -> Bond:
     known = _of_group(group, server)
     if known is False:
         return Bond(FOREIGN, f"{who} in the memory group of another container")
-    engine = True if server.kin.has(name) else is_engine(name)
+    engine = is_engine(name)
+    if server.kin.has(name) and not (server.lives and name and _BESIDE.search(name)):
+        engine = True
     alone = row["kind"] == "cgroup-oom-kill"
     same = _same_limit(row, server) if alone else None
     if same is False and known is None and not engine and not any(life.end == "killed" for life in server.lives):
@@ -117,6 +121,8 @@ def of_kill(row: Row, server: Server) -> Bond:
     if when == "untimed" and not known and server.lives:
         if server.came_up and (not engine or server.running_since is not None):
             return Bond(UNKNOWN, f"{who} at a time that cannot be compared, and the server shows no failure")
+        if not engine and all(life.end == "failed" for life in server.lives):
+            return Bond(UNKNOWN, f"{who} at a time that cannot be compared, and the server's log ends with an error of its own")
         return Bond(OWN, f"{who}; its time cannot be compared", None)
     return Bond(OWN, who, own)
 

@@ -6,6 +6,7 @@ source is about those, whatever it tells: a kill, a probe, an autoscaler. Nothin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,7 +42,10 @@ _NAMED = {
 def others(store: Tables, lives: Sequence[Life]) -> Others:
     """The sources that are about other programs or other servers, and the names that the server goes by."""
     known = _programs(store)
-    return Others(known.kin, {**known.strangers, **other_servers(store, lives, known.strangers)}) if lives else known
+    if not lives:
+        return known
+    apart = {**other_servers(store, lives, known.strangers), **got_over(lives)}
+    return Others(known.kin, {**known.strangers, **apart})
 
 
 def _programs(store: Tables) -> Others:
@@ -148,6 +152,30 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
             found |= {life.source: f"{shown}, {show_seconds(begin - ended)} before" for life in own}
         elif begin is None:
             found |= {life.source: f"{shown}, in a folder of its own" for life in own}
+    return found
+
+
+SOLVED_S = 12 * 3600.0
+"""Tries of one person follow each other within a working day; a start that was refused half a day before the server came up is another day's story."""
+
+
+def got_over(lives: Sequence[Life]) -> dict[str, str]:
+    """Logs of another day in which a start failed, where a later one came up and has not failed since.
+
+    Only starts: a server that died while it served may die again, however long the next one has been up.
+    """
+    timed = [life for life in lives if life.begin_t is not None]
+    newest = max(timed, key=lambda life: (life.begin_t or 0.0, life.id), default=None)
+    if newest is None or not newest.served or newest.end in ("failed", "killed"):
+        return {}
+    found: dict[str, str] = {}
+    for source in sorted({life.source for life in lives} - {newest.source}):
+        own = [life for life in lives if life.source == source]
+        bad = [life for life in own if life.end in ("failed", "killed")]
+        last = max((life.end_t if life.end_t is not None else math.inf for life in own), default=math.inf)
+        before = (newest.begin_t or 0.0) - last
+        if bad and not any(life.served for life in bad) and before > SOLVED_S:
+            found[source] = f"a start that failed {show_seconds(before)} before the server of {newest.source} came up"
     return found
 
 

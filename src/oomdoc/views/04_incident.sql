@@ -45,6 +45,8 @@ WITH ranked AS (
     -- weak words in a server that came up are no incident
     AND (grade >= 2 OR NOT coalesce(s.served, false))
     AND NOT (grade = 0 AND (SELECT real FROM inside) > 0)
+    -- what a caller or a check met is none of a server's that came up and went on
+    AND NOT (grade = 0 AND NOT coalesce(s.engine, false) AND EXISTS (FROM engine_start u WHERE u.engine AND u.served))
 ), pressed AS (
   SELECT 'pressure' AS kind, p.start_id, s.source AS start_source, s.source,
     coalesce(regexp_extract(first_ref, ':(\d+)$', 1)::UINTEGER, s.first_line) AS line,
@@ -59,6 +61,8 @@ WITH ranked AS (
   FROM container WHERE restarts > 0 AND NOT EXISTS (FROM failed WHERE grade >= 2)
     -- what runs again after its machine was started anew has no failure of its own
     AND NOT (state = 'Running' AND coalesce(last_reason, '') = 'Unknown' AND coalesce(exit_code, 0) = 255)
+    -- and a last end of another day is none of the life that runs now
+    AND NOT coalesce(state = 'Running' AND started_t > ended_t + $another_day, false)
     -- 0 and 143 (SIGTERM) are orderly ends, as of a rollout, unless a probe sent the signal; restarts without a reason say nothing beside a server that came up
     AND (EXISTS (FROM cluster_event WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check|in a row'))
       OR (last_reason IS DISTINCT FROM 'Completed' AND coalesce(exit_code, -1) NOT IN (0, 143)

@@ -1,7 +1,7 @@
 -- says: what became of each life of a server, established before any cause is asked for; no row for a log that is no server's
 -- scope: bundle
 -- start_id: engine start
--- outcome: refused (by a check of its own), died (of an error of its own), ended (from outside), degraded (a queue that lasts, a full pool, preemptions, a pause), stuck (work in hand, nothing done, or begun anew again and again), grew (memory that climbs), served, starting, not-told
+-- outcome: refused (by a check of its own), died (of an error of its own, or with a status of its own), ended (from outside), degraded (a queue that lasts, a full pool, preemptions, a pause), stuck (work in hand, nothing done, or begun anew again and again), grew (memory that climbs), served, starting, not-told
 -- ref: the line that shows it
 -- first_line: where the life begins
 WITH failed AS (
@@ -49,19 +49,21 @@ WITH failed AS (
     AND h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'ray-memory-kill', 'slurm-oom-kill')
   GROUP BY r.life
 ), cluster AS (
-  -- 0 and 143 (SIGTERM) are orderly ends, as of a rollout
-  SELECT coalesce(min(ref) FILTER (probe), min(ref)) AS ref FROM (
-    SELECT source || ':' || line AS ref, true AS probe
+  -- 0 and 143 (SIGTERM) are orderly ends, as of a rollout; a status below 128 is the program's own
+  SELECT coalesce(min(ref) FILTER (probe), min(ref)) AS ref, bool_and(coalesce(by_itself, false)) AS by_itself FROM (
+    SELECT source || ':' || line AS ref, true AS probe, false AS by_itself
     FROM cluster_event
     WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check|in a row')
-    UNION ALL SELECT ref, true FROM probe_course WHERE after = rises
+    UNION ALL SELECT ref, true, false FROM probe_course WHERE after = rises
     UNION ALL
-    SELECT e.source || ':' || e.line, false
+    SELECT e.source || ':' || e.line, false, false
     FROM cluster_event e
     JOIN main.relation r ON r.of_table = 'cluster_event' AND r.source = e.source AND r.line = e.line
     WHERE e.reason = 'Evicted' AND r.whose = 'own'
-    UNION ALL SELECT source || ':' || line, false FROM container
-      WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143))
+    -- an end of another day, after which nobody needed it for hours, is none of the life that runs now
+    UNION ALL SELECT source || ':' || line, false, last_reason = 'Error' AND exit_code BETWEEN 1 AND 127 FROM container
+      WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)
+        AND NOT coalesce(state = 'Running' AND started_t > ended_t + $another_day, false))
         OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
 ), trend AS (
   -- what was measured outweighs what a text says
@@ -72,6 +74,7 @@ WITH failed AS (
 )
 SELECT s.start_id,
   CASE WHEN f.kind = 'startup-check' THEN 'refused' WHEN f.kind = 'host-kill' THEN 'ended' WHEN f.grade >= 3 THEN 'died'
+       WHEN coalesce(f.ref, o.ref) IS NULL AND c.ref IS NOT NULL AND c.by_itself THEN 'died'
        WHEN coalesce(f.ref, o.ref, c.ref) IS NOT NULL THEN 'ended' WHEN coalesce(b.ref, w.ref, g.ref, a.ref) IS NOT NULL THEN 'stuck'
        WHEN (p.pressed AND v.ref IS NULL) OR (q.start_id IS NOT NULL AND h.start_id IS NULL AND v.ref IS NULL)
          OR u.start_id IS NOT NULL THEN 'degraded' WHEN t.grows THEN 'grew'

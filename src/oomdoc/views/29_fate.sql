@@ -24,7 +24,9 @@ WITH own AS (
 ), box AS (
   -- or its container: it runs, is ready or not told otherwise, and was never started again but after its machine (255 and Unknown: the kubelet found it gone); or it was ended or evicted
   SELECT CASE WHEN bool_or(coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143))
-    THEN 'ended'
+    -- a status below 128 is the program's own
+    THEN CASE WHEN bool_and(coalesce(last_reason, reason) = 'Error' AND exit_code BETWEEN 1 AND 127)
+      FILTER (coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted')) THEN 'died' ELSE 'ended' END
               WHEN bool_and(state = 'Running' AND restarts = 0) AND (SELECT n >= $unready_for_an_hour FROM unready) THEN 'stuck'
               WHEN (SELECT n >= $unready_through_a_start FROM unready) THEN NULL
               WHEN bool_and(state = 'Running' AND (restarts = 0 OR (last_reason = 'Unknown' AND exit_code = 255))) THEN 'served'
@@ -35,7 +37,8 @@ WITH own AS (
          ) AS ref
          FROM container
 ), host AS (
-  SELECT CASE WHEN i.kind IN ('host-kill', 'restart', 'exit') THEN 'ended' END AS outcome, i.ref
+  SELECT CASE WHEN i.kind = 'restart' AND (SELECT outcome FROM box) = 'died' AND NOT EXISTS (FROM outcome WHERE outcome = 'ended') THEN 'died'
+    WHEN i.kind IN ('host-kill', 'restart', 'exit') THEN 'ended' END AS outcome, i.ref
   FROM focus f
   JOIN incident i ON i.incident = f.incident
   WHERE i.start_id IS NULL

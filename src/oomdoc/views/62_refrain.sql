@@ -28,5 +28,7 @@ SELECT count(*) AS times, arg_max(x.text, x.line) AS text, x.source, x.source ||
   x.source || ':' || max(x.line) AS ref
 FROM said x JOIN source o ON o.source = x.source LEFT JOIN step s ON s.source = x.source
 WHERE x.line > coalesce(s.line, 0)
+  -- beside the log of a start, what another part finds gone is a consequence
+  AND (x.source IN (SELECT source FROM engine_start WHERE engine) OR NOT EXISTS (FROM engine_start u WHERE u.engine AND u.marked AND NOT u.served))
 GROUP BY x.source, x.shape, o.lines HAVING count(*) >= $refrain_times AND max(x.line) >= $refrain_end * o.lines
 ORDER BY times DESC, x.source LIMIT 1

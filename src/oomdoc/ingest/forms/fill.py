@@ -327,7 +327,10 @@ class Filler:
             self.rows.add("cluster_event", one.line, t=one.t, **row)
 
     def container(self, one: Cells) -> None:
-        """A life of a container that has ended: when it began and ended or how long it lasted, its exit code and reason."""
+        """A container of a list, by its id; or a life of one that has ended: when it began and ended or how long it lasted, its exit code and reason."""
+        if one.get("life.id") is not None:  # a list of what there is
+            self.rows.add("container", one.line, **{key: one.get(f"life.{name}") for key, name in (("container_id", "id"), ("image", "image"), ("name", "name"))})  # fmt: skip
+            return
         code, lasted = one.get("life.code"), one.get("life.lasted")
         begin, end = one.get("life.begin"), one.get("life.end")
         if code is None or (lasted is None and (begin is None or end is None)):

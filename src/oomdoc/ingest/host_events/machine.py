@@ -33,6 +33,18 @@ def _free(match: re.Match[str]) -> int | None:
     return number * (GIB if number < 4 * KIB else MIB if number < 4 * MIB else KIB) or None
 
 
+def booted(printed: str) -> int | None:
+    """Epoch seconds of a boot as `uptime -s`, `who -b` or `/proc/stat` print it; None for no time.
+
+    >>> booted("2026-02-03 04:05"), booted("1770091506"), booted("yesterday")
+    (1770091500, 1770091506, None)
+    """
+    if printed.isdigit():
+        return int(printed)
+    t = parse_time(printed if printed.count(":") > 1 else f"{printed}:00")
+    return None if t is None else int(t)
+
+
 PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "xid",
@@ -118,6 +130,20 @@ PATTERNS: tuple[Pattern, ...] = (
         (r"(?P<node>Node \d+ )?MemTotal\w*[:=]\s*(?P<kib>\d+)(?: ?kB)?",),
         fact("host-size", lambda match: None if match["node"] else int(match["kib"][:15]) * KIB, must=True),
         ("MemTotal:       24684092 kB", {"value": 24684092 * KIB}),
+    ),
+    pattern(
+        "boot-time",
+        "host",
+        ("uptime -s", "system boot", "btime "),
+        (
+            r"\buptime -s\b[ \t:=>]{1,8}(?P<when>\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)",
+            r"\bsystem boot\s{1,8}(?P<when2>\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)",
+            r"^\s*btime (?P<epoch>\d{10})\s*$",
+        ),
+        fact("boot-time", lambda match: booted(match["when"] or match["when2"] or match["epoch"]), must=True),
+        ("uptime -s: 2026-02-03 04:05:06 (UTC)", {"value": 1770091506}),
+        ("         system boot  2026-02-03 04:05", {"value": 1770091500}),
+        ("btime 1770091506", {"value": 1770091506}),
     ),
     pattern(
         "page-cache-dropped",
