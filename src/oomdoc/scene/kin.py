@@ -84,6 +84,14 @@ class Kin:
         """Whether another source shows the server."""
         return bool(self.sources - {source})
 
+    def shares_a_word(self, name: str) -> bool:
+        """Whether a name shares a word with this server's own names.
+
+        >>> Kin(frozenset({"aurora"})).shares_a_word("aurora-0"), Kin(frozenset({"aurora"})).shares_a_word("reranker-0")
+        (True, False)
+        """
+        return bool(words_of(workload_of(name)) & self.words)
+
     def has(self, name: str | None) -> bool:
         """Whether a name is one of a model server, or shares a word with this server's own names.
 
