@@ -14,6 +14,7 @@ from typing import Any
 from oomdoc.fit import Given, Question, ask, worksheet
 from oomdoc.fit.judge import judge
 from oomdoc.model.worksheet import Worksheet
+from oomdoc.physics.defaults import ANY_RELEASE
 from oomdoc.physics.interval import Interval
 from oomdoc.units import GIB
 
@@ -61,7 +62,7 @@ def kept_aside(row: dict[str, Any]) -> bool:
 def asked(row: dict[str, Any], **more: Any) -> Question:
     """The row's flags as a question; `more` over them."""
     flags = {
-        "model": row["model"], "gpu": row.get("gpu", _UNKNOWN_DEVICE), "engine_version": row.get("engine"),
+        "model": row["model"], "gpu": row.get("gpu", _UNKNOWN_DEVICE), "engine_version": row.get("engine", ANY_RELEASE),
         "tensor_parallel_size": row["tp"], "pipeline_parallel_size": row.get("pp"), "max_model_len": row["max_model_len"],
         "gpu_memory_utilization": row.get("utilization"), "max_num_seqs": row.get("max_num_seqs"),
         "max_num_batched_tokens": row.get("max_num_batched_tokens"), "dtype": row.get("dtype"), "quantization": row.get("quantization"),

@@ -16,10 +16,11 @@ from oomdoc.physics.expect import (
     expected,
     fill,
     in_flight_tokens,
+    one_by_one,
     request_need,
     stage_layouts,
 )
-from oomdoc.physics.interval import Interval, point
+from oomdoc.physics.interval import Interval, hull, point
 from oomdoc.physics.planning import activation_bytes, graph_bytes, grows_with_length, runner_of
 from oomdoc.physics.pool import longest_request
 from oomdoc.physics.weights import weights_bytes
@@ -158,6 +159,12 @@ def longest(question: Question, setup: Setup) -> Interval | None:
     The model's own limit is not applied: this is what memory allows. Where a step has to hold the whole prompt (V0
     without chunked prefill), or sets room aside for the longest one, each length is judged by itself.
     """
+    each = [_longest(question, one) for one in one_by_one(setup)]
+    known = [one for one in each if one is not None]
+    return hull(known) if known else None
+
+
+def _longest(question: Question, setup: Setup) -> Interval | None:
     result = judge(question, setup)
     if result.pool is None:
         return None
@@ -217,6 +224,12 @@ def _whole_prompt(question: Question, setup: Setup, most: int, fits: Callable[[E
 
 def at_once(question: Question, setup: Setup, tokens: int) -> Interval | None:
     """Requests of so many tokens that the pool holds at once; None where the pool cannot be computed."""
+    each = [_at_once(question, one, tokens) for one in one_by_one(setup)]
+    known = [one for one in each if one is not None]
+    return hull(known) if known else None
+
+
+def _at_once(question: Question, setup: Setup, tokens: int) -> Interval | None:
     result = judge(question, setup)
     if result.pool is None:
         return None

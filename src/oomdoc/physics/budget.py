@@ -7,10 +7,11 @@ as cudaMemGetInfo tells it, U `gpu_memory_utilization`, W weights, A peak of act
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 from oomdoc.physics.defaults import BudgetRule, budget_rule
-from oomdoc.physics.interval import Interval, point
+from oomdoc.physics.interval import Interval, hull, point
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,14 @@ def plan_budget(
         # the device cannot give more than it has, whatever the plan says
         requested - taken,
     )
+
+
+def over_releases(budgets: Sequence[Budget]) -> Budget:
+    """One budget whose figures hold those of several releases; rule and utilization are the last one's."""
+    last = budgets[-1]
+    sizes = {item.name: hull([getattr(each, item.name) for each in budgets]) for item in fields(Budget)
+             if isinstance(getattr(last, item.name), Interval)}  # fmt: skip
+    return replace(last, **sizes)
 
 
 def utilization_for(

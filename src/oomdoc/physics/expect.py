@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 
 from oomdoc.physics.adapters import NO_ADAPTERS, Adapters, adapter_bytes, read_adapters
 from oomdoc.physics.architecture import FULL, LATENT, Cache, Model
-from oomdoc.physics.budget import Budget, plan_budget
+from oomdoc.physics.budget import Budget, over_releases, plan_budget
 from oomdoc.physics.defaults import (
     NEWEST_READ,
     budget_rule,
@@ -22,18 +22,16 @@ from oomdoc.physics.defaults import (
     generation_of,
     version_number,
 )
-from oomdoc.physics.interval import Interval, smallest
+from oomdoc.physics.interval import Interval, hull, smallest
 from oomdoc.physics.kv import is_kv_dtype, kv_bytes_per_token
 from oomdoc.physics.planning import activation_bytes, beside_weights, graph_bytes, non_torch_bytes, runner_of
 from oomdoc.physics.pool import (
-    BLOCKS_LINE_UNTIL,
     Layout,
     blocks,
     default_block_tokens,
     layouts,
     pool_tokens,
     request_blocks,
-    token_line_unknown,
 )
 from oomdoc.physics.speculation import NONE, Speculation, read_speculation, stated_speculation
 from oomdoc.physics.weights import draft_bytes, known_format, stage_weights
@@ -49,7 +47,8 @@ _CAPPED_BY_LENGTH_SINCE = 11_002  # 0.11.2: a step is never larger than max_num_
 class Setup:
     """The flags that size memory. None: not given, the default of the release holds.
 
-    `version` is a `version_number`; None = unknown, the newest release that was read is assumed. `quantization` None is
+    `version` is a `version_number`; None = unknown, the newest release that was read is assumed. `releases` are all whose rules
+    may hold where none is named exactly (`defaults.releases_meant`): what is expected then holds each. `quantization` None is
     what the checkpoint has, `none` is none. `speculation` is what drafts tokens ahead, `adapters` the LoRA slots, if any;
     `model_runner` V1 or V2 where a log or a variable says.
     """
@@ -74,6 +73,7 @@ class Setup:
     speculation: Speculation = NONE
     adapters: Adapters = NO_ADAPTERS
     model_runner: str | None = None
+    releases: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ DTYPES = ("auto", "bfloat16", "float16", "half", "float32", "float")
 FLAGS = tuple(
     item.name
     for item in fields(Setup)
-    if item.name not in ("version", "generation", "speculation", "adapters", "model_runner")
+    if item.name not in ("version", "generation", "speculation", "adapters", "model_runner", "releases")
 )
 """The flags of a setup, as the engine spells them with underscores."""
 
@@ -209,11 +209,12 @@ def runner_stated(flags: Mapping[str, object]) -> str | None:
 def fill(model: Model, setup: Setup, total_bytes: Interval, device: str = "") -> Filled:
     """The setup with the defaults of its release."""
     origins: dict[str, str] = {}
-    version = setup.version
+    version = setup.releases[-1] if setup.releases else setup.version
+    by_default = "assumed" if version is None or len(setup.releases) > 1 else "default"
     if version is None:
         version = version_number(NEWEST_READ) or 0
+    if by_default == "assumed":
         origins["version"] = "assumed"
-    by_default = "assumed" if setup.version is None else "default"
     generation = setup.generation
     if generation is None:
         generation = generation_of(version)
@@ -258,9 +259,54 @@ def expected(
 ) -> Expected:
     """Parts, budget, pool and start-up check of one rank of the fullest stage.
 
-    `total_bytes` is what cudaMemGetInfo calls the device's total; `device` its name, where defaults depend on it.
+    `total_bytes` is what cudaMemGetInfo calls the device's total; `device` its name, where defaults depend on it. Where several
+    releases may be meant, intervals hold what each of them gives, and the check is decided where all agree.
     """
-    known = known or Known()
+    each = [_expected(model, one, total_bytes, device, known or Known()) for one in one_by_one(setup)]
+    return each[0] if len(each) == 1 else _over(setup, each)
+
+
+def one_by_one(setup: Setup) -> tuple[Setup, ...]:
+    """The setup under each release that may be meant, oldest first."""
+    if not setup.releases:
+        return (setup,)
+    return tuple(replace(setup, version=release, releases=()) for release in setup.releases)
+
+
+def _over(setup: Setup, each: list[Expected]) -> Expected:
+    """What several releases may give: the newest's plan, with intervals that hold all."""
+    newest = each[-1]
+    starts = {one.starts for one in each}
+    pools = [one.pool for one in each if one.pool]
+    pool = newest.pool
+    if pool is not None:
+        pool = replace(
+            pool,
+            blocks=hull([one.blocks for one in pools]),
+            need_blocks=max(one.need_blocks for one in pools),
+            need_bytes=max(one.need_bytes for one in pools),
+            tokens=hull([one.tokens for one in pools]),
+            concurrency=hull([one.concurrency for one in pools]),
+        )
+    budgets = [one.budget for one in each if one.budget]
+    refusing = next((one for one in reversed(each) if one.starts is not True), newest)
+    lacking = [one.lacking_bytes for one in each if one.lacking_bytes and one.refusal == refusing.refusal]
+    weights = [one.weights_bytes for one in each if one.weights_bytes]
+    available = [one.available_bytes for one in each if one.available_bytes]
+    return replace(
+        newest,
+        setup=setup,
+        weights_bytes=hull(weights) if weights else None,
+        budget=over_releases(budgets) if budgets else None,
+        available_bytes=hull(available) if available else None,
+        pool=pool,
+        starts=starts.pop() if len(starts) == 1 else None,
+        refusal=refusing.refusal,
+        lacking_bytes=hull(lacking) if lacking else None,
+    )
+
+
+def _expected(model: Model, setup: Setup, total_bytes: Interval, device: str, known: Known) -> Expected:
     filled = fill(model, setup, total_bytes, device)
     tp, pp = setup.tensor_parallel_size, setup.pipeline_parallel_size
     weights = (known.weights_bytes,) * pp if known.weights_bytes else _loaded(model, setup, filled.version, device)
@@ -441,28 +487,24 @@ def _pool(model: Model, setup: Setup, filled: Filled, available: list[Interval])
     dcp = setup.decode_context_parallel_size
 
     release = filled.version if filled.generation == "V1" else 0
-    rules = (BLOCKS_LINE_UNTIL, release) if token_line_unknown(release) else (release,)
 
-    def tokens(block_count: float) -> list[int]:
-        return [
-            pool_tokens(
-                layout,
-                int(block_count),
-                need=most,
-                max_model_len=filled.max_model_len,
-                version=rule,
-                dcp=dcp,
-                prefix_caching=filled.enable_prefix_caching,
-            )
-            for rule in rules
-        ]
+    def tokens(block_count: float) -> int:
+        return pool_tokens(
+            layout,
+            int(block_count),
+            need=most,
+            max_model_len=filled.max_model_len,
+            version=release,
+            dcp=dcp,
+            prefix_caching=filled.enable_prefix_caching,
+        )
 
     return Pool(
         found,
         count,
         max(checked),
         max(each * layout.block_bytes for each, layout in zip(checked, found, strict=True)),
-        Interval(min(tokens(count.lo)), max(tokens(count.hi)), count.origin),
+        Interval(tokens(count.lo), tokens(count.hi), count.origin),
         Interval(count.lo / most, count.hi / most, count.origin),
     )
 

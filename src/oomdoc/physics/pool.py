@@ -35,8 +35,7 @@ from oomdoc.physics.kv import (
 )
 
 HYBRID_SINCE = 9_002  # 0.9.2: one pool for groups of layers; before, every layer counts as full attention
-BLOCKS_LINE_UNTIL = 20_001  # logs of 0.20.0 and of a 0.20.1 build print blocks // groups x block tokens
-CONCURRENCY_LINE_SINCE = 23_000  # those of 0.23 and later print concurrency x max_model_len; between: not seen
+BLOCKS_LINE_UNTIL = 20_000  # _report_kv_cache_config of 0.20.0 prints blocks // groups x block tokens, that of 0.20.1 concurrency x max_model_len
 DEFAULT_BLOCK_TOKENS = 16
 
 
@@ -275,9 +274,8 @@ def pool_tokens(
 ) -> int:
     """The tokens that the engine prints for so many blocks; `need` is what a request of `max_model_len` takes.
 
-    Until 0.20.1: blocks // groups x block tokens x DCP; from 0.23 on int(blocks / need x max_model_len), where need and
-    length speak of all ranks already. Of a release between them (`token_line_unknown`) the newer rule is taken. Without
-    `prefix_caching` the block of a recurrent state is said to hold `max_model_len` tokens, and the least of the groups counts.
+    Until 0.20.0: blocks // groups x block tokens x DCP; from 0.20.1 on int(blocks / need x max_model_len), where need and
+    length speak of all ranks already. Without `prefix_caching` the block of a recurrent state is said to hold `max_model_len` tokens, and the least of the groups counts.
     """
     if version is None or version > BLOCKS_LINE_UNTIL:
         return int(block_count / need * max_model_len) if need else 0
@@ -285,15 +283,6 @@ def pool_tokens(
     if not prefix_caching and any(group.cache.kind == RECURRENT for group in layout.groups):
         each = min(each, max_model_len)
     return block_count // len(layout.groups) * each * dcp
-
-
-def token_line_unknown(version: int) -> bool:
-    """Whether a release lies between those whose rule of the printed tokens was seen.
-
-    >>> token_line_unknown(20_001), token_line_unknown(21_000), token_line_unknown(23_000)
-    (False, True, False)
-    """
-    return BLOCKS_LINE_UNTIL < version < CONCURRENCY_LINE_SINCE
 
 
 def longest_request(
