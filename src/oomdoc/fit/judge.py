@@ -18,10 +18,11 @@ from oomdoc.physics.expect import (
     in_flight_tokens,
     one_by_one,
     request_need,
+    runner_by,
     stage_layouts,
 )
 from oomdoc.physics.interval import Interval, hull, point
-from oomdoc.physics.planning import activation_bytes, graph_bytes, grows_with_length, runner_of
+from oomdoc.physics.planning import activation_bytes, graph_bytes, graphs_estimated, grows_with_length
 from oomdoc.physics.pool import longest_request
 from oomdoc.physics.weights import weights_bytes
 
@@ -133,14 +134,14 @@ def _moved(
                 dtype=setup.dtype,
                 version=each.version,
                 encoder=not setup.language_model_only,
-                runner=runner_of(model, each.version, setup.model_runner),
+                runner=runner_by(model, setup, each.version),
                 max_model_len=each.max_model_len,
             )
             for each in (before, after)
         )
         available = available - _difference(new, old)
     planned = "graphs" in budget_rule(after.version, after.generation).also
-    if not same_graphs and planned and runner_of(model, after.version, setup.model_runner) == "V1":
+    if not same_graphs and planned and graphs_estimated(runner_by(model, setup, after.version), after.version):
         old = graph_bytes(enforce_eager=ran.enforce_eager, max_num_seqs=before.max_num_seqs, estimated=True)
         new = graph_bytes(enforce_eager=setup.enforce_eager, max_num_seqs=after.max_num_seqs, estimated=True)
         available = available - _difference(new, old)

@@ -177,7 +177,9 @@ def _setup(
     elif version and (number := version_number(version)) is not None:
         values["version"] = number
     if version and "version" in values:
-        origin = "given" if given.engine_version not in (None, ANY_RELEASE) else "logged" if logged.engine else "assumed"
+        origin = (
+            "given" if given.engine_version not in (None, ANY_RELEASE) else "logged" if logged.engine else "assumed"
+        )
         span = f"the rules of {show_release(meant[0])} to {show_release(meant[-1])}" if len(meant) > 1 else ""
         inputs.append(Input("engine version", version, origin, span))
     generation = logged.engine.generation if logged.engine and not given.engine_version else None

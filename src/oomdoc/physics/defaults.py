@@ -215,6 +215,37 @@ def _sized(table: str, version: int, total_bytes: float | None, device: str, gen
     return int(row["value"])
 
 
+@dataclass(frozen=True)
+class RunnerRule:
+    """Which models a release runs on the second model runner by default (`engine_defaults.toml` says what the fields are)."""
+
+    families: frozenset[str]
+    dense: bool
+    every: bool
+    quantised: bool
+    without: frozenset[str]
+
+
+@cache
+def runner_rule(version: int) -> RunnerRule | None:
+    """The rule of a release; None where every model runs on the first runner.
+
+    >>> runner_rule(21_000), runner_rule(26_000).dense, runner_rule(29_000).every
+    (None, True, True)
+    """
+    rows = _raw()["model_runner"]
+    if version < (version_number(rows[0]["since"]) or 0):
+        return None
+    row = _row("model_runner", version, None)
+    return RunnerRule(
+        frozenset(row["families"]),
+        row.get("dense", False),
+        row.get("every", False),
+        row.get("quantised", True),
+        frozenset(row["without"]),
+    )
+
+
 def budget_rule(version: int, generation: str = "") -> BudgetRule:
     """The rule of a release for the bytes that KV gets.
 

@@ -24,7 +24,17 @@ from oomdoc.physics.defaults import (
 )
 from oomdoc.physics.interval import Interval, hull, smallest
 from oomdoc.physics.kv import is_kv_dtype, kv_bytes_per_token
-from oomdoc.physics.planning import activation_bytes, beside_weights, graph_bytes, non_torch_bytes, runner_of
+from oomdoc.physics.planning import (
+    KEPT_BYTES,
+    SPREAD_SCALES,
+    activation_bytes,
+    beside_weights,
+    graph_bytes,
+    graphs_estimated,
+    non_torch_bytes,
+    runner_of,
+    without_fp8,
+)
 from oomdoc.physics.pool import (
     Layout,
     blocks,
@@ -347,6 +357,8 @@ def _loaded(model: Model, setup: Setup, version: int, device: str) -> tuple[Inte
     )
     if not stages:
         return stages
+    if without_fp8(device) and _format(model, setup) == "fp8":
+        stages = tuple(replace(each, hi=each.hi * (1 + SPREAD_SCALES)) for each in stages)
     beside = beside_weights(device)
     stages = tuple(each + beside for each in stages) if beside.hi else stages
     slots = adapter_bytes(model, setup.adapters, dtype=setup.dtype, tp=tp)
@@ -380,7 +392,7 @@ def _budget(
     device: str,
 ) -> Budget:
     tp = setup.tensor_parallel_size
-    runner = runner_of(model, filled.version, setup.model_runner)
+    runner = runner_by(model, setup, filled.version)
     activation = known.activation_bytes or activation_bytes(
         model,
         batched_tokens=filled.max_num_batched_tokens,
@@ -393,7 +405,8 @@ def _budget(
         max_model_len=filled.max_model_len,
     )
     counted = budget_rule(filled.version, filled.generation).also
-    planned = "graphs" in counted and runner == "V1"
+    estimated = graphs_estimated(runner, filled.version)
+    planned = "graphs" in counted and estimated
     graphs = known.graph_bytes or graph_bytes(
         enforce_eager=setup.enforce_eager, max_num_seqs=filled.max_num_seqs, estimated=planned
     )
@@ -408,7 +421,24 @@ def _budget(
         version=filled.version,
         generation=filled.generation,
         other_processes_bytes=known.other_processes_bytes,
-        graphs_estimated=runner == "V1",
+        slack_bytes=KEPT_BYTES,
+        graphs_estimated=estimated,
+    )
+
+
+def _format(model: Model, setup: Setup) -> str | None:
+    """The format of the weights: what a flag asks for, else the checkpoint's own."""
+    return setup.quantization if setup.quantization is not None else model.quantization
+
+
+def runner_by(model: Model, setup: Setup, version: int) -> str:
+    """The model runner of this setup in a release."""
+    return runner_of(
+        model,
+        version,
+        setup.model_runner,
+        quantised=_format(model, setup) not in (None, "none"),
+        drafts=setup.speculation.method if setup.speculation.tokens else "",
     )
 
 
@@ -449,7 +479,7 @@ def in_flight_tokens(model: Model, setup: Setup, filled: Filled) -> int:
     steps = 1
     if filled.version >= IN_FLIGHT_SINCE:
         ahead = not model.pooled and setup.speculation.method not in _BESIDE_THE_SCHEDULER
-        second = runner_of(model, filled.version, setup.model_runner) == "V2"
+        second = runner_by(model, setup, filled.version) == "V2"
         steps = stages + 1 if ahead and (second or stages == 1) else stages
     return steps * filled.max_num_batched_tokens
 
