@@ -202,6 +202,7 @@ def _pool_end(model: Model, result: Expected, setup: Setup) -> Interval:
                 int(count),
                 batched_tokens=in_flight_tokens(model, setup, result.filled),
                 prefix_caching=result.filled.enable_prefix_caching,
+                every_state=result.filled.states == "all",
                 draft_tokens=setup.speculation.tokens,
                 most=MOST_TOKENS,
             )

@@ -88,7 +88,10 @@ class Setup:
 
 @dataclass(frozen=True)
 class Filled:
-    """A setup with every default filled in, and the origin of what was filled: `default`, `config`, `catalogue`, `assumed`."""
+    """A setup with every default filled in, and the origin of what was filled: `default`, `config`, `catalogue`, `assumed`.
+
+    `states` says how the recurrent states of cached prefixes are kept: `all`, `align`, or empty (`pool.request_blocks`).
+    """
 
     version: int
     generation: str
@@ -99,6 +102,7 @@ class Filled:
     block_size: int
     origins: Mapping[str, str]
     enable_prefix_caching: bool = True
+    states: str = ""
 
 
 @dataclass(frozen=True)
@@ -261,7 +265,29 @@ def fill(model: Model, setup: Setup, total_bytes: Interval, device: str = "") ->
         # for hybrids the engine turned it off by itself until 0.27, and later where tokens are drafted
         without = version < PREFIX_CACHING_OF_HYBRIDS_SINCE or setup.speculation.tokens > 0
         caching = generation == "V1" and not (model.recurrent and without)
-    return Filled(version, generation, utilization, length, seqs, batched, block, origins, caching)
+    states = ""
+    if model.recurrent:
+        states = _states_kept(model, version, setup, caching)
+        caching = bool(states)
+    return Filled(version, generation, utilization, length, seqs, batched, block, origins, caching, states)
+
+
+STATES_CACHED_SINCE, STATES_COPIED_SINCE, STATES_COPIED_ALONE_SINCE = 12_000, 15_000, 28_000
+"""Releases from which a hybrid's prefixes can be cached at all (0.11 turns it off), by copies of the last state (`align`, in 0.16.0
+and not in 0.14.1), and no longer by a state at every block unless a flag asks for that (vllm/model_executor/models/config.py, MambaModelConfig)."""
+
+_STATE_AT_EVERY_BLOCK = ("nemotron_h", "jamba", "mamba", "zamba2", "granitemoehybrid", "falcon_h1", "bamba")
+
+
+def _states_kept(model: Model, version: int, setup: Setup, caching: bool) -> str:
+    """How prefixes of a model with recurrent states are cached: `all` keeps one at every block, `align` the last one's copy; empty: not."""
+    if not caching or version < STATES_CACHED_SINCE:
+        return ""
+    every = model.family.startswith(_STATE_AT_EVERY_BLOCK)  # those whose kernels give the states of all blocks
+    if every and version < STATES_COPIED_ALONE_SINCE:
+        drafting = setup.speculation.tokens > 0 and 20_000 <= version < 21_000
+        return "align" if drafting else "all"
+    return "align" if version >= STATES_COPIED_SINCE else ""
 
 
 def expected(
@@ -455,6 +481,7 @@ def stage_layouts(model: Model, setup: Setup, filled: Filled) -> tuple[Layout, .
         hybrid_manager=not setup.disable_hybrid_kv_cache_manager,
         draft=draft_caches(model, setup.speculation),
         draft_tokens=setup.speculation.tokens,
+        every_state=filled.states == "all",
     )
 
 
@@ -496,6 +523,7 @@ def request_need(
         -(-tokens // dcp),
         batched_tokens=in_flight_tokens(model, setup, filled),
         prefix_caching=filled.enable_prefix_caching,
+        every_state=filled.states == "all",
         draft_tokens=setup.speculation.tokens,
         checked=checked,
     )
