@@ -7,7 +7,7 @@ import statistics
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from oomdoc.fit import Given, Question, ask, worksheet
 from oomdoc.fit.judge import judge
 from oomdoc.model.worksheet import Worksheet
 from oomdoc.physics.defaults import ANY_RELEASE
+from oomdoc.physics.expect import one_by_one
 from oomdoc.physics.interval import Interval
 from oomdoc.units import GIB
 
@@ -88,14 +89,20 @@ def weights_off(row: dict[str, Any]) -> float | None:
 
 
 def tokens_off(row: dict[str, Any]) -> float | None:
-    """How far the printed tokens are from those of the logged available bytes; the interval's nearest end counts."""
+    """How far the printed tokens are from those of the logged available bytes; the interval's nearest end counts.
+
+    Where the release is not named exactly, what one of its rules gives: the room between two rules is no answer.
+    """
     if row.get("available_gib", 0) <= 0 or "tokens" not in row:
         return None
-    pool = sheet(row, available_kv=f"{row['available_gib']}GiB").pool
-    if pool is None:
-        return float("inf")
-    nearest = min(max(row["tokens"], pool.tokens.lo), pool.tokens.hi)
-    return abs(nearest - row["tokens"]) / row["tokens"]
+    question = asked(row, available_kv=f"{row['available_gib']}GiB")
+    distances = [float("inf")]
+    for setup in one_by_one(question.setup):
+        pool = judge(replace(question, measured=replace(question.measured, setup=setup)), setup).pool
+        if pool is not None:
+            nearest = min(max(row["tokens"], pool.tokens.lo), pool.tokens.hi)
+            distances.append(abs(nearest - row["tokens"]) / row["tokens"])
+    return min(distances)
 
 
 def sheet(row: dict[str, Any], **more: Any) -> Worksheet:

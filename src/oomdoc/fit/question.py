@@ -19,6 +19,7 @@ from oomdoc.physics.defaults import ANY_RELEASE, releases_meant, rule_releases, 
 from oomdoc.physics.expect import FLAGS, Known, Setup, fill, flag_value, runner_stated, setup_of, stage_layouts
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.interval import Interval, point, printed
+from oomdoc.physics.planning import one_rank_prints, poorest_rank
 from oomdoc.physics.speculation import read_speculation, stated_speculation, with_draft
 from oomdoc.physics.weights import BY_NAME, format_is_the_checkpoints, known_format, parts_of
 from oomdoc.units import GIB, parse_size
@@ -266,7 +267,12 @@ def _measured(given: Given, logged: Logged, setup: Setup, total: Interval, input
                 f"--available-kv '{given.available_kv}' is no size", "Write what the log says, such as 31.99GiB"
             )
         available = printed(size, "given")
-        inputs.append(Input("available for KV", available, "given", "the log's line, printed with two digits"))
+        note = "the log's line, printed with two digits"
+        ranks = setup.tensor_parallel_size * setup.pipeline_parallel_size
+        if ranks > 1 and one_rank_prints(setup.version):
+            available = poorest_rank(available)
+            note = f"the line of one rank in {ranks}; the poorest decides, which may have less"
+        inputs.append(Input("available for KV", available, "given", note))
         return Measured(setup, total, Known(available_bytes=available))
     if not logged.entries or not logged.engine:
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from oomdoc.physics.defaults import BudgetRule, budget_rule
 from oomdoc.physics.interval import Interval, hull, point
@@ -88,12 +89,13 @@ def plan_budget(
     )
 
 
+_SIZES = tuple(item.name for item in fields(Budget) if item.type == "Interval")
+
+
 def over_releases(budgets: Sequence[Budget]) -> Budget:
     """One budget whose figures hold those of several releases; rule and utilization are the last one's."""
-    last = budgets[-1]
-    sizes = {item.name: hull([getattr(each, item.name) for each in budgets]) for item in fields(Budget)
-             if isinstance(getattr(last, item.name), Interval)}  # fmt: skip
-    return replace(last, **sizes)
+    sizes: dict[str, Any] = {name: hull([getattr(each, name) for each in budgets]) for name in _SIZES}
+    return replace(budgets[-1], **sizes)
 
 
 def utilization_for(

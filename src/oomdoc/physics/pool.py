@@ -161,7 +161,11 @@ def _layout(
 
 
 _STEP, _LATENT_STEP, _POOLED_STEP = 16, 64, 128
-_CHUNKS = {"nemotron_h": 128, "jamba": 2048, "mamba": 256}  # `chunk_size` of their configs; without one the engine takes 2,048
+_CHUNKS = {
+    "nemotron_h": 128,
+    "jamba": 2048,
+    "mamba": 256,
+}  # `chunk_size` of their configs; without one the engine takes 2,048
 
 
 def _chunk(model: Model) -> int:
