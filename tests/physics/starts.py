@@ -15,8 +15,8 @@ from oomdoc.fit import Given, Question, ask, worksheet
 from oomdoc.fit.judge import judge
 from oomdoc.model.worksheet import Worksheet
 from oomdoc.physics.defaults import ANY_RELEASE
-from oomdoc.physics.expect import one_by_one
 from oomdoc.physics.interval import Interval
+from oomdoc.physics.setup import one_by_one
 from oomdoc.units import GIB
 
 WITHIN_WEIGHTS = 0.05

@@ -21,16 +21,7 @@ from oomdoc.physics.architecture import LATENT, RECURRENT
 from oomdoc.physics.catalogue import find, models, nearest
 from oomdoc.physics.config import read_config
 from oomdoc.physics.defaults import rule_releases, version_number
-from oomdoc.physics.expect import (
-    IN_FLIGHT_SINCE,
-    PREFIX_CACHING_OF_HYBRIDS_SINCE,
-    STATES_CACHED_SINCE,
-    STATES_COPIED_ALONE_SINCE,
-    STATES_COPIED_SINCE,
-    Known,
-    Setup,
-    expected,
-)
+from oomdoc.physics.expect import IN_FLIGHT_SINCE, Known, expected
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.interval import Interval, point, printed
 from oomdoc.physics.kv import SHARED_INDEXER_SINCE, kv_bytes_per_token, state_bytes, token_bytes
@@ -46,6 +37,13 @@ from oomdoc.physics.planning import (
     non_torch_bytes,
 )
 from oomdoc.physics.pool import BLOCKS_LINE_UNTIL, layouts
+from oomdoc.physics.setup import (
+    PREFIX_CACHING_OF_HYBRIDS_SINCE,
+    STATES_CACHED_SINCE,
+    STATES_COPIED_ALONE_SINCE,
+    STATES_COPIED_SINCE,
+    Setup,
+)
 from oomdoc.physics.speculation import read_speculation
 from oomdoc.physics.weights import weights_bytes
 from oomdoc.report.fit import render, render_matrix
@@ -330,7 +328,7 @@ def test_of_several_ranks_the_first_prints_and_the_poorest_decides() -> None:
     assert tokens("0.19.1", 1).lo > 0.999 * tokens("0.19.1", 1).hi
     assert tokens("0.11.0", 2).lo > 0.999 * tokens("0.11.0", 2).hi  # every rank prints its own
     low, high = tokens("0.12.0", 2).lo, tokens("0.12.0", 2).hi
-    assert high == tokens("0.11.0", 2).hi and 0.96 < low / high < 0.98
+    assert high == tokens("0.11.0", 2).hi and 0.979 < low / high < 0.981
 
 
 # --- states of cached prefixes ------------------------------------------------------------------------------------------------

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from oomdoc.physics.catalogue import find
-from oomdoc.physics.expect import Setup, expected, runner_stated
+from oomdoc.physics.expect import expected
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.planning import activation_bytes, runner_of
+from oomdoc.physics.setup import Setup, runner_stated
 from oomdoc.units import GIB
 
 TOTAL = Interval(79.175 * GIB, 79.185 * GIB, "logged")

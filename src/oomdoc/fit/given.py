@@ -10,8 +10,8 @@ from typing import Any
 from oomdoc.errors import UsageError
 from oomdoc.model import Engine, LedgerEntry
 from oomdoc.physics.defaults import is_version
-from oomdoc.physics.expect import DTYPES
 from oomdoc.physics.kv import head_bytes
+from oomdoc.physics.setup import DTYPES
 from oomdoc.physics.weights import FORMATS, format_is_the_checkpoints, known_format
 
 _MOST_RANKS = 1024

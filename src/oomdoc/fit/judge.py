@@ -8,22 +8,11 @@ from dataclasses import replace
 from oomdoc.fit.question import Measured, Question
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.defaults import budget_rule
-from oomdoc.physics.expect import (
-    Expected,
-    Filled,
-    Known,
-    Setup,
-    expected,
-    fill,
-    in_flight_tokens,
-    one_by_one,
-    request_need,
-    runner_by,
-    stage_layouts,
-)
+from oomdoc.physics.expect import Expected, Known, expected, in_flight_tokens, request_need, runner_by, stage_layouts
 from oomdoc.physics.interval import Interval, hull, point
 from oomdoc.physics.planning import activation_bytes, graph_bytes, graphs_estimated, grows_with_length
 from oomdoc.physics.pool import longest_request
+from oomdoc.physics.setup import Filled, Setup, fill, one_by_one
 from oomdoc.physics.weights import weights_bytes
 
 MOST_TOKENS = 1 << 24

@@ -16,10 +16,11 @@ from oomdoc.physics.adapters import read_adapters
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import find
 from oomdoc.physics.defaults import ANY_RELEASE, releases_meant, rule_releases, show_release, version_number
-from oomdoc.physics.expect import FLAGS, Known, Setup, fill, flag_value, runner_stated, setup_of, stage_layouts
+from oomdoc.physics.expect import Known, stage_layouts
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.interval import Interval, point, printed
 from oomdoc.physics.planning import one_rank_prints, poorest_rank
+from oomdoc.physics.setup import FLAGS, Setup, fill, flag_value, runner_stated, setup_of
 from oomdoc.physics.speculation import read_speculation, stated_speculation, with_draft
 from oomdoc.physics.weights import BY_NAME, format_is_the_checkpoints, known_format, parts_of
 from oomdoc.units import GIB, parse_size

@@ -23,10 +23,11 @@ from oomdoc.model.worksheet import (
 )
 from oomdoc.physics.budget import round_utilization_down, utilization_for
 from oomdoc.physics.defaults import show_release
-from oomdoc.physics.expect import Expected, Setup
+from oomdoc.physics.expect import Expected
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import stage_caches, state_bytes
 from oomdoc.physics.planning import headroom_bytes
+from oomdoc.physics.setup import Setup
 from oomdoc.physics.weights import FORMATS, known_format
 from oomdoc.units import GIB, show_bytes
 
