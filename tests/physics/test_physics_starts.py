@@ -285,22 +285,25 @@ def test_where_nobody_names_the_release_a_figure_of_a_log_is_held_under_every_ru
 
 
 def test_a_check_is_decided_where_every_release_agrees() -> None:
-    def starts_with(utilization: float) -> dict[str, bool | None]:
+    def starts_on(gib: float) -> dict[str, bool | None]:
         flags = {
             "model": "Qwen/Qwen2.5-14B-Instruct",
-            "gpu": "40GiB",
+            "gpu": f"{gib}GiB",
             "max_model_len": 4096,
-            "gpu_memory_utilization": utilization,
+            "max_num_seqs": 8,
+            "enforce_eager": True,
         }
         return {
             version: worksheet(ask(Given(**flags, engine_version=version))).start.starts
-            for version in ("0.11.0", "0.29.0", "any")
+            for version in ("0.11.0", "0.33.0", "any")
         }
 
-    assert starts_with(0.95) == {"0.11.0": True, "0.29.0": True, "any": True}
-    assert starts_with(0.5) == {"0.11.0": False, "0.29.0": False, "any": False}
-    differ = next(told for share in range(60, 95) if (told := starts_with(share / 100))["0.11.0"] is not told["0.29.0"])
-    assert differ["any"] is None
+    told = [starts_on(28 + step / 4) for step in range(36)]
+    assert told[0] == {"0.11.0": False, "0.33.0": False, "any": False}
+    assert told[-1] == {"0.11.0": True, "0.33.0": True, "any": True}
+    for sure, other in (("0.33.0", "0.11.0"), ("0.11.0", "0.33.0")):  # one leaves 0.1 of the device, the other 0.08
+        differ = [each for each in told if each[sure] is not None and each[other] is not each[sure]]
+        assert differ and all(each["any"] is None for each in differ)
 
 
 def test_rules_change_at_no_release_that_is_not_listed() -> None:
