@@ -51,15 +51,20 @@ LLAMA = {"model": "meta-llama/Llama-3.1-70B-Instruct", "gpu": "H100", "tensor_pa
 
 def test_the_engines_own_check_is_redone_to_the_block() -> None:
     """The log said 31.99 GiB available and 729,248 tokens; 0.01 GiB of rounding is fourteen blocks."""
-    told = sheet(
-        model="GLM-4.7-NVFP4", gpu="B200", tensor_parallel_size=4, kv_cache_dtype="fp8", available_kv="31.99GiB",
-        engine_version="0.15.1", max_model_len=131_072,
-    )  # fmt: skip
+    flags = {"model": "GLM-4.7-NVFP4", "gpu": "B200", "tensor_parallel_size": 4, "kv_cache_dtype": "fp8",
+             "available_kv": "31.99GiB", "max_model_len": 131_072}  # fmt: skip
+    told = sheet(**flags)  # a release whose every rank prints its bytes
     assert told.pool is not None and told.longest is not None
     assert 729_248 in told.pool.tokens
     assert told.pool.blocks.hi - told.pool.blocks.lo <= 15
     assert told.longest.tokens == Interval(told.pool.tokens.lo, told.pool.tokens.hi, "given")
     assert told.pool.need_blocks == 131_072 // 16
+    # in 0.15.1, which wrote the line, one rank prints and the poorest of four decides
+    later = sheet(**flags, engine_version="0.15.1")
+    assert later.pool is not None and later.longest is not None
+    assert 729_248 in later.pool.tokens and later.pool.blocks.hi == told.pool.blocks.hi
+    assert later.pool.blocks.lo == pytest.approx(0.98 * told.pool.blocks.lo, abs=1)
+    assert later.longest.tokens == Interval(later.pool.tokens.lo, later.pool.tokens.hi, "given")
 
 
 def test_the_length_check_turns_exactly_where_the_pool_ends() -> None:

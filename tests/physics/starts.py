@@ -7,14 +7,16 @@ import statistics
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from oomdoc.fit import Given, Question, ask, worksheet
 from oomdoc.fit.judge import judge
 from oomdoc.model.worksheet import Worksheet
+from oomdoc.physics.defaults import ANY_RELEASE
 from oomdoc.physics.interval import Interval
+from oomdoc.physics.setup import one_by_one
 from oomdoc.units import GIB
 
 WITHIN_WEIGHTS = 0.05
@@ -61,7 +63,7 @@ def kept_aside(row: dict[str, Any]) -> bool:
 def asked(row: dict[str, Any], **more: Any) -> Question:
     """The row's flags as a question; `more` over them."""
     flags = {
-        "model": row["model"], "gpu": row.get("gpu", _UNKNOWN_DEVICE), "engine_version": row.get("engine"),
+        "model": row["model"], "gpu": row.get("gpu", _UNKNOWN_DEVICE), "engine_version": row.get("engine", ANY_RELEASE),
         "tensor_parallel_size": row["tp"], "pipeline_parallel_size": row.get("pp"), "max_model_len": row["max_model_len"],
         "gpu_memory_utilization": row.get("utilization"), "max_num_seqs": row.get("max_num_seqs"),
         "max_num_batched_tokens": row.get("max_num_batched_tokens"), "dtype": row.get("dtype"), "quantization": row.get("quantization"),
@@ -87,14 +89,20 @@ def weights_off(row: dict[str, Any]) -> float | None:
 
 
 def tokens_off(row: dict[str, Any]) -> float | None:
-    """How far the printed tokens are from those of the logged available bytes; the interval's nearest end counts."""
+    """How far the printed tokens are from those of the logged available bytes; the interval's nearest end counts.
+
+    Where the release is not named exactly, what one of its rules gives: the room between two rules is no answer.
+    """
     if row.get("available_gib", 0) <= 0 or "tokens" not in row:
         return None
-    pool = sheet(row, available_kv=f"{row['available_gib']}GiB").pool
-    if pool is None:
-        return float("inf")
-    nearest = min(max(row["tokens"], pool.tokens.lo), pool.tokens.hi)
-    return abs(nearest - row["tokens"]) / row["tokens"]
+    question = asked(row, available_kv=f"{row['available_gib']}GiB")
+    distances = [float("inf")]
+    for setup in one_by_one(question.setup):
+        pool = judge(replace(question, measured=replace(question.measured, setup=setup)), setup).pool
+        if pool is not None:
+            nearest = min(max(row["tokens"], pool.tokens.lo), pool.tokens.hi)
+            distances.append(abs(nearest - row["tokens"]) / row["tokens"])
+    return min(distances)
 
 
 def sheet(row: dict[str, Any], **more: Any) -> Worksheet:

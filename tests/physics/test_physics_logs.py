@@ -7,9 +7,10 @@ from typing import NamedTuple
 import pytest
 
 from oomdoc.physics.catalogue import find
-from oomdoc.physics.expect import Expected, Known, Setup, expected
+from oomdoc.physics.expect import Expected, Known, expected
 from oomdoc.physics.interval import Interval, point, printed
 from oomdoc.physics.pool import pool_tokens
+from oomdoc.physics.setup import Setup
 from oomdoc.physics.weights import weights_bytes
 from oomdoc.units import GIB
 

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from oomdoc.physics.catalogue import find
-from oomdoc.physics.expect import Known, Setup, expected
+from oomdoc.physics.expect import Known, expected
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.interval import point
 from oomdoc.physics.kv import kv_bytes_per_token
 from oomdoc.physics.pool import layouts
+from oomdoc.physics.setup import Setup
 from oomdoc.physics.weights import weights_bytes
 from oomdoc.units import GIB
 

@@ -18,13 +18,14 @@ from oomdoc.physics.defaults import (
     default_of,
     generation_of,
 )
-from oomdoc.physics.expect import Known, Setup, expected
+from oomdoc.physics.expect import Known, expected
 from oomdoc.physics.gpus import find_gpu, gpus
 from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval, point, printed
 from oomdoc.physics.kv import kv_bytes_per_token, token_bytes
 from oomdoc.physics.planning import activation_bytes, graph_bytes, headroom_bytes, non_torch_bytes, step_token_bytes
 from oomdoc.physics.pool import blocks, layouts, longest_request, pool_tokens, request_blocks
+from oomdoc.physics.setup import Setup
 from oomdoc.physics.weights import named_size, stage_layers, stage_weights, weights_bytes
 from oomdoc.units import GIB
 

@@ -99,7 +99,10 @@ def fit(
     ] = None,
     engine_version: Annotated[
         str | None,
-        typer.Option(metavar="VERSION", help="vLLM's version, such as 0.11.2; it decides formulas and defaults."),
+        typer.Option(
+            metavar="VERSION",
+            help="vLLM's version, such as 0.11.2; it decides formulas and defaults. 'any': nobody knows.",
+        ),
     ] = None,
     available_kv: Annotated[
         str | None,

@@ -10,8 +10,8 @@ from typing import Any
 from oomdoc.errors import UsageError
 from oomdoc.model import Engine, LedgerEntry
 from oomdoc.physics.defaults import is_version
-from oomdoc.physics.expect import DTYPES
 from oomdoc.physics.kv import head_bytes
+from oomdoc.physics.setup import DTYPES
 from oomdoc.physics.weights import FORMATS, format_is_the_checkpoints, known_format
 
 _MOST_RANKS = 1024
@@ -87,7 +87,7 @@ def check(given: Given) -> None:
             "Give a number above 0 and up to 1, such as 0.9",
         )
     if given.engine_version is not None and not is_version(given.engine_version):
-        raise UsageError(f"--engine-version '{given.engine_version}' is no version", "Write it like 0.11.2")
+        raise UsageError(f"--engine-version '{given.engine_version}' is no version", "Write it like 0.11.2, or any")
     method = given.quantization
     if method not in (None, "none") and known_format(method) is None and not format_is_the_checkpoints(method):
         raise UsageError(f"--quantization '{given.quantization}' is not known", f"Choose none, {', '.join(FORMATS)}")

@@ -8,20 +8,11 @@ from dataclasses import replace
 from oomdoc.fit.question import Measured, Question
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.defaults import budget_rule
-from oomdoc.physics.expect import (
-    Expected,
-    Filled,
-    Known,
-    Setup,
-    expected,
-    fill,
-    in_flight_tokens,
-    request_need,
-    stage_layouts,
-)
-from oomdoc.physics.interval import Interval, point
-from oomdoc.physics.planning import activation_bytes, graph_bytes, grows_with_length, runner_of
+from oomdoc.physics.expect import Expected, Known, expected, in_flight_tokens, request_need, runner_by, stage_layouts
+from oomdoc.physics.interval import Interval, hull, point
+from oomdoc.physics.planning import activation_bytes, graph_bytes, graphs_estimated, grows_with_length
 from oomdoc.physics.pool import longest_request
+from oomdoc.physics.setup import Filled, Setup, fill, one_by_one
 from oomdoc.physics.weights import weights_bytes
 
 MOST_TOKENS = 1 << 24
@@ -132,14 +123,14 @@ def _moved(
                 dtype=setup.dtype,
                 version=each.version,
                 encoder=not setup.language_model_only,
-                runner=runner_of(model, each.version, setup.model_runner),
+                runner=runner_by(model, setup, each.version),
                 max_model_len=each.max_model_len,
             )
             for each in (before, after)
         )
         available = available - _difference(new, old)
     planned = "graphs" in budget_rule(after.version, after.generation).also
-    if not same_graphs and planned and runner_of(model, after.version, setup.model_runner) == "V1":
+    if not same_graphs and planned and graphs_estimated(runner_by(model, setup, after.version), after.version):
         old = graph_bytes(enforce_eager=ran.enforce_eager, max_num_seqs=before.max_num_seqs, estimated=True)
         new = graph_bytes(enforce_eager=setup.enforce_eager, max_num_seqs=after.max_num_seqs, estimated=True)
         available = available - _difference(new, old)
@@ -158,6 +149,12 @@ def longest(question: Question, setup: Setup) -> Interval | None:
     The model's own limit is not applied: this is what memory allows. Where a step has to hold the whole prompt (V0
     without chunked prefill), or sets room aside for the longest one, each length is judged by itself.
     """
+    each = [_longest(question, one) for one in one_by_one(setup)]
+    known = [one for one in each if one is not None]
+    return hull(known) if known else None
+
+
+def _longest(question: Question, setup: Setup) -> Interval | None:
     result = judge(question, setup)
     if result.pool is None:
         return None
@@ -194,6 +191,7 @@ def _pool_end(model: Model, result: Expected, setup: Setup) -> Interval:
                 int(count),
                 batched_tokens=in_flight_tokens(model, setup, result.filled),
                 prefix_caching=result.filled.enable_prefix_caching,
+                every_state=result.filled.states == "all",
                 draft_tokens=setup.speculation.tokens,
                 most=MOST_TOKENS,
             )
@@ -217,6 +215,12 @@ def _whole_prompt(question: Question, setup: Setup, most: int, fits: Callable[[E
 
 def at_once(question: Question, setup: Setup, tokens: int) -> Interval | None:
     """Requests of so many tokens that the pool holds at once; None where the pool cannot be computed."""
+    each = [_at_once(question, one, tokens) for one in one_by_one(setup)]
+    known = [one for one in each if one is not None]
+    return hull(known) if known else None
+
+
+def _at_once(question: Question, setup: Setup, tokens: int) -> Interval | None:
     result = judge(question, setup)
     if result.pool is None:
         return None

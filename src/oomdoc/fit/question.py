@@ -15,10 +15,12 @@ from oomdoc.model.worksheet import Input
 from oomdoc.physics.adapters import read_adapters
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import find
-from oomdoc.physics.defaults import version_number
-from oomdoc.physics.expect import FLAGS, Known, Setup, fill, flag_value, runner_stated, setup_of, stage_layouts
+from oomdoc.physics.defaults import ANY_RELEASE, releases_meant, rule_releases, show_release, version_number
+from oomdoc.physics.expect import Known, stage_layouts
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.interval import Interval, point, printed
+from oomdoc.physics.planning import one_rank_prints, poorest_rank
+from oomdoc.physics.setup import FLAGS, Setup, fill, flag_value, runner_stated, setup_of
 from oomdoc.physics.speculation import read_speculation, stated_speculation, with_draft
 from oomdoc.physics.weights import BY_NAME, format_is_the_checkpoints, known_format, parts_of
 from oomdoc.units import GIB, parse_size
@@ -169,10 +171,19 @@ def _setup(
     values: dict[str, Any] = {}
     stated: set[str] = set()
     version = given.engine_version or (logged.engine.version if logged.engine else None)
-    number = version_number(version) if version else None
-    if number is not None:
+    if version is None and given.available_kv is not None:
+        version = ANY_RELEASE  # the figure is of a server that has run, whichever its release
+    meant = releases_meant(version) if version else ()
+    if meant:
+        values["version"], values["releases"] = meant[-1], meant
+    elif version and (number := version_number(version)) is not None:
         values["version"] = number
-        inputs.append(Input("engine version", version, "given" if given.engine_version else "logged", ""))
+    if version and "version" in values:
+        origin = (
+            "given" if given.engine_version not in (None, ANY_RELEASE) else "logged" if logged.engine else "assumed"
+        )
+        span = f"the rules of {show_release(meant[0])} to {show_release(meant[-1])}" if len(meant) > 1 else ""
+        inputs.append(Input("engine version", version, origin, span))
     generation = logged.engine.generation if logged.engine and not given.engine_version else None
     if generation in ("V0", "V1"):
         values["generation"] = generation
@@ -257,7 +268,12 @@ def _measured(given: Given, logged: Logged, setup: Setup, total: Interval, input
                 f"--available-kv '{given.available_kv}' is no size", "Write what the log says, such as 31.99GiB"
             )
         available = printed(size, "given")
-        inputs.append(Input("available for KV", available, "given", "the log's line, printed with two digits"))
+        note = "the log's line, printed with two digits"
+        ranks = setup.tensor_parallel_size * setup.pipeline_parallel_size
+        if ranks > 1 and one_rank_prints(setup.version):
+            available = poorest_rank(available)
+            note = f"the line of one rank in {ranks}; the poorest decides, which may have less"
+        inputs.append(Input("available for KV", available, "given", note))
         return Measured(setup, total, Known(available_bytes=available))
     if not logged.entries or not logged.engine:
         return None
@@ -350,6 +366,7 @@ def _ran(logged: Logged, setup: Setup) -> Setup:
     return replace(
         ran,
         version=ran.version if ran.version is not None else setup.version,
+        releases=releases_meant(logged.engine.version) if logged.engine.version else setup.releases,
         generation=ran.generation or setup.generation,
         # the format that the model's name tells is not repeated by a setup
         quantization=ran.quantization if ran.quantization == setup.quantization else None,
@@ -415,6 +432,11 @@ def _doubts(model: Model, setup: Setup, measured: Measured | None, told: str | N
     if setup.version is None:
         found.append(
             "the engine's version is not known: the newest release that was read is assumed (--engine-version)"
+        )
+    elif setup.releases == rule_releases():
+        found.append(
+            "the engine's version is not known: the figures hold the rules of every release from "
+            f"{show_release(setup.releases[0])} to {show_release(setup.releases[-1])} (--engine-version)"
         )
     quantised = known_format(setup.quantization or model.quantization)
     by_maker = quantised == "nvfp4" or (quantised == "fp8" and told == "fp8")

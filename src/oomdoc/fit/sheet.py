@@ -22,10 +22,12 @@ from oomdoc.model.worksheet import (
     Worksheet,
 )
 from oomdoc.physics.budget import round_utilization_down, utilization_for
-from oomdoc.physics.expect import Expected, Setup
+from oomdoc.physics.defaults import show_release
+from oomdoc.physics.expect import Expected
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import stage_caches, state_bytes
 from oomdoc.physics.planning import headroom_bytes
+from oomdoc.physics.setup import Setup
 from oomdoc.physics.weights import FORMATS, known_format
 from oomdoc.units import GIB, show_bytes
 
@@ -82,7 +84,7 @@ def _filled_inputs(question: Question, now: Expected) -> Iterator[Input]:
         shown = "engine version" if name == "version" else name
         value: Any = getattr(now.filled, name)
         if name == "version":
-            value = f"{value // 10**6}.{value // 1000 % 1000}.{value % 1000}"
+            value = show_release(value)
         if shown not in named:
             yield Input(shown, value, origin)
     if "tensor_parallel_size" not in named:

@@ -12,7 +12,8 @@ from oomdoc.fit.question import Question
 from oomdoc.fit.sheet import worksheet
 from oomdoc.fit.start import divides, too_long
 from oomdoc.model.worksheet import Solved
-from oomdoc.physics.expect import Expected, Setup
+from oomdoc.physics.expect import Expected
+from oomdoc.physics.setup import Setup
 
 _MOST_SEQS = 1 << 16
 _MOST_BATCHED = 1 << 17

@@ -6,8 +6,9 @@ import math
 
 from oomdoc.fit.question import Question
 from oomdoc.model.worksheet import PoolRow, Start
-from oomdoc.physics.expect import Expected, Setup
+from oomdoc.physics.expect import Expected
 from oomdoc.physics.interval import Interval
+from oomdoc.physics.setup import Setup
 from oomdoc.units import GIB, show_bytes
 
 SLACK_GIB = 0.3  # what a device needs besides everything that is counted

@@ -18,11 +18,12 @@ from oomdoc.ledger.tokens import only_value
 from oomdoc.model import Engine
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import find
-from oomdoc.physics.expect import Setup, expected, feature_bytes
+from oomdoc.physics.expect import expected, feature_bytes
 from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import kv_bytes_per_token
 from oomdoc.physics.planning import step_token_bytes
+from oomdoc.physics.setup import Setup
 from oomdoc.physics.weights import stage_weights, weights_bytes
 from oomdoc.units import GIB
 

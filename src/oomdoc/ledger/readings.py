@@ -16,9 +16,9 @@ from oomdoc.ledger.message import Message, torch_printed
 from oomdoc.ledger.tokens import measured_token
 from oomdoc.model import Engine, Flag, LedgerEntry, Range
 from oomdoc.physics.defaults import budget_rule, default_max_num_batched_tokens, default_of, version_number
-from oomdoc.physics.expect import flag_value
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.interval import Interval, point
+from oomdoc.physics.setup import flag_value
 from oomdoc.units import GIB, MIB
 
 # from 0.11.1 on only local rank 0 prints its figures, and they hold for its silent siblings

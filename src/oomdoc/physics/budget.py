@@ -7,10 +7,12 @@ as cudaMemGetInfo tells it, U `gpu_memory_utilization`, W weights, A peak of act
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from oomdoc.physics.defaults import BudgetRule, budget_rule
-from oomdoc.physics.interval import Interval, point
+from oomdoc.physics.interval import Interval, hull, point
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,15 @@ def plan_budget(
         # the device cannot give more than it has, whatever the plan says
         requested - taken,
     )
+
+
+_SIZES = tuple(item.name for item in fields(Budget) if item.type == "Interval")
+
+
+def over_releases(budgets: Sequence[Budget]) -> Budget:
+    """One budget whose figures hold those of several releases; rule and utilization are the last one's."""
+    sizes: dict[str, Any] = {name: hull([getattr(each, name) for each in budgets]) for name in _SIZES}
+    return replace(budgets[-1], **sizes)
 
 
 def utilization_for(

@@ -56,13 +56,56 @@ def version_number(version: str) -> int | None:
     return int(match[1]) * 10**6 + int(match[2]) * 1000 + int(match[3] or 0) if match else None
 
 
+def show_release(number: int) -> str:
+    """A `version_number` as people write it.
+
+    >>> show_release(20_001)
+    '0.20.1'
+    """
+    return f"{number // 10**6}.{number // 1000 % 1000}.{number % 1000}"
+
+
+ANY_RELEASE = "any"
+"""What is asked where nobody knows the release: all rules since the first release without V0."""
+
+
 def is_version(text: str) -> bool:
     """Whether a text is a version at all, be it one that says nothing of its release.
 
-    >>> is_version("0.11.2"), is_version("0.1.dev1+gda1daf40b"), is_version("newest")
-    (True, True, False)
+    >>> is_version("0.11.2"), is_version("0.1.dev1+gda1daf40b"), is_version("any"), is_version("newest")
+    (True, True, True, False)
     """
-    return re.search(r"\d+\.\d+", text) is not None
+    return text == ANY_RELEASE or re.search(r"\d+\.\d+", text) is not None
+
+
+def releases_meant(text: str) -> tuple[int, ...]:
+    """The releases whose rules a version may follow where it names none exactly, oldest first; empty where it does.
+
+    A build between two releases (`rc`, `dev`) has what the development branch had that day: more than the release before it,
+    and of a patch's builds up to what the next minor release has. A build of changed files upon a tag (`dev0+g….d…`) is that tag.
+
+    >>> releases_meant("0.19.2rc1.dev134+gfe9c3d6c5"), releases_meant("0.15.0rc3"), releases_meant("0.11.2+cu128")
+    ((19000, 20000), (14000, 15000), ())
+    >>> releases_meant("0.26.1.dev0+gd3d3b2cca.d20260805"), releases_meant("0.1.dev1+gda1daf40b") == releases_meant("any")
+    ((26000,), True)
+    """
+    every = rule_releases()
+    number = version_number(text)
+    if number is None:
+        return every
+    if re.search(r"\.dev0\+g\w+\.d\d+", text) and number % 1000:
+        return (number - 1,)
+    if not re.search(r"\d\.?(?:rc|a|b|dev)\d", text):
+        return ()
+    minor = number // 1000
+    first, last = (minor * 1000, (minor + 1) * 1000) if number % 1000 else ((minor - 1) * 1000, minor * 1000)
+    return tuple(sorted({first, last, *(each for each in every if first < each < last)}))
+
+
+@cache
+def rule_releases() -> tuple[int, ...]:
+    """The releases from which on something is computed in another way, from the first without V0 to the newest that was read."""
+    return tuple(version_number(each) or 0 for each in _raw()["rules_since"])
 
 
 @cache
@@ -170,6 +213,37 @@ def _sized(table: str, version: int, total_bytes: float | None, device: str, gen
     if "large" in row and total_gib >= row["large_from_gib"] and not spared:
         return int(row["large"])
     return int(row["value"])
+
+
+@dataclass(frozen=True)
+class RunnerRule:
+    """Which models a release runs on the second model runner by default (`engine_defaults.toml` says what the fields are)."""
+
+    families: frozenset[str]
+    dense: bool
+    every: bool
+    quantised: bool
+    without: frozenset[str]
+
+
+@cache
+def runner_rule(version: int) -> RunnerRule | None:
+    """The rule of a release; None where every model runs on the first runner.
+
+    >>> runner_rule(21_000), runner_rule(26_000).dense, runner_rule(29_000).every
+    (None, True, True)
+    """
+    rows = _raw()["model_runner"]
+    if version < (version_number(rows[0]["since"]) or 0):
+        return None
+    row = _row("model_runner", version, None)
+    return RunnerRule(
+        frozenset(row["families"]),
+        row.get("dense", False),
+        row.get("every", False),
+        row.get("quantised", True),
+        frozenset(row["without"]),
+    )
 
 
 def budget_rule(version: int, generation: str = "") -> BudgetRule:

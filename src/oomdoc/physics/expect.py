@@ -6,89 +6,40 @@ computes every part of one rank as an interval, and prefers a figure that was me
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
-from oomdoc.physics.adapters import NO_ADAPTERS, Adapters, adapter_bytes, read_adapters
+from oomdoc.physics.adapters import adapter_bytes
 from oomdoc.physics.architecture import FULL, LATENT, Cache, Model
-from oomdoc.physics.budget import Budget, plan_budget
+from oomdoc.physics.budget import Budget, over_releases, plan_budget
 from oomdoc.physics.defaults import (
-    NEWEST_READ,
     budget_rule,
-    default_max_num_batched_tokens,
-    default_max_num_seqs,
-    default_of,
-    generation_of,
-    version_number,
 )
-from oomdoc.physics.interval import Interval, smallest
-from oomdoc.physics.kv import is_kv_dtype, kv_bytes_per_token
-from oomdoc.physics.planning import activation_bytes, beside_weights, graph_bytes, non_torch_bytes, runner_of
+from oomdoc.physics.interval import Interval, hull, smallest
+from oomdoc.physics.kv import kv_bytes_per_token
+from oomdoc.physics.planning import (
+    KEPT_BYTES,
+    SPREAD_SCALES,
+    activation_bytes,
+    beside_weights,
+    graph_bytes,
+    graphs_estimated,
+    non_torch_bytes,
+    runner_of,
+    without_fp8,
+)
 from oomdoc.physics.pool import (
-    BLOCKS_LINE_UNTIL,
     Layout,
     blocks,
-    default_block_tokens,
     layouts,
     pool_tokens,
     request_blocks,
-    token_line_unknown,
 )
-from oomdoc.physics.speculation import NONE, Speculation, read_speculation, stated_speculation
-from oomdoc.physics.weights import draft_bytes, known_format, stage_weights
+from oomdoc.physics.setup import Filled, Setup, fill, one_by_one
+from oomdoc.physics.speculation import Speculation
+from oomdoc.physics.weights import draft_bytes, stage_weights
 
-PREFIX_CACHING_OF_HYBRIDS_SINCE = 28_000
-_ITEM_TOKENS = {"gemma4_text": 2496}  # a step holds one whole item where attention over images goes both ways
 IN_FLIGHT_SINCE = 26_000
 _BESIDE_THE_SCHEDULER = frozenset({"ngram", "[ngram]", "suffix", "medusa", "mlp_speculator"})
-_CAPPED_BY_LENGTH_SINCE = 11_002  # 0.11.2: a step is never larger than max_num_seqs x max_model_len
-
-
-@dataclass(frozen=True)
-class Setup:
-    """The flags that size memory. None: not given, the default of the release holds.
-
-    `version` is a `version_number`; None = unknown, the newest release that was read is assumed. `quantization` None is
-    what the checkpoint has, `none` is none. `speculation` is what drafts tokens ahead, `adapters` the LoRA slots, if any;
-    `model_runner` V1 or V2 where a log or a variable says.
-    """
-
-    version: int | None = None
-    generation: str | None = None
-    tensor_parallel_size: int = 1
-    pipeline_parallel_size: int = 1
-    decode_context_parallel_size: int = 1
-    gpu_memory_utilization: float | None = None
-    max_model_len: int | None = None
-    max_num_seqs: int | None = None
-    max_num_batched_tokens: int | None = None
-    block_size: int | None = None
-    dtype: str = "auto"
-    quantization: str | None = None
-    kv_cache_dtype: str = "auto"
-    enforce_eager: bool = False
-    enable_prefix_caching: bool | None = None
-    disable_hybrid_kv_cache_manager: bool = False
-    language_model_only: bool = False
-    speculation: Speculation = NONE
-    adapters: Adapters = NO_ADAPTERS
-    model_runner: str | None = None
-
-
-@dataclass(frozen=True)
-class Filled:
-    """A setup with every default filled in, and the origin of what was filled: `default`, `config`, `catalogue`, `assumed`."""
-
-    version: int
-    generation: str
-    gpu_memory_utilization: float
-    max_model_len: int
-    max_num_seqs: int
-    max_num_batched_tokens: int
-    block_size: int
-    origins: Mapping[str, str]
-    enable_prefix_caching: bool = True
 
 
 @dataclass(frozen=True)
@@ -143,124 +94,52 @@ class Expected:
     lacking_bytes: Interval | None
 
 
-_WORDS = frozenset({"dtype", "kv_cache_dtype", "quantization"})
-_SWITCHES = frozenset(
-    {"enforce_eager", "enable_prefix_caching", "disable_hybrid_kv_cache_manager", "language_model_only"}
-)
-DTYPES = ("auto", "bfloat16", "float16", "half", "float32", "float")
-"""What the engine takes as a dtype of the model."""
-
-FLAGS = tuple(
-    item.name
-    for item in fields(Setup)
-    if item.name not in ("version", "generation", "speculation", "adapters", "model_runner")
-)
-"""The flags of a setup, as the engine spells them with underscores."""
-
-
-def flag_value(name: str, value: object) -> object:
-    """A flag's value as a setup takes it, from a log or a command (text or typed); None for what cannot be meant.
-
-    >>> flag_value("max_model_len", "32768"), flag_value("max_model_len", -1), flag_value("kv_cache_dtype", "fp3")
-    (32768, None, None)
-    >>> flag_value("gpu_memory_utilization", "0.9"), flag_value("enforce_eager", "True"), flag_value("dtype", "torch.half")
-    (0.9, True, 'half')
-    """
-    if value is None:
-        return None
-    text = str(value).strip()
-    if name in _SWITCHES:
-        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower())
-    if name == "quantization":
-        return known_format(text)
-    if name in _WORDS:
-        text = text.removeprefix("torch.")
-        return text if text == "auto" or (text in DTYPES if name == "dtype" else is_kv_dtype(text)) else None
-    if name == "gpu_memory_utilization":
-        share = float(text) if re.fullmatch(r"\d*\.?\d+", text) else 0.0
-        return share if 0 < share <= 1 else None
-    return int(text) if re.fullmatch(r"[1-9]\d{0,9}", text) else None
-
-
-def setup_of(flags: Mapping[str, object], version: str | None = None, generation: str | None = None) -> Setup:
-    """The setup of an engine's flags as a log or a command states them; what cannot be meant is left to the defaults."""
-    known = {name: flag_value(name, flags.get(name)) for name in FLAGS}
-    return replace(
-        Setup(version=version_number(version) if version else None),
-        generation=generation if generation in ("V0", "V1") else None,
-        speculation=read_speculation(stated_speculation(flags)),
-        adapters=read_adapters(flags),
-        model_runner=runner_stated(flags),
-        **{name: value for name, value in known.items() if value is not None},  # type: ignore[arg-type]
-    )
-
-
-def runner_stated(flags: Mapping[str, object]) -> str | None:
-    """The model runner, V1 or V2, as the log's line or the variable says; None where neither does.
-
-    >>> runner_stated({"model_runner": "V2"}), runner_stated({"VLLM_USE_V2_MODEL_RUNNER": "0"}), runner_stated({})
-    ('V2', 'V1', None)
-    """
-    said = str(flags.get("model_runner") or "").strip().upper()
-    variable = str(flags.get("VLLM_USE_V2_MODEL_RUNNER") or "").strip().lower()
-    return said if said in ("V1", "V2") else {"1": "V2", "true": "V2", "0": "V1", "false": "V1"}.get(variable)
-
-
-def fill(model: Model, setup: Setup, total_bytes: Interval, device: str = "") -> Filled:
-    """The setup with the defaults of its release."""
-    origins: dict[str, str] = {}
-    version = setup.version
-    if version is None:
-        version = version_number(NEWEST_READ) or 0
-        origins["version"] = "assumed"
-    by_default = "assumed" if setup.version is None else "default"
-    generation = setup.generation
-    if generation is None:
-        generation = generation_of(version)
-        origins["generation"] = by_default
-    utilization = setup.gpu_memory_utilization
-    if utilization is None:
-        utilization = default_of("gpu_memory_utilization", version) or 0.9
-        origins["gpu_memory_utilization"] = by_default
-    length = setup.max_model_len
-    if length is None:
-        length = model.max_position_embeddings or 4096
-        origins["max_model_len"] = (
-            "assumed" if not model.max_position_embeddings else "config" if model.confirmed == "config" else "catalogue"
-        )
-    total = total_bytes.middle
-    seqs = setup.max_num_seqs
-    if seqs is None:
-        seqs = default_max_num_seqs(version, total, device, generation)
-        origins["max_num_seqs"] = by_default
-    batched = setup.max_num_batched_tokens
-    if batched is None:
-        batched = default_max_num_batched_tokens(version, total, length, device, generation)
-        if generation == "V1" and version >= _CAPPED_BY_LENGTH_SINCE:
-            batched = min(batched, seqs * length)
-        if generation == "V1" and model.multimodal and not setup.language_model_only:
-            batched = max(batched, _ITEM_TOKENS.get(model.family, 0))
-        origins["max_num_batched_tokens"] = by_default
-    block = setup.block_size
-    if block is None:
-        block = default_block_tokens(model, version)
-        origins["block_size"] = by_default
-    caching = setup.enable_prefix_caching
-    if caching is None:
-        # for hybrids the engine turned it off by itself until 0.27, and later where tokens are drafted
-        without = version < PREFIX_CACHING_OF_HYBRIDS_SINCE or setup.speculation.tokens > 0
-        caching = generation == "V1" and not (model.recurrent and without)
-    return Filled(version, generation, utilization, length, seqs, batched, block, origins, caching)
-
-
 def expected(
     model: Model, setup: Setup, total_bytes: Interval, *, device: str = "", known: Known | None = None
 ) -> Expected:
     """Parts, budget, pool and start-up check of one rank of the fullest stage.
 
-    `total_bytes` is what cudaMemGetInfo calls the device's total; `device` its name, where defaults depend on it.
+    `total_bytes` is what cudaMemGetInfo calls the device's total; `device` its name, where defaults depend on it. Where several
+    releases may be meant, intervals hold what each of them gives, and the check is decided where all agree.
     """
-    known = known or Known()
+    each = [_expected(model, one, total_bytes, device, known or Known()) for one in one_by_one(setup)]
+    return each[0] if len(each) == 1 else _over(setup, each)
+
+
+def _over(setup: Setup, each: list[Expected]) -> Expected:
+    """What several releases may give: the newest's plan, with intervals that hold all."""
+    newest = each[-1]
+    starts = {one.starts for one in each}
+    pools = [one.pool for one in each if one.pool]
+    pool = newest.pool
+    if pool is not None:
+        pool = replace(
+            pool,
+            blocks=hull([one.blocks for one in pools]),
+            need_blocks=max(one.need_blocks for one in pools),
+            need_bytes=max(one.need_bytes for one in pools),
+            tokens=hull([one.tokens for one in pools]),
+            concurrency=hull([one.concurrency for one in pools]),
+        )
+    budgets = [one.budget for one in each if one.budget]
+    refusing = next((one for one in reversed(each) if one.starts is not True), newest)
+    lacking = [one.lacking_bytes for one in each if one.lacking_bytes and one.refusal == refusing.refusal]
+    weights = [one.weights_bytes for one in each if one.weights_bytes]
+    available = [one.available_bytes for one in each if one.available_bytes]
+    return replace(
+        newest,
+        setup=setup,
+        weights_bytes=hull(weights) if weights else None,
+        budget=over_releases(budgets) if budgets else None,
+        available_bytes=hull(available) if available else None,
+        pool=pool,
+        starts=starts.pop() if len(starts) == 1 else None,
+        refusal=refusing.refusal,
+        lacking_bytes=hull(lacking) if lacking else None,
+    )
+
+
+def _expected(model: Model, setup: Setup, total_bytes: Interval, device: str, known: Known) -> Expected:
     filled = fill(model, setup, total_bytes, device)
     tp, pp = setup.tensor_parallel_size, setup.pipeline_parallel_size
     weights = (known.weights_bytes,) * pp if known.weights_bytes else _loaded(model, setup, filled.version, device)
@@ -301,6 +180,8 @@ def _loaded(model: Model, setup: Setup, version: int, device: str) -> tuple[Inte
     )
     if not stages:
         return stages
+    if without_fp8(device) and _format(model, setup) == "fp8":
+        stages = tuple(replace(each, hi=each.hi * (1 + SPREAD_SCALES)) for each in stages)
     beside = beside_weights(device)
     stages = tuple(each + beside for each in stages) if beside.hi else stages
     slots = adapter_bytes(model, setup.adapters, dtype=setup.dtype, tp=tp)
@@ -334,7 +215,7 @@ def _budget(
     device: str,
 ) -> Budget:
     tp = setup.tensor_parallel_size
-    runner = runner_of(model, filled.version, setup.model_runner)
+    runner = runner_by(model, setup, filled.version)
     activation = known.activation_bytes or activation_bytes(
         model,
         batched_tokens=filled.max_num_batched_tokens,
@@ -347,7 +228,8 @@ def _budget(
         max_model_len=filled.max_model_len,
     )
     counted = budget_rule(filled.version, filled.generation).also
-    planned = "graphs" in counted and runner == "V1"
+    estimated = graphs_estimated(runner, filled.version)
+    planned = "graphs" in counted and estimated
     graphs = known.graph_bytes or graph_bytes(
         enforce_eager=setup.enforce_eager, max_num_seqs=filled.max_num_seqs, estimated=planned
     )
@@ -362,7 +244,24 @@ def _budget(
         version=filled.version,
         generation=filled.generation,
         other_processes_bytes=known.other_processes_bytes,
-        graphs_estimated=runner == "V1",
+        slack_bytes=KEPT_BYTES,
+        graphs_estimated=estimated,
+    )
+
+
+def _format(model: Model, setup: Setup) -> str | None:
+    """The format of the weights: what a flag asks for, else the checkpoint's own."""
+    return setup.quantization if setup.quantization is not None else model.quantization
+
+
+def runner_by(model: Model, setup: Setup, version: int) -> str:
+    """The model runner of this setup in a release."""
+    return runner_of(
+        model,
+        version,
+        setup.model_runner,
+        quantised=_format(model, setup) not in (None, "none"),
+        drafts=setup.speculation.method if setup.speculation.tokens else "",
     )
 
 
@@ -379,6 +278,7 @@ def stage_layouts(model: Model, setup: Setup, filled: Filled) -> tuple[Layout, .
         hybrid_manager=not setup.disable_hybrid_kv_cache_manager,
         draft=draft_caches(model, setup.speculation),
         draft_tokens=setup.speculation.tokens,
+        every_state=filled.states == "all",
     )
 
 
@@ -403,7 +303,7 @@ def in_flight_tokens(model: Model, setup: Setup, filled: Filled) -> int:
     steps = 1
     if filled.version >= IN_FLIGHT_SINCE:
         ahead = not model.pooled and setup.speculation.method not in _BESIDE_THE_SCHEDULER
-        second = runner_of(model, filled.version, setup.model_runner) == "V2"
+        second = runner_by(model, setup, filled.version) == "V2"
         steps = stages + 1 if ahead and (second or stages == 1) else stages
     return steps * filled.max_num_batched_tokens
 
@@ -420,6 +320,7 @@ def request_need(
         -(-tokens // dcp),
         batched_tokens=in_flight_tokens(model, setup, filled),
         prefix_caching=filled.enable_prefix_caching,
+        every_state=filled.states == "all",
         draft_tokens=setup.speculation.tokens,
         checked=checked,
     )
@@ -441,28 +342,24 @@ def _pool(model: Model, setup: Setup, filled: Filled, available: list[Interval])
     dcp = setup.decode_context_parallel_size
 
     release = filled.version if filled.generation == "V1" else 0
-    rules = (BLOCKS_LINE_UNTIL, release) if token_line_unknown(release) else (release,)
 
-    def tokens(block_count: float) -> list[int]:
-        return [
-            pool_tokens(
-                layout,
-                int(block_count),
-                need=most,
-                max_model_len=filled.max_model_len,
-                version=rule,
-                dcp=dcp,
-                prefix_caching=filled.enable_prefix_caching,
-            )
-            for rule in rules
-        ]
+    def tokens(block_count: float) -> int:
+        return pool_tokens(
+            layout,
+            int(block_count),
+            need=most,
+            max_model_len=filled.max_model_len,
+            version=release,
+            dcp=dcp,
+            prefix_caching=filled.enable_prefix_caching,
+        )
 
     return Pool(
         found,
         count,
         max(checked),
         max(each * layout.block_bytes for each, layout in zip(checked, found, strict=True)),
-        Interval(min(tokens(count.lo)), max(tokens(count.hi)), count.origin),
+        Interval(tokens(count.lo), tokens(count.hi), count.origin),
         Interval(count.lo / most, count.hi / most, count.origin),
     )
 

@@ -141,3 +141,13 @@ def largest(figures: Iterable[Interval]) -> Interval:
 
 def _of(value: Interval | float, like: Interval) -> Interval:
     return value if isinstance(value, Interval) else Interval(value, value, like.origin)
+
+
+def hull(figures: Iterable[Interval]) -> Interval:
+    """From the least to the greatest that any of these figures can be: for what is one of them and nobody knows which.
+
+    >>> hull([Interval(1, 2), Interval(4, 5)])
+    Interval(lo=1, hi=5, origin='computed')
+    """
+    every = list(figures)
+    return Interval(min(each.lo for each in every), max(each.hi for each in every), weakest(*every))

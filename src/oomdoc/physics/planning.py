@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from oomdoc.physics.architecture import LATENT, Model
+from oomdoc.physics.defaults import runner_rule
 from oomdoc.physics.gpus import unified_memory
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.kv import model_dtype_bytes
@@ -32,14 +33,27 @@ that before the lean one either may be found and no flag tells which."""
 FORWARD = (1.2, 1.9)
 """Peak of the forward pass / its three largest tensors: 1.4 to 1.8 in six starts with few sequences (0.10 to 0.26)."""
 
-SECOND_RUNNER_SINCE = 26_000
-"""Release from which plain dense decoders run on the second model runner ("Using V2 Model Runner") where nobody says otherwise:
-0.26.0 did for Llama, Qwen2 and Qwen3. Earlier releases have it behind VLLM_USE_V2_MODEL_RUNNER."""
+SECOND_GRAPHS_SINCE = 29_000
+"""Release from which the second model runner captures its largest graphs on trial and takes the estimate off; before, its
+`profile_cudagraph_memory` returns 0 (vllm/v1/worker/gpu/model_runner.py)."""
+
+SECOND_ENCODER_SINCE = 27_000
+"""Release from which the second runner tries an encoder in its profile."""
 
 SECOND_FORWARD = (1.3, 1.6)
 """Peak of its profile / the three largest tensors of the forward pass: 1.36 to 1.52 at 8,192 to 32,768 tokens (Llama-3.1-8B,
 Qwen2.5-7B and 32B, Qwen3-4B on an H100, 0.26.0); no sampler is tried. A first start with an empty compile cache adds 0.22 GiB."""
 _SECOND_REST_GIB = 0.25
+SECOND_SAMPLER = (
+    (22_000, Interval(6, 8, ORIGIN)),
+    (26_000, Interval(2, 2.6, ORIGIN)),
+    (29_000, Interval(2, 14, ORIGIN)),
+    (33_000, Interval(6, 14, ORIGIN)),
+)
+"""Bytes per (sequence x vocabulary entry) of the second runner's trial, from which release on: logits in the model's 16 bits and,
+where the sampler always works on one (until 0.25), a copy in 32; the newest row's trial sets every parameter, which takes the copy
+and up to two more (vllm/v1/worker/gpu/model_runner.py, `_dummy_sampler_run`, and sample/sampler.py). From 0.29 on a start told
+0.44 GiB at 256 x 152k, four times what its forward pass takes with 2,048 tokens: what takes it is not known, so that both ends are kept."""
 
 ENCODER_BYTES = Interval(0.0, 1.6 * GIB, ORIGIN)
 """What the trial of a vision or audio encoder adds with up to 8,192 tokens in a step, in proportion above; nothing where the flags allow no such item."""
@@ -74,18 +88,22 @@ def activation_bytes(
     (`runner` V2) profiles the forward pass alone.
     """
     floor = batched_tokens * _widest_bytes(model, tp, dtype)
-    if runner == "V2":
-        low, high = SECOND_FORWARD
-        return Interval(low * floor, high * floor + _SECOND_REST_GIB * GIB, ORIGIN)
-    each = LEAN_SAMPLER_BYTES
-    if version is not None and version < LEAN_SAMPLER_SINCE:
-        fused = FUSED_SAMPLER_SINCE <= version <= FUSED_SAMPLER_UNTIL
-        each = replace(SAMPLER_BYTES, lo=FUSED_SAMPLER_BYTES) if fused else SAMPLER_BYTES
     rows = 0 if model.pooled else max_num_seqs * (model.vocab_size or 128_000)
-    low, high = FORWARD
-    peak = Interval(
-        max(low * floor, rows * each.lo), max(high * floor, rows * each.hi + 0.35 * floor) + 0.1 * GIB, ORIGIN
-    )
+    if runner == "V2":
+        plain = not (model.experts_per_token or model.recurrent or model.multimodal)
+        low, high = SECOND_FORWARD if plain else FORWARD  # measured of plain decoders alone
+        rest = _SECOND_REST_GIB * GIB
+        each = next(
+            (size for since, size in reversed(SECOND_SAMPLER) if version is None or version >= since),
+            SECOND_SAMPLER[0][1],
+        )
+        encoder = encoder and (version is None or version >= SECOND_ENCODER_SINCE)
+    else:
+        (low, high), each, rest = FORWARD, LEAN_SAMPLER_BYTES, 0.1 * GIB
+        if version is not None and version < LEAN_SAMPLER_SINCE:
+            fused = FUSED_SAMPLER_SINCE <= version <= FUSED_SAMPLER_UNTIL
+            each = replace(SAMPLER_BYTES, lo=FUSED_SAMPLER_BYTES) if fused else SAMPLER_BYTES
+    peak = Interval(max(low * floor, rows * each.lo), max(high * floor, rows * each.hi + 0.35 * floor) + rest, ORIGIN)
     if grows_with_length(model):
         least, most = SPARSE_WORKSPACE
         peak = Interval(max(peak.lo, least * max_model_len), peak.hi + most * max_model_len, ORIGIN)
@@ -119,16 +137,35 @@ def grows_with_length(model: Model) -> bool:
     return any(cache.kind == LATENT and (cache.index_dim or cache.side_bytes) for cache in model.caches)
 
 
-def runner_of(model: Model, version: int, stated: str | None = None) -> str:
+def runner_of(
+    model: Model, version: int, stated: str | None = None, *, quantised: bool = False, drafts: str = ""
+) -> str:
     """The model runner, V1 or V2: what a log or a variable states, else the default of the release for such a model.
 
-    MoE, hybrid, multimodal and embedding models, and releases before the change, are counted as V1.
+    `quantised` is whether the weights are, `drafts` the method of speculation, if any.
     """
     if stated in ("V1", "V2"):
         return stated
-    plain = not (model.experts_per_token or model.recurrent or model.multimodal or model.encoder or model.latent)
-    return "V2" if plain and version >= SECOND_RUNNER_SINCE else "V1"
+    rule = runner_rule(version)
+    if rule is None or drafts in rule.without or (quantised and not rule.quantised):
+        return "V1"
+    if rule.every:
+        return "V2"
+    if model.pooled:
+        return "V1"
+    dense = rule.dense and not (model.experts_per_token or model.recurrent)
+    return "V2" if dense or model.family in rule.families else "V1"
 
+
+def graphs_estimated(runner: str, version: int) -> bool:
+    """Whether this runner estimates its graphs in a release that takes such an estimate off."""
+    return runner == "V1" or version >= SECOND_GRAPHS_SINCE
+
+
+KEPT_BYTES = Interval(0, 0.15 * GIB, ORIGIN)
+"""What the device lacks after profiling besides weights and what is outside torch, in releases that take off what the device lacks:
+tensors that runner and layers keep (buffers of the batch, tables of positions, workspaces of kernels) and pieces that the
+allocator cannot give back (vllm/utils/mem_utils.py, `total_consumed`, 0.27 on). Earlier releases count the tensors in the peak."""
 
 CONTEXT_BYTES = Interval(0.2 * GIB, 0.6 * GIB, ORIGIN)
 """A process's CUDA context and loaded kernels, by card and driver; about 0.5 GiB on an H100."""
@@ -155,6 +192,24 @@ def non_torch_bytes(tp: int = 1, device: str = "", *, context: bool = False) -> 
     )
 
 
+RANKS_APART = 0.02
+"""What the poorest rank may have less for KV than the first, as a share of that: in 23 of 29 starts of several ranks (0.12 on) the
+blocks are those of the printed bytes, in six they are fewer, by 0.2 to 1.8 % in the four that were looked at."""
+
+
+def poorest_rank(printed_bytes: Interval) -> Interval:
+    """What the rank with the least has for KV where the first one's line says so much."""
+    return replace(printed_bytes, lo=printed_bytes.lo - RANKS_APART * max(0.0, printed_bytes.lo))
+
+
+ONE_RANK_PRINTS_SINCE = 12_000
+
+
+def one_rank_prints(version: int | None) -> bool:
+    """Whether "Available KV cache memory" is printed by the first rank of a node alone (`info_once`, vllm/v1/worker/gpu_worker.py)."""
+    return version is None or version >= ONE_RANK_PRINTS_SINCE
+
+
 def beside_weights(device: str) -> Interval:
     """What "Model loading took" holds on this device beside the weights.
 
@@ -164,6 +219,23 @@ def beside_weights(device: str) -> Interval:
     return Interval(0.02 * GIB, 0.2 * GIB, ORIGIN) if _AMD.search(device) else Interval(0, 0, ORIGIN)
 
 
+SPREAD_SCALES = 2 / 128
+"""Bytes of a weight more where 8-bit floats run on a card without kernels for them: the scale of a block of 128 x 128 becomes one in 16
+bits per 128 weights of each column (marlin_utils_fp8.py: 14.46 GiB loaded for 14.14 to 14.28 on two Quadro RTX 6000)."""
+
+
+def without_fp8(device: str) -> bool:
+    """Whether this card has no arithmetic of 8-bit floats (NVIDIA before Ada and Hopper), so that Marlin's kernels widen them.
+
+    >>> without_fp8("NVIDIA A100 80GB"), without_fp8("NVIDIA RTX A5000"), without_fp8("NVIDIA RTX 6000 Ada"), without_fp8("NVIDIA L40S")
+    (True, True, False, False)
+    """
+    return _WITHOUT_FP8.search(device) is not None
+
+
+_WITHOUT_FP8 = regex(
+    r"(?i)\ba(?:2|10g?|16|30|40|100|800)\b|\brtx a\d{4}\b|rtx [23]0\d0|quadro|titan|orin|\b(?:v100s?|p100|p40|t4)\b"
+)
 _AMD = regex(r"(?i)\bamd\b|instinct|radeon|\bmi\d{2,3}x?\b|\brx[ -]?\d{4}")
 _WITHOUT_NVLINK = regex(r"(?i)geforce|rtx|l40|l20|\bl4\b|\ba10g?\b|\bt4\b|arc")
 

@@ -35,8 +35,7 @@ from oomdoc.physics.kv import (
 )
 
 HYBRID_SINCE = 9_002  # 0.9.2: one pool for groups of layers; before, every layer counts as full attention
-BLOCKS_LINE_UNTIL = 20_001  # logs of 0.20.0 and of a 0.20.1 build print blocks // groups x block tokens
-CONCURRENCY_LINE_SINCE = 23_000  # those of 0.23 and later print concurrency x max_model_len; between: not seen
+BLOCKS_LINE_UNTIL = 20_000  # _report_kv_cache_config of 0.20.0 prints blocks // groups x block tokens, that of 0.20.1 concurrency x max_model_len
 DEFAULT_BLOCK_TOKENS = 16
 
 
@@ -87,10 +86,12 @@ def layouts(
     hybrid_manager: bool = True,
     draft: Sequence[Cache] = (),
     draft_tokens: int = 0,
+    every_state: bool = False,
 ) -> tuple[Layout, ...] | None:
     """The layout of each pipeline stage; None where a cache of the model is not known, or its pages do not divide.
 
     `draft` are the caches of layers for speculation, which stand on the last stage; `draft_tokens` are proposed per step.
+    `every_state`: a recurrent state is kept at every block, whose tokens are then whole chunks of the state-space kernel.
     """
     kind = kv_dtype(model, kv_cache_dtype, dtype)
     hybrid = hybrid_manager and (version is None or version >= HYBRID_SINCE)
@@ -99,7 +100,7 @@ def layouts(
     for place, stage in enumerate(stages):
         own = (*stage, *draft) if place == len(stages) - 1 else stage
         tokens = block_tokens or default_block_tokens(model, version)
-        layout = _layout(own, kind, tp, version, tokens, hybrid, draft_tokens)
+        layout = _layout(own, kind, tp, version, tokens, hybrid, draft_tokens, _chunk(model) if every_state else 1)
         if layout is None:
             return None
         found.append(layout)
@@ -121,6 +122,7 @@ def _layout(
     block_tokens: int,
     hybrid: bool,
     draft_tokens: int = 0,
+    chunk: int = 1,
 ) -> Layout | None:
     own = [cache for cache in stage if cache.kind not in (CROSS, ENCODER)]
     if own and all(cache.kind == COMPRESSED for cache in own):
@@ -147,6 +149,7 @@ def _layout(
         step = _STEP
         if any(cache.kind == LATENT for cache in attention):
             step = _POOLED_STEP if any(cache.side_bytes for cache in attention) else _LATENT_STEP
+        step = math.lcm(step, chunk)
         block_tokens = max(block_tokens, math.ceil(state / per_token / step) * step)
         padding = per_token * block_tokens / state - 1
     page = max((sizes[cache] or 0) for cache in attention) * block_tokens
@@ -158,6 +161,18 @@ def _layout(
 
 
 _STEP, _LATENT_STEP, _POOLED_STEP = 16, 64, 128
+_CHUNKS = {
+    "nemotron_h": 128,
+    "jamba": 2048,
+    "mamba": 256,
+}  # `chunk_size` of their configs; without one the engine takes 2,048
+
+
+def _chunk(model: Model) -> int:
+    """Tokens that the kernel of a state-space layer takes at once."""
+    return next((size for family, size in _CHUNKS.items() if model.family.startswith(family)), 256)
+
+
 _PAGE = 576  # FlashMLA wants pages that this divides
 _WINDOW_BLOCK = 64  # tokens in a block of the windows, so that its page is that of compressed entries of 256 tokens
 _STATE_BLOCKS = {4: (4, 8), 128: (8, 128)}  # ratio -> tokens in a block of the compressor's state, and its window
@@ -230,20 +245,23 @@ def request_blocks(
     *,
     batched_tokens: int,
     prefix_caching: bool = True,
+    every_state: bool = False,
     draft_tokens: int = 0,
     checked: bool = False,
 ) -> int:
     """Blocks that one request of so many tokens holds, over all groups.
 
     Full: ceil(n / block). Sliding: ceil(min(window - 1 + batched, n) / block) + 1. Chunked: ceil(min(chunk + batched, n)
-    / block). Recurrent: 1, and 2 with prefix caching (a copy at the last block boundary), and one per draft token.
+    / block). Recurrent: 1, and 2 with prefix caching (a copy at the last block boundary), or one at each block where
+    `every_state` is kept, and one per draft token.
     `checked`: as the start-up check counts them.
     """
     need = 0.0
     for group in layout.groups:
         window = group.cache.window or tokens
         if group.cache.kind == RECURRENT:
-            count = (2 if prefix_caching else 1) + draft_tokens
+            count = _ceil(tokens, group.block_tokens) if every_state else 2 if prefix_caching else 1
+            count += draft_tokens
         elif group.cache.kind == SLIDING:
             count = _ceil(min(window - 1 + batched_tokens, tokens), group.block_tokens) + 1
         elif group.cache.kind == CHUNKED:
@@ -275,9 +293,8 @@ def pool_tokens(
 ) -> int:
     """The tokens that the engine prints for so many blocks; `need` is what a request of `max_model_len` takes.
 
-    Until 0.20.1: blocks // groups x block tokens x DCP; from 0.23 on int(blocks / need x max_model_len), where need and
-    length speak of all ranks already. Of a release between them (`token_line_unknown`) the newer rule is taken. Without
-    `prefix_caching` the block of a recurrent state is said to hold `max_model_len` tokens, and the least of the groups counts.
+    Until 0.20.0: blocks // groups x block tokens x DCP; from 0.20.1 on int(blocks / need x max_model_len), where need and
+    length speak of all ranks already. Without `prefix_caching` the block of a recurrent state is said to hold `max_model_len` tokens, and the least of the groups counts.
     """
     if version is None or version > BLOCKS_LINE_UNTIL:
         return int(block_count / need * max_model_len) if need else 0
@@ -287,21 +304,13 @@ def pool_tokens(
     return block_count // len(layout.groups) * each * dcp
 
 
-def token_line_unknown(version: int) -> bool:
-    """Whether a release lies between those whose rule of the printed tokens was seen.
-
-    >>> token_line_unknown(20_001), token_line_unknown(21_000), token_line_unknown(23_000)
-    (False, True, False)
-    """
-    return BLOCKS_LINE_UNTIL < version < CONCURRENCY_LINE_SINCE
-
-
 def longest_request(
     layout: Layout,
     block_count: int,
     *,
     batched_tokens: int,
     prefix_caching: bool = True,
+    every_state: bool = False,
     draft_tokens: int = 0,
     most: int = 1 << 24,
 ) -> int:
@@ -314,6 +323,7 @@ def longest_request(
             middle,
             batched_tokens=batched_tokens,
             prefix_caching=prefix_caching,
+            every_state=every_state,
             draft_tokens=draft_tokens,
             checked=True,
         )

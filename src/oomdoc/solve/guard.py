@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.fit.sheet import divides
-from oomdoc.physics.expect import FLAGS, Setup, flag_value
+from oomdoc.physics.setup import FLAGS, Setup, flag_value
 from oomdoc.solve.situation import Situation
 
 # First and last release (version numbers) that take a flag, where advice could meet one that does not

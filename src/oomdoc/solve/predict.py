@@ -9,8 +9,8 @@ from typing import Any
 from oomdoc.fit.judge import judge, longest
 from oomdoc.ledger.message import torch_printed
 from oomdoc.model import LedgerEntry, Range
-from oomdoc.physics.expect import FLAGS
 from oomdoc.physics.interval import Interval, point
+from oomdoc.physics.setup import FLAGS
 from oomdoc.solve.guard import changed
 from oomdoc.solve.situation import Situation
 from oomdoc.units import show_bytes
