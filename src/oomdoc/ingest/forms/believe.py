@@ -66,7 +66,7 @@ ENTITIES: tuple[Entity, ...] = (
     Entity("scaler", ("scaler.",), _cores("scaler.replicas time", "scaler.replicas scaler.desired", "scaler.replicas scaler.maximum", "scaler.minimum scaler.maximum", "scaler.metric scaler.threshold"), 4),
     Entity("allocator_segment", ("segment.",), _cores("segment.gap segment.inactive", "segment.gap segment.total segment.active"), 5),
     Entity("allocator_stat", ("allocator.",), _cores("allocator.reserved allocator.split", "allocator.reserved allocator.retries", "allocator.reserved allocator.allocated"), 4),
-    Entity("note", ("host.size",), (), 3),
+    Entity("note", ("host.size", "host.cpu_periods", "host.cpu_throttled"), _cores("host.size", "host.cpu_periods host.cpu_throttled"), 3),
     Entity("host_event", ("host.group_kills",), (), 3),
 )  # fmt: skip
 

@@ -15,6 +15,7 @@ process) stands in them. A word that is neither quantity, unit nor owner is the 
 
 from __future__ import annotations
 
+import itertools
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -161,7 +162,7 @@ def fate(name: str) -> str:
     if not words or among & _PER_TIME:
         return ""
     codes = [word for word in words if len(word) == 3 and word.isdigit() and word[0] in "2345"]
-    classes = [before for before, word in zip(words, words[1:], strict=False) if word == "xx" and before in ("2", "3", "4", "5")]
+    classes = [before for before, word in itertools.pairwise(words) if word == "xx" and before in ("2", "3", "4", "5")]
     if codes or classes:
         bad = any(code[0] == "5" or code in ("408", "429", "499") for code in codes) or "5" in classes
         good = all(code[0] == "2" for code in codes) and all(before == "2" for before in classes)

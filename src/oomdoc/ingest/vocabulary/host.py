@@ -16,6 +16,20 @@ QUANTITIES = (
         not_names=("MemAvailable", "SwapTotal", "memory_total"),
     ),
     Quantity(
+        "host.cpu_periods", "note", ":cpu-periods", "count",
+        strong="nr periods, cfs periods, cpu periods",
+        high=1e12, counter=True,
+        samples=(("nr_periods", "15120", 15120), ("cfs_periods", 600, 600)),
+        not_names=("period", "nr_requests"),
+    ),
+    Quantity(
+        "host.cpu_throttled", "note", ":cpu-throttled", "count",
+        strong="nr throttled, cfs throttled, throttled periods, cfs throttled periods",
+        high=1e12, counter=True,
+        samples=(("nr_throttled", "310", 310), ("throttled_periods", 12, 12)),
+        not_names=("throttled_usec", "throttle reason"),
+    ),
+    Quantity(
         "host.group_kills", "host_event", ":cgroup-oom-count", "count",
         strong="",
         exact="memory.events.oom_kill, memory_events_oom_kill, container_oom_events_total, cgroup.oom_kill",
