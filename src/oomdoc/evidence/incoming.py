@@ -304,7 +304,9 @@ class Incoming:
         boots = [value - (0.0 if _OF_NO_ZONE.search(text or "") else local) for value, text in told]
         if boots and max(boots) - min(boots) <= _ONE_BOOT_S:
             for place in ("host_event", *self.parts.get("host_event", {}).values()):
-                self._con.execute(f"UPDATE {place} SET t = uptime_s + {boots[0]} WHERE t IS NULL AND uptime_s IS NOT NULL")
+                self._con.execute(
+                    f"UPDATE {place} SET t = uptime_s + {boots[0]} WHERE t IS NULL AND uptime_s IS NOT NULL"
+                )
             self._values.setdefault(("host_event", "t"), set()).add(ANYTHING)
 
 

@@ -26,7 +26,9 @@ _LINE_CAP = 4000
 _CALL = regex(r"\"(?:GET|POST|PUT) (?P<path>/[^\s\"]{0,400}) HTTP/\d(?:\.\d)?\"[ ,]+(?P<status>\d{3})\b(?P<rest>.*)$")
 _BARE_CALL = regex(r"(?:^|[ \t])(?P<path>/[^\s\"']{1,200})[ \t]+(?P<status>[1-5]\d\d)(?P<rest>[ \t].*)$")
 """The same in columns of somebody's own: a path, a status, and how long it took."""
-_LASTED = regex(r"[ \t]+(?:(?P<value>\d{1,7}(?:\.\d{1,6})?)(?P<unit>ms|us|s)?|-)(?:[ \t]|$)|.{0,60}?\bafter (?P<late>\d{1,6}(?:\.\d{1,3})?) ?(?P<late_unit>ms|s)\b")
+_LASTED = regex(
+    r"[ \t]+(?:(?P<value>\d{1,7}(?:\.\d{1,6})?)(?P<unit>ms|us|s)?|-)(?:[ \t]|$)|.{0,60}?\bafter (?P<late>\d{1,6}(?:\.\d{1,3})?) ?(?P<late_unit>ms|s)\b"
+)
 _API = regex(
     r"/v\d(?:/|\b)|/generate|/invocations|/infer\b|/chat|/completion|/embed|/rerank|/predict|/api/(?:chat|generate)"
 )

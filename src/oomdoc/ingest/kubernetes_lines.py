@@ -284,6 +284,30 @@ PATTERNS: tuple[Pattern, ...] = (
         table="process_exit",
     ),
     pattern(
+        # what `systemctl status` says of a unit that runs no more
+        "unit-exit",
+        "supervisor",
+        ("Main PID:",),
+        (
+            r"^\s*Main PID: (?P<pid>\d{1,9}) \(code=(?P<how>exited|killed|dumped), (?:status|signal)=(?P<status>\d{1,3})?(?:/?[A-Z]+)?\)",
+        ),
+        lambda row, match: {
+            "name": None,  # of the unit that is asked about
+            "exit_code": None
+            if match["status"] is None
+            else int(match["status"])
+            if match["how"] == "exited"
+            else -int(match["status"]),
+            "pid": int(match["pid"]),
+        },
+        (
+            "   Main PID: 41233 (code=exited, status=1/FAILURE)",
+            {"exit_code": 1, "pid": 41233},
+        ),
+        ("   Main PID: 41233 (code=killed, status=9/KILL)", {"exit_code": -9}),
+        table="process_exit",
+    ),
+    pattern(
         # what a script that ran the server writes down of its end, in a line of its own
         "exit-alone",
         "shell",

@@ -131,9 +131,16 @@ def bind(store: Tables) -> Scene:
             kills.append((bond.whose, kill["whole"]))
         for row in kill["rows"]:
             note("host_event", row, bond, kill["whole"]["text"] or "", kill["whole"])
-    for row in rows_of(store, "host_event", "source, line, t, kind, process, memory_group, count, text"):
+    host_events = rows_of(store, "host_event", "source, line, t, kind, process, pid, memory_group, count, text")
+    faulty = {row["pid"] for row in host_events if row["kind"] == "segfault" and row["pid"] is not None}
+    for row in host_events:
         if row["kind"] in FAULTS:
-            note("host_event", row, owner.of_fault(row, server), row["text"] or "")
+            bond = owner.of_fault(row, server)
+            if bond.whose == UNKNOWN and row["kind"] == "segfault" and len(faulty) > 1:
+                bond = Bond(
+                    FOREIGN, f"one of {len(faulty)} programs that ended by a fault, at times that cannot be compared"
+                )
+            note("host_event", row, bond, row["text"] or "")
         elif row["kind"] == "cgroup-oom-count":
             note("host_event", row, owner.of_counter(row, server), row["text"] or "")
         elif row["kind"] in STATEMENTS and row["source"] not in logs and logs:
@@ -157,8 +164,11 @@ def bind(store: Tables) -> Scene:
     for row in rows_of(store, "scaler", "source, line, t, target, namespace, name, text"):
         row.update(described.of_scaler(row))
         note("scaler", row, owner.of_scaler(row, server), row["text"] or "")
+    asked = rows_of(store, "note", "source, line", "topic = 'stop-asked'") if "note" in store.filled else []
     for row in rows_of(store, "process_exit", "source, line, t, name, exit_code"):
-        if row["source"] not in logs:
+        if row["exit_code"] in (-9, -15, 137, 143) and any(_was_asked(row, stop) for stop in asked):
+            note("process_exit", row, Bond(FOREIGN, "somebody had asked the supervisor to stop it"), f"{row['name'] or 'a process'} ended with {row['exit_code']}")  # fmt: skip
+        elif row["source"] not in logs:
             note(
                 "process_exit",
                 row,
@@ -177,6 +187,15 @@ def bind(store: Tables) -> Scene:
     )  # beside a kill that is the server's, one of nobody explains nothing
     own_kills = tuple(whole for whose, whole in kills if whose != UNKNOWN or not tied)
     return Scene(server, present, bonds, shown, explained, frozenset(known.strangers), own_kills)
+
+
+_STOP_LINES = 40
+"""A supervisor waits 30 to 90 seconds for a unit to end before it kills it; a chatty host writes some lines in that time."""
+
+
+def _was_asked(end: Mapping[str, Any], stop: Mapping[str, Any]) -> bool:
+    """Whether a process was ended because somebody had the supervisor stop it."""
+    return bool(end["source"] == stop["source"] and 0 < end["line"] - stop["line"] <= _STOP_LINES)
 
 
 def victim(kill: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -164,6 +164,20 @@ def zone_apart(t: float, life: Life, within: float = SEEN_S) -> float:
     return steps * ZONE_S if steps and -BEFORE_S <= behind - steps * ZONE_S <= within else 0.0
 
 
+ANOTHER_DAY_S = 12 * 3600.0
+"""A supervisor starts again within minutes, and tries of one person follow each other within a working day."""
+
+
+def ended_another_day(row: Mapping[str, Any], server: Server) -> float | None:
+    """Seconds between the end of another pod's container and the begin of a server that came up and shows no end; None where it is none of another day."""
+    begins = [life.begin_t for life in server.lives if life.begin_t is not None]
+    its = any(row["pod"] in (life.place.pod or life.source) for life in server.lives) if row["pod"] else True
+    if not server.came_up or not begins or row["ended_t"] is None or its:
+        return None
+    before = min(begins) - row["ended_t"]
+    return before if before > ANOTHER_DAY_S else None
+
+
 def outlived(row: Mapping[str, Any], lives: Sequence[Life]) -> bool:
     """Whether a server answered on after a container of no cluster had ended: it was another program's.
 

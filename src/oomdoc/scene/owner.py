@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.regexes import regex
-from oomdoc.scene.lives import LAST_S, SEEN_S, WENT_ON_S, ZONES_S, Life, Server, outlived, zone_apart
+from oomdoc.scene.lives import LAST_S, SEEN_S, WENT_ON_S, ZONES_S, Life, Server, ended_another_day, outlived, zone_apart
 from oomdoc.scene.places import group_of_path, id_of, is_engine, place_of_path, same_id, uid_of, workload_of
 from oomdoc.units import show_bytes, show_seconds
 
@@ -122,7 +122,9 @@ def of_kill(row: Row, server: Server) -> Bond:
         if server.came_up and (not engine or server.running_since is not None):
             return Bond(UNKNOWN, f"{who} at a time that cannot be compared, and the server shows no failure")
         if not engine and all(life.end == "failed" for life in server.lives):
-            return Bond(UNKNOWN, f"{who} at a time that cannot be compared, and the server's log ends with an error of its own")
+            return Bond(
+                UNKNOWN, f"{who} at a time that cannot be compared, and the server's log ends with an error of its own"
+            )
         return Bond(OWN, f"{who}; its time cannot be compared", None)
     return Bond(OWN, who, own)
 
@@ -182,6 +184,8 @@ def of_container(row: Row, server: Server) -> Bond:
         return bond
     if outlived(row, server.lives):
         return Bond(FOREIGN, f"{said} ended, and the server answered on after it")
+    if (before := ended_another_day(row, server)) is not None:
+        return Bond(FOREIGN, f"{said} ended {show_seconds(before)} before the server began that has been up since")
     if pod in server.initializing and name not in server.containers:
         return Bond(OWN, f"{said}, which the server waits for")
     if row["serves"] is False and (server.containers - {name}):

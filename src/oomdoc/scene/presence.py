@@ -27,7 +27,7 @@ FIELD = regex(
 )
 """Words of the field. They count only where nothing structured speaks: a person's text, the name of a pod, an event."""
 TRAINER = regex(
-    r"(?i)loss\.backward|optimizer\.step|\btrainer\b|training_step|deepspeed|comfyui|stable[- ]diffusion|diffusers/pipelines|webui|accelerate launch|\bepochs?\b|finetun|peft|lightning"
+    r"(?i)loss\.backward|optimizer\.step|\btrainer\b|training_step|deepspeed|comfyui|stable[- ]diffusion|diffusers/pipelines|webui|accelerate launch|\bepochs?\b|finetun|peft|lightning|(?:^|[/ ])(?:\w{1,20}_)?train(?:_\w{1,20})?\.py"
 )
 LISTED = "origin = 'file' AND flag = 'version'"
 """The release in a list of installed packages: nothing says that it ran."""

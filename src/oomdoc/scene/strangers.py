@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oomdoc.scene.kin import Kin, words_of
-from oomdoc.scene.lives import Life
+from oomdoc.scene.lives import ANOTHER_DAY_S, Life
 from oomdoc.scene.places import is_engine, workload_of
 from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables
 from oomdoc.units import show_seconds
@@ -155,10 +155,6 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
     return found
 
 
-SOLVED_S = 12 * 3600.0
-"""Tries of one person follow each other within a working day; a start that was refused half a day before the server came up is another day's story."""
-
-
 def got_over(lives: Sequence[Life]) -> dict[str, str]:
     """Logs of another day in which a start failed, where a later one came up and has not failed since.
 
@@ -174,7 +170,7 @@ def got_over(lives: Sequence[Life]) -> dict[str, str]:
         bad = [life for life in own if life.end in ("failed", "killed")]
         last = max((life.end_t if life.end_t is not None else math.inf for life in own), default=math.inf)
         before = (newest.begin_t or 0.0) - last
-        if bad and not any(life.served for life in bad) and before > SOLVED_S:
+        if bad and not any(life.served for life in bad) and before > ANOTHER_DAY_S:
             found[source] = f"a start that failed {show_seconds(before)} before the server of {newest.source} came up"
     return found
 

@@ -356,7 +356,9 @@ class Filler:
         """The memory of the host; how often a limit on processors stopped a group."""
         for name, topic in (("host.cpu_periods", "cpu-periods"), ("host.cpu_throttled", "cpu-throttled")):
             if one.get(name) is not None:
-                self.rows.add("note", one.line, topic=topic, value=float(one.get(name)), text=f"{topic} {one.get(name)}")
+                self.rows.add(
+                    "note", one.line, topic=topic, value=float(one.get(name)), text=f"{topic} {one.get(name)}"
+                )
         size = one.get("host.size")
         if size and ("note", str(size)) not in self._announced:
             self._announced.add(("note", str(size)))

@@ -146,7 +146,9 @@ _COUNTED = word_set("requests request reqs calls answers responses replies n num
 _ANSWERED = word_set("answered succeeded successful success ok completed served done")
 _FAILED = word_set("errors error failed failures timeouts timeout rejected refused dropped abandoned")
 _SENT = word_set("sent requests reqs calls offered issued")
-_PER_TIME = word_set("per s sec second min minute hour rate ratio share pct percent latency token tokens ms time max limit rps qps")
+_PER_TIME = word_set(
+    "per s sec second min minute hour rate ratio share pct percent latency token tokens ms time max limit rps qps"
+)
 
 
 def fate(name: str) -> str:
@@ -166,7 +168,13 @@ def fate(name: str) -> str:
     if codes or classes:
         bad = any(code[0] == "5" or code in ("408", "429", "499") for code in codes) or "5" in classes
         good = all(code[0] == "2" for code in codes) and all(before == "2" for before in classes)
-        return "failed" if bad else "answered" if good and among & {"http", "status", "xx", "code", *_ANSWERED, *_COUNTED} else ""
+        return (
+            "failed"
+            if bad
+            else "answered"
+            if good and among & {"http", "status", "xx", "code", *_ANSWERED, *_COUNTED}
+            else ""
+        )
     if among & _FAILED:
         return "failed" if among <= _FAILED | _COUNTED | {"http", "client", "gateway"} else ""
     if among & _ANSWERED:

@@ -1,0 +1,22 @@
+-- says: what a container held filled the limit of the server's own container and was gone with the next sample: it was ended at its limit, whoever tells of the kill; no row where that was never seen
+-- scope: bundle
+-- name: as the samples name it
+-- peak_bytes: what it held last
+-- limit_bytes: what it may hold
+-- times: how often that was seen
+-- ref: the sample before it was gone
+WITH bound AS (
+  SELECT DISTINCT memory_limit_bytes AS bytes FROM container WHERE memory_limit_bytes > 0
+  UNION
+  SELECT value::BIGINT FROM note WHERE topic = 'container-limit' AND value > 0
+), sample AS (
+  SELECT source, line, name, bytes,
+    lead(bytes) OVER (PARTITION BY source, name, variant ORDER BY coalesce(t, elapsed_s), step, line) AS after
+  FROM process_memory
+  WHERE resource = 'host'
+)
+SELECT arg_max(coalesce(s.name, 'the container'), s.bytes) AS name, max(s.bytes)::BIGINT AS peak_bytes, arg_max(b.bytes, s.bytes) AS limit_bytes,
+  count(DISTINCT s.line) AS times, arg_max(s.source || ':' || s.line, s.bytes) AS ref
+FROM sample s JOIN bound b ON s.bytes BETWEEN $limit_filled * b.bytes AND $limit_passed * b.bytes
+WHERE s.after <= $container_gone * s.bytes
+HAVING count(*) > 0
