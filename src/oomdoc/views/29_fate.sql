@@ -23,7 +23,8 @@ WITH own AS (
   FROM gauge
 ), box AS (
   -- or its container: it runs, is ready or not told otherwise, and was never started again but after its machine (255 and Unknown: the kubelet found it gone); or it was ended or evicted
-  SELECT CASE WHEN bool_or(coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143))
+  SELECT CASE WHEN bool_and(last_reason IS NULL AND reason IS NULL AND exit_code BETWEEN 1 AND 127 AND coalesce(restarts, 0) > 0) THEN 'died'
+    WHEN bool_or(coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143))
     -- a status below 128 is the program's own
     THEN CASE WHEN bool_and(coalesce(last_reason, reason) = 'Error' AND exit_code BETWEEN 1 AND 127)
       FILTER (coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted')) THEN 'died' ELSE 'ended' END
