@@ -7,7 +7,7 @@ listed in the report as set aside, with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,11 +122,21 @@ def bind(store: Tables) -> Scene:
     logs = {life.source for life in server.lives}
     told = [kill for kill in _kills(store) if kill["whole"]["source"] not in known.strangers]
     # an event and the kernel's own lines tell of one kill: what its memory group says holds for both
+    containers = rows_of(
+        store, "container", "source, line, pod, name, namespace, serves, last_reason, reason, restarts, ended_t"
+    )
     grouped = {victim(kill["whole"]): kill["whole"] for kill in told if kill["whole"]["memory_group"]}
     for kill in told:
         whole = kill["whole"]
         same = None if whole["memory_group"] or whole["pid"] is None else grouped.get(victim(whole))
         bond = owner.of_kill(same or whole, server)
+        if bond.whose == OWN and (own := _container_of(whole, containers)) is not None:
+            bond = owner.of_container(own, server)
+        elif bond.whose == OWN and explained and not owner.shows_identity(same or whole, server):
+            bond = Bond(
+                UNKNOWN,
+                f"{bond.why}, of which nothing says that it is the server, and the server's own words say what failed",
+            )
         if bond.whose != FOREIGN and not (bond.whose == UNKNOWN and explained):
             kills.append((bond.whose, kill["whole"]))
         for row in kill["rows"]:
@@ -187,6 +197,20 @@ def bind(store: Tables) -> Scene:
     )  # beside a kill that is the server's, one of nobody explains nothing
     own_kills = tuple(whole for whose, whole in kills if whose != UNKNOWN or not tied)
     return Scene(server, present, bonds, shown, explained, frozenset(known.strangers), own_kills)
+
+
+def _container_of(kill: Mapping[str, Any], containers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The container in whose description a kill without a victim stands; None where it names one, or stands in no description."""
+    if kill["process"] or kill["pid"] is not None or kill["memory_group"]:
+        return None
+    beside = [row for row in containers if row["source"] == kill["source"]]
+    before = [row for row in beside if row["line"] <= kill["line"]]
+    # several of one document may stand at its head: the one that is told to have been killed is meant
+    return max(
+        before,
+        key=lambda row: (row["line"], row["last_reason"] == "OOMKilled"),
+        default=min(beside, key=lambda row: row["line"], default=None),
+    )
 
 
 _STOP_LINES = 40

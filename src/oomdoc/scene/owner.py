@@ -45,6 +45,10 @@ _OTHER_WORK = regex(
 """What is done on devices beside serving."""
 _BESIDE = regex(r"(?i)text-embeddi|infinity_emb|whisper-?serv")
 """Programs that serve models beside a language model and write no log like its: what became of them is their own."""
+_NAMED_UNIT = regex(
+    r"/((?!docker|containerd|crio|kubelet|libpod|podman|init|system|machine|session|app|run-)[A-Za-z][\w.-]{2,60}?)(?:@[^/]{0,60})?\.service(?:/|$)"
+)
+"""A memory group of the service manager that has a name of its own."""
 _UNIT = regex(r"(?:\.service|\.scope|^user-\d+\.slice)$")
 """Memory groups of the service manager: of a daemon, a session, a person who is logged in."""
 
@@ -56,6 +60,9 @@ def of_kill(row: Row, server: Server) -> Bond:
     known = _of_group(group, server)
     if known is False:
         return Bond(FOREIGN, f"{who} in the memory group of another container")
+    unit = _NAMED_UNIT.search(group)
+    if unit and not is_engine(unit[1]) and not server.kin.has(unit[1]):
+        return Bond(FOREIGN, f"{who} in the memory group of {unit[1]}")
     engine = is_engine(name)
     if server.kin.has(name) and not (server.lives and name and _BESIDE.search(name)):
         engine = True
@@ -129,6 +136,15 @@ def of_kill(row: Row, server: Server) -> Bond:
     return Bond(OWN, who, own)
 
 
+def shows_identity(kill: Row, server: Server) -> bool:
+    """Whether a kill shows that it is the server's: by the name of the process, by its memory group, by the limit of that."""
+    name = kill["process"]
+    return bool(
+        is_engine(name) or server.kin.has(name) or _of_group(kill["memory_group"] or "", server) or _same_limit(kill, server)
+        or any(life.end == "killed" for life in server.lives)
+    )  # fmt: skip
+
+
 def of_fault(row: Row, server: Server) -> Bond:
     """An error of a device or program that the kernel reports (Xid, segfault, reboot): `process`, `t`, `kind`."""
     t, name = row["t"], row["process"]
@@ -191,6 +207,13 @@ def of_container(row: Row, server: Server) -> Bond:
     if row["serves"] is False and (server.containers - {name}):
         return Bond(FOREIGN, f"{said} is not the one that serves")
     if bond is not None and server.containers and name and name not in server.containers and row["serves"] is None:
+        return Bond(FOREIGN, f"{said} is not the one that serves")
+    if (
+        not pod
+        and name
+        and server.containers
+        and name.lstrip("/") not in {each.lstrip("/") for each in server.containers}
+    ):
         return Bond(FOREIGN, f"{said} is not the one that serves")
     return bond or Bond(OWN if row["serves"] else UNKNOWN, said)
 
@@ -292,13 +315,15 @@ _CONTAINER_GROUP = regex(r"docker|libpod|podman|nerdctl|/lxc")
 def _same_limit(row: Row, server: Server) -> bool | None:
     """Whether the limit of a killed group is that of the server's container to the byte; None where one of them is not told.
 
-    Another limit tells only of a container that no cluster runs: a pod's own group holds the sum of its containers.
+    A larger limit tells only of a container that no cluster runs: a pod's own group holds the sum of its containers.
     """
     limit = row["limit_bytes"]
     if not limit or not server.memory_limits:
         return None
     if limit in server.memory_limits:
         return True
+    if limit < min(server.memory_limits):
+        return False  # a pod's group holds the sum of its containers, and is no smaller than one of them
     return False if _CONTAINER_GROUP.search(row["memory_group"] or "") else None
 
 
