@@ -185,17 +185,21 @@ class Store:
         if not self._locked:
             self.database.con.execute("SET search_path = 'own,main'")
 
+    def hides(self, table: str) -> bool:
+        """Whether rows of a table are kept from views and rules: they are somebody else's."""
+        return table in self._own
+
     def _shown(self, table: str) -> str:
         """The table as rules see it. A view would look for a bare name in its own schema first."""
         return f"{'own' if table in self._own else 'main'}.{table}"
 
     def focus(self, incident: str | None) -> None:
         """From now on see one incident: log rows of its engine start, everything else of the bundle. None = all."""
-        self.derived.make_named(_HIDDEN)
         self.database.write()
         # no temporary tables: a transaction that only reads may write to those
         self.database.con.execute("CREATE OR REPLACE TABLE main.focus AS SELECT $1::VARCHAR AS incident", [incident])
-        hidden = self.database.con.execute(_HIDDEN).fetchall()
+        hidden = self._hidden(incident)
+        self.database.write()
         self.database.con.execute(
             "CREATE OR REPLACE TABLE main.hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)"
         )
@@ -214,6 +218,14 @@ class Store:
         self.derived.without_rows |= {name for name, of in (("focus", incident), ("hidden", hidden)) if not of}
         self._told.clear()
         self.derived.unmake("incident")
+
+    def _hidden(self, incident: str | None) -> list[tuple[Any, ...]]:
+        """Log ranges that this incident does not see: none, and not asked for, where one life alone is shown and no line is wrapped."""
+        lives = self.derived.count_of("engine_start") if incident else 0
+        if lives < 2 and not self.derived.count_of("wrapped") and not self.derived.plainly:
+            return []
+        self.derived.make_named(_HIDDEN)
+        return self.database.con.execute(self.database.statement(_HIDDEN)).fetchall()
 
     def expect(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Put these rows in place of `expected_figure`, and make the view over them anew."""
