@@ -136,7 +136,14 @@ class Store:
         self.database.plan_for(large=bool(self._incoming.parts))
         con.execute("CREATE TABLE engine_default (flag VARCHAR, since BIGINT, until BIGINT, value DOUBLE)")
         known = [(default.flag, default.since, default.until, default.value) for default in defaults()]
-        con.executemany("INSERT INTO engine_default VALUES (?, ?, ?, ?)", known)
+        self._fill("engine_default", known)
+
+    def _fill(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Rows of a table of our own, all in one statement: row by row they cost 2 ms more."""
+        if rows:
+            picked = ", ".join(f"unnest(${place})" for place in range(1, len(rows[0]) + 1))
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            self.database.con.execute(f"INSERT INTO {table} SELECT {picked}", columns)
 
     def _hide_foreign(self) -> None:
         """Views and rules see what is the server's own, or may be: `own.<table>` stands before the table of that name.
@@ -156,23 +163,17 @@ class Store:
             for name, of in (("relation", rows), ("life", self.scene.server.lives), ("host_kill", self.scene.kills))
             if not of
         }
-        if rows:
-            columns = ", ".join(f"unnest(${place})" for place in range(1, 7))
-            self.database.con.execute(
-                f"INSERT INTO main.relation SELECT {columns}", [list(column) for column in zip(*rows, strict=True)]
-            )
+        self._fill("main.relation", rows)
         lives = [(life.id, life.work_line, life.stop_line, life.end) for life in self.scene.server.lives]
         self.database.con.execute(
             "CREATE TABLE main.life (start_id VARCHAR, work_line UINTEGER, stop_line UINTEGER, ended VARCHAR)"
         )
-        if lives:
-            self.database.con.executemany("INSERT INTO main.life VALUES (?, ?, ?, ?)", lives)
+        self._fill("main.life", lives)
         self.database.con.execute(
             "CREATE TABLE main.host_kill (source VARCHAR, line UINTEGER, t DOUBLE, kind VARCHAR, process VARCHAR, bytes BIGINT, limit_bytes BIGINT)"
         )
         names = ("source", "line", "t", "kind", "process", "bytes", "limit_bytes")
-        if kills := [[kill[name] for name in names] for kill in self.scene.kills]:
-            self.database.con.executemany("INSERT INTO main.host_kill VALUES (?, ?, ?, ?, ?, ?, ?)", kills)
+        self._fill("main.host_kill", [[kill[name] for name in names] for kill in self.scene.kills])
         self.database.con.execute("CREATE SCHEMA IF NOT EXISTS own")
         self._own = {place[0] for place, bond in self.scene.bonds.items() if bond.whose in hidden[place[0]]}
         for table in sorted(self._own):
@@ -203,8 +204,7 @@ class Store:
         self.database.con.execute(
             "CREATE OR REPLACE TABLE main.hidden (source VARCHAR, first_line UINTEGER, last_line UINTEGER)"
         )
-        if hidden:
-            self.database.con.executemany("INSERT INTO main.hidden VALUES (?, ?, ?)", hidden)
+        self._fill("main.hidden", hidden)
         where = (
             " ANTI JOIN hidden h ON x.source = h.source AND x.line BETWEEN h.first_line AND h.last_line"
             if hidden
