@@ -15,7 +15,7 @@ import shapes
 from grids import report_of
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
-NAMES = ("healthy-full-device", "illegal-access-in-decode", "kv-demand-long-chats", "second-tenant-on-card-one", "pieces-of-seven-gib")  # fmt: skip
+NAMES = ("healthy-full-device", "illegal-access-in-decode", "prompt-logprobs-spike", "second-tenant-on-card-one", "pieces-of-seven-gib")  # fmt: skip
 CHOSEN = [(NAMES[place % len(NAMES)], layout) for place, layout in enumerate(layouts.LAYOUTS)]
 if os.environ.get("OOMDOC_METAMORPHIC"):
     CHOSEN = [(path.parent.name, layout) for path in sorted(SAMPLES.glob("*/case.toml")) for layout in layouts.LAYOUTS]

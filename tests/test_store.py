@@ -210,3 +210,33 @@ def test_columns_as_arrays_are_whole_and_in_order(count: int, tmp_path: Path) ->
         told = store.columns_of("SELECT t, line FROM request ORDER BY line")
     assert told["line"].tolist() == [at + 1.0 for at in range(count)]
     assert np.array_equal(told["t"], [np.nan if at % 7 == 5 else float(at) for at in range(count)], equal_nan=True)
+
+
+@pytest.mark.parametrize("of_another", [False, True])
+@pytest.mark.parametrize("guessed", [False, True])
+def test_an_incident_sees_neither_what_is_wrapped_nor_another_life(
+    guessed: bool, of_another: bool, tmp_path: Path
+) -> None:
+    """Where neither is there nobody asks what is hidden; where either is, it is."""
+    with Store(tmp_path) as store:
+        steps = [(2, "server-version"), (4, "loaded"), (6, "serving"), *([(102, "server-version"), (104, "loaded"), (106, "serving")] if of_another else [])]  # fmt: skip
+        store.add("milestone", [{"source": "a", "line": line, "name": name} for line, name in steps])
+        store.add(
+            "log_error", [{"source": "a", "line": 10, "kind": "other", "exception": "CalledProcessError", "text": "x"}]
+        )
+        store.add("frame", [{"source": "a", "line": 14, "function": "warmup"}])
+        text = "Not enough memory to handle 2048 prefill tokens" if guessed else "CUDA error: out of memory"
+        store.add("oom", [{"source": "a", "line": 20, "text": text}])
+        if of_another:
+            store.add(
+                "oom", [{"source": "a", "line": 120, "text": "CUDA error: out of memory", "requested_bytes": 1 << 30}]
+            )
+        store.finish()
+        incident = next(row for row in store.rows_of("SELECT incident, line FROM incident") if row["line"] < 100)
+        store.focus(incident["incident"])
+        assert [row["line"] for row in store.rows_of("FROM seen.oom")] == ([] if guessed else [20])
+        store.focus(None)
+        every = [20, 120] if of_another else [20]
+        assert [row["line"] for row in store.rows_of("FROM seen.oom ORDER BY line")] == (
+            every[1:] if guessed else every
+        )

@@ -75,10 +75,7 @@ class Together(Desk):
         with Store() as store:
             for number, (rule, test) in enumerate(tests):
                 rule_tests.filled(store, rule, test)
-                held = {*store.filled, *OWN_TABLES, *_MADE, DEFAULTS}
-                apart = [name for name in _APART if name.split(".")[1] in store.filled]
-                for name in (*held, *apart):
-                    found = store.database.con.execute(f"FROM {name}").fetchall()
+                for name, found in _shown_by(store):
                     rows[_table(name)] += [(number, *row) for row in found]
                 if number % one_in == 0:
                     self.alone[number] = diagnose(weigh(rule, store.ask), store.ask)
@@ -92,6 +89,27 @@ class Together(Desk):
         """The query over each of these tests, the number of the test before its columns."""
         of_one = laid_out(sql, frozenset(self.columns), _APART)
         return f"SELECT cases_.*, q_.* FROM (SELECT unnest({list(numbers)})::INTEGER AS case_) cases_, LATERAL ({of_one}) q_"
+
+
+def _shown_by(store: Store) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+    """What rules and views are shown of a store, relation by relation, but for those known to have no row: a statement costs 1 ms."""
+
+    def of(name: str) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = store.database.con.execute(f"FROM {name}").fetchall()
+        return found
+
+    for name in (DEFAULTS, *(name for name in OWN_TABLES if name not in store.derived.without_rows)):
+        yield name, of(name)
+    for name in _MADE:
+        if store.derived.count_of(name):
+            yield name, of(name)
+    whole = "hidden" in store.derived.without_rows
+    for name in store.filled:
+        yield name, (own := of(name))
+        if f"main.{name}" in _APART:
+            yield f"main.{name}", of(f"main.{name}") if store.hides(name) else own
+        if f"seen.{name}" in _APART:
+            yield f"seen.{name}", own if whole else of(f"seen.{name}")
 
 
 def _table(name: str) -> str:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from oomdoc import diagnose
+from oomdoc.judge.rules import load_rules
+
+RULES = {rule.id: rule for rule in load_rules(tests=False)[0]}
 
 
 def first(folder: Path, files: Mapping[str, str]) -> tuple[str, float]:
@@ -48,8 +51,8 @@ def minute(at: int, running: int, waiting: int, used: float) -> str:
 
 
 def shows(folder: Path, files: Mapping[str, str], cause: str, evidence: str) -> bool:
-    """Whether a piece of evidence of a cause holds on these files, whatever it weighs."""
+    """Whether a piece of evidence of a cause holds on these files, whatever it weighs: no other cause is asked, which is half of a run."""
     for name, text in files.items():
         (folder / name).write_text(text)
-    with diagnose.analyze(str(folder)) as analysis:
+    with diagnose.analyze(str(folder), diagnose.Options(loaded=([RULES[cause]], ()))) as analysis:
         return analysis.answers[cause][evidence] is True

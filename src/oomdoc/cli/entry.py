@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import os
 import sys
 from pathlib import Path
@@ -139,16 +140,19 @@ app.add_typer(rules_app, name="rules")
 _NAMES = [*(command.__name__ for command in _COMMANDS), "rules"]
 
 
+@functools.cache
 def _every() -> Any:
     return typer.main.get_command(app)
 
 
+@functools.cache
 def _built(name: str) -> Any:
-    """The commands ready to run; where `analyze` is asked for that alone, since to build all of them is a thirtieth of a small run."""
-    if name != analyze.analyze.__name__:
+    """The commands ready to run, once in a process; where one is asked for that alone: to build all is a thirtieth of a small run."""
+    asked = [command for command in _COMMANDS if command.__name__ == name and command is not about.completion]  # of all
+    if not asked:
         return _every()
     alone = _app()
-    alone.command()(analyze.analyze)
+    alone.command()(asked[0])
     return typer.main.get_command(alone)
 
 

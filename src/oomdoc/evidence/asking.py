@@ -85,18 +85,21 @@ def _called(tree: Any) -> tuple[list[str], set[str]]:
 
 
 def _changing(functions: set[str], connection: Any, clock: bool) -> list[str]:
-    """Those of the functions that DuckDB says have effects, or another answer every time.
+    """Those of the functions that DuckDB says have effects, or another answer every time."""
+    if clock not in _EFFECTS:
+        _EFFECTS[clock] = frozenset(name for (name,) in connection.execute(_WITH_EFFECTS, [clock]).fetchall())
+    return sorted(functions & (_EFFECTS[clock] if clock else _EFFECTS[clock] | _COUNTS_FROM_TODAY))
 
-    One with several signatures asks for the time only where all of them do: since DuckDB 2.0.1 `+` and `date_part` are said to hold
-    within a query where they take a time with a zone, since they read the zone that was set.
-    """
-    asked = """
-        SELECT function_name
-        FROM duckdb_functions()
-        WHERE stability IS NOT NULL AND function_name IN (SELECT unnest($1::VARCHAR[]))
-        GROUP BY function_name
-        HAVING bool_or(stability = 'VOLATILE') OR (NOT $2 AND bool_and(stability = 'CONSISTENT_WITHIN_QUERY'))
-        ORDER BY function_name
-    """
-    found = [name for (name,) in connection.execute(asked, [sorted(functions), clock]).fetchall()]
-    return found if clock else sorted({*found, *(functions & _COUNTS_FROM_TODAY)})
+
+_EFFECTS: dict[bool, frozenset[str]] = {}
+"""What `_WITH_EFFECTS` gives, asked once in a process (5 ms): it tells of DuckDB's own functions alone, macros have no stability."""
+
+# One with several signatures asks for the time only where all of them do: since DuckDB 2.0.1 `+` and `date_part` are said to hold
+# within a query where they take a time with a zone, since they read the zone that was set.
+_WITH_EFFECTS = """
+SELECT function_name
+FROM duckdb_functions()
+WHERE stability IS NOT NULL
+GROUP BY function_name
+HAVING bool_or(stability = 'VOLATILE') OR (NOT $1 AND bool_and(stability = 'CONSISTENT_WITHIN_QUERY'))
+"""

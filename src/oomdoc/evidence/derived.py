@@ -92,6 +92,12 @@ class Derived:
         # what was not known of the views that read it may be known now
         self._as_blank = {other: True for other, so in self._as_blank.items() if so}
 
+    def count_of(self, name: str) -> int:
+        """How many rows a view has, which is made to know it."""
+        if name in self._unmade and not self._comes_empty(name):
+            self.make(name)
+        return self._counts.get(name, len(BLANK[name].rows))
+
     def make_named(self, sql: str) -> None:
         """Make the views whose names stand in a query, whatever they mean there."""
         if self._unmade:

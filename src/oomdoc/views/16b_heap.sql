@@ -9,6 +9,8 @@ WITH stat AS (
   SELECT s.start_id, x.line, x.source || ':' || x.line AS ref, x.running, x.waiting, x.kv_used, lag(x.waiting) OVER w AS before,
     coalesce(lag(x.waiting) OVER w + lag(x.running) OVER w = 0, false) AS rested
   FROM engine_stat x JOIN engine_start s ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line WHERE x.waiting IS NOT NULL
+    -- where nobody waits there is no heap
+    AND EXISTS (FROM engine_stat WHERE waiting > 0)
   WINDOW w AS (PARTITION BY s.start_id ORDER BY x.line)
 ), bout AS (
   -- where the engine had nothing to do before, another heap begins; what comes then refills none

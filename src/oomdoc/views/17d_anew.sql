@@ -10,6 +10,8 @@ WITH stat AS (
          lag(x.running) OVER w AS running_before, lag(x.kv_used) OVER w AS used_before
   FROM engine_stat x JOIN engine_start s ON s.source = x.source AND x.line BETWEEN s.first_line AND s.last_line
   WHERE x.kv_used IS NOT NULL AND x.running IS NOT NULL
+    -- where no line could be a fall there is none
+    AND EXISTS (FROM engine_stat WHERE running = 0 AND waiting > 0 AND kv_used <= $pool_empty)
   WINDOW w AS (PARTITION BY s.start_id ORDER BY x.line)
 ), fall AS (
   SELECT *, running = 0 AND waiting > 0 AND kv_used <= $pool_empty AND running_before = 1 AND used_before >= $pool_crowded AS falls

@@ -46,7 +46,9 @@ WITH try AS (
   SELECT o.start_id, s.source, s.first_line, s.last_line, o.outcome = 'served' AS works, o.ref
   FROM outcome o
   JOIN engine_start s USING (start_id)
-  WHERE o.outcome = 'served' OR (o.outcome IN ('died', 'refused') AND NOT s.served)
+  WHERE (o.outcome = 'served' OR (o.outcome IN ('died', 'refused') AND NOT s.served))
+    -- one that served says nothing without another that did not
+    AND EXISTS (FROM outcome WHERE outcome = 'served') AND EXISTS (FROM outcome WHERE outcome IN ('died', 'refused'))
 ), stated AS (
   SELECT b.start_id, g.flag, arg_max(g.value, g.line) AS value, min(g.line) AS line
   FROM began b

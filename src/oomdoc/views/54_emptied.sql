@@ -12,6 +12,8 @@ WITH point AS (
   SELECT source, line, row_number() OVER () AS place, running, waiting, kv_used, source || ':' || line AS ref
   FROM engine_stat
   WHERE kv_used IS NOT NULL
+    -- where no line is full, or none is empty, there is no row
+    AND EXISTS (FROM engine_stat WHERE kv_used >= $emptied_from) AND EXISTS (FROM engine_stat WHERE running = 0 AND kv_used <= $emptied_to)
 ), top AS (
   SELECT source, max(kv_used) AS peak, arg_max(place, kv_used) AS place, max(running) AS running, max(waiting) AS waiting
   FROM point
