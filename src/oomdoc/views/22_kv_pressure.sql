@@ -65,11 +65,13 @@ WITH moved AS (
   FROM gauge
   WHERE (SELECT count(*) FROM stat) < $log_course_lines
 ), stepped AS (
-  SELECT *, lag(running) OVER w AS running_before, lag(waiting) OVER w AS waiting_before,
+  -- in the order of sources and lines, which is theirs already: to part them by source first costs as much again
+  SELECT *, CASE WHEN lag(source) OVER w = source THEN lag(running) OVER w END AS running_before,
+    CASE WHEN lag(source) OVER w = source THEN lag(waiting) OVER w END AS waiting_before,
     waiting > $queue_of_step * coalesce(running, 0) AS queues,
     kv_used >= $pool_crowded AND running = 0 AND waiting > 0 AND coalesce(prompt_tokens_per_s, 0) < $idle_rate AS nobody
   FROM point
-  WINDOW w AS (PARTITION BY source ORDER BY line, t)
+  WINDOW w AS (ORDER BY source, line, t)
 ), folded AS (
   SELECT count(*) AS samples, avg((kv_used >= $pool_pinned)::INT) AS share_pinned, avg((kv_used >= $pool_crowded)::INT) AS share_high,
     max(kv_used) AS peak,
