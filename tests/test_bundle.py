@@ -305,6 +305,15 @@ def test_reads_are_full_up_to_64_kib_and_lines_can_be_read(box: Path) -> None:
 # --- nested ----------------------------------------------------------------------------------------------------
 
 
+def test_chunks_of_a_packed_text_are_as_large_as_those_of_a_file(box: Path) -> None:
+    dice = random.Random(3)
+    text = b"".join(b"%x\n" % dice.getrandbits(120) * 3 for _ in range(60_000))  # 64 KiB packed are 300 KiB
+    place(box, "a.tar.gz", packed_gzip(tar_of({"a.log": text})))
+    sizes = [len(chunk.data) for member in open_bundle([box]).members() for chunk in chunks(member.stream)]
+    assert sum(sizes) == len(text)
+    assert min(sizes[2:-1]) > 700 << 10  # the first ones are what was looked at to tell the form
+
+
 def test_archives_in_archives(box: Path) -> None:
     inner = packed_gzip(tar_of({"x.log": LOG, "y.log.gz": packed_gzip(b"y\n")}))
     middle = zip_of({"n1/in.tar.gz": inner, "plain.txt": b"p\n"})

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc.intake.scan import Chunk, LiteralScan, chunks, read_ahead
+from oomdoc.ingest import host_memory, memory_summary, stacks
+from oomdoc.ingest.texts import _WORDS
+from oomdoc.intake.scan import Chunk, LiteralScan, Words, chunks, read_ahead
 
 TEXT = st.lists(st.sampled_from([b"abc", b"ab", b"x", b"\n", b"\r", b"KV", b" ", b"\xff"]), max_size=60).map(b"".join)
 
@@ -35,6 +37,22 @@ def test_hits_equal_their_plain_twin(text: bytes) -> None:
     scan = LiteralScan([b"abc", b"ab", b"KV"])
     chunk = Chunk(text, 7, True)
     assert list(scan.hits(chunk)) == list(scan.hits_plain(chunk))
+
+
+@pytest.mark.parametrize("before", [0, 100 << 10])
+@given(text=TEXT)
+def test_words_are_seen_in_short_and_long_texts(before: int, text: bytes) -> None:
+    data = b"." * before + text
+    assert Words((b"abc", b"KV"), (b"x\xff",)).seen(data) == [b"abc" in data or b"KV" in data, b"x\xff" in data]
+
+
+def test_what_stands_in_a_log_is_seen_for_each_that_reads_it() -> None:
+    groups = ((memory_summary.RULE,), host_memory.ANCHORS, stacks.ANCHORS)
+    for group in groups:
+        for word in group:
+            assert _WORDS.seen(b"." * 100_000 + word) == [group is each for each in groups]
+    assert _WORDS.seen(b"avail Memost recent call first" + b"." * 100_000) == [False, True, True]
+    assert _WORDS.seen(b"." * 100_000) == [False] * 3
 
 
 def test_read_ahead_keeps_order_and_passes_errors_on() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc.ingest import device_metrics, make_head, metrics
+from oomdoc.ingest import device_metrics, is_program, make_head, metrics, program_text
 from oomdoc.intake.scan import chunks
 
 SCRAPE = """\
@@ -365,3 +365,12 @@ def test_near_miss_headings_that_say_when_a_server_was_asked(heads: tuple[str, .
 def test_near_miss_headings_above_other_series() -> None:
     rows = read("# worker 1\nvllm:num_requests_running 3\n# worker 2\nvllm:num_requests_waiting 2\n")["metric"]
     assert {row["labels"] for row in rows} == {None}
+
+
+def test_a_plain_scrape_is_asked_for_no_language_and_is_in_none() -> None:
+    body = SCRAPE[SCRAPE.index("# TYPE vllm:num") : SCRAPE.index("gpu_memory_used")].encode()
+    code = b"import os\n\n\ndef main():\n    pass\n"
+    assert metrics.is_plain(body) and not metrics.is_plain(code) and not metrics.is_plain(SCRAPE[:200].encode())
+    assert program_text.language(make_head("m.prom", body)) is None
+    assert is_program(make_head("m.prom", body)) is None
+    assert is_program(make_head("m.py", code + b"# vllm:num_requests_running\n")) == "Python"

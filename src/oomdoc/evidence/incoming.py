@@ -16,6 +16,7 @@ from oomdoc.evidence.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.evidence.values import arrays, is_array, sane, sane_array
 from oomdoc.regexes import regex
 from oomdoc.units import NOMINAL_YEAR
+from oomdoc.views.blank import Between
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,6 +42,23 @@ _OF_NO_ZONE = regex(r"UTC|\bbtime\b|node_boot_time|\d{4}-\d\d-\d\d\S*Z\b")
 def _whole(value: Any) -> Any:
     """What a column of whole numbers holds of a value: one with a part behind the point is rounded there."""
     return ANYTHING if isinstance(value, float) and not value.is_integer() else value
+
+
+def _hold_array(held: set[Any], values: Any, kind: str) -> None:
+    """Add what stands in an array to what is known of its column: of numbers the least and the most."""
+    known = values
+    if hasattr(values, "compressed"):
+        known = values.compressed()
+        if len(known) < len(values):
+            held.add(None)
+    # a whole number in a column of reals stays what it is, not the other way round
+    if not (known.dtype.kind in "iu" or (known.dtype.kind == "f" and kind == "DOUBLE")):
+        held |= _UNTOLD
+    elif len(known):
+        told = [each for each in held if isinstance(each, Between)]
+        held.difference_update(told)
+        told.append(Between(known.min().item(), known.max().item()))
+        held.add(Between(min(each.low for each in told), max(each.high for each in told)))
 
 
 class Incoming:
@@ -89,7 +107,7 @@ class Incoming:
         self._nominal, self._latest = set(), None
 
     def values_of(self, table: str, column: str) -> Collection[Any]:
-        """What may stand in a column of a table that has rows: the values where they are few, `ANYTHING` for others, None for NULL."""
+        """What may stand in a column of a table that has rows: the values where they are few, `Between` for many numbers, `ANYTHING` for others, None for NULL."""
         return self._values.get((table, column), _UNTOLD)
 
     def _tell(self, table: str, columns: Mapping[str, Any]) -> None:
@@ -99,10 +117,12 @@ class Incoming:
                 continue
             held = self._values.setdefault((table, column.name), set())
             values = columns.get(column.name, (None,))
-            if is_array(values) or ANYTHING in held:
+            if ANYTHING in held:
                 held |= _UNTOLD
             elif column.name == "t":  # which may get another year
-                held |= {None if value is None else ANYTHING for value in values}
+                held |= _UNTOLD if is_array(values) else {None if value is None else ANYTHING for value in values}
+            elif is_array(values):
+                _hold_array(held, values, column.type)
             else:
                 held.update(values if column.type in ("VARCHAR", "BOOLEAN", "DOUBLE") else map(_whole, values))
                 if len(held) > _MOST_VALUES:

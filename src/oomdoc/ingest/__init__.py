@@ -167,7 +167,7 @@ def _asked(head: Head, among_many: bool) -> tuple[Ingestor, ...]:
 
 def is_program(head: Head) -> str | None:
     """Which language a source is program text of, which is no evidence; None for all else."""
-    return program_text.language(head)
+    return None if metrics.is_plain(head.data) else program_text.language(head)
 
 
 _LABEL = (regex(rb'^cause\s*=\s*"[a-z-]+"', re.M), regex(rb'^category\s*=\s*"[a-z-]+"', re.M))

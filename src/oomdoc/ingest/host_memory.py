@@ -22,7 +22,7 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 from oomdoc.units import GIB, KIB, MIB, parse_size, parse_time
 
-_ANCHORS = (
+ANCHORS = (
     b"Mem: ",
     b"MemAvailable:",
     b"avail Mem",
@@ -78,10 +78,10 @@ class Listings:
         self._rollup = False
         self._seen = 0
 
-    def chunk(self, chunk: Chunk) -> None:
-        """Read a chunk; one without a word of these tools costs a search of bytes, and beyond `_CAP_BYTES` nothing."""
+    def chunk(self, chunk: Chunk, named: bool = True) -> None:
+        """Read a chunk up to `_CAP_BYTES`; `named`: whether one of `ANCHORS` is in it, else only where a table goes on."""
         self._seen += len(chunk.data)
-        if self._seen > _CAP_BYTES or not (self._names or any(anchor in chunk.data for anchor in _ANCHORS)):
+        if self._seen > _CAP_BYTES or not (self._names or named):
             return
         for number, line in chunk.lines(_LINE_CAP):
             self._line(number, line)

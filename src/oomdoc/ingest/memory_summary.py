@@ -35,7 +35,8 @@ KIND = "memory-summary"
 _COLUMNS = ALL_TABLES["allocator_stat"].column_names[1:]
 _WIDTH = 77
 _RULE = "|" + "=" * 75 + "|"
-_RULE_BYTES = _RULE.encode()
+RULE = _RULE.encode()
+"""The line above a table."""
 _QUOTED_LINES = 400  # held before they are read; a table has 40, and several may follow without a line between them
 _METRICS = {
     "Allocated memory": "allocated_bytes", "Active memory": "active_bytes", "Requested memory": "requested_bytes",
@@ -134,10 +135,7 @@ _VALUES = _Values()
 
 
 class Quoted:
-    """Tables inside of another text, such as a log: from the rule above a banner to the last line that begins with `|`.
-
-    A text without a rule of the right width costs one search of its bytes.
-    """
+    """Tables inside of another text, such as a log: from the rule above a banner to the last line that begins with `|`."""
 
     def __init__(self) -> None:
         self._tables = _Tables()
@@ -145,9 +143,9 @@ class Quoted:
         self._held: list[tuple[int, str]] = []
         self._inside = False
 
-    def chunk(self, chunk: Chunk) -> None:
-        """Read what a chunk quotes; a table may go on in the next."""
-        if not self._inside and not self._held and _RULE_BYTES not in chunk.data:
+    def chunk(self, chunk: Chunk, named: bool = True) -> None:
+        """Read what a chunk quotes; a table may go on in the next. `named`: whether `RULE` is in it."""
+        if not self._inside and not self._held and not named:
             return
         text = chunk.data.decode("utf-8", "replace")
         for number, raw in enumerate(text.split("\n"), chunk.first_line):

@@ -18,7 +18,7 @@ from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
-_ANCHORS = (b"most recent call first", b"MainThread")  # the second in quotes or brackets
+ANCHORS = (b"most recent call first", b"MainThread")  # the second in quotes or brackets
 _PROCESS = regex(r"\s*Process (?P<pid>\d{1,9}): (?P<name>\S.{0,120})")
 _THREAD = regex(r"\s*(?:Current t|T)hread (?P<id>0x[0-9a-f]{1,16}|\d{1,9})\b(?P<rest>.*)")
 _SPIED = regex(r"\s+(?P<call>[\w<>.: ~]{1,120}) \((?P<place>[\w./<>+-]{1,300}(?::\d{1,9})?)\)\s*$")
@@ -48,9 +48,9 @@ class Stacks:
         self._calls: list[str] | None = None
         self._title = ""
 
-    def chunk(self, chunk: Chunk) -> None:
-        """Read a chunk; one without a dump costs a search."""
-        if self._calls is None and not any(anchor in chunk.data for anchor in _ANCHORS):
+    def chunk(self, chunk: Chunk, named: bool = True) -> None:
+        """Read a chunk; `named`: whether one of `ANCHORS` is in it, else it is read only where a stack goes on."""
+        if self._calls is None and not named:
             return
         for number, line in chunk.lines(_LINE_CAP):
             self._read(number, line)

@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from oomdoc.evidence.tables import LOOKALIKE, Batch
 from oomdoc.ingest import host_memory, memory_summary, stacks, text_form, text_log
 from oomdoc.ingest.writers import Writers
-from oomdoc.intake.scan import Chunk
+from oomdoc.intake.scan import Chunk, Words
+
+_WORDS = Words((memory_summary.RULE,), host_memory.ANCHORS, stacks.ANCHORS)
+"""What a chunk holds where tables, listings or stacks stand in it."""
 
 
 class Texts:
@@ -52,9 +55,10 @@ class Text:
 
     def chunk(self, chunk: Chunk) -> None:
         """Read a chunk."""
-        self._quoted.chunk(chunk)
-        self._listings.chunk(chunk)
-        self._stacks.chunk(chunk)
+        table, listing, stack = _WORDS.seen(chunk.data)
+        self._quoted.chunk(chunk, table)
+        self._listings.chunk(chunk, listing)
+        self._stacks.chunk(chunk, stack)
         self._reader.chunk(chunk)
 
     def take(self, only_full: bool) -> Iterator[Batch]:

@@ -22,6 +22,7 @@ LINE_CAP_BYTES = 4 << 20  # a longer line goes on in pieces, so that one line wi
 _SIMD_ANCHORS = 64  # what the library's own SIMD search takes: it needs no sieve
 _SIEVE_FROM = 8 << 20  # bytes searched before the sieve, which costs 20 ms to make, begins to pay
 _SIEVE_LEAST = 64 << 10
+_WORDS_FROM = 64 << 10  # bytes; to make a search takes longer than to do without one in less
 
 JOIN_S = 2.0  # a producer that waits for a pipe may wait for ever; it is a daemon and goes with the process
 
@@ -157,6 +158,27 @@ class Hit(NamedTuple):
     begin: int
     end: int
     line: int
+
+
+class Words:
+    """Which of a few groups of words a text holds. Mostly it holds none, which one SIMD search tells in 0.1 ms a MiB; `in` may take
+    0.3 ms for one word."""
+
+    def __init__(self, *groups: Sequence[bytes]) -> None:
+        self._groups = groups
+        self._search: Any = None
+
+    def seen(self, data: bytes) -> list[bool]:
+        """For each group whether a word of it is there."""
+        if len(data) >= _WORDS_FROM:
+            if self._search is None:
+                from ahocorasick_rs import BytesAhoCorasick, MatchKind
+
+                words = [word for group in self._groups for word in group]
+                self._search = BytesAhoCorasick(words, matchkind=MatchKind.LeftmostFirst).find_matches_as_indexes
+            if not self._search(data):
+                return [False] * len(self._groups)
+        return [any(word in data for word in group) for group in self._groups]
 
 
 class LiteralScan:

@@ -310,10 +310,12 @@ class Unpacked(Stream):
             return b""
         parts: list[bytes] = []
         start = self._out
+        # a packed block of text is half of what is asked: readers that work on arrays pay twice for chunks of half the size
+        enough = max(LEAST, size * 3 // 4)
         why = ""
         try:
-            while not self._over and self._out - start < LEAST:
-                parts.append(self._piece(size))
+            while not self._over and self._out - start < enough:
+                parts.append(self._piece(max(LEAST, size - (self._out - start))))
                 self._out += len(parts[-1])
                 self._over = not parts[-1]
         except EOFError:

@@ -19,11 +19,11 @@ WITH own AS (
   GROUP BY source, name, variant
   HAVING count(*) >= $device_samples AND max(moment) - min(moment) >= $trend_s
 )
-SELECT d.series, d.source, 'GPU ' || coalesce(d.gpu::VARCHAR, '?') AS gpu,
+SELECT d.series, any_value(d.source) AS source, 'GPU ' || coalesce(any_value(d.gpu)::VARCHAR, '?') AS gpu,
   least(5, floor((g.t - d.from_t) / d.seconds * 6))::INTEGER AS part, min(g.used_bytes) AS low, max(g.used_bytes) AS high,
   max(g.line) AS last_line, any_value(d.seconds) AS seconds
 FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu
-WHERE d.timed >= $device_samples AND d.seconds >= $trend_s AND g.used_bytes IS NOT NULL GROUP BY d.series, d.source, d.gpu, part
+WHERE d.timed >= $device_samples AND d.seconds >= $trend_s AND g.used_bytes IS NOT NULL GROUP BY d.series, part
 UNION ALL
 SELECT s.series, s.source, coalesce(nullif(concat_ws(' ', nullif(s.name, ''), nullif(s.variant, '')), ''), 'the device'),
   least(5, floor((o.moment - s.from_t) / s.seconds * 6))::INTEGER AS part, min(o.bytes), max(o.bytes), max(o.line), any_value(s.seconds)

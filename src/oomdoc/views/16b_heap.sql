@@ -5,12 +5,18 @@
 -- heaps: how many times
 -- peak: highest usage of the pool, 0..1
 -- ref: where nobody waited any more, the last time
-WITH stat AS (
+WITH roomy AS (
+  -- what is so of a whole start needs no look at the line before each
+  SELECT s.start_id
+  FROM engine_stat x JOIN engine_start s ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line WHERE x.waiting IS NOT NULL
+  GROUP BY s.start_id
+  HAVING count(*) >= $queue_lines AND max(x.waiting) > 0 AND max(x.kv_used) < $pool_crowded
+), stat AS (
   SELECT s.start_id, x.line, x.source || ':' || x.line AS ref, x.running, x.waiting, x.kv_used, lag(x.waiting) OVER w AS before,
     coalesce(lag(x.waiting) OVER w + lag(x.running) OVER w = 0, false) AS rested
-  FROM engine_stat x JOIN engine_start s ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line WHERE x.waiting IS NOT NULL
-    -- where nobody waits there is no heap
-    AND EXISTS (FROM engine_stat WHERE waiting > 0)
+  FROM engine_stat x JOIN engine_start s ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line
+  JOIN roomy USING (start_id)
+  WHERE x.waiting IS NOT NULL
   WINDOW w AS (PARTITION BY s.start_id ORDER BY x.line)
 ), bout AS (
   -- where the engine had nothing to do before, another heap begins; what comes then refills none
@@ -23,5 +29,5 @@ WITH stat AS (
 SELECT start_id, max(waiting) AS waiting, count(*) FILTER (waiting > 0) AS heaps, max(peak) AS peak, max_by(ref, line) FILTER (waiting > 0) AS ref
 FROM bout
 GROUP BY start_id
-HAVING sum(samples) >= $queue_lines AND max(waiting) > 0 AND max(peak) < $pool_crowded AND bool_and(last_waiting = 0)
+HAVING bool_and(last_waiting = 0)
   AND bool_and(coalesce(waiting <= $heap_height * first_waiting, true)) AND bool_and(refilled <= $heap_refill * waiting)

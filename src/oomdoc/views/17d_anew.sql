@@ -6,24 +6,24 @@
 -- first_ref: the first fall
 -- ref: the last
 WITH stat AS (
-  SELECT s.start_id, x.source, x.line, x.running, x.waiting, x.kv_used, x.generation_tokens_per_s AS made,
-         lag(x.running) OVER w AS running_before, lag(x.kv_used) OVER w AS used_before
+  SELECT s.start_id, x.line, x.running = 0 AND x.waiting > 0 AND x.kv_used <= $pool_empty AS empties,
+    lag(s.start_id) OVER w = s.start_id AS goes_on,
+    lag(CASE WHEN x.running = 1 AND x.kv_used >= $pool_crowded THEN x.kv_used END) OVER w AS used_before
   FROM engine_stat x JOIN engine_start s ON s.source = x.source AND x.line BETWEEN s.first_line AND s.last_line
   WHERE x.kv_used IS NOT NULL AND x.running IS NOT NULL
-    -- where no line could be a fall there is none
-    AND EXISTS (FROM engine_stat WHERE running = 0 AND waiting > 0 AND kv_used <= $pool_empty)
-  WINDOW w AS (PARTITION BY s.start_id ORDER BY x.line)
+    -- what comes before each of a million lines is looked at where enough of them can be such falls, and only there
+    AND (SELECT count(*) FROM engine_stat WHERE running = 0 AND waiting > 0 AND kv_used <= $pool_empty) >= $falls_again
+    AND EXISTS (FROM engine_stat WHERE running = 1 AND kv_used >= $pool_crowded)
+  WINDOW w AS (ORDER BY s.start_id, x.line)
 ), fall AS (
-  SELECT *, running = 0 AND waiting > 0 AND kv_used <= $pool_empty AND running_before = 1 AND used_before >= $pool_crowded AS falls
+  SELECT start_id, count(*) AS falls, max(used_before) AS peak, min(line) AS first_line, max(line) AS last_line
   FROM stat
+  WHERE goes_on AND empties AND used_before IS NOT NULL GROUP BY start_id HAVING count(*) >= $falls_again
 )
-SELECT start_id, count(*) FILTER (falls) AS falls, max(used_before) FILTER (falls) AS peak,
-  min_by(source || ':' || line, line) FILTER (falls) AS first_ref, max_by(source || ':' || line, line) FILTER (falls) AS ref
-FROM fall f GROUP BY start_id
+SELECT f.start_id, f.falls, f.peak, s.source || ':' || f.first_line AS first_ref, s.source || ':' || f.last_line AS ref
+FROM fall f JOIN engine_start s USING (start_id)
 -- nothing comes of it: between the first fall and the last not one token is generated
-HAVING count(*) FILTER (falls) >= $falls_again
-  AND max(made) FILTER (
-    line BETWEEN (
-      SELECT min(line) FROM fall g WHERE g.start_id = f.start_id AND g.falls
-    ) AND (SELECT max(line) FROM fall g WHERE g.start_id = f.start_id AND g.falls)
-  ) = 0
+WHERE (
+  SELECT max(generation_tokens_per_s) FROM engine_stat x
+  WHERE x.source = s.source AND x.line BETWEEN f.first_line AND f.last_line AND x.kv_used IS NOT NULL AND x.running IS NOT NULL
+) = 0

@@ -8,18 +8,22 @@ WITH failed AS (
   SELECT start_id, kind, grade, source || ':' || line AS ref FROM failure_event WHERE grade >= 2
   QUALIFY row_number() OVER (PARTITION BY start_id ORDER BY least(grade, 3) DESC, line, grade DESC) = 1
 ), stat AS (
-  SELECT s.start_id, x.source || ':' || x.line AS ref, x.line, x.running, x.waiting, x.kv_used,
-    x.generation_tokens_per_s + x.prompt_tokens_per_s AS tokens_per_s,
-         row_number() OVER (PARTITION BY s.start_id ORDER BY x.line DESC) AS nth
+  SELECT s.start_id, x.source, x.line, x.running, x.waiting, x.generation_tokens_per_s + x.prompt_tokens_per_s AS tokens_per_s
   FROM engine_stat x JOIN engine_start s ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line
   WHERE x.running IS NOT NULL
+), ending AS (
+  -- the last lines alone are put in order
+  SELECT t.*, source || ':' || line AS ref, row_number() OVER (PARTITION BY start_id ORDER BY line DESC) AS nth
+  FROM stat t
+  JOIN (SELECT start_id, (max(line, $still_lines))[-1] AS from_line FROM stat GROUP BY start_id) USING (start_id)
+  WHERE line >= from_line
 ), still AS (
-  SELECT start_id, min_by(ref, nth) AS ref FROM stat WHERE nth <= $still_lines GROUP BY start_id
+  SELECT start_id, min_by(ref, nth) AS ref FROM ending WHERE nth <= $still_lines GROUP BY start_id
   HAVING count(*) = $still_lines AND bool_and(coalesce((running > 0 OR waiting > 0) AND tokens_per_s = 0, false))
 ), silent AS (
   -- the executor waits for a worker, minute after minute, behind a statistics line with work in hand; no statistics follow. Where that line
   -- tells of nothing done two warnings say it, where it still tells of the seconds before the wait it takes more
-  SELECT s.start_id, min(h.source || ':' || h.line) AS ref FROM stat b JOIN engine_start s USING (start_id)
+  SELECT s.start_id, min(h.source || ':' || h.line) AS ref FROM ending b JOIN engine_start s USING (start_id)
   JOIN log_error h ON h.source = s.source AND h.line > b.line AND h.line <= s.last_line AND h.kind = 'hang'
   WHERE b.nth = 1 AND b.running > 0 GROUP BY s.start_id, b.tokens_per_s
   HAVING count(*) >= $hang_warnings
@@ -35,7 +39,7 @@ WITH failed AS (
   GROUP BY s.start_id HAVING count(*) >= $start_wait_lines
 ), queue AS (
   -- a heap that was handed in at once and worked off is no queue that lasts, nor are the few that come in with the next step
-  SELECT start_id, arg_max(ref, waiting) AS ref
+  SELECT start_id, arg_max(source, waiting) || ':' || arg_max(line, waiting) AS ref
   FROM stat
   GROUP BY start_id
   HAVING count(*) >= $queue_lines AND avg((waiting > $queue_of_step * coalesce(running, 0))::INT) >= $queue_lasts

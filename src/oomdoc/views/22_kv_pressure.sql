@@ -65,33 +65,40 @@ WITH moved AS (
   FROM gauge
   WHERE (SELECT count(*) FROM stat) < $log_course_lines
 ), stepped AS (
-  SELECT *, lag(running) OVER w AS running_before, lag(waiting) OVER w AS waiting_before,
+  -- in the order of sources and lines, which is theirs already: to part them by source first costs as much again
+  SELECT *, CASE WHEN lag(source) OVER w = source THEN lag(running) OVER w END AS running_before,
+    CASE WHEN lag(source) OVER w = source THEN lag(waiting) OVER w END AS waiting_before,
     waiting > $queue_of_step * coalesce(running, 0) AS queues,
     kv_used >= $pool_crowded AND running = 0 AND waiting > 0 AND coalesce(prompt_tokens_per_s, 0) < $idle_rate AS nobody
   FROM point
-  WINDOW w AS (PARTITION BY source ORDER BY line, t)
+  WINDOW w AS (ORDER BY source, line, t)
 ), folded AS (
   SELECT count(*) AS samples, avg((kv_used >= $pool_pinned)::INT) AS share_pinned, avg((kv_used >= $pool_crowded)::INT) AS share_high,
     max(kv_used) AS peak,
-    max_by(source || ':' || line, kv_used) AS peak_ref, avg(kv_used) AS mean, max(waiting) AS waiting_max,
+    -- source and line by themselves: to join them to a reference for each of a million lines costs more than all of this
+    max_by(source, kv_used) || ':' || max_by(line, kv_used) AS peak_ref, avg(kv_used) AS mean, max(waiting) AS waiting_max,
     count(*) FILTER (kv_used >= $pool_crowded AND waiting > 0 AND running IS DISTINCT FROM 0) AS queued_full,
       max(waiting) FILTER (kv_used >= $pool_crowded) AS waiting_full,
     count(*) FILTER (kv_used < $pool_roomy AND queues) AS queued_roomy,
-    arg_max(source || ':' || line, waiting) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_ref,
+    arg_max(source, waiting) FILTER (kv_used < $pool_roomy AND waiting > 0)
+      || ':' || arg_max(line, waiting) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_ref,
       count(*) FILTER (queues) AS queued,
     max(running) AS running_max, max(running) FILTER (queues) AS cap, arg_max(kv_used, line) - arg_min(kv_used, line) AS rising,
     count(*) FILTER (kv_used >= $pool_full AND waiting > 0 AND prompt_tokens_per_s = 0 AND running IS DISTINCT FROM 0) AS stalled,
-    min_by(source || ':' || line, line) FILTER (kv_used >= $pool_pinned OR (kv_used >= $pool_crowded AND waiting > 0)) AS first_ref,
+    min_by(source, line) FILTER (kv_used >= $pool_pinned OR (kv_used >= $pool_crowded AND waiting > 0))
+      || ':' || min(line) FILTER (kv_used >= $pool_pinned OR (kv_used >= $pool_crowded AND waiting > 0)) AS first_ref,
     arg_max(prefix_hit_rate, line) AS hit_rate,
     max(kv_used * (running + coalesce(waiting, 0)) / running) FILTER (running > 0 AND kv_used >= $pool_told_by_running) AS demand,
     avg((state_used >= $pool_pinned)::INT) AS state_full,
-      min_by(source || ':' || line, line) FILTER (state_used >= $pool_pinned) AS state_ref,
+      min_by(source, line) FILTER (state_used >= $pool_pinned)
+      || ':' || min(line) FILTER (state_used >= $pool_pinned) AS state_ref,
     count(*) FILTER (kv_used >= $pool_full AND running > 0 AND running < running_before AND waiting > waiting_before) AS running_drop,
     count(*) FILTER (nobody) AS held_by_nobody, max(waiting) FILTER (nobody) AS held_by_nobody_waiting,
-    min(kv_used) FILTER (nobody) AS held_by_nobody_share, min_by(source || ':' || line, line) FILTER (nobody) AS held_by_nobody_ref
+    min(kv_used) FILTER (nobody) AS held_by_nobody_share, min_by(source, line) FILTER (nobody)
+      || ':' || min(line) FILTER (nobody) AS held_by_nobody_ref
   FROM stepped
 ), held AS (
-  SELECT count(*) AS capped, arg_max(p.source || ':' || p.line, p.waiting) AS ref
+  SELECT count(*) AS capped, arg_max(p.source, p.waiting) || ':' || arg_max(p.line, p.waiting) AS ref
   FROM stepped p, folded f
   WHERE p.queues AND p.running = f.cap AND f.cap >= f.running_max
 ), warned AS (

@@ -53,26 +53,27 @@ WITH lived AS (
   FROM note
   WHERE topic IN ('repeated-prefix', 'no-hits')
 ), said AS (
-  SELECT arg_max(prefix_hit_rate, line) AS rate, arg_max(source || ':' || line, line) AS ref
+  SELECT arg_max(prefix_hit_rate, line) AS rate, arg_max(source, line) || ':' || max(line) AS ref
   FROM seen.engine_stat
   WHERE prefix_hit_rate IS NOT NULL
-), asked AS (
-  SELECT 'tier' AS of, source, line, hit_tokens / tokens AS share, tokens AS weight, tokens AS size FROM seen.cache_lookup WHERE tokens > 0
+), third AS (
+  -- each by itself: to put a million lines in order costs a third where nothing else is carried along
+  SELECT 'tier' AS of, source, line, hit_tokens / tokens AS share, tokens AS weight, tokens AS size,
+    ntile(3) OVER (PARTITION BY source ORDER BY line) AS part
+  FROM seen.cache_lookup WHERE tokens > 0
   UNION ALL
-  SELECT 'pool', source, line, prefix_hit_rate, 1, NULL
+  SELECT 'pool', source, line, prefix_hit_rate, 1, NULL, ntile(3) OVER (PARTITION BY source ORDER BY line)
   FROM seen.engine_stat
   WHERE prefix_hit_rate IS NOT NULL AND (running > 0 OR prompt_tokens_per_s > 0)
-), third AS (
-  SELECT *, ntile(3) OVER (PARTITION BY of, source ORDER BY line) AS part, count(*) OVER (PARTITION BY of, source) AS n FROM asked
 ), course AS (
   -- of the pool and of each tier that one whose hits fell most
-  SELECT of, source, any_value(n) AS n, sum(share * weight) FILTER (part = 1) / sum(weight) FILTER (part = 1) AS before,
+  SELECT of, source, count(*) AS n, sum(share * weight) FILTER (part = 1) / sum(weight) FILTER (part = 1) AS before,
     sum(share * weight) FILTER (part = 3) / sum(weight) FILTER (part = 3) AS after,
          avg(size) FILTER (part = 1) AS size_before, avg(size) FILTER (part = 3) AS size_after,
            source || ':' || min(line) FILTER (part = 3) AS ref
          FROM third
          GROUP BY of, source
-         HAVING any_value(n) >= $lookups_least
+         HAVING count(*) >= $lookups_least
   -- all that was counted until the scrape before the last, and what came since: requests of some tokens each
   UNION ALL
   SELECT 'counter', ref, ($lookups_least)::BIGINT, hits_before / queries_before, hits / queries, NULL, NULL, ref

@@ -9,7 +9,7 @@
 -- ref: where it is empty again
 WITH point AS (
   -- in the order in which they were read: a line may hold several
-  SELECT source, line, row_number() OVER () AS place, running, waiting, kv_used, source || ':' || line AS ref
+  SELECT source, line, row_number() OVER () AS place, running, waiting, kv_used
   FROM engine_stat
   WHERE kv_used IS NOT NULL
     -- where no line is full, or none is empty, there is no row
@@ -21,7 +21,7 @@ WITH point AS (
   HAVING max(kv_used) >= $emptied_from
 ), behind AS (
   SELECT t.source, any_value(t.peak) AS peak, max(p.running) AS running_behind, min(p.kv_used) AS low, any_value(t.running) AS running,
-    any_value(t.waiting) AS waiting, arg_min(p.ref, p.place) FILTER (p.running = 0 AND p.kv_used <= $emptied_to) AS ref
+    any_value(t.waiting) AS waiting, t.source || ':' || arg_min(p.line, p.place) FILTER (p.running = 0 AND p.kv_used <= $emptied_to) AS ref
   FROM top t JOIN point p ON p.source = t.source AND p.place > t.place GROUP BY t.source
 ), counter AS (
   SELECT sum(grown) AS tokens FROM (

@@ -36,4 +36,5 @@ SELECT (SELECT count(*) FROM asked) AS requests, waited, f.tokens::BIGINT AS tok
   f.tokens >= $hold_full * e.kv_pool_tokens AND peak_tokens <= $hold_most * e.kv_pool_tokens AS fills,
   f.tokens <= $hold_roomy * e.kv_pool_tokens AS roomy,
   (SELECT arg_min(source || ':' || line, a) FROM asked WHERE late) AS ref
-FROM folded f, engine e WHERE waited >= $hold_moments AND e.kv_pool_tokens > 0 AND EXISTS (FROM request WHERE ttft_s > $waited_s)
+FROM folded f, engine e
+WHERE waited >= $hold_moments AND e.kv_pool_tokens > 0 AND EXISTS (FROM request WHERE ttft_s > $waited_s)

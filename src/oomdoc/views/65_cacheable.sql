@@ -14,7 +14,8 @@
 -- never_between: conversations found nothing of their former prompts, though less was computed in between than the pool stores
 -- never_again: a sheet names the text of each request, and no text is sent twice: there is nothing that could be found
 WITH listed AS (
-  SELECT max(input_tokens) AS most, count(input_tokens) AS n, arg_max(source || ':' || line, input_tokens) AS ref FROM request
+  SELECT max(input_tokens) AS most, count(input_tokens) AS n, arg_max(source, input_tokens) || ':' || arg_max(line, input_tokens) AS ref
+  FROM request
 ), meant AS (
   -- sum and count of one server each
   SELECT max_by(total / nullif(n, 0), n) AS mean, sum(n) AS n, min(ref) AS ref FROM (

@@ -14,9 +14,17 @@ import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from oomdoc.views import VIEWS
+
+
+class Between(NamedTuple):
+    """Stands for whatever is no less than `low` and no more than `high`: of a column of many numbers nobody counts which they are."""
+
+    low: float
+    high: float
+
 
 Claim = Any
 """What has to be so, as `docs/needs.py` writes it; None: not known."""
@@ -131,6 +139,10 @@ def _may_pass(value: Any, comparison: str, other: Any = None) -> bool:
         return any(_may_pass(value, "=", each) for each in other)
     if comparison == "NOT IN":
         return all(_may_pass(value, "<>", each) for each in other)
+    if isinstance(value, Between):
+        if comparison == "=":
+            return _may_pass(value.low, "<=", other) and _may_pass(value.high, ">=", other)
+        return comparison == "<>" or any(_may_pass(end, comparison, other) for end in value)
     kinds = {_kind(value), _kind(other)}
     return len(kinds) > 1 or kinds == {None} or _COMPARE[comparison](value, other)
 
