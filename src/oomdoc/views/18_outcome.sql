@@ -65,7 +65,7 @@ WITH failed AS (
     JOIN main.relation r ON r.of_table = 'cluster_event' AND r.source = e.source AND r.line = e.line
     WHERE e.reason = 'Evicted' AND r.whose = 'own'
     -- an end of another day, after which nobody needed it for hours, is none of the life that runs now
-    UNION ALL SELECT source || ':' || line, false, last_reason = 'Error' AND exit_code BETWEEN 1 AND 127 FROM container
+    UNION ALL SELECT source || ':' || line, false, last_reason = 'Error' AND reason IS DISTINCT FROM 'OOMKilled' AND exit_code BETWEEN 1 AND 127 FROM container
       WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)
         AND NOT coalesce(state = 'Running' AND started_t > ended_t + $another_day, false))
         OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
@@ -78,7 +78,7 @@ WITH failed AS (
 )
 SELECT s.start_id,
   CASE WHEN f.kind = 'startup-check' THEN 'refused' WHEN f.kind = 'host-kill' THEN 'ended' WHEN f.grade >= 3 THEN 'died'
-       WHEN coalesce(f.ref, o.ref) IS NULL AND c.ref IS NOT NULL AND c.by_itself THEN 'died'
+       WHEN coalesce(f.ref, o.ref) IS NULL AND c.by_itself THEN 'died'
        WHEN coalesce(f.ref, o.ref, c.ref) IS NOT NULL THEN 'ended' WHEN coalesce(b.ref, w.ref, g.ref, a.ref) IS NOT NULL THEN 'stuck'
        WHEN (p.pressed AND v.ref IS NULL) OR (q.start_id IS NOT NULL AND h.start_id IS NULL AND v.ref IS NULL)
          OR u.start_id IS NOT NULL THEN 'degraded' WHEN t.grows THEN 'grew'

@@ -6,7 +6,8 @@
 -- times: how often that was seen
 -- ref: the sample before it was gone
 WITH bound AS (
-  SELECT DISTINCT memory_limit_bytes AS bytes FROM container WHERE memory_limit_bytes > 0
+  -- what a helper beside it may hold is no limit of the server's
+  SELECT DISTINCT memory_limit_bytes AS bytes FROM container WHERE memory_limit_bytes > 0 AND serves IS DISTINCT FROM false
   UNION
   SELECT value::BIGINT FROM note WHERE topic = 'container-limit' AND value > 0
 ), sample AS (
@@ -16,7 +17,7 @@ WITH bound AS (
   WHERE resource = 'host'
 )
 SELECT arg_max(coalesce(s.name, 'the container'), s.bytes) AS name, max(s.bytes)::BIGINT AS peak_bytes, arg_max(b.bytes, s.bytes) AS limit_bytes,
-  count(DISTINCT s.line) AS times, arg_max(s.source || ':' || s.line, s.bytes) AS ref
+  count(DISTINCT s.source || ':' || s.line) AS times, arg_max(s.source || ':' || s.line, s.bytes) AS ref
 FROM sample s JOIN bound b ON s.bytes BETWEEN $limit_filled * b.bytes AND $limit_passed * b.bytes
 WHERE s.after <= $container_gone * s.bytes
 HAVING count(*) > 0
