@@ -11,7 +11,9 @@ import pytest
 import oomdoc
 
 BOOTED = "(APIServer pid=7) INFO 11-24 09:02:00 [launcher.py:46] Application startup complete.\n"
-OWN_ERROR = "(APIServer pid=7) ERROR 11-24 09:20:04 [core.py:708] ValueError: the head of the model must be divisible by 3\n"
+OWN_ERROR = (
+    "(APIServer pid=7) ERROR 11-24 09:20:04 [core.py:708] ValueError: the head of the model must be divisible by 3\n"
+)
 KILLED = "(APIServer pid=7) ERROR 11-24 09:20:04 [executor.py:118] Worker proc VllmWorker-0 died with exit code -9, shutting down.\n"
 
 
