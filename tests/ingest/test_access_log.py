@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 import oomdoc
 from oomdoc.ingest import access_log, make_head, recognise, server_answer
 from oomdoc.intake.scan import Chunk
@@ -87,3 +89,39 @@ def test_a_timer_in_between_is_no_lack_of_memory(tmp_path: Path) -> None:
     assert cause != "not-memory" or probability < 0.5
     cause, probability = _first(tmp_path / "own-ages", 22.0, [11.0, 22.5, 30.0, 41.7])
     assert cause != "not-memory" or probability < 0.9
+
+
+def test_bare_calls_in_columns_of_somebodys_own() -> None:
+    """A path, a status and how long it took: bare whole numbers are milliseconds; who refused a call himself has no duration of the server's."""
+    log = "\n".join(
+        (
+            "2026-02-05T08:30:10.500Z  info  crew-a  /v1/completions  200  2434",
+            "2026-02-05T08:30:11.500Z  info  crew-b  /v1/chat/completions  200  1.75",
+            "2026-02-05T08:30:12.500Z  info  crew-b  /v1/completions  201  250ms  cached",
+            "2026-02-05T08:30:13.500Z  warn  crew-c  /v1/completions  429  -",
+            "2026-02-05T08:35:10.500Z  front[31]: POST /v1/completions 504 no answer after 300s",
+        )
+    )
+    found = rows(log)
+    assert [(row["status"], row["latency_s"]) for row in found] == [(200, 2.434), (200, 1.75), (201, 0.25), (429, None), (504, 300.0)]  # fmt: skip
+    at = 1770280210.5
+    assert [row["t"] for row in found] == pytest.approx([at - 2.434, at + 1 - 1.75, at + 2 - 0.25, at + 3, at])
+    assert {row["tenant"] for row in found} == {None}, "what stands first is a stamp and no client"
+    assert recognise(make_head("any", log.encode()))[1] == "access-log"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-02-05T08:30:10.500Z  info  crew-a  /shop/cart  200  2434",
+        "2026-02-05T08:30:10.500Z  info  crew-a  /v1/completions  200  OK",
+        "2026-02-05T08:30:10.500Z  info  crew-a  /v1/completions  200",
+        "2026-02-05T08:30:10.500Z  info  crew-a  /v1/completions  2434  200",
+        "2026-02-05T08:30:10.500Z  mounted /v1/models in 200 steps",
+        'INFO:     10.1.0.7:40114 - "POST /v1/completions HTTP/1.1" 200 OK',
+    ],
+)
+def test_bare_lines_that_are_no_calls(line: str) -> None:
+    text = f"{line}\n" * 4
+    assert rows(text) == []
+    assert recognise(make_head("any", text.encode()))[1] != "access-log"

@@ -96,3 +96,27 @@ def test_the_resident_set_of_a_process_again_and_again(text: str) -> None:
     assert [(batch.columns["resource"], batch.columns["bytes"], batch.columns["elapsed_s"]) for batch in found] == [
         (["host", "host"], [4000000 * KIB, 9000000 * KIB], [0.0, 7200.0])
     ]
+
+
+STAMPED = (
+    "{at}               total        used        free      shared  buff/cache   available\n"
+    "{at} Mem:           251Gi        {used}Gi        20Gi       1.0Gi        40Gi        {left}Gi\n"
+    "{at} Swap:             0B          0B          0B\n"
+)
+
+
+@pytest.mark.parametrize("stamp", ["10:00:0{}", "[2027-03-02 10:00:0{}]", "2027-03-02T10:00:0{}.120Z"])
+def test_free_behind_a_stamp(stamp: str) -> None:
+    """`free -h | ts`: the columns are those of the heading, without the stamp."""
+    text = STAMPED.format(at=stamp.format(1), used=9, left=240) + STAMPED.format(at=stamp.format(7), used=230, left=17)
+    assert left(text) == [240 * GIB, 17 * GIB]
+
+
+def test_what_is_available_behind_a_stamp() -> None:
+    text = "10:00:00 MemAvailable:   90000000 kB\n10:00:05 MemAvailable:    2000000 kB\n"
+    assert left(text) == [90000000 * KIB, 2000000 * KIB]
+
+
+@pytest.mark.parametrize("before", ["worker-3", "10:00", "3 of 4"])
+def test_free_behind_other_words(before: str) -> None:
+    assert left(STAMPED.format(at=before, used=9, left=240) + STAMPED.format(at=before, used=230, left=17)) == []

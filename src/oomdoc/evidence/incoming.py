@@ -323,10 +323,13 @@ class Incoming:
         local = offset.total_seconds() if offset else 0.0
         boots = [value - (0.0 if _OF_NO_ZONE.search(text or "") else local) for value, text in told]
         if boots and max(boots) - min(boots) <= _ONE_BOOT_S:
+            booted = max(boots)  # who tells it to the minute leaves out its seconds
             for place in ("host_event", *self.parts.get("host_event", {}).values()):
-                self._con.execute(
-                    f"UPDATE {place} SET t = uptime_s + {boots[0]} WHERE t IS NULL AND uptime_s IS NOT NULL"
-                )
+                counted = "t IS NULL AND uptime_s IS NOT NULL"
+                last = self._con.execute(f"SELECT max(uptime_s) FROM {place} WHERE {counted}").fetchone()
+                self._con.execute(f"UPDATE {place} SET t = uptime_s + {booted} WHERE {counted}")
+                if last and last[0] is not None:  # often nothing else of a bundle tells the year
+                    self._latest = max(booted + last[0], self._latest or 0.0)
             self._values.setdefault(("host_event", "t"), set()).add(ANYTHING)
 
 

@@ -115,8 +115,8 @@ class Store:
         `tz` is the zone of the engine's own stamps, which name none; without it they count as UTC.
         """
         self.flush()
+        self._incoming.count_from_boot(tz)  # before the years: it may be what tells them
         self._incoming.set_years(tz)
-        self._incoming.count_from_boot(tz)
         self._incoming.join_parts()
         self.database.con.execute("CREATE SCHEMA seen")
         if not self._locked:

@@ -105,6 +105,14 @@ def _oom_killed(row: Row, match: re.Match[str]) -> Row | None:
 _SIGNALS = {"HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "ABRT": 6, "BUS": 7, "KILL": 9, "SEGV": 11, "PIPE": 13, "TERM": 15}
 
 
+def _status(match: re.Match[str]) -> int | None:
+    """The exit code of a unit's main process: what it left with, or less the number of the signal, which is told by number or name."""
+    if match["how"] == "exited":
+        return None if match["status"] is None else int(match["status"])
+    number = match["status"] or _SIGNALS.get(match["signal"] or "")
+    return None if number is None else -int(number)
+
+
 def _exit(row: Row, match: re.Match[str]) -> Row | None:
     signal = row.pop("signal", None)
     if signal:
@@ -289,15 +297,11 @@ PATTERNS: tuple[Pattern, ...] = (
         "supervisor",
         ("Main PID:",),
         (
-            r"^\s*Main PID: (?P<pid>\d{1,9}) \(code=(?P<how>exited|killed|dumped), (?:status|signal)=(?P<status>\d{1,3})?(?:/?[A-Z]+)?\)",
+            r"^\s*Main PID: (?P<pid>\d{1,9}) \(code=(?P<how>exited|killed|dumped), (?:status|signal)=(?P<status>\d{1,3})?(?:/?(?P<signal>[A-Z]+))?\)",
         ),
         lambda row, match: {
             "name": None,  # of the unit that is asked about
-            "exit_code": None
-            if match["status"] is None
-            else int(match["status"])
-            if match["how"] == "exited"
-            else -int(match["status"]),
+            "exit_code": _status(match),
             "pid": int(match["pid"]),
         },
         (
@@ -305,6 +309,7 @@ PATTERNS: tuple[Pattern, ...] = (
             {"exit_code": 1, "pid": 41233},
         ),
         ("   Main PID: 41233 (code=killed, status=9/KILL)", {"exit_code": -9}),
+        ("   Main PID: 41233 (code=killed, signal=KILL)", {"exit_code": -9}),
         table="process_exit",
     ),
     pattern(

@@ -174,9 +174,9 @@ def bind(store: Tables) -> Scene:
     for row in rows_of(store, "scaler", "source, line, t, target, namespace, name, text"):
         row.update(described.of_scaler(row))
         note("scaler", row, owner.of_scaler(row, server), row["text"] or "")
-    asked = rows_of(store, "note", "source, line", "topic = 'stop-asked'") if "note" in store.filled else []
+    orders = rows_of(store, "note", "source, line, topic", "topic IN ('stop-asked', 'unit-started')")
     for row in rows_of(store, "process_exit", "source, line, t, name, exit_code"):
-        if row["exit_code"] in (-9, -15, 137, 143) and any(_was_asked(row, stop) for stop in asked):
+        if row["exit_code"] in (-9, -15, 137, 143) and _was_asked(row, orders):
             note("process_exit", row, Bond(FOREIGN, "somebody had asked the supervisor to stop it"), f"{row['name'] or 'a process'} ended with {row['exit_code']}")  # fmt: skip
         elif row["source"] not in logs:
             note(
@@ -217,9 +217,11 @@ _STOP_LINES = 40
 """A supervisor waits 30 to 90 seconds for a unit to end before it kills it; a chatty host writes some lines in that time."""
 
 
-def _was_asked(end: Mapping[str, Any], stop: Mapping[str, Any]) -> bool:
-    """Whether a process was ended because somebody had the supervisor stop it."""
-    return bool(end["source"] == stop["source"] and 0 < end["line"] - stop["line"] <= _STOP_LINES)
+def _was_asked(end: Mapping[str, Any], orders: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a process was ended because somebody had the supervisor stop it: what was started again behind that is another one."""
+    before = [row for row in orders if row["source"] == end["source"] and 0 < end["line"] - row["line"] <= _STOP_LINES]
+    last = max(before, key=lambda row: int(row["line"]), default=None)
+    return last is not None and last["topic"] == "stop-asked"
 
 
 def victim(kill: Mapping[str, Any]) -> tuple[Any, Any]:

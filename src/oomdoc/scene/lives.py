@@ -174,7 +174,7 @@ def ended_another_day(row: Mapping[str, Any], server: Server) -> float | None:
     its = any(row["pod"] in (life.place.pod or life.source) for life in server.lives) if row["pod"] else True
     if not server.came_up or not begins or row["ended_t"] is None or its:
         return None
-    before = min(begins) - row["ended_t"]
+    before = min(begins) - _in_year_of(row["ended_t"], min(begins))
     return before if before > ANOTHER_DAY_S else None
 
 

@@ -145,6 +145,11 @@ def service(name: str) -> tuple[str, str]:
 _COUNTED = word_set("requests request reqs calls answers responses replies n num count total in")
 _ANSWERED = word_set("answered succeeded successful success ok completed served done")
 _FAILED = word_set("errors error failed failures timeouts timeout rejected refused dropped abandoned")
+_REFUSALS = frozenset(("408", "429", "499", *map(str, (*range(500, 509), 511, *range(520, 531)))))
+"""Statuses with which a request that was well formed gets no answer: of HTTP, and those that proxies add."""
+_OF_STATUS = (
+    _ANSWERED | _FAILED | word_set("http status code client gateway upstream proxy requests responses replies count")
+)
 _SENT = word_set("sent requests reqs calls offered issued")
 _PER_TIME = word_set(
     "per s sec second min minute hour rate ratio share pct percent latency token tokens ms time max limit rps qps"
@@ -166,7 +171,8 @@ def fate(name: str) -> str:
     codes = [word for word in words if len(word) == 3 and word.isdigit() and word[0] in "2345"]
     classes = [before for before, word in itertools.pairwise(words) if word == "xx" and before in ("2", "3", "4", "5")]
     if codes or classes:
-        bad = any(code[0] == "5" or code in ("408", "429", "499") for code in codes) or "5" in classes
+        told = len(words) == 1 or among & _OF_STATUS  # `ctx_512` counts something else
+        bad = (told and any(code in _REFUSALS for code in codes)) or "5" in classes
         good = all(code[0] == "2" for code in codes) and all(before == "2" for before in classes)
         return (
             "failed"

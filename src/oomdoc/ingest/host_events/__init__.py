@@ -45,6 +45,7 @@ FACTS: dict[str, str] = {
     "swap-space": "the engine warns that its own swap space (bytes) is large for the host",
     "cpu-pool-default": "the KV pool of the CPU backend has its default size, bytes",
     "page-cache-dropped": "somebody had the kernel give up the page cache of the host",
+    "unit-started": "the supervisor started a unit",
     "stop-asked": "somebody, or a schedule, asked the supervisor to stop a unit, a container or all replicas",
     "ended-orderly": "a supervisor says that what it was asked to stop ended without an error",
     "pinned-alloc": "page-locked host memory is asked for: if `CUDA error: invalid argument` follows, that failed",

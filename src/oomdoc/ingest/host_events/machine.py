@@ -157,18 +157,29 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "stop-asked",
         "supervisor",
-        ("systemctl", " stop ", "replicas=0", "systemd[1]: Stopping"),
+        ("systemctl", " stop ", "replicas=0", "systemd[1]: Stopping", "timed out. Killing"),
         (
             r"(?:COMMAND=\S{0,40}/|^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:sudo )?)systemctl (?:--user )?stop \S",
             r"(?:COMMAND=\S{0,40}/|^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:sudo )?)(?:docker|podman|nerdctl)(?: compose)? stop\b",
             r"^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:kubectl|oc|k) (?:-n \S+ )?scale\b.{0,120}--replicas=0\b",
             r"^(?:.{0,60}systemd\[1\]: )?Stopping \S{0,30}(?:llm|inference|engine)\S{0,30}\.service\b",
+            # of any unit: it was to end, and did not in the time that it was given
+            r"^(?:.{0,60}systemd\[1\]: )?\S{1,60}\.service: State 'stop-sig\w{1,8}' timed out\. Killing\b",
         ),
         fact("stop-asked"),
         "sudo[77]: ana : TTY=pts/1 ; PWD=/root ; USER=root ; COMMAND=/usr/bin/systemctl stop llm.service",
         "$ docker compose stop vllm",
         "0 20 * * 5 kubectl -n ai scale deploy/llm --replicas=0",
         "systemd[1]: Stopping vllm.service - vLLM server...",
+        "systemd[1]: chat.service: State 'stop-sigterm' timed out. Killing.",
+    ),
+    pattern(
+        "unit-started",
+        "supervisor",
+        ("systemd[1]: Start",),
+        (r"^(?:.{0,60}systemd\[1\]: )?Start(?:ed|ing) \S{1,60}\.service\b",),
+        fact("unit-started"),
+        "Mar 02 09:00:07 n4 systemd[1]: Started vllm.service - vLLM server.",
     ),
     pattern(
         "ended-orderly",
