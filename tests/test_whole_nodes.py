@@ -106,9 +106,7 @@ def group(top: float) -> str:
     rows = ["time,container,working_set_bytes,limit_bytes"]
     for turn in range(3):
         for at, share in enumerate((0.02, 0.3, 0.6, 0.85, top, 0.01, 0.01)):
-            rows.append(
-                f"2026-11-24 09:{3 * turn:02}:{5 * at:02},vllm,{int(share * 64 * (1 << 30))},{64 * (1 << 30)}"
-            )
+            rows.append(f"2026-11-24 09:{3 * turn:02}:{5 * at:02},vllm,{int(share * 64 * (1 << 30))},{64 * (1 << 30)}")
     return "\n".join(rows) + "\n"
 
 
