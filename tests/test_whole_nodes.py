@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from test_whose_event import BOOTED, EVENT, LISTED, OTHER_UID, OWN_UID, POD, failed_at, kill, serving, start
+from test_whose_event import kill, serving, start
 from verdicts import likely
 
 LOST = "(APIServer pid=7) ERROR 11-24 09:20:04 [executor.py:118] Worker proc VllmWorker-0 died with exit code -9, shutting down.\n"
