@@ -55,11 +55,8 @@ def test_kernel_lines_count_from_the_boot(told: dict[str, str], boot: float | No
 
 def test_a_line_with_a_time_keeps_it(tmp_path: Path) -> None:
     """Only what has no other time counts from the boot."""
-    stamped = VICTIM.replace("[ 7200.250000]", "[Tue Apr  7 11:00:00 2026]")
-    (tmp_path / "dmesg.txt").write_text(stamped)
-    (tmp_path / "boot.txt").write_text(LINE)
-    with oomdoc.analyze(tmp_path) as analysis:
-        assert analysis.sql("SELECT t FROM main.host_event")[1] == [(BOOT + 4.5 * 3600 - 20,)]
+    stamped = VICTIM.replace("[ 7200", "2026-04-07T11:00:00+00:00 n7 kernel: [ 7200")
+    assert times(tmp_path, {"kern.log": stamped, "boot.txt": LINE}) == [BOOT + 4.5 * 3600 - 20]
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from test_whose_event import kill, serving, start
+from test_whose_event import EVENT, LISTED, OTHER_UID, OWN_UID, POD, kill, serving, start
 from verdicts import likely
 
-LOST = "(APIServer pid=7) ERROR 11-24 09:20:04 [executor.py:118] Worker proc VllmWorker-0 died with exit code -9, shutting down.\n"
 CHECK = (
     "2026-11-24 09:{minute:02}:30 probe: requests.exceptions.ReadTimeout: HTTPConnectionPool(host='10.4.0.7', port=8000): Read timed out. (read timeout=20)\n"
 )  # fmt: skip
@@ -139,3 +138,78 @@ WAITED = "".join(
 def test_a_server_that_a_limit_on_processors_stops(stopped: int, held: bool, tmp_path: Path) -> None:
     told = {"vllm.log": serving(), "cpu.csv": periods(stopped), "gateway.log": WAITED}
     assert (likely(tmp_path, told) == "not-memory") is held
+
+
+OLD = (
+    "(EngineCore_DP0 pid=41) ERROR 11-23 {hour}:00:20 [core.py:708] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 896.00 MiB. "
+    "GPU 0 has a total capacity of 23.64 GiB of which 402.00 MiB is free. Including non-PyTorch memory, this process has 23.24 GiB memory in use. "
+    "Of the allocated memory 22.70 GiB is allocated by PyTorch, and 61.50 MiB is reserved by PyTorch but unallocated.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("hour", "well"),
+    [pytest.param(20, True, id="thirteen hours before"), pytest.param(22, False, id="eleven hours before")],
+)
+def test_a_start_that_failed_another_day(hour: int, well: bool, tmp_path: Path) -> None:
+    first = start(23, hour) + OLD.format(hour=hour)
+    assert (likely(tmp_path, {"first.log": first, "vllm.log": serving()}) == "healthy") is well
+
+
+@pytest.mark.parametrize(
+    ("uid", "cause"),
+    [
+        pytest.param(OTHER_UID, "healthy", id="another pod's"),
+        pytest.param(OWN_UID, "host-memory-exhausted", id="its own"),
+    ],
+)
+def test_a_kill_that_an_event_and_the_kernel_tell(uid: str, cause: str, tmp_path: Path) -> None:
+    told = {
+        "vllm.log": serving(),
+        "pod.json": POD % OWN_UID,
+        "events.txt": EVENT.format(pid=5512),
+        "dmesg.txt": kill("Tue Nov 24 09:20:01 2026", "python3", f"/kubepods/burstable/pod{uid}/{'7b' * 32}"),
+    }
+    assert likely(tmp_path, told) == cause
+
+
+@pytest.mark.parametrize(
+    ("container", "cause"),
+    [
+        pytest.param("5f0c2e9ab417", "healthy", id="another of the list"),
+        pytest.param("9ad04c7be113", "host-memory-exhausted", id="its own"),
+    ],
+)
+def test_a_kill_in_one_of_the_containers_of_a_list(container: str, cause: str, tmp_path: Path) -> None:
+    group = f"/system.slice/docker-{container}{'0' * 52}.scope"
+    told = {"vllm.log": serving(), "docker-ps.txt": LISTED, "dmesg.txt": kill("Tue Nov 24 09:20:01 2026", "python3", group)}  # fmt: skip
+    assert likely(tmp_path, told) == cause
+
+
+def sheet(failed: int) -> str:
+    return "minute,requests_in,http_200,http_503,p95_first_token_s\n" + "".join(
+        f"09:{3 + at:02},200,{200 - failed},{failed},0.4\n" for at in range(12)
+    )
+
+
+@pytest.mark.parametrize(
+    ("failed", "well"), [pytest.param(0, True, id="all answered"), pytest.param(60, False, id="three of ten lost")]
+)
+def test_what_a_gateway_counts(failed: int, well: bool, tmp_path: Path) -> None:
+    assert (likely(tmp_path, {"vllm.log": serving(), "gateway.csv": sheet(failed)}) == "healthy") is well
+
+
+PROBES = (
+    "LAST SEEN   TYPE      REASON      OBJECT         MESSAGE\n"
+    "4m          Warning   Unhealthy   pod/{name}     Liveness probe failed: connection refused\n"
+    "4m          Normal    Killing     pod/{name}     Container s failed liveness probe, will be restarted\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "well"),
+    [pytest.param("reranker-0", True, id="another server's"), pytest.param("aurora-0", False, id="its own")],
+)
+def test_probes_that_end_a_server(name: str, well: bool, tmp_path: Path) -> None:
+    told = {"vllm.log": serving(), "events.txt": PROBES.format(name=name)}
+    assert (likely(tmp_path, told) == "healthy") is well

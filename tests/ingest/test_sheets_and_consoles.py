@@ -45,6 +45,7 @@ def test_a_gateways_sheet() -> None:
         # of the caller's own making; counted by time; shares; sizes that look like statuses; only one side told
         ("http_200,http_404", set()),
         ("answered_per_min,errors_per_min", set()),
+        ("http_200_per_s,http_503_per_s", set()),
         ("success_rate,error_rate", set()),
         ("ctx_200,ctx_503", set()),
         ("requests,prompt_512", set()),
