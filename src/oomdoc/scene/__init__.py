@@ -132,7 +132,7 @@ def bind(store: Tables) -> Scene:
         bond = owner.of_kill(same or whole, server)
         if bond.whose == OWN and (own := _container_of(whole, containers)) is not None:
             bond = owner.of_container(own, server)
-        elif bond.whose == OWN and explained and not owner.shows_identity(same or whole, server):
+        elif bond.whose == OWN and explained and not server.came_up and not owner.shows_identity(same or whole, server):
             bond = Bond(
                 UNKNOWN,
                 f"{bond.why}, of which nothing says that it is the server, and the server's own words say what failed",

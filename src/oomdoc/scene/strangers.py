@@ -44,7 +44,7 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
     known = _programs(store)
     if not lives:
         return known
-    apart = {**other_servers(store, lives, known.strangers), **got_over(lives)}
+    apart = {**got_over(lives), **other_servers(store, lives, known.strangers)}
     return Others(known.kin, {**known.strangers, **apart})
 
 
