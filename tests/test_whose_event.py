@@ -133,8 +133,9 @@ PROBED = (
         (serving(), "reranker-0", "foreign"),
         (serving(), "aurora-0", "own"),
         (serving(OWN_ERROR), "reranker-0", "own"),
+        (serving().replace("aurora-7b", "a-7b"), "reranker-0", "own"),
     ],
-    ids=["it shows no end", "a word of its own name", "it failed"],
+    ids=["it shows no end", "a word of its own name", "it failed", "its own name has no word"],
 )
 def test_an_event_of_another_model_server(log: str, name: str, whose: str, tmp_path: Path) -> None:
     bond = bonds(tmp_path, {"vllm.log": log, "events.txt": PROBED.format(name=name)}, "cluster_event")["events.txt:2"]
@@ -178,6 +179,7 @@ def failed_at(day: int, hour: int, came_up: bool = False) -> str:
         pytest.param(failed_at(23, 20, came_up=True), serving(), False, id="it had served"),
         pytest.param(failed_at(23, 20), serving(OWN_ERROR), False, id="the later one failed as well"),
         pytest.param(failed_at(23, 20), start(), False, id="the later one never came up"),
+        pytest.param(failed_at(23, 20).replace("aurora", "heron"), serving(), False, id="it was of another model"),
     ],
 )
 def test_a_start_of_another_day_that_was_got_over(old: str, new: str, apart: bool, tmp_path: Path) -> None:

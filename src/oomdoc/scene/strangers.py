@@ -44,7 +44,7 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
     known = _programs(store)
     if not lives:
         return known
-    apart = {**other_servers(store, lives, known.strangers), **got_over(lives)}
+    apart = {**got_over(lives, _models(store)), **other_servers(store, lives, known.strangers)}
     return Others(known.kin, {**known.strangers, **apart})
 
 
@@ -107,9 +107,7 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
 
     The bundle is about the model that most sources name, among equals about the log that lies highest, then the one seen last.
     """
-    named: dict[str, str] = {}
-    for row in _rows(store, "engine_flag", "flag IN ('model', 'model_tag', 'served_model_name')", "source, value"):
-        named.setdefault(row["source"], _model(str(row["value"])))
+    named = _models(store)
     logs = {life.source for life in lives}
     beside = {model for source, model in named.items() if source not in logs}
     usual = beside.pop() if len(beside) == 1 else ""  # a log that names no model is of the one that its launch names
@@ -155,8 +153,8 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
     return found
 
 
-def got_over(lives: Sequence[Life]) -> dict[str, str]:
-    """Logs of another day in which a start failed, where a later one came up and has not failed since.
+def got_over(lives: Sequence[Life], models: Mapping[str, str]) -> dict[str, str]:
+    """Logs of another day in which a start failed, where a later one of the same model came up and has not failed since.
 
     Only starts: a server that died while it served may die again, however long the next one has been up.
     """
@@ -166,6 +164,8 @@ def got_over(lives: Sequence[Life]) -> dict[str, str]:
         return {}
     found: dict[str, str] = {}
     for source in sorted({life.source for life in lives} - {newest.source}):
+        if source in models and models[source] != models.get(newest.source, models[source]):
+            continue  # that another model's server came up says nothing of it
         own = [life for life in lives if life.source == source]
         bad = [life for life in own if life.end in ("failed", "killed")]
         last = max((life.end_t if life.end_t is not None else math.inf for life in own), default=math.inf)
@@ -173,6 +173,14 @@ def got_over(lives: Sequence[Life]) -> dict[str, str]:
         if bad and not any(life.served for life in bad) and before > ANOTHER_DAY_S:
             found[source] = f"a start that failed {show_seconds(before)} before the server of {newest.source} came up"
     return found
+
+
+def _models(store: Tables) -> dict[str, str]:
+    """The model that each source names first."""
+    named: dict[str, str] = {}
+    for row in _rows(store, "engine_flag", "flag IN ('model', 'model_tag', 'served_model_name')", "source, value"):
+        named.setdefault(row["source"], _model(str(row["value"])))
+    return named
 
 
 def _depth(lives: Sequence[Life]) -> int:
