@@ -171,6 +171,13 @@ def failed_at(day: int, hour: int, came_up: bool = False) -> str:
     return start(day, hour) + up + OWN_ERROR.replace("11-24 09:20:04", f"11-{day} {hour:02}:00:40")
 
 
+def came_up_at(day: int, hour: int) -> str:
+    """A start half an hour later that came up."""
+    return start(day, hour).replace(f"{hour:02}:00", f"{hour:02}:30") + BOOTED.replace(
+        "11-24 09:02", f"11-{day} {hour:02}:31"
+    )
+
+
 @pytest.mark.parametrize(
     ("old", "new", "apart"),
     [
@@ -180,6 +187,12 @@ def failed_at(day: int, hour: int, came_up: bool = False) -> str:
         pytest.param(failed_at(23, 20), serving(OWN_ERROR), False, id="the later one failed as well"),
         pytest.param(failed_at(23, 20), start(), False, id="the later one never came up"),
         pytest.param(failed_at(23, 20).replace("aurora", "heron"), serving(), False, id="it was of another model"),
+        pytest.param(
+            (failed_at(23, 20) + came_up_at(23, 20)).replace("aurora", "heron"),
+            serving(),
+            True,
+            id="another model's, whose own log goes on to a server",
+        ),
     ],
 )
 def test_a_start_of_another_day_that_was_got_over(old: str, new: str, apart: bool, tmp_path: Path) -> None:

@@ -154,9 +154,10 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
 
 
 def got_over(lives: Sequence[Life], models: Mapping[str, str]) -> dict[str, str]:
-    """Logs of another day in which a start failed, where a later one of the same model came up and has not failed since.
+    """Logs of another day in which a start failed, where a later one came up and has not failed since.
 
-    Only starts: a server that died while it served may die again, however long the next one has been up.
+    Of another model only where its own log goes on to a server that came up. Only starts: a server that died while it served
+    may die again, however long the next one has been up.
     """
     timed = [life for life in lives if life.begin_t is not None]
     newest = max(timed, key=lambda life: (life.begin_t or 0.0, life.id), default=None)
@@ -164,9 +165,10 @@ def got_over(lives: Sequence[Life], models: Mapping[str, str]) -> dict[str, str]
         return {}
     found: dict[str, str] = {}
     for source in sorted({life.source for life in lives} - {newest.source}):
-        if source in models and models[source] != models.get(newest.source, models[source]):
-            continue  # that another model's server came up says nothing of it
         own = [life for life in lives if life.source == source]
+        another = source in models and models[source] != models.get(newest.source, models[source])
+        if another and not (own[-1].served and own[-1].end in ("open", "stopped")):
+            continue  # that another model's server came up says nothing of it, where its own never did
         bad = [life for life in own if life.end in ("failed", "killed")]
         last = max((life.end_t if life.end_t is not None else math.inf for life in own), default=math.inf)
         before = (newest.begin_t or 0.0) - last
