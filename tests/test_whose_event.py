@@ -133,8 +133,9 @@ PROBED = (
         (serving(), "reranker-0", "foreign"),
         (serving(), "aurora-0", "own"),
         (serving(OWN_ERROR), "reranker-0", "own"),
+        (serving().replace("aurora-7b", "a-7b"), "reranker-0", "own"),
     ],
-    ids=["it shows no end", "a word of its own name", "it failed"],
+    ids=["it shows no end", "a word of its own name", "it failed", "its own name has no word"],
 )
 def test_an_event_of_another_model_server(log: str, name: str, whose: str, tmp_path: Path) -> None:
     bond = bonds(tmp_path, {"vllm.log": log, "events.txt": PROBED.format(name=name)}, "cluster_event")["events.txt:2"]
@@ -170,6 +171,13 @@ def failed_at(day: int, hour: int, came_up: bool = False) -> str:
     return start(day, hour) + up + OWN_ERROR.replace("11-24 09:20:04", f"11-{day} {hour:02}:00:40")
 
 
+def came_up_at(day: int, hour: int) -> str:
+    """A start half an hour later that came up."""
+    return start(day, hour).replace(f"{hour:02}:00", f"{hour:02}:30") + BOOTED.replace(
+        "11-24 09:02", f"11-{day} {hour:02}:31"
+    )
+
+
 @pytest.mark.parametrize(
     ("old", "new", "apart"),
     [
@@ -178,6 +186,13 @@ def failed_at(day: int, hour: int, came_up: bool = False) -> str:
         pytest.param(failed_at(23, 20, came_up=True), serving(), False, id="it had served"),
         pytest.param(failed_at(23, 20), serving(OWN_ERROR), False, id="the later one failed as well"),
         pytest.param(failed_at(23, 20), start(), False, id="the later one never came up"),
+        pytest.param(failed_at(23, 20).replace("aurora", "heron"), serving(), False, id="it was of another model"),
+        pytest.param(
+            (failed_at(23, 20) + came_up_at(23, 20)).replace("aurora", "heron"),
+            serving(),
+            True,
+            id="another model's, whose own log goes on to a server",
+        ),
     ],
 )
 def test_a_start_of_another_day_that_was_got_over(old: str, new: str, apart: bool, tmp_path: Path) -> None:

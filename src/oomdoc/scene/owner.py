@@ -236,7 +236,7 @@ def of_cluster_event(row: Row, server: Server) -> Bond:
     if bond is not None or not name:
         return bond or Bond(UNKNOWN, "an event that names nobody")
     if server.kin.has(name):
-        if server.came_up and row["reason"] in ("Killing", "Unhealthy") and not server.kin.shares_a_word(name):
+        if server.came_up and server.kin.words and not server.kin.shares_a_word(name):
             return Bond(FOREIGN, f"{said}, named as a model server is, while this server shows no end")
         return Bond(OWN, f"{said}, named as a model server is")
     if row["beside_kin"]:

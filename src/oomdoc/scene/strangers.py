@@ -44,7 +44,7 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
     known = _programs(store)
     if not lives:
         return known
-    apart = {**got_over(lives), **other_servers(store, lives, known.strangers)}
+    apart = {**got_over(lives, _models(store)), **other_servers(store, lives, known.strangers)}
     return Others(known.kin, {**known.strangers, **apart})
 
 
@@ -107,9 +107,7 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
 
     The bundle is about the model that most sources name, among equals about the log that lies highest, then the one seen last.
     """
-    named: dict[str, str] = {}
-    for row in _rows(store, "engine_flag", "flag IN ('model', 'model_tag', 'served_model_name')", "source, value"):
-        named.setdefault(row["source"], _model(str(row["value"])))
+    named = _models(store)
     logs = {life.source for life in lives}
     beside = {model for source, model in named.items() if source not in logs}
     usual = beside.pop() if len(beside) == 1 else ""  # a log that names no model is of the one that its launch names
@@ -155,10 +153,11 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
     return found
 
 
-def got_over(lives: Sequence[Life]) -> dict[str, str]:
+def got_over(lives: Sequence[Life], models: Mapping[str, str]) -> dict[str, str]:
     """Logs of another day in which a start failed, where a later one came up and has not failed since.
 
-    Only starts: a server that died while it served may die again, however long the next one has been up.
+    Of another model only where its own log goes on to a server that came up. Only starts: a server that died while it served
+    may die again, however long the next one has been up.
     """
     timed = [life for life in lives if life.begin_t is not None]
     newest = max(timed, key=lambda life: (life.begin_t or 0.0, life.id), default=None)
@@ -167,12 +166,23 @@ def got_over(lives: Sequence[Life]) -> dict[str, str]:
     found: dict[str, str] = {}
     for source in sorted({life.source for life in lives} - {newest.source}):
         own = [life for life in lives if life.source == source]
+        another = source in models and models[source] != models.get(newest.source, models[source])
+        if another and not (own[-1].served and own[-1].end in ("open", "stopped")):
+            continue  # that another model's server came up says nothing of it, where its own never did
         bad = [life for life in own if life.end in ("failed", "killed")]
         last = max((life.end_t if life.end_t is not None else math.inf for life in own), default=math.inf)
         before = (newest.begin_t or 0.0) - last
         if bad and not any(life.served for life in bad) and before > ANOTHER_DAY_S:
             found[source] = f"a start that failed {show_seconds(before)} before the server of {newest.source} came up"
     return found
+
+
+def _models(store: Tables) -> dict[str, str]:
+    """The model that each source names first."""
+    named: dict[str, str] = {}
+    for row in _rows(store, "engine_flag", "flag IN ('model', 'model_tag', 'served_model_name')", "source, value"):
+        named.setdefault(row["source"], _model(str(row["value"])))
+    return named
 
 
 def _depth(lives: Sequence[Life]) -> int:
