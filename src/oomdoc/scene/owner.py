@@ -206,14 +206,9 @@ def of_container(row: Row, server: Server) -> Bond:
         return Bond(OWN, f"{said}, which the server waits for")
     if row["serves"] is False and (server.containers - {name}):
         return Bond(FOREIGN, f"{said} is not the one that serves")
-    if bond is not None and server.containers and name and name not in server.containers and row["serves"] is None:
-        return Bond(FOREIGN, f"{said} is not the one that serves")
-    if (
-        not pod
-        and name
-        and server.containers
-        and name.lstrip("/") not in {each.lstrip("/") for each in server.containers}
-    ):
+    names = {each.lstrip("/") for each in server.containers}
+    another = bool(name and names) and name.lstrip("/") not in names
+    if another and (not pod or (bond is not None and row["serves"] is None)):
         return Bond(FOREIGN, f"{said} is not the one that serves")
     return bond or Bond(OWN if row["serves"] else UNKNOWN, said)
 

@@ -80,4 +80,5 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
         return "preemptions", ""
     if of_service[0]:
         return of_service
-    return (grammar.fate(" ".join(words)), "") if grammar.fate(" ".join(words)) else ("", column.unit)
+    fate = grammar.fate(" ".join(words))
+    return (fate, "") if fate else ("", column.unit)
