@@ -291,11 +291,11 @@ def trainer(script: str) -> str:
 @pytest.mark.parametrize(
     ("script", "apart"),
     [
-        ("/home/kim/ft/train.py", True),
-        ("/home/kim/ft/sft_train.py", True),
-        ("/home/kim/ft/train_lora.py", True),
-        ("/home/kim/ft/constrain.py", False),
-        ("/home/kim/ft/trainable.py", False),
+        ("/srv/ft/train.py", True),
+        ("/srv/ft/sft_train.py", True),
+        ("/srv/ft/train_lora.py", True),
+        ("/srv/ft/constrain.py", False),
+        ("/srv/ft/trainable.py", False),
     ],
 )
 def test_the_log_of_a_script_that_trains(script: str, apart: bool, tmp_path: Path) -> None:
