@@ -301,3 +301,52 @@ def trainer(script: str) -> str:
 def test_the_log_of_a_script_that_trains(script: str, apart: bool, tmp_path: Path) -> None:
     bond = bonds(tmp_path, {"vllm.log": serving(), "stderr.txt": trainer(script)}, "oom").get("stderr.txt:0")
     assert (bond == ("foreign", "a training job's log")) is apart
+
+
+LOADING = "Loading safetensors checkpoint shards:  50% Completed | 2/4 [00:06<00:06,  3.1s/it]Killed\n"
+
+
+@pytest.mark.parametrize(
+    ("group", "whose"),
+    [
+        pytest.param("/user.slice/user-1000.slice/user@1000.service/app.slice/term-88.scope", "own", id="what a person started"),
+        pytest.param("/user.slice/user-1000.slice/user@1000.service/app.slice/render.service", "foreign", id="a unit of that person's"),
+        pytest.param("/system.slice/render.service", "foreign", id="a unit of the system's"),
+        pytest.param("/system.slice/vllm.service", "own", id="a unit that serves"),
+    ],
+)  # fmt: skip
+def test_the_memory_group_of_a_person_names_no_program(group: str, whose: str, tmp_path: Path) -> None:
+    told = bonds(tmp_path, {"vllm.log": LOADING, "dmesg.txt": kill("812.004100", "python", group)})
+    assert {each[0] for place, each in told.items() if place.startswith("dmesg")} == {whose}
+
+
+FAILED = (
+    OWN_ERROR.replace("ValueError: the head of the model must be divisible by 3", "torch.OutOfMemoryError: CUDA out of memory.")
+    + "(APIServer pid=7) INFO 11-24 09:20:05 [launcher.py:90] Application shutdown complete.\n"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "whose"),
+    [
+        pytest.param("", "own", id="the log breaks off"),
+        pytest.param(FAILED.replace("09:20:0", "13:00:1"), "unknown", id="it says what failed"),
+    ],
+)
+def test_what_one_life_says_explains_no_other(words: str, whose: str, tmp_path: Path) -> None:
+    log = serving(FAILED) + start(hour=13) + words
+    group = "/kubepods.slice/kubepods-pod77.slice/cri-containerd-9e.scope"
+    told = bonds(tmp_path, {"vllm.log": log, "dmesg.txt": kill("Mon Nov 24 13:00:12 2025", "python3", group)})
+    assert {each[0] for place, each in told.items() if place.startswith("dmesg")} == {whose}
+
+
+def test_a_kill_is_told_at_its_own_time(tmp_path: Path) -> None:
+    group = "/kubepods.slice/kubepods-pod77.slice/cri-containerd-9e.scope"
+    failed = OWN_ERROR + "(APIServer pid=7) INFO 11-24 09:20:05 [launcher.py:90] Application shutdown complete.\n"
+    (tmp_path / "vllm.log").write_text(serving(failed) + start(hour=13))
+    (tmp_path / "dmesg.txt").write_text(kill("Mon Nov 24 13:00:12 2025", "python3", group))
+    with oomdoc.analyze(tmp_path) as analysis:
+        story = analysis.report.story
+    assert story is not None
+    (ended,) = [link.says for link in story.chain if "the kernel ended the process" in link.says]
+    assert "13:00:12" in ended and "09:20" not in ended

@@ -120,6 +120,8 @@ def bind(store: Tables) -> Scene:
         asides[source, 1] = Aside(source, 1, source, why, None)
     described = Descriptions(store)
     logs = {life.source for life in server.lives}
+    # what an earlier life says of its own failure says nothing of one whose log breaks off
+    broke_off = {life.id for life in server.lives if life.end == "open"}
     told = [kill for kill in _kills(store) if kill["whole"]["source"] not in known.strangers]
     # an event and the kernel's own lines tell of one kill: what its memory group says holds for both
     containers = rows_of(
@@ -132,7 +134,13 @@ def bind(store: Tables) -> Scene:
         bond = owner.of_kill(same or whole, server)
         if bond.whose == OWN and (own := _container_of(whole, containers)) is not None:
             bond = owner.of_container(own, server)
-        elif bond.whose == OWN and explained and not server.came_up and not owner.shows_identity(same or whole, server):
+        elif (
+            bond.whose == OWN
+            and explained
+            and not server.came_up
+            and bond.life not in broke_off
+            and not owner.shows_identity(same or whole, server)
+        ):
             bond = Bond(
                 UNKNOWN,
                 f"{bond.why}, of which nothing says that it is the server, and the server's own words say what failed",

@@ -46,9 +46,9 @@ _OTHER_WORK = regex(
 _BESIDE = regex(r"(?i)text-embeddi|infinity_emb|whisper-?serv")
 """Programs that serve models beside a language model and write no log like its: what became of them is their own."""
 _NAMED_UNIT = regex(
-    r"/((?!docker|containerd|crio|kubelet|libpod|podman|init|system|machine|session|app|run-)[A-Za-z][\w.-]{2,60}?)(?:@[^/]{0,60})?\.service(?:/|$)"
+    r"/((?!docker|containerd|crio|kubelet|libpod|podman|init|system|machine|session|user@|app|run-)[A-Za-z][\w.-]{2,60}?)(?:@[^/]{0,60})?\.service(?:/|$)"
 )
-"""A memory group of the service manager that has a name of its own."""
+"""A memory group of the service manager that has a name of its own; `user@1000.service` is whatever that person started."""
 _UNIT = regex(r"(?:\.service|\.scope|^user-\d+\.slice)$")
 """Memory groups of the service manager: of a daemon, a session, a person who is logged in."""
 

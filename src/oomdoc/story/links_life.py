@@ -37,7 +37,7 @@ def from_host(seen: Seen) -> Iterator[Link]:
         far = ""
         if seen.facts.progress and (share := _share(seen.facts.progress)) is not None:
             far = f", at {percent(share)} of the shards ({seen.facts.progress})"
-        at = seen.incident.started if seen.incident else None
+        at = item.values.get("t")  # the kill's own; what the engine said failed may be of another moment
         begun = f" at {show_moment(at)}" if at is not None else ""
         yield Link(
             f"the kernel ended the process{begun}{f' with {show_bytes(held)} resident' if held else ''}{far}",

@@ -6,6 +6,7 @@
 -- kill_bytes: its resident set
 -- kill_limit_bytes: the limit, where named
 -- kill_scope: container or node
+-- kill_t: when; NULL where its clock is not known
 -- oomkilled: a container was ended with reason OOMKilled
 -- oomkilled_ref: where
 -- memory_limit_bytes: container memory limit
@@ -67,7 +68,7 @@ folded AS (
   FROM event
 ), killed AS (
   -- one kill, whole: the first that names its victim; never the name of one, the size of another and the limit of a third
-  SELECT source || ':' || line AS ref, process, bytes, limit_bytes
+  SELECT source || ':' || line AS ref, process, bytes, limit_bytes, t
   FROM host_kill
   WHERE kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')
   ORDER BY process IS NULL AND bytes IS NULL, t IS NULL, t, source, line LIMIT 1
@@ -162,7 +163,7 @@ folded AS (
     )
 )
 SELECT oom_kills + coalesce(cgroup_kills, 0) AS oom_kills, coalesce(killed.ref, kill_ref, cgroup_ref) AS kill_ref,
-  killed.process AS kill_process, killed.bytes AS kill_bytes, coalesce(killed.limit_bytes, counted_limit_bytes) AS kill_limit_bytes,
+  killed.process AS kill_process, killed.bytes AS kill_bytes, coalesce(killed.limit_bytes, counted_limit_bytes) AS kill_limit_bytes, killed.t AS kill_t,
   CASE WHEN cgroup OR cgroup_kills > 0 THEN 'container' WHEN oom_kills > 0 THEN 'node' END AS kill_scope,
   boxes.oomkilled, boxes.ref AS oomkilled_ref, boxes.memory_limit AS memory_limit_bytes, ray_kills, ray_ref,
     alloc_failures + logged.n + page_locked.n + swapped.n AS alloc_failures,
