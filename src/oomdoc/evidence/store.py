@@ -157,7 +157,7 @@ class Store:
             hidden |= {table: [FOREIGN, UNKNOWN] for table in COINCIDENT}
         rows = [(*place, bond.whose, bond.life, bond.why) for place, bond in self.scene.bonds.items()]
         self.database.con.execute(
-            "CREATE TABLE main.relation (of_table VARCHAR, source VARCHAR, line UINTEGER, whose VARCHAR, life VARCHAR, why VARCHAR)"
+            "CREATE TABLE main.relation (of_table VARCHAR, source VARCHAR, line UINTEGER, row BIGINT, whose VARCHAR, life VARCHAR, why VARCHAR)"
         )
         self.derived.without_rows |= {
             name
@@ -181,7 +181,7 @@ class Store:
             of = f"FROM main.relation WHERE of_table = '{table}' AND whose IN ({', '.join(map(quoted, hidden[table]))})"
             self.database.con.execute(
                 f"CREATE VIEW own.{table} AS SELECT x.* FROM main.{table} x "
-                f"ANTI JOIN (SELECT source, line {of} AND line > 0) r ON r.source = x.source AND r.line = x.line "
+                f"ANTI JOIN (SELECT row {of} AND line > 0) r ON r.row = x.rowid "
                 f"ANTI JOIN (SELECT source {of} AND line = 0) w ON w.source = x.source"
             )
         if not self._locked:

@@ -498,7 +498,7 @@ _ALL = (
     _table(
         "described",
         "one row per object whose description begins here: what follows in the source, up to the next one, is about it",
-        Column("kind", "VARCHAR", "node, pod or scaler"),
+        Column("kind", "VARCHAR", "node, pod, scaler, or unit of a service manager"),
         Column("name", "VARCHAR", "name of the object"),
         Column("namespace", "VARCHAR", "its namespace; NULL = none told"),
         Column("target", "VARCHAR", "workload that a scaler scales; NULL = another kind"),

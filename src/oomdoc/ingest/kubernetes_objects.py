@@ -388,7 +388,8 @@ class Objects:
         row: Row = {
             **container.row,
             "state": DOCKER_STATES.get(str(state.get("Status"))),
-            "last_reason": "OOMKilled" if state.get("OOMKilled") is True else None,
+            # Docker tells no reason; a status other than 0 is what a kubelet calls Error
+            "last_reason": "OOMKilled" if state.get("OOMKilled") is True else "Error" if code and not running else None,
             "exit_code": None if running else code,
             "restarts": _whole(value.get("RestartCount")),
             "ran_s": end - begin if begin and end and end > begin and not running else None,

@@ -104,16 +104,16 @@ _PARTS = frozenset(
 _WHAT = {
     "request.input": "input", "request.output": "output", "request.cached": "cached", "request.limit": "limit",
     "request.latency": "latency", "request.ttft": "ttft", "request.status": "status", "request.end": "end",
-    "request.tenant": "tenant", "request.replica": "replica",
+    "request.tenant": "tenant", "request.replica": "replica", "request.upstream": "latency",
 }  # fmt: skip
 _DIVISORS = {"": 0.0, "ms": 1e3, "s": 1.0, "us": 1e6, "ns": 1e9, "min": 1 / 60}
 
 
 def _by_vocabulary(name: str) -> Meaning | None:
-    """What a name says that means nothing else; a weak name needs the company of others (`forms`)."""
+    """What a name says that means nothing else; a weak name needs the company of others (`forms`), or the unit of what it may mean."""
     for match in meanings(name):
         what = _WHAT.get(match.quantity.id)
-        if what and match.strong:
+        if what and (match.strong or (what == "latency" and _DIVISORS.get(match.unit))):
             return Meaning(what, _DIVISORS.get(match.unit, 0.0), _fold(name) == "inputtokens")
     return None
 

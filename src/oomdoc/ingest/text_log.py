@@ -29,6 +29,7 @@ from oomdoc.ingest import (
 )
 from oomdoc.ingest.alike import Alike, alone
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
+from oomdoc.ingest.host_events.rows import boot_free_time
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, peel, read_record
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.intake.scan import Chunk, Hit, LiteralScan
@@ -70,6 +71,7 @@ _LANDMARK = regex(r"\b(" + "|".join(vllm_log.LANDMARKS) + r")\b")
 _VLLM_RECORD = regex(HEAD.pattern)
 _VLLM_WORDS = regex(r"vllm|KV cache|est\. speed input|torch\.|CUDA|EngineCore|Traceback \(most recent", re.I)
 _KERNEL_LINE = regex(r"\[ *\d+\.\d{3,6}\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,60}\bkernel: ")
+_KERNEL_HEAD = 12  # lines at the beginning that show whose log it is
 _FREQUENT = "Avg prompt throughput"  # the anchor whose lines come by the thousand
 _WHOLE_STATS = regex(r"Running: \d+ reqs, .*usage: [\d.]+%")
 _BACKWARD = 4096  # how far back the time of an untimed line is looked for
@@ -205,11 +207,15 @@ class Reader:
         self.last_line = 0
         self.strange = 0  # lines in a wording that is new
         self.shm_line = 0  # the last line that makes a file in /dev/shm
+        self.begun = False
         anchor = self.plan.scan.anchors.index(_FREQUENT.encode())
         self.alike = Alike(anchor, self.plan.patterns[anchor][0], self.clock, self.rows, self._plain)
 
     def chunk(self, chunk: Chunk) -> None:
         """Read one chunk."""
+        if not self.begun:
+            self.begun = True
+            self._kernel_begins(chunk)
         self._read(chunk, self.alike.pick(chunk, self.plan.scan.hits(chunk, self.alike.read(chunk))), self.clock)
 
     def full(self) -> Iterator[Batch]:
@@ -256,6 +262,18 @@ class Reader:
             for text, done in pieces:
                 if len(pieces) == 1 or self.plan.scan.anchors[hit.anchor].decode() in text:
                     self._apply(chunk, hit, record, text, at_begin, at_end, done)
+
+    def _kernel_begins(self, chunk: Chunk) -> None:
+        """The moment from which a kernel log tells: of what was before it tells nothing."""
+        begin = chunk.data[: _KERNEL_HEAD * TEXT_CAP].split(b"\n", _KERNEL_HEAD)[:_KERNEL_HEAD]
+        lines = [decode(line[:TEXT_CAP]) for line in begin if line.strip()]
+        if sum(1 for line in lines if _KERNEL_LINE.match(line)) * 2 <= len(lines):
+            return
+        for line in lines:
+            t = boot_free_time(line) or read_record(1, line, Clock()).t
+            if t is not None:
+                self.rows.add("note", chunk.first_line, topic="kernel-log-from", value=t, text=line[:TEXT_CAP])
+                return
 
     def _wrapped(self, chunk: Chunk, record: Record, text: str, begin: int, end: int) -> bool:
         """A refusal that a terminal cut, within a word or between two; one that is whole is found by an anchor of its own."""

@@ -5,7 +5,9 @@
        Main PID: 40117 (code=killed, signal=KILL)                          MainPID=0
          Memory: 48.0G (peak: 48.0G swap: 0B swap peak: 0B)                MemoryMax=51539607552
 
-One row of `host_event` for each such unit: whose it was by the unit's name, or by the program that it runs where that is a server;
+A unit whose main process ended in whatever way is named (`described`): the line that tells the status does not say whose it is.
+
+One row of `host_event` for each that was ended for memory: whose it was by the unit's name, or by the program that it runs where that is a server;
 the most that it held; the limit that stands in it or in a drop-in of the same text. A unit that held as much as its limit was ended for
 that limit (`cgroup-oom-kill`); of another the text does not say for which (`oom-kill`).
 """
@@ -22,7 +24,7 @@ from oomdoc.ingest.prompts import typed
 from oomdoc.regexes import regex
 from oomdoc.units import parse_size, parse_time
 
-TELLING = regex(rb"(?m)\(Result: oom-kill\)|^Result=oom-kill\b")
+TELLING = regex(rb"(?m)\(Result: oom-kill\)|^Result=oom-kill\b|^\s*Main PID: \d{1,9} \(code=")
 """Whether a text holds anything of this kind: one search for each short text."""
 
 _REACHED = 0.98
@@ -57,13 +59,19 @@ def read(data: bytes) -> Iterator[Batch]:
             if size:
                 rows.add("note", number, topic="container-limit", value=float(size), text=line.strip()[:300])
         if head := _HEAD.match(line):
-            unit = {"name": head["unit"] or head["id"], "limit": unit.get("limit") if head["id"] else None}
+            unit = {
+                "name": head["unit"] or head["id"],
+                "limit": unit.get("limit") if head["id"] else None,
+                "line": number,
+            }
         elif typed(line) is not None:
             unit = {}
         elif _ENDED.match(line):
             found.append((number, unit))
             unit["text"] = line.strip()
         elif pid := _PID.match(line):
+            if "(code=" in line and (begun := unit.pop("line", None)):
+                rows.add("described", begun, kind="unit", name=unit["name"])
             unit.setdefault("pid", int(pid["pid"] or pid["pid2"]))
         if peak := _PEAK.match(line):
             unit["peak"] = _bytes(peak["size"] or peak["bytes"])

@@ -209,6 +209,8 @@ def model_config(row: Mapping[str, Any]) -> dict[str, Any] | None:
         "tie_word_embeddings": "tie_word_embeddings",
     }  # fmt: skip
     config = {key: row[name] for name, key in names.items() if row.get(name) is not None}
+    if row.get("architecture"):
+        config["architectures"] = [row["architecture"]]
     full, sliding = row.get("full_attention_layers") or 0, row.get("sliding_layers") or 0
     if full + sliding == row["num_hidden_layers"]:
         config["layer_types"] = ["full_attention"] * full + ["sliding_attention"] * sliding

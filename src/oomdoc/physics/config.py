@@ -26,7 +26,8 @@ from oomdoc.physics.architecture import (
     Cache,
     Model,
 )
-from oomdoc.physics.parameters import count_parameters, integer, kv_heads_of
+from oomdoc.physics.parameters import FAMILIES, count_parameters, integer, kv_heads_of
+from oomdoc.regexes import regex
 
 Config = Mapping[str, Any]
 
@@ -71,7 +72,9 @@ def read_config(config: Config, name: str = "") -> Model:
         )
     if layers > _MOST_LAYERS:
         raise UsageError(f"the model's config names {layers} layers", "Give the config.json of a decoder")
-    family = str(text.get("model_type") or config.get("model_type") or "")
+    family = str(
+        text.get("model_type") or config.get("model_type") or family_of_architecture(config.get("architectures"))
+    )
     caches, pattern = _caches(text, family, layers, hidden, heads)
     outer = config.get("tie_word_embeddings")
     parts = count_parameters(
@@ -105,6 +108,22 @@ def read_config(config: Config, name: str = "") -> Model:
         confirmed="config",
         source="config.json",
     )
+
+
+_TASK = regex(r"(?:ForCausalLM|ForConditionalGeneration|LMHeadModel|ForSequenceClassification|Model)$")
+
+
+def family_of_architecture(names: Any) -> str:
+    """The `model_type` that goes with the class of a model, where a config lacks it; empty where no known family has that name.
+
+    The classes of transformers are the family's name in capitals: models/*/configuration_*.py.
+
+    >>> family_of_architecture(["CohereForCausalLM"]), family_of_architecture(["GPTNeoXForCausalLM"]), family_of_architecture(["OwnForCausalLM"]), family_of_architecture(None)
+    ('cohere', 'gpt_neox', '', '')
+    """
+    first = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
+    folded = _TASK.sub("", first).lower()
+    return next((family for family in FAMILIES if family.replace("_", "") == folded), "") if folded else ""
 
 
 def _text_part(config: Config) -> Config:

@@ -54,6 +54,8 @@ _SHAPES: Mapping[str, _Shape] = {
 
 _GATED = ("qwen3_next", "qwen4_exp")  # a gate as wide as the queries, whether or not the config says so
 _ROUTER_BIAS = {"deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa", "minimax_m2", "nemotron_h"}
+FAMILIES = tuple(_SHAPES)
+"""Values of `model_type` whose layers are known."""
 
 
 @dataclass

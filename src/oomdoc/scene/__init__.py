@@ -13,11 +13,14 @@ from typing import Any
 
 from oomdoc.scene import owner, strangers
 from oomdoc.scene.lives import LIVES_SQL, Server, life_of, server_of
-from oomdoc.scene.lookups import Descriptions, Devices, rows_of
+from oomdoc.scene.lookups import Descriptions, Devices, box_of, rows_of
 from oomdoc.scene.owner import FOREIGN, NEAR, OWN, UNKNOWN, Bond
 from oomdoc.scene.presence import Tables, shows_server
 
 __all__ = ["COINCIDENT", "FOREIGN", "NEAR", "OWN", "TABLES", "UNKNOWN", "Aside", "Bond", "Scene", "Tables", "bind"]
+
+Place = tuple[str, str, int, int | None]
+"""A row of evidence: table, source, line, and where it stands in the table."""
 
 KILLS = ("cgroup-oom-kill", "node-oom-kill", "oom-kill", "cgroup-usage", "slurm-oom-kill", "ray-memory-kill")
 STATEMENTS = ("worker-died", "bus-error", "shm-full", "pinned-alloc-failed", "host-alloc-failed")
@@ -44,6 +47,7 @@ TABLES = (
     "startup_check",
     "crash_step",
     "cache_lookup",
+    "metric",
 )
 """Tables whose rows have an owner; those of the engine's logs belong to a life by their place in the log, and have another
 owner only where the whole source is another program's."""
@@ -66,12 +70,16 @@ class Aside:
 
 @dataclass(frozen=True)
 class Scene:
-    """The server, and the bond of every event: (table, source, line) -> bond. A source as a whole has line 0."""
+    """The server, and the bond of every event: (table, source, line, row) -> bond.
+
+    `row` is the row's place in its table: a list of containers written as one line has all of them there. It is None where it does
+    not matter: a source as a whole, which has line 0.
+    """
 
     server: Server
     present: bool
     """The bundle shows a server; False = it shows something else."""
-    bonds: Mapping[tuple[str, str, int], Bond]
+    bonds: Mapping[Place, Bond]
     asides: tuple[Aside, ...]
     explained: bool = False
     """The server's own words say what became of it: what nobody can bind to it is a coincidence."""
@@ -100,24 +108,25 @@ def bind(store: Tables) -> Scene:
     }
     present = shows_server(store, known.strangers)
     explained = _explains_itself(store, server, known.strangers)
-    bonds: dict[tuple[str, str, int], Bond] = {}
-    asides: dict[tuple[str, int], Aside] = {}
+    bonds: dict[Place, Bond] = {}
+    asides: dict[tuple[str, int, int | None], Aside] = {}
     kills: list[tuple[str, Mapping[str, Any]]] = []
 
     def note(table: str, row: Mapping[str, Any], bond: Bond, says: str, place: Mapping[str, Any] | None = None) -> None:
         if row["source"] in known.strangers:
             return  # the whole source has an owner
-        bonds[table, row["source"], row["line"]] = bond
+        bonds[table, row["source"], row["line"], row.get("row")] = bond
         at = place or row
         coincidence = bond.whose == UNKNOWN and explained
         if bond.whose == FOREIGN or (table in COINCIDENT and (coincidence or not present)):
-            asides.setdefault((at["source"], at["line"]), Aside(at["source"], at["line"], says, bond.why, at.get("t")))
+            aside = Aside(at["source"], at["line"], says, bond.why, at.get("t"))
+            asides.setdefault((at["source"], at["line"], None if place else row.get("row")), aside)
 
     for source, why in sorted(known.strangers.items()):
         for table in TABLES:
             if table in store.filled:
-                bonds[table, source, 0] = Bond(FOREIGN, why)
-        asides[source, 1] = Aside(source, 1, source, why, None)
+                bonds[table, source, 0, None] = Bond(FOREIGN, why)
+        asides[source, 1, None] = Aside(source, 1, source, why, None)
     described = Descriptions(store)
     logs = {life.source for life in server.lives}
     # what an earlier life says of its own failure says nothing of one whose log breaks off
@@ -125,7 +134,9 @@ def bind(store: Tables) -> Scene:
     told = [kill for kill in _kills(store) if kill["whole"]["source"] not in known.strangers]
     # an event and the kernel's own lines tell of one kill: what its memory group says holds for both
     containers = rows_of(
-        store, "container", "source, line, pod, name, namespace, serves, last_reason, reason, restarts, ended_t"
+        store,
+        "container",
+        "rowid AS row, source, line, pod, name, namespace, serves, last_reason, reason, restarts, ended_t",
     )
     grouped = {victim(kill["whole"]): kill["whole"] for kill in told if kill["whole"]["memory_group"]}
     for kill in told:
@@ -149,7 +160,9 @@ def bind(store: Tables) -> Scene:
             kills.append((bond.whose, kill["whole"]))
         for row in kill["rows"]:
             note("host_event", row, bond, kill["whole"]["text"] or "", kill["whole"])
-    host_events = rows_of(store, "host_event", "source, line, t, kind, process, pid, memory_group, count, text")
+    host_events = rows_of(
+        store, "host_event", "rowid AS row, source, line, t, kind, process, pid, memory_group, count, text"
+    )
     faulty = {row["pid"] for row in host_events if row["kind"] == "segfault" and row["pid"] is not None}
     for row in host_events:
         if row["kind"] in FAULTS:
@@ -163,15 +176,22 @@ def bind(store: Tables) -> Scene:
             note("host_event", row, owner.of_counter(row, server), row["text"] or "")
         elif row["kind"] in STATEMENTS and row["source"] not in logs and logs:
             note("host_event", row, owner.of_statement(row, server), row["text"] or "")
+    described_at: dict[tuple[str, int], list[Bond]] = {}
     for row in rows_of(
         store,
         "container",
-        "source, line, NULL::DOUBLE AS t, pod, name, namespace, serves, last_reason, reason, restarts, ended_t",
+        "rowid AS row, source, line, NULL::DOUBLE AS t, pod, name, namespace, serves, last_reason, reason, restarts, exit_code, ended_t",
     ):
+        bond = owner.of_container(row, server)
+        if bond.whose != FOREIGN and (life := owner.life_that_ended(row, server)) is not None:
+            bond = Bond(bond.whose, bond.why, life.id)
+        described_at.setdefault((row["source"], row["line"]), []).append(bond)
         why = row["last_reason"] or row["reason"] or f"{row['restarts'] or 0} restarts"
-        note("container", row, owner.of_container(row, server), " ".join(filter(None, (row["pod"], row["name"], why))))
+        note("container", row, bond, " ".join(filter(None, (row["pod"], row["name"], why))))
     kindred: dict[str, bool] = {}
-    for row in (events := rows_of(store, "cluster_event", "source, line, t, object, namespace, reason, message")):
+    for row in (
+        events := rows_of(store, "cluster_event", "rowid AS row, source, line, t, object, namespace, reason, message")
+    ):
         row.update(described.of_event(row))
         kindred[row["source"]] = kindred.get(row["source"], False) or known.kin.has(
             (row["object"] or "").rpartition("/")[2]
@@ -179,20 +199,37 @@ def bind(store: Tables) -> Scene:
     for row in events:
         row["beside_kin"] = kindred[row["source"]]
         note("cluster_event", row, owner.of_cluster_event(row, server), f"{row['reason']}: {row['message'] or ''}")
-    for row in rows_of(store, "scaler", "source, line, t, target, namespace, name, text"):
+    for row in rows_of(store, "scaler", "rowid AS row, source, line, t, target, namespace, name, text"):
         row.update(described.of_scaler(row))
         note("scaler", row, owner.of_scaler(row, server), row["text"] or "")
+    measured = rows_of(store, "metric", "rowid AS row, source, line, labels", "name LIKE 'container\\_%' ESCAPE '\\'")
+    boxes = {row["labels"]: box_of(row["labels"]) for row in measured}
+    kin_told = any(known.kin.has(pod) for _, pod, _ in boxes.values())
+    told_once: set[tuple[str, str]] = set()
+    for row in measured:
+        bond = owner.of_measured(*boxes[row["labels"]], server, kin_told)
+        if bond.whose == FOREIGN and row["source"] not in known.strangers:
+            bonds["metric", row["source"], row["line"], row["row"]] = bond
+            if (row["source"], bond.why) not in told_once:
+                told_once.add((row["source"], bond.why))
+                asides[row["source"], row["line"], None] = Aside(
+                    row["source"], row["line"], row["labels"], bond.why, None
+                )
+    for table in ("oom", "startup_check", "log_error"):
+        for row in rows_of(store, table, "rowid AS row, source, line, t, text", "t IS NULL"):
+            dated = owner.of_dated(row, server) if row["source"] not in logs else None
+            if dated is not None:
+                note(table, row, dated, row["text"])
     orders = rows_of(store, "note", "source, line, topic", "topic IN ('stop-asked', 'unit-started')")
-    for row in rows_of(store, "process_exit", "source, line, t, name, exit_code"):
+    for row in rows_of(store, "process_exit", "rowid AS row, source, line, t, name, exit_code"):
+        row.update(described.of_exit(row))
         if row["exit_code"] in (-9, -15, 137, 143) and _was_asked(row, orders):
             note("process_exit", row, Bond(FOREIGN, "somebody had asked the supervisor to stop it"), f"{row['name'] or 'a process'} ended with {row['exit_code']}")  # fmt: skip
         elif row["source"] not in logs:
-            note(
-                "process_exit",
-                row,
-                owner.of_exit(row, server),
-                f"{row['name'] or 'a process'} ended with {row['exit_code']}",
-            )
+            # a list of containers has a bare status beside each: it is the status of the one that its line names
+            beside = () if row["name"] else described_at.get((row["source"], row["line"]), ())
+            bond = beside[0] if len(beside) == 1 else owner.of_exit(row, server)
+            note("process_exit", row, bond, f"{row['name'] or 'a process'} ended with {row['exit_code']}")
     devices = Devices(store)
     for table in Devices.TABLES:
         for row in rows_of(store, table, "DISTINCT source, 0 AS line"):
@@ -265,7 +302,9 @@ def _kills(store: Tables) -> Iterator[dict[str, Any]]:
     group, the victim, the reaper. Rows of one victim belong together, and so do those without a name just before it.
     """
     rows = rows_of(
-        store, "host_event", "source, line, t, uptime_s, kind, process, pid, bytes, limit_bytes, memory_group, text"
+        store,
+        "host_event",
+        "rowid AS row, source, line, t, uptime_s, kind, process, pid, bytes, limit_bytes, memory_group, text",
     )
     waiting: list[dict[str, Any]] = []
     current: dict[str, Any] | None = None

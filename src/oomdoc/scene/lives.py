@@ -52,6 +52,8 @@ class Server:
     nodes: set[str] = field(default_factory=set)
     memory_limits: set[int] = field(default_factory=set)
     """What its containers may hold of the host's memory, as their descriptions or its launch say."""
+    exit_codes: set[int] = field(default_factory=set)
+    """How its containers ended that describe their last end."""
     running_since: float | None = None
     """Its container runs since then, as Kubernetes or docker says."""
     kin: Kin = field(default_factory=Kin)
@@ -139,6 +141,8 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
             server.containers.add(row["name"])
         if row["memory_limit_bytes"]:
             server.memory_limits.add(row["memory_limit_bytes"])
+        if row["serves"] and row["exit_code"] is not None:
+            server.exit_codes.add(row["exit_code"])
         if row["state"] == "Waiting" and row["reason"] == "PodInitializing":
             server.initializing.add(row["pod"])
         if row["state"] == "Running" and row["started_t"] is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from oomdoc.regexes import regex
 from oomdoc.scene import owner
 from oomdoc.scene.lives import Server
 from oomdoc.scene.owner import Bond
@@ -18,6 +19,20 @@ def rows_of(store: Tables, table: str, columns: str, where: str = "true") -> lis
         return []
     order = "ALL" if columns.startswith("DISTINCT") else "source, line"
     return store.rows_of(f"SELECT {columns} FROM main.{table} WHERE {where} ORDER BY {order}")
+
+
+_LABEL = regex(r'\b(?P<name>namespace|pod|pod_name|container|container_name|name)="(?P<value>[^"]*)"')
+
+
+def box_of(labels: str | None) -> tuple[str | None, str | None, str | None]:
+    """Namespace, pod and container of a sample that an exporter of containers gave.
+
+    >>> box_of('namespace="chat",pod="llm-0",container="vllm"'), box_of('id="/docker/4f1e",name="proxy"'), box_of(None)
+    (('chat', 'llm-0', 'vllm'), (None, None, 'proxy'), (None, None, None))
+    """
+    found = {match["name"]: match["value"] for match in _LABEL.finditer(labels or "") if match["value"]}
+    pod, container = found.get("pod") or found.get("pod_name"), found.get("container") or found.get("container_name")
+    return found.get("namespace"), pod, container or (None if pod else found.get("name"))
 
 
 class Devices:
@@ -61,6 +76,11 @@ class Descriptions:
         if row["object"] or found is None or found["kind"] == "scaler":
             return {}
         return {"object": f"{found['kind']}/{found['name']}", "namespace": row["namespace"] or found["namespace"]}
+
+    def of_exit(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Whose process a status without a name is of: the unit of a service manager that is described there."""
+        found = self._at(row)
+        return {} if row["name"] or found is None or found["kind"] != "unit" else {"name": found["name"]}
 
     def of_scaler(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Target and namespace of a statement about a scaler."""

@@ -13,7 +13,7 @@ from typing import Any
 from oomdoc.regexes import regex
 from oomdoc.scene.lives import LAST_S, SEEN_S, WENT_ON_S, ZONES_S, Life, Server, ended_another_day, outlived, zone_apart
 from oomdoc.scene.places import group_of_path, id_of, is_engine, place_of_path, same_id, uid_of, workload_of
-from oomdoc.units import show_bytes, show_seconds
+from oomdoc.units import parse_time, show_bytes, show_seconds
 
 OWN, NEAR, FOREIGN, UNKNOWN = "own", "near", "foreign", "unknown"
 
@@ -145,6 +145,11 @@ def shows_identity(kill: Row, server: Server) -> bool:
     )  # fmt: skip
 
 
+SENT = frozenset((137, 143))
+"""SIGKILL and SIGTERM. A program that ends by a fault of its own has status 139, 132 or 136; where it is a worker, its server notices
+and ends with a status below 128."""
+
+
 def of_fault(row: Row, server: Server) -> Bond:
     """An error of a device or program that the kernel reports (Xid, segfault, reboot): `process`, `t`, `kind`."""
     t, name = row["t"], row["process"]
@@ -160,6 +165,8 @@ def of_fault(row: Row, server: Server) -> Bond:
         name = None
     if (server.lives or server.kin.shown_beside(row["source"])) and alone and is_engine(name) is False:
         return Bond(FOREIGN, f"{what} is another program's")
+    if row["kind"] == "segfault" and server.exit_codes and server.exit_codes <= SENT:
+        return Bond(FOREIGN, f"{what}, and the server's container was ended by a signal that somebody sent")
     if when in ("before", "after"):
         return Bond(FOREIGN, f"{what} {_apart(t, server)}")
     if when == "survived" and life is not None:
@@ -211,6 +218,57 @@ def of_container(row: Row, server: Server) -> Bond:
     if another and (not pod or (bond is not None and row["serves"] is None)):
         return Bond(FOREIGN, f"{said} is not the one that serves")
     return bond or Bond(OWN if row["serves"] else UNKNOWN, said)
+
+
+def life_that_ended(row: Row, server: Server) -> Life | None:
+    """The life whose log breaks off in a start, of which a container's last status tells: `exit_code`, `ended_t`, `serves`. None where none is.
+
+    By the time; where no log is of that time, the last start of the only log: the one that ended before it began alike.
+    """
+    if row["serves"] is False or row["exit_code"] is None or not 0 < row["exit_code"] < 128:
+        return None
+    broken = [life for life in server.lives if life.end == "open" and not life.served]
+    ended = row["ended_t"]
+    near = [life for life in broken if ended and life.end_t is not None and -BEFORE_S <= ended - life.end_t <= SEEN_S]
+    if near:
+        return max(near, key=lambda life: life.end_t or 0.0)
+    if len(broken) < len(server.lives) or len({life.source for life in broken}) != 1:
+        return None
+    return broken[-1]
+
+
+_DAY = regex(r"[^\w]{0,4}(?P<day>\d{4}-\d\d-\d\d)(?![\dT:-])(?! ?\d\d:)")
+DAY_S = 86400.0
+
+
+def of_dated(row: Row, server: Server) -> Bond | None:
+    """A failure that a note tells, beginning with a day and no time of it: `text`. None where it may be of a day on which the server ran.
+
+    People keep a diary: what was solved last week stands above what happens today.
+    """
+    found = _DAY.match(row["text"] or "")
+    begins = [life.begin_t for life in server.lives if life.begin_t is not None]
+    day = parse_time(f"{found['day']} 00:00:00") if found else None
+    if day is None or not begins:
+        return None
+    # the note's day is of some zone, and ends a day later
+    if day + DAY_S + ZONES_S < min(begins):
+        return Bond(FOREIGN, f"told of a day {show_seconds(min(begins) - day)} before this server started")
+    return None
+
+
+def of_measured(namespace: str | None, pod: str | None, container: str | None, server: Server, kin_told: bool) -> Bond:
+    """What an exporter measured of a container. `kin_told`: it tells of a pod that is called as this server or a model server is."""
+    said = f"measured of {pod or container or 'a container'}"
+    bond = _of_pod(pod, namespace, server, said)
+    if bond is not None:
+        return bond
+    if pod and kin_told and server.kin.has(pod) is False:
+        return Bond(FOREIGN, f"{said}, beside a model server")
+    if not pod and container and server.containers:
+        own = container.lstrip("/") in {each.lstrip("/") for each in server.containers}
+        return Bond(OWN if own else FOREIGN, said)
+    return Bond(UNKNOWN, said)
 
 
 def of_cluster_event(row: Row, server: Server) -> Bond:
@@ -273,8 +331,10 @@ def of_exit(row: Row, server: Server) -> Bond:
     if when in ("before", "after"):
         return Bond(FOREIGN, f"{said} {_apart(t, server)}")
     by_itself = row["exit_code"] is not None and 0 <= row["exit_code"] < 128
-    if by_itself and name and is_engine(name) and len({life.source for life in server.lives}) == 1:
-        return Bond(OWN, f"{said}, and no other server is in the bundle")
+    if by_itself and name and is_engine(name):
+        broken = [life.id for life in server.lives if life.end == "open" and not life.served]
+        if len({life.source for life in server.lives}) == 1 or len(broken) == 1:
+            return Bond(OWN, f"{said}, and no other server is in the bundle", broken[0] if len(broken) == 1 else None)
     return Bond(UNKNOWN, said)
 
 
@@ -326,12 +386,14 @@ def _last_of(t: float | None, server: Server, bound: bool) -> tuple[Life, float]
     """The life whose last line a kill follows within seconds, by a clock of another zone, and how far that is ahead.
 
     The log ends without a word of an end, while it worked. Where nothing else binds the kill, it has to come after all lines:
-    of what comes before the last one, chance makes some agree.
+    of what comes before the last one, chance makes some agree. What is bound may come a little later, and end a start, which
+    is at work without writing of it.
     """
     for life in server.lives:
-        if t is None or life.end != "open" or life.end_t is None or (life.at_work_t or 0.0) < life.end_t - LAST_S:
+        at_work = (bound and not life.served) or (life.at_work_t or 0.0) >= (life.end_t or 0.0) - LAST_S
+        if t is None or life.end != "open" or life.end_t is None or not at_work:
             continue
-        ahead = zone_apart(t, life, LAST_S)
+        ahead = zone_apart(t, life, SEEN_S if bound else LAST_S)
         if ahead and (bound or ahead > 0):
             return life, ahead
     return None

@@ -10,22 +10,24 @@
 -- text: head of the message
 -- start_id: engine start it belongs to; NULL outside engine logs
 WITH said AS (
-  SELECT source, line, t, process, rank, 'device-oom' AS kind, 4 AS grade, text, false AS unknown_status FROM oom
-  UNION ALL SELECT source, line, t, process, rank, 'startup-check', 4, text, false FROM startup_check
+  SELECT source, line, t, process, rank, 'device-oom' AS kind, 4 AS grade, text, false AS unknown_status, false AS waits FROM oom
+  UNION ALL SELECT source, line, t, process, rank, 'startup-check', 4, text, false, false FROM startup_check
   UNION ALL SELECT source, line, t, process, rank,
     CASE kind WHEN 'host-memory' THEN 'host-alloc' WHEN 'shm' THEN 'shm' WHEN 'memory' THEN 'device-oom'
       ELSE CASE WHEN kind IN ('echo', 'client') THEN 'echo' ELSE 'error' END END,
     CASE kind WHEN 'host-memory' THEN 4 WHEN 'shm' THEN 4 WHEN 'memory' THEN 3 WHEN 'echo' THEN 0 WHEN 'client' THEN 0 WHEN 'hang' THEN 1
       ELSE 3 END,
-    concat_ws(': ', exception, text), false FROM log_error
+    concat_ws(': ', exception, text), false, kind IS NOT DISTINCT FROM 'hang' FROM log_error
   UNION ALL SELECT source, line, t, process, rank, 'exit',
     -- beside the log an exit status of 0 is no failure; in it a worker that ends with 0 follows from one
     CASE WHEN exit_code IN (-9, -7, -11, -6, 137) THEN 2 WHEN exit_code = 0 AND source NOT IN (SELECT source FROM engine_start) THEN -1
       ELSE 0 END,
-    concat('process ', name, ' ended', ' with exit code ' || exit_code), exit_code IS NULL FROM process_exit
+    concat('process ', name, ' ended', ' with exit code ' || exit_code), exit_code IS NULL, false FROM process_exit
+  UNION ALL SELECT e.source, e.line, NULL, NULL, NULL, 'exit', 0, concat('the container ended with exit code ', e.exit_code), false, false
+  FROM ended_with e JOIN container_end c ON c.source = e.source AND c.line = e.line
   UNION ALL
   SELECT h.source, h.line, h.t, h.process, NULL, m.kind,
-    CASE WHEN h.kind = 'cgroup-oom-count' AND coalesce(h.count, 0) = 0 THEN -1 ELSE m.grade END, h.text, false
+    CASE WHEN h.kind = 'cgroup-oom-count' AND coalesce(h.count, 0) = 0 THEN -1 ELSE m.grade END, h.text, false, false
   FROM host_event h JOIN (VALUES
     ('cgroup-oom-kill', 'host-kill', 4), ('node-oom-kill', 'host-kill', 4), ('oom-kill', 'host-kill', 4),
       ('slurm-oom-kill', 'host-kill', 4), ('cgroup-oom-count', 'host-kill', 4), ('ray-memory-kill', 'host-kill', 4),
@@ -35,23 +37,31 @@ WITH said AS (
   ) m(says, kind, grade) ON m.says = h.kind
 )
 SELECT source, line, t, process, rank, kind,
-  -- a worker that died with an unknown status follows from an error; where none is told, its death is the failure
+  -- a worker that died with an unknown status follows from an error; where none is told, its death is the failure. In a log to which
+  -- workers write themselves the error would stand; one of a start without them may only lack it
   CASE WHEN (source, line) IN (SELECT (source, line) FROM wrapped) THEN 0
        WHEN line < work_line OR line > stop_line THEN 0  -- survived, or what an orderly end brings with it
-       WHEN unknown_status AND served AND gravest < 2 THEN 2
+       -- a notice that somebody is waited for is over with the next step of the same start
+       WHEN waits AND EXISTS (FROM milestone m WHERE m.source = graded.source AND m.line > graded.line AND m.line <= graded.last_line) THEN 0
+       WHEN unknown_status AND gravest < 2 AND (served OR workers_speak) THEN 2
        -- the engine's own words for its end follow from an error; where no log shows one, its end is what failed. That it is dead is also said when somebody stops it
        WHEN kind = 'echo' AND gravest_of_all < 2
          AND (regexp_matches(text, '(?i)fatal error|RPC call to .* timed out|failed to start|initialization failed|hit an exception|loop has errored')
               OR (
                 ended IS DISTINCT FROM 'stopped' AND regexp_matches(text, '(?i)EngineDead|already dead|engine dead|loop is not running')
               )) THEN 3
+       -- nothing in its log says why it ended, and its supervisor tells the status that it ended with
+       WHEN supervised AND gravest < 2 THEN 3
        ELSE grade END AS grade, text, start_id
 FROM (
-  SELECT said.*, s.start_id, s.served, l.work_line, l.stop_line, l.ended, max(grade) OVER (PARTITION BY s.start_id) AS gravest,
-    max(grade) OVER () AS gravest_of_all
+  SELECT said.*, coalesce(r.life, s.start_id) AS start_id, s.served, r.life IS NOT NULL AS supervised, s.last_line, l.work_line, l.stop_line, l.ended, max(grade) OVER (PARTITION BY coalesce(r.life, s.start_id)) AS gravest,
+    max(grade) OVER () AS gravest_of_all,
+    said.unknown_status
+      AND EXISTS (FROM milestone m WHERE m.source = said.source AND m.line BETWEEN s.first_line AND s.last_line AND m.process ILIKE '%worker%') AS workers_speak
   FROM said
+  LEFT JOIN ended_with r ON said.kind = 'exit' AND r.source = said.source AND r.line = said.line
   LEFT JOIN engine_start s ON s.source = said.source AND said.line BETWEEN s.first_line AND s.last_line
   LEFT JOIN life l ON l.start_id = s.start_id
   WHERE grade >= 0
-)
+) graded
 ORDER BY source, line

@@ -58,14 +58,12 @@ WITH ranked AS (
   SELECT 'restart' AS kind, NULL AS start_id, NULL AS start_source, source, line, NULL::DOUBLE AS t,
     concat_ws(' ', pod, last_reason, 'restarts ' || restarts) AS text,
          restarts AS events, false AS served, 10 AS gravity
-  FROM container WHERE restarts > 0 AND NOT EXISTS (FROM failed WHERE grade >= 2)
+  FROM container_end WHERE restarts > 0 AND NOT EXISTS (FROM failed WHERE grade >= 2)
     -- what runs again after its machine was started anew has no failure of its own
-    AND NOT (state = 'Running' AND coalesce(last_reason, '') = 'Unknown' AND coalesce(exit_code, 0) = 255)
-    -- and a last end of another day is none of the life that runs now
-    AND NOT coalesce(state = 'Running' AND started_t > ended_t + $another_day, false)
-    -- 0 and 143 (SIGTERM) are orderly ends, as of a rollout, unless a probe sent the signal; restarts without a reason say nothing beside a server that came up
+    AND NOT (state = 'Running' AND with_machine) AND NOT another_day
+    -- an orderly end is none, unless a probe sent the signal; restarts without a reason say nothing beside a server that came up
     AND (EXISTS (FROM cluster_event WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check|in a row'))
-      OR (last_reason IS DISTINCT FROM 'Completed' AND coalesce(exit_code, -1) NOT IN (0, 143)
+      OR (last_reason IS DISTINCT FROM 'Completed' AND NOT orderly
         AND (coalesce(last_reason, exit_code::VARCHAR, reason) IS NOT NULL OR NOT EXISTS (FROM engine_start WHERE served))))
   ORDER BY restarts DESC, source, line LIMIT 1
 ), everything AS (

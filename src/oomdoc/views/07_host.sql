@@ -28,7 +28,7 @@
 -- silent_ref: where
 -- cgroup_watched: counters of the container's memory group are in the bundle
 -- cgroup_kills: kills counted there
--- kernel_log: a kernel log is in the bundle
+-- kernel_log: a kernel log is in the bundle, and begins before the server's last known moment: one that begins later tells nothing of its end
 -- process_limit_bytes: a cap on the address space of a process
 -- xids: Xid lines
 -- xid_ref: where
@@ -63,7 +63,8 @@ folded AS (
       min(ref) FILTER (kind = 'worker-died') AS died_ref,
     bool_or(kind = 'cgroup-oom-count') AS cgroup_watched, max(count) FILTER (kind = 'cgroup-oom-count') AS cgroup_kills,
       max(limit_bytes) FILTER (kind = 'process-limit') AS process_limit,
-    count(*) FILTER (kind = 'xid') AS xids, min(ref) FILTER (kind = 'xid') AS xid_ref, bool_or(kind = 'reboot') AS reboot,
+    -- 45 is the clean-up behind a process that ended, whatever ended it (NVIDIA's catalogue of Xid errors)
+    count(*) FILTER (kind = 'xid' AND count IS DISTINCT FROM 45) AS xids, min(ref) FILTER (kind = 'xid' AND count IS DISTINCT FROM 45) AS xid_ref, bool_or(kind = 'reboot') AS reboot,
     min(ref) FILTER (kind = 'cgroup-oom-count' AND count > 0) AS cgroup_ref
   FROM event
 ), killed AS (
@@ -143,7 +144,18 @@ folded AS (
   WHERE (EXISTS (FROM process_memory p WHERE p.name LIKE '% (pid ' || a.pid || ')' AND regexp_matches(p.name, '(?i)vllm|engine_?core|worker|ray::|api_server|python'))
       OR EXISTS (FROM gpu_process g WHERE g.pid::VARCHAR = a.pid))
     AND NOT EXISTS (FROM note o WHERE o.topic = 'orphan-process' AND regexp_matches(o.text, '(?:^|\s)' || a.pid || '\s'))
-), kernel AS (SELECT count(*) AS n FROM source WHERE kind IN ('kernel-log'))
+), last_known AS (
+  SELECT max(t) AS t
+  FROM (
+    SELECT t FROM milestone UNION ALL SELECT t FROM engine_stat UNION ALL SELECT t FROM log_error
+    UNION ALL SELECT t FROM process_exit UNION ALL SELECT ended_t FROM container WHERE serves
+  )
+), kernel AS (
+  SELECT count(*) AS n
+  FROM source s
+  LEFT JOIN note n ON n.source = s.source AND n.topic = 'kernel-log-from', last_known k
+  WHERE s.kind = 'kernel-log' AND NOT coalesce(n.value > k.t, false)
+)
 , page_locked AS (
   -- a CUDA error right after page-locked memory was asked for is the host's refusal
   SELECT count(*) AS n, min(e.source || ':' || e.line) AS ref

@@ -23,12 +23,9 @@ WITH box AS (
          bool_or(reason = 'CrashLoopBackOff') AS back_off, count(*) AS n,
          count(*) FILTER (
            reason = 'CrashLoopBackOff'
-             OR (
-               coalesce(last_reason, 'Completed') <> 'Completed' AND coalesce(exit_code, -1) NOT IN (0, 143)
-                 AND NOT (coalesce(last_reason, '') = 'Unknown' AND coalesce(exit_code, 0) = 255)
-             )
+             OR (coalesce(last_reason, 'Completed') <> 'Completed' AND NOT orderly AND NOT with_machine AND NOT another_day)
          ) AS bad_ends
-         FROM container
+         FROM container_end
 ), told AS (
   -- the same events stand in `describe` and in the list of events: the source that counts most speaks
   SELECT source, sum(coalesce(count, 1)) FILTER (failed) AS probe_failures, min(source || ':' || line) FILTER (failed) AS probe_ref,

@@ -99,7 +99,12 @@ WITH raw AS (
   WHERE g.used_bytes >= $filled_share * d.peak_bytes GROUP BY d.series
 ), ended AS (
   -- nor is what the next life holds after a failure in the later half of a recording
-  SELECT d.series, min(i.t) AS t FROM device_series d JOIN incident i ON i.gravity >= 20 AND i.t BETWEEN d.from_t + d.seconds / 2 AND d.from_t + d.seconds
+  SELECT d.series, min(i.t) AS t FROM device_series d
+  JOIN (
+    SELECT t FROM incident WHERE gravity >= 20
+    UNION ALL
+    SELECT ended_t FROM container WHERE serves IS DISTINCT FROM false AND restarts > 0
+  ) i ON i.t BETWEEN d.from_t + d.seconds / 2 AND d.from_t + d.seconds
   GROUP BY d.series
 ), served AS (
   SELECT d.series, d.source, d.gpu, coalesce(f.t + $filled_s, d.from_t) AS from_t,
@@ -177,6 +182,8 @@ WITH raw AS (
          spread <= greatest($level_share * middle, $level_bytes) AND coalesce(seconds, $trend_s) >= $trend_s AS stays,
          coalesce(seconds, $trend_s) >= $trend_s
            AND (last_y > $settled_rise * first_y AND last_y - mid_y < $settled_late * (last_y - first_y)
+             -- what falls by most of what was gained has begun anew
+             AND high - last_y < $settled_late * (last_y - first_y)
            -- or it rose at first, and stays level through the second half under load
            OR s.n >= $counted_points AND NOT late_idle AND last_y - first_y > greatest($level_share * middle, $level_bytes)
              AND late_spread <= greatest($level_share * middle, $level_bytes)) AS settles

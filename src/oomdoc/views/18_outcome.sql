@@ -53,22 +53,20 @@ WITH failed AS (
     AND h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'ray-memory-kill', 'slurm-oom-kill')
   GROUP BY r.life
 ), cluster AS (
-  -- 0 and 143 (SIGTERM) are orderly ends, as of a rollout; a status below 128 is the program's own
-  SELECT coalesce(min(ref) FILTER (probe), min(ref)) AS ref, bool_and(coalesce(by_itself, false)) AS by_itself FROM (
-    SELECT source || ':' || line AS ref, true AS probe, false AS by_itself
+  SELECT coalesce(min(ref) FILTER (probe), min(ref)) AS ref, bool_and(by_itself) AS by_itself,
+    CASE WHEN bool_and(life IS NOT NULL) THEN min(life) END AS life
+  FROM (
+    SELECT source || ':' || line AS ref, true AS probe, false AS by_itself, NULL AS life
     FROM cluster_event
     WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check|in a row')
-    UNION ALL SELECT ref, true, false FROM probe_course WHERE after = rises
+    UNION ALL SELECT ref, true, false, NULL FROM probe_course WHERE after = rises
     UNION ALL
-    SELECT e.source || ':' || e.line, false, false
+    SELECT e.source || ':' || e.line, false, false, NULL
     FROM cluster_event e
     JOIN main.relation r ON r.of_table = 'cluster_event' AND r.source = e.source AND r.line = e.line
     WHERE e.reason = 'Evicted' AND r.whose = 'own'
-    -- an end of another day, after which nobody needed it for hours, is none of the life that runs now
-    UNION ALL SELECT source || ':' || line, false, last_reason = 'Error' AND reason IS DISTINCT FROM 'OOMKilled' AND exit_code BETWEEN 1 AND 127 FROM container
-      WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)
-        AND NOT coalesce(state = 'Running' AND started_t > ended_t + $another_day, false))
-        OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
+    UNION ALL SELECT c.source || ':' || c.line, false, by_itself, w.life FROM container_end c LEFT JOIN ended_with w USING (source, line)
+      WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND NOT orderly AND NOT another_day) OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
 ), trend AS (
   -- what was measured outweighs what a text says
   SELECT coalesce(greatest(m.stepped, m.climbing AND NOT coalesce(r.within_cache, false)), m.grows_said, false)
@@ -98,8 +96,9 @@ LEFT JOIN anew a USING (start_id)
   LEFT JOIN pressure_start p USING (start_id)
   LEFT JOIN pause u USING (start_id)
   LEFT JOIN outside o ON coalesce(o.start_id = s.start_id, true)
-  LEFT JOIN cluster c ON true
-  LEFT JOIN trend t ON true
+  -- an end that is known to be another life's is none of one that served
+  LEFT JOIN cluster c ON coalesce(c.life = s.start_id, true) OR NOT s.served
+    LEFT JOIN trend t ON true
   LEFT JOIN answered_wave v ON true
 WHERE s.engine
 QUALIFY row_number() OVER (PARTITION BY s.start_id ORDER BY o.start_id NULLS LAST, o.ref) = 1

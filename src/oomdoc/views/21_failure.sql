@@ -100,7 +100,14 @@ WITH logs AS (
   SELECT c.*, c.source || ':' || c.line AS ref FROM seen.startup_check c ANTI JOIN next_refusal USING (source, line)
   ORDER BY name = 'load-oom', line, source LIMIT 1
 ), place AS (
-  SELECT coalesce(book.source, refusal.source, told.source) AS source, coalesce(book.line, refusal.line, told.line) AS line,
+  -- an end that a supervisor tells lies behind the last line of the start's own log
+  SELECT coalesce(book.source, refusal.source, CASE WHEN told.kind = 'exit' THEN told.start_source END, told.source) AS source,
+    coalesce(
+      book.line, refusal.line,
+      CASE WHEN told.kind = 'exit' AND told.start_source <> told.source THEN (
+        SELECT max(m.line) + 1 FROM seen.milestone m WHERE m.source = told.start_source
+      ) END, told.line
+    ) AS line,
     coalesce(book.pid, refusal.pid) AS pid
   FROM (SELECT 1) LEFT JOIN book ON true LEFT JOIN refusal ON true LEFT JOIN told ON true
 ), near AS (
@@ -191,6 +198,7 @@ WITH logs AS (
   SELECT *, source || ':' || line AS ref
   FROM seen.log_error
   WHERE kind NOT IN ('echo', 'memory', 'client', 'host-memory', 'shm')
+    AND NOT (kind = 'hang' AND (source, line) IN (SELECT (source, line) FROM failure_event WHERE grade = 0))
   ORDER BY source <> coalesce((SELECT source FROM told), source), line
   LIMIT 1
 ), counted AS (

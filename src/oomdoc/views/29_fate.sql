@@ -27,18 +27,14 @@ WITH own AS (
     WHEN bool_or(fell) THEN CASE WHEN bool_and(by_itself) FILTER (fell) THEN 'died' ELSE 'ended' END
               WHEN bool_and(state = 'Running' AND restarts = 0) AND (SELECT n >= $unready_for_an_hour FROM unready) THEN 'stuck'
               WHEN (SELECT n >= $unready_through_a_start FROM unready) THEN NULL
-              WHEN bool_and(state = 'Running' AND (restarts = 0 OR (last_reason = 'Unknown' AND exit_code = 255))) THEN 'served'
+              WHEN bool_and(state = 'Running' AND (restarts = 0 OR with_machine)) THEN 'served'
                 END AS outcome,
          coalesce(
            min(source || ':' || line) FILTER (fell),
            min(source || ':' || line)
          ) AS ref
          FROM (
-           -- an end of another day is none of the life that runs now; a status below 128 is the program's own
-           SELECT *, coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND coalesce(exit_code, -1) NOT IN (0, 143)
-             AND NOT coalesce(state = 'Running' AND started_t > ended_t + $another_day, false) AS fell,
-             coalesce(last_reason, reason) = 'Error' AND reason IS DISTINCT FROM 'OOMKilled' AND exit_code BETWEEN 1 AND 127 AS by_itself
-           FROM container
+           SELECT *, coalesce(last_reason, reason) IN ('OOMKilled', 'Error', 'Evicted') AND NOT orderly AND NOT another_day AS fell FROM container_end
          )
 ), host AS (
   SELECT CASE WHEN i.kind = 'restart' AND (SELECT outcome FROM box) = 'died' AND NOT EXISTS (FROM outcome WHERE outcome = 'ended') THEN 'died'

@@ -5,8 +5,9 @@
 -- total_bytes: what the device holds
 -- expected_bytes: weights of the model on one rank
 -- ref: the sample that shows the first fall
-SELECT d.device, d.peak_bytes, m.total_bytes::BIGINT AS total_bytes, m.expected_rank_bytes::BIGINT AS expected_bytes, d.ref
-FROM fill_and_drop d, model m, engine e, failure f
+SELECT d.device, d.peak_bytes, m.total_bytes::BIGINT AS total_bytes, w.bytes::BIGINT AS expected_bytes, d.ref
+FROM fill_and_drop d, engine e, failure f, model m
+LEFT JOIN expectation x ON true, LATERAL (SELECT coalesce(m.expected_rank_bytes, x.weights_low_bytes) AS bytes) w
 WHERE NOT coalesce(e.served, false) AND coalesce(f.ooms, 0) = 0 AND f.check_name IS NULL
-  AND d.peak_bytes >= $filled_to_the_end * m.total_bytes AND m.expected_rank_bytes > m.total_bytes
+  AND d.peak_bytes >= $filled_to_the_end * m.total_bytes AND w.bytes > m.total_bytes
 ORDER BY d.peak_bytes DESC, d.ref LIMIT 1

@@ -11,13 +11,13 @@ WITH bound AS (
   UNION
   SELECT value::BIGINT FROM note WHERE topic = 'container-limit' AND value > 0
 ), sample AS (
-  SELECT source, line, name, bytes,
-    lead(bytes) OVER (PARTITION BY source, name, variant ORDER BY coalesce(t, elapsed_s), step, line) AS after
-  FROM process_memory
-  WHERE resource = 'host'
+  SELECT source, line, name, bytes, bytes - lag(bytes) OVER w AS step, lead(bytes) OVER w AS after
+  FROM held_memory WINDOW w AS (PARTITION BY source, series ORDER BY moment, line)
 )
+-- full, or so near that the next step of the same size passes the limit
 SELECT arg_max(coalesce(s.name, 'the container'), s.bytes) AS name, max(s.bytes)::BIGINT AS peak_bytes, arg_max(b.bytes, s.bytes) AS limit_bytes,
   count(DISTINCT s.source || ':' || s.line) AS times, arg_max(s.source || ':' || s.line, s.bytes) AS ref
-FROM sample s JOIN bound b ON s.bytes BETWEEN $limit_filled * b.bytes AND $limit_passed * b.bytes
+FROM sample s
+JOIN bound b ON s.bytes <= $limit_passed * b.bytes AND (s.bytes >= $limit_filled * b.bytes OR s.bytes + s.step >= b.bytes AND s.bytes >= $limit_near * b.bytes)
 WHERE s.after <= $container_gone * s.bytes
 HAVING count(*) > 0

@@ -19,8 +19,8 @@ WITH told AS (
   WHERE p.topic = 'cpu-periods'
   WINDOW w AS (PARTITION BY p.source ORDER BY p.nth)
 ), box AS (
-  -- the same of a container, as an exporter tells it: of the server's own pod, or of the only one that is told
-  SELECT regexp_extract(labels, 'pod="([^"]*)"', 1) AS pod, labels, name LIKE '%throttled%' AS stopped, value, source, line,
+  -- the same of a container, as an exporter tells it: of the one that serves, or of the only one that may
+  SELECT labels, name LIKE '%throttled%' AS stopped, value, source, line,
     row_number() OVER (PARTITION BY labels, name ORDER BY t, source, line) AS nth
   FROM metric
   WHERE name IN ('container_cpu_cfs_periods_total', 'container_cpu_cfs_throttled_periods_total')
@@ -29,7 +29,9 @@ WITH told AS (
     CASE WHEN p.value >= lag(p.value) OVER w THEN t.value - lag(t.value) OVER w ELSE t.value END AS throttled
   FROM box p JOIN box t ON t.labels = p.labels AND t.nth = p.nth AND t.stopped
   WHERE NOT p.stopped
-    AND (p.pod IN (SELECT pod FROM container WHERE serves OR gpus > 0) OR (SELECT count(DISTINCT labels) FROM box) = 1)
+    AND ((SELECT count(DISTINCT labels) FROM box) = 1
+      OR regexp_extract(p.labels, '\bpod="([^"]*)"', 1) IN (SELECT pod FROM container WHERE serves OR gpus > 0)
+      OR regexp_extract(p.labels, '\bcontainer="([^"]*)"', 1) IN (SELECT name FROM container WHERE serves OR gpus > 0))
   WINDOW w AS (PARTITION BY p.labels ORDER BY p.nth)
 ), held AS (
   SELECT periods, throttled / periods AS throttled, source || ':' || line AS ref

@@ -227,12 +227,21 @@ class SeriesRows:
                 label = f"GPU {device}"
             if not label and len(series.memory) > 1 and not column.state:
                 label = name
-            resource = column.resource or ("gpu" if device is not None or any(c.resource == "gpu" for _, c, _ in series.totals) else None)  # fmt: skip
+            resource = column.resource or self._beside(device)
             shown = " ".join(str(part) for part in (column.state, state) if part and not null(part)) or None
             self._rows.add(
                 "process_memory", line, t=t, name=label or None, state=shown[:TEXT_CAP] if shown else None, resource=resource, bytes=size, share=share,
                 elapsed_s=elapsed, step=step, running=running, requests=requests, variant=" ".join(part for part in (column.variant, varied) if part)[:200] or None,
             )  # fmt: skip
+
+    def _beside(self, device: float | None) -> str | None:
+        """Whose memory a column is that does not say so: what stands beside it does. A device has a size, a container has a limit.
+
+        `docker stats` leaves out the files that the kernel gives up before it kills, as a working set does.
+        """
+        if device is not None or any(column.resource == "gpu" for _, column, _ in self._series.totals):
+            return "gpu"
+        return "host" if any("limit" in grammar.pieces(name) for name, _, _ in self._series.totals) else None
 
     def _when(self, cell: Any) -> tuple[float | None, float | None, int | None]:
         """Time, seconds since the first sample or a beginning, and the number in an order."""

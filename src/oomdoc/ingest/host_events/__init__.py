@@ -41,6 +41,7 @@ FACTS: dict[str, str] = {
     "shm-file": "a file that the server makes in /dev/shm, bytes",
     "host-size": "physical memory of the machine, bytes",
     "boot-time": "when the machine was started, epoch seconds: what the kernel's own clock counts from",
+    "kernel-log-from": "when the first line of a kernel log was written, epoch seconds: it tells nothing of what was before",
     "container-limit": "a memory limit given to a container or unit, bytes",
     "swap-space": "the engine warns that its own swap space (bytes) is large for the host",
     "cpu-pool-default": "the KV pool of the CPU backend has its default size, bytes",
