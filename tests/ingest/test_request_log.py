@@ -111,6 +111,16 @@ def test_durations(keys: str, latency: float | None) -> None:
     assert one(f"input_tokens=5 output_tokens=6 {keys}").get("latency_s") == latency
 
 
+@pytest.mark.parametrize(
+    ("column", "latency"),
+    [("upstream_ms", 1.2), ("gateway_total_ms", 1.2), ("upstream", None), ("warm_up_ms", None)],
+)
+def test_what_a_gateway_took(column: str, latency: float | None) -> None:
+    """A weak name with the unit of a time is one, beside the counts of a request; without it it may be an address."""
+    tables = read(f"start_time,prompt_tokens,completion_tokens,{column}\n2026-10-06T08:00:00Z,100,20,1200\n")
+    assert tables["request"][0].get("latency_s") == latency
+
+
 def test_the_unit_of_bare_durations_is_one_for_a_source() -> None:
     rows = read("in_tokens=1 latency=0.5\nin_tokens=1 latency=3\n")["request"]
     assert [row["latency_s"] for row in rows] == [0.5, 3.0]

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from oomdoc.ledger import model_config
 from oomdoc.physics import weights
 from oomdoc.physics.catalogue import models
+from oomdoc.physics.config import read_config
 from oomdoc.physics.speculation import Speculation
 from oomdoc.physics.weights import FORMATS, draft_bytes, named_size, weights_bytes
 
@@ -44,3 +46,17 @@ def test_a_whole_draft_is_counted_as_what_it_is() -> None:
     draft = Speculation(method="draft_model", tokens=3, draft=MODEL)
     assert draft_bytes(MODEL, draft) == alone
     assert draft_bytes(MODEL, draft, tp=2) == halved != alone
+
+
+@pytest.mark.parametrize(("named", "known"), [("CohereForCausalLM", True), ("OwnForCausalLM", False), (None, False)])
+def test_a_config_whose_class_alone_names_the_family(named: str | None, known: bool) -> None:
+    """A row of `model_file` keeps the class of the model; where no `model_type` is told it says how a layer is built."""
+    row = {"num_hidden_layers": 40, "hidden_size": 8192, "intermediate_size": 24576, "num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 256000, "dtype": "float16", "architecture": named}  # fmt: skip
+    config = model_config(row)
+    assert config is not None
+    size = weights_bytes(read_config(config))
+    assert (size is not None) is known
+    if size is not None:
+        # 40 layers of 2 x 8192^2 for queries and output, 2 x 8192 x 1024 for keys and values, 3 x 8192 x 24576, and the tied vocabulary
+        by_hand = 2 * (40 * (2 * 8192**2 + 2 * 8192 * 1024 + 3 * 8192 * 24576) + 256000 * 8192)
+        assert size.lo <= by_hand * 1.001 and size.hi >= by_hand

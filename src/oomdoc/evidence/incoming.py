@@ -282,6 +282,11 @@ class Incoming:
 
     def set_years(self, tz: dt.tzinfo | None = None) -> None:
         """Move stamps of the nominal year into the year that other stamps of the bundle show; leave them if none does."""
+        if self._nominal and "note" in self.filled:
+            # a kernel log of which no line is an event tells the year as well
+            begun = self._con.execute("SELECT max(value) FROM note WHERE topic = 'kernel-log-from'").fetchone()
+            if begun and begun[0] is not None:
+                self._latest = max(begun[0], self._latest or 0.0)
         latest, nominal = self._latest, sorted(self._nominal)
         if latest is None or not nominal:
             return

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -179,13 +179,21 @@ class Store:
         self._own = {place[0] for place, bond in self.scene.bonds.items() if bond.whose in hidden[place[0]]}
         for table in sorted(self._own):
             of = f"FROM main.relation WHERE of_table = '{table}' AND whose IN ({', '.join(map(quoted, hidden[table]))})"
+            placed = (
+                "" if table in self.parted else f"ANTI JOIN (SELECT row {of} AND row IS NOT NULL) p ON p.row = x.rowid "
+            )
             self.database.con.execute(
-                f"CREATE VIEW own.{table} AS SELECT x.* FROM main.{table} x "
-                f"ANTI JOIN (SELECT row {of} AND line > 0) r ON r.row = x.rowid "
+                f"CREATE VIEW own.{table} AS SELECT x.* FROM main.{table} x {placed}"
+                f"ANTI JOIN (SELECT source, line {of} AND line > 0 AND row IS NULL) r ON r.source = x.source AND r.line = x.line "
                 f"ANTI JOIN (SELECT source {of} AND line = 0) w ON w.source = x.source"
             )
         if not self._locked:
             self.database.con.execute("SET search_path = 'own,main'")
+
+    @property
+    def parted(self) -> Set[str]:
+        """Tables whose rows stand in several parts, one for each large source."""
+        return self._incoming.parts.keys()
 
     def hides(self, table: str) -> bool:
         """Whether rows of a table are kept from views and rules: they are somebody else's."""

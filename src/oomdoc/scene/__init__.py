@@ -13,7 +13,7 @@ from typing import Any
 
 from oomdoc.scene import owner, strangers
 from oomdoc.scene.lives import LIVES_SQL, Server, life_of, server_of
-from oomdoc.scene.lookups import Descriptions, Devices, box_of, rows_of
+from oomdoc.scene.lookups import Descriptions, Devices, box_of, placed_rows, rows_of
 from oomdoc.scene.owner import FOREIGN, NEAR, OWN, UNKNOWN, Bond
 from oomdoc.scene.presence import Tables, shows_server
 
@@ -72,8 +72,8 @@ class Aside:
 class Scene:
     """The server, and the bond of every event: (table, source, line, row) -> bond.
 
-    `row` is the row's place in its table: a list of containers written as one line has all of them there. It is None where it does
-    not matter: a source as a whole, which has line 0.
+    `row` is the row's place in its table: a list of containers written as one line has all of them there. It is None of a source as a
+    whole, which has line 0, and where the table has no such place: rows of one line have one owner then.
     """
 
     server: Server
@@ -133,10 +133,10 @@ def bind(store: Tables) -> Scene:
     broke_off = {life.id for life in server.lives if life.end == "open"}
     told = [kill for kill in _kills(store) if kill["whole"]["source"] not in known.strangers]
     # an event and the kernel's own lines tell of one kill: what its memory group says holds for both
-    containers = rows_of(
+    containers = placed_rows(
         store,
         "container",
-        "rowid AS row, source, line, pod, name, namespace, serves, last_reason, reason, restarts, ended_t",
+        "source, line, pod, name, namespace, serves, last_reason, reason, restarts, ended_t",
     )
     grouped = {victim(kill["whole"]): kill["whole"] for kill in told if kill["whole"]["memory_group"]}
     for kill in told:
@@ -160,9 +160,7 @@ def bind(store: Tables) -> Scene:
             kills.append((bond.whose, kill["whole"]))
         for row in kill["rows"]:
             note("host_event", row, bond, kill["whole"]["text"] or "", kill["whole"])
-    host_events = rows_of(
-        store, "host_event", "rowid AS row, source, line, t, kind, process, pid, memory_group, count, text"
-    )
+    host_events = placed_rows(store, "host_event", "source, line, t, kind, process, pid, memory_group, count, text")
     faulty = {row["pid"] for row in host_events if row["kind"] == "segfault" and row["pid"] is not None}
     for row in host_events:
         if row["kind"] in FAULTS:
@@ -177,10 +175,10 @@ def bind(store: Tables) -> Scene:
         elif row["kind"] in STATEMENTS and row["source"] not in logs and logs:
             note("host_event", row, owner.of_statement(row, server), row["text"] or "")
     described_at: dict[tuple[str, int], list[Bond]] = {}
-    for row in rows_of(
+    for row in placed_rows(
         store,
         "container",
-        "rowid AS row, source, line, NULL::DOUBLE AS t, pod, name, namespace, serves, last_reason, reason, restarts, exit_code, ended_t",
+        "source, line, NULL::DOUBLE AS t, pod, name, namespace, serves, last_reason, reason, restarts, exit_code, ended_t",
     ):
         bond = owner.of_container(row, server)
         if bond.whose != FOREIGN and (life := owner.life_that_ended(row, server)) is not None:
@@ -189,9 +187,7 @@ def bind(store: Tables) -> Scene:
         why = row["last_reason"] or row["reason"] or f"{row['restarts'] or 0} restarts"
         note("container", row, bond, " ".join(filter(None, (row["pod"], row["name"], why))))
     kindred: dict[str, bool] = {}
-    for row in (
-        events := rows_of(store, "cluster_event", "rowid AS row, source, line, t, object, namespace, reason, message")
-    ):
+    for row in (events := placed_rows(store, "cluster_event", "source, line, t, object, namespace, reason, message")):
         row.update(described.of_event(row))
         kindred[row["source"]] = kindred.get(row["source"], False) or known.kin.has(
             (row["object"] or "").rpartition("/")[2]
@@ -199,10 +195,10 @@ def bind(store: Tables) -> Scene:
     for row in events:
         row["beside_kin"] = kindred[row["source"]]
         note("cluster_event", row, owner.of_cluster_event(row, server), f"{row['reason']}: {row['message'] or ''}")
-    for row in rows_of(store, "scaler", "rowid AS row, source, line, t, target, namespace, name, text"):
+    for row in placed_rows(store, "scaler", "source, line, t, target, namespace, name, text"):
         row.update(described.of_scaler(row))
         note("scaler", row, owner.of_scaler(row, server), row["text"] or "")
-    measured = rows_of(store, "metric", "rowid AS row, source, line, labels", "name LIKE 'container\\_%' ESCAPE '\\'")
+    measured = placed_rows(store, "metric", "source, line, labels", "name LIKE 'container\\_%' ESCAPE '\\'")
     boxes = {row["labels"]: box_of(row["labels"]) for row in measured}
     kin_told = any(known.kin.has(pod) for _, pod, _ in boxes.values())
     told_once: set[tuple[str, str]] = set()
@@ -216,12 +212,12 @@ def bind(store: Tables) -> Scene:
                     row["source"], row["line"], row["labels"], bond.why, None
                 )
     for table in ("oom", "startup_check", "log_error"):
-        for row in rows_of(store, table, "rowid AS row, source, line, t, text", "t IS NULL"):
+        for row in placed_rows(store, table, "source, line, t, text", "t IS NULL"):
             dated = owner.of_dated(row, server) if row["source"] not in logs else None
             if dated is not None:
                 note(table, row, dated, row["text"])
     orders = rows_of(store, "note", "source, line, topic", "topic IN ('stop-asked', 'unit-started')")
-    for row in rows_of(store, "process_exit", "rowid AS row, source, line, t, name, exit_code"):
+    for row in placed_rows(store, "process_exit", "source, line, t, name, exit_code"):
         row.update(described.of_exit(row))
         if row["exit_code"] in (-9, -15, 137, 143) and _was_asked(row, orders):
             note("process_exit", row, Bond(FOREIGN, "somebody had asked the supervisor to stop it"), f"{row['name'] or 'a process'} ended with {row['exit_code']}")  # fmt: skip
@@ -301,10 +297,10 @@ def _kills(store: Tables) -> Iterator[dict[str, Any]]:
     The kernel prints one kill in several lines: who asked, usage and limit of the group, the constraint with the victim's
     group, the victim, the reaper. Rows of one victim belong together, and so do those without a name just before it.
     """
-    rows = rows_of(
+    rows = placed_rows(
         store,
         "host_event",
-        "rowid AS row, source, line, t, uptime_s, kind, process, pid, bytes, limit_bytes, memory_group, text",
+        "source, line, t, uptime_s, kind, process, pid, bytes, limit_bytes, memory_group, text",
     )
     waiting: list[dict[str, Any]] = []
     current: dict[str, Any] | None = None

@@ -178,7 +178,7 @@ def ended_another_day(row: Mapping[str, Any], server: Server) -> float | None:
     its = any(row["pod"] in (life.place.pod or life.source) for life in server.lives) if row["pod"] else True
     if not server.came_up or not begins or row["ended_t"] is None or its:
         return None
-    before = min(begins) - _in_year_of(row["ended_t"], min(begins))
+    before = min(begins) - in_year_of(row["ended_t"], min(begins))
     return before if before > ANOTHER_DAY_S else None
 
 
@@ -192,13 +192,13 @@ def outlived(row: Mapping[str, Any], lives: Sequence[Life]) -> bool:
     for life in lives:
         if life.at_work_t is None or life.begin_t is None:
             continue
-        ended = _in_year_of(row["ended_t"], life.at_work_t)
+        ended = in_year_of(row["ended_t"], life.at_work_t)
         if life.begin_t < ended < life.at_work_t - WENT_ON_S and not zone_apart(ended, life):
             return True
     return False
 
 
-def _in_year_of(t: float, other: float) -> float:
+def in_year_of(t: float, other: float) -> float:
     """A time in the year of another one, where that tells none."""
     one, its = (dt.datetime.fromtimestamp(each, dt.UTC) for each in (t, other))
     return (

@@ -21,6 +21,11 @@ def rows_of(store: Tables, table: str, columns: str, where: str = "true") -> lis
     return store.rows_of(f"SELECT {columns} FROM main.{table} WHERE {where} ORDER BY {order}")
 
 
+def placed_rows(store: Tables, table: str, columns: str, where: str = "true") -> list[dict[str, Any]]:
+    """Rows of a table, each with its place in it as `row`; NULL where the table stands in parts."""
+    return rows_of(store, table, f"{'NULL' if table in store.parted else 'rowid'} AS row, {columns}", where)
+
+
 _LABEL = regex(r'\b(?P<name>namespace|pod|pod_name|container|container_name|name)="(?P<value>[^"]*)"')
 
 

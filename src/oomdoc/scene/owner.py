@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.regexes import regex
-from oomdoc.scene.lives import LAST_S, SEEN_S, WENT_ON_S, ZONES_S, Life, Server, ended_another_day, outlived, zone_apart
+from oomdoc.scene.lives import (
+    LAST_S,
+    SEEN_S,
+    WENT_ON_S,
+    ZONES_S,
+    Life,
+    Server,
+    ended_another_day,
+    in_year_of,
+    outlived,
+    zone_apart,
+)
 from oomdoc.scene.places import group_of_path, id_of, is_engine, place_of_path, same_id, uid_of, workload_of
 from oomdoc.units import parse_time, show_bytes, show_seconds
 
@@ -229,7 +240,10 @@ def life_that_ended(row: Row, server: Server) -> Life | None:
         return None
     broken = [life for life in server.lives if life.end == "open" and not life.served]
     ended = row["ended_t"]
-    near = [life for life in broken if ended and life.end_t is not None and -BEFORE_S <= ended - life.end_t <= SEEN_S]
+    near = [
+        life for life in broken
+        if ended and life.end_t is not None and -BEFORE_S <= in_year_of(ended, life.end_t) - life.end_t <= SEEN_S
+    ]  # fmt: skip
     if near:
         return max(near, key=lambda life: life.end_t or 0.0)
     if len(broken) < len(server.lives) or len({life.source for life in broken}) != 1:
@@ -252,6 +266,7 @@ def of_dated(row: Row, server: Server) -> Bond | None:
     if day is None or not begins:
         return None
     # the note's day is of some zone, and ends a day later
+    day = in_year_of(day, min(begins))
     if day + DAY_S + ZONES_S < min(begins):
         return Bond(FOREIGN, f"told of a day {show_seconds(min(begins) - day)} before this server started")
     return None

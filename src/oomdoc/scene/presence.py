@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -51,6 +51,10 @@ class Tables(Protocol):
     """What is asked of a store."""
 
     filled: set[str]
+
+    @property
+    def parted(self) -> Set[str]:
+        """Tables whose rows stand in several parts, so that no row has a place of its own."""
 
     def rows_of(self, sql: str) -> list[dict[str, Any]]:
         """All rows of a query as mappings."""

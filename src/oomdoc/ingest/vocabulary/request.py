@@ -56,7 +56,7 @@ QUANTITIES = (
         strong="request latency, latency, e2e latency, e2e request latency, total latency, response time, e2e, e2e time, total time, request time total, latency total, wall time, time total, request took, latency e2e, total ms, total s, wall s, wall ms, wall latency, time taken, processing time, rt ms, e2el, runtime s, runtime ms, request time s, request time ms, request time total, output time, gateway total, gateway time, gateway latency, proxy total, proxy time, router total, router latency, ingress time",
         exact="latency, duration, elapsed, seconds, e2e_latency, response_time, request_latency, total_time, request_duration, total_latency, e2e_request_latency, gen_ai.latency.e2e=s, took",
         high=_LONGEST_S,
-        samples=(("took_s", 8.1, 8.1), ("latency_ms", "8123", 8.123), ("duration", "1.2s", 1.2), ("elapsedMs", 900, 0.9)),
+        samples=(("took_s", 8.1, 8.1), ("latency_ms", "8123", 8.123), ("duration", "1.2s", 1.2), ("elapsedMs", 900, 0.9), ("gateway_total_ms", "1122", 1.122)),
         not_names=("mean_latency_ms", "p99_latency", "queue_time"),
     ),
     Quantity(
