@@ -71,7 +71,7 @@ def test_several_values_in_one_answer() -> None:
     [
         ("{{.Name}} oom={{.State.OOMKilled}} exit={{.State.ExitCode}}", "/draft oom=true exit=137", ("draft", "OOMKilled", 137, "77be0c119d2f")),
         ("{{.State.ExitCode}}|{{.State.OOMKilled}}|{{.State.Error}}", "137|true|", (None, "OOMKilled", 137, "77be0c119d2f")),
-        ("code {{.State.ExitCode}}, ended {{.State.FinishedAt}} ({{.State.OOMKilled}})", "code 1, ended 2026-05-02 10:11:12.5 +0000 UTC (false)", (None, None, 1, "77be0c119d2f")),
+        ("code {{.State.ExitCode}}, ended {{.State.FinishedAt}} ({{.State.OOMKilled}})", "code 1, ended 2026-05-02 10:11:12.5 +0000 UTC (false)", (None, "Error", 1, "77be0c119d2f")),
         ("{{.State.ExitCode}} {{.State.OOMKilled}}", "no such object: 77be0c119d2f", None),
         ("{{if .State.OOMKilled}}killed{{end}} {{.State.ExitCode}}", "killed 137", None),
     ],

@@ -171,9 +171,9 @@ class Store:
         )
         self._fill("main.life", lives)
         self.database.con.execute(
-            "CREATE TABLE main.host_kill (source VARCHAR, line UINTEGER, t DOUBLE, kind VARCHAR, process VARCHAR, bytes BIGINT, limit_bytes BIGINT)"
+            "CREATE TABLE main.host_kill (source VARCHAR, line UINTEGER, t DOUBLE, kind VARCHAR, process VARCHAR, bytes BIGINT, limit_bytes BIGINT, whose VARCHAR)"
         )
-        names = ("source", "line", "t", "kind", "process", "bytes", "limit_bytes")
+        names = ("source", "line", "t", "kind", "process", "bytes", "limit_bytes", "whose")
         self._fill("main.host_kill", [[kill[name] for name in names] for kill in self.scene.kills])
         self.database.con.execute("CREATE SCHEMA IF NOT EXISTS own")
         self._own = {place[0] for place, bond in self.scene.bonds.items() if bond.whose in hidden[place[0]]}

@@ -51,6 +51,8 @@ _RFC5424 = regex(
     r"<\d{1,3}>1 (\S+) \S+ \S+ \S+ \S+ (?:-|(?:\[\w[^\]\s]*(?: [^\s=\]]+=\"(?:[^\"\\]|\\.)*\")*\])+) ?\ufeff?(.*)", re.S
 )
 _PRIORITY = regex(r"<\d{1,3}>(?=[A-Z][a-z]{2} |\d{4}-)")
+_LOGGED = regex(r"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)(?=[\s\]])")
+"""How other programs' records begin: Python's own `2027-03-02 04:05:06,789 - ERROR`, Ray's `[2027-03-02 04:05:06,789 E 901 901]`."""
 _LABELS = regex(r"\{(?:[a-z]\w*=\"(?:[^\"\\]|\\.)*\"(?:, ?|(?=\})))+\} ?(.*)", re.S)  # `logcli` without -o
 _GITLAB = regex(r"\d\d[OE][+ ](.*)", re.S)
 _FLUENTD = regex(r"[\w.-]+\t(\{.*)", re.S)
@@ -269,6 +271,8 @@ def read_record(line: int, raw: str, clock: Clock) -> Record:
         text, t = raw.rstrip("\r\n"), None
     else:
         text, t, extra = peel(raw)
+        if t is None and raw[:1] in "[123456789" and (logged := _LOGGED.match(raw)):
+            t = parse_time(logged[1])  # of another program's record, whose words stay as they are
     clock.outer(t)
     record = Record(line, text, t)
     at = _tags(record, text)

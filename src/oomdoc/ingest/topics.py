@@ -349,10 +349,11 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:none|nothing|not one|no request) (?:was |is |were |got |gets |has been |have been |of them (?:was |is |were )?)?(?:answered|returned|comes? back|came back|completes?|completed|finish(?:es|ed)?)\b",
         r"\bnever (?:answer\w*|return\w*\b(?! (?:a |any |the |its |one )?(?:single )?(?:bytes?|memory|v?ram|[kmg]i?b|pages?|blocks?)\b)|respond\w*|comes? back|complet\w*|finish\w*)\b|\b(?:hangs?|hung) (?:forever|indefinitely|until|for \d|after)",
         r"\b(?:still|keeps?) (?:waiting|hanging|pending|loading) (?:after|for) \d",
-        unless=r"\b(?:answer key|no response (?:body|format|schema))\b",
+        # memory that is not given back
+        unless=r"\b(?:answer key|no response (?:body|format|schema))\b|\b[\d.,]+ ?[KMGT]i?B\b.{0,160}\bnever comes? back\b|\b(?:memory|v?ram)\b.{0,120}\bnever comes? back\b|^\W{0,3}and never comes? back\b",
         deniable=False,
         samples=(("request 4: no answer after 900 s", None), ("10 calls at once, none answered", None),),
-        near_misses=("all of them were answered", "the process never returns a byte", "no response_format was set", "no tokens left in the bucket",),
+        near_misses=("all of them were answered", "the process never returns a byte", "it jumps to 28 GB and never comes back, not even at night", "and never comes back, not even when nobody asks", "no response_format was set", "no tokens left in the bucket",),
     ),
     _topic(
         "requests-lost",

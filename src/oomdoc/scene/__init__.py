@@ -233,10 +233,8 @@ def bind(store: Tables) -> Scene:
             if about is not None:
                 note(table, row, about, f"{table} of {row['source']}")
     shown = tuple(sorted(asides.values(), key=lambda each: (each.source, each.line)))
-    tied = any(
-        whose != UNKNOWN for whose, _ in kills
-    )  # beside a kill that is the server's, one of nobody explains nothing
-    own_kills = tuple(whole for whose, whole in kills if whose != UNKNOWN or not tied)
+    tied = any(whose == OWN for whose, _ in kills)  # beside a kill that is the server's, one of nobody explains nothing
+    own_kills = tuple({**whole, "whose": whose} for whose, whole in kills if whose != UNKNOWN or not tied)
     return Scene(server, present, bonds, shown, explained, frozenset(known.strangers), own_kills)
 
 

@@ -54,6 +54,8 @@ class Server:
     """What its containers may hold of the host's memory, as their descriptions or its launch say."""
     exit_codes: set[int] = field(default_factory=set)
     """How its containers ended that describe their last end."""
+    ended: set[float] = field(default_factory=set)
+    """When its containers ended last, as their descriptions tell."""
     running_since: float | None = None
     """Its container runs since then, as Kubernetes or docker says."""
     kin: Kin = field(default_factory=Kin)
@@ -75,7 +77,7 @@ class Server:
 LIVES_SQL = """
 WITH spoken AS (
   SELECT source, line, t, pid, NULL::VARCHAR AS says FROM engine_figure
-  UNION ALL SELECT source, line, t, pid, CASE WHEN name = 'serving' AND text = 'Processed prompts' THEN 'bar' WHEN name IN ('serving', 'engine-ready') THEN 'up' WHEN name IN ('shutdown', 'terminated') THEN 'stop' END FROM milestone
+  UNION ALL SELECT source, line, t, pid, CASE WHEN name = 'serving' AND text = 'Processed prompts' THEN 'bar' WHEN name IN ('serving', 'engine-ready') THEN 'up' WHEN name IN ('shutdown', 'terminated') THEN 'stop' WHEN name IN ('load-progress', 'loaded', 'kv-available', 'kv-sized', 'kv-blocks', 'capture-progress') THEN 'step' END FROM milestone
   UNION ALL SELECT source, line, t, pid, CASE WHEN generation_tokens_per_s > 0 OR prompt_tokens_per_s > 0 THEN 'work' END FROM engine_stat
   UNION ALL SELECT source, line, t, pid, 'failed' FROM oom
   UNION ALL SELECT source, line, t, pid, 'failed' FROM startup_check
@@ -83,7 +85,7 @@ WITH spoken AS (
   UNION ALL SELECT source, line, t, pid, CASE WHEN exit_code IN (-9, 137) THEN 'killed' WHEN coalesce(exit_code, 1) <> 0 THEN 'failed' END FROM process_exit
   UNION ALL SELECT source, line, t, pid, NULL FROM engine_flag
 )
-SELECT s.start_id, s.source, s.served, min(x.t) AS begin_t, max(x.t) AS end_t, max(x.t) FILTER (says IN ('work', 'up', 'bar')) AS at_work_t,
+SELECT s.start_id, s.source, s.served, min(x.t) AS begin_t, max(x.t) AS end_t, max(x.t) FILTER (says IN ('work', 'up', 'bar', 'step')) AS at_work_t,
   -- one line of statistics after a failure may tell of the seconds before it; two, or a start that completes, do not;
   -- a bar that is not at its end is drawn once more where it is closed, also by the failure
   greatest(coalesce((max(x.line, 2) FILTER (says = 'work'))[2], 0), coalesce(max(x.line) FILTER (says = 'up'), 0)) AS work_line,
@@ -141,6 +143,8 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
             server.containers.add(row["name"])
         if row["memory_limit_bytes"]:
             server.memory_limits.add(row["memory_limit_bytes"])
+        if row["serves"] and row["ended_t"] is not None:
+            server.ended.add(row["ended_t"])
         if row["serves"] and row["exit_code"] is not None:
             server.exit_codes.add(row["exit_code"])
         if row["state"] == "Waiting" and row["reason"] == "PodInitializing":

@@ -60,6 +60,9 @@ _NAMED_UNIT = regex(
     r"/((?!docker|containerd|crio|kubelet|libpod|podman|init|system|machine|session|user@|app|run-)[A-Za-z][\w.-]{2,60}?)(?:@[^/]{0,60})?\.service(?:/|$)"
 )
 """A memory group of the service manager that has a name of its own; `user@1000.service` is whatever that person started."""
+_SESSION = regex(r"/user\.slice/|/session-\d{1,9}\.scope")
+_OTHER_SERVER = regex(r"(?i)llama[-_.]?(?:cpp|server)|ollama|tritonserver|text[-_]generation|sglang|lmdeploy|koboldcpp")
+"""Programs that serve a language model, and are not vLLM."""
 _UNIT = regex(r"(?:\.service|\.scope|^user-\d+\.slice)$")
 """Memory groups of the service manager: of a daemon, a session, a person who is logged in."""
 
@@ -74,6 +77,14 @@ def of_kill(row: Row, server: Server) -> Bond:
     unit = _NAMED_UNIT.search(group)
     if unit and not is_engine(unit[1]) and not server.kin.has(unit[1]):
         return Bond(FOREIGN, f"{who} in the memory group of {unit[1]}")
+    if known is None and server.container_ids and _SESSION.search(group) and not id_of(group):
+        return Bond(FOREIGN, f"{who} in the session of a person, and the server runs in a container")
+    if (
+        server.lives
+        and _OTHER_SERVER.search(name or "")
+        and not any(_OTHER_SERVER.search(life.source) for life in server.lives)
+    ):
+        return Bond(FOREIGN, f"{who}, a server of another make")
     engine = is_engine(name)
     if server.kin.has(name) and not (server.lives and name and _BESIDE.search(name)):
         engine = True
@@ -106,6 +117,8 @@ def of_kill(row: Row, server: Server) -> Bond:
         return Bond(NEAR, f"{who} because the whole host was full")
     when, life = _in_time(t, server)
     own = None if life is None else life.id
+    if known and t is not None and any(-BEFORE_S <= ended - t <= SEEN_S for ended in server.ended):
+        return Bond(OWN, f"{who} in the server's memory group, and its container ended within seconds of that")
     if when == "before":
         if shifted := _shifted(t, server):
             return Bond(

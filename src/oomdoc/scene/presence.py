@@ -47,6 +47,11 @@ TEXTS = {
 }
 
 
+def literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 class Tables(Protocol):
     """What is asked of a store."""
 
@@ -71,7 +76,7 @@ class _Asked:
         """Rows of a table; none of one that is empty."""
         if table != "source" and table not in self.store.filled:
             return []
-        left_out = ", ".join("'" + source.replace("'", "''") + "'" for source in sorted(self.but))
+        left_out = ", ".join(map(literal, sorted(self.but)))
         apart = f" AND source NOT IN ({left_out})" if left_out else ""
         return self.store.rows_of(f"SELECT {columns} FROM main.{table} WHERE ({where}){apart}")
 

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from oomdoc.regexes import regex
 from oomdoc.scene.kin import Kin, words_of
 from oomdoc.scene.lives import ANOTHER_DAY_S, Life
 from oomdoc.scene.places import is_engine, workload_of
-from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables
+from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables, literal
 from oomdoc.units import show_seconds
 
+FIELD_OF_ENGINE = regex(r"(?i)\bvllm\b|engine ?core|\bworker_?(?:tp|proc|wrapper)|ray::")
+"""Words of the engine's own processes."""
 _READ = "kind NOT IN ('document', 'source-code', 'chat', 'package-list')"
 """Not those sources in which everything is a quotation."""
 
@@ -44,7 +47,11 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
     known = _programs(store)
     if not lives:
         return known
-    apart = {**got_over(lives, _models(store)), **other_servers(store, lives, known.strangers)}
+    apart = {
+        **got_over(lives, _models(store), _settings(store)),
+        **other_servers(store, lives, known.strangers),
+        **other_logs(store, lives),
+    }
     return Others(known.kin, {**known.strangers, **apart})
 
 
@@ -70,9 +77,11 @@ def _programs(store: Tables) -> Others:
             store, "container", "true GROUP BY source HAVING bool_and(serves = false AND gpus IS NULL)", "source"
         )
     }
+    # whom a kernel ends because the whole host is full says nothing of whose host it is
+    hosts = {row["source"] for row in _rows(store, "host_event", "kind = 'node-oom-kill'", "DISTINCT source")}
     found: dict[str, str] = {}
     for source, told in names.items():
-        if source in serving or any(kin.has(name) or is_engine(name) for name in told):
+        if source in serving or source in hosts or any(kin.has(name) or is_engine(name) for name in told):
             continue
         programs = {_program(name) for name in told} - {""}
         if not programs or any(is_engine(name) is None for name in told):
@@ -153,11 +162,47 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
     return found
 
 
-def got_over(lives: Sequence[Life], models: Mapping[str, str]) -> dict[str, str]:
+def other_logs(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
+    """Logs of other programs of which an allocator's message is all that an engine could have said, beside a whole start of one.
+
+    A log has a time on its lines; what somebody pasted of the server's own failure has none, or an engine's process, record or frame.
+    """
+    shown = {row["source"] for table in SIGNS for row in _rows(store, table, "true", "DISTINCT source")}
+    shown |= {row["source"] for row in _rows(store, "engine_flag", "true", "DISTINCT source")}
+    shown |= {row["source"] for row in _rows(store, "frame", "file ILIKE '%vllm%'", "DISTINCT source")}
+    if not any(life.source in shown and not life.id.endswith("#0") for life in lives):
+        return {}
+    found: dict[str, str] = {}
+    for life in lives:
+        if life.source in shown or not life.id.endswith("#0"):
+            continue
+        told = [row for table in ("oom", "log_error") for row in _rows(store, table, f"source = {literal(life.source)}", "t, process, text")]  # fmt: skip
+        if any(row["t"] is not None for row in told) and not any(row["process"] or FIELD_OF_ENGINE.search(row["text"] or "") for row in told):  # fmt: skip
+            found[life.source] = "another program's log: but for the failure nothing in it is an engine's"
+    return found
+
+
+_TUNED = ("gpu_memory_utilization", "max_model_len", "max_num_seqs", "max_num_batched_tokens", "enforce_eager", "kv_cache_dtype", "quantization", "tensor_parallel_size",
+          "pipeline_parallel_size", "cpu_offload_gb", "swap_space", "max_loras", "limit_mm_per_prompt", "speculative_config", "version")  # fmt: skip
+"""Settings that somebody changes who ran out of memory."""
+
+
+def _settings(store: Tables) -> dict[str, dict[str, str]]:
+    """Those of each source, as it tells them last."""
+    found: dict[str, dict[str, str]] = {}
+    names = ", ".join(map(literal, _TUNED))
+    for row in _rows(store, "engine_flag", f"flag IN ({names}) ORDER BY source, line", "source, flag, value"):
+        found.setdefault(row["source"], {})[row["flag"]] = str(row["value"]).lower()
+    return found
+
+
+def got_over(
+    lives: Sequence[Life], models: Mapping[str, str], settings: Mapping[str, Mapping[str, str]]
+) -> dict[str, str]:
     """Logs of another day in which a start failed, where a later one came up and has not failed since.
 
-    Of another model only where its own log goes on to a server that came up. Only starts: a server that died while it served
-    may die again, however long the next one has been up.
+    Of another model only where its own log goes on to a server that came up. A server that died while it served may die again,
+    however long the next one has been up, unless somebody has changed its settings since.
     """
     timed = [life for life in lives if life.begin_t is not None]
     newest = max(timed, key=lambda life: (life.begin_t or 0.0, life.id), default=None)
@@ -172,8 +217,14 @@ def got_over(lives: Sequence[Life], models: Mapping[str, str]) -> dict[str, str]
         bad = [life for life in own if life.end in ("failed", "killed")]
         last = max((life.end_t if life.end_t is not None else math.inf for life in own), default=math.inf)
         before = (newest.begin_t or 0.0) - last
-        if bad and not any(life.served for life in bad) and before > ANOTHER_DAY_S:
+        old, new = settings.get(source, {}), settings.get(newest.source, {})
+        changed = [flag for flag in _TUNED if old and new and old.get(flag) != new.get(flag)]
+        if bad and before > ANOTHER_DAY_S and not any(life.served for life in bad):
             found[source] = f"a start that failed {show_seconds(before)} before the server of {newest.source} came up"
+        elif bad and before > ANOTHER_DAY_S and changed:
+            found[source] = (
+                f"a failure {show_seconds(before)} before the server of {newest.source} came up with another {changed[0]}"
+            )
     return found
 
 

@@ -27,7 +27,10 @@ WITH said AS (
   FROM ended_with e JOIN container_end c ON c.source = e.source AND c.line = e.line
   UNION ALL
   SELECT h.source, h.line, h.t, h.process, NULL, m.kind,
-    CASE WHEN h.kind = 'cgroup-oom-count' AND coalesce(h.count, 0) = 0 THEN -1 ELSE m.grade END, h.text, false, false
+    CASE WHEN h.kind = 'cgroup-oom-count' AND coalesce(h.count, 0) = 0 THEN -1
+      -- somebody else was ended because the whole host was full
+      WHEN m.kind = 'host-kill' AND EXISTS (FROM main.relation r WHERE r.of_table = 'host_event' AND r.whose = 'near' AND r.source = h.source AND r.line = h.line)
+        THEN -1 ELSE m.grade END, h.text, false, false
   FROM host_event h JOIN (VALUES
     ('cgroup-oom-kill', 'host-kill', 4), ('node-oom-kill', 'host-kill', 4), ('oom-kill', 'host-kill', 4),
       ('slurm-oom-kill', 'host-kill', 4), ('cgroup-oom-count', 'host-kill', 4), ('ray-memory-kill', 'host-kill', 4),

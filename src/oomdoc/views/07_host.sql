@@ -5,6 +5,9 @@
 -- kill_process: victim
 -- kill_bytes: its resident set
 -- kill_limit_bytes: the limit, where named
+-- beside_kills: other processes that the kernel ended because the whole host was full
+-- beside_process: the first of them
+-- beside_ref: where
 -- kill_scope: container or node
 -- kill_t: when; NULL where its clock is not known
 -- oomkilled: a container was ended with reason OOMKilled
@@ -42,16 +45,25 @@
 -- evicted_for_other: the kubelet evicted the pod for another resource: disk, inodes, process ids
 -- evicted_ref: where
 -- evicted_text: what the kubelet said
-WITH event AS (SELECT *, source || ':' || line AS ref FROM host_event),
+WITH near AS (
+  -- the kernel ended somebody else because the whole host was full: the server was not ended by that
+  SELECT source, line FROM main.relation WHERE of_table = 'host_event' AND whose = 'near'
+), event AS (
+  SELECT h.*, h.source || ':' || h.line AS ref, n.line IS NOT NULL AND h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill') AS beside
+  FROM host_event h
+  LEFT JOIN near n ON n.source = h.source AND n.line = h.line
+),
 folded AS (
   SELECT count(DISTINCT coalesce(pid::VARCHAR, ref)) FILTER (
-    kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')
+    kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill') AND NOT beside
   ) AS oom_kills,
     min_by(
       ref, (process IS NULL AND bytes IS NULL, line)
-    ) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')) AS kill_ref,
+    ) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill') AND NOT beside) AS kill_ref,
+    count(DISTINCT coalesce(pid::VARCHAR, ref)) FILTER (beside) AS beside_kills, min_by(ref, (process IS NULL, line)) FILTER (beside) AS beside_ref,
+    min_by(process, (process IS NULL, line)) FILTER (beside) AS beside_process,
     max(limit_bytes) FILTER (kind = 'cgroup-oom-count') AS counted_limit_bytes,
-    bool_or(kind = 'cgroup-oom-kill') AS cgroup,
+    bool_or(kind = 'cgroup-oom-kill' AND NOT beside) AS cgroup,
     count(*) FILTER (kind = 'ray-memory-kill') AS ray_kills, min(ref) FILTER (kind = 'ray-memory-kill') AS ray_ref,
     count(*) FILTER (kind IN ('host-alloc-failed', 'pinned-alloc-failed')) AS alloc_failures,
       min(ref) FILTER (kind IN ('host-alloc-failed', 'pinned-alloc-failed')) AS alloc_ref,
@@ -71,7 +83,7 @@ folded AS (
   -- one kill, whole: the first that names its victim; never the name of one, the size of another and the limit of a third
   SELECT source || ':' || line AS ref, process, bytes, limit_bytes, t
   FROM host_kill
-  WHERE kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill')
+  WHERE kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill') AND whose IS DISTINCT FROM 'near'
   ORDER BY process IS NULL AND bytes IS NULL, t IS NULL, t, source, line LIMIT 1
 ), ended AS (
   SELECT name FROM container WHERE (reason = 'OOMKilled' OR last_reason = 'OOMKilled') AND name IS NOT NULL
@@ -176,6 +188,7 @@ folded AS (
 )
 SELECT oom_kills + coalesce(cgroup_kills, 0) AS oom_kills, coalesce(killed.ref, kill_ref, cgroup_ref) AS kill_ref,
   killed.process AS kill_process, killed.bytes AS kill_bytes, coalesce(killed.limit_bytes, counted_limit_bytes) AS kill_limit_bytes, killed.t AS kill_t,
+  beside_kills, beside_process, beside_ref,
   CASE WHEN cgroup OR cgroup_kills > 0 THEN 'container' WHEN oom_kills > 0 THEN 'node' END AS kill_scope,
   boxes.oomkilled, boxes.ref AS oomkilled_ref, boxes.memory_limit AS memory_limit_bytes, ray_kills, ray_ref,
     alloc_failures + logged.n + page_locked.n + swapped.n AS alloc_failures,

@@ -49,7 +49,7 @@ WITH failed AS (
   SELECT r.life AS start_id, min(r.source || ':' || r.line) AS ref
   FROM main.relation r
   JOIN host_event h ON h.source = r.source AND h.line = r.line
-  WHERE r.of_table = 'host_event' AND r.whose IN ('own', 'near')
+  WHERE r.of_table = 'host_event' AND r.whose = 'own'
     AND h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'ray-memory-kill', 'slurm-oom-kill')
   GROUP BY r.life
 ), cluster AS (

@@ -54,6 +54,7 @@
 -- in_states: so is what makes the recurrent states of all sequences at once
 -- in_attention_workspace: an attention workspace is in the traceback
 -- in_prefill: a kernel or step that only prefills is in the traceback
+-- in_other_code: the traceback has steps of a program, and none of an engine: another model in the same process
 -- in_draft: a draft model is in the traceback, or its loading is the last step before the allocator's message
 -- in_lora: LoRA is in the traceback
 -- in_communication: it makes a buffer of the communication between ranks (DeepEP, NVSHMEM, PPLX, symmetric memory, custom all-reduce)
@@ -151,6 +152,9 @@ WITH logs AS (
     ) AS in_sampler,
     -- the state caches of V0 hold max_num_seqs states from the first profile run on; in V1 states are blocks of the pool
     bool_or(regexp_matches(concat_ws(' ', file, function), '(?i)(mamba|ssm|recurrent|constant_size|minimax)\w*_cache|mamba_?cache_?manager')) AS in_states,
+    count(*) >= $steps_of_a_traceback AND bool_or(function = 'forward') AND NOT bool_or(
+      regexp_matches(file, '(?i)(?:^|/)vllm/|model_runner|model_executor|/(?:worker|engine|executor|attention|sglang|tensorrt_llm)/|text_generation_server')
+    ) AS other_code,
     bool_or(function LIKE '%workspace%') AS workspace,
     -- chunk_*_fwd: the linear attention of hybrids takes another kernel for decode
     bool_or(function LIKE '%prefill%' OR function LIKE 'chunk\_%fwd%' ESCAPE '\') AS prefill,
@@ -258,7 +262,7 @@ SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n 
     coalesce(step.waiting, stat.waiting) AS waiting,
   step.scheduled_tokens, step.largest_prompt_tokens,
     coalesce(step.prompt_logprobs, false) OR coalesce(stack.prompt_logprobs, false) AS prompt_logprobs,
-  stack.in_sampler, stack.in_states, stack.workspace AS in_attention_workspace, stack.prefill AS in_prefill,
+  stack.in_sampler, stack.in_states, stack.workspace AS in_attention_workspace, stack.prefill AS in_prefill, coalesce(stack.other_code, false) AS in_other_code,
     CASE WHEN before.name = 'load-draft' AND book.ref IS NOT NULL AND book.private_pool_bytes IS NULL THEN true ELSE stack.draft
       END AS in_draft, stack.lora AS in_lora, stack.communication AS in_communication, stack.communication_ref, stack.vision AS in_vision,
     stack.moe AS in_moe, stack.create_weights AS in_create_weights,

@@ -6,10 +6,12 @@
 -- total_bytes: of the device
 -- left_bytes: budget of the start, less its weights and what is held; NULL = one of them is not told, or it has several ranks
 -- rest_bytes: the same on an empty device
+-- alike_bytes: what a start of the same weights and settings got for its pool; NULL = there is none, or the bytes of a token are not known
+-- need_bytes: what one request of the longest length takes; NULL = not known
 -- samples: how many
 -- ref: the last sample before the start began
 WITH begun AS (
-  SELECT p.t
+  SELECT p.t, p.start_id
   FROM focus f
   JOIN incident i USING (incident)
   JOIN start_pool p ON p.start_id = i.start_id
@@ -29,8 +31,11 @@ WITH begun AS (
 )
 SELECT h.gpu AS device, h.held AS held_bytes, h.rose AS rose_bytes, h.total AS total_bytes,
   CASE WHEN e.world_size = 1 THEN budget - e.weights_bytes - h.held END::BIGINT AS left_bytes,
-  CASE WHEN e.world_size = 1 THEN budget - e.weights_bytes END::BIGINT AS rest_bytes, h.samples, h.ref
-FROM held h, engine e, LATERAL (SELECT coalesce(e.budget_bytes, e.gpu_memory_utilization * coalesce(e.total_bytes, h.total)) AS budget)
+  CASE WHEN e.world_size = 1 THEN budget - e.weights_bytes END::BIGINT AS rest_bytes,
+  CASE WHEN e.world_size = 1
+    THEN (SELECT max(a.tokens) FROM start_pair a JOIN begun b ON b.start_id = a.own) * x.kv_bytes_per_token END::BIGINT AS alike_bytes,
+  (e.max_model_len * x.kv_bytes_per_token)::BIGINT AS need_bytes, h.samples, h.ref
+FROM held h LEFT JOIN expectation x ON true, engine e, LATERAL (SELECT coalesce(e.budget_bytes, e.gpu_memory_utilization * coalesce(e.total_bytes, h.total)) AS budget)
 -- of several devices the one that the start itself fills further
 WHERE h.devices = 1 OR h.rose >= $rise_of_a_load
 ORDER BY h.rose DESC, h.held DESC, h.ref LIMIT 1

@@ -22,5 +22,7 @@ SELECT max(bytes) AS before_bytes, min(bytes) AS left_bytes, -arg_max(change, li
   arg_max(struct_pack(b := after), line).b AS back_bytes, count(*) - 1 AS steps, arg_min(source || ':' || line, bytes) AS ref
 FROM rise GROUP BY source, series, fall
 HAVING count(*) > $dry_steps AND coalesce(back_bytes >= $dry_back * before_bytes, true)
-  AND before_bytes - left_bytes >= $dry_fell * before_bytes AND step_bytes >= left_bytes
+  AND before_bytes - left_bytes >= $dry_fell * before_bytes
+  -- or so little of all that there was that the kernel ends programs for it
+  AND (step_bytes >= left_bytes OR (back_bytes IS NULL AND left_bytes <= $dry_at_the_end * before_bytes))
 ORDER BY left_bytes LIMIT 1

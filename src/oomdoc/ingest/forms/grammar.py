@@ -16,6 +16,7 @@ process) stands in them. A word that is neither quantity, unit nor owner is the 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -314,7 +315,52 @@ def _memory(words: list[str], unit: str) -> Column:
         owned = word in _OWNERS or process or (word.isdigit() and at > 0 and rest[at - 1] in _OWNERS)
         word = f"pid {word}" if process and not (at > 0 and rest[at - 1] in _OWNERS) else word
         (owner if owned else variant).append(word)
+    if owner and resource == "host-used":
+        resource = "host"  # of the one that is named, and not of all
     return Column(MEMORY, resource, unit, who=" ".join(owner), gpu=gpu, variant=" ".join(variant).replace("_", "."))
+
+
+def of_free(columns: Mapping[str, Column]) -> Mapping[str, Column]:
+    """The columns of `free`, which tells a host's memory and does not say so: known by their company.
+
+    >>> {name: column.resource for name, column in of_free({name: column_of(name) for name in ("time", "total_mib", "used_mib", "buff_cache_mib", "available_mib")}).items() if column.resource}
+    {'total_mib': 'host', 'used_mib': 'host-used', 'buff_cache_mib': 'page-cache', 'available_mib': 'host-available'}
+    """
+    words = {name: frozenset(word for word in pieces(name) if UNITS.get(word) not in BYTES) for name in columns}
+    if not any(column.role in (TIME, ELAPSED) for column in columns.values()):
+        return columns  # what it prints itself has its own reader
+    if not {frozenset(("total",)), frozenset(("used",)), frozenset(("available",))} <= set(words.values()) or not any("buff" in of or "swap" in of for of in words.values()):  # fmt: skip
+        return columns
+    roles = {"total": (TOTAL, "host"), "used": (MEMORY, "host-used"), "available": (MEMORY, "host-available")}
+    found = {}
+    for name, column in columns.items():
+        role, resource = roles.get(" ".join(words[name]), (column.role, column.resource))
+        if "buff" in words[name]:
+            role, resource = MEMORY, "page-cache"
+        found[name] = column._replace(role=role, resource=resource)
+    return found
+
+
+def by_company(name: str, column: Column) -> Column | None:
+    """A column that is named by a program and a size, beside columns that are memory of named programs: it is that program's.
+
+    >>> by_company("litellm_mib", column_of("litellm_mib")).who, by_company("disk_gib", column_of("disk_gib")), by_company("litellm", column_of("litellm"))
+    ('litellm', None, None)
+    """
+    words = [word for word in pieces(name) if UNITS.get(word) not in BYTES]
+    if column.role != FIGURE or not column.unit or column.unit == "%" or not words or len(words) > _NAME_WORDS:
+        return None
+    if any(word in _SIZES or not word.isalpha() for word in words) or frozenset(words) & _NO_MEMORY:
+        return None
+    return Column(MEMORY, "host", column.unit, who=" ".join(words))
+
+
+_NAME_WORDS = 2
+_SIZES = word_set(
+    "disk net network rx tx read write written sent received file files log logs total limit limits free swap size max min avg mean peak input output model weights "
+    "weight kv cache pool checkpoint download downloaded upload image images request requests response payload data body index db dataset storage volume quota bandwidth"
+)
+"""What sizes are of that no process holds."""
 
 
 _OF_MEMORY = (

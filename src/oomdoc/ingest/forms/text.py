@@ -130,7 +130,11 @@ def layouts(line: str) -> Iterator[Layout]:
                 apart = [_GAPS.split(cell) for cell in shared]
                 if _named(names := [name for cell in apart for name in cell]):
                     yield Layout(cut, _unlike(names), inner=tuple(map(len, apart)))
-            names = _barred(plain) if cut == "|" else [_plain(cell).strip("\"'") for cell in _delimited(text, cut)]
+            names = (
+                _barred(plain)
+                if cut == "|"
+                else _legends([_plain(cell).strip("\"'") for cell in _delimited(text, cut)])
+            )
             if _named(names, cut == "|"):
                 yield Layout(cut, _unlike(names))
     stripped = text.strip()
@@ -147,6 +151,30 @@ def layouts(line: str) -> Iterator[Layout]:
         names = stripped.split()
         if _named(names) and len(names) <= 24:
             yield Layout(" ", _unlike(names), ((0, len(text) - len(text.lstrip())),) if text[:1].isspace() else ())
+
+
+_LEGEND = regex(
+    r"(?P<name>[^{}]*?)\s*\{(?:__name__ ?= ?\"?(?P<series>[\w:]{3,100})\"?(?:, ?)?)?(?P<labels>(?:[A-Za-z_]\w* ?= ?[^{}]*)?)\}"
+)
+
+
+def _legends(names: Sequence[str]) -> list[str]:
+    """Names of columns as a panel exports them, without the labels of their series where the names tell them apart.
+
+    >>> _legends(["Time", 'running {instance="a:8000"}', '{__name__="vllm:num_requests_waiting", job="x"}'])
+    ['Time', 'running', 'vllm:num_requests_waiting{job="x"}']
+    >>> _legends(["Time", 'running {pod="a"}', 'running {pod="b"}'])
+    ['Time', 'running {pod="a"}', 'running {pod="b"}']
+    """
+    found = []
+    for name in names:
+        match = _LEGEND.fullmatch(name) if name.endswith("}") else None
+        if match and match["series"] and not match["name"]:
+            name = f"{match['series']}{{{match['labels']}}}" if match["labels"] else match["series"]
+        elif match and match["labels"] and " " in name[: len(match["name"]) + 1]:
+            name = match["name"]
+        found.append(name)
+    return found if len(set(found)) == len(set(names)) else list(names)
 
 
 def _named(names: Sequence[str], barred: bool = False) -> bool:
