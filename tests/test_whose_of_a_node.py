@@ -1,0 +1,116 @@
+"""What a node tells of others beside its server: whom the kernel ends, whose log runs out of memory, what was solved days ago.
+
+Each relation stands beside a bundle that differs from it in what decides."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import oomdoc
+from test_ends_told_outside import OPEN, inspected, put
+from test_whose_event import bonds, serving
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB. GPU 0 has a total capacity of 79.18 GiB of which 61.38 MiB is free."
+
+
+def global_kill(name: str, group: str = "/system.slice/plot.service", stamp: str = "Tue Nov 24 09:00:28 2026") -> str:
+    """The kernel ends the largest process because the whole host is full."""
+    return "".join(
+        f"[{stamp}] {text}\n"
+        for text in (
+            "rsyslogd invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE), order=0, oom_score_adj=0",
+            f"oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg={group},task={name},pid=8812,uid=0",
+            f"Out of memory: Killed process 8812 ({name}) total-vm:90000000kB, anon-rss:30000000kB, file-rss:61904kB, shmem-rss:0kB, UID:0",
+        )
+    )
+
+
+@pytest.mark.parametrize(("name", "own", "beside"), [("plotter", False, True), ("VLLM::EngineCore", True, False)], ids=["another program", "the server"])  # fmt: skip
+def test_whom_the_kernel_ends_on_a_full_host(name: str, own: bool, beside: bool, tmp_path: Path) -> None:
+    """Who is not ended goes on: another one's end for a full host is no end of the server's."""
+    files = {"aurora.log": OPEN, "dmesg.txt": global_kill(name, "/aurora.slice")}
+    with oomdoc.analyze(put(tmp_path, files)) as analysis:
+        ((ended, others),) = analysis.sql("SELECT oom_kills > 0, beside_kills > 0 FROM host")[1]
+        kinds = {row[0] for row in analysis.sql("SELECT kind FROM incident")[1]}
+    assert (ended, others, "host-kill" in kinds) == (own, beside, own)
+
+
+@pytest.mark.parametrize("contained", [True, False], ids=["in a container", "nobody says where it runs"])
+def test_a_persons_session_beside_a_server(contained: bool, tmp_path: Path) -> None:
+    """Whoever is logged in is not the container's server, whatever the interpreter is called."""
+    text = json.dumps([{**inspected("aurora", 1), "Id": "9a21c0d17e21" + "ab" * 26}])
+    files = {"aurora.log": OPEN, "dmesg.txt": global_kill("python3", "/user.slice/user-1000.slice/session-4.scope")}
+    found = bonds(tmp_path, files | ({"inspect.json": text} if contained else {}))
+    assert (found["dmesg.txt:3"][0] == "foreign") is contained
+
+
+@pytest.mark.parametrize(("name", "whose"), [("llama-server", "foreign"), ("VLLM::Worker_TP", "own")])
+def test_a_server_of_another_make(name: str, whose: str, tmp_path: Path) -> None:
+    """It serves a language model as well, and is not this one."""
+    found = bonds(tmp_path, {"aurora.log": OPEN, "dmesg.txt": global_kill(name, "/x.slice").replace("Out of memory:", "Memory cgroup out of memory:")})  # fmt: skip
+    assert found["dmesg.txt:3"][0] == whose
+
+
+@pytest.mark.parametrize(
+    ("line", "apart"),
+    [
+        (f"2026-11-24T09:13:29Z {OOM}", True),
+        (f"2026-11-24 09:13:29 - ERROR {OOM}", True),
+        (OOM, False),
+        (f"(EngineCore_DP0 pid=9) ERROR 11-24 09:13:29 [core.py:708] {OOM}", False),
+        (f"2026-11-24T09:13:29Z the vllm worker says {OOM}", False),
+    ],
+    ids=["with a time", "as Python logs", "pasted", "an engine's record", "the engine's name"],
+)
+def test_a_log_that_runs_out_of_memory_beside_the_servers(line: str, apart: bool, tmp_path: Path) -> None:
+    """A program that says nothing of an engine, in lines with times of their own, is another one."""
+    other = f"2026-11-24T09:13:01Z layout worker 2.3 begins\n{line}\n2026-11-24T09:13:30Z ended with 1\n"
+    found = bonds(tmp_path, {"aurora.log": serving(), "layout.log": other}, "oom")
+    assert (found.get("layout.log:0", ("", ""))[0] == "foreign") is apart
+
+
+FLAGS = "(APIServer pid=7) INFO 11-{day} 09:00:02 [api_server.py:1360] non-default args: {{'model': 'org/aurora-7b', 'gpu_memory_utilization': {share}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("day", "share", "apart"),
+    [(12, 0.88, True), (12, 0.97, False), (24, 0.88, False)],
+    ids=["days later with another share", "days later as before", "the same day"],
+)
+def test_a_crash_that_somebody_mended(day: int, share: float, apart: bool, tmp_path: Path) -> None:
+    """Who has changed what it ran out with is not asked about that again; with the same settings it may die as before."""
+    crash = serving(f"(EngineCore_DP0 pid=41) ERROR 11-24 09:20:04 [core.py:708] {OOM}\n")
+    old = crash.replace("11-24", f"11-{day}").replace("INFO 11", FLAGS.format(day=day, share=0.97).replace("INFO 11", "INFO 1%") + "(APIServer pid=7) INFO 11", 1).replace("INFO 1%", "INFO 11")  # fmt: skip
+    new = serving().replace(" 09:", " 15:").replace("INFO 11", "(APIServer pid=7) INFO 11", 0)
+    new = FLAGS.format(day=24, share=share).replace(" 09:", " 15:") + new
+    head, _, rest = new.partition("\n")
+    first, _, tail = rest.partition("\n")
+    found = bonds(tmp_path, {"aurora.log.1": old, "aurora.log": "\n".join((first, head, tail))}, "oom")
+    assert (found.get("aurora.log.1:0", ("", ""))[0] == "foreign") is apart
+
+
+SHARD = "(Worker_TP0 pid=260) INFO 11-24 09:03:00 [weights.py:1] Loading safetensors checkpoint shards:  22% Completed | 2/9 [00:14<05:52,  7.20s/it]\n"
+
+
+@pytest.mark.parametrize("goes_on", [True, False], ids=["it loads on for minutes", "nothing follows"])
+def test_a_device_error_while_a_start_loads(goes_on: bool, tmp_path: Path) -> None:
+    """A start that goes on for minutes has survived what the driver reported."""
+    log = OPEN + (SHARD if goes_on else "")
+    kernel = "[Tue Nov 24 09:00:30 2026] NVRM: Xid (PCI:0000:ab:00): 94, pid=51200, name=python3, Contained: SM (0x1)\n"
+    found = bonds(tmp_path, {"aurora.log": log, "dmesg.txt": kernel})
+    assert (found["dmesg.txt:1"][0] == "foreign") is goes_on
+
+
+@pytest.mark.parametrize(("finished", "whose"), [("09:00:06", "own"), ("08:30:00", "foreign")], ids=["as it was killed", "long before"])  # fmt: skip
+def test_a_kill_before_the_log_that_was_kept(finished: str, whose: str, tmp_path: Path) -> None:
+    """The log is of the life that runs now; the container tells when the one before it ended, and the group is its own."""
+    uid = "0a1b2c3d-1111-4222-8333-444455556666"
+    pod = {"kind": "Pod", "metadata": {"name": "aurora-0", "namespace": "ai", "uid": uid}, "spec": {"containers": [{"name": "s", "image": "vllm/vllm-openai:v0.13.0"}]}, "status": {"containerStatuses": [{"name": "s", "restartCount": 2, "state": {"running": {"startedAt": "2026-11-24T09:02:00Z"}}, "lastState": {"terminated": {"exitCode": 1, "reason": "Error", "finishedAt": f"2026-11-24T{finished}Z"}}}]}}  # fmt: skip
+    group = f"/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice/cri-containerd-{'4988c84f' * 8}.scope"
+    kernel = global_kill("VLLM::Worker_TP", group, "Tue Nov 24 09:00:00 2026").replace("Out of memory:", "Memory cgroup out of memory:")  # fmt: skip
+    log = OPEN.replace("09:00", "09:02")
+    found = bonds(tmp_path, {"aurora.log": log, "pod.json": json.dumps(pod), "dmesg.txt": kernel})
+    assert found["dmesg.txt:3"][0] == whose
