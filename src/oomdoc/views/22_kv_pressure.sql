@@ -106,8 +106,9 @@ WITH moved AS (
     count(*) FILTER (mode IN ('SWAP', 'ABORT')) AS swaps, count(*) AS n
   FROM seen.preemption
 ), counted AS (
-  SELECT sum(grown) AS preemptions, min(ref) AS ref FROM (
-    SELECT max(value) AS grown, min_by(source || ':' || line, t) FILTER (value > 0) AS ref
+  -- a sheet without labels is of the same servers as the series with them
+  SELECT greatest(sum(grown) FILTER (coalesce(labels, '') <> ''), max(grown) FILTER (coalesce(labels, '') = '')) AS preemptions, min(ref) AS ref FROM (
+    SELECT labels, max(value) AS grown, min_by(source || ':' || line, t) FILTER (value > 0) AS ref
     FROM metric
     WHERE name IN ('vllm:num_preemptions_total', 'vllm:num_preemptions')
     GROUP BY labels)
