@@ -352,3 +352,48 @@ def _head(text: str, at: int) -> re.Match[str] | None:
 
 _EMBEDDED = regex(r"(?P<level>DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL)\b[^\"'{]{1,120}?\b[\w./-]+\.py:\d+\] ")
 _GLUED = regex(r"(?:it/s\]|s/it\])\s*(?:\([^)]*\)\s*)?" + HEAD.pattern)
+
+
+_OF_POD = regex(r"\[pod/(?P<pod>[\w.-]+)/[\w.-]+\] ")
+_POD_KEY = regex(
+    r"\"(?:pod|pod_name|k8s_pod_name|kubernetes\.pod_name|kubernetes_pod_name)\": ?\"(?P<pod>[a-z0-9][a-z0-9.-]{1,250})\""
+)
+
+
+def of_pod(line: str) -> str | None:
+    """The pod that a collector names beside a line; None where it names none.
+
+    >>> of_pod('{"ts": "x", "pod": "llm-0", "message": "hi"}'), of_pod("[pod/llm-0/vllm] hi"), of_pod("hi")
+    ('llm-0', 'llm-0', None)
+    """
+    found = _OF_POD.match(line) or (_POD_KEY.search(line) if line[:1] == "{" else None)
+    return found["pod"] if found else None
+
+
+_QUARTER_S = 900.0
+_DELAY_S = 60.0
+"""A collector stamps what it has just read: some seconds after it was written."""
+
+
+def zone_ahead(line: str) -> float | None:
+    """Seconds by which a collector's stamp is ahead of the engine's own in one line, in whole quarters of an hour; None without both.
+
+    >>> zone_ahead("2026-03-03T14:03:08.04Z INFO 03-03 08:03:08 [core.py:805] hi"), zone_ahead("2026-03-03T14:03:08Z hi")
+    (21600.0, None)
+    """
+    text, outer, _ = peel(line)
+    for _ in range(4):
+        tag = TAG.match(text)
+        if tag is None:
+            break
+        text = text[tag.end() :]
+    head = HEAD.match(text)
+    if outer is None or head is None or not head["mon"]:
+        return None
+    year = dt.datetime.fromtimestamp(outer, dt.UTC).year
+    try:
+        own = dt.datetime(year, int(head["mon"]), int(head["day"]), int(head["h"]), int(head["m"]), int(head["s"]), tzinfo=dt.UTC).timestamp()  # fmt: skip
+    except ValueError:
+        return None
+    apart = round((outer - own) / _QUARTER_S) * _QUARTER_S
+    return apart if abs(outer - own - apart) <= _DELAY_S else None

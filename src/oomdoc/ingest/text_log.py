@@ -30,10 +30,11 @@ from oomdoc.ingest import (
 from oomdoc.ingest.alike import Alike, alone
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
 from oomdoc.ingest.host_events.rows import boot_free_time
-from oomdoc.ingest.record import HEAD, Clock, Record, decode, peel, read_record
+from oomdoc.ingest.record import HEAD, Clock, Record, decode, of_pod, peel, read_record, zone_ahead
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.intake.scan import Chunk, Hit, LiteralScan
 from oomdoc.regexes import regex
+from oomdoc.units import parse_time
 
 KIND = "text-log"
 PATTERNS: tuple[Pattern, ...] = (
@@ -71,6 +72,10 @@ _LANDMARK = regex(r"\b(" + "|".join(vllm_log.LANDMARKS) + r")\b")
 _VLLM_RECORD = regex(HEAD.pattern)
 _VLLM_WORDS = regex(r"vllm|KV cache|est\. speed input|torch\.|CUDA|EngineCore|Traceback \(most recent", re.I)
 _KERNEL_LINE = regex(r"\[ *\d+\.\d{3,6}\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,60}\bkernel: ")
+_TOLD_DAYS = regex(rb"(?<![\w-])20\d\d-\d\d-\d\d(?![\w-])")
+_TICKET_LINES = 60
+"""A ticket, a mail or a diary is shorter than a log."""
+_ENVELOPES = 40  # lines at the beginning that show what collected them
 _KERNEL_HEAD = 12  # lines at the beginning that show whose log it is
 _FREQUENT = "Avg prompt throughput"  # the anchor whose lines come by the thousand
 _WHOLE_STATS = regex(r"Running: \d+ reqs, .*usage: [\d.]+%")
@@ -216,6 +221,7 @@ class Reader:
         if not self.begun:
             self.begun = True
             self._kernel_begins(chunk)
+            self._envelopes(chunk)
         self._read(chunk, self.alike.pick(chunk, self.plan.scan.hits(chunk, self.alike.read(chunk))), self.clock)
 
     def full(self) -> Iterator[Batch]:
@@ -274,6 +280,38 @@ class Reader:
             if t is not None:
                 self.rows.add("note", chunk.first_line, topic="kernel-log-from", value=t, text=line[:TEXT_CAP])
                 return
+
+    def _envelopes(self, chunk: Chunk) -> None:
+        """What a collector says of all lines: whose they are, and how far its clock is ahead of the engine's own.
+
+        The engine stamps in the zone of its container, a collector in UTC: what else is taken on the host is in the former.
+        """
+        lines = [
+            decode(line[:TEXT_CAP])
+            for line in chunk.data[: _ENVELOPES * TEXT_CAP].split(b"\n", _ENVELOPES)[:_ENVELOPES]
+        ]
+        lines += [decode(line[:TEXT_CAP]) for line in chunk.data[-4 * TEXT_CAP :].split(b"\n")[1:]]
+        days = (
+            _TOLD_DAYS.findall(chunk.data)
+            if b"emory" in chunk.data and chunk.data.count(b"\n") <= _TICKET_LINES
+            else []
+        )
+        if days and not any(_VLLM_RECORD.search(line) for line in lines):
+            day = parse_time(f"{max(days).decode()} 00:00:00")
+            if day is not None:
+                self.rows.add("note", chunk.first_line, topic="told-day", value=day, text=max(days).decode())
+        whose = {of_pod(line) for line in lines if line.strip()}
+        if len(whose) == 1 and (pod := whose.pop()):
+            self.rows.add("note", chunk.first_line, topic="log-of-pod", text=pod)
+        ahead = {zone for line in lines if (zone := zone_ahead(line)) is not None}
+        if len(ahead) == 1 and (offset := ahead.pop()):
+            self.rows.add(
+                "note",
+                chunk.first_line,
+                topic="log-zone",
+                value=offset,
+                text="a collector's clock less the engine's own",
+            )
 
     def _wrapped(self, chunk: Chunk, record: Record, text: str, begin: int, end: int) -> bool:
         """A refusal that a terminal cut, within a word or between two; one that is whole is found by an anchor of its own."""

@@ -8,7 +8,7 @@ listed in the report as set aside, with the reason.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.scene import owner, strangers
@@ -92,6 +92,11 @@ class Scene:
 def bind(store: Tables) -> Scene:
     """Work out whose every event is."""
     lives = [life_of(row) for row in store.rows_of(LIVES_SQL)]
+    pods = {row["source"]: row["text"] for row in rows_of(store, "note", "source, line, text", "topic = 'log-of-pod'")}
+    lives = [
+        replace(life, place=replace(life.place, pod=pods[life.source])) if life.source in pods and not life.place.pod else life
+        for life in lives
+    ]  # fmt: skip
     known = strangers.others(store, lives)
     columns = (
         "source, line, pod, name, namespace, pod_uid, container_id, node, image, serves, gpus, state, started_t, "
@@ -211,9 +216,10 @@ def bind(store: Tables) -> Scene:
                 asides[row["source"], row["line"], None] = Aside(
                     row["source"], row["line"], row["labels"], bond.why, None
                 )
+    days = {row["source"]: row["value"] for row in rows_of(store, "note", "source, line, value", "topic = 'told-day'")}
     for table in ("oom", "startup_check", "log_error"):
         for row in placed_rows(store, table, "source, line, t, text", "t IS NULL"):
-            dated = owner.of_dated(row, server) if row["source"] not in logs else None
+            dated = owner.of_dated(row, server, days.get(row["source"])) if row["source"] not in logs else None
             if dated is not None:
                 note(table, row, dated, row["text"])
     orders = rows_of(store, "note", "source, line, topic", "topic IN ('stop-asked', 'unit-started')")
@@ -226,6 +232,11 @@ def bind(store: Tables) -> Scene:
             beside = () if row["name"] else described_at.get((row["source"], row["line"]), ())
             bond = beside[0] if len(beside) == 1 else owner.of_exit(row, server)
             note("process_exit", row, bond, f"{row['name'] or 'a process'} ended with {row['exit_code']}")
+    # what a text is said to tell on a line that is somebody else's is theirs as well
+    theirs = {(source, line) for (_, source, line, _), bond in bonds.items() if bond.whose == FOREIGN and line}
+    for row in placed_rows(store, "note", "source, line", "topic IN ('failure-told', 'oom-told')"):
+        if (row["source"], row["line"]) in theirs and row["source"] not in known.strangers:
+            bonds["note", row["source"], row["line"], row["row"]] = Bond(FOREIGN, "on a line that is somebody else's")
     devices = Devices(store)
     for table in Devices.TABLES:
         for row in rows_of(store, table, "DISTINCT source, 0 AS line"):

@@ -74,6 +74,9 @@ def of_kill(row: Row, server: Server) -> Bond:
     known = _of_group(group, server)
     if known is False:
         return Bond(FOREIGN, f"{who} in the memory group of another container")
+    job, jobs = job_of(row, group), {found["job"] for life in server.lives if (found := _JOB_LOG.search(life.source))}
+    if job and jobs:
+        return Bond(OWN if job in jobs else FOREIGN, f"{who} in job {job}" + ("" if job in jobs else ", and the server's is another"))  # fmt: skip
     unit = _NAMED_UNIT.search(group)
     if unit and not is_engine(unit[1]) and not server.kin.has(unit[1]):
         return Bond(FOREIGN, f"{who} in the memory group of {unit[1]}")
@@ -158,6 +161,21 @@ def of_kill(row: Row, server: Server) -> Bond:
             )
         return Bond(OWN, f"{who}; its time cannot be compared", None)
     return Bond(OWN, who, own)
+
+
+_JOB_LOG = regex(r"(?i)(?:slurm|job)[-_.]?(?P<job>\d{3,10})(?!\d)")
+_JOB = regex(
+    r"/job_(?P<group>\d{3,10})(?!\d)|\bStepId=(?P<step>\d{3,10})|^(?P<row>\d{3,10})(?:[._+][\w.]{1,20})?[|,;\t ]+\S"
+)
+
+
+def job_of(row: Row, group: str) -> str | None:
+    """The batch job that an event is of: by its memory group, its step, the list of jobs that it stands in, or the log it is told in."""
+    for text in (group, row["text"] or ""):
+        if found := _JOB.search(text):
+            return found["group"] or found["step"] or found["row"]
+    found = _JOB_LOG.search(row["source"]) if row["kind"] == "slurm-oom-kill" else None
+    return found["job"] if found else None
 
 
 def shows_identity(kill: Row, server: Server) -> bool:
@@ -268,14 +286,15 @@ _DAY = regex(r"[^\w]{0,4}(?P<day>\d{4}-\d\d-\d\d)(?![\dT:-])(?! ?\d\d:)")
 DAY_S = 86400.0
 
 
-def of_dated(row: Row, server: Server) -> Bond | None:
+def of_dated(row: Row, server: Server, latest: float | None) -> Bond | None:
     """A failure that a note tells, beginning with a day and no time of it: `text`. None where it may be of a day on which the server ran.
 
-    People keep a diary: what was solved last week stands above what happens today.
+    People keep a diary: what was solved last week stands above what happens today. Of a text that names days elsewhere the `latest`
+    counts, where the server came up and shows no failure: a ticket of months ago that somebody handed in beside it.
     """
     found = _DAY.match(row["text"] or "")
     begins = [life.begin_t for life in server.lives if life.begin_t is not None]
-    day = parse_time(f"{found['day']} 00:00:00") if found else None
+    day = parse_time(f"{found['day']} 00:00:00") if found else latest if server.came_up else None
     if day is None or not begins:
         return None
     # the note's day is of some zone, and ends a day later

@@ -23,6 +23,8 @@ WITH said AS (
     CASE WHEN exit_code IN (-9, -7, -11, -6, 137) THEN 2 WHEN exit_code = 0 AND source NOT IN (SELECT source FROM engine_start) THEN -1
       ELSE 0 END,
     concat('process ', name, ' ended', ' with exit code ' || exit_code), exit_code IS NULL, false FROM process_exit
+  UNION ALL SELECT g.source, g.line, g.t, NULL, NULL, 'exit', 0, concat('the log ends here (', g.milestone, '), and another start came up after it'), false, false
+  FROM given_up g
   UNION ALL SELECT e.source, e.line, NULL, NULL, NULL, 'exit', 0, concat('the container ended with exit code ', e.exit_code), false, false
   FROM ended_with e JOIN container_end c ON c.source = e.source AND c.line = e.line
   UNION ALL
@@ -55,6 +57,7 @@ SELECT source, line, t, process, rank, kind,
               )) THEN 3
        -- nothing in its log says why it ended, and its supervisor tells the status that it ended with
        WHEN supervised AND gravest < 2 THEN 3
+       WHEN gravest < 2 AND (source, line) IN (SELECT (source, line) FROM given_up) AND kind = 'exit' THEN 3
        ELSE grade END AS grade, text, start_id
 FROM (
   SELECT said.*, coalesce(r.life, s.start_id) AS start_id, s.served, r.life IS NOT NULL AS supervised, s.last_line, l.work_line, l.stop_line, l.ended, max(grade) OVER (PARTITION BY coalesce(r.life, s.start_id)) AS gravest,

@@ -63,7 +63,8 @@ WITH moved AS (
   UNION ALL
   SELECT *
   FROM gauge
-  WHERE (SELECT count(*) FROM stat) < $log_course_lines
+  -- or what they show is beyond all that the log does: it was not kept for as long
+  WHERE (SELECT count(*) FROM stat) < $log_course_lines OR (SELECT max(kv_used) FROM gauge) >= (SELECT max(kv_used) FROM stat) + $beyond_the_log
 ), stepped AS (
   -- in the order of sources and lines, which is theirs already: to part them by source first costs as much again
   SELECT *, CASE WHEN lag(source) OVER w = source THEN lag(running) OVER w END AS running_before,

@@ -5,7 +5,7 @@
 -- bytes_per_param: by format in the name, quantization flag or dtype; 2 where nothing speaks
 -- quantised: the name or a flag says that the weights are quantised
 -- expected_bytes: params x bytes_per_param, all ranks
--- expected_rank_bytes: per rank
+-- expected_rank_bytes: per rank, on its device
 -- loaded_bytes: as logged, per rank
 -- loaded_share: loaded / device total
 -- expected_share: expected per rank / device total
@@ -32,12 +32,13 @@ WITH text AS (
   FROM text
 ), sized AS (
   SELECT p.*, coalesce(moe, dense) * 1e9 AS params, coalesce(p.total_bytes, f.total_bytes, d.total_bytes) AS device_bytes, d.devices,
-    f.live_bytes, f.phase
+    f.live_bytes, f.phase, coalesce(p.cpu_offload_gib, 0) * 1073741824 AS offloaded
   FROM parsed p, failure f, device d
 )
 SELECT nullif(name, '') AS name, params, bytes_per_param, bytes_per_param < 2 AS quantised, params * bytes_per_param AS expected_bytes,
-  params * bytes_per_param / world_size AS expected_rank_bytes, weights_bytes AS loaded_bytes,
-  weights_bytes / device_bytes AS loaded_share, params * bytes_per_param / world_size / device_bytes AS expected_share,
+  -- what is offloaded lies on the host
+  params * bytes_per_param / world_size - offloaded AS expected_rank_bytes, weights_bytes AS loaded_bytes,
+  weights_bytes / device_bytes AS loaded_share, (params * bytes_per_param / world_size - offloaded) / device_bytes AS expected_share,
     device_bytes AS total_bytes,
   CASE WHEN bytes_per_param < 2 THEN
     greatest(

@@ -11,10 +11,12 @@
 -- samples: how many
 -- ref: the last sample before the start began
 WITH begun AS (
-  SELECT p.t, p.start_id
+  -- by the engine's own clock, in whose zone the host's other tools tell the time, where a collector's is another
+  SELECT p.t - coalesce(z.value, 0) AS t, p.start_id
   FROM focus f
   JOIN incident i USING (incident)
   JOIN start_pool p ON p.start_id = i.start_id
+  LEFT JOIN note z ON z.topic = 'log-zone' AND z.source = i.start_source
   JOIN engine e ON NOT coalesce(e.served, false)
   WHERE p.t IS NOT NULL
 ), sample AS (
