@@ -1,0 +1,1 @@
+docker run -d --name falcon --gpus '"device=0"' --ipc=host -p 8000:8000 -v /models:/cache/huggingface vllm/vllm-openai:v0.15.1 tiiuae/Falcon3-7B-Instruct --max-model-len 16384 --gpu-memory-utilization 0.98 -O '{"cudagraph_capture_sizes":[1,2,4,8]}'
