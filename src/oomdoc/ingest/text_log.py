@@ -21,6 +21,7 @@ from oomdoc.ingest import (
     kubernetes_lines,
     launch,
     log_errors,
+    openings,
     other_engines,
     scaler_lines,
     torch_oom,
@@ -29,12 +30,10 @@ from oomdoc.ingest import (
 )
 from oomdoc.ingest.alike import Alike, alone
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
-from oomdoc.ingest.host_events.rows import boot_free_time
-from oomdoc.ingest.record import HEAD, Clock, Record, decode, of_pod, peel, read_record, zone_ahead
+from oomdoc.ingest.record import HEAD, Clock, Record, decode, peel, read_record
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.intake.scan import Chunk, Hit, LiteralScan
 from oomdoc.regexes import regex
-from oomdoc.units import parse_time
 
 KIND = "text-log"
 PATTERNS: tuple[Pattern, ...] = (
@@ -71,12 +70,6 @@ _NATIVE = regex(r"\s*\d{1,3}\s+0x[0-9a-f]{4,16} (?P<function>tensorrt_llm::[\w:~
 _LANDMARK = regex(r"\b(" + "|".join(vllm_log.LANDMARKS) + r")\b")
 _VLLM_RECORD = regex(HEAD.pattern)
 _VLLM_WORDS = regex(r"vllm|KV cache|est\. speed input|torch\.|CUDA|EngineCore|Traceback \(most recent", re.I)
-_KERNEL_LINE = regex(r"\[ *\d+\.\d{3,6}\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,60}\bkernel: ")
-_TOLD_DAYS = regex(rb"(?<![\w-])20\d\d-\d\d-\d\d(?![\w-])")
-_TICKET_LINES = 60
-"""A ticket, a mail or a diary is shorter than a log."""
-_ENVELOPES = 40  # lines at the beginning that show what collected them
-_KERNEL_HEAD = 12  # lines at the beginning that show whose log it is
 _FREQUENT = "Avg prompt throughput"  # the anchor whose lines come by the thousand
 _WHOLE_STATS = regex(r"Running: \d+ reqs, .*usage: [\d.]+%")
 _BACKWARD = 4096  # how far back the time of an untimed line is looked for
@@ -183,7 +176,7 @@ def has_engine_records(head: Head) -> bool:
 def kind_of(head: Head) -> str:
     """`vllm-log`, `kernel-log` or `text-log`, no difference in reading. The product's name alone makes no log: a line that has words
     of the engine must be a record, a part of a traceback, or a message that a pattern knows."""
-    if sum(1 for line in head.lines if _KERNEL_LINE.match(line)) * 2 > len(
+    if sum(1 for line in head.lines if openings.KERNEL_LINE.match(line)) * 2 > len(
         [line for line in head.lines if line.strip()]
     ):
         return "kernel-log"
@@ -220,8 +213,8 @@ class Reader:
         """Read one chunk."""
         if not self.begun:
             self.begun = True
-            self._kernel_begins(chunk)
-            self._envelopes(chunk)
+            for row in openings.facts_of(chunk):
+                self.rows.add("note", chunk.first_line, **row)
         self._read(chunk, self.alike.pick(chunk, self.plan.scan.hits(chunk, self.alike.read(chunk))), self.clock)
 
     def full(self) -> Iterator[Batch]:
@@ -268,50 +261,6 @@ class Reader:
             for text, done in pieces:
                 if len(pieces) == 1 or self.plan.scan.anchors[hit.anchor].decode() in text:
                     self._apply(chunk, hit, record, text, at_begin, at_end, done)
-
-    def _kernel_begins(self, chunk: Chunk) -> None:
-        """The moment from which a kernel log tells: of what was before it tells nothing."""
-        begin = chunk.data[: _KERNEL_HEAD * TEXT_CAP].split(b"\n", _KERNEL_HEAD)[:_KERNEL_HEAD]
-        lines = [decode(line[:TEXT_CAP]) for line in begin if line.strip()]
-        if sum(1 for line in lines if _KERNEL_LINE.match(line)) * 2 <= len(lines):
-            return
-        for line in lines:
-            t = boot_free_time(line) or read_record(1, line, Clock()).t
-            if t is not None:
-                self.rows.add("note", chunk.first_line, topic="kernel-log-from", value=t, text=line[:TEXT_CAP])
-                return
-
-    def _envelopes(self, chunk: Chunk) -> None:
-        """What a collector says of all lines: whose they are, and how far its clock is ahead of the engine's own.
-
-        The engine stamps in the zone of its container, a collector in UTC: what else is taken on the host is in the former.
-        """
-        lines = [
-            decode(line[:TEXT_CAP])
-            for line in chunk.data[: _ENVELOPES * TEXT_CAP].split(b"\n", _ENVELOPES)[:_ENVELOPES]
-        ]
-        lines += [decode(line[:TEXT_CAP]) for line in chunk.data[-4 * TEXT_CAP :].split(b"\n")[1:]]
-        days = (
-            _TOLD_DAYS.findall(chunk.data)
-            if b"emory" in chunk.data and chunk.data.count(b"\n") <= _TICKET_LINES
-            else []
-        )
-        if days and not any(_VLLM_RECORD.search(line) for line in lines):
-            day = parse_time(f"{max(days).decode()} 00:00:00")
-            if day is not None:
-                self.rows.add("note", chunk.first_line, topic="told-day", value=day, text=max(days).decode())
-        whose = {of_pod(line) for line in lines if line.strip()}
-        if len(whose) == 1 and (pod := whose.pop()):
-            self.rows.add("note", chunk.first_line, topic="log-of-pod", text=pod)
-        ahead = {zone for line in lines if (zone := zone_ahead(line)) is not None}
-        if len(ahead) == 1 and (offset := ahead.pop()):
-            self.rows.add(
-                "note",
-                chunk.first_line,
-                topic="log-zone",
-                value=offset,
-                text="a collector's clock less the engine's own",
-            )
 
     def _wrapped(self, chunk: Chunk, record: Record, text: str, begin: int, end: int) -> bool:
         """A refusal that a terminal cut, within a word or between two; one that is whole is found by an anchor of its own."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from oomdoc.scene import owner, strangers
+from oomdoc.scene import owner, strangers, told
 from oomdoc.scene.lives import LIVES_SQL, Server, life_of, server_of
 from oomdoc.scene.lookups import Descriptions, Devices, box_of, placed_rows, rows_of
 from oomdoc.scene.owner import FOREIGN, NEAR, OWN, UNKNOWN, Bond
@@ -107,6 +107,9 @@ def bind(store: Tables) -> Scene:
         [row for row in rows_of(store, "container", columns) if row["source"] not in known.strangers],
         known.kin,
     )
+    server.is_vllm = bool(
+        rows_of(store, "milestone", "DISTINCT source", "name = 'engine-init' AND regexp_matches(text, '^V\\d ')")
+    )
     limits = rows_of(store, "note", "source, line, value", "topic = 'container-limit'")
     server.memory_limits |= {
         int(row["value"]) for row in limits if row["value"] and row["source"] not in known.strangers
@@ -136,15 +139,15 @@ def bind(store: Tables) -> Scene:
     logs = {life.source for life in server.lives}
     # what an earlier life says of its own failure says nothing of one whose log breaks off
     broke_off = {life.id for life in server.lives if life.end == "open"}
-    told = [kill for kill in _kills(store) if kill["whole"]["source"] not in known.strangers]
+    reported = [kill for kill in _kills(store) if kill["whole"]["source"] not in known.strangers]
     # an event and the kernel's own lines tell of one kill: what its memory group says holds for both
     containers = placed_rows(
         store,
         "container",
         "source, line, pod, name, namespace, serves, last_reason, reason, restarts, ended_t",
     )
-    grouped = {victim(kill["whole"]): kill["whole"] for kill in told if kill["whole"]["memory_group"]}
-    for kill in told:
+    grouped = {victim(kill["whole"]): kill["whole"] for kill in reported if kill["whole"]["memory_group"]}
+    for kill in reported:
         whole = kill["whole"]
         same = None if whole["memory_group"] or whole["pid"] is None else grouped.get(victim(whole))
         bond = owner.of_kill(same or whole, server)
@@ -186,7 +189,7 @@ def bind(store: Tables) -> Scene:
         "source, line, NULL::DOUBLE AS t, pod, name, namespace, serves, last_reason, reason, restarts, exit_code, ended_t",
     ):
         bond = owner.of_container(row, server)
-        if bond.whose != FOREIGN and (life := owner.life_that_ended(row, server)) is not None:
+        if bond.whose != FOREIGN and (life := told.life_that_ended(row, server)) is not None:
             bond = Bond(bond.whose, bond.why, life.id)
         described_at.setdefault((row["source"], row["line"]), []).append(bond)
         why = row["last_reason"] or row["reason"] or f"{row['restarts'] or 0} restarts"
@@ -219,7 +222,7 @@ def bind(store: Tables) -> Scene:
     days = {row["source"]: row["value"] for row in rows_of(store, "note", "source, line, value", "topic = 'told-day'")}
     for table in ("oom", "startup_check", "log_error"):
         for row in placed_rows(store, table, "source, line, t, text", "t IS NULL"):
-            dated = owner.of_dated(row, server, days.get(row["source"])) if row["source"] not in logs else None
+            dated = told.of_dated(row, server, days.get(row["source"])) if row["source"] not in logs else None
             if dated is not None:
                 note(table, row, dated, row["text"])
     orders = rows_of(store, "note", "source, line, topic", "topic IN ('stop-asked', 'unit-started')")

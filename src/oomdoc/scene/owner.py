@@ -19,12 +19,21 @@ from oomdoc.scene.lives import (
     Life,
     Server,
     ended_another_day,
-    in_year_of,
     outlived,
     zone_apart,
 )
-from oomdoc.scene.places import group_of_path, id_of, is_engine, place_of_path, same_id, uid_of, workload_of
-from oomdoc.units import parse_time, show_bytes, show_seconds
+from oomdoc.scene.places import (
+    JOB_LOG,
+    group_of_path,
+    id_of,
+    is_engine,
+    job_of,
+    place_of_path,
+    same_id,
+    uid_of,
+    workload_of,
+)
+from oomdoc.units import show_bytes, show_seconds
 
 OWN, NEAR, FOREIGN, UNKNOWN = "own", "near", "foreign", "unknown"
 
@@ -74,7 +83,7 @@ def of_kill(row: Row, server: Server) -> Bond:
     known = _of_group(group, server)
     if known is False:
         return Bond(FOREIGN, f"{who} in the memory group of another container")
-    job, jobs = job_of(row, group), {found["job"] for life in server.lives if (found := _JOB_LOG.search(life.source))}
+    job, jobs = job_of(row, group), {found["job"] for life in server.lives if (found := JOB_LOG.search(life.source))}
     if job and jobs:
         return Bond(OWN if job in jobs else FOREIGN, f"{who} in job {job}" + ("" if job in jobs else ", and the server's is another"))  # fmt: skip
     unit = _NAMED_UNIT.search(group)
@@ -82,11 +91,7 @@ def of_kill(row: Row, server: Server) -> Bond:
         return Bond(FOREIGN, f"{who} in the memory group of {unit[1]}")
     if known is None and server.container_ids and _SESSION.search(group) and not id_of(group):
         return Bond(FOREIGN, f"{who} in the session of a person, and the server runs in a container")
-    if (
-        server.lives
-        and _OTHER_SERVER.search(name or "")
-        and not any(_OTHER_SERVER.search(life.source) for life in server.lives)
-    ):
+    if server.is_vllm and _OTHER_SERVER.search(name or ""):
         return Bond(FOREIGN, f"{who}, a server of another make")
     engine = is_engine(name)
     if server.kin.has(name) and not (server.lives and name and _BESIDE.search(name)):
@@ -161,21 +166,6 @@ def of_kill(row: Row, server: Server) -> Bond:
             )
         return Bond(OWN, f"{who}; its time cannot be compared", None)
     return Bond(OWN, who, own)
-
-
-_JOB_LOG = regex(r"(?i)(?:slurm|job)[-_.]?(?P<job>\d{3,10})(?!\d)")
-_JOB = regex(
-    r"/job_(?P<group>\d{3,10})(?!\d)|\bStepId=(?P<step>\d{3,10})|^(?P<row>\d{3,10})(?:[._+][\w.]{1,20})?[|,;\t ]+\S"
-)
-
-
-def job_of(row: Row, group: str) -> str | None:
-    """The batch job that an event is of: by its memory group, its step, the list of jobs that it stands in, or the log it is told in."""
-    for text in (group, row["text"] or ""):
-        if found := _JOB.search(text):
-            return found["group"] or found["step"] or found["row"]
-    found = _JOB_LOG.search(row["source"]) if row["kind"] == "slurm-oom-kill" else None
-    return found["job"] if found else None
 
 
 def shows_identity(kill: Row, server: Server) -> bool:
@@ -260,48 +250,6 @@ def of_container(row: Row, server: Server) -> Bond:
     if another and (not pod or (bond is not None and row["serves"] is None)):
         return Bond(FOREIGN, f"{said} is not the one that serves")
     return bond or Bond(OWN if row["serves"] else UNKNOWN, said)
-
-
-def life_that_ended(row: Row, server: Server) -> Life | None:
-    """The life whose log breaks off in a start, of which a container's last status tells: `exit_code`, `ended_t`, `serves`. None where none is.
-
-    By the time; where no log is of that time, the last start of the only log: the one that ended before it began alike.
-    """
-    if row["serves"] is False or row["exit_code"] is None or not 0 < row["exit_code"] < 128:
-        return None
-    broken = [life for life in server.lives if life.end == "open" and not life.served]
-    ended = row["ended_t"]
-    near = [
-        life for life in broken
-        if ended and life.end_t is not None and -BEFORE_S <= in_year_of(ended, life.end_t) - life.end_t <= SEEN_S
-    ]  # fmt: skip
-    if near:
-        return max(near, key=lambda life: life.end_t or 0.0)
-    if len(broken) < len(server.lives) or len({life.source for life in broken}) != 1:
-        return None
-    return broken[-1]
-
-
-_DAY = regex(r"[^\w]{0,4}(?P<day>\d{4}-\d\d-\d\d)(?![\dT:-])(?! ?\d\d:)")
-DAY_S = 86400.0
-
-
-def of_dated(row: Row, server: Server, latest: float | None) -> Bond | None:
-    """A failure that a note tells, beginning with a day and no time of it: `text`. None where it may be of a day on which the server ran.
-
-    People keep a diary: what was solved last week stands above what happens today. Of a text that names days elsewhere the `latest`
-    counts, where the server came up and shows no failure: a ticket of months ago that somebody handed in beside it.
-    """
-    found = _DAY.match(row["text"] or "")
-    begins = [life.begin_t for life in server.lives if life.begin_t is not None]
-    day = parse_time(f"{found['day']} 00:00:00") if found else latest if server.came_up else None
-    if day is None or not begins:
-        return None
-    # the note's day is of some zone, and ends a day later
-    day = in_year_of(day, min(begins))
-    if day + DAY_S + ZONES_S < min(begins):
-        return Bond(FOREIGN, f"told of a day {show_seconds(min(begins) - day)} before this server started")
-    return None
 
 
 def of_measured(namespace: str | None, pod: str | None, container: str | None, server: Server, kin_told: bool) -> Bond:

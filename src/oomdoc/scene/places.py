@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from oomdoc.regexes import regex
 
@@ -122,3 +124,18 @@ def is_engine(name: str | None) -> bool | None:
     if ENGINE.search(name):
         return True
     return None if INTERPRETER.match(name) else False
+
+
+JOB_LOG = regex(r"(?i)(?:slurm|job)[-_.]?(?P<job>\d{3,10})(?!\d)")
+_JOB = regex(
+    r"/job_(?P<group>\d{3,10})(?!\d)|\bStepId=(?P<step>\d{3,10})|^(?P<row>\d{3,10})(?:[._+][\w.]{1,20})?[|,;\t ]+\S"
+)
+
+
+def job_of(row: Mapping[str, Any], group: str) -> str | None:
+    """The batch job that an event is of: by its memory group, its step, the list of jobs that it stands in, or the log it is told in."""
+    for text in (group, row["text"] or ""):
+        if found := _JOB.search(text):
+            return found["group"] or found["step"] or found["row"]
+    found = JOB_LOG.search(row["source"]) if row["kind"] == "slurm-oom-kill" else None
+    return found["job"] if found else None

@@ -1,0 +1,49 @@
+"""What is told of a server from outside of its logs, at a time that a note or a description gives."""
+
+from __future__ import annotations
+
+from oomdoc.regexes import regex
+from oomdoc.scene.lives import DAY_S, SEEN_S, ZONES_S, Life, Server, in_year_of
+from oomdoc.scene.owner import BEFORE_S, FOREIGN, Bond, Row
+from oomdoc.units import parse_time, show_seconds
+
+
+def life_that_ended(row: Row, server: Server) -> Life | None:
+    """The life whose log breaks off in a start, of which a container's last status tells: `exit_code`, `ended_t`, `serves`. None where none is.
+
+    By the time; where no log is of that time, the last start of the only log: the one that ended before it began alike.
+    """
+    if row["serves"] is False or row["exit_code"] is None or not 0 < row["exit_code"] < 128:
+        return None
+    broken = [life for life in server.lives if life.end == "open" and not life.served]
+    ended = row["ended_t"]
+    near = [
+        life for life in broken
+        if ended and life.end_t is not None and -BEFORE_S <= in_year_of(ended, life.end_t) - life.end_t <= SEEN_S
+    ]  # fmt: skip
+    if near:
+        return max(near, key=lambda life: life.end_t or 0.0)
+    if len(broken) < len(server.lives) or len({life.source for life in broken}) != 1:
+        return None
+    return broken[-1]
+
+
+_DAY = regex(r"[^\w]{0,4}(?P<day>\d{4}-\d\d-\d\d)(?![\dT:-])(?! ?\d\d:)")
+
+
+def of_dated(row: Row, server: Server, latest: float | None) -> Bond | None:
+    """A failure that a note tells, beginning with a day and no time of it: `text`. None where it may be of a day on which the server ran.
+
+    People keep a diary: what was solved last week stands above what happens today. Of a text that names days elsewhere the `latest`
+    counts, where the server came up and shows no failure: a ticket of months ago that somebody handed in beside it.
+    """
+    found = _DAY.match(row["text"] or "")
+    begins = [life.begin_t for life in server.lives if life.begin_t is not None]
+    day = parse_time(f"{found['day']} 00:00:00") if found else latest if server.came_up else None
+    if day is None or not begins:
+        return None
+    # the note's day is of some zone, and ends a day later
+    day = in_year_of(day, min(begins))
+    if day + DAY_S + ZONES_S < min(begins):
+        return Bond(FOREIGN, f"told of a day {show_seconds(min(begins) - day)} before this server started")
+    return None
