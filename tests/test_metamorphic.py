@@ -100,8 +100,12 @@ def rows(name: str, envelope: str = "") -> Counter[tuple[Any, ...]]:
 
 
 def is_own_to_an_envelope(table: str, row: Mapping[str, Any]) -> bool:
-    """Steps of a progress bar, which are one record where a collector counts lines; syslog's own fields, which are set to a value."""
-    return (table == "milestone" and row["name"] == "capture-progress") or table == "trial"
+    """Steps of a progress bar, which are one record where a collector counts lines; syslog's own fields, which are set to a value; the pod that is told."""
+    return (
+        (table == "milestone" and row["name"] == "capture-progress")
+        or table == "trial"
+        or row.get("topic") == "log-of-pod"
+    )
 
 
 @pytest.mark.parametrize("envelope", shapes.ENVELOPES)

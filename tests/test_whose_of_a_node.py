@@ -114,3 +114,68 @@ def test_a_kill_before_the_log_that_was_kept(finished: str, whose: str, tmp_path
     log = OPEN.replace("09:00", "09:02")
     found = bonds(tmp_path, {"aurora.log": log, "pod.json": json.dumps(pod), "dmesg.txt": kernel})
     assert found["dmesg.txt:3"][0] == whose
+
+
+SACCT = """JobID|JobName|State|ExitCode|ReqMem
+{other}|assembly|OUT_OF_MEMORY|0:125|64G
+448127|aurora|{state}|0:0|240G
+"""
+
+
+@pytest.mark.parametrize(("other", "state", "whose"), [("448119", "RUNNING", "foreign"), ("448127", "RUNNING", "own")], ids=["another job", "the server's"])  # fmt: skip
+def test_a_batch_job_by_its_number(other: str, state: str, whose: str, tmp_path: Path) -> None:
+    """The log is named after its job; a list of jobs tells of each by its number, and none of them is a device's allocator."""
+    files = {"slurm-448127.out": serving(), "sacct.txt": SACCT.format(other=other, state=state)}
+    assert bonds(tmp_path, files)["sacct.txt:2"][0] == whose
+    with oomdoc.analyze(tmp_path) as analysis:
+        assert analysis.sql("SELECT count(*) FROM main.oom")[1][0][0] == 0
+
+
+@pytest.mark.parametrize(
+    ("step", "whose"), [("448119", "foreign"), ("448127", "own")], ids=["another job", "the server's"]
+)
+def test_a_batch_job_by_its_memory_group(step: str, whose: str, tmp_path: Path) -> None:
+    """The kernel names the group of the job; the process may have any name."""
+    kernel = global_kill("python3", f"/slurm/uid_41877/job_{step}/step_0").replace("Out of memory:", "Memory cgroup out of memory:")  # fmt: skip
+    found = bonds(tmp_path, {"slurm-448127.out": OPEN, "dmesg.txt": kernel})
+    assert found["dmesg.txt:3"][0] == whose
+
+
+def shipped(text: str, pod: str, ahead_h: int = 0) -> str:
+    """A log as a collector keeps it: a pod beside each line, its own clock before it."""
+    lines = []
+    for line in text.splitlines():
+        day, hour = line.split(" INFO ")[1][:11].split(" ")[0], int(line.split(" INFO ")[1][6:8])
+        stamp = f"2026-{day}T{hour + ahead_h:02}{line.split(' INFO ')[1][8:14]}.040Z"
+        lines.append(json.dumps({"timestamp": stamp, "pod": pod, "message": line}))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(("pod", "whose"), [("aurora-7d9f4c6b8d-q2x5m", "own"), ("embedder-5c8d9f7b66-zz81p", "foreign")], ids=["its own", "a model server beside it"])  # fmt: skip
+def test_a_collector_names_the_pod_of_a_log(pod: str, whose: str, tmp_path: Path) -> None:
+    """A list of pods tells restarts of each; those of the other one are none of the server's."""
+    pods = f"NAME                         READY   STATUS             RESTARTS        AGE\n{pod}    0/1     CrashLoopBackOff   9 (3m ago)      6h\n"
+    files = {"engine.jsonl": shipped(serving(), "aurora-7d9f4c6b8d-q2x5m"), "pods.txt": pods}
+    found = bonds(tmp_path, files, "container")
+    assert (found["pods.txt:2"][0] == "foreign") is (whose == "foreign")
+
+
+@pytest.mark.parametrize(("ahead_h", "told"), [(6, 21600.0), (0, None)])
+def test_a_collectors_clock_beside_the_engines(ahead_h: int, told: float | None, tmp_path: Path) -> None:
+    """What else is taken on the host is in the zone of the engine's own stamps."""
+    put(tmp_path, {"engine.jsonl": shipped(OPEN, "aurora-0", ahead_h)})
+    with oomdoc.analyze(tmp_path) as analysis:
+        rows = analysis.sql("SELECT value FROM main.note WHERE topic = 'log-zone'")[1]
+    assert [row[0] for row in rows] == ([told] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("day", "ends", "apart"),
+    [("2026-05-30", "", True), ("2026-11-24", "", False), ("2026-05-30", f"(EngineCore_DP0 pid=41) ERROR 11-24 09:20:04 [core.py:708] {OOM}\n", False)],
+    ids=["months before", "the same day", "the server fails today"],
+)  # fmt: skip
+def test_a_ticket_of_long_ago(day: str, ends: str, apart: bool, tmp_path: Path) -> None:
+    """A text that names its day elsewhere than before the message, beside a server that came up and shows no failure."""
+    ticket = f"=== RIVER-312 (closed {day}) ===\nSymptom: {OOM}\nSolved by a smaller share.\n"
+    found = bonds(tmp_path, {"aurora.log": serving(ends), "ticket.txt": ticket}, "oom")
+    assert (found.get("ticket.txt:2", ("", ""))[0] == "foreign") is apart

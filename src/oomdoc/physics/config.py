@@ -118,8 +118,8 @@ def family_of_architecture(names: Any) -> str:
 
     The classes of transformers are the family's name in capitals: models/*/configuration_*.py.
 
-    >>> family_of_architecture(["CohereForCausalLM"]), family_of_architecture(["GPTNeoXForCausalLM"]), family_of_architecture(["OwnForCausalLM"]), family_of_architecture(None)
-    ('cohere', 'gpt_neox', '', '')
+    >>> family_of_architecture(["CohereForCausalLM"]), family_of_architecture(["Qwen2MoeForCausalLM"]), family_of_architecture(["OwnForCausalLM"]), family_of_architecture(None)
+    ('cohere', 'qwen2_moe', '', '')
     """
     first = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
     folded = _TASK.sub("", first).lower()

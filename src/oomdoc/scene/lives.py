@@ -52,6 +52,8 @@ class Server:
     nodes: set[str] = field(default_factory=set)
     memory_limits: set[int] = field(default_factory=set)
     """What its containers may hold of the host's memory, as their descriptions or its launch say."""
+    is_vllm: bool = False
+    """Its own words are vLLM's, and not those of another make."""
     exit_codes: set[int] = field(default_factory=set)
     """How its containers ended that describe their last end."""
     ended: set[float] = field(default_factory=set)
@@ -85,7 +87,11 @@ WITH spoken AS (
   UNION ALL SELECT source, line, t, pid, CASE WHEN exit_code IN (-9, 137) THEN 'killed' WHEN coalesce(exit_code, 1) <> 0 THEN 'failed' END FROM process_exit
   UNION ALL SELECT source, line, t, pid, NULL FROM engine_flag
 )
-SELECT s.start_id, s.source, s.served, min(x.t) AS begin_t, max(x.t) AS end_t, max(x.t) FILTER (says IN ('work', 'up', 'bar', 'step')) AS at_work_t,
+SELECT s.start_id, s.source, s.served, min(x.t) AS begin_t, max(x.t) AS end_t, greatest(
+    max(x.t) FILTER (says IN ('work', 'up', 'bar')),
+    -- the steps of a start are work as well, unless it was ended: what follows in its log is another one's then
+    CASE WHEN count(*) FILTER (says = 'killed') = 0 THEN max(x.t) FILTER (says = 'step') END
+  ) AS at_work_t,
   -- one line of statistics after a failure may tell of the seconds before it; two, or a start that completes, do not;
   -- a bar that is not at its end is drawn once more where it is closed, also by the failure
   greatest(coalesce((max(x.line, 2) FILTER (says = 'work'))[2], 0), coalesce(max(x.line) FILTER (says = 'up'), 0)) AS work_line,
@@ -172,6 +178,7 @@ def zone_apart(t: float, life: Life, within: float = SEEN_S) -> float:
     return steps * ZONE_S if steps and -BEFORE_S <= behind - steps * ZONE_S <= within else 0.0
 
 
+DAY_S = 86400.0
 ANOTHER_DAY_S = 12 * 3600.0
 """A supervisor starts again within minutes, and tries of one person follow each other within a working day."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from oomdoc.regexes import regex
 from oomdoc.scene.kin import Kin, words_of
-from oomdoc.scene.lives import ANOTHER_DAY_S, Life
+from oomdoc.scene.lives import ANOTHER_DAY_S, DAY_S, ZONES_S, Life, in_year_of
 from oomdoc.scene.places import is_engine, workload_of
 from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables, literal
 from oomdoc.units import show_seconds
@@ -47,10 +47,16 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
     known = _programs(store)
     if not lives:
         return known
+    logs = other_logs(store, lives)
+    past = {
+        row["source"]: ""
+        for row in _rows(store, "note", "topic = 'told-day'", "source, value")
+        if _long_before(row["value"], lives)
+    }
     apart = {
         **got_over(lives, _models(store), _settings(store)),
-        **other_servers(store, lives, known.strangers),
-        **other_logs(store, lives),
+        **other_servers(store, lives, {**known.strangers, **logs, **past}),
+        **logs,
     }
     return Others(known.kin, {**known.strangers, **apart})
 
@@ -162,16 +168,25 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
     return found
 
 
+def _long_before(day: float, lives: Sequence[Life]) -> bool:
+    """Whether a day that a text names was over long before any life began; False where no life tells its time."""
+    begins = [life.begin_t for life in lives if life.begin_t is not None]
+    return bool(begins) and in_year_of(day, min(begins)) + DAY_S + ZONES_S < min(begins)
+
+
 def other_logs(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
     """Logs of other programs of which an allocator's message is all that an engine could have said, beside a whole start of one.
 
     A log has a time on its lines; what somebody pasted of the server's own failure has none, or an engine's process, record or frame.
+    A message that counts what another process holds of the device beside its own tells of the card that both are on.
     """
     shown = {row["source"] for table in SIGNS for row in _rows(store, table, "true", "DISTINCT source")}
     shown |= {row["source"] for row in _rows(store, "engine_flag", "true", "DISTINCT source")}
     shown |= {row["source"] for row in _rows(store, "frame", "file ILIKE '%vllm%'", "DISTINCT source")}
     if not any(life.source in shown and not life.id.endswith("#0") for life in lives):
         return {}
+    beside = "other_processes_bytes > 0 AND (other_processes > 1 OR this_process_bytes IS NOT NULL)"
+    shown |= {row["source"] for row in _rows(store, "oom", beside, "DISTINCT source")}
     found: dict[str, str] = {}
     for life in lives:
         if life.source in shown or not life.id.endswith("#0"):

@@ -99,7 +99,8 @@ WITH moved AS (
       || ':' || min(line) FILTER (nobody) AS held_by_nobody_ref
   FROM stepped
 ), held AS (
-  SELECT count(*) AS capped, arg_max(p.source, p.waiting) || ':' || arg_max(p.line, p.waiting) AS ref
+  -- of queues of one length the first, whatever order threads come to them in
+  SELECT count(*) AS capped, arg_max(p.source, (p.waiting, -p.line::BIGINT)) || ':' || arg_max(p.line, (p.waiting, -p.line::BIGINT)) AS ref
   FROM stepped p, folded f
   WHERE p.queues AND p.running = f.cap AND f.cap >= f.running_max
 ), warned AS (

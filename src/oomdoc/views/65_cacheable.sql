@@ -46,7 +46,8 @@ WITH listed AS (
 ), flag AS (
   SELECT max(try_cast(value AS INTEGER)) AS tokens FROM seen.engine_flag WHERE flag = 'block_size'
 ), rated AS (
-  SELECT avg(coalesce(prompt_tokens_per_s, 0) + coalesce(generation_tokens_per_s, 0)) * (max(e.t) - any_value(u.t)) AS tokens,
+  -- who tells no rate of prompts has read some all the same
+  SELECT avg(prompt_tokens_per_s + coalesce(generation_tokens_per_s, 0)) * (max(e.t) - any_value(u.t)) AS tokens,
     arg_max(e.source || ':' || e.line, e.line) AS ref
   FROM up u JOIN seen.engine_stat e ON e.source = u.source AND e.line BETWEEN u.line AND u.last_line WHERE e.t >= u.t GROUP BY u.start_id
 )
