@@ -45,8 +45,8 @@ def test_containers_of_one_line_have_owners_of_their_own(indent: int | None, tmp
     with oomdoc.analyze(put(tmp_path, {"aurora.log": OPEN, "inspect.json": text})) as analysis:
         own = analysis.sql("SELECT name, exit_code, last_reason FROM container")[1]
         aside = [each.why for each in analysis.report.set_aside]
-    assert [tuple(row) for row in own] == [("/aurora", 1, "Error")]
-    assert any("/cache is not the one that serves" in why for why in aside)
+    assert [tuple(row) for row in own] == [("aurora", 1, "Error")]
+    assert any("container cache is not the one that serves" in why for why in aside)
 
 
 @pytest.mark.parametrize(("code", "outcome"), [(1, "died"), (127, "died"), (137, "ended"), (0, "starting")], ids=str)

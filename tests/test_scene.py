@@ -8,7 +8,9 @@ import pytest
 
 import oomdoc
 from oomdoc.model import Report
+from oomdoc.scene.lives import ANOTHER_DAY_S
 from oomdoc.scene.places import is_engine, place_of_path, workload_of
+from oomdoc.views.thresholds import SHARED
 
 START = "(EngineCore_DP0 pid=41) INFO 11-24 09:0{m}:{s:02d} [core.py:93] Initializing a V1 LLM engine (v0.13.0) with config: model='m/x-7b'"
 STAT = (
@@ -120,6 +122,10 @@ def test_without_a_server_there_is_no_cause(tmp_path: Path) -> None:
     told = report(tmp_path, dmesg=kill("Tue Nov 24 09:10:01 2026", "thunderbird", "/user.slice", 42, 1 << 20, 2 << 20))
     assert (told.verdict, told.diagnoses) == ("no-server", ())
     assert "thunderbird" in told.set_aside[0].why
+
+
+def test_the_scene_and_the_views_mean_the_same_by_another_day() -> None:
+    assert SHARED["another_day"].value == ANOTHER_DAY_S
 
 
 def test_names_and_places() -> None:

@@ -281,6 +281,7 @@ def test_docker_inspect() -> None:
     assert (row["last_reason"], row["restarts"], row["memory_limit_bytes"], row["shm_bytes"]) == (
         "OOMKilled", 2, 1 << 34, 64 << 20,
     )  # fmt: skip
+    assert row["name"] == "e"  # as `docker ps` and exporters call it
     assert flags(tables) == {"version": "0.9.1", "VLLM_X": "1", "model": "org/m"}
 
 

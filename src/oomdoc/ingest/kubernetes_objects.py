@@ -381,7 +381,9 @@ class Objects:
     def inspected(self, value: Mapping[str, Any]) -> None:
         """A container as `docker inspect` prints it."""
         state, host, config = (mapping(value.get(key)) for key in ("State", "HostConfig", "Config"))
-        container = Container(_text(value.get("Name")), self.where(value, "State"))
+        # Docker keeps the slash of a hierarchy that it never had
+        named = (_text(value.get("Name")) or "").lstrip("/") or None
+        container = Container(named, self.where(value, "State"))
         code = _whole(state.get("ExitCode"))
         begin, end = (parse_time(str(state.get(key) or "")) for key in ("StartedAt", "FinishedAt"))
         running = str(state.get("Status") or "") == "running"
@@ -409,7 +411,7 @@ class Objects:
         words = [str(word) for key in ("Entrypoint", "Cmd") for word in _list(config.get(key))]
         container.words = [(container.line, word) for word in words]
         emit(self.rows, container, row)
-        self._health(_text(value.get("Name")), mapping(state.get("Health")))
+        self._health(named, mapping(state.get("Health")))
 
     def _health(self, name: str | None, health: Mapping[str, Any]) -> None:
         """The failed health checks that the engine of the container remembers."""

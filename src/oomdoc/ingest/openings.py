@@ -15,7 +15,6 @@ from oomdoc.units import parse_time
 
 KERNEL_LINE = regex(r"\[ *\d+\.\d{3,6}\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\]|.{0,60}\bkernel: ")
 """How lines of a kernel begin: seconds since boot, the stamp of `dmesg -T`, a journal that names the kernel."""
-_VLLM_RECORD = regex(HEAD.pattern)
 _KERNEL_HEAD = 12  # lines at the beginning that show whose log it is
 _TOLD_DAYS = regex(rb"(?<![\w-])20\d\d-\d\d-\d\d(?![\w-])")
 _TICKET_LINES = 60
@@ -30,7 +29,7 @@ def facts_of(chunk: Chunk) -> Iterator[dict[str, Any]]:
     ]
     yield from _kernel_begins([line for line in lines[:_KERNEL_HEAD] if line.strip()])
     days = _TOLD_DAYS.findall(chunk.data) if b"emory" in chunk.data and chunk.data.count(b"\n") <= _TICKET_LINES else []
-    if days and not any(_VLLM_RECORD.search(line) for line in lines):
+    if days and not any(HEAD.search(line) for line in lines):
         day = parse_time(f"{max(days).decode()} 00:00:00")
         if day is not None:
             yield {"topic": "told-day", "value": day, "text": max(days).decode()}
@@ -39,7 +38,8 @@ def facts_of(chunk: Chunk) -> Iterator[dict[str, Any]]:
     if len(whose) == 1 and (pod := whose.pop()):
         yield {"topic": "log-of-pod", "text": pod}
     # the engine stamps in the zone of its container, a collector in UTC: what else is taken on the host is in the former
-    ahead = {zone for line in lines if (zone := zone_ahead(line)) is not None}
+    # every record of the engine names the file that wrote it: of a text without one no line is unwrapped
+    ahead = {zone for line in lines if (zone := zone_ahead(line)) is not None} if b".py:" in chunk.data else set()
     if len(ahead) == 1 and (offset := ahead.pop()):
         yield {"topic": "log-zone", "value": offset, "text": "a collector's clock less the engine's own"}
 
@@ -82,6 +82,8 @@ def zone_ahead(line: str) -> float | None:
     >>> zone_ahead("2026-03-03T14:03:08.04Z INFO 03-03 08:03:08 [core.py:805] hi"), zone_ahead("2026-03-03T14:03:08Z hi")
     (21600.0, None)
     """
+    if line[:1] in ("", " ", "(") or HEAD.match(line):
+        return None  # nothing stands before the engine's own words
     text, outer, _ = peel(line)
     for _ in range(4):
         tag = TAG.match(text)

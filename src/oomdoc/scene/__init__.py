@@ -140,12 +140,12 @@ def bind(store: Tables) -> Scene:
     # what an earlier life says of its own failure says nothing of one whose log breaks off
     broke_off = {life.id for life in server.lives if life.end == "open"}
     reported = [kill for kill in _kills(store) if kill["whole"]["source"] not in known.strangers]
-    # an event and the kernel's own lines tell of one kill: what its memory group says holds for both
     containers = placed_rows(
         store,
         "container",
-        "source, line, pod, name, namespace, serves, last_reason, reason, restarts, ended_t",
+        "source, line, NULL::DOUBLE AS t, pod, name, namespace, serves, last_reason, reason, restarts, exit_code, ended_t",
     )
+    # an event and the kernel's own lines tell of one kill: what its memory group says holds for both
     grouped = {victim(kill["whole"]): kill["whole"] for kill in reported if kill["whole"]["memory_group"]}
     for kill in reported:
         whole = kill["whole"]
@@ -183,11 +183,7 @@ def bind(store: Tables) -> Scene:
         elif row["kind"] in STATEMENTS and row["source"] not in logs and logs:
             note("host_event", row, owner.of_statement(row, server), row["text"] or "")
     described_at: dict[tuple[str, int], list[Bond]] = {}
-    for row in placed_rows(
-        store,
-        "container",
-        "source, line, NULL::DOUBLE AS t, pod, name, namespace, serves, last_reason, reason, restarts, exit_code, ended_t",
-    ):
+    for row in containers:
         bond = owner.of_container(row, server)
         if bond.whose != FOREIGN and (life := told.life_that_ended(row, server)) is not None:
             bond = Bond(bond.whose, bond.why, life.id)
@@ -209,16 +205,16 @@ def bind(store: Tables) -> Scene:
     measured = placed_rows(store, "metric", "source, line, labels", "name LIKE 'container\\_%' ESCAPE '\\'")
     boxes = {row["labels"]: box_of(row["labels"]) for row in measured}
     kin_told = any(known.kin.has(pod) for _, pod, _ in boxes.values())
+    of_box = {labels: owner.of_measured(*box, server, kin_told) for labels, box in boxes.items()}
     told_once: set[tuple[str, str]] = set()
     for row in measured:
-        bond = owner.of_measured(*boxes[row["labels"]], server, kin_told)
+        bond = of_box[row["labels"]]
         if bond.whose == FOREIGN and row["source"] not in known.strangers:
             bonds["metric", row["source"], row["line"], row["row"]] = bond
             if (row["source"], bond.why) not in told_once:
                 told_once.add((row["source"], bond.why))
-                asides[row["source"], row["line"], None] = Aside(
-                    row["source"], row["line"], row["labels"], bond.why, None
-                )
+                aside = Aside(row["source"], row["line"], row["labels"], bond.why, None)
+                asides[row["source"], row["line"], None] = aside
     days = {row["source"]: row["value"] for row in rows_of(store, "note", "source, line, value", "topic = 'told-day'")}
     for table in ("oom", "startup_check", "log_error"):
         for row in placed_rows(store, table, "source, line, t, text", "t IS NULL"):

@@ -209,6 +209,13 @@ def outlived(row: Mapping[str, Any], lives: Sequence[Life]) -> bool:
     return False
 
 
+def long_before(day: float, lives: Sequence[Life]) -> float | None:
+    """Seconds by which a day that a text names began before the first life; None where it was not over by then in any zone, or no life tells its time."""
+    begins = [life.begin_t for life in lives if life.begin_t is not None]
+    before = min(begins) - in_year_of(day, min(begins)) if begins else 0.0
+    return before if before > DAY_S + ZONES_S else None
+
+
 def in_year_of(t: float, other: float) -> float:
     """A time in the year of another one, where that tells none."""
     one, its = (dt.datetime.fromtimestamp(each, dt.UTC) for each in (t, other))

@@ -245,8 +245,7 @@ def of_container(row: Row, server: Server) -> Bond:
         return Bond(OWN, f"{said}, which the server waits for")
     if row["serves"] is False and (server.containers - {name}):
         return Bond(FOREIGN, f"{said} is not the one that serves")
-    names = {each.lstrip("/") for each in server.containers}
-    another = bool(name and names) and name.lstrip("/") not in names
+    another = bool(name and server.containers) and name not in server.containers
     if another and (not pod or (bond is not None and row["serves"] is None)):
         return Bond(FOREIGN, f"{said} is not the one that serves")
     return bond or Bond(OWN if row["serves"] else UNKNOWN, said)
@@ -261,8 +260,7 @@ def of_measured(namespace: str | None, pod: str | None, container: str | None, s
     if pod and kin_told and server.kin.has(pod) is False:
         return Bond(FOREIGN, f"{said}, beside a model server")
     if not pod and container and server.containers:
-        own = container.lstrip("/") in {each.lstrip("/") for each in server.containers}
-        return Bond(OWN if own else FOREIGN, said)
+        return Bond(OWN if container in server.containers else FOREIGN, said)
     return Bond(UNKNOWN, said)
 
 

@@ -7,13 +7,13 @@ source is about those, whatever it tells: a kill, a probe, an autoscaler. Nothin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from oomdoc.regexes import regex
 from oomdoc.scene.kin import Kin, words_of
-from oomdoc.scene.lives import ANOTHER_DAY_S, DAY_S, ZONES_S, Life, in_year_of
+from oomdoc.scene.lives import ANOTHER_DAY_S, Life, long_before
 from oomdoc.scene.places import is_engine, workload_of
 from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables, literal
 from oomdoc.units import show_seconds
@@ -48,14 +48,11 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
     if not lives:
         return known
     logs = other_logs(store, lives)
-    past = {
-        row["source"]: ""
-        for row in _rows(store, "note", "topic = 'told-day'", "source, value")
-        if _long_before(row["value"], lives)
-    }
+    days = _rows(store, "note", "topic = 'told-day'", "source, value")
+    past = {row["source"] for row in days if long_before(row["value"], lives) is not None}
     apart = {
         **got_over(lives, _models(store), _settings(store)),
-        **other_servers(store, lives, {**known.strangers, **logs, **past}),
+        **other_servers(store, lives, known.strangers.keys() | logs.keys() | past),
         **logs,
     }
     return Others(known.kin, {**known.strangers, **apart})
@@ -116,7 +113,7 @@ APART_S = 1800.0
 """A start that is this far from a server's own lives is no part of its story: crash loops and rollouts take minutes."""
 
 
-def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, str]) -> dict[str, str]:
+def other_servers(store: Tables, lives: Sequence[Life], programs: Set[str]) -> dict[str, str]:
     """Logs of servers that the bundle is not about (`programs` are the sources of other programs): of another model, in a folder below, and far from this server's time where both
     have times; or well while another source failed.
 
@@ -142,7 +139,7 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
     if len(groups) < 2:
         ((model, own),) = groups.items()
         up = model and all(life.served and life.end in ("open", "stopped") for life in own)
-        apart = failed - set(named) - logs - set(programs)
+        apart = failed - set(named) - logs - programs
         return (
             {life.source: f"another server, of {model}, which serves" for life in own}
             if up and apart and set(named) <= logs
@@ -166,12 +163,6 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Mapping[str, s
         elif begin is None:
             found |= {life.source: f"{shown}, in a folder of its own" for life in own}
     return found
-
-
-def _long_before(day: float, lives: Sequence[Life]) -> bool:
-    """Whether a day that a text names was over long before any life began; False where no life tells its time."""
-    begins = [life.begin_t for life in lives if life.begin_t is not None]
-    return bool(begins) and in_year_of(day, min(begins)) + DAY_S + ZONES_S < min(begins)
 
 
 def other_logs(store: Tables, lives: Sequence[Life]) -> dict[str, str]:

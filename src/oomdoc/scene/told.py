@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oomdoc.regexes import regex
-from oomdoc.scene.lives import DAY_S, SEEN_S, ZONES_S, Life, Server, in_year_of
+from oomdoc.scene.lives import SEEN_S, Life, Server, in_year_of, long_before
 from oomdoc.scene.owner import BEFORE_S, FOREIGN, Bond, Row
 from oomdoc.units import parse_time, show_seconds
 
@@ -38,12 +38,6 @@ def of_dated(row: Row, server: Server, latest: float | None) -> Bond | None:
     counts, where the server came up and shows no failure: a ticket of months ago that somebody handed in beside it.
     """
     found = _DAY.match(row["text"] or "")
-    begins = [life.begin_t for life in server.lives if life.begin_t is not None]
     day = parse_time(f"{found['day']} 00:00:00") if found else latest if server.came_up else None
-    if day is None or not begins:
-        return None
-    # the note's day is of some zone, and ends a day later
-    day = in_year_of(day, min(begins))
-    if day + DAY_S + ZONES_S < min(begins):
-        return Bond(FOREIGN, f"told of a day {show_seconds(min(begins) - day)} before this server started")
-    return None
+    before = None if day is None else long_before(day, server.lives)
+    return None if before is None else Bond(FOREIGN, f"told of a day {show_seconds(before)} before this server started")

@@ -278,16 +278,7 @@ ROUNDS = (
         26,
     ),
     Round(
-        "r47",
-        "the same, after eleven of the twelve misses of r46 were corrected",
-        42,
-        39,
-        36,
-        41,
-        0.030,
-        0.073,
-        32,
-        32,
+        "r47", "the same, after eleven of the twelve misses of r46 were corrected", 42, 39, 36, 41, 0.030, 0.073, 32, 32
     ),
     Round("r48", "the same, after the three misses of r47 were corrected", 42, 38, 38, 42, 0.077, 0.074, 32, 31),
     Round("r49", "the same, after the four misses of r48 were corrected", 42, 36, 35, 39, 0.073, 0.059, 34, 32),

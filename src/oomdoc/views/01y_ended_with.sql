@@ -4,7 +4,7 @@
 -- source: where
 -- line: which line
 -- exit_code: the status
-SELECT life, min(source) AS source, min(line) AS line, min(exit_code) AS exit_code
+SELECT life, source, line, exit_code
 FROM (
   SELECT r.life, r.source, r.line, x.exit_code
   FROM main.relation r
@@ -17,4 +17,5 @@ FROM (
   WHERE r.of_table = 'container' AND c.by_itself AND NOT c.another_day
 )
 WHERE life IS NOT NULL
-GROUP BY life
+-- one statement, whole: never the place of one and the status of another
+QUALIFY row_number() OVER (PARTITION BY life ORDER BY source, line, exit_code) = 1
