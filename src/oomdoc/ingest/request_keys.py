@@ -34,7 +34,7 @@ _NAMES: Mapping[str, str] = {
     "first": "completion_start_time first_token_time",
     "status": "status status_code http_status response_code http_status_code response_status http",
     "model": "model model_name model_id served_model gen_ai.request.model served_model_name",
-    "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias session session_id conversation conversation_id chat_id thread_id agent agent_id doc_set doc doc_id doc_name document document_id prompt_id prompt_key prompt_hash prefix_id prefix_hash prefix_key template_id context_id dossier_id image image_id img img_id picture picture_id photo_id video video_id clip_id",
+    "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias session session_id conversation conversation_id chat_id thread_id agent agent_id doc_set doc doc_id doc_name document document_id prompt_id prompt_key prompt_hash prefix_id prefix_hash prefix_key template_id context_id dossier_id image image_id img img_id picture picture_id photo_id video video_id clip_id assistant assistant_id bot bot_id persona persona_id book book_id manual manual_id handbook_id contract contract_id repo repo_id repository repository_id workspace workspace_id notebook_id case_id matter_id ticket_id patient_id corpus_id",
     "replica": "replica replica_id",
 }
 _SINCE = "offset arrival_offset start_offset since_start since_begin since_first relative_time rel_time t_rel relative_timestamp submit_offset"

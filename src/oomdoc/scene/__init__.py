@@ -100,7 +100,7 @@ def bind(store: Tables) -> Scene:
     known = strangers.others(store, lives)
     columns = (
         "source, line, pod, name, namespace, pod_uid, container_id, node, image, serves, gpus, state, started_t, "
-        "reason, last_reason, exit_code, memory_limit_bytes, ended_t"
+        "reason, last_reason, exit_code, memory_limit_bytes, ended_t, ran_s"
     )
     server = server_of(
         [life for life in lives if life.source not in known.strangers],

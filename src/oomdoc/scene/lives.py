@@ -6,7 +6,7 @@ import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from oomdoc.scene.kin import Kin
 from oomdoc.scene.places import ENGINE, Place, place_of_path, workload_of
@@ -124,6 +124,7 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
 
     A container is its own if its image or command serves, or its pod or id is that of a life's log; where neither is
     told, one that asks for a GPU; else those whose pod is named as a model server is; where only one pod is described, that one.
+    One that began and ended with a life's log is its own, whatever its image is called.
     Without a log, the pod whose end was asked for is what the bundle is about.
     """
     server = Server(lives, kin=kin)
@@ -143,6 +144,7 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
     if not own and not logged and len({row["pod"] for row in containers}) == 1:
         own = [row for row in containers if row["serves"] is not False and not outlived(row, lives)]
     own = _asked_about(containers, own) if not lives else own
+    own += [row for row in containers if row not in own and any(lived_as_long(row, life) for life in lives)]
     for row in own:
         _add(server, row["pod"], row["namespace"], row["pod_uid"], row["container_id"], row["node"])
         if row["name"]:
@@ -207,6 +209,19 @@ def outlived(row: Mapping[str, Any], lives: Sequence[Life]) -> bool:
         if life.begin_t < ended < life.at_work_t - WENT_ON_S and not zone_apart(ended, life):
             return True
     return False
+
+
+def lived_as_long(row: Mapping[str, Any], life: Life) -> bool:
+    """Whether a log begins and ends with a container: after it had begun, before it had ended, and hardly apart on both sides.
+
+    A program that is asked to stop says so, and may take the time that it is granted (half a minute where nobody says otherwise) before
+    it is gone. Beginnings alone agree by chance where all of a node starts at a time.
+    """
+    ended, ran = cast("float | None", row["ended_t"]), cast("float | None", row.get("ran_s"))
+    if ended is None or ran is None or life.begin_t is None or life.end_t is None:
+        return False
+    loading, leaving = life.begin_t - (ended - ran), ended - life.end_t
+    return -BEFORE_S <= loading <= SEEN_S and -BEFORE_S <= leaving <= SEEN_S
 
 
 def long_before(day: float, lives: Sequence[Life]) -> float | None:

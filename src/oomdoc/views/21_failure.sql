@@ -18,7 +18,7 @@
 -- this_process_bytes: the failing process
 -- other_bytes: held by other processes on the device that are not the server's own
 -- other_processes: how many
--- sibling_bytes: held by processes that the message names and that write into the server's own log: its stages and ranks
+-- sibling_bytes: held by processes that the message names and that write into the server's own log, or were started by its command: its stages and ranks
 -- allocated_bytes: by torch
 -- private_pool_bytes: of it in graph pools
 -- unallocated_bytes: reserved by torch but unallocated
@@ -93,9 +93,18 @@ WITH logs AS (
     ) b, LATERAL (SELECT unnest(list_zip(pids, sizes, units)) AS named)
   )
   -- and the one that failed is an engine's, too: a launcher of several models writes one log
-  WHERE (SELECT process IS NOT NULL AND pid <> own FROM (SELECT process, pid AS own FROM book)) AND pid IN (
+  WHERE ((SELECT process IS NOT NULL AND pid <> own FROM (SELECT process, pid AS own FROM book)) AND pid IN (
     SELECT x.pid FROM (SELECT source, pid FROM seen.milestone UNION SELECT source, pid FROM seen.engine_figure UNION SELECT source, pid FROM seen.engine_flag) x JOIN book USING (source)
-  )
+  ))
+    -- or a list of the device's processes has both under one command: the one that holds what the message says of itself, and the one that it names
+    OR pid IN (
+      SELECT other.pid FROM gpu_process other JOIN gpu_process own ON own.source = other.source AND own.t IS NOT DISTINCT FROM other.t
+        AND own.gpu IS NOT DISTINCT FROM other.gpu AND own.pid <> other.pid, book
+      WHERE abs(own.used_bytes - book.this_process_bytes) <= $same_process * book.this_process_bytes
+        AND (starts_with(other.name, own.name) OR starts_with(own.name, other.name))
+        -- the name of an interpreter alone is everybody's
+        AND regexp_matches(own.name, '\S \S') AND regexp_matches(other.name, '\S \S')
+    )
 ), refusal AS (
   -- what stopped the next start explains no death before it
   SELECT c.*, c.source || ':' || c.line AS ref FROM seen.startup_check c ANTI JOIN next_refusal USING (source, line)

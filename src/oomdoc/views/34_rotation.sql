@@ -1,5 +1,5 @@
 -- says: hit rates by how much takes turns in the cache, tokens or tenants, as somebody swept it; no row where nobody did
--- scope: bundle
+-- scope: incident
 -- tries: how many sizes were tried
 -- unit: what was counted: tokens, or those who take turns (tenants, sessions, documents)
 -- kept: the largest set that was mostly found
@@ -19,7 +19,7 @@ WITH turned AS (
   FROM trial
   WHERE regexp_matches(
     flag,
-    '^@(?:n_?|num_?|number_of_)?(?:distinct_|different_)?(?:tenants?|sessions?|conversations?|chats?|agents?|users?|clients?|documents?|docs|prefix(?:es)?|prompts|books?|customers?|repos(?:itories)?)$'
+    '^@(?:n_?|num_?|number_of_)?(?:distinct_|different_|unique_)?(?:tenants?|sessions?|conversations?|chats?|agents?|users?|clients?|documents?|docs|prefix(?:es)?|prompts|books?|customers?|repos(?:itories)?)$'
   )
   GROUP BY ALL
 ), try AS (
@@ -42,7 +42,7 @@ WITH turned AS (
 SELECT s.tries, s.unit, s.kept::BIGINT AS kept, s.kept_rate, min(t.size)::BIGINT AS lost, arg_min(t.rate, t.size) AS lost_rate,
   CASE WHEN s.unit = 'tokens' THEN s.kept::BIGINT END AS kept_tokens,
   CASE WHEN s.unit = 'tokens' THEN min(t.size)::BIGINT END AS lost_tokens,
-       coalesce(s.pool, (SELECT max(value) FROM engine_figure WHERE name = 'kv_pool_tokens'))::BIGINT AS pool_tokens,
+       coalesce(s.pool, (SELECT kv_pool_tokens FROM engine))::BIGINT AS pool_tokens,
        (
          SELECT min(c.pool)::BIGINT
          FROM try c

@@ -1,7 +1,7 @@
 -- says: prompts that come again, by what was computed between their turns: whether those that came soon were found in the cache and those that came late were not; no row where nobody says whose prompts come again
--- scope: bundle
+-- scope: incident
 -- found: turns that found at least half of what they could
--- lost: turns that found next to nothing of it, although it had been found at another time
+-- lost: turns that found next to nothing of it, although it was found at another time, or as much of others' is
 -- found_tokens: prompt tokens that others brought into the cache of the same server before a turn that was found: nine of ten had no more
 -- lost_tokens: the same before those that were lost: nine of ten had no fewer
 -- evicted: the two are apart, a good part was lost, and what came in between does not fit into the pool beside it, where the pool is told: it was pushed out
@@ -48,9 +48,13 @@ WITH sheet AS (
   SELECT *, lag(size) OVER w AS before, stored - (size - cached) - lag(stored) OVER w AS others,
     max(cached) OVER (PARTITION BY source, tenant) AS best
   FROM asked WHERE tenant IS NOT NULL WINDOW w AS (PARTITION BY source, server, tenant ORDER BY nth)
+), kept AS (
+  -- whose prompt was never found where the others' are has as much to find as they
+  SELECT * REPLACE (CASE WHEN best >= $turn_tokens THEN best ELSE median(CASE WHEN best >= $turn_tokens THEN best END) OVER (PARTITION BY source) END AS best)
+  FROM again
 ), turn_of AS (
   SELECT *, cached >= $turn_warm * least(best, before) AS found, cached < $turn_cold * least(best, before) AS lost
-  FROM again WHERE best >= $turn_tokens AND size BETWEEN before / $turn_growth AND $turn_growth * before
+  FROM kept WHERE best >= $turn_tokens AND size BETWEEN before / $turn_growth AND $turn_growth * before
 ), told AS (
   SELECT count(*) FILTER (found) AS found, count(*) FILTER (lost) AS lost, quantile_cont(others, 0.9) FILTER (found) AS found_tokens,
     quantile_cont(others, 0.1) FILTER (lost) AS lost_tokens,
@@ -64,8 +68,8 @@ WITH sheet AS (
   LIMIT 1
 )
 SELECT found, lost, found_tokens, lost_tokens,
-  found >= $reuse_least AND lost >= $reuse_least AND lost >= $reuse_lost * (found + lost) AND lost_tokens >= $reuse_apart * found_tokens
+  found >= $reuse_least AND lost >= $reuse_least AND lost >= $reuse_lost * (found + lost) AND lost_tokens >= CASE WHEN least(found, lost) >= $turns_least THEN 1 ELSE $reuse_apart END * found_tokens
     AND lost_tokens >= size_tokens
-    AND coalesce(needed_tokens >= $reuse_pool * (SELECT max(value) FROM engine_figure WHERE name = 'kv_pool_tokens'), true) AS evicted,
+    AND coalesce(needed_tokens >= $reuse_pool * (SELECT kv_pool_tokens FROM engine), true) AS evicted,
       lost_ttft_s, found_ttft_s, ref
 FROM told

@@ -1,5 +1,5 @@
 -- says: those who come back with what they asked before (sessions, tenants, documents): after how long, how much they are together, and how long the cache keeps what nobody uses; no row where requests do not tell who asks and what was cached
--- scope: bundle
+-- scope: incident
 -- who: how many come back
 -- returns: requests of somebody who had asked before
 -- gap_s: median seconds between two requests of one of them; NULL = the requests have no times and stand in their order
@@ -40,7 +40,7 @@ WITH told AS (
 )
 SELECT f.who, f.returns, f.gap_s, f.set_tokens::BIGINT AS set_tokens, p.pool_tokens, f.own_share, i.evicted_idle_s,
   CASE WHEN f.returns >= $returns_least THEN f.gap_s > i.evicted_idle_s END AS too_late, f.set_tokens > p.pool_tokens AS too_many, f.ref
-FROM folded f, (SELECT max(value)::BIGINT AS pool_tokens FROM engine_figure WHERE name = 'kv_pool_tokens') p,
+FROM folded f, (SELECT kv_pool_tokens AS pool_tokens FROM engine) p,
   (
     SELECT max(value) FILTER (name LIKE '%_sum') / nullif(max(value) FILTER (name LIKE '%_count'), 0) AS evicted_idle_s
     FROM metric

@@ -341,6 +341,30 @@ def of_free(columns: Mapping[str, Column]) -> Mapping[str, Column]:
     return found
 
 
+def of_group(columns: Mapping[str, Column]) -> Mapping[str, Column]:
+    """The columns of a memory group whose working set names no owner: beside the group's files, swap or resident part it is none of prefixes.
+
+    >>> {name: column.resource for name, column in of_group({name: column_of(name) for name in ("time", "working_set_gib", "page_cache_gib")}).items() if column.resource}
+    {'working_set_gib': 'host', 'page_cache_gib': 'page-cache'}
+    >>> of_group({name: column_of(name) for name in ("time", "working_set_gib", "gpu_used_mib")})["working_set_gib"].role
+    'figure'
+    """
+    if not any(column.role == MEMORY and column.resource in _BESIDE_GROUP for column in columns.values()):
+        return columns
+    return {
+        name: column._replace(role=MEMORY, resource="host")
+        if column.role == FIGURE
+        and column.unit
+        and {"working", "set"} <= set(pieces(name)) <= _PLAIN_SET | UNITS.keys()
+        else column
+        for name, column in columns.items()
+    }
+
+
+_BESIDE_GROUP = frozenset(("page-cache", "swap", "container", "host"))
+_PLAIN_SET = word_set("working set mem memory bytes size total")
+
+
 def by_company(name: str, column: Column) -> Column | None:
     """A column that is named by a program and a size, beside columns that are memory of named programs: it is that program's.
 

@@ -63,7 +63,7 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
     """The series that some records are; None for another table."""
     if "request" in tables or len(records) < 2:
         return None
-    columns = grammar.of_free(columns)
+    columns = grammar.of_group(grammar.of_free(columns))
     if any(column.role == grammar.MEMORY and column.resource == "host" and column.who for column in columns.values()):
         columns = {name: grammar.by_company(name, column) or column for name, column in columns.items()}
     sizes = [

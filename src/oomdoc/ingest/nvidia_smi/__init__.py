@@ -122,6 +122,7 @@ class Reader:
             self._begin(text)
         elif first == "#":
             self._monitor.header(text)
+            self._dated(text)
         elif first == "<" and text[:2] in ("<?", "<!"):
             pass
         elif first == "<" or (self._query.open and first in " \t" and text.lstrip()[:1] == "<"):
@@ -140,8 +141,12 @@ class Reader:
             if self._csv.add(line, text):
                 self._query.end()
         else:
-            t = reads.date(text) if len(text) < 200 else None
-            self._found.t = t if t is not None else self._found.t
+            self._dated(text)
+
+    def _dated(self, text: str) -> None:
+        """A line that says when: what follows is of that moment, also where a person wrote it above a pasted listing."""
+        t = reads.date(text) if len(text) < 200 else None
+        self._found.t = t if t is not None else self._found.t
 
     def _begin(self, text: str) -> None:
         """A block header: the time of what follows, or a `-q` listing."""

@@ -104,9 +104,9 @@ QUANTITIES = (
     Quantity(
         "request.tenant", "request", "tenant", "text",
         strong="tenant, tenant id, customer, api key alias, team, team id",
-        weak="user, user id, client, client id, app, caller, consumer, org, session, session id, conversation, conversation id, chat, chat id, thread id, agent, agent id, conv, sess, prefix id, prefix hash, prefix key, prefix name, document id, doc id, doc, document, file, prompt id, prompt key, prompt hash, template id, image id, picture id, video id, document hash, document sha1, document sha256, document md5, document digest, content hash, content sha256, text hash, text sha256, prompt sha256, file hash, file sha256",
-        samples=(("tenant", "helpdesk", "helpdesk"), ("session", "s07", "s07"), ("prefix_id", "p12", "p12"), ("doc", "d1", "d1")),
-        not_names=("user_agent", "prefix_tokens"),
+        weak="user, user id, client, client id, app, caller, consumer, org, session, session id, conversation, conversation id, chat, chat id, thread id, agent, agent id, conv, sess, prefix id, prefix hash, prefix key, prefix name, document id, doc id, doc, document, file, prompt id, prompt key, prompt hash, template id, assistant, assistant id, bot, bot id, persona, persona id, book, book id, manual, manual id, handbook id, contract id, repo, repo id, repository, workspace, workspace id, notebook id, case id, matter id, ticket id, patient id, corpus id, image id, picture id, video id, document hash, document sha1, document sha256, document md5, document digest, content hash, content sha256, text hash, text sha256, prompt sha256, file hash, file sha256",
+        samples=(("tenant", "helpdesk", "helpdesk"), ("session", "s07", "s07"), ("prefix_id", "p12", "p12"), ("doc", "d1", "d1"), ("assistant", "a085", "a085")),
+        not_names=("user_agent", "prefix_tokens", "case_name"),
     ),
     Quantity(
         "request.replica", "request", "replica", "text",
