@@ -1,0 +1,142 @@
+"""A pass for each kind of event: its rows are read once, and each is given to its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oomdoc.scene import owner, told
+from oomdoc.scene.lives import Server
+from oomdoc.scene.lookups import Descriptions, Devices, box_of, placed_rows, rows_of
+from oomdoc.scene.owner import FOREIGN, UNKNOWN, Bond
+from oomdoc.scene.presence import Tables
+from oomdoc.scene.relation import Aside, Relation
+
+STATEMENTS = ("worker-died", "bus-error", "shm-full", "pinned-alloc-failed", "host-alloc-failed")
+FAULTS = ("xid", "segfault", "reboot")
+
+
+def bind_host_events(store: Tables, server: Server, relation: Relation) -> None:
+    """Faults, counters of memory groups, and what a text that is no log of the server's says of host memory. Kills have a pass of their own."""
+    logs = {life.source for life in server.lives}
+    rows = placed_rows(store, "host_event", "source, line, t, kind, process, pid, memory_group, count, text")
+    faulty = {row["pid"] for row in rows if row["kind"] == "segfault" and row["pid"] is not None}
+    for row in rows:
+        if row["kind"] in FAULTS:
+            bond = owner.of_fault(row, server)
+            if bond.whose == UNKNOWN and row["kind"] == "segfault" and len(faulty) > 1:
+                bond = Bond(
+                    FOREIGN, f"one of {len(faulty)} programs that ended by a fault, at times that cannot be compared"
+                )
+            relation.note("host_event", row, bond, row["text"] or "")
+        elif row["kind"] == "cgroup-oom-count":
+            relation.note("host_event", row, owner.of_counter(row, server), row["text"] or "")
+        elif row["kind"] in STATEMENTS and row["source"] not in logs and logs:
+            relation.note("host_event", row, owner.of_statement(row, server), row["text"] or "")
+
+
+def _of_container(row: Mapping[str, Any], server: Server) -> Bond:
+    bond = owner.of_container(row, server)
+    if bond.whose != FOREIGN and (life := told.life_that_ended(row, server)) is not None:
+        return Bond(bond.whose, bond.why, life.id)
+    return bond
+
+
+def bind_containers(server: Server, relation: Relation, containers: Sequence[Mapping[str, Any]]) -> None:
+    """Containers, with the life that their last status ended."""
+    for row in containers:
+        why = row["last_reason"] or row["reason"] or f"{row['restarts'] or 0} restarts"
+        relation.note(
+            "container", row, _of_container(row, server), " ".join(filter(None, (row["pod"], row["name"], why)))
+        )
+
+
+def bind_cluster(store: Tables, server: Server, relation: Relation) -> None:
+    """Events of a cluster, and statements about autoscalers; those that name nobody are of what is described around them."""
+    described = Descriptions(store)
+    events = placed_rows(store, "cluster_event", "source, line, t, object, namespace, reason, message")
+    kindred: dict[str, bool] = {}
+    for row in events:
+        row.update(described.of_event(row))
+        named = (row["object"] or "").rpartition("/")[2]
+        kindred[row["source"]] = kindred.get(row["source"], False) or server.kin.has(named)
+    for row in events:
+        row["beside_kin"] = kindred[row["source"]]
+        bond = owner.of_cluster_event(row, server)
+        relation.note("cluster_event", row, bond, f"{row['reason']}: {row['message'] or ''}")
+    for row in placed_rows(store, "scaler", "source, line, t, target, namespace, name, text"):
+        row.update(described.of_scaler(row))
+        relation.note("scaler", row, owner.of_scaler(row, server), row["text"] or "")
+
+
+def bind_measured(store: Tables, server: Server, relation: Relation) -> None:
+    """What an exporter measured of containers: thousands of rows of a few; of each somebody else's that a source tells of, one is told aside."""
+    rows = placed_rows(store, "metric", "source, line, labels", "name LIKE 'container\\_%' ESCAPE '\\'")
+    boxes = {row["labels"]: box_of(row["labels"]) for row in rows}
+    kin_told = any(server.kin.has(pod) for _, pod, _ in boxes.values())
+    bonds = {labels: owner.of_measured(*box, server, kin_told) for labels, box in boxes.items()}
+    told_once: set[tuple[str, str]] = set()
+    for row in rows:
+        bond = bonds[row["labels"]]
+        if bond.whose != FOREIGN or row["source"] in relation.strangers:
+            continue
+        relation.hide("metric", row, bond)
+        if (row["source"], bond.why) not in told_once:
+            told_once.add((row["source"], bond.why))
+            relation.tell(Aside(row["source"], row["line"], row["labels"], bond.why, None))
+
+
+def bind_exits(store: Tables, server: Server, relation: Relation, containers: Sequence[Mapping[str, Any]]) -> None:
+    """Ends of processes that are told outside of the server's logs."""
+    logs = {life.source for life in server.lives}
+    described = Descriptions(store)
+    listed: dict[tuple[str, int], list[Bond]] = {}
+    for each in containers:
+        listed.setdefault((each["source"], each["line"]), []).append(_of_container(each, server))
+    orders = rows_of(store, "note", "source, line, topic", "topic IN ('stop-asked', 'unit-started')")
+    for row in placed_rows(store, "process_exit", "source, line, t, name, exit_code"):
+        row.update(described.of_exit(row))
+        says = f"{row['name'] or 'a process'} ended with {row['exit_code']}"
+        if row["exit_code"] in (-9, -15, 137, 143) and _was_asked(row, orders):
+            relation.note("process_exit", row, Bond(FOREIGN, "somebody had asked the supervisor to stop it"), says)
+        elif row["source"] not in logs:
+            # a list of containers has a bare status beside each: it is the status of the one that its line names
+            beside = () if row["name"] else listed.get((row["source"], row["line"]), ())
+            relation.note("process_exit", row, beside[0] if len(beside) == 1 else owner.of_exit(row, server), says)
+
+
+_STOP_LINES = 40
+"""A supervisor waits 30 to 90 seconds for a unit to end before it kills it; a chatty host writes some lines in that time."""
+
+
+def _was_asked(end: Mapping[str, Any], orders: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a process was ended because somebody had the supervisor stop it: what was started again behind that is another one."""
+    before = [row for row in orders if row["source"] == end["source"] and 0 < end["line"] - row["line"] <= _STOP_LINES]
+    last = max(before, key=lambda row: int(row["line"]), default=None)
+    return last is not None and last["topic"] == "stop-asked"
+
+
+def bind_told(store: Tables, server: Server, relation: Relation) -> None:
+    """What people tell of failures: of a day long past, or on a line that is somebody else's. After all passes but that of devices."""
+    logs = {life.source for life in server.lives}
+    days = {row["source"]: row["value"] for row in rows_of(store, "note", "source, line, value", "topic = 'told-day'")}
+    for table in ("oom", "startup_check", "log_error"):
+        for row in placed_rows(store, table, "source, line, t, text", "t IS NULL"):
+            dated = told.of_dated(row, server, days.get(row["source"])) if row["source"] not in logs else None
+            if dated is not None:
+                relation.note(table, row, dated, row["text"])
+    # what a text is said to tell on a line that is somebody else's is theirs as well
+    theirs = {(source, line) for (_, source, line, _), bond in relation.bonds.items() if bond.whose == FOREIGN and line}
+    for row in placed_rows(store, "note", "source, line", "topic IN ('failure-told', 'oom-told')"):
+        if (row["source"], row["line"]) in theirs:
+            relation.hide("note", row, Bond(FOREIGN, "on a line that is somebody else's"))
+
+
+def bind_devices(store: Tables, server: Server, relation: Relation) -> None:
+    """Samples and lists of devices, a source at a time: of the server's node or of another."""
+    devices = Devices(store)
+    for table in Devices.TABLES:
+        for row in rows_of(store, table, "DISTINCT source, 0 AS line"):
+            about = devices.owner_of(row["source"], server)
+            if about is not None:
+                relation.note(table, row, about, f"{table} of {row['source']}")

@@ -1,0 +1,63 @@
+"""Who the server of the bundle is: its lives out of the logs, what containers and limits say of it, and whether its own words explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from oomdoc.scene.lives import LIVES_SQL, Life, Server, life_of, server_of
+from oomdoc.scene.lookups import rows_of
+from oomdoc.scene.presence import Tables
+from oomdoc.scene.strangers import Others
+
+
+def lives_of(store: Tables) -> list[Life]:
+    """The lives that logs show, each at the place of its log; an envelope or a collector may name the pod that a path does not."""
+    lives = [life_of(row) for row in store.rows_of(LIVES_SQL)]
+    pods = {row["source"]: row["text"] for row in rows_of(store, "note", "source, line, text", "topic = 'log-of-pod'")}
+    return [
+        replace(life, place=replace(life.place, pod=pods[life.source])) if life.source in pods and not life.place.pod else life
+        for life in lives
+    ]  # fmt: skip
+
+
+def who_serves(store: Tables, lives: Sequence[Life], known: Others) -> Server:
+    """The server, without the lives and containers of sources that are somebody else's."""
+    columns = (
+        "source, line, pod, name, namespace, pod_uid, container_id, node, image, serves, gpus, state, started_t, "
+        "reason, last_reason, exit_code, memory_limit_bytes, ended_t, ran_s"
+    )
+    server = server_of(
+        [life for life in lives if life.source not in known.strangers],
+        [row for row in rows_of(store, "container", columns) if row["source"] not in known.strangers],
+        known.kin,
+    )
+    server.is_vllm = bool(
+        rows_of(store, "milestone", "DISTINCT source", "name = 'engine-init' AND regexp_matches(text, '^V\\d ')")
+    )
+    limits = rows_of(store, "note", "source, line, value", "topic = 'container-limit'")
+    server.memory_limits |= {
+        int(row["value"]) for row in limits if row["value"] and row["source"] not in known.strangers
+    }
+    return server
+
+
+_EXPLAINING = ("memory", "shm", "driver", "hardware", "bad-argument", "missing-file", "network", "kernel", "limit")
+"""Kinds of errors that are a cause. A wrapper, a peer that is gone, a hang or a client's error follows from something else."""
+
+
+def explains_itself(store: Tables, server: Server, apart: Mapping[str, str]) -> bool:
+    """Whether the server's own words say what became of it.
+
+    It came up and nothing failed, or it names a cause, or no life is seen and its counters run on. What happened to somebody who
+    cannot be named explains nothing then.
+    """
+    if server.came_up:
+        return True
+    causes = ("oom", "true"), ("startup_check", "true"), ("log_error", f"kind IN {_EXPLAINING}")
+    if any(
+        row["source"] not in apart for table, where in causes for row in rows_of(store, table, "DISTINCT source", where)
+    ):
+        return True
+    counters = ("engine_stat", "metric", "request") if not server.lives else ()
+    return any(row["source"] not in apart for table in counters for row in rows_of(store, table, "DISTINCT source"))
