@@ -18,7 +18,7 @@ FROM engine_start a
 JOIN main.life l ON l.start_id = a.start_id AND l.ended = 'open'
 JOIN step p ON p.start_id = a.start_id
 JOIN named n ON n.source = a.source
-JOIN named o ON o.model = n.model AND o.source <> n.source
+JOIN named o ON o.model = n.model
 JOIN engine_start b ON b.source = o.source AND b.served AND b.marked AND b.t > p.t
 WHERE a.marked AND NOT a.served AND a.last_milestone IN ('load-start', 'load-progress', 'loaded', 'kv-available', 'kv-sized', 'kv-blocks', 'capture-start', 'capture-progress')
   AND NOT EXISTS (FROM engine_start c WHERE c.source = a.source AND c.first_line > a.first_line)

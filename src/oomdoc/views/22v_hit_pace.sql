@@ -14,7 +14,7 @@ WITH step AS (
     sum(more) FILTER (name LIKE '%request_queue_time_seconds_sum') AS queued, min(ref) FILTER (name LIKE '%prefix_cache_hits%') AS ref, max(clock_s) AS clock_s
   FROM cache_scrape
   GROUP BY ALL
-  HAVING asked > 0 AND found BETWEEN 0 AND asked AND n >= $pace_requests AND waited >= 0
+  HAVING asked > 0 AND n >= $pace_requests
 ), paced AS (
   SELECT *, n / nullif(clock_s - lag(clock_s) OVER (PARTITION BY labels, life ORDER BY t), 0) AS each_s FROM step
 )

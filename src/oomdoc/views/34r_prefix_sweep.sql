@@ -10,32 +10,37 @@
 WITH setting AS (
   SELECT source, experiment, attempt, flag, max(try_cast(replace(value, ',', '') AS DOUBLE)) AS n
   FROM trial
-  WHERE attempt IS NOT NULL AND flag LIKE '@%'
+  WHERE flag LIKE '@%'
   GROUP BY ALL
 ), told AS (
   -- a median stands below its percentiles
-  SELECT source, experiment, attempt, min(value) FILTER (quantity = 'ttft_s' AND value > 0) AS ttft_s, min(line) AS line
+  SELECT source, experiment, attempt, min(value) FILTER (quantity = 'ttft_s') AS ttft_s, min(line) AS line
   FROM trial_figure
   GROUP BY ALL
-  HAVING ttft_s > 0 AND count(*) FILTER (quantity = 'hit_rate') = 0
+  HAVING count(*) FILTER (quantity = 'hit_rate') = 0
 ), try AS (
   SELECT source, experiment, attempt, flag, n, ttft_s, line, first_value(ttft_s) OVER (PARTITION BY source, experiment, flag ORDER BY n, line) AS first_s,
-    count(*) OVER (PARTITION BY source, experiment, flag) AS tries
+    count(n) OVER (PARTITION BY source, experiment, flag) AS tries
   FROM setting
   JOIN told USING (source, experiment, attempt)
-  WHERE n > 0 AND regexp_matches(
+  WHERE regexp_matches(
     flag, '^@(?:n_?|num_?|number_of_)?(?:distinct_|different_|unique_)?(?:tenant_|system_|shared_)?(?:prefix(?:es)?|prompts|documents?|docs|books?|repos(?:itories)?)$'
   )
+), grown AS (
+  -- a row with more callers or longer prompts than another is another load
+  SELECT source, experiment, a.attempt, b.attempt AS more, flag
+  FROM setting a
+  JOIN setting b USING (source, experiment, flag)
+  WHERE b.n > a.n
 )
-SELECT f.tries, replace(substr(f.flag, 2), '_', ' ') AS unit, f.n::BIGINT AS few, f.ttft_s AS few_ttft_s, m.n::BIGINT AS many, m.ttft_s AS many_ttft_s, m.source || ':' || m.line AS ref
+SELECT f.tries, replace(substr(flag, 2), '_', ' ') AS unit, f.n::BIGINT AS few, f.ttft_s AS few_ttft_s, m.n::BIGINT AS many, m.ttft_s AS many_ttft_s,
+  source || ':' || m.line AS ref
 FROM try f
-JOIN try m ON m.source = f.source AND m.experiment = f.experiment AND m.flag = f.flag AND m.n > f.n AND m.ttft_s >= $load_slower * f.ttft_s
-WHERE f.tries >= $sweep_tries AND f.ttft_s <= $first_token_alike * f.first_s
-  -- a row with more callers or longer prompts is another load
+JOIN try m USING (source, experiment, flag)
+WHERE f.tries >= $sweep_tries AND f.ttft_s <= $first_token_alike * f.first_s AND m.n > f.n AND m.ttft_s >= $load_slower * f.ttft_s
   AND NOT EXISTS (
-    FROM setting a
-    JOIN setting b ON b.source = a.source AND b.experiment = a.experiment AND b.flag = a.flag AND b.n > a.n
-    WHERE a.source = f.source AND a.experiment = f.experiment AND a.attempt = f.attempt AND b.attempt = m.attempt AND a.flag <> f.flag
+    SELECT 1 FROM grown g
+    WHERE (g.source, g.experiment, g.attempt, g.more) = (f.source, f.experiment, f.attempt, m.attempt) AND g.flag <> f.flag
   )
 ORDER BY f.n DESC, m.n, ref
 LIMIT 1
