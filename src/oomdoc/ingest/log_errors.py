@@ -34,8 +34,8 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                  r"|Engine core proc|executor failed|Worker proc|leaked (?:shared_memory|semaphore)|engine dead|is already dead|RPC call to"
                  r"|ClientDisconnect|ConnectionResetError|KeyboardInterrupt|SystemExit|Engine process .*died|ChildFailedError|died with exit code"
                  r"|The actor is dead|RayActorError|ActorDiedError|RayTaskError|ProcessExitedException|QueueOverflowError|resource_tracker"
-                 # what a caller sees of a server that is gone
-                 r"|Server disconnected|RemoteProtocolError|All connection attempts failed|Remote end closed connection"
+                 # what a caller sees of a server that is gone, or that failed
+                 r"|\b500, message='Internal|500 (?:Server Error: )?Internal Server Error|Server disconnected|RemoteProtocolError|All connection attempts failed|Remote end closed connection"
                  # Python's tracker strikes out a segment that its owner has already struck out
                  r"|^KeyError: '/(?:psm_|mp-)|TCPStore|destroy_process_group|Failed core proc|failed: Engine|unexpectedly"),
         # a part of the server waited for another and its patience ended: what kept the other stands elsewhere
@@ -51,7 +51,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
                    r"|CompilationError|InductorError|nvcc|torch\._dynamo"),
         ("nccl", r"NCCL|nccl|ProcessGroup|DistBackendError|DistNetworkError|gloo|all-?reduce"),
         # over plain HTTP a service is asked by its client, a hub is not: what a caller met
-        ("client", r"\bHTTPConnectionPool\(host="),
+        ("client", r"\bHTTPConnectionPool\(host=|timed out .{0,30}(?:waiting for|awaiting) (?:the |a )?(?:first (?:token|byte)|response|completion|answer|headers)\b"),
         ("network", r"ConnectionError|Connection refused|Max retries exceeded|Name or service not known|Temporary failure in name|SSLError|HTTPError|ConnectTimeout|ReadTimeout"
                     r"|Address already in use|LocalEntryNotFoundError|couldn't connect|50[234] Server Error|4\d\d Client Error|GatedRepo|offline mode|HTTP status (?:client|server) error|Too Many Requests|Gateway Time-?out"
                     r"|[Ff]ailed to (?:fetch|download)\b.{0,60}\b(?:hub|model|weights|file|url|repo\w*)"),
@@ -135,6 +135,7 @@ PATTERNS: tuple[Pattern, ...] = (
             ("httpx.ConnectTimeout: timed out while an image was fetched", {"exception": "httpx.ConnectTimeout", "kind": "network"}),
             ("09:20:00   ERROR 4 of 90 rollouts failed: httpx.RemoteProtocolError: Server disconnected without sending a response.", {"exception": "httpx.RemoteProtocolError", "kind": "echo"}),
             ('RuntimeError: torch_call_dispatcher( "aten::new_empty", "", stack.data(), TORCH_ABI_VERSION) API call failed at ops.h, line 9', {"exception": "RuntimeError", "kind": "memory"}),
+            ("TimeoutError: timed out after 4 s waiting for the first token", {"exception": "TimeoutError", "kind": "client"}),  # a caller's patience
             ("TimeoutError: Timed out waiting for mmap file to reach 8589934592 bytes", {"exception": "TimeoutError", "kind": "hang"}),
             ("RuntimeError: Barrier timed out after 30 seconds", {"exception": "RuntimeError", "kind": "hang"}),
             ("RuntimeError: Fault detected in EP all2all communication: one or more ranks timed out during dispatch", {"exception": "RuntimeError", "kind": "hang"}),

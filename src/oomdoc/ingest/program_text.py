@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from oomdoc.ingest.base import Head
 from oomdoc.regexes import regex
 
+SHOWN_CODE = regex(r"\s*(?:-{2,}> ?)?\d{1,6} {4,}(?:raise |return |if |else:|self\.|f?[\"'(\[]|[\w.]+ ?[=(])")
+"""Code that a notebook shows around the line of an error, numbered: messages in it are those that might have come as well."""
 HEAD_READ = 16 << 10  # bytes: licence texts of 10 KB stand before some code
 _MARKS = 2  # lines of a language that make it one: a single one may be quoted
 

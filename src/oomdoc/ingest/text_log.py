@@ -30,6 +30,7 @@ from oomdoc.ingest import (
 )
 from oomdoc.ingest.alike import Alike, alone
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
+from oomdoc.ingest.program_text import SHOWN_CODE
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, peel, read_record
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.intake.scan import Chunk, Hit, LiteralScan
@@ -422,11 +423,10 @@ def _piece(data: bytes, hit: Hit) -> tuple[int, int]:
 
 def _is_echo(data: bytes, begin: int, record: Record, at: int) -> bool:
     """Whether the hit stands in text that a user sent: a request echo, an access line, a data line, a quoted prompt."""
-    if _ECHO.match(record.text):
-        return True
-    return not record.headed and bool(
-        _DATA_LINE.match(decode(data[begin : begin + 40])) and _DATA_LINE.match(record.text)
-    )
+    if record.headed or _ECHO.match(record.text):
+        return _ECHO.match(record.text) is not None
+    shown = _DATA_LINE.match(decode(data[begin : begin + 40])) and _DATA_LINE.match(record.text)
+    return bool(shown or SHOWN_CODE.match(record.text))
 
 
 def _whole_stats(data: bytes, end: int, text: str) -> str:

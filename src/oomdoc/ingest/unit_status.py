@@ -7,6 +7,8 @@
 
 A unit whose main process ended in whatever way is named (`described`): the line that tells the status does not say whose it is.
 
+`systemctl show` tells the last end of the main process as two numbers: a `process_exit`.
+
 One row of `host_event` for each that was ended for memory: whose it was by the unit's name, or by the program that it runs where that is a server;
 the most that it held; the limit that stands in it or in a drop-in of the same text. A unit that held as much as its limit was ended for
 that limit (`cgroup-oom-kill`); of another the text does not say for which (`oom-kill`).
@@ -24,7 +26,7 @@ from oomdoc.ingest.prompts import typed
 from oomdoc.regexes import regex
 from oomdoc.units import parse_size, parse_time
 
-TELLING = regex(rb"(?m)\(Result: oom-kill\)|^Result=oom-kill\b|^\s*Main PID: \d{1,9} \(code=")
+TELLING = regex(rb"(?m)\(Result: oom-kill\)|^Result=oom-kill\b|^\s*Main PID: \d{1,9} \(code=|^ExecMainCode=[123]\b")
 """Whether a text holds anything of this kind: one search for each short text."""
 
 _REACHED = 0.98
@@ -34,9 +36,17 @@ _HEAD = regex(
 )
 _ENDED = regex(r"\s*Active: failed \(Result: oom-kill\)|Result=oom-kill\s*$")
 _PID = regex(r"\s*(?:Main PID|Process): (?P<pid>\d{1,9})\b|(?:ExecMainPID|MainPID)=(?P<pid2>[1-9]\d{0,8})\s*$")
+_CODE = regex(r"ExecMainCode=(?P<code>[0-3])\s*$")
+_STATUS = regex(r"ExecMainStatus=(?P<status>\d{1,3})\s*$")
+_EXITED, _SIGNALLED = 1, (2, 3)
+"""`CLD_EXITED`, `CLD_KILLED` and `CLD_DUMPED` of waitid(2), which `systemctl show` prints as numbers."""
 _PEAK = regex(r"\s*Memory: .{0,80}?\bpeak: (?P<size>[\d.]{1,12}[KMGT]?)\b|MemoryPeak=(?P<bytes>\d{1,15})\s*$")
 _MAX = regex(r"\s*Memory: .{0,80}?\bmax: (?P<size>[\d.]{1,12}[KMGT]?)\b|\s*MemoryMax=(?P<size2>[\d.]{1,15}[KMGT]?)\s*$")
 _SERVER = regex(r".*\b(?P<program>vllm|sglang|text-generation-launcher|llama-server|lmdeploy|trtllm-serve)\b", re.I)
+
+
+_OPTIONS = regex(r"ExecStart=.{0,1500}--(?:max-model-len|tensor-parallel-size|gpu-memory-utilization|max-num-seqs)\b")
+"""A unit whose program is a script, and whose arguments are an engine's."""
 
 
 def _bytes(text: str) -> int | None:
@@ -46,6 +56,7 @@ def _bytes(text: str) -> int | None:
 def read(data: bytes) -> Iterator[Batch]:
     """The units that were ended so; the first line has number 1."""
     found: list[tuple[int, dict[str, Any]]] = []
+    exits: list[tuple[int, int, dict[str, Any]]] = []
     unit: dict[str, Any] = {}
     limit: int | None = None
     rows = Rows()
@@ -73,10 +84,20 @@ def read(data: bytes) -> Iterator[Batch]:
             if "(code=" in line and (begun := unit.pop("line", None)):
                 rows.add("described", begun, kind="unit", name=unit["name"])
             unit.setdefault("pid", int(pid["pid"] or pid["pid2"]))
+        if code := _CODE.match(line):
+            unit["code"] = int(code["code"])
+        elif (status := _STATUS.match(line)) and int(status["status"]):
+            signalled = unit.get("code") in _SIGNALLED
+            if signalled or unit.get("code") == _EXITED:
+                exits.append((number, int(status["status"]) * (-1 if signalled else 1), unit))
         if peak := _PEAK.match(line):
             unit["peak"] = _bytes(peak["size"] or peak["bytes"])
         if program := _SERVER.match(line):
             unit.setdefault("program", program["program"].lower())
+        elif _OPTIONS.search(line):
+            unit.setdefault("program", "vllm")
+    for number, status_code, one in exits:
+        rows.add("process_exit", number, name=one.get("program") or one.get("name"), exit_code=status_code)
     for number, one in found:
         most_bytes = one.get("limit") or limit
         peak_bytes = one.get("peak")

@@ -58,6 +58,8 @@ class Server:
     """How its containers ended that describe their last end."""
     ended: set[float] = field(default_factory=set)
     """When its containers ended last, as their descriptions tell."""
+    listed_pids: set[int] = field(default_factory=set)
+    """Its processes by a list of them, where its own log names none."""
     running_since: float | None = None
     """Its container runs since then, as Kubernetes or docker says."""
     kin: Kin = field(default_factory=Kin)

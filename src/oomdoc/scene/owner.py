@@ -157,6 +157,17 @@ def of_kill(row: Row, server: Server) -> Bond:
         )
     if when == "survived" and life is not None:
         return Bond(FOREIGN, f"{who}, and the server of {life.source} answered on after it")
+    if (
+        when == "during"
+        and life is not None
+        and row["kind"] == "ray-memory-kill"
+        and not known
+        and _failed_later(t, life)
+    ):
+        return Bond(
+            FOREIGN,
+            f"{who} {show_seconds((life.end_t or 0.0) - (t or 0.0))} before the server failed, and Ray tells of a lost worker at once",
+        )
     if when == "untimed" and not known and server.lives:
         if server.came_up and (not engine or server.running_since is not None):
             return Bond(UNKNOWN, f"{who} at a time that cannot be compared, and the server shows no failure")
@@ -186,6 +197,8 @@ def of_fault(row: Row, server: Server) -> Bond:
     """An error of a device or program that the kernel reports (Xid, segfault, reboot): `process`, `t`, `kind`."""
     t, name = row["t"], row["process"]
     what = f"{row['kind']}" + (f" of {name}" if name else "")
+    if row["pid"] in server.listed_pids:
+        return Bond(OWN, f"{what} names process {row['pid']}, which a list of processes shows to be the server's")
     when, life = _in_time(t, server)
     alone = row["kind"] == "segfault" or row["count"] in PROCESS_XIDS
     if (row["text"] or "").startswith("DCGM"):  # an exporter names the pod that has the device
@@ -440,6 +453,11 @@ def _in_time(t: float | None, server: Server) -> tuple[str, Life | None]:
         return "survived", life
     # a server without traffic writes nothing; one that ended by its own words is over
     return ("during", life) if t <= life.end_t + AFTER_S else ("after", life)
+
+
+def _failed_later(t: float | None, life: Life) -> bool:
+    """Whether a life ended by an error of its own, too late for one that follows from what was at `t`."""
+    return t is not None and life.end == "failed" and life.end_t is not None and life.end_t - t > SEEN_S
 
 
 def _shifted(t: float | None, server: Server) -> Life | None:

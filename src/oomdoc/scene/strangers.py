@@ -54,6 +54,7 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
         **got_over(lives, _models(store), _settings(store)),
         **other_servers(store, lives, known.strangers.keys() | logs.keys() | past),
         **logs,
+        **logs_of_other_pods(store, lives),
     }
     return Others(known.kin, {**known.strangers, **apart})
 
@@ -66,7 +67,9 @@ def _programs(store: Tables) -> Others:
     serving = _serving(store)
     for row in _rows(store, "engine_flag", "flag IN ('model', 'served_model_name', 'model_tag')", "value"):
         kin_words |= words_of(str(row["value"]))
-    for source in serving:
+    # a text that only names the engine may be of the program that it is called after: a copy of the weights, a proxy
+    quoting = {row["source"] for row in store.rows_of("SELECT source FROM main.source WHERE rows = 0 AND names_engine")}
+    for source in serving - quoting:
         kin_words |= words_of(source.rsplit("/", 1)[-1])
     kin = Kin(frozenset(kin_words), frozenset(serving))
     names: dict[str, set[str]] = {}
@@ -185,6 +188,23 @@ def other_logs(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
         told = [row for table in ("oom", "log_error") for row in _rows(store, table, f"source = {literal(life.source)}", "t, process, text")]  # fmt: skip
         if any(row["t"] is not None for row in told) and not any(row["process"] or FIELD_OF_ENGINE.search(row["text"] or "") for row in told):  # fmt: skip
             found[life.source] = "another program's log: but for the failure nothing in it is an engine's"
+    return found
+
+
+def logs_of_other_pods(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
+    """Logs without an engine's start that bear the name of a listed pod, where the server's own log tells another one of another workload."""
+    whole = [life for life in lives if not life.id.endswith("#0")]
+    own = {workload_of(life.place.pod) for life in whole if life.place.pod}
+    if not own:
+        return {}
+    listed = {row["pod"] for row in _rows(store, "container", "pod IS NOT NULL", "DISTINCT pod")}
+    found: dict[str, str] = {}
+    for source in sorted({life.source for life in lives} - {life.source for life in whole}):
+        name = source.rsplit("/", 1)[-1]
+        pods = [pod for pod in listed if name.startswith(pod) and not name[len(pod) :][:1].isalnum()]
+        pod = max(pods, key=len, default="")
+        if pod and workload_of(pod) not in own:
+            found[source] = f"the log of another pod, {pod}"
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oomdoc.regexes import regex
-from oomdoc.scene.lives import SEEN_S, Life, Server, in_year_of, long_before
+from oomdoc.scene.lives import SEEN_S, Life, Server, in_year_of, long_before, zone_apart
 from oomdoc.scene.owner import BEFORE_S, FOREIGN, Bond, Row
 from oomdoc.units import parse_time, show_seconds
 
@@ -11,7 +11,7 @@ from oomdoc.units import parse_time, show_seconds
 def life_that_ended(row: Row, server: Server) -> Life | None:
     """The life whose log breaks off in a start, of which a container's last status tells: `exit_code`, `ended_t`, `serves`. None where none is.
 
-    By the time; where no log is of that time, the last start of the only log: the one that ended before it began alike.
+    By the time, of another zone's clock where none fits; where no log is of that time, the last start of the only log: the one that ended before it began alike.
     """
     if row["serves"] is False or row["exit_code"] is None or not 0 < row["exit_code"] < 128:
         return None
@@ -21,6 +21,10 @@ def life_that_ended(row: Row, server: Server) -> Life | None:
         life for life in broken
         if ended and life.end_t is not None and -BEFORE_S <= in_year_of(ended, life.end_t) - life.end_t <= SEEN_S
     ]  # fmt: skip
+    # a supervisor tells UTC, and a log the time of its container: whole half hours lie between them
+    near = near or [
+        life for life in broken if ended and life.end_t is not None and zone_apart(in_year_of(ended, life.end_t), life)
+    ]
     if near:
         return max(near, key=lambda life: life.end_t or 0.0)
     if len(broken) < len(server.lives) or len({life.source for life in broken}) != 1:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from oomdoc.regexes import regex
 from oomdoc.scene.lives import LIVES_SQL, Life, Server, life_of, server_of
 from oomdoc.scene.lookups import rows_of
+from oomdoc.scene.places import ENGINE
 from oomdoc.scene.presence import Tables
 from oomdoc.scene.strangers import Others
+
+_LISTED = regex(r"(?P<command>.*) \(pid (?P<pid>\d{1,9})\)$")
+"""A process of a list, as `process_memory` names it."""
 
 
 def lives_of(store: Tables) -> list[Life]:
@@ -35,6 +40,10 @@ def who_serves(store: Tables, lives: Sequence[Life], known: Others) -> Server:
     server.is_vllm = bool(
         rows_of(store, "milestone", "DISTINCT source", "name = 'engine-init' AND regexp_matches(text, '^V\\d ')")
     )
+    if not any(life.pids for life in server.lives):
+        listed = rows_of(store, "process_memory", "DISTINCT name", "name LIKE '%(pid %'")
+        named = [found for row in listed if (found := _LISTED.search(row["name"]))]
+        server.listed_pids |= {int(found["pid"]) for found in named if ENGINE.search(found["command"])}
     limits = rows_of(store, "note", "source, line, value", "topic = 'container-limit'")
     server.memory_limits |= {
         int(row["value"]) for row in limits if row["value"] and row["source"] not in known.strangers

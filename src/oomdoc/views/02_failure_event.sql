@@ -23,6 +23,16 @@ WITH said AS (
     CASE WHEN exit_code IN (-9, -7, -11, -6, 137) THEN 2 WHEN exit_code = 0 AND source NOT IN (SELECT source FROM engine_start) THEN -1
       ELSE 0 END,
     concat('process ', name, ' ended', ' with exit code ' || exit_code), exit_code IS NULL, false FROM process_exit
+  -- an engine shows the step that it was at only when that failed
+  UNION ALL SELECT source, line, t, process, rank, 'echo', 0, 'the engine hit an exception in this step, which it dumps', false, false FROM crash_step
+  -- calls of a traceback behind which no error stands, and then another start: what it failed of is lost
+  UNION ALL SELECT f.source, max(f.line), NULL, NULL, NULL, 'echo', 0, 'the engine hit an exception, of which the calls are kept and the error is not', false, false
+  FROM frame f
+  JOIN engine_start s ON s.source = f.source AND f.line BETWEEN s.first_line AND s.last_line AND s.engine AND NOT s.served
+  WHERE EXISTS (FROM engine_start n WHERE n.source = s.source AND n.first_line > s.last_line)
+  GROUP BY f.source, s.start_id, s.last_line
+  HAVING NOT EXISTS (FROM log_error e WHERE e.source = f.source AND e.line BETWEEN max(f.line) AND s.last_line)
+    AND NOT EXISTS (FROM oom o WHERE o.source = f.source AND o.line BETWEEN max(f.line) AND s.last_line)
   UNION ALL SELECT g.source, g.line, g.t, NULL, NULL, 'exit', 0, concat('the log ends here (', g.milestone, '), and another start came up after it'), false, false
   FROM given_up g
   UNION ALL SELECT e.source, e.line, NULL, NULL, NULL, 'exit', 0, concat('the container ended with exit code ', e.exit_code), false, false

@@ -5,7 +5,7 @@
 -- share_pinned: share of the samples with usage at 95 % or more
 -- peak: highest usage, 0..1
 -- queued_full: samples at 85 % or more with requests waiting
--- pressed: the pool was the limit: pinned with a queue, or preemption warnings
+-- pressed: the pool was the limit: pinned with a queue, or preemption warnings that are more than a rarity among the requests done
 -- first_ref: where pressure began
 -- first_t: when
 WITH stat AS (
@@ -15,7 +15,9 @@ WITH stat AS (
   WHERE x.kv_used IS NOT NULL
 ), warned AS (
   SELECT s.start_id, min_by(x.source || ':' || x.line, x.line) AS ref, min(x.t) AS t
-  FROM preemption x JOIN engine_start s ON s.source = x.source AND x.line BETWEEN s.first_line AND s.last_line GROUP BY s.start_id
+  FROM preemption x JOIN engine_start s ON s.source = x.source AND x.line BETWEEN s.first_line AND s.last_line
+  WHERE NOT EXISTS (FROM preempt_rate WHERE rare)
+  GROUP BY s.start_id
 ), folded AS (
   SELECT start_id, count(*) AS samples, avg((kv_used >= $pool_pinned)::INT) AS share_pinned, max(kv_used) AS peak,
     count(*) FILTER (queued) AS queued_full,

@@ -58,7 +58,9 @@ WITH ranked AS (
   SELECT 'restart' AS kind, NULL AS start_id, NULL AS start_source, source, line, NULL::DOUBLE AS t,
     concat_ws(' ', pod, last_reason, 'restarts ' || restarts) AS text,
          restarts AS events, false AS served, 10 AS gravity
-  FROM container_end WHERE restarts > 0 AND NOT EXISTS (FROM failed WHERE grade >= 2)
+  FROM container_end WHERE restarts > 0
+    -- the end of a start, whoever tells it, says more than that there were restarts
+    AND NOT EXISTS (FROM failed WHERE grade >= 2 OR (kind = 'exit' AND start_id IS NOT NULL))
     -- what runs again after its machine was started anew has no failure of its own
     AND NOT (state = 'Running' AND with_machine) AND NOT another_day
     -- an orderly end is none, unless a probe sent the signal; restarts without a reason say nothing beside a server that came up

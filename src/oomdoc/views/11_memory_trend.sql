@@ -62,9 +62,24 @@ WITH raw AS (
     OR regexp_matches(state, '(?i)\bafter\b|\b(during|under|at|full|high|peak) load\b')
     -- a phase with so many samples is one of the traffic: a model is loaded in fewer
     OR (lower(trim(state)) = 'load' AND coalesce(t, elapsed_s) IS NOT NULL AND alike >= $device_samples)
-), fallen AS (
-  SELECT *, bytes < $new_life * lag(bytes) OVER (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line) AS fell
+), renewed AS (
+  -- between these moments a server was started again: it says so, or a process of one name has another number
+  SELECT t AS from_t, t AS to_t FROM engine_start WHERE t IS NOT NULL
+  UNION ALL
+  SELECT last_t, t FROM (
+    SELECT t, pid, lag(t) OVER w AS last_t, lag(pid) OVER w AS last_pid, count(*) OVER (PARTITION BY source, name, t) AS alike
+    FROM gpu_process
+    WHERE t IS NOT NULL AND pid IS NOT NULL
+    WINDOW w AS (PARTITION BY source, name ORDER BY t)
+  ) WHERE pid <> last_pid AND alike = 1
+), stepping AS (
+  SELECT *, lag(bytes) OVER w AS bytes_before, lag(moment) OVER w AS moment_before
   FROM ordered
+  WINDOW w AS (PARTITION BY source, name, resource, variant, kind ORDER BY moment, step, line)
+), fallen AS (
+  SELECT * EXCLUDE (bytes_before, moment_before), bytes < $new_life * bytes_before
+    OR (bytes_before - bytes >= $state_stepped_bytes AND EXISTS (FROM renewed r WHERE r.from_t <= moment AND r.to_t >= moment_before)) AS fell
+  FROM stepping
 ), lapped AS (
   -- a container that was started again begins anew: each of its lives is a series of its own, not one that gives back
   SELECT * REPLACE (
@@ -72,7 +87,7 @@ WITH raw AS (
       FROM container c
       WHERE (c.restarts > 0 OR c.last_reason = 'OOMKilled')
         AND (f.name = '' OR coalesce(c.pod, c.name) IS NULL OR f.name IN (c.pod, c.name))
-    )
+    ) OR EXISTS (FROM renewed)
     THEN kind || '#' || lap ELSE kind END AS kind)
   FROM (
     SELECT *,

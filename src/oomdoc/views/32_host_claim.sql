@@ -35,6 +35,8 @@ WITH flag AS (
   -- where nobody tells the size, what was available before anything was loaded
   SELECT least(
     (SELECT min(memory_limit_bytes) FROM container WHERE memory_limit_bytes > 0),
+    -- of several limits that are told beside the server nobody knows which is its own
+    (SELECT CASE WHEN count(DISTINCT value) = 1 THEN max(value) END FROM note WHERE topic = 'container-limit'),
     coalesce((SELECT max(value) FROM note WHERE topic IN ('host-size', 'container-limit')), (SELECT host_available_bytes FROM engine))
   ) AS bytes
 )

@@ -6,11 +6,11 @@
 -- first_ref: where it is said first behind the last step
 -- ref: where it is said last
 WITH said AS (
-  -- what is told of memory is no wait for another part
+  -- what is told of memory is no wait for another part, nor is a caller's for an answer
   SELECT source, line, text, regexp_replace(lower(text), '[0-9][0-9a-f.:]*', '#', 'g')[:48] AS shape FROM note
   WHERE topic = 'waits-for'
     AND NOT regexp_matches(
-      text, '(?i)\bmemory\b|\bkv\b|\bblocks?\b|\bvram\b|\bapplication (startup|shutdown)|\brequests?\b|\bto (finish|complete)\b'
+      text, '(?i)\bmemory\b|\bkv\b|\bblocks?\b|\bvram\b|\bapplication (startup|shutdown)|\brequests?\b|\bto (finish|complete)\b|\bfirst (token|byte)\b|\bresponse\b'
     )
 ), step AS (
   SELECT source, max(line) AS line FROM (

@@ -348,7 +348,16 @@ def of_group(columns: Mapping[str, Column]) -> Mapping[str, Column]:
     {'working_set_gib': 'host', 'page_cache_gib': 'page-cache'}
     >>> of_group({name: column_of(name) for name in ("time", "working_set_gib", "gpu_used_mib")})["working_set_gib"].role
     'figure'
+    >>> of_group({name: column_of(name) for name in ("time", "cgroup", "memory_current_bytes")})["memory_current_bytes"].resource
+    'container'
     """
+    if any("cgroup" in pieces(name) for name in columns):  # a column names the group that each row is about
+        return {
+            name: column._replace(resource="container")
+            if column.role == MEMORY and not column.resource and "memory" in pieces(name)
+            else column
+            for name, column in columns.items()
+        }
     if not any(column.role == MEMORY and column.resource in _BESIDE_GROUP for column in columns.values()):
         return columns
     return {
