@@ -722,3 +722,10 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_analysis_of_small_files_does_without_numpy() -> None:
+    """One has a log of statistics, whose shape is learned from the first lines."""
+    folder = Path(__file__).parents[1] / "sample_logs" / "pieces-of-seven-gib"
+    code = f"import sys, oomdoc; oomdoc.analyze({str(folder)!r}).close(); sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

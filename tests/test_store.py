@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from oomdoc.errors import UsageError
+from oomdoc.evidence import incoming
 from oomdoc.evidence.derived import Derived, made_of
 from oomdoc.evidence.store import Store
 from oomdoc.evidence.tables import TABLES, Batch
@@ -36,6 +37,21 @@ def test_small_and_large_batches_give_the_same_rows(loaded: Store) -> None:
         {"source": "a.log", "n": 2, "known": 1, "named": 1},
         {"source": "b.log", "n": 6000, "known": 3000, "named": 6000},
     ]
+
+
+@pytest.mark.parametrize("few", [1, 10_000])
+def test_rows_are_the_same_as_lists_and_as_arrays(loaded: Store, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incoming, "_FIRST_NUMPY_ROWS", few)
+    numbers = list(range(700))
+    columns = {"line": numbers, "engine": [n % 3 for n in numbers], "kv_used": [None if n % 5 else n / 700 for n in numbers],
+               "running": [n % 7 or None for n in numbers], "t": [n * 10.0 + 2e9 for n in numbers]}  # fmt: skip
+    loaded.load("a.log", Batch("engine_stat", columns))
+    loaded.flush()
+    rows = loaded.rows_of("SELECT * FROM engine_stat ORDER BY line")
+    assert [{name: row[name] for name in columns} for row in rows] == [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
+    assert None in loaded.values_of("engine_stat", "kv_used")
 
 
 def test_numpy_columns_keep_their_nulls(loaded: Store) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oomdoc.ingest import text_log
+from oomdoc.ingest import alike, text_log
 from oomdoc.ingest.record import Clock, Record
 from oomdoc.intake.scan import Chunk
 
@@ -100,3 +100,26 @@ def test_nothing_that_waits_leaves_the_shape_alone() -> None:
     assert learned is not None
     reader.alike.flush()
     assert reader.alike._template is learned
+
+
+def test_few_statistics_are_read_as_many_are_and_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [LINE.format(30, n % 60, n) for n in range(300)]
+    lines[150] = lines[150].replace("Waiting: 0 reqs", "Waiting: many")
+    told = []
+    for worthwhile in (1, 1000):
+        monkeypatch.setattr(alike, "_WORTHWHILE", worthwhile)
+        reader = text_log.Reader()
+        reader.chunk(Chunk("".join(lines[:5]).encode(), 1, True))  # teaches the shape
+        reader.chunk(Chunk("".join(lines[5:]).encode(), 6, True))
+        rows: list[dict[str, object]] = []
+        arrays = 0
+        for batch in reader.take():
+            arrays += any(hasattr(column, "dtype") for column in batch.columns.values())
+            rows += [
+                {name: column[at] for name, column in batch.columns.items() if column[at] is not None}
+                for at in range(batch.rows)
+            ]
+        told.append(sorted(rows, key=lambda row: (len(row), row["line"])))
+        assert bool(arrays) == (worthwhile == 1)
+    assert told[0] == told[1]
+    assert len(told[0]) > 290

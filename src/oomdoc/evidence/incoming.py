@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 BUFFER_ROWS = 4_000  # rows of rare evidence that are held before one insert: single inserts cost 0.4 ms each
-_NUMPY_ROWS = 500  # from here on importing numpy costs less than parameter binding
+_NUMPY_ROWS = 500  # from here on arrays cost less than parameter binding (6 us a row)
+_FIRST_NUMPY_ROWS = 2_000  # the same where no reader has used numpy: to import it takes 45 ms, in a process that has it nothing
 _ROW_GROUP = (
     122_880  # rows that DuckDB keeps together: a full group is written without the detour over a transaction's rows
 )
@@ -74,6 +75,7 @@ class Incoming:
         self._pending: dict[str, dict[str, list[Any]]] = {}
         self._pending_rows = 0
         self._bulk: dict[str, _Bulk] = {}
+        self._arrays = False  # arrays came, or so many rows that they become some: numpy is there
         self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
         self._aside = self._con  # a connection of its own for the writer
@@ -99,7 +101,7 @@ class Incoming:
 
     def forget(self) -> None:
         """Empty the tables. Not where sources have tables of their own."""
-        self._pending, self._pending_rows = {}, 0
+        self._pending, self._pending_rows, self._arrays = {}, 0, False
         for table in self.filled:
             self._con.execute(f'DELETE FROM main."{table}"')
         self.filled.clear()
@@ -134,6 +136,7 @@ class Incoming:
             return
         self._note(batch.table, batch.columns.get("t"))
         if any(is_array(column) for column in batch.columns.values()):
+            self._arrays = True
             ready = {name: sane_array(values) for name, values in batch.columns.items() if is_array(values)}
             lists = {name: values for name, values in batch.columns.items() if not is_array(values)}
             self._hold(batch.table, source, {**ready, **arrays(batch.table, lists)}, batch.rows)
@@ -189,7 +192,8 @@ class Incoming:
         pending, self._pending, self._pending_rows = self._pending, {}, 0
         for table, columns in pending.items():
             count = len(next(iter(columns.values())))
-            if count >= _NUMPY_ROWS:
+            if count >= (_NUMPY_ROWS if self._arrays else _FIRST_NUMPY_ROWS):
+                self._arrays = True
                 self._hold(table, None, arrays(table, columns), count)
             elif count:
                 types = {column.name: column.type for column in TABLES[table].columns}

@@ -18,11 +18,12 @@ from oomdoc.evidence.tables import TABLES
 from oomdoc.ingest.base import Pattern, Rows
 from oomdoc.ingest.record import Clock, Record
 from oomdoc.intake.cells import Field, Memo
-from oomdoc.intake.columns import Template
+from oomdoc.intake.columns import Cut, Template
 from oomdoc.intake.scan import Chunk, Hit
 from oomdoc.regexes import regex
 
 _TOGETHER = 2000  # lines read at once: numpy's price per call is spread over them
+_WORTHWHILE = 1000  # fewer lines of a source are cut plainly, for 10 ms: to import numpy takes 45
 _TRIES = 8  # shapes tried per source, so that a log without any costs nothing
 _LONGEST = 1000
 _STAMP = regex(r"(?:^|(?<= ))(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?= )")
@@ -50,6 +51,7 @@ class Alike:
         self._tries = 0
         self._dense = False  # the chunk before was full of such lines
         self._whole = False  # this chunk is read whole
+        self._many = False  # this source has so many of them that numpy reads them
         self._lines: list[int] = []
         self._texts: list[bytes] = []
         self._seen: tuple[list[int], list[float]] = [], []  # lines and times of those that were read last
@@ -61,6 +63,7 @@ class Alike:
             return None
         import numpy as np
 
+        self._many = True
         self.flush()
         if self._template is None:  # those that waited had another shape after all
             self._dense = False
@@ -109,14 +112,20 @@ class Alike:
         if not texts:  # nothing waits: the shape stays
             return
         self._lines, self._texts = [], []
-        cut = self._template.read(b"\n".join(texts), 0.5) if self._template else None
-        if cut is not None and self._emit([lines[row] for row in cut.lines.tolist()], cut.columns):
-            odd = cut.odd[0].tolist()
+        self._many = self._many or len(texts) >= _WORTHWHILE
+        cut = self._cut(b"\n".join(texts))
+        if cut is not None and self._emit([lines[row] for row in _listed(cut.lines)], cut.columns):
+            odd: Iterable[int] = _listed(cut.odd[0])
         else:
             odd = range(len(lines))
             self._template = None  # perhaps the next line teaches a better one
         for row in odd:
             self._plain(Chunk(texts[row], lines[row], True), self._year_clock)
+
+    def _cut(self, data: bytes) -> Cut | None:
+        if self._template is None:
+            return None
+        return (self._template.read if self._many else self._template.read_plain)(data, 0.5)
 
     def time_before(self, line: int) -> tuple[int, float] | None:
         """Line and time of the last such line before a line; None where there is none."""
@@ -130,6 +139,8 @@ class Alike:
 
     def _emit(self, lines: Any, columns: dict[str, Any]) -> bool:
         """Hand on the rows of a cut; False where a time or a number is not what the plain reader would make of it."""
+        if not self._many:
+            return self._emit_plain(lines, columns)
         import numpy as np
 
         times = columns["t"].tolist()
@@ -142,6 +153,19 @@ class Alike:
             whole[name] = np.full(len(times), value, object if isinstance(value, str) else np.int64)
         self._rows.add_columns(self._pattern.table, whole)
         self._seen = whole["line"].tolist(), times
+        return True
+
+    def _emit_plain(self, lines: list[int], columns: dict[str, Any]) -> bool:
+        """The same with lists."""
+        if any(None in column for column in columns.values()):
+            return False
+        whole: dict[str, Any] = {"line": lines, "t": columns["t"]}
+        for name, divisor in self._divisors.items():
+            whole[name] = [value / divisor for value in columns[name]] if divisor != 1 else columns[name]
+        for name, value in self._who.items():
+            whole[name] = [value] * len(lines)
+        self._rows.add_columns(self._pattern.table, whole)
+        self._seen = lines, columns["t"]
         return True
 
     def _time(self, text: bytes) -> float | None:
@@ -186,7 +210,7 @@ class Alike:
                 _same(fields, cell, text)
             at += len(text) + 1
         template = Template(b" ", cell + 1, tuple(fields))
-        cut = template.read(line, 0.5)
+        cut = template.read_plain(line, 0.5)
         found = {name: cut.columns[name][0] / divisor for name, divisor in self._divisors.items()} if cut else None
         if found == plain[0]:
             self._template, self._ending = template, line[-1:]
@@ -211,6 +235,10 @@ class Alike:
             self._divisors[name] = 100 if rows[0][name] == value / 100 else 1
         fields.append(Field(kind, name, cell, cell, number[1].encode(), number[3].encode()))  # type: ignore[arg-type]
         return True
+
+
+def _listed(column: Any) -> list[int]:
+    return column if isinstance(column, list) else column.tolist()  # type: ignore[no-any-return]
 
 
 def alone(hits: list[Hit], place: int) -> bool:

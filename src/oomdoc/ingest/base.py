@@ -46,7 +46,7 @@ class Rows:
         self.count += 1
 
     def add_columns(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Append many rows as arrays."""
+        """Append many rows as columns: arrays, or lists where there are few."""
         self._ready.append(Batch(table, columns))
         self.count += len(columns["line"])
 
