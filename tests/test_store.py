@@ -256,3 +256,19 @@ def test_an_incident_sees_neither_what_is_wrapped_nor_another_life(
         assert [row["line"] for row in store.rows_of("FROM seen.oom ORDER BY line")] == (
             every[1:] if guessed else every
         )
+
+
+def test_only_queries_from_outside_ask_for_a_transaction_that_reads(loaded: Store) -> None:
+    own, broken, other = "SELECT true AS holds", "SELECT error('no') AS holds", "SELECT false AS holds"
+    loaded.finish()
+    loaded.focus(None)
+    loaded.trust([own, broken])
+    assert loaded.ask(own) == {"holds": True}
+    assert loaded.database._reads_only is False
+    assert loaded.ask(other) == {"holds": False}
+    assert loaded.database._reads_only is True
+    with pytest.raises(duckdb.Error):  # ends the transaction that is open
+        loaded.ask(broken)
+    assert [loaded.ask(each) for each in (own, other)] == [{"holds": True}, {"holds": False}]
+    with pytest.raises(duckdb.Error):
+        loaded.database.con.execute("DELETE FROM main.oom")

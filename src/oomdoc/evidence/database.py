@@ -111,13 +111,13 @@ class Database:
             self.con.execute("ROLLBACK")
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Nothing is written: `WITH x AS (DELETE ... RETURNING *) SELECT` is a SELECT to the parser.
+    def reading(self, only: bool = True) -> Iterator[None]:
+        """With `only` nothing is written: `WITH x AS (DELETE ... RETURNING *) SELECT` is a SELECT to the parser.
 
         One transaction serves all questions until something of our own is written (0.5 ms to begin and end it, five times a
         question); one that failed is over.
         """
-        if not self._reads_only:
+        if only and not self._reads_only:
             self.con.execute("BEGIN TRANSACTION READ ONLY")
             self._reads_only = True
         try:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 BUFFER_ROWS = 4_000  # rows of rare evidence that are held before one insert: single inserts cost 0.4 ms each
 _NUMPY_ROWS = 500  # from here on arrays cost less than parameter binding (6 us a row)
-_FIRST_NUMPY_ROWS = 2_000  # the same where no reader has used numpy: to import it takes 45 ms, in a process that has it nothing
+_FIRST_NUMPY_ROWS = (
+    2_000  # the same where no reader has used numpy: to import it takes 45 ms, in a process that has it nothing
+)
 _ROW_GROUP = (
     122_880  # rows that DuckDB keeps together: a full group is written without the detour over a transaction's rows
 )
