@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from needs import answerless, as_bare, columns_of, names_of, rowless  # it stands beside this file
+from needs import answerless, as_bare, columns_of, names_of, parts, rowless  # it stands beside this file
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = "sample_logs/kv-demand-long-chats"
@@ -65,6 +65,7 @@ def pages() -> dict[Path, str]:
             text = with_block(text, block, render())
         made[ROOT / name] = text
     made[ROOT / "src" / "oomdoc" / "views" / "blank.json"] = blank_views()
+    made[ROOT / "src" / "oomdoc" / "views" / "parts.json"] = parts_of_views()
     made[ROOT / "src" / "oomdoc" / "views" / "questions.json"] = questions()
     made[ROOT / "src" / "oomdoc" / "physics" / "weights.json"] = loaded_weights()
     return made
@@ -96,6 +97,45 @@ def blank_views() -> str:
             rowed |= {name} if rows else set()
             lines.append(f"  {json.dumps(name)}: {json.dumps(known, default=float)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def parts_of_views() -> str:
+    """What each part of a view's WITH clause gives in a bundle without evidence, and when it gives that: one view a line.
+
+    Constants for it are left out where they are no shorter than its text.
+    """
+    from oomdoc.evidence.store import Store
+    from oomdoc.views import VIEWS
+    from oomdoc.views.blank import mark
+
+    lines, rowed = [], set[str]()
+    with Store() as store:
+        store.derived.plainly = True
+        store.finish()
+        store.focus(None)
+        for name, view in VIEWS.items():
+            found: list[list[Any]] = []
+            for part, at, begin, end, claim in parts(view.sql, relations(), told_columns(), rowed):
+                text = constants(store, f"{view.sql[: end + 1]} SELECT * FROM {part}") if claim is not None else None
+                told = text is not None and len(text) < end - begin
+                found.append([part, at, begin, end, claim if told else None, text if told else None])
+            rowed |= {name} if store.rows_of(f"SELECT * FROM main.{name}") else set()
+            if any(text is not None for *_, text in found):
+                lines.append(f"  {json.dumps(name)}: {json.dumps({'mark': mark(view.sql), 'parts': found})}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def constants(store: Any, sql: str) -> str | None:
+    """A query that gives what another gives, without reading anything; None where that has several rows."""
+    from oomdoc.evidence.database import literal
+
+    columns = {row["column_name"]: row["column_type"] for row in store.rows_of(f"DESCRIBE {sql}")}
+    rows = store.rows_of(sql)
+    if len(rows) > 1:
+        return None
+    told = rows[0] if rows else {}
+    values = ", ".join(f'{literal(told.get(column))}::{kind} AS "{column}"' for column, kind in columns.items())
+    return f"SELECT {values}{'' if rows else ' WHERE false'}"
 
 
 def questions() -> str:

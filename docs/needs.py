@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -107,14 +108,55 @@ def as_bare(
     return _written(_Query.of(sql, columns, told).as_bare(frozenset(rowed)), columns)
 
 
+_TOKEN = re.compile(r"--[^\n]*|'(?:[^']|'')*'|\"[^\"]*\"|\w+|\S")
+
+
+def parts(
+    sql: str, columns: Mapping[str, Collection[str]], told: Mapping[str, Collection[str]], rowed: Collection[str]
+) -> Iterator[tuple[str, int, int, int, Claim]]:
+    """The queries of a WITH clause: name, where that stands, where its text begins and ends, and what `as_bare` says of it.
+
+    >>> list(parts("WITH x AS (SELECT max(k) AS k FROM a) SELECT k FROM x", {"a": ["k"]}, {}, ()))
+    [('x', 5, 11, 36, 'a')]
+    """
+    query = _Query.of(sql, columns, told)
+    tokens = [found for found in _TOKEN.finditer(sql) if not found[0].startswith("--")]
+    nth = 2 if tokens[1:] and tokens[1][0].upper() == "RECURSIVE" else 1
+    for name, inner in query.named.items():
+        at = tokens[nth]
+        assert at[0] == name, f"{at[0]} where {name} was to stand"
+        nth += 1
+        renamed = tokens[nth][0] == "("
+        if renamed:
+            nth = _closing(tokens, nth) + 1
+        while tokens[nth][0] != "(":  # AS, MATERIALIZED
+            nth += 1
+        begin, nth = tokens[nth].end(), _closing(tokens, nth)
+        claim = None if renamed else _written(inner.as_bare(frozenset(rowed)), columns)
+        yield name, at.start(), begin, tokens[nth].start(), claim
+        nth += 2  # the comma
+
+
+def _closing(tokens: Sequence[re.Match[str]], opening: int) -> int:
+    """Where the parenthesis ends that begins there."""
+    depth = 0
+    for place in range(opening, len(tokens)):
+        depth += {"(": 1, ")": -1}.get(tokens[place][0], 0)
+        if not depth:
+            return place
+    raise ValueError("a parenthesis without an end")
+
+
 class _Query:
     """A query within the names that it can read from."""
 
     def __init__(self, node: Node, known: Mapping[str, _Source]) -> None:
+        self.named: dict[str, _Query] = {}
         for entry in node["cte_map"]["map"]:
             value = entry["value"]
             inner = value["query_node"] if "query_node" in value else value["query"]["node"]
-            known = {**known, entry["key"].lower(): _Source(query=_Query(inner, known))}
+            self.named[entry["key"]] = _Query(inner, known)
+            known = {**known, entry["key"].lower(): _Source(query=self.named[entry["key"]])}
         self.node = node
         self.parts = (
             [_Query(part, known) for part in node.get("children") or (node["left"], node["right"])]

@@ -24,6 +24,7 @@ from oomdoc.evidence.tables import TABLES, Batch
 from oomdoc.judge.rules import Rule, load_rules, shipped_questions
 from oomdoc.views import VIEWS
 from oomdoc.views.blank import BLANK, Between, Question, is_so, question
+from oomdoc.views.parts import parts_of, shortened
 
 ROOT = Path(__file__).parents[1]
 RULES, _ = load_rules(tests=False)
@@ -399,3 +400,60 @@ def test_answers_and_views_of_any_rows_are_the_same(seed: int) -> None:
 def test_every_view_is_written_down() -> None:
     """One that reads a view made after it is not: so is a common table expression of such a view's name, which is then taken for it."""
     assert [name for name in VIEWS if name not in BLANK] == []
+
+
+# ---- parts of views
+
+
+def _give(store: Store, sql: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    return store.rows_of(f"DESCRIBE {sql}"), store.rows_of(sql)
+
+
+def test_what_is_written_down_of_parts_is_of_the_views_there_are() -> None:
+    told = {name: parts_of(name) for name in VIEWS if parts_of(name)}
+    assert len(told) > 60
+    for name, every in told.items():
+        sql = VIEWS[name].sql
+        assert sql[: every[0].at].split() in (["WITH"], ["WITH", "RECURSIVE"]), name
+        for part in every:
+            assert sql.startswith(part.name, part.at) and sql[part.begin - 1] == "(" and sql[part.end] == ")"
+            assert part.text is None or part.bare is not None
+
+
+def test_without_evidence_views_give_the_same_without_any_of_their_parts() -> None:
+    with Store() as store:
+        store.derived.plainly = True
+        store.finish()
+        store.focus(None)
+        for name in VIEWS:
+            whole = _give(store, VIEWS[name].sql)
+            for part in parts_of(name):
+                if part.text is not None:
+                    claimed = part.bare
+                    shorter = shortened(name, lambda claim, claimed=claimed: claim == claimed)
+                    assert shorter != VIEWS[name].sql and _give(store, shorter) == whole, f"{name} {part.name}"
+            assert _give(store, shortened(name, lambda claim: True)) == whole, name
+
+
+@pytest.mark.parametrize("case", SOME[1::3], ids=lambda path: path.parent.name)
+def test_views_without_those_parts_that_a_bundle_has_nothing_for_give_the_same(case: Path) -> None:
+    with analyze(case.parent) as analysis:
+        store = analysis._store
+        store.derived.make_all()
+        fewer = 0
+        for name in VIEWS:
+            shorter = shortened(name, store.derived._is_so)
+            if shorter != VIEWS[name].sql:
+                fewer += 1
+                assert _give(store, shorter) == _give(store, VIEWS[name].sql), name
+        assert fewer > 30
+
+
+def test_a_part_that_has_rows_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the claims say decides: with all of them taken for so a bundle's failure is lost."""
+    case = ROOT / "sample_logs" / "graph-capture-on-24gb"
+    with analyze(case) as analysis:
+        assert analysis.report.diagnoses[0].cause == "cuda-graph-overhead"
+    monkeypatch.setattr(Derived, "_is_so", lambda self, claim: True)
+    with analyze(case) as analysis:
+        assert analysis.report.diagnoses[0].cause != "cuda-graph-overhead"

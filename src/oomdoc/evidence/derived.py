@@ -11,7 +11,8 @@ from oomdoc.evidence.database import Database, duckdb, literal
 from oomdoc.evidence.tables import TABLES
 from oomdoc.regexes import regex
 from oomdoc.views import VIEWS
-from oomdoc.views.blank import BLANK, Question, is_so
+from oomdoc.views.blank import BLANK, Claim, Question, is_so
+from oomdoc.views.parts import shortened
 
 _LISTS_TABLES = regex(r"(?i)duckdb_|information_schema|pg_catalog|pragma|sqlite_master|summar")
 
@@ -70,16 +71,28 @@ class Derived:
         self._unmade.discard(name)
         self._counts.pop(name, None)
         self._rows.pop(name, None)
+        text = VIEWS[name].sql
         known = not self.plainly and (self._is_as_blank(name) or self._is_rowless(name))
         if not known and not self.plainly:
             # of a view that nothing is written down of, all that come before it: it can read no others
             before = BLANK[name].reads if name in BLANK else itertools.takewhile(lambda other: other != name, VIEWS)
-            for other in [other for other in before if other in self._unmade]:
-                self.make(other)
+            unmade = [other for other in before if other in self._unmade]
+            for other in unmade:
+                if other in self._unmade and not self._is_as_blank(other):
+                    self.make(other)
             known = self._is_as_blank(name)  # by what stands in them
+            if not known:
+                text = shortened(name, self._is_so)
+                for other in unmade:  # those that are as without evidence, where it still names them
+                    if other in self._unmade and other in text:
+                        self.make(other)
         self._database.write()
         try:
-            made = self._database.con.execute(self._database.statement(_blank_table(name) if known else made_of(name)))
+            if not known and text != VIEWS[name].sql:
+                statement = self._database.passing(made_of(name, text))
+            else:
+                statement = self._database.statement(_blank_table(name) if known else made_of(name))
+            made = self._database.con.execute(statement)
         except duckdb.OutOfMemoryException:
             if known or name not in BLANK:
                 raise
@@ -127,6 +140,10 @@ class Derived:
             or is_so(asked.nothing, self._comes_empty, self._values_made)
             or (bool(asked.reads) and all(self._is_blank(name, asked) for name in asked.reads))
         )
+
+    def _is_so(self, claim: Claim) -> bool:
+        """Whether a claim is so, as things stand."""
+        return is_so(claim, self._is_empty, self._values_known, self._is_as_blank)
 
     def _is_rowless(self, name: str) -> bool:
         """Whether a view that has no row without evidence has none in this bundle; views before it are made to know it."""
@@ -200,14 +217,14 @@ class Derived:
                     and (self._counts.get(name) == 0 or is_so(known.rowless, self._is_empty, self._values_known))
                 )
                 or all(self._is_as_blank(read) if read in VIEWS else self._is_empty(read) for read in known.reads)
-                or is_so(known.bare, self._is_empty, self._values_known, self._is_as_blank)
+                or self._is_so(known.bare)
             )
         return self._as_blank[name]
 
 
-def made_of(name: str) -> str:
-    """The statement that makes a view a table of its rows."""
-    return f"CREATE OR REPLACE TABLE main.{name} AS {VIEWS[name].sql}"
+def made_of(name: str, text: str = "") -> str:
+    """The statement that makes a view a table of its rows, which this text gives as well as its own."""
+    return f"CREATE OR REPLACE TABLE main.{name} AS {text or VIEWS[name].sql}"
 
 
 @functools.cache

@@ -238,7 +238,7 @@ class Alike:
 
 
 def _listed(column: Any) -> list[int]:
-    return column if isinstance(column, list) else column.tolist()  # type: ignore[no-any-return]
+    return column if isinstance(column, list) else column.tolist()
 
 
 def alone(hits: list[Hit], place: int) -> bool:

@@ -56,12 +56,13 @@ def mark(sql: str) -> int:
     return zlib.crc32(sql.encode())
 
 
-def _told(name: str) -> Any:
+def written_down(name: str) -> Any:
+    """What stands in a file beside this one."""
     return json.loads(Path(__file__).with_name(name).read_text("utf-8"))
 
 
-def _written_down() -> Mapping[str, Blank]:
-    told = _told("blank.json")
+def _current() -> Mapping[str, Blank]:
+    told = written_down("blank.json")
     current: dict[str, Blank] = {}
     for name, view in VIEWS.items():  # in the order in which they read each other
         entry = told.get(name)
@@ -76,7 +77,7 @@ def _written_down() -> Mapping[str, Blank]:
     return current
 
 
-BLANK: Mapping[str, Blank] = _written_down()
+BLANK: Mapping[str, Blank] = _current()
 """By view. One that was changed since, and all that read it, are not in it: they are made and asked."""
 
 
@@ -84,7 +85,7 @@ BLANK: Mapping[str, Blank] = _written_down()
 def _questions() -> Mapping[int, Question]:
     return {
         int(name): Question(frozenset(entry["reads"]), None if entry["columns"] is None else frozenset(entry["columns"]), entry["nothing"])
-        for name, entry in _told("questions.json").items()
+        for name, entry in written_down("questions.json").items()
     }  # fmt: skip
 
 
