@@ -239,7 +239,7 @@ class Objects:
         for one in map(mapping, _list(task.get("containers"))):
             code, reason = _whole(one.get("exitCode")), str(one.get("reason") or "")
             self.rows.add(
-                "container", line, pod=group or None, name=_text(one.get("name")), state="Terminated", exit_code=code,
+                "container", line, pod=group or None, name=_text(one.get("name")), image=_text(one.get("image")), state="Terminated", exit_code=code,
                 last_reason="OOMKilled" if "OutOfMemory" in reason else "Completed" if code == 0 else "Error", started_t=begin, ended_t=end,
                 ran_s=end - begin if begin is not None and end is not None and end >= begin else None,
             )  # fmt: skip

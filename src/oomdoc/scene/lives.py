@@ -126,7 +126,7 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
 
     A container is its own if its image or command serves, or its pod or id is that of a life's log; where neither is
     told, one that asks for a GPU; else those whose pod is named as a model server is; where only one pod is described, that one.
-    One that began and ended with a life's log is its own, whatever its image is called.
+    Where none is, one that began and ended with a life's log is its own, whatever its image is called.
     Without a log, the pod whose end was asked for is what the bundle is about.
     """
     server = Server(lives, kin=kin)
@@ -146,7 +146,7 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
     if not own and not logged and len({row["pod"] for row in containers}) == 1:
         own = [row for row in containers if row["serves"] is not False and not outlived(row, lives)]
     own = _asked_about(containers, own) if not lives else own
-    own += [row for row in containers if row not in own and any(lived_as_long(row, life) for life in lives)]
+    own = own or [row for row in containers if any(lived_as_long(row, life) for life in lives)]
     for row in own:
         _add(server, row["pod"], row["namespace"], row["pod_uid"], row["container_id"], row["node"])
         if row["name"]:

@@ -98,7 +98,12 @@ def of_kill(row: Row, server: Server) -> Bond:
         engine = True
     alone = row["kind"] == "cgroup-oom-kill"
     same = _same_limit(row, server) if alone else None
-    if same is False and known is None and not engine and not any(life.end == "killed" for life in server.lives):
+    if (
+        same is False
+        and known is None
+        and not (is_engine(name) or (name and server.kin.shares_a_word(name)))
+        and not any(life.end == "killed" for life in server.lives)
+    ):
         return Bond(
             FOREIGN,
             f"{who} in a memory group of {show_bytes(row['limit_bytes'])}, which is not the limit of the server's container",
@@ -331,16 +336,25 @@ def of_exit(row: Row, server: Server) -> Bond:
     """A process that ended, said outside the server's logs: `name`, `exit_code`, `t`."""
     name, t = row["name"], row["t"]
     said = f"{name} ended" if name else "a process ended"
-    if name and is_engine(name) is False and not _names(server, name):
+    if name and is_engine(name) is False and not _names(server, name) and not server.kin.shares_a_word(name):
         return Bond(FOREIGN, f"{said}, another program")
     when, _ = _in_time(t, server)
     if when in ("before", "after"):
         return Bond(FOREIGN, f"{said} {_apart(t, server)}")
     by_itself = row["exit_code"] is not None and 0 <= row["exit_code"] < 128
-    if by_itself and name and is_engine(name):
-        broken = [life.id for life in server.lives if life.end == "open" and not life.served]
-        if len({life.source for life in server.lives}) == 1 or len(broken) == 1:
-            return Bond(OWN, f"{said}, and no other server is in the bundle", broken[0] if len(broken) == 1 else None)
+    if by_itself and name and (is_engine(name) or server.kin.shares_a_word(name)):
+        broken = [life for life in server.lives if life.end == "open" and not life.served]
+        near = [
+            life
+            for life in broken
+            if t is not None and life.end_t is not None and -BEFORE_S <= t - life.end_t <= SEEN_S
+        ]
+        if len(near) == 1:
+            return Bond(OWN, f"{said} within seconds of the last line of {near[0].source}", near[0].id)
+        if is_engine(name) and (len({life.source for life in server.lives}) == 1 or len(broken) == 1):
+            return Bond(
+                OWN, f"{said}, and no other server is in the bundle", broken[0].id if len(broken) == 1 else None
+            )
     return Bond(UNKNOWN, said)
 
 

@@ -16,7 +16,7 @@ from oomdoc.scene.kin import Kin, words_of
 from oomdoc.scene.lives import ANOTHER_DAY_S, Life, long_before
 from oomdoc.scene.places import is_engine, workload_of
 from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables, literal
-from oomdoc.units import show_seconds
+from oomdoc.units import show_bytes, show_seconds
 
 FIELD_OF_ENGINE = regex(r"(?i)\bvllm\b|engine ?core|\bworker_?(?:tp|proc|wrapper)|ray::")
 """Words of the engine's own processes."""
@@ -112,6 +112,8 @@ def _on_cpu(store: Tables) -> bool:
     return bool(_rows(store, "engine_flag", f"({where}) LIMIT 1", "1"))
 
 
+SAME_SIZE = 0.03
+"""Two totals of one device differ by what driver and firmware reserve; the nearest two products differ by 10 % and more."""
 APART_S = 1800.0
 """A start that is this far from a server's own lives is no part of its story: crash loops and rollouts take minutes."""
 
@@ -182,8 +184,24 @@ def other_logs(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
     beside = "other_processes_bytes > 0 AND (other_processes > 1 OR this_process_bytes IS NOT NULL)"
     shown |= {row["source"] for row in _rows(store, "oom", beside, "DISTINCT source")}
     found: dict[str, str] = {}
+    sizes = {
+        row["value"] for row in _rows(store, "engine_figure", "name = 'total_bytes' AND value > 0", "DISTINCT value")
+    }
+    # a container with an instance of a card is told another size than the card's
+    if not sizes and not any(
+        _rows(store, table, "mig_profile IS NOT NULL LIMIT 1", "1") for table in ("container", "gpu_device")
+    ):
+        sizes = {row["total_bytes"] for row in _rows(store, "gpu_sample", "total_bytes > 0", "DISTINCT total_bytes")}
     for life in lives:
-        if life.source in shown or not life.id.endswith("#0"):
+        if not life.id.endswith("#0"):
+            continue
+        failed = [
+            row["total_bytes"]
+            for row in _rows(store, "oom", f"source = {literal(life.source)} AND total_bytes > 0", "total_bytes")
+        ]
+        if failed and sizes and not any(abs(one - size) <= SAME_SIZE * size for one in failed for size in sizes):
+            found[life.source] = f"it failed on a device of {show_bytes(failed[0])}, and the server's has another size"
+        if life.source in shown or life.source in found:
             continue
         told = [row for table in ("oom", "log_error") for row in _rows(store, table, f"source = {literal(life.source)}", "t, process, text")]  # fmt: skip
         if any(row["t"] is not None for row in told) and not any(row["process"] or FIELD_OF_ENGINE.search(row["text"] or "") for row in told):  # fmt: skip

@@ -7,6 +7,9 @@ from oomdoc.scene.lives import SEEN_S, Life, Server, in_year_of, long_before, zo
 from oomdoc.scene.owner import BEFORE_S, FOREIGN, Bond, Row
 from oomdoc.units import parse_time, show_seconds
 
+BACK_OFF_S = 600.0
+"""The kubelet waits five minutes at most before it starts a container again; pulling an image and the first line take as long."""
+
 
 def life_that_ended(row: Row, server: Server) -> Life | None:
     """The life whose log breaks off in a start, of which a container's last status tells: `exit_code`, `ended_t`, `serves`. None where none is.
@@ -27,6 +30,13 @@ def life_that_ended(row: Row, server: Server) -> Life | None:
     ]
     if near:
         return max(near, key=lambda life: life.end_t or 0.0)
+    # a container that is started again and again ends as the start did that follows its last end
+    again = [
+        life for life in broken
+        if ended and row["restarts"] and life.begin_t is not None and 0 <= life.begin_t - in_year_of(ended, life.begin_t) <= BACK_OFF_S
+    ]  # fmt: skip
+    if len(again) == 1:
+        return again[0]
     if len(broken) < len(server.lives) or len({life.source for life in broken}) != 1:
         return None
     return broken[-1]

@@ -17,4 +17,6 @@
 SELECT source, line, pod, state, reason, last_reason, exit_code, restarts, ran_s, serves, coalesce(state = 'Running' AND started_t > ended_t + $another_day, false) AS another_day,
   coalesce(exit_code IN (0, 143), false) AS orderly, coalesce(last_reason = 'Unknown' AND exit_code = 255, false) AS with_machine,
   coalesce(last_reason, reason) = 'Error' AND reason IS DISTINCT FROM 'OOMKilled' AND exit_code BETWEEN 1 AND 127 AS by_itself
-FROM container
+FROM container c
+-- a pod that makes room for another is over: how it fared says nothing of the one that serves
+WHERE NOT (reason IS NOT DISTINCT FROM 'Terminating' AND EXISTS (FROM container n WHERE n.state = 'Running' AND n.pod <> c.pod))

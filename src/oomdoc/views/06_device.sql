@@ -88,7 +88,9 @@ WITH sampled AS (
 SELECT nullif(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), 0)::INTEGER AS devices,
   CASE WHEN s.n > 0 THEN s.ref WHEN d.n > 0 THEN d.ref ELSE g.ref END AS devices_ref, d.name,
   -- what holds the instances is larger than the one of the server
-  CASE WHEN coalesce(o.mig_profile, g.mig_profile) IS NOT NULL THEN least(slice.total, s.total, d.total)
+  -- and of several instances that are listed the server's is the one as large as its profile
+  CASE WHEN coalesce(o.mig_profile, g.mig_profile) IS NOT NULL
+      THEN CASE WHEN least(s.total, d.total) < (1 - $slice_alike) * slice.total THEN slice.total ELSE least(slice.total, s.total, d.total) END
     ELSE coalesce(s.total, d.total, slice.total) END::BIGINT AS total_bytes, coalesce(s.total_max, d.total_max)::BIGINT AS total_max_bytes,
     s.used_max::BIGINT AS used_max_bytes, s.used_min::BIGINT AS used_min_bytes,
   CASE WHEN s.idle < s.n THEN CASE WHEN s.fullest >= $device_at_work THEN s.idle ELSE 0 END END AS idle_devices, s.idle_ref,

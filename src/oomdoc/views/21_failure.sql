@@ -107,7 +107,16 @@ WITH logs AS (
     )
 ), refusal AS (
   -- what stopped the next start explains no death before it
-  SELECT c.*, c.source || ':' || c.line AS ref FROM seen.startup_check c ANTI JOIN next_refusal USING (source, line)
+  SELECT *, source || ':' || line AS ref FROM (
+    SELECT c.* FROM seen.startup_check c ANTI JOIN next_refusal USING (source, line)
+    UNION ALL BY NAME
+    -- a start whose share is less than its weights, or that counts less than nothing for KV, is refused for certain, also where the log ends before it says so
+    SELECT f.source, f.line, f.t, f.process, f.pid, f.rank, 'no-kv-blocks' AS name, room.bytes::BIGINT AS available_bytes, 'room for KV: ' || round(room.bytes / 1073741824, 2) || ' GiB' AS text
+    FROM seen.engine_figure f, engine e, device d, told,
+      LATERAL (SELECT CASE f.name WHEN 'kv_available_bytes' THEN f.value
+        WHEN 'weights_bytes' THEN coalesce(e.budget_bytes, e.gpu_memory_utilization * coalesce(e.total_bytes, d.total_bytes)) - f.value END AS bytes) room
+    WHERE room.bytes < 0 AND NOT e.served AND told.kind IN ('exit', 'echo') AND NOT EXISTS (FROM seen.oom) AND NOT EXISTS (FROM seen.startup_check)
+  )
   ORDER BY name = 'load-oom', line, source LIMIT 1
 ), place AS (
   -- an end that a supervisor tells lies behind the last line of the start's own log

@@ -2,7 +2,7 @@
 -- scope: incident
 -- requests: requests with both times
 -- waited: moments at which somebody had waited long
--- tokens: prompt + generated of those that run at such moments, median
+-- tokens: prompt + half of the answer, which grows from nothing, of those that run at such moments, median
 -- peak_tokens: the most of it
 -- running: how many run at such moments, median
 -- running_max: the most that ever ran together
@@ -14,7 +14,7 @@ WITH timed AS NOT MATERIALIZED (
   SELECT *, ttft_s > $waited_s AS late FROM request
 ), asked AS (
   SELECT source, line, coalesce(t, elapsed_s) AS a, coalesce(t, elapsed_s) + ttft_s AS b, coalesce(t, elapsed_s) + latency_s AS c,
-    input_tokens + coalesce(output_tokens, 0) AS tokens, late
+    input_tokens + coalesce(output_tokens, 0) // 2 AS tokens, late
   FROM timed WHERE coalesce(t, elapsed_s) IS NOT NULL AND latency_s >= ttft_s AND input_tokens > 0
     -- where nobody waited long, or no pool is told, there is no row: to add up a million requests for that costs 3 s
     AND EXISTS (FROM timed WHERE late) AND EXISTS (FROM engine WHERE kv_pool_tokens > 0)

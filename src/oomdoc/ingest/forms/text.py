@@ -154,7 +154,7 @@ def layouts(line: str) -> Iterator[Layout]:
 
 
 _LEGEND = regex(
-    r"(?P<name>[^{}]*?)\s*\{(?:__name__ ?= ?\"?(?P<series>[\w:]{3,100})\"?(?:, ?)?)?(?P<labels>(?:[A-Za-z_]\w* ?= ?[^{}]*)?)\}"
+    r"(?P<name>[^{}]*?)\s*\{(?:__name__ ?= ?\"?(?P<series>[\w:]{3,100})\"?(?:, ?)?)?(?P<labels>(?:[A-Za-z_]\w* ?= ?[^{}]*|[\w.:/-]{1,80})?)\}"
 )
 
 
@@ -163,6 +163,8 @@ def _legends(names: Sequence[str]) -> list[str]:
 
     >>> _legends(["Time", 'running {instance="a:8000"}', '{__name__="vllm:num_requests_waiting", job="x"}'])
     ['Time', 'running', 'vllm:num_requests_waiting{job="x"}']
+    >>> _legends(["Time", "running {chat}", "queued {chat}"])
+    ['Time', 'running', 'queued']
     >>> _legends(["Time", 'running {pod="a"}', 'running {pod="b"}'])
     ['Time', 'running {pod="a"}', 'running {pod="b"}']
     """

@@ -67,7 +67,7 @@ QUANTITIES = (
     Quantity(
         "stat.waiting", "engine_stat", "waiting", "count",
         strong="waiting request, waiting depth, waiting size, waiting len, waiting token, request waiting, waiting backlog, backlog, waiting count, wait count, waiting request count, waiting total, waiting request total",
-        weak="waiting",
+        weak="waiting, queued",
         exact="queue_depth, queue_len, queue_length, queue_size",
         high=_MOST,
         samples=(("queue_depth", "31", 31), ("pending requests", 31, 31), ("waiting", 0, 0)),

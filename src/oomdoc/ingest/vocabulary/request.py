@@ -70,8 +70,8 @@ QUANTITIES = (
     ),
     Quantity(
         "request.ttft", "request", "ttft_s", "seconds",
-        strong="ttft, time to first token, first token, first token latency, first token time, time first token, first chunk, first chunk latency, time to first chunk, prefill ms, prefill s, prefill time",
-        exact="gen_ai.latency.time_to_first_token=s",
+        strong="ttft, time to first token, first token, first token latency, first token time, time first token, first chunk, first chunk latency, time to first chunk, ttfb, prefill ms, prefill s, prefill time",
+        exact="gen_ai.latency.time_to_first_token=s, first_byte_ms=ms, time_to_first_byte_ms=ms, first_byte_s=s, time_to_first_byte_s=s",
         high=_LONGEST_S,
         samples=(("ttft_ms", 118, 0.118), ("time_to_first_token_s", "0.5", 0.5)),
         not_names=("mean_ttft_ms", "p99_ttft_ms"),
