@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from oomdoc.regexes import regex
-from oomdoc.scene import owner
 from oomdoc.scene.lives import Server
-from oomdoc.scene.owner import Bond
-from oomdoc.scene.places import place_of_path
+from oomdoc.scene.owner import FOREIGN, NEAR, UNKNOWN, Bond
+from oomdoc.scene.places import SAME_SIZE, place_of_path
 from oomdoc.scene.presence import Tables
 
 
@@ -40,6 +39,28 @@ def box_of(labels: str | None) -> tuple[str | None, str | None, str | None]:
     return found.get("namespace"), pod, container or (None if pod else found.get("name"))
 
 
+def of_source(path: str, server: Server, sizes: set[int], known: set[int], elsewhere: bool) -> Bond | None:
+    """A source of device samples whose path names a node: None where it does not.
+
+    `sizes` are the totals of its devices, `known` those that the server's own evidence states, in bytes; `elsewhere` says that
+    samples of devices lie outside of any node's folder as well.
+    """
+    node = place_of_path(path).node
+    if node is None:
+        return None
+    if server.nodes:
+        return Bond(NEAR, f"node {node}") if node in server.nodes else Bond(FOREIGN, f"another node, {node}")
+    if sizes and known:
+        same = any(abs(one - other) <= SAME_SIZE * max(one, other) for one in sizes for other in known)
+        return Bond(
+            NEAR if same else FOREIGN,
+            f"node {node}, whose devices are {'as large as' if same else 'of another size than'} the server's",
+        )
+    if elsewhere:
+        return Bond(FOREIGN, f"another node, {node}")
+    return Bond(UNKNOWN, f"node {node}, of which nothing says that the server ran there")
+
+
 class Devices:
     """Sizes of the devices in each source, to tell those of the server's node from those of another."""
 
@@ -60,7 +81,7 @@ class Devices:
 
     def owner_of(self, source: str, server: Server) -> Bond | None:
         """Whose the devices of a source are."""
-        return owner.of_source(source, server, self._sizes.get(source, set()), self._known, self._elsewhere)
+        return of_source(source, server, self._sizes.get(source, set()), self._known, self._elsewhere)
 
 
 class Descriptions:

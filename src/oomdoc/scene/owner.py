@@ -28,7 +28,6 @@ from oomdoc.scene.places import (
     id_of,
     is_engine,
     job_of,
-    place_of_path,
     same_id,
     uid_of,
     workload_of,
@@ -356,32 +355,6 @@ def of_exit(row: Row, server: Server) -> Bond:
                 OWN, f"{said}, and no other server is in the bundle", broken[0].id if len(broken) == 1 else None
             )
     return Bond(UNKNOWN, said)
-
-
-SAME_SIZE = 0.03
-"""Two totals of one device differ by what driver and firmware reserve, some 1 to 2 %; the nearest two products differ by 10 % and more."""
-
-
-def of_source(path: str, server: Server, sizes: set[int], known: set[int], elsewhere: bool) -> Bond | None:
-    """A source of device samples whose path names a node: None where it does not.
-
-    `sizes` are the totals of its devices, `known` those that the server's own evidence states, in bytes; `elsewhere` says that
-    samples of devices lie outside of any node's folder as well.
-    """
-    node = place_of_path(path).node
-    if node is None:
-        return None
-    if server.nodes:
-        return Bond(NEAR, f"node {node}") if node in server.nodes else Bond(FOREIGN, f"another node, {node}")
-    if sizes and known:
-        same = any(abs(one - other) <= SAME_SIZE * max(one, other) for one in sizes for other in known)
-        return Bond(
-            NEAR if same else FOREIGN,
-            f"node {node}, whose devices are {'as large as' if same else 'of another size than'} the server's",
-        )
-    if elsewhere:
-        return Bond(FOREIGN, f"another node, {node}")
-    return Bond(UNKNOWN, f"node {node}, of which nothing says that the server ran there")
 
 
 _CONTAINER_GROUP = regex(r"docker|libpod|podman|nerdctl|/lxc")

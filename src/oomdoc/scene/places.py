@@ -77,6 +77,10 @@ def workload_of(pod: str) -> str:
     return _REPLICA.sub("", pod)
 
 
+SAME_SIZE = 0.03
+"""Two totals of one device differ by what driver and firmware reserve, some 1 to 2 %; the nearest two products differ by 10 % and more."""
+
+
 def uid_of(group: str) -> str | None:
     """The pod's uid in the path of a memory group, with dashes."""
     found = _UID.search(group)

@@ -14,7 +14,7 @@ from typing import Any
 from oomdoc.regexes import regex
 from oomdoc.scene.kin import Kin, words_of
 from oomdoc.scene.lives import ANOTHER_DAY_S, Life, long_before
-from oomdoc.scene.places import is_engine, workload_of
+from oomdoc.scene.places import SAME_SIZE, is_engine, workload_of
 from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables, literal
 from oomdoc.units import show_bytes, show_seconds
 
@@ -112,8 +112,6 @@ def _on_cpu(store: Tables) -> bool:
     return bool(_rows(store, "engine_flag", f"({where}) LIMIT 1", "1"))
 
 
-SAME_SIZE = 0.03
-"""Two totals of one device differ by what driver and firmware reserve; the nearest two products differ by 10 % and more."""
 APART_S = 1800.0
 """A start that is this far from a server's own lives is no part of its story: crash loops and rollouts take minutes."""
 

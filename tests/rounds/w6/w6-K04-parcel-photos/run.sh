@@ -1,0 +1,1 @@
+podman run -d --name foto-vlm --device nvidia.com/gpu=0 --memory 48g --memory-swap 48g --shm-size 8g -p 8000:8000 -e NO_COLOR=0 docker.io/vllm/vllm-openai:v0.11.0 --model Qwen/Qwen2.5-VL-7B-Instruct --host 0.0.0.0 --max-model-len 16384 --gpu-memory-utilization 0.88 --limit-mm-per-prompt '{"image":4}' --mm-processor-cache-gb 6 --api-server-count 6 --max-num-seqs 48
