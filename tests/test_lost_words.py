@@ -131,3 +131,62 @@ def test_ray_tells_of_a_lost_worker_at_once(tmp_path: Path, minute_: int, whose:
     )
     told = bonds(tmp_path, {"driver.log": log})
     assert told["driver.log:3"][0] == whose
+
+
+_LORA = (
+    "(APIServer pid=1) INFO 02-17 10:14:59 [api_server.py:1351] vLLM API server version 0.15.1\n"
+    "(APIServer pid=1) INFO 02-17 10:15:00 [utils.py:233] non-default args: {{'model': 'mistralai/Mistral-Nemo-Instruct-2407', 'enable_lora': True, 'max_loras': {slots}, 'max_lora_rank': 256, 'max_model_len': 8192}}\n"
+    "(EngineCore_DP0 pid=41) INFO 02-17 10:15:09 [core.py:93] Initializing a V1 LLM engine (v0.15.1) with config: model='mistralai/Mistral-Nemo-Instruct-2407', dtype=torch.bfloat16, max_seq_len=8192, tensor_parallel_size=1\n"
+    "(EngineCore_DP0 pid=41) INFO 02-17 10:15:12 [gpu_model_runner.py:3000] Starting to load model mistralai/Mistral-Nemo-Instruct-2407...\n"
+    "(EngineCore_DP0 pid=41) INFO 02-17 10:15:40 [gpu_model_runner.py:3100] Model loading took {loaded} GiB and 28.1 seconds\n"
+    "(EngineCore_DP0 pid=41) INFO 02-17 10:15:57 [gpu_worker.py:366] Available KV cache memory: {left} GiB\n"
+)
+_GONE = "2026-02-17 10:14:58,101 INFO spawned: 'dialect' with pid 4100\n2026-02-17 10:15:50,771 INFO exited: thumbnailer (terminated by SIGKILL; not expected)\n2026-02-17 10:15:58,440 INFO exited: {name} (exit status 1; not expected)\n"
+
+
+@pytest.mark.parametrize(
+    ("slots", "loaded", "left", "name", "cause"),
+    [
+        (12, 43.21, -2.13, "dialect", "feature-overhead"),
+        (12, 43.21, -2.13, "thumbnail", None),
+        (2, 26.21, 14.9, "dialect", None),
+    ],
+    ids=["less than nothing is left", "another program ended", "enough is left"],
+)  # fmt: skip
+def test_room_of_less_than_nothing_is_a_refusal(tmp_path: Path, slots: int, loaded: float, left: float, name: str, cause: str | None) -> None:  # fmt: skip
+    """The log ends before the engine says so, and its supervisor tells how it ended."""
+    card = "timestamp, index, name, memory.total [MiB], memory.used [MiB]\n2026/02/17 10:14:00.113, 0, NVIDIA L40S, 49140 MiB, 4 MiB\n"
+    log = _LORA.format(slots=slots, loaded=loaded, left=left)
+    told = likely(tmp_path, {"dialect.log": log, "supervisor.log": _GONE.format(name=name), "gpu.csv": card})
+    assert (told == "feature-overhead") == (cause is not None)
+
+
+_LOADING = (
+    "INFO 01-20 09:40:02 [api_server.py:100] vLLM API server version 0.11.0\nINFO 01-20 09:40:09 [core.py:93] Initializing a V1 LLM engine (v0.11.0) with config: model='org/aurora-70b', tensor_parallel_size=4\n"
+    "INFO 01-20 09:40:12 [gpu_model_runner.py:90] Starting to load model org/aurora-70b...\nLoading safetensors checkpoint shards:  55% Completed | 10/17 [04:40<03:20, 28.00s/it]\n"
+)
+
+
+def _described(seconds: int, code: int) -> str:
+    return (
+        "Name:         aurora-0\nNamespace:    ai\nContainers:\n  server:\n    Image:          vllm/vllm-openai:v0.11.0\n    State:          Running\n      Started:      Tue, 20 Jan 2026 09:45:40 +0000\n"
+        f"    Last State:     Terminated\n      Reason:       Error\n      Exit Code:    {code}\n      Started:      Tue, 20 Jan 2026 09:40:00 +0000\n      Finished:     Tue, 20 Jan 2026 09:4{seconds // 60}:{seconds % 60:02} +0000\n"
+        "    Restart Count:  4\n    Limits:\n      memory:  256Gi\n      nvidia.com/gpu:  4\n    Startup:        http-get http://:8000/health delay=0s timeout=3s period=10s #success=1 #failure=30\n"
+    )
+
+
+_OTHERS_KILL = (
+    "[Tue Jan 20 09:43:00 2026] embed-server invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=900\n[Tue Jan 20 09:43:00 2026] memory: usage 8388608kB, limit 8388608kB, failcnt 71\n"
+    "[Tue Jan 20 09:43:00 2026] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=a,mems_allowed=0,oom_memcg=/kubepods/x,task_memcg=/kubepods/x,task=embed-server,pid=977,uid=0\n"
+    "[Tue Jan 20 09:43:00 2026] Memory cgroup out of memory: Killed process 977 (embed-server) total-vm:9900000kB, anon-rss:8100000kB, file-rss:0kB, shmem-rss:0kB\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "code", "cause"), [(331, 137, "probe-restart-loop"), (90, 137, None), (331, 1, None)]
+)
+def test_a_life_as_long_as_its_probe_allows(tmp_path: Path, seconds: int, code: int, cause: str | None) -> None:
+    """The kubelet's events are gone; a kill in the group of a program that only sounds like a model server's has another limit."""
+    told = likely(tmp_path, describe__txt=_described(seconds, code), aurora__log=_LOADING, dmesg__txt=_OTHERS_KILL)
+    assert (told == "probe-restart-loop") == (cause is not None)
+    assert told != "host-memory-exhausted"

@@ -414,7 +414,7 @@ def test_where_nothing_is_left_for_kv_the_container_is_not_asked_for(tmp_path: P
     alike += REFUSED.replace(" 8.00 GiB", " -2.10 GiB")
     report = told_of(tmp_path / "b", {"vllm.log": alike})
     asked = " ".join(item.command for item in report.collect_next)
-    assert "nvidia-smi" in asked and "docker inspect" not in asked and "nvidia-smi -L" not in asked
+    assert "docker logs" in asked and "docker inspect" not in asked and "nvidia-smi -L" not in asked
 
 
 def test_less_than_nothing_on_a_rank_is_a_sum_and_names_its_gpu(tmp_path: Path) -> None:
