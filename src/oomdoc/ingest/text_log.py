@@ -244,7 +244,7 @@ class Reader:
             if not at_begin <= hit.at < at_end:
                 at_begin, at_end = _piece(data, hit)
                 record = read_record(hit.line, decode(data[at_begin:at_end]), clock)
-                refused = _is_echo(data, at_begin, record, hit.at)
+                refused = _is_echo(data, at_begin, record)
                 # JSON logging keeps a whole traceback in one record: each of its lines is read by itself
                 pieces = [(text, set()) for text in _lines_of(record.text)]
                 if refused:
@@ -421,12 +421,12 @@ def _piece(data: bytes, hit: Hit) -> tuple[int, int]:
     return (begin or hit.begin), (end if end >= 0 else hit.end)
 
 
-def _is_echo(data: bytes, begin: int, record: Record, at: int) -> bool:
-    """Whether the hit stands in text that a user sent: a request echo, an access line, a data line, a quoted prompt."""
-    if record.headed or _ECHO.match(record.text):
-        return _ECHO.match(record.text) is not None
-    shown = _DATA_LINE.match(decode(data[begin : begin + 40])) and _DATA_LINE.match(record.text)
-    return bool(shown or SHOWN_CODE.match(record.text))
+def _is_echo(data: bytes, begin: int, record: Record) -> bool:
+    """Whether the hit stands in text that says nothing of now: a request echo, an access line, a data line, code shown around an error."""
+    shown = SHOWN_CODE.match(record.text) or (
+        _DATA_LINE.match(record.text) and _DATA_LINE.match(decode(data[begin : begin + 40]))
+    )
+    return bool(_ECHO.match(record.text) or (shown and not record.headed))
 
 
 def _whole_stats(data: bytes, end: int, text: str) -> str:

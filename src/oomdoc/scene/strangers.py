@@ -172,7 +172,8 @@ def other_logs(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
     """Logs of other programs of which an allocator's message is all that an engine could have said, beside a whole start of one.
 
     A log has a time on its lines; what somebody pasted of the server's own failure has none, or an engine's process, record or frame.
-    A message that counts what another process holds of the device beside its own tells of the card that both are on.
+    A message that counts what another process holds of the device beside its own tells of the card that both are on; one of a device
+    whose size is not that of the server's own is of another card.
     """
     shown = {row["source"] for table in SIGNS for row in _rows(store, table, "true", "DISTINCT source")}
     shown |= {row["source"] for row in _rows(store, "engine_flag", "true", "DISTINCT source")}

@@ -285,7 +285,7 @@ ROUNDS = (
     Round("r50", "the same, after five of the six misses of r49 were corrected", 42, 38, 31, 38, 0.105, 0.114, 36, 33),
     Round(
         "r51",
-        "the same, after two of the four misses of r50 and w6 were corrected",
+        "the same, after two of the four misses of r50 were corrected",
         42,
         37,
         33,

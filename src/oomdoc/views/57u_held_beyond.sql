@@ -23,5 +23,5 @@ SELECT count(*) AS samples, max_by(kv_used, kv_used - under_way * share) AS kv_u
   max_by(under_way, kv_used - under_way * share)::BIGINT AS under_way, any_value(share) AS at_longest,
   max_by(source || ':' || line, kv_used - under_way * share) AS ref
 FROM reading, longest
-WHERE under_way > 0 AND kv_used >= $held_beyond * under_way * share AND kv_used - under_way * share >= $device_in_use
+WHERE under_way > 0 AND kv_used >= $held_beyond * under_way * share AND kv_used - under_way * share >= $held_beyond_least
 HAVING samples > 0
