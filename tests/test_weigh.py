@@ -21,6 +21,7 @@ from oomdoc.judge.rules import ActionRule, EvidenceRule, ReasonRule, Rule, load_
 from oomdoc.judge.weigh import (
     ACTION_FROM,
     CEILING,
+    LEFT_OVER,
     Answer,
     Ask,
     answer,
@@ -325,7 +326,8 @@ def test_a_ranked_cause_has_the_share_it_takes_from_rivals_and_its_own_beside_it
         0.3,
     )
     assert first.own_probability == round(probability(odds), 4)
-    assert first.probability == round(shares([odds, log_odds(0.09)], [-5.0, None])[0], 4) > first.own_probability
+    share = shares([odds, log_odds(0.09)], [-5.0, None])[0]
+    assert first.probability == round(LEFT_OVER * share, 4) > first.own_probability
     assert [(act.id, act.when, act.values) for act in first.actions] == [("act", "now", {"now": 3})]
     assert (second.rank, first.references) == (2, REFERENCES)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import io
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -217,3 +218,33 @@ def insights(data: bytes) -> Entries:
     text = data.decode("utf-8-sig", "replace")
     for row in csv.DictReader(io.StringIO(text, newline="")):
         yield _nanoseconds(row.get("@timestamp") or ""), row.get("@message") or ""
+
+
+_SHEET_TIMES = frozenset(("time", "date", "timestamp", "@timestamp", "ts", "datetime"))
+_SHEET_TEXTS = frozenset(("line", "message", "@message", "log", "msg", "textpayload", "body", "content"))
+_SHEET_COLUMNS = 12  # a sheet of a log viewer has a stamp, the text and some labels
+_FALLS = 3  # moments that go back, and none that goes on: two lines of one burst may have changed places
+
+
+def sheet(data: bytes) -> Entries:
+    """The sheet that a log viewer exports: a column of moments, a column of lines, and labels."""
+    rows = csv.reader(io.StringIO(data.decode("utf-8-sig", "replace"), newline=""))
+    head = [name.strip().lower() for name in next(rows, [])]
+    when = next((at for at, name in enumerate(head) if name in _SHEET_TIMES), None)
+    text = next((at for at, name in enumerate(head) if name in _SHEET_TEXTS), None)
+    if when is None or text is None or len(head) > _SHEET_COLUMNS:
+        return
+    for row in rows:
+        if len(row) > max(when, text):
+            yield _nanoseconds(row[when]), row[text]
+
+
+def is_sheet_newest_first(head: bytes) -> bool:
+    """Whether the whole rows of a head are of a log viewer's sheet whose moments only go back; one that goes on is read as it stands."""
+    whole_rows = head[: head.rfind(b"\n") + 1]
+    try:
+        times = [t for t, _ in sheet(whole_rows) if t is not None]
+    except csv.Error:
+        return False
+    steps = [after - before for before, after in itertools.pairwise(times)]
+    return sum(step < 0 for step in steps) >= _FALLS and not any(step > 0 for step in steps)

@@ -7,6 +7,7 @@ source before anything reads them, told by content alone:
     `journalctl -o json`, bytes as numbers      text again
     `journalctl -o export`                      one entry a line, as `-o short-iso` prints it
     Loki, Grafana, CloudWatch, Cloud Logging    one entry a line, oldest first
+    a sheet of a log viewer, newest line first  the same
     UTF-16                                      UTF-8
     what people put around a text               see `handed`
 
@@ -28,10 +29,12 @@ from oomdoc.intake.entries import (
     Note,
     document,
     insights,
+    is_sheet_newest_first,
     journal_export,
     listed_entries,
     loki,
     loki_lines,
+    sheet,
 )
 from oomdoc.intake.handed import Handed, handed
 from oomdoc.intake.scan import Chunk, chunks
@@ -50,6 +53,11 @@ _EXPORT_HEAD = regex(rb"\A(?:[A-Z_][A-Z0-9_]*=[^\n]*\n){0,40}?__REALTIME_TIMESTA
 _BYTES = regex(rb'"MESSAGE"\s*:\s*\[\s*\d')
 _LOKI_LINE = regex(rb'\{(?=[^\n]*"labels":)(?=[^\n]*"line": ?")[^\n]*"timestamp": ?"')
 _INSIGHTS = regex(rb"\A(?:\xef\xbb\xbf)?\"?@timestamp\"?,(?:\"?@?\w+\"?,)*\"?@message\"?")
+
+_SHEET = regex(
+    rb"\A(?:\xef\xbb\xbf)?(?=[^\n]{0,400}\b(?:line|message|log|msg|textPayload|body|content)\b)[^\n,]{1,40},[^\n]{1,400}\n",
+    re.I,
+)
 
 
 def _silent(why: str) -> None:
@@ -135,6 +143,8 @@ def _form(head: bytes) -> _Form | None:
         form = _json_form(head, start)
     elif start in b'@"' and _INSIGHTS.match(head):
         form = _Form("cloudwatch-insights", document(insights, True, LINES_CAP_BYTES), renumbers=True)
+    elif _SHEET.match(head) and is_sheet_newest_first(head):
+        form = _Form("sheet", document(sheet, True, LINES_CAP_BYTES), renumbers=True)
     return form or _handed(head)
 
 

@@ -23,6 +23,7 @@ Ask = Callable[[str], Mapping[str, Any] | None]
 
 CEILING = 0.99  # nothing is surer: one bundle in a hundred and fifty labelled ones is the finest that could be counted
 SHARPNESS = 0.5  # of the share among rivals: log-odds are divided by it; the error of first runs stays below 0.08 with it (docs/method.md)
+LEFT_OVER = 0.95  # of a share: that rivals are ruled out is weaker proof than signs of one's own (docs/method.md has what first runs say of both)
 ELSEWHERE = -2.0  # log-odds of "none of these": a leader far below it leaves the diagnosis undecided
 ACTION_FROM = 0.05  # advice is computed for causes at or above this probability
 
@@ -114,6 +115,15 @@ def probability(odds: float) -> float:
     return min(CEILING, p)
 
 
+def stated(odds: float, share: float) -> float:
+    """The probability that a report states: by a cause's own evidence or by its share among the rivals, whichever is larger.
+
+    >>> stated(6.0, 0.5), stated(0.0, 1.0)
+    (0.99, 0.95)
+    """
+    return max(probability(odds), LEFT_OVER * share)
+
+
 def shares(odds: Sequence[float], unseen: Sequence[float | None] = (), sharpness: float = SHARPNESS) -> list[float]:
     """What share each of several rivals has if one of them, or something else, is the main cause (softmax).
 
@@ -187,7 +197,7 @@ def diagnose(finding: Finding, ask: Ask, share: float = 0.0) -> Diagnosis:
         elif weight < 0:
             against.append(piece)
     own = probability(finding.odds)
-    p = min(CEILING, max(own, share))
+    p = stated(finding.odds, share)
     reason = None
     actions: list[Action] = []
     if p >= ACTION_FROM:

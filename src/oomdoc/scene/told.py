@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from oomdoc.regexes import regex
 from oomdoc.scene.lives import SEEN_S, Life, Server, in_year_of, long_before, zone_apart
 from oomdoc.scene.owner import BEFORE_S, FOREIGN, Bond, Row
@@ -52,6 +54,30 @@ def of_dated(row: Row, server: Server, latest: float | None) -> Bond | None:
     counts, where the server came up and shows no failure: a ticket of months ago that somebody handed in beside it.
     """
     found = _DAY.match(row["text"] or "")
-    day = parse_time(f"{found['day']} 00:00:00") if found else latest if server.came_up else None
+    day = (
+        parse_time(f"{found['day']} 00:00:00") if found else latest if server.came_up or _never_failed(server) else None
+    )
     before = None if day is None else long_before(day, server.lives)
     return None if before is None else Bond(FOREIGN, f"told of a day {show_seconds(before)} before this server started")
+
+
+_QUOTED = regex(r"\W{0,8}\w+\W+\w+[^\"“„«`]{0,300}[\"“„«`](?=[^\"”“»`]{0,200}out of memory)", re.IGNORECASE)
+
+
+def of_quoted(row: Row, server: Server) -> Bond | None:
+    """A message that a sentence quotes, in a text that is no log: `text`. None where it may be what became of this server.
+
+    Who writes of an earlier failure quotes it in the middle of a sentence; what somebody met just now is pasted on lines of its own. Where the
+    server's own log tells whole lives that came up and none that failed, it would hold the message if it were of one of them.
+    """
+    if not _never_failed(server):
+        return None
+    if not _QUOTED.match(row["text"] or ""):
+        return None
+    return Bond(FOREIGN, "quoted in a sentence, and no life that the server's own log tells met it")
+
+
+def _never_failed(server: Server) -> bool:
+    """Whether the server's own logs tell starts, each of which came up and none of which failed; a text that holds a failure alone tells no start."""
+    whole = [life for life in server.lives if not life.id.endswith("#0")]
+    return bool(whole) and all(life.served and life.end not in ("failed", "killed") for life in whole)

@@ -26,7 +26,7 @@ from pathlib import Path
 from oomdoc import diagnose
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.judge.rules import EvidenceRule, Rule
-from oomdoc.judge.weigh import CEILING, SHARPNESS, Answer, Finding, probability, shares, tally
+from oomdoc.judge.weigh import SHARPNESS, Answer, Finding, shares, stated, tally
 
 STRENGTH = 60.0  # bundles that a judgement is worth: from 20 to 60 first runs, left out by rounds, are ranked alike, with more a little worse (docs/method.md)
 RECORD = "first_run.jsonl"
@@ -242,7 +242,7 @@ def _finding(case: Case, rule: Rule) -> Finding:
 def chances(ranked: Sequence[tuple[float, str]], rules: Sequence[Rule]) -> list[float]:
     """Probabilities of a ranking as the report shows them."""
     among = _shares(ranked, rules)
-    return [min(CEILING, max(probability(odds), share)) for (odds, _), share in zip(ranked, among, strict=True)]
+    return [stated(odds, share) for (odds, _), share in zip(ranked, among, strict=True)]
 
 
 def _shares(ranked: Sequence[tuple[float, str]], rules: Sequence[Rule], sharpness: float = SHARPNESS) -> list[float]:

@@ -1,13 +1,13 @@
 -- says: the accelerators that the bundle shows, all sources together
 -- scope: bundle
--- devices: devices seen (nvidia-smi rows, device lists, statements, Kubernetes limits); NULL = nobody says
+-- devices: devices seen (nvidia-smi rows, device lists, statements, Kubernetes limits), no more than the server's pods were given where their limits are told; NULL = nobody says
 -- devices_ref: where
 -- name: product name of the first
 -- total_bytes: memory of the smallest
 -- total_max_bytes: memory of the largest
 -- used_max_bytes: memory in use on the fullest, at its last sample
 -- used_min_bytes: memory in use on the emptiest, at its last sample
--- idle_devices: devices that never had 5 % in use, while another reached 50 % or more (a collector runs on after a crash); NULL where all are empty, which was not while the engine ran
+-- idle_devices: devices that never had 5 % in use, while another reached 50 % or more (a collector runs on after a crash); NULL where all are empty, which was not while the engine ran; of a pod's at least one is at work
 -- idle_ref: where
 -- mig_profile: MIG profile, where one is named
 -- mig_ref: where
@@ -52,7 +52,9 @@ WITH sampled AS (
          any_value(mig_profile) AS mig_profile, min(source || ':' || line) FILTER (mig_profile IS NOT NULL) AS mig_ref FROM gpu_device
 ), granted AS (
   SELECT max(gpus) AS n, max(mig_profile) AS mig_profile, min(source || ':' || line) AS ref,
-    min(source || ':' || line) FILTER (mig_profile IS NOT NULL) AS mig_ref
+    min(source || ':' || line) FILTER (mig_profile IS NOT NULL) AS mig_ref,
+    -- what its pods were given; an exporter shows the whole node, whose other cards they do not see
+    (SELECT sum(gpus) FROM (SELECT max(gpus) AS gpus FROM container WHERE serves AND gpus > 0 AND pod IS NOT NULL GROUP BY pod, name)) AS theirs
   FROM container
 ), failed_on AS (
   -- a node has instances of several sizes: the server's is the one whose size the allocator named
@@ -85,7 +87,7 @@ WITH sampled AS (
     max(engines) AS engines
   FROM process
 )
-SELECT nullif(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), 0)::INTEGER AS devices,
+SELECT nullif(least(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), g.theirs), 0)::INTEGER AS devices,
   CASE WHEN s.n > 0 THEN s.ref WHEN d.n > 0 THEN d.ref ELSE g.ref END AS devices_ref, d.name,
   -- what holds the instances is larger than the one of the server
   -- and of several instances that are listed the server's is the one as large as its profile
@@ -93,7 +95,7 @@ SELECT nullif(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), 0)::INTEGER AS 
       THEN CASE WHEN least(s.total, d.total) < (1 - $slice_alike) * slice.total THEN slice.total ELSE least(slice.total, s.total, d.total) END
     ELSE coalesce(s.total, d.total, slice.total) END::BIGINT AS total_bytes, coalesce(s.total_max, d.total_max)::BIGINT AS total_max_bytes,
     s.used_max::BIGINT AS used_max_bytes, s.used_min::BIGINT AS used_min_bytes,
-  CASE WHEN s.idle < s.n THEN CASE WHEN s.fullest >= $device_at_work THEN s.idle ELSE 0 END END AS idle_devices, s.idle_ref,
+  CASE WHEN s.idle < s.n THEN CASE WHEN s.fullest >= $device_at_work THEN least(s.idle, coalesce(g.theirs - 1, s.idle)) ELSE 0 END END AS idle_devices, s.idle_ref,
     coalesce(o.mig_profile, g.mig_profile, d.mig_profile) AS mig_profile, coalesce(o.mig_ref, g.mig_ref, d.mig_ref) AS mig_ref,
   p.n AS processes, p.foreigners AS foreign_processes, p.foreign_bytes::BIGINT AS foreign_bytes, p.foreign_ref,
     p.engines AS engines_on_device,
