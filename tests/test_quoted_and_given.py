@@ -15,18 +15,24 @@ QUOTE = 'Incident 118 (closed): the old profile ended with "torch.OutOfMemoryErr
 PASTED = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.40 GiB. GPU 0 has a total capacity of 79.15 GiB of which 310.00 MiB is free.\n"
 
 
+SPIKE = "prefill-activation-spike"
+HANDOVER = "Handover of the week, written on Friday.\n"
+
+
 @pytest.mark.parametrize(("told", "ill"), [(QUOTE, False), ("It ends like this:\n" + PASTED, True)])
 def test_a_message_that_a_sentence_quotes_is_no_failure_of_a_server_whose_log_met_none(
     tmp_path: Path, told: str, ill: bool
 ) -> None:
-    files = {"vllm.log": SERVES, "handover.md": "Handover of the week, written on Friday.\n" + told}
-    assert shows(tmp_path, files, "prefill-activation-spike", "failed-in-forward") is ill
+    assert (likely(tmp_path, {"vllm.log": SERVES, "handover.md": HANDOVER + told}) == SPIKE) is ill
 
 
-def test_a_quoted_message_counts_where_the_log_itself_ends_in_a_failure(tmp_path: Path) -> None:
-    died = SERVES + "ERROR 03-02 08:41:00 [core.py:700] EngineCore encountered a fatal error.\n"
-    log = died + "ERROR 03-02 08:41:00 [core.py:700] " + PASTED
-    assert likely(tmp_path, {"vllm.log": log, "handover.md": QUOTE}) not in {None, "healthy", "not-memory"}
+def test_a_quoted_message_leaves_the_log_that_serves_the_servers_own(tmp_path: Path) -> None:
+    assert shows(tmp_path, {"vllm.log": SERVES, "handover.md": QUOTE}, "healthy", "pool-has-room")
+
+
+def test_a_quoted_message_counts_beside_a_log_that_ends_in_an_error(tmp_path: Path) -> None:
+    died = SERVES + "ERROR 03-02 08:41:00 [core.py:700] RuntimeError: worker 1 lost\n"
+    assert likely(tmp_path, {"vllm.log": died, "handover.md": HANDOVER + QUOTE}) == SPIKE
 
 
 def _node(pod_gpus: int) -> dict[str, str]:
@@ -78,10 +84,11 @@ def test_a_container_beside_one_that_is_named_as_the_server_is_another_programs(
     assert shows(tmp_path, files, "host-memory-exhausted", "oomkilled") is own
 
 
-def test_a_closed_report_of_another_day_is_no_start_of_the_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("day", "ill"), [("2026-04-22", False), ("2026-05-05", True)])
+def test_a_report_of_another_day_is_no_start_of_the_server(tmp_path: Path, day: str, ill: bool) -> None:
     log = "".join(f"2026-05-05T08:{at:02}:00Z {line}\n" for at, line in enumerate(SERVES.splitlines()))
-    files = {"vllm.log": log, "report-0422.txt": f"REPORT 2026-04-22 (closed)\n{PASTED}Cause: a share of 0.97. Since 2026-04-23: 0.92.\n"}  # fmt: skip
-    assert shows(tmp_path, files, "prefill-activation-spike", "failed-in-forward") is False
+    files = {"vllm.log": log, "report.txt": f"REPORT {day}\n{PASTED}Cause: a share of 0.97, now 0.92.\n"}
+    assert (likely(tmp_path, files) == SPIKE) is ill
 
 
 ROWS = ("2026-01-15 20:23:22.100,last", "2026-01-15 20:23:21.050,third", "2026-01-15 20:23:20.650,second", "2026-01-15 20:23:19.000,first")  # fmt: skip

@@ -213,27 +213,19 @@ def _nanoseconds(value: Any) -> int | None:
     return None if moment is None else round(moment * 1e9)
 
 
-def insights(data: bytes) -> Entries:
-    """The CSV of CloudWatch Insights."""
-    text = data.decode("utf-8-sig", "replace")
-    for row in csv.DictReader(io.StringIO(text, newline="")):
-        yield _nanoseconds(row.get("@timestamp") or ""), row.get("@message") or ""
-
-
 _SHEET_TIMES = frozenset(("time", "date", "timestamp", "@timestamp", "ts", "datetime"))
 _SHEET_TEXTS = frozenset(("line", "message", "@message", "log", "msg", "textpayload", "body", "content"))
-_SHEET_COLUMNS = 12  # a sheet of a log viewer has a stamp, the text and some labels
 _FALLS = 3  # moments that go back, and none that goes on: two lines of one burst may have changed places
 
 
 def sheet(data: bytes) -> Entries:
-    """The sheet that a log viewer exports: a column of moments, a column of lines, and labels."""
+    """The sheet that a log viewer or CloudWatch Insights exports: a column of moments, a column of lines, and labels."""
     rows = csv.reader(io.StringIO(data.decode("utf-8-sig", "replace"), newline=""))
     head = [name.strip().lower() for name in next(rows, [])]
     when = next((at for at, name in enumerate(head) if name in _SHEET_TIMES), None)
     text = next((at for at, name in enumerate(head) if name in _SHEET_TEXTS), None)
-    if when is None or text is None or len(head) > _SHEET_COLUMNS:
-        return
+    if when is None or text is None or any("token" in name for name in head):
+        return  # the last is a request log
     for row in rows:
         if len(row) > max(when, text):
             yield _nanoseconds(row[when]), row[text]

@@ -28,7 +28,6 @@ from oomdoc.intake.entries import (
     LINES_CAP_BYTES,
     Note,
     document,
-    insights,
     is_sheet_newest_first,
     journal_export,
     listed_entries,
@@ -53,7 +52,6 @@ _EXPORT_HEAD = regex(rb"\A(?:[A-Z_][A-Z0-9_]*=[^\n]*\n){0,40}?__REALTIME_TIMESTA
 _BYTES = regex(rb'"MESSAGE"\s*:\s*\[\s*\d')
 _LOKI_LINE = regex(rb'\{(?=[^\n]*"labels":)(?=[^\n]*"line": ?")[^\n]*"timestamp": ?"')
 _INSIGHTS = regex(rb"\A(?:\xef\xbb\xbf)?\"?@timestamp\"?,(?:\"?@?\w+\"?,)*\"?@message\"?")
-
 _SHEET = regex(
     rb"\A(?:\xef\xbb\xbf)?(?=[^\n]{0,400}\b(?:line|message|log|msg|textPayload|body|content)\b)[^\n,]{1,40},[^\n]{1,400}\n",
     re.I,
@@ -142,7 +140,7 @@ def _form(head: bytes) -> _Form | None:
     elif start in b"{[" and start:
         form = _json_form(head, start)
     elif start in b'@"' and _INSIGHTS.match(head):
-        form = _Form("cloudwatch-insights", document(insights, True, LINES_CAP_BYTES), renumbers=True)
+        form = _Form("cloudwatch-insights", document(sheet, True, LINES_CAP_BYTES), renumbers=True)
     elif _SHEET.match(head) and is_sheet_newest_first(head):
         form = _Form("sheet", document(sheet, True, LINES_CAP_BYTES), renumbers=True)
     return form or _handed(head)

@@ -3,7 +3,7 @@
 Start at ln(prior / (1 - prior)). Add ln(p_cause / p_other) where an item holds, ln((1 - p_cause) / (1 - p_other)) where it does
 not, 0 where it is unknown; of a `group` only the item with the largest weight counts. Back to a probability at the end: by
 its own evidence, and by its share among the rivals, since a cause that is left over when the others are ruled out is the
-more likely for it. The larger of the two counts, so two causes can be true. docs/method.md redoes one by hand.
+more likely for it: that is weaker proof, and counts for a little less. The larger of the two counts, so two causes can be true. docs/method.md redoes one by hand.
 """
 
 from __future__ import annotations

@@ -35,6 +35,11 @@ class Life:
     stop_line: int | None
     """Where its shutdown in order begins: what fails after it is its consequence."""
 
+    @property
+    def begun(self) -> bool:
+        """Whether the log shows it start; what stands before the first start, and a text that holds a failure alone, shows none."""
+        return not self.id.endswith("#0")
+
 
 @dataclass
 class Server:
@@ -125,7 +130,7 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
     """The server that the bundle is about.
 
     A container is its own if its image or command serves, or its pod or id is that of a life's log; where neither is
-    told, one that asks for a GPU; else those whose pod is named as a model server is; where only one pod is described, that one.
+    told, one that asks for a GPU; else those that are named as a model server is, by their pod or, without one, themselves; where only one pod is described, that one.
     Where none is, one that began and ended with a life's log is its own, whatever its image is called.
     Without a log, the pod whose end was asked for is what the bundle is about.
     """
@@ -142,7 +147,7 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
     if not own and not logged:
         own = [row for row in containers if row["gpus"] and row["serves"] is None]
     if not own and not logged:
-        own = [row for row in containers if row["serves"] is None and row["pod"] and kin.has(row["pod"])]
+        own = [row for row in containers if row["serves"] is None and kin.has(row["pod"] or row["name"])]
     if not own and not logged and len({row["pod"] for row in containers}) == 1:
         own = [row for row in containers if row["serves"] is not False and not outlived(row, lives)]
     own = _asked_about(containers, own) if not lives else own

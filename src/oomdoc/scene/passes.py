@@ -9,7 +9,6 @@ from oomdoc.scene import owner, told
 from oomdoc.scene.lives import Server
 from oomdoc.scene.lookups import Descriptions, Devices, box_of, placed_rows, rows_of
 from oomdoc.scene.owner import FOREIGN, UNKNOWN, Bond
-from oomdoc.scene.places import is_engine
 from oomdoc.scene.presence import Tables
 from oomdoc.scene.relation import Aside, Relation
 
@@ -45,18 +44,11 @@ def _of_container(row: Mapping[str, Any], server: Server) -> Bond:
 
 def bind_containers(server: Server, relation: Relation, containers: Sequence[Mapping[str, Any]]) -> None:
     """Containers, with the life that their last status ended."""
-    named = {row["source"] for row in containers if not row["pod"] and _as_server(row["name"], server)}
     for row in containers:
         why = row["last_reason"] or row["reason"] or f"{row['restarts'] or 0} restarts"
-        bond = _of_container(row, server)
-        if bond.whose == UNKNOWN and row["source"] in named and row["name"] and not row["pod"] and not _as_server(row["name"], server):  # fmt: skip
-            bond = Bond(FOREIGN, f"container {row['name']}, beside one that is named as a model server is")
-        relation.note("container", row, bond, " ".join(filter(None, (row["pod"], row["name"], why))))
-
-
-def _as_server(name: str | None, server: Server) -> bool:
-    """Whether a container is named as the engine or this server is; an interpreter's name leaves it open."""
-    return bool(name and (is_engine(name) or server.kin.has(name)))
+        relation.note(
+            "container", row, _of_container(row, server), " ".join(filter(None, (row["pod"], row["name"], why)))
+        )
 
 
 def bind_cluster(store: Tables, server: Server, relation: Relation) -> None:
@@ -127,7 +119,7 @@ def _was_asked(end: Mapping[str, Any], orders: Sequence[Mapping[str, Any]]) -> b
 def bind_told(store: Tables, server: Server, relation: Relation) -> None:
     """What people tell of failures: of a day long past, or on a line that is somebody else's. After all passes but that of devices."""
     # what holds a failure and no start of an engine is a log of its own only where no other one tells a start
-    whole = {life.source for life in server.lives if not life.id.endswith("#0")}
+    whole = {life.source for life in server.lives if life.begun}
     logs = whole or {life.source for life in server.lives}
     days = {row["source"]: row["value"] for row in rows_of(store, "note", "source, line, value", "topic = 'told-day'")}
     for table in ("oom", "startup_check", "log_error"):

@@ -16,6 +16,7 @@ from oomdoc.scene.kin import Kin, words_of
 from oomdoc.scene.lives import ANOTHER_DAY_S, Life, long_before
 from oomdoc.scene.places import SAME_SIZE, is_engine, workload_of
 from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables, literal
+from oomdoc.scene.told import is_quoted
 from oomdoc.units import show_bytes, show_seconds
 
 FIELD_OF_ENGINE = regex(r"(?i)\bvllm\b|engine ?core|\bworker_?(?:tp|proc|wrapper)|ray::")
@@ -131,13 +132,14 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Set[str]) -> d
         groups.setdefault(named.get(life.source, usual), []).append(life)
     failed = {
         row["source"]
-        # what a client met, or somebody who pressed Ctrl-C, is no failure of a second server
+        # what a client met, or somebody who pressed Ctrl-C, is no failure of a second server, nor is what a sentence quotes
         for table, where in (
             ("oom", "true"),
             ("startup_check", "true"),
             ("log_error", "kind NOT IN ('echo', 'client')"),
         )
-        for row in _rows(store, table, where, "DISTINCT source")
+        for row in _rows(store, table, where, "DISTINCT source, text")
+        if not is_quoted(row["text"])
     }
     if len(groups) < 2:
         ((model, own),) = groups.items()
@@ -178,7 +180,7 @@ def other_logs(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
     shown = {row["source"] for table in SIGNS for row in _rows(store, table, "true", "DISTINCT source")}
     shown |= {row["source"] for row in _rows(store, "engine_flag", "true", "DISTINCT source")}
     shown |= {row["source"] for row in _rows(store, "frame", "file ILIKE '%vllm%'", "DISTINCT source")}
-    if not any(life.source in shown and not life.id.endswith("#0") for life in lives):
+    if not any(life.source in shown and life.begun for life in lives):
         return {}
     beside = "other_processes_bytes > 0 AND (other_processes > 1 OR this_process_bytes IS NOT NULL)"
     shown |= {row["source"] for row in _rows(store, "oom", beside, "DISTINCT source")}
@@ -192,7 +194,7 @@ def other_logs(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
     ):
         sizes = {row["total_bytes"] for row in _rows(store, "gpu_sample", "total_bytes > 0", "DISTINCT total_bytes")}
     for life in lives:
-        if not life.id.endswith("#0"):
+        if life.begun:
             continue
         failed = [
             row["total_bytes"]
@@ -210,7 +212,7 @@ def other_logs(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
 
 def logs_of_other_pods(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
     """Logs without an engine's start that bear the name of a listed pod, where the server's own log tells another one of another workload."""
-    whole = [life for life in lives if not life.id.endswith("#0")]
+    whole = [life for life in lives if life.begun]
     own = {workload_of(life.place.pod) for life in whole if life.place.pod}
     if not own:
         return {}

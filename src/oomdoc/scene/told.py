@@ -54,14 +54,25 @@ def of_dated(row: Row, server: Server, latest: float | None) -> Bond | None:
     counts, where the server came up and shows no failure: a ticket of months ago that somebody handed in beside it.
     """
     found = _DAY.match(row["text"] or "")
-    day = (
-        parse_time(f"{found['day']} 00:00:00") if found else latest if server.came_up or _never_failed(server) else None
-    )
+    up = server.came_up or _never_failed(server)
+    day = parse_time(f"{found['day']} 00:00:00") if found else latest if up else None
     before = None if day is None else long_before(day, server.lives)
     return None if before is None else Bond(FOREIGN, f"told of a day {show_seconds(before)} before this server started")
 
 
-_QUOTED = regex(r"\W{0,8}\w+\W+\w+[^\"“„«`]{0,300}[\"“„«`](?=[^\"”“»`]{0,200}out of memory)", re.IGNORECASE)
+_QUOTED = regex(
+    r"\W{0,8}\w+\W+\w+[^\"“„«»「『`]{0,300}[\"“„«»「『`](?=[^\"”“«»」』`]{0,200}out[ _]?of[ _]?memory)", re.IGNORECASE
+)
+"""Words, then a quotation that says that memory ran out, in whatever marks."""
+
+
+def is_quoted(text: str | None) -> bool:
+    """Whether a message stands between quotation marks, with words of a sentence before it.
+
+    >>> is_quoted('- In May it ended with "CUDA out of memory. Tried to allocate 2 GiB".'), is_quoted("RuntimeError: CUDA out of memory")
+    (True, False)
+    """
+    return bool(text and _QUOTED.match(text))
 
 
 def of_quoted(row: Row, server: Server) -> Bond | None:
@@ -70,14 +81,12 @@ def of_quoted(row: Row, server: Server) -> Bond | None:
     Who writes of an earlier failure quotes it in the middle of a sentence; what somebody met just now is pasted on lines of its own. Where the
     server's own log tells whole lives that came up and none that failed, it would hold the message if it were of one of them.
     """
-    if not _never_failed(server):
-        return None
-    if not _QUOTED.match(row["text"] or ""):
+    if not is_quoted(row["text"]) or not _never_failed(server):
         return None
     return Bond(FOREIGN, "quoted in a sentence, and no life that the server's own log tells met it")
 
 
 def _never_failed(server: Server) -> bool:
     """Whether the server's own logs tell starts, each of which came up and none of which failed; a text that holds a failure alone tells no start."""
-    whole = [life for life in server.lives if not life.id.endswith("#0")]
+    whole = [life for life in server.lives if life.begun]
     return bool(whole) and all(life.served and life.end not in ("failed", "killed") for life in whole)
