@@ -102,7 +102,8 @@ _DEVICES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 _FAILED = regex(
     r"(?:\b(?:[Ee]rror|ERROR|[Ff]ailed|[Ff]ailure|FATAL|[Ee]xception|Error \d+)\b|\w{1,40}(?:Error|_FATAL)\b).{0,200}?\b[Oo]ut [Oo]f (?:\w+ )?[Mm]emory\b"
-    r"|(?:OutOf(?:Device)?Memory|OUT_OF_(?:DEVICE_)?MEMORY)(?!Error)"
+    r"|(?:OutOf(?:Device)?Memory|(?<=[A-Z]_)OUT_OF_MEMORY|OUT_OF_DEVICE_MEMORY)(?!Error)"
+    r"|\b(?:[Ee]rror|ERROR|[Ff]ail(?:ed|ure)|[Ss]tatus|[Cc]ode)\b.{0,80}?\bOUT_OF_MEMORY\b"  # alone it is the state that a batch system gives to a job whose host ran out
     r"|(?:[Ff]ailed|[Uu]nable) to allocate (?:[^,;:]{0,60}?(?:[Mm]emory|buffer|workspace|bytes)\b|[\d.]{1,12} ?[KMGT](?:i?B)?\b)"
     r"|\b[Aa]llocation of (?:size )?[^,;]{0,40}?failed|[Mm]emory allocation failed|[Nn]ot enough (?:space|memory) to allocate"
     r"|Insufficient Memory \(|[Mm]emory resources are exhausted"

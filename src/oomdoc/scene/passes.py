@@ -123,10 +123,15 @@ def bind_told(store: Tables, server: Server, relation: Relation) -> None:
     logs = whole or {life.source for life in server.lives}
     days = {row["source"]: row["value"] for row in rows_of(store, "note", "source, line, value", "topic = 'told-day'")}
     for table in ("oom", "startup_check", "log_error"):
+        said = told.said_by(logs, rows_of(store, table, "source, line, text"))
         for row in placed_rows(store, table, "source, line, t, text", "t IS NULL"):
             if row["source"] in logs:
                 continue
-            past = told.of_dated(row, server, days.get(row["source"])) or told.of_quoted(row, server)
+            past = (
+                told.of_dated(row, server, days.get(row["source"]))
+                or told.of_quoted(row, server)
+                or told.of_outlived(row, server, said)
+            )
             if past is not None:
                 relation.note(table, row, past, row["text"])
     # what a text is said to tell on a line that is somebody else's is theirs as well

@@ -16,7 +16,7 @@ from oomdoc.scene.kin import Kin, words_of
 from oomdoc.scene.lives import ANOTHER_DAY_S, Life, long_before
 from oomdoc.scene.places import SAME_SIZE, is_engine, workload_of
 from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables, literal
-from oomdoc.scene.told import is_quoted
+from oomdoc.scene.told import alike, is_quoted, said_by
 from oomdoc.units import show_bytes, show_seconds
 
 FIELD_OF_ENGINE = regex(r"(?i)\bvllm\b|engine ?core|\bworker_?(?:tp|proc|wrapper)|ray::")
@@ -130,17 +130,16 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Set[str]) -> d
     groups: dict[str, list[Life]] = {}
     for life in lives:
         groups.setdefault(named.get(life.source, usual), []).append(life)
-    failed = {
-        row["source"]
-        # what a client met, or somebody who pressed Ctrl-C, is no failure of a second server, nor is what a sentence quotes
-        for table, where in (
-            ("oom", "true"),
-            ("startup_check", "true"),
-            ("log_error", "kind NOT IN ('echo', 'client')"),
-        )
-        for row in _rows(store, table, where, "DISTINCT source, text")
-        if not is_quoted(row["text"])
-    }
+    failed: set[str] = set()
+    # what a client met, or somebody who pressed Ctrl-C, is no failure of a second server, nor is what a sentence quotes or a text repeats
+    for table, where in (
+        ("oom", "true"),
+        ("startup_check", "true"),
+        ("log_error", "kind NOT IN ('echo', 'client')"),
+    ):
+        rows = _rows(store, table, where, "source, line, text")
+        said = said_by(logs, rows)
+        failed |= {row["source"] for row in rows if not is_quoted(row["text"]) and alike(row["text"]) not in said}
     if len(groups) < 2:
         ((model, own),) = groups.items()
         up = model and all(life.served and life.end in ("open", "stopped") for life in own)

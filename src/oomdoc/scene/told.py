@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Set
 
 from oomdoc.regexes import regex
 from oomdoc.scene.lives import SEEN_S, Life, Server, in_year_of, long_before, zone_apart
@@ -44,6 +45,9 @@ def life_that_ended(row: Row, server: Server) -> Life | None:
     return broken[-1]
 
 
+_ALIKE = 40
+"""Characters that a message and its repetition have in common: beyond the name of an exception and a first word."""
+
 _DAY = regex(r"[^\w]{0,4}(?P<day>\d{4}-\d\d-\d\d)(?![\dT:-])(?! ?\d\d:)")
 
 
@@ -84,6 +88,31 @@ def of_quoted(row: Row, server: Server) -> Bond | None:
     if not is_quoted(row["text"]) or not _never_failed(server):
         return None
     return Bond(FOREIGN, "quoted in a sentence, and no life that the server's own log tells met it")
+
+
+def alike(text: str | None) -> str:
+    """What a message and its repetition have in common; empty where it is too short to tell one message from another.
+
+    >>> alike("Waited for 60 seconds on a worker that may compile."), alike("failed")
+    ('waited for 60 seconds on a worker that m', '')
+    """
+    return text.lower()[:_ALIKE] if text and len(text) >= _ALIKE else ""
+
+
+def said_by(logs: Set[str], rows: Iterable[Row]) -> dict[str, str]:
+    """What these logs say themselves: place by message, as `alike` has it."""
+    return {alike(row["text"]): f"{row['source']}:{row['line']}" for row in rows if row["source"] in logs}
+
+
+def of_outlived(row: Row, server: Server, said: Mapping[str, str]) -> Bond | None:
+    """A message that a text tells and that the server's own log holds as well: `text`. None where it may be what became of this server.
+
+    `said`: what its logs say, see `said_by`. Who asks about a warning repeats it: it is the same event, and the log tells what became of it.
+    """
+    key = alike(row["text"])
+    if not key or key not in said or not _never_failed(server):
+        return None
+    return Bond(FOREIGN, f"the same message as in {said[key]}, which the server outlived")
 
 
 def _never_failed(server: Server) -> bool:

@@ -35,11 +35,18 @@
 -- grows_said: a text states that memory grows and does not come back, and no flat series refutes it
 -- said_ref: where
 -- restart_cures: a text states that a restart brings it back
-WITH raw AS (
-  SELECT source, coalesce(name, '') AS name, coalesce(resource, '') AS resource, coalesce(variant, '') AS variant,
-    lower(regexp_extract(coalesce(state, ''), '[A-Za-z]+')) AS stem, state, bytes, t, elapsed_s, step, running, requests, line,
-         source || ':' || line AS ref
-  FROM process_memory WHERE bytes > 0 AND (resource IS NULL OR resource IN ('host', 'gpu'))
+WITH swapped AS (
+  -- pages that went out to swap are held as before: what a program holds is what is resident and what is swapped
+  SELECT source, line, any_value(name) AS name, any_value(bytes) AS bytes
+  FROM process_memory
+  WHERE resource = 'swap' AND source IN (SELECT source FROM process_memory WHERE resource = 'swap' AND bytes > 0)
+  GROUP BY ALL HAVING count(*) = 1
+), raw AS (
+  SELECT p.source, concat_ws(' + ', coalesce(p.name, ''), s.name) AS name, coalesce(p.resource, '') AS resource, coalesce(p.variant, '') AS variant,
+    lower(regexp_extract(coalesce(p.state, ''), '[A-Za-z]+')) AS stem, p.state, p.bytes + coalesce(s.bytes, 0) AS bytes, p.t, p.elapsed_s, p.step, p.running, p.requests, p.line,
+         p.source || ':' || p.line AS ref
+  FROM process_memory p LEFT JOIN swapped s ON p.resource = 'host' AND s.source = p.source AND s.line = p.line
+  WHERE p.bytes > 0 AND (p.resource IS NULL OR p.resource IN ('host', 'gpu'))
 ), same AS (
   SELECT source, name, resource, variant, stem, count(*) AS n, arg_min(bytes, line) AS first_bytes, arg_max(bytes, line) AS last_bytes,
     arg_max(ref, line) AS ref

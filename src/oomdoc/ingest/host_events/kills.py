@@ -24,6 +24,8 @@ def _constraint(row: Row, match: re.Match[str]) -> Row | None:
 
 
 _EXIT = r"\bexit(?:ed)?[ _-]?(?:code|status|with)\W{0,3}(?:code|status)?\W{0,3}(?<![\d.])(?:135|(?<=\D)-7)(?![\d.])"
+# kernel/auditsc.c, audit_core_dumps: who ended abnormally, and by which signal
+_AUDIT = r"type=ANOM_ABEND .{0,300}\bpid=(?P<pid>\d{1,9}) comm=\"?(?P<process>[^\s\"]{1,64})\"? .{0,300}\bsig="
 PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "kernel-oom-victim",
@@ -229,5 +231,31 @@ SIGNALS: tuple[Pattern, ...] = (
             {"pid": 9},
         ),
         "run.sh: line 3:    12 Illegal instruction     (core dumped) vllm serve m",
+    ),
+    pattern(
+        "audit-bus-error",
+        "kernel",
+        ("ANOM_ABEND",),
+        (rf"{_AUDIT}(?:SIGBUS|7)\b",),
+        event("bus-error"),
+        (
+            'type=ANOM_ABEND msg=audit(1767225600.500:71): auid=4294967295 uid=0 gid=0 ses=4294967295 pid=431 comm="python3" exe="/usr/bin/python3.12" sig=7 res=1',
+            {"pid": 431, "process": "python3", "t": 1767225600.5},
+        ),
+        (
+            "type=ANOM_ABEND msg=audit(31/12/25 08:00:01.250:72): auid=unset uid=root pid=433 comm=python3 exe=/usr/bin/python3.12 sig=SIGBUS res=yes",
+            {"pid": 433, "t": 1767168001.25},
+        ),
+    ),
+    pattern(
+        "audit-segfault",
+        "kernel",
+        ("ANOM_ABEND",),
+        (rf"{_AUDIT}(?:SIGSEGV|SIGILL|SIGFPE|4|8|11)\b",),
+        event("segfault"),
+        (
+            'type=ANOM_ABEND msg=audit(1767225600.500:73): auid=4294967295 uid=0 pid=435 comm="php-fpm" exe="/usr/sbin/php-fpm" sig=11 res=1',
+            {"pid": 435, "process": "php-fpm"},
+        ),
     ),
 )

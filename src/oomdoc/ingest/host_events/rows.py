@@ -14,6 +14,9 @@ from oomdoc.units import GIB, MIB, parse_size
 
 UNLIMITED = 1 << 60  # the kernel prints page-rounded 2**63 for "no limit"
 _HUMAN = regex(r"\s*\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
+_AUDIT = regex(
+    r"\baudit\((?:(?P<epoch>\d{9,11}\.\d{1,6})|(?P<one>\d\d)/(?P<other>\d\d)/(?P<year>\d\d(?:\d\d)?) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)\.(?P<part>\d{1,6})):\d"
+)
 _UPTIME = regex(r"\s*\[ *(\d{1,9}\.\d{1,9})\]")
 SIZE = r"(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24}) ?(?:[kKMGT]i?B?|bytes|B)?"
 
@@ -32,6 +35,28 @@ def boot_free_time(text: str) -> float | None:
         return dt.datetime(year, MONTHS[found[1]], day, hour, minute, second, tzinfo=dt.UTC).timestamp()
     except ValueError:
         return None
+
+
+def audit_time(text: str) -> float | None:
+    """Epoch seconds of a record of the kernel's audit log, as it is or as `ausearch -i` prints it; None where day and month could be either.
+
+    >>> audit_time("type=ANOM_ABEND msg=audit(1767225600.500:71): pid=1"), audit_time("msg=audit(12/31/2025 08:00:01.250:72): pid=1")
+    (1767225600.5, 1767168001.25)
+    >>> audit_time("msg=audit(05/06/25 08:00:01.250:72): pid=1") is None
+    True
+    """
+    found = _AUDIT.search(text)
+    if found is None or found["epoch"]:
+        return float(found["epoch"]) if found else None
+    one, other = int(found["one"]), int(found["other"])
+    day, month = max(one, other), min(one, other)
+    if one != other and day <= 12:
+        return None  # the order is the locale's
+    try:
+        moment = dt.datetime(2000 + int(found["year"]) % 100, month, day, *(int(found[name]) for name in ("hour", "minute", "second")), tzinfo=dt.UTC)  # fmt: skip
+    except ValueError:
+        return None
+    return moment.timestamp() + float(f"0.{found['part']}")
 
 
 def size_in_bytes(printed: str) -> int | None:
@@ -60,6 +85,8 @@ def host_event(kind: str, row: Row, match: re.Match[str]) -> Row:
     stamp = boot_free_time(match.string)
     if stamp is not None:
         row["t"] = stamp
+    elif told := audit_time(match.string):
+        row["t"] = told
     elif since_boot := _UPTIME.match(match.string):
         row["uptime_s"] = float(since_boot[1])
     row["text"] = match.string.strip()[:TEXT_CAP]

@@ -1,6 +1,7 @@
 """Replicas and what decides about them: bounds, a rule's threshold, the value of what an autoscaler follows.
 
-Field names of HorizontalPodAutoscaler (autoscaling/v2), KEDA's ScaledObject and the columns that kubectl prints for both.
+Field names of HorizontalPodAutoscaler (autoscaling/v2), KEDA's ScaledObject and the columns that kubectl prints for both; of groups of
+machines as clouds describe them (a group's MinSize, MaxSize and DesiredCapacity, a policy's PredefinedMetricType and TargetValue).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ QUANTITIES = (
         "scaler.desired", "scaler", "desired", "count",
         strong="desired replica, replica desired, target replica, replica target, replica wanted, wanted replica, recommended replica, desired pod, desired workers",
         weak="desired, recommended",
-        exact="desiredReplicas, hpa_desired, va_desired, kube_horizontalpodautoscaler_status_desired_replicas",
+        exact="desiredReplicas, DesiredCapacity, hpa_desired, va_desired, kube_horizontalpodautoscaler_status_desired_replicas",
         high=_MOST,
         samples=(("desiredReplicas", 3, 3), ("hpa_desired", "2", 2), ("DESIRED WORKERS", "2", 2)),
         not_names=("desired_state",),
@@ -39,7 +40,7 @@ QUANTITIES = (
         "scaler.minimum", "scaler", "minimum", "count",
         strong="min replica, minimum replica, replica min, min pod",
         weak="min, minimum",
-        exact="minReplicas, minReplicaCount, MINPODS",
+        exact="minReplicas, minReplicaCount, MINPODS, MinSize, MinCapacity, minNumReplicas, minInstances",
         high=_MOST,
         samples=(("minReplicas", 1, 1), ("MINPODS", "1", 1)),
         not_names=("minutes",),
@@ -48,7 +49,7 @@ QUANTITIES = (
         "scaler.maximum", "scaler", "maximum", "count",
         strong="max replica, replica max, max pod",
         weak="max, maximum",
-        exact="maxReplicas, maxReplicaCount, MAXPODS, kube_horizontalpodautoscaler_spec_max_replicas",
+        exact="maxReplicas, maxReplicaCount, MAXPODS, MaxSize, MaxCapacity, maxNumReplicas, maxInstances, kube_horizontalpodautoscaler_spec_max_replicas",
         high=_MOST,
         samples=(("maxReplicas", 6, 6), ("MAXPODS", "4", 4)),
         not_names=("max_num_seqs",),
@@ -66,7 +67,7 @@ QUANTITIES = (
         "scaler.metric", "scaler", "name", "text",
         strong="metric name, target metric, scale metric, scaling metric",
         weak="metric",
-        exact="metricName, targetMetric",
+        exact="metricName, targetMetric, PredefinedMetricType, predefinedScalingMetricType",
         pattern=r"^[A-Za-z_][\w:.{}=\"'/-]{2,200}$",
         samples=(("metric name", "vllm:num_requests_waiting", "vllm:num_requests_waiting"),),
         not_names=("metric_type",),
