@@ -6,7 +6,7 @@
 Of `ps` and of samples each process is a row of `process_memory` (resident set, KiB as `ps` prints it); a large process of the
 engine whose parent is process 1 is a note `orphan-process`, for its server is gone, unless process 1 is that server, as in most
 containers. Of `top` the use of the processor is taken
-(`process_cpu`), and where it was called three times or more, the resident sets, with the clock of its first line: one call alone rounds memory
+(`process_cpu`), what its head tells of the host's memory (notes, as of `free`), and where it was called three times or more, the resident sets, with the clock of its first line: one call alone rounds memory
 and shows no course. `docker stats` gives no rows. Names in a list are no statements: free text
 never reads one. A `kill -9 PID` typed between listings is a `host_event` (`killed-by-operator`).
 """
@@ -63,6 +63,9 @@ _LISTINGS = 3
 """Calls of `top` that show a course."""
 _RES = regex(r"(?P<number>\d{1,12}(?:[.,]\d{1,3})?)(?P<unit>[kmgtKMGT])?$")
 _LETTERS = {"": KIB, "k": KIB, "m": MIB, "g": 1024 * MIB, "t": 1024 * 1024 * MIB}
+_TOP_MEMORY = regex(r"\s*(?P<unit>[KMGT])iB Mem\s*: *(?P<total>[\d.]{1,16}) total, *(?P<free>[\d.]{1,16}) free, *(?P<used>[\d.]{1,16}) used\b")  # fmt: skip
+_TOP_READY = regex(r"\s*(?P<unit>[KMGT])iB Swap\s*:.{0,80}?(?P<size>[\d.]{1,16}) avail Mem\s*$")
+_OF_TOP = {"total": "host-size", "free": "host-idle", "used": "host-in-use"}
 _ATOP = regex(r"ATOP - \S{1,80}\s+(?P<day>\d{4}/\d\d/\d\d)\s+(?P<clock>\d\d:\d\d:\d\d)")
 _BUSY = 0.05
 """Share of a core below which a process does nothing that matters: a list has hundreds of those."""
@@ -75,6 +78,24 @@ def _cells(header: Sequence[str], raw: str) -> dict[str, str]:
 
 def _command(cell: dict[str, str]) -> str | None:
     return next((cell[key] for key in ("COMMAND", "CMD", "COMM", "ARGS") if key in cell), None)
+
+
+class HostLine:
+    """Memory of the host in the head of `top`, whose second line tells what is available: the notes that `free` gives."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[str, float] = {}
+
+    def notes(self, raw: str) -> list[dict[str, Any]]:
+        """The notes of one line; none but for the line that completes them."""
+        if found := _TOP_MEMORY.match(raw):
+            unit = _LETTERS[found["unit"].lower()]
+            self._sizes = {topic: float(found[name]) * unit for name, topic in _OF_TOP.items()}
+        elif self._sizes and (found := _TOP_READY.match(raw)):
+            sizes, self._sizes = self._sizes, {}
+            sizes["host-ready"] = float(found["size"]) * _LETTERS[found["unit"].lower()]
+            return [{"topic": topic, "value": value, "text": raw.strip()[:_TEXT]} for topic, value in sizes.items()]
+        return []
 
 
 class Tops:
@@ -227,12 +248,14 @@ def _mostly_listed(lines: Sequence[str]) -> bool:
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """The processes, in the order of the text."""
     rows = Rows()
-    listing, processors, tops = Listing(), Processors(), Tops()
+    listing, processors, tops, host = Listing(), Processors(), Tops(), HostLine()
     at: float | None = None
     called: float | None = None  # when `atop` was
     for chunk in chunks:
         for number, raw in chunk.lines(_LINE_CAP):
             tops.line(number, raw)
+            for note in host.notes(raw):
+                rows.add("note", number, **note)
             if busy := processors.row(raw):
                 rows.add("process_cpu", number, **busy)
             if listing.begins(raw):

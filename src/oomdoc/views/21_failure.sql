@@ -143,7 +143,7 @@ WITH logs AS (
 ), stack AS (
   SELECT bool_or(function IN ('profile_cudagraph_memory')) AS graph_profile,
     bool_or(function IN ('_dummy_sampler_run', '_dummy_pooler_run')) AS sampler,
-    bool_or(regexp_matches(function, '^_?capture(_model|_graphs|_cudagraphs|_begin|_end|_one_batch_size)?$')) AS capture,
+    bool_or(regexp_matches(function, '^(_?capture(_model|_graphs|_cudagraphs|_begin|_end|_one_batch_size)?|warmup_graphs)$')) AS capture,
     bool_or(function IN ('compile_or_warm_up_model', 'kernel_warmup')) AS warmup,
     bool_or(
       function IN (
@@ -240,7 +240,9 @@ SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n 
        WHEN stack.graph_profile THEN 'graph-profile' WHEN stack.sampler
          OR refusal.name = 'warmup' THEN 'sampler-warmup' WHEN stack.capture THEN 'capture'
        WHEN stack.profile THEN 'profile' WHEN stack.kv_alloc THEN 'kv-alloc'
-       WHEN stack.load OR refusal.name = 'load-oom' THEN 'load' WHEN stack.warmup THEN 'warmup' WHEN stack.init THEN 'init'
+       WHEN stack.load OR refusal.name = 'load-oom' THEN 'load'
+       -- the warm-up is the caller of the capture as well: where graphs were counted last, one of them failed
+       WHEN stack.warmup THEN CASE WHEN before.name = 'capture-progress' THEN 'capture' ELSE 'warmup' END WHEN stack.init THEN 'init'
        WHEN stack.executed OR book.text LIKE '%Error in model execution%'
          OR book.text LIKE '%error in forwardAsync%' THEN 'forward' WHEN before.up OR stat.kv_used IS NOT NULL THEN 'forward'
        -- private pools are filled by graph capture: whatever failed, failed during or after it, whatever the log shows last

@@ -5,6 +5,7 @@
 -- hit_rate: hits / queries, else the last rate of the log
 -- ref: where
 -- evicted_idle_s: mean idle time of a block before eviction
+-- reuse_gap_s: mean time between two uses of a block that was used again
 -- reuses: how often a cached block was used again (sampled)
 -- evictions: blocks evicted (sampled)
 -- repeated: a text states that the same prefixes come again
@@ -35,6 +36,7 @@ WITH lived AS (
          sum(value - before) FILTER (name LIKE '%idle_before_evict_seconds_sum') AS idle_s,
            sum(value - before) FILTER (name LIKE '%idle_before_evict_seconds_count') AS evictions,
          sum(value - before) FILTER (name LIKE '%reuse_gap_seconds_count') AS reuses,
+         sum(value - before) FILTER (name LIKE '%reuse_gap_seconds_sum') AS gap_s,
          min(ref) FILTER (name LIKE '%prefix_cache_hits%') AS ref
   FROM cache_scrape WHERE nth = 1 HAVING min(value - before) >= 0
 ), counter AS (
@@ -44,6 +46,7 @@ WITH lived AS (
            sum(value) FILTER (name = 'vllm:kv_block_idle_before_evict_seconds_count'), 0
          ) AS evicted_idle_s,
          sum(value) FILTER (name = 'vllm:kv_block_reuse_gap_seconds_count') AS reuses,
+         sum(value) FILTER (name = 'vllm:kv_block_reuse_gap_seconds_sum') AS gap_s,
          sum(value) FILTER (name = 'vllm:kv_block_idle_before_evict_seconds_count') AS evictions,
          min(ref) FILTER (name LIKE '%prefix_cache%') AS ref
   FROM (SELECT *, rank() OVER (PARTITION BY labels ORDER BY queries DESC NULLS LAST, life DESC) AS best FROM lived) WHERE best = 1
@@ -109,6 +112,7 @@ SELECT counter.queries, counter.hits, coalesce(counter.hits / nullif(counter.que
   coalesce(counter.ref, told.ref, said.ref) AS ref,
   -- rates of the last interval, where it is known: an average over a life hides what goes on now
   coalesce(latest.idle_s / nullif(latest.evictions, 0), counter.evicted_idle_s) AS evicted_idle_s,
+  CASE WHEN latest.evictions IS NULL THEN counter.gap_s / nullif(counter.reuses, 0) ELSE latest.gap_s / nullif(latest.reuses, 0) END AS reuse_gap_s,
   CASE WHEN latest.evictions IS NULL THEN counter.reuses ELSE latest.reuses END AS reuses,
   coalesce(latest.evictions, counter.evictions) AS evictions,
   coalesce(repeated, false) AS repeated, coalesce(no_hits, false) AS no_hits, fell.n AS lookups, fell.before AS hit_before,
