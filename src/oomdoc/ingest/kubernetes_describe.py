@@ -9,6 +9,7 @@ from typing import Any
 from oomdoc.ingest import launch
 from oomdoc.ingest.base import Rows
 from oomdoc.ingest.kubernetes_lines import parse_date
+from oomdoc.ingest.prompts import typed
 from oomdoc.regexes import regex
 from oomdoc.units import MIB, parse_size
 
@@ -113,6 +114,10 @@ class Container:
         return row
 
 
+_ASKED_FOR = regex(r"(?:kubectl|oc)\s[^|]*?\b(?:describe|get)\s+(?:pods?|po)[ /](?P<pod>[a-z0-9][\w.-]{0,100})\b")
+_IN_NAMESPACE = regex(r"\s(?:-n|--namespace)[ =](?P<namespace>[\w.-]{1,63})")
+
+
 class Describe:
     """Reads `kubectl` text line by line; what is complete goes to `rows`."""
 
@@ -133,6 +138,12 @@ class Describe:
 
     def line(self, number: int, text: str) -> None:
         """One line."""
+        asked = _ASKED_FOR.match(typed(text) or "") if "$" in text or "#" in text else None
+        if asked:  # what is cut out of the answer bears no name: the question does
+            self._top(number, "Name", asked["pod"])
+            within = _IN_NAMESPACE.search(text)
+            self.namespace = within["namespace"] if within else None
+            return
         listed = _POD_ROW.match(text)
         if listed:
             self._listed(number, listed)

@@ -155,9 +155,18 @@ PATTERNS: tuple[Pattern, ...] = (
         "decision",
         "scaler-decision",
         ("ecisionsApplied", "ecisions applied", "New size:"),
-        r"(?P<name>decisions ?[Aa]pplied)\"?\s*[:=]\s*(?P<status>\d+)|(?P<name2>New size): (?P<status2>\d+)",
+        # an event names the scaler, which is called after what it scales
+        r"(?P<name>decisions ?[Aa]pplied)\"?\s*[:=]\s*(?P<status>\d+)"
+        r"|(?:\b(?i:horizontalpodautoscalers?(?:\.autoscaling)?|hpa)/(?:keda-hpa-)?(?P<target>[\w.-]{1,100})\s[^\n]*?)?(?P<name2>New size): (?P<status2>\d+)",
         ('Run finished {"mode": "auto", "models": 1, "decisionsApplied": 0}', {"status": "0"}),
-        ("horizontal-pod-autoscaler  New size: 4; reason: cpu above target", {"name": "New size", "status": "4"}),
+        (
+            "horizontal-pod-autoscaler  New size: 4; reason: cpu above target",
+            {"name": "New size", "status": "4", "target": None},
+        ),
+        (
+            "4m Normal SuccessfulRescale horizontalpodautoscaler/builds New size: 9; reason: cpu above target",
+            {"status": "9", "target": "builds"},
+        ),
     ),
     _statement(
         "decision",

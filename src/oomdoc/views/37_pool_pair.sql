@@ -34,7 +34,7 @@ WITH figure AS (
   ORDER BY small / large, ref LIMIT 1
 ), listed AS (
   -- a listing may be pasted twice
-  SELECT source, gpu, t, pid, max(used_bytes) AS used, min(line) AS line
+  SELECT source, coalesce(gpu::VARCHAR, gpu_uuid) AS gpu, t, pid, max(used_bytes) AS used, min(line) AS line
   FROM gpu_process
   WHERE coalesce(type, 'C') <> 'G' AND used_bytes > 0
   GROUP BY ALL

@@ -19,12 +19,14 @@ from oomdoc.regexes import regex
 KIND = forms.KIND
 _CUTS = ("|", "\t", ";")
 _EVENTS = regex(rb'"reason"', re.I)
+_OBJECT = regex(rb'"apiVersion"|"involvedObject"\s*:\s*\{')
+"""What the cluster's own objects have: an event says whom it is about in an object of its own."""
 
 
 def matches(head: Head) -> bool:
     """A table of ours that is at least half of the text, and cut by one of these."""
     if head.data.lstrip()[:1] in (b"{", b"["):
-        return _EVENTS.search(head.data) is not None and b'"apiVersion"' not in head.data and bool(forms.form_of(head))
+        return _EVENTS.search(head.data) is not None and _OBJECT.search(head.data) is None and bool(forms.form_of(head))
     if b"\x00" in head.data or not any(cut.encode() in head.data for cut in _CUTS):
         return False
     lines = head.data.decode("utf-8", "replace").split("\n")

@@ -258,8 +258,30 @@ MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", 
 
 
 def is_moment(cell: Any) -> bool:
-    """Whether a cell is a moment: a date, a clock, a day of a year."""
-    return moment(cell) is not None or (isinstance(cell, str) and (CLOCK.fullmatch(cell.strip()) is not None or seconds_in_year(cell) is not None))  # fmt: skip
+    """Whether a cell is a moment: a date with a clock or without, a clock, a day of a year."""
+    return (
+        moment(cell) is not None
+        or is_day(cell)
+        or (isinstance(cell, str) and CLOCK.fullmatch(cell.strip()) is not None)
+    )
+
+
+def is_day(cell: Any) -> bool:
+    """Whether a cell is a date, or a day of a year that is not told, with a clock or without."""
+    return isinstance(cell, str) and (midnight(cell) is not None or seconds_in_year(cell) is not None)
+
+
+_DATE = regex(r"\d{4}([-/])\d\d\1\d\d")
+
+
+def midnight(cell: str) -> float | None:
+    """Epoch seconds of the beginning of a bare date; None for anything else.
+
+    >>> midnight("2026-03-02"), midnight("2026-03-02 08:00"), midnight("2026-13-02")
+    (1772409600.0, None, None)
+    """
+    text = cell.strip()
+    return moment(f"{text.replace('/', '-')}T00:00:00Z") if _DATE.fullmatch(text) else None
 
 
 def seconds_in_year(cell: str) -> float | None:

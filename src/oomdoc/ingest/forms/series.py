@@ -19,9 +19,11 @@ from oomdoc.ingest.forms.cells import (
     Values,
     filled,
     is_count,
+    is_day,
     is_moment,
     is_number,
     is_size,
+    midnight,
     null,
     number_of,
     number_or_none,
@@ -86,8 +88,8 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
     for name, column in columns.items():
         cells = filled(records, name)
         role = column.role
-        if role in (grammar.ELAPSED, grammar.ORDINAL, grammar.STATE) and share_of(cells, lambda cell: isinstance(cell, str) and seconds_in_year(cell) is not None) >= FIT:  # fmt: skip
-            role = grammar.TIME  # `Mon 3 Nov` under `day`
+        if role in (grammar.ELAPSED, grammar.ORDINAL, grammar.STATE) and share_of(cells, is_day) >= FIT:
+            role = grammar.TIME  # `Mon 3 Nov` or `2026-11-03` under `day`
         if role == grammar.TIME and share_of(cells, is_moment) < FIT:
             role = grammar.ELAPSED if share_of(cells, is_number) >= FIT else grammar.STATE
         elif role == grammar.ELAPSED and share_of(cells, lambda cell: moment(cell) is not None) >= FIT:
@@ -252,6 +254,8 @@ class SeriesRows:
             return None, None, None
         if self._series.role == grammar.TIME:
             t = moment(cell)
+            if t is None:
+                t = midnight(str(cell))
             if t is not None:
                 return t, None, None
             match = CLOCK.fullmatch(str(cell).strip())
