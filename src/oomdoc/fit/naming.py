@@ -7,12 +7,12 @@ from dataclasses import replace
 from oomdoc.fit.given import Given, Logged, flag_of, parameters_of
 from oomdoc.model.worksheet import Input
 from oomdoc.physics.architecture import Model
-from oomdoc.physics.catalogue import Found, find, nearest, with_positions
+from oomdoc.physics.catalogue import Found, find, nearest, states_positions, with_positions
 from oomdoc.physics.config import read_config
 from oomdoc.physics.estimate import estimate
 from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval, point, printed
-from oomdoc.physics.names import format_of, plain, repository
+from oomdoc.physics.names import format_of, repository
 from oomdoc.physics.weights import BY_NAME, named_size
 from oomdoc.regexes import regex
 
@@ -124,6 +124,4 @@ def _hint(name: str, logged: Logged) -> str:
 
 def states_itself(name: str, given: Given, model: Model) -> bool:
     """Whether the positions are those of the checkpoint that was asked for, not of a relative."""
-    if given.model_config is not None:
-        return True
-    return model.confirmed != "name" and (model.own_positions or plain(repository(name)) == plain(model.name))
+    return given.model_config is not None or states_positions(model, name)

@@ -7,7 +7,7 @@
       'completion_tokens': 312, 'cached_tokens': 0, 'e2e_latency': 8.5}}
 
 TGI prints no counts: the generated tokens are inference time / time per token, which gives the whole number exactly; the prompt's
-stay unknown. The stamp of both is the end of the request. In SGLang's line the last `meta_info` counts, for prompts and answers before it
+stay unknown. Its first token comes when the queue is over and a token is made. What its router turns away (`Model is overloaded`) is a request with status 429. The stamp of both is the end of the request. In SGLang's line the last `meta_info` counts, for prompts and answers before it
 may hold anything. Other statements of these logs are found by the patterns of all dialects.
 """
 
@@ -32,6 +32,8 @@ _TGI = regex(
     r"\b(?:generate|generate_stream|compat_generate|chat_completions|completions)\{.{0,8000}?\btime_per_token=\"[^\"]*\".{0,200}?\}: .*\bSuccess\s*$"
 )
 _TGI_FIELD = regex(r"\b(total_time|queue_time|inference_time|time_per_token)=\"([^\"]{1,40})\"")
+_TURNED_AWAY = regex(r"\bERROR\b.{0,2000}\bModel is overloaded\b")
+_STAMPED = regex(r"\"timestamp\": ?\"(?P<stamp>[^\"]{10,40})\"")
 _LIMIT = regex(r"\bmax_new_tokens: (?:Some\()?(\d{1,9})")
 _SGLANG = regex(r"\bFinish: obj=")
 _META = regex(r"'(prompt_tokens|completion_tokens|cached_tokens|e2e_latency)': (\d{1,12}(?:\.\d{1,12})?)[,}]")
@@ -52,6 +54,9 @@ def _found(raw: str) -> Found | None:
     end = outer if outer is not None else stamp(text[:80])
     if _TGI.search(text):
         return _tgi(dict(_TGI_FIELD.findall(text)), text, end)
+    if _TURNED_AWAY.search(text):
+        at = _STAMPED.search(text)
+        return {"status": 429, "output": 0, "end": stamp(at["stamp"]) if at else end}
     if text.lstrip()[:1] == "{" and '"time_per_token"' in text:
         try:
             value = json.loads(text)
@@ -75,9 +80,11 @@ def _tgi(fields: Mapping[str, str], text: str, end: float | None) -> Found | Non
     limit = _LIMIT.search(text)
     if limit:
         found["limit"] = int(limit[1])
-    total = _seconds(fields.get("total_time"))
+    total, queued = _seconds(fields.get("total_time")), _seconds(fields.get("queue_time"))
     if total is not None:
         found["latency"], found["latency/"] = total, MEANING["latency_s"]
+    if queued is not None:
+        found["ttft"], found["ttft/"] = queued + each, MEANING["ttft_s"]
     return found
 
 
@@ -104,7 +111,7 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     requests = Requests()
     for chunk in chunks:
         for at, raw in enumerate(chunk.data.split(b"\n"), chunk.first_line):
-            if b"time_per_token" not in raw and b"Finish: obj=" not in raw:
+            if b"time_per_token" not in raw and b"Finish: obj=" not in raw and b"Model is overloaded" not in raw:
                 continue
             if at == chunk.first_line and not chunk.at_line_start:
                 continue

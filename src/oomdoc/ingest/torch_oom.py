@@ -143,6 +143,7 @@ ANCHORS = (
 # A message that speaks about memory without being a failure of this allocation
 _NOT_AN_OOM = regex(
     r"(?:srun|slurmstepd|slurmd): |[\w.+-]{1,40}\|.*\bOUT_OF_ME|"  # what Slurm says of a job is of the host
+    r".*\bNVRM: |"  # an assertion in the kernel's driver is of no allocation that a program asked for, or follows from one
     r"Search for `cudaErrorMemoryAllocation'|may cause OOM|OutOfResources|AlignedAllocator"
     r"|.*(?:[Ss]kipping tactic|due to insufficient memory on requested size|pinned memory|memory for batch_|this is not a failure|memory space (?:smem|vmem|cmem|sflag)|Exceeded (?:smem|vmem|cmem|scoped vmem) capacity|RESOURCE_EXHAUSTED: (?:[Qq]uota|.{0,60}(?:grpc|message larger|rate limit)))"
 )

@@ -17,7 +17,7 @@ from oomdoc.fit import Given, Logged, Question, ask
 from oomdoc.ledger.tokens import only_value
 from oomdoc.model import Engine
 from oomdoc.physics.architecture import Model
-from oomdoc.physics.catalogue import find
+from oomdoc.physics.catalogue import find, states_positions
 from oomdoc.physics.expect import expected, feature_bytes
 from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval
@@ -105,7 +105,7 @@ def expectation(
         latent=model.latent,
         multimodal=model.multimodal,
         vocab_size=model.vocab_size,
-        positions=model.max_position_embeddings if model.own_positions or model.confirmed == "config" else None,
+        positions=model.max_position_embeddings if states_positions(model, question.name) else None,
         step_token_bytes=step_token_bytes(model, tp=setup.tensor_parallel_size, dtype=setup.dtype),
         pool_tokens=result.pool.tokens if result.pool and on_gpu and total_bytes else None,
         other_tokens=_other_tokens(model, setup, result.kv_bytes_per_token),

@@ -140,6 +140,13 @@ def with_positions(model: Model, name: str) -> Model:
     return replace(model, max_position_embeddings=stated, own_positions=True) if stated else model
 
 
+def states_positions(model: Model, name: str) -> bool:
+    """Whether the positions of a model are those of the checkpoint of this name, not of a relative of the same architecture."""
+    if model.confirmed == "config" or model.own_positions:
+        return True
+    return model.confirmed != "name" and plain(repository(name)) == plain(model.name)
+
+
 @cache
 def _head() -> dict[str, Any]:
     return tomli.loads(_text().partition("[[model]]")[0])

@@ -8,7 +8,7 @@ from oomdoc.regexes import regex
 from oomdoc.scene.places import ENGINE, workload_of
 
 _SERVING = regex(
-    r"(?i)llm|gpt|chat|(?<![a-z])(?:ai|nim|vlm|vl|moe|rag|kv|tp|gpu)(?![a-z])|models?(?![a-z])|infer|predict|serv(?:e|ing)(?![a-z])|genai|embed|rerank|decod|prefill|"
+    r"(?i)llm|gpt|chat|(?<![a-z])(?:ai|nim|tgi|tei|vlm|vl|moe|rag|kv|tp|gpu)(?![a-z])|models?(?![a-z])|infer|predict|serv(?:e|ing)(?![a-z])|genai|embed|rerank|decod|prefill|"
     r"triton|llama|qwen|mistral|mixtral|deepseek|gemma|gemini|phi-?\d|falcon|granite|baichuan|internlm|glm|yi-\d|nemotron|kimi|minimax|lora|whisper|"
     r"completion|assist(?:ant)?(?![a-z])|copilot|textgen|transformer|(?<!search-)engine|(?<![a-z])ray(?![a-z])|mooncake|lmcache|cache-server"
 )

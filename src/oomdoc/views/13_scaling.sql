@@ -27,7 +27,8 @@
 WITH named AS (
   -- a metric, or the one that a decision gives as its reason: `pods metric X above target`, `cpu resource utilization ... above target`
   SELECT source, line,
-    CASE kind WHEN 'metric' THEN coalesce(name, text)
+    -- a list of scalers may leave out what a description names
+    CASE kind WHEN 'metric' THEN coalesce(name, CASE WHEN NOT EXISTS (FROM scaler WHERE kind = 'metric' AND name IS NOT NULL) THEN text END)
       ELSE coalesce(
         nullif(regexp_extract(text, '\breason: [^;]*?\bmetric ([\w:./-]+)', 1), ''),
         nullif(regexp_extract(text, '\breason: ([\w.-]+) resource utilization', 1), '')

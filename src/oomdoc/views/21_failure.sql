@@ -147,7 +147,7 @@ WITH logs AS (
     bool_or(function IN ('compile_or_warm_up_model', 'kernel_warmup')) AS warmup,
     bool_or(
       function IN (
-        'initialize_kv_cache', '_allocate_kv_cache', 'allocate_gpu_cache', '_allocate_kv_cache_tensors', 'initialize_cache', '_init_cache'
+        'initialize_kv_cache', '_allocate_kv_cache', 'init_memory_pool', 'allocate_gpu_cache', '_allocate_kv_cache_tensors', 'initialize_cache', '_init_cache'
       )
     ) AS kv_alloc,
     bool_or(
