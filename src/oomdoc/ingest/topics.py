@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from oomdoc.ingest.prose_words import COUNT, FAILS, NUMBERS, SIZE, WORKS
 from oomdoc.regexes import regex
-from oomdoc.units import MIB, parse_size
+from oomdoc.units import GIB, MIB, parse_size
 
 
 @dataclass(frozen=True)
@@ -587,6 +587,16 @@ TOPICS: tuple[Topic, ...] = (
         near_misses=("no autoscaler here", "the scale of the problem",),
     ),
     _topic(
+        # the driver of Windows (WDDM, also under WSL) puts into the host's memory what a device has no room for, and everything goes on, slower
+        "spilled",
+        "memory of a device that the driver has put into the host's, in bytes",
+        r"(?P<gb>\d{1,3}(?:[.,]\d{1,2})?) ?GB\b[^.;\d]{0,12}\bshared (?:gpu|video|graphics) memory\b",
+        r"\bshared(?: (?:gpu|video|graphics))?(?: memory)?(?: (?:is|at|shows|used))?[: ]{1,3}(?P<gb2>\d{1,3}(?:[.,]\d{1,2})?)(?= ?(?:/ ?\d{1,3}(?:[.,]\d{1,2})? ?)?GB\b)",
+        r"\bspill(?:s|ed|ing)? (?:over )?(?:in)?to (?:the )?(?:system|host|main|shared) (?:ram|memory)\b",
+        samples=(('Task Manager shows 5.5 GB "shared GPU memory"', 5905580032.0), ("dedicated 23.6 / 24.0 GB, shared 4.5 / 31.9 GB", 4831838208.0), ("it spills into system memory", None),),
+        near_misses=("shared memory of 16 GB for the workers", "the pods have shared memory", "two GPUs share 8 GB", "use the cards in shared mode"),
+    ),
+    _topic(
         "unified-memory",
         "CPU and GPU share one memory",
         r"\bunified memory\b|\bGB10\b|\bgfx115\d\b|\bDGX Spark\b|\bJetson\b|\bStrix Halo\b|\bGrace[- ]Hopper\b",
@@ -699,6 +709,8 @@ def _number(topic: str, match: re.Match[str]) -> float | None:
         return None
     if topic in ("grows", "shm"):
         return parse_size(caught)
+    if topic == "spilled":
+        return float(caught.replace(",", ".")) * GIB
     if caught.lower() in NUMBERS:
         return float(NUMBERS[caught.lower()])
     multiple = _MULTIPLE.fullmatch(caught.strip())

@@ -53,10 +53,11 @@ def audit_time(text: str) -> float | None:
     if one != other and day <= 12:
         return None  # the order is the locale's
     try:
-        moment = dt.datetime(2000 + int(found["year"]) % 100, month, day, *(int(found[name]) for name in ("hour", "minute", "second")), tzinfo=dt.UTC)  # fmt: skip
+        moment = dt.datetime(2000 + int(found["year"]) % 100, month, day, tzinfo=dt.UTC)
     except ValueError:
         return None
-    return moment.timestamp() + float(f"0.{found['part']}")
+    clock = int(found["hour"]) * 3600 + int(found["minute"]) * 60 + int(found["second"])
+    return moment.timestamp() + clock + float(f"0.{found['part']}")
 
 
 def size_in_bytes(printed: str) -> int | None:
