@@ -13,11 +13,11 @@ _DATE = regex(r"(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _AGE = r"(?:<unknown>|<invalid>|(?:\d+[ydhms])+)"
 EVENT = regex(
-    rf"^\s*(?:(?P<ns>(?!{_AGE}\s)[a-z0-9][\w.-]*)\s+)?(?:(?P<age>{_AGE})(?: \(x(?P<times>\d+) over [^)]*\))?\s+)?"
+    rf"^\s*(?:(?P<ns>(?!{_AGE}\s)[a-z0-9][\w.-]*)\s+)?(?:(?P<age>{_AGE})(?: \(x(?P<times>\d+)(?: over [^)]*)?\))?\s+)?"
     r"(?P<type>Normal|Warning)\s+(?P<reason>[A-Z][A-Za-z]+)(?:\s+(?P<rest>\S.*))?$"
 )
 _AFTER_REASON = regex(
-    rf"(?P<age>{_AGE})(?: \(x(?P<times>\d+) over [^)]*\))?(?:\s+(?P<by>[\w./-]+(?:, \S+)?))?(?:\s+(?P<message>.*))?$"
+    rf"(?P<age>{_AGE})(?: \(x(?P<times>\d+)(?: over [^)]*)?\))?(?:\s+(?P<by>[\w./-]+(?:, \S+)?))?(?:\s+(?P<message>.*))?$"
 )
 _WIDE_TAIL = regex(rf"\s{{2,}}{_AGE}\s+(?P<times>\d+)\s+\S+\s*$")
 _REASONS = frozenset(

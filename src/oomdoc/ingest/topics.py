@@ -626,7 +626,7 @@ _OFF = regex(
     re.I,
 )
 _ASKED = regex(
-    r"(?:^|[.!?;:]\s)\W*(?:(?:and|so|but|or|now|then)\W+)?(?:is|are|was|were|does|do|did|has|have|can|could|should|would|will|might|may)\b(?!n't)[^.!?;]*$",
+    r"(?:^|[.!?;:]\s|\bor\s(?=did\b|does\b|has\b|was\b|is\b))\W*(?:(?:and|so|but|or|now|then)\W+)?(?:is|are|was|were|does|do|did|has|have|can|could|should|would|will|might|may)\b(?!n't)[^.!?;]*$",
     re.I,
 )
 """A question that yes or no answers, up to the words at hand: who asks whether something grows has not seen it."""

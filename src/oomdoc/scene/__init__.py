@@ -21,6 +21,7 @@ from oomdoc.scene.passes import (
     bind_containers,
     bind_devices,
     bind_exits,
+    bind_held,
     bind_host_events,
     bind_measured,
     bind_told,
@@ -72,6 +73,7 @@ def bind(store: Tables) -> Scene:
     bind_containers(server, relation, containers)
     bind_cluster(store, server, relation)
     bind_measured(store, server, relation)
+    bind_held(store, server, relation)
     bind_exits(store, server, relation, containers)
     bind_told(store, server, relation)
     bind_devices(store, server, relation)

@@ -9,6 +9,7 @@ from oomdoc.scene import owner, told
 from oomdoc.scene.lives import Server
 from oomdoc.scene.lookups import Descriptions, Devices, box_of, placed_rows, rows_of
 from oomdoc.scene.owner import FOREIGN, UNKNOWN, Bond
+from oomdoc.scene.places import workload_of
 from oomdoc.scene.presence import Tables
 from oomdoc.scene.relation import Aside, Relation
 
@@ -84,6 +85,37 @@ def bind_measured(store: Tables, server: Server, relation: Relation) -> None:
         if (row["source"], bond.why) not in told_once:
             told_once.add((row["source"], bond.why))
             relation.tell(Aside(row["source"], row["line"], row["labels"], bond.why, None))
+
+
+def bind_held(store: Tables, server: Server, relation: Relation) -> None:
+    """What a sheet tells of the memory of containers that stand beside each other: where one is named as the server's log or pod is, the others are other programs'."""
+    rows = placed_rows(
+        store, "process_memory", "source, line, name", "name IS NOT NULL AND resource IS DISTINCT FROM 'gpu'"
+    )
+    names: dict[str, set[str]] = {}
+    for row in rows:
+        names.setdefault(row["source"], set()).add(row["name"])
+    own = (
+        {life.source.rsplit("/", 1)[-1].partition(".")[0] for life in server.lives}
+        | server.workloads
+        | server.containers
+    )
+    theirs: dict[str, set[str]] = {}
+    for source, listed in names.items():
+        boxes = {name for name in listed if workload_of(name) != name and "(" not in name}
+        its = {name for name in boxes if workload_of(name) in own or name in server.pods}
+        if its:
+            theirs[source] = {name for name in boxes - its if not server.kin.has(name)}
+    told_once: set[tuple[str, str]] = set()
+    for row in rows:
+        source, name = row["source"], row["name"]
+        if name not in theirs.get(source, ()) or source in relation.strangers:
+            continue
+        bond = Bond(FOREIGN, f"{name}, beside the server's own container")
+        relation.hide("process_memory", row, bond)
+        if (source, name) not in told_once:
+            told_once.add((source, name))
+            relation.tell(Aside(source, row["line"], name, bond.why, None))
 
 
 def bind_exits(store: Tables, server: Server, relation: Relation, containers: Sequence[Mapping[str, Any]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,20 @@ class Place:
     pod_uid: str | None = None
     container_id: str | None = None
     node: str | None = None
+
+
+def pod_in_path(path: str, pods: Iterable[str]) -> str | None:
+    """The pod of these after which a folder or a file is called: people name a log as `kubectl logs` asked for it. None where none is.
+
+    >>> pod_in_path("logs/llm-0_vllm-previous.log", {"llm-0", "llm-01"}), pod_in_path("billing-0/start.log", {"billing-0"}), pod_in_path("llm.log", {"llm-0"})
+    ('llm-0', 'billing-0', None)
+    """
+    parts = path.split("/")
+    named = [
+        pod for pod in pods
+        if pod and any(part == pod or (part.startswith(pod) and not part[len(pod)].isalnum()) for part in parts)
+    ]  # fmt: skip
+    return max(named, key=len, default=None)
 
 
 def place_of_path(path: str) -> Place:

@@ -15,7 +15,7 @@
 -- with_machine: it went with its machine: the kubelet found it gone (255, Unknown)
 -- by_itself: it ended with a status of its own below 128, and no signal ended it; NULL = the status is not told
 SELECT source, line, pod, state, reason, last_reason, exit_code, restarts, ran_s, serves, coalesce(state = 'Running' AND started_t > ended_t + $another_day, false) AS another_day,
-  coalesce(exit_code IN (0, 143), false) AS orderly, coalesce(last_reason = 'Unknown' AND exit_code = 255, false) AS with_machine,
+  coalesce(exit_code IN (0, 143), false) AS orderly, coalesce(last_reason = 'Unknown' AND coalesce(exit_code, 255) = 255, false) AS with_machine,
   coalesce(last_reason, reason) = 'Error' AND reason IS DISTINCT FROM 'OOMKilled' AND exit_code BETWEEN 1 AND 127 AS by_itself
 FROM container c
 -- a pod that makes room for another is over: how it fared says nothing of the one that serves

@@ -43,6 +43,8 @@ WITH box AS (
               reason = 'Killing' AND regexp_matches(message, '(?i)not (?:ready|healthy)|failure threshold')
             ) OVER (PARTITION BY source) AS ends_unready
           FROM cluster_event
+          -- a pod that runs and was never started again has outlived whatever its probes met
+          WHERE reason <> 'Unhealthy' OR object NOT IN (SELECT 'pod/' || pod FROM container_end WHERE state = 'Running' AND restarts = 0 AND pod IS NOT NULL) OR object IS NULL
         ))
   GROUP BY source
 ), event AS (

@@ -76,8 +76,18 @@ WITH logs AS (
         SELECT source FROM seen.engine_stat UNION ALL SELECT source FROM seen.milestone UNION ALL SELECT source FROM seen.log_error
       )
   )
-    -- a text that tells of a failure leaves it open whether the log would show one
-    AND NOT EXISTS (SELECT 1 FROM note WHERE topic = 'failure-told')
+    -- a text that tells of a failure leaves it open whether the log would show one, unless the server's containers were never started again
+    AND (
+      NOT EXISTS (
+        SELECT 1 FROM note WHERE topic = 'failure-told'
+          -- what the kernel is said to have ended may be what it did end, of another program
+          AND NOT (regexp_matches(text, '(?i)\b(kernel|dmesg|oom[-_ ]?kill\w*)\b') AND EXISTS (
+            FROM main.relation r JOIN main.host_event h ON h.source = r.source AND r.line IN (0, h.line)
+            WHERE r.of_table = 'host_event' AND r.whose = 'foreign' AND h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill')
+          ) AND NOT EXISTS (FROM host_event WHERE kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill')))
+      )
+        OR (SELECT count(*) FILTER (state = 'Running' AND restarts = 0) > 0 AND bool_and(restarts = 0 OR with_machine OR orderly) FROM container_end)
+    )
 ), told AS (
   SELECT i.* FROM incident i, focus f WHERE i.incident = f.incident
 ), book AS (
