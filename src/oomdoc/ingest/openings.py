@@ -19,6 +19,7 @@ _KERNEL_HEAD = 12  # lines at the beginning that show whose log it is
 _TOLD_DAYS = regex(rb"(?<![\w-])20\d\d-\d\d-\d\d(?![\w-])")
 _TICKET_LINES = 60
 """A ticket, a mail or a diary is shorter than a log."""
+_PODS = 4  # replicas whose lines one export mixes; a whole namespace has more
 _ENVELOPES = 40  # lines at the beginning that show what collected them
 
 
@@ -35,8 +36,8 @@ def facts_of(chunk: Chunk) -> Iterator[dict[str, Any]]:
             yield {"topic": "told-day", "value": day, "text": max(days).decode()}
     lines += [decode(line[:TEXT_CAP]) for line in chunk.data[-4 * TEXT_CAP :].split(b"\n")[1:]]
     whose = {of_pod(line) for line in lines if line.strip()}
-    if len(whose) == 1 and (pod := whose.pop()):
-        yield {"topic": "log-of-pod", "text": pod}
+    if None not in whose and len(whose) <= _PODS:
+        yield from ({"topic": "log-of-pod", "text": pod} for pod in sorted(pod for pod in whose if pod))
     # the engine stamps in the zone of its container, a collector in UTC: what else is taken on the host is in the former
     # every record of the engine names the file that wrote it: of a text without one no line is unwrapped
     ahead = {zone for line in lines if (zone := zone_ahead(line)) is not None} if b".py:" in chunk.data else set()
@@ -55,7 +56,7 @@ def _kernel_begins(lines: list[str]) -> Iterator[dict[str, Any]]:
             return
 
 
-_OF_POD = regex(r"\[pod/(?P<pod>[\w.-]+)/[\w.-]+\] ")
+_OF_POD = regex(r"(?:\d{4}-\d\d-\d\d[T ][\d:.]{8,18}\S{0,6} )?\[pod/(?P<pod>[\w.-]+)/[\w.-]+\] ")
 _POD_KEY = regex(
     r"\"(?:pod|pod_name|k8s_pod_name|kubernetes\.pod_name|kubernetes_pod_name)\": ?\"(?P<pod>[a-z0-9][a-z0-9.-]{1,250})\""
 )

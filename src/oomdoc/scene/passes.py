@@ -166,6 +166,10 @@ def bind_told(store: Tables, server: Server, relation: Relation) -> None:
             )
             if past is not None:
                 relation.note(table, row, past, row["text"])
+    # who cannot reach the server met its end, or its absence: a log of its own tells why
+    for row in placed_rows(store, "log_error", "source, line, t, text", "kind = 'network'") if whole else ():
+        if row["source"] not in logs and told.is_of_client(row["text"]):
+            relation.note("log_error", row, Bond(FOREIGN, "what a client of the server met"), row["text"])
     # what a text is said to tell on a line that is somebody else's is theirs as well
     theirs = {(source, line) for (_, source, line, _), bond in relation.bonds.items() if bond.whose == FOREIGN and line}
     for row in placed_rows(store, "note", "source, line", "topic IN ('failure-told', 'oom-told')"):

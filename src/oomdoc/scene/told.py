@@ -115,6 +115,20 @@ def of_outlived(row: Row, server: Server, said: Mapping[str, str]) -> Bond | Non
     return Bond(FOREIGN, f"the same message as in {said[key]}, which the server outlived")
 
 
+_OF_CLIENT = regex(
+    r"(?i)\bconnect(?:ion)?(?: ?error| attempts?)?\b.{0,60}\b(?:refused|reset|closed|failed)\b|\bremote end closed connection\b|\bserver disconnected\b|\bmax retries exceeded\b"
+)
+
+
+def is_of_client(text: str | None) -> bool:
+    """Whether a message is that of somebody who could not reach a server, or lost it.
+
+    >>> is_of_client("ConnectError: [Errno 111] Connection refused (llm:8000)"), is_of_client("NCCL error: unhandled system error")
+    (True, False)
+    """
+    return bool(text and _OF_CLIENT.search(text))
+
+
 def _never_failed(server: Server) -> bool:
     """Whether the server's own logs tell starts, each of which came up and none of which failed; a text that holds a failure alone tells no start."""
     whole = [life for life in server.lives if life.begun]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from oomdoc.regexes import regex
 from oomdoc.scene.lives import LIVES_SQL, Life, Server, life_of, server_of
 from oomdoc.scene.lookups import rows_of
-from oomdoc.scene.places import ENGINE, pod_in_path
+from oomdoc.scene.places import ENGINE, pod_in_path, workload_of
 from oomdoc.scene.presence import Tables
 from oomdoc.scene.strangers import Others
 
@@ -19,7 +19,11 @@ _LISTED = regex(r"(?P<command>.*) \(pid (?P<pid>\d{1,9})\)$")
 def lives_of(store: Tables) -> list[Life]:
     """The lives that logs show, each at the place of its log; an envelope, a collector or its file's name may tell the pod that a path of the cluster's does not."""
     lives = [life_of(row) for row in store.rows_of(LIVES_SQL)]
-    pods = {row["source"]: row["text"] for row in rows_of(store, "note", "source, line, text", "topic = 'log-of-pod'")}
+    told: dict[str, list[str]] = {}
+    for row in rows_of(store, "note", "source, line, text", "topic = 'log-of-pod'"):
+        told.setdefault(row["source"], []).append(row["text"])
+    # an export may mix the lines of replicas: any of them says which workload it is
+    pods = {source: min(names) for source, names in told.items() if len({workload_of(name) for name in names}) == 1}
     if any(not life.place.pod and life.source not in pods for life in lives):
         listed = {row["pod"] for row in rows_of(store, "container", "DISTINCT pod", "pod IS NOT NULL")}
         events = rows_of(store, "cluster_event", "DISTINCT object", "object ILIKE 'pod/%'")

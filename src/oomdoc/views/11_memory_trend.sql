@@ -47,6 +47,14 @@ WITH swapped AS (
          p.source || ':' || p.line AS ref
   FROM process_memory p LEFT JOIN swapped s ON p.resource = 'host' AND s.source = p.source AND s.line = p.line
   WHERE p.bytes > 0 AND (p.resource IS NULL OR p.resource IN ('host', 'gpu'))
+  UNION ALL
+  -- of its containers, as an exporter names them: what is resident, or with the files that are not given up at once where that alone is told
+  SELECT m.source, concat_ws('/', nullif(regexp_extract(m.labels, '\bpod="([^"]+)"', 1), ''), regexp_extract(m.labels, '\bcontainer="([^"]+)"', 1)), 'host', '', '', NULL,
+    m.value::BIGINT, m.t, NULL, NULL, NULL, NULL, m.line, m.source || ':' || m.line
+  FROM metric m
+  WHERE m.name IN ('container_memory_rss', 'container_memory_working_set_bytes') AND m.t IS NOT NULL AND m.value > 0 AND m.labels LIKE '%container="%'
+    AND m.labels NOT LIKE '%container=""%' AND m.labels NOT LIKE '%container="POD"%'
+    AND (m.name = 'container_memory_rss' OR NOT EXISTS (FROM metric r WHERE r.name = 'container_memory_rss'))
 ), same AS (
   SELECT source, name, resource, variant, stem, count(*) AS n, arg_min(bytes, line) AS first_bytes, arg_max(bytes, line) AS last_bytes,
     arg_max(ref, line) AS ref

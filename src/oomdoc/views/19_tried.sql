@@ -42,13 +42,13 @@ WITH try AS (
     AND flag NOT IN ('version', 'torch', 'driver', 'model', 'served_model_name', 'host', 'port', 'chat_template', 'trust_remote_code')
     AND flag NOT LIKE '@%'
 ), began AS (
-  -- starts of the bundle are tries as well: one served, another of the same model never came up
-  SELECT o.start_id, s.source, s.first_line, s.last_line, o.outcome = 'served' AS works, o.ref
+  -- starts of the bundle are tries as well: one came up, whatever its load was like then, another of the same model never did
+  SELECT o.start_id, s.source, s.first_line, s.last_line, s.served AND o.outcome NOT IN ('died', 'refused') AS works, o.ref
   FROM outcome o
   JOIN engine_start s USING (start_id)
-  WHERE (o.outcome = 'served' OR (o.outcome IN ('died', 'refused') AND NOT s.served))
-    -- one that served says nothing without another that did not
-    AND EXISTS (FROM outcome WHERE outcome = 'served') AND EXISTS (FROM outcome WHERE outcome IN ('died', 'refused'))
+  WHERE ((s.served AND o.outcome NOT IN ('died', 'refused')) OR (o.outcome IN ('died', 'refused') AND NOT s.served))
+    -- one that came up says nothing without another that did not
+    AND EXISTS (FROM outcome c JOIN engine_start u USING (start_id) WHERE u.served AND c.outcome NOT IN ('died', 'refused')) AND EXISTS (FROM outcome WHERE outcome IN ('died', 'refused'))
 ), stated AS (
   SELECT b.start_id, g.flag, arg_max(g.value, g.line) AS value, min(g.line) AS line
   FROM began b

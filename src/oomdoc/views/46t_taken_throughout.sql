@@ -39,5 +39,7 @@ SELECT h.gpu AS device, h.held AS held_bytes, h.rose AS rose_bytes, h.total AS t
   (e.max_model_len * x.kv_bytes_per_token)::BIGINT AS need_bytes, h.samples, h.ref
 FROM held h LEFT JOIN expectation x ON true, engine e, LATERAL (SELECT coalesce(e.budget_bytes, e.gpu_memory_utilization * coalesce(e.total_bytes, h.total)) AS budget)
 -- of several devices the one that the start itself fills further
-WHERE h.devices = 1 OR h.rose >= $rise_of_a_load
+WHERE (h.devices = 1 OR h.rose >= $rise_of_a_load)
+  -- samples of whole cards are not of the instance that the server has
+  AND NOT EXISTS (FROM device WHERE mig_profile IS NOT NULL)
 ORDER BY h.rose DESC, h.held DESC, h.ref LIMIT 1

@@ -330,6 +330,9 @@ class Filler:
         """A container of a list, by its id; or a life of one that has ended: when it began and ended or how long it lasted, its exit code and reason."""
         if one.get("life.id") is not None:  # a list of what there is
             self.rows.add("container", one.line, **{key: one.get(f"life.{name}") for key, name in (("container_id", "id"), ("image", "image"), ("name", "name"))})  # fmt: skip
+            code = _ended_with(one.record)
+            if code:
+                self.rows.add("process_exit", one.line, name=one.get("life.name"), exit_code=code)
             return
         code, lasted = one.get("life.code"), one.get("life.lasted")
         begin, end = one.get("life.begin"), one.get("life.end")
@@ -397,6 +400,15 @@ _FILL = {
 
 
 _CLOCK = regex(r"(?:^|[ T])(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d+)?))?")
+
+
+_EXITED = regex(r"(?:Exited|Restarting|Dead) \((?P<code>\d{1,3})\)(?= |$)")
+
+
+def _ended_with(record: Mapping[str, Any]) -> int | None:
+    """The status with which a container of a list has ended, as `docker ps` prints it: `Exited (137) 4 minutes ago`; None for one that runs."""
+    found = next((match for cell in record.values() if isinstance(cell, str) and (match := _EXITED.match(cell))), None)
+    return int(found["code"]) if found else None
 
 
 def _clock(text: Any) -> float | None:

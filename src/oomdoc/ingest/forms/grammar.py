@@ -396,6 +396,16 @@ _SIZES = word_set(
 """What sizes are of that no process holds."""
 
 
+def is_size_of_something(name: str) -> bool:
+    """Whether a name says what is counted in bytes that no process holds: traffic, files, limits.
+
+    >>> is_size_of_something("net_rx"), is_size_of_something("extractor")
+    (True, False)
+    """
+    words = pieces(name)
+    return any(word in _SIZES for word in words) or bool(frozenset(words) & _NO_MEMORY)
+
+
 _OF_MEMORY = (
     _RESIDENT | _DEVICE | _HOST | _GROUP | _LEFT | _IN_USE | _FILL | word_set("swap page cache file buff working")
 )

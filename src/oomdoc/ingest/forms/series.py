@@ -35,6 +35,7 @@ from oomdoc.ingest.forms.grammar import Column
 from oomdoc.ingest.request_keys import moment
 from oomdoc.ingest.vocabulary import foreign_program
 from oomdoc.ingest.vocabulary.words import TIME_UNITS
+from oomdoc.regexes import regex
 from oomdoc.units import parse_age
 
 _FOREIGN = 2  # columns of another program's table
@@ -61,6 +62,42 @@ class Series:
     """A count of restarts: between two of them lies a life, which is a series of its own and not one that gave back."""
 
 
+_GIGABYTE = 1e9
+_MEGABYTE = 1e6
+
+
+def _in_bytes(cells: Sequence[Any]) -> bool:
+    """Whether bare numbers are bytes of something that holds a model or a host: no other unit makes them as large."""
+    numbers = [number for cell in cells if (number := number_or_none(cell)) is not None]
+    return (
+        len(numbers) > 1
+        and sorted(numbers)[len(numbers) // 2] >= _GIGABYTE
+        and all(number == int(number) for number in numbers)
+    )
+
+
+def _of_program(name: str, column: Column, cells: Sequence[Any]) -> Column | None:
+    """A column of bare bytes that is called after a program, beside memory of the host in bytes: what that program holds; None for any other."""
+    if (
+        column.role != grammar.FIGURE
+        or column.unit
+        or not _PROGRAM.fullmatch(name)
+        or grammar.is_size_of_something(name)
+    ):
+        return None
+    numbers = [number_or_none(cell) for cell in cells]
+    if any(number is None or number != int(number) or 0 < number < _MEGABYTE for number in numbers):
+        return None
+    return (
+        Column(grammar.MEMORY, "host", "B", who=name)
+        if max((number or 0 for number in numbers), default=0) >= 100 * _MEGABYTE
+        else None
+    )
+
+
+_PROGRAM = regex(r"[A-Za-z][A-Za-z0-9.]{1,40}(?:[-_][A-Za-z0-9.]{1,40}){0,4}")
+
+
 def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: frozenset[str]) -> Series | None:
     """The series that some records are; None for another table."""
     if "request" in tables or len(records) < 2:
@@ -68,6 +105,8 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
     columns = grammar.of_group(grammar.of_free(columns))
     if any(column.role == grammar.MEMORY and column.resource == "host" and column.who for column in columns.values()):
         columns = {name: grammar.by_company(name, column) or column for name, column in columns.items()}
+    if any(column.role == grammar.MEMORY and column.resource.startswith("host") and not column.unit and _in_bytes(filled(records, name)) for name, column in columns.items()):  # fmt: skip
+        columns = {name: _of_program(name, column, filled(records, name)) or column for name, column in columns.items()}
     sizes = [
         (
             name,
