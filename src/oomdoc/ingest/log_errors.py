@@ -27,7 +27,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         # no memory is short where no thread or process may be made: a limit of the user, or of the container
         ("limit", r"pthread_create failed|can'?t start new thread|unable to create (?:new )?(?:native )?thread|RLIMIT_NPROC|fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot fork)|Too many open files"),
         # consequences and wrappers
-        ("echo", r"See (?:root cause|stack trace) (?:above|\(above\))|See stack trace for root cause|EngineDeadError|AsyncEngineDeadError"
+        ("echo", r"See (?:root cause|stack trace) (?:above|\(above\))|See stack trace for (?:the )?root cause|Engine process failed to start|EngineDeadError|AsyncEngineDeadError"
                  r"|Background loop (?:has errored|is stopped|is not running)|Engine background task failed|EngineCore (?:failed to start|encountered a fatal error|hit an exception)"
                  r"|WorkerProc (?:failed to start|hit an exception|initialization failed)|output_handler failed|Engine loop is not running"
                  r"|MQEngineDeadError|Exception in worker|Error executing method|Invocation of \w+ method failed|cancelled|CancelledError|BrokenPipeError|EOFError|GeneratorExit"

@@ -234,6 +234,18 @@ PATTERNS: tuple[Pattern, ...] = (
         const={"mode": "RECOMPUTE"},
     ),
     Pattern(
+        "sglang-capture", "sglang", ("avail_mem=",), regex(r"\bCapturing [^|\n]{1,80}\bavail_mem=[^|\n]{1,40}\|[^|\n]{0,60}\| (?P<text>\d{1,5}/\d{1,5})\b"), "milestone",
+        (("Capturing batches (bs=64 avail_mem=5.10 GB):  40%|####      | 14/36 [00:07<00:11]", {"name": "capture-progress", "text": "14/36"}),
+         ("Capturing prefill num_tokens=512 (avail_mem=0.44 GB):  46%|####6     | 27/58 [00:13<00:15]", {"text": "27/58"})),
+        const={"name": "capture-progress"},
+    ),
+    Pattern(
+        # what it asks for are tokens of the pool, and the step ends the server
+        "sglang-pool-exhausted", "sglang", ("out of memory. Try to lower your batch size",), regex(r"\b(?:Prefill|Decode) out of memory\. Try to lower your batch size"), "preemption",
+        (("RuntimeError: Prefill out of memory. Try to lower your batch size.", {"mode": "ABORT"}), ("Decode out of memory. Try to lower your batch size.", {"mode": "ABORT"})),
+        const={"mode": "ABORT"},
+    ),
+    Pattern(
         "model-length", "servers", ("model_max_len", "max_context_len", "max_ctx_len", "max_seq_length"), regex(r"(?<![\w.-])(?:model_max_len(?:gth)?|max_context_len(?:gth)?|max_ctx_len|max_seq_length) ?[=:] ?(?P<value>\d{2,9})\b"), "engine_flag",
         (("page_size=1 model_max_len=32768", {"flag": "max_model_len", "value": "32768"}),), const={"flag": "max_model_len", "origin": "logged"},
     ),
