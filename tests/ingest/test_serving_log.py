@@ -42,9 +42,14 @@ def rows(text: str, size: int = 1 << 20) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("line", [TGI, TGI_JSON])
 def test_tgi(line: str) -> None:
     text = f"{line}\n{line}\n"
-    expected = {"t": 1_795_205_090.0, "output_tokens": 20, "max_tokens": 100, "latency_s": 1.25}
+    expected = {"t": 1_795_205_090.0, "output_tokens": 20, "max_tokens": 100, "latency_s": 1.25, "ttft_s": 0.049333}
     assert rows(text) == [{"line": 1, **expected}, {"line": 2, **expected}]
     assert recognise(make_head("any", text.encode()))[1] == "serving-log"
+
+
+def test_tgi_tells_what_it_turned_away() -> None:
+    refused = json.dumps({"timestamp": "2026-11-20T20:04:55.250000Z", "level": "ERROR", "message": "Model is overloaded", "target": "text_generation_router::infer"})  # fmt: skip
+    assert rows(f"{TGI_JSON}\n{refused}\n")[1] == {"line": 2, "t": 1_795_205_095.25, "output_tokens": 0, "status": 429}
 
 
 def test_sglang_counts_what_its_last_meta_info_says() -> None:

@@ -62,7 +62,7 @@ WITH ranked AS (
     -- the end of a start, whoever tells it, says more than that there were restarts
     AND NOT EXISTS (FROM failed WHERE grade >= 2 OR (kind = 'exit' AND start_id IS NOT NULL))
     -- what runs again after its machine was started anew has no failure of its own
-    AND NOT (with_machine AND (state = 'Running' OR reason = 'Unknown')) AND NOT another_day
+    AND NOT (with_machine AND (state = 'Running' OR reason IS NOT DISTINCT FROM 'Unknown')) AND NOT another_day
     -- an orderly end is none, unless a probe sent the signal; restarts without a reason say nothing beside a server that came up
     AND (EXISTS (FROM cluster_event WHERE reason = 'Killing' AND regexp_matches(message, '(?i)probe|restarting|deadline|unhealthy|health ?check|in a row'))
       OR (last_reason IS DISTINCT FROM 'Completed' AND NOT orderly
