@@ -21,8 +21,8 @@ from oomdoc.units import epoch_of, parse_time, show_bytes
 DOCUMENT_CAP_BYTES = 12 << 20  # hostile JSON takes 25 times its size; Grafana stops at 5,000 lines, Loki's API too
 LINES_CAP_BYTES = 64 << 20  # `logcli -o jsonl`, CloudWatch Insights (10,000 lines)
 _FRACTION = regex(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)[.,](\d{1,9})\d*(.*)")
-_MESSAGE_KEYS = ("line", "message", "textPayload", "log", "@message")
-_TIME_KEYS = ("timestamp", "time", "@timestamp", "ts", "date")
+_MESSAGE_KEYS = ("line", "message", "textPayload", "log", "@message", "_raw")
+_TIME_KEYS = ("timestamp", "time", "@timestamp", "ts", "date", "_time")
 Note = Callable[[str], None]
 
 
@@ -145,7 +145,7 @@ def _ordered(read: Callable[[bytes], Entries], newest_first: bool, data: bytes) 
 
 
 def loki_lines(data: bytes) -> Entries:
-    """`logcli query -o jsonl`."""
+    """`logcli query -o jsonl`, or entries that lie within an object of each line (Datadog's `attributes`, Elasticsearch's `_source`, Splunk's `result`)."""
     for line in data.decode("utf-8", "replace").split("\n"):
         if line.strip():
             yield from _one(json.loads(line))
@@ -182,11 +182,28 @@ def listed_entries(data: bytes) -> Entries:
         yield from _one(row)
 
 
+_WITHIN = ("attributes", "_source", "result", "content")
+_POD_TAG = regex(r"(?:pod_name|kube_pod|pod):(?P<pod>[\w.-]{1,253})$")
+
+
+def _labels_of(row: dict[str, Any]) -> Any:
+    """Labels that name the pod: as they are, out of a list of tags, or of what a shipper adds."""
+    tags = row.get("tags") or row.get("ddtags")
+    listed = tags.split(",") if isinstance(tags, str) else tags if isinstance(tags, list) else ()
+    pod = next((found["pod"] for tag in listed if isinstance(tag, str) and (found := _POD_TAG.match(tag))), None)
+    if pod is None and isinstance(shipped := row.get("kubernetes"), dict):
+        inner = shipped.get("pod")
+        pod = shipped.get("pod_name") or (inner.get("name") if isinstance(inner, dict) else None)
+    return {"pod": pod} if pod else row.get("labels")
+
+
 def _one(row: dict[str, Any]) -> Entries:
+    if not any(isinstance(row.get(key), str) for key in _MESSAGE_KEYS):
+        row = next((row[key] for key in _WITHIN if isinstance(row.get(key), dict)), row)
     text = next((row[key] for key in _MESSAGE_KEYS if isinstance(row.get(key), str)), None)
     if text is not None:
         stamps = (_nanoseconds(row[key]) for key in _TIME_KEYS if key in row)
-        yield next((stamp for stamp in stamps if stamp is not None), None), _by_pod(row.get("labels"), text)
+        yield next((stamp for stamp in stamps if stamp is not None), None), _by_pod(_labels_of(row), text)
 
 
 def _nanoseconds(value: Any) -> int | None:

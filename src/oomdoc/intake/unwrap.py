@@ -187,7 +187,7 @@ def _json_form(head: bytes, start: bytes) -> _Form | None:
         return _LASTING["docker"]
     if start == b"{" and b'"__REALTIME_TIMESTAMP"' in head and b'"MESSAGE"' in head:
         return _LASTING["journal-json"]
-    if start == b"{" and _LOKI_LINE.match(head):
+    if start == b"{" and (_LOKI_LINE.match(head) or _WITHIN.match(head)):
         return _Form("loki-lines", document(loki_lines, True, LINES_CAP_BYTES), renumbers=True)
     if start == b"{" and b'"values"' in head and (b'"streams"' in head or b'"stream"' in head):
         return _Form("loki", document(loki, newest_first=True), renumbers=True)
@@ -197,6 +197,12 @@ def _json_form(head: bytes, start: bytes) -> _Form | None:
     if start == b"[" and re.search(keys, head) and re.search(rb'"(?:timestamp|time|@timestamp|ts)"\s*:', head):
         return _Form("entries", document(listed_entries), renumbers=True)
     return None
+
+
+_WITHIN = regex(
+    rb'\s*\{[^{}\n]{0,400}"(?:attributes|_source|result|content)"\s*:\s*\{(?=[^\n]*"(?:@?timestamp|_time|time)"\s*:)[^\n]*"(?:message|log|line|_raw)"\s*:\s*"[^\n]*\}\s*\n\s*\{'
+)
+"""Two lines at least whose entry lies within an object: exports of Datadog, Elasticsearch and Splunk."""
 
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")

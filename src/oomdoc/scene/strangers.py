@@ -192,6 +192,19 @@ def other_logs(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
         _rows(store, table, "mig_profile IS NOT NULL LIMIT 1", "1") for table in ("container", "gpu_device")
     ):
         sizes = {row["total_bytes"] for row in _rows(store, "gpu_sample", "total_bytes > 0", "DISTINCT total_bytes")}
+    # weights and the pool of one rank lie on one device
+    whole = {life.source for life in lives if life.begun}
+    parts = _rows(
+        store,
+        "engine_figure",
+        "name IN ('weights_bytes', 'kv_available_bytes') AND value > 0 GROUP BY source, name",
+        "source, name, min(value) AS value",
+    )
+    by_log: dict[str, float] = {}
+    for row in parts:
+        if row["source"] in whole:
+            by_log[row["source"]] = by_log.get(row["source"], 0.0) + row["value"]
+    held = min(by_log.values(), default=0.0) if len(by_log) == len(whole) else 0.0
     for life in lives:
         if life.begun:
             continue
@@ -199,6 +212,10 @@ def other_logs(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
             row["total_bytes"]
             for row in _rows(store, "oom", f"source = {literal(life.source)} AND total_bytes > 0", "total_bytes")
         ]
+        if failed and held and max(failed) < held:
+            found[life.source] = (
+                f"it failed on a device of {show_bytes(max(failed))}, and the server's own holds {show_bytes(held)}"
+            )
         if failed and sizes and not any(abs(one - size) <= SAME_SIZE * size for one in failed for size in sizes):
             found[life.source] = f"it failed on a device of {show_bytes(failed[0])}, and the server's has another size"
         if life.source in shown or life.source in found:

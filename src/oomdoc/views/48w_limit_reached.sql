@@ -20,4 +20,6 @@ SELECT arg_max(coalesce(s.name, 'the container'), s.bytes) AS name, max(s.bytes)
 FROM sample s
 JOIN bound b ON s.bytes <= $limit_passed * b.bytes AND (s.bytes >= $limit_filled * b.bytes OR s.bytes + s.step >= b.bytes AND s.bytes >= $limit_near * b.bytes)
 WHERE s.after <= $container_gone * s.bytes
+  -- of several processes the largest is ended first: full to the last, and with the next sample far from it
+  OR (s.bytes >= $limit_to_the_last * b.bytes AND s.after <= $worker_gone * s.bytes)
 HAVING count(*) > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from oomdoc.ingest.base import Pattern, Row, pattern
-from oomdoc.ingest.host_events.rows import event, host_event, size_in_bytes
+from oomdoc.ingest.host_events.rows import event, fact, host_event, size_in_bytes
 from oomdoc.units import KIB
 
 
@@ -231,6 +231,23 @@ SIGNALS: tuple[Pattern, ...] = (
             {"pid": 9},
         ),
         "run.sh: line 3:    12 Illegal instruction     (core dumped) vllm serve m",
+    ),
+    pattern(
+        "slurm-job-limit",
+        "slurm",
+        ("MinMemoryNode=",),
+        (r"\bMinMemoryNode=(?P<size>\d{1,9}(?:\.\d{1,3})?[KMGT]?)\b",),
+        fact("container-limit", must=True),
+        ("   MinMemoryNode=240G", {"value": 240 << 30}),
+    ),
+    pattern(
+        "slurm-job-signal",
+        "slurm",
+        ("ExitCode=0:",),
+        (r"\bExitCode=0:(?P<signal>[1-9]\d?)\b",),
+        lambda row, match: {"exit_code": -int(match["signal"])},
+        ("   Requeue=0 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:9", {"exit_code": -9}),
+        table="process_exit",
     ),
     pattern(
         "audit-bus-error",
