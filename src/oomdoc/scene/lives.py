@@ -140,9 +140,12 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
         if life.place.container:
             server.containers.add(life.place.container)
     logged = set(server.pods)
+    shown = {
+        row["pod"] for row in containers if row["serves"]
+    }  # what stands beside the container that serves is a helper
     own = [
         row for row in containers
-        if row["serves"] or (row["serves"] is None and (row["pod"] in logged or bool(row.get("image") and ENGINE.search(row["image"]))))
+        if row["serves"] or (row["serves"] is None and (row["pod"] in logged - shown or bool(row.get("image") and ENGINE.search(row["image"]))))
     ]  # fmt: skip
     if not own and not logged:
         own = [row for row in containers if row["gpus"] and row["serves"] is None]

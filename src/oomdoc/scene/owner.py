@@ -299,7 +299,7 @@ def of_cluster_event(row: Row, server: Server) -> Bond:
     if bond is not None or not name:
         return bond or Bond(UNKNOWN, "an event that names nobody")
     if server.kin.has(name):
-        if server.came_up and server.kin.words and not server.kin.shares_a_word(name):
+        if server.came_up and server.kin.words and not server.kin.shares_a_word(name) and not _FRONT.search(name):
             return Bond(FOREIGN, f"{said}, named as a model server is, while this server shows no end")
         return Bond(OWN, f"{said}, named as a model server is")
     if row["beside_kin"]:
@@ -414,7 +414,13 @@ def _of_pod(pod: str | None, namespace: str | None, server: Server, said: str) -
         return None
     if workload_of(pod) in server.workloads:
         return Bond(OWN, f"{said}, a replica of the same workload")
+    if _FRONT.search(pod):
+        return Bond(UNKNOWN, f"{said}, which stands before the server")
     return Bond(FOREIGN, said)
+
+
+_FRONT = regex(r"(?i)litellm|(?<![a-z])(?:v?llm|model|inference)[-_]?(?:gateway|router|proxy)(?![a-z])")
+"""What takes requests for a model server and hands them on: to its callers both are one service."""
 
 
 def _other_namespace(namespace: str | None, server: Server) -> bool:

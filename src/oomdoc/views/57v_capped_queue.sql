@@ -10,3 +10,5 @@ SELECT k.waiting_max AS waiting, k.running_max AS running, e.max_num_seqs AS cap
 FROM kv_pressure k, engine e
 WHERE k.running_max = e.max_num_seqs AND k.cap = k.running_max AND k.peak < $never_near AND coalesce(k.preemptions, 0) = 0 AND k.state_ref IS NULL
   AND k.capped >= $capped_often * k.queued AND k.queued_roomy >= $roomy_often * k.samples AND k.samples >= $roomy_points AND k.waiting_max >= $roomy_queue
+  -- what was handed in at once and worked off is its own queue
+  AND NOT EXISTS (FROM heap)

@@ -50,7 +50,7 @@ _LEFT = word_set("available avail free unused")
 _IN_USE = word_set("used usage use mem memory occupied held consumed inuse set")
 _SUM = word_set("total limit capacity max size installed cap")
 _NO_MEMORY = word_set(
-    "kv block blocks weight weights pool disk net network rx tx token tokens tok request requests pcie bandwidth activation activations budget private "
+    "kv block blocks weight weights pool disk root rootfs fs filesystem partition var net network rx tx token tokens tok request requests pcie bandwidth activation activations budget private "
     "model checkpoint graph graphs segment split inactive chunk chunks evicted evictions block shared shm buffers hit hits tier offload util cpu percent pct "
     "peak_activation input output cost page power read write cached cache slab reserved requested asked per_token workspace overhead"
 )
