@@ -16,7 +16,9 @@ WAIT = "No available shared memory broadcast block found in 60 seconds. This typ
 
 def test_a_warning_that_a_text_repeats_from_a_log_that_goes_on_is_no_failure(tmp_path: Path) -> None:
     head, rest = SERVES.split("INFO 03-02 08:01:02", 1)
-    log = f"{head}(EngineCore_0 pid=211) WARNING 03-02 08:00:58 [shm_broadcast.py:466] {WAIT}\nINFO 03-02 08:01:02{rest}"
+    log = (
+        f"{head}(EngineCore_0 pid=211) WARNING 03-02 08:00:58 [shm_broadcast.py:466] {WAIT}\nINFO 03-02 08:01:02{rest}"
+    )
     told = f"Notiz zur Übergabe\n\nBeim Start stand zweimal da:\n{WAIT}.\nIst der gemeinsame Speicher zu klein?\n"
     assert likely(tmp_path, {"vllm.log": log, "notiz.md": told}) == "healthy"
 

@@ -30,10 +30,11 @@ WITH sampled AS (
 ), sample_sum AS (
   SELECT count(*) + count(CASE WHEN total_min < total THEN 1 END) AS n, min(total_min) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref,
     sum(samples) AS samples,
-         count(*) FILTER (peak < $device_idle * size) AS idle, max(peak / size) AS fullest,
-           min(ref) FILTER (peak < $device_idle * size) AS idle_ref,
+         -- ranks are as large as the smallest of their cards: a card of another size beside those is no place for one more
+         count(*) FILTER (peak < $device_idle * size AND alike) AS idle, max(peak / size) FILTER (alike) AS fullest,
+           min(ref) FILTER (peak < $device_idle * size AND alike) AS idle_ref,
          (max(used) FILTER (used > $device_in_use * total) - min(used) FILTER (used > $device_in_use * total)) / max(total) AS used_spread
-  FROM sampled
+  FROM (SELECT *, coalesce($cards_alike * total >= max(total) OVER (), true) AS alike FROM sampled)
 ), listed AS (
   -- one text that numbers its devices and says in words how many there are speaks of the same ones twice
   SELECT source,
