@@ -8,7 +8,7 @@ import pytest
 
 from verdicts import first
 
-_PIECE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.31 GiB. GPU 0 has a total capacity of 47.40 GiB of which 1.70 GiB is free. Including non-PyTorch memory, this process has 45.70 GiB memory in use. Of the allocated memory 43.50 GiB is allocated by PyTorch, and 1.25 GiB is reserved by PyTorch but unallocated.\n"
+_PIECE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.31 GiB. GPU 0 has a total capacity of 47.40 GiB of which 1.70 GiB is free. Including non-PyTorch memory, this process has 45.70 GiB memory in use. Of the allocated memory 42.00 GiB is allocated by PyTorch, and 2.75 GiB is reserved by PyTorch but unallocated.\n"
 
 
 @pytest.mark.parametrize(

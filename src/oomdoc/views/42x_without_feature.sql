@@ -7,17 +7,9 @@
 -- plain_left_bytes: without it
 -- needed_bytes: what a request of the longest length takes; NULL = nothing was left at all
 -- ref: where the start without it tells what it loaded
-WITH feature AS (
-  SELECT s.start_id, bool_or(g.flag = 'enable_lora' AND lower(g.value) = 'true') AS lora,
-    -- what adapters take grows with their number and their rank
-    coalesce(max(try_cast(g.value AS BIGINT)) FILTER (g.flag = 'max_loras'), 1) * coalesce(max(try_cast(g.value AS BIGINT)) FILTER (g.flag = 'max_lora_rank'), 16) AS slots,
-    bool_or(g.flag IN ('speculative_config', 'speculative_model') AND lower(g.value) NOT IN ('none', 'null', '')) AS draft
-  FROM engine_start s
-  JOIN engine_flag g ON g.source = s.source AND g.line BETWEEN s.first_line AND s.last_line
-  GROUP BY s.start_id
-), told AS (
-  SELECT p.*, f.slots, coalesce(f.lora, false) AS lora, coalesce(f.draft, false) AS draft, regexp_extract(lower(p.model), '[^/]+$') AS base
-  FROM start_pool p LEFT JOIN feature f USING (start_id)
+WITH told AS (
+  SELECT p.*, f.slots, coalesce(f.lora, false) AS lora, coalesce(f.draft, false) AS draft, f.loaded_ref, regexp_extract(lower(p.model), '[^/]+$') AS base
+  FROM start_pool p LEFT JOIN start_feature f USING (start_id)
 ), own AS (
   SELECT t.*, x.needed_bytes
   FROM focus o
@@ -27,8 +19,7 @@ WITH feature AS (
 )
 SELECT CASE WHEN a.lora AND b.lora THEN 'more adapters' WHEN a.lora AND NOT b.lora THEN 'adapters' ELSE 'a draft model' END AS feature, a.weights_bytes::BIGINT AS loaded_bytes,
   b.weights_bytes::BIGINT AS plain_bytes, a.available_bytes::BIGINT AS left_bytes, b.available_bytes::BIGINT AS plain_left_bytes, a.needed_bytes,
-  (SELECT min(g.source || ':' || g.line) FROM engine_figure g JOIN engine_start s ON s.start_id = b.start_id
-   WHERE g.name = 'weights_bytes' AND g.source = s.source AND g.line BETWEEN s.first_line AND s.last_line) AS ref
+  b.loaded_ref AS ref
 FROM own a
 JOIN told b ON b.start_id <> a.start_id AND b.base = a.base AND b.shards IS NOT DISTINCT FROM a.shards
 WHERE ((a.lora AND NOT b.lora) OR (a.lora AND b.lora AND a.slots > b.slots) OR (a.draft AND NOT b.draft)) AND a.weights_bytes - b.weights_bytes >= $layer_sized

@@ -1,4 +1,4 @@
--- says: the least that a listing of the host's memory (`free`, `top`) shows as available; one row, NULLs where none is there
+-- says: the least that a listing of the host's memory (`free`, `top`) shows as available; no row where none is there
 -- scope: bundle
 -- left_bytes: what was available
 -- total_bytes: that and what was in use
@@ -12,3 +12,4 @@ FROM (
   WHERE topic IN ('host-ready', 'host-in-use')
   GROUP BY source, line
 )
+HAVING count(*) > 0
