@@ -89,27 +89,27 @@ def bind_measured(store: Tables, server: Server, relation: Relation) -> None:
 
 def bind_held(store: Tables, server: Server, relation: Relation) -> None:
     """What a sheet tells of the memory of containers that stand beside each other: where one is named as the server's log or pod is, the others are other programs'."""
-    rows = placed_rows(
-        store, "process_memory", "source, line, name", "name IS NOT NULL AND resource IS DISTINCT FROM 'gpu'"
-    )
+    of_host = "name IS NOT NULL AND resource IS DISTINCT FROM 'gpu'"
     names: dict[str, set[str]] = {}
-    for row in rows:
+    for row in rows_of(store, "process_memory", "DISTINCT source, name", of_host):
         names.setdefault(row["source"], set()).add(row["name"])
     own = (
         {life.source.rsplit("/", 1)[-1].partition(".")[0] for life in server.lives}
         | server.workloads
         | server.containers
     )
-    theirs: dict[str, set[str]] = {}
+    theirs: set[tuple[str, str]] = set()
     for source, listed in names.items():
         boxes = {name for name in listed if workload_of(name) != name and "(" not in name}
         its = {name for name in boxes if workload_of(name) in own or name in server.pods}
-        if its:
-            theirs[source] = {name for name in boxes - its if not server.kin.has(name)}
+        if its and source not in relation.strangers:
+            theirs |= {(source, name) for name in boxes - its if not server.kin.has(name)}
+    if not theirs:  # a sheet has thousands of rows of a few containers, and most bundles have none of them
+        return
     told_once: set[tuple[str, str]] = set()
-    for row in rows:
+    for row in placed_rows(store, "process_memory", "source, line, name", of_host):
         source, name = row["source"], row["name"]
-        if name not in theirs.get(source, ()) or source in relation.strangers:
+        if (source, name) not in theirs:
             continue
         bond = Bond(FOREIGN, f"{name}, beside the server's own container")
         relation.hide("process_memory", row, bond)
@@ -155,10 +155,11 @@ def bind_told(store: Tables, server: Server, relation: Relation) -> None:
     logs = whole or {life.source for life in server.lives}
     days = {row["source"]: row["value"] for row in rows_of(store, "note", "source, line, value", "topic = 'told-day'")}
     for table in ("oom", "startup_check", "log_error"):
-        said = told.said_by(logs, rows_of(store, table, "source, line, text"))
-        for row in placed_rows(store, table, "source, line, t, text", "t IS NULL"):
-            if row["source"] in logs:
-                continue
+        undated = [
+            row for row in placed_rows(store, table, "source, line, t, text", "t IS NULL") if row["source"] not in logs
+        ]
+        said = told.said_by(logs, store, table) if undated else {}
+        for row in undated:
             past = (
                 told.of_dated(row, server, days.get(row["source"]))
                 or told.of_quoted(row, server)

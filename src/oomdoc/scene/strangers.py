@@ -137,8 +137,8 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Set[str]) -> d
         ("startup_check", "true"),
         ("log_error", "kind NOT IN ('echo', 'client')"),
     ):
-        rows = _rows(store, table, where, "source, line, text")
-        said = said_by(logs, rows)
+        rows = _rows(store, table, where, "DISTINCT source, text")
+        said = said_by(logs, store, table, where)
         failed |= {row["source"] for row in rows if not is_quoted(row["text"]) and alike(row["text"]) not in said}
     if len(groups) < 2:
         ((model, own),) = groups.items()

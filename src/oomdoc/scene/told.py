@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 
 from oomdoc.regexes import regex
 from oomdoc.scene.lives import SEEN_S, Life, Server, in_year_of, long_before, zone_apart
+from oomdoc.scene.lookups import rows_of
 from oomdoc.scene.owner import BEFORE_S, FOREIGN, Bond, Row
+from oomdoc.scene.presence import Tables
 from oomdoc.units import parse_time, show_seconds
 
 BACK_OFF_S = 600.0
@@ -99,9 +101,11 @@ def alike(text: str | None) -> str:
     return text.lower()[:_ALIKE] if text and len(text) >= _ALIKE else ""
 
 
-def said_by(logs: Set[str], rows: Iterable[Row]) -> dict[str, str]:
-    """What these logs say themselves: place by message, as `alike` has it."""
-    return {alike(row["text"]): f"{row['source']}:{row['line']}" for row in rows if row["source"] in logs}
+def said_by(logs: Set[str], store: Tables, table: str, where: str = "true") -> dict[str, str]:
+    """What these logs say themselves in rows of a table: place by message, as `alike` has it; each message of a log once, however often it came."""
+    rows = rows_of(store, table, "source, text, min(line) AS line", f"{where} GROUP BY source, text")
+    own = ((alike(row["text"]), f"{row['source']}:{row['line']}") for row in rows if row["source"] in logs)
+    return {key: ref for key, ref in own if key}  # what is too short tells no message from another
 
 
 def of_outlived(row: Row, server: Server, said: Mapping[str, str]) -> Bond | None:
