@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, cast
 
+import duckdb
 import pytest
 
 from oomdoc import diagnose
+from oomdoc.scene import told
+from oomdoc.scene.presence import Tables
 from verdicts import UP, first, likely, minute, shows
 
 SERVES = UP + "".join(minute(at, 4, 0, 9.0 + at % 5) for at in range(2, 40))
@@ -26,6 +30,30 @@ def test_a_warning_that_a_text_repeats_from_a_log_that_goes_on_is_no_failure(tmp
 def test_the_same_message_counts_beside_a_log_that_does_not_hold_it(tmp_path: Path) -> None:
     told = f"Gestern Nacht:\n{WAIT}.\nSeitdem keine Antwort mehr.\n"
     assert likely(tmp_path, {"vllm.log": SERVES, "notiz.md": told}) != "healthy"
+
+
+class _Table:
+    """A table of messages, as the scene asks for its rows."""
+
+    filled = frozenset({"log_error"})
+    parted: frozenset[str] = frozenset()
+
+    def __init__(self, rows: list[tuple[str, int, str]]) -> None:
+        self._con = duckdb.connect()
+        self._con.execute("CREATE TABLE main.log_error (source VARCHAR, line INTEGER, text VARCHAR)")
+        self._con.executemany("INSERT INTO log_error VALUES (?, ?, ?)", rows)
+
+    def rows_of(self, sql: str) -> list[dict[str, Any]]:
+        rows = self._con.execute(sql)
+        names = [column[0] for column in rows.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in rows.fetchall()]
+
+
+def test_a_message_of_two_words_is_repeated_by_nobody() -> None:
+    store = _Table([("vllm.log", 7, "it failed"), ("vllm.log", 12, WAIT), ("vllm.log", 9, WAIT), ("note.md", 3, WAIT.upper() + "!")])  # fmt: skip
+    said = told.said_by({"vllm.log"}, cast(Tables, store), "log_error")
+    assert said == {told.alike(WAIT): "vllm.log:9"}
+    assert told.alike("it failed") not in said
 
 
 @pytest.mark.parametrize(
