@@ -25,6 +25,7 @@ from oomdoc.faults import unwritable
 from oomdoc.intake.bundle import DEFAULT_LIMITS, Intake, Limits, open_bundle
 from oomdoc.judge.rules import Rule, load_rules
 from oomdoc.judge.weigh import Finding
+from oomdoc.judge.wording import vocabulary
 from oomdoc.limits import scratch_folder
 from oomdoc.loading.load import EMPTY, Progress, load, tell
 from oomdoc.loading.resume import Resumed
@@ -75,6 +76,10 @@ class Analysis:
             finding.rule.id: {name: told.holds for name, told in finding.answers.items()} for finding in findings
         }
         """What every rule's evidence answered about the gravest incident, by cause and evidence id."""
+        self.wording: dict[str, float] = {
+            finding.rule.id: finding.wording.weight for finding in findings if finding.wording is not None
+        }
+        """What the words of the bundle add to the log-odds of each cause; empty where they are too few."""
         self._store = store
         self._scratch = scratch
         self._db = db
@@ -203,7 +208,7 @@ def analyze(paths: str | Path | Sequence[str | Path] | Intake, options: Options 
         if options.db is not None:
             db = _beside(options.db, scratch), options.db
         store = Store(scratch.enter_context(scratch_folder()), db and db[0])
-        sources, unread = load(intake, store, options.types, options.progress, options.resumed)
+        sources, unread = load(intake, store, options.types, options.progress, options.resumed, vocabulary())
         limited = any(" in all: the rest was not read" in entry.why for entry in unread)  # more is there
         if not sources or (all(row.kind == EMPTY for row in sources) and not limited):
             what = "holds nothing but blank lines" if sources and not unread else "holds nothing that can be read"

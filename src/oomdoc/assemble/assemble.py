@@ -19,6 +19,7 @@ from oomdoc.intake.bundle import Intake
 from oomdoc.judge.missing import collect_next, unanswered
 from oomdoc.judge.rules import Rule, place_of, rules_version, shipped_queries, shipped_questions
 from oomdoc.judge.weigh import Finding, rank, weigh
+from oomdoc.judge.wording import Wording, shipped
 from oomdoc.ledger import default_step, expectation, ledger, model_config
 from oomdoc.loading.complete import judged, missing
 from oomdoc.model import (
@@ -88,7 +89,8 @@ def assemble(
             store.focus(row["incident"] if row else None)
             _expect(store, engines, row["start_id"] if row else None, config)
             ask = _careful(store, rules, warnings)
-            weighed = [weigh(rule, ask) for rule in rules]
+            said = _wording(store) if place == 0 else {}
+            weighed = [weigh(rule, ask, said.get(rule.id)) for rule in rules]
             ranked = rank(weighed, ask)
             phase = (store.rows_of("SELECT phase FROM failure") or [{"phase": None}])[0]["phase"]
             if place == 0:
@@ -127,6 +129,12 @@ def assemble(
         timeline=timeline(store, found[0] if found else None, _proof(diagnoses)), set_aside=_set_aside(store),
     )  # fmt: skip
     return told(judged(report, missing(store, unread)), facts), findings
+
+
+def _wording(store: Store) -> dict[str, Wording]:
+    """What the words of the bundle say of each cause: of the gravest incident, which is what a bundle is about."""
+    rows = store.rows_of("SELECT words FROM main.source WHERE words IS NOT NULL")
+    return shipped().weigh({word for row in rows for word in row["words"].split()})
 
 
 def _uncollected(store: Store) -> tuple[Uncollected, ...]:

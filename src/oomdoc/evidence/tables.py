@@ -73,6 +73,11 @@ _ALL = (
                 "BOOLEAN",
                 "its beginning names an engine that serves LLMs, or what such a service loads; NULL = a file that may grow, where rows say more",
             ),
+            Column(
+                "words",
+                "VARCHAR",
+                "words of its beginning and its end that go with causes, in order, a space between two; NULL = none",
+            ),
         ),
     ),
     _table(

@@ -1,7 +1,7 @@
 """Rule + answers -> diagnosis. Pure arithmetic: it is handed `ask(sql)`, it opens nothing.
 
 Start at ln(prior / (1 - prior)). Add ln(p_cause / p_other) where an item holds, ln((1 - p_cause) / (1 - p_other)) where it does
-not, 0 where it is unknown; of a `group` only the item with the largest weight counts. Back to a probability at the end: by
+not, 0 where it is unknown; of a `group` only the item with the largest weight counts. Add what the words of the bundle say (`wording`). Back to a probability at the end: by
 its own evidence, and by its share among the rivals, since a cause that is left over when the others are ruled out is the
 more likely for it: that is weaker proof, and counts for a little less. The larger of the two counts, so two causes can be true. docs/method.md redoes one by hand.
 """
@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.judge.rules import ActionRule, EvidenceRule, Rule
+from oomdoc.judge.wording import ID as WORDING
+from oomdoc.judge.wording import Wording
 from oomdoc.model import Action, Diagnosis, Evidence
 from oomdoc.regexes import regex
 from oomdoc.units import show_bytes, show_seconds
@@ -141,21 +143,22 @@ def shares(odds: Sequence[float], unseen: Sequence[float | None] = (), sharpness
 
 @dataclass(frozen=True)
 class Finding:
-    """One cause weighed: its log-odds and the answers behind them."""
+    """One cause weighed: its log-odds and the answers behind them, and what the bundle's words add; None: nobody heard them."""
 
     rule: Rule
     odds: float
     answers: Mapping[str, Answer]
     weights: Mapping[str, float]
+    wording: Wording | None = None
 
 
-def weigh(rule: Rule, ask: Ask) -> Finding:
+def weigh(rule: Rule, ask: Ask, wording: Wording | None = None) -> Finding:
     """Weigh one rule against a bundle."""
-    return tally(rule, {item.id: answer(ask, item.sql) for item in rule.evidence})
+    return tally(rule, {item.id: answer(ask, item.sql) for item in rule.evidence}, wording)
 
 
-def tally(rule: Rule, answers: Mapping[str, Answer]) -> Finding:
-    """Weigh the answers to a rule's evidence."""
+def tally(rule: Rule, answers: Mapping[str, Answer], wording: Wording | None = None) -> Finding:
+    """Weigh the answers to a rule's evidence, and what the words of the bundle say of its cause."""
     weights = {item.id: weight_of(item, answers[item.id].holds) for item in rule.evidence}
     strongest: dict[str, str] = {}
     for item in rule.evidence:
@@ -167,7 +170,8 @@ def tally(rule: Rule, answers: Mapping[str, Answer]) -> Finding:
     for item in rule.evidence:
         if item.group is not None and strongest[item.group] != item.id:
             weights[item.id] = 0.0
-    return Finding(rule, log_odds(rule.prior) + sum(weights.values()), answers, weights)
+    odds = log_odds(rule.prior) + sum(weights.values()) + (wording.weight if wording else 0.0)
+    return Finding(rule, odds, answers, weights, wording)
 
 
 def rank(findings: Iterable[Finding], ask: Ask) -> tuple[Diagnosis, ...]:
@@ -196,6 +200,8 @@ def diagnose(finding: Finding, ask: Ask, share: float = 0.0) -> Diagnosis:
             support.append(piece)
         elif weight < 0:
             against.append(piece)
+    if finding.wording is not None and finding.wording.words:
+        (support if finding.wording.weight > 0 else against).append(_heard(finding.wording))
     own = probability(finding.odds)
     p = stated(finding.odds, share)
     reason = None
@@ -212,6 +218,17 @@ def diagnose(finding: Finding, ask: Ask, share: float = 0.0) -> Diagnosis:
         rank=0, cause=rule.id, category=rule.category, reason=reason, probability=round(p, 4), own_probability=round(own, 4), prior=rule.prior, title=rule.title, summary=rule.summary,
         evidence=tuple(support), against=tuple(against), unknown=tuple(unknown), actions=tuple(actions), references=rule.references,
     )  # fmt: skip
+
+
+def _heard(wording: Wording) -> Evidence:
+    """What the words of the bundle say, as one observation: no line proves it, it is the whole that reads so."""
+    words = ", ".join(f"`{word}`" for word in wording.words)
+    often = "more often" if wording.weight > 0 else "less often"
+    return Evidence(
+        WORDING,
+        f"bundles that speak as this one does ({words}) have this cause {often} than others",
+        round(wording.weight, 4),
+    )
 
 
 def _denied(item: EvidenceRule, told: Answer) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from oomdoc import ingest
 from oomdoc.evidence.store import Store
 from oomdoc.evidence.tables import COLUMN_READING, LOOKALIKE, Batch, source_of
+from oomdoc.evidence.words import PART_BYTES, beginning_of, end_of
 from oomdoc.intake.binary import binary_form
 from oomdoc.intake.bundle import Intake
 from oomdoc.intake.members import TAIL_BYTES, Member
@@ -41,9 +42,13 @@ def _stream(intake: Intake, resumed: Resumed | None) -> Iterator[Member | Chunk 
 
 
 def load(
-    intake: Intake, store: Store, types: Sequence[str], progress: Progress | None = None, resumed: Resumed | None = None
-) -> tuple[list[SourceRow], list[Unread]]:
-    """Read every member with its ingestor into the store; what was not read is named with the reason."""
+    intake: Intake, store: Store, types: Sequence[str], progress: Progress | None = None, resumed: Resumed | None = None,
+    vocabulary: Set[str] = frozenset(),
+) -> tuple[list[SourceRow], list[Unread]]:  # fmt: skip
+    """Read every member with its ingestor into the store; what was not read is named with the reason.
+
+    Of each source the words of the `vocabulary` are noted that stand in its beginning or its end.
+    """
     sources: list[SourceRow] = []
     refused: list[Unread] = []
     passed: dict[str, list[str]] = {}
@@ -58,10 +63,11 @@ def load(
         assert isinstance(member, Member)
         counted = _Counted(events, member, progress)
         if member.begin is not None and resumed is not None:
+            counted.begins_with = set(resumed.known[member.path].words.split())
             batches, counted.marked = resume.from_where_it_stood(resumed, member, readings[member.path], counted)
             row: SourceRow | None = _loaded(member, resumed.known[member.path].kind, counted, store, batches)
         else:
-            row = _read_member(member, counted, store, types, resumed, refused, passed, texts)
+            row = _read_member(member, counted, store, types, resumed, refused, passed, texts, vocabulary)
         for _ in counted:  # whatever the ingestor left
             pass
         if row is not None:
@@ -92,6 +98,7 @@ def load(
                         "lookalikes": row.lookalikes,
                         # of a file that may grow, another night does not see the beginning
                         "names_engine": None if resume.may_go_on(member, 0) else counted.names_engine,
+                        "words": counted.words(vocabulary) or None,
                     }
                 ],
             )
@@ -127,6 +134,8 @@ class _Counted:
         """Nothing but blanks and NULs so far."""
         self._last: Chunk | None = None
         self._before_last = member.begin.before if member.begin else b""
+        self.begins_with: set[str] = set()
+        """Words of its beginning: of one that goes on they were noted when that was read."""
 
     def peek(self) -> Chunk | None:
         """The first chunk, which stays in line; None for an empty member."""
@@ -152,6 +161,7 @@ class _Counted:
             return None
         if self._last is None:
             self.names_engine = any(word in event.data for word in _SERVED)
+            self.begins_with = self.begins_with or beginning_of(event.data)
         self.bytes += len(event.data)
         self.blank = self.blank and not event.data.strip(_BLANKS)
         if self._last is not None:
@@ -166,6 +176,13 @@ class _Counted:
         if self._last is None or self._last.data.endswith(b"\n"):
             return False
         return is_cut(self._before_last + self._last.data)
+
+    def words(self, vocabulary: Set[str]) -> str:
+        """Those of the vocabulary that stand in its beginning or its end, in order."""
+        end = self._last.data if self._last is not None else b""
+        if len(end) < PART_BYTES:
+            end = self._before_last[-PART_BYTES:] + end
+        return " ".join(sorted(vocabulary & (self.begins_with | end_of(end))))
 
     @property
     def lines(self) -> int:
@@ -228,6 +245,7 @@ def _read_member(
     refused: list[Unread],
     passed: dict[str, list[str]],
     texts: _Texts,
+    vocabulary: Set[str],
 ) -> SourceRow | None:
     first = counted.peek()
     if first is None:
@@ -254,7 +272,9 @@ def _read_member(
     reading = ingest.reading(ingestor, member.path) if resumed and resume.may_go_on(member, 0) else None
     if reading is None or resumed is None:
         return _loaded(member, kind, counted, store, ingest.read(ingestor, member.path, counted, texts.many))
-    batches, counted.marked = resume.from_the_beginning(resumed, member, kind, reading, counted)
+    batches, counted.marked = resume.from_the_beginning(
+        resumed, member, kind, reading, counted, " ".join(sorted(vocabulary & counted.begins_with))
+    )
     return _loaded(member, kind, counted, store, batches)
 
 

@@ -28,7 +28,8 @@ BLOCK_BYTES = CHUNK_BYTES  # how much of a source is read at once
 class Kept:
     """A file up to a place behind one of its lines: what proves that it is the same, its reading there, what that had told.
 
-    `form` is how its collector wrapped it (`unwrap.lasting_form`), `reading` and `told` are of `ingest.kept`.
+    `form` is how its collector wrapped it (`unwrap.lasting_form`), `reading` and `told` are of `ingest.kept`; `words` are those of its
+    beginning that go with causes, a space between two.
     """
 
     begin: Begin
@@ -36,6 +37,7 @@ class Kept:
     kind: str
     reading: str
     told: bytes
+    words: str = ""
 
 
 @dataclass
@@ -106,7 +108,7 @@ AtMark = Callable[[Mark], None]
 
 
 def from_the_beginning(
-    resumed: Resumed, member: Member, kind: str, reading: Reading, pieces: Iterable[Chunk]
+    resumed: Resumed, member: Member, kind: str, reading: Reading, pieces: Iterable[Chunk], words: str = ""
 ) -> tuple[Iterator[Batch], AtMark]:
     """What a file tells that may grow, and what to call at its mark."""
     from oomdoc.ingest import kept
@@ -114,7 +116,7 @@ def from_the_beginning(
     told = kept.Told(member.size or 0)
 
     def keep(mark: Mark) -> None:
-        _keep(resumed, member.path, kind, reading, told.close(), mark)
+        _keep(resumed, member.path, kind, reading, told.close(), mark, words)
 
     return told.heard(read_by(reading, pieces)), keep
 
@@ -132,15 +134,15 @@ def from_where_it_stood(
     told = kept.Told(member.size or 0, known.told)
 
     def keep(mark: Mark) -> None:
-        _keep(resumed, member.path, known.kind, reading, told.close(), mark)
+        _keep(resumed, member.path, known.kind, reading, told.close(), mark, known.words)
 
     return chain(kept.told(known.told), told.heard(read_by(reading, pieces))), keep
 
 
-def _keep(resumed: Resumed, path: str, kind: str, reading: Reading, told: bytes | None, mark: Mark) -> None:
+def _keep(resumed: Resumed, path: str, kind: str, reading: Reading, told: bytes | None, mark: Mark, words: str) -> None:
     """Note where to go on the next time, unless that is more than is kept."""
     from oomdoc.ingest import kept
 
     if told is not None:
         with suppress(kept.NotKeptError):
-            resumed.kept[path] = Kept(mark.begin, mark.form, kind, kept.freeze(reading), told)
+            resumed.kept[path] = Kept(mark.begin, mark.form, kind, kept.freeze(reading), told, words)

@@ -6,8 +6,8 @@ the judgement stays in the file (`judged`) and counts as much as `STRENGTH` bund
 certainty. Every figure about the result is made leaving out the bundle that is judged, or the whole round that it came in.
 
 Evidence that was written by people who had read a bundle proves nothing on it. So the answers of a first run are kept
-(`first_run.jsonl` in the folder of a round: a line for each bundle, the evidence that held and that did not, by cause), and
-can be counted later, whatever has been built for those bundles since.
+(`first_run.jsonl` in the folder of a round: a line for each bundle, the evidence that held and that did not, by cause, and what its
+words added), and can be counted later, whatever has been built for those bundles since.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ import shutil
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from oomdoc import diagnose
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.judge.rules import EvidenceRule, Rule
 from oomdoc.judge.weigh import SHARPNESS, Answer, Finding, shares, stated, tally
+from oomdoc.judge.wording import Wording
 
 STRENGTH = 60.0  # bundles that a judgement is worth: from 20 to 60 first runs, left out by rounds, are ranked alike, with more a little worse (docs/method.md)
 RECORD = "first_run.jsonl"
@@ -43,6 +44,7 @@ class Case:
     """A labelled bundle and what every rule's evidence answered: TRUE, FALSE, None by cause and evidence id.
 
     `round` is what it was drawn with, which is left out with it; empty where nobody says: then it alone is left out.
+    `wording` is what its words add to the log-odds of each cause (`judge.wording`); empty where nobody heard them.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Case:
     also: tuple[str, ...]
     answers: Mapping[str, Mapping[str, bool | None]]
     round: str = ""
+    wording: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -88,10 +91,10 @@ def read_case(folder: Path, rules: Sequence[Rule], extra: Path | None = None) ->
         shutil.copytree(folder, evidence, ignore=shutil.ignore_patterns("case.toml", "truth.*"))
         try:
             with diagnose.analyze(evidence, diagnose.Options(rules=extra)) as analysis:
-                answers = analysis.answers
+                answers, wording = analysis.answers, analysis.wording
         except BundleError:
-            answers = {rule.id: {} for rule in rules}
-    return Case(folder.name, cause, also, answers)
+            answers, wording = {rule.id: {} for rule in rules}, {}
+    return Case(folder.name, cause, also, answers, wording=wording)
 
 
 def _label(folder: Path, rules: Sequence[Rule]) -> tuple[str, tuple[str, ...]]:
@@ -120,11 +123,11 @@ def recorded(folders: Iterable[Path], rules: Sequence[Rule]) -> list[Case]:
     for record in records:
         try:
             lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
-            told = [(line["case"], _answers(line)) for line in lines]
+            told = [(line["case"], _answers(line), dict(line.get("wording", {}))) for line in lines]
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as problem:
             raise UsageError(f"{record} cannot be read ({problem})", "Restore it: it cannot be made again") from None
-        for name, answers in told:
-            cases.append(Case(name, *_label(record.parent / name, rules), answers, record.parent.name))
+        for name, answers, wording in told:
+            cases.append(Case(name, *_label(record.parent / name, rules), answers, record.parent.name, wording))
     return cases
 
 
@@ -160,7 +163,10 @@ def _line(case: Case) -> str:
         }
         for key, wanted in (("holds", True), ("not", False))
     }
-    return json.dumps({"case": case.name, **told}, separators=(",", ":")) + "\n"
+    wording = (
+        {"wording": {cause: round(odds, 3) for cause, odds in sorted(case.wording.items())}} if case.wording else {}
+    )
+    return json.dumps({"case": case.name, **told, **wording}, separators=(",", ":")) + "\n"
 
 
 def count(cases: Sequence[Case], rules: Sequence[Rule]) -> Counts:
@@ -236,7 +242,12 @@ def ranking(case: Case, rules: Sequence[Rule]) -> list[tuple[float, str]]:
 
 def _finding(case: Case, rule: Rule) -> Finding:
     told = case.answers.get(rule.id, {})
-    return tally(rule, {item.id: Answer(told.get(item.id), {}) for item in rule.evidence})
+    heard = case.wording.get(rule.id)
+    return tally(
+        rule,
+        {item.id: Answer(told.get(item.id), {}) for item in rule.evidence},
+        None if heard is None else Wording(heard, ()),
+    )
 
 
 def chances(ranked: Sequence[tuple[float, str]], rules: Sequence[Rule]) -> list[float]:

@@ -20,7 +20,16 @@ _SIZE_BYTES = 4  # of the first part
 def pack(kept: Kept) -> bytes:
     """The length of the first part, that part (all but the rows, as packed JSON), and the rows, which are packed already."""
     first = json.dumps(
-        [kept.begin.passed, kept.begin.line, kept.begin.taken, kept.begin.sha256, kept.form, kept.kind, kept.reading]
+        [
+            kept.begin.passed,
+            kept.begin.line,
+            kept.begin.taken,
+            kept.begin.sha256,
+            kept.form,
+            kept.kind,
+            kept.reading,
+            kept.words,
+        ]
     )
     packed = zstandard.ZstdCompressor(level=_LEVEL).compress(first.encode())
     return len(packed).to_bytes(_SIZE_BYTES, "little") + packed + kept.told
@@ -31,10 +40,10 @@ def unpack(packed: bytes) -> Kept | None:
     end = _SIZE_BYTES + int.from_bytes(packed[:_SIZE_BYTES], "little")
     try:
         first = json.loads(zstandard.ZstdDecompressor().decompress(packed[_SIZE_BYTES:end]))
-        passed, line, taken, sha256, form, kind, reading = first
+        passed, line, taken, sha256, form, kind, reading, words = first
     except (zstandard.ZstdError, ValueError):
         return None
-    return Kept(Begin(passed, line, taken, sha256), form, kind, reading, packed[end:])
+    return Kept(Begin(passed, line, taken, sha256), form, kind, reading, packed[end:], words)
 
 
 def rows(kept: Mapping[str, Kept]) -> list[dict[str, Any]]:

@@ -1,0 +1,207 @@
+"""`make wording`: learns which words go with which cause from the labelled rounds, and writes `src/oomdoc/judge/wording.json`.
+
+A word is taken where six bundles of four rounds have it (a name of one bundle is no word of the trade), and no more than six in ten (`the`).
+Of those the `WORDS` are kept whose presence differs most between causes (chi square). The regression is scikit-learn's.
+
+With `--left-out` nothing is written: every round of first runs is ranked by rules counted, and words learnt, on the other rounds, and the
+figures are printed with the words and without them (docs/method.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import sys
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
+
+from oomdoc.evidence.words import PART_BYTES, beginning_of, end_of
+from oomdoc.intake.bundle import open_bundle
+from oomdoc.intake.scan import chunks
+from oomdoc.intake.unwrap import unwrap
+from oomdoc.judge.rules import load_rules
+from oomdoc.judge.wording import Model
+from oomdoc.sweep import counting
+
+ROOT = Path(__file__).parents[1]
+ROUNDS = ROOT / "tests" / "rounds"
+PLACE = ROOT / "src" / "oomdoc" / "judge" / "wording.json"
+
+WORDS = 2000
+"""As many: with 4,000 and 8,000 first runs, left out by rounds, are ranked as well and no better."""
+FEWEST_BUNDLES, FEWEST_ROUNDS, MOST_SHARE = 6, 4, 0.6
+LONGEST = 30
+"""Letters of a word; what is longer is a key or a path."""
+LOOSE = 20.0
+"""The inverse of the regression's penalty, `C`: 5 to 60 are alike."""
+FLOOR = 20.0
+"""The length of some fifteen words: a bundle of fewer says less."""
+FOLDS = 6
+
+
+@dataclass(frozen=True)
+class Told:
+    """A labelled bundle and the words in it."""
+
+    name: str
+    round: str
+    cause: str
+    words: Collection[str]
+
+
+def words_of(folder: Path) -> set[str]:
+    """The words of a bundle, as an analysis hears them."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    intake = open_bundle([path for path in files if path.name != "case.toml" and not path.name.startswith("truth.")])
+    found: set[str] = set()
+    for member in intake.members():
+        end = b""
+        for at, chunk in enumerate(unwrap(chunks(member.stream), lambda why: None)):
+            if at == 0:
+                found |= beginning_of(chunk.data)
+            end = (end + chunk.data)[-PART_BYTES:]
+        found |= end_of(end)
+    return found
+
+
+def read(folders: Sequence[Path]) -> list[Told]:
+    """Every labelled bundle below the folders."""
+    told = []
+    for folder in counting.find_cases(folders):
+        cause = tomllib.loads((folder / "case.toml").read_text(encoding="utf-8"))["cause"]
+        told.append(Told(folder.name, folder.parent.name, cause, words_of(folder)))
+    return told
+
+
+def vocabulary(told: Sequence[Told]) -> dict[str, float]:
+    """The words that are kept, each with how rare it is."""
+    having: Counter[str] = Counter()
+    rounds: dict[str, set[str]] = defaultdict(set)
+    by_cause: dict[str, Counter[str]] = defaultdict(Counter)
+    causes = Counter(each.cause for each in told)
+    for each in told:
+        for word in each.words:
+            if len(word) <= LONGEST:
+                having[word] += 1
+                rounds[word].add(each.round)
+                by_cause[each.cause][word] += 1
+    usable = [
+        word
+        for word, times in having.items()
+        if times >= FEWEST_BUNDLES and len(rounds[word]) >= FEWEST_ROUNDS and times <= MOST_SHARE * len(told)
+    ]
+
+    def differs(word: str) -> float:
+        share = having[word] / len(told)
+        return sum((by_cause[cause][word] - of * share) ** 2 / (of * share) for cause, of in causes.items())
+
+    usable.sort(key=lambda word: (-differs(word), word))
+    return {word: round(math.log((1 + len(told)) / (1 + having[word])) + 1, 3) for word in sorted(usable[:WORDS])}
+
+
+def learn(told: Sequence[Told]) -> Model:
+    """The model of these bundles."""
+    rare = vocabulary(told)
+    column = {word: at for at, word in enumerate(rare)}
+    ends, columns, values = [0], [], []
+    for each in told:
+        known = sorted(column[word] for word in each.words if word in column)
+        sizes = [list(rare.values())[at] for at in known] if known else []
+        length = max(FLOOR, math.sqrt(sum(size**2 for size in sizes)))
+        columns += known
+        values += [size / length for size in sizes]
+        ends.append(len(columns))
+    made = LogisticRegression(C=LOOSE, max_iter=300).fit(
+        csr_matrix((values, columns, ends), shape=(len(told), len(rare))), [each.cause for each in told]
+    )
+    causes = [str(cause) for cause in made.classes_]
+    counted = Counter(each.cause for each in told)
+    usual = [round(math.log(counted[cause] / len(told)), 3) for cause in causes]
+    weights = np.rint(made.coef_ * 100).astype(int)
+    return Model(
+        len(told), causes, [round(float(each), 3) for each in made.intercept_], usual, FLOOR,
+        {word: (rare[word], [int(each) for each in weights[:, at]]) for word, at in column.items()},
+    )  # fmt: skip
+
+
+def write(model: Model, path: Path) -> None:
+    """One word a line, so that a change can be read."""
+    head = {
+        "bundles": model.bundles,
+        "causes": model.causes,
+        "bias": model.bias,
+        "usual": model.usual,
+        "floor": model.floor,
+    }
+    lines = [json.dumps([word, rare, *weights], separators=(",", ":")) for word, (rare, weights) in model.words.items()]
+    text = json.dumps(head)[:-1] + ', "words": [\n' + ",\n".join(lines) + "\n]}\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def left_out(told: Sequence[Told], rounds: Path) -> None:
+    """Print what first runs, left out by rounds, are worth with the words and without."""
+    rules = load_rules()[0]
+    cases = counting.recorded([rounds], rules)
+    words = {(each.round, each.name): each.words for each in told}
+    names = sorted({case.round for case in cases})
+    random.Random(0).shuffle(names)
+    said: dict[tuple[str, str], Mapping[str, float]] = {}
+    for at in range(FOLDS):
+        fold = set(names[at::FOLDS])
+        model = learn([each for each in told if each.round not in fold])
+        for case in cases:
+            if case.round in fold:
+                heard = model.weigh(words[case.round, case.name])
+                said[case.round, case.name] = {cause: each.weight for cause, each in heard.items()}
+    with_words = [replace(case, wording=said[case.round, case.name]) for case in cases]
+    without = [replace(case, wording={}) for case in cases]
+    groups: dict[str, list[int]] = defaultdict(list)
+    for at, case in enumerate(cases):
+        groups["all"].append(at)
+        groups["whole nodes" if case.round.startswith("w") else "reports"].append(at)
+    for title, these in (("with words", with_words), ("without", without)):
+        ranked = counting.left_out(these, rules)
+        for group, places in groups.items():
+            some = [these[at] for at in places]
+            _print(f"{title}, {group}", some, rules, [ranked[at] for at in places])
+
+
+def _print(title: str, cases: Sequence[counting.Case], rules: Any, rankings: Any) -> None:
+    made = counting.figures(cases, rules, rankings)
+    sure = [
+        ranked[0][1] in (case.cause, *case.also)
+        for case, ranked in zip(cases, rankings, strict=True)
+        if counting.chances(ranked, rules)[0] >= 0.9
+    ]
+    print(
+        f"{title}: {made.bundles} bundles, fair {made.fair:.3f}, label {made.strict:.3f}, first three {made.top3:.3f}, "
+        f"Brier {made.brier:.3f}, ECE {made.ece:.3f}, right at 0.9 or more {sum(sure)} of {len(sure)}"
+    )
+
+
+def main() -> None:
+    """Learn and write, or print what it is worth."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("rounds", nargs="*", type=Path, default=[ROUNDS], help="folders of labelled rounds")
+    parser.add_argument("--left-out", action="store_true", help="print figures instead of writing")
+    asked = parser.parse_args()
+    told = read(asked.rounds)
+    print(f"{len(told)} labelled bundles", file=sys.stderr)
+    if asked.left_out:
+        left_out(told, asked.rounds[0])
+    else:
+        write(learn(told), PLACE)
+
+
+if __name__ == "__main__":
+    main()
