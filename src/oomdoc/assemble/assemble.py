@@ -19,7 +19,7 @@ from oomdoc.intake.bundle import Intake
 from oomdoc.judge.missing import collect_next, unanswered
 from oomdoc.judge.rules import Rule, place_of, rules_version, shipped_queries, shipped_questions
 from oomdoc.judge.weigh import Finding, rank, weigh
-from oomdoc.judge.wording import Wording, shipped
+from oomdoc.judge.wording import Wording, heard, shipped
 from oomdoc.ledger import default_step, expectation, ledger, model_config
 from oomdoc.loading.complete import judged, missing
 from oomdoc.model import (
@@ -133,8 +133,10 @@ def assemble(
 
 def _wording(store: Store) -> dict[str, Wording]:
     """What the words of the bundle say of each cause: of the gravest incident, which is what a bundle is about."""
-    rows = store.rows_of("SELECT words FROM main.source WHERE words IS NOT NULL")
-    return shipped().weigh({word for row in rows for word in row["words"].split()})
+    said: set[str] = set()
+    for row in store.rows_of("SELECT kind, words FROM main.source WHERE words IS NOT NULL"):
+        said |= heard(row["kind"], row["words"].split())
+    return shipped().weigh(said)
 
 
 def _uncollected(store: Store) -> tuple[Uncollected, ...]:

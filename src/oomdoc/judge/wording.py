@@ -9,18 +9,22 @@ among those rounds are added to the weights of the signs, held to `MOST`: words 
 from __future__ import annotations
 
 import functools
+import heapq
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ID = "wording"
 """The evidence id under which a report shows the factor."""
-MOST = 2.5
-"""Log-odds that words add or take at most, a factor of 12: with 2 to 3 first runs, left out by rounds, are ranked alike (docs/method.md)."""
+MOST = 2.0
+"""Log-odds that words add or take at most, a factor of 7: with 1.5 to 3 first runs, left out by rounds, are ranked alike (docs/method.md)."""
 FEWEST = 12
 """Known words below which a bundle says too little: a line or two have no subject."""
+NOTES = "notes"
+"""The kind of a source that people wrote: what they say is a word of its own beside what a program prints."""
+_SAID = "said:"
 SHOWN = 3
 """Words that a report names."""
 _SCALE = 100.0
@@ -37,38 +41,36 @@ class Wording:
 
 @dataclass(frozen=True)
 class Model:
-    """A multinomial logistic regression on the presence of words, scaled to one length whatever their number.
+    """A multinomial logistic regression on the presence of words.
 
-    `bias` and `usual` (the log-share among the labelled bundles) by cause, in the order of `causes`; `words` gives of each word how
-    rare it is (inverse document frequency) and its weights in that order. `floor` is the least length.
+    `bias` and `usual` (the log-share among the labelled bundles) by cause, in the order of `causes`; `words` gives of each word its
+    weights in that order, in hundredths of log-odds.
     """
 
     bundles: int
     causes: Sequence[str]
     bias: Sequence[float]
     usual: Sequence[float]
-    floor: float
-    words: Mapping[str, tuple[float, Sequence[int]]]
+    words: Mapping[str, Sequence[int]]
 
     def weigh(self, said: Collection[str]) -> dict[str, Wording]:
         """By cause what these words say; empty where too few are known."""
         known = sorted(word for word in said if word in self.words)
         if len(known) < FEWEST:
             return {}
-        length = max(self.floor, math.sqrt(sum(self.words[word][0] ** 2 for word in known)))
-        parts = {word: [self.words[word][0] * each / _SCALE / length for each in self.words[word][1]] for word in known}
-        scores = [bias + sum(part[at] for part in parts.values()) for at, bias in enumerate(self.bias)]
+        parts = [self.words[word] for word in known]
+        scores = [bias + sum(part) / _SCALE for bias, part in zip(self.bias, zip(*parts, strict=True), strict=True)]
         top = max(scores)
         whole = top + math.log(sum(math.exp(score - top) for score in scores))
-        told = {}
-        for at, cause in enumerate(self.causes):
-            odds = scores[at] - whole - self.usual[at]
-            sign = 1 if odds > 0 else -1
-            first = sorted(known, key=lambda word: (-sign * parts[word][at], word))[:SHOWN]
-            told[cause] = Wording(
-                max(-MOST, min(MOST, odds)), tuple(word for word in first if sign * parts[word][at] > 0)
-            )
-        return told
+        return {
+            cause: self._wording(scores[at] - whole - self.usual[at], at, known) for at, cause in enumerate(self.causes)
+        }
+
+    def _wording(self, odds: float, at: int, known: Sequence[str]) -> Wording:
+        sign = 1 if odds > 0 else -1
+        first = heapq.nsmallest(SHOWN, known, key=lambda word: (-sign * self.words[word][at], word))
+        shown = dict.fromkeys(word.removeprefix(_SAID) for word in first if sign * self.words[word][at] > 0)
+        return Wording(max(-MOST, min(MOST, odds)), tuple(shown))
 
 
 @functools.cache
@@ -80,11 +82,21 @@ def shipped() -> Model:
         told["causes"],
         told["bias"],
         told["usual"],
-        told["floor"],
-        {word: (rare, weights) for word, rare, *weights in told["words"]},
+        {word: weights for word, *weights in told["words"]},
     )
 
 
+@functools.cache
 def vocabulary() -> frozenset[str]:
-    """The words that the shipped model knows."""
-    return frozenset(shipped().words)
+    """The words that the shipped model knows, whoever says them."""
+    return frozenset(word.removeprefix(_SAID) for word in shipped().words)
+
+
+def heard(kind: str, words: Iterable[str]) -> set[str]:
+    """The words of one source as the model knows them: what a person says stands beside the word itself.
+
+    >>> sorted(heard("notes", ["probe"])), sorted(heard("vllm-log", ["probe"]))
+    (['probe', 'said:probe'], ['probe'])
+    """
+    told = set(words)
+    return told | {_SAID + word for word in told} if kind == NOTES else told
