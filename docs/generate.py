@@ -241,7 +241,11 @@ def by_hand() -> str:
     ]
     known = {item.id: item for item in _rule(first.cause).evidence}
     for item in (*first.evidence, *first.against):
-        rule = known[item.id]
+        rule = known.get(item.id)
+        if rule is None:  # the words of the bundle: no sign of the rule's
+            odds += item.weight
+            body.append([f"`{item.id}`", text(item.says), "[words](#words)", f"{item.weight:+.4f}", ""])
+            continue
         held = (item.weight > 0) == (rule.p_cause > rule.p_other)
         ratio = f"{rule.p_cause:g} / {rule.p_other:g}" if held else f"{1 - rule.p_cause:g} / {1 - rule.p_other:g}"
         odds += item.weight

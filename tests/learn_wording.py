@@ -36,6 +36,7 @@ from oomdoc.sweep import counting
 
 ROOT = Path(__file__).parents[1]
 ROUNDS = ROOT / "tests" / "rounds"
+OWN = (ROOT / "tests" / "cases", ROOT / "sample_logs")
 PLACE = ROOT / "src" / "oomdoc" / "judge" / "wording.json"
 
 WORDS = 2600
@@ -184,13 +185,13 @@ def _print(title: str, cases: Sequence[counting.Case], rules: Any, rankings: Any
 def main() -> None:
     """Learn and write, or print what it is worth."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("rounds", nargs="*", type=Path, default=[ROUNDS], help="folders of labelled rounds")
+    parser.add_argument("folders", nargs="*", type=Path, default=[ROUNDS, *OWN], help="folders of labelled bundles")
     parser.add_argument("--left-out", action="store_true", help="print figures instead of writing")
     asked = parser.parse_args()
-    told = read(asked.rounds)
+    told = read(asked.folders)
     print(f"{len(told)} labelled bundles", file=sys.stderr)
     if asked.left_out:
-        left_out(told, asked.rounds[0])
+        left_out(told, asked.folders[0])
     else:
         write(learn(told), PLACE)
 

@@ -25,6 +25,7 @@ from oomdoc.judge.rules import Rule, load_rules, shipped_questions
 from oomdoc.views import VIEWS
 from oomdoc.views.blank import BLANK, Between, Question, is_so, question
 from oomdoc.views.parts import parts_of, shortened
+from verdicts import SIGNS
 
 ROOT = Path(__file__).parents[1]
 RULES, _ = load_rules(tests=False)
@@ -452,8 +453,8 @@ def test_views_without_those_parts_that_a_bundle_has_nothing_for_give_the_same(c
 def test_a_part_that_has_rows_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the claims say decides: with all of them taken for so a bundle's failure is lost."""
     case = ROOT / "sample_logs" / "graph-capture-on-24gb"
-    with analyze(case) as analysis:
+    with analyze(case, SIGNS) as analysis:
         assert analysis.report.diagnoses[0].cause == "cuda-graph-overhead"
     monkeypatch.setattr(Derived, "_is_so", lambda self, claim: True)
-    with analyze(case) as analysis:
+    with analyze(case, SIGNS) as analysis:
         assert analysis.report.diagnoses[0].cause != "cuda-graph-overhead"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from oomdoc import diagnose
-from verdicts import first, likely, shows
+from verdicts import SIGNS, first, likely, shows
 
 UP = (
     "INFO 07-11 08:00:02 [core.py:58] Initializing a V1 LLM engine (v0.12.0) with config: model='Qwen/Qwen3-14B', dtype=torch.bfloat16\n"
@@ -196,11 +196,11 @@ def dead_and_refused(later: int) -> str:
 def test_a_start_that_is_refused_behind_a_death_explains_it_in_no_place(tmp_path: Path) -> None:
     """Neither the verdict nor the account of the first start is made of what the second one found."""
     (tmp_path / "vllm.log").write_text(dead_and_refused(later=907))
-    with diagnose.analyze(str(tmp_path)) as analysis:
+    with diagnose.analyze(str(tmp_path), SIGNS) as analysis:
         report = analysis.report
     assert report.diagnoses[0].cause == "not-memory"
     assert "vllm.log:8" not in str(report.ledger)
     (tmp_path / "vllm.log").write_text("\n".join(dead_and_refused(later=907).splitlines()[6:]) + "\n")
-    with diagnose.analyze(str(tmp_path)) as analysis:  # the refusal alone is told as what it is
+    with diagnose.analyze(str(tmp_path), SIGNS) as analysis:  # the refusal alone is told as what it is
         report = analysis.report
     assert report.diagnoses[0].cause == "gpu-shared" and "vllm.log:2" in str(report.ledger)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from oomdoc.diagnose import analyze
+from verdicts import SIGNS
 
 TOKENS = 210_000
 
@@ -36,7 +37,7 @@ def told(folder: Path, weights_gb: list[float], seat: str, flag: str, latent: bo
         f"[2027-03-02 05:10:20 {seat}0] Decode batch. #running-req: 4, #token: 201000, token usage: 0.96, gen throughput (token/s): 48.00, #queue-req: 21,",
     ]
     (folder / "server.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    with analyze(str(folder)) as analysis:
+    with analyze(str(folder), SIGNS) as analysis:
         return analysis.to_dict()
 
 

@@ -11,6 +11,7 @@ from oomdoc.model import Report
 from oomdoc.scene.lives import ANOTHER_DAY_S
 from oomdoc.scene.places import is_engine, place_of_path, workload_of
 from oomdoc.views.thresholds import SHARED
+from verdicts import SIGNS
 
 START = "(EngineCore_DP0 pid=41) INFO 11-24 09:0{m}:{s:02d} [core.py:93] Initializing a V1 LLM engine (v0.13.0) with config: model='m/x-7b'"
 STAT = (
@@ -53,7 +54,7 @@ def report(tmp_path: Path, **files: str) -> Report:
         (tmp_path / {"vllm": "vllm.log", "dmesg": "dmesg.txt", "app": "app.log", "pod": "pod.txt"}[name]).write_text(
             text
         )
-    with oomdoc.analyze(tmp_path) as analysis:
+    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
         return analysis.report
 
 
@@ -155,7 +156,7 @@ def files(tmp_path: Path, **texts: str) -> Report:
         path = tmp_path / name.replace("__", "/").replace("_dot_", ".")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    with oomdoc.analyze(tmp_path) as analysis:
+    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
         return analysis.report
 
 
@@ -321,7 +322,7 @@ def test_whose_container_the_kernel_emptied(
     elif beside:
         form = "{{.State.Status}} exit={{.State.ExitCode}}"
         (tmp_path / "box.txt").write_text(INSPECT.format(of="9ad04c7be113", form=form, said=beside))
-    with oomdoc.analyze(tmp_path) as analysis:
+    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
         told = analysis.report
     cause = told.diagnoses[0].cause if told.verdict == "diagnosed" else None
     assert (told.verdict, cause) == (("diagnosed", "host-memory-exhausted") if own else ("healthy", None))

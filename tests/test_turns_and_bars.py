@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import oomdoc
+from verdicts import SIGNS
 
 START = (
     "INFO 04-11 08:00:02 [core.py:58] Initializing a V1 LLM engine (v0.11.0) with config: model='Qwen/Qwen3-8B', dtype=torch.bfloat16\n"
@@ -15,7 +16,7 @@ START = (
 
 
 def first_of(folder: Path) -> tuple[str, float]:
-    with oomdoc.analyze(folder) as analysis:
+    with oomdoc.analyze(folder, SIGNS) as analysis:
         first = analysis.report.diagnoses[0]
     return first.cause, first.probability
 
@@ -91,7 +92,7 @@ RUN = (
 def test_a_bar_that_is_drawn_once_more_is_no_work_done(tmp_path: Path) -> None:
     """A progress bar draws its last state when it is closed, also behind the error that ended the run."""
     (tmp_path / "run.log").write_text(RUN + "Processed prompts:  12%|#         | 36/300 [00:05<00:36,  7.2it/s]\n")
-    with oomdoc.analyze(tmp_path) as analysis:
+    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
         report = analysis.report
     assert [engine.outcome for engine in report.engines] == ["died"]
     assert report.diagnoses[0].cause == "prefill-activation-spike"

@@ -1,4 +1,8 @@
-"""From text to verdict: what is first of a bundle of these files."""
+"""From text to verdict: what is first of a bundle of these files by its signs alone.
+
+What the words of a bundle add is left out (`diagnose.Options.wording`): a twin that differs in one number has the same words, so that a
+test of a sign, of a threshold or of a relation would show less of it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from pathlib import Path
 from oomdoc import diagnose
 from oomdoc.judge.rules import load_rules
 
+SIGNS = diagnose.Options(wording=False)
 RULES = {rule.id: rule for rule in load_rules(tests=False)[0]}
 
 
@@ -15,7 +20,7 @@ def first(folder: Path, files: Mapping[str, str]) -> tuple[str, float]:
     """The cause in the first place, and its probability; `files` are texts by name, written into the folder."""
     for name, text in files.items():
         (folder / name).write_text(text)
-    with diagnose.analyze(str(folder)) as analysis:
+    with diagnose.analyze(str(folder), SIGNS) as analysis:
         top = analysis.report.diagnoses[0]
         return top.cause, top.probability
 
@@ -28,7 +33,7 @@ def likely(folder: Path, files: Mapping[str, str] | None = None, **texts: str) -
     """The cause in the first place, None where it is a guess or there is no server; `rss__csv=...` is the file rss.csv."""
     for name, text in {**(files or {}), **{name.replace("__", "."): text for name, text in texts.items()}}.items():
         (folder / name).write_text(text)
-    with diagnose.analyze(str(folder)) as analysis:
+    with diagnose.analyze(str(folder), SIGNS) as analysis:
         best = next(iter(analysis.report.diagnoses), None)
         return best.cause if best and best.probability > LIKELY else None
 

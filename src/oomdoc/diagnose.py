@@ -49,6 +49,8 @@ class Options:
     limits: Limits = DEFAULT_LIMITS
     details: bool = False  # also the lines behind the references (a second pass) and the replay of the fix
     progress: Progress | None = None
+    wording: bool = True
+    """Whether the words of the bundle are heard beside its signs (`judge.wording`); without them the rules judge alone."""
     loaded: tuple[Sequence[Rule], Sequence[str]] | None = None
     """Rules and faults as `load_rules` gave them, for many bundles in a row: reading the files is a tenth of a small one."""
     resumed: Resumed | None = None
@@ -208,7 +210,14 @@ def analyze(paths: str | Path | Sequence[str | Path] | Intake, options: Options 
         if options.db is not None:
             db = _beside(options.db, scratch), options.db
         store = Store(scratch.enter_context(scratch_folder()), db and db[0])
-        sources, unread = load(intake, store, options.types, options.progress, options.resumed, vocabulary())
+        sources, unread = load(
+            intake,
+            store,
+            options.types,
+            options.progress,
+            options.resumed,
+            vocabulary() if options.wording else frozenset(),
+        )
         limited = any(" in all: the rest was not read" in entry.why for entry in unread)  # more is there
         if not sources or (all(row.kind == EMPTY for row in sources) and not limited):
             what = "holds nothing but blank lines" if sources and not unread else "holds nothing that can be read"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import oomdoc
+from verdicts import SIGNS
 
 SERVICE = """apiVersion: serving.knative.dev/v1
 kind: Service
@@ -64,7 +65,7 @@ def analyzed(tmp_path: Path, service: str, stable: float, aim: float, wanted: in
     (tmp_path / "engine.log").write_text(
         START + "".join(STAT.format(m=m, waiting=waiting, running=18 + m % 3) for m in range(6))
     )
-    with oomdoc.analyze(tmp_path) as analysis:
+    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
         return analysis.report
 
 
@@ -89,7 +90,7 @@ def test_a_scaler_that_sees_what_there_is(tmp_path: Path, stable: float, wanted:
 
 def scalers(tmp_path: Path, name: str, text: str) -> list[tuple[object, ...]]:
     (tmp_path / name).write_text(text)
-    with oomdoc.analyze(tmp_path) as analysis:
+    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
         return analysis.sql("SELECT kind, name, target, threshold, minimum, maximum FROM main.scaler ORDER BY line, kind DESC")[1]  # fmt: skip
 
 

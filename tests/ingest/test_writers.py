@@ -15,6 +15,7 @@ from oomdoc.assemble.show import lines as show
 from oomdoc.evidence.tables import path_of, source_of
 from oomdoc.ingest.writers import Writers
 from oomdoc.intake.scan import Chunk
+from verdicts import SIGNS
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 STAMP = "2026-11-18T12:00:01Z"
@@ -87,10 +88,10 @@ def test_two_replicas_in_one_file_are_two_engines_with_an_incident_each(tmp_path
     alone: list[tuple[str, float]] = []
     for place, log in enumerate(logs):
         (tmp_path / f"{place}.log").write_text("\n".join(log))
-        with oomdoc.analyze(tmp_path / f"{place}.log") as analysis:
+        with oomdoc.analyze(tmp_path / f"{place}.log", SIGNS) as analysis:
             alone += [(each.diagnoses[0].cause, each.diagnoses[0].probability) for each in analysis.report.incidents]
     (tmp_path / "all.log").write_text("\n".join(woven(*logs, FORMS["kubectl"])))
-    with oomdoc.analyze(tmp_path / "all.log") as analysis:
+    with oomdoc.analyze(tmp_path / "all.log", SIGNS) as analysis:
         report = analysis.report
     assert len({engine.id for engine in report.engines}) == 2
     told = [(each.diagnoses[0].cause, each.diagnoses[0].probability) for each in report.incidents]
@@ -110,7 +111,7 @@ def test_pods_of_an_answer_of_loki_are_kept_apart(tmp_path: Path) -> None:
         values = [[f"{1795205091 + place}000000000", line] for place, line in enumerate(log) if line]
         streams.append({"stream": {"pod": who, "container": "server"}, "values": values})
     (tmp_path / "loki.json").write_text(json.dumps({"data": {"resultType": "streams", "result": streams}}))
-    with oomdoc.analyze(tmp_path / "loki.json") as analysis:
+    with oomdoc.analyze(tmp_path / "loki.json", SIGNS) as analysis:
         assert len(analysis.report.engines) == 2
         causes = {each.diagnoses[0].cause for each in analysis.report.incidents}
     assert causes == {"kv-demand-exceeds-pool", "prefill-activation-spike"}

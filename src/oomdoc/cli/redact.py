@@ -88,7 +88,8 @@ def _compared(inputs: Sequence[str], out: Path, limits: Any) -> tuple[str, ...] 
     from oomdoc import diagnose
     from oomdoc.redact.same import differences
 
-    options = diagnose.Options(limits=limits)
+    # by signs alone: what takes a name's place is another word, and says nothing of the evidence
+    options = diagnose.Options(limits=limits, wording=False)
     try:
         with diagnose.analyze(inputs, options) as before, diagnose.analyze(out, options) as after:
             return differences(before.report, after.report)

@@ -6,6 +6,8 @@ source are looked at: a start and an end say what there is to say, and the middl
 
 from __future__ import annotations
 
+from oomdoc.regexes import regex
+
 PART_BYTES = 16 << 10
 """Of the beginning and of the end of a source: with 4 KiB first runs are ranked nearly as well, with 30 KiB no better."""
 
@@ -25,15 +27,21 @@ _LETTERS = bytes(
 )
 
 
+# what users ask is none of the server's words: a line's rest behind `prompt: '`, `"prompt": "`, `"content": "`
+_ASKED = regex(rb"(?i)(?:prompt|content|messages)['\"]?\s{0,2}[:=]\s{0,2}[\['\"{].*")
+
+
 def words_in(data: bytes) -> set[str]:
     """The words of a text, in lower case: runs of letters and of what joins them.
 
-    What has a digit is no word: most are names, numbers and pieces of ids.
+    What has a digit is no word: most are names, numbers and pieces of ids. A request's text is left out.
 
     >>> sorted(words_in(b"--max-model-len 8192: exit code 137, OOMKilled, pod chat-7f9c-x"))
     ['code', 'exit', 'max_model_len', 'oomkilled', 'pod']
+    >>> sorted(words_in(b"Received request a: prompt: 'CUDA out of memory', params: SamplingParams"))
+    ['received', 'request']
     """
-    found = {word.strip(b"_") for word in set(data.translate(_LETTERS).split())}
+    found = {word.strip(b"_") for word in set(_ASKED.sub(b" ", data).translate(_LETTERS).split())}
     return {word.decode("ascii") for word in found if len(word) > 1 and b"0" not in word}
 
 

@@ -1,4 +1,7 @@
-"""Whether two reports say the same of a bundle and its redacted copy: verdict, causes, probabilities, evidence, advice."""
+"""Whether two reports say the same of a bundle and its redacted copy: verdict, causes, probabilities, evidence, advice.
+
+Both are to be made by signs alone (`Options.wording`): stand-ins are other words than the names in whose place they stand.
+"""
 
 from __future__ import annotations
 
