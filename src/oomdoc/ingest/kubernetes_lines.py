@@ -23,7 +23,7 @@ _WIDE_TAIL = regex(rf"\s{{2,}}{_AGE}\s+(?P<times>\d+)\s+\S+\s*$")
 _REASONS = frozenset(
     """
     Unhealthy Killing BackOff OOMKilling OOMKilled SystemOOM Evicted Preempted Preempting FailedScheduling Scheduled
-    Pulling Pulled Created Started Failed FailedMount NodeNotReady NodeReady Rebooted UnexpectedAdmissionError
+    Pulling Pulled Created Started Failed FailedMount FailedAttachVolume FailedMapVolume InspectFailed NodeNotReady NodeReady Rebooted UnexpectedAdmissionError
     FailedCreatePodSandBox SuccessfulRescale FailedGetResourceMetric FailedGetPodsMetric FailedGetExternalMetric
     FailedComputeMetricsReplicas EvictionThresholdMet NodeHasInsufficientMemory ProbeWarning Unschedulable
     """.split()  # noqa: SIM905
