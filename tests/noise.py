@@ -25,6 +25,7 @@ import shapes
 from oomdoc.diagnose import Options
 from oomdoc.errors import BundleError
 from oomdoc.judge.rules import load_rules
+from oomdoc.judge.wording import ID as WORDING
 from oomdoc.model import Report
 
 SURE = 0.5
@@ -91,7 +92,8 @@ def verdict_of(report: Report) -> Verdict:
     first = report.diagnoses[:1]
     if not first:
         return Verdict("", 0.0)
-    said = frozenset(piece.says for piece in (*first[0].evidence, *first[0].against))
+    # the words are those of the whole bundle, and of no event
+    said = frozenset(piece.says for piece in (*first[0].evidence, *first[0].against) if piece.id != WORDING)
     return Verdict(first[0].cause, first[0].probability, said)
 
 
