@@ -17,7 +17,7 @@ import random
 import sys
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,12 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
+import noise_beside
+import shapes
 from oomdoc import ingest
 from oomdoc.evidence.words import PART_BYTES, beginning_of, end_of
 from oomdoc.intake.bundle import open_bundle
-from oomdoc.intake.scan import chunks
+from oomdoc.intake.scan import Chunk, chunks
 from oomdoc.intake.unwrap import unwrap
 from oomdoc.judge.rules import load_rules
 from oomdoc.judge.wording import Model, heard
@@ -64,12 +66,13 @@ FOLDS = 6
 
 @dataclass(frozen=True)
 class Told:
-    """A labelled bundle and the words in it."""
+    """A labelled bundle and the words in it, and those of innocent evidence that may stand beside it."""
 
     name: str
     round: str
     cause: str
-    words: Collection[str]
+    words: Set[str]
+    beside: Set[str] = frozenset()
 
 
 def words_of(folder: Path) -> set[str]:
@@ -78,13 +81,28 @@ def words_of(folder: Path) -> set[str]:
     intake = open_bundle([path for path in files if path.name != "case.toml" and not path.name.startswith("truth.")])
     found: set[str] = set()
     for member in intake.members():
-        kind, words, end = "", set(), b""
-        for chunk in unwrap(chunks(member.stream), lambda why: None):
-            if not kind:
-                kind = ingest.recognise(ingest.make_head(member.path, chunk.data))[1]
-                words = beginning_of(chunk.data)
-            end = (end + chunk.data)[-PART_BYTES:]
-        found |= heard(kind, words | end_of(end))
+        found |= _of(member.path, unwrap(chunks(member.stream), lambda why: None))
+    return found
+
+
+def _of(path: str, pieces: Iterable[Chunk]) -> set[str]:
+    kind, words, end = "", set(), b""
+    for chunk in pieces:
+        if not kind:
+            kind = ingest.recognise(ingest.make_head(path, chunk.data))[1]
+            words = beginning_of(chunk.data)
+        end = (end + chunk.data)[-PART_BYTES:]
+    return heard(kind, words | end_of(end))
+
+
+def words_beside(folder: Path) -> set[str]:
+    """The words of innocent evidence that is laid beside a bundle: what stands beside any cause says nothing of one."""
+    files = shapes.files_of(folder)
+    noisy, _ = noise_beside.with_noise(files, f"{folder.name}/words")
+    found: set[str] = set()
+    for path, data in noisy.items():
+        if files.get(path) != data:
+            found |= _of(path, [Chunk(data, 1, True)])
     return found
 
 
@@ -93,7 +111,7 @@ def read(folders: Sequence[Path]) -> list[Told]:
     told = []
     for folder in counting.find_cases(folders):
         cause = tomllib.loads((folder / "case.toml").read_text(encoding="utf-8"))["cause"]
-        told.append(Told(folder.name, folder.parent.name, cause, words_of(folder)))
+        told.append(Told(folder.name, folder.parent.name, cause, words_of(folder), words_beside(folder)))
     return told
 
 
@@ -124,8 +142,9 @@ def vocabulary(told: Sequence[Told]) -> dict[str, float]:
 
 
 def learn(told: Sequence[Told]) -> Model:
-    """The model of these bundles."""
-    rare = vocabulary(told)
+    """The model of these bundles, each once as it is and once with innocent evidence beside it."""
+    rare, bundles = vocabulary(told), len(told)
+    told = [*told, *(replace(each, words=each.words | each.beside) for each in told if each.beside)]
     column = {word: at for at, word in enumerate(rare)}
     ends, columns, values = [0], [], []
     for each in told:
@@ -142,7 +161,11 @@ def learn(told: Sequence[Told]) -> Model:
     weights = np.rint(made.coef_ * np.array(list(rare.values())) * 100).astype(int)
     bias = [round(float(each), 3) for each in made.intercept_]
     return Model(
-        len(told), causes, bias, usual, {word: [int(each) for each in weights[:, at]] for word, at in column.items()}
+        bundles,
+        causes,
+        bias,
+        usual,
+        {word: [int(each) for each in weights[:, at]] for word, at in column.items()},
     )
 
 

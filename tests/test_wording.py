@@ -14,6 +14,7 @@ from oomdoc.judge import wording
 from oomdoc.judge.rules import load_rules
 from oomdoc.judge.weigh import Answer, diagnose, tally
 from oomdoc.judge.wording import FEWEST, MOST, Model, Wording, heard, shipped, vocabulary
+from verdicts import UP, minute
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 COMMON = ["alpha", "bravo", "carol", "delta", "eagle", "frost", "giant", "hotel", "igloo", "joker", "kayak", "lemon"]
@@ -143,3 +144,28 @@ def test_only_the_gravest_incident_hears_them(tmp_path: Path) -> None:
     with oomdoc.analyze(tmp_path) as analysis:
         told = [f'"{wording.ID}"' in json.dumps(each) for each in analysis.to_dict()["incidents"] if each["diagnoses"]]
     assert sorted(told) == [False, True]
+
+
+OTHER = (
+    "INFO 03-01 01:00:02 [core.py:58] Initializing a V1 LLM engine (v0.12.0) with config: model='acme/tiny-embed', dtype=torch.bfloat16\n"
+    "ERROR 03-01 01:00:09 [core.py:700] liveness probe failed, kubelet restarted the container\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hears"),
+    [
+        ("other/vllm.log", OTHER, False),  # a server of another model, the day before
+        ("RUNBOOK.md", "# Runbook\n\n## When a probe fires\n\nIf the liveness probe fails, kubelet restarts the pod: raise `failureThreshold`.\n" * 4, False),
+        ("note.txt", "Since Monday the liveness probe fails and kubelet restarts it.\n", True),
+    ],
+)  # fmt: skip
+def test_who_is_heard(tmp_path: Path, name: str, text: str, hears: bool) -> None:
+    (tmp_path / "vllm.log").write_text(UP + "".join(minute(at, 3, 0, 12.5) for at in range(1, 30)))
+    with oomdoc.analyze(tmp_path) as analysis:
+        alone = analysis.wording
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+    with oomdoc.analyze(tmp_path) as analysis:
+        assert (analysis.wording != alone) is hears
+        assert alone or not hears

@@ -131,11 +131,24 @@ def assemble(
     return told(judged(report, missing(store, unread)), facts), findings
 
 
+_QUOTING = ("document", "source-code", "chat", "package-list")
+"""Kinds of sources that speak of servers in general, or of others."""
+
+# What the scene gives to somebody else, or cannot bind to the server, as a whole or row by row to the last, speaks of him
+_SPEAKS_OF_OTHERS = """
+SELECT r.source FROM main.relation r JOIN main.source s USING (source)
+WHERE r.whose IN ('foreign', 'unknown')
+GROUP BY r.source, s.rows
+HAVING bool_or(r.line = 0) OR (s.rows > 0 AND count(DISTINCT (r.of_table, r.line)) >= s.rows)"""
+
+
 def _wording(store: Store) -> dict[str, Wording]:
     """What the words of the bundle say of each cause: of the gravest incident, which is what a bundle is about."""
+    others = {row["source"] for row in store.rows_of(_SPEAKS_OF_OTHERS)}
     said: set[str] = set()
-    for row in store.rows_of("SELECT kind, words FROM main.source WHERE words IS NOT NULL"):
-        said |= heard(row["kind"], row["words"].split())
+    for row in store.rows_of("SELECT source, kind, words FROM main.source WHERE words IS NOT NULL"):
+        if row["source"] not in others and row["kind"] not in _QUOTING:
+            said |= heard(row["kind"], row["words"].split())
     return shipped().weigh(said)
 
 
