@@ -24,7 +24,7 @@ from oomdoc.sweep.rows import _action
 TESTS = Path(__file__).parents[1]
 SAMPLES = sorted(path.parent for path in (TESTS.parent / "sample_logs").glob("*/case.toml"))
 OTHERS = (
-    "gpu-shared-a1", "healthy-b5", "memory-leak-b6", "mig-slice-too-small-b7", "not-memory-b4", "prefix-cache-thrash-g6", "probe-restart-loop-b1",
+    "gpu-shared-a1", "gpu-shared-o5", "healthy-b5", "memory-leak-b6", "mig-slice-too-small-b7", "not-memory-b4", "prefix-cache-thrash-g6", "probe-restart-loop-b1",
     "rank-imbalance-a7", "shm-exhausted-a4", "tp-undersharded-b8", "host-memory-exhausted-a5", "allocator-fragmentation-c5", "autoscaling-blind-c1",
 )  # fmt: skip
 FIRST, SECOND = "2026-11-20", "2026-11-21"
@@ -152,7 +152,9 @@ def test_in_a_browser_links_open_and_nothing_runs_off_the_page(told: tuple[Path,
 
 def test_a_bundle_without_a_cause_is_given_no_fix() -> None:
     """The row says what the bundle's own report says: collect more."""
-    with diagnose.analyze(TESTS.parent / "sample_logs" / "edge-097-chat-server") as analysis:
+    with diagnose.analyze(
+        TESTS.parent / "sample_logs" / "edge-097-chat-server", diagnose.Options(wording=False)
+    ) as analysis:
         report = analysis.report
     first = report.diagnoses[0]
     assert _action(first, report) == report.story.change  # type: ignore[union-attr]
