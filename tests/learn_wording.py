@@ -34,7 +34,7 @@ from oomdoc.intake.bundle import open_bundle
 from oomdoc.intake.scan import Chunk, chunks
 from oomdoc.intake.unwrap import unwrap
 from oomdoc.judge.rules import load_rules
-from oomdoc.judge.wording import Model, heard
+from oomdoc.judge.wording import SAID, Model, heard
 from oomdoc.sweep import counting
 
 ROOT = Path(__file__).parents[1]
@@ -123,7 +123,7 @@ def vocabulary(told: Sequence[Told]) -> dict[str, float]:
     causes = Counter(each.cause for each in told)
     for each in told:
         for word in each.words:
-            if len(word) <= LONGEST and word not in NAMES:
+            if len(word) <= LONGEST and word.removeprefix(SAID) not in NAMES:
                 having[word] += 1
                 rounds[word].add(each.round)
                 by_cause[each.cause][word] += 1

@@ -28,6 +28,7 @@ from grids import WHOLE, report_of, some
 from oomdoc import cli
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.intake.bundle import Limits, open_bundle
+from oomdoc.judge.wording import ID as WORDING
 from oomdoc.redact import manifest
 from oomdoc.redact.names import Pseudonyms
 from oomdoc.redact.run import Redaction, common_words, redact, redact_stream
@@ -464,6 +465,11 @@ def test_a_redacted_report_holds_no_canary_in_any_form(tmp_path: Path, capsys: p
     figures = [{item["cause"]: item["probability"] for item in report["diagnoses"]} for report in (plain, told)]
     assert figures[1] == pytest.approx(figures[0], abs=0.02), "stand-ins are other words, and hardly count"
     assert plain["diagnoses"][0]["cause"] == told["diagnoses"][0]["cause"]
+    signs = [
+        {(item["cause"], piece["id"]): piece["weight"] for item in report["diagnoses"] for piece in (*item["evidence"], *item["against"]) if piece["id"] != WORDING}
+        for report in (plain, told)
+    ]  # fmt: skip
+    assert signs[0] == signs[1]
 
 
 def test_standard_input_is_redacted_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

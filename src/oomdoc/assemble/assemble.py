@@ -144,9 +144,12 @@ HAVING bool_or(r.line = 0) OR (s.rows > 0 AND count(DISTINCT (r.of_table, r.line
 
 def _wording(store: Store) -> dict[str, Wording]:
     """What the words of the bundle say of each cause: of the gravest incident, which is what a bundle is about."""
+    rows = store.rows_of("SELECT source, kind, words FROM main.source WHERE words IS NOT NULL")
+    if not rows:
+        return {}
     others = {row["source"] for row in store.rows_of(_SPEAKS_OF_OTHERS)}
     said: set[str] = set()
-    for row in store.rows_of("SELECT source, kind, words FROM main.source WHERE words IS NOT NULL"):
+    for row in rows:
         if row["source"] not in others and row["kind"] not in _QUOTING:
             said |= heard(row["kind"], row["words"].split())
     return shipped().weigh(said)
