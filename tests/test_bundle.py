@@ -30,6 +30,8 @@ from oomdoc.intake.binary import binary_form
 from oomdoc.intake.bundle import Intake, Limits, open_bundle
 from oomdoc.intake.members import safe_path
 from oomdoc.intake.scan import chunks, read_ahead
+from oomdoc.intake.streams import ZSTD
+from oomdoc.units import MIB
 
 
 def packed_gzip(data: bytes) -> bytes:
@@ -227,6 +229,17 @@ def test_zero_padding_behind_a_stream_is_nothing(box: Path) -> None:
 def test_zstd_of_pzstd_begins_with_a_frame_to_pass_over(box: Path) -> None:
     data = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd" + zstandard.ZstdCompressor().compress(LOG)
     assert opened(box, data)[0] == {"bundle": LOG}
+
+
+def test_what_zstd_packed_a_thousandfold_is_unpacked_by_and_by() -> None:
+    frame = zstandard.ZstdCompressor().compress(bytes(64 * MIB))
+    engine, most, size = ZSTD.new(), 0, 0
+    data: bytes | memoryview = frame
+    while not engine.eof:
+        piece = engine.decompress(data, MIB)
+        data, most, size = b"", max(most, len(piece)), size + len(piece)
+    assert size == 64 * MIB
+    assert most <= 8 * MIB  # a block of one byte repeated takes four bytes, for 128 KiB at most: 16 of them in a crumb
 
 
 def test_long_names_and_large_members(box: Path) -> None:

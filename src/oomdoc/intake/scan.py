@@ -22,6 +22,7 @@ LINE_CAP_BYTES = 4 << 20  # a longer line goes on in pieces, so that one line wi
 _SIMD_ANCHORS = 64  # what the library's own SIMD search takes: it needs no sieve
 _SIEVE_FROM = 8 << 20  # bytes searched before the sieve, which costs 20 ms to make, begins to pay
 _SIEVE_LEAST = 64 << 10
+_SIEVE_SAMPLE = 512 << 10  # bytes that show it what text is like: each costs it 30 bytes for a moment
 _WORDS_FROM = 64 << 10  # bytes; to make a search takes longer than to do without one in less
 
 JOIN_S = 2.0  # a producer that waits for a pipe may wait for ever; it is a daemon and goes with the process
@@ -222,7 +223,7 @@ class LiteralScan:
 
         data = chunk.data
         if self._sieve is None:
-            self._sieve = Sieve(self.anchors, data)
+            self._sieve = Sieve(self.anchors, data[:_SIEVE_SAMPLE])
         search = self._search.find_matches_as_indexes
         # a chunk of which much is done is full of hits: the sieve would only cost
         regions = self._sieve.regions(data) if done is None else [(0, len(data))]

@@ -219,16 +219,20 @@ class _Zstd:
     """The object of `zstandard` in the shape of the others.
 
     Its `stream_reader` ends without a word where a frame is cut off (0.25). This object says `eof`, but gives all that
-    its input holds at once, 32,000 times as much in the worst case: it is fed small pieces, which cost nothing.
+    its input holds at once, 32,000 times as much in the worst case, and needs twice the room for it: it is fed small
+    pieces, which cost nothing: crumbs at first and where the last one grew to a megabyte.
     """
 
     _PIECE = 2 * KIB
+    _CRUMB = 64
+    _MUCH = MIB
 
     def __init__(self) -> None:
         import zstandard
 
         self._frame = zstandard.ZstdDecompressor(max_window_size=_WINDOW_CAP).decompressobj()
         self._rest = memoryview(b"")
+        self._piece = self._CRUMB
 
     @property
     def eof(self) -> bool:
@@ -247,8 +251,9 @@ class _Zstd:
             self._rest = memoryview(data)
         parts: list[bytes] = []
         while self._rest and not self.eof and sum(map(len, parts)) < max_length:
-            piece, self._rest = self._rest[: self._PIECE], self._rest[self._PIECE :]
+            piece, self._rest = self._rest[: self._piece], self._rest[self._piece :]
             parts.append(self._frame.decompress(piece))
+            self._piece = self._CRUMB if len(parts[-1]) > self._MUCH else self._PIECE
         return b"".join(parts)
 
 
