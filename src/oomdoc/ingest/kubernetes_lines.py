@@ -1,10 +1,11 @@
-"""Statements of the cluster and of supervisors in one line: events, probe failures, kills, exits, conditions."""
+"""Statements of the cluster, of supervisors and of container runtimes in one line: events, probe failures, kills, exits, conditions."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
 
+from oomdoc.ingest import container_events
 from oomdoc.ingest.base import TEXT_CAP, Finish, Pattern, Row, pattern, phrases
 from oomdoc.regexes import regex
 from oomdoc.units import parse_age, parse_time
@@ -347,5 +348,6 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         table="cluster_event",
     ),
+    *container_events.PATTERNS,
 )
-"""Statements of the cluster and of supervisors in one line."""
+"""Statements of the cluster, of supervisors and of container runtimes in one line."""

@@ -335,7 +335,7 @@ def of_exit(row: Row, server: Server) -> Bond:
     """A process that ended, said outside the server's logs: `name`, `exit_code`, `t`."""
     name, t = row["name"], row["t"]
     said = f"{name} ended" if name else "a process ended"
-    if name and is_engine(name) is False and not _names(server, name) and not server.kin.shares_a_word(name):
+    if name and of_another_program(name, server):
         return Bond(FOREIGN, f"{said}, another program")
     when, _ = _in_time(t, server)
     if when in ("before", "after"):
@@ -355,6 +355,11 @@ def of_exit(row: Row, server: Server) -> Bond:
                 OWN, f"{said}, and no other server is in the bundle", broken[0].id if len(broken) == 1 else None
             )
     return Bond(UNKNOWN, said)
+
+
+def of_another_program(name: str, server: Server) -> bool:
+    """Whether a name is that of another program: no engine's, no interpreter's, and none that the server goes by."""
+    return is_engine(name) is False and not _names(server, name) and not server.kin.shares_a_word(name)
 
 
 _CONTAINER_GROUP = regex(r"docker|libpod|podman|nerdctl|/lxc")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from oomdoc.regexes import regex
 from oomdoc.scene import owner, told
 from oomdoc.scene.lives import Server
 from oomdoc.scene.lookups import Descriptions, Devices, box_of, placed_rows, rows_of
@@ -125,12 +126,23 @@ def bind_exits(store: Tables, server: Server, relation: Relation, containers: Se
     listed: dict[tuple[str, int], list[Bond]] = {}
     for each in containers:
         listed.setdefault((each["source"], each["line"]), []).append(_of_container(each, server))
-    orders = rows_of(store, "note", "source, line, topic", "topic IN ('stop-asked', 'unit-started')")
-    for row in placed_rows(store, "process_exit", "source, line, t, name, exit_code"):
+    orders = placed_rows(store, "note", "source, line, topic, text", "topic IN ('stop-asked', 'unit-started')")
+    _bind_orders(orders, server, relation)
+    rows = placed_rows(store, "process_exit", "source, line, t, name, exit_code")
+    signalled = [row for row in rows if row["exit_code"] in (-9, -15, 137, 143)]
+    asked = [row for row in signalled if _was_asked(row, orders)]
+    # sources that tell of each end who had asked for it, and of no other end by a signal
+    complete = {row["source"] for row in asked} - {row["source"] for row in signalled if row not in asked}
+    of_none = [row for row in signalled if row not in asked and row["t"] is None and not row["name"]]
+    again = [row for row in of_none if complete and all(other in asked for other in signalled if other not in of_none)]
+    for row in rows:
         row.update(described.of_exit(row))
         says = f"{row['name'] or 'a process'} ended with {row['exit_code']}"
-        if row["exit_code"] in (-9, -15, 137, 143) and _was_asked(row, orders):
+        if row in asked:
             relation.note("process_exit", row, Bond(FOREIGN, "somebody had asked the supervisor to stop it"), says)
+        elif row in again:
+            why = "the supervisor's events tell of every end with this status that somebody had asked for it"
+            relation.note("process_exit", row, Bond(FOREIGN, why), says)
         elif row["source"] not in logs:
             # a list of containers has a bare status beside each: it is the status of the one that its line names
             beside = () if row["name"] else listed.get((row["source"], row["line"]), ())
@@ -143,9 +155,42 @@ _STOP_LINES = 40
 
 def _was_asked(end: Mapping[str, Any], orders: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a process was ended because somebody had the supervisor stop it: what was started again behind that is another one."""
-    before = [row for row in orders if row["source"] == end["source"] and 0 < end["line"] - row["line"] <= _STOP_LINES]
+    before = [
+        row
+        for row in orders
+        if row["source"] == end["source"] and 0 < end["line"] - row["line"] <= _STOP_LINES and _is_about(row, end)
+    ]
     last = max(before, key=lambda row: int(row["line"]), default=None)
     return last is not None and last["topic"] == "stop-asked"
+
+
+def _is_about(order: Mapping[str, Any], end: Mapping[str, Any]) -> bool:
+    """Whether an order may be about the process that ended: one of a container runtime is about the container it names."""
+    about = _container_of(order)
+    return about is None or _bare(about) == _bare(end["name"] or "")
+
+
+def _bare(container: str) -> str:
+    """A container's name without the image that stands in brackets behind it."""
+    return container.partition(" (")[0]
+
+
+_CONTAINER_ORDER = regex(r"container (?:kill|start) ?(?P<about>.*)")
+
+
+def _container_of(order: Mapping[str, Any]) -> str | None:
+    """The container of an order that a runtime wrote down, by its name, "" where none is told; None for another supervisor's."""
+    event = _CONTAINER_ORDER.match(order["text"])
+    return event["about"] if event else None
+
+
+def _bind_orders(orders: Sequence[Mapping[str, Any]], server: Server, relation: Relation) -> None:
+    """Orders about other programs' containers; some events of a container tell its image, some only its name."""
+    known = {_bare(about): about for row in orders if (about := _container_of(row)) and about != _bare(about)}
+    for row in orders:
+        about = _container_of(row)
+        if about and owner.of_another_program(known.get(about, about), server):
+            relation.hide("note", row, Bond(FOREIGN, f"an order about {about}, another program"))
 
 
 def bind_told(store: Tables, server: Server, relation: Relation) -> None:

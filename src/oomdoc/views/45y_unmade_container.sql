@@ -22,7 +22,7 @@ SELECT coalesce(r.message, w.reason)[:160] AS text, coalesce(r.source || ':' || 
 FROM waiting w
 -- an event of a description names no object: it stands below the container that it is about
 LEFT JOIN refused r ON r.source = w.source
-  AND CASE WHEN r.object IS NULL THEN r.line > w.line ELSE w.pod IS NOT NULL AND r.object IN (w.pod, 'pod/' || w.pod, 'Pod/' || w.pod) END
+  AND CASE WHEN r.object IS NULL THEN r.line > w.line ELSE r.object IN (w.pod, 'pod/' || w.pod, 'Pod/' || w.pod) END
 -- a pod that is being made waits for a moment as well: only what is refused tells it apart
 WHERE r.line IS NOT NULL OR w.reason <> 'ContainerCreating'
 ORDER BY r.line IS NULL, r.line, w.line LIMIT 1
