@@ -349,11 +349,12 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:none|nothing|not one|no request) (?:was |is |were |got |gets |has been |have been |of them (?:was |is |were )?)?(?:answered|returned|comes? back|came back|completes?|completed|finish(?:es|ed)?)\b",
         r"\bnever (?:answer\w*|return\w*\b(?! (?:a |any |the |its |one )?(?:single )?(?:bytes?|memory|v?ram|[kmg]i?b|pages?|blocks?)\b)|respond\w*|comes? back|complet\w*|finish\w*)\b|\b(?:hangs?|hung) (?:forever|indefinitely|until|for \d|after)",
         r"\b(?:still|keeps?) (?:waiting|hanging|pending|loading) (?:after|for) \d",
+        r"\b(?:every|all|each) (?:\w+ ){0,3}?(?:calls?|requests?|queries|query|completions?|prompts?)\b(?! (?:that|may|might|can|could|would|should|will)\b)[^.;]{0,30}\b(?:times? out|timed out|(?:ends?|ended|fail(?:s|ed)?|comes? back|came back) (?:with|in|as) (?:an? )?(?:time-?outs?|408|504))\b",
         # memory that is not given back
         unless=r"\b(?:answer key|no response (?:body|format|schema))\b|\b[\d.,]+ ?[KMGT]i?B\b.{0,160}\bnever comes? back\b|\b(?:memory|v?ram)\b.{0,120}\bnever comes? back\b|^\W{0,3}and never comes? back\b",
         deniable=False,
-        samples=(("request 4: no answer after 900 s", None), ("10 calls at once, none answered", None),),
-        near_misses=("all of them were answered", "the process never returns a byte", "it jumps to 28 GB and never comes back, not even at night", "and never comes back, not even when nobody asks", "no response_format was set", "no tokens left in the bucket",),
+        samples=(("request 4: no answer after 900 s", None), ("10 calls at once, none answered", None), ("every single call ends with a time-out", None), ("all the requests of the proxy timed out", None),),
+        near_misses=("all of them were answered", "every call that times out is sent again", "each request may time out after 60 s", "the process never returns a byte", "it jumps to 28 GB and never comes back, not even at night", "and never comes back, not even when nobody asks", "no response_format was set", "no tokens left in the bucket",),
     ),
     _topic(
         "requests-lost",
