@@ -45,6 +45,14 @@ def test_a_helper_of_process_one_is_no_orphan() -> None:
     assert "note" not in read("PID PPID RSS COMMAND\n41 1 900000 postgres\n")
 
 
+@pytest.mark.parametrize("columns", ["PID PPID RSS CMD", "PID PPID C CMD"])
+def test_a_server_that_a_service_manager_started_has_lost_no_parent(columns: str) -> None:
+    row = "{} 1 900000 {}\n"
+    served = row.format(41, "/opt/e/bin/python3 /opt/e/bin/vllm serve /models/a --port 8101")
+    assert "note" not in read(f"{columns}\n{served}")
+    assert [each["text"] for each in read(f"{columns}\n{served}{row.format(77, 'VLLM::EngineCore')}")["note"]] == ["77 1 900000 VLLM::EngineCore"]
+
+
 def test_the_collectors_samples_have_their_time() -> None:
     text = "2026-11-19T04:00:00Z\n   41 500000 VLLM::EngineCore\n2026-11-19T04:00:05Z\n   41 500400 VLLM::EngineCore\n   77   1200 vllm serve /models/a\n"
     assert matches(text)

@@ -28,7 +28,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("limit", r"pthread_create failed|can'?t start new thread|unable to create (?:new )?(?:native )?thread|RLIMIT_NPROC|fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot fork)|Too many open files"),
         # consequences and wrappers
         ("echo", r"See (?:root cause|stack trace) (?:above|\(above\))|See stack trace for (?:the )?root cause|Engine process failed to start|EngineDeadError|AsyncEngineDeadError"
-                 r"|Background loop (?:has errored|is stopped|is not running)|Engine background task failed|EngineCore (?:failed to start|encountered a fatal error|hit an exception)"
+                 r"|Background loop (?:has errored|is stopped|is not running)|Engine loop (?:has died|is dead|is not running)|Engine background task failed|EngineCore (?:failed to start|encountered a fatal error|hit an exception)"
                  r"|WorkerProc (?:failed to start|hit an exception|initialization failed)|output_handler failed|Engine loop is not running"
                  r"|MQEngineDeadError|Exception in worker|Error executing method|Invocation of \w+ method failed|cancelled|CancelledError|BrokenPipeError|EOFError|GeneratorExit"
                  r"|Engine core proc|executor failed|Worker proc|leaked (?:shared_memory|semaphore)|engine dead|is already dead|RPC call to"
@@ -119,6 +119,7 @@ PATTERNS: tuple[Pattern, ...] = (
             ("torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled cuda error", {"exception": "torch.distributed.DistBackendError", "kind": "nccl"}),
             ("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}", {"kind": "echo"}),
             ("KeyError: '/psm_0a1b2c3d'", {"kind": "echo"}),
+            ("RuntimeError: Engine loop has died", {"kind": "echo"}),
             ("OSError: [Errno 28] No space left on device: '/psm_0a1b2c3d'", {"kind": "shm"}),
             ("FileNotFoundError: [Errno 2] No such file or directory: '/psm_5e6f7a8b'", {"kind": "missing-file"}),
             ("pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig Value error, 28 heads must be divisible by 8. [type=value_error, input_value=()]",
@@ -181,7 +182,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        "usage-error", "python", (": error: ",), regex(r"^(?!(?:srun|sbatch|salloc|slurmstepd|mpirun):)\S+(?:\.py)?(?: \w+)?: error: (?P<text>.*)"), "log_error",
+        "usage-error", "python", (": error: ",), regex(r"^(?!(?:\[\S{8,40}\] )?(?:srun|sbatch|salloc|slurmstepd|mpirun):)\S+(?:\.py)?(?: \w+)?: error: (?P<text>.*)"), "log_error",
         convert=lambda row, match: {"text": row["text"][:400], "kind": "bad-argument"}, samples=(
             ("api_server.py: error: unrecognized arguments: --max-num-on-the-fly-batches 4", {"kind": "bad-argument"}),
         ),

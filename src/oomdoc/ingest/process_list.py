@@ -44,6 +44,8 @@ _OTHERS = regex(
 _SAMPLE_TIME = regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
 _SAMPLE = regex(r"\s*(?P<pid>\d{1,9}) +(?P<kib>\d{1,15}) +(?P<command>\S.*)$")
 _ENGINE_PROCESS = regex(r"(?i)VLLM::|EngineCore|\bWorker_|vllm|ray::")
+_MAIN_PROCESS = regex(r"(?i)\bvllm(?:\.exe)? serve\b|\bapi_server\b|\bvllm\.entrypoints\b|\bray start\b|\braylet\b|\bgcs_server\b")
+"""What a service manager starts itself: its parent is process 1, and it has lost none."""
 _ENDS = regex(r"(?:sudo\s+)?kill -(?:s\s?)?(?:9|KILL|SIGKILL)\s+\d")
 _SERVER = regex(r"(?i)\bpython[\d.]*\b|vllm|api_server")
 _RAY_TITLE = regex(r"^(ray::\w{1,100})\.\w{1,100}")  # a busy actor bears the name of its call as well
@@ -197,15 +199,20 @@ class Listing:
         lost = cell.get("PPID") == "1" and not self.serves
         told = {"topic": "orphan-process", "text": raw.strip()[:_TEXT]}
         if "RSS" not in cell:  # who asks for parents looks for the engine's processes that have lost theirs
-            own = lost and cell.get("PID", "").isdigit() and _ENGINE_PROCESS.search(raw)
+            own = lost and cell.get("PID", "").isdigit() and _is_child(raw)
             return [("note", {**told, "value": None})] if own else []
         size = _resident(cell["RSS"])
         if size is None:
             return []
         rows = [("process_memory", _process(command, cell.get("PID"), size))]
-        if lost and size >= ORPHAN_BYTES and _ENGINE_PROCESS.search(command):
+        if lost and size >= ORPHAN_BYTES and _is_child(command):
             rows.append(("note", {**told, "value": float(size)}))
         return rows
+
+
+def _is_child(command: str) -> bool:
+    """Whether a process is one that a server starts, and not the server itself."""
+    return bool(_ENGINE_PROCESS.search(command)) and not _MAIN_PROCESS.search(command)
 
 
 def _resident(printed: str) -> int | None:

@@ -73,7 +73,7 @@ def bind(store: Tables) -> Scene:
     bind_containers(server, relation, containers)
     bind_cluster(store, server, relation)
     bind_measured(store, server, relation)
-    bind_held(store, server, relation)
+    bind_held(store, server, relation, containers)
     bind_exits(store, server, relation, containers)
     bind_told(store, server, relation)
     bind_devices(store, server, relation)

@@ -88,8 +88,12 @@ def bind_measured(store: Tables, server: Server, relation: Relation) -> None:
             relation.tell(Aside(row["source"], row["line"], row["labels"], bond.why, None))
 
 
-def bind_held(store: Tables, server: Server, relation: Relation) -> None:
-    """What a sheet tells of the memory of containers that stand beside each other: where one is named as the server's log or pod is, the others are other programs'."""
+def bind_held(store: Tables, server: Server, relation: Relation, containers: Sequence[Mapping[str, Any]]) -> None:
+    """What a sheet tells of the memory of containers that stand beside each other.
+
+    Where one is named as the server's log or pod is, the others are other programs'; and so is one that a list of containers
+    names beside the one that serves.
+    """
     of_host = "name IS NOT NULL AND resource IS DISTINCT FROM 'gpu'"
     names: dict[str, set[str]] = {}
     for row in rows_of(store, "process_memory", "DISTINCT source, name", of_host):
@@ -100,7 +104,10 @@ def bind_held(store: Tables, server: Server, relation: Relation) -> None:
         | server.containers
     )
     theirs: set[tuple[str, str]] = set()
+    beside = {row["name"] for row in containers if row["name"] and not row["pod"]} - server.containers
     for source, listed in names.items():
+        if server.containers and source not in relation.strangers:
+            theirs |= {(source, name) for name in listed & beside}
         boxes = {name for name in listed if workload_of(name) != name and "(" not in name}
         its = {name for name in boxes if workload_of(name) in own or name in server.pods}
         if its and source not in relation.strangers:

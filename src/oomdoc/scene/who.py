@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from oomdoc.regexes import regex
 from oomdoc.scene.lives import LIVES_SQL, Life, Server, life_of, server_of
-from oomdoc.scene.lookups import rows_of
+from oomdoc.scene.lookups import box_of, rows_of
 from oomdoc.scene.places import ENGINE, pod_in_path, workload_of
 from oomdoc.scene.presence import Tables
 from oomdoc.scene.strangers import Others
@@ -53,11 +53,27 @@ def who_serves(store: Tables, lives: Sequence[Life], known: Others) -> Server:
         listed = rows_of(store, "process_memory", "DISTINCT name", "name LIKE '%(pid %'")
         named = [found for row in listed if (found := _LISTED.search(row["name"]))]
         server.listed_pids |= {int(found["pid"]) for found in named if ENGINE.search(found["command"])}
+    if not server.pods:
+        _add_measured(store, server, known)
     limits = rows_of(store, "note", "source, line, value", "topic = 'container-limit'")
     server.memory_limits |= {
         int(row["value"]) for row in limits if row["value"] and row["source"] not in known.strangers
     }
     return server
+
+
+_OWN_SERIES = "regexp_matches(name, '^(?:vllm|sglang|tgi|trtllm)[:_]') AND labels LIKE '%pod=%'"
+"""Series that only an engine exposes, with the pod that was scraped."""
+
+
+def _add_measured(store: Tables, server: Server, known: Others) -> None:
+    """The pods whose scrapes hold an engine's own series, where no log and no description tells any: of one workload, or it is not told which."""
+    rows = rows_of(store, "metric", "DISTINCT source, labels", _OWN_SERIES)
+    boxes = {box_of(row["labels"]) for row in rows if row["source"] not in known.strangers}
+    pods = {pod for _, pod, _ in boxes if pod}
+    if len({workload_of(pod) for pod in pods}) == 1:
+        server.pods |= pods
+        server.namespaces |= {namespace for namespace, _, _ in boxes if namespace}
 
 
 _EXPLAINING = ("memory", "shm", "driver", "hardware", "bad-argument", "missing-file", "network", "kernel", "limit")

@@ -20,5 +20,6 @@ WITH engines AS (
 SELECT max(requests) FILTER (beyond) AS at_once, max(known) FILTER (beyond)::BIGINT AS known, count(*) AS moments,
   avg(beyond::INT) AS outside, arg_min(ref, (-requests, t)) FILTER (beyond) AS ref
 FROM judged, engines, replicas
-WHERE engines.n = 1 AND replicas.n <= 1
+-- of prefill and decode apart one engine knows of a part of each request's time
+WHERE engines.n = 1 AND replicas.n <= 1 AND NOT EXISTS (FROM prefill_side)
 HAVING count(*) >= $outside_moments AND outside >= $outside_lasts

@@ -102,14 +102,15 @@ WITH pause AS (
     FROM fallen
   ) f
 ), stepped AS (
-  SELECT *, value - lag(value) OVER w AS rise, row_number() OVER w AS i, count(*) OVER (PARTITION BY kind, source, name, part, life) AS n
+  SELECT *, value - lag(value) OVER w AS rise, max(value) OVER (w ROWS UNBOUNDED PRECEDING) - value AS below, row_number() OVER w AS i, count(*) OVER (PARTITION BY kind, source, name, part, life) AS n
   FROM lived
   WINDOW w AS (PARTITION BY kind, source, name, part, life ORDER BY place, line)
 ), shape AS (
   SELECT kind, source, name, part, life, any_value(n) AS n, arg_min(value, i) AS first_value, arg_max(value, i) AS last_value,
     max(value) AS high, min(value) AS low,
          count(*) FILTER (rise > 0) AS rises, coalesce(sum(rise) FILTER (rise > 0), 0) AS risen,
-           coalesce(-sum(rise) FILTER (rise < 0), 0) AS fallen, max(rise) AS jump,
+           -- below its highest so far, and not the sum of all falls: that grows with every reading of one that is not quiet
+           max(below) AS given_back, max(rise) AS jump,
          coalesce(sum(rise) FILTER (i > (n + 1) / 2.0), 0) AS late, max(value) FILTER (i > n / 2.0) AS late_high,
            min(value) FILTER (i > n / 2.0) AS late_low, max(moment) - min(moment) AS seconds, max(fixed) - min(fixed) AS locked_rise,
            count(fixed) AS locks, arg_max(source || ':' || line, i) AS ref
@@ -119,8 +120,8 @@ WITH pause AS (
 ), judged AS (
   -- a pool is empty when the engine starts: what is in use at the first pause is the first gain
   SELECT *, last_value - first_value AS gain,
-         rises + (kind = 'kv' AND first_value >= $ratchet_share)::INT >= $ratchet_rises AND fallen <= $ratchet_fallen * risen
-           AND jump <= $ratchet_jump * risen AND late >= $ratchet_late * (last_value - first_value)
+         rises + (kind = 'kv' AND first_value >= $ratchet_share)::INT >= $ratchet_rises AND given_back <= $ratchet_fallen * (last_value - first_value)
+           AND jump <= $ratchet_jump * (last_value - first_value) AND late >= $ratchet_late * (last_value - first_value)
            AND last_value - first_value >= CASE kind WHEN 'kv' THEN $ratchet_share ELSE greatest($trend_bytes, $level_share * first_value)
              END AND coalesce(seconds, $trend_s) >= $trend_s AS gains,
          kind = 'gpu' AND late_high - late_low <= greatest($level_share * high, $level_bytes) AS level,
@@ -145,7 +146,10 @@ WITH pause AS (
   )
 ), cache AS (
   SELECT sum(gib) * 1073741824 AS bytes FROM (
-    SELECT max(try_cast(regexp_extract(value, '^[\d.]+') AS DOUBLE)) AS gib FROM engine_flag
+    -- each API server and the engine keep their own copies of the inputs
+    SELECT max(try_cast(regexp_extract(value, '^[\d.]+') AS DOUBLE)) * CASE WHEN lower(flag) <> 'mm_processor_cache_gb' THEN 1
+        ELSE 1 + coalesce((SELECT max(try_cast(value AS BIGINT)) FROM engine_flag WHERE flag = 'api_server_count'), 1) END AS gib
+    FROM engine_flag
     WHERE lower(flag) IN ('mm_processor_cache_gb', 'kv_offloading_size', 'max_local_cpu_size', 'lmcache_max_local_cpu_size', 'swap_space')
     GROUP BY lower(flag))
 )

@@ -9,9 +9,10 @@ WITH held AS (
   SELECT source || coalesce(engine, 0) AS whose, source, line, t, kv_used
   FROM engine_stat
   WHERE running = 0 AND coalesce(waiting, 0) = 0 AND coalesce(generation_tokens_per_s, 0) < $idle_rate
-    -- a prefill side hands its blocks over and runs nothing; a line of a batch that brings prompts in counts what ran before it
+    -- what a prefill side holds waits to be fetched; a line of a batch that brings prompts in counts what ran before it
     AND coalesce(prompt_tokens_per_s, 0) < $idle_rate
       AND NOT EXISTS (FROM cache_lookup c WHERE c.source = engine_stat.source AND c.line = engine_stat.line)
+      AND NOT EXISTS (FROM prefill_side p WHERE p.source = engine_stat.source AND p.engine IS NOT DISTINCT FROM engine_stat.engine)
   UNION ALL
   SELECT k.source || coalesce(k.labels, ''), k.source, k.line, k.t, k.value FROM metric k
   WHERE k.name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc') AND k.value BETWEEN 0 AND 1 AND (

@@ -3,12 +3,13 @@
 -- names: the settings, each with its size and how often it is taken
 -- claim_bytes: their sum
 -- room_bytes: the container's limit or the memory of the host, whichever is smaller; NULL = not told
+-- fills_bytes: of them, what fills by and by as requests come, and is not taken at the start
 -- ref: where the largest of them stands
 WITH flag AS (
   SELECT lower(regexp_replace(flag, '^LMCACHE_', '')) AS name, try_cast(regexp_extract(value, '^[\d.]+') AS DOUBLE) AS gib,
     source || ':' || line AS ref
   FROM seen.engine_flag
-  WHERE lower(flag) IN ('swap_space', 'cpu_offload_gb', 'kv_offloading_size', 'max_local_cpu_size', 'lmcache_max_local_cpu_size')
+  WHERE lower(flag) IN ('swap_space', 'cpu_offload_gb', 'kv_offloading_size', 'max_local_cpu_size', 'lmcache_max_local_cpu_size', 'mm_processor_cache_gb')
   QUALIFY row_number() OVER (
     PARTITION BY name ORDER BY list_position(['logged', 'config', 'command', 'environment', 'file'], origin), line DESC
   ) = 1
@@ -24,12 +25,16 @@ WITH flag AS (
     FROM seen.engine_flag
     WHERE flag = 'max_local_cpu_size'
   )
+), server AS (
+  SELECT max(try_cast(value AS BIGINT)) AS fronts FROM seen.engine_flag WHERE flag = 'api_server_count'
 ), claim AS (
   -- per rank: swap space, offloaded weights and LMCache's pool are pinned by every worker; the engine's own KV offloading is stated for all ranks together
   SELECT f.name, f.gib * 1073741824 AS each,
     CASE WHEN f.name = 'kv_offloading_size' THEN 1
+      -- each API server and each engine keeps its own copies of the inputs (vllm/config/multimodal.py)
+      WHEN f.name = 'mm_processor_cache_gb' THEN coalesce(s.fronts, 1) + coalesce(e.data_parallel_size, 1)
       ELSE greatest(coalesce(e.world_size, 1), CASE WHEN f.name = 'max_local_cpu_size' THEN m.ranks ELSE 1 END) END AS times, f.ref
-  FROM flag f, engine e, made m
+  FROM flag f, engine e, made m, server s
   WHERE f.gib > 0
 ), room AS (
   -- where nobody tells the size, what was available before anything was loaded
@@ -42,5 +47,6 @@ WITH flag AS (
 )
 SELECT string_agg(
   name || ' ' || round(each / 1073741824, 1)::VARCHAR || ' GiB x ' || times::VARCHAR, ' + ' ORDER BY each * times DESC
-) AS names, try_cast(sum(each * times) AS BIGINT) AS claim_bytes, any_value(room.bytes)::BIGINT AS room_bytes, arg_max(ref, each * times) AS ref
+) AS names, try_cast(sum(each * times) AS BIGINT) AS claim_bytes, any_value(room.bytes)::BIGINT AS room_bytes,
+  try_cast(coalesce(sum(each * times) FILTER (name = 'mm_processor_cache_gb'), 0) AS BIGINT) AS fills_bytes, arg_max(ref, each * times) AS ref
 FROM claim, room HAVING count(*) > 0

@@ -94,7 +94,7 @@ _STATES = word_set(
     "state phase stage label event situation moment action condition point status what when after note step"
 )
 _WHO = word_set(
-    "name process proc container pod node host gpu card device instance image version engine server service worker rank pid model lane chip replica release tag npu run"
+    "name process proc container pod node host gpu card device instance image version engine server service worker rank pid model lane chip replica release tag npu run job"
 )
 _OUTCOMES = word_set(
     "result outcome verdict works work worked ok starts started start status success fails failed passes passed survived end ending result_text happened effect boots came up arranque arrancou resultado ergebnis gestartet lauft resultat demarrage esito avvio wynik uruchomienie"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -176,7 +177,30 @@ def _legends(names: Sequence[str]) -> list[str]:
         elif match and match["labels"] and " " in name[: len(match["name"]) + 1]:
             name = match["name"]
         found.append(name)
-    return found if len(set(found)) == len(set(names)) else list(names)
+    return _of_one(found if len(set(found)) == len(set(names)) else list(names))
+
+
+_INSTANCE = regex(r"(?P<who>[A-Za-z][A-Za-z_]{1,30}(?:[-_][A-Za-z]{1,30}){0,3}[-_]?\d{1,4}) (?P<rest>\S.{1,60})")
+_DEVICE = regex(r"(?i)(?:gpu|cuda|hip|npu|device|card|rank|core|cpu)s?[-_]?\d{1,4}")
+_QUEUE = regex(r"(?i)\b(?:running|waiting|queued|pending|preemptions?|kv)\b")
+
+
+def _of_one(names: list[str]) -> list[str]:
+    """Names of columns of which several begin with an engine's name: those of the one that tells most, without it.
+
+    >>> _of_one(["time", "decode-0 running", "decode-0 waiting", "prefill-0 running"])
+    ['time', 'running', 'waiting', 'prefill-0 running']
+    >>> _of_one(["time", "GPU0 running", "GPU0 waiting"]), _of_one(["time", "web-1 rss", "web-1 mem"])
+    (['time', 'GPU0 running', 'GPU0 waiting'], ['time', 'web-1 rss', 'web-1 mem'])
+    """
+    parts = {name: match for name in names if (match := _INSTANCE.fullmatch(name)) and not _DEVICE.fullmatch(match["who"])}
+    if len(parts) < 2:
+        return names
+    counts = Counter(match["who"] for match in parts.values())
+    who, count = counts.most_common(1)[0]
+    short = [parts[name]["rest"] if name in parts and parts[name]["who"] == who else name for name in names]
+    told = sum(bool(_QUEUE.search(match["rest"])) for match in parts.values() if match["who"] == who)
+    return short if count >= 2 and told and len(set(short)) == len(set(names)) else names
 
 
 def _named(names: Sequence[str], barred: bool = False) -> bool:
