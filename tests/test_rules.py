@@ -106,7 +106,7 @@ ENGINE_FLAGS = frozenset(
         "block_size", "cpu_offload_gb", "cudagraph_capture_sizes", "data_parallel_size", "decode_context_parallel_size",
         "download_dir", "dtype", "enable_chunked_prefill", "enable_expert_parallel", "enable_prefix_caching", "enforce_eager",
         "gpu_memory_utilization", "kv_cache_dtype", "kv_cache_memory_bytes", "kv_offloading_size", "limit_mm_per_prompt", "max_logprobs",
-        "mm_processor_kwargs", "max_lora_rank", "max_loras", "max_model_len", "max_num_batched_tokens", "max_num_seqs",
+        "mm_processor_cache_gb", "mm_processor_kwargs", "max_lora_rank", "max_loras", "max_model_len", "max_num_batched_tokens", "max_num_seqs",
         "num_gpu_blocks_override", "pipeline_parallel_size", "quantization", "swap_space", "tensor_parallel_size",
         "VLLM_CPU_KVCACHE_SPACE",  # the environment variable that sizes the pool of the CPU backend
     }

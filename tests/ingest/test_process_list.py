@@ -50,7 +50,9 @@ def test_a_server_that_a_service_manager_started_has_lost_no_parent(columns: str
     row = "{} 1 900000 {}\n"
     served = row.format(41, "/opt/e/bin/python3 /opt/e/bin/vllm serve /models/a --port 8101")
     assert "note" not in read(f"{columns}\n{served}")
-    assert [each["text"] for each in read(f"{columns}\n{served}{row.format(77, 'VLLM::EngineCore')}")["note"]] == ["77 1 900000 VLLM::EngineCore"]
+    assert [each["text"] for each in read(f"{columns}\n{served}{row.format(77, 'VLLM::EngineCore')}")["note"]] == [
+        "77 1 900000 VLLM::EngineCore"
+    ]
 
 
 def test_the_collectors_samples_have_their_time() -> None:

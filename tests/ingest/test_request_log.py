@@ -526,3 +526,25 @@ def test_recognised(text: str) -> None:
 )
 def test_not_recognised(text: str) -> None:
     assert not is_log(text)
+
+
+@pytest.mark.parametrize("status", [400, 429, 500, 599])
+@pytest.mark.parametrize(
+    "line",
+    ['{{"time": "2026-03-17T07:19:28Z", "status": {}, "elapsed_ms": 47, "error": "too long"}}', "2026-03-17T07:19:28Z INFO gw status={} elapsed_ms=47"],
+    ids=["JSON", "pairs"],
+)  # fmt: skip
+def test_a_request_without_an_answer_has_a_status_and_a_duration_alone(line: str, status: int) -> None:
+    """Nobody counts the tokens of what was refused; left out, the rest of the log looks as if all had been answered."""
+    answered = '{"time": "2026-03-17T07:19:27Z", "status": 200, "elapsed_ms": 900, "usage": {"prompt_tokens": 10, "completion_tokens": 4}}\n'
+    rows = read(answered + line.format(status) + "\n")["request"]
+    assert [row["status"] for row in rows] == [200, status]
+    assert rows[1]["latency_s"] == 0.047 and "input_tokens" not in rows[1]
+
+
+@pytest.mark.parametrize(
+    "line", ['{{"status": {}, "elapsed_ms": 2, "path": "/health"}}', '{{"status": 404, "path": "/x"}}']
+)
+def test_what_was_answered_without_tokens_is_no_request(line: str) -> None:
+    answered = '{"time": "2026-03-17T07:19:27Z", "status": 200, "elapsed_ms": 900, "usage": {"prompt_tokens": 10, "completion_tokens": 4}}\n'
+    assert [row["status"] for row in read(answered + line.format(200) + "\n")["request"]] == [200]

@@ -44,7 +44,9 @@ _OTHERS = regex(
 _SAMPLE_TIME = regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
 _SAMPLE = regex(r"\s*(?P<pid>\d{1,9}) +(?P<kib>\d{1,15}) +(?P<command>\S.*)$")
 _ENGINE_PROCESS = regex(r"(?i)VLLM::|EngineCore|\bWorker_|vllm|ray::")
-_MAIN_PROCESS = regex(r"(?i)\bvllm(?:\.exe)? serve\b|\bapi_server\b|\bvllm\.entrypoints\b|\bray start\b|\braylet\b|\bgcs_server\b")
+_MAIN_PROCESS = regex(
+    r"(?i)\bvllm(?:\.exe)? serve\b|\bapi_server\b|\bvllm\.entrypoints\b|\bray start\b|\braylet\b|\bgcs_server\b"
+)
 """What a service manager starts itself: its parent is process 1, and it has lost none."""
 _ENDS = regex(r"(?:sudo\s+)?kill -(?:s\s?)?(?:9|KILL|SIGKILL)\s+\d")
 _SERVER = regex(r"(?i)\bpython[\d.]*\b|vllm|api_server")

@@ -41,6 +41,12 @@ def unread_call(value: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _has_failed(found: Found) -> bool:
+    """Whether a record is of a request that got no answer: an HTTP status of an error beside a duration; nobody counts its tokens."""
+    code = found.get("status")
+    return isinstance(code, int) and 400 <= code <= 599 and "latency" in found
+
+
 class Lines:
     """The plain reader of lines: any line, any order, any envelope."""
 
@@ -74,8 +80,8 @@ class Lines:
         found = collect(value, {})
         if unread := unread_call(value):
             self._requests.noted.add("note", line, topic="call-left-in-text", text=unread)
-        if "input" in found or "output" in found:
-            self._requests.add(line, found, t, body)
+        if "input" in found or "output" in found or _has_failed(found):
+            self._requests.add(line, found, t, body, known=True)
         elif isinstance(value.get("input_lens"), list) or isinstance(value.get("output_lens"), list):
             self._bench(line, value)
             self._summary(line, value)
@@ -103,12 +109,12 @@ class Lines:
             meaning = MEANING[name]
             if meaning is not None:
                 put(found, meaning, bare_value(value))
-        if "input" not in found and "output" not in found:
+        if "input" not in found and "output" not in found and not _has_failed(found):
             return
         if moment(found.get("start", found.get("stamp"))) is None:
             own = self._head_time(text)
             t = own if own is not None else t
-        self._requests.add(line, found, t, text)
+        self._requests.add(line, found, t, text, known=True)
 
     def _head_time(self, text: str) -> float | None:
         """The stamp before the first pair."""

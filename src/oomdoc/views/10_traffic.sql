@@ -1,6 +1,6 @@
 -- says: the recorded requests in one row: counts, percentiles, buckets, arrival; no row without a request log
 -- scope: bundle
--- requests: requests with an input length
+-- requests: requests with an input length, or those of which is told what became of them, if they are more; 0 where no length is told
 -- ref: first row
 -- input_p50: median prompt, tokens
 -- input_p95: 95th percentile
@@ -48,7 +48,7 @@ WITH span AS (
   FROM request_size
 ), counted AS (
   -- the reference in two parts: min_by(source || ':' || line, line) would make a text of every row
-  SELECT count(*) AS n, count(input_tokens) AS requests, min_by(source, line) || ':' || min(line) AS ref,
+  SELECT count(*) AS n, CASE WHEN count(input_tokens) > 0 THEN greatest(count(input_tokens), count(status)) ELSE 0 END AS requests, min_by(source, line) || ':' || min(line) AS ref,
     avg((input_tokens < $prompt_m)::INT) AS small, avg((input_tokens >= $prompt_m AND input_tokens < $prompt_l)::INT) AS medium,
     avg((input_tokens >= $prompt_l AND input_tokens < $prompt_xl)::INT) AS large, avg((input_tokens >= $prompt_xl)::INT) AS xlarge,
     min(t) AS from_t, max(t) AS to_t, sum(input_tokens)::BIGINT AS input_tokens, sum(output_tokens)::BIGINT AS output_tokens,

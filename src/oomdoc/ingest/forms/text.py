@@ -193,7 +193,9 @@ def _of_one(names: list[str]) -> list[str]:
     >>> _of_one(["time", "GPU0 running", "GPU0 waiting"]), _of_one(["time", "web-1 rss", "web-1 mem"])
     (['time', 'GPU0 running', 'GPU0 waiting'], ['time', 'web-1 rss', 'web-1 mem'])
     """
-    parts = {name: match for name in names if (match := _INSTANCE.fullmatch(name)) and not _DEVICE.fullmatch(match["who"])}
+    parts = {
+        name: match for name in names if (match := _INSTANCE.fullmatch(name)) and not _DEVICE.fullmatch(match["who"])
+    }
     if len(parts) < 2:
         return names
     counts = Counter(match["who"] for match in parts.values())
