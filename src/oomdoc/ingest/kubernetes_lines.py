@@ -185,7 +185,7 @@ PATTERNS: tuple[Pattern, ...] = (
             "probe, will be|exceeded, |sending SIG|Killing container|probe deadline|probe threshold|"
             "not available, restarting|unhealthy, restarting|not responding, restarting|is unhealthy, kill|"
             "unhealthy - |unhealthy. Restart|unhealthy; restart|erminating|eplacing|> ERROR|> FAILED|> UNHEALTHY|"
-            "in a row: "
+            "in a row: |did not pass "
         ),
         (
             r"(?:[Cc]ontainer (?P<object>\S+) )?failed (?:liveness|startup) probe, will be (?:restarted|killed)"
@@ -195,7 +195,9 @@ PATTERNS: tuple[Pattern, ...] = (
             r"(?:[Rr]estarting|[Kk]illing|[Tt]erminating|[Rr]eplacing)\b"
             # a supervisor gives up what ran: its state, and that the probe is why
             r"|\b(?:RUNNING|READY|HEALTHY|SERVING)\b ?[-=]> ?(?:ERROR|FAILED|UNHEALTHY)\b[^\n]{0,60}?\b(?:liveness|startup|health) ?(?:probe|check) (?:\S+ ){0,2}?failed\b"
-            r"|\b\d{1,3} (?:failures|misses|failed probes|time-?outs) in a row: [^\n]{0,40}?\b(?:restart|kill|stop|recreate)",
+            r"|\b\d{1,3} (?:failures|misses|failed probes|time-?outs) in a row: [^\n]{0,40}?\b(?:restart|kill|stop|recreate)"
+            # a platform that gives an endpoint up
+            r"|\bcontainer [^\n]{0,80}?\bdid not pass (?:the |its )?(?:\w+ )?health ?checks?\b",
         ),
         _alone("Killing"),
         (
@@ -207,6 +209,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "fleet: worker 7 is not ready after 4 checks, replacing it",
         "manager ERROR chat-1 state RUNNING -> ERROR: health check failed 4 times",
         "keeper[12]: 3 failures in a row: podman restart engine",
+        "The primary container for variant blue did not pass the ping health check.",
         "04-03-2026 09:11:02 Container /engine (1f5a) found to be unhealthy - Restarting container now with 10s timeout",
     ),
     pattern(

@@ -115,15 +115,15 @@ def _of(name: str, dialect: str, anchor: str | tuple[str, ...], pattern: str, sa
     )  # fmt: skip
 
 
-def _serving(dialect: str, anchor: str, pattern: str, sample: str, label: str) -> Pattern:
+def _serving(dialect: str, anchor: str, pattern: str, sample: str, label: str, name: str = "serving") -> Pattern:
     return Pattern(
         label,
         dialect,
         (anchor,),
         regex(pattern),
         "milestone",
-        ((sample, {"name": "serving"}),),
-        const={"name": "serving"},
+        ((sample, {"name": name}),),
+        const={"name": name},
     )
 
 
@@ -272,5 +272,7 @@ PATTERNS: tuple[Pattern, ...] = (
     _serving("ollama", "runner started in", r"\b(?:llama )?runner started in \d[\d.]* (?:ms|s(?:econds)?)\b", 'level=INFO source=server.go:1 msg="llama runner started in 4.20 seconds"', "ollama-ready"),
     _serving("trtllm", "Beam 0]", r"^Output \[Text \d+ Beam 0\]: \S", 'Output [Text 0 Beam 0]: " Salt stays behind."', "trtllm-answered"),
     _serving("tgi", "Connected", r"\btext_generation_router\S*: .{0,80}Connected\s*$", "2027-03-02T04:05:06.1Z  INFO text_generation_router::server: router/src/server.rs:2210: Connected", "tgi-ready"),
+    # its launcher ends what it started: at a signal, or behind the error of a shard (launcher/src/main.rs)
+    _serving("tgi", "Shutting down shards", r"\btext_generation_launcher: Shutting down shards\s*$", "2027-03-02T04:05:06.1Z  INFO text_generation_launcher: Shutting down shards", "tgi-ends", "terminated"),
 )  # fmt: skip
 """Statements of other engines about weights, KV cache and service."""

@@ -337,7 +337,7 @@ TOPICS: tuple[Topic, ...] = (
         deniable=True,
         samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None), ("it will run out of memory every evening", None), ("can you explain why we get CUDA out of memory", None), ("this is what happens: OOM", None), ("why would the server crash after two hours", None)),
         near_misses=(
-            "no OOM so far", "the log talks of OOM and goes on", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0", "reboot before the OOM killer comes",
+            "no OOM so far", "both answer well and nothing has crashed so far", "the log talks of OOM and goes on", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0", "reboot before the OOM killer comes",
             "I am afraid that it will crash with OOM at night", "we think it is going to run out of memory one day", "do the workers crash?", "busy all day. When does this go out of memory, and what do we change before?",
             "does this mean that the sixth user gets an OOM", "could it go out of memory with ten of them", "是不是显存不够", "担心再压测下去会 OOM", "wir befürchten, dass er heute Nacht mit OOM endet",
         ),
@@ -443,11 +443,13 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:not|never) (?:freed|released|returned|come back|goes? (?:back|down))\b",
         unless=r"\bkv\b|cache usage|\b(?:does|do|did) not (?:grow|climb|rise|leak)|\bno (?:growth|leak)|n't grow"
         r"|\b(?:please|try|to|we|by) (?:increase|increasing|raise)\b|\bstays? flat\b"
+        # the order of words asks, wherever the sign at its end stands
+        r"|(?:^|[.;:!?,] ) ?(?:is|are|does|do) (?:the|my|our|this|that|its|it|something|anything)\b(?: \w+){0,4}? (?:leak|grow|climb|ris|creep|increas)\w*"
         r"|\b(?:find out|check|see|tell|know|ask\w*|unsure) (?:me |us )?(?:what|whether|if|who) (?:\w+ ){0,2}(?:leak|grow|climb|ris)|\bfix(?:ed|es)? (?:a|an|the|some|several|potential|possible)\b",
         samples=(("memory grows by 300 MiB every hour", 300.0 * MIB), ("a memory leak", None),),
         near_misses=(
             "memory does not grow", "the KV cache usage grows with load", "please increase the memory", "1.4.2: fixed a memory leak in the parser",
-            "is the memory of the server growing?", "should we worry that memory will grow?",
+            "is the memory of the server growing?", "the same figure for both. Is the memory leaking from the old container, or is the", "should we worry that memory will grow?",
             "where do the 30 GB go, is this a leak or", "please find out what leaks, or who took those 10 GiB of memory","we wonder whether its memory grows",
         ),
     ),
@@ -618,7 +620,7 @@ TOPICS: tuple[Topic, ...] = (
 
 _DENIED = regex(
     r"(?:\b(?:no|not|without|never|neither|nor|non|excluding|except|disabled?|free of|instead of)|n't)"
-    r"\W+(?:\w+\W+){0,2}$",
+    r"\W+(?:\w+\W+){0,2}$|\b(?:nothing|nobody|none(?: of \w+)?) (?:(?:has|have|had|ever|else|yet) ){0,2}$",
     re.I,
 )
 _OFF = regex(
