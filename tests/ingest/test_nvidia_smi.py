@@ -730,3 +730,14 @@ def test_entities_of_xml_are_text() -> None:
     bomb = '<?xml version="1.0"?>\n<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b SYSTEM "file:///etc/passwd">]>\n'
     tables = read(bomb + XML_MIG.replace("NVIDIA H100 80GB HBM3", "&a;&b;").split("?>\n", 1)[1])
     assert {row.get("name") for row in tables["gpu_device"]} == {"&a;&b;"}
+
+
+@pytest.mark.parametrize("stamp", ["22:10:42", "2026-03-02 22:10:42", "2026-03-02T22:10:42Z"])
+def test_a_monitor_whose_rows_somebody_stamped(stamp: str) -> None:
+    """A shell put the time before each row, and the header knows nothing of it."""
+    text = "# gpu     fb   bar1     sm    mem\n# Idx     MB     MB      %      %\n" + "".join(
+        f"{stamp}     0   {used}      4     10      0\n" for used in (430, 9000, 22500)
+    )
+    rows = read(text)["gpu_sample"]
+    assert [row["used_bytes"] >> 20 for row in rows] == [430, 9000, 22500]
+    assert [row.get("t") for row in rows] == [parse_time(stamp)] * 3

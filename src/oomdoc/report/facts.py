@@ -216,7 +216,7 @@ def in_short(steps: Sequence[Step]) -> str:
     """
     rest = steps[1:]
     start, factors = figures(steps)
-    shown = factors[:STEPS_SHOWN]
+    shown = [each for each in factors[:STEPS_SHOWN] if each != "="]
     more = ""
     if len(rest) > STEPS_SHOWN:
         together = math.prod(step.factor for step in rest[STEPS_SHOWN:])

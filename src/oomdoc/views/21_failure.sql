@@ -217,7 +217,7 @@ WITH logs AS (
   WHERE m.source = place.source AND m.line < place.line + $handed_on_late
     AND m.name NOT IN ('host-cache-made', 'shutdown', 'terminated', 'server-process', 'sleeping', 'lora', 'eager', 'v0-fallback')
 ), stat AS (
-  SELECT s.*
+  SELECT s.*, s.source = place.source AS own
   FROM seen.engine_stat s, place
   WHERE s.kv_used IS NOT NULL AND (s.source <> place.source OR s.line <= place.line)
   ORDER BY s.source <> place.source, s.line DESC
@@ -254,7 +254,9 @@ SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n 
        -- the warm-up is the caller of the capture as well: where graphs were counted last, one of them failed
        WHEN stack.warmup THEN CASE WHEN before.name = 'capture-progress' THEN 'capture' ELSE 'warmup' END WHEN stack.init THEN 'init'
        WHEN stack.executed OR book.text LIKE '%Error in model execution%'
-         OR book.text LIKE '%error in forwardAsync%' THEN 'forward' WHEN before.up OR stat.kv_used IS NOT NULL THEN 'forward'
+         OR book.text LIKE '%error in forwardAsync%' THEN 'forward' WHEN before.up
+         -- another log's statistics say nothing of a start whose own steps are told
+         OR (stat.kv_used IS NOT NULL AND (stat.own OR before.name IS NULL)) THEN 'forward'
        -- private pools are filled by graph capture: whatever failed, failed during or after it, whatever the log shows last
        WHEN book.private_pool_bytes >= $graph_pool_bytes AND NOT coalesce(slept.pooled, false)
          AND before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft', 'loaded', 'profiled') THEN 'after-capture'

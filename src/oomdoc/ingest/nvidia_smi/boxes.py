@@ -24,7 +24,9 @@ BOX_PROCESS = regex(
 LISTED = regex(r"GPU (\d{1,4}): (\S.*?) \(UUID: ([^)\s]+)\)")
 LISTED_MIG = regex(r"\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: ([^)\s]+)\)")
 MONITOR_HEADER = regex(r"#\s*(?:Date\s+)?(?:Time\s+)?gpu\s")
-MONITOR_ROW = regex(r"\s*(?:\d{8}\s+)?(?:\d\d:\d\d:\d\d\s+)?\d+\s")
+MONITOR_ROW = regex(r"\s*(?:\d{8}\s+)?(?:(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d\S{0,20}\s+)?\d+\s")
+_STAMPED = regex(r"\s*(?P<stamp>(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)\s+(?=\d)")
+"""What a shell put before each row of a monitor whose header knows nothing of it: `nvidia-smi dmon | while read -r l; do ...`."""
 FAILED = regex(
     r"NVIDIA-SMI has failed|Failed to initialize NVML|Unable to determine the device handle|No devices were found"
 )
@@ -125,17 +127,18 @@ class Monitor:
 
     def add(self, line: int, text: str) -> None:
         """A row."""
-        names = self._names
+        names, t = self._names, None
+        if "time" not in names and (stamped := _STAMPED.match(text)):
+            text, t = text[stamped.end() :], parse_time(stamped["stamp"])
         cells = text.split(None, len(names) - 1)
         if len(cells) != len(names):
             self._found.rows.problem(line, f"not {len(names)} columns as in the header", text)
             return
         row = {name: cell.strip() for name, cell in zip(names, cells, strict=True)}
-        t = None
         if "time" in row:
             day = row.get("date", "")
             t = parse_time(f"{day[:4]}-{day[4:6]}-{day[6:8]} {row['time']}") if len(day) == 8 else None
-        else:
+        elif t is None:
             t = self._found.t
         try:
             gpu = reads.index(row["gpu"])
