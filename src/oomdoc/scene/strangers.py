@@ -13,7 +13,7 @@ from typing import Any
 
 from oomdoc.regexes import regex
 from oomdoc.scene.kin import Kin, words_of
-from oomdoc.scene.lives import ANOTHER_DAY_S, Life, long_before
+from oomdoc.scene.lives import ANOTHER_DAY_S, WENT_ON_S, Life, in_year_of, long_before
 from oomdoc.scene.places import SAME_SIZE, is_engine, workload_of
 from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables, literal
 from oomdoc.scene.told import alike, is_quoted, said_by
@@ -142,11 +142,13 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Set[str]) -> d
         failed |= {row["source"] for row in rows if not is_quoted(row["text"]) and alike(row["text"]) not in said}
     if len(groups) < 2:
         ((model, own),) = groups.items()
-        up = model and all(life.served and life.end in ("open", "stopped") for life in own)
+        up = all(life.served and life.end in ("open", "stopped") for life in own)
+        if up and (ended := _ended_beside(store, own)):
+            return {life.source: f"a server that answered on while {ended} ended again and again" for life in own}
         apart = failed - set(named) - logs - programs
         return (
             {life.source: f"another server, of {model}, which serves" for life in own}
-            if up and apart and set(named) <= logs
+            if model and up and apart and set(named) <= logs
             else {}
         )
 
@@ -167,6 +169,29 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Set[str]) -> d
         elif begin is None:
             found |= {life.source: f"{shown}, in a folder of its own" for life in own}
     return found
+
+
+ENDED_TIMES = 2
+"""Ends of a server by itself beside one that serves: one may be a command that somebody typed."""
+
+
+def _ended_beside(store: Tables, lives: Sequence[Life]) -> str:
+    """The one server that a supervisor tells to have ended by itself, twice or more, while those of the logs answered on; "" where none is."""
+    rows = _rows(store, "process_exit", "exit_code BETWEEN 1 AND 127 AND t IS NOT NULL", "source, name, t")
+    logs = {life.source for life in lives}
+    beside = [
+        row["name"]
+        for row in rows
+        if row["source"] not in logs and is_engine(row["name"]) and all(_went_on(life, row["t"]) for life in lives)
+    ]
+    return beside[0] if len(beside) >= ENDED_TIMES and len(set(beside)) == 1 else ""
+
+
+def _went_on(life: Life, t: float) -> bool:
+    """Whether a life had begun before a time and answered well after it, in the same year where one of the two tells none."""
+    if life.begin_t is None or life.at_work_t is None:
+        return False
+    return life.begin_t < in_year_of(t, life.at_work_t) < life.at_work_t - WENT_ON_S
 
 
 def other_logs(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
