@@ -143,8 +143,8 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Set[str]) -> d
     if len(groups) < 2:
         ((model, own),) = groups.items()
         up = all(life.served and life.end in ("open", "stopped") for life in own)
-        if up and (ended := _ended_beside(store, own)):
-            return {life.source: f"a server that answered on while {ended} ended again and again" for life in own}
+        if up and (down := _ended_beside(store, own)):
+            return {life.source: f"a server that answered on while {down} ended again and again" for life in own}
         apart = failed - set(named) - logs - programs
         return (
             {life.source: f"another server, of {model}, which serves" for life in own}
