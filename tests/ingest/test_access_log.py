@@ -40,6 +40,20 @@ def test_durations_of_four_writers() -> None:
     assert recognise(make_head("any", log.encode()))[1] == "access-log"
 
 
+def test_durations_as_go_prints_them() -> None:
+    swap = '[INFO] Request 10.1.0.7 "POST /v1/chat/completions HTTP/1.1" {} 58 "httpx/0.28" {}\n'
+    gin = '[GIN] 2026/02/05 - 08:30:10 | {} |  {} |       10.1.0.8 | POST     "{}"\n'
+    log = swap.format(502, "5m0.003s") + swap.format(200, "412.25ms") + gin.format(200, "1m27.5s", "/api/chat") + gin.format(500, "850.5µs", "/v1/completions") + gin.format(200, "1s", "/api/version")  # fmt: skip
+    found = rows(log)
+    assert [(row["status"], round(float(str(row["latency_s"])), 7)) for row in found] == [(502, 300.003), (200, 0.41225), (200, 87.5), (500, 0.0008505)]  # fmt: skip
+    assert [row["t"] for row in found[2:]] == [
+        pytest.approx(1770280210.0 - 87.5),
+        pytest.approx(1770280210.0 - 0.0008505),
+    ]
+    assert [row["tenant"] for row in found] == [None, None, "10.1.0.8", "10.1.0.8"]
+    assert recognise(make_head("any", log.encode()))[1] == "access-log"
+
+
 def test_calls_that_are_no_requests() -> None:
     shop = f'10.1.0.7 - - {STAMP} "GET /shop/cart HTTP/1.1" 200 812 "-" "curl" 0.125\n' * 4
     bare = 'INFO:     10.1.0.7:40114 - "POST /v1/completions HTTP/1.1" 200 OK\n' * 4

@@ -5,6 +5,8 @@
     10.0.0.7 - - [17/Mar/2026:10:00:00 +0000] "POST /v1/completions HTTP/1.1" 200 812 "-" "curl" 14 "llm@docker" "http://10.0.0.9:8000" 5100ms
     2026-03-17T10:00:00.120Z  info  tenant-a  /v1/completions  200  2434
     2026-03-17T10:05:00Z front[31]: POST /v1/completions 504 no answer after 300s
+    [INFO] Request 10.0.0.7 "POST /v1/completions HTTP/1.1" 502 58 "curl" 5m0.003s
+    [GIN] 2026/03/17 - 10:05:00 | 200 |  1m27.874312s |        10.0.0.7 | POST     "/v1/completions"
 
 Calls of an API that serves models are rows of `request`: status, how long, who asked; tokens are unknown. A line of a server's own without a duration
 gives none: servers write such a line for every call, and nothing can be learnt from it that their own counters do not say.
@@ -38,13 +40,34 @@ _NAMED = regex(
 _ENVOY = regex(r" (?:-|[A-Z][A-Za-z,]{1,12}) \d{1,15} \d{1,15} (?P<value>\d{1,9}) (?:\d{1,9}|-)(?: |$)")
 _TRAEFIK = regex(r" (?P<value>\d{1,9})ms\s*$")
 _NGINX = regex(r"[ \"](?P<value>\d{1,6}\.\d{3})(?: (?:\d{1,6}\.\d{3}|-))*\s*$")
+_GO = regex(r"[ |](?P<value>(?:\d{1,4}h)?(?:\d{1,4}m(?!s))?\d{1,6}(?:\.\d{1,9})?(?:ms|µs|us|s))\s*$")
+"""How programs written in Go print a duration: `5m0.003s`, `412.3ms`."""
+_GO_PART = regex(r"(?P<value>\d{1,6}(?:\.\d{1,9})?)(?P<unit>h|ms|µs|us|m|s)")
+_GIN = regex(
+    r"\[GIN\] (?P<day>\d{4}/\d\d/\d\d) - (?P<clock>\d\d:\d\d:\d\d) \| +(?P<status>\d{3}) \|(?P<lasted>[^|]{1,30}) \| +(?P<client>[\w.:-]{3,60}) \| (?:GET|POST|PUT) +\"(?P<path>/[^\"]{0,400})\""
+)
 _STAMP = regex(r"\[(?P<stamp>[^\]]{10,40})\]")
 _CLIENT = regex(r"[\w.:-]{3,60}(?= )")
-_UNITS = {"ms": 1e-3, "us": 1e-6, "s": 1.0}
+_UNITS = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _go_seconds(text: str) -> float:
+    """Seconds of a duration as Go prints it.
+
+    >>> _go_seconds("5m0.5s"), _go_seconds("250ms"), _go_seconds("1h2m3s")
+    (300.5, 0.25, 3723.0)
+    """
+    return sum(float(part["value"]) * _UNITS[part["unit"]] for part in _GO_PART.finditer(text))
 
 
 def _call(line: str) -> tuple[float | None, float | None, int, str | None] | None:
     """When it began, how many seconds it took (None where it was refused before the server), its status, who asked; None for another line."""
+    if (gin := _GIN.search(line[:_LINE_CAP])) is not None:
+        if not _API.search(gin["path"]):
+            return None
+        lasting = _go_seconds(gin["lasted"])
+        ended = moment(f"{gin['day'].replace('/', '-')} {gin['clock']}")
+        return None if ended is None else ended - lasting, lasting, int(gin["status"]), gin["client"]
     found = _CALL.search(line[:_LINE_CAP])
     bare = None if found else _BARE_CALL.search(line[:_LINE_CAP])
     found = found or bare
@@ -67,6 +90,8 @@ def _call(line: str) -> tuple[float | None, float | None, int, str | None] | Non
         seconds = float(traefik["value"]) * 1e-3
     elif nginx := _NGINX.search(rest):
         seconds = float(nginx["value"])
+    elif go := _GO.search(rest):
+        seconds = _go_seconds(go["value"])
     else:
         return None
     place = _STAMP.search(line[: found.start()])
@@ -79,7 +104,7 @@ def _call(line: str) -> tuple[float | None, float | None, int, str | None] | Non
 
 def matches(head: Head) -> bool:
     """Two calls at least, and every second line is one."""
-    if b" HTTP/" not in head.data and b"/v1/" not in head.data:
+    if b" HTTP/" not in head.data and b"/v1/" not in head.data and b"[GIN]" not in head.data:
         return False
     calls = sum(_call(line) is not None for line in head.told)
     return calls >= 2 and 2 * calls >= len(head.told)

@@ -153,7 +153,7 @@ WITH logs AS (
 ), stack AS (
   SELECT bool_or(function IN ('profile_cudagraph_memory')) AS graph_profile,
     bool_or(function IN ('_dummy_sampler_run', '_dummy_pooler_run')) AS sampler,
-    bool_or(regexp_matches(function, '^(_?capture(_model|_graphs|_cudagraphs|_begin|_end|_one_batch_size)?|warmup_graphs)$')) AS capture,
+    bool_or(regexp_matches(function, '^(_?capture(_model|_graphs|_cudagraphs|_begin|_end|_one_batch_size)?|warmup_graphs|cuda_graph_warmup)$')) AS capture,
     bool_or(function IN ('compile_or_warm_up_model', 'kernel_warmup')) AS warmup,
     bool_or(
       function IN (
