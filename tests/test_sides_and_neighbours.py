@@ -128,3 +128,77 @@ def test_requests_that_were_refused_are_requests(refused: int, tmp_path: Path) -
     assert found is bool(refused)
     with diagnose.analyze(str(tmp_path)) as analysis:
         assert analysis.sql("SELECT count(*) FROM request")[1][0][0] == 60 * (1 + refused)
+
+
+def began(second: int) -> str:
+    """The lines of a start that breaks off while it loads."""
+    at = f"11-24 09:{second // 60:02}:{second % 60:02}"
+    return (
+        f"(APIServer pid=1) INFO {at} [api_server.py:1839] vLLM API server version 0.11.2\n"
+        f"(EngineCore_DP0 pid=17) INFO {at} [core.py:77] Initializing a V1 LLM engine (v0.11.2) with config: model='org/aurora-7b', dtype=torch.bfloat16\n"
+        f"(EngineCore_DP0 pid=17) INFO {at} [gpu_model_runner.py:2602] Starting to load model org/aurora-7b...\n"
+    )
+
+
+def sister(until: int) -> str:
+    """A server of the same model on another machine, up since the day before; its last line of work is of this minute past nine."""
+    busy = "".join(
+        f"INFO 11-24 {8 + minute // 60:02}:{minute % 60:02}:10 [loggers.py:123] Engine 000: Avg prompt throughput: 90.0 tokens/s, Avg generation throughput: 70.0 tokens/s, "
+        "Running: 2 reqs, Waiting: 0 reqs, GPU KV cache usage: 1.0%, Prefix cache hit rate: 0.0%\n"
+        for minute in range(0, 60 + until, 5)
+    )
+    return UP.replace("03-02 08:", "11-23 08:").replace("Qwen/Qwen3-8B", "org/aurora-7b") + busy
+
+
+def set_aside(folder: Path, files: dict[str, str]) -> list[str]:
+    with oomdoc.analyze(put(folder, files)) as analysis:
+        return [each.why for each in analysis.report.set_aside]
+
+
+@pytest.mark.parametrize(
+    ("starts", "until", "apart"),
+    [((600, 650, 700), 40, True), ((600,), 40, False), ((600, 650, 700), 5, False)],
+    ids=["starts again and again beside it", "one start may be cut", "it ends before them"],
+)
+def test_a_sister_that_serves_is_not_the_server_that_does_not_come_up(
+    starts: tuple[int, ...], until: int, apart: bool, tmp_path: Path
+) -> None:
+    found = set_aside(tmp_path, {"box-7.log": "".join(map(began, starts)), "box-5.log": sister(until)})
+    assert any("did not come up" in why for why in found) is apart
+
+
+POD = """apiVersion: v1
+kind: Pod
+metadata: {{name: course-0, namespace: k}}
+spec:
+  containers:
+  - name: vllm
+    image: vllm/vllm-openai:v0.11.2
+    args: ["--model", "org/aurora-7b"]
+    resources: {{limits: {{nvidia.com/gpu: "1"}}}}
+status:
+  phase: Running
+  containerStatuses:
+  - name: vllm
+    ready: false
+    restartCount: {restarts}
+    lastState: {{terminated: {{exitCode: {code}, reason: Error, startedAt: "2026-11-24T09:10:00Z", finishedAt: "2026-11-24T09:10:46Z"}}}}
+    state: {{waiting: {{reason: CrashLoopBackOff}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "restarts", "code", "apart"),
+    [
+        ("research-0.log", 19, 1, True),
+        ("research-0.log", 1, 1, False),
+        ("research-0.log", 19, 137, False),
+        ("course-0.log", 19, 1, False),
+    ],
+    ids=["another pod's", "one end", "ended from outside", "the pod's own"],
+)
+def test_a_log_that_goes_on_is_not_the_containers_that_ends(
+    log: str, restarts: int, code: int, apart: bool, tmp_path: Path
+) -> None:
+    found = set_aside(tmp_path, {log: sister(40), "pod.yaml": POD.format(restarts=restarts, code=code)})
+    assert any("course-0 ended again and again" in why for why in found) is apart

@@ -131,6 +131,13 @@ def entries(form: str) -> bytes:
         return json.dumps([{"textPayload": line, "timestamp": f"2026-11-20T20:04:{t - T + 51:02d}Z"} for t, line in pairs]).encode()  # fmt: skip
     if form == "cloudwatch":
         return json.dumps({"events": [{"timestamp": t * 1000, "message": line} for t, line in pairs[::-1]]}).encode()
+    if form == "filtered":
+        found = [
+            {"logStreamName": "box-7/[chat]", "timestamp": t * 1000, "message": line, "eventId": "1"}
+            for t, line in pairs[::-1]
+        ]
+        searched = [{"logStreamName": "box-7", "searchedCompletely": True}]
+        return json.dumps({"searchedLogStreams": searched, "nextToken": "a/b", "events": found}, indent=1).encode()
     rows = [f'2026-11-20 20:04:{t - T + 51:02d}.000,"' + line.replace('"', '""') + '"' for t, line in pairs]
     return ("@timestamp,@message\n" + "\n".join(rows)).encode()
 
@@ -142,7 +149,7 @@ def test_streams_of_several_pods_tell_who_wrote_a_line() -> None:
     ]  # fmt: skip
 
 
-FORMS = ("loki-api", "loki-jsonl", "grafana", "gcloud", "cloudwatch", "insights")
+FORMS = ("loki-api", "loki-jsonl", "grafana", "gcloud", "cloudwatch", "filtered", "insights")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -191,7 +191,7 @@ def _json_form(head: bytes, start: bytes) -> _Form | None:
         return _Form("loki-lines", document(loki_lines, True, LINES_CAP_BYTES), renumbers=True)
     if start == b"{" and b'"values"' in head and (b'"streams"' in head or b'"stream"' in head):
         return _Form("loki", document(loki, newest_first=True), renumbers=True)
-    if start == b"{" and re.match(rb'\s*\{\s*"events"\s*:\s*\[', head) and b'"message"' in head:
+    if start == b"{" and _CLOUDWATCH.match(head) and b'"message"' in head:
         return _Form("cloudwatch", document(listed_entries), renumbers=True)
     keys = rb'"(?:line|textPayload|message|log)"\s*:\s*"'
     if start == b"[" and re.search(keys, head) and re.search(rb'"(?:timestamp|time|@timestamp|ts)"\s*:', head):
@@ -199,6 +199,10 @@ def _json_form(head: bytes, start: bytes) -> _Form | None:
     return None
 
 
+_CLOUDWATCH = regex(
+    rb'\s*\{\s*(?:"(?:searchedLogStreams|nextForwardToken|nextBackwardToken|nextToken)"\s*:\s*(?:\[[^\[\]]{0,4000}\]|"[^"]{0,400}")\s*,\s*){0,4}"events"\s*:\s*\['
+)
+"""`aws logs get-log-events` and `filter-log-events`: members of an object have no order."""
 _WITHIN = regex(
     rb'\s*\{[^{}\n]{0,400}"(?:attributes|_source|result|content)"\s*:\s*\{(?=[^\n]*"(?:@?timestamp|_time|time)"\s*:)[^\n]*"(?:message|log|line|_raw)"\s*:\s*"[^\n]*\}\s*\n\s*\{'
 )

@@ -56,6 +56,8 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
         **other_servers(store, lives, known.strangers.keys() | logs.keys() | past),
         **logs,
         **logs_of_other_pods(store, lives),
+        **sisters(lives),
+        **sisters_of_a_container(store, lives),
     }
     return Others(known.kin, {**known.strangers, **apart})
 
@@ -169,6 +171,50 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Set[str]) -> d
         elif begin is None:
             found |= {life.source: f"{shown}, in a folder of its own" for life in own}
     return found
+
+
+def sisters(lives: Sequence[Life]) -> dict[str, str]:
+    """Logs of servers that had long come up and answered on while those starts began that the one other log shows, none of which came up or said why.
+
+    A bundle is handed in because of the one that does not come up; its sisters stand beside it for comparison.
+    """
+    logs: dict[str, list[Life]] = {}
+    for life in lives:
+        logs.setdefault(life.source, []).append(life)
+    silent = [
+        source
+        for source, own in logs.items()
+        if sum(life.begun for life in own) >= ENDED_TIMES
+        and all(life.end == "open" and not life.served for life in own)
+    ]
+    if len(silent) != 1 or len(logs) == 1:
+        return {}
+    begins = [life.begin_t for life in logs.pop(silent[0]) if life.begin_t is not None]
+    # a log without its own start was cut: it began whenever
+    beside = [life for own in logs.values() for life in own]
+    if not begins or not all(
+        life.served
+        and life.end == "open"
+        and _went_on(life, max(begins))
+        and (not life.begun or _went_on(life, min(begins)))
+        for life in beside
+    ):
+        return {}
+    return {source: f"a server that answered on while {silent[0]} did not come up" for source in logs}
+
+
+def sisters_of_a_container(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
+    """Logs of servers that answered on while a container that serves, and of which no log is there, ended by itself again and again."""
+    where = f"serves AND exit_code BETWEEN 1 AND 127 AND restarts >= {ENDED_TIMES} AND ended_t IS NOT NULL"
+    fallen = {
+        row["pod"] or row["name"]
+        for row in _rows(store, "container", where, "source, pod, name, ended_t")
+        if all(life.served and life.end == "open" and _went_on(life, row["ended_t"]) for life in lives)
+        and not any(row["pod"] and row["pod"] in (life.place.pod or life.source) for life in lives)
+    }
+    if len(fallen) != 1:
+        return {}
+    return {life.source: f"a server that answered on while {min(fallen)} ended again and again" for life in lives}
 
 
 ENDED_TIMES = 2

@@ -71,7 +71,9 @@ WITH logs AS (
   SELECT count(*) AS n
   FROM source
   WHERE (
-    kind = 'vllm-log'
+    (kind = 'vllm-log'
+      -- the whole log is another server's
+      AND source NOT IN (SELECT r.source FROM main.relation r WHERE r.of_table IN ('milestone', 'engine_stat') AND r.line = 0 AND r.whose = 'foreign'))
       OR source IN (
         SELECT source FROM seen.engine_stat UNION ALL SELECT source FROM seen.milestone UNION ALL SELECT source FROM seen.log_error
       )
