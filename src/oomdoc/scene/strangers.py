@@ -200,7 +200,7 @@ def sisters(lives: Sequence[Life]) -> dict[str, str]:
         for life in beside
     ):
         return {}
-    return {source: f"a server that answered on while {silent[0]} did not come up" for source in logs}
+    return dict.fromkeys(logs, f"a server that answered on while {silent[0]} did not come up")
 
 
 def sisters_of_a_container(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
