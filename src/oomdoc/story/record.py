@@ -339,6 +339,31 @@ ROUNDS = (
     Round("r60", "the state of r59", 42, 38, 36, 42, 0.052, 0.036, 40, 38),
     Round("r61", "the same; a person's words apart from a program's", 42, 39, 38, 42, 0.068, 0.046, 37, 35),
     Round("r62", "the state of r61", 42, 39, 37, 42, 0.057, 0.034, 35, 34),
+    Round(
+        "r63",
+        "the same; words learnt again on all before it, those of others not heard",
+        42,
+        35,
+        32,
+        39,
+        0.143,
+        0.142,
+        38,
+        33,
+    ),
+    Round("r64", "the state of r63", 42, 39, 35, 42, 0.036, 0.032, 37, 36),
+    Round(
+        "r65",
+        "the same, after four of the ten misses of r63 and r64 and all ten of w13 were corrected",
+        42,
+        37,
+        33,
+        41,
+        0.084,
+        0.068,
+        37,
+        35,
+    ),
 )
 
 
@@ -346,7 +371,7 @@ def like(probability: float) -> tuple[int, int]:
     """Of the verdicts in the range of this probability: how many were right, and how many there were.
 
     >>> like(0.99), like(0.6)
-    ((1733, 1854), (405, 735))
+    ((1837, 1966), (412, 749))
     """
     sure, right = sum(each.sure for each in ROUNDS), sum(each.sure_right for each in ROUNDS)
     if probability >= SURE_FROM:
