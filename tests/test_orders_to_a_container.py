@@ -55,6 +55,13 @@ def test_an_order_is_about_the_container_that_it_names(tmp_path: Path) -> None:
     assert [whose for _, whose in ends(tmp_path, own)] == ["aside", "counts"]
 
 
+@pytest.mark.parametrize(("signal", "asked"), [(15, True), ("SIGKILL", True), (1, False), ("SIGUSR1", False)])
+def test_a_signal_that_asks_for_another_thing_than_the_end(signal: object, asked: bool, tmp_path: Path) -> None:
+    """A program is told to open its logs anew, and ends by itself a moment later."""
+    own = event(0, "start") + event(110, "kill", signal=signal) + event(112, "die", exitCode=137)
+    assert [whose for _, whose in ends(tmp_path, own)] == ["aside" if asked else "counts"]
+
+
 def test_orders_about_another_program_are_no_loop_of_the_server(tmp_path: Path) -> None:
     events = "".join(life(160 * turn, name="cache", image="redis:7") for turn in range(4))
     assert likely(tmp_path, {"aurora.log": OPEN, "events.txt": events}) != "probe-restart-loop"

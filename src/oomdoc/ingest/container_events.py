@@ -19,6 +19,9 @@ _WHICH = r"(?P<id>[\w.-]{1,64})(?: \((?P<about>.*)\))?"
 _NAME = regex(r"\bname=(?P<name>[\w.-]{1,80})")
 _IMAGE = regex(r"\bimage=(?P<image>[^\s,)]{1,200})")
 _STATUS = regex(r"\b(?:exitCode|containerExitCode)=(?P<status>-?\d{1,3})\b")
+_SIGNAL = regex(r"\bsignal=(?:SIG)?(?P<signal>\w{1,6})\b")
+_NO_END = frozenset(("1", "10", "12", "17", "18", "28", "HUP", "USR1", "USR2", "CHLD", "CONT", "WINCH"))
+"""Signals that ask a program to read its settings or open its logs anew, and not to end (signal(7), by number on Linux and by name)."""
 _ID = regex(r"[0-9a-f]{4,64}")
 
 
@@ -34,6 +37,9 @@ def _order(topic: str, verb: str) -> Finish:
     """A `note` of an order: its text is the verb, and the container's name where one is told."""
 
     def convert(row: Row, match: re.Match[str]) -> Row | None:
+        told = _SIGNAL.search(match[0])
+        if told and told["signal"].upper() in _NO_END:
+            return None
         return {"topic": topic, "value": None, "text": f"container {verb} {_named(match) or ''}".rstrip()}
 
     return Finish("note", {"topic": topic}, convert)

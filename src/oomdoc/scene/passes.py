@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -137,17 +138,19 @@ def bind_exits(store: Tables, server: Server, relation: Relation, containers: Se
     _bind_orders(orders, server, relation)
     rows = placed_rows(store, "process_exit", "source, line, t, name, exit_code")
     signalled = [row for row in rows if row["exit_code"] in (-9, -15, 137, 143)]
-    asked = [row for row in signalled if _was_asked(row, orders)]
-    # sources that tell of each end who had asked for it, and of no other end by a signal
-    complete = {row["source"] for row in asked} - {row["source"] for row in signalled if row not in asked}
-    of_none = [row for row in signalled if row not in asked and row["t"] is None and not row["name"]]
-    again = [row for row in of_none if complete and all(other in asked for other in signalled if other not in of_none)]
+    by_source: dict[str, list[Mapping[str, Any]]] = {}
+    for order in sorted(orders, key=lambda each: int(each["line"])):
+        by_source.setdefault(order["source"], []).append(order)
+    asked = {_place(row) for row in signalled if _was_asked(row, by_source.get(row["source"], ()))}
+    # a text names a status and no process: of all that are told with a name, each had been asked for
+    bare = {_place(row) for row in signalled if row["t"] is None and not row["name"]} - asked
+    again = bare if asked and all(_place(row) in asked | bare for row in signalled) else set()
     for row in rows:
         row.update(described.of_exit(row))
         says = f"{row['name'] or 'a process'} ended with {row['exit_code']}"
-        if row in asked:
+        if _place(row) in asked:
             relation.note("process_exit", row, Bond(FOREIGN, "somebody had asked the supervisor to stop it"), says)
-        elif row in again:
+        elif _place(row) in again:
             why = "the supervisor's events tell of every end with this status that somebody had asked for it"
             relation.note("process_exit", row, Bond(FOREIGN, why), says)
         elif row["source"] not in logs:
@@ -160,15 +163,22 @@ _STOP_LINES = 40
 """A supervisor waits 30 to 90 seconds for a unit to end before it kills it; a chatty host writes some lines in that time."""
 
 
+def _place(row: Mapping[str, Any]) -> tuple[str, int, int | None]:
+    return row["source"], row["line"], row["row"]
+
+
 def _was_asked(end: Mapping[str, Any], orders: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a process was ended because somebody had the supervisor stop it: what was started again behind that is another one."""
-    before = [
-        row
-        for row in orders
-        if row["source"] == end["source"] and 0 < end["line"] - row["line"] <= _STOP_LINES and _is_about(row, end)
-    ]
-    last = max(before, key=lambda row: int(row["line"]), default=None)
-    return last is not None and last["topic"] == "stop-asked"
+    """Whether a process was ended because somebody had the supervisor stop it: what was started again behind that is another one.
+
+    `orders` are those of the same source, in the order of their lines.
+    """
+    before = bisect_left(orders, end["line"], key=lambda order: int(order["line"]))
+    for order in reversed(orders[max(0, before - _STOP_LINES) : before]):
+        if end["line"] - order["line"] > _STOP_LINES:
+            break
+        if _is_about(order, end):
+            return bool(order["topic"] == "stop-asked")
+    return False
 
 
 def _is_about(order: Mapping[str, Any], end: Mapping[str, Any]) -> bool:

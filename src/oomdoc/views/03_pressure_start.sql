@@ -4,12 +4,12 @@
 -- samples: statistics lines with a usage
 -- share_pinned: share of the samples with usage at 95 % or more
 -- peak: highest usage, 0..1
--- queued_full: samples at 85 % or more with requests waiting
+-- queued_full: samples at 85 % or more with requests waiting, more than come in with the next step
 -- pressed: the pool was the limit: pinned with a queue, or preemption warnings that are more than a rarity among the requests done
 -- first_ref: where pressure began
 -- first_t: when
 WITH stat AS (
-  SELECT s.start_id, x.*, x.kv_used >= $pool_crowded AND x.waiting > 0 AS queued
+  SELECT s.start_id, x.*, x.kv_used >= $pool_crowded AND x.waiting > $queue_of_step * coalesce(x.running, 0) AS queued
   FROM engine_stat x
   JOIN engine_start s ON s.source = x.source AND x.line BETWEEN s.first_line AND s.last_line
   WHERE x.kv_used IS NOT NULL

@@ -7,7 +7,7 @@
 -- peak_ref: where
 -- mean: mean usage
 -- waiting_max: most requests waiting
--- queued_full: points at 85 % or more with requests waiting behind some that run
+-- queued_full: points at 85 % or more with requests waiting behind some that run, more than come in with the next step
 -- waiting_full: most requests waiting at one of them
 -- queued_roomy: points below 50 % with requests waiting, more than come in with the next step
 -- queued_ref: one of those, the longest queue
@@ -80,7 +80,7 @@ WITH moved AS (
     max(kv_used) AS peak,
     -- source and line by themselves: to join them to a reference for each of a million lines costs more than all of this
     max_by(source, kv_used) || ':' || max_by(line, kv_used) AS peak_ref, avg(kv_used) AS mean, max(waiting) AS waiting_max,
-    count(*) FILTER (kv_used >= $pool_crowded AND waiting > 0 AND running IS DISTINCT FROM 0) AS queued_full,
+    count(*) FILTER (kv_used >= $pool_crowded AND queues AND running IS DISTINCT FROM 0) AS queued_full,
       max(waiting) FILTER (kv_used >= $pool_crowded) AS waiting_full,
     count(*) FILTER (kv_used < $pool_roomy AND queues) AS queued_roomy,
     arg_max(source, waiting) FILTER (kv_used < $pool_roomy AND waiting > 0)
