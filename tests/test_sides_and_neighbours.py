@@ -11,7 +11,7 @@ import pytest
 
 import oomdoc
 from oomdoc import diagnose
-from test_ends_told_outside import put
+from test_ends_told_outside import OPEN, put
 from verdicts import UP, likely, shows
 
 
@@ -202,3 +202,12 @@ def test_a_log_that_goes_on_is_not_the_containers_that_ends(
 ) -> None:
     found = set_aside(tmp_path, {log: sister(40), "pod.yaml": POD.format(restarts=restarts, code=code)})
     assert any("course-0 ended again and again" in why for why in found) is apart
+
+
+@pytest.mark.parametrize(("day", "counts"), [("Nov 21", False), ("Nov 24", True)], ids=["days before", "in its time"])
+def test_a_line_of_a_kernel_log_that_somebody_wrote_down_has_its_time(day: str, counts: bool, tmp_path: Path) -> None:
+    """A program that was ended for a full host days before this server began explains nothing of it."""
+    facts = f"journalctl -k: {day} 09:00:28 n4 kernel: Out of memory: Killed process 99120 (rsync) total-vm:9000kB, anon-rss:4000kB\n"
+    with oomdoc.analyze(put(tmp_path, {"aurora.log": OPEN, "facts.txt": facts})) as analysis:
+        ((kills, beside),) = analysis.sql("SELECT oom_kills, beside_kills FROM host")[1]
+    assert (kills + beside > 0) is counts

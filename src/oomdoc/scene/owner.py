@@ -125,7 +125,7 @@ def of_kill(row: Row, server: Server) -> Bond:
         if when == "before" or when == "after":
             return Bond(FOREIGN, f"{who}, {_apart(t, server)}")
         if when == "untimed":
-            return Bond(FOREIGN, f"{who}, another program, at a time that cannot be compared")
+            return Bond(UNKNOWN, f"{who}, another program, at a time that cannot be compared")
         return Bond(NEAR, f"{who} because the whole host was full")
     when, life = _in_time(t, server)
     own = None if life is None else life.id

@@ -10,12 +10,15 @@ from oomdoc.ingest.base import TEXT_CAP, Finish, Row
 from oomdoc.ingest.record import MONTHS
 from oomdoc.ingest.xid import meaning
 from oomdoc.regexes import regex
-from oomdoc.units import GIB, MIB, parse_size
+from oomdoc.units import GIB, MIB, NOMINAL_YEAR, parse_size
 
 UNLIMITED = 1 << 60  # the kernel prints page-rounded 2**63 for "no limit"
 _HUMAN = regex(r"\s*\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
 _AUDIT = regex(
     r"\baudit\((?:(?P<epoch>\d{9,11}\.\d{1,6})|(?P<one>\d\d)/(?P<other>\d\d)/(?P<year>\d\d(?:\d\d)?) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)\.(?P<part>\d{1,6})):\d"
+)
+_QUOTED = regex(
+    r"\S[^\n]{0,80}?[:>\"'`(] ?(?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d) \S{1,80} kernel: "
 )
 _UPTIME = regex(r"\s*\[ *(\d{1,9}\.\d{1,9})\]")
 SIZE = r"(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24}) ?(?:[kKMGT]i?B?|bytes|B)?"
@@ -75,6 +78,22 @@ def size_of_df(printed: str) -> str:
     return printed if printed[-1].isalpha() else f"{printed} kB"
 
 
+def quoted_time(text: str) -> float | None:
+    """Seconds of the nominal year of a line of a kernel log that somebody wrote down behind words of his own; None for any other.
+
+    >>> quoted_time("journalctl -k: Jan 2 03:00:11 n7 kernel: Out of memory"), quoted_time("Jan 2 03:00:11 n7 kernel: Out of memory")
+    (946782011.0, None)
+    """
+    found = _QUOTED.match(text)
+    if not found or found["month"] not in MONTHS:
+        return None
+    day, hour, minute, second = (int(found[name]) for name in ("day", "hour", "minute", "second"))
+    try:
+        return dt.datetime(NOMINAL_YEAR, MONTHS[found["month"]], day, hour, minute, second, tzinfo=dt.UTC).timestamp()
+    except ValueError:
+        return None
+
+
 def host_event(kind: str, row: Row, match: re.Match[str]) -> Row:
     """The row finished: groups `size…` and `limit…` become bytes, the head of the line `text`, its date `t`."""
     for column, prefix in (("bytes", "size"), ("limit_bytes", "limit")):
@@ -90,6 +109,8 @@ def host_event(kind: str, row: Row, match: re.Match[str]) -> Row:
         row["t"] = told
     elif since_boot := _UPTIME.match(match.string):
         row["uptime_s"] = float(since_boot[1])
+    elif written := quoted_time(match.string):
+        row["t"] = written
     row["text"] = match.string.strip()[:TEXT_CAP]
     if kind == "xid":
         row["meaning"] = meaning(row.get("count"))
