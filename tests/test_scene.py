@@ -206,6 +206,17 @@ def test_a_failed_start_of_another_model_long_before_is_another_server(tmp_path:
     assert files(tmp_path / "b", vllm_dot_log=log(), embed_dot_log=refused).diagnoses[0].cause != "healthy"
 
 
+@pytest.mark.parametrize(("age", "counts"), [("9d", False), ("2m", True)])
+def test_an_event_of_a_node_is_as_old_as_its_description_tells(tmp_path: Path, age: str, counts: bool) -> None:
+    """Nine days ago another program was ended for a full host: a server of today has nothing of it."""
+    node = (
+        "Name:               n7\nRoles:              <none>\nCapacity:\n  cpu:                16\n  nvidia.com/gpu:     8\n  memory:             64843312Ki\n"
+        f"Events:\n  Type     Reason     Age  From     Message\n  Warning  SystemOOM  {age}   kubelet  System OOM encountered, victim process: java, pid: 77\n"
+    )  # fmt: skip
+    found = files(tmp_path, vllm_dot_log=log(DIED), n7_dot_txt=node)
+    assert any("before it was listed" in each.why for each in found.set_aside) is not counts
+
+
 @pytest.mark.parametrize(
     ("gpus", "victim", "whose"),
     [("", "java", "aside"), ("  nvidia.com/gpu:     8\n", "java", "near"), ("", "VLLM::Worker", "own")],
