@@ -25,6 +25,7 @@ from oomdoc.scene.lives import (
 )
 from oomdoc.scene.places import (
     JOB_LOG,
+    age_told,
     group_of_path,
     id_of,
     is_engine,
@@ -33,7 +34,7 @@ from oomdoc.scene.places import (
     uid_of,
     workload_of,
 )
-from oomdoc.units import parse_age, show_bytes, show_seconds
+from oomdoc.units import show_bytes, show_seconds
 
 OWN, NEAR, FOREIGN, UNKNOWN = "own", "near", "foreign", "unknown"
 
@@ -125,7 +126,7 @@ def of_kill(row: Row, server: Server) -> Bond:
         when, _ = _in_time(t, server)
         if when == "before" or when == "after":
             return Bond(FOREIGN, f"{who}, {_apart(t, server)}")
-        age = _age_of(row)
+        age = age_told(row["text"] or "")
         if when == "untimed" and age is not None and age > ANOTHER_DAY_S:
             return Bond(FOREIGN, f"{who}, another program, {show_seconds(age)} before it was listed")
         if when == "untimed":
@@ -359,15 +360,6 @@ def of_exit(row: Row, server: Server) -> Bond:
                 OWN, f"{said}, and no other server is in the bundle", broken[0].id if len(broken) == 1 else None
             )
     return Bond(UNKNOWN, said)
-
-
-_AGED = regex(r"\b(?:SystemOOM|OOMKilling)\s+(?P<age>(?:\d{1,5}[ydhms])+)\b")
-
-
-def _age_of(row: Row) -> float | None:
-    """Seconds since an event of a node, as its description tells them; None where it tells none."""
-    told = _AGED.search(row["text"] or "")
-    return parse_age(told["age"]) if told else None
 
 
 def of_another_program(name: str, server: Server) -> bool:

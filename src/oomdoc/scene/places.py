@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.regexes import regex
+from oomdoc.units import parse_age
 
 _NAME = r"[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?"
 _PATHS = tuple(
@@ -157,3 +158,16 @@ def job_of(row: Mapping[str, Any], group: str) -> str | None:
             return found["group"] or found["step"] or found["row"]
     found = JOB_LOG.search(row["source"]) if row["kind"] == "slurm-oom-kill" else None
     return found["job"] if found else None
+
+
+_AGED = regex(r"\b(?:SystemOOM|OOMKilling)\s+(?P<age>(?:\d{1,5}[ydhms])+)\b")
+
+
+def age_told(text: str) -> float | None:
+    """Seconds since an event of a node, as its description tells them; None where it tells none.
+
+    >>> age_told("Warning  SystemOOM  9d  kubelet  System OOM encountered"), age_told("Killed process 7 (java)")
+    (777600.0, None)
+    """
+    told = _AGED.search(text)
+    return parse_age(told["age"]) if told else None
