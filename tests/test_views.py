@@ -533,6 +533,8 @@ def test_the_smallest_rank_rules() -> None:
         ("Qwen/Qwen3-30B-A3B-FP8", 30e9, 1.05),
         ("mistralai/Mixtral-8x7B-v0.1", 46.48e9, 2.0),
         ("unsloth/llama-3-8b-bnb-4bit", 8e9, 0.56),
+        ("org/Chat-7B-w4afp8", 7e9, 0.56),
+        ("/home/ubnbuser/q4x/Chat-8B", 8e9, 2.0),
         ("openai/gpt-oss-120b", 120e9, 2.0),
         ("deepseek-ai/DeepSeek-V3", None, 2.0),
     ],

@@ -25,9 +25,14 @@ WITH text AS (
       regexp_extract(told, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 1) AS DOUBLE
     ) * try_cast(regexp_extract(told, '(?i)(?:^|[-_/. ])(\d+)x(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 2) AS DOUBLE) * 0.83 AS moe,
          try_cast(regexp_extract(told, '(?i)(?:^|[-_/. A-Za-z])(\d+(?:\.\d+)?)b(?:[-_. /]|$)', 1) AS DOUBLE) AS dense,
-    CASE WHEN regexp_matches(words, '(?i)nvfp4|mxfp4|fp4') THEN 0.58
-      WHEN regexp_matches(words, '(?i)awq|gptq|int4|w4a|4[-_]?bit|nf4|q4|bnb|bitsandbytes') THEN 0.56
-         WHEN regexp_matches(words, '(?i)fp8|int8|w8a|8[-_]?bit|q8|eetq') THEN 1.05
+    -- a format is a word of its own: a folder of somebody whose name holds `bnb` tells nothing
+    CASE WHEN regexp_matches(words, '(?i)(?:^|[^a-z0-9])(?:nv|mx)?fp4(?:[^a-z0-9]|$)') THEN 0.58
+      WHEN regexp_matches(
+        words, '(?i)(?:^|[^a-z0-9])(?:awq|gptq|u?int4|w4a\w*|4[-_]?bits?|nf4|i?q4|bnb|bitsandbytes)\d*(?:[^a-z0-9]|$)'
+      ) THEN 0.56
+        WHEN regexp_matches(
+          words, '(?i)(?:^|[^a-z0-9])(?:fp8|u?int8|w8a\w*|8[-_]?bits?|q8|eetq)\d*(?:[^a-z0-9]|$)'
+        ) THEN 1.05
            WHEN regexp_matches(coalesce(dtype, ''), '(?i)^(torch\.)?(float|float32|fp32)$') THEN 4.0 ELSE 2.0 END AS bytes_per_param
   FROM text
 ), sized AS (
