@@ -146,9 +146,10 @@ WITH pause AS (
   )
 ), cache AS (
   SELECT sum(gib) * 1073741824 AS bytes FROM (
-    -- each API server and the engine keep their own copies of the inputs
+    -- each API server and each engine keeps its own copies of the inputs, as `host_claim` counts them
     SELECT max(try_cast(regexp_extract(value, '^[\d.]+') AS DOUBLE)) * CASE WHEN lower(flag) <> 'mm_processor_cache_gb' THEN 1
-        ELSE 1 + coalesce((SELECT max(try_cast(value AS BIGINT)) FROM engine_flag WHERE flag = 'api_server_count'), 1) END AS gib
+        ELSE coalesce((SELECT max(try_cast(value AS BIGINT)) FROM engine_flag WHERE flag = 'api_server_count'), 1)
+          + coalesce((SELECT max(try_cast(value AS BIGINT)) FROM engine_flag WHERE flag = 'data_parallel_size'), 1) END AS gib
     FROM engine_flag
     WHERE lower(flag) IN ('mm_processor_cache_gb', 'kv_offloading_size', 'max_local_cpu_size', 'lmcache_max_local_cpu_size', 'swap_space')
     GROUP BY lower(flag))

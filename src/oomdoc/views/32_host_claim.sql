@@ -4,6 +4,8 @@
 -- claim_bytes: their sum
 -- room_bytes: the container's limit or the memory of the host, whichever is smaller; NULL = not told
 -- fills_bytes: of them, what fills by and by as requests come, and is not taken at the start
+-- input_gib: the cache of multimodal inputs that each API server and each engine has of its own; NULL = not told
+-- input_copies: how many have one; NULL = no such cache is told
 -- ref: where the largest of them stands
 WITH flag AS (
   SELECT lower(regexp_replace(flag, '^LMCACHE_', '')) AS name, try_cast(regexp_extract(value, '^[\d.]+') AS DOUBLE) AS gib,
@@ -48,5 +50,7 @@ WITH flag AS (
 SELECT string_agg(
   name || ' ' || round(each / 1073741824, 1)::VARCHAR || ' GiB x ' || times::VARCHAR, ' + ' ORDER BY each * times DESC
 ) AS names, try_cast(sum(each * times) AS BIGINT) AS claim_bytes, any_value(room.bytes)::BIGINT AS room_bytes,
-  try_cast(coalesce(sum(each * times) FILTER (name = 'mm_processor_cache_gb'), 0) AS BIGINT) AS fills_bytes, arg_max(ref, each * times) AS ref
+  try_cast(coalesce(sum(each * times) FILTER (name = 'mm_processor_cache_gb'), 0) AS BIGINT) AS fills_bytes,
+  max(each) FILTER (name = 'mm_processor_cache_gb') / 1073741824 AS input_gib, max(times) FILTER (name = 'mm_processor_cache_gb') AS input_copies,
+  arg_max(ref, each * times) AS ref
 FROM claim, room HAVING count(*) > 0
