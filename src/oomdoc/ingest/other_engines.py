@@ -153,6 +153,7 @@ PATTERNS: tuple[Pattern, ...] = (
     _of("kv_available_bytes", "sglang", "Cache is allocated", rf"{_SEAT}KV Cache is allocated\. .{{0,60}}?\bKV size: (?P<value>{_NUM} GB)", "[2027-03-02 04:05:06 PP3] KV Cache is allocated. #tokens: 90000, KV size: 1.50 GB", 1.5 * (1 << 30), "sglang-kv-latent"),
     _of("weights_bytes", "llama.cpp", ("model buffer size", "load_tensors: "), rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal|CANN|MUSA)(?P<device>\d{{1,3}})? (?:model )?buffer size = +(?P<value>{_SIZE})", "load_tensors:        CUDA0 model buffer size =  4096.00 MiB", 4 << 30, "llamacpp-weights"),
     _of("kv_available_bytes", "llama.cpp", "KV buffer size", rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal|CANN|MUSA)(?P<device>\d{{1,3}})? KV buffer size = +(?P<value>{_SIZE})", "llama_kv_cache:      CUDA0 KV buffer size =  1024.00 MiB", 1 << 30, "llamacpp-kv"),
+    _of("free_at_start_bytes", "llama.cpp", "using device ", rf"\busing device (?:CUDA|ROCm|Vulkan|SYCL|Metal|CANN|MUSA)(?P<device>\d{{1,3}})? \(.{{1,200}}?\) - (?P<value>{_NUM} MiB) free", "llama_model_load_from_file_impl: using device CUDA1 (Card Y) (0000:02:00.0) - 8192 MiB free", 8 << 30, "llamacpp-free"),
     _of("activation_bytes", "llama.cpp", "compute buffer size", rf"(?:CUDA|ROCm|Vulkan|SYCL|Metal|CANN|MUSA)(?P<device>\d{{1,3}})? compute buffer size = +(?P<value>{_SIZE})", "llama_context:      CUDA1 compute buffer size =  1024.00 MiB", 1 << 30, "llamacpp-compute"),
     _of("kv_pool_tokens", "llama.cpp", " cells, ", rf"\bsize = +{_SIZE} \( *(?P<value>\d{{1,12}}) cells, ", "llama_kv_cache: size = 4096.00 MiB ( 65536 cells,  32 layers,  4/4 seqs), K (f16): 2048.00 MiB", 65536, "llamacpp-cells"),
     _of("activation_bytes", "trtllm", "execution context memory", rf"Allocated (?P<value>{_SIZE}) for execution context memory", "[MemUsageChange] Allocated 512.00 MiB for execution context memory.", 512 << 20, "trtllm-context"),
@@ -201,6 +202,13 @@ PATTERNS: tuple[Pattern, ...] = (
         regex(rf"\blayers\.requested=-1\b.{{0,80}}?layers\.offload=\d.{{0,400}}?\bmemory\.required\.full=\"?(?P<value>{_SIZE})"), "engine_figure",
         (('level=INFO msg="offload to cuda" layers.requested=-1 layers.model=33 layers.offload=12 layers.split="" memory.available="[9.0 GiB]" memory.required.full="20.0 GiB" memory.required.partial="8.5 GiB"',
           {"name": "model_needs_bytes", "value": 20 << 30}),), convert=_figure("model_needs_bytes"),
+    ),
+    Pattern(
+        # how far a prompt is read: the tokens that are in the cache with this batch, and their share of the prompt
+        "llamacpp-prompt-progress", "llama.cpp", ("prompt processing progress",),
+        regex(r"\bprompt processing progress, n_(?:tokens|past) = (?P<value>\d{1,9}),.{0,60}\bprogress = (?P<text>[01]\.\d{1,9})"), "note",
+        (("slot update_slots: id  1 | task 5 | prompt processing progress, n_tokens = 6144, batch.n_tokens = 2048, progress = 0.750000", {"topic": "prompt-progress", "value": 6144.0, "text": "0.750000"}),),
+        const={"topic": "prompt-progress"},
     ),
     Pattern(
         "llamacpp-kv-refused", "llama.cpp", ("buffer for kv cache",), regex(r"failed to allocate buffer for kv cache"), "startup_check",

@@ -171,7 +171,8 @@ WITH pick AS (
     SELECT process, pid, rank
     FROM seen.log_error
     UNION ALL
-    SELECT process, pid, rank
+    -- one process that spreads a model itself names the device, and no worker
+    SELECT coalesce(process, CASE WHEN rank >= 1 THEN 'Worker' END) AS process, pid, rank
     FROM seen.engine_figure
     UNION ALL
     SELECT process, pid, rank
