@@ -46,10 +46,6 @@ QUARTER_S = 900.0
 """What clocks of two zones differ by, at the least."""
 
 
-PROCESS_XIDS = frozenset((13, 31, 43, 45, 68, 69))
-"""Xids that a program brings upon itself; all others are the device's or the driver's, whoever was using it (NVIDIA's catalogue of Xid errors)."""
-
-
 @dataclass(frozen=True)
 class Bond:
     """Whose an event is, the life that it belongs to (None = all or none), and why."""
@@ -60,7 +56,7 @@ class Bond:
 
 
 Row = Mapping[str, Any]
-_OTHER_WORK = regex(
+OTHER_WORK = regex(
     r"(?i)train|fine-?tun|notebook|jupyter|etl|diffus|render|transcod|sweep|hpo|simulat|(?<![a-z])sim(?![a-z])"
 )
 """What is done on devices beside serving."""
@@ -123,16 +119,16 @@ def of_kill(row: Row, server: Server) -> Bond:
     if known is None and engine is False:
         if alone:
             return Bond(FOREIGN, f"{who} in a memory group of its own")
-        when, _ = _in_time(t, server)
+        when, _ = in_time(t, server)
         if when == "before" or when == "after":
-            return Bond(FOREIGN, f"{who}, {_apart(t, server)}")
+            return Bond(FOREIGN, f"{who}, {apart(t, server)}")
         age = age_told(row["text"] or "")
         if when == "untimed" and age is not None and age > ANOTHER_DAY_S:
             return Bond(FOREIGN, f"{who}, another program, {show_seconds(age)} before it was listed")
         if when == "untimed":
             return Bond(UNKNOWN, f"{who}, another program, at a time that cannot be compared")
         return Bond(NEAR, f"{who} because the whole host was full")
-    when, life = _in_time(t, server)
+    when, life = in_time(t, server)
     own = None if life is None else life.id
     if known and t is not None and any(-BEFORE_S <= ended - t <= SEEN_S for ended in server.ended):
         return Bond(OWN, f"{who} in the server's memory group, and its container ended within seconds of that")
@@ -147,7 +143,7 @@ def of_kill(row: Row, server: Server) -> Bond:
             return Bond(
                 OWN, f"{earlier.source} shows an earlier start that was ended by a signal and tells no time", earlier.id
             )
-        return Bond(FOREIGN, f"{who} {_apart(t, server)}")
+        return Bond(FOREIGN, f"{who} {apart(t, server)}")
     if when == "after":
         if shifted := _shifted(t, server):
             return Bond(
@@ -158,7 +154,7 @@ def of_kill(row: Row, server: Server) -> Bond:
         if server.came_up and server.running_since is not None and t is not None and server.running_since < t:
             return Bond(FOREIGN, f"{who}, and the server's container runs on")
         if life is not None and life.end in ("failed", "stopped"):
-            return Bond(FOREIGN, f"{who} {_apart(t, server)}")
+            return Bond(FOREIGN, f"{who} {apart(t, server)}")
         return Bond(
             OWN if engine or known or same else UNKNOWN,
             f"{who} after the last line of {life.source if life else 'the log'}",
@@ -197,44 +193,11 @@ def shows_identity(kill: Row, server: Server) -> bool:
     )  # fmt: skip
 
 
-SENT = frozenset((137, 143))
-"""SIGKILL and SIGTERM. A program that ends by a fault of its own has status 139, 132 or 136; where it is a worker, its server notices
-and ends with a status below 128."""
-
-
-def of_fault(row: Row, server: Server) -> Bond:
-    """An error of a device or program that the kernel reports (Xid, segfault, reboot): `process`, `t`, `kind`."""
-    t, name = row["t"], row["process"]
-    what = f"{row['kind']}" + (f" of {name}" if name else "")
-    if row["pid"] in server.listed_pids:
-        return Bond(OWN, f"{what} names process {row['pid']}, which a list of processes shows to be the server's")
-    when, life = _in_time(t, server)
-    alone = row["kind"] == "segfault" or row["count"] in PROCESS_XIDS
-    if (row["text"] or "").startswith("DCGM"):  # an exporter names the pod that has the device
-        bond = None if server.kin.has(name) else _of_pod(name, None, server, what)
-        if bond is not None and bond.whose == FOREIGN:
-            return bond
-        if name and not server.kin.has(name) and _OTHER_WORK.search(name):
-            return Bond(FOREIGN, f"{what}, another program's pod")
-        name = None
-    if (server.lives or server.kin.shown_beside(row["source"])) and alone and is_engine(name) is False:
-        return Bond(FOREIGN, f"{what} is another program's")
-    if row["kind"] == "segfault" and server.exit_codes and server.exit_codes <= SENT:
-        return Bond(FOREIGN, f"{what}, and the server's container was ended by a signal that somebody sent")
-    if when in ("before", "after"):
-        return Bond(FOREIGN, f"{what} {_apart(t, server)}")
-    if when == "survived" and life is not None:
-        return Bond(FOREIGN, f"{what}, and the server of {life.source} answered on after it")
-    if when == "untimed" and server.lives:
-        return Bond(UNKNOWN, f"{what} at a time that cannot be compared")
-    return Bond(OWN, what, None if life is None else life.id)
-
-
 def of_statement(row: Row, server: Server) -> Bond:
     """A statement about host memory, shared memory or a lost worker in a text that is no log of the server's: `t`."""
-    when, life = _in_time(row["t"], server)
+    when, life = in_time(row["t"], server)
     if when in ("before", "after"):
-        return Bond(FOREIGN, f"another program's log, {_apart(row['t'], server)}")
+        return Bond(FOREIGN, f"another program's log, {apart(row['t'], server)}")
     if when == "survived" and life is not None:
         return Bond(FOREIGN, f"another program's log, and the server of {life.source} answered on after it")
     return Bond(UNKNOWN, "a text that is no log of the server's")
@@ -256,7 +219,7 @@ def of_container(row: Row, server: Server) -> Bond:
     """A container's state: `pod`, `name`, `namespace`, `serves`."""
     pod, name = row["pod"], row["name"]
     said = f"container {name} of pod {pod}" if pod and name else f"pod {pod}" if pod else f"container {name}"
-    bond = _of_pod(pod, row["namespace"], server, said)
+    bond = of_pod(pod, row["namespace"], server, said)
     if bond is not None and bond.whose == FOREIGN:
         return bond
     if outlived(row, server.lives):
@@ -276,7 +239,7 @@ def of_container(row: Row, server: Server) -> Bond:
 def of_measured(namespace: str | None, pod: str | None, container: str | None, server: Server, kin_told: bool) -> Bond:
     """What an exporter measured of a container. `kin_told`: it tells of a pod that is called as this server or a model server is."""
     said = f"measured of {pod or container or 'a container'}"
-    bond = _of_pod(pod, namespace, server, said)
+    bond = of_pod(pod, namespace, server, said)
     if bond is not None:
         return bond
     if pod and kin_told and server.kin.has(pod) is False:
@@ -300,7 +263,7 @@ def of_cluster_event(row: Row, server: Server) -> Bond:
             return Bond(FOREIGN, f"an event of {about}")
         return Bond(OWN, f"an event of {about}")
     said = f"an event of {about}"
-    bond = _of_pod(name or None, namespace, server, said)
+    bond = of_pod(name or None, namespace, server, said)
     if bond is not None or not name:
         return bond or Bond(UNKNOWN, "an event that names nobody")
     if server.kin.has(name):
@@ -342,9 +305,9 @@ def of_exit(row: Row, server: Server) -> Bond:
     said = f"{name} ended" if name else "a process ended"
     if name and of_another_program(name, server):
         return Bond(FOREIGN, f"{said}, another program")
-    when, _ = _in_time(t, server)
+    when, _ = in_time(t, server)
     if when in ("before", "after"):
-        return Bond(FOREIGN, f"{said} {_apart(t, server)}")
+        return Bond(FOREIGN, f"{said} {apart(t, server)}")
     by_itself = row["exit_code"] is not None and 0 <= row["exit_code"] < 128
     if by_itself and name and (is_engine(name) or server.kin.shares_a_word(name)):
         broken = [life for life in server.lives if life.end == "open" and not life.served]
@@ -412,7 +375,7 @@ def _of_group(group: str, server: Server) -> bool | None:
     return None
 
 
-def _of_pod(pod: str | None, namespace: str | None, server: Server, said: str) -> Bond | None:
+def of_pod(pod: str | None, namespace: str | None, server: Server, said: str) -> Bond | None:
     """By the pod: its own, another replica, somebody else's; None where no pod is named."""
     if _other_namespace(namespace, server):
         return Bond(FOREIGN, f"{said} in namespace {namespace}")
@@ -442,7 +405,7 @@ def _names(server: Server, name: str) -> bool:
     return any(own in name or name in own for own in (*server.containers, *server.pods, *server.workloads) if own)
 
 
-def _in_time(t: float | None, server: Server) -> tuple[str, Life | None]:
+def in_time(t: float | None, server: Server) -> tuple[str, Life | None]:
     """When an event was: `during` a life, `survived` by it, `before` all, `after` the nearest one before it, or `untimed`."""
     timed = [life for life in server.lives if life.begin_t is not None and life.end_t is not None]
     if t is None or not timed:
@@ -483,7 +446,7 @@ def _untimed_and_killed(server: Server) -> Life | None:
     return lives[0]
 
 
-def _apart(t: float | None, server: Server) -> str:
+def apart(t: float | None, server: Server) -> str:
     """How far before the server's first line or after its last an event lies."""
     begins = [life.begin_t for life in server.lives if life.begin_t is not None]
     ends = [life.end_t for life in server.lives if life.end_t is not None]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.regexes import regex
-from oomdoc.scene import owner, told
+from oomdoc.scene import device_faults, owner, told
 from oomdoc.scene.lives import Server
 from oomdoc.scene.lookups import Descriptions, Devices, box_of, placed_rows, rows_of
 from oomdoc.scene.owner import FOREIGN, UNKNOWN, Bond
@@ -24,9 +24,16 @@ def bind_host_events(store: Tables, server: Server, relation: Relation) -> None:
     logs = {life.source for life in server.lives}
     rows = placed_rows(store, "host_event", "source, line, t, kind, process, pid, memory_group, count, text")
     faulty = {row["pid"] for row in rows if row["kind"] == "segfault" and row["pid"] is not None}
+    logged = [
+        (row, device_faults.of_fault(row, server))
+        for row in rows
+        if row["kind"] == "xid" and not device_faults.is_gauge(row)
+    ]
     for row in rows:
         if row["kind"] in FAULTS:
-            bond = owner.of_fault(row, server)
+            bond = device_faults.of_fault(row, server)
+            if device_faults.is_gauge(row):
+                bond = device_faults.of_repeated(row, logged) or bond
             if bond.whose == UNKNOWN and row["kind"] == "segfault" and len(faulty) > 1:
                 bond = Bond(
                     FOREIGN, f"one of {len(faulty)} programs that ended by a fault, at times that cannot be compared"
