@@ -193,6 +193,10 @@ def shows_identity(kill: Row, server: Server) -> bool:
     )  # fmt: skip
 
 
+_MOUNTED = regex(r"\s{0,8}\S{1,40}(?: +\d[\d.]{0,15}[KMGT]?){3} +\d{1,3}% +/dev/shm\b")
+"""A row of `df`: size, used, available, share, where it is mounted."""
+
+
 def of_statement(row: Row, server: Server) -> Bond:
     """A statement about host memory, shared memory or a lost worker in a text that is no log of the server's: `t`."""
     when, life = in_time(row["t"], server)
@@ -200,6 +204,8 @@ def of_statement(row: Row, server: Server) -> Bond:
         return Bond(FOREIGN, f"another program's log, {apart(row['t'], server)}")
     if when == "survived" and life is not None:
         return Bond(FOREIGN, f"another program's log, and the server of {life.source} answered on after it")
+    if row["kind"] == "shm-full" and _MOUNTED.match(row["text"] or ""):
+        return Bond(NEAR, "how full shared memory is, as somebody looked it up: no other program's message")
     return Bond(UNKNOWN, "a text that is no log of the server's")
 
 

@@ -50,7 +50,9 @@ WITH sampled AS (
 ), described AS (
   SELECT (SELECT max(n) FROM listed) AS n, (SELECT max_by(ref, n) FROM listed) AS ref,
     arg_min(name, line) FILTER (name IS NOT NULL) AS name, min(total_bytes) AS total, max(total_bytes) AS total_max,
-         any_value(mig_profile) AS mig_profile, min(source || ':' || line) FILTER (mig_profile IS NOT NULL) AS mig_ref FROM gpu_device
+         -- an exporter lists a card's instances scrape after scrape: those of the last
+         arg_max(mig_profile, line) FILTER (mig_profile IS NOT NULL) AS mig_profile,
+         arg_max(source || ':' || line, line) FILTER (mig_profile IS NOT NULL) AS mig_ref FROM gpu_device
 ), granted AS (
   SELECT max(gpus) AS n, max(mig_profile) AS mig_profile, min(source || ':' || line) AS ref,
     min(source || ':' || line) FILTER (mig_profile IS NOT NULL) AS mig_ref,

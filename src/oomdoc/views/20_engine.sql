@@ -157,7 +157,12 @@ WITH pick AS (
       regexp_extract(version, '(\d+)\.(\d+)(?:\.(\d+))?', 1) AS BIGINT
     ) * 1000000 + try_cast(regexp_extract(version, '(\d+)\.(\d+)(?:\.(\d+))?', 2) AS BIGINT) * 1000
             + coalesce(try_cast(regexp_extract(version, '(\d+)\.(\d+)(?:\.(\d+))?', 3) AS BIGINT), 0) AS version_number FROM told
-), stats AS (SELECT count(*) AS n FROM seen.engine_stat)
+), others AS (
+  -- a panel or a scrape shows whoever serves: where another start does, it is no sign that this one came up
+  SELECT count(*) > 0 AS serve FROM focus f JOIN incident i ON i.incident = f.incident JOIN engine_start s ON s.served AND s.start_id <> i.start_id
+), stats AS (
+  SELECT count(*) AS n FROM seen.engine_stat x, others o WHERE NOT o.serve OR x.source IN (SELECT source FROM engine_start)
+)
 , worker AS (
   SELECT coalesce(max(rank), -1) + 1 AS ranks, count(DISTINCT pid) AS pids,
     bool_or(
