@@ -8,11 +8,24 @@
 -- probe: startup or liveness
 -- of_budget: they last as long as that, to a period, with or without the grace that the kubelet gives before it kills
 -- ref: where the first of them stands
-WITH life AS (
+WITH logged AS (
+  -- what runs out of something ends at the same step each time: those that end at several were ended by a clock
+  SELECT source, first_line, last_milestone, ran_s
+  FROM (
+    SELECT *, lead(t) OVER (PARTITION BY source ORDER BY first_line) - t AS ran_s
+    FROM engine_start
+    WHERE marked
+  ) s
+  WHERE NOT served AND ran_s >= $life_least_s AND NOT EXISTS (FROM failure_event f WHERE f.start_id = s.start_id AND f.grade >= 2)
+), life AS (
   -- from outside: SIGKILL, SIGTERM, or an orderly end that nobody asked for; a kill for memory has its own reason
   SELECT pod, name, source, line, ran_s FROM container
   WHERE ran_s >= $life_least_s AND exit_code IN (0, 137, 143, -9, -15)
     AND coalesce(last_reason, '') NOT IN ('OOMKilled', 'Evicted', 'Unknown') AND (exit_code <> 0 OR restarts > 0)
+  UNION ALL
+  -- by the log: from a start that neither came up nor failed to the next one
+  SELECT NULL, source, source, first_line, ran_s FROM logged
+  WHERE source IN (SELECT source FROM logged GROUP BY source HAVING count(DISTINCT last_milestone) > 1)
 ), probe AS (
   SELECT kind, sum_s, period FROM (
     SELECT kind,
