@@ -26,6 +26,9 @@ FORMS: dict[str, Callable[[str, str], str]] = {
     "compose-coloured": lambda who, line: f"\x1b[36m{who}  | \x1b[0m{line}",
     "syslog": lambda who, line: f"Nov 18 12:00:01 {who} vllm[77]: {line}",
     "journald": lambda who, line: f"{STAMP} {who} vllm[77]: {line}",
+    "json-of-pods": lambda who, line: json.dumps({"time": STAMP, "message": line, "pod": who, "instance": "i-9"}),
+    "json-of-replicas": lambda who, line: json.dumps({"ts": STAMP, "app": "chat", "replica": who, "msg": line}),
+    "json-of-boxes": lambda who, line: json.dumps({"ts": STAMP, "container_name": who, "log": line}),
 }
 RECORD = "INFO 11-18 12:00:01 [core.py:12] hello"
 
@@ -56,6 +59,7 @@ def test_one_engine_and_those_beside_it_stay_one(form: str) -> None:
 
 def test_ranks_of_one_engine_and_tables_are_no_writers() -> None:
     for lines in (
+        [json.dumps({"ts": STAMP, "host": f"node-{rank}", "msg": RECORD}) for rank in (0, 1)],
         [f"{rank}: {RECORD}" for rank in (0, 1, 2)],
         [f"(EngineCore_{rank} pid=7) {RECORD}" for rank in (0, 1)],
         ["name | size", "a | 1", "b | 2", f"c {RECORD}"],

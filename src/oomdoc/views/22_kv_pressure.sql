@@ -27,6 +27,7 @@
 -- state_full: share of the points in which the slots for recurrent states are taken; NULL = the model has none, or not printed
 -- state_ref: the first of them
 -- running_drop: while the pool was full, running fell and waiting rose
+-- eased: nobody was ever seen to wait, and nobody was preempted between two readings: however full the pool is, it turns nobody away
 -- held_by_nobody: points at 85 % or more in which requests wait and none runs: those that run would give their blocks back
 -- held_by_nobody_waiting: most requests waiting at one of them
 -- held_by_nobody_share: the least usage at them
@@ -111,8 +112,10 @@ WITH moved AS (
   FROM seen.preemption
 ), counted AS (
   -- a sheet without labels is of the same servers as the series with them
-  SELECT greatest(sum(grown) FILTER (coalesce(labels, '') <> ''), max(grown) FILTER (coalesce(labels, '') = '')) AS preemptions, min(ref) AS ref FROM (
-    SELECT labels, max(value) AS grown, min_by(source || ':' || line, t) FILTER (value > 0) AS ref
+  SELECT greatest(sum(grown) FILTER (coalesce(labels, '') <> ''), max(grown) FILTER (coalesce(labels, '') = '')) AS preemptions, min(ref) AS ref,
+    bool_or(grown > 0 AND (readings = 1 OR grown > least)) AS rises
+  FROM (
+    SELECT labels, max(value) AS grown, min(value) AS least, count(*) AS readings, min_by(source || ':' || line, t) FILTER (value > 0) AS ref
     FROM metric
     WHERE name IN ('vllm:num_preemptions_total', 'vllm:num_preemptions')
     GROUP BY labels)
@@ -127,6 +130,7 @@ SELECT f.* REPLACE (
       THEN least(f.demand, greatest(f.peak, h.tokens / (e.kv_pool_tokens * e.data_parallel_size))) ELSE f.demand END AS demand),
   -- a warning is one preemption at least; the larger of two counts saw more of them
   greatest(CASE WHEN w.n > 0 THEN coalesce(w.preemptions, 1) END, c.preemptions, s.preemptions)::BIGINT AS preemptions,
+  coalesce(f.waiting_max = 0 AND w.n = 0 AND NOT coalesce(c.rises, false) AND coalesce(s.preemptions, 0) = 0, false) AS eased,
   d.capped, d.ref AS capped_ref, coalesce(w.ref, c.ref, s.ref) AS preemption_ref, CASE WHEN w.n > 0 THEN w.swaps END AS swaps
 FROM folded f, held d, warned w, counted c, sheet s, engine e, (SELECT max(tokens) AS tokens FROM traffic_flight) h
 WHERE f.samples > 0 OR w.n > 0 OR c.preemptions IS NOT NULL OR s.preemptions IS NOT NULL
