@@ -196,12 +196,24 @@ PATTERNS: tuple[Pattern, ...] = (
         (("    input_token_logprobs = self.compute_logprobs(rows)", {"topic": "prompt-logprobs"}),),
         const={"topic": "prompt-logprobs"}, convert=lambda row, match: {**row, "text": match.string.strip()[:300]},
     ),
+    *(
+        # what Ollama counts before it starts a runner, where nobody says how many layers to put on the device (-1): it takes those that fit
+        Pattern(
+            f"ollama-{name.replace('_', '-')}", "ollama", ("layers.requested=-1",),
+            regex(rf"\blayers\.requested=-1\b.{{0,500}}?\b{re.escape(field)}=\"?\[?(?P<value>{_SIZE})"), "engine_figure",
+            (('level=INFO msg="offload to cuda" layers.requested=-1 layers.model=33 layers.offload=12 layers.split="" memory.available="[9.0 GiB]" memory.required.full="20.0 GiB" '
+              'memory.required.partial="8.5 GiB" memory.required.kv="4.0 GiB" memory.weights.total="11.0 GiB" memory.graph.full="5.0 GiB"', {"name": name, "value": value}),),
+            convert=_figure(name),
+        )
+        for name, field, value in (
+            ("model_needs_bytes", "memory.required.full", 20 << 30), ("model_finds_bytes", "memory.available", 9 << 30), ("model_kv_bytes", "memory.required.kv", 4 << 30),
+            ("model_weights_bytes", "memory.weights.total", 11 << 30), ("model_graph_bytes", "memory.graph.full", 5 << 30),
+        )
+    ),
     Pattern(
-        # layers that fit on the device, of those that the model has: -1 or nothing was asked, the server counted for itself
-        "ollama-offload", "ollama", ("layers.offload=",),
-        regex(rf"\blayers\.requested=-1\b.{{0,80}}?layers\.offload=\d.{{0,400}}?\bmemory\.required\.full=\"?(?P<value>{_SIZE})"), "engine_figure",
-        (('level=INFO msg="offload to cuda" layers.requested=-1 layers.model=33 layers.offload=12 layers.split="" memory.available="[9.0 GiB]" memory.required.full="20.0 GiB" memory.required.partial="8.5 GiB"',
-          {"name": "model_needs_bytes", "value": 20 << 30}),), convert=_figure("model_needs_bytes"),
+        "ollama-slots", "ollama", ("starting llama server", "starting runner"), regex(r"\bstarting (?:llama server|runner)\b.{0,600}? --parallel (?P<value>\d{1,5})\b"), "engine_flag",
+        (('level=INFO source=server.go:375 msg="starting llama server" cmd="/usr/bin/ollama runner --model /m/a --ctx-size 8192 --parallel 4 --port 41177"', {"flag": "max_num_seqs", "value": "4"}),),
+        const={"flag": "max_num_seqs", "origin": "logged"},
     ),
     Pattern(
         # how far a prompt is read: the tokens that are in the cache with this batch, and their share of the prompt
