@@ -142,6 +142,7 @@ PATTERNS: tuple[Pattern, ...] = (
     _step("capture-start", "Capture cuda graph begin", "[2027-03-02 04:05:06 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=6.9 GB"),
     _step("captured", "Capture cuda graph end", "[2027-03-02 04:05:06 TP0] Capture cuda graph end. Time elapsed: 9.20 s. mem usage=1.10 GB. avail mem=5.8 GB."),
     _of("weights_bytes", "trtllm", "Loaded engine size", rf"Loaded engine size: (?P<value>{_SIZE})", "[TensorRT-LLM][INFO] Loaded engine size: 512 MiB", 512 << 20, "trtllm-engine-size"),
+    _of("weights_bytes", "trtllm", "Total Weights Memory", rf"\bTotal Weights Memory: (?P<value>{_NUM} bytes)", "[12/18/2027-02:49:38] [TRT] [I] Total Weights Memory: 1073741824 bytes", 1 << 30, "tensorrt-weights"),
     _of("kv_available_bytes", "trtllm", "bytes for k", rf"Allocate (?P<value>{_NUM} bytes) for k/v cache", "Allocate 4096000000 bytes for k/v cache.", 4096000000, "trtllm-kv-bytes"),
     _of("kv_available_bytes", "trtllm", "for max tokens in paged KV cache", rf"Allocated (?P<value>{_SIZE}) for max tokens in paged KV cache", "[MemUsageChange] Allocated 8.00 GiB for max tokens in paged KV cache (65536).", 8 << 30, "trtllm-kv-allocated"),
     _of("kv_pool_tokens", "trtllm", "for max tokens in paged KV cache", rf"for max tokens in paged KV cache \((?P<value>{_NUM})\)", "[MemUsageChange] Allocated 8.00 GiB for max tokens in paged KV cache (65536).", 65536, "trtllm-kv-max-tokens"),
