@@ -25,7 +25,7 @@ QUANTITIES = (
         not_names=("batch size",),
     ),
     Quantity(
-        "segment.active", "allocator_segment", "active_bytes", "bytes",
+        "segment.active", "allocator_segment", "allocated_bytes", "bytes",
         strong="active bytes",
         weak="active, allocated, in use, used, live",
         high=_MOST,
