@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import TEXT_CAP, Pattern, Row, pattern
+from oomdoc.ingest.base import TEXT_CAP, Pattern, Row, pattern, phrases
 from oomdoc.ingest.host_events.rows import SIZE, event, fact
 from oomdoc.ingest.host_events.shared_memory import SHM_NAME
 
@@ -31,17 +31,9 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "pinned-alloc-failed",
         "cuda",
-        (
-            "pinned",
-            "pin_memory",
-            "HostAlloc",
-            "HostRegister",
-            "HostMalloc",
-            "MallocHost",
-            "num_cpu_blocks",
-            "register ptr",
-            "nable to pin",
-            "ailed to pin",
+        phrases(
+            "pinned|pin_memory|HostAlloc|HostRegister|HostMalloc|MallocHost|num_cpu_blocks|register ptr|"
+            "nable to pin|ailed to pin"
         ),
         (
             r"(?:[Pp]inned (?:host )?(?:memory|pool)|pin_memory|cudaHost(?:Alloc|Register)|num_cpu_blocks)"
@@ -97,15 +89,9 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "host-alloc-failed",
         "libc",
-        (
-            "std::bad_alloc",
-            "Cannot allocate memory",
-            "MemoryError",
-            "memory allocation of",
-            "host memory",
-            "CPU memory",
-            "system memory",
-            "host RAM",
+        phrases(
+            "std::bad_alloc|Cannot allocate memory|MemoryError|memory allocation of|host memory|CPU memory|"
+            "system memory|host RAM"
         ),
         (
             r"\bstd::bad_alloc\b",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern, Row, pattern
+from oomdoc.ingest.base import Pattern, Row, pattern, phrases
 from oomdoc.ingest.host_events.rows import event, fact, host_event, size_in_bytes
 from oomdoc.units import KIB
 
@@ -139,15 +139,9 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "batch-oom",
         "slurm",
-        (
-            "oom_kill event",
-            "oom-kill event",
-            "OOM Killed",
-            "memory limit",
-            "Out Of Memory",
-            "OUT_OF_ME",
-            "TERM_MEMLIMIT",
-            "job killed: mem",
+        phrases(
+            "oom_kill event|oom-kill event|OOM Killed|memory limit|Out Of Memory|OUT_OF_ME|TERM_MEMLIMIT|"
+            "job killed: mem"
         ),
         (
             r"Detected (?P<count>\d+) oom[_-]kill event",
@@ -191,19 +185,9 @@ SIGNALS: tuple[Pattern, ...] = (
     pattern(
         "segfault",
         "libc",
-        (
-            "SIGSEGV",
-            "SIGILL",
-            "SIGFPE",
-            "Segmentation fault",
-            "Illegal instruction",
-            "Floating point exception",
-            "segfault at",
-            "Segfault encountered",
-            "Caught signal",
-            "trap divide error",
-            "trap invalid opcode",
-            "general protection",
+        phrases(
+            "SIGSEGV|SIGILL|SIGFPE|Segmentation fault|Illegal instruction|Floating point exception|segfault at|"
+            "Segfault encountered|Caught signal|trap divide error|trap invalid opcode|general protection"
         ),
         # arch/x86/kernel/traps.c: what is no page fault is reported as `traps: NAME[PID] ... ip:`
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern, Row, pattern
+from oomdoc.ingest.base import Pattern, Row, pattern, phrases
 from oomdoc.ingest.host_events.rows import SIZE, host_event
 
 
@@ -68,13 +68,9 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "ray-memory-kill",
         "ray",
-        (
-            "memory pressure",
-            "running low on memory",
-            "exceptions.OutOfMemoryError",
-            "NODE_OUT_OF_MEMORY",
-            "OOM kill reason",
-            "to free up memory",
+        phrases(
+            "memory pressure|running low on memory|exceptions.OutOfMemoryError|NODE_OUT_OF_MEMORY|"
+            "OOM kill reason|to free up memory"
         ),
         (
             r"(?<!\d)(?P<count>\d{1,6}) Workers? \(tasks / actors\) killed due to memory pressure",

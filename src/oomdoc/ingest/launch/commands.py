@@ -214,7 +214,7 @@ def _engine_at(words: Sequence[Word]) -> int | None:
 
 _LETTER = regex(r"-[A-Za-z]")
 _MODEL_OPTIONS = frozenset(
-    (
+    [
         "--model",
         "--model-tag",
         "--model-path",
@@ -224,7 +224,7 @@ _MODEL_OPTIONS = frozenset(
         "--model_dir",
         "--checkpoint_dir",
         "-m",
-    )
+    ]
 )
 
 

@@ -9,35 +9,19 @@ from oomdoc.regexes import regex
 
 _VALUE_CAP = 2000
 SHORT_OPTIONS: dict[str, str] = {
-    "tp": "tensor_parallel_size",
-    "pp": "pipeline_parallel_size",
-    "dp": "data_parallel_size",
-    "dpl": "data_parallel_size_local",
-    "dpn": "data_parallel_rank",
-    "dpr": "data_parallel_start_rank",
-    "dpa": "data_parallel_address",
-    "dpp": "data_parallel_rpc_port",
-    "dpb": "data_parallel_backend",
-    "dcp": "decode_context_parallel_size",
-    "pcp": "prefill_context_parallel_size",
-    "ep": "enable_expert_parallel",
-    "asc": "api_server_count",
-    "spec-draft-tp": "speculative_draft_tensor_parallel_size",
-    "cc": "compilation_config",
-    "q": "quantization",
-    "O": "compilation_config",
-}
+    "tp": "tensor_parallel_size", "pp": "pipeline_parallel_size", "dp": "data_parallel_size",
+    "dpl": "data_parallel_size_local", "dpn": "data_parallel_rank", "dpr": "data_parallel_start_rank",
+    "dpa": "data_parallel_address", "dpp": "data_parallel_rpc_port", "dpb": "data_parallel_backend",
+    "dcp": "decode_context_parallel_size", "pcp": "prefill_context_parallel_size", "ep": "enable_expert_parallel",
+    "asc": "api_server_count", "spec-draft-tp": "speculative_draft_tensor_parallel_size", "cc": "compilation_config",
+    "q": "quantization", "O": "compilation_config",
+}  # fmt: skip
 """vLLM's short options (`engine/arg_utils.py`, `entrypoints/cli` of 0.2 to 0.33)."""
 RENAMED = {
-    "model_tag": "model",
-    "model_path": "model",
-    "model_name_or_path": "model",
-    "model_url": "model",
-    "tensor_parallel": "tensor_parallel_size",
-    "pipeline_parallel": "pipeline_parallel_size",
-    "max_seq_len": "max_model_len",
-    "gpu_memory_utilisation": "gpu_memory_utilization",
-}
+    "model_tag": "model", "model_path": "model", "model_name_or_path": "model", "model_url": "model",
+    "tensor_parallel": "tensor_parallel_size", "pipeline_parallel": "pipeline_parallel_size",
+    "max_seq_len": "max_model_len", "gpu_memory_utilisation": "gpu_memory_utilization",
+}  # fmt: skip
 ENGINE_FLAGS: frozenset[str] = frozenset(
     """
     tensor_parallel_size pipeline_parallel_size data_parallel_size data_parallel_size_local enable_expert_parallel
@@ -84,19 +68,12 @@ ENVIRONMENT = regex(
 """Variables that bear on memory or devices; others are left alone."""
 _SECRET = regex(r"api_?key|token$|secret|passw|credential", re.I)
 VARIABLE_FLAGS = {
-    "TP": "tensor_parallel_size",
-    "TP_SIZE": "tensor_parallel_size",
-    "PP": "pipeline_parallel_size",
-    "DP": "data_parallel_size",
-    "MODEL": "model",
-    "MODEL_NAME": "model",
-    "MODEL_ID": "model",
-    "GPU_MEM_UTIL": "gpu_memory_utilization",
-    "GPU_UTIL": "gpu_memory_utilization",
-    "GPU_MEMORY_UTILIZATION": "gpu_memory_utilization",
-    "MAX_LEN": "max_model_len",
+    "TP": "tensor_parallel_size", "TP_SIZE": "tensor_parallel_size", "PP": "pipeline_parallel_size",
+    "DP": "data_parallel_size", "MODEL": "model", "MODEL_NAME": "model", "MODEL_ID": "model",
+    "GPU_MEM_UTIL": "gpu_memory_utilization", "GPU_UTIL": "gpu_memory_utilization",
+    "GPU_MEMORY_UTILIZATION": "gpu_memory_utilization", "MAX_LEN": "max_model_len",
     "MAX_MODEL_LENGTH": "max_model_len",
-}
+}  # fmt: skip
 """Variables of launch scripts that are named for an engine argument; they come before the environment's own."""
 _VERSION = regex(r"vllm[\w./-]*:v?(\d+\.\d+(?:\.\d+)?[\w.+-]*)")
 

@@ -178,7 +178,7 @@ _SERIES = regex(r"vllm[:_]([a-z]\w{3,100})(?:\{.*\})?", re.S)
 @lru_cache(maxsize=2048)
 def _metric_of(bare: str) -> Quantity:
     """A series of the engine that is not listed: told as it is."""
-    return Quantity(f"metric.{bare}", "metric", f":vllm:{bare}", "number", "", low=float("-inf"))
+    return Quantity(f"metric.{bare}", "metric", f":vllm:{bare}", "number", low=float("-inf"))
 
 
 def _fits(quantity: Quantity, unit: str) -> bool:

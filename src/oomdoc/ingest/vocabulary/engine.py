@@ -18,7 +18,7 @@ def _metric(name: str, others: str = "", *, high: float = float("inf"), counter:
     foreign = [each for each, same in OTHERS.items() if same == name]
     names = [name, f"vllm_{bare}", bare, *(others.split(", ") if others else ()), *foreign]
     return Quantity(
-        f"metric.{bare}", "metric", f":{name}", "share" if share else "number", strong="",
+        f"metric.{bare}", "metric", f":{name}", "share" if share else "number",
         exact=", ".join(f"{entry}=1" if share else entry for entry in names), unit="1" if share else "",
         high=high, counter=counter,
     )  # fmt: skip
@@ -43,11 +43,10 @@ QUANTITIES = (
     _metric("vllm:avg_prompt_throughput_toks_per_s"),
     _metric("vllm:avg_generation_throughput_toks_per_s"),
     Quantity(
-        "metric.resident", "metric", ":process_resident_memory_bytes", "bytes", strong="", exact="process_resident_memory_bytes=B",
+        "metric.resident", "metric", ":process_resident_memory_bytes", "bytes", exact="process_resident_memory_bytes=B",
     ),
     Quantity(
         "stat.replica", "engine_stat", "process", "text",
-        strong="",
         weak="pod, replica, worker, instance, endpoint, backend, server, engine, node, host, hostname, target, upstream, rank, pod name, worker id, endpoint name, replica id",
         pattern=r"^[\w.:/@\[\]-]{1,100}$",
     ),

@@ -85,13 +85,11 @@ QUANTITIES = (
     ),
     Quantity(
         "life.image", "container", "image", "text",
-        strong="",
         weak="image",
         pattern=r"^[\w.:/@-]{3,200}$",
     ),
     Quantity(
         "life.name", "container", "name", "text",
-        strong="",
         weak="names, name",
         pattern=r"^[\w./-]{1,120}$",
     ),

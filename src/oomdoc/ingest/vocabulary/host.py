@@ -24,7 +24,6 @@ QUANTITIES = (
     ),
     Quantity(
         "host.group_kills", "host_event", ":cgroup-oom-count", "count",
-        strong="",
         exact="memory.events.oom_kill, memory_events_oom_kill, container_oom_events_total, cgroup.oom_kill",
         low=1,
         high=1e9,

@@ -21,7 +21,6 @@ QUANTITIES = (
         "metric",
         "+elapsed",
         "number",
-        strong="",
         weak="minute, minutes, hour, hours, elapsed min, elapsed hours, elapsed minute, elapsed hour, t s, t sec, t min, t h, t minutes, time s, time min, time h, since start, since start s, rel s, rel min, second, seconds, sec, uptime s, uptime min, uptime h",
         high=1e9,
     ),

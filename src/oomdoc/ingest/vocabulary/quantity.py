@@ -24,7 +24,7 @@ class Quantity:
     table: str
     column: str
     kind: str
-    strong: str
+    strong: str = ""
     weak: str = ""
     exact: str = ""
     unit: str = ""
