@@ -94,10 +94,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ("container start ",),
         (rf"\bcontainer start {_WHICH}\s*$",),
         _order("unit-started", "start"),
-        (
-            "2026-03-11T21:04:40.51+01:00 container start 3f9a1c5d7e0b (image=e:1)",
-            {"text": "container start"},
-        ),
+        ("2026-03-11T21:04:40.51+01:00 container start 3f9a1c5d7e0b (image=e:1)", {"text": "container start"}),
     ),
     pattern(
         "container-unhealthy",

@@ -200,10 +200,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"|\bcontainer [^\n]{0,80}?\bdid not pass (?:the |its )?(?:\w+ )?health ?checks?\b",
         ),
         _alone("Killing"),
-        (
-            "kubelet: Container engine failed liveness probe, will be restarted",
-            {"object": "engine"},
-        ),
+        ("kubelet: Container engine failed liveness probe, will be restarted", {"object": "engine"}),
         "supervisor: startup probe deadline 30s exceeded, sending SIGTERM to pid=7",
         "keeper ERROR engine reported not available, restarting it",
         "fleet: worker 7 is not ready after 4 checks, replacing it",
@@ -259,10 +256,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         _exit,
         ("supervisor: pid=25818 exited code=-9", {"pid": 25818, "exit_code": -9}),
-        (
-            "systemd[1]: engine: Main process exited, code=killed, status=9/KILL",
-            {"exit_code": -9, "name": "engine"},
-        ),
+        ("systemd[1]: engine: Main process exited, code=killed, status=9/KILL", {"exit_code": -9, "name": "engine"}),
         table="process_exit",
     ),
     pattern(
@@ -286,10 +280,7 @@ PATTERNS: tuple[Pattern, ...] = (
             },
             match,
         ),
-        (
-            "systemd[1]: engine: Main process exited, code=exited, status=1/FAILURE",
-            {"exit_code": 1, "name": "engine"},
-        ),
+        ("systemd[1]: engine: Main process exited, code=exited, status=1/FAILURE", {"exit_code": 1, "name": "engine"}),
         ("INFO exited: engine (terminated by SIGKILL; not expected)", {"exit_code": -9, "name": "engine"}),
         ("engine-1 exited with code 137", {"exit_code": 137, "name": "engine-1"}),
         ("0a1b   vllm-openai   Restarting (1) 5 seconds ago", {"exit_code": 1}),
@@ -308,10 +299,7 @@ PATTERNS: tuple[Pattern, ...] = (
             "exit_code": _status(match),
             "pid": int(match["pid"]),
         },
-        (
-            "   Main PID: 41233 (code=exited, status=1/FAILURE)",
-            {"exit_code": 1, "pid": 41233},
-        ),
+        ("   Main PID: 41233 (code=exited, status=1/FAILURE)", {"exit_code": 1, "pid": 41233}),
         ("   Main PID: 41233 (code=killed, status=9/KILL)", {"exit_code": -9}),
         ("   Main PID: 41233 (code=killed, signal=KILL)", {"exit_code": -9}),
         table="process_exit",

@@ -168,10 +168,7 @@ class Objects:
             container = Container(
                 _text(one.get("name")),
                 self.where(
-                    one if getattr(one, "line", 0) else state,
-                    one.get("name"),
-                    *state,
-                    *mapping(state.get("lastState")),
+                    one if getattr(one, "line", 0) else state, one.get("name"), *state, *mapping(state.get("lastState"))
                 ),
             )
             self._spec(container, one)

@@ -181,10 +181,7 @@ PATTERNS: tuple[Pattern, ...] = (
             "2027/04/05 17:31:07 SetDesiredScale(1), current: 12, min: 1, max: 40",
             {"desired": 1, "replicas": 12, "minimum": 1, "maximum": 40},
         ),
-        (
-            "target evaluated: desired_replicas=3 current_replicas=3",
-            {"status": "0", "desired": 3, "replicas": 3},
-        ),
+        ("target evaluated: desired_replicas=3 current_replicas=3", {"status": "0", "desired": 3, "replicas": 3}),
         convert=lambda row, match: {**row, "status": str(row["desired"] - row["replicas"])},
     ),
     _statement(
@@ -199,10 +196,7 @@ PATTERNS: tuple[Pattern, ...] = (
             "  resource cpu on pods  (as a percentage of request):  12% (240m) / 80%",
             {"name": "cpu", "status": "12% (240m) / 80%"},
         ),
-        (
-            '  "vllm:num_requests_waiting" on pods:  37 / 5',
-            {"name": "vllm:num_requests_waiting", "status": "37 / 5"},
-        ),
+        ('  "vllm:num_requests_waiting" on pods:  37 / 5', {"name": "vllm:num_requests_waiting", "status": "37 / 5"}),
     ),
     _statement(
         "metric",
@@ -215,14 +209,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         (
             "engine   Deployment/engine   cpu: 12%/80%   1   4   1   3d",
-            {
-                "name": "cpu",
-                "status": "12%/80%",
-                "value": 12.0,
-                "minimum": 1,
-                "maximum": 4,
-                "replicas": 1,
-            },
+            {"name": "cpu", "status": "12%/80%", "value": 12.0, "minimum": 1, "maximum": 4, "replicas": 1},
         ),
         (
             "horizontalpodautoscaler/keda-hpa-b   ModelServing/b   0/8 (avg)   2   6   3   3d4h",
@@ -238,10 +225,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"\b(?:[Tt]rigger|[Ss]caler|[Mm]etric)\b[^\n]{0,60}?\b(?:value|current)\s*[:=]?\s*(?P<value>\d+(?:\.\d+)?)[,;]?\s+(?:threshold|target)\s*[:=]?\s*(?P<threshold>\d+(?:\.\d+)?)\b"
             r"(?:[^\n]{0,40}?\breplicas\b[^\n\d]{0,30}(?P<replicas>\d{1,4})\b)?"
         ),
-        (
-            "trigger s0 value: 3.58  threshold 20  -> replicas big: 2",
-            {"value": 3.58, "threshold": 20.0, "replicas": 2},
-        ),
+        ("trigger s0 value: 3.58  threshold 20  -> replicas big: 2", {"value": 3.58, "threshold": 20.0, "replicas": 2}),
         ("scaler chat: current=41, target=10", {"value": 41.0, "threshold": 10.0}),
         convert=lambda row, match: {**row, "status": f"{match['value']}/{match['threshold']}"},
     ),
@@ -286,14 +270,8 @@ PATTERNS: tuple[Pattern, ...] = (
         "scaler-knative-row",
         (" True", " False", " Unknown"),
         r"^\s*(?:[a-z0-9][\w.-]{0,62}\s+)?(?P<target>[a-z0-9][\w.-]{0,120}-\d{5})\s+(?P<desired>\d{1,4})\s+(?P<replicas>\d{1,4})\s+(?:True|False|Unknown)(?:\s+[A-Z]\w*)?\s*$",
-        (
-            "chat-predictor-00004   1   1   True",
-            {"status": "unchanged", "target": "chat", "replicas": 1, "desired": 1},
-        ),
-        (
-            "draft-00012   3   1   Unknown   Queued",
-            {"status": "1 current / 3 desired", "target": "draft"},
-        ),
+        ("chat-predictor-00004   1   1   True", {"status": "unchanged", "target": "chat", "replicas": 1, "desired": 1}),
+        ("draft-00012   3   1   Unknown   Queued", {"status": "1 current / 3 desired", "target": "draft"}),
         convert=lambda row, match: {
             **row,
             "name": "pods",
@@ -326,10 +304,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ("replicas", "Replicas"),
         # not the rows that the patterns above read, nor settings of a manifest, each of which stands on a line of its own
         r"(?i)^(?!\s*[A-Z]\w+ pods:)(?=.*\d)(?=.*\breplicas\b).{10,600}$",
-        (
-            "INFO   replicas:      min 1  max 5  observed 1",
-            {"minimum": 1, "maximum": 5, "replicas": 1},
-        ),
+        ("INFO   replicas:      min 1  max 5  observed 1", {"minimum": 1, "maximum": 5, "replicas": 1}),
         ("endpoint chat-svc   replicas desired 1   healthy 1   degraded 0", {"replicas": 1, "desired": 1}),
         ("scaling chat: 2 of 6 replicas, queue 31", {"replicas": 2, "maximum": 6}),
         convert=_replica_statement,

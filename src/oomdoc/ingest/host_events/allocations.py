@@ -46,18 +46,12 @@ PATTERNS: tuple[Pattern, ...] = (
             r"\bregister (?:host )?ptr failed|\b(?:[Uu]nable|[Ff]ailed) to pin (?:host |CPU )?memory",
         ),
         event("pinned-alloc-failed"),
-        (
-            "ggml_cuda_host_malloc: failed to allocate 2048.00 MiB of pinned memory: out of memory",
-            {"bytes": 2 << 30},
-        ),
+        ("ggml_cuda_host_malloc: failed to allocate 2048.00 MiB of pinned memory: out of memory", {"bytes": 2 << 30}),
         (
             "pinned host pool needs ~96 GiB but only 60 GiB of RAM is available.",
             {"bytes": 96 << 30, "limit_bytes": 60 << 30},
         ),
-        (
-            "torch.zeros(shape, pin_memory=True) RuntimeError: CUDA error: invalid argument",
-            {"bytes": None},
-        ),
+        ("torch.zeros(shape, pin_memory=True) RuntimeError: CUDA error: invalid argument", {"bytes": None}),
         ("hipHostRegister failed, size=5368709120", {"bytes": 5 << 30}),
     ),
     pattern(

@@ -79,10 +79,7 @@ PATTERNS: tuple[Pattern, ...] = (
             "[ 91.1] memory: usage 2048kB, limit 2048kB, failcnt 17",
             {"bytes": 2048 * KIB, "limit_bytes": 2048 * KIB, "pid": None},
         ),
-        (
-            "Task in /docker/ab killed as a result of limit of /docker/ab",
-            {"memory_group": "/docker/ab"},
-        ),
+        ("Task in /docker/ab killed as a result of limit of /docker/ab", {"memory_group": "/docker/ab"}),
     ),
     pattern(
         "kernel-oom-invoked",
@@ -114,10 +111,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"(?:(?P<process4>[\w@\\.-]{1,80})\.(?:service|scope): )?Failed with result 'oom-kill'",
         ),
         event("node-oom-kill"),
-        (
-            "vllm.service: A process of this unit has been killed by the OOM killer.",
-            {"process": "vllm"},
-        ),
+        ("vllm.service: A process of this unit has been killed by the OOM killer.", {"process": "vllm"}),
         (
             "Killed /user.slice/a.scope due to memory used (60) / total (62) and swap used being more than 90.00%",
             {"process": "a"},
@@ -210,10 +204,7 @@ SIGNALS: tuple[Pattern, ...] = (
             "[ 4.2] traps: python3[77] trap divide error ip:7f2c sp:7ffd error:0 in libmath.so.3[7f2c+1e]",
             {"pid": 77, "process": "python3"},
         ),
-        (
-            "traps: engine[9] general protection fault ip:55d1 sp:7ffc error:0 in engine[55+1]",
-            {"pid": 9},
-        ),
+        ("traps: engine[9] general protection fault ip:55d1 sp:7ffc error:0 in engine[55+1]", {"pid": 9}),
         "run.sh: line 3:    12 Illegal instruction     (core dumped) vllm serve m",
     ),
     pattern(

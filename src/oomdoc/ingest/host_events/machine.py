@@ -92,13 +92,7 @@ PATTERNS: tuple[Pattern, ...] = (
         _process_limit,
         (
             "prlimit --pid 44 --as=3000000000   # at 2026-11-19T04:00:01Z, virtual size before: 2900000000 bytes",
-            {
-                "kind": "process-limit",
-                "pid": 44,
-                "limit_bytes": 3000000000,
-                "bytes": 2900000000,
-                "t": 1795060801.0,
-            },
+            {"kind": "process-limit", "pid": 44, "limit_bytes": 3000000000, "bytes": 2900000000, "t": 1795060801.0},
         ),
         ("ulimit -v 4194304", {"kind": "process-limit", "limit_bytes": 4 << 30}),
     ),
