@@ -104,9 +104,7 @@ _METRICS = r"(?:custom|external|resource|pod|scaling|saturation|capacity|queue|l
 
 PATTERNS: tuple[Pattern, ...] = (
     _statement(
-        "condition",
-        "scaler-condition",
-        ("AbleToScale", "ScalingActive", "ScalingLimited"),
+        "condition", "scaler-condition", ("AbleToScale", "ScalingActive", "ScalingLimited"),
         r"^\s*(?P<name>AbleToScale|ScalingActive|ScalingLimited)\s+(?P<status>True|False|Unknown)\s+[A-Z]\w+",
         (
             "  ScalingLimited  True    TooManyReplicas  the desired replica count is more than the maximum",
@@ -114,8 +112,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     _statement(
-        "blind",
-        "scaler-blind",
+        "blind", "scaler-blind",
         phrases(
             "nable to get|nable to fetch|nable to retrieve|no metrics|o metrics|metrics available|"
             "metric not found|skipping |FailedGet|FailedComputeMetrics|<unknown>|missing request for|ailed to get|"
@@ -152,9 +149,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ("autoscaling.keda.sh/paused-replicas=2", {"status": "2"}),
     ),
     _statement(
-        "decision",
-        "scaler-decision",
-        ("ecisionsApplied", "ecisions applied", "New size:"),
+        "decision", "scaler-decision", ("ecisionsApplied", "ecisions applied", "New size:"),
         # an event names the scaler, which is called after what it scales
         r"(?P<name>decisions ?[Aa]pplied)\"?\s*[:=]\s*(?P<status>\d+)"
         r"|(?:\b(?i:horizontalpodautoscalers?(?:\.autoscaling)?|hpa)/(?:keda-hpa-)?(?P<target>[\w.-]{1,100})\s[^\n]*?)?(?P<name2>New size): (?P<status2>\d+)",
@@ -185,9 +180,7 @@ PATTERNS: tuple[Pattern, ...] = (
         convert=lambda row, match: {**row, "status": str(row["desired"] - row["replicas"])},
     ),
     _statement(
-        "metric",
-        "scaler-metric",
-        (" on pods", "(target average value)", "(target value)", "of request)"),
+        "metric", "scaler-metric", (" on pods", "(target average value)", "(target value)", "of request)"),
         (
             r"^\s*(?:resource (?P<name>\w+)(?: of container \S+)? on pods|\"(?P<name2>[^\"]+)\"(?: on \S+(?: \S+)?)?)"
             r"\s*(?:\([^)]*\))?:\s+(?P<status>(?:<unknown>|[\d.]+\w*%?)(?: \([^)]*\))? ?/ ?\S.*)$"
@@ -199,9 +192,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ('  "vllm:num_requests_waiting" on pods:  37 / 5', {"name": "vllm:num_requests_waiting", "status": "37 / 5"}),
     ),
     _statement(
-        "metric",
-        "scaler-row",
-        ("Deployment", "StatefulSet", "InferenceService", "LeaderWorkerSet", " (avg)"),
+        "metric", "scaler-row", ("Deployment", "StatefulSet", "InferenceService", "LeaderWorkerSet", " (avg)"),
         (
             r"^\s*(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?\]?\s+)?(?:[a-z0-9][\w./-]*\s+){1,2}[A-Z][A-Za-z]{3,60}/\S+\s+"
             r"(?:(?P<name>[\w:.-]+): )?(?P<status>(?:<unknown>|[\d.]+\w*%?) ?/ ?\S+(?: \(avg\))?(?:, \S.*?)??)"
@@ -230,9 +221,7 @@ PATTERNS: tuple[Pattern, ...] = (
         convert=lambda row, match: {**row, "status": f"{match['value']}/{match['threshold']}"},
     ),
     _statement(
-        "replicas",
-        "scaler-replicas",
-        (" pods:",),
+        "replicas", "scaler-replicas", (" pods:",),
         r"^\s*(?P<name>[A-Z]\w+ pods):\s+(?P<replicas>\d+) current / (?P<desired>\d+) desired\s*$",
         ("Deployment pods:  1 current / 1 desired", {"status": "unchanged"}),
         ("Deployment pods:  1 current / 3 desired", {"status": "1 current / 3 desired"}),
@@ -251,9 +240,7 @@ PATTERNS: tuple[Pattern, ...] = (
         convert=_observed,
     ),
     _statement(
-        "metric",
-        "scaler-knative-observed",
-        ("observed values: stable",),
+        "metric", "scaler-knative-observed", ("observed values: stable",),
         (
             r"(?:For metric (?P<name>[\w-]{1,40}) )?observed values: stable = (?P<observed>\d{1,9}(?:\.\d{1,6})?); panic = [\d.]{1,12}; target = (?P<aim>\d{1,9}(?:\.\d{1,6})?)\.?"
             r" Desired StablePodCount = (?P<desired>\d{1,4}), PanicPodCount = \d{1,4}, ReadyEndpointCount = (?P<pods>\d{1,4})"
@@ -291,17 +278,13 @@ PATTERNS: tuple[Pattern, ...] = (
         convert=lambda row, match: {**row, "name": "Demands", "status": "False"},
     ),
     _statement(
-        "condition",
-        "scaler-bounds",
-        ("Min replicas", "Max replicas"),
+        "condition", "scaler-bounds", ("Min replicas", "Max replicas"),
         r"^\s*(?P<name>M(?:in|ax) replicas):\s+(?P<status>\d+)\s*$",
         ("Max replicas:           8", {"name": "Max replicas", "status": "8", "maximum": 8}),
         convert=lambda row, match: {**row, "minimum" if match["name"][1] == "i" else "maximum": int(match["status"])},
     ),
     _statement(
-        "replicas",
-        "scaler-replica-statement",
-        ("replicas", "Replicas"),
+        "replicas", "scaler-replica-statement", ("replicas", "Replicas"),
         # not the rows that the patterns above read, nor settings of a manifest, each of which stands on a line of its own
         r"(?i)^(?!\s*[A-Z]\w+ pods:)(?=.*\d)(?=.*\breplicas\b).{10,600}$",
         ("INFO   replicas:      min 1  max 5  observed 1", {"minimum": 1, "maximum": 5, "replicas": 1}),
@@ -309,4 +292,4 @@ PATTERNS: tuple[Pattern, ...] = (
         ("scaling chat: 2 of 6 replicas, queue 31", {"replicas": 2, "maximum": 6}),
         convert=_replica_statement,
     ),
-)
+)  # fmt: skip

@@ -464,9 +464,7 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:unkillable|uninterruptible)\b|\bstate [DR]\b[^.;]{0,60}\breboot",
         deniable=False,
     ),
-    _topic(
-        "autoscaler", "an autoscaler is spoken of", r"\b(?:hpa|keda|autoscal\w+|auto-scal\w+)\b",
-    ),
+    _topic("autoscaler", "an autoscaler is spoken of", r"\b(?:hpa|keda|autoscal\w+|auto-scal\w+)\b"),
     _topic(
         # the driver of Windows (WDDM, also under WSL) puts into the host's memory what a device has no room for, and everything goes on, slower
         "spilled",

@@ -22,12 +22,7 @@ QUANTITIES = (
         exact="gpu.index, device_id, minor_number, gpu_idx, gpuid",
         high=1023,
     ),
-    Quantity(
-        "gpu.uuid", "gpu_sample", "+uuid", "text",
-        strong="gpu uuid, uuid",
-        weak="gpu id, id, gpu",
-        pattern=UUID,
-    ),
+    Quantity("gpu.uuid", "gpu_sample", "+uuid", "text", strong="gpu uuid, uuid", weak="gpu id, id, gpu", pattern=UUID),
     Quantity(
         "gpu.bus", "gpu_sample", "+bus", "text",
         strong="pci bus id, bus id, gpu pci bus id, bdf, pci, gpu bus id, pci address, pci bus",

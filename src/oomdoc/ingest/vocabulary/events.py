@@ -83,16 +83,8 @@ QUANTITIES = (
         strong="container id, containerid",
         pattern=r"^[0-9a-f]{12,64}$",
     ),
-    Quantity(
-        "life.image", "container", "image", "text",
-        weak="image",
-        pattern=r"^[\w.:/@-]{3,200}$",
-    ),
-    Quantity(
-        "life.name", "container", "name", "text",
-        weak="names, name",
-        pattern=r"^[\w./-]{1,120}$",
-    ),
+    Quantity("life.image", "container", "image", "text", weak="image", pattern=r"^[\w.:/@-]{3,200}$"),
+    Quantity("life.name", "container", "name", "text", weak="names, name", pattern=r"^[\w./-]{1,120}$"),
     Quantity(
         "life.reason", "container", "last_reason", "text",
         strong="termination reason, exit reason, last reason, end reason",
