@@ -228,7 +228,8 @@ class Sums:
         """Everything that was added up, as rows; sums that no device can hold are told as one problem instead."""
         sizes = [pool.total + pool.allocated + pool.inactive for pool in self.pools.values()]
         for trace in self.traces.values():
-            sizes += [abs(one.allocated) + abs(one.reserved) for one in (*trace.failures, trace)]
+            sizes += [abs(one.allocated) + abs(one.reserved) for one in trace.failures]
+            sizes.append(abs(trace.allocated) + abs(trace.reserved))
         if sum(sizes) >= _SIZE_CAP * 16:
             rows.problem(1, "a memory snapshot of sizes that no device has", "")
             return
