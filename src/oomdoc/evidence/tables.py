@@ -474,8 +474,6 @@ _ALL = (
     _table(
         "process_cpu",
         "one row per process or thread of a listing that tells how much of a processor it uses",
-        Column("t", "DOUBLE", "epoch seconds"),
-        Column("pid", "BIGINT", "process or thread id"),
         Column("name", "VARCHAR", "its command, as far as the listing shows it"),
         Column(
             "share",

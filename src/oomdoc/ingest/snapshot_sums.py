@@ -280,14 +280,11 @@ class Sums:
                 "private_pool_bytes": private,
                 "unallocated_bytes": reserved - allocated,
             }
-        text = (
-            f"memory snapshot: the trace ends with {trace.ooms} failures"
-            if trace.ooms > 1
-            else "memory snapshot: out of memory"
-        )
+        what = f"the trace ends with {trace.ooms} failures" if trace.ooms > 1 else "out of memory"
+        asker = f", asked by {failure.site.name}" if failure.site.name else ""
         rows.add(
             "oom", 1, t=failure.t, allocator="torch", device=_known(device), requested_bytes=failure.size,
-            free_bytes=failure.free, text=f"{text}, asked by {failure.site.name}" if failure.site.name else text, **told,
+            free_bytes=failure.free, text=f"memory snapshot: {what}{asker}", **told,
         )  # fmt: skip
         if failure.site.frames:
             for frame in failure.site.frames.split(" < "):
