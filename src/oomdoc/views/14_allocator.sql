@@ -21,7 +21,7 @@
 -- gap_bytes: the largest free piece at last; NULL = not told
 WITH last_of AS (SELECT source, device, max(summary) AS summary FROM allocator_stat GROUP BY ALL),
 one AS (
-  SELECT a.source, a.device, min(a.source || ':' || a.line) AS ref,
+  SELECT a.source, a.device, arg_min(a.source || ':' || a.line, a.line) AS ref,
     max(current) FILTER (metric = 'allocated_bytes') AS allocated,
     max(current) FILTER (metric = 'reserved_bytes') AS reserved,
     max(current) FILTER (metric = 'inactive_split_bytes') AS split, max(current) FILTER (metric = 'num_ooms') AS ooms,
